@@ -1,0 +1,88 @@
+//! Received frames.
+
+use crate::meta::RxMeta;
+use crate::pool::Slice;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// A received Ethernet frame (without FCS): a pool slice, what the device said of it, and, where frames were coalesced
+/// in software, the payload pieces that follow.
+#[derive(Debug)]
+pub struct Frame {
+    /// The frame from its Ethernet header on; for a coalesced frame, headers and the first payload piece.
+    pub data: Slice,
+    /// Further payload pieces of a coalesced frame, in order. Headers already count their bytes. Empty otherwise.
+    pub more: Vec<Slice>,
+    /// What the device said.
+    pub meta: RxMeta,
+}
+
+impl Frame {
+    /// A frame in one piece.
+    pub fn new(data: Slice, meta: RxMeta) -> Self {
+        Frame { data, more: Vec::new(), meta }
+    }
+
+    /// Length in bytes, all pieces together.
+    pub fn len(&self) -> usize {
+        self.data.len() + self.more.iter().map(Slice::len).sum::<usize>()
+    }
+
+    /// Whether there is no byte.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Received frames in order of arrival, between device, coalescing and stack.
+#[derive(Debug)]
+pub struct RxBatch {
+    frames: VecDeque<Frame>,
+    limit: usize,
+}
+
+impl RxBatch {
+    /// An empty batch for at most `limit` frames.
+    pub fn with_limit(limit: usize) -> Self {
+        RxBatch { frames: VecDeque::with_capacity(limit), limit }
+    }
+
+    /// Adds a frame at the end; gives it back when the batch is full.
+    pub fn push(&mut self, frame: Frame) -> Result<(), Frame> {
+        if self.is_full() {
+            return Err(frame);
+        }
+        self.frames.push_back(frame);
+        Ok(())
+    }
+
+    /// Takes the oldest frame.
+    pub fn pop(&mut self) -> Option<Frame> {
+        self.frames.pop_front()
+    }
+
+    /// The newest frame, for coalescing into it.
+    pub fn last_mut(&mut self) -> Option<&mut Frame> {
+        self.frames.back_mut()
+    }
+
+    /// All frames, oldest first, for coalescing into one of them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Frame> {
+        self.frames.iter_mut()
+    }
+
+    /// Frames in the batch.
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Whether no more fit.
+    pub fn is_full(&self) -> bool {
+        self.frames.len() >= self.limit
+    }
+}

@@ -1,0 +1,29 @@
+//! What a network interface is: frames, pools, rings, offload capabilities, interrupt pacing, and the same offloads in
+//! software.
+//!
+//! # How bytes move
+//!
+//! **Receive.** A [`Device`] fills an [`RxBatch`] with [`Frame`]s: handles to pool buffers with a range and
+//! [`RxMeta`]. Nothing copies; the last handle dropped returns the buffer to its [`Pool`].
+//!
+//! **Transmit.** The stack fills slots of a [`TxQueue`]: a header block, a gather list of payload [`Chunk`]s and
+//! [`TxMeta`]. The device takes them from the front. Chunks are reference-counted, so a slice lives until both the
+//! device and the send queue have let go of it; [`Device::poll_completion`] tells the stack when the device has.
+#![no_std]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+pub mod chunk;
+pub mod device;
+pub mod frame;
+pub mod meta;
+pub mod pool;
+pub mod tx;
+
+pub use chunk::Chunk;
+pub use device::{Capabilities, Device, DeviceError};
+pub use frame::{Frame, RxBatch};
+pub use meta::{ChecksumRequest, ChecksumStatus, MacAddr, RxMeta, Segmentation, TxMeta, TxToken};
+pub use pool::{Buffer, Pool, PoolStats, Slice};
+pub use tx::{MAX_CHUNKS, MAX_HEADER, TxPacket, TxQueue};

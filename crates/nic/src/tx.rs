@@ -1,0 +1,225 @@
+//! Packets to transmit: a header block, a gather list, and a queue of reusable slots.
+
+use crate::chunk::Chunk;
+use crate::meta::TxMeta;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// Longest header block in bytes: Ethernet with VLAN 18, IPv6 40 with 24 of extensions, TCP 60, rounded up.
+pub const MAX_HEADER: usize = 160;
+
+/// Most payload pieces of one packet: a 64 KiB super-segment in pieces of 4 KiB, one more for each cut end.
+/// With the header that is one `writev` of 19 pieces, well below IOV_MAX, and one more than a Linux skb has fragments.
+pub const MAX_CHUNKS: usize = 18;
+
+/// One packet: headers by value, payload by reference.
+#[derive(Debug)]
+pub struct TxPacket {
+    header: [u8; MAX_HEADER],
+    header_len: usize,
+    chunks: Vec<Chunk>,
+    chunks_len: usize,
+    /// What is asked of the device.
+    pub meta: TxMeta,
+}
+
+impl TxPacket {
+    /// An empty packet with room for its gather list allocated.
+    pub fn new() -> Self {
+        TxPacket {
+            header: [0; MAX_HEADER],
+            header_len: 0,
+            chunks: Vec::with_capacity(MAX_CHUNKS),
+            chunks_len: 0,
+            meta: TxMeta::default(),
+        }
+    }
+
+    /// Empties the packet and drops its handles.
+    pub fn clear(&mut self) {
+        self.header_len = 0;
+        self.chunks.clear();
+        self.chunks_len = 0;
+        self.meta = TxMeta::default();
+    }
+
+    /// Sets the header's length (at most [`MAX_HEADER`]) and gives it to write to; bytes keep their old values.
+    pub fn header_mut(&mut self, len: usize) -> &mut [u8] {
+        self.header_len = len.min(MAX_HEADER);
+        &mut self.header[..self.header_len]
+    }
+
+    /// The headers.
+    pub fn header(&self) -> &[u8] {
+        &self.header[..self.header_len]
+    }
+
+    /// The headers, to change in place.
+    pub fn header_bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.header[..self.header_len]
+    }
+
+    /// Appends payload; gives it back when the gather list is full.
+    pub fn push_chunk(&mut self, chunk: Chunk) -> Result<(), Chunk> {
+        if self.chunks.len() == MAX_CHUNKS {
+            return Err(chunk);
+        }
+        self.chunks_len += chunk.len();
+        self.chunks.push(chunk);
+        Ok(())
+    }
+
+    /// The gather list.
+    pub fn chunks(&self) -> &[Chunk] {
+        &self.chunks
+    }
+
+    /// Payload bytes in the gather list.
+    pub fn payload_len(&self) -> usize {
+        self.chunks_len
+    }
+
+    /// Length of the packet: headers and payload.
+    pub fn len(&self) -> usize {
+        self.header_len + self.chunks_len
+    }
+
+    /// Whether there is no byte.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Exchanges the contents of two packets, so that a device can keep one beyond its slot without allocating.
+    pub fn swap(&mut self, other: &mut TxPacket) {
+        core::mem::swap(self, other);
+    }
+
+    /// Copies headers and payload into `out`, which must be at least [`TxPacket::len`] long; returns the length.
+    /// For devices that want one contiguous buffer.
+    pub fn linearise(&self, out: &mut [u8]) -> Option<usize> {
+        let out = out.get_mut(..self.len())?;
+        let (header, mut rest) = out.split_at_mut(self.header_len);
+        header.copy_from_slice(self.header());
+        for chunk in &self.chunks {
+            let (piece, tail) = rest.split_at_mut(chunk.len());
+            piece.copy_from_slice(chunk.bytes());
+            rest = tail;
+        }
+        Some(self.len())
+    }
+}
+
+impl Default for TxPacket {
+    fn default() -> Self {
+        TxPacket::new()
+    }
+}
+
+/// A bounded queue of packets whose slots are allocated once and used again.
+#[derive(Debug)]
+pub struct TxQueue {
+    slots: Box<[TxPacket]>,
+    head: usize,
+    len: usize,
+}
+
+impl TxQueue {
+    /// A queue of `capacity` slots (at least one).
+    pub fn with_capacity(capacity: usize) -> Self {
+        TxQueue { slots: (0..capacity.max(1)).map(|_| TxPacket::new()).collect(), head: 0, len: 0 }
+    }
+
+    /// The next free slot, empty, to be filled; nothing is queued until [`TxQueue::commit`]. `None` when full.
+    pub fn vacant(&mut self) -> Option<&mut TxPacket> {
+        if self.len == self.slots.len() {
+            return None;
+        }
+        let at = (self.head + self.len) % self.slots.len();
+        let slot = &mut self.slots[at];
+        slot.clear();
+        Some(slot)
+    }
+
+    /// Queues the slot that [`TxQueue::vacant`] gave last.
+    pub fn commit(&mut self) {
+        debug_assert!(self.len < self.slots.len(), "commit without vacant");
+        self.len = (self.len + 1).min(self.slots.len());
+    }
+
+    /// The oldest packet.
+    pub fn front(&self) -> Option<&TxPacket> {
+        (self.len > 0).then(|| &self.slots[self.head])
+    }
+
+    /// The oldest packet, to change in place or to swap out.
+    pub fn front_mut(&mut self) -> Option<&mut TxPacket> {
+        (self.len > 0).then(|| &mut self.slots[self.head])
+    }
+
+    /// The packets, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &TxPacket> {
+        (0..self.len).map(|i| &self.slots[(self.head + i) % self.slots.len()])
+    }
+
+    /// Drops the oldest packet's handles and frees its slot.
+    pub fn pop(&mut self) {
+        if self.len > 0 {
+            self.slots[self.head].clear();
+            self.head = (self.head + 1) % self.slots.len();
+            self.len -= 1;
+        }
+    }
+
+    /// Packets queued.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Free slots.
+    pub fn room(&self) -> usize {
+        self.slots.len() - self.len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::Pool;
+
+    #[test]
+    fn slots_come_round_and_hold_nothing() {
+        let pool = Pool::new(4, 16);
+        let mut queue = TxQueue::with_capacity(2);
+        for round in 0..5u8 {
+            let slot = queue.vacant().unwrap();
+            slot.header_mut(2).copy_from_slice(&[round, round]);
+            slot.push_chunk(Chunk::Pool(pool.take().unwrap().freeze(0..3))).unwrap();
+            queue.commit();
+            assert_eq!(queue.front().unwrap().header(), &[round, round]);
+            let mut out = [0; 8];
+            assert_eq!(queue.front().unwrap().linearise(&mut out), Some(5));
+            queue.pop();
+            assert_eq!(pool.free(), 4);
+        }
+        queue.vacant().unwrap();
+        queue.commit();
+        queue.vacant().unwrap();
+        queue.commit();
+        assert!(queue.vacant().is_none());
+    }
+
+    #[test]
+    fn the_gather_list_is_bounded() {
+        let mut packet = TxPacket::new();
+        for _ in 0..MAX_CHUNKS {
+            packet.push_chunk(Chunk::Static(b"ab")).unwrap();
+        }
+        assert!(packet.push_chunk(Chunk::Static(b"ab")).is_err());
+        assert_eq!(packet.payload_len(), 2 * MAX_CHUNKS);
+    }
+}

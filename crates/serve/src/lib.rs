@@ -1,0 +1,18 @@
+//! FTP, HTTP and iperf3 servers as protocol machines: events and bytes in, bytes and commands out.
+//!
+//! Each server is a [`Service`]: it reads no clock and opens no file or socket by itself, but asks the
+//! [`Transport`](linerate_transport::Transport) and [`Files`](linerate_transport::Files) of the [`Context`] it is
+//! handed with every call.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod memory;
+pub mod service;
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub use service::{Context, Service, StartError};

@@ -1,0 +1,1 @@
+//! In-memory transport and files for the tests of the servers.

@@ -1,0 +1,243 @@
+//! Files as a server sees them: operations submitted, completions polled, so that a slow disk stalls nobody.
+
+use crate::event::Owner;
+use crate::path::VirtualPath;
+use crate::payload::Shared;
+use crate::socket::id;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+id! {
+    /// An open file or directory.
+    FileId
+}
+
+/// How to open a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpenMode {
+    /// For reading; a directory opens as one ([`Metadata::kind`] tells).
+    Read,
+    /// For writing: created if missing, emptied if not.
+    Create,
+    /// For writing: must not exist yet.
+    CreateNew,
+    /// For writing at any offset: created if missing, kept if not.
+    Update,
+}
+
+/// What a directory entry is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// Anything else (a device, a socket, a link that leads out of the root): never opened.
+    Other,
+}
+
+/// What is known of a file without reading it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Metadata {
+    /// File or directory.
+    pub kind: FileKind,
+    /// Length in bytes.
+    pub len: u64,
+    /// Last modification, in ns since 1970-01-01 UTC.
+    pub modified_ns: i64,
+    /// A number that changes when another file takes the name (inode), for entity tags; 0 when unknown.
+    pub inode: u64,
+    /// Unix permission bits (0o777 mask); what the file system has.
+    pub mode: u16,
+}
+
+/// One entry of a directory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DirEntry {
+    /// The name, as UTF-8. Names that are not valid UTF-8 are not listed.
+    pub name: String,
+    /// Its metadata, links inside the root followed.
+    pub meta: Metadata,
+}
+
+/// A file operation. Paths are under the virtual root and cannot leave it, by symbolic links neither.
+#[derive(Debug)]
+pub enum FileOp {
+    /// Open a file; answers [`FileReply::Opened`].
+    Open {
+        /// Which.
+        path: VirtualPath,
+        /// How.
+        mode: OpenMode,
+    },
+    /// Metadata of a path; answers [`FileReply::Meta`].
+    Stat {
+        /// Which.
+        path: VirtualPath,
+    },
+    /// Next entries of a directory opened with [`OpenMode::Read`], in no order; answers [`FileReply::Entries`], an
+    /// empty list at the end.
+    ReadDir {
+        /// The directory.
+        dir: FileId,
+        /// Most entries to return; at least 1.
+        limit: usize,
+    },
+    /// Read up to `len` bytes; answers [`FileReply::Data`], shorter only at the end of the file.
+    Read {
+        /// The file.
+        file: FileId,
+        /// First byte.
+        offset: u64,
+        /// Most bytes to return.
+        len: usize,
+    },
+    /// Write all of `data`; answers [`FileReply::Done`].
+    Write {
+        /// The file.
+        file: FileId,
+        /// Where the first byte goes.
+        offset: u64,
+        /// The bytes.
+        data: Vec<u8>,
+    },
+    /// Set the length of a file; answers [`FileReply::Done`].
+    Truncate {
+        /// The file.
+        file: FileId,
+        /// Its new length in bytes.
+        len: u64,
+    },
+    /// Close a file after the operations submitted before; answers [`FileReply::Done`] (or the error that an earlier
+    /// write left behind).
+    Close {
+        /// The file.
+        file: FileId,
+    },
+    /// Remove a file.
+    Remove {
+        /// Which.
+        path: VirtualPath,
+    },
+    /// Remove an empty directory.
+    RemoveDir {
+        /// Which.
+        path: VirtualPath,
+    },
+    /// Make a directory.
+    MakeDir {
+        /// Which.
+        path: VirtualPath,
+    },
+    /// Rename a file or directory; an existing file at `to` is replaced.
+    Rename {
+        /// Old name.
+        from: VirtualPath,
+        /// New name.
+        to: VirtualPath,
+    },
+    /// Set the modification time.
+    SetModified {
+        /// Which.
+        path: VirtualPath,
+        /// ns since 1970-01-01 UTC.
+        modified_ns: i64,
+    },
+    /// Set the Unix permission bits.
+    SetMode {
+        /// Which.
+        path: VirtualPath,
+        /// Bits within 0o777.
+        mode: u16,
+    },
+}
+
+/// What a finished operation answers.
+#[derive(Debug)]
+pub enum FileReply {
+    /// The file is open.
+    Opened {
+        /// Its id, valid until closed.
+        file: FileId,
+        /// Its metadata at that moment.
+        meta: Metadata,
+    },
+    /// Metadata.
+    Meta(Metadata),
+    /// Directory entries.
+    Entries(Vec<DirEntry>),
+    /// Bytes read.
+    Data(Shared),
+    /// Done; there is nothing to tell.
+    Done,
+}
+
+/// Why an operation failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileError {
+    /// No such file or directory.
+    NotFound,
+    /// The file system does not permit it, or the path would leave the root.
+    Permission,
+    /// A component of the path is not a directory.
+    NotADirectory,
+    /// It is a directory.
+    IsADirectory,
+    /// It exists already.
+    Exists,
+    /// The directory is not empty.
+    NotEmpty,
+    /// The disk or quota is full.
+    NoSpace,
+    /// The server serves read-only.
+    ReadOnly,
+    /// The id is not one of an open file.
+    Stale,
+    /// Too many files are open.
+    TooManyOpen,
+    /// Anything else that the system reported.
+    Io,
+}
+
+impl core::fmt::Display for FileError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            FileError::NotFound => "no such file or directory",
+            FileError::Permission => "permission denied",
+            FileError::NotADirectory => "not a directory",
+            FileError::IsADirectory => "is a directory",
+            FileError::Exists => "exists already",
+            FileError::NotEmpty => "directory not empty",
+            FileError::NoSpace => "no space left",
+            FileError::ReadOnly => "read-only",
+            FileError::Stale => "file is not open",
+            FileError::TooManyOpen => "too many open files",
+            FileError::Io => "input/output error",
+        })
+    }
+}
+
+impl core::error::Error for FileError {}
+
+/// A finished operation.
+#[derive(Debug)]
+pub struct FileDone {
+    /// Who asked.
+    pub owner: Owner,
+    /// What the asker called it.
+    pub tag: u64,
+    /// How it ended.
+    pub result: Result<FileReply, FileError>,
+}
+
+/// A file system under a virtual root.
+///
+/// Operations on the same [`FileId`] run in the order submitted; others in any order. Every accepted operation is
+/// answered exactly once.
+pub trait Files {
+    /// Starts an operation; gives it back when too many are under way, or as soon as the asker shall try later.
+    fn submit(&mut self, owner: Owner, tag: u64, op: FileOp) -> Result<(), FileOp>;
+
+    /// The next finished operation, if any.
+    fn poll_done(&mut self) -> Option<FileDone>;
+}

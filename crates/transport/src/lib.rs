@@ -1,0 +1,161 @@
+//! What a server sees of a network and of its files: the contract between `serve` and whatever carries it.
+//!
+//! A [`Transport`] is implemented by our own engine (`linerate-stack`), by kernel sockets (`linerate-linux`), or by
+//! an engine on another core or device. A server neither knows nor cares.
+//!
+//! # Order of calls
+//!
+//! Everything is non-blocking and single-threaded. The owner of the loop
+//! 1. lets the transport do its I/O,
+//! 2. takes events with [`Transport::poll_event`] until there are none, and hands each to the service whose
+//!    [`Owner`] it names,
+//! 3. does the same with finished file operations ([`Files::poll_done`]),
+//! 4. sleeps until the earliest deadline, file completion or packet.
+//!
+//! Events are **edge-triggered and coalesced**: one event per socket in the queue at most, its [`Ready`] bits the
+//! union of what happened. After `READABLE` a server reads until [`Transport::peek`] is empty, or remembers by itself
+//! that it stopped early; after `WRITABLE` it sends until it has nothing left or the transport says it is full.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod event;
+pub mod files;
+pub mod path;
+pub mod payload;
+pub mod socket;
+
+pub use event::{Event, Owner, Ready, Source};
+pub use files::{
+    DirEntry, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode,
+};
+pub use path::{PathError, VirtualPath};
+pub use payload::{FileRange, Payload, Shared};
+pub use socket::{
+    AcceptBacklog, BufferSize, CloseReason, Congestion, ConnId, ConnInfo, ConnState, ConnectError,
+    DelayedAck, KeepAlive, LimitCause, LimitTimes, ListenAddr, ListenError, ListenOptions, ListenerId,
+    SendError, SocketOptions, UdpId, UdpSendError,
+};
+
+use core::net::SocketAddr;
+
+/// A datagram where it lies in the receive buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// Who sent it.
+    pub remote: SocketAddr,
+    /// The address of ours that it was sent to (a reply should come from it).
+    pub local: SocketAddr,
+    /// The UDP payload.
+    pub data: &'a [u8],
+}
+
+/// Sockets as a server uses them: TCP listeners and connections, UDP sockets, events.
+///
+/// Ids are generational: an id that outlived its socket is answered like a closed socket and never reaches another.
+pub trait Transport {
+    /// Opens a TCP listener. `addr.port` 0 takes a free ephemeral port; [`Transport::listener_addr`] tells which.
+    fn listen(
+        &mut self,
+        owner: Owner,
+        addr: ListenAddr,
+        options: &ListenOptions,
+    ) -> Result<ListenerId, ListenError>;
+
+    /// Closes a listener. Connections not yet accepted are reset; accepted ones live on.
+    fn close_listener(&mut self, listener: ListenerId);
+
+    /// The address a listener is bound to; an unspecified IP where it listens on all of them.
+    fn listener_addr(&self, listener: ListenerId) -> Option<SocketAddr>;
+
+    /// Takes the next established connection of a listener. It inherits the listener's owner and socket options.
+    fn accept(&mut self, listener: ListenerId) -> Option<ConnId>;
+
+    /// Starts an active open. The first event is `WRITABLE` (established) or `CLOSED` (see [`Transport::state`]).
+    /// `local` binds the source address and port; port 0 is a random ephemeral port.
+    fn connect(
+        &mut self,
+        owner: Owner,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        options: &SocketOptions,
+    ) -> Result<ConnId, ConnectError>;
+
+    /// The first contiguous piece of received data, in place; empty when there is none now.
+    fn peek(&mut self, conn: ConnId) -> &[u8];
+
+    /// Releases the first `len` received bytes, which opens the receive window. `len` may exceed what
+    /// [`Transport::peek`] showed, up to [`Transport::readable`]; more than that is cut.
+    fn consume(&mut self, conn: ConnId, len: usize);
+
+    /// Bytes received and not consumed. A transport that must ask an operating system may answer with a lower bound
+    /// that is at least what [`Transport::peek`] would show.
+    fn readable(&self, conn: ConnId) -> usize;
+
+    /// Queues owned payload without copying it. On `Full` nothing was queued and `WRITABLE` will come.
+    ///
+    /// Memory payloads need room in the send buffer ([`Transport::sendable`] > 0 takes one whole payload of any
+    /// length up to 64 KiB). File ranges take no memory until they are sent and may be of any length; a file that
+    /// turns out shorter than the range resets the connection with [`CloseReason::File`].
+    fn send(&mut self, conn: ConnId, payload: Payload) -> Result<(), SendError>;
+
+    /// Queues a copy of `bytes`, all or nothing: for short replies and headers (64 KiB at most).
+    fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Result<(), SendError>;
+
+    /// Bytes of memory payload that may be queued now; zero when full.
+    fn sendable(&self, conn: ConnId) -> usize;
+
+    /// Bytes queued and not yet acknowledged by the peer (own engine) or not yet taken by the kernel.
+    /// [`Ready::SENT`] comes when this becomes zero. File ranges count with their whole length.
+    fn unsent(&self, conn: ConnId) -> u64;
+
+    /// Half-close: FIN after everything queued. Reading goes on. [`Ready::SENT`] comes when the FIN is acknowledged.
+    fn shutdown(&mut self, conn: ConnId);
+
+    /// Gives the connection up: queued data is still delivered and FIN sent, what arrives is discarded, and the id is
+    /// no longer valid. No further event comes. Bounded by the user timeout.
+    fn close(&mut self, conn: ConnId);
+
+    /// Resets the connection (RST) and forgets it; the id is no longer valid. No further event comes.
+    fn abort(&mut self, conn: ConnId);
+
+    /// Where the connection stands. An unknown id is `Closed(CloseReason::Stale)`.
+    fn state(&self, conn: ConnId) -> ConnState;
+
+    /// Measurements of a connection; `None` for an unknown id. A closed but not yet released one still answers.
+    fn info(&self, conn: ConnId) -> Option<ConnInfo>;
+
+    /// Changes the per-socket settings of a live connection (those that can change: all but `mss` above the
+    /// negotiated one). A setting the implementation does not have is ignored.
+    fn set_options(&mut self, conn: ConnId, options: &SocketOptions);
+
+    /// Opens a UDP socket.
+    fn udp_bind(
+        &mut self,
+        owner: Owner,
+        addr: ListenAddr,
+        receive_buffer: usize,
+    ) -> Result<UdpId, ListenError>;
+
+    /// The oldest datagram received, in place; [`Transport::udp_consume`] releases it.
+    fn udp_peek(&mut self, socket: UdpId) -> Option<Datagram<'_>>;
+
+    /// Releases the oldest datagram.
+    fn udp_consume(&mut self, socket: UdpId);
+
+    /// Sends one datagram, from `local`'s address when given.
+    fn udp_send(
+        &mut self,
+        socket: UdpId,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        data: &[u8],
+    ) -> Result<(), UdpSendError>;
+
+    /// Closes a UDP socket.
+    fn udp_close(&mut self, socket: UdpId);
+
+    /// The next event, if any.
+    fn poll_event(&mut self) -> Option<Event>;
+}

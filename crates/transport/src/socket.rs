@@ -1,0 +1,342 @@
+//! Ids, settings, states, measurements and errors of sockets.
+
+use core::net::{IpAddr, SocketAddr};
+use core::time::Duration;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub struct $name {
+            index: u32,
+            generation: u32,
+        }
+
+        impl $name {
+            /// An id for slot `index`, used for the `generation`th time. For implementers of a transport.
+            pub const fn new(index: u32, generation: u32) -> Self {
+                $name { index, generation }
+            }
+            /// The slot.
+            pub const fn index(self) -> u32 {
+                self.index
+            }
+            /// How often the slot was used before.
+            pub const fn generation(self) -> u32 {
+                self.generation
+            }
+        }
+    };
+}
+pub(crate) use id;
+
+id! {
+    /// A TCP listener.
+    ListenerId
+}
+id! {
+    /// A TCP connection.
+    ConnId
+}
+id! {
+    /// A UDP socket.
+    UdpId
+}
+
+/// Where to listen.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ListenAddr {
+    /// The local address; `None` for all addresses of both families.
+    pub ip: Option<IpAddr>,
+    /// The port; 0 for a free ephemeral one.
+    pub port: u16,
+}
+
+/// Most connections that may wait for `accept`, half-open ones included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AcceptBacklog(pub u16);
+
+impl Default for AcceptBacklog {
+    /// 1,024: a burst of connections within one turn of the loop.
+    fn default() -> Self {
+        AcceptBacklog(1024)
+    }
+}
+
+/// Settings of a listener.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ListenOptions {
+    /// Length of the accept queue; beyond it SYNs are dropped, so that the client tries again.
+    pub backlog: AcceptBacklog,
+    /// Settings that accepted connections start with.
+    pub socket: SocketOptions,
+}
+
+/// Size of a socket buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BufferSize {
+    /// Exactly this many bytes.
+    Fixed(usize),
+    /// Grows with what the connection needs (twice what is in flight or read per round trip), up to `max` bytes and
+    /// within the memory cap of the engine.
+    Auto {
+        /// The most it may grow to, in bytes.
+        max: usize,
+    },
+}
+
+/// When to acknowledge received data (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DelayedAck {
+    /// Acknowledge at the latest after this many full-sized segments. 1 acknowledges everything at once.
+    pub segments: u8,
+    /// Acknowledge at the latest after this time.
+    pub timeout: Duration,
+}
+
+impl Default for DelayedAck {
+    /// Every second segment (the RFC's rule), 40 ms (below the smallest retransmission timeout in common use).
+    fn default() -> Self {
+        DelayedAck { segments: 2, timeout: Duration::from_millis(40) }
+    }
+}
+
+/// Probes on an idle connection (RFC 1122 section 4.2.3.6, RFC 9293 section 3.8.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeepAlive {
+    /// Silence before the first probe.
+    pub idle: Duration,
+    /// Time between probes.
+    pub interval: Duration,
+    /// Unanswered probes after which the connection ends with [`CloseReason::KeepAlive`].
+    pub probes: u8,
+}
+
+/// The congestion control algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Congestion {
+    /// NewReno (RFC 5681, RFC 6582).
+    #[default]
+    NewReno,
+}
+
+/// Per-socket settings. Every field has a documented default ([`SocketOptions::default`]).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SocketOptions {
+    /// Send buffer (also the retransmission queue). Default: automatic up to 4 MiB.
+    pub send_buffer: BufferSize,
+    /// Receive buffer, which bounds the advertised window. Default: automatic up to 4 MiB.
+    pub receive_buffer: BufferSize,
+    /// Upper limit of the segment size in bytes; `None` takes what the MTU allows. Default: none.
+    pub mss: Option<u16>,
+    /// Send small segments at once (no Nagle, RFC 9293 section 3.7.4). Default: true, because our servers write whole
+    /// messages.
+    pub no_delay: bool,
+    /// Delayed acknowledgements.
+    pub delayed_ack: DelayedAck,
+    /// Keep-alive probes. Default: after 60 s, every 10 s, 6 of them; `None` for none.
+    pub keep_alive: Option<KeepAlive>,
+    /// The connection ends when data stays unacknowledged this long (RFC 5482), or a peer keeps its window closed
+    /// this long. Default: 60 s.
+    pub user_timeout: Duration,
+    /// Congestion control.
+    pub congestion: Congestion,
+    /// Differentiated services code point with ECN bits zero, as the IPv4 TOS octet. Default: 0.
+    pub tos: u8,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        SocketOptions {
+            send_buffer: BufferSize::Auto { max: 4 << 20 },
+            receive_buffer: BufferSize::Auto { max: 4 << 20 },
+            mss: None,
+            no_delay: true,
+            delayed_ack: DelayedAck::default(),
+            keep_alive: Some(KeepAlive {
+                idle: Duration::from_secs(60),
+                interval: Duration::from_secs(10),
+                probes: 6,
+            }),
+            user_timeout: Duration::from_secs(60),
+            congestion: Congestion::default(),
+            tos: 0,
+        }
+    }
+}
+
+/// Where a connection stands, as far as a server must know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnState {
+    /// An active open has not completed yet.
+    Connecting,
+    /// Data may flow. `finished`: the peer sent FIN and all data before it was received (it may not be read yet).
+    Open {
+        /// Whether the peer has finished sending.
+        finished: bool,
+    },
+    /// It is over. Received data that was not read before a reset is gone.
+    Closed(CloseReason),
+}
+
+/// Why a connection ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CloseReason {
+    /// Both sides finished in order.
+    Done,
+    /// The peer reset it.
+    Reset,
+    /// The peer refused the connection.
+    Refused,
+    /// No route or no neighbour: the peer cannot be reached.
+    Unreachable,
+    /// Data or a SYN stayed unacknowledged beyond the user timeout.
+    TimedOut,
+    /// The peer answered no keep-alive probe.
+    KeepAlive,
+    /// The engine shed the connection because memory ran out.
+    NoMemory,
+    /// A queued file range could not be read to its end.
+    File,
+    /// The id is not, or no longer, one of a connection.
+    Stale,
+}
+
+/// What kept a connection from sending faster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum LimitCause {
+    /// Nothing was queued: the application is the limit.
+    Application = 0,
+    /// The send buffer was full with data in flight: its size is the limit.
+    SendBuffer = 1,
+    /// The congestion window was full.
+    Congestion = 2,
+    /// The peer's window was full.
+    PeerWindow = 3,
+    /// The device took no more frames (ring full).
+    Device = 4,
+    /// There was something to send, and the processor had not come to it.
+    Processor = 5,
+}
+
+impl LimitCause {
+    /// All causes, in the order of their numbers.
+    pub const ALL: [LimitCause; 6] = [
+        LimitCause::Application,
+        LimitCause::SendBuffer,
+        LimitCause::Congestion,
+        LimitCause::PeerWindow,
+        LimitCause::Device,
+        LimitCause::Processor,
+    ];
+}
+
+/// Time spent under each [`LimitCause`], in ns. The sum is the time since the connection was established.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LimitTimes {
+    /// Nanoseconds by the number of the cause.
+    pub ns: [u64; 6],
+}
+
+/// Measurements of one connection. What an implementation does not know is `None` or zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ConnInfo {
+    /// Our address.
+    pub local: SocketAddr,
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// Smoothed round-trip time (RFC 6298).
+    pub rtt: Option<Duration>,
+    /// Round-trip time variation (RFC 6298).
+    pub rtt_var: Option<Duration>,
+    /// Retransmission timeout.
+    pub rto: Option<Duration>,
+    /// Largest segment we send, in bytes of payload.
+    pub send_mss: u32,
+    /// Congestion window in bytes.
+    pub congestion_window: u32,
+    /// Slow-start threshold in bytes; `None` before the first loss.
+    pub slow_start_threshold: Option<u32>,
+    /// The window the peer offers, in bytes.
+    pub send_window: u32,
+    /// The window we offer, in bytes.
+    pub receive_window: u32,
+    /// Bytes in flight.
+    pub in_flight: u32,
+    /// Payload bytes acknowledged by the peer.
+    pub bytes_acked: u64,
+    /// Payload bytes received in order.
+    pub bytes_received: u64,
+    /// Segments retransmitted.
+    pub retransmits: u64,
+    /// Payload bytes retransmitted.
+    pub bytes_retransmitted: u64,
+    /// Segments sent with payload (MSS-sized pieces, not super-segments).
+    pub segments_sent: u64,
+    /// Path MTU in bytes; 0 when unknown.
+    pub path_mtu: u32,
+    /// Time by what limited sending.
+    pub limits: LimitTimes,
+}
+
+/// Why a listener or UDP socket could not be opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ListenError {
+    /// Somebody listens there already.
+    InUse,
+    /// The address is not one of ours.
+    NoSuchAddress,
+    /// The port needs a privilege that the process does not have.
+    Permission,
+    /// No memory, socket or ephemeral port is left.
+    NoMemory,
+}
+
+impl core::fmt::Display for ListenError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            ListenError::InUse => "another socket is bound to this address and port",
+            ListenError::NoSuchAddress => "the address does not belong to this host",
+            ListenError::Permission => "ports below 1024 need the CAP_NET_BIND_SERVICE capability",
+            ListenError::NoMemory => "no memory, socket or port is left",
+        })
+    }
+}
+
+impl core::error::Error for ListenError {}
+
+/// Why an active open could not start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnectError {
+    /// No route leads there.
+    Unreachable,
+    /// The local address is in use, or not ours.
+    Address,
+    /// No memory, socket or port is left.
+    NoMemory,
+}
+
+/// Why nothing was queued.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SendError {
+    /// The send buffer is full; `WRITABLE` will come.
+    Full,
+    /// The connection is closed, not yet established, or was shut down.
+    Closed,
+    /// More than 64 KiB of memory payload in one call.
+    TooLong,
+}
+
+/// Why a datagram was not sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UdpSendError {
+    /// Queue or device full: try again later; datagrams may be dropped.
+    Full,
+    /// Longer than a datagram can be (65,507 bytes over IPv4).
+    TooLong,
+    /// No route leads there.
+    Unreachable,
+    /// The socket is closed.
+    Closed,
+}
