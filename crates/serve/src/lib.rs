@@ -10,9 +10,11 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod deadlines;
 pub mod memory;
 pub mod service;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub use deadlines::Deadlines;
 pub use service::{Context, Service, StartError};
