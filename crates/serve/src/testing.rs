@@ -1,1 +1,0 @@
-//! In-memory transport and files for the tests of the servers.
