@@ -1,2 +1,54 @@
-//! Automation for the workspace.
-fn main() {}
+//! Automation for the workspace: `cargo xtask <command>`.
+//!
+//! `cargo xtask test` runs every test on a fresh machine; the other commands are the checks that CI adds.
+
+mod firmware;
+mod fuzz;
+mod licences;
+mod packages;
+mod shell;
+mod test;
+mod tidy;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask <command>
+
+  test [FILTER]    install the Debian packages that are missing (as root), then run every test;
+                   with FILTER, only the end-to-end tests whose name contains it
+  tidy             check file and module rules and the direction of dependencies
+  licences         check licences and duplicate versions of dependencies against deny.toml
+  firmware         build the no_std crates for thumbv7em-none-eabihf
+  fuzz [SECONDS]   run every fuzz target this long (default 60)
+";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Without the backtrace that `Result` from main would print: these are messages for people.
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    std::env::set_current_dir(shell::root())?;
+    match args.as_slice() {
+        ["test"] => test::run(None),
+        ["test", filter] => test::run(Some(filter)),
+        ["tidy"] => tidy::run(),
+        ["licences"] => licences::run(),
+        ["firmware"] => firmware::run(),
+        ["fuzz"] => fuzz::run(60),
+        ["fuzz", seconds] => match seconds.parse() {
+            Ok(seconds) => fuzz::run(seconds),
+            Err(_) => bail!("fuzz: {seconds:?} is not a number of seconds"),
+        },
+        _ => bail!("{USAGE}"),
+    }
+}

@@ -1,0 +1,128 @@
+//! Rules of the house that no compiler checks: size and docs of modules, place of `unsafe`, direction of dependencies.
+
+use crate::shell;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+const MAX_LINES: usize = 600;
+
+/// Crates in which nothing may be unsafe, and which need no standard library.
+const PURE: [&str; 4] = ["wire", "transport", "stack", "serve"];
+
+/// Files outside the pure crates that may hold `unsafe`, by the start of their path.
+const UNSAFE: [&str; 2] = ["crates/nic/src/checksum_avx2.rs", "crates/linux/src/"];
+
+/// Which crate of ours may depend on which (ARCHITECTURE.md, "Who may know whom").
+const MAY_USE: [(&str, &[&str]); 8] = [
+    ("linerate-wire", &[]),
+    ("linerate-nic", &["linerate-wire"]),
+    ("linerate-transport", &["linerate-wire"]),
+    ("linerate-stack", &["linerate-wire", "linerate-nic", "linerate-transport"]),
+    ("linerate-serve", &["linerate-wire", "linerate-transport"]),
+    ("linerate-linux", &["linerate-wire", "linerate-nic", "linerate-transport"]),
+    (
+        "linerate-cli",
+        &[
+            "linerate-wire",
+            "linerate-nic",
+            "linerate-transport",
+            "linerate-stack",
+            "linerate-serve",
+            "linerate-linux",
+        ],
+    ),
+    ("xtask", &[]),
+];
+
+/// Checks all rules and reports every fault.
+pub fn run() -> Result<()> {
+    let mut faults = Vec::new();
+    let mut files = Vec::new();
+    for folder in ["crates", "xtask", "fuzz"] {
+        rust_files(Path::new(folder), &mut files)?;
+    }
+    for path in &files {
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        check_file(&path.to_string_lossy(), &text, &mut faults);
+    }
+    for name in PURE {
+        let path = format!("crates/{name}/src/lib.rs");
+        let text = std::fs::read_to_string(&path)?;
+        for attribute in ["#![no_std]", "#![forbid(unsafe_code)]"] {
+            if !text.contains(attribute) {
+                faults.push(format!("{path}: must have {attribute}"));
+            }
+        }
+    }
+    check_dependencies(&mut faults)?;
+    if !faults.is_empty() {
+        bail!("{}", faults.join("\n"));
+    }
+    println!("tidy: {} files in order", files.len());
+    Ok(())
+}
+
+fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            rust_files(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(())
+}
+
+fn check_file(path: &str, text: &str, faults: &mut Vec<String>) {
+    let lines = text.lines().count();
+    // A longer file says why in a line of its own.
+    if lines > MAX_LINES && !text.contains("//! Over 600 lines because ") {
+        faults.push(format!(
+            "{path}: {lines} lines; at most {MAX_LINES}, or a line `//! Over 600 lines because ...`"
+        ));
+    }
+    let mut head = text.lines().skip_while(|line| line.starts_with("#!") || line.trim().is_empty());
+    if !head.next().is_some_and(|line| line.starts_with("//! ")) {
+        faults.push(format!("{path}: must open with a module comment (//! ...)"));
+    }
+    let unsafe_here = UNSAFE.iter().any(|start| path.starts_with(start));
+    for (at, line) in text.lines().enumerate() {
+        let code = line.split("//").next().unwrap_or("");
+        let word =
+            |word: &str| code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word);
+        if word("unsafe") && !unsafe_here && !path.starts_with("xtask/") {
+            faults.push(format!("{path}:{}: unsafe is not allowed here", at + 1));
+        }
+        // Spelled in two pieces, so that this line does not find itself.
+        if [concat!("TO", "DO"), concat!("FIX", "ME")].iter().any(|mark| line.contains(mark)) {
+            faults.push(format!("{path}:{}: unfinished", at + 1));
+        }
+    }
+}
+
+fn check_dependencies(faults: &mut Vec<String>) -> Result<()> {
+    let metadata =
+        shell::output(shell::cargo().args(["metadata", "--format-version=1", "--no-deps", "--locked"]))?;
+    let metadata: Value = serde_json::from_str(&metadata)?;
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let name = package["name"].as_str().unwrap_or("?");
+        let Some((_, allowed)) = MAY_USE.iter().find(|(known, _)| *known == name) else {
+            faults.push(format!("{name}: not in the table of who may use whom (xtask/src/tidy.rs)"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let used = dependency["name"].as_str().unwrap_or("?");
+            // Tests may bring the parts together.
+            let ours = used.starts_with("linerate-") && dependency["kind"].is_null();
+            if ours && !allowed.contains(&used) {
+                faults.push(format!("{name}: must not depend on {used}"));
+            }
+        }
+    }
+    Ok(())
+}
