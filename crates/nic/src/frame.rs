@@ -1,9 +1,9 @@
 //! Received frames.
 
 use crate::meta::RxMeta;
+use crate::pieces::Pieces;
 use crate::pool::Slice;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 
 /// A received Ethernet frame (without FCS): a pool slice, what the device said of it, and, where frames were coalesced
 /// in software, the payload pieces that follow.
@@ -12,7 +12,7 @@ pub struct Frame {
     /// The frame from its Ethernet header on; for a coalesced frame, headers and the first payload piece.
     pub data: Slice,
     /// Further payload pieces of a coalesced frame, in order. Headers already count their bytes. Empty otherwise.
-    pub more: Vec<Slice>,
+    pub more: Pieces,
     /// What the device said.
     pub meta: RxMeta,
 }
@@ -20,12 +20,12 @@ pub struct Frame {
 impl Frame {
     /// A frame in one piece.
     pub fn new(data: Slice, meta: RxMeta) -> Self {
-        Frame { data, more: Vec::new(), meta }
+        Frame { data, more: Pieces::new(), meta }
     }
 
     /// Length in bytes, all pieces together.
     pub fn len(&self) -> usize {
-        self.data.len() + self.more.iter().map(Slice::len).sum::<usize>()
+        self.data.len() + self.more.len_bytes()
     }
 
     /// Whether there is no byte.
@@ -64,6 +64,11 @@ impl RxBatch {
     /// The newest frame, for coalescing into it.
     pub fn last_mut(&mut self) -> Option<&mut Frame> {
         self.frames.back_mut()
+    }
+
+    /// The frame at `index`, counted from the oldest.
+    pub fn at_mut(&mut self, index: usize) -> Option<&mut Frame> {
+        self.frames.get_mut(index)
     }
 
     /// All frames, oldest first, for coalescing into one of them.

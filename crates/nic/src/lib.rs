@@ -14,16 +14,21 @@
 
 extern crate alloc;
 
+pub mod checksum;
 pub mod chunk;
 pub mod device;
 pub mod frame;
+pub mod loopback;
 pub mod meta;
+pub mod pieces;
 pub mod pool;
 pub mod tx;
 
 pub use chunk::Chunk;
 pub use device::{Capabilities, Device, DeviceError};
 pub use frame::{Frame, RxBatch};
+pub use loopback::Link;
 pub use meta::{ChecksumRequest, ChecksumStatus, MacAddr, RxMeta, Segmentation, TxMeta, TxToken};
+pub use pieces::Pieces;
 pub use pool::{Buffer, Pool, PoolStats, Slice};
 pub use tx::{MAX_CHUNKS, MAX_HEADER, TxPacket, TxQueue};

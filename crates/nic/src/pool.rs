@@ -217,6 +217,12 @@ impl Slice {
         &self.handle.bytes()[self.start as usize..self.end as usize]
     }
 
+    /// The bytes, to change in place; `None` when another handle shares the buffer.
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        let block = self.handle.block.as_mut().and_then(Rc::get_mut)?;
+        block.bytes.get_mut(self.start as usize..self.end as usize)
+    }
+
     /// Length in bytes.
     pub fn len(&self) -> usize {
         (self.end - self.start) as usize
@@ -301,8 +307,11 @@ mod tests {
         let pool = Pool::new(1, 8);
         let slice = pool.take().unwrap().freeze(2..4);
         let other = slice.clone();
-        let slice = slice.try_into_buffer().unwrap_err();
+        let mut slice = slice.try_into_buffer().unwrap_err();
+        assert!(slice.bytes_mut().is_none());
         drop(other);
+        slice.bytes_mut().unwrap().copy_from_slice(b"ab");
+        assert_eq!(slice.bytes(), b"ab");
         assert_eq!(slice.try_into_buffer().unwrap().len(), 8);
     }
 
