@@ -1,5 +1,15 @@
 //! Packet formats as checked views over bytes, checksums, and the units everything else speaks.
+//!
+//! A `Header` or `Packet` is a view: `parse` checks what makes the rest readable, accessors read fields where they lie. A
+//! `Builder` holds the values of a header and writes it to a buffer. Nothing allocates, and no bytes make anything
+//! panic.
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod bytes;
+pub mod checksum;
+pub mod error;
+pub mod tcp;
 pub mod units;
+
+pub use error::{EmitError, Field, Layer, ParseError};
