@@ -1,1 +1,5 @@
-//! The `linerate` command.
+//! The `linerate` command: arguments, configuration, the loop that brings the parts together, and what it prints.
+
+pub mod args;
+pub mod settings;
+pub mod values;

@@ -1,0 +1,173 @@
+//! The command line. Every flag of `serve` is a key of the configuration file too: both are read into [`ServeOptions`].
+
+use crate::values::{AddressChoice, ByteSize, DeviceChoice, FtpUser, Offload, Span};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Deserialize;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// Small machines that serve at line rate, and know why when they don't.
+#[derive(Parser, Debug)]
+#[command(name = "linerate", version, max_term_width = 110)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Serve a directory over HTTP, FTP and iperf3
+    #[command(long_about = SERVE_ABOUT)]
+    Serve(Box<Serve>),
+}
+
+const SERVE_ABOUT: &str = "Serve a directory over HTTP, FTP and iperf3.
+
+As root, linerate makes a TAP device, brings it up and serves on an address of its own TCP/IP stack. Without root, or \
+where a TAP device cannot be had, the same servers run on the host's kernel sockets on 127.0.0.1.
+
+SIGINT and SIGTERM finish what is under way and exit; SIGHUP reads the configuration file again.";
+
+/// Arguments of `serve`.
+#[derive(Args, Debug)]
+pub struct Serve {
+    /// Flags that are keys of the configuration file too.
+    #[command(flatten)]
+    pub options: ServeOptions,
+
+    /// Read settings from this TOML file; flags win over it
+    #[arg(long, value_name = "FILE.toml")]
+    pub config: Option<PathBuf>,
+
+    /// Log more: once for debug, twice for trace
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// Form of the log on standard error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What flags and configuration file can say. `None` and empty lists leave the default.
+#[derive(Args, Deserialize, Clone, Debug, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ServeOptions {
+    /// Directory to serve; a built-in demo directory if not given
+    #[arg(value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    /// What to serve on: a TAP device made for the run, an own address on an existing interface, or the host's
+    /// sockets [default: tap as root, kernel otherwise]
+    #[arg(long, value_name = "tap[:NAME]|packet:INTERFACE|kernel")]
+    pub device: Option<DeviceChoice>,
+
+    /// Address of the stack with its prefix length, or dhcp, or slaac; repeatable. With kernel, the address to bind
+    /// [default: 192.168.1.4/24 and fd00:6c72::4/64; with kernel 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS/PREFIX|dhcp|slaac")]
+    pub address: Vec<AddressChoice>,
+
+    /// Default gateway; repeatable, one per family [default: the host side of a TAP device]
+    #[arg(long, value_name = "IP")]
+    pub gateway: Vec<IpAddr>,
+
+    /// Largest IP packet in bytes, 1280 to 9216 [default: 1500, or what the interface has]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1280..=9216))]
+    pub mtu: Option<u16>,
+
+    /// TCP port of the HTTP server, 0 for none [default: 80; with kernel 8080]
+    #[arg(long, value_name = "PORT")]
+    pub http_port: Option<u16>,
+
+    /// TCP port of the FTP server, 0 for none [default: 21; with kernel 2121]
+    #[arg(long, value_name = "PORT")]
+    pub ftp_port: Option<u16>,
+
+    /// TCP and UDP port of the iperf3 server, 0 for none [default: 5201]
+    #[arg(long, value_name = "PORT")]
+    pub iperf3_port: Option<u16>,
+
+    /// FTP user with a password, or with its argon2 hash ($argon2id$...); repeatable. Anonymous may read in any case
+    #[arg(long, value_name = "NAME:PASSWORD")]
+    pub ftp_user: Vec<FtpUser>,
+
+    /// Let FTP users (not anonymous) change files
+    #[arg(long)]
+    pub writable: bool,
+
+    /// Offloads to use where the device has them: all, none, or a list of tx-checksum, rx-checksum, tso, gro, gather
+    /// [default: all]
+    #[arg(long, value_name = "all|none|LIST")]
+    pub offload: Option<Offload>,
+
+    /// Memory for packet buffers and sockets, 4MiB or more [default: 64MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<ByteSize>,
+
+    /// Print a line of figures at this interval: rates, packets, connections, retransmissions, memory, CPU
+    #[arg(long, value_name = "TIME")]
+    pub stats: Option<Span>,
+
+    /// Form of the log on standard error [default: text]
+    #[arg(long, value_enum, value_name = "text|json")]
+    pub log_format: Option<LogFormat>,
+
+    /// Settings of every TCP socket; only in the configuration file.
+    #[arg(skip)]
+    pub tcp: TcpOptions,
+}
+
+/// The `[tcp]` table of the configuration file: the per-socket policies of the stack.
+#[derive(Deserialize, Clone, Debug, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct TcpOptions {
+    /// Send buffer: a fixed size [default: automatic up to 4MiB].
+    pub send_buffer: Option<ByteSize>,
+    /// Receive buffer: a fixed size [default: automatic up to 4MiB].
+    pub receive_buffer: Option<ByteSize>,
+    /// Largest segment in bytes of payload [default: what the MTU allows].
+    pub mss: Option<u16>,
+    /// Send small segments at once [default: true].
+    pub no_delay: Option<bool>,
+    /// Acknowledge at the latest after this many full-sized segments [default: 2].
+    pub delayed_ack_segments: Option<u8>,
+    /// Acknowledge at the latest after this time [default: 40ms].
+    pub delayed_ack_timeout: Option<Span>,
+    /// Silence before a keep-alive probe, 0s for none [default: 60s].
+    pub keep_alive: Option<Span>,
+    /// End a connection whose data stays unacknowledged this long [default: 60s].
+    pub user_timeout: Option<Span>,
+}
+
+impl ServeOptions {
+    /// These options, and where they say nothing, those of `file`.
+    pub fn over(self, file: ServeOptions) -> ServeOptions {
+        fn list<T>(flags: Vec<T>, file: Vec<T>) -> Vec<T> {
+            if flags.is_empty() { file } else { flags }
+        }
+        ServeOptions {
+            dir: self.dir.or(file.dir),
+            device: self.device.or(file.device),
+            address: list(self.address, file.address),
+            gateway: list(self.gateway, file.gateway),
+            mtu: self.mtu.or(file.mtu),
+            http_port: self.http_port.or(file.http_port),
+            ftp_port: self.ftp_port.or(file.ftp_port),
+            iperf3_port: self.iperf3_port.or(file.iperf3_port),
+            ftp_user: list(self.ftp_user, file.ftp_user),
+            writable: self.writable || file.writable,
+            offload: self.offload.or(file.offload),
+            memory: self.memory.or(file.memory),
+            stats: self.stats.or(file.stats),
+            log_format: self.log_format.or(file.log_format),
+            tcp: file.tcp,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The demo directory that is served when no directory is named.
+
+/// The files: path under the root and content.
+pub const FILES: [(&str, &[u8]); 4] = [
+    ("/index.html", include_bytes!("../../demo/index.html")),
+    ("/hello.txt", include_bytes!("../../demo/hello.txt")),
+    ("/docs/measuring.txt", include_bytes!("../../demo/docs/measuring.txt")),
+    ("/docs/protocols.txt", include_bytes!("../../demo/docs/protocols.txt")),
+];

@@ -1,0 +1,378 @@
+//! Settings as they take effect: flags over configuration file over defaults, checked against each other.
+
+use crate::args::{LogFormat, Serve, ServeOptions, TcpOptions};
+use crate::values::{AddressChoice, Cidr, DeviceChoice, FtpUser};
+use linerate_nic::Capabilities;
+use linerate_transport::{BufferSize, DelayedAck, KeepAlive, SocketOptions};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Least memory that the stack is given, in bytes: two super-frames each way and a few connections.
+pub const MIN_MEMORY: u64 = 4 << 20;
+/// Default memory in bytes.
+pub const DEFAULT_MEMORY: u64 = 64 << 20;
+
+/// Addresses when none is named: that of the source application note, and one of the same shape in IPv6.
+const DEFAULT_ADDRESSES: [&str; 2] = ["192.168.1.4/24", "fd00:6c72::4/64"];
+
+/// Everything `serve` needs to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Directory to serve; `None` for the demo.
+    pub dir: Option<PathBuf>,
+    /// The device asked for; `None` to take the best that can be had.
+    pub device: Option<DeviceChoice>,
+    /// Addresses of the stack.
+    pub addresses: Vec<Cidr>,
+    /// Whether to ask a DHCP server.
+    pub dhcp: bool,
+    /// Whether to form addresses from router advertisements.
+    pub slaac: bool,
+    /// Gateways.
+    pub gateways: Vec<IpAddr>,
+    /// MTU if given.
+    pub mtu: Option<u16>,
+    /// HTTP port if given; 0 for none.
+    pub http_port: Option<u16>,
+    /// FTP port if given; 0 for none.
+    pub ftp_port: Option<u16>,
+    /// iperf3 port; 0 for none.
+    pub iperf3_port: u16,
+    /// FTP users.
+    pub ftp_users: Vec<FtpUser>,
+    /// Whether FTP users may change files.
+    pub writable: bool,
+    /// Offloads that may be used.
+    pub offload: Capabilities,
+    /// Memory in bytes.
+    pub memory: u64,
+    /// Interval of the statistics line.
+    pub stats: Option<Duration>,
+    /// Form of the log.
+    pub log_format: LogFormat,
+    /// Settings of every TCP socket.
+    pub socket: SocketOptions,
+}
+
+/// What is wrong with the settings, and where it was said.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SettingsError {
+    /// The configuration file cannot be read.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
+    },
+    /// The configuration file does not parse; `why` shows line, column and what was expected.
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// The parser's message with the place.
+        why: String,
+    },
+    /// A value that does not fit.
+    Value {
+        /// The flag or key.
+        name: &'static str,
+        /// What it was given.
+        value: String,
+        /// What is allowed.
+        expected: String,
+    },
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SettingsError::Unreadable { path, why } => {
+                write!(f, "cannot read the configuration file {}: {why}", path.display())
+            }
+            SettingsError::Malformed { path, why } => {
+                write!(f, "in the configuration file {}:\n{why}", path.display())
+            }
+            SettingsError::Value { name, value, expected } => {
+                write!(f, "invalid value '{value}' for '--{name}': expected {expected}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+fn bad(name: &'static str, value: impl fmt::Display, expected: impl Into<String>) -> SettingsError {
+    SettingsError::Value { name, value: value.to_string(), expected: expected.into() }
+}
+
+impl Settings {
+    /// Settings from the command line and the configuration file it names (read now).
+    pub fn load(args: &Serve) -> Result<Settings, SettingsError> {
+        let file = match &args.config {
+            Some(path) => read(path)?,
+            None => ServeOptions::default(),
+        };
+        Settings::resolve(args.options.clone().over(file))
+    }
+
+    fn resolve(options: ServeOptions) -> Result<Settings, SettingsError> {
+        if let Some(dir) = &options.dir {
+            match std::fs::metadata(dir) {
+                Ok(meta) if meta.is_dir() => {}
+                Ok(_) => return Err(bad("dir", dir.display(), "a directory; this is a file")),
+                Err(error) => return Err(bad("dir", dir.display(), format!("a directory ({error})"))),
+            }
+        }
+        let memory = options.memory.map_or(DEFAULT_MEMORY, |size| size.0);
+        if !(MIN_MEMORY..=1 << 40).contains(&memory) {
+            return Err(bad("memory", memory, "4MiB to 1024GiB"));
+        }
+        let kernel = options.device == Some(DeviceChoice::Kernel);
+        let (addresses, dhcp, slaac) = addresses(&options, kernel)?;
+        check_gateways(&options.gateway, &addresses)?;
+        check_ports(&options)?;
+        if options.stats.is_some_and(|span| span.0 < Duration::from_millis(100)) {
+            return Err(bad("stats", "less than 100ms", "100ms or more"));
+        }
+        Ok(Settings {
+            dir: options.dir,
+            device: options.device,
+            addresses,
+            dhcp,
+            slaac,
+            gateways: options.gateway,
+            mtu: options.mtu,
+            http_port: options.http_port,
+            ftp_port: options.ftp_port,
+            iperf3_port: options.iperf3_port.unwrap_or(5201),
+            ftp_users: options.ftp_user,
+            writable: options.writable,
+            offload: options.offload.map_or(Capabilities::ALL, |offload| offload.0),
+            memory,
+            stats: options.stats.map(|span| span.0),
+            log_format: options.log_format.unwrap_or(LogFormat::Text),
+            socket: socket_options(&options.tcp)?,
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<ServeOptions, SettingsError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| SettingsError::Unreadable { path: path.to_owned(), why: error.to_string() })?;
+    toml::from_str(&text)
+        .map_err(|error| SettingsError::Malformed { path: path.to_owned(), why: error.to_string() })
+}
+
+fn addresses(options: &ServeOptions, kernel: bool) -> Result<(Vec<Cidr>, bool, bool), SettingsError> {
+    let mut addresses = Vec::new();
+    let (mut dhcp, mut slaac) = (false, false);
+    for choice in &options.address {
+        match choice {
+            AddressChoice::Static(cidr) => addresses.push(*cidr),
+            AddressChoice::Dhcp => dhcp = true,
+            AddressChoice::Slaac => slaac = true,
+        }
+    }
+    if kernel {
+        if dhcp || slaac {
+            return Err(bad("address", "dhcp or slaac", "an address of this host, with --device kernel"));
+        }
+        return Ok((addresses, false, false));
+    }
+    if options.address.is_empty() {
+        addresses.extend(DEFAULT_ADDRESSES.iter().filter_map(|text| text.parse::<Cidr>().ok()));
+    }
+    if let Some(cidr) = addresses.iter().find(|cidr| cidr.ip.is_loopback() || cidr.ip.is_unspecified()) {
+        return Err(bad("address", cidr, "an address that a host on the network can reach"));
+    }
+    Ok((addresses, dhcp, slaac))
+}
+
+fn check_gateways(gateways: &[IpAddr], addresses: &[Cidr]) -> Result<(), SettingsError> {
+    for (at, gateway) in gateways.iter().enumerate() {
+        if gateways[..at].iter().any(|other| other.is_ipv4() == gateway.is_ipv4()) {
+            return Err(bad("gateway", gateway, "one gateway per address family"));
+        }
+        let link_local = matches!(gateway, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        if !link_local && !addresses.iter().any(|cidr| cidr.contains(*gateway)) {
+            let nets: Vec<String> = addresses.iter().map(Cidr::to_string).collect();
+            return Err(bad(
+                "gateway",
+                gateway,
+                format!("an address in the network of {}", nets.join(" or ")),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_ports(options: &ServeOptions) -> Result<(), SettingsError> {
+    let ports = [
+        ("http-port", options.http_port),
+        ("ftp-port", options.ftp_port),
+        ("iperf3-port", Some(options.iperf3_port.unwrap_or(5201))),
+    ];
+    for (at, (name, port)) in ports.iter().enumerate() {
+        let taken = ports[..at].iter().find(|(_, other)| port.is_some_and(|p| p != 0) && other == port);
+        if let (Some((other, _)), Some(port)) = (taken, port) {
+            return Err(bad(name, port, format!("a port other than that of --{other}")));
+        }
+    }
+    Ok(())
+}
+
+fn socket_options(tcp: &TcpOptions) -> Result<SocketOptions, SettingsError> {
+    let mut socket = SocketOptions::default();
+    let fixed = |name, size: Option<crate::values::ByteSize>| match size {
+        Some(size) if (2048..=1 << 30).contains(&size.0) => Ok(Some(BufferSize::Fixed(size.0 as usize))),
+        Some(size) => Err(bad(name, size, "2KiB to 1GiB")),
+        None => Ok(None),
+    };
+    if let Some(size) = fixed("tcp.send-buffer", tcp.send_buffer)? {
+        socket.send_buffer = size;
+    }
+    if let Some(size) = fixed("tcp.receive-buffer", tcp.receive_buffer)? {
+        socket.receive_buffer = size;
+    }
+    if let Some(mss) = tcp.mss {
+        if !(64..=9176).contains(&mss) {
+            return Err(bad("tcp.mss", mss, "64 to 9176 bytes"));
+        }
+        socket.mss = Some(mss);
+    }
+    socket.no_delay = tcp.no_delay.unwrap_or(socket.no_delay);
+    let default = DelayedAck::default();
+    socket.delayed_ack = DelayedAck {
+        segments: tcp.delayed_ack_segments.unwrap_or(default.segments).max(1),
+        timeout: tcp.delayed_ack_timeout.map_or(default.timeout, |span| span.0),
+    };
+    // RFC 1122 section 4.2.3.2: a delayed acknowledgement must come within 0.5 s.
+    if socket.delayed_ack.timeout > Duration::from_millis(500) {
+        return Err(bad("tcp.delayed-ack-timeout", "more than 500ms", "500ms at most"));
+    }
+    if let Some(idle) = tcp.keep_alive {
+        socket.keep_alive = (!idle.0.is_zero()).then_some(KeepAlive {
+            idle: idle.0,
+            interval: Duration::from_secs(10),
+            probes: 6,
+        });
+    }
+    if let Some(timeout) = tcp.user_timeout {
+        if timeout.0 < Duration::from_secs(1) {
+            return Err(bad("tcp.user-timeout", "less than 1s", "1s or more"));
+        }
+        socket.user_timeout = timeout.0;
+    }
+    Ok(socket)
+}
+
+/// The loopback address that kernel sockets bind when none is named.
+pub const KERNEL_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Cli;
+    use crate::args::Command;
+    use clap::Parser as _;
+
+    fn load(args: &[&str]) -> Result<Settings, String> {
+        let cli = Cli::try_parse_from(["linerate", "serve"].iter().chain(args)).map_err(|e| e.to_string())?;
+        let Command::Serve(serve) = cli.command;
+        Settings::load(&serve).map_err(|error| error.to_string())
+    }
+
+    fn check_error(args: &[&str], parts: &[&str]) {
+        let error = load(args).expect_err("must be refused");
+        for part in parts {
+            assert!(error.contains(part), "{args:?}: {part:?} is not in {error:?}");
+        }
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_manual() {
+        let settings = load(&[]).unwrap();
+        assert_eq!(settings.addresses.iter().map(Cidr::to_string).collect::<Vec<_>>(), DEFAULT_ADDRESSES);
+        assert_eq!((settings.memory, settings.iperf3_port, settings.writable), (64 << 20, 5201, false));
+        assert_eq!(settings.socket, SocketOptions::default());
+    }
+
+    #[test]
+    fn a_bad_value_names_flag_value_and_what_is_allowed() {
+        check_error(&["--device", "wire"], &["--device", "wire", "kernel"]);
+        check_error(&["--mtu", "500"], &["--mtu", "500", "1280..=9216"]);
+        check_error(&["--address", "1.2.3.4/99"], &["--address", "1.2.3.4/99", "prefix"]);
+        check_error(&["--gateway", "10.9.9.9"], &["--gateway", "10.9.9.9", "192.168.1.4/24"]);
+        check_error(&["--memory", "1MiB"], &["--memory", "4MiB"]);
+        check_error(&["--offload", "warp"], &["--offload", "warp", "tso"]);
+        check_error(&["--ftp-user", "eric"], &["--ftp-user", "NAME:PASSWORD"]);
+        check_error(&["--http-port", "5201"], &["--iperf3-port", "5201", "--http-port"]);
+        check_error(&["/no/such/dir"], &["dir", "/no/such/dir"]);
+        check_error(&["--device", "kernel", "--address", "dhcp"], &["--address", "kernel"]);
+        check_error(&["--config", "/no/such.toml"], &["/no/such.toml"]);
+    }
+
+    fn with_file(text: &str, args: &[&str]) -> Result<Settings, String> {
+        let name =
+            format!("linerate-settings-{}-{:x}.toml", std::process::id(), text.len() * 31 + args.len());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, text).unwrap();
+        let path_text = path.to_str().unwrap().to_owned();
+        let mut all = vec!["--config", &path_text];
+        all.extend(args);
+        let result = load(&all);
+        std::fs::remove_file(&path).unwrap();
+        result
+    }
+
+    #[test]
+    fn every_flag_is_a_key_and_flags_win() {
+        let text = r#"
+            device = "tap:lab0"
+            address = ["10.1.0.4/16", "slaac"]
+            gateway = ["10.1.0.1"]
+            mtu = 9000
+            http-port = 8000
+            ftp-port = 2100
+            iperf3-port = 0
+            ftp-user = ["eric:ding"]
+            writable = true
+            offload = "tso,gro"
+            memory = "16MiB"
+            stats = "1s"
+            log-format = "json"
+            [tcp]
+            send-buffer = "8KiB"
+            receive-buffer = "8KiB"
+            mss = 536
+            no-delay = false
+            delayed-ack-segments = 1
+            delayed-ack-timeout = "10ms"
+            keep-alive = "0s"
+            user-timeout = "5s"
+        "#;
+        let settings = with_file(text, &["--mtu", "1400", "--log-format", "text"]).unwrap();
+        assert_eq!((settings.mtu, settings.log_format), (Some(1400), LogFormat::Text));
+        assert_eq!(
+            (settings.http_port, settings.ftp_port, settings.iperf3_port),
+            (Some(8000), Some(2100), 0)
+        );
+        assert_eq!(settings.device, Some(DeviceChoice::Tap("lab0".to_owned())));
+        assert!(
+            settings.slaac && settings.writable && settings.offload.tso4 && !settings.offload.rx_checksum
+        );
+        assert_eq!(settings.socket.send_buffer, BufferSize::Fixed(8192));
+        assert_eq!((settings.socket.mss, settings.socket.keep_alive), (Some(536), None));
+    }
+
+    #[test]
+    fn a_bad_file_is_answered_with_line_and_key() {
+        let error = with_file("mtu = 1500\ncolour = 3\n", &[]).unwrap_err();
+        assert!(error.contains("line 2") && error.contains("colour"), "{error}");
+        let error = with_file("offload = \"warp\"\n", &[]).unwrap_err();
+        assert!(error.contains("line 1") && error.contains("warp") && error.contains("tso"), "{error}");
+        let error = with_file("[tcp]\nmss = 5\n", &[]).unwrap_err();
+        assert!(error.contains("tcp.mss") && error.contains("64"), "{error}");
+    }
+}

@@ -1,0 +1,383 @@
+//! Values that flags and configuration keys share: each parses from text and says what it wanted when it cannot.
+
+use linerate_nic::Capabilities;
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A text that is not a value; the flag or key it stood at is named by whoever parsed it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ValueError {
+    /// What was expected, to follow "expected".
+    expected: String,
+}
+
+impl ValueError {
+    fn new(expected: impl Into<String>) -> Self {
+        ValueError { expected: expected.into() }
+    }
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}", self.expected)
+    }
+}
+
+impl std::error::Error for ValueError {}
+
+/// Deserializes a value from the text that its flag would take.
+macro_rules! from_text {
+    ($($name:ty),*) => {$(
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                text.parse().map_err(|error| {
+                    serde::de::Error::custom(format_args!("invalid value {text:?}: {error}"))
+                })
+            }
+        }
+    )*};
+}
+
+from_text!(DeviceChoice, Cidr, AddressChoice, Offload, ByteSize, Span, FtpUser);
+
+/// What the servers run on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DeviceChoice {
+    /// A TAP device of this name, made for the run.
+    Tap(String),
+    /// An address of our own on an existing interface.
+    Packet(String),
+    /// The host's own TCP/IP stack.
+    Kernel,
+}
+
+impl FromStr for DeviceChoice {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let (kind, name) = match text.split_once(':') {
+            Some((kind, name)) => (kind, Some(name)),
+            None => (text, None),
+        };
+        match (kind, name) {
+            ("tap", None) => Ok(DeviceChoice::Tap("linerate0".to_owned())),
+            ("tap", Some(name)) => Ok(DeviceChoice::Tap(interface(name)?)),
+            ("packet", Some(name)) => Ok(DeviceChoice::Packet(interface(name)?)),
+            ("kernel", None) => Ok(DeviceChoice::Kernel),
+            _ => Err(ValueError::new("tap, tap:NAME, packet:INTERFACE or kernel")),
+        }
+    }
+}
+
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceChoice::Tap(name) => write!(f, "tap:{name}"),
+            DeviceChoice::Packet(name) => write!(f, "packet:{name}"),
+            DeviceChoice::Kernel => f.write_str("kernel"),
+        }
+    }
+}
+
+/// An interface name as Linux takes it (IFNAMSIZ is 16 with the final NUL).
+fn interface(name: &str) -> Result<String, ValueError> {
+    let fits = (1..=15).contains(&name.len())
+        && name.chars().all(|c| c.is_ascii_graphic() && c != '/' && c != ':' && c != '%')
+        && name != "."
+        && name != "..";
+    if fits { Ok(name.to_owned()) } else { Err(ValueError::new("an interface name of 1 to 15 characters")) }
+}
+
+/// An address with the length of its network prefix.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cidr {
+    /// The address.
+    pub ip: IpAddr,
+    /// Bits of the network prefix: at most 32 or 128.
+    pub prefix: u8,
+}
+
+impl Cidr {
+    /// Whether `other` lies in the network of this address.
+    pub fn contains(&self, other: IpAddr) -> bool {
+        match (self.ip, other) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => {
+                (u32::from(a) ^ u32::from(b)).checked_shr(32 - u32::from(self.prefix)).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(a), IpAddr::V6(b)) => {
+                (u128::from(a) ^ u128::from(b)).checked_shr(128 - u32::from(self.prefix)).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+
+    /// The first host address of the network (`.1`, `::1`), or the second where the first is our own.
+    pub fn neighbor(&self) -> IpAddr {
+        match self.ip {
+            IpAddr::V4(ip) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix)).unwrap_or(0);
+                let first = (u32::from(ip) & mask) + 1;
+                let host = if u32::from(ip) == first { first + 1 } else { first };
+                IpAddr::V4(host.into())
+            }
+            IpAddr::V6(ip) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix)).unwrap_or(0);
+                let first = (u128::from(ip) & mask) + 1;
+                let host = if u128::from(ip) == first { first + 1 } else { first };
+                IpAddr::V6(host.into())
+            }
+        }
+    }
+}
+
+impl FromStr for Cidr {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let wanted = || ValueError::new("ADDRESS/PREFIX such as 192.168.1.4/24 or fd00::4/64");
+        let (ip, prefix) = text.split_once('/').ok_or_else(wanted)?;
+        let ip: IpAddr = ip.parse().map_err(|_| wanted())?;
+        let most = if ip.is_ipv4() { 30 } else { 126 };
+        let prefix: u8 = prefix.parse().map_err(|_| wanted())?;
+        if !(1..=most).contains(&prefix) {
+            return Err(ValueError::new(format!("a prefix length of 1 to {most}")));
+        }
+        if ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() {
+            return Err(ValueError::new("a unicast address of a host"));
+        }
+        Ok(Cidr { ip, prefix })
+    }
+}
+
+impl fmt::Display for Cidr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.ip, self.prefix)
+    }
+}
+
+/// Where the stack's addresses come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AddressChoice {
+    /// This one.
+    Static(Cidr),
+    /// DHCPv4 (RFC 2131).
+    Dhcp,
+    /// IPv6 stateless autoconfiguration (RFC 4862).
+    Slaac,
+}
+
+impl FromStr for AddressChoice {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "dhcp" => Ok(AddressChoice::Dhcp),
+            "slaac" => Ok(AddressChoice::Slaac),
+            // The kernel's sockets have no prefix to speak of: a bare address is enough there.
+            _ if !text.contains('/') => match text.parse::<IpAddr>() {
+                Ok(ip) => Ok(AddressChoice::Static(Cidr { ip, prefix: if ip.is_ipv4() { 24 } else { 64 } })),
+                Err(_) => Err(ValueError::new("ADDRESS/PREFIX such as 192.168.1.4/24, dhcp or slaac")),
+            },
+            _ => text.parse().map(AddressChoice::Static),
+        }
+    }
+}
+
+/// Which offloads may be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offload(pub Capabilities);
+
+impl Offload {
+    const NAMES: &str = "all, none, or a comma-separated list of tx-checksum, rx-checksum, tso, gro, gather";
+}
+
+impl FromStr for Offload {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "all" => return Ok(Offload(Capabilities::ALL)),
+            "none" => return Ok(Offload(Capabilities::NONE)),
+            _ => {}
+        }
+        let mut wanted = Capabilities::NONE;
+        for name in text.split(',') {
+            match name.trim() {
+                "tx-checksum" => {
+                    wanted.tx_checksum4 = true;
+                    wanted.tx_checksum6 = true;
+                }
+                "rx-checksum" => wanted.rx_checksum = true,
+                "tso" => {
+                    wanted.tso4 = true;
+                    wanted.tso6 = true;
+                }
+                "gro" => wanted.rx_coalescing = true,
+                "gather" => wanted.gather = true,
+                _ => return Err(ValueError::new(Offload::NAMES)),
+            }
+        }
+        Ok(Offload(wanted))
+    }
+}
+
+impl fmt::Display for Offload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let on = self.0;
+        let names = [
+            ("tx-checksum", on.tx_checksum4 || on.tx_checksum6),
+            ("rx-checksum", on.rx_checksum),
+            ("tso", on.tso4 || on.tso6),
+            ("gro", on.rx_coalescing),
+            ("gather", on.gather),
+        ];
+        let names: Vec<&str> = names.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
+        f.write_str(&if names.is_empty() { "none".to_owned() } else { names.join(",") })
+    }
+}
+
+/// A number of bytes: `64MiB`, `512KiB`, `1GiB`, `4096`; `K`, `M`, `G` alone are powers of 1,024 too.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
+pub struct ByteSize(pub u64);
+
+impl FromStr for ByteSize {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let wanted = || ValueError::new("a size such as 64MiB, 512KiB, 1GiB or 4096");
+        let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (digits, unit) = text.split_at(split);
+        let shift = match unit.to_ascii_lowercase().as_str() {
+            "" | "b" => 0,
+            "k" | "kib" => 10,
+            "m" | "mib" => 20,
+            "g" | "gib" => 30,
+            _ => return Err(wanted()),
+        };
+        let number: u64 = digits.parse().map_err(|_| wanted())?;
+        number.checked_mul(1 << shift).map(ByteSize).ok_or_else(wanted)
+    }
+}
+
+impl fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+        match units.iter().find(|(shift, _)| self.0 >= 1 << shift && self.0 % (1 << shift) == 0) {
+            Some((shift, unit)) => write!(f, "{}{unit}", self.0 >> shift),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
+/// A span of time: `1s`, `500ms`, `250us`, `2m`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span(pub Duration);
+
+impl FromStr for Span {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let wanted = || ValueError::new("a time such as 1s, 500ms, 250us or 2m");
+        let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (digits, unit) = text.split_at(split);
+        let number: u64 = digits.parse().map_err(|_| wanted())?;
+        match unit {
+            "us" => Ok(Span(Duration::from_micros(number))),
+            "ms" => Ok(Span(Duration::from_millis(number))),
+            "s" => Ok(Span(Duration::from_secs(number))),
+            "m" => number.checked_mul(60).map(|s| Span(Duration::from_secs(s))).ok_or_else(wanted),
+            _ => Err(wanted()),
+        }
+    }
+}
+
+/// An FTP user with a password in clear, or with its argon2 hash in PHC form.
+#[derive(Clone, PartialEq, Eq)]
+pub struct FtpUser {
+    /// The name.
+    pub name: String,
+    /// The password, or `$argon2id$...`.
+    pub password: String,
+}
+
+impl FromStr for FtpUser {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text.split_once(':') {
+            Some((name, password)) if !name.is_empty() && !password.is_empty() => {
+                Ok(FtpUser { name: name.to_owned(), password: password.to_owned() })
+            }
+            _ => Err(ValueError::new("NAME:PASSWORD, neither of them empty")),
+        }
+    }
+}
+
+impl fmt::Debug for FtpUser {
+    /// Passwords never reach a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FtpUser({})", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<T: FromStr<Err = ValueError> + fmt::Display>(text: &str, expected: Option<&str>) {
+        assert_eq!(text.parse::<T>().ok().map(|v| v.to_string()).as_deref(), expected, "{text:?}");
+    }
+
+    #[test]
+    fn devices() {
+        check::<DeviceChoice>("tap", Some("tap:linerate0"));
+        check::<DeviceChoice>("packet:eth0", Some("packet:eth0"));
+        check::<DeviceChoice>("kernel", Some("kernel"));
+        for bad in ["packet", "tap:", "tap:a/b", "tap:0123456789abcdef", "kernel:x", "wire", ""] {
+            check::<DeviceChoice>(bad, None);
+        }
+    }
+
+    #[test]
+    fn addresses() {
+        check::<Cidr>("192.168.1.4/24", Some("192.168.1.4/24"));
+        check::<Cidr>("fd00:6c72::4/64", Some("fd00:6c72::4/64"));
+        for bad in
+            ["192.168.1.4", "192.168.1.4/33", "300.1.1.1/8", "::1/64", "0.0.0.0/8", "224.0.0.1/4", "/8"]
+        {
+            check::<Cidr>(bad, None);
+        }
+        let cidr: Cidr = "192.168.1.4/24".parse().unwrap();
+        assert!(cidr.contains("192.168.1.200".parse().unwrap()));
+        assert!(!cidr.contains("192.168.2.4".parse().unwrap()));
+        assert_eq!(cidr.neighbor().to_string(), "192.168.1.1");
+        assert_eq!("10.0.0.1/8".parse::<Cidr>().unwrap().neighbor().to_string(), "10.0.0.2");
+        assert_eq!("fd00:6c72::4/64".parse::<Cidr>().unwrap().neighbor().to_string(), "fd00:6c72::1");
+    }
+
+    #[test]
+    fn sizes_times_and_offloads() {
+        check::<ByteSize>("64MiB", Some("64MiB"));
+        check::<ByteSize>("1g", Some("1GiB"));
+        check::<ByteSize>("1500", Some("1500"));
+        for bad in ["", "MiB", "-1", "1.5M", "1TB", "99999999999999999999", "18446744073709551615K"] {
+            check::<ByteSize>(bad, None);
+        }
+        assert_eq!("250us".parse::<Span>().unwrap().0, Duration::from_micros(250));
+        assert!("5".parse::<Span>().is_err() && "s".parse::<Span>().is_err());
+        check::<Offload>("tso,gro", Some("tso,gro"));
+        check::<Offload>("none", Some("none"));
+        check::<Offload>("everything", None);
+    }
+
+    #[test]
+    fn passwords_are_not_printed() {
+        let user: FtpUser = "eric:secret".parse().unwrap();
+        assert_eq!(format!("{user:?}"), "FtpUser(eric)");
+        assert!("eric".parse::<FtpUser>().is_err() && ":x".parse::<FtpUser>().is_err());
+    }
+}
