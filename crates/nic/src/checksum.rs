@@ -1,54 +1,29 @@
-//! The Internet checksum over headers and gather lists (RFC 1071).
+//! The Internet checksum over headers and gather lists, with the fastest code that the processor has.
+//!
+//! The arithmetic is `linerate_wire::checksum`'s ([`Sum`]); this module only chooses who reads the bytes.
 
 use crate::chunk::Chunk;
 use crate::meta::ChecksumRequest;
+use linerate_wire::checksum::Sum;
 
-/// The one's complement sum of `bytes` as big-endian 16-bit words, folded, not complemented. A last odd byte counts as
-/// the high byte of a word.
-pub fn sum(bytes: &[u8]) -> u16 {
-    let mut total = 0u64;
-    let mut words = bytes.chunks_exact(4);
-    for word in &mut words {
-        total += u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]));
+/// The raw sum of `bytes`, as `linerate_wire::checksum` defines it: to be given to [`Sum::add_raw`].
+#[inline]
+pub fn raw_sum(bytes: &[u8]) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(sum) = crate::checksum_avx2::raw_sum(bytes) {
+        return sum;
     }
-    let mut last = [0; 4];
-    last[..words.remainder().len()].copy_from_slice(words.remainder());
-    fold(total + u64::from(u32::from_be_bytes(last)))
+    linerate_wire::checksum::raw_sum(bytes)
 }
 
-/// Folds carries until 16 bits are left.
-pub(crate) fn fold(total: u64) -> u16 {
-    let total = (total & 0xffff_ffff) + (total >> 32);
-    let total = (total & 0xffff_ffff) + (total >> 32);
-    let total = (total & 0xffff) + (total >> 16);
-    let total = (total & 0xffff) + (total >> 16);
-    total as u16
+/// Adds the next `bytes` to `sum`.
+pub fn add(sum: &mut Sum, bytes: &[u8]) {
+    sum.add_raw(raw_sum(bytes), bytes.len());
 }
 
-/// A running sum over pieces of any length, also odd ones.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Sum {
-    total: u64,
-    odd: bool,
-}
-
-impl Sum {
-    /// A sum that starts from `seed` (folded, not complemented), as from a pseudo-header.
-    pub fn new(seed: u16) -> Self {
-        Sum { total: u64::from(seed), odd: false }
-    }
-
-    /// Goes on over `bytes`.
-    pub fn add(&mut self, bytes: &[u8]) {
-        let part = sum(bytes);
-        self.total += u64::from(if self.odd { part.swap_bytes() } else { part });
-        self.odd ^= bytes.len() % 2 == 1;
-    }
-
-    /// The sum so far, folded, not complemented.
-    pub fn value(self) -> u16 {
-        fold(self.total)
-    }
+/// The sum of `bytes` from an even offset on.
+pub fn sum(bytes: &[u8]) -> Sum {
+    Sum::from_raw(raw_sum(bytes), bytes.len())
 }
 
 /// Does what a device would do for `request`: sums from its start to the end of the packet (headers in `header`, payload
@@ -60,15 +35,107 @@ pub fn fill(header: &mut [u8], chunks: &[Chunk], request: ChecksumRequest) -> Op
     if field + 2 > header.len() {
         return None;
     }
-    let mut sum = Sum::new(0);
-    sum.add(header.get(start..)?);
+    let mut total = sum(header.get(start..)?);
     for chunk in chunks {
-        sum.add(chunk.bytes());
+        add(&mut total, chunk.bytes());
     }
-    let value = match !sum.value() {
-        0 => 0xffff,
-        value => value,
-    };
-    header.get_mut(field..field + 2)?.copy_from_slice(&value.to_be_bytes());
+    header.get_mut(field..field + 2)?.copy_from_slice(&total.finish_udp().to_be_bytes());
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    /// RFC 1071 word by word, with the carry put back each time.
+    fn naive(bytes: &[u8]) -> u16 {
+        let mut sum = 0u32;
+        for (i, byte) in bytes.iter().enumerate() {
+            sum += u32::from(*byte) << if i % 2 == 0 { 8 } else { 0 };
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        sum as u16
+    }
+
+    fn check(bytes: &[u8]) {
+        let expected = naive(bytes);
+        let portable = Sum::from_raw(linerate_wire::checksum::raw_sum(bytes), bytes.len());
+        assert_eq!(portable.folded(), expected, "portable, {} bytes", bytes.len());
+        assert_eq!(sum(bytes).folded(), expected, "chosen, {} bytes", bytes.len());
+    }
+
+    #[test]
+    fn the_example_of_rfc_1071() {
+        assert_eq!(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]).folded(), 0xddf2);
+    }
+
+    #[test]
+    fn every_length_at_every_alignment_agrees() {
+        let mut state = 1u32;
+        let noise: Vec<u8> = (0..4096 + 33)
+            .map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 24) as u8
+            })
+            .collect();
+        for len in 0..=4096 {
+            for offset in [0, 1, 2, 3, 7, 31] {
+                check(&noise[offset..offset + len]);
+            }
+        }
+    }
+
+    #[test]
+    fn carries_survive_the_largest_and_the_smallest_words() {
+        for byte in [0, 0xff] {
+            for len in [127, 128, 129, 65_535, 65_536, 300_001] {
+                check(&alloc::vec![byte; len]);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_agree(bytes in proptest::collection::vec(any::<u8>(), 0..4200), offset in 0usize..70) {
+            check(&bytes[offset.min(bytes.len())..]);
+        }
+
+        #[test]
+        fn any_cut_into_pieces_gives_the_same_sum(
+            bytes in proptest::collection::vec(any::<u8>(), 0..600),
+            mut cuts in proptest::collection::vec(0usize..600, 0..6),
+        ) {
+            cuts.iter_mut().for_each(|cut| *cut = (*cut).min(bytes.len()));
+            cuts.push(bytes.len());
+            cuts.sort_unstable();
+            let (mut sum, mut from) = (Sum::ZERO, 0);
+            for cut in cuts {
+                add(&mut sum, &bytes[from..cut]);
+                from = cut;
+            }
+            prop_assert_eq!(sum.folded(), naive(&bytes));
+        }
+    }
+
+    #[test]
+    fn a_request_outside_of_the_header_changes_nothing() {
+        for (start, offset) in [(0, 39), (39, 0), (41, 0), (u16::MAX, u16::MAX)] {
+            let mut header = [7; 40];
+            assert_eq!(fill(&mut header, &[], ChecksumRequest { start, offset }), None);
+            assert_eq!(header, [7; 40]);
+        }
+    }
+
+    #[test]
+    fn a_result_of_zero_is_written_as_all_ones() {
+        let mut header = [0xff, 0xff, 0, 0];
+        fill(
+            &mut header,
+            &[Chunk::Static(&[0]), Chunk::Static(&[])],
+            ChecksumRequest { start: 0, offset: 2 },
+        );
+        assert_eq!(header, [0xff; 4]);
+    }
 }

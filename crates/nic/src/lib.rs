@@ -15,6 +15,8 @@
 extern crate alloc;
 
 pub mod checksum;
+#[cfg(target_arch = "x86_64")]
+mod checksum_avx2;
 pub mod chunk;
 pub mod device;
 pub mod frame;

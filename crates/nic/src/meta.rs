@@ -1,29 +1,8 @@
 //! What travels beside a frame: checksum state, segmentation, hash, queue, time.
 
-use core::fmt;
 use linerate_wire::units::Instant;
 
-/// An Ethernet (EUI-48) address.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct MacAddr(pub [u8; 6]);
-
-impl MacAddr {
-    /// ff:ff:ff:ff:ff:ff.
-    pub const BROADCAST: MacAddr = MacAddr([0xff; 6]);
-}
-
-impl fmt::Display for MacAddr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
-    }
-}
-
-impl fmt::Debug for MacAddr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+pub use linerate_wire::ethernet::MacAddr;
 
 /// What the device says of a received frame's layer-4 checksum (and IPv4 header checksum).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

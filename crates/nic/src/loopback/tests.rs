@@ -115,7 +115,7 @@ fn the_receiver_decides_whether_a_checksum_is_filled_in() {
     send(&mut a, 34, &[1, 2, 3], ask);
     let frame = receive(&mut b, NOW).remove(0);
     assert_eq!(frame.meta.checksum, ChecksumStatus::Unchecked);
-    assert_eq!(checksum::sum(&flat(&frame)[14..]), 0xffff);
+    assert_eq!(checksum::sum(&flat(&frame)[14..]).folded(), 0xffff);
 }
 
 #[test]
