@@ -1,1 +1,7 @@
-//! Placeholder until the first commit of this crate.
+//! A portable zero-copy TCP/IP engine: time passed in, no clock, no I/O.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod tcp;

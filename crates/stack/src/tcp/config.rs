@@ -1,0 +1,76 @@
+//! What a connection is made with.
+
+use super::budget::MemoryBudget;
+use core::time::Duration;
+use linerate_nic::Pool;
+use linerate_transport::SocketOptions;
+
+/// Settings of one connection: those of the socket, and those of the engine.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The socket's settings.
+    pub socket: SocketOptions,
+    /// Largest TCP payload without options in bytes that the path's MTU carries: MTU - 40 over IPv4, MTU - 60 over
+    /// IPv6 (RFC 9293 section 3.7.1). We offer this in the MSS option, unless the socket wants less.
+    pub mss: u16,
+    /// Offer (or accept) timestamps (RFC 7323). Default: true.
+    pub timestamps: bool,
+    /// Where our timestamp clock starts; a secret per connection keeps uptime private (RFC 7323 section 5.4).
+    pub timestamp_offset: u32,
+    /// Offer (or accept) selective acknowledgements (RFC 2018). Default: true.
+    pub sack: bool,
+    /// Offer (or accept) window scaling (RFC 7323 section 2). Default: true.
+    pub window_scaling: bool,
+    /// Retransmission timeout before the first measurement. Default: 1 s (RFC 6298 section 2.1).
+    pub initial_rto: Duration,
+    /// Least retransmission timeout. Default: 200 ms, less than the 1 s of RFC 6298 section 2.4, because delayed
+    /// acknowledgements of today's peers take at most 40 to 200 ms; the variance term keeps it above the path's jitter.
+    pub min_rto: Duration,
+    /// Greatest retransmission timeout and probe interval. Default: 60 s (RFC 6298 section 2.5).
+    pub max_rto: Duration,
+    /// How often a SYN or SYN-ACK is sent again before the connection is given up. Default: 5 (63 s).
+    pub syn_retries: u8,
+    /// Twice the maximum segment lifetime, the stay in TIME-WAIT. Default: 60 s.
+    pub time_wait: Duration,
+    /// Longest stay in FIN-WAIT-2 after `close`. Default: 60 s.
+    pub fin_wait_timeout: Duration,
+    /// Initial congestion window in segments. Default: 10 (RFC 6928).
+    pub initial_window_segments: u8,
+    /// Most pieces that wait out of order. Default: 4,096.
+    pub max_out_of_order_pieces: usize,
+    /// Most challenge ACKs per second (RFC 5961 section 7), per connection, so that no other connection can see it.
+    /// Default: 10.
+    pub challenge_acks_per_second: u8,
+}
+
+impl Config {
+    /// The defaults with this socket's settings and this [`Config::mss`].
+    pub fn new(socket: SocketOptions, mss: u16) -> Self {
+        Config {
+            socket,
+            mss,
+            timestamps: true,
+            timestamp_offset: 0,
+            sack: true,
+            window_scaling: true,
+            initial_rto: Duration::from_secs(1),
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_secs(60),
+            syn_retries: 5,
+            time_wait: Duration::from_secs(60),
+            fin_wait_timeout: Duration::from_secs(60),
+            initial_window_segments: 10,
+            max_out_of_order_pieces: 4_096,
+            challenge_acks_per_second: 10,
+        }
+    }
+}
+
+/// What the engine lends its connections.
+#[derive(Clone, Debug)]
+pub struct Resources {
+    /// The memory that all connections may hold together.
+    pub budget: MemoryBudget,
+    /// Pages for short writes, and for the bytes of small segments that came in large buffers.
+    pub pages: Pool,
+}

@@ -1,0 +1,92 @@
+//! The timers of a connection.
+
+use linerate_wire::units::Instant;
+
+/// Every timer that a connection has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Timer {
+    /// Retransmission (RFC 6298). Runs from the moment the device sent the oldest unacknowledged segment.
+    Retransmit,
+    /// Probing a closed window, or sending what a small window holds (RFC 9293 sections 3.8.6.1 and 3.8.6.2.1).
+    Persist,
+    /// A delayed acknowledgement (RFC 9293 section 3.8.6.3).
+    DelayedAck,
+    /// The next keep-alive probe (RFC 9293 section 3.8.4).
+    KeepAlive,
+    /// No progress in sending (RFC 9293 section 3.8.3, RFC 5482).
+    UserTimeout,
+    /// The end of TIME-WAIT (RFC 9293 section 3.6.1).
+    TimeWait,
+    /// The end of waiting for the peer's FIN after `close`.
+    FinWait2,
+}
+
+const COUNT: usize = Timer::FinWait2 as usize + 1;
+
+/// The running timers of one connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timers {
+    at: [Option<Instant>; COUNT],
+}
+
+impl Timers {
+    /// Starts or moves a timer.
+    pub fn set(&mut self, timer: Timer, at: Instant) {
+        self.at[timer as usize] = Some(at);
+    }
+
+    /// Starts a timer unless it runs.
+    pub fn set_if_idle(&mut self, timer: Timer, at: Instant) {
+        self.at[timer as usize].get_or_insert(at);
+    }
+
+    /// Stops a timer.
+    pub fn stop(&mut self, timer: Timer) {
+        self.at[timer as usize] = None;
+    }
+
+    /// Stops all.
+    pub fn clear(&mut self) {
+        self.at = [None; COUNT];
+    }
+
+    /// Whether a timer runs.
+    pub fn is_running(&self, timer: Timer) -> bool {
+        self.at[timer as usize].is_some()
+    }
+
+    /// Stops the timer and says so, if it has come due.
+    pub fn expired(&mut self, timer: Timer, now: Instant) -> bool {
+        let due = self.at[timer as usize].is_some_and(|at| at <= now);
+        if due {
+            self.stop(timer);
+        }
+        due
+    }
+
+    /// When the first of them is due.
+    pub fn next(&self) -> Option<Instant> {
+        self.at.iter().flatten().min().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_is_next_and_expires_once() {
+        let mut timers = Timers::default();
+        timers.set(Timer::Retransmit, Instant::from_millis(5));
+        timers.set(Timer::FinWait2, Instant::from_millis(3));
+        timers.set_if_idle(Timer::FinWait2, Instant::from_millis(1));
+        assert_eq!(timers.next(), Some(Instant::from_millis(3)));
+        assert!(!timers.expired(Timer::FinWait2, Instant::from_millis(2)));
+        assert!(timers.expired(Timer::FinWait2, Instant::from_millis(3)));
+        assert!(!timers.expired(Timer::FinWait2, Instant::from_millis(9)));
+        assert_eq!(timers.next(), Some(Instant::from_millis(5)));
+        timers.clear();
+        assert_eq!(timers.next(), None);
+    }
+}
