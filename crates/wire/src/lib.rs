@@ -6,10 +6,14 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod arp;
 mod bytes;
 pub mod checksum;
 pub mod error;
+pub mod ethernet;
+pub mod ip;
 pub mod tcp;
 pub mod units;
+pub mod vlan;
 
 pub use error::{EmitError, Field, Layer, ParseError};
