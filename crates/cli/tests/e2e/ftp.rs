@@ -1,0 +1,177 @@
+//! curl, wget, lftp and Python's ftplib over FTP.
+
+use crate::data::{Folder, SIZES, assert_same, write_random};
+use crate::lab::{Lab, Wire};
+
+const USER: [&str; 3] = ["--writable", "--ftp-user", "eric:secret"];
+
+/// Downloads with curl (passive) and wget, uploads with curl, and compares hashes.
+fn transfers(wire: Wire, mtu: u32, args: &[&str], largest: u64) {
+    let served = Folder::with_files(largest);
+    let mut all = vec![served.path()];
+    all.extend(USER);
+    all.extend(args);
+    let lab = Lab::start(wire, mtu, &all);
+    let got = Folder::new();
+    let (ftp, ftp6) = (lab.ftp(), lab.ftp6());
+    for (name, _) in SIZES.iter().filter(|(_, len)| *len <= largest) {
+        let (source, out) = (served.file(name), got.file(name));
+        lab.client.must(&format!("curl -sSf --max-time 120 -o {} {ftp}/{name}", out.display()));
+        assert_same(&source, &out);
+        lab.client.must(&format!("wget -q -T 60 -t 1 -O {} {ftp6}/{name}", out.display()));
+        assert_same(&source, &out);
+        let upload =
+            format!("curl -sSf --max-time 120 -u eric:secret -T {} {ftp6}/up-{name}", source.display());
+        lab.client.must(&upload);
+        assert_same(&source, &served.file(&format!("up-{name}")));
+    }
+    lab.stop();
+}
+
+#[test]
+fn transfers_over_tap_with_offloads() {
+    transfers(Wire::Tap, 1500, &["--offload", "all"], 1 << 30);
+}
+
+#[test]
+fn transfers_over_tap_without_offloads() {
+    transfers(Wire::Tap, 1500, &["--offload", "none"], 1 << 30);
+}
+
+#[test]
+fn transfers_over_tap_with_jumbo_frames() {
+    transfers(Wire::Tap, 9000, &["--offload", "all"], 1 << 20);
+    transfers(Wire::Tap, 9000, &["--offload", "none"], 1 << 20);
+}
+
+#[test]
+fn transfers_over_packet_sockets() {
+    transfers(Wire::Packet, 1500, &["--offload", "all"], 1 << 30);
+    transfers(Wire::Packet, 9000, &["--offload", "none"], 1 << 20);
+}
+
+#[test]
+fn transfers_over_kernel_sockets() {
+    transfers(Wire::Kernel, 1500, &[], 1 << 30);
+}
+
+fn resume_and_active(wire: Wire) {
+    let served = Folder::with_files(1 << 20);
+    let mut all = vec![served.path()];
+    all.extend(USER);
+    let lab = Lab::start(wire, 1500, &all);
+    let got = Folder::new();
+    let (source, out, ftp) = (served.file("mib"), got.file("out"), lab.ftp());
+    let (from, to) = (source.display(), out.display());
+    lab.client.must(&format!("head -c 300001 {from} > {to}; curl -sSf -C - -o {to} {ftp}/mib"));
+    assert_same(&source, &out);
+    lab.client.must(&format!("head -c 500000 {from} > {}/part", served.path()));
+    lab.client.must(&format!("curl -sSf -u eric:secret -C 500000 -T {from} {ftp}/part"));
+    assert_same(&source, &served.file("part"));
+    for url in [lab.ftp(), lab.ftp6()] {
+        lab.client.must(&format!("curl -sSf -P - -o {to} {url}/mib"));
+        assert_same(&source, &out);
+        lab.client.must(&format!("curl -sSf -P - -u eric:secret -T {from} {url}/active"));
+        assert_same(&source, &served.file("active"));
+    }
+    lab.client.must(&format!("curl -sSf -u eric:secret -T {from} {ftp}/memory/null"));
+    let len = lab.client.must(&format!("curl -sSf {ftp}/memory/10M | wc -c"));
+    assert_eq!(len.trim(), "10485760");
+    let parallel = format!(
+        "cd {} && seq 50 | xargs -P 50 -I N curl -sSf -o p.N {ftp}/mib && cat p.* | sha256sum && \
+         for i in $(seq 50); do cat {from}; done | sha256sum",
+        got.path()
+    );
+    let sums = lab.client.must(&parallel);
+    let sums: Vec<&str> = sums.lines().collect();
+    assert!(sums.len() == 2 && sums[0] == sums[1], "{sums:?}");
+    // Anonymous may not write, nobody may with a wrong password, and nothing leaves the root.
+    for bad in ["", "-u eric:wrong"] {
+        let output = lab.client.sh(&format!("curl -sS {bad} -T {from} {ftp}/refused"));
+        assert!(!output.status.success() && !served.file("refused").exists());
+    }
+    let output = lab.client.sh(&format!("curl -sS --path-as-is {ftp}/../../etc/passwd"));
+    assert!(!output.status.success());
+    lab.stop();
+}
+
+#[test]
+fn resume_active_and_fifty_at_once_over_tap() {
+    resume_and_active(Wire::Tap);
+}
+
+#[test]
+fn resume_active_and_fifty_at_once_over_packet_sockets() {
+    resume_and_active(Wire::Packet);
+}
+
+#[test]
+fn resume_active_and_fifty_at_once_over_kernel_sockets() {
+    resume_and_active(Wire::Kernel);
+}
+
+/// A thousand small files in nested directories, fetched and put back by lftp.
+fn mirror(wire: Wire) {
+    let served = Folder::new();
+    for dir in 0..10 {
+        let sub = served.file(&format!("tree/d{dir}/inner"));
+        std::fs::create_dir_all(&sub).expect("folders");
+        for file in 0..100 {
+            let place = if file % 2 == 0 {
+                sub.join(format!("f{file}"))
+            } else {
+                sub.with_file_name(format!("g {file}"))
+            };
+            write_random(&place, file * 137);
+        }
+    }
+    let mut all = vec![served.path()];
+    all.extend(USER);
+    let lab = Lab::start(wire, 1500, &all);
+    let got = Folder::new();
+    let script = format!(
+        "set cmd:fail-exit yes; set net:max-retries 2; set net:timeout 20; set ftp:ssl-allow no; \
+         open -u eric,secret -p {} {}; mirror -P 4 tree {}/tree; mirror -R -P 4 {}/tree back; bye",
+        lab.ftp_port(),
+        lab.host4(),
+        got.path(),
+        got.path()
+    );
+    lab.client.must(&format!("lftp -c '{script}'"));
+    lab.client.must(&format!("diff -r {}/tree {}/tree", served.path(), got.path()));
+    lab.client.must(&format!("diff -r {0}/tree {0}/back", served.path()));
+    let count = lab.client.must(&format!("find {}/back -type f | wc -l", served.path()));
+    assert_eq!(count.trim(), "1000");
+    lab.stop();
+}
+
+#[test]
+fn lftp_mirrors_a_thousand_files_both_ways_over_tap() {
+    mirror(Wire::Tap);
+}
+
+#[test]
+fn lftp_mirrors_a_thousand_files_both_ways_over_packet_sockets() {
+    mirror(Wire::Packet);
+}
+
+#[test]
+fn lftp_mirrors_a_thousand_files_both_ways_over_kernel_sockets() {
+    mirror(Wire::Kernel);
+}
+
+#[test]
+fn python_ftplib_active_and_passive() {
+    for wire in [Wire::Tap, Wire::Packet, Wire::Kernel] {
+        let served = Folder::with_files(1 << 20);
+        let mut all = vec![served.path()];
+        all.extend(USER);
+        let lab = Lab::start(wire, 1500, &all);
+        let script = served.file("client.py");
+        std::fs::write(&script, include_str!("ftplib_client.py")).expect("a file");
+        for host in [lab.host4(), lab.host6()] {
+            lab.client.must(&format!("python3 {} {host} {}", script.display(), lab.ftp_port()));
+        }
+        lab.stop();
+    }
+}

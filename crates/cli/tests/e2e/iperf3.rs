@@ -1,0 +1,120 @@
+//! The real iperf3 client, in its modes.
+
+use crate::lab::{Lab, Wire, text};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// Runs a client with `-J` and returns its report, which must not hold an error.
+fn run(lab: &Lab, args: &str) -> Value {
+    let output = lab.client.sh(&format!("timeout 60 iperf3 -c {} -J {args}", lab.host4()));
+    let text = text(&output);
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args}: {error}\n{text}"));
+    assert!(output.status.success() && report["error"].is_null(), "{args}: {text}");
+    report
+}
+
+fn number(report: &Value, path: &str) -> f64 {
+    report.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {path} in {report:#}"))
+}
+
+fn modes(wire: Wire) {
+    let lab = Lab::start(wire, 1500, &[]);
+    for args in [
+        "-t 2",
+        "-t 2 -R",
+        "-t 2 -P 8",
+        "-t 2 -R -P 8",
+        "-t 2 -O 1",
+        "-t 2 -M 536",
+        "-t 2 -w 64K",
+        "-t 2 -R -w 64K",
+    ] {
+        let report = run(&lab, args);
+        let received = number(&report, "/end/sum_received/bytes");
+        let sent = number(&report, "/end/sum_sent/bytes");
+        assert!(received > 1e6, "{args}: {received} bytes only");
+        // What is in flight when the clock stops was sent and not received.
+        assert!(received <= sent * 1.001 + 1.0 || args.contains("-O"), "{args}: {received} of {sent}");
+    }
+    let report = run(&lab, "-t 2 --bidir");
+    assert!(number(&report, "/end/sum_received/bytes") > 1e6, "{report:#}");
+    assert!(number(&report, "/end/sum_received_bidir_reverse/bytes") > 1e6, "{report:#}");
+
+    let report = run(&lab, "-n 100M");
+    assert_eq!(number(&report, "/end/sum_sent/bytes"), 104_857_600.0);
+    assert_eq!(number(&report, "/end/sum_received/bytes"), 104_857_600.0);
+    let report = run(&lab, "-n 100M -R");
+    assert!(number(&report, "/end/sum_received/bytes") >= 104_857_600.0);
+    run(&lab, "-k 500");
+
+    let report = run(&lab, "-t 2 --get-server-output");
+    let server = &report["server_output_json"];
+    assert!(server.is_object() || report["server_output_text"].is_string(), "{report:#}");
+    lab.stop();
+}
+
+#[test]
+fn tcp_modes_over_tap() {
+    modes(Wire::Tap);
+}
+
+#[test]
+fn tcp_modes_over_packet_sockets() {
+    modes(Wire::Packet);
+}
+
+#[test]
+fn tcp_modes_over_kernel_sockets() {
+    modes(Wire::Kernel);
+}
+
+#[test]
+fn udp_both_ways() {
+    for wire in [Wire::Tap, Wire::Packet, Wire::Kernel] {
+        let lab = Lab::start(wire, 1500, &[]);
+        for args in ["-u -b 200M -t 2", "-u -b 200M -t 2 -R", "-u -b 50M -t 2 --bidir"] {
+            let report = run(&lab, args);
+            let packets = number(&report, "/end/sum/packets");
+            let lost = number(&report, "/end/sum/lost_packets");
+            assert!(packets > 1000.0, "{wire:?} {args}: {packets} packets");
+            assert!(lost <= packets * 0.01, "{wire:?} {args}: lost {lost} of {packets}");
+        }
+        lab.stop();
+    }
+}
+
+#[test]
+fn reverse_mode_hardly_retransmits() {
+    for args in [&["--offload", "all"][..], &["--offload", "none"][..]] {
+        let lab = Lab::start(Wire::Tap, 1500, args);
+        let report = run(&lab, "-t 3 -R");
+        let bytes = number(&report, "/end/sum_sent/bytes");
+        let retransmits = number(&report, "/end/sum_sent/retransmits");
+        let segments = bytes / 1448.0;
+        assert!(retransmits <= segments * 0.001, "{args:?}: {retransmits} of {segments} segments");
+        lab.stop();
+    }
+}
+
+#[test]
+fn two_clients_at_once() {
+    let lab = Lab::start(Wire::Tap, 1500, &[]);
+    let line = format!("timeout 30 iperf3 -c {} -t 3 -J", lab.host4());
+    let text = lab.client.must(&format!("{line} > /dev/null & {line}; wait $!"));
+    assert!(text.contains("sum_received"), "{text}");
+    lab.stop();
+}
+
+#[test]
+fn a_killed_client_does_not_keep_the_next_one_waiting() {
+    for (wire, args) in [(Wire::Tap, "-t 30"), (Wire::Tap, "-t 30 -R"), (Wire::Kernel, "-t 30 -R")] {
+        let lab = Lab::start(wire, 1500, &[]);
+        // SIGKILL by its own process id, in the middle of the test.
+        let host = lab.host4();
+        lab.client.must(&format!("iperf3 -c {host} {args} > /dev/null 2>&1 & sleep 1; kill -9 $!"));
+        let begun = Instant::now();
+        run(&lab, "-n 1M");
+        assert!(begun.elapsed() < Duration::from_secs(1), "served after {:?}", begun.elapsed());
+        lab.stop();
+    }
+}

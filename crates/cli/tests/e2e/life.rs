@@ -1,0 +1,87 @@
+//! Starting, reloading, stopping, and arguments that are wrong.
+
+use crate::data::Folder;
+use crate::lab::{Lab, Wire, text};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+#[test]
+fn wrong_arguments_end_with_2_and_name_the_flag() {
+    for (args, parts) in [
+        (&["serve", "--device", "wire"][..], &["--device", "wire", "kernel"][..]),
+        (&["serve", "--mtu", "12"], &["--mtu", "12", "1280"]),
+        (&["serve", "/nonexistent"], &["/nonexistent"]),
+        (&["serve", "--device", "packet:nosuch0"], &["nosuch0"]),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_linerate")).args(args).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output));
+        for part in parts {
+            assert!(text(&output).contains(part), "{args:?}: {}", text(&output));
+        }
+    }
+}
+
+#[test]
+fn a_signal_during_a_transfer_drains() {
+    for wire in [Wire::Tap, Wire::Kernel] {
+        let lab = Lab::start(wire, 1500, &[]);
+        let line = format!("curl -sSf --limit-rate 20M {}/memory/40M | wc -c", lab.http());
+        std::thread::scope(|scope| {
+            let lab = &lab;
+            let transfer = scope.spawn(move || lab.client.must(&line));
+            std::thread::sleep(Duration::from_millis(500));
+            lab.signal("INT");
+            assert_eq!(transfer.join().expect("curl ends").trim(), "41943040");
+        });
+        lab.stop_after_signal();
+    }
+}
+
+#[test]
+fn reloading_under_load_fails_no_request() {
+    for wire in [Wire::Tap, Wire::Kernel] {
+        let served = Folder::with_files(1 << 20);
+        let config = served.file("linerate.toml");
+        std::fs::write(&config, "writable = false\n").expect("a file");
+        let lab = Lab::start(wire, 1500, &[served.path(), "--config", config.to_str().expect("UTF-8")]);
+        let line = format!("wrk -t 1 -c 20 -d 6s {}/one", lab.http());
+        std::thread::scope(|scope| {
+            let lab = &lab;
+            let load = scope.spawn(move || lab.client.must(&line));
+            let end = Instant::now() + Duration::from_secs(5);
+            let mut writable = false;
+            while Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(150));
+                writable = !writable;
+                std::fs::write(&config, format!("writable = {writable}\nftp-user = [\"eric:secret\"]\n"))
+                    .expect("a file");
+                lab.signal("HUP");
+            }
+            let report = load.join().expect("wrk ends");
+            assert!(report.contains("requests in"), "{report}");
+            assert!(!report.contains("Socket errors") && !report.contains("Non-2xx"), "{wire:?}: {report}");
+        });
+        assert!(lab.log().contains("reloaded"), "{}", lab.log());
+        // A mistake in the file is reported and changes nothing.
+        std::fs::write(&config, "writable = 7\n").expect("a file");
+        lab.signal("HUP");
+        lab.client.must(&format!("sleep 0.3; curl -sSf {}/one", lab.http()));
+        assert!(lab.log().contains("line 1"), "{}", lab.log());
+        lab.stop();
+    }
+}
+
+#[test]
+fn without_the_right_to_make_a_device_the_kernel_serves() {
+    // An ordinary user in a namespace of his own.
+    let lab = Lab::start(Wire::Kernel, 1500, &[]);
+    let line = format!(
+        "su nobody -s /bin/sh -c 'exec timeout -s TERM 3 {} serve --http-port 9090 --ftp-port 9091 --iperf3-port 9092' 2>&1 & \
+         sleep 1.5; curl -sSf http://127.0.0.1:9090/hello.txt; wait $!",
+        env!("CARGO_BIN_EXE_linerate")
+    );
+    let report = text(&lab.client.sh(&line));
+    assert!(report.contains("Hello from linerate."), "{report}");
+    assert!(report.contains("TAP"), "it says why: {report}");
+    lab.stop();
+}

@@ -1,0 +1,58 @@
+//! Many connections, and clients that misbehave.
+
+use crate::data::Folder;
+use crate::lab::{Lab, Wire};
+
+#[test]
+fn a_thousand_connections_at_once_each_move_a_mebibyte() {
+    for wire in [Wire::Tap, Wire::Kernel] {
+        let lab = Lab::start(wire, 1500, &[]);
+        let folder = Folder::new();
+        let script = folder.file("thousand.py");
+        std::fs::write(&script, include_str!("thousand.py")).expect("a file");
+        let (port, host) = (lab.http().rsplit(':').next().unwrap_or("80").to_owned(), lab.host4());
+        let report = lab
+            .client
+            .must(&format!("ulimit -n 4096; timeout 120 python3 {} {host} {port}", script.display()));
+        assert!(report.contains("1000 complete"), "{wire:?}: {report}");
+        lab.stop();
+    }
+}
+
+#[test]
+fn a_hundred_thousand_short_connections_leave_memory_flat() {
+    for wire in [Wire::Tap, Wire::Kernel] {
+        let served = Folder::with_files(1);
+        let lab = Lab::start(wire, 1500, &[served.path(), "--stats", "500ms"]);
+        let ab = |count: u32| {
+            let report =
+                lab.client.must(&format!("timeout 240 ab -q -r -n {count} -c 50 {}/one 2>&1", lab.http()));
+            assert!(report.contains(&format!("Complete requests:      {count}")), "{report}");
+            assert!(report.contains("Failed requests:        0"), "{report}");
+        };
+        ab(20_000);
+        let before = lab.resident_kib();
+        ab(100_000);
+        let after = lab.resident_kib();
+        assert!(after <= before + 2048, "{wire:?}: resident memory grew from {before} to {after} KiB");
+        lab.stop();
+    }
+}
+
+#[test]
+fn stalled_clients_disturb_nobody() {
+    for wire in [Wire::Tap, Wire::Kernel] {
+        let lab = Lab::start(wire, 1500, &[]);
+        let folder = Folder::new();
+        let script = folder.file("stalled.py");
+        std::fs::write(&script, include_str!("stalled.py")).expect("a file");
+        let (port, host) = (lab.http().rsplit(':').next().unwrap_or("80").to_owned(), lab.host4());
+        let report = lab.client.must(&format!(
+            "timeout 100 python3 {} {host} {port} {}",
+            script.display(),
+            lab.ftp_port()
+        ));
+        assert!(report.contains("served"), "{wire:?}: {report}");
+        lab.stop();
+    }
+}

@@ -1,0 +1,12 @@
+//! Real clients against the release binary, in network namespaces that each test makes and removes.
+//!
+//! Run by `cargo xtask test [FILTER]`, as root. Nothing touches the host's own network.
+
+mod data;
+mod ftp;
+mod http;
+mod iperf3;
+mod lab;
+mod life;
+mod load;
+mod ping;
