@@ -1,1 +1,19 @@
-//! Placeholder until the first commit of this crate.
+//! Linux below and beside the stack: TAP and AF_PACKET devices, kernel sockets, files, the clock and signals.
+//!
+//! All system calls of the workspace are here. `unsafe` is confined to the folder `sys` and to tests, where each use
+//! states its proof.
+#![deny(unsafe_code)]
+
+pub mod mac;
+pub mod netconfig;
+mod rx;
+mod stats;
+mod sys;
+pub mod tap;
+#[cfg(test)]
+mod testing;
+mod tx;
+pub mod vnet;
+
+pub use rx::{MIN_LARGE_BUFFER, MIN_SMALL_BUFFER, RxPools};
+pub use stats::DeviceStats;

@@ -1,0 +1,203 @@
+//! Where received frames land: a small buffer for a small frame and a large one for a super-frame, without knowing
+//! beforehand which it will be and without copying payload in a steady stream of either kind.
+//!
+//! A read scatters over both: either the small buffer comes first and the large one continues it, or the large one
+//! takes all. The size of the frame before decides, as frames come in trains. Where the guess was wrong, at most one
+//! small buffer's worth of bytes is copied, so that a small frame never keeps a large buffer from its pool.
+
+use linerate_nic::{Buffer, Pool};
+use std::io::IoSliceMut;
+
+/// Free bytes before each frame: room for a VLAN tag to be put back in, and 2 that align the IP header to 4 bytes.
+pub(crate) const HEADROOM: usize = 6;
+
+/// Smallest size of the large buffers: an IP packet of 65,535 bytes with Ethernet and VLAN header, and headroom.
+pub const MIN_LARGE_BUFFER: usize = HEADROOM + 18 + 65_535;
+
+/// Smallest size of the small buffers: headers and what an ACK, an ARP packet or a ping carries.
+pub const MIN_SMALL_BUFFER: usize = 256;
+
+/// The buffers that a device receives into. Clone the pools to keep an eye on them.
+#[derive(Clone, Debug)]
+pub struct RxPools {
+    /// Buffers of at least [`MIN_LARGE_BUFFER`] bytes, for super-frames and jumbo frames.
+    pub large: Pool,
+    /// Buffers of at least [`MIN_SMALL_BUFFER`] bytes; 2 KiB holds a frame of 1,500 bytes MTU.
+    pub small: Pool,
+}
+
+impl RxPools {
+    /// `large` buffers of 64 KiB + 256 and `small` buffers of 2 KiB.
+    pub fn new(large: usize, small: usize) -> Self {
+        RxPools { large: Pool::new(large, (64 << 10) + 256), small: Pool::new(small, 2 << 10) }
+    }
+
+    /// The pool whose buffers are too small and what they should have, if one is.
+    pub(crate) fn flaw(&self) -> Option<(&'static str, usize, usize)> {
+        if self.large.buffer_size() < MIN_LARGE_BUFFER {
+            Some(("large", self.large.buffer_size(), MIN_LARGE_BUFFER))
+        } else if self.small.buffer_size() < MIN_SMALL_BUFFER {
+            Some(("small", self.small.buffer_size(), MIN_SMALL_BUFFER))
+        } else {
+            None
+        }
+    }
+}
+
+/// What became of one read.
+pub(crate) enum Landed {
+    /// A frame of this many bytes at [`HEADROOM`] of the buffer.
+    Frame(Buffer, usize),
+    /// The frame did not fit where there was room and is lost.
+    Cut,
+    /// There is no buffer: nothing was read.
+    Starved,
+}
+
+/// Holds the buffers of the next read.
+pub(crate) struct Landing {
+    pools: RxPools,
+    large: Option<Buffer>,
+    small: Option<Buffer>,
+    /// Takes the rest of a frame that no buffer is free for.
+    overflow: Box<[u8]>,
+    expect_small: bool,
+}
+
+impl Landing {
+    pub(crate) fn new(pools: RxPools) -> Self {
+        Landing {
+            pools,
+            large: None,
+            small: None,
+            overflow: vec![0; MIN_LARGE_BUFFER].into_boxed_slice(),
+            expect_small: true,
+        }
+    }
+
+    /// Calls `read` with `header` and the places that the frame goes to. `read` returns how many bytes it filled in
+    /// all, `header` included.
+    pub(crate) fn read<E>(
+        &mut self,
+        header: &mut [u8],
+        read: impl FnOnce(&mut [IoSliceMut<'_>]) -> Result<usize, E>,
+    ) -> Result<Landed, E> {
+        self.small = self.small.take().or_else(|| self.pools.small.take());
+        // Without a small buffer every frame takes a large one. Without a large one only small frames are taken: that
+        // is the reserve which ACKs and control packets live on.
+        self.large = self.large.take().or_else(|| self.pools.large.take());
+        let header_len = header.len();
+        let header = IoSliceMut::new(header);
+        let (filled, small_first) = match (&mut self.small, &mut self.large) {
+            (None, None) => return Ok(Landed::Starved),
+            (Some(small), Some(large)) if self.expect_small => {
+                let at = small.len();
+                let small = IoSliceMut::new(&mut small.bytes_mut()[HEADROOM..]);
+                let large = IoSliceMut::new(&mut large.bytes_mut()[at..]);
+                (read(&mut [header, small, large])?, true)
+            }
+            (_, Some(large)) => {
+                (read(&mut [header, IoSliceMut::new(&mut large.bytes_mut()[HEADROOM..])])?, false)
+            }
+            (Some(small), None) => {
+                let small = IoSliceMut::new(&mut small.bytes_mut()[HEADROOM..]);
+                (read(&mut [header, small, IoSliceMut::new(&mut self.overflow)])?, true)
+            }
+        };
+        Ok(self.settle(filled.saturating_sub(header_len), small_first))
+    }
+
+    /// Finds the buffer that a frame of `len` bytes is to stay in.
+    fn settle(&mut self, len: usize, small_first: bool) -> Landed {
+        let end = HEADROOM + len;
+        let is_small = end <= self.pools.small.buffer_size();
+        self.expect_small = is_small;
+        if is_small && let Some(mut small) = self.small.take() {
+            if !small_first && let Some(large) = &self.large {
+                small.bytes_mut()[HEADROOM..end].copy_from_slice(&large.bytes()[HEADROOM..end]);
+            }
+            return Landed::Frame(small, len);
+        }
+        match self.large.take() {
+            Some(large) if end > large.len() => {
+                self.large = Some(large);
+                Landed::Cut
+            }
+            Some(mut large) => {
+                if small_first && let Some(small) = &self.small {
+                    let first = small.len();
+                    large.bytes_mut()[HEADROOM..first].copy_from_slice(&small.bytes()[HEADROOM..]);
+                }
+                Landed::Frame(large, len)
+            }
+            None => Landed::Cut,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a frame of `len` numbered bytes; returns what it landed in and checks the bytes.
+    fn land(landing: &mut Landing, len: usize) -> Option<Buffer> {
+        let mut header = [0; 3];
+        let landed = landing.read::<()>(&mut header, |places| {
+            let mut bytes = [7; 3].into_iter().chain((0..len).map(|i| (i % 251) as u8));
+            let mut filled = 0;
+            for place in places.iter_mut() {
+                for (byte, value) in place.iter_mut().zip(bytes.by_ref()) {
+                    *byte = value;
+                    filled += 1;
+                }
+            }
+            Ok(filled)
+        });
+        match landed.unwrap() {
+            Landed::Frame(buffer, got) => {
+                assert_eq!(got, len);
+                assert_eq!(header, [7; 3]);
+                let bytes = &buffer.bytes()[HEADROOM..HEADROOM + len];
+                assert!(bytes.iter().enumerate().all(|(i, &b)| b == (i % 251) as u8), "frame of {len} bytes");
+                Some(buffer)
+            }
+            Landed::Cut | Landed::Starved => None,
+        }
+    }
+
+    #[test]
+    fn every_change_of_size_lands_whole_and_in_the_right_buffer() {
+        let pools = RxPools { large: Pool::new(2, MIN_LARGE_BUFFER), small: Pool::new(2, 2048) };
+        let mut landing = Landing::new(pools);
+        for len in [60, 1514, 2042, 2043, 65_553, 65_553, 60, 9014, 2042, 2043, 60] {
+            let buffer = land(&mut landing, len).unwrap();
+            let wanted = if len + HEADROOM <= 2048 { 2048 } else { MIN_LARGE_BUFFER };
+            assert_eq!(buffer.len(), wanted, "frame of {len} bytes");
+        }
+    }
+
+    #[test]
+    fn small_frames_live_on_when_large_buffers_are_gone() {
+        let pools = RxPools { large: Pool::new(1, MIN_LARGE_BUFFER), small: Pool::new(1, 2048) };
+        let mut landing = Landing::new(pools.clone());
+        let large = land(&mut landing, 60_000).unwrap();
+        assert!(land(&mut landing, 60_000).is_none(), "no room for a large frame");
+        let small = land(&mut landing, 100).unwrap();
+        assert!(matches!(landing.read::<()>(&mut [], |_| Ok(0)), Ok(Landed::Starved)));
+        drop(large);
+        assert_eq!(land(&mut landing, 100).unwrap().len(), MIN_LARGE_BUFFER, "a large one serves too");
+        drop(small);
+        assert_eq!(land(&mut landing, 100).unwrap().len(), 2048);
+    }
+
+    #[test]
+    fn buffers_that_are_too_small_are_named() {
+        let flaw = |large, small| {
+            RxPools { large: Pool::new(1, large), small: Pool::new(1, small) }.flaw().map(|f| f.0)
+        };
+        assert_eq!(flaw(65_536, 2048), Some("large"));
+        assert_eq!(flaw(MIN_LARGE_BUFFER, 255), Some("small"));
+        assert_eq!(flaw(MIN_LARGE_BUFFER, 256), None);
+        assert!(RxPools::new(1, 1).flaw().is_none());
+    }
+}

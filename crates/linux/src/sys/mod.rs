@@ -1,0 +1,3 @@
+//! The system calls that no safe wrapper exists for; every `unsafe` of the devices is in this folder.
+
+pub(crate) mod tun;

@@ -1,0 +1,312 @@
+//! A TAP interface as a device: the kernel is the host at the other end of the cable, and super-frames of 64 KiB with
+//! virtio-net headers cross it whole in both directions.
+
+mod error;
+#[cfg(test)]
+mod tests;
+
+pub use error::TapError;
+
+use crate::mac;
+use crate::netconfig::{LinkChange, NetconfigError, Netlink, is_interface_name};
+use crate::rx::{HEADROOM, Landed, Landing, RxPools};
+use crate::stats::DeviceStats;
+use crate::sys::tun::{self, IFNAMSIZ};
+use crate::tx::{self, Completions, MAX_PIECES, device_error};
+use crate::vnet::{HEADER_LEN_MERGEABLE, VirtioHeader};
+use linerate_nic::{Capabilities, Device, DeviceError, Frame, MacAddr, RxBatch, TxQueue, TxToken};
+use linerate_wire::units::Instant;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::io::IoSlice;
+
+/// The interface name that lets the kernel choose the number.
+pub const DEFAULT_NAME: &str = "linerate%d";
+
+/// Frames that wait for us in the kernel, on a TAP that we made. The kernel's own 1,000 are lost once a window is
+/// larger than 1.4 MB.
+pub const TX_QUEUE_LEN: u32 = 10_000;
+
+/// How to open a TAP.
+#[derive(Clone, Debug)]
+pub struct TapConfig {
+    /// Its name, at most 15 bytes. A `%d` in it is replaced by a free number. A TAP that exists (and is not open
+    /// anywhere) is attached instead of made.
+    pub name: String,
+    /// Largest IP packet in bytes; `None` keeps what the interface has, 1,500 on a new one.
+    pub mtu: Option<u32>,
+    /// Our address, at our end of the cable; `None` makes a random one, locally administered.
+    pub mac: Option<MacAddr>,
+    /// What is switched on at first.
+    pub enabled: Capabilities,
+    /// Buffers to receive into.
+    pub pools: RxPools,
+}
+
+impl TapConfig {
+    /// A new TAP of [`DEFAULT_NAME`] with everything switched on.
+    pub fn new(pools: RxPools) -> Self {
+        TapConfig { name: DEFAULT_NAME.to_owned(), mtu: None, mac: None, enabled: Capabilities::ALL, pools }
+    }
+}
+
+/// An open TAP. A TAP that was made by opening it disappears when this is dropped.
+///
+/// Wait on it with `poll` ([`AsFd`]): readable when a frame waits. It is always writable.
+pub struct Tap {
+    fd: OwnedFd,
+    name: String,
+    index: u32,
+    mtu: usize,
+    mac: MacAddr,
+    host_mac: MacAddr,
+    enabled: Capabilities,
+    landing: Landing,
+    completions: Completions,
+    stats: DeviceStats,
+    starved: bool,
+}
+
+impl Tap {
+    /// Creates the TAP, or attaches to the one that exists. It is not up yet and has no address:
+    /// see [`crate::netconfig::HostInterface`].
+    pub fn open(config: TapConfig) -> Result<Self, TapError> {
+        if let Some((pool, has, needs)) = config.pools.flaw() {
+            return Err(TapError::BufferTooSmall { pool, has, needs });
+        }
+        let requested = name_field(&config.name)?;
+        let fd = open_tun()?;
+        let mut netlink = Netlink::open()?;
+        let existed = match netlink.link(&config.name) {
+            Ok(_) => true,
+            Err(NetconfigError::NoSuchInterface(_)) => false,
+            Err(error) => return Err(error.into()),
+        };
+        let flags = tun::IFF_TAP | tun::IFF_NO_PI | tun::IFF_VNET_HDR;
+        let name = tun::set_interface(fd.as_fd(), requested, flags)
+            .map_err(|error| attach_error(error, &config.name, existed))?;
+        let name = name_of(&name);
+        tun::set_virtio_header_len(fd.as_fd(), HEADER_LEN_MERGEABLE)
+            .map_err(|error| step_error("setting the length of the virtio-net header", error))?;
+        let index = netlink.link(&name)?.index;
+        let change = LinkChange {
+            mtu: config.mtu,
+            tx_queue_len: (!existed).then_some(TX_QUEUE_LEN),
+            ..LinkChange::default()
+        };
+        netlink.change_link(index, &change)?;
+        let link = netlink.link(&name)?;
+        let mac = match config.mac {
+            Some(mac) => mac,
+            None => mac::random().map_err(|error| step_error("making a random address", error))?,
+        };
+        let mut tap = Tap {
+            fd,
+            name,
+            index,
+            mtu: link.mtu as usize,
+            mac,
+            host_mac: link.mac,
+            enabled: Capabilities::NONE,
+            landing: Landing::new(config.pools),
+            completions: Completions::new(),
+            stats: DeviceStats::default(),
+            starved: false,
+        };
+        tap.switch(config.enabled).map_err(|error| step_error("switching offloads on", error))?;
+        Ok(tap)
+    }
+
+    /// The interface's name, as the kernel chose it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The interface's number.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The address of the host's end of the cable.
+    pub fn host_mac(&self) -> MacAddr {
+        self.host_mac
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> DeviceStats {
+        self.stats
+    }
+
+    /// Whether the last [`Device::receive`] stopped because no buffer was free. Frames may wait in the kernel then, and
+    /// `poll` says so at once: do not wait for readability until buffers have come back.
+    pub fn starved(&self) -> bool {
+        self.starved
+    }
+
+    fn switch(&mut self, wanted: Capabilities) -> Result<(), Errno> {
+        tun::set_offload(self.fd.as_fd(), offload_bits(wanted).ok_or(Errno::INVAL)?)?;
+        self.enabled = wanted;
+        Ok(())
+    }
+
+    /// Reads one frame; `None` when none waits or there is no buffer for it.
+    fn read_frame(&mut self) -> Result<Option<Frame>, DeviceError> {
+        loop {
+            let mut header = [0; HEADER_LEN_MERGEABLE];
+            let landed = match self.landing.read(&mut header, |places| rustix::io::readv(&self.fd, places)) {
+                Ok(landed) => landed,
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(Errno::INTR) => continue,
+                // The kernel met a kind of super-frame that the header cannot express, and dropped it.
+                Err(Errno::INVAL) => {
+                    self.stats.rx_refused += 1;
+                    continue;
+                }
+                Err(error) => return Err(device_error(error)),
+            };
+            let (buffer, len) = match landed {
+                Landed::Frame(buffer, len) => (buffer, len),
+                Landed::Cut => {
+                    self.stats.rx_cut += 1;
+                    continue;
+                }
+                Landed::Starved => {
+                    self.stats.rx_starved += 1;
+                    self.starved = true;
+                    return Ok(None);
+                }
+            };
+            let Ok(header) = VirtioHeader::parse(&header) else {
+                self.stats.rx_refused += 1;
+                continue;
+            };
+            let data = buffer.freeze(HEADROOM..HEADROOM + len);
+            let meta = header.rx_meta(data.bytes(), self.enabled.rx_checksum);
+            self.stats.rx_frames += 1;
+            self.stats.rx_bytes += len as u64;
+            self.stats.rx_super_frames += u64::from(meta.segment_size != 0);
+            return Ok(Some(Frame::new(data, meta)));
+        }
+    }
+}
+
+impl AsFd for Tap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Device for Tap {
+    fn mac(&self) -> MacAddr {
+        self.mac
+    }
+
+    fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::ALL
+    }
+
+    fn enabled(&self) -> Capabilities {
+        self.enabled
+    }
+
+    /// Receive coalescing needs `rx_checksum`, and `tso4` and `tso6` need `tx_checksum4` and `tx_checksum6`: without
+    /// them the combination is refused. Frames that the kernel had queued before the switch come as they were.
+    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
+        self.switch(wanted).map_err(|error| match error {
+            Errno::INVAL => DeviceError::Unsupported,
+            other => device_error(other),
+        })
+    }
+
+    fn receive(&mut self, _now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
+        let mut received = 0;
+        self.starved = false;
+        while !batch.is_full() {
+            match self.read_frame() {
+                Ok(Some(frame)) => {
+                    // The batch was not full, so that the frame is never given back.
+                    let _ = batch.push(frame);
+                    received += 1;
+                }
+                Ok(None) => break,
+                // The frames that came first are handed over; the failure shows again at the next call.
+                Err(_) if received > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(received)
+    }
+
+    fn transmit(&mut self, _now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+        let fd = &self.fd;
+        tx::drain(queue, &mut self.completions, &mut self.stats, |packet| {
+            let virtio = VirtioHeader::for_packet(&packet.meta).encode();
+            let mut pieces = [IoSlice::new(&[]); MAX_PIECES];
+            let count = tx::gather(&mut pieces, &virtio, packet);
+            rustix::io::writev(fd, &pieces[..count])
+        })
+    }
+
+    fn poll_completion(&mut self) -> Option<TxToken> {
+        self.completions.pop()
+    }
+}
+
+/// The kernel's switches for what it may hand us; `None` for a combination that it does not have. What we may hand to
+/// the kernel needs no switch: it reads every virtio-net header.
+fn offload_bits(wanted: Capabilities) -> Option<usize> {
+    let orphan = (wanted.rx_coalescing && !wanted.rx_checksum)
+        || (wanted.tso4 && !wanted.tx_checksum4)
+        || (wanted.tso6 && !wanted.tx_checksum6);
+    if orphan {
+        return None;
+    }
+    let checksum = if wanted.rx_checksum { tun::TUN_F_CSUM } else { 0 };
+    let coalescing = if wanted.rx_coalescing { tun::TUN_F_TSO4 | tun::TUN_F_TSO6 } else { 0 };
+    Some(checksum | coalescing)
+}
+
+fn open_tun() -> Result<OwnedFd, TapError> {
+    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::open("/dev/net/tun", flags, Mode::empty()).map_err(|error| match error {
+        Errno::NOENT | Errno::NOTDIR | Errno::NODEV | Errno::NXIO => TapError::NoTunDevice,
+        other => step_error("opening /dev/net/tun", other),
+    })
+}
+
+fn name_field(name: &str) -> Result<[u8; IFNAMSIZ], TapError> {
+    let bytes = name.as_bytes();
+    let percents = bytes.iter().filter(|&&byte| byte == b'%').count();
+    let numbered = percents == 1 && name.contains("%d");
+    if !is_interface_name(name) || (percents > 0 && !numbered) {
+        return Err(TapError::Name(name.to_owned()));
+    }
+    let mut field = [0; IFNAMSIZ];
+    field[..bytes.len()].copy_from_slice(bytes);
+    Ok(field)
+}
+
+fn name_of(field: &[u8; IFNAMSIZ]) -> String {
+    let end = field.iter().position(|&byte| byte == 0).unwrap_or(field.len());
+    String::from_utf8_lossy(&field[..end]).into_owned()
+}
+
+fn attach_error(error: Errno, name: &str, existed: bool) -> TapError {
+    match error {
+        Errno::BUSY => TapError::Busy(name.to_owned()),
+        Errno::INVAL if existed => TapError::NotTap(name.to_owned()),
+        other => step_error("making the TAP", other),
+    }
+}
+
+fn step_error(step: &'static str, error: Errno) -> TapError {
+    match error {
+        Errno::PERM | Errno::ACCESS => TapError::Permission { step },
+        other => TapError::Io { step, source: other.into() },
+    }
+}
