@@ -4,4 +4,19 @@
 
 extern crate alloc;
 
+pub mod config;
+pub mod counters;
+mod demux;
+mod iss;
+mod neighbor;
+mod pmtu;
+mod ports;
+mod random;
+mod rate;
+mod ready;
+mod reassembly;
+mod route;
+mod slab;
 pub mod tcp;
+mod timers;
+mod waiters;

@@ -1,0 +1,252 @@
+//! Settings of a stack, every one with a documented default.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::str::FromStr;
+use linerate_nic::MacAddr;
+
+/// An address with the length of its network's prefix, as `192.168.1.4/24` or `fd00::4/64`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Cidr {
+    address: IpAddr,
+    prefix_len: u8,
+}
+
+impl Cidr {
+    /// An address and a prefix length in bits; `None` when the length is above 32 or 128.
+    pub fn new(address: IpAddr, prefix_len: u8) -> Option<Cidr> {
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        (prefix_len <= most).then_some(Cidr { address, prefix_len })
+    }
+
+    /// The address.
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// The length of the prefix in bits.
+    pub fn prefix_len(&self) -> u8 {
+        self.prefix_len
+    }
+
+    /// The prefix with all other bits zero.
+    pub fn network(&self) -> Cidr {
+        let address = match self.address {
+            IpAddr::V4(ip) => IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & mask4(self.prefix_len))),
+            IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & mask6(self.prefix_len))),
+        };
+        Cidr { address, prefix_len: self.prefix_len }
+    }
+
+    /// Whether `address` has this prefix.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => (a.to_bits() ^ b.to_bits()) & mask4(self.prefix_len) == 0,
+            (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits() ^ b.to_bits()) & mask6(self.prefix_len) == 0,
+            _ => false,
+        }
+    }
+
+    /// The directed broadcast address of an IPv4 network; `None` for prefixes of 31 and 32 bits (RFC 3021) and IPv6.
+    pub fn broadcast(&self) -> Option<Ipv4Addr> {
+        match self.address {
+            IpAddr::V4(ip) if self.prefix_len < 31 => {
+                Some(Ipv4Addr::from_bits(ip.to_bits() | !mask4(self.prefix_len)))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn mask4(len: u8) -> u32 {
+    u32::MAX.checked_shl(32 - u32::from(len.min(32))).unwrap_or(0)
+}
+
+fn mask6(len: u8) -> u128 {
+    u128::MAX.checked_shl(128 - u32::from(len.min(128))).unwrap_or(0)
+}
+
+impl fmt::Display for Cidr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix_len)
+    }
+}
+
+/// Why a text is not an address with a prefix length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CidrError {
+    /// There is no `/`.
+    NoPrefixLength,
+    /// The part before the `/` is no IP address.
+    BadAddress,
+    /// The part after the `/` is no number from 0 to 32 (IPv4) or 128 (IPv6).
+    BadPrefixLength,
+}
+
+impl fmt::Display for CidrError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CidrError::NoPrefixLength => "the prefix length is missing, as in 192.168.1.4/24",
+            CidrError::BadAddress => "not an IPv4 or IPv6 address",
+            CidrError::BadPrefixLength => "the prefix length must be 0 to 32 for IPv4, 0 to 128 for IPv6",
+        })
+    }
+}
+
+impl core::error::Error for CidrError {}
+
+impl FromStr for Cidr {
+    type Err = CidrError;
+
+    fn from_str(text: &str) -> Result<Cidr, CidrError> {
+        let (address, len) = text.split_once('/').ok_or(CidrError::NoPrefixLength)?;
+        let address = address.parse().map_err(|_| CidrError::BadAddress)?;
+        if len.is_empty() || !len.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(CidrError::BadPrefixLength);
+        }
+        let len = len.parse().map_err(|_| CidrError::BadPrefixLength)?;
+        Cidr::new(address, len).ok_or(CidrError::BadPrefixLength)
+    }
+}
+
+/// Settings of a stack. Tables and pools take their memory when the stack is made.
+#[derive(Clone, Debug)]
+pub struct StackConfig {
+    /// The interface's Ethernet address. Default: the locally administered 02:00:00:00:00:01.
+    pub mac: MacAddr,
+    /// Largest IP packet in bytes, 576 to 65,535; below 1,280 there is no IPv6 (RFC 8200 section 5). Default: 1,500.
+    pub mtu: usize,
+    /// The 802.1Q VLAN that all frames carry; `None` for untagged frames. Default: none.
+    pub vlan: Option<u16>,
+    /// Our addresses, each with the prefix that is on the link. Default: none.
+    pub addresses: Vec<Cidr>,
+    /// Default gateways; the first of a family is used. Default: none.
+    pub gateways: Vec<IpAddr>,
+    /// Ask a DHCP server for an IPv4 address and gateway (RFC 2131). Default: off.
+    pub dhcp: bool,
+    /// Make IPv6 addresses from router advertisements (RFC 4862). Default: off.
+    pub slaac: bool,
+    /// Have a link-local IPv6 address, from the Ethernet address (RFC 4291 appendix A); without it there is no IPv6
+    /// neighbour discovery. Default: on.
+    pub ipv6: bool,
+    /// Neighbour solicitations sent before an IPv6 address is used, one second each (RFC 4862 section 5.1); 0 uses
+    /// addresses at once. Default: 1.
+    pub dad_transmits: u8,
+    /// Most memory that sockets may hold, in bytes: received data by the buffers it holds, queued data by its length.
+    /// See [`crate::memory`] for what happens on the way there. Default: 64 MiB.
+    pub memory: usize,
+    /// Most TCP connections, TIME-WAIT included. Default: 4,096.
+    pub max_connections: usize,
+    /// Most connections in TIME-WAIT; the oldest go first. Default: 1,024.
+    pub max_time_wait: usize,
+    /// Most TCP listeners. Default: 1,024 (passive FTP opens one per transfer).
+    pub max_listeners: usize,
+    /// Most UDP sockets. Default: 256.
+    pub max_udp_sockets: usize,
+    /// Entries of the neighbour cache. Default: 512.
+    pub max_neighbors: usize,
+    /// Largest IP packet handed to the device for segmentation, in bytes; up to 65,535. Default: 65,535.
+    pub max_super_segment: usize,
+    /// Frames taken from a batch in one call. Default: 256.
+    pub receive_budget: usize,
+    /// Payload bytes that one connection sends in one turn of the round. Default: 128 KiB, two super-segments.
+    pub send_quantum: usize,
+    /// ICMP errors sent per second (RFC 4443 section 2.4(f), RFC 1812 section 4.3.2.8). Default: 100.
+    pub icmp_errors_per_second: u32,
+    /// RST segments sent per second to segments of no connection. Default: 1,000.
+    pub resets_per_second: u32,
+}
+
+impl Default for StackConfig {
+    fn default() -> Self {
+        StackConfig {
+            mac: MacAddr([2, 0, 0, 0, 0, 1]),
+            mtu: 1_500,
+            vlan: None,
+            addresses: Vec::new(),
+            gateways: Vec::new(),
+            dhcp: false,
+            slaac: false,
+            ipv6: true,
+            dad_transmits: 1,
+            memory: 64 << 20,
+            max_connections: 4_096,
+            max_time_wait: 1_024,
+            max_listeners: 1_024,
+            max_udp_sockets: 256,
+            max_neighbors: 512,
+            max_super_segment: 65_535,
+            receive_budget: 256,
+            send_quantum: 128 << 10,
+            icmp_errors_per_second: 100,
+            resets_per_second: 1_000,
+        }
+    }
+}
+
+impl StackConfig {
+    /// The settings with every number brought into its range, so that nothing below must ask again.
+    pub(crate) fn in_range(mut self) -> StackConfig {
+        self.mtu = self.mtu.clamp(576, 65_535);
+        self.ipv6 &= self.mtu >= 1_280;
+        self.slaac &= self.ipv6;
+        self.vlan = self.vlan.map(|vlan| vlan & 0x0fff);
+        self.max_connections = self.max_connections.clamp(1, 1 << 20);
+        self.max_time_wait = self.max_time_wait.min(self.max_connections);
+        self.max_listeners = self.max_listeners.clamp(1, 1 << 16);
+        self.max_udp_sockets = self.max_udp_sockets.clamp(1, 1 << 16);
+        self.max_neighbors = self.max_neighbors.clamp(8, 1 << 16);
+        self.max_super_segment = self.max_super_segment.clamp(self.mtu, 65_535);
+        self.receive_budget = self.receive_budget.max(1);
+        self.send_quantum = self.send_quantum.max(self.mtu);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<(&str, u8), CidrError>) {
+        let expected = expected.map(|(ip, len)| Cidr::new(ip.parse().unwrap(), len).unwrap());
+        assert_eq!(text.parse::<Cidr>(), expected, "{text}");
+    }
+
+    #[test]
+    fn addresses_with_prefixes_are_read() {
+        check("192.168.1.4/24", Ok(("192.168.1.4", 24)));
+        check("fd00:6c72::4/64", Ok(("fd00:6c72::4", 64)));
+        check("0.0.0.0/0", Ok(("0.0.0.0", 0)));
+        check("192.168.1.4", Err(CidrError::NoPrefixLength));
+        check("192.168.1/24", Err(CidrError::BadAddress));
+        check("192.168.1.4/33", Err(CidrError::BadPrefixLength));
+        check("192.168.1.4/+3", Err(CidrError::BadPrefixLength));
+        check("::/129", Err(CidrError::BadPrefixLength));
+        check("::/300", Err(CidrError::BadPrefixLength));
+        check("::/", Err(CidrError::BadPrefixLength));
+    }
+
+    #[test]
+    fn networks_and_broadcasts() {
+        let net = |text: &str| text.parse::<Cidr>().unwrap();
+        assert_eq!(net("192.168.1.4/24").network(), net("192.168.1.0/24"));
+        assert_eq!(net("192.168.1.4/24").broadcast(), Some(Ipv4Addr::new(192, 168, 1, 255)));
+        assert_eq!(net("192.168.1.4/31").broadcast(), None);
+        assert_eq!(net("192.168.1.4/0").broadcast(), Some(Ipv4Addr::BROADCAST));
+        assert_eq!(net("fd00:1:2:3:4::5/64").network(), net("fd00:1:2:3::/64"));
+        assert!(net("fd00::/64").contains("fd00::ffff".parse().unwrap()));
+        assert!(!net("fd00::/64").contains("fd00:0:0:1::".parse().unwrap()));
+        assert!(!net("::/0").contains("1.2.3.4".parse().unwrap()));
+        assert!(net("::/0").contains("ff02::1".parse().unwrap()));
+        assert!(net("1.2.3.4/32").contains("1.2.3.4".parse().unwrap()));
+    }
+
+    #[test]
+    fn numbers_are_brought_into_range() {
+        let config = StackConfig { mtu: 100, max_neighbors: 0, slaac: true, ..StackConfig::default() };
+        let config = config.in_range();
+        assert_eq!((config.mtu, config.max_neighbors), (576, 8));
+        assert!(!config.ipv6 && !config.slaac, "an MTU of 576 cannot carry IPv6");
+    }
+}

@@ -1,0 +1,271 @@
+//! What the stack counted: traffic per layer, and one counter for each reason to drop something.
+
+use crate::tcp::DropReason;
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counters since the start of the stack. Names that begin with `drop_` count what was thrown away, one
+        /// reason each.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub struct Counters {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Counters {
+            /// Every counter by its name, in the order of the layers.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+                [$((stringify!($name), self.$name),)*].into_iter()
+            }
+        }
+    };
+}
+
+counters! {
+    /// Frames taken from the device.
+    frames_in,
+    /// Bytes of these frames.
+    bytes_in,
+    /// Frames given to the device; a super-segment counts once.
+    frames_out,
+    /// Bytes of these frames.
+    bytes_out,
+    /// Packets that the device reported as sent.
+    completions,
+    /// The device found a checksum wrong.
+    drop_checksum_device,
+    /// No Ethernet header.
+    drop_ethernet_malformed,
+    /// Addressed to another station, or to a group that we are not in.
+    drop_ethernet_not_for_us,
+    /// The source address is a group, or our own.
+    drop_ethernet_source,
+    /// Of another VLAN.
+    drop_vlan,
+    /// Neither ARP nor IPv4 nor IPv6.
+    drop_ethertype,
+    /// ARP packets received.
+    arp_in,
+    /// ARP packets sent.
+    arp_out,
+    /// ARP packets that cannot be, by format or addresses.
+    drop_arp_malformed,
+    /// ARP packets that claim one of our addresses.
+    arp_conflicts,
+    /// IPv4 packets received.
+    ipv4_in,
+    /// IPv4 packets sent (fragments each).
+    ipv4_out,
+    /// IPv4 headers that cannot be read.
+    drop_ipv4_malformed,
+    /// IPv4 header checksum wrong.
+    drop_ipv4_checksum,
+    /// IPv4 source routes (RFC 7126 section 4.3).
+    drop_ipv4_source_route,
+    /// IPv6 packets received.
+    ipv6_in,
+    /// IPv6 packets sent (fragments each).
+    ipv6_out,
+    /// IPv6 headers or extension headers that cannot be read.
+    drop_ipv6_malformed,
+    /// IPv6 extension headers or options that we must refuse.
+    drop_ipv6_extension,
+    /// IPv6 packets with nothing after their headers.
+    drop_ipv6_no_next_header,
+    /// A source address that no packet may have (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5).
+    drop_martian_source,
+    /// Source and destination are the same address.
+    drop_land,
+    /// A destination that is not ours; we do not forward.
+    drop_not_our_address,
+    /// A layer-4 protocol that we do not have.
+    drop_protocol,
+    /// Fragments received.
+    fragments_in,
+    /// Fragments sent.
+    fragments_out,
+    /// Datagrams put together.
+    datagrams_reassembled,
+    /// Fragments whose length is zero or no multiple of 8.
+    drop_fragment_length,
+    /// Fragments that reach beyond the longest datagram.
+    drop_fragment_too_long,
+    /// First fragments without all headers, or TCP fragments that start within the header.
+    drop_fragment_tiny,
+    /// Datagrams with fragments that overlap.
+    drop_fragment_overlap,
+    /// Datagrams in too many pieces out of order.
+    drop_fragment_holes,
+    /// Incomplete datagrams that gave way to newer ones, or fragments without a buffer.
+    drop_reassembly_full,
+    /// Datagrams that did not become complete in time.
+    drop_reassembly_timeout,
+    /// ICMP messages of both families received.
+    icmp_in,
+    /// ICMP messages of both families sent.
+    icmp_out,
+    /// Echo requests answered.
+    echo_replies,
+    /// ICMP errors sent.
+    icmp_errors_out,
+    /// ICMP messages that cannot be read.
+    drop_icmp_malformed,
+    /// ICMP checksum wrong.
+    drop_icmp_checksum,
+    /// ICMP types that mean nothing to a host.
+    drop_icmp_type,
+    /// Echo requests to a broadcast address, or from nobody.
+    drop_icmp_broadcast,
+    /// ICMP errors whose quoted packet belongs to none of our sockets.
+    drop_icmp_error_unknown,
+    /// ICMP errors not sent because of their rate limit.
+    drop_icmp_error_limited,
+    /// Path MTUs lowered.
+    path_mtu_lowered,
+    /// Neighbour discovery messages received.
+    ndp_in,
+    /// Neighbour discovery messages sent.
+    ndp_out,
+    /// Neighbour discovery messages that break RFC 4861's rules (hop limit, addresses, lengths).
+    drop_ndp_invalid,
+    /// IPv6 addresses that turned out to be in use by others.
+    dad_conflicts,
+    /// Neighbours that did not answer.
+    neighbors_unreachable,
+    /// Neighbour entries thrown out to make room.
+    neighbors_evicted,
+    /// Packets that gave way to newer ones while their neighbour was asked for.
+    drop_neighbor_queue,
+    /// Packets whose neighbour did not answer, or could not be asked for.
+    drop_neighbor_unreachable,
+    /// Packets without a route.
+    drop_no_route,
+    /// Control packets and replies for which the queue had no room.
+    drop_control_full,
+    /// UDP datagrams received.
+    udp_in,
+    /// UDP datagrams sent.
+    udp_out,
+    /// UDP datagrams that cannot be read.
+    drop_udp_malformed,
+    /// UDP checksum wrong, or missing over IPv6.
+    drop_udp_checksum,
+    /// UDP datagrams to a port where nobody listens.
+    drop_udp_port,
+    /// UDP datagrams for which the socket's receive buffer had no room.
+    drop_udp_receive_full,
+    /// UDP datagrams for which there was no memory.
+    drop_udp_no_memory,
+    /// UDP datagrams not sent because queue or pool was full.
+    drop_udp_send_full,
+    /// DHCP messages received.
+    dhcp_in,
+    /// DHCP messages sent.
+    dhcp_out,
+    /// DHCP messages that are not for us, or not for this state.
+    drop_dhcp,
+    /// TCP segments received, coalesced ones counted one by one.
+    tcp_in,
+    /// TCP segments sent, pieces of super-segments counted one by one.
+    tcp_out,
+    /// Payload bytes in these; retransmitted bytes count again.
+    tcp_bytes_out,
+    /// Payload bytes received, duplicates included.
+    tcp_bytes_in,
+    /// TCP segments sent again.
+    tcp_retransmits,
+    /// Connections begun by peers.
+    tcp_passive_opens,
+    /// Connections begun by us.
+    tcp_active_opens,
+    /// Connections that became established.
+    tcp_established,
+    /// RST segments sent to segments of no connection.
+    tcp_resets_out,
+    /// Connections in TIME-WAIT that made room for newer ones.
+    tcp_time_wait_recycled,
+    /// TCP headers that cannot be read.
+    drop_tcp_malformed,
+    /// TCP checksum wrong.
+    drop_tcp_checksum,
+    /// TCP segments to or from a broadcast or multicast address (RFC 9293 section 3.9.2.3).
+    drop_tcp_broadcast,
+    /// TCP segments of no connection.
+    drop_tcp_no_connection,
+    /// SYNs beyond a listener's backlog.
+    drop_syn_backlog,
+    /// SYNs while memory or connection slots are short.
+    drop_syn_no_memory,
+    /// RST segments not sent because of their rate limit.
+    drop_reset_limited,
+    /// Segments of a closed connection.
+    drop_tcp_closed,
+    /// Segments that are wrong for their step of the handshake.
+    drop_tcp_handshake,
+    /// Segments without ACK.
+    drop_tcp_no_ack,
+    /// Segments outside the receive window.
+    drop_tcp_out_of_window,
+    /// Segments received before.
+    drop_tcp_duplicate,
+    /// Segments with an older timestamp than the last one (PAWS).
+    drop_tcp_old_timestamp,
+    /// Segments without the timestamp that was agreed upon.
+    drop_tcp_no_timestamp,
+    /// RST segments not at the window's left edge (RFC 5961).
+    drop_tcp_inexact_reset,
+    /// SYN segments on established connections (RFC 5961).
+    drop_tcp_unexpected_syn,
+    /// Acknowledgements of what was never sent.
+    drop_tcp_bad_ack,
+    /// Payload after FIN.
+    drop_tcp_after_fin,
+    /// Payload out of order without room to keep it.
+    drop_tcp_out_of_order_full,
+    /// Payload for which memory or receive buffer had no room.
+    drop_tcp_no_memory,
+}
+
+impl Counters {
+    /// Counts a segment that a connection did not use.
+    pub(crate) fn count_tcp_drop(&mut self, reason: DropReason) {
+        let counter = match reason {
+            DropReason::Closed => &mut self.drop_tcp_closed,
+            DropReason::Handshake => &mut self.drop_tcp_handshake,
+            DropReason::NoAck => &mut self.drop_tcp_no_ack,
+            DropReason::OutOfWindow => &mut self.drop_tcp_out_of_window,
+            DropReason::Duplicate => &mut self.drop_tcp_duplicate,
+            DropReason::OldTimestamp => &mut self.drop_tcp_old_timestamp,
+            DropReason::NoTimestamp => &mut self.drop_tcp_no_timestamp,
+            DropReason::InexactReset => &mut self.drop_tcp_inexact_reset,
+            DropReason::UnexpectedSyn => &mut self.drop_tcp_unexpected_syn,
+            DropReason::BadAck => &mut self.drop_tcp_bad_ack,
+            DropReason::AfterFin => &mut self.drop_tcp_after_fin,
+            DropReason::OutOfOrderFull => &mut self.drop_tcp_out_of_order_full,
+            DropReason::NoMemory => &mut self.drop_tcp_no_memory,
+        };
+        *counter += 1;
+    }
+
+    /// Everything thrown away, for whatever reason.
+    pub fn drops(&self) -> u64 {
+        self.iter().filter(|(name, _)| name.starts_with("drop_")).map(|(_, count)| count).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+
+    #[test]
+    fn every_drop_reason_of_tcp_has_a_counter_of_its_own() {
+        let mut names = BTreeSet::new();
+        for reason in DropReason::ALL {
+            let mut counters = Counters::default();
+            counters.count_tcp_drop(reason);
+            assert_eq!(counters.drops(), 1);
+            names.extend(counters.iter().filter(|(_, count)| *count == 1).map(|(name, _)| name));
+        }
+        assert_eq!(names.len(), DropReason::ALL.len());
+    }
+}

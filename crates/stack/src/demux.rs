@@ -1,0 +1,120 @@
+//! From addresses and ports to the connection, in constant time.
+
+use crate::random::KeyedState;
+use core::hash::{Hash, Hasher};
+use core::net::{IpAddr, SocketAddr};
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+
+/// What tells one TCP connection from another. IPv4 addresses are kept in their IPv4-mapped form (RFC 4291 section
+/// 2.5.5.2), which no packet may carry on the wire, so both families share one table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FlowKey {
+    local: u128,
+    remote: u128,
+    ports: u32,
+}
+
+impl FlowKey {
+    pub(crate) fn new(local: IpAddr, local_port: u16, remote: IpAddr, remote_port: u16) -> Self {
+        FlowKey {
+            local: bits(local),
+            remote: bits(remote),
+            ports: u32::from(local_port) << 16 | u32::from(remote_port),
+        }
+    }
+
+    pub(crate) fn of(local: SocketAddr, remote: SocketAddr) -> Self {
+        FlowKey::new(local.ip(), local.port(), remote.ip(), remote.port())
+    }
+}
+
+impl Hash for FlowKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u128(self.local);
+        state.write_u128(self.remote);
+        state.write_u32(self.ports);
+    }
+}
+
+fn bits(ip: IpAddr) -> u128 {
+    match ip {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(ip) => ip.to_bits(),
+    }
+}
+
+/// The table of connections. Its memory is taken when it is made.
+pub(crate) struct Demux {
+    flows: HashMap<FlowKey, u32, KeyedState>,
+    capacity: usize,
+}
+
+impl Demux {
+    /// A table for `capacity` connections.
+    pub(crate) fn new(capacity: usize, state: KeyedState) -> Self {
+        Demux { flows: HashMap::with_capacity_and_hasher(capacity, state), capacity }
+    }
+
+    /// The slot of the connection that `flow` belongs to.
+    pub(crate) fn find(&self, flow: &FlowKey) -> Option<u32> {
+        self.flows.get(flow).copied()
+    }
+
+    /// Adds a connection; false when the flow is there already or the table is full.
+    pub(crate) fn insert(&mut self, flow: FlowKey, slot: u32) -> bool {
+        if self.flows.len() >= self.capacity {
+            return false;
+        }
+        match self.flows.entry(flow) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(slot);
+                true
+            }
+        }
+    }
+
+    /// Removes a connection, if the flow still leads to `slot`.
+    pub(crate) fn remove(&mut self, flow: &FlowKey, slot: u32) {
+        if self.find(flow) == Some(slot) {
+            self.flows.remove(flow);
+        }
+    }
+
+    /// Connections in the table.
+    pub(crate) fn len(&self) -> usize {
+        self.flows.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::{Ipv4Addr, Ipv6Addr};
+
+    #[test]
+    fn flows_are_found_by_all_four_parts() {
+        let v4 = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
+        let v6 = IpAddr::V6(Ipv6Addr::LOCALHOST);
+        let mut demux = Demux::new(4, KeyedState::new(&[1; 32]));
+        let flows = [
+            FlowKey::new(v4(1), 80, v4(2), 5000),
+            FlowKey::new(v4(1), 80, v4(3), 5000),
+            FlowKey::new(v4(1), 81, v4(2), 5000),
+            FlowKey::new(v6, 80, v6, 5000),
+        ];
+        for (slot, flow) in flows.iter().enumerate() {
+            assert!(demux.insert(*flow, slot as u32));
+        }
+        for (slot, flow) in flows.iter().enumerate() {
+            assert_eq!(demux.find(flow), Some(slot as u32));
+        }
+        assert!(!demux.insert(FlowKey::new(v4(9), 1, v4(8), 2), 9), "full");
+        demux.remove(&flows[0], 7);
+        assert_eq!(demux.len(), 4, "a slot used again does not lose its new flow");
+        demux.remove(&flows[0], 0);
+        assert_eq!(demux.find(&flows[0]), None);
+        assert!(!demux.insert(flows[1], 9), "taken");
+    }
+}

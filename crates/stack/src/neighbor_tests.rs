@@ -1,0 +1,151 @@
+//! Tests of the neighbour cache.
+
+use super::*;
+use core::net::Ipv4Addr;
+
+const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
+const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 10]);
+
+fn ip(last: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(192, 168, 1, last))
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::from_millis(ms)
+}
+
+fn cache(capacity: usize) -> NeighborCache<u32> {
+    NeighborCache::new(capacity, KeyedState::new(&[5; 32]))
+}
+
+fn pending(cache: &mut NeighborCache<u32>, last: u8, now: Instant) -> NeighborRef {
+    match cache.resolve(ip(last), now) {
+        Lookup::Pending(neighbor) => neighbor,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn three_requests_a_second_apart_and_then_failure() {
+    let mut cache = cache(8);
+    let neighbor = pending(&mut cache, 1, at(0));
+    let mut sent = Vec::new();
+    let mut now = at(0);
+    for _ in 0..10 {
+        while let Some(solicit) = cache.poll_solicit(now) {
+            assert_eq!(solicit, Solicit { ip: ip(1), unicast: None });
+            sent.push(now.as_millis());
+        }
+        let Some(deadline) = cache.deadline(neighbor.slot) else { break };
+        now = deadline;
+        if cache.handle_timeout(neighbor.slot, now) == Outcome::Failed(neighbor.slot) {
+            break;
+        }
+    }
+    assert_eq!(sent, [0, 1_000, 2_000]);
+    assert_eq!(now, at(3_000));
+    assert_eq!(cache.len(), 0);
+    assert_eq!(cache.resolve_ref(neighbor, now), None, "an old handle reaches nothing");
+    pending(&mut cache, 1, now);
+}
+
+#[test]
+fn an_answer_wakes_and_is_confirmed_or_probed() {
+    let mut cache = cache(8);
+    let neighbor = pending(&mut cache, 1, at(0));
+    assert_eq!(cache.park(neighbor, 7), None);
+    assert_eq!(cache.advertise(ip(1), Some(MAC), true, true, at(10)), Outcome::Resolved(neighbor.slot));
+    assert_eq!(cache.unpark(neighbor.slot), Some(7));
+    assert_eq!(cache.resolve(ip(1), at(10)), Lookup::Known(neighbor, MAC));
+    // Reachable for 30 s, then stale; progress keeps it reachable.
+    cache.confirm(neighbor, at(20_000));
+    assert_eq!(cache.handle_timeout(neighbor.slot, at(30_010)), Outcome::Nothing);
+    assert_eq!(cache.deadline(neighbor.slot), Some(at(50_000)));
+    cache.handle_timeout(neighbor.slot, at(50_000));
+    assert_eq!(cache.deadline(neighbor.slot), None);
+    // Its use starts the probe, five seconds later to its own address; three unanswered and it is gone.
+    assert_eq!(cache.resolve_ref(neighbor, at(60_000)), Some(Lookup::Known(neighbor, MAC)));
+    let mut probes = 0;
+    let mut outcome = Outcome::Nothing;
+    while let Some(deadline) = cache.deadline(neighbor.slot) {
+        outcome = cache.handle_timeout(neighbor.slot, deadline);
+        while let Some(solicit) = cache.poll_solicit(deadline) {
+            assert_eq!(solicit.unicast, Some(MAC));
+            probes += 1;
+        }
+    }
+    assert_eq!((probes, outcome), (3, Outcome::Failed(neighbor.slot)));
+}
+
+#[test]
+fn advertisements_follow_the_flags() {
+    // (solicited, override, mac) -> (mac afterwards, has a deadline: reachable)
+    let check = |solicited, overrides, mac, expected: (MacAddr, bool)| {
+        let mut cache = cache(8);
+        let neighbor = pending(&mut cache, 1, at(0));
+        cache.advertise(ip(1), Some(MAC), true, true, at(0));
+        cache.advertise(ip(1), mac, solicited, overrides, at(1));
+        let entry = &cache.entries[neighbor.slot as usize];
+        assert_eq!((entry.mac, entry.deadline.is_some()), expected, "{solicited} {overrides} {mac:?}");
+    };
+    check(true, true, Some(OTHER), (OTHER, true));
+    check(false, true, Some(OTHER), (OTHER, false));
+    check(true, false, Some(OTHER), (MAC, false));
+    check(false, false, Some(OTHER), (MAC, false));
+    check(false, false, Some(MAC), (MAC, true));
+    check(true, false, None, (MAC, true));
+}
+
+#[test]
+fn a_changed_address_seen_in_passing_is_taken_but_not_trusted() {
+    let mut cache = cache(8);
+    assert_eq!(cache.observe(ip(1), MAC, false, at(0)), Outcome::Nothing);
+    assert_eq!(cache.len(), 0, "not created for somebody whom we do not talk to");
+    cache.observe(ip(1), MAC, true, at(0));
+    let Lookup::Known(neighbor, mac) = cache.resolve(ip(1), at(0)) else { panic!("known") };
+    assert_eq!(mac, MAC);
+    cache.advertise(ip(1), Some(MAC), true, true, at(1));
+    cache.observe(ip(1), OTHER, true, at(2));
+    assert_eq!(cache.deadline(neighbor.slot), None, "stale");
+    assert_eq!(cache.resolve(ip(1), at(3)), Lookup::Known(neighbor, OTHER));
+    assert_eq!(cache.deadline(neighbor.slot), Some(at(5_003)), "its use makes it probed");
+}
+
+#[test]
+fn unanswered_entries_take_half_of_the_table_and_known_ones_give_way_by_age() {
+    let mut cache = cache(8);
+    for last in 1..=8 {
+        cache.observe(ip(last), MAC, true, at(u64::from(last)));
+    }
+    let results: Vec<bool> =
+        (100..110).map(|last| cache.resolve(ip(last), at(50)) != Lookup::Refused).collect();
+    assert_eq!(results, [true, true, true, true, false, false, false, false, false, false]);
+    assert_eq!((cache.len(), cache.evicted), (8, 4));
+    assert!(cache.index.contains_key(&ip(5)), "the four oldest went");
+    assert!(!cache.index.contains_key(&ip(4)));
+}
+
+#[test]
+fn new_entries_come_at_a_limited_rate() {
+    let mut cache = cache(1_000);
+    let made = (0..=255).filter(|&last| cache.resolve(ip(last), at(0)) != Lookup::Refused).count();
+    assert_eq!(made, 64);
+    assert!(matches!(cache.resolve(ip(200), at(1_000)), Lookup::Pending(_)));
+}
+
+#[test]
+fn parked_packets_are_bounded_per_neighbour_and_in_all() {
+    let mut cache = cache(100);
+    let first = pending(&mut cache, 1, at(0));
+    let dropped: Vec<_> = (0..6).filter_map(|packet| cache.park(first, packet)).collect();
+    assert_eq!(dropped, [0, 1], "the oldest give way");
+    let mut kept = 4;
+    for last in 2..40 {
+        let neighbor = pending(&mut cache, last, at(0));
+        for packet in 0..4 {
+            kept += usize::from(cache.park(neighbor, packet).is_none());
+        }
+    }
+    assert_eq!(kept, PARKED_TOTAL);
+    assert_eq!(cache.unpark(first.slot), Some(2));
+}

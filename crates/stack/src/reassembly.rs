@@ -1,0 +1,360 @@
+//! Datagrams put together from fragments, of both families, within a fixed number of buffers.
+//!
+//! A datagram that begins to arrive takes one buffer of 64 KiB from the datagram pool; its fragments are copied to their
+//! places, so that small fragments do not hold large receive buffers, and the whole is contiguous when it is complete.
+//! When no buffer is free the oldest incomplete datagram gives way. What is refused (RFC 5722, RFC 8200 section 4.5,
+//! RFC 1858, RFC 3128, RFC 7112):
+//!
+//! - a fragment that overlaps another with different bytes, and with it the whole datagram (an exact repetition is
+//!   ignored);
+//! - a first fragment that ends before the layer-4 header does, and a TCP fragment that starts within it;
+//! - a fragment that is not the last and not a multiple of 8 bytes, or that reaches beyond 65,535 bytes;
+//! - a datagram in more pieces out of order than [`MAX_HOLES`].
+
+use crate::counters::Counters;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use core::time::Duration;
+use linerate_nic::{Buffer, Pool, Slice};
+use linerate_wire::checksum;
+use linerate_wire::ip::Protocol;
+use linerate_wire::units::Instant;
+
+/// Most disjoint pieces of one datagram.
+pub(crate) const MAX_HOLES: usize = 64;
+/// Room for the IP header (IPv6, or IPv4 without options) before the payload.
+pub(crate) const HEADROOM: usize = 40;
+/// Bytes that a buffer of the datagram pool must have.
+pub(crate) const DATAGRAM_BUFFER: usize = HEADROOM + 65_535;
+/// RFC 8200 section 4.5.
+const TIMEOUT6: Duration = Duration::from_secs(60);
+/// What Linux takes; RFC 1122 section 3.3.2 leaves 60 to 120 s, made for slower networks.
+const TIMEOUT4: Duration = Duration::from_secs(30);
+
+/// What fragments of one datagram have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FragmentKey {
+    pub(crate) source: IpAddr,
+    pub(crate) destination: IpAddr,
+    pub(crate) identification: u32,
+    /// IPv4 only: part of the identification there, and `Protocol(0)` for IPv6.
+    pub(crate) protocol: Protocol,
+}
+
+/// One fragment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fragment<'a> {
+    pub(crate) key: FragmentKey,
+    /// The IP header: the first 20 bytes of an IPv4 header, the 40 of an IPv6 header.
+    pub(crate) header: &'a [u8],
+    /// What the payload of the datagram is.
+    pub(crate) protocol: Protocol,
+    /// Where the payload lies in that of the datagram, in bytes.
+    pub(crate) offset: usize,
+    /// More fragments follow.
+    pub(crate) more: bool,
+    pub(crate) payload: &'a [u8],
+}
+
+/// What came of a fragment.
+#[derive(Debug)]
+pub(crate) enum Reassembled {
+    /// The datagram is not complete, or was dropped (and counted).
+    Nothing,
+    /// A complete packet from its IP header on, as if it had never been fragmented. Checksums of layer 4 are unchecked.
+    Complete(Slice),
+    /// The fragment has a length that is no multiple of 8 (IPv6 answers with a parameter problem, RFC 8200 section 4.5).
+    BadLength,
+    /// The datagram would be longer than 65,535 bytes (the same).
+    TooLong,
+    /// The first fragment does not hold all headers (IPv6 answers with a parameter problem, RFC 7112 section 5).
+    Tiny,
+}
+
+struct Piece {
+    start: u32,
+    end: u32,
+}
+
+struct Assembly {
+    key: FragmentKey,
+    buffer: Buffer,
+    header_len: usize,
+    protocol: Protocol,
+    /// Disjoint, sorted, never adjacent.
+    pieces: Vec<Piece>,
+    /// Length of the payload, once the last fragment came.
+    total: Option<u32>,
+    deadline: Instant,
+}
+
+/// A datagram that did not become complete in time, with the beginning of its first fragment if that came.
+#[derive(Debug)]
+pub(crate) struct Expired {
+    /// From the IP header on, for the ICMP error; `None` when the first fragment is missing (RFC 792, RFC 4443
+    /// section 3.3).
+    pub(crate) quote: Option<Slice>,
+}
+
+/// The table of incomplete datagrams.
+pub(crate) struct Reassembly {
+    slots: Vec<Assembly>,
+    spare: Vec<Vec<Piece>>,
+    pool: Pool,
+    limit: usize,
+}
+
+impl Reassembly {
+    /// A table that uses buffers of `pool`, at most `limit` at once.
+    pub(crate) fn new(pool: Pool, limit: usize) -> Self {
+        Reassembly {
+            slots: Vec::with_capacity(limit),
+            spare: (0..limit).map(|_| Vec::with_capacity(MAX_HOLES + 1)).collect(),
+            pool,
+            limit,
+        }
+    }
+
+    /// Incomplete datagrams.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// When the next datagram expires.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.slots.iter().map(|slot| slot.deadline).min()
+    }
+
+    /// Takes a fragment.
+    pub(crate) fn handle(
+        &mut self,
+        fragment: &Fragment<'_>,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Reassembled {
+        let end = fragment.offset + fragment.payload.len();
+        if fragment.more && !fragment.payload.len().is_multiple_of(8) || fragment.payload.is_empty() {
+            counters.drop_fragment_length += 1;
+            return Reassembled::BadLength;
+        }
+        let most = if fragment.key.source.is_ipv4() { 65_535 - 20 } else { 65_535 };
+        if end > most || fragment.header.len() > HEADROOM {
+            counters.drop_fragment_too_long += 1;
+            return Reassembled::TooLong;
+        }
+        if is_tiny(fragment) {
+            counters.drop_fragment_tiny += 1;
+            return Reassembled::Tiny;
+        }
+        let Some(at) = self.find_or_begin(fragment, now, counters) else { return Reassembled::Nothing };
+        let slot = &mut self.slots[at];
+        match slot.place(fragment, end as u32) {
+            Ok(()) => {}
+            Err(Refused::Overlap) => {
+                counters.drop_fragment_overlap += 1;
+                self.discard(at);
+                return Reassembled::Nothing;
+            }
+            Err(Refused::Holes) => {
+                counters.drop_fragment_holes += 1;
+                self.discard(at);
+                return Reassembled::Nothing;
+            }
+        }
+        if !slot.is_complete() {
+            return Reassembled::Nothing;
+        }
+        let mut done = self.slots.swap_remove(at);
+        self.recycle(core::mem::take(&mut done.pieces));
+        counters.datagrams_reassembled += 1;
+        Reassembled::Complete(done.finish())
+    }
+
+    /// Takes a datagram that is too old at `now`.
+    pub(crate) fn pop_expired(&mut self, now: Instant) -> Option<Expired> {
+        let at = self.slots.iter().position(|slot| slot.deadline <= now)?;
+        let mut slot = self.slots.swap_remove(at);
+        let pieces = core::mem::take(&mut slot.pieces);
+        let first = pieces.first().filter(|piece| piece.start == 0).map(|piece| piece.end);
+        self.recycle(pieces);
+        Some(Expired { quote: first.map(|len| slot.packet(len as usize)) })
+    }
+
+    fn find_or_begin(
+        &mut self,
+        fragment: &Fragment<'_>,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Option<usize> {
+        if let Some(at) = self.slots.iter().position(|slot| slot.key == fragment.key) {
+            return Some(at);
+        }
+        let mut buffer = None;
+        if self.slots.len() < self.limit {
+            buffer = self.pool.take();
+        }
+        if buffer.is_none() && !self.slots.is_empty() {
+            let oldest = (0..self.slots.len()).min_by_key(|&at| self.slots[at].deadline)?;
+            counters.drop_reassembly_full += 1;
+            self.discard(oldest);
+            buffer = self.pool.take();
+        }
+        let Some(buffer) = buffer.filter(|buffer| buffer.len() >= DATAGRAM_BUFFER) else {
+            counters.drop_reassembly_full += 1;
+            return None;
+        };
+        let timeout = if fragment.key.source.is_ipv4() { TIMEOUT4 } else { TIMEOUT6 };
+        self.slots.push(Assembly {
+            key: fragment.key,
+            buffer,
+            header_len: fragment.header.len(),
+            protocol: fragment.protocol,
+            pieces: self.spare.pop().unwrap_or_default(),
+            total: None,
+            deadline: now + timeout,
+        });
+        Some(self.slots.len() - 1)
+    }
+
+    fn discard(&mut self, at: usize) {
+        let slot = self.slots.swap_remove(at);
+        self.recycle(slot.pieces);
+    }
+
+    fn recycle(&mut self, mut pieces: Vec<Piece>) {
+        pieces.clear();
+        if self.spare.len() < self.limit {
+            self.spare.push(pieces);
+        }
+    }
+}
+
+enum Refused {
+    Overlap,
+    Holes,
+}
+
+impl Assembly {
+    /// Copies the fragment to its place.
+    fn place(&mut self, fragment: &Fragment<'_>, end: u32) -> Result<(), Refused> {
+        let start = fragment.offset as u32;
+        let last_end = self.pieces.last().map_or(0, |piece| piece.end);
+        if !fragment.more {
+            // A second end elsewhere, or data beyond the end, contradicts what came before.
+            if self.total.is_some_and(|total| total != end) || last_end > end {
+                return Err(Refused::Overlap);
+            }
+        } else if self.total.is_some_and(|total| end > total) {
+            return Err(Refused::Overlap);
+        }
+        let at = self.pieces.partition_point(|piece| piece.end <= start);
+        if let Some(next) = self.pieces.get(at)
+            && next.start < end
+        {
+            let same = next.start <= start
+                && end <= next.end
+                && self.payload(start, end) == Some(fragment.payload);
+            return if same { Ok(()) } else { Err(Refused::Overlap) };
+        }
+        if self.pieces.len() >= MAX_HOLES {
+            return Err(Refused::Holes);
+        }
+        let (from, to) = (HEADROOM + start as usize, HEADROOM + end as usize);
+        if let Some(place) = self.buffer.bytes_mut().get_mut(from..to) {
+            place.copy_from_slice(fragment.payload);
+        }
+        if !fragment.more {
+            self.total = Some(end);
+        }
+        if start == 0 {
+            // What the first fragment says counts (RFC 8200 section 4.5).
+            self.protocol = fragment.protocol;
+            self.header_len = fragment.header.len();
+            let from = HEADROOM - self.header_len;
+            self.buffer.bytes_mut()[from..HEADROOM].copy_from_slice(fragment.header);
+        }
+        self.pieces.insert(at, Piece { start, end });
+        self.merge(at);
+        Ok(())
+    }
+
+    /// Joins the piece at `at` with the one after it and the one before it, where they touch.
+    fn merge(&mut self, at: usize) {
+        if at + 1 < self.pieces.len() && self.pieces[at].end == self.pieces[at + 1].start {
+            self.pieces[at].end = self.pieces[at + 1].end;
+            self.pieces.remove(at + 1);
+        }
+        if at > 0 && self.pieces[at - 1].end == self.pieces[at].start {
+            self.pieces[at - 1].end = self.pieces[at].end;
+            self.pieces.remove(at);
+        }
+    }
+
+    fn payload(&self, start: u32, end: u32) -> Option<&[u8]> {
+        self.buffer.bytes().get(HEADROOM + start as usize..HEADROOM + end as usize)
+    }
+
+    fn is_complete(&self) -> bool {
+        match (&self.pieces[..], self.total) {
+            ([piece], Some(total)) => piece.start == 0 && piece.end == total,
+            _ => false,
+        }
+    }
+
+    fn finish(self) -> Slice {
+        let len = self.total.unwrap_or(0) as usize;
+        self.packet(len)
+    }
+
+    /// The first `len` payload bytes behind a header that says so.
+    fn packet(mut self, len: usize) -> Slice {
+        let start = HEADROOM - self.header_len;
+        let is_v4 = self.key.source.is_ipv4();
+        let protocol = self.protocol;
+        let header_len = self.header_len;
+        if let Some(header) = self.buffer.bytes_mut().get_mut(start..HEADROOM) {
+            if is_v4 {
+                unfragment4(header, (header_len + len) as u16);
+            } else {
+                unfragment6(header, len as u16, protocol);
+            }
+        }
+        self.buffer.freeze(start..HEADROOM + len)
+    }
+}
+
+/// Makes the header of a first fragment that of the whole datagram, without options.
+fn unfragment4(header: &mut [u8], total_len: u16) {
+    let Some(header) = header.first_chunk_mut::<20>() else { return };
+    header[0] = 0x45;
+    header[2..4].copy_from_slice(&total_len.to_be_bytes());
+    header[6..8].fill(0);
+    header[10..12].fill(0);
+    let sum = checksum::checksum(header);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// The same for IPv6; extension headers before the fragment header have been dealt with already.
+fn unfragment6(header: &mut [u8], payload_len: u16, protocol: Protocol) {
+    let Some(header) = header.first_chunk_mut::<40>() else { return };
+    header[4..6].copy_from_slice(&payload_len.to_be_bytes());
+    header[6] = protocol.0;
+}
+
+/// Whether a fragment hides a layer-4 header from filters, or starts inside one.
+fn is_tiny(fragment: &Fragment<'_>) -> bool {
+    let header_len = match fragment.protocol {
+        Protocol::TCP => 20,
+        Protocol::UDP | Protocol::ICMPV4 | Protocol::ICMPV6 => 8,
+        _ => 0,
+    };
+    if fragment.offset == 0 {
+        fragment.more && fragment.payload.len() < header_len
+    } else {
+        fragment.protocol == Protocol::TCP && fragment.offset < header_len
+    }
+}
+
+#[cfg(test)]
+#[path = "reassembly_tests.rs"]
+mod tests;

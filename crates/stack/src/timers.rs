@@ -1,0 +1,212 @@
+//! Deadlines of everything that has one: a binary heap that knows where each timer lies.
+//!
+//! Every [`Timer`] has at most one entry, so the heap's size is fixed when it is made, and setting, moving and
+//! clearing cost O(log n) at most. Setting a timer *later* does not move the entry: it fires early, its owner
+//! compares and sets it again. A retransmission timer that every ACK pushes back costs one comparison per ACK.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use linerate_wire::units::Instant;
+
+/// Everything that can have a deadline. The heap is sized from this.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Timer {
+    /// Address configuration: duplicate address detection, announcements, router solicitations, lifetimes.
+    Address,
+    /// The DHCP client.
+    Dhcp,
+    /// Incomplete datagrams.
+    Reassembly,
+    /// Entry of the neighbour cache.
+    Neighbor(u32),
+    /// A TCP connection.
+    Conn(u32),
+}
+
+/// Timers that are not counted by a table.
+const SINGLE: u32 = 3;
+const ABSENT: u32 = u32::MAX;
+
+/// The heap.
+pub(crate) struct Timers {
+    heap: Vec<(Instant, u32)>,
+    /// Where in `heap` the timer with this number lies.
+    place: Box<[u32]>,
+    neighbors: u32,
+}
+
+impl Timers {
+    /// Room for every timer of a stack with so many neighbours and connections.
+    pub(crate) fn new(neighbors: usize, connections: usize) -> Self {
+        let total = SINGLE as usize + neighbors + connections;
+        Timers {
+            heap: Vec::with_capacity(total),
+            place: alloc::vec![ABSENT; total].into_boxed_slice(),
+            neighbors: neighbors as u32,
+        }
+    }
+
+    fn number(&self, timer: Timer) -> u32 {
+        match timer {
+            Timer::Address => 0,
+            Timer::Dhcp => 1,
+            Timer::Reassembly => 2,
+            Timer::Neighbor(slot) => SINGLE + slot,
+            Timer::Conn(slot) => SINGLE + self.neighbors + slot,
+        }
+    }
+
+    fn timer(&self, number: u32) -> Timer {
+        match number {
+            0 => Timer::Address,
+            1 => Timer::Dhcp,
+            2 => Timer::Reassembly,
+            n if n < SINGLE + self.neighbors => Timer::Neighbor(n - SINGLE),
+            n => Timer::Conn(n - SINGLE - self.neighbors),
+        }
+    }
+
+    /// Asks for `timer` to fire at `deadline` or before; `None` clears it. A later deadline than the one set is
+    /// remembered by the owner, not here.
+    pub(crate) fn set(&mut self, timer: Timer, deadline: Option<Instant>) {
+        let number = self.number(timer);
+        let Some(&at) = self.place.get(number as usize) else { return };
+        match (deadline, at) {
+            (None, ABSENT) => {}
+            (None, at) => self.remove(at as usize),
+            (Some(deadline), ABSENT) => {
+                self.heap.push((deadline, number));
+                self.place[number as usize] = self.heap.len() as u32 - 1;
+                self.rise(self.heap.len() - 1);
+            }
+            (Some(deadline), at) => {
+                let at = at as usize;
+                if deadline < self.heap[at].0 {
+                    self.heap[at].0 = deadline;
+                    self.rise(at);
+                }
+            }
+        }
+    }
+
+    /// The earliest deadline.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.heap.first().map(|&(deadline, _)| deadline)
+    }
+
+    /// Takes the earliest timer that is due at `now`.
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<Timer> {
+        let &(deadline, number) = self.heap.first()?;
+        if deadline > now {
+            return None;
+        }
+        self.remove(0);
+        Some(self.timer(number))
+    }
+
+    /// Timers set.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    fn remove(&mut self, at: usize) {
+        let (_, number) = self.heap.swap_remove(at);
+        self.place[number as usize] = ABSENT;
+        if at < self.heap.len() {
+            self.place[self.heap[at].1 as usize] = at as u32;
+            self.sink(at);
+            self.rise(at);
+        }
+    }
+
+    fn rise(&mut self, mut at: usize) {
+        while at > 0 {
+            let parent = (at - 1) / 2;
+            if self.heap[parent].0 <= self.heap[at].0 {
+                break;
+            }
+            self.swap(parent, at);
+            at = parent;
+        }
+    }
+
+    fn sink(&mut self, mut at: usize) {
+        loop {
+            let left = 2 * at + 1;
+            if left >= self.heap.len() {
+                break;
+            }
+            let right = left + 1;
+            let child = if right < self.heap.len() && self.heap[right].0 < self.heap[left].0 { right } else { left };
+            if self.heap[at].0 <= self.heap[child].0 {
+                break;
+            }
+            self.swap(at, child);
+            at = child;
+        }
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.heap.swap(a, b);
+        self.place[self.heap[a].1 as usize] = a as u32;
+        self.place[self.heap[b].1 as usize] = b as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_later_deadline_waits_for_the_early_wake_up() {
+        let mut timers = Timers::new(2, 2);
+        timers.set(Timer::Conn(1), Some(Instant::from_millis(10)));
+        timers.set(Timer::Conn(1), Some(Instant::from_millis(99)));
+        assert_eq!(timers.next(), Some(Instant::from_millis(10)));
+        timers.set(Timer::Conn(1), Some(Instant::from_millis(5)));
+        assert_eq!(timers.pop(Instant::from_millis(4)), None);
+        assert_eq!(timers.pop(Instant::from_millis(5)), Some(Timer::Conn(1)));
+        assert_eq!(timers.pop(Instant::from_millis(999)), None);
+        timers.set(Timer::Neighbor(1), Some(Instant::ZERO));
+        timers.set(Timer::Neighbor(1), None);
+        assert_eq!(timers.next(), None);
+    }
+
+    proptest! {
+        /// Against a sorted map: what is due comes out in order, once, and nothing is lost.
+        #[test]
+        fn the_heap_agrees_with_a_map(ops in proptest::collection::vec((0u32..12, 0u64..50, 0u8..4), 0..300)) {
+            let mut timers = Timers::new(4, 5);
+            let mut model: BTreeMap<u32, u64> = BTreeMap::new();
+            for (number, ms, op) in ops {
+                let timer = timers.timer(number);
+                match op {
+                    0 => {
+                        timers.set(timer, None);
+                        model.remove(&number);
+                    }
+                    1 => {
+                        if let Some(timer) = timers.pop(Instant::from_millis(ms)) {
+                            let earliest = *model.values().min().unwrap();
+                            let number = timers.number(timer);
+                            prop_assert_eq!(model.remove(&number), Some(earliest));
+                            prop_assert!(earliest <= ms);
+                        } else {
+                            prop_assert!(model.values().all(|&at| at > ms));
+                        }
+                    }
+                    _ => {
+                        timers.set(timer, Some(Instant::from_millis(ms)));
+                        let entry = model.entry(number).or_insert(ms);
+                        *entry = (*entry).min(ms);
+                    }
+                }
+                prop_assert_eq!(timers.len(), model.len());
+                prop_assert_eq!(timers.next().map(Instant::as_millis), model.values().min().copied());
+            }
+        }
+    }
+}
