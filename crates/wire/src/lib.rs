@@ -11,8 +11,11 @@ mod bytes;
 pub mod checksum;
 pub mod error;
 pub mod ethernet;
+pub mod icmpv4;
 pub mod ip;
+pub mod ipv4;
 pub mod tcp;
+pub mod udp;
 pub mod units;
 pub mod vlan;
 
