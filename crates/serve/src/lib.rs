@@ -11,6 +11,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod deadlines;
+pub mod http;
 pub mod memory;
 pub mod service;
 #[cfg(test)]
