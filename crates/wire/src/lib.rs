@@ -14,6 +14,7 @@ pub mod ethernet;
 pub mod icmpv4;
 pub mod ip;
 pub mod ipv4;
+pub mod ipv6;
 pub mod tcp;
 pub mod udp;
 pub mod units;
