@@ -4,6 +4,7 @@
 
 use crate::chunk::Chunk;
 use crate::meta::ChecksumRequest;
+use crate::tx::TxPacket;
 use linerate_wire::checksum::Sum;
 
 /// The raw sum of `bytes`, as `linerate_wire::checksum` defines it: to be given to [`Sum::add_raw`].
@@ -41,6 +42,18 @@ pub fn fill(header: &mut [u8], chunks: &[Chunk], request: ChecksumRequest) -> Op
     }
     header.get_mut(field..field + 2)?.copy_from_slice(&total.finish_udp().to_be_bytes());
     Some(())
+}
+
+/// Does in software what `packet` asks of the device, and takes the request back; nothing where there is none. False
+/// when the request lies outside of the headers; it is kept then.
+pub fn fill_packet(packet: &mut TxPacket) -> bool {
+    let Some(request) = packet.meta.checksum else { return true };
+    let (header, chunks) = packet.parts_mut();
+    let filled = fill(header, chunks, request).is_some();
+    if filled {
+        packet.meta.checksum = None;
+    }
+    filled
 }
 
 #[cfg(test)]

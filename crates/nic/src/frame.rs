@@ -86,6 +86,11 @@ impl RxBatch {
         self.frames.is_empty()
     }
 
+    /// Frames that still fit.
+    pub fn room(&self) -> usize {
+        self.limit.saturating_sub(self.frames.len())
+    }
+
     /// Whether no more fit.
     pub fn is_full(&self) -> bool {
         self.frames.len() >= self.limit

@@ -6,9 +6,12 @@
 use crate::checksum;
 use crate::device::{Capabilities, Device, DeviceError};
 use crate::frame::{Frame, RxBatch};
+use crate::layers;
 use crate::meta::{ChecksumStatus, MacAddr, RxMeta, Segmentation, TxToken};
 use crate::pool::{Buffer, Pool};
+use crate::split::Splitter;
 use crate::tx::{MAX_HEADER, TxPacket, TxQueue};
+use crate::verify::verify;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -32,7 +35,7 @@ pub enum Verdict {
     /// It arrives this much later than it would, behind frames that were sent after it.
     Delay(Duration),
     /// The bits of `mask` are flipped in the byte at `at` (cut to the frame). A receiver that verifies checksums
-    /// reports [`ChecksumStatus::Bad`] unless the byte is in the Ethernet header.
+    /// finds it, unless the byte is one that no checksum covers.
     Corrupt {
         /// Byte, counted from the start of the frame.
         at: usize,
@@ -97,19 +100,29 @@ impl End {
     }
 }
 
-struct Shared {
+/// Both directions.
+struct Cable {
     ends: [End; 2],
     pool: Pool,
     mtu: usize,
-    capabilities: Capabilities,
     ring: usize,
+}
+
+struct Shared {
+    cable: Cable,
+    capabilities: Capabilities,
     cut: bool,
+    splitter: Splitter,
+    /// One slot, for a segment on its way.
+    segment: TxQueue,
 }
 
 /// One end of an in-memory link.
 ///
 /// All capabilities that the link has are switched on at first. A super-segment passes whole, with
-/// [`RxMeta::segment_size`] set. Transmission stops (packets stay in their queue) while the other end's ring is full.
+/// [`RxMeta::segment_size`] set, if the receiver has coalescing switched on; otherwise its segments arrive. Transmission
+/// stops (packets stay in their queue) while the other end's ring is full; the segments of one super-segment may exceed
+/// the ring.
 #[derive(Clone)]
 pub struct Link {
     shared: Rc<RefCell<Shared>>,
@@ -133,35 +146,35 @@ impl Link {
 
     fn with_remote(pool: &Pool, mtu: usize, capabilities: Capabilities, ring: usize, remote: usize) -> Link {
         let ring = ring.max(1);
+        let ends = [End::new(capabilities, ring), End::new(capabilities, ring)];
         let shared = Shared {
-            ends: [End::new(capabilities, ring), End::new(capabilities, ring)],
-            pool: pool.clone(),
-            mtu,
+            cable: Cable { ends, pool: pool.clone(), mtu, ring },
             capabilities,
-            ring,
             cut: false,
+            splitter: Splitter::new(),
+            segment: TxQueue::with_capacity(1),
         };
         Link { shared: Rc::new(RefCell::new(shared)), local: 0, remote }
     }
 
     /// Lets `hook` decide about each frame that this end sends from now on. It must not call the link.
     pub fn set_hook(&self, hook: impl FnMut(&Frame) -> Verdict + 'static) {
-        self.shared.borrow_mut().ends[self.local].hook = Some(Box::new(hook));
+        self.shared.borrow_mut().cable.ends[self.local].hook = Some(Box::new(hook));
     }
 
     /// Delivers all frames of this end again.
     pub fn clear_hook(&self) {
-        self.shared.borrow_mut().ends[self.local].hook = None;
+        self.shared.borrow_mut().cable.ends[self.local].hook = None;
     }
 
     /// Time that each frame of this end takes from now on (zero at first).
     pub fn set_delay(&self, delay: Duration) {
-        self.shared.borrow_mut().ends[self.local].delay = delay;
+        self.shared.borrow_mut().cable.ends[self.local].delay = delay;
     }
 
     /// When the next frame arrives at this end; `None` when none is under way.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.shared.borrow().ends[self.local].arriving.front().map(|next| next.due)
+        self.shared.borrow().cable.ends[self.local].arriving.front().map(|next| next.due)
     }
 
     /// Cuts the link: both ends fail with [`DeviceError::Gone`] from now on.
@@ -171,7 +184,7 @@ impl Link {
 
     /// What this end has counted.
     pub fn stats(&self) -> LinkStats {
-        self.shared.borrow().ends[self.local].stats
+        self.shared.borrow().cable.ends[self.local].stats
     }
 }
 
@@ -187,7 +200,7 @@ impl Device for Link {
     }
 
     fn mtu(&self) -> usize {
-        self.shared.borrow().mtu
+        self.shared.borrow().cable.mtu
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -195,7 +208,7 @@ impl Device for Link {
     }
 
     fn enabled(&self) -> Capabilities {
-        self.shared.borrow().ends[self.local].enabled
+        self.shared.borrow().cable.ends[self.local].enabled
     }
 
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
@@ -203,7 +216,7 @@ impl Device for Link {
         if wanted.and(shared.capabilities) != wanted {
             return Err(DeviceError::Unsupported);
         }
-        shared.ends[self.local].enabled = wanted;
+        shared.cable.ends[self.local].enabled = wanted;
         Ok(())
     }
 
@@ -212,7 +225,7 @@ impl Device for Link {
         if shared.cut {
             return Err(DeviceError::Gone);
         }
-        let end = &mut shared.ends[self.local];
+        let end = &mut shared.cable.ends[self.local];
         let mut count = 0;
         while !batch.is_full() && end.arriving.front().is_some_and(|next| next.due <= now) {
             if let Some(next) = end.arriving.pop_front()
@@ -231,17 +244,17 @@ impl Device for Link {
             return Err(DeviceError::Gone);
         }
         let mut count = 0;
-        while let Some(packet) = queue.front() {
-            if shared.ends[self.remote].arriving.len() >= shared.ring
-                || shared.ends[self.local].completions.len() >= shared.ring
+        while let Some(packet) = queue.front_mut() {
+            if shared.cable.ends[self.remote].arriving.len() >= shared.cable.ring
+                || shared.cable.ends[self.local].completions.len() >= shared.cable.ring
             {
                 break;
             }
             let token = packet.meta.token;
-            shared.carry(self.local, self.remote, now, packet);
+            shared.send(self.local, self.remote, now, packet);
             queue.pop();
             count += 1;
-            let end = &mut shared.ends[self.local];
+            let end = &mut shared.cable.ends[self.local];
             end.stats.sent += 1;
             if token != TxToken(0) {
                 end.completions.push_back(token);
@@ -251,7 +264,7 @@ impl Device for Link {
     }
 
     fn poll_completion(&mut self) -> Option<TxToken> {
-        self.shared.borrow_mut().ends[self.local].completions.pop_front()
+        self.shared.borrow_mut().cable.ends[self.local].completions.pop_front()
     }
 }
 
@@ -263,6 +276,35 @@ enum Refusal {
 }
 
 impl Shared {
+    /// Carries the packet, whole or in segments, as the receiver wants it.
+    fn send(&mut self, local: usize, remote: usize, now: Instant, packet: &mut TxPacket) {
+        let cable = &mut self.cable;
+        let sender = cable.ends[local].enabled;
+        let able = match packet.meta.segmentation {
+            Segmentation::None => true,
+            Segmentation::Tcp4(_) => sender.tso4,
+            Segmentation::Tcp6(_) => sender.tso6,
+        };
+        let whole =
+            packet.meta.segmentation == Segmentation::None || cable.ends[remote].enabled.rx_coalescing;
+        if able && whole {
+            cable.carry(local, remote, now, packet);
+        } else if able && self.splitter.begin(packet).is_ok() {
+            while self.splitter.is_busy() {
+                // With the requests kept: the cable looks at the receiver to fill in checksums or not.
+                self.splitter.run(&mut self.segment, Capabilities::ALL);
+                if let Some(segment) = self.segment.front() {
+                    cable.carry(local, remote, now, segment);
+                }
+                self.segment.pop();
+            }
+        } else {
+            cable.ends[local].stats.refused += 1;
+        }
+    }
+}
+
+impl Cable {
     /// Makes a frame of the packet, asks the hook, and puts it on its way.
     fn carry(&mut self, local: usize, remote: usize, now: Instant, packet: &TxPacket) {
         let mut frame = match self.frame(local, remote, packet) {
@@ -278,16 +320,23 @@ impl Shared {
             }
         };
         let end = &mut self.ends[local];
-        let mut due = now + end.delay;
+        let (mut due, mut twice) = (now + end.delay, false);
         match end.hook.as_mut().map_or(Verdict::Deliver, |hook| hook(&frame)) {
             Verdict::Deliver => {}
             Verdict::Drop => {
                 end.stats.lost += 1;
                 return;
             }
-            Verdict::Duplicate => self.duplicate(local, remote, due, &frame),
+            Verdict::Duplicate => twice = true,
             Verdict::Delay(more) => due += more,
             Verdict::Corrupt { at, mask } => corrupt(&mut frame, at, mask),
+        }
+        if self.ends[remote].enabled.rx_checksum && frame.meta.checksum == ChecksumStatus::Unchecked {
+            let layers = layers::parse(frame.data.bytes(), frame.len());
+            frame.meta.checksum = layers.map_or(ChecksumStatus::Unchecked, |layers| verify(&frame, &layers));
+        }
+        if twice {
+            self.duplicate(local, remote, due, &frame);
         }
         self.ends[remote].arrive(due, frame);
     }
@@ -309,12 +358,7 @@ impl Shared {
     fn frame(&self, local: usize, remote: usize, packet: &TxPacket) -> Result<Frame, Refusal> {
         let (sender, receiver) = (self.ends[local].enabled, self.ends[remote].enabled);
         let segment_size = packet.meta.segmentation.segment_size();
-        let may_split = match packet.meta.segmentation {
-            Segmentation::None => true,
-            Segmentation::Tcp4(_) => sender.tso4,
-            Segmentation::Tcp6(_) => sender.tso6,
-        };
-        if !may_split || (packet.meta.checksum.is_some() && !(sender.tx_checksum4 || sender.tx_checksum6)) {
+        if packet.meta.checksum.is_some() && !(sender.tx_checksum4 || sender.tx_checksum6) {
             return Err(Refusal::Request);
         }
         let fits_buffer = packet.len() <= self.pool.buffer_size();

@@ -7,7 +7,8 @@ pub use linerate_wire::ethernet::MacAddr;
 /// What the device says of a received frame's layer-4 checksum (and IPv4 header checksum).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ChecksumStatus {
-    /// Nothing: the stack must verify.
+    /// Nothing. Behind a [`Port`](crate::Port) only fragments, protocols without a known checksum and what cannot be
+    /// parsed; a stack must not take TCP, UDP or ICMP so, before it has verified them after reassembly.
     #[default]
     Unchecked,
     /// IPv4 header (where there is one) and layer 4 verified, or known intact because the frame never left memory.
@@ -79,7 +80,8 @@ pub struct TxMeta {
     /// Splitting. A packet with segmentation always has a checksum request. Its pseudo-header sum covers the whole
     /// super-segment's length (the convention of Linux); IPv4 total length and header checksum are those of the whole.
     pub segmentation: Segmentation,
-    /// Length of all headers (Ethernet to TCP options) in bytes.
+    /// Length of all headers (Ethernet to TCP options) in bytes. For a super-segment that is the whole header block: its
+    /// payload is in the gather list alone.
     pub header_len: u16,
     /// For the completion.
     pub token: TxToken,

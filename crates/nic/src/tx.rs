@@ -74,6 +74,11 @@ impl TxPacket {
         &self.chunks
     }
 
+    /// The headers, to change in place, beside the gather list.
+    pub fn parts_mut(&mut self) -> (&mut [u8], &[Chunk]) {
+        (&mut self.header[..self.header_len], &self.chunks)
+    }
+
     /// Payload bytes in the gather list.
     pub fn payload_len(&self) -> usize {
         self.chunks_len
@@ -161,6 +166,22 @@ impl TxQueue {
         (0..self.len).map(|i| &self.slots[(self.head + i) % self.slots.len()])
     }
 
+    /// The packets, oldest first, to change in place.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut TxPacket> {
+        let (wrapped, first) = self.slots.split_at_mut(self.head);
+        first.iter_mut().chain(wrapped).take(self.len)
+    }
+
+    /// Lets `work` see only the oldest `count` packets; it may pop them but must not add any.
+    pub fn with_first<R>(&mut self, count: usize, work: impl FnOnce(&mut TxQueue) -> R) -> R {
+        let hidden = self.len.saturating_sub(count);
+        self.len -= hidden;
+        let (before, result) = (self.len, work(self));
+        debug_assert!(self.len <= before, "packets were added in front of the hidden ones");
+        self.len = self.len.min(before) + hidden;
+        result
+    }
+
     /// Drops the oldest packet's handles and frees its slot.
     pub fn pop(&mut self) {
         if self.len > 0 {
@@ -211,6 +232,25 @@ mod tests {
         queue.vacant().unwrap();
         queue.commit();
         assert!(queue.vacant().is_none());
+    }
+
+    #[test]
+    fn a_part_of_the_queue_can_be_shown() {
+        let mut queue = TxQueue::with_capacity(4);
+        for (round, shown) in [2usize, 0, 9, 3].into_iter().enumerate() {
+            while let Some(slot) = queue.vacant() {
+                slot.header_mut(1)[0] = round as u8;
+                queue.commit();
+            }
+            queue.iter_mut().for_each(|packet| packet.header_bytes_mut()[0] = 9);
+            assert!(queue.iter().all(|packet| packet.header() == [9]));
+            let seen = queue.with_first(shown, |part| {
+                let seen = part.len();
+                (0..seen).for_each(|_| part.pop());
+                seen
+            });
+            assert_eq!((seen, queue.len()), (shown.min(4), 4 - shown.min(4)));
+        }
     }
 
     #[test]
