@@ -12,6 +12,7 @@ extern crate std;
 
 pub mod deadlines;
 pub mod http;
+pub mod iperf3;
 pub mod memory;
 pub mod service;
 #[cfg(test)]

@@ -1,0 +1,20 @@
+//! An iperf3 server: TCP and UDP, both directions, several clients at once.
+//!
+//! Compatible with the iperf3 client from 3.1 on. Where the original answers "busy" while a test runs, this one takes
+//! every client that its limits allow; connections find their test by the cookie that they send first.
+
+pub mod config;
+mod pacer;
+mod params;
+mod protocol;
+mod report;
+mod results;
+mod server;
+mod session;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod udp;
+
+pub use config::{Config, CpuTimes};
+pub use server::{Counters, Server};

@@ -1,0 +1,201 @@
+//! What a client asks for, checked.
+
+use super::protocol::ErrorCode;
+use core::time::Duration;
+use serde_json::Value;
+
+/// Most streams in one direction.
+pub const MAX_STREAMS: u64 = 128;
+/// Longest test in seconds (a day), as in the original.
+const MAX_TIME_S: u64 = 86_400;
+/// Longest omit time in seconds (10 minutes), as in the original.
+const MAX_OMIT_S: u64 = 600;
+/// Longest TCP block in bytes.
+const MAX_BLOCK: u64 = 1 << 20;
+/// Longest UDP datagram in bytes.
+const MAX_DATAGRAM: u64 = 65_507;
+/// Largest socket buffer in bytes.
+const MAX_WINDOW: u64 = 512 << 20;
+
+/// Transport protocol of the streams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protocol {
+    Tcp,
+    Udp,
+}
+
+/// Parameters of one test.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Params {
+    pub protocol: Protocol,
+    /// Time at the start that does not count.
+    pub omit: Duration,
+    /// Length of the test; zero when it ends by `bytes` or `blocks`.
+    pub time: Duration,
+    /// Ends after this many bytes; zero if not.
+    pub bytes: u64,
+    /// Ends after this many blocks; zero if not.
+    pub blocks: u64,
+    /// Streams in each direction.
+    pub parallel: usize,
+    /// Block or datagram length in bytes.
+    pub len: usize,
+    /// The server sends.
+    pub reverse: bool,
+    /// Both send.
+    pub bidirectional: bool,
+    /// Socket buffers in bytes, if asked for.
+    pub window: Option<usize>,
+    /// Segment size in bytes, if asked for.
+    pub mss: Option<u16>,
+    /// Send small segments at once.
+    pub no_delay: bool,
+    /// Rate of each stream in bits per second; zero for no limit.
+    pub rate_bps: u64,
+    /// IPv4 TOS octet.
+    pub tos: u8,
+    /// Sequence numbers of 64 bits in datagrams.
+    pub counters_64bit: bool,
+    /// The client wants this server's own report.
+    pub server_output: bool,
+}
+
+impl Params {
+    /// Streams that the client opens in all.
+    pub fn stream_count(&self) -> usize {
+        if self.bidirectional { 2 * self.parallel } else { self.parallel }
+    }
+
+    /// Whether the server sends on the stream opened as number `index` (from 0): with `--bidir` a client opens those
+    /// on which it sends first.
+    pub fn server_sends(&self, index: usize) -> bool {
+        if self.bidirectional { index >= self.parallel } else { self.reverse }
+    }
+
+    /// Bytes after which the test is complete, where it is given by `-n` or `-k`.
+    pub fn total_bytes(&self) -> Option<u64> {
+        match (self.bytes, self.blocks) {
+            (0, 0) => None,
+            (0, blocks) => blocks.checked_mul(self.len as u64),
+            (bytes, _) => Some(bytes),
+        }
+    }
+
+    /// Reads the client's JSON.
+    pub fn parse(text: &[u8]) -> Result<Params, ErrorCode> {
+        let json: Value = serde_json::from_slice(text).map_err(|_| ErrorCode::Params)?;
+        if !json.is_object() {
+            return Err(ErrorCode::Params);
+        }
+        let (tcp, udp, sctp) = (flag(&json, "tcp")?, flag(&json, "udp")?, flag(&json, "sctp")?);
+        if udp && tcp || sctp {
+            return Err(ErrorCode::Params);
+        }
+        let protocol = if udp { Protocol::Udp } else { Protocol::Tcp };
+        let most = if udp { MAX_DATAGRAM } else { MAX_BLOCK };
+        let default_len = if udp { 1448 } else { 128 << 10 };
+        let len = match number(&json, "len", MAX_BLOCK, ErrorCode::BlockSize)? {
+            0 => default_len,
+            len if len > most => return Err(ErrorCode::BlockSize),
+            len => len,
+        };
+        // A datagram carries time and sequence number at least.
+        if udp && len < 16 {
+            return Err(ErrorCode::BlockSize);
+        }
+        let parallel = match number(&json, "parallel", MAX_STREAMS, ErrorCode::Streams)? {
+            0 => 1,
+            n => n,
+        };
+        let window = number(&json, "window", MAX_WINDOW, ErrorCode::BufferSize)?;
+        let mss = number(&json, "MSS", 9216, ErrorCode::Mss)?;
+        // The original's default for UDP is 1 Mb/s, which its client always sends in full; absent is unlimited.
+        let rate_bps = number(&json, "bandwidth", u64::MAX, ErrorCode::Params)?;
+        Ok(Params {
+            protocol,
+            omit: Duration::from_secs(number(&json, "omit", MAX_OMIT_S, ErrorCode::Omit)?),
+            time: Duration::from_secs(number(&json, "time", MAX_TIME_S, ErrorCode::Duration)?),
+            bytes: number(&json, "num", u64::MAX, ErrorCode::Params)?,
+            blocks: number(&json, "blockcount", u64::MAX, ErrorCode::Params)?,
+            parallel: usize::try_from(parallel).map_err(|_| ErrorCode::Streams)?,
+            len: usize::try_from(len).map_err(|_| ErrorCode::BlockSize)?,
+            reverse: flag(&json, "reverse")?,
+            bidirectional: flag(&json, "bidirectional")?,
+            window: (window > 0).then(|| usize::try_from(window).unwrap_or(usize::MAX)),
+            mss: if mss > 0 { u16::try_from(mss).ok() } else { None },
+            no_delay: flag(&json, "nodelay")?,
+            rate_bps,
+            tos: u8::try_from(number(&json, "TOS", 255, ErrorCode::Params)?).unwrap_or(0) & 0xfc,
+            counters_64bit: flag(&json, "udp_counters_64bit")?,
+            server_output: flag(&json, "get_server_output")?,
+        })
+    }
+}
+
+/// A flag: `true`, a number other than zero, or absent.
+fn flag(json: &Value, name: &str) -> Result<bool, ErrorCode> {
+    match &json[name] {
+        Value::Null => Ok(false),
+        Value::Bool(set) => Ok(*set),
+        Value::Number(n) => Ok(n.as_f64() != Some(0.0)),
+        _ => Err(ErrorCode::Params),
+    }
+}
+
+/// A whole number of 0 to `most`; absent is 0. Too large is the error `beyond`.
+fn number(json: &Value, name: &str, most: u64, beyond: ErrorCode) -> Result<u64, ErrorCode> {
+    match &json[name] {
+        Value::Null => Ok(0),
+        Value::Number(n) => match n.as_u64() {
+            Some(n) if n <= most => Ok(n),
+            Some(_) => Err(beyond),
+            None => Err(ErrorCode::Params),
+        },
+        _ => Err(ErrorCode::Params),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<(Protocol, usize, usize), ErrorCode>) {
+        let got = Params::parse(text.as_bytes()).map(|p| (p.protocol, p.stream_count(), p.len));
+        assert_eq!(got, expected, "{text}");
+    }
+
+    #[test]
+    fn parameters_are_checked_by_type_and_range() {
+        check(
+            r#"{"tcp":true,"omit":0,"time":10,"parallel":1,"len":131072}"#,
+            Ok((Protocol::Tcp, 1, 131_072)),
+        );
+        check(r#"{"udp":true,"time":2,"len":1448,"bandwidth":200000000}"#, Ok((Protocol::Udp, 1, 1448)));
+        check(r#"{"tcp":true,"parallel":8,"bidirectional":true}"#, Ok((Protocol::Tcp, 16, 131_072)));
+        check(r#"{"tcp":true,"parallel":129}"#, Err(ErrorCode::Streams));
+        check(r#"{"tcp":true,"len":1048577}"#, Err(ErrorCode::BlockSize));
+        check(r#"{"udp":true,"len":65508}"#, Err(ErrorCode::BlockSize));
+        check(r#"{"udp":true,"len":3}"#, Err(ErrorCode::BlockSize));
+        check(r#"{"tcp":true,"time":86401}"#, Err(ErrorCode::Duration));
+        check(r#"{"tcp":true,"omit":601}"#, Err(ErrorCode::Omit));
+        check(r#"{"tcp":true,"MSS":9217}"#, Err(ErrorCode::Mss));
+        check(r#"{"tcp":true,"window":536870913}"#, Err(ErrorCode::BufferSize));
+        check(r#"{"tcp":true,"time":-1}"#, Err(ErrorCode::Params));
+        check(r#"{"tcp":true,"time":"10"}"#, Err(ErrorCode::Params));
+        check(r#"{"tcp":true,"udp":true}"#, Err(ErrorCode::Params));
+        check(r#"{"tcp":[]}"#, Err(ErrorCode::Params));
+        check("[]", Err(ErrorCode::Params));
+        check("{", Err(ErrorCode::Params));
+        check("", Err(ErrorCode::Params));
+    }
+
+    #[test]
+    fn direction_by_stream() {
+        let p = Params::parse(br#"{"tcp":true,"parallel":2,"bidirectional":true}"#).unwrap();
+        let sends: [bool; 4] = core::array::from_fn(|i| p.server_sends(i));
+        assert_eq!(sends, [false, false, true, true]);
+        let p = Params::parse(br#"{"tcp":true,"parallel":2,"reverse":1,"num":100}"#).unwrap();
+        assert!(p.server_sends(0) && p.server_sends(1));
+        assert_eq!(p.total_bytes(), Some(100));
+    }
+}

@@ -1,0 +1,657 @@
+//! The server: connections to tests, tests through their phases, deadlines.
+
+use super::config::Config;
+use super::params::{Params, Protocol};
+use super::protocol::{self, COOKIE_LEN, Cookie, ErrorCode, State};
+use super::results;
+use super::session::{Phase, Test};
+use super::stream::{Carrier, Pause, Stream};
+use super::udp;
+use crate::{Context, Deadlines, Service, StartError};
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use core::time::Duration;
+use linerate_transport::*;
+use linerate_wire::units::Instant;
+
+/// Data may come this long after the end of a test of known length without any of it arriving.
+const DRAIN_GAP: Duration = Duration::from_millis(500);
+/// Most connections that have not sent a cookie yet; more are reset.
+const MAX_GREETING: usize = 512;
+/// Most datagrams taken in one call.
+const DATAGRAM_BUDGET: usize = 256;
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug)]
+enum Role {
+    /// Not known before its cookie is here.
+    Greeting {
+        cookie: Cookie,
+        len: usize,
+    },
+    Control(u32),
+    Stream(u32, usize),
+}
+
+/// What a deadline is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Key {
+    Greeting(ConnId),
+    /// The current phase of a test must end.
+    Phase(u32),
+    /// The omit time of a test ends.
+    Omit(u32),
+    /// An interval of a test ends.
+    Interval(u32),
+    /// A stream has something to send again.
+    Pump(u32, usize),
+}
+
+/// Counters since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Tests begun.
+    pub tests: u64,
+    /// Tests that came to their goodbye.
+    pub completed: u64,
+    /// Clients refused because of a limit or a bad cookie.
+    pub refused: u64,
+    /// Tests ended by a deadline.
+    pub timed_out: u64,
+    /// Datagrams that belong to no stream.
+    pub stray_datagrams: u64,
+}
+
+/// The iperf3 server.
+pub struct Server {
+    config: Config,
+    listeners: Vec<ListenerId>,
+    sockets: Vec<UdpId>,
+    roles: BTreeMap<ConnId, Role>,
+    tests: BTreeMap<u32, Test>,
+    udp_streams: BTreeMap<(UdpId, SocketAddr), (u32, usize)>,
+    deadlines: Deadlines<Key>,
+    next: u32,
+    counters: Counters,
+}
+
+impl Server {
+    /// A server with these settings, not listening yet.
+    pub fn new(config: Config) -> Self {
+        Server {
+            config,
+            listeners: Vec::new(),
+            sockets: Vec::new(),
+            roles: BTreeMap::new(),
+            tests: BTreeMap::new(),
+            udp_streams: BTreeMap::new(),
+            deadlines: Deadlines::new(),
+            next: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Counters since the start.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Tests under way.
+    pub fn tests(&self) -> usize {
+        self.tests.len()
+    }
+
+    /// Takes new settings: limits and time-outs for tests from now on; addresses stay.
+    pub fn reload(&mut self, config: Config) {
+        self.config =
+            Config { owner: self.config.owner, listen: core::mem::take(&mut self.config.listen), ..config };
+    }
+
+    fn accept(&mut self, ctx: &mut Context<'_>, listener: ListenerId) {
+        while let Some(conn) = ctx.net.accept(listener) {
+            let greeting = self.roles.values().filter(|role| matches!(role, Role::Greeting { .. })).count();
+            if greeting >= MAX_GREETING {
+                self.counters.refused += 1;
+                ctx.net.abort(conn);
+                continue;
+            }
+            self.roles.insert(conn, Role::Greeting { cookie: [0; COOKIE_LEN], len: 0 });
+            self.deadlines.set(Key::Greeting(conn), ctx.now + self.config.greeting_timeout);
+            // Data may have come with the handshake, before anyone asked for events.
+            self.handle_conn(ctx, conn, Ready::READABLE);
+        }
+    }
+
+    fn handle_conn(&mut self, ctx: &mut Context<'_>, conn: ConnId, ready: Ready) {
+        match self.roles.get(&conn).copied() {
+            Some(Role::Greeting { cookie, len }) => self.greet(ctx, conn, cookie, len, ready),
+            Some(Role::Control(id)) => self.handle_control(ctx, id, ready),
+            Some(Role::Stream(id, index)) => self.handle_stream(ctx, id, index, ready),
+            None => {}
+        }
+    }
+
+    fn greet(
+        &mut self,
+        ctx: &mut Context<'_>,
+        conn: ConnId,
+        mut cookie: Cookie,
+        mut len: usize,
+        ready: Ready,
+    ) {
+        loop {
+            let data = ctx.net.peek(conn);
+            let take = data.len().min(COOKIE_LEN - len);
+            if take == 0 {
+                break;
+            }
+            cookie[len..len + take].copy_from_slice(&data[..take]);
+            len += take;
+            ctx.net.consume(conn, take);
+        }
+        if len < COOKIE_LEN {
+            if ready.intersects(Ready::CLOSED | Ready::FINISHED) {
+                self.forget_greeting(ctx, conn);
+            } else {
+                self.roles.insert(conn, Role::Greeting { cookie, len });
+            }
+            return;
+        }
+        self.deadlines.clear(Key::Greeting(conn));
+        let known = self.tests.iter().find(|(_, test)| test.cookie == cookie).map(|(id, _)| *id);
+        match known {
+            Some(id) => self.add_tcp_stream(ctx, id, conn),
+            None if protocol::cookie_is_valid(&cookie) && self.tests.len() < self.config.max_tests => {
+                self.begin(ctx, conn, cookie);
+            }
+            None => {
+                log::info!(target: "iperf3", "refused a client: {} tests are running, or its cookie is none", self.tests.len());
+                self.refuse(ctx, conn);
+            }
+        }
+    }
+
+    fn forget_greeting(&mut self, ctx: &mut Context<'_>, conn: ConnId) {
+        self.deadlines.clear(Key::Greeting(conn));
+        self.roles.remove(&conn);
+        ctx.net.abort(conn);
+    }
+
+    fn refuse(&mut self, ctx: &mut Context<'_>, conn: ConnId) {
+        self.counters.refused += 1;
+        self.roles.remove(&conn);
+        // A connection that cannot even take one byte needs no answer.
+        let _ = ctx.net.write(conn, &[State::AccessDenied.byte()]);
+        ctx.net.close(conn);
+    }
+
+    fn begin(&mut self, ctx: &mut Context<'_>, conn: ConnId, cookie: Cookie) {
+        let Some(info) = ctx.net.info(conn) else {
+            self.roles.remove(&conn);
+            ctx.net.abort(conn);
+            return;
+        };
+        self.next = self.next.wrapping_add(1);
+        let id = self.next;
+        let test = Test::new(conn, info.remote, cookie, ctx.now, (self.config.cpu_times)());
+        self.tests.insert(id, test);
+        self.counters.tests += 1;
+        self.roles.insert(conn, Role::Control(id));
+        self.deadlines.set(Key::Phase(id), ctx.now + self.config.greeting_timeout);
+        log::debug!(target: "iperf3", "test {id}: client {}", info.remote);
+        self.say(ctx, id, State::ParamExchange);
+        self.handle_control(ctx, id, Ready::READABLE);
+    }
+
+    /// Sends a state byte. A control connection that takes no byte is dead.
+    fn say(&mut self, ctx: &mut Context<'_>, id: u32, state: State) {
+        self.send_control(ctx, id, &[state.byte()]);
+    }
+
+    fn send_control(&mut self, ctx: &mut Context<'_>, id: u32, bytes: &[u8]) {
+        let Some(test) = self.tests.get(&id) else { return };
+        let control = test.control;
+        for piece in bytes.chunks(32 << 10) {
+            if ctx.net.write(control, piece).is_err() {
+                self.end(ctx, id, "its control connection takes nothing");
+                return;
+            }
+        }
+    }
+
+    fn fail(&mut self, ctx: &mut Context<'_>, id: u32, code: ErrorCode) {
+        self.send_control(ctx, id, &protocol::error_message(code));
+        self.end(ctx, id, "its messages are wrong");
+    }
+
+    fn handle_control(&mut self, ctx: &mut Context<'_>, id: u32, ready: Ready) {
+        let Some(test) = self.tests.get_mut(&id) else { return };
+        let most = match test.phase {
+            Phase::Results => 4 + protocol::MAX_RESULTS,
+            _ => 4 + protocol::MAX_PARAMS,
+        };
+        loop {
+            let data = ctx.net.peek(test.control);
+            let take = data.len().min(most - test.input.len().min(most));
+            if take == 0 {
+                break;
+            }
+            test.input.extend_from_slice(&data[..take]);
+            ctx.net.consume(test.control, take);
+        }
+        while self.step(ctx, id) {}
+        // What came before the end still counts: a client may say goodbye and close at once.
+        if ready.intersects(Ready::CLOSED | Ready::FINISHED) && self.tests.contains_key(&id) {
+            self.end(ctx, id, "the client is gone");
+        }
+    }
+
+    /// Understands one message of the control connection; false when there is none.
+    fn step(&mut self, ctx: &mut Context<'_>, id: u32) -> bool {
+        let Some(test) = self.tests.get_mut(&id) else { return false };
+        match test.phase {
+            Phase::Params => match protocol::message(&test.input, protocol::MAX_PARAMS) {
+                Ok(None) => false,
+                Ok(Some((text, taken))) => {
+                    let params = Params::parse(text);
+                    test.input.drain(..taken);
+                    match params {
+                        Ok(params) => self.take_params(ctx, id, params),
+                        Err(code) => self.fail(ctx, id, code),
+                    }
+                    true
+                }
+                Err(_) => {
+                    self.fail(ctx, id, ErrorCode::Params);
+                    false
+                }
+            },
+            Phase::Results => match protocol::message(&test.input, protocol::MAX_RESULTS) {
+                Ok(None) => false,
+                Ok(Some((_, taken))) => {
+                    test.input.drain(..taken);
+                    self.send_results(ctx, id);
+                    true
+                }
+                Err(_) => {
+                    self.fail(ctx, id, ErrorCode::Results);
+                    false
+                }
+            },
+            _ if test.input.is_empty() => false,
+            phase => {
+                let byte = test.input.remove(0);
+                self.take_state(ctx, id, phase, byte);
+                true
+            }
+        }
+    }
+
+    fn take_state(&mut self, ctx: &mut Context<'_>, id: u32, phase: Phase, byte: u8) {
+        if byte == State::TestEnd.byte() && phase == Phase::Running {
+            self.stop_data(ctx, id);
+        } else if byte == State::IperfDone.byte() && phase == Phase::Goodbye {
+            self.counters.completed += 1;
+            self.end(ctx, id, "done");
+        } else if byte == State::ClientTerminate.byte() {
+            self.end(ctx, id, "the client was interrupted");
+        } else {
+            self.end(ctx, id, "a state came that does not fit");
+        }
+    }
+
+    fn take_params(&mut self, ctx: &mut Context<'_>, id: u32, params: Params) {
+        let Some(test) = self.tests.get_mut(&id) else { return };
+        test.params = Some(params);
+        test.phase = Phase::Streams { asked: false };
+        self.deadlines.set(Key::Phase(id), ctx.now + self.config.streams_timeout);
+        self.ask_for_streams(ctx, id);
+    }
+
+    /// Tells the client to open its streams, unless another UDP test from its address is doing that now.
+    fn ask_for_streams(&mut self, ctx: &mut Context<'_>, id: u32) {
+        let Some(test) = self.tests.get(&id) else { return };
+        let ip = test.client.ip();
+        if is_udp(test) && self.opening_udp(ip).is_some() {
+            return;
+        }
+        if let Some(test) = self.tests.get_mut(&id) {
+            test.phase = Phase::Streams { asked: true };
+        }
+        self.say(ctx, id, State::CreateStreams);
+    }
+
+    /// The UDP test from `ip` whose streams are being opened.
+    fn opening_udp(&self, ip: core::net::IpAddr) -> Option<u32> {
+        let opening = |test: &Test| {
+            test.client.ip() == ip && is_udp(test) && test.phase == Phase::Streams { asked: true }
+        };
+        self.tests.iter().find(|(_, test)| opening(test)).map(|(id, _)| *id)
+    }
+
+    fn add_tcp_stream(&mut self, ctx: &mut Context<'_>, id: u32, conn: ConnId) {
+        let Some(test) = self.tests.get_mut(&id) else { return };
+        let fits = test.phase == Phase::Streams { asked: true } && !is_udp(test);
+        let Some(params) = test.params.as_ref().filter(|_| fits) else {
+            self.refuse(ctx, conn);
+            return;
+        };
+        let mut options = self.config.socket.clone();
+        if let Some(window) = params.window {
+            options.send_buffer = BufferSize::Fixed(window);
+            options.receive_buffer = BufferSize::Fixed(window);
+        }
+        options.mss = params.mss.or(options.mss);
+        options.no_delay |= params.no_delay;
+        options.tos = params.tos;
+        ctx.net.set_options(conn, &options);
+        let index = test.streams.len();
+        self.roles.insert(conn, Role::Stream(id, index));
+        self.add_stream(ctx, id, Carrier::Tcp(conn));
+    }
+
+    fn add_stream(&mut self, ctx: &mut Context<'_>, id: u32, carrier: Carrier) {
+        let Some(test) = self.tests.get_mut(&id) else { return };
+        let Some(params) = &test.params else { return };
+        let index = test.streams.len();
+        test.streams.push(Stream::new(index, carrier, params.server_sends(index)));
+        if test.streams.len() == params.stream_count() {
+            self.run(ctx, id);
+        }
+    }
+
+    fn run(&mut self, ctx: &mut Context<'_>, id: u32) {
+        let now = ctx.now;
+        let Some(test) = self.tests.get_mut(&id) else { return };
+        let Some(params) = test.params.clone() else { return };
+        test.phase = Phase::Running;
+        test.started = now;
+        test.counted_from = now;
+        test.cpu = (self.config.cpu_times)();
+        for stream in test.streams.iter_mut().filter(|stream| stream.sends) {
+            stream.start(now, &params);
+        }
+        let streams = test.streams.len();
+        let client = test.client;
+        self.deadlines.set(Key::Interval(id), now + Duration::from_secs(1));
+        if !params.omit.is_zero() {
+            self.deadlines.set(Key::Omit(id), now + params.omit);
+        }
+        let limit = match params.total_bytes() {
+            // The progress is looked at instead.
+            Some(_) => self.config.stall_timeout,
+            None => params.time + params.omit + self.config.overrun,
+        };
+        self.deadlines.set(Key::Phase(id), now + limit);
+        log::info!(target: "iperf3", "test {id}: client {client}, {streams} {:?} streams", params.protocol);
+        self.say(ctx, id, State::TestStart);
+        self.say(ctx, id, State::TestRunning);
+        for index in 0..streams {
+            self.handle_stream(ctx, id, index, Ready::READABLE | Ready::WRITABLE);
+        }
+        // The next UDP client from the same address may open its streams now.
+        let waiting =
+            |test: &Test| test.client.ip() == client.ip() && test.phase == Phase::Streams { asked: false };
+        let next = self.tests.iter().find(|(_, test)| waiting(test)).map(|(id, _)| *id);
+        if let Some(next) = next {
+            self.ask_for_streams(ctx, next);
+        }
+    }
+
+    fn handle_stream(&mut self, ctx: &mut Context<'_>, id: u32, index: usize, ready: Ready) {
+        let Some(test) = self.tests.get_mut(&id) else { return };
+        let Some(stream) = test.streams.get_mut(index) else { return };
+        if !stream.sends {
+            // Data may come before the other streams are open: it waits in the window until the test runs.
+            if matches!(test.phase, Phase::Running | Phase::Draining) {
+                stream.swallow(ctx);
+            }
+        } else if test.phase == Phase::Running
+            && let Some(params) = &test.params
+        {
+            match stream.pump(ctx, params) {
+                Pause::Full | Pause::Over => {
+                    self.deadlines.clear(Key::Pump(id, index));
+                }
+                Pause::Until(at) => self.deadlines.set(Key::Pump(id, index), at),
+            }
+        }
+        if Stream::is_over(ready) {
+            stream.measure(ctx);
+            if matches!(test.phase, Phase::Streams { .. } | Phase::Running) {
+                self.end(ctx, id, "a stream is gone");
+                return;
+            }
+        }
+        match test.phase {
+            Phase::Draining if test.is_complete() => self.ask_for_results(ctx, id),
+            Phase::Draining => self.deadlines.set(Key::Phase(id), ctx.now + DRAIN_GAP),
+            _ => {}
+        }
+    }
+
+    /// The client has ended the test.
+    fn stop_data(&mut self, ctx: &mut Context<'_>, id: u32) {
+        let Some(test) = self.tests.get_mut(&id) else { return };
+        test.ended = ctx.now;
+        test.close_interval(ctx.now);
+        let streams = test.streams.len();
+        self.deadlines.clear(Key::Interval(id));
+        self.deadlines.clear(Key::Omit(id));
+        for index in 0..streams {
+            self.deadlines.clear(Key::Pump(id, index));
+            self.handle_stream(ctx, id, index, Ready::READABLE);
+        }
+        let Some(test) = self.tests.get_mut(&id) else { return };
+        for stream in &mut test.streams {
+            stream.measure(ctx);
+        }
+        if test.is_complete() {
+            self.ask_for_results(ctx, id);
+        } else {
+            test.phase = Phase::Draining;
+            self.deadlines.set(Key::Phase(id), ctx.now + DRAIN_GAP);
+        }
+    }
+
+    fn ask_for_results(&mut self, ctx: &mut Context<'_>, id: u32) {
+        let Some(test) = self.tests.get_mut(&id) else { return };
+        test.phase = Phase::Results;
+        self.deadlines.set(Key::Phase(id), ctx.now + self.config.results_timeout);
+        self.close_streams(ctx, id);
+        self.say(ctx, id, State::ExchangeResults);
+    }
+
+    fn close_streams(&mut self, ctx: &mut Context<'_>, id: u32) {
+        let Some(test) = self.tests.get(&id) else { return };
+        for (index, stream) in test.streams.iter().enumerate() {
+            self.deadlines.clear(Key::Pump(id, index));
+            match stream.carrier {
+                Carrier::Tcp(conn) => {
+                    self.roles.remove(&conn);
+                    ctx.net.close(conn);
+                }
+                Carrier::Udp { socket, remote, .. } => {
+                    self.udp_streams.remove(&(socket, remote));
+                }
+            }
+        }
+    }
+
+    fn send_results(&mut self, ctx: &mut Context<'_>, id: u32) {
+        let Some(test) = self.tests.get_mut(&id) else { return };
+        let message = protocol::framed(&results::emit(test, (self.config.cpu_times)()));
+        test.phase = Phase::Goodbye;
+        self.deadlines.set(Key::Phase(id), ctx.now + self.config.results_timeout);
+        self.send_control(ctx, id, &message);
+        self.say(ctx, id, State::DisplayResults);
+    }
+
+    /// Ends a test and lets go of all it has.
+    fn end(&mut self, ctx: &mut Context<'_>, id: u32, why: &str) {
+        self.close_streams(ctx, id);
+        let Some(test) = self.tests.remove(&id) else { return };
+        self.roles.remove(&test.control);
+        ctx.net.close(test.control);
+        for key in [Key::Phase(id), Key::Omit(id), Key::Interval(id)] {
+            self.deadlines.clear(key);
+        }
+        log::info!(target: "iperf3", "test {id} ended: {why}; {} bytes moved", test.moved_bytes());
+        let waiting = |test: &Test| test.phase == Phase::Streams { asked: false };
+        let next: Vec<u32> = self.tests.iter().filter(|(_, test)| waiting(test)).map(|(id, _)| *id).collect();
+        for id in next {
+            self.ask_for_streams(ctx, id);
+        }
+    }
+
+    fn handle_udp(&mut self, ctx: &mut Context<'_>, socket: UdpId) {
+        for _ in 0..DATAGRAM_BUDGET {
+            let Some(datagram) = ctx.net.udp_peek(socket) else { return };
+            let (local, remote, len) = (datagram.local, datagram.remote, datagram.data.len());
+            if let Some((id, index)) = self.udp_streams.get(&(socket, remote)).copied() {
+                if let Some(test) = self.tests.get_mut(&id)
+                    && let Some(stream) = test.streams.get_mut(index)
+                    && let Some(params) = &test.params
+                    && !stream.sends
+                    && test.phase == Phase::Running
+                {
+                    stream.datagram(ctx.now, datagram.data, params.counters_64bit);
+                }
+                ctx.net.udp_consume(socket);
+                continue;
+            }
+            ctx.net.udp_consume(socket);
+            match self.opening_udp(remote.ip()).filter(|_| len <= udp::MAX_HELLO) {
+                Some(id) => {
+                    let index = self.tests.get(&id).map_or(0, |test| test.streams.len());
+                    self.udp_streams.insert((socket, remote), (id, index));
+                    // If the answer is lost, so is the test: the protocol has no second try, and the deadline ends it.
+                    let _ = ctx.net.udp_send(socket, Some(local), remote, &udp::HELLO_REPLY);
+                    self.add_stream(ctx, id, Carrier::Udp { socket, local, remote });
+                }
+                None => self.counters.stray_datagrams += 1,
+            }
+        }
+        // The event will not come again for what is left.
+        self.deadlines.set(Key::Pump(0, socket.index() as usize), ctx.now);
+    }
+
+    fn expire(&mut self, ctx: &mut Context<'_>, key: Key) {
+        match key {
+            Key::Greeting(conn) => {
+                self.counters.timed_out += 1;
+                self.forget_greeting(ctx, conn);
+            }
+            Key::Phase(id) => self.expire_phase(ctx, id),
+            Key::Omit(id) => {
+                if let Some(test) = self.tests.get_mut(&id) {
+                    test.counted_from = ctx.now;
+                    test.intervals.clear();
+                    test.streams.iter_mut().for_each(|stream| stream.end_omit(ctx));
+                    self.deadlines.set(Key::Interval(id), ctx.now + Duration::from_secs(1));
+                }
+            }
+            Key::Interval(id) => {
+                if let Some(test) = self.tests.get_mut(&id) {
+                    test.close_interval(ctx.now);
+                    self.deadlines.set(Key::Interval(id), ctx.now + Duration::from_secs(1));
+                }
+            }
+            // Tests are numbered from 1; 0 stands for the UDP sockets.
+            Key::Pump(0, index) => {
+                if let Some(socket) = self.sockets.iter().copied().find(|s| s.index() as usize == index) {
+                    self.handle_udp(ctx, socket);
+                }
+            }
+            Key::Pump(id, index) => self.handle_stream(ctx, id, index, Ready::WRITABLE),
+        }
+    }
+
+    fn expire_phase(&mut self, ctx: &mut Context<'_>, id: u32) {
+        let Some(test) = self.tests.get_mut(&id) else { return };
+        let moved = test.moved_bytes();
+        let endless = test.params.as_ref().is_some_and(|params| params.total_bytes().is_some());
+        if test.phase == Phase::Draining {
+            self.ask_for_results(ctx, id);
+        } else if test.phase == Phase::Running && endless && moved > test.seen_bytes {
+            test.seen_bytes = moved;
+            self.deadlines.set(Key::Phase(id), ctx.now + self.config.stall_timeout);
+        } else {
+            self.counters.timed_out += 1;
+            self.end(ctx, id, "it took too long");
+        }
+    }
+}
+
+fn is_udp(test: &Test) -> bool {
+    test.params.as_ref().is_some_and(|params| params.protocol == Protocol::Udp)
+}
+
+impl Service for Server {
+    fn start(&mut self, ctx: &mut Context<'_>) -> Result<(), StartError> {
+        let options = ListenOptions { socket: self.config.socket.clone(), ..ListenOptions::default() };
+        for addr in self.config.listen.clone() {
+            let name = |kind: &str| match addr.ip {
+                Some(ip) => format!("iperf3 {kind} {}", SocketAddr::new(ip, addr.port)),
+                None => format!("iperf3 {kind} port {}", addr.port),
+            };
+            let listener = ctx.net.listen(self.config.owner, addr, &options);
+            self.listeners.push(listener.map_err(|why| StartError { what: name("TCP"), why })?);
+            let socket = ctx.net.udp_bind(self.config.owner, addr, self.config.udp_buffer);
+            self.sockets.push(socket.map_err(|why| StartError { what: name("UDP"), why })?);
+        }
+        Ok(())
+    }
+
+    fn handle_event(&mut self, ctx: &mut Context<'_>, event: Event) {
+        match event.source {
+            Source::Listener(listener) => self.accept(ctx, listener),
+            Source::Conn(conn) => self.handle_conn(ctx, conn, event.ready),
+            Source::Udp(socket) => self.handle_udp(ctx, socket),
+        }
+    }
+
+    fn handle_file(&mut self, _ctx: &mut Context<'_>, _done: FileDone) {}
+
+    fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
+        // A stream that yields sets its deadline to now again: one round, so that others have their turn.
+        let mut due = Vec::new();
+        while let Some(key) = self.deadlines.pop_expired(ctx.now) {
+            due.push(key);
+        }
+        for key in due {
+            self.expire(ctx, key);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.deadlines.next()
+    }
+
+    fn drain(&mut self, ctx: &mut Context<'_>) {
+        for listener in self.listeners.drain(..) {
+            ctx.net.close_listener(listener);
+        }
+        let greeting: Vec<ConnId> = self
+            .roles
+            .iter()
+            .filter(|(_, role)| matches!(role, Role::Greeting { .. }))
+            .map(|(c, _)| *c)
+            .collect();
+        for conn in greeting {
+            self.forget_greeting(ctx, conn);
+        }
+        // A test may run for a day: its client is told that the server goes, as the original does.
+        let tests: Vec<u32> = self.tests.keys().copied().collect();
+        for id in tests {
+            self.say(ctx, id, State::ServerTerminate);
+            self.end(ctx, id, "the server stops");
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.tests.is_empty()
+    }
+}

@@ -1,0 +1,134 @@
+//! One test: its control connection, its phase, its streams.
+//!
+//! ```text
+//!  Params ──> Streams ──> Running ──> Draining ──> Results ──> Goodbye ──> gone
+//!    │           │           │            │            │           │
+//!    └───────────┴───────────┴── control connection lost, deadline ┴──> gone
+//! ```
+
+use super::config::CpuTimes;
+use super::params::Params;
+use super::protocol::Cookie;
+use super::stream::Stream;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use linerate_transport::ConnId;
+use linerate_wire::units::Instant;
+
+/// Most intervals kept for the server's own report: beyond an hour they are no longer added.
+const MAX_INTERVALS: usize = 3600;
+
+/// Where a test stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// Waiting for the client's parameters.
+    Params,
+    /// Waiting for the client's streams. `asked` once the client was told to open them: of two UDP tests from one
+    /// address only one is at a time, because nothing in a datagram tells which test it belongs to.
+    Streams { asked: bool },
+    /// Data moves.
+    Running,
+    /// The client said that it has sent everything of a test of known length; the last of it is on its way.
+    Draining,
+    /// Waiting for the client's results.
+    Results,
+    /// Waiting for the client's goodbye.
+    Goodbye,
+}
+
+/// Bytes of all streams in one interval of a second.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// Start, in ns since the test began to count.
+    pub start_ns: u64,
+    /// End, in ns since the test began to count.
+    pub end_ns: u64,
+    /// Bytes received by this server.
+    pub received: u64,
+    /// Bytes sent by this server.
+    pub sent: u64,
+}
+
+/// A test.
+#[derive(Debug)]
+pub struct Test {
+    pub control: ConnId,
+    pub cookie: Cookie,
+    pub client: SocketAddr,
+    pub phase: Phase,
+    pub params: Option<Params>,
+    /// Control bytes not understood yet.
+    pub input: Vec<u8>,
+    pub streams: Vec<Stream>,
+    /// When data began to move.
+    pub started: Instant,
+    /// When it began to count.
+    pub counted_from: Instant,
+    /// When it ended.
+    pub ended: Instant,
+    /// Bytes seen at the last look for a stall.
+    pub seen_bytes: u64,
+    pub cpu: CpuTimes,
+    pub intervals: Vec<Interval>,
+}
+
+impl Test {
+    /// A test whose control connection has sent its cookie.
+    pub fn new(control: ConnId, client: SocketAddr, cookie: Cookie, now: Instant, cpu: CpuTimes) -> Self {
+        Test {
+            control,
+            cookie,
+            client,
+            phase: Phase::Params,
+            params: None,
+            input: Vec::new(),
+            streams: Vec::new(),
+            started: now,
+            counted_from: now,
+            ended: now,
+            seen_bytes: 0,
+            cpu,
+            intervals: Vec::new(),
+        }
+    }
+
+    /// Bytes in both directions, omitted ones included.
+    pub fn moved_bytes(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.bytes + stream.omitted_bytes).sum()
+    }
+
+    /// Bytes received that count.
+    pub fn received_bytes(&self) -> u64 {
+        self.streams.iter().filter(|stream| !stream.sends).map(Stream::counted_bytes).sum()
+    }
+
+    /// Whether all that a test of known length should receive is here (nothing, where the server sends).
+    pub fn is_complete(&self) -> bool {
+        let receives = self.streams.iter().any(|stream| !stream.sends);
+        match self.params.as_ref().and_then(Params::total_bytes) {
+            Some(total) if receives => self.received_bytes() >= total,
+            _ => true,
+        }
+    }
+
+    /// Ends an interval at `now`.
+    pub fn close_interval(&mut self, now: Instant) {
+        let start_ns = self.intervals.last().map_or(0, |last| last.end_ns);
+        let end_ns = u64::try_from((now - self.counted_from).as_nanos()).unwrap_or(u64::MAX);
+        let (mut sent, mut received) = (0, 0);
+        for stream in &mut self.streams {
+            let bytes = stream.counted_bytes();
+            let moved = bytes.saturating_sub(stream.reported_bytes);
+            stream.reported_bytes = bytes;
+            *if stream.sends { &mut sent } else { &mut received } += moved;
+        }
+        if self.intervals.len() < MAX_INTERVALS && end_ns > start_ns {
+            self.intervals.push(Interval { start_ns, end_ns, received, sent });
+        }
+    }
+
+    /// Seconds that count.
+    pub fn duration_s(&self) -> f64 {
+        (self.ended - self.counted_from).as_nanos() as f64 / 1e9
+    }
+}

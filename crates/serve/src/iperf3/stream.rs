@@ -1,0 +1,202 @@
+//! One stream of a test and what it counted.
+
+use super::pacer::Pacer;
+use super::params::Params;
+use super::udp::{Header, Reception};
+use crate::Context;
+use crate::memory;
+use core::net::SocketAddr;
+use linerate_transport::{ConnId, Payload, Ready, SendError, UdpId};
+use linerate_wire::units::Instant;
+
+/// Most bytes that one stream queues in one call, so that others have their turn.
+const SEND_BUDGET: u64 = 4 << 20;
+/// Most datagrams that one stream sends in one call.
+const DATAGRAM_BUDGET: usize = 64;
+
+/// What carries a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Carrier {
+    Tcp(ConnId),
+    Udp { socket: UdpId, local: SocketAddr, remote: SocketAddr },
+}
+
+/// Why a sender stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pause {
+    /// Until the socket is writable.
+    Full,
+    /// Until this time: the rate is reached, or others shall have their turn.
+    Until(Instant),
+    /// For ever: the connection is over.
+    Over,
+}
+
+/// A stream.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    /// Number in the results: 1, 3, 4, 5 ...
+    pub id: u32,
+    pub carrier: Carrier,
+    /// Whether the server sends on it.
+    pub sends: bool,
+    /// Payload bytes sent or received since the start, or since the omit time ended when receiving (as the original
+    /// counts them).
+    pub bytes: u64,
+    /// Bytes sent during the omit time.
+    pub omitted_bytes: u64,
+    /// Retransmissions at the end of the omit time.
+    pub omitted_retransmits: u64,
+    /// Retransmissions so far.
+    pub retransmits: u64,
+    /// Received datagrams.
+    pub reception: Reception,
+    /// Reception at the end of the omit time.
+    pub omitted: Reception,
+    /// Datagrams sent.
+    pub datagrams: u64,
+    /// Datagrams sent during the omit time.
+    pub omitted_datagrams: u64,
+    /// Bytes at the last interval.
+    pub reported_bytes: u64,
+    pacer: Option<Pacer>,
+    offset: u64,
+}
+
+impl Stream {
+    /// Stream number `index` (from 0) of a test.
+    pub fn new(index: usize, carrier: Carrier, sends: bool) -> Self {
+        // The original numbers its streams 1, 3, 4, 5, ...
+        let id = if index == 0 { 1 } else { index as u32 + 2 };
+        Stream {
+            id,
+            carrier,
+            sends,
+            bytes: 0,
+            omitted_bytes: 0,
+            omitted_retransmits: 0,
+            retransmits: 0,
+            reception: Reception::default(),
+            omitted: Reception::default(),
+            datagrams: 0,
+            omitted_datagrams: 0,
+            reported_bytes: 0,
+            pacer: None,
+            offset: 0,
+        }
+    }
+
+    /// Starts the clock of a sending stream.
+    pub fn start(&mut self, now: Instant, params: &Params) {
+        self.pacer = Some(Pacer::new(now, params.rate_bps, params.len));
+    }
+
+    /// Sends what is due.
+    pub fn pump(&mut self, ctx: &mut Context<'_>, params: &Params) -> Pause {
+        let Some(pacer) = &mut self.pacer else { return Pause::Over };
+        match self.carrier {
+            Carrier::Tcp(conn) => {
+                let mut budget = SEND_BUDGET;
+                while budget > 0 {
+                    // A block is sent in pieces; the pacer counts it at its first one.
+                    if self.offset == 0 {
+                        match pacer.due_at() {
+                            Some(at) if !pacer.is_due(ctx.now) => return Pause::Until(at),
+                            _ => {}
+                        }
+                    }
+                    let piece = memory::pattern(self.offset, params.len as u64 - self.offset);
+                    match ctx.net.send(conn, Payload::Static(piece)) {
+                        Ok(()) => {}
+                        Err(SendError::Full) => return Pause::Full,
+                        Err(SendError::Closed | SendError::TooLong) => return Pause::Over,
+                    }
+                    if self.offset == 0 {
+                        pacer.sent(ctx.now);
+                    }
+                    self.offset += piece.len() as u64;
+                    if self.offset == params.len as u64 {
+                        self.offset = 0;
+                    }
+                    self.bytes += piece.len() as u64;
+                    budget = budget.saturating_sub(piece.len() as u64);
+                }
+                Pause::Until(ctx.now)
+            }
+            Carrier::Udp { socket, local, remote } => {
+                let mut datagram = alloc::vec![0; params.len];
+                for _ in 0..DATAGRAM_BUDGET {
+                    if !pacer.is_due(ctx.now) {
+                        return Pause::Until(pacer.due_at().unwrap_or(ctx.now));
+                    }
+                    let sent_us = (ctx.wall_ns / 1000).unsigned_abs();
+                    Header { sent_us, sequence: self.datagrams + 1 }
+                        .emit(&mut datagram, params.counters_64bit);
+                    if ctx.net.udp_send(socket, Some(local), remote, &datagram).is_err() {
+                        // The queue below is full: nothing of this one left, so nothing is counted.
+                        return Pause::Until(ctx.now + core::time::Duration::from_micros(500));
+                    }
+                    pacer.sent(ctx.now);
+                    self.datagrams += 1;
+                    self.bytes += params.len as u64;
+                }
+                Pause::Until(pacer.due_at().unwrap_or(ctx.now).max(ctx.now))
+            }
+        }
+    }
+
+    /// Takes and counts what a TCP stream received.
+    pub fn swallow(&mut self, ctx: &mut Context<'_>) {
+        let Carrier::Tcp(conn) = self.carrier else { return };
+        loop {
+            let len = ctx.net.peek(conn).len();
+            if len == 0 {
+                return;
+            }
+            ctx.net.consume(conn, len);
+            self.bytes += len as u64;
+        }
+    }
+
+    /// Counts a received datagram.
+    pub fn datagram(&mut self, now: Instant, data: &[u8], wide: bool) {
+        self.bytes += data.len() as u64;
+        if let Some(header) = Header::parse(data, wide) {
+            self.reception.count(now, header);
+        }
+    }
+
+    /// Reads the transport's measurements.
+    pub fn measure(&mut self, ctx: &Context<'_>) {
+        if let Carrier::Tcp(conn) = self.carrier
+            && let Some(info) = ctx.net.info(conn)
+        {
+            self.retransmits = info.retransmits;
+        }
+    }
+
+    /// The omit time is over: what was counted until now does not count.
+    pub fn end_omit(&mut self, ctx: &Context<'_>) {
+        self.measure(ctx);
+        self.omitted_retransmits = self.retransmits;
+        self.omitted = self.reception;
+        self.reception.jitter_s = 0.0;
+        self.omitted_datagrams = self.datagrams;
+        if self.sends {
+            self.omitted_bytes = self.bytes;
+        } else {
+            self.bytes = 0;
+            self.reported_bytes = 0;
+        }
+    }
+
+    /// Bytes that count.
+    pub fn counted_bytes(&self) -> u64 {
+        if self.sends { self.bytes - self.omitted_bytes } else { self.bytes }
+    }
+
+    /// Whether an event on this stream's connection means that it is over.
+    pub fn is_over(ready: Ready) -> bool {
+        ready.contains(Ready::CLOSED)
+    }
+}
