@@ -96,7 +96,7 @@ fields! {
     Ipv6FragmentOffset: Ipv6, "fragment offset", "a multiple of 8, below 65,536";
     UdpLength: Udp, "length", "8 to the length of the IP payload";
     TcpDataOffset: Tcp, "data offset", "at least 5 words";
-    Icmpv6HopLimit: Ndp, "hop limit", "255";
+    NdpHopLimit: Ndp, "hop limit", "255";
     NdpCode: Ndp, "code", "0";
     NdpOptionLength: Ndp, "option length", "at least one unit of 8 bytes";
     NdpTarget: Ndp, "target address", "a unicast address";
