@@ -9,6 +9,7 @@
 pub mod arp;
 mod bytes;
 pub mod checksum;
+pub mod dhcpv4;
 pub mod error;
 pub mod ethernet;
 pub mod icmpv4;
