@@ -4,9 +4,13 @@
 //! states its proof.
 #![deny(unsafe_code)]
 
+pub mod files;
+pub mod kernel;
 pub mod mac;
+mod mailbox;
 pub mod netconfig;
 mod rx;
+mod slab;
 mod stats;
 mod sys;
 pub mod tap;

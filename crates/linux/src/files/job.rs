@@ -1,0 +1,58 @@
+//! File operations on their way through the workers.
+
+use super::table::OpenFile;
+use linerate_transport::{FileError, FileOp, FileReply, Metadata, Owner};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// An accepted operation.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) owner: Owner,
+    pub(crate) tag: u64,
+    pub(crate) work: Work,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// An operation on a path.
+    Path(FileOp),
+    /// An operation on an open file.
+    File(Arc<OpenFile>, FileWork),
+}
+
+/// An operation on an open file, its id resolved.
+#[derive(Debug)]
+pub(crate) enum FileWork {
+    ReadDir { limit: usize },
+    Read { offset: u64, len: usize },
+    Write { offset: u64, data: Vec<u8> },
+    Truncate { len: u64 },
+    Close,
+}
+
+/// The operations of one file: one under way, the others waiting in order.
+#[derive(Debug, Default)]
+pub(crate) struct FileQueue {
+    pub(crate) busy: bool,
+    pub(crate) waiting: VecDeque<Job>,
+}
+
+/// What a job came to.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// An open file, which gets its id in the loop.
+    Opened(Arc<OpenFile>, Metadata),
+    /// Anything else.
+    Reply(FileReply),
+}
+
+/// A finished job.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) owner: Owner,
+    pub(crate) tag: u64,
+    pub(crate) was_open: bool,
+    pub(crate) result: Result<Outcome, FileError>,
+}

@@ -1,0 +1,271 @@
+//! File services for the servers: a directory worked on by threads, or the tree that is built into the program.
+//!
+//! Both are [`AnyFiles`], and both hand a [`FileAccess`] to the kernel transport, which sends ranges of files by id.
+
+mod demo;
+mod job;
+mod pages;
+mod root;
+mod table;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+pub use demo::{DemoFile, DemoFiles};
+pub use root::RootError;
+pub use table::{FileAccess, OpenFile};
+pub(crate) use table::{ReadAheadDone, Sendable};
+
+use job::{FileWork, Finished, Job, Outcome, Work};
+use linerate_transport::{FileDone, FileError, FileId, FileOp, FileReply, Files, Owner};
+use pages::PagePool;
+use rustix::fd::{AsFd, BorrowedFd};
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use table::{FileTable, OpenFile as File};
+use worker::WorkQueue;
+
+/// Longest single read in bytes; a longer one fails with [`FileError::Io`].
+pub const READ_MAX: usize = 16 << 20;
+/// Most entries that one `ReadDir` answers, whatever its limit says.
+pub const READ_DIR_MAX: usize = 1024;
+
+/// Settings of a [`WorkerFiles`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorkerConfig {
+    /// Whether anything may be changed; everything that would is refused with [`FileError::ReadOnly`] otherwise.
+    /// Default: no.
+    pub writable: bool,
+    /// Threads. Default: 4.
+    pub threads: usize,
+    /// Most operations under way; `submit` refuses more. Default: 1,024.
+    pub queue_max: usize,
+    /// Most files open at once. Default: 4,096.
+    pub open_max: usize,
+    /// Most unused read buffers kept, in bytes. Default: 16 MiB.
+    pub pool_bytes: usize,
+}
+
+impl Default for WorkerConfig {
+    fn default() -> Self {
+        WorkerConfig { writable: false, threads: 4, queue_max: 1024, open_max: 4096, pool_bytes: 16 << 20 }
+    }
+}
+
+/// Counters of a [`WorkerFiles`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FileCounters {
+    /// Operations accepted.
+    pub accepted: u64,
+    /// Operations given back because too many were under way.
+    pub refused: u64,
+    /// Operations that ended in an error.
+    pub failed: u64,
+    /// Files not opened because too many were open.
+    pub too_many_open: u64,
+}
+
+/// A directory of the system, worked on by threads so that a slow disk stalls nobody.
+///
+/// Whatever a path says and whatever symbolic links there are, nothing outside the directory is reached: every path is
+/// resolved by `openat2` beneath the directory. Links inside it work.
+#[derive(Debug)]
+pub struct WorkerFiles {
+    work: Arc<WorkQueue>,
+    threads: Vec<JoinHandle<()>>,
+    table: FileTable,
+    config: WorkerConfig,
+    /// Accepted and not yet polled.
+    under_way: usize,
+    /// Opens among them.
+    opening: usize,
+    finished: VecDeque<Finished>,
+    counters: FileCounters,
+}
+
+impl WorkerFiles {
+    /// Serves the directory at `path`.
+    ///
+    /// # Errors
+    /// When it is not a directory that can be opened, when the kernel lacks `openat2`, or when a thread or a descriptor
+    /// is not to be had.
+    pub fn start(path: &Path, config: WorkerConfig) -> Result<WorkerFiles, RootError> {
+        let root = root::Root::open(path, config.writable)?;
+        let work = WorkQueue::new(root, PagePool::new(config.pool_bytes)).map_err(RootError::Resources)?;
+        let mut files = WorkerFiles {
+            work: Arc::new(work),
+            threads: Vec::new(),
+            table: FileTable::new(config.open_max),
+            config,
+            under_way: 0,
+            opening: 0,
+            finished: VecDeque::new(),
+            counters: FileCounters::default(),
+        };
+        for number in 0..files.config.threads.max(1) {
+            let work = Arc::clone(&files.work);
+            let thread = std::thread::Builder::new()
+                .name(format!("files-{number}"))
+                .spawn(move || work.work())
+                .map_err(RootError::Resources)?;
+            files.threads.push(thread);
+        }
+        Ok(files)
+    }
+
+    /// What a transport needs to send these files.
+    pub fn access(&self) -> FileAccess {
+        FileAccess { table: self.table.clone(), workers: Some(Arc::clone(&self.work)) }
+    }
+
+    /// Counters since the start.
+    pub fn counters(&self) -> FileCounters {
+        self.counters
+    }
+
+    /// Files open now.
+    pub fn open_files(&self) -> usize {
+        self.table.len()
+    }
+
+    fn answer(&mut self, owner: Owner, tag: u64, error: FileError) {
+        self.work.done.push(Finished { owner, tag, was_open: false, result: Err(error) });
+    }
+
+    fn submit_path(&mut self, owner: Owner, tag: u64, op: FileOp) {
+        if matches!(op, FileOp::Open { .. }) {
+            if self.table.len() + self.opening >= self.config.open_max {
+                self.counters.too_many_open += 1;
+                return self.answer(owner, tag, FileError::TooManyOpen);
+            }
+            self.opening += 1;
+        }
+        self.work.push(Job { owner, tag, work: Work::Path(op) });
+    }
+
+    fn submit_file(&mut self, owner: Owner, tag: u64, id: FileId, work: FileWork) {
+        // Once a close is submitted, the id is no longer one of an open file.
+        let closes = matches!(work, FileWork::Close);
+        let file = if closes { self.table.remove(id) } else { self.table.find(id) };
+        match file {
+            Some(file) => self.work.push(Job { owner, tag, work: Work::File(file, work) }),
+            None => self.answer(owner, tag, FileError::Stale),
+        }
+    }
+
+    fn register(&mut self, file: Arc<File>) -> Result<FileId, FileError> {
+        self.table.insert(file).map_err(|_| {
+            self.counters.too_many_open += 1;
+            FileError::TooManyOpen
+        })
+    }
+}
+
+impl Files for WorkerFiles {
+    fn submit(&mut self, owner: Owner, tag: u64, op: FileOp) -> Result<(), FileOp> {
+        if self.under_way >= self.config.queue_max {
+            self.counters.refused += 1;
+            return Err(op);
+        }
+        self.under_way += 1;
+        self.counters.accepted += 1;
+        match op {
+            FileOp::ReadDir { dir, limit } => self.submit_file(owner, tag, dir, FileWork::ReadDir { limit }),
+            FileOp::Read { file, offset, len } => {
+                self.submit_file(owner, tag, file, FileWork::Read { offset, len });
+            }
+            FileOp::Write { file, offset, data } => {
+                self.submit_file(owner, tag, file, FileWork::Write { offset, data });
+            }
+            FileOp::Truncate { file, len } => {
+                self.submit_file(owner, tag, file, FileWork::Truncate { len });
+            }
+            FileOp::Close { file } => self.submit_file(owner, tag, file, FileWork::Close),
+            op => self.submit_path(owner, tag, op),
+        }
+        Ok(())
+    }
+
+    fn poll_done(&mut self) -> Option<FileDone> {
+        if self.finished.is_empty() {
+            self.work.done.drain_into(&mut self.finished);
+        }
+        let Finished { owner, tag, was_open, result } = self.finished.pop_front()?;
+        self.under_way -= 1;
+        if was_open {
+            self.opening -= 1;
+        }
+        let result = result.and_then(|outcome| match outcome {
+            Outcome::Opened(file, meta) => self.register(file).map(|file| FileReply::Opened { file, meta }),
+            Outcome::Reply(reply) => Ok(reply),
+        });
+        if result.is_err() {
+            self.counters.failed += 1;
+        }
+        Some(FileDone { owner, tag, result })
+    }
+}
+
+impl AsFd for WorkerFiles {
+    /// Becomes readable when an operation has finished; `poll_done` silences it.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.work.done.as_fd()
+    }
+}
+
+impl Drop for WorkerFiles {
+    fn drop(&mut self) {
+        self.work.stop();
+        for thread in self.threads.drain(..) {
+            // A worker that panicked has nothing to hand over.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The file service that the loop owns: a directory, or the built-in tree.
+#[derive(Debug)]
+pub enum AnyFiles {
+    /// A directory of the system.
+    Directory(WorkerFiles),
+    /// The tree that is built into the program.
+    Demo(DemoFiles),
+}
+
+impl AnyFiles {
+    /// What a transport needs to send these files.
+    pub fn access(&self) -> FileAccess {
+        match self {
+            AnyFiles::Directory(files) => files.access(),
+            AnyFiles::Demo(files) => files.access(),
+        }
+    }
+}
+
+impl Files for AnyFiles {
+    fn submit(&mut self, owner: Owner, tag: u64, op: FileOp) -> Result<(), FileOp> {
+        match self {
+            AnyFiles::Directory(files) => files.submit(owner, tag, op),
+            AnyFiles::Demo(files) => files.submit(owner, tag, op),
+        }
+    }
+
+    fn poll_done(&mut self) -> Option<FileDone> {
+        match self {
+            AnyFiles::Directory(files) => files.poll_done(),
+            AnyFiles::Demo(files) => files.poll_done(),
+        }
+    }
+}
+
+impl AsFd for AnyFiles {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            AnyFiles::Directory(files) => files.as_fd(),
+            AnyFiles::Demo(files) => files.as_fd(),
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! The directory that is served, and the system calls that never leave it.
+
+use super::job::{FileWork, Outcome};
+use super::pages::PagePool;
+use super::table::{Content, DirPosition, OpenDir, OpenFile};
+use super::{READ_DIR_MAX, READ_MAX};
+use crate::mailbox::lock;
+use linerate_transport::{DirEntry, FileError, FileKind, FileOp, FileReply, Metadata, OpenMode, VirtualPath};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps};
+use rustix::io::Errno;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// The directory that is served.
+#[derive(Debug)]
+pub(crate) struct Root {
+    fd: OwnedFd,
+    writable: bool,
+}
+
+/// Why a directory cannot be served.
+#[derive(Debug)]
+pub enum RootError {
+    /// It could not be opened as a directory.
+    Open(std::io::Error),
+    /// The kernel lacks `openat2` (it came with Linux 5.6) or something forbids it, so nothing could hold paths
+    /// within the root.
+    NoOpenat2(std::io::Error),
+    /// A thread or a file descriptor was not to be had.
+    Resources(std::io::Error),
+}
+
+impl std::fmt::Display for RootError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RootError::Open(error) => write!(f, "cannot open the directory: {error}"),
+            RootError::NoOpenat2(error) => write!(
+                f,
+                "the system call openat2 (Linux 5.6), which keeps every path within the directory, is not available: \
+                 {error}"
+            ),
+            RootError::Resources(error) => write!(f, "cannot start the file workers: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RootError {}
+
+/// Links may lead anywhere beneath the root; nothing leads out.
+const RESOLVE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
+/// Never wait on a FIFO, never inherit, never become a controlling terminal.
+const SAFE: OFlags = OFlags::NONBLOCK.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
+/// A rename elsewhere in the tree makes the kernel give up a resolution that contains `..` links; try again this often.
+const RESOLVE_TRIES: usize = 16;
+
+impl Root {
+    /// Opens the directory at `path`.
+    pub(crate) fn open(path: &Path, writable: bool) -> Result<Root, RootError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| RootError::Open(e.into()))?;
+        let root = Root { fd, writable };
+        match rustix::fs::openat2(&root.fd, ".", flags, Mode::empty(), RESOLVE) {
+            Ok(_) => Ok(root),
+            Err(error) => Err(RootError::NoOpenat2(error.into())),
+        }
+    }
+
+    /// Does an operation on a path.
+    pub(crate) fn perform(&self, op: FileOp) -> Result<Outcome, FileError> {
+        let changes = match &op {
+            FileOp::Open { mode, .. } => *mode != OpenMode::Read,
+            FileOp::Stat { .. } => false,
+            _ => true,
+        };
+        if changes && !self.writable {
+            return Err(FileError::ReadOnly);
+        }
+        match op {
+            FileOp::Open { path, mode } => {
+                let (file, meta) = self.open_file(path, mode)?;
+                return Ok(Outcome::Opened(Arc::new(file), meta));
+            }
+            FileOp::Stat { path } => return Ok(Outcome::Reply(FileReply::Meta(self.stat(path.relative())?))),
+            FileOp::Remove { path } => self.unlink(&path, AtFlags::empty())?,
+            FileOp::RemoveDir { path } => self.unlink(&path, AtFlags::REMOVEDIR)?,
+            FileOp::MakeDir { path } => {
+                let parent = self.parent(&path, FileError::Exists)?;
+                rustix::fs::mkdirat(&parent, path.name(), Mode::from_raw_mode(0o777)).map_err(error)?;
+            }
+            FileOp::Rename { from, to } => {
+                let old = self.parent(&from, FileError::Permission)?;
+                let new = self.parent(&to, FileError::Permission)?;
+                rustix::fs::renameat(&old, from.name(), &new, to.name()).map_err(error)?;
+            }
+            FileOp::SetModified { path, modified_ns } => {
+                let time = timespec(modified_ns);
+                let now = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+                let times = Timestamps { last_access: now, last_modification: time };
+                rustix::fs::futimens(self.open_to_change(&path)?, &times).map_err(error)?;
+            }
+            FileOp::SetMode { path, mode } => {
+                let mode = Mode::from_raw_mode(u32::from(mode & 0o777));
+                rustix::fs::fchmod(self.open_to_change(&path)?, mode).map_err(error)?;
+            }
+            FileOp::ReadDir { .. }
+            | FileOp::Read { .. }
+            | FileOp::Write { .. }
+            | FileOp::Truncate { .. }
+            | FileOp::Close { .. } => return Err(FileError::Stale),
+        }
+        Ok(Outcome::Reply(FileReply::Done))
+    }
+
+    /// Does an operation on an open file.
+    pub(crate) fn perform_on(
+        &self,
+        file: &OpenFile,
+        work: FileWork,
+        pages: &Arc<PagePool>,
+    ) -> Result<FileReply, FileError> {
+        match (work, &file.content) {
+            (FileWork::Close, _) => match lock(&file.late_error).take() {
+                Some(error) => Err(error),
+                None => Ok(FileReply::Done),
+            },
+            (FileWork::ReadDir { limit }, Content::Dir(dir)) => {
+                self.read_dir(dir, limit.clamp(1, READ_DIR_MAX)).map(FileReply::Entries)
+            }
+            (FileWork::ReadDir { .. }, _) => Err(FileError::NotADirectory),
+            (FileWork::Read { offset, len }, Content::Fd(fd)) => read(fd, offset, len, pages),
+            (_, Content::Dir(_)) => Err(FileError::IsADirectory),
+            (FileWork::Write { .. } | FileWork::Truncate { .. }, _) if !file.writable => {
+                Err(FileError::Permission)
+            }
+            (FileWork::Write { offset, data }, Content::Fd(fd)) => {
+                let result = write(fd, offset, &data);
+                if let Err(error) = result {
+                    file.record_error(error);
+                }
+                result.map(|()| FileReply::Done)
+            }
+            (FileWork::Truncate { len }, Content::Fd(fd)) => {
+                rustix::fs::ftruncate(fd, len).map_err(error)?;
+                Ok(FileReply::Done)
+            }
+            (_, Content::Static(_)) => Err(FileError::Stale),
+        }
+    }
+
+    /// Resolves `path` beneath the root.
+    fn resolve(&self, path: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, FileError> {
+        let path = if path.is_empty() { "." } else { path };
+        let mut tries = 0;
+        loop {
+            match rustix::fs::openat2(&self.fd, path, flags | OFlags::CLOEXEC, mode, RESOLVE) {
+                Ok(fd) => return Ok(fd),
+                Err(Errno::AGAIN | Errno::INTR) if tries < RESOLVE_TRIES => tries += 1,
+                Err(errno) => return Err(error(errno)),
+            }
+        }
+    }
+
+    fn parent(&self, path: &VirtualPath, root_error: FileError) -> Result<OwnedFd, FileError> {
+        if path.is_root() {
+            return Err(root_error);
+        }
+        self.resolve(path.parent().relative(), OFlags::PATH | OFlags::DIRECTORY, Mode::empty())
+    }
+
+    fn unlink(&self, path: &VirtualPath, flags: AtFlags) -> Result<(), FileError> {
+        let parent = self.parent(path, FileError::Permission)?;
+        rustix::fs::unlinkat(&parent, path.name(), flags).map_err(error)
+    }
+
+    fn stat(&self, path: &str) -> Result<Metadata, FileError> {
+        let fd = self.resolve(path, OFlags::PATH, Mode::empty())?;
+        Ok(metadata(&rustix::fs::fstat(&fd).map_err(error)?))
+    }
+
+    /// A descriptor to change the attributes of a file or directory with.
+    fn open_to_change(&self, path: &VirtualPath) -> Result<OwnedFd, FileError> {
+        let fd = match self.resolve(path.relative(), OFlags::RDONLY | SAFE, Mode::empty()) {
+            // A file that may be written and not read, as in a drop box.
+            Err(FileError::Permission) => {
+                self.resolve(path.relative(), OFlags::WRONLY | SAFE, Mode::empty())?
+            }
+            other => other?,
+        };
+        match metadata(&rustix::fs::fstat(&fd).map_err(error)?).kind {
+            FileKind::Other => Err(FileError::Permission),
+            FileKind::File | FileKind::Directory => Ok(fd),
+        }
+    }
+
+    fn open_file(&self, path: VirtualPath, mode: OpenMode) -> Result<(OpenFile, Metadata), FileError> {
+        let flags = match mode {
+            OpenMode::Read => OFlags::RDONLY,
+            // Emptied below, once it is known to be a regular file.
+            OpenMode::Create | OpenMode::Update => OFlags::WRONLY | OFlags::CREATE,
+            OpenMode::CreateNew => OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
+        };
+        let create = if mode == OpenMode::Read { Mode::empty() } else { Mode::from_raw_mode(0o666) };
+        let fd = self.resolve(path.relative(), flags | SAFE, create)?;
+        let mut meta = metadata(&rustix::fs::fstat(&fd).map_err(error)?);
+        let content = match meta.kind {
+            FileKind::Other => return Err(FileError::Permission),
+            FileKind::Directory => Content::Dir(OpenDir {
+                path,
+                position: Mutex::new(DirPosition::Stream(Dir::new(fd).map_err(error)?)),
+            }),
+            FileKind::File => {
+                if mode == OpenMode::Create && meta.len > 0 {
+                    rustix::fs::ftruncate(&fd, 0).map_err(error)?;
+                    meta.len = 0;
+                }
+                Content::Fd(fd)
+            }
+        };
+        Ok((OpenFile::new(content, mode != OpenMode::Read), meta))
+    }
+
+    fn read_dir(&self, dir: &OpenDir, limit: usize) -> Result<Vec<DirEntry>, FileError> {
+        let mut position = lock(&dir.position);
+        let DirPosition::Stream(stream) = &mut *position else { return Err(FileError::Stale) };
+        let mut entries = Vec::with_capacity(limit.min(64));
+        while entries.len() < limit {
+            let entry = match stream.read() {
+                None => break,
+                Some(entry) => entry.map_err(error)?,
+            };
+            // A name with control characters can be in no virtual path, and would forge lines of a listing.
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if name == "." || name == ".." || name.chars().any(char::is_control) {
+                continue;
+            }
+            let Ok(fd) = stream.fd() else { return Err(FileError::Io) };
+            let Ok(stat) = rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) else {
+                // Removed since the directory was read.
+                continue;
+            };
+            let mut meta = metadata(&stat);
+            if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+                let path = dir.path.join(name).map_err(|_| FileError::Io);
+                // A link that leads out, or nowhere, stays what it is: something never opened.
+                if let Ok(target) = path.and_then(|path| self.stat(path.relative())) {
+                    meta = target;
+                }
+            }
+            entries.push(DirEntry { name: name.to_owned(), meta });
+        }
+        Ok(entries)
+    }
+}
+
+fn read(fd: &OwnedFd, offset: u64, len: usize, pages: &Arc<PagePool>) -> Result<FileReply, FileError> {
+    if len > READ_MAX {
+        return Err(FileError::Io);
+    }
+    let mut page = pages.take(len);
+    let buffer = page.as_mut();
+    let mut done = 0;
+    while done < len {
+        let Some(at) = offset.checked_add(done as u64) else { break };
+        match rustix::io::pread(fd, &mut buffer[done..], at) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(error(errno)),
+        }
+    }
+    Ok(FileReply::Data(page.into_shared(done)))
+}
+
+fn write(fd: &OwnedFd, offset: u64, data: &[u8]) -> Result<(), FileError> {
+    let mut done = 0;
+    while done < data.len() {
+        let at = offset.checked_add(done as u64).ok_or(FileError::NoSpace)?;
+        match rustix::io::pwrite(fd, &data[done..], at) {
+            Ok(0) => return Err(FileError::Io),
+            Ok(count) => done += count,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(error(errno)),
+        }
+    }
+    Ok(())
+}
+
+/// Reads a piece of a file so that the kernel has it in memory; the bytes themselves go nowhere.
+pub(crate) fn read_ahead(file: &OpenFile, offset: u64, len: u64, scratch: &mut [u8]) {
+    let Content::Fd(fd) = &file.content else { return };
+    // Only advice: what it does not do, the reads below do.
+    let _ = rustix::fs::fadvise(fd, offset, std::num::NonZeroU64::new(len), rustix::fs::Advice::WillNeed);
+    let mut done = 0;
+    while done < len {
+        let piece = (len - done).min(scratch.len() as u64) as usize;
+        match rustix::io::pread(fd.as_fd(), &mut scratch[..piece], offset.saturating_add(done)) {
+            Ok(count) if count > 0 => done += count as u64,
+            Err(Errno::INTR) => {}
+            // The end, or an error: who sends the piece will meet it.
+            _ => return,
+        }
+    }
+}
+
+fn metadata(stat: &Stat) -> Metadata {
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Directory,
+        _ => FileKind::Other,
+    };
+    Metadata {
+        kind,
+        len: u64::try_from(stat.st_size).unwrap_or(0),
+        modified_ns: (stat.st_mtime as i64)
+            .saturating_mul(1_000_000_000)
+            .saturating_add(i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),
+        inode: stat.st_ino,
+        mode: (stat.st_mode & 0o777) as u16,
+    }
+}
+
+fn timespec(ns: i64) -> Timespec {
+    Timespec { tv_sec: ns.div_euclid(1_000_000_000), tv_nsec: ns.rem_euclid(1_000_000_000) as _ }
+}
+
+/// What an error of the system means to a server.
+fn error(errno: Errno) -> FileError {
+    match errno {
+        Errno::NOENT => FileError::NotFound,
+        // `openat2` reports a way out of the root as XDEV, a magic or circular link as LOOP, and opening a FIFO or a
+        // socket ends in NXIO.
+        Errno::ACCESS | Errno::PERM | Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::TXTBSY => {
+            FileError::Permission
+        }
+        Errno::NOTDIR => FileError::NotADirectory,
+        Errno::ISDIR => FileError::IsADirectory,
+        Errno::EXIST => FileError::Exists,
+        Errno::NOTEMPTY => FileError::NotEmpty,
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => FileError::NoSpace,
+        Errno::ROFS => FileError::ReadOnly,
+        Errno::MFILE | Errno::NFILE => FileError::TooManyOpen,
+        _ => FileError::Io,
+    }
+}

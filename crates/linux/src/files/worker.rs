@@ -1,0 +1,165 @@
+//! The threads that do file operations, and the queue before them.
+
+use super::job::{FileWork, Finished, Job, Outcome, Work};
+use super::pages::PagePool;
+use super::root::{Root, read_ahead};
+use super::table::{Content, OpenFile, ReadAheadDone};
+use crate::mailbox::{Mailbox, lock};
+use crate::slab::Key;
+use linerate_transport::{FileError, FileOp, FileReply};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// A wish of a transport: bring a piece of a file into memory.
+#[derive(Debug)]
+pub(crate) struct ReadAhead {
+    pub(crate) file: Arc<OpenFile>,
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    pub(crate) key: Key,
+    pub(crate) done: Arc<Mailbox<ReadAheadDone>>,
+}
+
+/// What waits for a worker, and where the results go.
+#[derive(Debug)]
+pub(crate) struct WorkQueue {
+    state: Mutex<State>,
+    wake: Condvar,
+    root: Root,
+    pages: Arc<PagePool>,
+    /// Finished jobs.
+    pub(crate) done: Mailbox<Finished>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    ahead: VecDeque<ReadAhead>,
+    /// The two queues take turns, so that neither starves the other.
+    ahead_next: bool,
+    stop: bool,
+}
+
+enum Task {
+    Job(Job),
+    Ahead(ReadAhead),
+}
+
+/// Scratch memory of a worker for reading ahead, in bytes.
+const SCRATCH_LEN: usize = 128 << 10;
+
+impl WorkQueue {
+    pub(crate) fn new(root: Root, pages: Arc<PagePool>) -> std::io::Result<Self> {
+        Ok(WorkQueue { state: Mutex::default(), wake: Condvar::new(), root, pages, done: Mailbox::new()? })
+    }
+
+    /// Queues a job: behind the others of its file if it has one, so that they run in order.
+    pub(crate) fn push(&self, job: Job) {
+        if let Work::File(file, _) = &job.work {
+            let file = Arc::clone(file);
+            let mut queue = lock(&file.queue);
+            if queue.busy {
+                queue.waiting.push_back(job);
+                return;
+            }
+            queue.busy = true;
+        }
+        self.start(job);
+    }
+
+    fn start(&self, job: Job) {
+        lock(&self.state).jobs.push_back(job);
+        self.wake.notify_one();
+    }
+
+    pub(crate) fn push_read_ahead(&self, ahead: ReadAhead) {
+        lock(&self.state).ahead.push_back(ahead);
+        self.wake.notify_one();
+    }
+
+    /// Lets the workers end after what they are at.
+    pub(crate) fn stop(&self) {
+        lock(&self.state).stop = true;
+        self.wake.notify_all();
+    }
+
+    fn next(&self) -> Option<Task> {
+        let mut state = lock(&self.state);
+        loop {
+            if state.stop {
+                return None;
+            }
+            let ahead_next = state.ahead_next;
+            let task = if ahead_next {
+                state.ahead.pop_front().map(Task::Ahead).or_else(|| state.jobs.pop_front().map(Task::Job))
+            } else {
+                state.jobs.pop_front().map(Task::Job).or_else(|| state.ahead.pop_front().map(Task::Ahead))
+            };
+            if let Some(task) = task {
+                state.ahead_next = matches!(task, Task::Job(_));
+                return Some(task);
+            }
+            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// What a worker thread does.
+    pub(crate) fn work(&self) {
+        let mut scratch = vec![0; SCRATCH_LEN];
+        while let Some(task) = self.next() {
+            match task {
+                Task::Job(job) => self.run(job),
+                Task::Ahead(ahead) => {
+                    read_ahead(&ahead.file, ahead.offset, ahead.len, &mut scratch);
+                    let up_to = ahead.offset.saturating_add(ahead.len);
+                    ahead.done.push(ReadAheadDone { key: ahead.key, up_to });
+                }
+            }
+        }
+    }
+
+    fn run(&self, job: Job) {
+        let Job { owner, tag, work } = job;
+        let mut was_open = false;
+        let result = match work {
+            Work::Path(op) => {
+                was_open = matches!(op, FileOp::Open { .. });
+                self.root.perform(op)
+            }
+            Work::File(file, work) => {
+                let closes = matches!(work, FileWork::Close);
+                let mut result = self.root.perform_on(&file, work, &self.pages);
+                let next = {
+                    let mut queue = lock(&file.queue);
+                    let next = queue.waiting.pop_front();
+                    queue.busy = next.is_some();
+                    next
+                };
+                // To the end of the queue, so that one file cannot hold a worker.
+                if let Some(next) = next {
+                    self.start(next);
+                }
+                if closes {
+                    result = close(file, result);
+                }
+                result.map(Outcome::Reply)
+            }
+        };
+        self.done.push(Finished { owner, tag, was_open, result });
+    }
+}
+
+/// Lets go of a file; what the system reports late about writing is the answer.
+fn close(file: Arc<OpenFile>, result: Result<FileReply, FileError>) -> Result<FileReply, FileError> {
+    // Somebody who still sends it closes it later.
+    let Some(OpenFile { content: Content::Fd(fd), writable: true, .. }) = Arc::into_inner(file) else {
+        return result;
+    };
+    match (result, crate::sys::socket::close(fd)) {
+        (Ok(_), Err(Errno::NOSPC | Errno::DQUOT)) => Err(FileError::NoSpace),
+        // Interrupted, Linux has closed it all the same.
+        (Ok(_), Err(errno)) if errno != Errno::INTR => Err(FileError::Io),
+        (result, _) => result,
+    }
+}

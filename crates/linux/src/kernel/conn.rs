@@ -1,0 +1,575 @@
+//! One TCP connection over a kernel socket.
+//!
+//! ```text
+//!  connect ──> Connecting ──> Open ──────────────> Closed(Done)      both FINs went, all was read
+//!  accept ────────────────────┘ │                  Closed(reason)    reset, refused, timed out, file failed
+//!                               │ close
+//!                               └──> released: sends what is queued, then FIN; discards what comes until the
+//!                                    peer's FIN or the deadline; the server's id is stale already
+//! ```
+
+use super::hub::{Hub, conn_id};
+use super::info;
+use super::receive::{Read, ReceiveBuffer};
+use super::send_queue::{Flush, SendQueue};
+use super::socket;
+use crate::slab::Key;
+use linerate_transport::{BufferSize, CloseReason, ConnInfo, ConnState, Owner, Ready, SocketOptions, Source};
+use linerate_wire::units::Instant;
+use rustix::event::epoll::EventFlags;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, Shutdown, sockopt};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// Most bytes each way per connection and turn.
+pub(crate) const BUDGET: u64 = 256 << 10;
+/// Longest memory payload of one call, in bytes.
+pub(crate) const PAYLOAD_MAX: usize = 64 << 10;
+/// What an automatic send buffer queues here; the kernel's own buffer grows by itself behind it.
+const AUTO_QUEUE: usize = 512 << 10;
+/// Longest queue that a fixed send buffer size gives.
+const FIXED_QUEUE_MAX: usize = 16 << 20;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Connecting,
+    Open,
+    Closed(CloseReason),
+}
+
+/// Where our FIN stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fin {
+    No,
+    Wanted,
+    Sent,
+}
+
+/// What the owner of the table shall do with a connection after a turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fate {
+    Keep,
+    Remove,
+}
+
+#[derive(Debug)]
+pub(crate) struct Conn {
+    key: Key,
+    /// `None` once the connection broke.
+    fd: Option<OwnedFd>,
+    pub(crate) owner: Owner,
+    remote: SocketAddr,
+    established: Instant,
+    queue_limit: usize,
+    user_timeout: Duration,
+    phase: Phase,
+    /// The peer's FIN was read.
+    finished: bool,
+    fin: Fin,
+    /// The server has closed it and knows it no more.
+    released: bool,
+    can_read: bool,
+    can_write: bool,
+    /// The peer's FIN waits in the kernel: read until it is met, as no further edge will come for it.
+    hang_up: bool,
+    /// In the run queue.
+    running: bool,
+    /// A worker reads the file at the front of the queue.
+    waits_for_file: bool,
+    /// The server met a full queue: tell when there is room.
+    full: bool,
+    /// Something was queued since the last `SENT`.
+    owes_sent: bool,
+    ready: Ready,
+    in_events: bool,
+    receive: ReceiveBuffer,
+    send: SendQueue,
+    /// When something last moved, for the deadline of a closed connection.
+    progress: Instant,
+    deadline: Option<Instant>,
+    /// Measurements of a connection that broke.
+    last_info: Option<Box<ConnInfo>>,
+}
+
+impl Conn {
+    pub(crate) fn new(
+        fd: OwnedFd,
+        owner: Owner,
+        remote: SocketAddr,
+        options: &SocketOptions,
+        connecting: bool,
+        now: Instant,
+    ) -> Conn {
+        Conn {
+            key: Key { index: 0, generation: 0 },
+            fd: Some(fd),
+            owner,
+            remote,
+            established: now,
+            queue_limit: queue_limit(options.send_buffer),
+            user_timeout: options.user_timeout,
+            phase: if connecting { Phase::Connecting } else { Phase::Open },
+            finished: false,
+            fin: Fin::No,
+            released: false,
+            can_read: false,
+            can_write: !connecting,
+            hang_up: false,
+            running: false,
+            waits_for_file: false,
+            full: false,
+            owes_sent: false,
+            ready: Ready::NONE,
+            in_events: false,
+            receive: ReceiveBuffer::default(),
+            send: SendQueue::default(),
+            progress: now,
+            deadline: None,
+            last_info: None,
+        }
+    }
+
+    /// Tells it its key, once it is in the table.
+    pub(crate) fn set_key(&mut self, key: Key) {
+        self.key = key;
+    }
+
+    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether the server still knows it.
+    pub(crate) fn is_known(&self) -> bool {
+        !self.released
+    }
+
+    pub(crate) fn state(&self) -> ConnState {
+        match self.phase {
+            Phase::Connecting => ConnState::Connecting,
+            Phase::Open => ConnState::Open { finished: self.finished },
+            Phase::Closed(reason) => ConnState::Closed(reason),
+        }
+    }
+
+    /// Whether payload may be queued at all.
+    pub(crate) fn takes_payload(&self) -> bool {
+        self.phase == Phase::Open && self.fin == Fin::No
+    }
+
+    pub(crate) fn unsent(&self) -> u64 {
+        self.send.total()
+    }
+
+    pub(crate) fn readable(&self) -> usize {
+        self.receive.len()
+    }
+
+    pub(crate) fn peek(&self) -> &[u8] {
+        self.receive.peek()
+    }
+
+    fn limit(&self, hub: &Hub) -> usize {
+        if hub.is_tight() { self.queue_limit.min(PAYLOAD_MAX) } else { self.queue_limit }
+    }
+
+    pub(crate) fn sendable(&self, hub: &Hub) -> usize {
+        if !self.takes_payload() || self.send.is_crowded() {
+            return 0;
+        }
+        self.limit(hub).saturating_sub(self.send.memory())
+    }
+
+    pub(crate) fn set_full(&mut self) {
+        self.full = true;
+    }
+
+    /// Adds to the queue by `push`, and sees to it that it is sent.
+    pub(crate) fn enqueue(&mut self, hub: &mut Hub, push: impl FnOnce(&mut SendQueue, &mut Vec<Vec<u8>>)) {
+        let before = self.send.memory();
+        push(&mut self.send, &mut hub.spare);
+        hub.queued_memory += self.send.memory() - before;
+        self.owes_sent = true;
+        if self.sendable(hub) == 0 {
+            self.full = true;
+        }
+        self.schedule(hub);
+    }
+
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.send.is_crowded()
+    }
+
+    pub(crate) fn consume(&mut self, len: usize, hub: &mut Hub) {
+        self.receive.consume(len, &mut hub.pool);
+        if self.can_read {
+            self.schedule(hub);
+        }
+        self.check_done(hub);
+    }
+
+    pub(crate) fn shutdown(&mut self, hub: &mut Hub) {
+        if self.phase == Phase::Open && self.fin == Fin::No {
+            self.fin = Fin::Wanted;
+            self.owes_sent = true;
+            self.schedule(hub);
+        }
+    }
+
+    pub(crate) fn set_options(&mut self, options: &SocketOptions) {
+        self.queue_limit = queue_limit(options.send_buffer);
+        self.user_timeout = options.user_timeout;
+        if let Some(fd) = &self.fd {
+            socket::apply(fd.as_fd(), options);
+        }
+    }
+
+    pub(crate) fn info(&self, now: Instant) -> ConnInfo {
+        let unknown = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        match (&self.last_info, &self.fd) {
+            (None, Some(fd)) => {
+                let local = socket::local_addr(fd).unwrap_or(unknown);
+                let age = now.saturating_since(self.established).as_nanos() as u64;
+                let age = if self.phase == Phase::Connecting { 0 } else { age };
+                info::conn_info(fd.as_fd(), local, self.remote, age)
+            }
+            (Some(info), _) => **info,
+            // A broken connection always left its measurements.
+            (None, None) => info::unknown(unknown, self.remote),
+        }
+    }
+
+    /// The events to report, and forgets them.
+    pub(crate) fn take_events(&mut self) -> Ready {
+        self.in_events = false;
+        std::mem::take(&mut self.ready)
+    }
+
+    fn mark(&mut self, ready: Ready, hub: &mut Hub) {
+        if self.released {
+            return;
+        }
+        self.ready |= ready;
+        if !self.in_events {
+            self.in_events = true;
+            hub.events.push_back(Source::Conn(conn_id(self.key)));
+        }
+    }
+
+    pub(crate) fn schedule(&mut self, hub: &mut Hub) {
+        if !self.running {
+            self.running = true;
+            hub.run.push_back(self.key);
+        }
+    }
+
+    /// Sets the time at which [`Conn::expire`] shall be called.
+    pub(crate) fn set_deadline(&mut self, at: Option<Instant>, hub: &mut Hub) {
+        if let Some(old) = self.deadline.take() {
+            hub.deadlines.remove(&(old, self.key));
+        }
+        if let Some(at) = at {
+            hub.deadlines.insert((at, self.key));
+            self.deadline = Some(at);
+        }
+    }
+
+    /// Starts the deadline of an active open.
+    pub(crate) fn limit_connecting(&mut self, hub: &mut Hub) {
+        self.set_deadline(Some(hub.now + self.user_timeout), hub);
+    }
+
+    /// The server gives it up. Whether to remove it at once.
+    pub(crate) fn release(&mut self, hub: &mut Hub) -> Fate {
+        self.released = true;
+        self.receive.clear(&mut hub.pool);
+        if self.phase != Phase::Open {
+            return Fate::Remove;
+        }
+        if self.fin == Fin::No {
+            self.fin = Fin::Wanted;
+        }
+        self.progress = hub.now;
+        self.can_read = true;
+        self.set_deadline(Some(hub.now + self.user_timeout), hub);
+        self.schedule(hub);
+        Fate::Keep
+    }
+
+    /// Makes closing the descriptor send a reset.
+    pub(crate) fn reset_on_close(&self) {
+        if let Some(fd) = &self.fd {
+            // If it fails the peer gets a FIN instead, or a reset as soon as it sends something.
+            let _ = sockopt::set_socket_linger(fd, Some(Duration::ZERO));
+        }
+    }
+
+    /// Gives back what it holds of the shared means; the connection is dropped after that.
+    pub(crate) fn dismantle(&mut self, hub: &mut Hub) {
+        self.receive.clear(&mut hub.pool);
+        hub.queued_memory -= self.send.memory();
+        self.send.clear();
+        self.set_deadline(None, hub);
+    }
+
+    /// Its deadline has passed.
+    pub(crate) fn expire(&mut self, hub: &mut Hub) -> Fate {
+        self.deadline = None;
+        if self.phase == Phase::Connecting {
+            self.fail(CloseReason::TimedOut, hub);
+            return if self.released { Fate::Remove } else { Fate::Keep };
+        }
+        if !self.released {
+            return Fate::Keep;
+        }
+        let patience =
+            if self.fin == Fin::Sent { self.user_timeout.min(hub.config.linger) } else { self.user_timeout };
+        let due = self.progress + patience;
+        if due > hub.now {
+            self.set_deadline(Some(due), hub);
+            return Fate::Keep;
+        }
+        hub.counters.linger_expired += 1;
+        if self.fin != Fin::Sent {
+            self.reset_on_close();
+        }
+        Fate::Remove
+    }
+
+    /// Takes what epoll reports.
+    pub(crate) fn handle_edge(&mut self, flags: EventFlags, hub: &mut Hub) {
+        let Some(fd) = &self.fd else { return };
+        if matches!(self.phase, Phase::Closed(_)) {
+            return;
+        }
+        if flags.contains(EventFlags::ERR) || self.phase == Phase::Connecting {
+            let error = match sockopt::socket_error(fd) {
+                Ok(Ok(())) => None,
+                Ok(Err(errno)) | Err(errno) => Some(errno),
+            };
+            if let Some(errno) = error {
+                return self.fail_with(errno, hub);
+            }
+        }
+        if self.phase == Phase::Connecting {
+            if !flags.contains(EventFlags::OUT) || flags.contains(EventFlags::HUP) {
+                return;
+            }
+            self.phase = Phase::Open;
+            self.established = hub.now;
+            hub.counters.connected += 1;
+            self.set_deadline(None, hub);
+            self.mark(Ready::WRITABLE, hub);
+        }
+        self.can_write |= flags.contains(EventFlags::OUT);
+        self.hang_up |= flags.intersects(EventFlags::RDHUP | EventFlags::HUP);
+        self.can_read |= self.hang_up || flags.contains(EventFlags::IN);
+        self.schedule(hub);
+    }
+
+    /// A worker has brought the file at the front into memory, up to this offset.
+    pub(crate) fn handle_read_ahead(&mut self, up_to: u64, hub: &mut Hub) {
+        if self.waits_for_file {
+            self.waits_for_file = false;
+            self.send.set_resident(up_to);
+            self.schedule(hub);
+        }
+    }
+
+    /// Reads and writes within its budget; adds the bytes moved to `moved`.
+    pub(crate) fn turn(&mut self, hub: &mut Hub, moved: &mut u64) -> Fate {
+        self.running = false;
+        if self.phase != Phase::Open {
+            return if self.released { Fate::Remove } else { Fate::Keep };
+        }
+        let again = if self.released { self.discard(hub, moved) } else { self.read(hub, moved) };
+        let again = self.write(hub, moved) | again;
+        if self.released && (self.phase != Phase::Open || (self.finished && self.fin == Fin::Sent)) {
+            return Fate::Remove;
+        }
+        if again && self.phase == Phase::Open {
+            self.schedule(hub);
+        }
+        Fate::Keep
+    }
+
+    /// Reads what fits; whether there is more to read.
+    fn read(&mut self, hub: &mut Hub, moved: &mut u64) -> bool {
+        let mut got = 0;
+        let mut more = false;
+        while self.can_read && !self.finished && self.receive.has_room() {
+            if got >= BUDGET {
+                more = true;
+                break;
+            }
+            let Some(fd) = &self.fd else { break };
+            match self.receive.fill(fd.as_fd(), &mut hub.pool) {
+                Read::Some { len, full } => {
+                    got += len as u64;
+                    self.can_read = full || self.hang_up;
+                }
+                Read::Nothing => self.can_read = false,
+                Read::NoRoom => break,
+                Read::Finished => self.finish(hub),
+                Read::Error(errno) => {
+                    self.fail_with(errno, hub);
+                    break;
+                }
+            }
+        }
+        if got > 0 {
+            *moved += got;
+            hub.counters.bytes_received += got;
+            self.mark(Ready::READABLE, hub);
+        }
+        more
+    }
+
+    fn finish(&mut self, hub: &mut Hub) {
+        self.finished = true;
+        self.can_read = false;
+        self.mark(Ready::FINISHED, hub);
+        self.check_done(hub);
+    }
+
+    /// Throws away what a closed connection still receives; whether there is more.
+    fn discard(&mut self, hub: &mut Hub, moved: &mut u64) -> bool {
+        let mut got = 0;
+        while self.can_read && !self.finished {
+            if got >= BUDGET {
+                return true;
+            }
+            let Some(fd) = &self.fd else { break };
+            // With TRUNC, TCP drops the bytes instead of copying them.
+            match rustix::net::recv(fd, &mut hub.scratch[..], RecvFlags::TRUNC) {
+                Ok((_, 0)) => self.finish(hub),
+                Ok((_, len)) => {
+                    got += len as u64;
+                    *moved += len as u64;
+                }
+                Err(Errno::AGAIN) => self.can_read = false,
+                Err(Errno::INTR) => {}
+                Err(errno) => {
+                    self.fail_with(errno, hub);
+                    break;
+                }
+            }
+        }
+        false
+    }
+
+    /// Hands what is queued to the kernel, then the FIN if it is due; whether there is more to do now.
+    fn write(&mut self, hub: &mut Hub, moved: &mut u64) -> bool {
+        let Some(fd) = &self.fd else { return false };
+        if self.waits_for_file || (!self.can_write && self.send.total() > 0) {
+            return false;
+        }
+        let before = self.send.memory();
+        let mut sent = 0;
+        let end = self.send.flush(fd.as_fd(), BUDGET, &mut sent, &mut hub.spare);
+        hub.queued_memory -= before - self.send.memory();
+        if sent > 0 {
+            *moved += sent;
+            hub.counters.bytes_sent += sent;
+            self.progress = hub.now;
+        }
+        let mut again = false;
+        match end {
+            Flush::Empty => self.handle_empty(hub),
+            Flush::Budget => again = true,
+            Flush::Blocked => self.can_write = false,
+            Flush::NeedsFile { file, offset, len } => {
+                self.waits_for_file = true;
+                hub.counters.read_aheads += 1;
+                hub.files.read_ahead(file, offset, len, self.key, &hub.ahead);
+            }
+            Flush::FileFailed => {
+                hub.counters.file_failed += 1;
+                self.reset_on_close();
+                self.fail(CloseReason::File, hub);
+            }
+            Flush::Error(errno) => self.fail_with(errno, hub),
+        }
+        // Half the queue is what makes a call worth its while.
+        let room = self.send.memory() <= self.limit(hub) / 2 && self.send.is_airy();
+        if self.full && room && self.takes_payload() {
+            self.full = false;
+            self.mark(Ready::WRITABLE, hub);
+        }
+        again
+    }
+
+    fn handle_empty(&mut self, hub: &mut Hub) {
+        if self.fin == Fin::Wanted
+            && let Some(fd) = &self.fd
+        {
+            // Fails only on a connection that broke meanwhile, which an event reports.
+            let _ = rustix::net::shutdown(fd, Shutdown::Write);
+            self.fin = Fin::Sent;
+            self.progress = hub.now;
+            if self.released {
+                let patience = self.user_timeout.min(hub.config.linger);
+                self.set_deadline(Some(hub.now + patience), hub);
+            }
+        }
+        if self.owes_sent {
+            self.owes_sent = false;
+            self.mark(Ready::SENT, hub);
+        }
+        self.check_done(hub);
+    }
+
+    /// Ends the connection once both sides have finished and everything received was read.
+    fn check_done(&mut self, hub: &mut Hub) {
+        let done = self.finished && self.fin == Fin::Sent && self.receive.len() == 0;
+        if done && self.phase == Phase::Open && !self.released {
+            self.phase = Phase::Closed(CloseReason::Done);
+            self.mark(Ready::CLOSED, hub);
+        }
+    }
+
+    pub(crate) fn fail_with(&mut self, errno: Errno, hub: &mut Hub) {
+        let reason = match errno {
+            Errno::CONNREFUSED => CloseReason::Refused,
+            Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::HOSTDOWN | Errno::NETDOWN | Errno::PERM => {
+                CloseReason::Unreachable
+            }
+            Errno::TIMEDOUT => {
+                let idle = self.phase == Phase::Open
+                    && self.send.total() == 0
+                    && self.fd().is_some_and(info::timed_out_idle);
+                if idle { CloseReason::KeepAlive } else { CloseReason::TimedOut }
+            }
+            Errno::NOMEM | Errno::NOBUFS => CloseReason::NoMemory,
+            _ => CloseReason::Reset,
+        };
+        hub.counters.broken += 1;
+        self.fail(reason, hub);
+    }
+
+    /// Ends the connection: measurements are kept, everything else is released at once.
+    pub(crate) fn fail(&mut self, reason: CloseReason, hub: &mut Hub) {
+        if matches!(self.phase, Phase::Closed(_)) {
+            return;
+        }
+        self.last_info = Some(Box::new(self.info(hub.now)));
+        self.phase = Phase::Closed(reason);
+        self.dismantle(hub);
+        self.fd = None;
+        self.can_read = false;
+        self.can_write = false;
+        self.mark(Ready::CLOSED, hub);
+        if self.released {
+            // Its turn is what removes it.
+            self.schedule(hub);
+        }
+    }
+}
+
+fn queue_limit(size: BufferSize) -> usize {
+    match size {
+        BufferSize::Fixed(bytes) => bytes.clamp(1, FIXED_QUEUE_MAX),
+        BufferSize::Auto { max } => max.clamp(1, AUTO_QUEUE),
+    }
+}

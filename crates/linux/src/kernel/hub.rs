@@ -1,0 +1,167 @@
+//! What all sockets of a transport share: queues of work and events, buffers, deadlines, counters.
+
+use super::receive::BufferPool;
+use crate::files::{FileAccess, ReadAheadDone};
+use crate::mailbox::Mailbox;
+use crate::slab::Key;
+use linerate_transport::{ConnId, ListenerId, Source, UdpId};
+use linerate_wire::units::Instant;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Settings of a [`super::KernelTransport`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KernelConfig {
+    /// Most connections at once, closing ones included; further ones wait in the kernel's accept queues. Default:
+    /// 16,384.
+    pub connections_max: usize,
+    /// Memory for receive buffers and queued payload, in bytes, half of it each. Where it is used up, connections
+    /// still work with 4 KiB to receive and one payload to send. Default: 256 MiB.
+    pub memory_max: usize,
+    /// How long a closed connection whose data is all sent waits for the peer's FIN, so that no data of the peer
+    /// turns into a reset that overtakes ours. Default: 10 s.
+    pub linger: Duration,
+}
+
+impl Default for KernelConfig {
+    fn default() -> Self {
+        KernelConfig { connections_max: 16_384, memory_max: 256 << 20, linger: Duration::from_secs(10) }
+    }
+}
+
+/// Counters of a [`super::KernelTransport`] since its start, and two gauges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct KernelCounters {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Connections opened by us.
+    pub connected: u64,
+    /// Times that nothing was accepted because descriptors, memory or connections ran out.
+    pub accept_starved: u64,
+    /// Connections that broke: reset, refused, unreachable, timed out.
+    pub broken: u64,
+    /// Connections reset by us because a file range could not be read to its end.
+    pub file_failed: u64,
+    /// Closed connections given up because the peer took too long.
+    pub linger_expired: u64,
+    /// Payload bytes received.
+    pub bytes_received: u64,
+    /// Payload bytes taken by the kernel.
+    pub bytes_sent: u64,
+    /// Pieces of files that had to be read from a disk first.
+    pub read_aheads: u64,
+    /// Times that a large receive buffer was refused for want of memory.
+    pub buffers_refused: u64,
+    /// Datagrams received.
+    pub datagrams_received: u64,
+    /// Datagrams sent.
+    pub datagrams_sent: u64,
+    /// Connections now, closing ones included.
+    pub connections: usize,
+    /// Bytes of memory that large receive buffers and queued payload hold now.
+    pub memory: usize,
+}
+
+/// What an epoll event is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Conn = 0,
+    Listener = 1,
+    Udp = 2,
+    ReadAhead = 3,
+}
+
+const KIND_SHIFT: u32 = 62;
+
+/// Kind and key as the 64 bits that epoll carries.
+fn event_data(kind: Kind, key: Key) -> EventData {
+    EventData::new_u64((kind as u64) << KIND_SHIFT | u64::from(key.generation) << 32 | u64::from(key.index))
+}
+
+pub(crate) fn parse_event_data(data: EventData) -> (Kind, Key) {
+    let bits = data.u64();
+    let kind = match bits >> KIND_SHIFT {
+        0 => Kind::Conn,
+        1 => Kind::Listener,
+        2 => Kind::Udp,
+        _ => Kind::ReadAhead,
+    };
+    let generation = (bits >> 32) as u32 & ((1 << 30) - 1);
+    (kind, Key { index: bits as u32, generation })
+}
+
+/// Bytes that a closed connection's peer may send per call before they are thrown away.
+const SCRATCH_LEN: usize = 64 << 10;
+
+/// What all sockets share.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    pub(crate) epoll: OwnedFd,
+    pub(crate) config: KernelConfig,
+    pub(crate) now: Instant,
+    pub(crate) files: FileAccess,
+    pub(crate) ahead: Arc<Mailbox<ReadAheadDone>>,
+    pub(crate) pool: BufferPool,
+    pub(crate) spare: Vec<Vec<u8>>,
+    pub(crate) scratch: Box<[u8]>,
+    /// Bytes of memory payload queued in all connections.
+    pub(crate) queued_memory: usize,
+    /// Connections with input or output to do.
+    pub(crate) run: VecDeque<Key>,
+    /// UDP sockets with input to do.
+    pub(crate) run_udp: VecDeque<Key>,
+    /// Sockets with events to report; each at most once.
+    pub(crate) events: VecDeque<Source>,
+    pub(crate) deadlines: BTreeSet<(Instant, Key)>,
+    pub(crate) counters: KernelCounters,
+}
+
+impl Hub {
+    pub(crate) fn new(config: KernelConfig, files: FileAccess) -> std::io::Result<Hub> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let hub = Hub {
+            epoll,
+            config,
+            now: Instant::ZERO,
+            files,
+            ahead: Arc::new(Mailbox::new()?),
+            pool: BufferPool::new(config.memory_max / 2),
+            spare: Vec::new(),
+            scratch: vec![0; SCRATCH_LEN].into_boxed_slice(),
+            queued_memory: 0,
+            run: VecDeque::new(),
+            run_udp: VecDeque::new(),
+            events: VecDeque::new(),
+            deadlines: BTreeSet::new(),
+            counters: KernelCounters::default(),
+        };
+        hub.watch(&*hub.ahead, Kind::ReadAhead, Key { index: 0, generation: 0 }, EventFlags::IN)?;
+        Ok(hub)
+    }
+
+    /// Registers a descriptor; closing it is what takes it out again.
+    pub(crate) fn watch(&self, fd: impl AsFd, kind: Kind, key: Key, flags: EventFlags) -> Result<(), Errno> {
+        epoll::add(&self.epoll, fd, event_data(kind, key), flags)
+    }
+
+    /// Whether queued payload is to be kept short, because all of them together hold much.
+    pub(crate) fn is_tight(&self) -> bool {
+        self.queued_memory >= self.config.memory_max / 2
+    }
+}
+
+pub(crate) fn conn_id(key: Key) -> ConnId {
+    ConnId::new(key.index, key.generation)
+}
+
+pub(crate) fn listener_id(key: Key) -> ListenerId {
+    ListenerId::new(key.index, key.generation)
+}
+
+pub(crate) fn udp_id(key: Key) -> UdpId {
+    UdpId::new(key.index, key.generation)
+}

@@ -1,0 +1,103 @@
+//! One TCP listener over a kernel socket.
+
+use super::hub::Hub;
+use super::socket;
+use linerate_transport::{ListenAddr, ListenError, ListenOptions, Owner, Ready, SocketOptions};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{self, SocketFlags, SocketType, sockopt};
+use std::net::SocketAddr;
+
+/// Most connections accepted per listener and turn, so that a storm of them leaves time for the others.
+const ACCEPTS_PER_TURN: u32 = 64;
+/// Connections that broke before they were accepted, skipped by one call.
+const SKIPS_MAX: u32 = 16;
+
+/// How asking for a connection ended.
+#[derive(Debug)]
+pub(crate) enum Accept {
+    /// A connection.
+    Conn(OwnedFd, SocketAddr),
+    /// None is there.
+    Nothing,
+    /// Enough for this turn.
+    Budget,
+    /// Descriptors or memory ran out.
+    Starved,
+}
+
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(crate) fd: OwnedFd,
+    pub(crate) owner: Owner,
+    /// What accepted connections start with; the kernel hands its part of it down by itself.
+    pub(crate) options: SocketOptions,
+    pub(crate) ready: Ready,
+    pub(crate) in_events: bool,
+    /// More may wait than this turn's budget, or the means, allowed to accept.
+    pub(crate) unfinished: bool,
+    accepts_left: u32,
+}
+
+impl Listener {
+    pub(crate) fn open(
+        owner: Owner,
+        addr: ListenAddr,
+        options: &ListenOptions,
+    ) -> Result<Listener, ListenError> {
+        let (fd, _) = socket::bind(addr, SocketType::STREAM, |fd| {
+            sockopt::set_socket_reuseaddr(fd, true)?;
+            socket::apply(fd, &options.socket);
+            Ok(())
+        })?;
+        net::listen(&fd, i32::from(options.backlog.0.max(1))).map_err(|errno| match errno {
+            Errno::ADDRINUSE => ListenError::InUse,
+            _ => ListenError::NoMemory,
+        })?;
+        Ok(Listener {
+            fd,
+            owner,
+            options: options.socket.clone(),
+            ready: Ready::NONE,
+            in_events: false,
+            unfinished: false,
+            accepts_left: ACCEPTS_PER_TURN,
+        })
+    }
+
+    /// A new turn, a new budget.
+    pub(crate) fn refill(&mut self) {
+        self.accepts_left = ACCEPTS_PER_TURN;
+    }
+
+    pub(crate) fn accept(&mut self, hub: &mut Hub) -> Accept {
+        if self.accepts_left == 0 {
+            self.unfinished = true;
+            return Accept::Budget;
+        }
+        let mut skips = 0;
+        loop {
+            match net::acceptfrom_with(&self.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok((fd, addr)) => {
+                    self.accepts_left -= 1;
+                    // A peer that is gone already has no address; the first read will tell.
+                    let remote = addr.and_then(socket::ip_addr);
+                    let unknown = SocketAddr::new(std::net::Ipv4Addr::UNSPECIFIED.into(), 0);
+                    return Accept::Conn(fd, remote.unwrap_or(unknown));
+                }
+                Err(Errno::AGAIN) => return Accept::Nothing,
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                    hub.counters.accept_starved += 1;
+                    self.unfinished = true;
+                    return Accept::Starved;
+                }
+                // Errors of the connection that was to be accepted: go on to the next.
+                Err(_) if skips < SKIPS_MAX => skips += 1,
+                Err(_) => {
+                    self.unfinished = true;
+                    return Accept::Budget;
+                }
+            }
+        }
+    }
+}

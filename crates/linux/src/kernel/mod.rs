@@ -1,0 +1,286 @@
+//! Kernel sockets as a [`Transport`]: the same servers over the host's own TCP/IP.
+//!
+//! The owner of the loop waits for [`KernelTransport::as_fd`] to become readable (or for
+//! [`KernelTransport::poll_timeout`]), not at all while [`KernelTransport::pending`], and then calls
+//! [`KernelTransport::turn`]. What servers queue is handed to the kernel in the next turn, gathered. No call blocks.
+
+mod conn;
+mod hub;
+mod info;
+mod listener;
+mod receive;
+mod send_queue;
+mod socket;
+mod transport;
+mod udp;
+
+#[cfg(test)]
+mod tests;
+
+pub use hub::{KernelConfig, KernelCounters};
+
+use crate::files::{FileAccess, ReadAheadDone};
+use crate::slab::{Key, Slab};
+use conn::{Conn, Fate};
+use hub::{Hub, Kind, listener_id, parse_event_data};
+use linerate_transport::{ConnId, Event, ListenerId, Ready, Source, UdpId};
+use linerate_wire::units::Instant;
+use listener::Listener;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::fd::{AsFd, BorrowedFd};
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+use udp::UdpSocket;
+
+/// Most epoll events taken per turn.
+const EVENTS_PER_TURN: usize = 1024;
+/// Most bytes moved per turn; who did not come to his turn is the first in the next.
+const BYTES_PER_TURN: u64 = 8 << 20;
+/// Most listeners, and most UDP sockets.
+const SOCKETS_MAX: usize = 4096;
+/// When descriptors ran out, accepting is tried again after this time, or as soon as a connection ends.
+const STARVED_RETRY: Duration = Duration::from_millis(100);
+
+/// Kernel sockets.
+pub struct KernelTransport {
+    hub: Hub,
+    conns: Slab<Conn>,
+    listeners: Slab<Listener>,
+    udps: Slab<UdpSocket>,
+    /// Listeners that may have more than they gave; asked again at `retry_at`.
+    unfinished: VecDeque<Key>,
+    retry_at: Option<Instant>,
+    edges: Vec<epoll::Event>,
+    ahead: VecDeque<ReadAheadDone>,
+}
+
+impl KernelTransport {
+    /// A transport that sends the files of `files`.
+    ///
+    /// # Errors
+    /// The system's, when it has no descriptor left for the epoll set.
+    pub fn new(config: KernelConfig, files: FileAccess) -> std::io::Result<KernelTransport> {
+        Ok(KernelTransport {
+            hub: Hub::new(config, files)?,
+            conns: Slab::new(config.connections_max),
+            listeners: Slab::new(SOCKETS_MAX),
+            udps: Slab::new(SOCKETS_MAX),
+            unfinished: VecDeque::new(),
+            retry_at: None,
+            edges: Vec::with_capacity(EVENTS_PER_TURN),
+            ahead: VecDeque::new(),
+        })
+    }
+
+    /// Does the input and output that is due, within a budget, without blocking. Events are polled afterwards.
+    pub fn turn(&mut self, now: Instant) {
+        self.hub.now = now;
+        self.poll_edges();
+        self.finish_read_aheads();
+        self.expire_deadlines();
+        self.revive_listeners();
+        let mut moved = 0;
+        for _ in 0..self.hub.run.len() {
+            if moved >= BYTES_PER_TURN {
+                break;
+            }
+            let Some(key) = self.hub.run.pop_front() else { break };
+            let Some(conn) = self.conns.get_mut(key) else { continue };
+            if conn.turn(&mut self.hub, &mut moved) == Fate::Remove {
+                self.remove_conn(key);
+            }
+        }
+        for _ in 0..self.hub.run_udp.len() {
+            let Some(key) = self.hub.run_udp.pop_front() else { break };
+            if let Some(udp) = self.udps.get_mut(key) {
+                udp.turn(&mut self.hub);
+            }
+        }
+    }
+
+    /// Whether [`KernelTransport::turn`] has work without waiting for anything.
+    pub fn pending(&self) -> bool {
+        let now = self.retry_at.is_some_and(|at| at <= self.hub.now) && !self.unfinished.is_empty();
+        now || !self.hub.run.is_empty() || !self.hub.run_udp.is_empty() || !self.hub.events.is_empty()
+    }
+
+    /// When [`KernelTransport::turn`] must be called at the latest, whatever the descriptor says.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let deadline = self.hub.deadlines.first().map(|&(at, _)| at);
+        let retry = if self.unfinished.is_empty() { None } else { self.retry_at };
+        match (deadline, retry) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Counters and gauges.
+    pub fn counters(&self) -> KernelCounters {
+        KernelCounters {
+            buffers_refused: self.hub.pool.large_refused,
+            connections: self.conns.len(),
+            memory: self.hub.pool.large_bytes() + self.hub.queued_memory,
+            ..self.hub.counters
+        }
+    }
+
+    /// The address a UDP socket is bound to.
+    pub fn udp_addr(&self, socket: UdpId) -> Option<SocketAddr> {
+        self.udps.get(udp_key(socket)).map(UdpSocket::local_addr)
+    }
+
+    fn poll_edges(&mut self) {
+        let mut edges = std::mem::take(&mut self.edges);
+        edges.clear();
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // An error is a signal that came between: the edges are still there in the next turn.
+        let _ = epoll::wait(&self.hub.epoll, spare_capacity(&mut edges), Some(&now));
+        for edge in &edges {
+            let (kind, key) = parse_event_data(edge.data);
+            match kind {
+                Kind::Conn => {
+                    if let Some(conn) = self.conns.get_mut(key) {
+                        conn.handle_edge(edge.flags, &mut self.hub);
+                    }
+                }
+                Kind::Listener => self.mark_listener(key),
+                Kind::Udp => {
+                    if let Some(udp) = self.udps.get_mut(key) {
+                        udp.handle_edge(edge.flags, &mut self.hub);
+                    }
+                }
+                Kind::ReadAhead => {}
+            }
+        }
+        self.edges = edges;
+    }
+
+    fn finish_read_aheads(&mut self) {
+        self.hub.ahead.drain_into(&mut self.ahead);
+        while let Some(done) = self.ahead.pop_front() {
+            if let Some(conn) = self.conns.get_mut(done.key) {
+                conn.handle_read_ahead(done.up_to, &mut self.hub);
+            }
+        }
+    }
+
+    fn expire_deadlines(&mut self) {
+        while let Some(&(at, key)) = self.hub.deadlines.first() {
+            if at > self.hub.now {
+                break;
+            }
+            self.hub.deadlines.pop_first();
+            if let Some(conn) = self.conns.get_mut(key)
+                && conn.expire(&mut self.hub) == Fate::Remove
+            {
+                self.remove_conn(key);
+            }
+        }
+    }
+
+    /// Gives every listener its accept budget, and another event to those that had more to give.
+    fn revive_listeners(&mut self) {
+        if self.retry_at.is_none_or(|at| at > self.hub.now) {
+            return;
+        }
+        self.retry_at = None;
+        for _ in 0..self.unfinished.len() {
+            let Some(key) = self.unfinished.pop_front() else { break };
+            self.mark_listener(key);
+        }
+    }
+
+    fn mark_listener(&mut self, key: Key) {
+        let Some(listener) = self.listeners.get_mut(key) else { return };
+        listener.refill();
+        listener.unfinished = false;
+        listener.ready |= Ready::READABLE;
+        if !listener.in_events {
+            listener.in_events = true;
+            self.hub.events.push_back(Source::Listener(listener_id(key)));
+        }
+    }
+
+    /// Asks a listener again: in the next turn, or when there may be descriptors again.
+    fn retry_listener(&mut self, key: Key, starved: bool) {
+        if !self.unfinished.contains(&key) {
+            self.unfinished.push_back(key);
+        }
+        let at = if starved { self.hub.now + STARVED_RETRY } else { self.hub.now };
+        self.retry_at = Some(self.retry_at.map_or(at, |old| old.min(at)));
+    }
+
+    fn remove_conn(&mut self, key: Key) {
+        if let Some(mut conn) = self.conns.remove(key) {
+            conn.dismantle(&mut self.hub);
+        }
+        if !self.unfinished.is_empty() {
+            self.retry_at = Some(self.hub.now);
+        }
+    }
+
+    /// The connection that a server knows by `id`.
+    fn conn(&self, id: ConnId) -> Option<&Conn> {
+        self.conns.get(conn_key(id)).filter(|conn| conn.is_known())
+    }
+
+    /// The same, to change, with the shared means.
+    fn conn_mut(&mut self, id: ConnId) -> Option<(&mut Conn, &mut Hub)> {
+        let conn = self.conns.get_mut(conn_key(id)).filter(|conn| conn.is_known())?;
+        Some((conn, &mut self.hub))
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        while let Some(source) = self.hub.events.pop_front() {
+            let found = match source {
+                Source::Conn(id) => {
+                    let conn = self.conns.get_mut(conn_key(id)).filter(|conn| conn.is_known());
+                    conn.map(|conn| (conn.owner, conn.take_events()))
+                }
+                Source::Listener(id) => self.listeners.get_mut(listener_key(id)).map(|listener| {
+                    listener.in_events = false;
+                    (listener.owner, std::mem::take(&mut listener.ready))
+                }),
+                Source::Udp(id) => self.udps.get_mut(udp_key(id)).map(|udp| (udp.owner, udp.take_events())),
+            };
+            if let Some((owner, ready)) = found
+                && !ready.is_empty()
+            {
+                return Some(Event { owner, source, ready });
+            }
+        }
+        None
+    }
+}
+
+impl fmt::Debug for KernelTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KernelTransport")
+            .field("connections", &self.conns.len())
+            .field("listeners", &self.listeners.len())
+            .field("udp_sockets", &self.udps.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl AsFd for KernelTransport {
+    /// Becomes readable when a socket has something to do in the next turn.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.hub.epoll.as_fd()
+    }
+}
+
+fn conn_key(id: ConnId) -> Key {
+    Key { index: id.index(), generation: id.generation() }
+}
+
+fn listener_key(id: ListenerId) -> Key {
+    Key { index: id.index(), generation: id.generation() }
+}
+
+fn udp_key(id: UdpId) -> Key {
+    Key { index: id.index(), generation: id.generation() }
+}

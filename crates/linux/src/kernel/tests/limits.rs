@@ -1,0 +1,126 @@
+//! More connections than there is room for, and less memory than everybody wants.
+
+use super::*;
+use std::time::Duration;
+
+#[test]
+fn connections_beyond_the_bound_wait_in_the_kernel() {
+    let mut rig =
+        Rig::with(KernelConfig { connections_max: 4, ..KernelConfig::default() }, FileAccess::none());
+    let (listener, addr) = rig.listen(Some("127.0.0.1"));
+    let peers: Vec<_> = (0..6).map(|_| std::net::TcpStream::connect(addr).unwrap()).collect();
+    let mut servers: Vec<ConnId> = (0..4).map(|_| rig.accept(listener)).collect();
+    assert!(rig.net.accept(listener).is_none());
+    rig.seen.clear();
+    rig.settle();
+    assert!(rig.net.accept(listener).is_none());
+    assert!(rig.net.counters().accept_starved >= 1);
+    rig.seen.clear();
+    rig.net.abort(servers.pop().unwrap());
+    rig.wait("the listener reports again", |rig| rig.seen.contains_key(&Source::Listener(listener)));
+    servers.push(rig.accept(listener));
+    drop(peers);
+}
+
+#[test]
+fn a_storm_of_connections_is_accepted_in_portions() {
+    let mut rig = Rig::new();
+    let (listener, addr) = rig.listen(Some("127.0.0.1"));
+    let peers: Vec<_> = (0..150).map(|_| std::net::TcpStream::connect(addr).unwrap()).collect();
+    let mut portions = Vec::new();
+    rig.wait("all are accepted", |rig| {
+        let mut portion = 0;
+        while rig.net.accept(listener).is_some() {
+            portion += 1;
+        }
+        portions.push(portion);
+        portions.iter().sum::<usize>() == peers.len()
+    });
+    assert!(portions.iter().all(|&portion| portion <= 64), "{portions:?}");
+}
+
+#[test]
+fn without_memory_connections_still_work() {
+    let config = KernelConfig { memory_max: 0, ..KernelConfig::default() };
+    let mut rig = Rig::with(config, FileAccess::none());
+    let (client, server) = rig.pair("127.0.0.1");
+    let (mut sent, mut got) = (0, 0);
+    rig.wait("all came", |rig| {
+        sent = rig.send_pattern(client, sent, 2 << 20);
+        rig.read_some(server, |piece| {
+            assert!(piece.len() <= 4096);
+            got = check_pattern(got, piece);
+        });
+        got == 2 << 20
+    });
+    assert!(rig.net.counters().buffers_refused > 0);
+}
+
+#[test]
+fn one_busy_connection_does_not_starve_another() {
+    let mut rig = Rig::new();
+    let (busy, busy_server) = rig.pair("127.0.0.1");
+    let (calm, calm_server) = rig.pair("127.0.0.1");
+    let (mut sent, mut got) = (0, 0);
+    for _ in 0..50 {
+        rig.net.write(calm, b"x").unwrap();
+        let mut turns = 0;
+        while rig.net.readable(calm_server) == 0 {
+            sent = rig.send_pattern(busy, sent, u64::MAX);
+            rig.step();
+            rig.read_some(busy_server, |piece| got = check_pattern(got, piece));
+            turns += 1;
+            assert!(turns < 20, "the calm connection starves");
+        }
+        rig.net.consume(calm_server, 1);
+    }
+    assert!(got > 1 << 20);
+}
+
+/// Runs [`child_without_descriptors`] in a process of its own, whose limit of descriptors it may lower.
+#[test]
+fn running_out_of_descriptors_is_counted_and_survived() {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["child_without_descriptors", "--ignored", "--test-threads=1"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+#[ignore = "lowers the limit of the whole process; another test runs it as a child"]
+fn child_without_descriptors() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut rig = Rig::new();
+    let (listener, addr) = rig.listen(Some("127.0.0.1"));
+    let peers: Vec<_> = (0..20).map(|_| std::net::TcpStream::connect(addr).unwrap()).collect();
+    let used = std::fs::read_dir("/proc/self/fd").unwrap().count() as u64;
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = Some(used + 5);
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let mut servers = Vec::new();
+    while let Some(conn) = rig.net.accept(listener) {
+        servers.push(conn);
+    }
+    for _ in 0..3 {
+        rig.step();
+        while let Some(conn) = rig.net.accept(listener) {
+            servers.push(conn);
+        }
+    }
+    assert!((1..20).contains(&servers.len()), "{}", servers.len());
+    assert!(rig.net.counters().accept_starved > 0);
+    // It waits for a time instead of spinning.
+    assert!(!rig.net.pending());
+    let retry = rig.net.poll_timeout().unwrap();
+    assert!(retry <= rig.now() + Duration::from_millis(100));
+    limit.current = Some(used + 100);
+    setrlimit(Resource::Nofile, limit).unwrap();
+    rig.wait("the others are accepted", |rig| {
+        while let Some(conn) = rig.net.accept(listener) {
+            servers.push(conn);
+        }
+        servers.len() == peers.len()
+    });
+}
