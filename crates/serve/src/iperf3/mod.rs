@@ -4,6 +4,7 @@
 //! every client that its limits allow; connections find their test by the cookie that they send first.
 
 pub mod config;
+mod control;
 mod pacer;
 mod params;
 mod protocol;

@@ -1,9 +1,8 @@
 //! The server: connections to tests, tests through their phases, deadlines.
 
 use super::config::Config;
-use super::params::{Params, Protocol};
-use super::protocol::{self, COOKIE_LEN, Cookie, ErrorCode, State};
-use super::results;
+use super::control::is_udp;
+use super::protocol::{self, COOKIE_LEN, Cookie, State};
 use super::session::{Phase, Test};
 use super::stream::{Carrier, Pause, Stream};
 use super::udp;
@@ -37,7 +36,7 @@ enum Role {
 
 /// What a deadline is for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Key {
+pub(super) enum Key {
     Greeting(ConnId),
     /// The current phase of a test must end.
     Phase(u32),
@@ -66,15 +65,15 @@ pub struct Counters {
 
 /// The iperf3 server.
 pub struct Server {
-    config: Config,
+    pub(super) config: Config,
     listeners: Vec<ListenerId>,
     sockets: Vec<UdpId>,
     roles: BTreeMap<ConnId, Role>,
-    tests: BTreeMap<u32, Test>,
+    pub(super) tests: BTreeMap<u32, Test>,
     udp_streams: BTreeMap<(UdpId, SocketAddr), (u32, usize)>,
-    deadlines: Deadlines<Key>,
+    pub(super) deadlines: Deadlines<Key>,
     next: u32,
-    counters: Counters,
+    pub(super) counters: Counters,
 }
 
 impl Server {
@@ -205,132 +204,6 @@ impl Server {
         self.handle_control(ctx, id, Ready::READABLE);
     }
 
-    /// Sends a state byte. A control connection that takes no byte is dead.
-    fn say(&mut self, ctx: &mut Context<'_>, id: u32, state: State) {
-        self.send_control(ctx, id, &[state.byte()]);
-    }
-
-    fn send_control(&mut self, ctx: &mut Context<'_>, id: u32, bytes: &[u8]) {
-        let Some(test) = self.tests.get(&id) else { return };
-        let control = test.control;
-        for piece in bytes.chunks(32 << 10) {
-            if ctx.net.write(control, piece).is_err() {
-                self.end(ctx, id, "its control connection takes nothing");
-                return;
-            }
-        }
-    }
-
-    fn fail(&mut self, ctx: &mut Context<'_>, id: u32, code: ErrorCode) {
-        self.send_control(ctx, id, &protocol::error_message(code));
-        self.end(ctx, id, "its messages are wrong");
-    }
-
-    fn handle_control(&mut self, ctx: &mut Context<'_>, id: u32, ready: Ready) {
-        let Some(test) = self.tests.get_mut(&id) else { return };
-        let most = match test.phase {
-            Phase::Results => 4 + protocol::MAX_RESULTS,
-            _ => 4 + protocol::MAX_PARAMS,
-        };
-        loop {
-            let data = ctx.net.peek(test.control);
-            let take = data.len().min(most - test.input.len().min(most));
-            if take == 0 {
-                break;
-            }
-            test.input.extend_from_slice(&data[..take]);
-            ctx.net.consume(test.control, take);
-        }
-        while self.step(ctx, id) {}
-        // What came before the end still counts: a client may say goodbye and close at once.
-        if ready.intersects(Ready::CLOSED | Ready::FINISHED) && self.tests.contains_key(&id) {
-            self.end(ctx, id, "the client is gone");
-        }
-    }
-
-    /// Understands one message of the control connection; false when there is none.
-    fn step(&mut self, ctx: &mut Context<'_>, id: u32) -> bool {
-        let Some(test) = self.tests.get_mut(&id) else { return false };
-        match test.phase {
-            Phase::Params => match protocol::message(&test.input, protocol::MAX_PARAMS) {
-                Ok(None) => false,
-                Ok(Some((text, taken))) => {
-                    let params = Params::parse(text);
-                    test.input.drain(..taken);
-                    match params {
-                        Ok(params) => self.take_params(ctx, id, params),
-                        Err(code) => self.fail(ctx, id, code),
-                    }
-                    true
-                }
-                Err(_) => {
-                    self.fail(ctx, id, ErrorCode::Params);
-                    false
-                }
-            },
-            Phase::Results => match protocol::message(&test.input, protocol::MAX_RESULTS) {
-                Ok(None) => false,
-                Ok(Some((_, taken))) => {
-                    test.input.drain(..taken);
-                    self.send_results(ctx, id);
-                    true
-                }
-                Err(_) => {
-                    self.fail(ctx, id, ErrorCode::Results);
-                    false
-                }
-            },
-            _ if test.input.is_empty() => false,
-            phase => {
-                let byte = test.input.remove(0);
-                self.take_state(ctx, id, phase, byte);
-                true
-            }
-        }
-    }
-
-    fn take_state(&mut self, ctx: &mut Context<'_>, id: u32, phase: Phase, byte: u8) {
-        if byte == State::TestEnd.byte() && phase == Phase::Running {
-            self.stop_data(ctx, id);
-        } else if byte == State::IperfDone.byte() && phase == Phase::Goodbye {
-            self.counters.completed += 1;
-            self.end(ctx, id, "done");
-        } else if byte == State::ClientTerminate.byte() {
-            self.end(ctx, id, "the client was interrupted");
-        } else {
-            self.end(ctx, id, "a state came that does not fit");
-        }
-    }
-
-    fn take_params(&mut self, ctx: &mut Context<'_>, id: u32, params: Params) {
-        let Some(test) = self.tests.get_mut(&id) else { return };
-        test.params = Some(params);
-        test.phase = Phase::Streams { asked: false };
-        self.deadlines.set(Key::Phase(id), ctx.now + self.config.streams_timeout);
-        self.ask_for_streams(ctx, id);
-    }
-
-    /// Tells the client to open its streams, unless another UDP test from its address is doing that now.
-    fn ask_for_streams(&mut self, ctx: &mut Context<'_>, id: u32) {
-        let Some(test) = self.tests.get(&id) else { return };
-        let ip = test.client.ip();
-        if is_udp(test) && self.opening_udp(ip).is_some() {
-            return;
-        }
-        if let Some(test) = self.tests.get_mut(&id) {
-            test.phase = Phase::Streams { asked: true };
-        }
-        self.say(ctx, id, State::CreateStreams);
-    }
-
-    /// The UDP test from `ip` whose streams are being opened.
-    fn opening_udp(&self, ip: core::net::IpAddr) -> Option<u32> {
-        let opening = |test: &Test| {
-            test.client.ip() == ip && is_udp(test) && test.phase == Phase::Streams { asked: true }
-        };
-        self.tests.iter().find(|(_, test)| opening(test)).map(|(id, _)| *id)
-    }
-
     fn add_tcp_stream(&mut self, ctx: &mut Context<'_>, id: u32, conn: ConnId) {
         let Some(test) = self.tests.get_mut(&id) else { return };
         let fits = test.phase == Phase::Streams { asked: true } && !is_udp(test);
@@ -433,7 +306,7 @@ impl Server {
     }
 
     /// The client has ended the test.
-    fn stop_data(&mut self, ctx: &mut Context<'_>, id: u32) {
+    pub(super) fn stop_data(&mut self, ctx: &mut Context<'_>, id: u32) {
         let Some(test) = self.tests.get_mut(&id) else { return };
         test.ended = ctx.now;
         test.close_interval(ctx.now);
@@ -480,17 +353,8 @@ impl Server {
         }
     }
 
-    fn send_results(&mut self, ctx: &mut Context<'_>, id: u32) {
-        let Some(test) = self.tests.get_mut(&id) else { return };
-        let message = protocol::framed(&results::emit(test, (self.config.cpu_times)()));
-        test.phase = Phase::Goodbye;
-        self.deadlines.set(Key::Phase(id), ctx.now + self.config.results_timeout);
-        self.send_control(ctx, id, &message);
-        self.say(ctx, id, State::DisplayResults);
-    }
-
     /// Ends a test and lets go of all it has.
-    fn end(&mut self, ctx: &mut Context<'_>, id: u32, why: &str) {
+    pub(super) fn end(&mut self, ctx: &mut Context<'_>, id: u32, why: &str) {
         self.close_streams(ctx, id);
         let Some(test) = self.tests.remove(&id) else { return };
         self.roles.remove(&test.control);
@@ -583,10 +447,6 @@ impl Server {
             self.end(ctx, id, "it took too long");
         }
     }
-}
-
-fn is_udp(test: &Test) -> bool {
-    test.params.as_ref().is_some_and(|params| params.protocol == Protocol::Udp)
 }
 
 impl Service for Server {
