@@ -4,12 +4,17 @@
 //! states its proof.
 #![deny(unsafe_code)]
 
+pub mod clock;
+pub mod cpu;
 pub mod files;
 pub mod kernel;
 pub mod mac;
 mod mailbox;
 pub mod netconfig;
+pub mod packet;
+pub mod poller;
 mod rx;
+pub mod signals;
 mod slab;
 mod stats;
 mod sys;

@@ -6,7 +6,6 @@
 //! small buffer's worth of bytes is copied, so that a small frame never keeps a large buffer from its pool.
 
 use linerate_nic::{Buffer, Pool};
-use std::io::IoSliceMut;
 
 /// Free bytes before each frame: room for a VLAN tag to be put back in, and 2 that align the IP header to 4 bytes.
 pub(crate) const HEADROOM: usize = 6;
@@ -50,8 +49,6 @@ pub(crate) enum Landed {
     Frame(Buffer, usize),
     /// The frame did not fit where there was room and is lost.
     Cut,
-    /// There is no buffer: nothing was read.
-    Starved,
 }
 
 /// Holds the buffers of the next read.
@@ -62,58 +59,51 @@ pub(crate) struct Landing {
     /// Takes the rest of a frame that no buffer is free for.
     overflow: Box<[u8]>,
     expect_small: bool,
+    /// Whether the small buffer came first in the read that is under way.
+    small_first: bool,
 }
 
 impl Landing {
-    pub(crate) fn new(pools: RxPools) -> Self {
+    /// `overflow` bytes take what does not fit where no buffer is free; 0 where the kernel tells of a frame cut short.
+    pub(crate) fn new(pools: RxPools, overflow: usize) -> Self {
         Landing {
             pools,
             large: None,
             small: None,
-            overflow: vec![0; MIN_LARGE_BUFFER].into_boxed_slice(),
+            overflow: vec![0; overflow].into_boxed_slice(),
             expect_small: true,
+            small_first: false,
         }
     }
 
-    /// Calls `read` with `header` and the places that the frame goes to. `read` returns how many bytes it filled in
-    /// all, `header` included.
-    pub(crate) fn read<E>(
-        &mut self,
-        header: &mut [u8],
-        read: impl FnOnce(&mut [IoSliceMut<'_>]) -> Result<usize, E>,
-    ) -> Result<Landed, E> {
+    /// The places that the next frame goes to, the second after the first; `None` when no buffer is free. Every call is
+    /// followed by [`Landing::settle`], or by nothing when no frame came.
+    pub(crate) fn places(&mut self) -> Option<(&mut [u8], &mut [u8])> {
         self.small = self.small.take().or_else(|| self.pools.small.take());
         // Without a small buffer every frame takes a large one. Without a large one only small frames are taken: that
         // is the reserve which ACKs and control packets live on.
         self.large = self.large.take().or_else(|| self.pools.large.take());
-        let header_len = header.len();
-        let header = IoSliceMut::new(header);
-        let (filled, small_first) = match (&mut self.small, &mut self.large) {
-            (None, None) => return Ok(Landed::Starved),
-            (Some(small), Some(large)) if self.expect_small => {
+        self.small_first = self.small.is_some() && (self.expect_small || self.large.is_none());
+        match (&mut self.small, &mut self.large, self.small_first) {
+            (Some(small), Some(large), true) => {
                 let at = small.len();
-                let small = IoSliceMut::new(&mut small.bytes_mut()[HEADROOM..]);
-                let large = IoSliceMut::new(&mut large.bytes_mut()[at..]);
-                (read(&mut [header, small, large])?, true)
+                Some((&mut small.bytes_mut()[HEADROOM..], &mut large.bytes_mut()[at..]))
             }
-            (_, Some(large)) => {
-                (read(&mut [header, IoSliceMut::new(&mut large.bytes_mut()[HEADROOM..])])?, false)
-            }
-            (Some(small), None) => {
-                let small = IoSliceMut::new(&mut small.bytes_mut()[HEADROOM..]);
-                (read(&mut [header, small, IoSliceMut::new(&mut self.overflow)])?, true)
-            }
-        };
-        Ok(self.settle(filled.saturating_sub(header_len), small_first))
+            (_, Some(large), _) => Some((&mut large.bytes_mut()[HEADROOM..], &mut [])),
+            (Some(small), None, _) => Some((&mut small.bytes_mut()[HEADROOM..], &mut self.overflow)),
+            (None, None, _) => None,
+        }
     }
 
     /// Finds the buffer that a frame of `len` bytes is to stay in.
-    fn settle(&mut self, len: usize, small_first: bool) -> Landed {
+    pub(crate) fn settle(&mut self, len: usize) -> Landed {
         let end = HEADROOM + len;
         let is_small = end <= self.pools.small.buffer_size();
         self.expect_small = is_small;
         if is_small && let Some(mut small) = self.small.take() {
-            if !small_first && let Some(large) = &self.large {
+            if !self.small_first
+                && let Some(large) = &self.large
+            {
                 small.bytes_mut()[HEADROOM..end].copy_from_slice(&large.bytes()[HEADROOM..end]);
             }
             return Landed::Frame(small, len);
@@ -124,7 +114,9 @@ impl Landing {
                 Landed::Cut
             }
             Some(mut large) => {
-                if small_first && let Some(small) = &self.small {
+                if self.small_first
+                    && let Some(small) = &self.small
+                {
                     let first = small.len();
                     large.bytes_mut()[HEADROOM..first].copy_from_slice(&small.bytes()[HEADROOM..]);
                 }
@@ -139,36 +131,23 @@ impl Landing {
 mod tests {
     use super::*;
 
-    /// Reads a frame of `len` numbered bytes; returns what it landed in and checks the bytes.
+    /// Receives a frame of `len` numbered bytes; returns what it landed in and checks the bytes.
     fn land(landing: &mut Landing, len: usize) -> Option<Buffer> {
-        let mut header = [0; 3];
-        let landed = landing.read::<()>(&mut header, |places| {
-            let mut bytes = [7; 3].into_iter().chain((0..len).map(|i| (i % 251) as u8));
-            let mut filled = 0;
-            for place in places.iter_mut() {
-                for (byte, value) in place.iter_mut().zip(bytes.by_ref()) {
-                    *byte = value;
-                    filled += 1;
-                }
-            }
-            Ok(filled)
-        });
-        match landed.unwrap() {
-            Landed::Frame(buffer, got) => {
-                assert_eq!(got, len);
-                assert_eq!(header, [7; 3]);
-                let bytes = &buffer.bytes()[HEADROOM..HEADROOM + len];
-                assert!(bytes.iter().enumerate().all(|(i, &b)| b == (i % 251) as u8), "frame of {len} bytes");
-                Some(buffer)
-            }
-            Landed::Cut | Landed::Starved => None,
+        let (first, second) = landing.places()?;
+        for (i, byte) in first.iter_mut().chain(second).take(len).enumerate() {
+            *byte = (i % 251) as u8;
         }
+        let Landed::Frame(buffer, got) = landing.settle(len) else { return None };
+        assert_eq!(got, len);
+        let bytes = &buffer.bytes()[HEADROOM..HEADROOM + len];
+        assert!(bytes.iter().enumerate().all(|(i, &b)| b == (i % 251) as u8), "frame of {len} bytes");
+        Some(buffer)
     }
 
     #[test]
     fn every_change_of_size_lands_whole_and_in_the_right_buffer() {
         let pools = RxPools { large: Pool::new(2, MIN_LARGE_BUFFER), small: Pool::new(2, 2048) };
-        let mut landing = Landing::new(pools);
+        let mut landing = Landing::new(pools, 0);
         for len in [60, 1514, 2042, 2043, 65_553, 65_553, 60, 9014, 2042, 2043, 60] {
             let buffer = land(&mut landing, len).unwrap();
             let wanted = if len + HEADROOM <= 2048 { 2048 } else { MIN_LARGE_BUFFER };
@@ -179,11 +158,11 @@ mod tests {
     #[test]
     fn small_frames_live_on_when_large_buffers_are_gone() {
         let pools = RxPools { large: Pool::new(1, MIN_LARGE_BUFFER), small: Pool::new(1, 2048) };
-        let mut landing = Landing::new(pools.clone());
+        let mut landing = Landing::new(pools, MIN_LARGE_BUFFER);
         let large = land(&mut landing, 60_000).unwrap();
         assert!(land(&mut landing, 60_000).is_none(), "no room for a large frame");
         let small = land(&mut landing, 100).unwrap();
-        assert!(matches!(landing.read::<()>(&mut [], |_| Ok(0)), Ok(Landed::Starved)));
+        assert!(landing.places().is_none());
         drop(large);
         assert_eq!(land(&mut landing, 100).unwrap().len(), MIN_LARGE_BUFFER, "a large one serves too");
         drop(small);

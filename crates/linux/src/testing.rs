@@ -5,7 +5,7 @@ use linerate_nic::{ChecksumRequest, Chunk, Device, Frame, MacAddr, RxBatch, Segm
 use linerate_wire::units::Instant;
 use rustix::fd::AsFd;
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 /// Addresses of the host's end and of ours.
@@ -13,6 +13,9 @@ pub(crate) const HOST4: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 pub(crate) const OURS4: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 4);
 pub(crate) const HOST6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x77, 0, 0, 0, 0, 0, 1);
 pub(crate) const OURS6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x77, 0, 0, 0, 0, 0, 4);
+
+/// Our Ethernet address.
+pub(crate) const OUR_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 4]);
 
 /// How long to wait for what must come.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -205,3 +208,95 @@ pub(crate) fn is_to_port(frame: &Frame, protocol: u8, port: u16) -> bool {
     };
     next == Some(&protocol) && ports == Some(&port.to_be_bytes()[..])
 }
+
+/// A packet from us to the host's end.
+pub(crate) fn to_host(host_mac: MacAddr, v4: bool, protocol: u8, port: u16) -> Packet {
+    let (from, to): (IpAddr, IpAddr) =
+        if v4 { (OURS4.into(), HOST4.into()) } else { (OURS6.into(), HOST6.into()) };
+    Packet { to_mac: host_mac, from_mac: OUR_MAC, from, to, protocol, ports: (4000, port) }
+}
+
+/// A UDP socket at the host's end.
+pub(crate) fn host_socket(v4: bool) -> UdpSocket {
+    let ip: IpAddr = if v4 { HOST4.into() } else { HOST6.into() };
+    let socket = UdpSocket::bind((ip, 0)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    socket
+}
+
+/// Our address with a port.
+pub(crate) fn ours(v4: bool, port: u16) -> SocketAddr {
+    SocketAddr::new(if v4 { OURS4.into() } else { OURS6.into() }, port)
+}
+
+/// Whether a UDP frame's checksum is complete and right.
+pub(crate) fn udp_checksum_holds(frame: &[u8], v4: bool) -> bool {
+    let (from, to): (IpAddr, IpAddr) =
+        if v4 { (HOST4.into(), OURS4.into()) } else { (HOST6.into(), OURS6.into()) };
+    let udp = &frame[if v4 { 34 } else { 54 }..];
+    sum(&[&pseudo_sum(from, to, 17, udp.len()).to_be_bytes(), udp]) == 0xffff
+}
+
+/// Plays a TCP peer just long enough that the kernel sends it `data` in one piece: answers its SYN, then its frames are
+/// returned as they come.
+pub(crate) fn tcp_from_host<D: Device + AsFd>(
+    device: &mut D,
+    host_mac: MacAddr,
+    port: u16,
+    data: &'static [u8],
+    mss: u16,
+) -> Vec<Frame> {
+    std::thread::scope(|scope| {
+        // The scope's thread inherits the namespace of this one.
+        let writer = scope.spawn(move || {
+            let mut stream = TcpStream::connect(ours(true, port)).unwrap();
+            std::io::Write::write_all(&mut stream, data).unwrap();
+            stream
+        });
+        let syn = await_frame(device, |frame| is_to_port(frame, 6, port));
+        let tcp = &syn.data.bytes()[34..];
+        let (from_port, sequence) =
+            (u16::from_be_bytes([tcp[0], tcp[1]]), u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]));
+        let packet = to_host(host_mac, true, 6, from_port);
+        let packet = Packet { ports: (port, from_port), ..packet };
+        send_one(device, |slot| {
+            // The options go where payload would: MSS and window scale 7, padded.
+            let options: &'static [u8] = Box::leak(Box::new([2, 4, (mss >> 8) as u8, mss as u8, 3, 3, 7, 0]));
+            packet.fill(slot, &[], true, 0);
+            let mut header = slot.header().to_vec();
+            header[42..46].copy_from_slice(&sequence.wrapping_add(1).to_be_bytes());
+            header[46] = 0x70;
+            header[47] = 0x12;
+            header[17] += 8;
+            header[24..26].fill(0);
+            let ip = !sum(&[&header[14..34]]);
+            header[24..26].copy_from_slice(&ip.to_be_bytes());
+            let pseudo = pseudo_sum(OURS4.into(), HOST4.into(), 6, 28);
+            header[50..52].copy_from_slice(&pseudo.to_be_bytes());
+            slot.header_mut(header.len()).copy_from_slice(&header);
+            slot.push_chunk(Chunk::Static(options)).unwrap();
+        });
+        let mut frames = Vec::new();
+        let mut received = 0;
+        while received < data.len() {
+            let frame = await_frame(device, |frame| is_to_port(frame, 6, port) && frame.len() > 66);
+            let payload = &frame.data.bytes()[54..];
+            assert!(payload == &data[received..received + payload.len()], "out of order at {received}");
+            received += payload.len();
+            frames.push(frame);
+        }
+        drop(writer.join().unwrap());
+        frames
+    })
+}
+
+/// Ten segments of 1,000 bytes: what the kernel's initial window lets out at once.
+pub(crate) static DATA: [u8; 10_000] = {
+    let mut data = [0; 10_000];
+    let mut i = 0;
+    while i < data.len() {
+        data[i] = (i % 253) as u8;
+        i += 1;
+    }
+    data
+};

@@ -1,6 +1,7 @@
 //! Handing packets to the kernel: one gather list each, and what its answer means for the packet.
 
 use crate::stats::DeviceStats;
+use crate::sys::packet::MAX_BATCH;
 use linerate_nic::{DeviceError, MAX_CHUNKS, Segmentation, TxPacket, TxQueue, TxToken};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -12,15 +13,15 @@ const MAX_COMPLETIONS: usize = 4096;
 /// Pieces of one packet: virtio-net header, header block, payload.
 pub(crate) const MAX_PIECES: usize = 2 + MAX_CHUNKS;
 
-/// What the kernel's answer means.
+/// What the kernel's refusal means for a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
-    /// It was taken.
-    Sent,
     /// It is lost, and the reason has been counted.
     Lost,
     /// It stays in the queue: there is no room now.
     Full,
+    /// It stays, and the call is made again.
+    Again,
 }
 
 /// Tokens of packets that have left.
@@ -37,12 +38,13 @@ impl Completions {
         self.tokens.pop_front()
     }
 
-    pub(crate) fn is_full(&self) -> bool {
-        self.tokens.len() >= MAX_COMPLETIONS
+    /// Whether the packets of one more call may find no place.
+    fn is_full(&self) -> bool {
+        self.tokens.len() + MAX_BATCH > MAX_COMPLETIONS
     }
 
     /// Takes the front packet off `queue` and notes that it has left.
-    pub(crate) fn retire(&mut self, queue: &mut TxQueue) {
+    fn retire(&mut self, queue: &mut TxQueue) {
         if let Some(packet) = queue.front() {
             let token = packet.meta.token;
             if token != TxToken(0) {
@@ -53,56 +55,62 @@ impl Completions {
     }
 }
 
-/// Gives the packets of `queue` to `send`, oldest first, until the queue is empty or there is no room; returns how many
-/// left it. `send` writes one packet.
+/// Lets `send` take packets from the front of `queue` until the queue is empty or there is no room; returns how many
+/// left it. `send` says how many it sent (1 to [`MAX_BATCH`]); its error is about the front packet.
 pub(crate) fn drain(
     queue: &mut TxQueue,
     completions: &mut Completions,
     stats: &mut DeviceStats,
-    mut send: impl FnMut(&TxPacket) -> Result<usize, Errno>,
+    mut send: impl FnMut(&TxQueue) -> Result<usize, Errno>,
 ) -> Result<usize, DeviceError> {
     let mut taken = 0;
-    while let Some(packet) = queue.front() {
-        if completions.is_full() {
-            break;
-        }
-        match judge(send(packet), packet, stats) {
-            Ok(Fate::Sent | Fate::Lost) => {
-                completions.retire(queue);
-                taken += 1;
+    while !queue.is_empty() && !completions.is_full() {
+        match send(queue) {
+            Ok(sent) => {
+                for _ in 0..sent.clamp(1, MAX_BATCH).min(queue.len()) {
+                    count_sent(queue, stats);
+                    completions.retire(queue);
+                    taken += 1;
+                }
             }
-            Ok(Fate::Full) => break,
-            // The caller hears of the packets that left first, and of the failure at the next call.
-            Err(_) if taken > 0 => break,
-            Err(error) => return Err(error),
+            Err(error) => match judge(error, stats) {
+                Ok(Fate::Again) => {}
+                Ok(Fate::Full) => break,
+                Ok(Fate::Lost) => {
+                    completions.retire(queue);
+                    taken += 1;
+                }
+                // The caller hears of the packets that left first, and of the failure at the next call.
+                Err(_) if taken > 0 => break,
+                Err(error) => return Err(error),
+            },
         }
     }
     Ok(taken)
 }
 
-/// Counts what happened to `packet`.
-fn judge(
-    answer: Result<usize, Errno>,
-    packet: &TxPacket,
-    stats: &mut DeviceStats,
-) -> Result<Fate, DeviceError> {
-    match answer {
-        Ok(_) => {
-            stats.tx_frames += 1;
-            stats.tx_bytes += packet.len() as u64;
-            stats.tx_super_frames += u64::from(packet.meta.segmentation != Segmentation::None);
-            return Ok(Fate::Sent);
-        }
-        // An AF_PACKET socket says ENOBUFS when the interface's queue is full. An interrupted call is made again.
-        Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {
+fn count_sent(queue: &TxQueue, stats: &mut DeviceStats) {
+    if let Some(packet) = queue.front() {
+        stats.tx_frames += 1;
+        stats.tx_bytes += packet.len() as u64;
+        stats.tx_super_frames += u64::from(packet.meta.segmentation != Segmentation::None);
+    }
+}
+
+/// What becomes of the front packet after `error`, counted.
+fn judge(error: Errno, stats: &mut DeviceStats) -> Result<Fate, DeviceError> {
+    match error {
+        Errno::INTR => return Ok(Fate::Again),
+        // An AF_PACKET socket says ENOBUFS when the interface's queue is full.
+        Errno::AGAIN | Errno::NOBUFS => {
             stats.tx_full += 1;
             return Ok(Fate::Full);
         }
         // A TAP says EIO, an AF_PACKET socket ENETDOWN, while the interface is down.
-        Err(Errno::IO | Errno::NETDOWN) => stats.tx_link_down += 1,
-        Err(Errno::NOMEM) => stats.tx_no_memory += 1,
-        Err(Errno::INVAL | Errno::MSGSIZE | Errno::FAULT) => stats.tx_refused += 1,
-        Err(error) => return Err(device_error(error)),
+        Errno::IO | Errno::NETDOWN => stats.tx_link_down += 1,
+        Errno::NOMEM => stats.tx_no_memory += 1,
+        Errno::INVAL | Errno::MSGSIZE | Errno::FAULT => stats.tx_refused += 1,
+        other => return Err(device_error(other)),
     }
     Ok(Fate::Lost)
 }
@@ -149,9 +157,9 @@ mod tests {
         queue
     }
 
-    /// Three packets, the second of which gets `answer`: what is taken, left and completed, and what is counted.
+    /// Three packets, the second of which draws `error`: what is taken, left and completed, and what is counted.
     fn check(
-        answer: Result<usize, Errno>,
+        error: Errno,
         taken: Result<usize, DeviceError>,
         tokens: &[u64],
         counted: fn(&DeviceStats) -> u64,
@@ -161,27 +169,38 @@ mod tests {
         let mut calls = 0;
         let got = drain(&mut queue, &mut completions, &mut stats, |_| {
             calls += 1;
-            if calls == 2 { answer } else { Ok(21) }
+            if calls == 2 { Err(error) } else { Ok(1) }
         });
-        assert_eq!(got, taken, "{answer:?}");
+        assert_eq!(got, taken, "{error:?}");
         let left = std::iter::from_fn(|| completions.pop()).map(|token| token.0).collect::<Vec<_>>();
-        assert_eq!(left, tokens, "{answer:?}");
+        assert_eq!(left, tokens, "{error:?}");
         assert_eq!(queue.len(), 3 - tokens.len());
-        assert_eq!(counted(&stats), 1, "{answer:?}");
-        let sent = if answer.is_err() && tokens.len() == 3 { 2 } else { tokens.len() as u64 };
+        assert_eq!(counted(&stats), 1, "{error:?}");
+        let sent = if tokens.len() == 3 { 2 } else { tokens.len() as u64 };
         assert_eq!((stats.tx_frames, stats.tx_bytes), (sent, sent * 21));
     }
 
     #[test]
     fn each_answer_has_its_meaning() {
-        check(Err(Errno::AGAIN), Ok(1), &[1], |s| s.tx_full);
-        check(Err(Errno::NOBUFS), Ok(1), &[1], |s| s.tx_full);
-        check(Err(Errno::IO), Ok(3), &[1, 2, 3], |s| s.tx_link_down);
-        check(Err(Errno::NETDOWN), Ok(3), &[1, 2, 3], |s| s.tx_link_down);
-        check(Err(Errno::NOMEM), Ok(3), &[1, 2, 3], |s| s.tx_no_memory);
-        check(Err(Errno::INVAL), Ok(3), &[1, 2, 3], |s| s.tx_refused);
-        check(Err(Errno::MSGSIZE), Ok(3), &[1, 2, 3], |s| s.tx_refused);
-        check(Err(Errno::BADFD), Ok(1), &[1], |s| s.tx_frames);
+        check(Errno::AGAIN, Ok(1), &[1], |s| s.tx_full);
+        check(Errno::NOBUFS, Ok(1), &[1], |s| s.tx_full);
+        check(Errno::IO, Ok(3), &[1, 2, 3], |s| s.tx_link_down);
+        check(Errno::NETDOWN, Ok(3), &[1, 2, 3], |s| s.tx_link_down);
+        check(Errno::NOMEM, Ok(3), &[1, 2, 3], |s| s.tx_no_memory);
+        check(Errno::INVAL, Ok(3), &[1, 2, 3], |s| s.tx_refused);
+        check(Errno::MSGSIZE, Ok(3), &[1, 2, 3], |s| s.tx_refused);
+        check(Errno::BADFD, Ok(1), &[1], |s| s.tx_frames);
+    }
+
+    #[test]
+    fn several_leave_by_one_call_and_an_interrupted_one_is_repeated() {
+        let (mut queue, mut completions, mut stats) =
+            (queue_of(5), Completions::new(), DeviceStats::default());
+        let mut answers = [Err(Errno::INTR), Ok(3), Err(Errno::INVAL), Ok(9)].into_iter();
+        let got = drain(&mut queue, &mut completions, &mut stats, |_| answers.next().unwrap());
+        assert_eq!(got, Ok(5));
+        assert_eq!((stats.tx_frames, stats.tx_refused), (4, 1));
+        assert_eq!(std::iter::from_fn(|| completions.pop()).map(|token| token.0).sum::<u64>(), 15);
     }
 
     #[test]
@@ -202,9 +221,9 @@ mod tests {
         let mut sent = 0;
         for _ in 0..MAX_COMPLETIONS {
             let mut queue = queue_of(3);
-            sent += drain(&mut queue, &mut completions, &mut DeviceStats::default(), |_| Ok(21)).unwrap();
+            sent += drain(&mut queue, &mut completions, &mut DeviceStats::default(), |_| Ok(1)).unwrap();
         }
-        assert_eq!(sent, MAX_COMPLETIONS);
+        assert_eq!(sent, MAX_COMPLETIONS - MAX_BATCH + 1);
         assert_eq!(completions.pop(), Some(TxToken(1)));
     }
 

@@ -2,6 +2,11 @@
 
 use super::{Link, LinkChange, NetconfigError, Netlink};
 use std::net::IpAddr;
+use std::time::Duration;
+
+/// How often, and how far apart, to look whether a new address is usable: a second in all.
+const ROUTE_TRIES: u32 = 1000;
+const ROUTE_PAUSE: Duration = Duration::from_millis(1);
 
 /// An interface of the host, and what we changed of it. Dropping it takes back the addresses that it added.
 ///
@@ -27,17 +32,34 @@ impl HostInterface {
     }
 
     /// Adds an address with its prefix and the route that comes with it. One that the interface had is left alone, now
-    /// and at the end.
+    /// and at the end. When the interface is up, packets to the address are taken as soon as this returns.
     pub fn add_address(&mut self, address: IpAddr, prefix_len: u8) -> Result<(), NetconfigError> {
         if self.netlink.add_address(self.link.index, address, prefix_len)? {
             self.added.push((address, prefix_len));
         }
+        if self.netlink.link(&self.link.name)?.up { self.await_local(address) } else { Ok(()) }
+    }
+
+    /// Brings the interface up, and waits until the addresses that were added are usable.
+    pub fn up(&mut self) -> Result<(), NetconfigError> {
+        self.netlink.change_link(self.link.index, &LinkChange { up: Some(true), ..LinkChange::default() })?;
+        for i in 0..self.added.len() {
+            self.await_local(self.added[i].0)?;
+        }
         Ok(())
     }
 
-    /// Brings the interface up.
-    pub fn up(&mut self) -> Result<(), NetconfigError> {
-        self.netlink.change_link(self.link.index, &LinkChange { up: Some(true), ..LinkChange::default() })
+    /// The kernel enters the route of an IPv6 address from a work queue, after the answer to the request. Until then it
+    /// drops what comes for the address.
+    fn await_local(&mut self, address: IpAddr) -> Result<(), NetconfigError> {
+        for _ in 0..ROUTE_TRIES {
+            if self.netlink.is_local(address)? {
+                return Ok(());
+            }
+            std::thread::sleep(ROUTE_PAUSE);
+        }
+        log::warn!("{address} on {} has no route after a second", self.link.name);
+        Ok(())
     }
 
     /// Changes other things of the interface. They stay.

@@ -156,8 +156,8 @@ impl Netlink {
         self.command(request)?.map_err(|error| NetconfigError::refused("making a veth pair", error))
     }
 
-    /// Gives the interface an address; whether it is new (false: the interface had it already). An IPv6 address is
-    /// usable at once, without duplicate address detection.
+    /// Gives the interface an address; whether it is new (false: the interface had it already). An IPv6 address goes
+    /// without duplicate address detection, but its route comes a moment later: see [`Netlink::is_local`].
     pub fn add_address(
         &mut self,
         index: u32,
@@ -199,6 +199,20 @@ impl Netlink {
         with_octets(address, |octets| request.attribute(libc::NDA_DST, octets));
         request.attribute(libc::NDA_LLADDR, &mac.0);
         self.command(request)?.map_err(|error| NetconfigError::refused("adding a neighbour", error))
+    }
+
+    /// Whether packets to `address` are delivered to this machine.
+    pub fn is_local(&mut self, address: IpAddr) -> Result<bool, NetconfigError> {
+        let len = if address.is_ipv4() { 32 } else { 128 };
+        let route = [family(address), len, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let mut request = self.request(libc::RTM_GETROUTE, REQUEST, &route);
+        with_octets(address, |octets| request.attribute(libc::RTA_DST, octets));
+        // `rtm_type` is the eighth byte of the answer's fixed part.
+        match self.exchange(request, |reply| reply.body.get(7).map(|&kind| RouteKind(kind)))? {
+            Ok(kind) => Ok(kind == RouteKind(libc::RTN_LOCAL)),
+            Err(Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::INVAL | Errno::ACCESS) => Ok(false),
+            Err(error) => Err(NetconfigError::refused("looking a route up", error)),
+        }
     }
 
     fn address_request(
@@ -253,16 +267,15 @@ impl Netlink {
                 Err(Errno::INTR) => continue,
                 other => other?,
             };
-            for reply in replies(&self.buffer[..len]).filter(|reply| reply.sequence == self.sequence) {
-                if i32::from(reply.kind) != libc::NLMSG_ERROR {
-                    return parse(&reply).map(Ok).ok_or(NetconfigError::Answer);
-                }
-                let code = word32(reply.body, 0).ok_or(NetconfigError::Answer)? as i32;
-                return match code {
-                    0 => T::acknowledged().map(Ok).ok_or(NetconfigError::Answer),
-                    code => Ok(Err(Errno::from_raw_os_error(code.wrapping_neg()))),
-                };
+            let ours = |reply: &Reply<'_>| reply.sequence == self.sequence;
+            let Some(reply) = replies(&self.buffer[..len]).find(ours) else { continue };
+            if i32::from(reply.kind) != libc::NLMSG_ERROR {
+                return parse(&reply).map(Ok).ok_or(NetconfigError::Answer);
             }
+            return match word32(reply.body, 0).ok_or(NetconfigError::Answer)? as i32 {
+                0 => T::acknowledged().map(Ok).ok_or(NetconfigError::Answer),
+                code => Ok(Err(Errno::from_raw_os_error(code.wrapping_neg()))),
+            };
         }
         Err(NetconfigError::Answer)
     }
@@ -281,6 +294,16 @@ impl Acknowledged for () {
 
 impl Acknowledged for Link {
     fn acknowledged() -> Option<Link> {
+        None
+    }
+}
+
+/// What a route does with packets: one of the `RTN_` constants.
+#[derive(PartialEq, Eq)]
+struct RouteKind(u8);
+
+impl Acknowledged for RouteKind {
+    fn acknowledged() -> Option<RouteKind> {
         None
     }
 }

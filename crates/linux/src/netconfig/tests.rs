@@ -53,12 +53,27 @@ fn addresses_are_usable_at_once_and_gone_in_the_end() {
         for (address, prefix_len) in [(HOST4.into(), 24), (HOST6.into(), 64), (kept, 31)] {
             host.add_address(address, prefix_len).unwrap();
             assert!(bind(address), "{address} is not usable");
+            assert!(netlink.is_local(address).unwrap(), "{address} has no route");
         }
         drop(host);
         assert!(!bind(HOST4.into()) && !bind(HOST6.into()));
         assert!(bind(kept), "what was there before stays");
+        assert!(!netlink.is_local(HOST4.into()).unwrap() && !netlink.is_local(HOST6.into()).unwrap());
         assert!(netlink.delete_address(a.index, kept, 31).unwrap());
         assert!(!netlink.delete_address(a.index, kept, 31).unwrap());
+    });
+}
+
+#[test]
+fn addresses_given_before_the_interface_is_up_are_usable_after() {
+    in_namespace("addresses_given_before_up", || {
+        let mut netlink = Netlink::open().unwrap();
+        let (_, b) = veth(&mut netlink);
+        netlink.change_link(b.index, &LinkChange { up: Some(true), ..LinkChange::default() }).unwrap();
+        let mut host = HostInterface::open("lr0").unwrap();
+        host.add_address(HOST6.into(), 64).unwrap();
+        host.up().unwrap();
+        assert!(netlink.is_local(HOST6.into()).unwrap());
     });
 }
 

@@ -9,7 +9,7 @@ pub use error::TapError;
 
 use crate::mac;
 use crate::netconfig::{LinkChange, NetconfigError, Netlink, is_interface_name};
-use crate::rx::{HEADROOM, Landed, Landing, RxPools};
+use crate::rx::{HEADROOM, Landed, Landing, MIN_LARGE_BUFFER, RxPools};
 use crate::stats::DeviceStats;
 use crate::sys::tun::{self, IFNAMSIZ};
 use crate::tx::{self, Completions, MAX_PIECES, device_error};
@@ -19,7 +19,7 @@ use linerate_wire::units::Instant;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::io::IoSlice;
+use std::io::{IoSlice, IoSliceMut};
 
 /// The interface name that lets the kernel choose the number.
 pub const DEFAULT_NAME: &str = "linerate%d";
@@ -109,7 +109,7 @@ impl Tap {
             mac,
             host_mac: link.mac,
             enabled: Capabilities::NONE,
-            landing: Landing::new(config.pools),
+            landing: Landing::new(config.pools, MIN_LARGE_BUFFER),
             completions: Completions::new(),
             stats: DeviceStats::default(),
             starved: false,
@@ -153,9 +153,15 @@ impl Tap {
     /// Reads one frame; `None` when none waits or there is no buffer for it.
     fn read_frame(&mut self) -> Result<Option<Frame>, DeviceError> {
         loop {
+            let Some((first, second)) = self.landing.places() else {
+                self.stats.rx_starved += 1;
+                self.starved = true;
+                return Ok(None);
+            };
             let mut header = [0; HEADER_LEN_MERGEABLE];
-            let landed = match self.landing.read(&mut header, |places| rustix::io::readv(&self.fd, places)) {
-                Ok(landed) => landed,
+            let mut places = [&mut header[..], first, second].map(IoSliceMut::new);
+            let filled = match rustix::io::readv(&self.fd, &mut places) {
+                Ok(filled) => filled,
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => continue,
                 // The kernel met a kind of super-frame that the header cannot express, and dropped it.
@@ -165,17 +171,10 @@ impl Tap {
                 }
                 Err(error) => return Err(device_error(error)),
             };
-            let (buffer, len) = match landed {
-                Landed::Frame(buffer, len) => (buffer, len),
-                Landed::Cut => {
-                    self.stats.rx_cut += 1;
-                    continue;
-                }
-                Landed::Starved => {
-                    self.stats.rx_starved += 1;
-                    self.starved = true;
-                    return Ok(None);
-                }
+            let Landed::Frame(buffer, len) = self.landing.settle(filled.saturating_sub(HEADER_LEN_MERGEABLE))
+            else {
+                self.stats.rx_cut += 1;
+                continue;
             };
             let Ok(header) = VirtioHeader::parse(&header) else {
                 self.stats.rx_refused += 1;
@@ -244,11 +243,12 @@ impl Device for Tap {
 
     fn transmit(&mut self, _now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
         let fd = &self.fd;
-        tx::drain(queue, &mut self.completions, &mut self.stats, |packet| {
+        tx::drain(queue, &mut self.completions, &mut self.stats, |queue| {
+            let Some(packet) = queue.front() else { return Ok(0) };
             let virtio = VirtioHeader::for_packet(&packet.meta).encode();
             let mut pieces = [IoSlice::new(&[]); MAX_PIECES];
             let count = tx::gather(&mut pieces, &virtio, packet);
-            rustix::io::writev(fd, &pieces[..count])
+            rustix::io::writev(fd, &pieces[..count]).map(|_| 1)
         })
     }
 

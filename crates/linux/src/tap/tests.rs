@@ -1,13 +1,10 @@
 use super::*;
 use crate::netconfig::{HostInterface, Netlink};
 use crate::testing::{
-    HOST4, HOST6, OURS4, OURS6, Packet, await_frame, in_namespace, is_to_port, pseudo_sum, send_one, sum,
+    DATA, HOST4, HOST6, OUR_MAC, OURS4, OURS6, await_frame, host_socket, in_namespace, is_to_port, ours,
+    send_one, tcp_from_host, to_host, udp_checksum_holds,
 };
-use linerate_nic::{ChecksumStatus, Chunk, Pool};
-use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
-use std::time::Duration;
-
-const OUR_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 4]);
+use linerate_nic::{ChecksumStatus, Pool};
 
 /// A TAP with addresses on the host's side, up, with us as static neighbour.
 fn open(enabled: Capabilities) -> (Tap, HostInterface) {
@@ -21,31 +18,6 @@ fn open(enabled: Capabilities) -> (Tap, HostInterface) {
     netlink.set_neighbour(tap.index(), OURS4.into(), OUR_MAC).unwrap();
     netlink.set_neighbour(tap.index(), OURS6.into(), OUR_MAC).unwrap();
     (tap, host)
-}
-
-fn to_host(tap: &Tap, v4: bool, protocol: u8, port: u16) -> Packet {
-    let (from, to): (IpAddr, IpAddr) =
-        if v4 { (OURS4.into(), HOST4.into()) } else { (OURS6.into(), HOST6.into()) };
-    Packet { to_mac: tap.host_mac(), from_mac: OUR_MAC, from, to, protocol, ports: (4000, port) }
-}
-
-fn host_socket(v4: bool) -> UdpSocket {
-    let ip: IpAddr = if v4 { HOST4.into() } else { HOST6.into() };
-    let socket = UdpSocket::bind((ip, 0)).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    socket
-}
-
-fn ours(v4: bool, port: u16) -> SocketAddr {
-    SocketAddr::new(if v4 { OURS4.into() } else { OURS6.into() }, port)
-}
-
-/// Whether a UDP frame's checksum is complete and right.
-fn udp_checksum_holds(frame: &[u8], v4: bool) -> bool {
-    let (from, to): (IpAddr, IpAddr) =
-        if v4 { (HOST4.into(), OURS4.into()) } else { (HOST6.into(), OURS6.into()) };
-    let udp = &frame[if v4 { 34 } else { 54 }..];
-    sum(&[&pseudo_sum(from, to, 17, udp.len()).to_be_bytes(), udp]) == 0xffff
 }
 
 #[test]
@@ -81,75 +53,18 @@ fn frames_of_the_host_arrive_with_what_the_kernel_says_of_them() {
     });
 }
 
-/// Plays a TCP peer just long enough that the kernel sends it `data` in one piece: answers its SYN, then its frames are
-/// returned as they come.
-fn tcp_from_host(tap: &mut Tap, port: u16, data: &'static [u8], mss: u16) -> Vec<Frame> {
-    std::thread::scope(|scope| {
-        // The scope's thread inherits the namespace of this one.
-        let writer = scope.spawn(move || {
-            let mut stream = TcpStream::connect(ours(true, port)).unwrap();
-            std::io::Write::write_all(&mut stream, data).unwrap();
-            stream
-        });
-        let syn = await_frame(tap, |frame| is_to_port(frame, 6, port));
-        let tcp = &syn.data.bytes()[34..];
-        let (from_port, sequence) =
-            (u16::from_be_bytes([tcp[0], tcp[1]]), u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]));
-        let packet = to_host(tap, true, 6, from_port);
-        let packet = Packet { ports: (port, from_port), ..packet };
-        send_one(tap, |slot| {
-            // The options go where payload would: MSS and window scale 7, padded.
-            let options: &'static [u8] = Box::leak(Box::new([2, 4, (mss >> 8) as u8, mss as u8, 3, 3, 7, 0]));
-            packet.fill(slot, &[], true, 0);
-            let mut header = slot.header().to_vec();
-            header[42..46].copy_from_slice(&sequence.wrapping_add(1).to_be_bytes());
-            header[46] = 0x70;
-            header[47] = 0x12;
-            header[17] += 8;
-            header[24..26].fill(0);
-            let ip = !sum(&[&header[14..34]]);
-            header[24..26].copy_from_slice(&ip.to_be_bytes());
-            let pseudo = pseudo_sum(OURS4.into(), HOST4.into(), 6, 28);
-            header[50..52].copy_from_slice(&pseudo.to_be_bytes());
-            slot.header_mut(header.len()).copy_from_slice(&header);
-            slot.push_chunk(Chunk::Static(options)).unwrap();
-        });
-        let mut frames = Vec::new();
-        let mut received = 0;
-        while received < data.len() {
-            let frame = await_frame(tap, |frame| is_to_port(frame, 6, port) && frame.len() > 66);
-            let payload = &frame.data.bytes()[54..];
-            assert!(payload == &data[received..received + payload.len()], "out of order at {received}");
-            received += payload.len();
-            frames.push(frame);
-        }
-        drop(writer.join().unwrap());
-        frames
-    })
-}
-
-/// Ten segments of 1,000 bytes: what the kernel's initial window lets out at once.
-static DATA: [u8; 10_000] = {
-    let mut data = [0; 10_000];
-    let mut i = 0;
-    while i < data.len() {
-        data[i] = (i % 253) as u8;
-        i += 1;
-    }
-    data
-};
-
 #[test]
 fn the_hosts_super_segments_arrive_whole_or_split_as_switched() {
     in_namespace("the_hosts_super_segments", || {
         let (mut tap, _host) = open(Capabilities::ALL);
-        let frames = tcp_from_host(&mut tap, 9, &DATA, 1000);
+        let host_mac = tap.host_mac();
+        let frames = tcp_from_host(&mut tap, host_mac, 9, &DATA, 1000);
         assert!(frames.iter().any(|frame| frame.meta.segment_size == 1000 && frame.len() > 4000));
         assert!(frames.iter().all(|frame| frame.meta.checksum == ChecksumStatus::Good));
         assert!(tap.stats().rx_super_frames > 0);
         drop(frames);
         tap.enable(Capabilities { rx_coalescing: false, ..Capabilities::ALL }).unwrap();
-        let frames = tcp_from_host(&mut tap, 10, &DATA, 1000);
+        let frames = tcp_from_host(&mut tap, host_mac, 10, &DATA, 1000);
         assert!(frames.len() >= 10);
         assert!(frames.iter().all(|frame| frame.meta.segment_size == 0 && frame.len() <= 1054));
     });
@@ -163,7 +78,7 @@ fn our_packets_reach_the_hosts_sockets_with_and_without_its_checksumming() {
             let socket = host_socket(v4);
             let port = socket.local_addr().unwrap().port();
             for offload in [true, false] {
-                let packet = to_host(&tap, v4, 17, port);
+                let packet = to_host(tap.host_mac(), v4, 17, port);
                 send_one(&mut tap, |slot| packet.fill(slot, &[b"one ", b"", b"payload"], offload, 0));
                 let mut got = [0; 64];
                 let len = socket.recv(&mut got).unwrap();
@@ -182,11 +97,11 @@ fn our_super_segments_reach_the_host_whole() {
         // 18 pieces of 3,600 bytes: 64,800 bytes behind one header. The host's TCP takes them as one segment, and answers
         // one that belongs to no connection with one RST.
         for (v4, headers, size) in [(true, 54, 1460), (false, 74, 1440)] {
-            let packet = to_host(&tap, v4, 6, 12_345);
+            let packet = to_host(tap.host_mac(), v4, 6, 12_345);
             send_one(&mut tap, |slot| packet.fill(slot, &[&PAGE[..]; 18], true, size));
             let reset = await_frame(&mut tap, |frame| is_to_port(frame, 6, 4000));
             let tcp = &reset.data.bytes()[headers - 20..];
-            assert_eq!(tcp[13] & 0x04, 0x04, "RST");
+            assert_eq!(tcp[13] & 0x04, 0x04, "RST, v4={v4}");
             assert_eq!(tcp[4..8], [0, 0, 0, 1], "its sequence number is our acknowledgement number");
         }
         assert_eq!((tap.stats().tx_frames, tap.stats().tx_super_frames), (2, 2));
@@ -225,7 +140,7 @@ fn down_and_gone_are_told_apart() {
     in_namespace("down_and_gone", || {
         let (mut tap, mut host) = open(Capabilities::ALL);
         host.change(&LinkChange { up: Some(false), ..LinkChange::default() }).unwrap();
-        let packet = to_host(&tap, true, 17, 7);
+        let packet = to_host(tap.host_mac(), true, 17, 7);
         send_one(&mut tap, |slot| packet.fill(slot, &[b"lost"], true, 0));
         assert_eq!(tap.stats().tx_link_down, 1);
         let mut batch = RxBatch::with_limit(4);
@@ -245,7 +160,7 @@ fn packets_the_kernel_refuses_are_dropped_and_counted() {
     in_namespace("packets_the_kernel_refuses", || {
         let (mut tap, _host) = open(Capabilities::ALL);
         send_one(&mut tap, |slot| slot.header_mut(4).fill(0));
-        let packet = to_host(&tap, true, 17, 7);
+        let packet = to_host(tap.host_mac(), true, 17, 7);
         send_one(&mut tap, |slot| {
             packet.fill(slot, &[b"checksum beyond the end"], true, 0);
             slot.meta.checksum.as_mut().unwrap().start = 60_000;

@@ -1,0 +1,395 @@
+//! An interface of the machine, shared: our stack has an Ethernet address of its own on it, through an AF_PACKET socket
+//! with virtio-net headers.
+//!
+//! Frames between our stack and the machine's own kernel do not pass (neither sees what the other sends), as with
+//! macvlan. The kernel takes VLAN tags out of received frames; they are put back, so that the stack sees what was on the
+//! wire. TCP super-frames that the kernel coalesced, or that a local peer sent, come as such: this cannot be
+//! switched off from a packet socket.
+
+mod error;
+#[cfg(test)]
+mod tests;
+
+pub use error::PacketError;
+
+use crate::mac;
+use crate::netconfig::{Link, Netlink};
+use crate::rx::{HEADROOM, Landed, Landing, RxPools};
+use crate::stats::DeviceStats;
+use crate::sys::packet::{self as sys, AuxData, MAX_BATCH, Received};
+use crate::tx::{self, Completions, MAX_PIECES, device_error};
+use crate::vnet::{Checksum, HEADER_LEN, VirtioHeader};
+use linerate_nic::{
+    Buffer, Capabilities, ChecksumRequest, Device, DeviceError, Frame, MacAddr, RxBatch, TxQueue, TxToken,
+};
+use linerate_wire::units::Instant;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use std::array;
+use std::io::{IoSlice, IoSliceMut};
+
+const ETHERNET_HARDWARE: u16 = 1;
+const VLAN_TAG_LEN: usize = 4;
+const ADDRESSES_LEN: usize = 12;
+const TPID_8021Q: u16 = 0x8100;
+/// Room for some hundred super-frames on their way out; the kernel charges their pages to it.
+const SEND_BUFFER: usize = 8 << 20;
+
+/// How to share an interface.
+#[derive(Clone, Debug)]
+pub struct PacketConfig {
+    /// Its name.
+    pub interface: String,
+    /// Our address on it; `None` makes a random one, locally administered.
+    pub mac: Option<MacAddr>,
+    /// Largest IP packet in bytes, at most that of the interface; `None` takes the interface's.
+    pub mtu: Option<usize>,
+    /// What is switched on at first; what cannot be had is left out.
+    pub enabled: Capabilities,
+    /// Buffers to receive into.
+    pub pools: RxPools,
+    /// Bytes that may wait for us in the kernel, its own bookkeeping included.
+    pub receive_buffer: usize,
+    /// Frames per system call, 1 to 32.
+    pub batch: usize,
+    /// Whether to use virtio-net headers. Without them nothing is offloaded and no super-frame can be told from a large
+    /// frame; it is what happens on a kernel that lacks them.
+    pub virtio_headers: bool,
+}
+
+impl PacketConfig {
+    /// The interface `name` with everything switched on.
+    pub fn new(name: &str, pools: RxPools) -> Self {
+        PacketConfig {
+            interface: name.to_owned(),
+            mac: None,
+            mtu: None,
+            enabled: Capabilities::ALL,
+            pools,
+            receive_buffer: 32 << 20,
+            batch: 16,
+            virtio_headers: true,
+        }
+    }
+}
+
+/// A shared interface. It is in promiscuous mode for as long as this lives.
+///
+/// Wait on it with `poll` ([`AsFd`]): readable when a frame waits, writable when there is room for one.
+pub struct PacketDevice {
+    fd: OwnedFd,
+    name: String,
+    index: u32,
+    mtu: usize,
+    mac: MacAddr,
+    capabilities: Capabilities,
+    enabled: Capabilities,
+    virtio_len: usize,
+    batch: usize,
+    landings: Box<[Landing]>,
+    completions: Completions,
+    stats: DeviceStats,
+    starved: bool,
+    gone: bool,
+}
+
+impl PacketDevice {
+    /// Opens the interface, which must be up.
+    pub fn open(config: PacketConfig) -> Result<Self, PacketError> {
+        if let Some((pool, has, needs)) = config.pools.flaw() {
+            return Err(PacketError::BufferTooSmall { pool, has, needs });
+        }
+        let link = Netlink::open()?.link(&config.interface)?;
+        let mtu = usable_mtu(&link, config.mtu)?;
+        let mac = match config.mac {
+            Some(mac) => mac,
+            None => mac::random().map_err(|error| step_error("making a random address", error))?,
+        };
+        let (fd, virtio) = open_socket(&config, link.index, mac)?;
+        let batch = config.batch.clamp(1, MAX_BATCH);
+        let capabilities = if virtio {
+            Capabilities::ALL
+        } else {
+            Capabilities { rx_checksum: true, rx_coalescing: true, gather: true, ..Capabilities::NONE }
+        };
+        Ok(PacketDevice {
+            fd,
+            name: link.name,
+            index: link.index,
+            mtu,
+            mac,
+            capabilities,
+            enabled: Capabilities { rx_coalescing: true, ..config.enabled.and(capabilities) },
+            virtio_len: if virtio { HEADER_LEN } else { 0 },
+            batch,
+            landings: (0..batch).map(|_| Landing::new(config.pools.clone(), 0)).collect(),
+            completions: Completions::new(),
+            stats: DeviceStats::default(),
+            starved: false,
+            gone: false,
+        })
+    }
+
+    /// The interface's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The interface's number.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Counters, the kernel's own drops included.
+    pub fn stats(&mut self) -> DeviceStats {
+        self.stats.rx_kernel_dropped += u64::from(sys::take_drops(self.fd.as_fd()).unwrap_or(0));
+        self.stats
+    }
+
+    /// Whether the last [`Device::receive`] stopped because no buffer was free. Frames may wait in the kernel then, and
+    /// `poll` says so at once: do not wait for readability until buffers have come back.
+    pub fn starved(&self) -> bool {
+        self.starved
+    }
+
+    /// Receives once, up to `limit` frames; returns how many messages came and how many places they had.
+    fn receive_batch(&mut self, limit: usize, batch: &mut RxBatch) -> Result<(usize, usize), Errno> {
+        let mut headers = [[0; HEADER_LEN]; MAX_BATCH];
+        let mut received = [Received::default(); MAX_BATCH];
+        let mut places: [[IoSliceMut<'_>; 3]; MAX_BATCH] =
+            array::from_fn(|_| array::from_fn(|_| IoSliceMut::new(&mut [])));
+        // Which landing has which place: those without a buffer are passed over.
+        let mut owner = [0; MAX_BATCH];
+        let mut ready = 0;
+        let wanted = limit.min(self.batch);
+        for ((at, landing), header) in self.landings.iter_mut().enumerate().zip(&mut headers) {
+            if ready == wanted {
+                break;
+            }
+            let Some((first, second)) = landing.places() else { continue };
+            places[ready] = [&mut header[..self.virtio_len], first, second].map(IoSliceMut::new);
+            owner[ready] = at;
+            ready += 1;
+        }
+        if ready == 0 {
+            self.stats.rx_starved += 1;
+            self.starved = true;
+            return Ok((0, 0));
+        }
+        let came = sys::receive_many(self.fd.as_fd(), &mut places[..ready], &mut received)?;
+        for i in 0..came {
+            let at = owner[i];
+            if let Some(frame) = self.take_frame(at, &headers[at], received[i]) {
+                // No more places were offered than the batch has room for.
+                let _ = batch.push(frame);
+            }
+        }
+        Ok((came, ready))
+    }
+
+    /// The frame that landed in place `at`; `None`, and counted, if it is not usable.
+    fn take_frame(&mut self, at: usize, header: &[u8], received: Received) -> Option<Frame> {
+        let len = received.len.saturating_sub(self.virtio_len);
+        if received.cut {
+            self.stats.rx_cut += 1;
+            return None;
+        }
+        let header = if self.virtio_len > 0 {
+            VirtioHeader::parse(header).ok()
+        } else {
+            Some(header_of(&received.aux))
+        };
+        let Some(header) = header else {
+            self.stats.rx_refused += 1;
+            return None;
+        };
+        let Landed::Frame(buffer, len) = self.landings.get_mut(at)?.settle(len) else {
+            self.stats.rx_cut += 1;
+            return None;
+        };
+        let meta = header.rx_meta(&buffer.bytes()[HEADROOM..HEADROOM + len], self.enabled.rx_checksum);
+        let (buffer, start) = restore_tag(buffer, len, &received.aux);
+        let data = buffer.freeze(start..HEADROOM + len);
+        self.stats.rx_frames += 1;
+        self.stats.rx_bytes += data.len() as u64;
+        self.stats.rx_super_frames += u64::from(meta.segment_size != 0);
+        Some(Frame::new(data, meta))
+    }
+
+    /// Whether an error while receiving ends it: an interface that went down may come up again, one that was removed
+    /// does not, and the socket tells of neither more than once.
+    fn take_error(&mut self, error: Errno) -> Result<(), DeviceError> {
+        match error {
+            Errno::INTR => Ok(()),
+            // The kernel met a kind of super-frame that the header cannot express, and dropped it.
+            Errno::INVAL => {
+                self.stats.rx_refused += 1;
+                Ok(())
+            }
+            Errno::NETDOWN | Errno::NXIO | Errno::NODEV => {
+                match rustix::net::netdevice::index_to_name(&self.fd, self.index) {
+                    Ok(_) => Ok(()),
+                    Err(_) => {
+                        self.gone = true;
+                        Err(DeviceError::Gone)
+                    }
+                }
+            }
+            other => Err(device_error(other)),
+        }
+    }
+}
+
+impl AsFd for PacketDevice {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Device for PacketDevice {
+    fn mac(&self) -> MacAddr {
+        self.mac
+    }
+
+    fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn enabled(&self) -> Capabilities {
+        self.enabled
+    }
+
+    /// `rx_coalescing` stays on whatever is wanted: it is the interface's, or the peer's, doing. With `rx_checksum` off,
+    /// frames whose checksum is partial are still vouched for, as nobody could verify them.
+    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
+        let orphan = (wanted.tso4 && !wanted.tx_checksum4) || (wanted.tso6 && !wanted.tx_checksum6);
+        if orphan || wanted.and(self.capabilities) != wanted {
+            return Err(DeviceError::Unsupported);
+        }
+        self.enabled = Capabilities { rx_coalescing: true, ..wanted };
+        Ok(())
+    }
+
+    fn receive(&mut self, _now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
+        let before = batch.len();
+        self.starved = false;
+        while !batch.is_full() && !self.gone {
+            match self.receive_batch(batch.room(), batch) {
+                // Fewer than there were places for: the queue is empty.
+                Ok((came, ready)) if came < ready || ready == 0 => break,
+                Ok(_) => {}
+                Err(Errno::AGAIN) => break,
+                Err(error) => match self.take_error(error) {
+                    Ok(()) => {}
+                    // The frames that came first are handed over; the failure shows again at the next call.
+                    Err(_) if batch.len() > before => break,
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+        let received = batch.len() - before;
+        if self.gone && received == 0 { Err(DeviceError::Gone) } else { Ok(received) }
+    }
+
+    fn transmit(&mut self, _now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+        let (fd, virtio_len, batch) = (self.fd.as_fd(), self.virtio_len, self.batch);
+        tx::drain(queue, &mut self.completions, &mut self.stats, |queue| {
+            let mut headers = [[0; HEADER_LEN]; MAX_BATCH];
+            let mut pieces = [[IoSlice::new(&[]); MAX_PIECES]; MAX_BATCH];
+            let mut gathers: [&[IoSlice<'_>]; MAX_BATCH] = [&[]; MAX_BATCH];
+            let mut count = 0;
+            for (((packet, header), pieces), gather) in
+                queue.iter().zip(&mut headers).zip(&mut pieces).zip(&mut gathers).take(batch)
+            {
+                let header = &mut header[..virtio_len];
+                header.copy_from_slice(&VirtioHeader::for_packet(&packet.meta).encode()[..virtio_len]);
+                let used = tx::gather(pieces, header, packet);
+                *gather = &pieces[..used];
+                count += 1;
+            }
+            sys::send_many(fd, &gathers[..count])
+        })
+    }
+
+    fn poll_completion(&mut self) -> Option<TxToken> {
+        self.completions.pop()
+    }
+}
+
+/// What auxiliary data says where there is no virtio-net header.
+fn header_of(aux: &AuxData) -> VirtioHeader {
+    let checksum = if aux.status & sys::CHECKSUM_PARTIAL != 0 {
+        Checksum::Partial(ChecksumRequest { start: 0, offset: 0 })
+    } else if aux.status & sys::CHECKSUM_VALID != 0 {
+        Checksum::Valid
+    } else {
+        Checksum::Unknown
+    };
+    VirtioHeader { checksum, ..VirtioHeader::default() }
+}
+
+/// Puts a VLAN tag that the kernel took out back behind the addresses, into the headroom; returns where the frame begins.
+fn restore_tag(mut buffer: Buffer, len: usize, aux: &AuxData) -> (Buffer, usize) {
+    if aux.status & sys::VLAN_VALID == 0 || len < ADDRESSES_LEN {
+        return (buffer, HEADROOM);
+    }
+    let tpid = if aux.status & sys::VLAN_TPID_VALID != 0 { aux.vlan_tpid } else { TPID_8021Q };
+    let start = HEADROOM - VLAN_TAG_LEN;
+    let bytes = buffer.bytes_mut();
+    bytes.copy_within(HEADROOM..HEADROOM + ADDRESSES_LEN, start);
+    let tag = start + ADDRESSES_LEN;
+    bytes[tag..tag + 2].copy_from_slice(&tpid.to_be_bytes());
+    bytes[tag + 2..tag + 4].copy_from_slice(&aux.vlan_tci.to_be_bytes());
+    (buffer, start)
+}
+
+fn usable_mtu(link: &Link, wanted: Option<usize>) -> Result<usize, PacketError> {
+    let has = link.mtu as usize;
+    if link.hardware != ETHERNET_HARDWARE {
+        return Err(PacketError::NotEthernet(link.name.clone()));
+    }
+    if !link.up {
+        return Err(PacketError::Down(link.name.clone()));
+    }
+    match wanted {
+        Some(wanted) if wanted > has => Err(PacketError::Mtu { wanted, has }),
+        Some(wanted) => Ok(wanted),
+        None => Ok(has),
+    }
+}
+
+/// The socket, ready, and whether it has virtio-net headers. It is bound last, so that no frame comes before everything
+/// is set.
+fn open_socket(config: &PacketConfig, index: u32, mac: MacAddr) -> Result<(OwnedFd, bool), PacketError> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
+        .map_err(|error| step_error("opening a packet socket", error))?;
+    let step = |name, result: Result<(), Errno>| result.map_err(|error| step_error(name, error));
+    let virtio = config.virtio_headers && sys::set_virtio_header(fd.as_fd()).is_ok();
+    step("asking for auxiliary data", sys::set_auxdata(fd.as_fd()))?;
+    step("ignoring outgoing frames", sys::set_ignore_outgoing(fd.as_fd()))?;
+    step("setting the filter", sys::set_destination_filter(fd.as_fd(), mac))?;
+    // Without CAP_NET_ADMIN the buffers are as large as the system's limits allow.
+    if sockopt::set_socket_recv_buffer_size_force(&fd, config.receive_buffer).is_err() {
+        let plain = sockopt::set_socket_recv_buffer_size(&fd, config.receive_buffer);
+        step("setting the receive buffer", plain)?;
+    }
+    if sockopt::set_socket_send_buffer_size_force(&fd, SEND_BUFFER).is_err() {
+        step("setting the send buffer", sockopt::set_socket_send_buffer_size(&fd, SEND_BUFFER))?;
+    }
+    step("entering promiscuous mode", sys::set_promiscuous(fd.as_fd(), index))?;
+    step("binding to the interface", sys::bind(fd.as_fd(), index))?;
+    Ok((fd, virtio))
+}
+
+fn step_error(step: &'static str, error: Errno) -> PacketError {
+    match error {
+        Errno::PERM | Errno::ACCESS => PacketError::Permission,
+        other => PacketError::Io { step, source: other.into() },
+    }
+}

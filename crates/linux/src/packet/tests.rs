@@ -1,0 +1,285 @@
+use super::*;
+use crate::netconfig::{HostInterface, LinkChange, NetconfigError};
+use crate::testing::{
+    DATA, HOST4, HOST6, OUR_MAC, OURS4, OURS6, await_frame, host_socket, in_namespace, is_to_port, ours,
+    send_one, tcp_from_host, to_host, udp_checksum_holds,
+};
+use linerate_nic::ChecksumStatus;
+use std::time::Duration;
+
+const UP: LinkChange = LinkChange { up: Some(true), mtu: None, tx_queue_len: None, mac: None };
+const DOWN: LinkChange = LinkChange { up: Some(false), mtu: None, tx_queue_len: None, mac: None };
+
+/// A veth pair: the host's end with its addresses, and the other end, which is ours to share.
+struct Cable {
+    host: HostInterface,
+    netlink: Netlink,
+    host_mac: MacAddr,
+    index: u32,
+}
+
+fn cable() -> Cable {
+    let mut netlink = Netlink::open().unwrap();
+    netlink.create_veth("lrhost", "lrours").unwrap();
+    let index = netlink.link("lrours").unwrap().index;
+    netlink.change_link(index, &UP).unwrap();
+    let mut host = HostInterface::open("lrhost").unwrap();
+    host.up().unwrap();
+    host.add_address(HOST4.into(), 24).unwrap();
+    host.add_address(HOST6.into(), 64).unwrap();
+    let (host_mac, host_index) = (host.link().mac, host.link().index);
+    netlink.set_neighbour(host_index, OURS4.into(), OUR_MAC).unwrap();
+    netlink.set_neighbour(host_index, OURS6.into(), OUR_MAC).unwrap();
+    Cable { host, netlink, host_mac, index }
+}
+
+fn config() -> PacketConfig {
+    PacketConfig { mac: Some(OUR_MAC), ..PacketConfig::new("lrours", RxPools::new(24, 64)) }
+}
+
+fn ip(args: &[&str]) -> bool {
+    std::process::Command::new("ip").args(args).status().is_ok_and(|status| status.success())
+}
+
+#[test]
+fn frames_to_us_arrive_with_what_the_kernel_says_of_them() {
+    in_namespace("packet_frames_to_us_arrive", || {
+        let _cable = cable();
+        for virtio_headers in [true, false] {
+            for batch in [1, 16, 99] {
+                let config = PacketConfig { virtio_headers, batch, ..config() };
+                let mut device = PacketDevice::open(config).unwrap();
+                for v4 in [true, false] {
+                    for len in [0, 1, 1400] {
+                        host_socket(v4).send_to(&vec![0xa5; len], ours(v4, 7)).unwrap();
+                        let frame = await_frame(&mut device, |frame| is_to_port(frame, 17, 7));
+                        let headers = if v4 { 42 } else { 62 };
+                        assert_eq!(frame.len(), headers + len);
+                        assert_eq!(&frame.data.bytes()[..6], &OUR_MAC.0);
+                        assert!(frame.data.bytes()[headers..].iter().all(|&byte| byte == 0xa5));
+                        assert_eq!(frame.data.held(), 2 << 10);
+                        let intact = udp_checksum_holds(frame.data.bytes(), v4);
+                        assert!(frame.meta.checksum == ChecksumStatus::Good && !intact, "{:?}", frame.meta);
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn complete_checksums_are_left_to_the_stack() {
+    in_namespace("packet_complete_checksums", || {
+        let cable = cable();
+        let mut device = PacketDevice::open(config()).unwrap();
+        // Another device sends what no kernel has touched.
+        let from_host = PacketConfig {
+            interface: "lrhost".to_owned(),
+            mac: Some(cable.host_mac),
+            ..PacketConfig::new("lrhost", RxPools::new(1, 1))
+        };
+        let mut peer = PacketDevice::open(from_host).unwrap();
+        let mut packet = to_host(OUR_MAC, true, 17, 7);
+        std::mem::swap(&mut packet.from, &mut packet.to);
+        packet.from_mac = cable.host_mac;
+        send_one(&mut peer, |slot| packet.fill(slot, &[b"complete"], false, 0));
+        let frame = await_frame(&mut device, |frame| is_to_port(frame, 17, 7));
+        assert_eq!(frame.meta.checksum, ChecksumStatus::Unchecked);
+        assert!(udp_checksum_holds(frame.data.bytes(), true));
+    });
+}
+
+#[test]
+fn super_segments_cross_whole_both_ways() {
+    static PAGE: [u8; 3600] = [0x5a; 3600];
+    in_namespace("packet_super_segments", || {
+        let cable = cable();
+        let mut device = PacketDevice::open(config()).unwrap();
+        let frames = tcp_from_host(&mut device, cable.host_mac, 9, &DATA, 1000);
+        assert!(frames.iter().any(|frame| frame.meta.segment_size == 1000 && frame.len() > 4000));
+        assert!(frames.iter().all(|frame| frame.meta.checksum == ChecksumStatus::Good));
+        drop(frames);
+        for (v4, size) in [(true, 1460), (false, 1440)] {
+            let packet = to_host(cable.host_mac, v4, 6, 12_345);
+            send_one(&mut device, |slot| packet.fill(slot, &[&PAGE[..]; 18], true, size));
+            let reset = await_frame(&mut device, |frame| is_to_port(frame, 6, 4000));
+            let tcp = &reset.data.bytes()[if v4 { 34 } else { 54 }..];
+            assert_eq!(tcp[13] & 0x04, 0x04, "RST");
+        }
+        assert_eq!(device.stats().tx_super_frames, 2);
+        assert!(device.stats().rx_super_frames > 0);
+    });
+}
+
+#[test]
+fn our_packets_reach_the_host_one_by_one_and_in_batches() {
+    in_namespace("packet_ours_reach_the_host", || {
+        let cable = cable();
+        for (virtio_headers, batch) in [(true, 1), (true, 16), (false, 16)] {
+            let config = PacketConfig { virtio_headers, batch, ..config() };
+            let mut device = PacketDevice::open(config).unwrap();
+            for v4 in [true, false] {
+                let socket = host_socket(v4);
+                let packet = to_host(cable.host_mac, v4, 17, socket.local_addr().unwrap().port());
+                let mut queue = TxQueue::with_capacity(64);
+                for i in 0..40u64 {
+                    let slot = queue.vacant().unwrap();
+                    packet.fill(slot, &[b"one ", b"", b"payload"], virtio_headers && i % 2 == 0, 0);
+                    slot.meta.token = TxToken(i);
+                    queue.commit();
+                }
+                assert_eq!(device.transmit(Instant::ZERO, &mut queue), Ok(40));
+                for i in 1..40 {
+                    assert_eq!(device.poll_completion(), Some(TxToken(i)));
+                }
+                for _ in 0..40 {
+                    let mut got = [0; 64];
+                    let len = socket.recv(&mut got).unwrap();
+                    assert_eq!(&got[..len], b"one payload");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn only_frames_to_us_and_to_groups_come_and_none_of_the_machines_own() {
+    in_namespace("packet_only_ours", || {
+        let mut cable = cable();
+        let mut device = PacketDevice::open(config()).unwrap();
+        let socket = host_socket(true);
+        socket.set_broadcast(true).unwrap();
+        let other = std::net::Ipv4Addr::new(10, 77, 0, 9);
+        let host_index = cable.host.link().index;
+        cable.netlink.set_neighbour(host_index, other.into(), MacAddr([2, 0, 0, 0, 0, 9])).unwrap();
+        socket.send_to(b"to another", (other, 7)).unwrap();
+        // The machine's own frames on our side of the cable.
+        cable.netlink.add_address(cable.index, "10.79.0.1".parse().unwrap(), 24).unwrap();
+        cable.netlink.set_neighbour(cable.index, "10.79.0.2".parse().unwrap(), OUR_MAC).unwrap();
+        let own = std::net::UdpSocket::bind("10.79.0.1:0").unwrap();
+        own.send_to(b"from the machine", "10.79.0.2:7").unwrap();
+        socket.send_to(b"to all", "10.77.0.255:7").unwrap();
+        socket.send_to(b"to us", ours(true, 7)).unwrap();
+        for wanted in [&b"to all"[..], b"to us"] {
+            let frame = await_frame(&mut device, |frame| is_to_port(frame, 17, 7));
+            assert_eq!(&frame.data.bytes()[42..], wanted);
+        }
+    });
+}
+
+#[test]
+fn vlan_tags_are_put_back() {
+    in_namespace("packet_vlan_tags", || {
+        let _cable = cable();
+        let made = ip(&["link", "add", "link", "lrhost", "name", "lrvlan", "type", "vlan", "id", "77"])
+            && ip(&["address", "add", "10.80.0.1/24", "dev", "lrvlan"])
+            && ip(&["link", "set", "lrvlan", "up"])
+            && ip(&["neighbour", "add", "10.80.0.4", "lladdr", "02:00:00:00:00:04", "dev", "lrvlan"]);
+        if !made {
+            eprintln!("SKIPPED vlan_tags_are_put_back: no `ip`, or no VLANs in this kernel");
+            return;
+        }
+        let mut device = PacketDevice::open(config()).unwrap();
+        let socket = std::net::UdpSocket::bind("10.80.0.1:0").unwrap();
+        socket.send_to(b"tagged", "10.80.0.4:7").unwrap();
+        let frame = await_frame(&mut device, |frame| frame.data.bytes().ends_with(b"tagged"));
+        let bytes = frame.data.bytes();
+        assert_eq!(bytes[..6], OUR_MAC.0);
+        assert_eq!(bytes[12..18], [0x81, 0x00, 0, 77, 0x08, 0x00]);
+        assert_eq!(bytes.len(), 18 + 28 + 6);
+    });
+}
+
+#[test]
+fn pools_that_run_dry_stop_the_device_until_buffers_return() {
+    in_namespace("packet_pools_run_dry", || {
+        let _cable = cable();
+        let mut device =
+            PacketDevice::open(PacketConfig { pools: RxPools::new(2, 2), batch: 8, ..config() }).unwrap();
+        let socket = host_socket(true);
+        let mut batch = RxBatch::with_limit(64);
+        let deadline = std::time::Instant::now() + Duration::from_secs(5);
+        while batch.len() < 4 && std::time::Instant::now() < deadline {
+            socket.send_to(b"x", ours(true, 7)).unwrap();
+            device.receive(Instant::ZERO, &mut batch).unwrap();
+        }
+        assert_eq!(batch.len(), 4);
+        socket.send_to(b"last", ours(true, 7)).unwrap();
+        assert_eq!(device.receive(Instant::ZERO, &mut batch), Ok(0));
+        assert!(device.starved());
+        drop(batch);
+        await_frame(&mut device, |frame| frame.data.bytes().ends_with(b"last"));
+    });
+}
+
+#[test]
+fn down_is_survived_and_gone_is_told() {
+    in_namespace("packet_down_and_gone", || {
+        let mut cable = cable();
+        let mut device = PacketDevice::open(config()).unwrap();
+        let packet = to_host(cable.host_mac, true, 17, 7);
+        let mut batch = RxBatch::with_limit(64);
+        cable.netlink.change_link(cable.index, &DOWN).unwrap();
+        assert!(device.receive(Instant::ZERO, &mut batch).is_ok());
+        send_one(&mut device, |slot| packet.fill(slot, &[b"lost"], true, 0));
+        assert_eq!(device.stats().tx_link_down, 1);
+        cable.netlink.change_link(cable.index, &UP).unwrap();
+        let socket = host_socket(true);
+        socket.send_to(b"again", ours(true, 7)).unwrap();
+        await_frame(&mut device, |frame| frame.data.bytes().ends_with(b"again"));
+        cable.netlink.delete_link(cable.index).unwrap();
+        let mut queue = TxQueue::with_capacity(1);
+        packet.fill(queue.vacant().unwrap(), &[b"kept"], true, 0);
+        queue.commit();
+        batch = RxBatch::with_limit(64);
+        assert_eq!(device.receive(Instant::ZERO, &mut batch), Err(DeviceError::Gone));
+        assert_eq!(device.receive(Instant::ZERO, &mut batch), Err(DeviceError::Gone));
+        assert_eq!(device.transmit(Instant::ZERO, &mut queue), Err(DeviceError::Gone));
+    });
+}
+
+#[test]
+fn too_long_a_packet_is_dropped_and_counted() {
+    static LONG: [u8; 4000] = [0; 4000];
+    in_namespace("packet_too_long", || {
+        let cable = cable();
+        let mut device = PacketDevice::open(config()).unwrap();
+        let packet = to_host(cable.host_mac, true, 17, 7);
+        send_one(&mut device, |slot| packet.fill(slot, &[&LONG], true, 0));
+        assert_eq!((device.stats().tx_refused, device.stats().tx_frames), (1, 0));
+    });
+}
+
+#[test]
+fn what_can_be_switched() {
+    in_namespace("packet_switches", || {
+        let _cable = cable();
+        let mut device = PacketDevice::open(config()).unwrap();
+        assert_eq!((device.capabilities(), device.enabled()), (Capabilities::ALL, Capabilities::ALL));
+        device.enable(Capabilities::NONE).unwrap();
+        assert_eq!(device.enabled(), Capabilities { rx_coalescing: true, ..Capabilities::NONE });
+        let orphan = Capabilities { tx_checksum4: false, ..Capabilities::ALL };
+        assert_eq!(device.enable(orphan), Err(DeviceError::Unsupported));
+        let mut plain = PacketDevice::open(PacketConfig { virtio_headers: false, ..config() }).unwrap();
+        assert_eq!(plain.enable(Capabilities::ALL), Err(DeviceError::Unsupported));
+        assert_eq!(plain.enable(plain.capabilities()), Ok(()));
+    });
+}
+
+#[test]
+fn what_cannot_be_opened_says_why() {
+    in_namespace("packet_what_cannot_be_opened", || {
+        let named = |name: &str| PacketDevice::open(PacketConfig::new(name, RxPools::new(1, 1)));
+        assert!(matches!(named("lrnone"), Err(PacketError::NoSuchInterface(name)) if name == "lrnone"));
+        assert!(matches!(named("a/b"), Err(PacketError::NoSuchInterface(_))));
+        assert!(matches!(named("lo"), Err(PacketError::NotEthernet(_))));
+        let mut cable = cable();
+        let wanted = PacketDevice::open(PacketConfig { mtu: Some(9000), ..config() });
+        assert!(matches!(wanted, Err(PacketError::Mtu { wanted: 9000, has: 1500 })));
+        assert_eq!(PacketDevice::open(PacketConfig { mtu: Some(1400), ..config() }).unwrap().mtu(), 1400);
+        cable.netlink.change_link(cable.index, &DOWN).unwrap();
+        assert!(matches!(named("lrours"), Err(PacketError::Down(name)) if name == "lrours"));
+        cable.netlink.delete_link(cable.index).unwrap();
+        assert!(matches!(cable.netlink.link("lrours"), Err(NetconfigError::NoSuchInterface(_))));
+    });
+}
