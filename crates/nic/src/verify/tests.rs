@@ -105,8 +105,7 @@ fn what_cannot_be_verified_stays_unchecked() {
     check("IPv6 fragment", &fragment.frame(b"abc"), Unchecked);
     let rerouted = Plan { first_extension: 43, ..fragment };
     check("routing header", &rerouted.frame(b"abc"), Unchecked);
-    let mut other = Plan::default();
-    other.ip_extra = vec![1; 4];
+    let other = Plan { ip_extra: vec![1; 4], ..Plan::default() };
     let mut frame = other.frame(b"abc");
     frame[23] = 47;
     crate::split::set_ipv4_checksum(&mut frame, 14, 38);
