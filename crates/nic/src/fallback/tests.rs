@@ -255,3 +255,51 @@ fn nothing_is_held_after_sending() {
     assert_eq!((pool.free(), fallback.stats.software_segments), (2, 10));
     assert_eq!(vec![near.poll_completion(), near.poll_completion()], [Some(TxToken(1)), None]);
 }
+
+/// Counts doorbells.
+struct Counted(Link, u32);
+
+impl Device for Counted {
+    fn mac(&self) -> crate::MacAddr {
+        self.0.mac()
+    }
+    fn mtu(&self) -> usize {
+        self.0.mtu()
+    }
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+    fn enabled(&self) -> Capabilities {
+        self.0.enabled()
+    }
+    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
+        self.0.enable(wanted)
+    }
+    fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
+        self.0.receive(now, batch)
+    }
+    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+        self.1 += 1;
+        self.0.transmit(now, queue)
+    }
+    fn poll_completion(&mut self) -> Option<TxToken> {
+        self.0.poll_completion()
+    }
+}
+
+#[test]
+fn a_mixed_queue_takes_one_doorbell() {
+    let pool = Pool::new(64, 2048);
+    for enabled in [Capabilities::NONE, Capabilities::ALL] {
+        let (mut near, _far) = Link::pair(&pool, 1500, Capabilities::ALL, 64);
+        near.enable(enabled).unwrap();
+        let mut near = Counted(near, 0);
+        let mut fallback = Fallback::new(64);
+        let mut queue = TxQueue::with_capacity(8);
+        for (i, item) in [TCP, SUPER, TCP6, SUPER6, UDP].iter().enumerate() {
+            queue_up(&mut queue, item, i as u64 + 1);
+        }
+        assert_eq!(fallback.transmit(&mut near, NOW, &mut queue), Ok(5));
+        assert_eq!(near.1, 1, "{enabled:?}");
+    }
+}
