@@ -10,7 +10,7 @@ mod table;
 mod worker;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use demo::{DemoFile, DemoFiles};
 pub use root::RootError;

@@ -312,7 +312,8 @@ fn metadata(stat: &Stat) -> Metadata {
     Metadata {
         kind,
         len: u64::try_from(stat.st_size).unwrap_or(0),
-        modified_ns: (stat.st_mtime as i64)
+        modified_ns: stat
+            .st_mtime
             .saturating_mul(1_000_000_000)
             .saturating_add(i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),
         inode: stat.st_ino,

@@ -46,6 +46,8 @@ enum Task {
     Ahead(ReadAhead),
 }
 
+/// Most wishes to read ahead that wait. Living connections have one each; beyond that are those of dead ones.
+const READ_AHEADS_MAX: usize = 64 << 10;
 /// Scratch memory of a worker for reading ahead, in bytes.
 const SCRATCH_LEN: usize = 128 << 10;
 
@@ -74,7 +76,16 @@ impl WorkQueue {
     }
 
     pub(crate) fn push_read_ahead(&self, ahead: ReadAhead) {
-        lock(&self.state).ahead.push_back(ahead);
+        let mut state = lock(&self.state);
+        if state.ahead.len() >= READ_AHEADS_MAX {
+            drop(state);
+            // Unread: sending it may wait for the disk, which is what everybody does by now.
+            let up_to = ahead.offset.saturating_add(ahead.len);
+            ahead.done.push(ReadAheadDone { key: ahead.key, up_to });
+            return;
+        }
+        state.ahead.push_back(ahead);
+        drop(state);
         self.wake.notify_one();
     }
 
@@ -121,32 +132,28 @@ impl WorkQueue {
 
     fn run(&self, job: Job) {
         let Job { owner, tag, work } = job;
-        let mut was_open = false;
-        let result = match work {
-            Work::Path(op) => {
-                was_open = matches!(op, FileOp::Open { .. });
-                self.root.perform(op)
+        let finish = |was_open, result| self.done.push(Finished { owner, tag, was_open, result });
+        match work {
+            Work::Path(op) => finish(matches!(op, FileOp::Open { .. }), self.root.perform(op)),
+            Work::File(file, FileWork::Close) => {
+                let result = self.root.perform_on(&file, FileWork::Close, &self.pages);
+                // Nothing is behind a close: the id is gone since it was submitted.
+                finish(false, close(file, result).map(Outcome::Reply));
             }
             Work::File(file, work) => {
-                let closes = matches!(work, FileWork::Close);
-                let mut result = self.root.perform_on(&file, work, &self.pages);
-                let next = {
-                    let mut queue = lock(&file.queue);
-                    let next = queue.waiting.pop_front();
-                    queue.busy = next.is_some();
-                    next
-                };
+                let result = self.root.perform_on(&file, work, &self.pages);
+                // Told before the next one starts, so that the answers keep the order, too.
+                finish(false, result.map(Outcome::Reply));
+                let mut queue = lock(&file.queue);
+                let next = queue.waiting.pop_front();
+                queue.busy = next.is_some();
+                drop(queue);
                 // To the end of the queue, so that one file cannot hold a worker.
                 if let Some(next) = next {
                     self.start(next);
                 }
-                if closes {
-                    result = close(file, result);
-                }
-                result.map(Outcome::Reply)
             }
-        };
-        self.done.push(Finished { owner, tag, was_open, result });
+        }
     }
 }
 

@@ -147,14 +147,20 @@ impl Rig {
         }
     }
 
-    /// Reads `len` bytes.
+    /// Reads `len` bytes and leaves what is behind them.
     pub(super) fn read(&mut self, conn: ConnId, len: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.wait("all bytes are read", |rig| {
-            rig.read_some(conn, |piece| bytes.extend_from_slice(piece));
-            bytes.len() >= len
+            loop {
+                let piece = rig.net.peek(conn);
+                let now = piece.len().min(len - bytes.len());
+                if now == 0 {
+                    return bytes.len() == len;
+                }
+                bytes.extend_from_slice(&piece[..now]);
+                rig.net.consume(conn, now);
+            }
         });
-        assert_eq!(bytes.len(), len);
         bytes
     }
 
