@@ -257,8 +257,9 @@ fn check_options(header: &[u8], offset: usize, multicast: bool) -> Result<Option
         }
         let len = header.get(at + 1).map(|&len| usize::from(len));
         let Some(data) = len.and_then(|len| header.get(at + 2..at + 2 + len)) else {
-            // The length field itself is at fault.
-            let pointer = saturate(offset + at + 1);
+            // The length field itself is at fault, or the type where the header ends before a length.
+            let fault = if len.is_some() { at + 1 } else { at };
+            let pointer = saturate(offset + fault);
             return Err(ChainError::ParameterProblem { offender: Offender::Field, pointer });
         };
         if kind != PADN {

@@ -111,7 +111,7 @@ fn faults_are_pointed_at() {
     check(Protocol::ROUTING, &[6, 0, 0, 1, 0, 0, 0, 0], problem(Offender::Field, 42));
     // An option that leaves its header, and one whose length is missing.
     check(Protocol::DESTINATION_OPTIONS, &[6, 0, 1, 5, 0, 0, 0, 0], problem(Offender::Field, 43));
-    check(Protocol::DESTINATION_OPTIONS, &[6, 0, 0, 0, 0, 0, 0, 1], problem(Offender::Field, 48));
+    check(Protocol::DESTINATION_OPTIONS, &[6, 0, 0, 0, 0, 0, 0, 1], problem(Offender::Field, 47));
     // Unknown options by what their top bits demand.
     let option = |kind| [6, 0, 1, 0, kind, 2, 0, 0];
     check(Protocol::DESTINATION_OPTIONS, &option(0x1e), Ok((Protocol::TCP, 48, 40)));
