@@ -11,6 +11,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod deadlines;
+pub mod ftp;
 pub mod http;
 pub mod iperf3;
 pub mod memory;

@@ -1,0 +1,337 @@
+//! The data connection: how it comes about, and who may have it (RFC 959 section 3.2, RFC 2428, RFC 2577).
+//!
+//! ```text
+//!             PASV, EPSV                  accepted from the peer
+//!   None ──────────────────> Passive ────────────────────────────> Open
+//!    │  PORT, EPRT            transfer command            established  ^
+//!    └──────────> Active ────────────────────> Connecting ────────────┘
+//! ```
+//! Any of them goes back to `None` when a new address is agreed on, and after each transfer.
+
+use super::hub::Turn;
+use super::session::Session;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use linerate_transport::{
+    AcceptBacklog, ConnId, ConnState, ListenAddr, ListenError, ListenOptions, ListenerId,
+};
+
+/// How many ports are tried before a passive listener is given up.
+const PORT_TRIES: u32 = 64;
+/// Connections to a passive port that wait to be looked at: the client's, and some of others.
+const BACKLOG: AcceptBacklog = AcceptBacklog(8);
+/// Lowest port that PORT and EPRT may name: those below belong to services (RFC 2577 section 3).
+const LOWEST_PORT: u16 = 1_024;
+
+/// Where the data connection stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Channel {
+    /// Nothing was agreed on.
+    None,
+    /// We listen.
+    Passive(ListenerId),
+    /// We shall connect there when a transfer begins.
+    Active(SocketAddr),
+    /// We connect.
+    Connecting(ConnId),
+    /// It is there.
+    Open(ConnId),
+}
+
+impl Channel {
+    /// The connection, coming about or open.
+    pub(super) fn conn(self) -> Option<ConnId> {
+        match self {
+            Channel::Connecting(conn) | Channel::Open(conn) => Some(conn),
+            _ => None,
+        }
+    }
+}
+
+/// Reads the argument of PORT: `h1,h2,h3,h4,p1,p2`.
+pub(super) fn parse_port(arg: &str) -> Option<SocketAddr> {
+    let mut numbers = [0u8; 6];
+    let mut parts = arg.split(',');
+    for number in &mut numbers {
+        *number = parts.next().filter(|part| part.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()?;
+    }
+    let [a, b, c, d, high, low] = numbers;
+    let ip = IpAddr::V4(Ipv4Addr::new(a, b, c, d));
+    parts.next().is_none().then_some(SocketAddr::new(ip, u16::from_be_bytes([high, low])))
+}
+
+/// What is wrong with the argument of EPRT or EPSV.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum EprtError {
+    /// It has not the form of RFC 2428.
+    Syntax,
+    /// Its address family is neither 1 (IPv4) nor 2 (IPv6).
+    Family,
+}
+
+/// Reads the argument of EPRT: `|1|192.0.2.1|6275|`, with any delimiter (RFC 2428 section 2).
+pub(super) fn parse_eprt(arg: &str) -> Result<SocketAddr, EprtError> {
+    let delimiter = arg.chars().next().filter(char::is_ascii_graphic).ok_or(EprtError::Syntax)?;
+    let mut parts = arg.split(delimiter).skip(1);
+    let mut part = || parts.next().ok_or(EprtError::Syntax);
+    let (family, ip, port, end) = (part()?, part()?, part()?, part()?);
+    if !end.is_empty() || parts.next().is_some() || !port.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(EprtError::Syntax);
+    }
+    let ip = match family {
+        "1" => ip.parse::<Ipv4Addr>().map(IpAddr::V4).map_err(|_| EprtError::Syntax)?,
+        "2" => ip.parse::<Ipv6Addr>().map(IpAddr::V6).map_err(|_| EprtError::Syntax)?,
+        _ => return Err(EprtError::Family),
+    };
+    Ok(SocketAddr::new(ip, port.parse().map_err(|_| EprtError::Syntax)?))
+}
+
+/// The number of an address's family in EPRT and EPSV.
+fn family(ip: IpAddr) -> u8 {
+    if ip.is_ipv4() { 1 } else { 2 }
+}
+
+/// The address for a passive listener: that of the control connection, but all of them for a link-local one, which
+/// names no interface by itself.
+fn listen_ip(local: IpAddr) -> Option<IpAddr> {
+    match local {
+        IpAddr::V6(ip) if ip.is_unicast_link_local() => None,
+        ip => Some(ip),
+    }
+}
+
+impl Session {
+    /// PASV (RFC 959).
+    pub(super) fn pasv(&mut self, turn: &mut Turn<'_, '_>) {
+        if self.epsv_all {
+            return self.reply(501, "PASV is not allowed after EPSV ALL");
+        }
+        let IpAddr::V4(local) = self.local.ip() else {
+            return self.reply(501, "PASV is for IPv4, use EPSV");
+        };
+        let Some(port) = self.open_passive(turn) else { return };
+        let [a, b, c, d] = turn.hub.config.passive_address.unwrap_or(local).octets();
+        let [high, low] = port.to_be_bytes();
+        self.reply(227, format_args!("Entering Passive Mode ({a},{b},{c},{d},{high},{low})"));
+    }
+
+    /// EPSV (RFC 2428 section 3).
+    pub(super) fn epsv(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
+        let ours = family(self.local.ip());
+        match arg {
+            "" => {}
+            _ if arg.eq_ignore_ascii_case("ALL") => {
+                self.epsv_all = true;
+                return self.reply(200, "EPSV ALL: no other data connection will be set up");
+            }
+            "1" | "2" if arg.as_bytes() == [b'0' + ours] => {}
+            "1" | "2" => {
+                return self.reply(522, format_args!("Network protocol not supported, use ({ours})"));
+            }
+            _ if arg.bytes().all(|b| b.is_ascii_digit()) => {
+                return self.reply(522, format_args!("Network protocol not supported, use ({ours})"));
+            }
+            _ => return self.reply(501, "Syntax: EPSV [1|2|ALL]"),
+        }
+        if let Some(port) = self.open_passive(turn) {
+            self.reply(229, format_args!("Entering Extended Passive Mode (|||{port}|)"));
+        }
+    }
+
+    /// PORT (RFC 959).
+    pub(super) fn port(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
+        if self.epsv_all {
+            return self.reply(501, "PORT is not allowed after EPSV ALL");
+        }
+        match parse_port(arg) {
+            Some(remote) => self.set_active(turn, remote),
+            None => self.reply(501, "Syntax: PORT <h1>,<h2>,<h3>,<h4>,<p1>,<p2>"),
+        }
+    }
+
+    /// EPRT (RFC 2428 section 2).
+    pub(super) fn eprt(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
+        if self.epsv_all {
+            return self.reply(501, "EPRT is not allowed after EPSV ALL");
+        }
+        let ours = family(self.local.ip());
+        match parse_eprt(arg) {
+            Ok(remote) if family(remote.ip()) == ours => self.set_active(turn, remote),
+            Ok(_) | Err(EprtError::Family) => {
+                self.reply(522, format_args!("Network protocol not supported, use ({ours})"));
+            }
+            Err(EprtError::Syntax) => self.reply(501, "Syntax: EPRT |<family>|<address>|<port>|"),
+        }
+    }
+
+    /// Only the client's own address, and no service's port: else the server would attack others for him (the FTP
+    /// bounce attack, RFC 2577 section 3).
+    fn set_active(&mut self, turn: &mut Turn<'_, '_>, remote: SocketAddr) {
+        if remote.ip() != self.peer.ip() || remote.port() < LOWEST_PORT {
+            turn.hub.stats.bounces_refused += 1;
+            log::warn!(target: "ftp", "{}: data connection to {remote} refused", self.peer);
+            return self.reply(504, "Only to your own address, and to ports from 1024 on");
+        }
+        self.close_channel(turn);
+        // From the control connection's address, for the scope of a link-local one.
+        let mut addr = self.peer;
+        addr.set_port(remote.port());
+        self.channel = Channel::Active(addr);
+        self.reply(200, format_args!("Data connection will go to port {}", remote.port()));
+    }
+
+    /// Listens on a random port of the range and answers which; replies when there is none.
+    fn open_passive(&mut self, turn: &mut Turn<'_, '_>) -> Option<u16> {
+        self.close_channel(turn);
+        let config = turn.config();
+        let first = u32::from(*config.passive_ports.start());
+        let count = u32::from(*config.passive_ports.end()).saturating_sub(first) + 1;
+        let start = ((turn.ctx.random)() % u64::from(count)) as u32;
+        let options = ListenOptions { backlog: BACKLOG, socket: config.socket.clone() };
+        for offset in 0..count.min(PORT_TRIES) {
+            let port = (first + (start + offset) % count) as u16;
+            let addr = ListenAddr { ip: listen_ip(self.local.ip()), port };
+            match turn.ctx.net.listen(turn.hub.owner, addr, &options) {
+                Ok(listener) => {
+                    turn.hub.data_listeners.insert(listener, self.id);
+                    self.channel = Channel::Passive(listener);
+                    return Some(port);
+                }
+                Err(ListenError::InUse) => {}
+                Err(error) => {
+                    log::warn!(target: "ftp", "{}: no passive listener: {error}", self.peer);
+                    break;
+                }
+            }
+        }
+        turn.hub.stats.data_open_failures += 1;
+        self.reply(425, "No port is free for a data connection");
+        None
+    }
+
+    /// Somebody connected to our passive port.
+    pub(super) fn on_data_listener(&mut self, turn: &mut Turn<'_, '_>) {
+        let Channel::Passive(listener) = self.channel else { return };
+        while let Some(conn) = turn.ctx.net.accept(listener) {
+            let remote = turn.ctx.net.info(conn).map(|info| info.remote);
+            if remote.map(|addr| addr.ip().to_canonical()) != Some(self.peer.ip()) {
+                // Else somebody who guesses the port would get the file, or give one (RFC 2577 section 4).
+                turn.hub.stats.foreign_data += 1;
+                log::warn!(target: "ftp", "{}: data connection from {remote:?} refused", self.peer);
+                turn.ctx.net.abort(conn);
+                continue;
+            }
+            self.close_channel(turn);
+            turn.hub.conns.insert(conn, self.id);
+            self.channel = Channel::Open(conn);
+            break;
+        }
+        if matches!(self.channel, Channel::Open(_)) {
+            self.data_established(turn);
+        }
+        self.progress(turn);
+    }
+
+    /// Begins the active open, when that is what was agreed on; false when it cannot begin.
+    pub(super) fn connect_active(&mut self, turn: &mut Turn<'_, '_>) -> bool {
+        let Channel::Active(remote) = self.channel else { return true };
+        let mut local = self.local;
+        local.set_port(0);
+        let local = Some(local);
+        match turn.ctx.net.connect(turn.hub.owner, local, remote, &turn.hub.config.socket) {
+            Ok(conn) => {
+                turn.hub.conns.insert(conn, self.id);
+                self.channel = Channel::Connecting(conn);
+                true
+            }
+            Err(_) => {
+                self.channel = Channel::None;
+                false
+            }
+        }
+    }
+
+    /// Whether the open data connection was lost before a transfer began.
+    pub(super) fn data_was_lost(&self, turn: &Turn<'_, '_>) -> bool {
+        match self.channel {
+            Channel::Open(conn) => matches!(turn.ctx.net.state(conn), ConnState::Closed(_)),
+            _ => false,
+        }
+    }
+
+    /// Ends the data connection in order: what is queued is delivered.
+    pub(super) fn finish_channel(&mut self, turn: &mut Turn<'_, '_>) {
+        if let Some(conn) = self.channel.conn() {
+            turn.hub.conns.remove(&conn);
+            turn.ctx.net.close(conn);
+            self.channel = Channel::None;
+        }
+        self.close_channel(turn);
+    }
+
+    /// Takes back whatever was agreed on; an open connection is reset.
+    pub(super) fn close_channel(&mut self, turn: &mut Turn<'_, '_>) {
+        match core::mem::replace(&mut self.channel, Channel::None) {
+            Channel::None | Channel::Active(_) => {}
+            Channel::Passive(listener) => {
+                turn.hub.data_listeners.remove(&listener);
+                turn.ctx.net.close_listener(listener);
+            }
+            Channel::Connecting(conn) | Channel::Open(conn) => {
+                turn.hub.conns.remove(&conn);
+                turn.ctx.net.abort(conn);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn port_arguments() {
+        let check = |arg: &str, expected: Option<&str>| {
+            assert_eq!(parse_port(arg), expected.map(|addr| addr.parse().unwrap()), "{arg}");
+        };
+        check("192,0,2,1,24,131", Some("192.0.2.1:6275"));
+        check("0,0,0,0,0,0", Some("0.0.0.0:0"));
+        for bad in
+            ["", "1,2,3,4,5", "1,2,3,4,5,6,7", "256,0,0,1,1,1", "1,2,3,4,-5,6", "1,2,3,4,+5,6", "a,b,c,d,e,f"]
+        {
+            check(bad, None);
+        }
+    }
+
+    #[test]
+    fn eprt_arguments() {
+        let check = |arg: &str, expected: Result<&str, EprtError>| {
+            assert_eq!(parse_eprt(arg), expected.map(|addr| addr.parse().unwrap()), "{arg}");
+        };
+        check("|1|192.0.2.1|6275|", Ok("192.0.2.1:6275"));
+        check("|2|2001:db8::1|6275|", Ok("[2001:db8::1]:6275"));
+        check("!1!192.0.2.1!6275!", Ok("192.0.2.1:6275"));
+        check("|3|192.0.2.1|6275|", Err(EprtError::Family));
+        for bad in [
+            "",
+            "|1|192.0.2.1|6275",
+            "|1|192.0.2.1|6275|x",
+            "|1|192.0.2.1|6275||",
+            "|1|192.0.2.1|65536|",
+            "|1|192.0.2.1|+1|",
+            "|1|2001:db8::1|1|",
+            "|2|192.0.2.1|1|",
+            "é1é192.0.2.1é6275é",
+        ] {
+            check(bad, Err(EprtError::Syntax));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_argument_panics(arg in "[|0-9a-f:.,]{0,40}") {
+            let _ = parse_port(&arg);
+            let _ = parse_eprt(&arg);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What the sessions of one server share: settings, deadlines, the file operations, and who owns which socket.
+
+use super::config::Config;
+use super::login::Throttle;
+use super::stats::Stats;
+use crate::{Context, Deadlines};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
+use core::time::Duration;
+use linerate_transport::{ConnId, FileOp, ListenerId, Owner};
+use linerate_wire::units::Instant;
+
+/// A session's number. Numbers are used again after 2^32 sessions, never while one is alive.
+pub(super) type SessionId = u32;
+
+/// How long to wait before an operation that the files refused is submitted again.
+const FILES_RETRY: Duration = Duration::from_millis(5);
+
+/// The timers of a session.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Timer {
+    /// Silence on the control connection.
+    Idle,
+    /// The data connection must come about, or make progress.
+    Data,
+    /// A password may be checked, or its refusal be sent.
+    Login,
+    /// Work left over from a turn whose budget was used up.
+    Resume,
+}
+
+impl Timer {
+    pub(super) const ALL: [Timer; 4] = [Timer::Idle, Timer::Data, Timer::Login, Timer::Resume];
+}
+
+/// What a deadline is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Key {
+    /// File operations that wait.
+    Files,
+    /// A session's timer.
+    Session(SessionId, Timer),
+}
+
+/// What a session does at the moment, numbered so that an answer which comes late is known as such.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct JobId {
+    pub(super) session: SessionId,
+    /// 24 bits.
+    pub(super) number: u32,
+}
+
+/// What a file operation was for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// Opening a file or directory.
+    Open,
+    /// Emptying it, or cutting it where an upload resumes.
+    Truncate,
+    /// A piece of an upload.
+    Write,
+    /// The end.
+    Close,
+    /// A piece to convert or to hash.
+    Read,
+    /// A page of a directory.
+    ReadDir,
+    /// An operation on a path.
+    Path,
+}
+
+const KINDS: [Kind; 7] =
+    [Kind::Open, Kind::Truncate, Kind::Write, Kind::Close, Kind::Read, Kind::ReadDir, Kind::Path];
+const NUMBER_MASK: u32 = 0xff_ffff;
+
+impl JobId {
+    /// The job after this one.
+    pub(super) fn next(self) -> JobId {
+        JobId { number: self.number.wrapping_add(1) & NUMBER_MASK, ..self }
+    }
+
+    /// The tag of a file operation of this job.
+    pub(super) fn tag(self, kind: Kind) -> u64 {
+        u64::from(self.session) << 32 | u64::from(self.number & NUMBER_MASK) << 8 | kind as u64
+    }
+
+    /// The job and kind of a tag.
+    pub(super) fn from_tag(tag: u64) -> Option<(JobId, Kind)> {
+        let kind = *KINDS.get((tag & 0xff) as usize)?;
+        Some((JobId { session: (tag >> 32) as u32, number: (tag >> 8) as u32 & NUMBER_MASK }, kind))
+    }
+}
+
+/// The shared part of a server.
+pub(super) struct Hub {
+    pub(super) owner: Owner,
+    pub(super) config: Arc<Config>,
+    pub(super) deadlines: Deadlines<Key>,
+    /// Control and data connections of sessions.
+    pub(super) conns: BTreeMap<ConnId, SessionId>,
+    /// Passive data listeners of sessions.
+    pub(super) data_listeners: BTreeMap<ListenerId, SessionId>,
+    /// File operations that were refused for now, in their order. Each session adds a bounded number.
+    waiting: VecDeque<(u64, FileOp)>,
+    pub(super) throttle: Throttle,
+    pub(super) stats: Stats,
+    pub(super) draining: bool,
+    /// Wall-clock time of the start, the date of memory files.
+    pub(super) started_ns: i64,
+}
+
+impl Hub {
+    pub(super) fn new(owner: Owner, config: Config) -> Self {
+        Hub {
+            owner,
+            config: Arc::new(config),
+            deadlines: Deadlines::new(),
+            conns: BTreeMap::new(),
+            data_listeners: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            throttle: Throttle::default(),
+            stats: Stats::default(),
+            draining: false,
+            started_ns: 0,
+        }
+    }
+
+    /// Whether file operations wait to be submitted.
+    pub(super) fn has_waiting_operations(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
+
+/// The hub and the outside world during one call.
+pub(super) struct Turn<'t, 'c> {
+    pub(super) hub: &'t mut Hub,
+    pub(super) ctx: &'t mut Context<'c>,
+}
+
+impl Turn<'_, '_> {
+    pub(super) fn now(&self) -> Instant {
+        self.ctx.now
+    }
+
+    pub(super) fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.hub.config)
+    }
+
+    /// Sets a session's timer.
+    pub(super) fn set_timer(&mut self, session: SessionId, timer: Timer, at: Instant) {
+        self.hub.deadlines.set(Key::Session(session, timer), at);
+    }
+
+    pub(super) fn clear_timer(&mut self, session: SessionId, timer: Timer) {
+        self.hub.deadlines.clear(Key::Session(session, timer));
+    }
+
+    /// Submits a file operation, now or as soon as the files take it; the order is kept.
+    pub(super) fn submit(&mut self, job: JobId, kind: Kind, op: FileOp) {
+        let tag = job.tag(kind);
+        if self.hub.waiting.is_empty() {
+            match self.ctx.files.submit(self.hub.owner, tag, op) {
+                Ok(()) => return,
+                Err(op) => self.hub.waiting.push_back((tag, op)),
+            }
+            self.hub.deadlines.set(Key::Files, self.ctx.now + FILES_RETRY);
+        } else {
+            self.hub.waiting.push_back((tag, op));
+        }
+        self.hub.stats.deferred_operations += 1;
+    }
+
+    /// Submits what waits.
+    pub(super) fn resubmit(&mut self) {
+        while let Some((tag, op)) = self.hub.waiting.pop_front() {
+            if let Err(op) = self.ctx.files.submit(self.hub.owner, tag, op) {
+                self.hub.waiting.push_front((tag, op));
+                self.hub.deadlines.set(Key::Files, self.ctx.now + FILES_RETRY);
+                return;
+            }
+        }
+        self.hub.deadlines.clear(Key::Files);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_tag_brings_back_its_job(session in any::<u32>(), number in 0u32..=NUMBER_MASK, at in 0..KINDS.len()) {
+            let job = JobId { session, number };
+            prop_assert_eq!(JobId::from_tag(job.tag(KINDS[at])), Some((job, KINDS[at])));
+            prop_assert!(job.next() != job && job.next().number <= NUMBER_MASK);
+        }
+    }
+}

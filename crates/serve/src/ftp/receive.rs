@@ -1,0 +1,152 @@
+//! The receiving half of transfers: bytes are gathered into pieces, and a bounded number of pieces is being written.
+
+use super::ascii::FromNetwork;
+use super::config::Limits;
+use super::hub::{JobId, Kind, Turn};
+use super::send::Pump;
+use alloc::vec::Vec;
+use core::mem;
+use linerate_transport::{CloseReason, ConnId, ConnState, FileError, FileId, FileOp};
+
+/// Bytes that one transfer may take in one turn; then others get theirs.
+const TURN_LEN: u64 = 1 << 20;
+
+/// A transfer's receiving half.
+pub(super) struct Receiver {
+    /// The file; none for the one that forgets everything.
+    pub(super) file: Option<FileId>,
+    /// Where the next piece goes.
+    offset: u64,
+    /// The file is to be cut there before anything is written.
+    cut: bool,
+    chunk: Vec<u8>,
+    /// Bytes after which a piece is written.
+    chunk_len: usize,
+    /// Most writes under way at once.
+    writes_max: usize,
+    writes: usize,
+    /// TYPE A.
+    ascii: Option<FromNetwork>,
+    /// Bytes received, as they came.
+    pub(super) received: u64,
+    /// The first write that failed.
+    pub(super) failed: Option<FileError>,
+}
+
+impl Receiver {
+    /// Receives into `file` from `offset` on.
+    pub(super) fn new(file: Option<FileId>, offset: u64, ascii: bool, limits: &Limits) -> Self {
+        let ascii = ascii.then(FromNetwork::default);
+        Receiver {
+            file,
+            offset,
+            cut: true,
+            chunk: Vec::new(),
+            chunk_len: limits.write_chunk_len,
+            writes_max: limits.writes_under_way,
+            writes: 0,
+            ascii,
+            received: 0,
+            failed: None,
+        }
+    }
+
+    /// Whether the delay is not the client's but that of our files.
+    pub(super) fn awaits_files(&self) -> bool {
+        self.writes > 0
+    }
+
+    /// The data connection is there: what the file has from the offset on gives way. Not earlier, so that an upload
+    /// that never comes about harms nothing.
+    pub(super) fn start(&mut self, turn: &mut Turn<'_, '_>, job: JobId) {
+        if let Some(file) = self.file
+            && core::mem::take(&mut self.cut)
+        {
+            turn.submit(job, Kind::Truncate, FileOp::Truncate { file, len: self.offset });
+        }
+    }
+
+    /// Takes what was received. `Done`: the client has sent everything. An error tells why the connection was lost.
+    ///
+    /// While too many writes are under way nothing is taken, so that the receive window closes and the client waits.
+    pub(super) fn pump(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        job: JobId,
+        conn: ConnId,
+    ) -> Result<Pump, CloseReason> {
+        let start = self.received;
+        while self.received - start < TURN_LEN {
+            if self.writes >= self.writes_max {
+                return Ok(Pump::Blocked);
+            }
+            // The state first: what arrives between the two looks is seen by the second.
+            let state = turn.ctx.net.state(conn);
+            let piece = turn.ctx.net.peek(conn);
+            if piece.is_empty() {
+                return match state {
+                    ConnState::Open { finished: true } | ConnState::Closed(CloseReason::Done) => {
+                        Ok(Pump::Done)
+                    }
+                    ConnState::Closed(reason) => Err(reason),
+                    ConnState::Open { finished: false } | ConnState::Connecting => {
+                        // Nothing to wait for: what is here goes to the disk now.
+                        if self.writes == 0 {
+                            self.write(turn, job);
+                        }
+                        Ok(Pump::Blocked)
+                    }
+                };
+            }
+            let taken = match self.file {
+                None => turn.ctx.net.readable(conn).min(TURN_LEN as usize),
+                Some(_) => {
+                    let taken = piece.len().min(self.chunk_len.saturating_sub(self.chunk.len()).max(1));
+                    let piece = &piece[..taken];
+                    match &mut self.ascii {
+                        Some(convert) => convert.convert(piece, &mut self.chunk),
+                        None => self.chunk.extend_from_slice(piece),
+                    }
+                    taken
+                }
+            };
+            self.received += taken as u64;
+            turn.ctx.net.consume(conn, taken);
+            if self.chunk.len() >= self.chunk_len {
+                self.write(turn, job);
+            }
+        }
+        Ok(Pump::Again)
+    }
+
+    /// Writes what was gathered.
+    fn write(&mut self, turn: &mut Turn<'_, '_>, job: JobId) {
+        let Some(file) = self.file.filter(|_| !self.chunk.is_empty()) else { return };
+        let data = mem::take(&mut self.chunk);
+        let offset = self.offset;
+        self.offset += data.len() as u64;
+        self.writes += 1;
+        turn.submit(job, Kind::Write, FileOp::Write { file, offset, data });
+    }
+
+    /// Nothing more comes: writes the rest and closes the file. False when there is none to be closed.
+    pub(super) fn finish(&mut self, turn: &mut Turn<'_, '_>, job: JobId) -> bool {
+        if let Some(convert) = &mut self.ascii {
+            convert.finish(&mut self.chunk);
+        }
+        self.write(turn, job);
+        let Some(file) = self.file.take() else { return false };
+        turn.submit(job, Kind::Close, FileOp::Close { file });
+        true
+    }
+
+    /// A write or the truncation ended.
+    pub(super) fn on_done(&mut self, kind: Kind, result: Result<(), FileError>) {
+        if kind == Kind::Write {
+            self.writes = self.writes.saturating_sub(1);
+        }
+        if let Err(error) = result {
+            self.failed.get_or_insert(error);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! The server: listeners, sessions by number, and the events handed to them.
+
+use super::config::{Config, ConfigError};
+use super::hub::{Hub, JobId, Key, SessionId, Timer, Turn};
+use super::login::limit_key;
+use super::session::{Session, canonical, discard};
+use super::stats::Stats;
+use crate::{Context, Service, StartError};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::mem;
+use core::net::IpAddr;
+use linerate_transport::{ConnId, Event, FileDone, ListenAddr, ListenOptions, ListenerId, Owner, Source};
+use linerate_wire::units::Instant;
+
+/// An FTP server (RFC 959, 1123, 2389, 2428, 3659). See [`Service`] for the order of calls.
+pub struct Server {
+    hub: Hub,
+    listeners: Vec<(ListenAddr, ListenerId)>,
+    sessions: BTreeMap<SessionId, Box<Session>>,
+    /// Sessions by address, in the sense of the limit.
+    addresses: BTreeMap<IpAddr, usize>,
+    next_session: SessionId,
+    /// Kept for its allocation.
+    due: Vec<Key>,
+}
+
+impl Server {
+    /// A server whose sockets and file operations belong to `owner`. An error names what is wrong with the settings.
+    pub fn new(owner: Owner, config: Config) -> Result<Server, ConfigError> {
+        config.validate()?;
+        Ok(Server {
+            hub: Hub::new(owner, config),
+            listeners: Vec::new(),
+            sessions: BTreeMap::new(),
+            addresses: BTreeMap::new(),
+            next_session: 0,
+            due: Vec::new(),
+        })
+    }
+
+    /// Applies new settings: to new sessions, and to the next command of those under way, none of which is dropped.
+    /// Listeners that are no longer named are closed, new ones opened. On an error nothing has changed.
+    pub fn reload(&mut self, ctx: &mut Context<'_>, config: Config) -> Result<(), ReloadError> {
+        config.validate().map_err(ReloadError::Config)?;
+        let mut listeners = Vec::new();
+        for addr in &config.listen {
+            let kept = self.listeners.iter().find(|(old, _)| old == addr);
+            let opened = match kept {
+                Some((_, listener)) => Ok(*listener),
+                None => listen(ctx, self.hub.owner, *addr, &config),
+            };
+            match opened {
+                Ok(listener) => listeners.push((*addr, listener)),
+                Err(error) => {
+                    let new = listeners.iter().filter(|entry| !self.listeners.contains(entry));
+                    new.for_each(|(_, listener)| ctx.net.close_listener(*listener));
+                    return Err(ReloadError::Listen(error));
+                }
+            }
+        }
+        for entry in self.listeners.iter().filter(|entry| !listeners.contains(entry)) {
+            ctx.net.close_listener(entry.1);
+        }
+        self.listeners = listeners;
+        self.hub.config = Arc::new(config);
+        Ok(())
+    }
+
+    /// The settings in force.
+    pub fn config(&self) -> &Config {
+        &self.hub.config
+    }
+
+    /// Counters since the start.
+    pub fn stats(&self) -> &Stats {
+        &self.hub.stats
+    }
+
+    /// Sessions under way.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Lets a session act, and forgets it if it is over then.
+    fn with(
+        &mut self,
+        ctx: &mut Context<'_>,
+        id: SessionId,
+        act: impl FnOnce(&mut Session, &mut Turn<'_, '_>),
+    ) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        act(session, &mut Turn { hub: &mut self.hub, ctx });
+        if session.over {
+            let key = limit_key(session.peer.ip());
+            self.sessions.remove(&id);
+            if let Some(count) = self.addresses.get_mut(&key) {
+                *count -= 1;
+                if *count == 0 {
+                    self.addresses.remove(&key);
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, ctx: &mut Context<'_>, listener: ListenerId) {
+        while let Some(conn) = ctx.net.accept(listener) {
+            self.greet(ctx, conn);
+        }
+    }
+
+    fn greet(&mut self, ctx: &mut Context<'_>, conn: ConnId) {
+        let Some(info) = ctx.net.info(conn) else { return ctx.net.abort(conn) };
+        let (peer, local) = (canonical(info.remote), canonical(info.local));
+        let key = limit_key(peer.ip());
+        let limits = &self.hub.config.limits;
+        let of_address = self.addresses.get(&key).copied().unwrap_or(0);
+        let refusal: &[u8] = if self.sessions.len() >= limits.sessions {
+            self.hub.stats.refused_full += 1;
+            b"421 Too many sessions, try later\r\n"
+        } else if of_address >= limits.sessions_per_address {
+            self.hub.stats.refused_address += 1;
+            b"421 Too many sessions from your address\r\n"
+        } else {
+            b""
+        };
+        if !refusal.is_empty() {
+            log::debug!(target: "ftp", "{peer}: refused");
+            // A client that does not take even that is not told.
+            let _ = ctx.net.write(conn, refusal);
+            return ctx.net.close(conn);
+        }
+        while self.sessions.contains_key(&self.next_session) {
+            self.next_session = self.next_session.wrapping_add(1);
+        }
+        let id = self.next_session;
+        self.next_session = id.wrapping_add(1);
+        self.hub.stats.sessions += 1;
+        self.hub.conns.insert(conn, id);
+        *self.addresses.entry(key).or_insert(0) += 1;
+        log::debug!(target: "ftp", "{peer}: session begins");
+        let mut turn = Turn { hub: &mut self.hub, ctx };
+        let session = Session::new(&mut turn, id, conn, peer, local);
+        self.sessions.insert(id, Box::new(session));
+        // What has come already had no event of its own.
+        self.with(ctx, id, |session, turn| session.progress(turn));
+    }
+}
+
+fn listen(
+    ctx: &mut Context<'_>,
+    owner: Owner,
+    addr: ListenAddr,
+    config: &Config,
+) -> Result<ListenerId, StartError> {
+    let options = ListenOptions { socket: config.socket.clone(), ..ListenOptions::default() };
+    ctx.net.listen(owner, addr, &options).map_err(|why| {
+        let what = match addr.ip {
+            Some(IpAddr::V6(ip)) => format!("ftp [{ip}]:{}", addr.port),
+            Some(ip) => format!("ftp {ip}:{}", addr.port),
+            None => format!("ftp *:{}", addr.port),
+        };
+        StartError { what, why }
+    })
+}
+
+/// Why new settings were not applied.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ReloadError {
+    /// They are wrong in themselves.
+    Config(ConfigError),
+    /// A new address cannot be listened on.
+    Listen(StartError),
+}
+
+impl core::fmt::Display for ReloadError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            ReloadError::Config(error) => error.fmt(f),
+            ReloadError::Listen(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ReloadError {}
+
+impl Service for Server {
+    fn start(&mut self, ctx: &mut Context<'_>) -> Result<(), StartError> {
+        self.hub.started_ns = ctx.wall_ns;
+        let config = Arc::clone(&self.hub.config);
+        for addr in &config.listen {
+            match listen(ctx, self.hub.owner, *addr, &config) {
+                Ok(listener) => self.listeners.push((*addr, listener)),
+                Err(error) => {
+                    for (_, listener) in mem::take(&mut self.listeners) {
+                        ctx.net.close_listener(listener);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn handle_event(&mut self, ctx: &mut Context<'_>, event: Event) {
+        match event.source {
+            Source::Listener(listener) => match self.hub.data_listeners.get(&listener).copied() {
+                Some(id) => self.with(ctx, id, |session, turn| session.on_data_listener(turn)),
+                None => self.accept(ctx, listener),
+            },
+            Source::Conn(conn) => {
+                let Some(id) = self.hub.conns.get(&conn).copied() else { return };
+                self.with(ctx, id, |session, turn| {
+                    if conn == session.control {
+                        session.on_control(turn, event.ready);
+                    } else {
+                        session.on_data(turn, conn, event.ready);
+                    }
+                });
+            }
+            Source::Udp(_) => {}
+        }
+    }
+
+    fn handle_file(&mut self, ctx: &mut Context<'_>, done: FileDone) {
+        let mut turn = Turn { hub: &mut self.hub, ctx };
+        turn.resubmit();
+        let Some((job, kind)) = JobId::from_tag(done.tag) else { return };
+        if self.sessions.contains_key(&job.session) {
+            self.with(ctx, job.session, |session, turn| session.on_file(turn, job, kind, done.result));
+        } else {
+            discard(&mut turn, job, done.result);
+        }
+    }
+
+    fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
+        let mut due = mem::take(&mut self.due);
+        while let Some(key) = self.hub.deadlines.pop_expired(ctx.now) {
+            due.push(key);
+        }
+        // A password takes some milliseconds to check: one per turn, so that others get theirs.
+        let mut may_check = true;
+        for key in due.drain(..) {
+            match key {
+                Key::Files => Turn { hub: &mut self.hub, ctx }.resubmit(),
+                Key::Session(id, Timer::Login)
+                    if self.sessions.get(&id).is_some_and(|session| session.awaits_check()) =>
+                {
+                    if !may_check {
+                        self.hub.deadlines.set(key, ctx.now);
+                        continue;
+                    }
+                    self.with(ctx, id, |session, turn| {
+                        may_check = !session.check_password(turn);
+                        session.progress(turn);
+                    });
+                }
+                Key::Session(id, timer) => self.with(ctx, id, |session, turn| session.on_timer(turn, timer)),
+            }
+        }
+        self.due = due;
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.hub.deadlines.next()
+    }
+
+    fn drain(&mut self, ctx: &mut Context<'_>) {
+        self.hub.draining = true;
+        for (_, listener) in mem::take(&mut self.listeners) {
+            ctx.net.close_listener(listener);
+        }
+        let ids: Vec<SessionId> = self.sessions.keys().copied().collect();
+        for id in ids {
+            self.with(ctx, id, |session, turn| session.progress(turn));
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.sessions.is_empty() && !self.hub.has_waiting_operations()
+    }
+}
