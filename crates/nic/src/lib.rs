@@ -9,6 +9,13 @@
 //! **Transmit.** The stack fills slots of a [`TxQueue`]: a header block, a gather list of payload [`Chunk`]s and
 //! [`TxMeta`]. The device takes them from the front. Chunks are reference-counted, so a slice lives until both the
 //! device and the send queue have let go of it; [`Device::poll_completion`] tells the stack when the device has.
+//!
+//! # Who does the work
+//!
+//! The owner of the loop puts a [`Port`] on the device. The stack then always asks for checksums and super-segments, and
+//! always gets verified and coalesced frames; the port decides for each packet whether device or software does it, tells
+//! [where and why](Port::place), and counts. [`selftest`] finds out whether a device does what it claims, [`Pacing`]
+//! decides when to look at it, and [`Link`] is a device pair for tests.
 #![no_std]
 #![deny(unsafe_code)]
 
@@ -46,5 +53,5 @@ pub use meta::{ChecksumRequest, ChecksumStatus, MacAddr, RxMeta, Segmentation, T
 pub use pacing::{Pacing, PacingConfig, PacingMode};
 pub use pieces::Pieces;
 pub use pool::{Buffer, Pool, PoolStats, Slice};
-pub use port::{Port, PortConfig, PortStats};
+pub use port::{Port, PortConfig, PortStats, RxStats};
 pub use tx::{MAX_CHUNKS, MAX_HEADER, TxPacket, TxQueue};
