@@ -56,7 +56,7 @@ pub fn tcp_options(bytes: &[u8]) {
     let options = Options::parse(bytes);
     let mut out = [0; MAX_OPTIONS_LEN];
     let len = options.emit(&mut out).expect("40 bytes hold any options");
-    assert!(len == options.emitted_len() && len % 4 == 0);
+    assert!(len == options.emitted_len() && len.is_multiple_of(4));
     let again = Options::parse(&out[..len]);
     let fit = options.max_sack_blocks().min(options.sack_blocks.len());
     assert_eq!(again.sack_blocks.as_slice(), &options.sack_blocks.as_slice()[..fit]);
