@@ -116,6 +116,9 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// No fields.
+    pub const EMPTY: Fields<'static> = Fields { list: &[] };
+
     /// Parses the fields and the empty line after them: no line folding, no space before a colon, no line without a
     /// colon, no control characters in values (RFC 9112 section 5). Line ends must have been checked by a [`HeadScan`].
     pub fn parse(bytes: &'a [u8], room: &'a mut FieldRoom<'a>) -> Result<Fields<'a>, RequestError> {

@@ -5,6 +5,7 @@ use super::method::Method;
 use super::response::Status;
 use super::uri::{self, Target, UriError};
 use core::fmt;
+use linerate_transport::PathError;
 
 /// The protocol version a request is answered in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,7 +95,9 @@ impl RequestError {
     /// The status that it is answered with.
     pub fn status(self) -> Status {
         match self {
-            RequestError::LineTooLong => Status::UriTooLong,
+            RequestError::LineTooLong | RequestError::Target(UriError::Path(PathError::TooLong)) => {
+                Status::UriTooLong
+            }
             RequestError::FieldsTooLong | RequestError::TooManyFields => Status::FieldsTooLarge,
             RequestError::Method | RequestError::UnknownCoding => Status::NotImplemented,
             RequestError::Version => Status::VersionNotSupported,

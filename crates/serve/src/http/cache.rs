@@ -1,0 +1,534 @@
+//! What is known of files: open descriptors, metadata, the content of small ones, and what is not there.
+//!
+//! A path is looked up by [`FileCache::lookup`]. What was learned less than the configured time ago answers at once;
+//! otherwise file operations are started, the asker is noted as a waiter, and asks again when it is woken. Entries
+//! are evicted by the clock algorithm: a second round for those that were used since the last.
+
+use super::config::{Config, Limits};
+use super::date;
+use super::ops::{Ops, Purpose};
+use super::response::append_hex;
+use crate::Context;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+use linerate_transport::{
+    ConnId, FileError, FileId, FileKind, FileOp, FileReply, Metadata, OpenMode, Shared, VirtualPath,
+};
+use linerate_wire::units::Instant;
+
+/// How often a small file that changes while it is read is tried again.
+const MAX_ATTEMPTS: u8 = 3;
+
+/// Where the content of a file is.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    /// In memory, all of it.
+    Memory(Shared),
+    /// In an open file.
+    Open(FileId),
+}
+
+/// A file that can be served.
+#[derive(Debug)]
+pub(super) struct FileInfo {
+    /// Its metadata when it was opened.
+    pub meta: Metadata,
+    /// Last modification in seconds since 1970.
+    pub modified_secs: i64,
+    /// Its strong entity tag, with quotes.
+    pub etag: Vec<u8>,
+    /// Header fields that every response about it carries.
+    pub lines: Vec<u8>,
+    /// Its bytes.
+    pub content: Content,
+}
+
+impl FileInfo {
+    fn new(meta: Metadata, content: Content) -> FileInfo {
+        let modified_secs = meta.modified_ns.div_euclid(1_000_000_000);
+        let mut etag = Vec::with_capacity(48);
+        etag.push(b'"');
+        append_hex(&mut etag, meta.inode);
+        etag.push(b'-');
+        append_hex(&mut etag, meta.len);
+        etag.push(b'-');
+        append_hex(&mut etag, meta.modified_ns as u64);
+        etag.push(b'"');
+        let mut lines = Vec::with_capacity(128);
+        lines.extend_from_slice(b"Accept-Ranges: bytes\r\nLast-Modified: ");
+        lines.extend_from_slice(&date::format(modified_secs));
+        lines.extend_from_slice(b"\r\nETag: ");
+        lines.extend_from_slice(&etag);
+        lines.extend_from_slice(b"\r\n");
+        FileInfo { meta, modified_secs, etag, lines, content }
+    }
+
+    fn memory(&self) -> usize {
+        match &self.content {
+            Content::Memory(bytes) => bytes.len(),
+            Content::Open(_) => 0,
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Known {
+    File(Arc<FileInfo>),
+    Directory,
+    Failed(FileError),
+}
+
+/// What an operation told.
+#[derive(Debug)]
+enum Learned {
+    /// What was known still holds.
+    Confirmed,
+    /// Something new.
+    New(Known),
+    /// Nothing: whoever waits shall ask again.
+    Nothing,
+}
+
+impl Learned {
+    fn failed(result: Result<FileReply, FileError>) -> Learned {
+        Learned::New(Known::Failed(result.err().unwrap_or(FileError::Io)))
+    }
+}
+
+/// The operation that runs for an entry.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Stat,
+    Open,
+    Read { file: FileId, meta: Metadata },
+}
+
+#[derive(Debug)]
+struct Entry {
+    path: VirtualPath,
+    known: Option<Known>,
+    step: Option<Step>,
+    attempts: u8,
+    /// When `known` was learned or confirmed.
+    checked: Instant,
+    /// Until when it is believed.
+    valid_until: Instant,
+    /// Since the clock's hand came by.
+    used: bool,
+    waiters: Vec<ConnId>,
+}
+
+/// What a lookup finds.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// A file; hand it to [`FileCache::release`] when it was kept.
+    File(Arc<FileInfo>),
+    /// A directory.
+    Directory,
+    /// The file system refused it.
+    Failed(FileError),
+    /// It is being found out; the waiter will be woken.
+    Pending,
+    /// Everything is in use; try again when something was released or finished.
+    Busy,
+}
+
+/// The cache.
+#[derive(Debug, Default)]
+pub(super) struct FileCache {
+    by_path: BTreeMap<VirtualPath, u32>,
+    entries: Vec<Option<Entry>>,
+    free: Vec<u32>,
+    hand: usize,
+    /// Files that are open or being opened.
+    open: usize,
+    /// Open files that no entry knows any more, but a connection still sends.
+    doomed: Vec<Arc<FileInfo>>,
+    memory: usize,
+    /// Lookups answered at once.
+    pub hits: u64,
+    /// Lookups that needed the file system.
+    pub misses: u64,
+}
+
+/// Who looks something up.
+#[derive(Clone, Copy)]
+pub(super) struct Asker {
+    /// To be woken.
+    pub conn: ConnId,
+    /// Since when it has been waiting; what was learned after that is new enough.
+    pub since: Instant,
+    /// Whether it may start operations; otherwise only what is known answers.
+    pub may_start: bool,
+}
+
+impl FileCache {
+    /// Files open now, or being opened.
+    pub fn open_files(&self) -> usize {
+        self.open
+    }
+
+    /// Bytes of content held.
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Paths known.
+    pub fn len(&self) -> usize {
+        self.by_path.len()
+    }
+
+    /// Looks a path up.
+    pub fn lookup(
+        &mut self,
+        ctx: &mut Context<'_>,
+        ops: &mut Ops,
+        limits: &Limits,
+        path: &VirtualPath,
+        asker: Asker,
+    ) -> Found {
+        let now = ctx.now;
+        let slot = match self.by_path.get(path) {
+            Some(slot) => *slot,
+            None if !asker.may_start => return Found::Busy,
+            None => match self.insert(ctx, ops, limits, path) {
+                Some(slot) => slot,
+                None => return Found::Busy,
+            },
+        };
+        let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::as_mut) else {
+            return Found::Busy;
+        };
+        entry.used = true;
+        if entry.step.is_none() {
+            let fresh = entry.valid_until > now || entry.checked >= asker.since;
+            if let Some(known) = entry.known.as_ref().filter(|_| fresh) {
+                self.hits += 1;
+                return match known {
+                    Known::File(info) => Found::File(Arc::clone(info)),
+                    Known::Directory => Found::Directory,
+                    Known::Failed(error) => Found::Failed(*error),
+                };
+            }
+            if !asker.may_start {
+                return Found::Busy;
+            }
+            let step = match entry.known {
+                Some(Known::File(_) | Known::Directory) => Step::Stat,
+                _ => Step::Open,
+            };
+            if !self.start(ctx, ops, limits, slot, step) {
+                return Found::Busy;
+            }
+            self.misses += 1;
+        }
+        if let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::as_mut) {
+            entry.waiters.push(asker.conn);
+        }
+        Found::Pending
+    }
+
+    fn insert(
+        &mut self,
+        ctx: &mut Context<'_>,
+        ops: &mut Ops,
+        limits: &Limits,
+        path: &VirtualPath,
+    ) -> Option<u32> {
+        if self.by_path.len() >= limits.cache_entries.max(1) && !self.evict(ctx, ops, |_| true) {
+            return None;
+        }
+        let entry = Entry {
+            path: path.clone(),
+            known: None,
+            step: None,
+            attempts: 0,
+            checked: Instant::ZERO,
+            valid_until: Instant::ZERO,
+            used: true,
+            waiters: Vec::new(),
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                let slot = u32::try_from(self.entries.len()).ok()?;
+                self.entries.push(None);
+                slot
+            }
+        };
+        *self.entries.get_mut(slot as usize)? = Some(entry);
+        self.by_path.insert(path.clone(), slot);
+        Some(slot)
+    }
+
+    /// Starts an operation for an entry; false when too many files are open.
+    fn start(
+        &mut self,
+        ctx: &mut Context<'_>,
+        ops: &mut Ops,
+        limits: &Limits,
+        slot: u32,
+        step: Step,
+    ) -> bool {
+        if matches!(step, Step::Open) {
+            let unused = |entry: &Entry| match &entry.known {
+                Some(Known::File(info)) => {
+                    matches!(info.content, Content::Open(_)) && Arc::strong_count(info) == 1
+                }
+                _ => false,
+            };
+            if self.open >= limits.open_files.max(1) && !self.evict(ctx, ops, unused) {
+                return false;
+            }
+            self.open += 1;
+        }
+        let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::as_mut) else { return false };
+        entry.step = Some(step);
+        let op = match step {
+            Step::Stat => FileOp::Stat { path: entry.path.clone() },
+            Step::Open => FileOp::Open { path: entry.path.clone(), mode: OpenMode::Read },
+            Step::Read { file, meta } => {
+                // Small files only, which `opened` saw to.
+                FileOp::Read { file, offset: 0, len: usize::try_from(meta.len).unwrap_or(0) }
+            }
+        };
+        ops.submit(ctx, Purpose::Entry(slot), op);
+        true
+    }
+
+    /// Takes the answer to an operation of entry `slot`; returns those who waited for it, once it is all known.
+    pub fn handle_done(
+        &mut self,
+        ctx: &mut Context<'_>,
+        ops: &mut Ops,
+        config: &Config,
+        slot: u32,
+        result: Result<FileReply, FileError>,
+    ) -> Vec<ConnId> {
+        let limits = &config.limits;
+        let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::as_mut) else {
+            return Vec::new();
+        };
+        let learned = match (entry.step.take(), result) {
+            (Some(Step::Stat), Ok(FileReply::Meta(meta))) if entry.is_still(&meta) => Learned::Confirmed,
+            (Some(Step::Stat), Ok(_)) => {
+                self.forget(ctx, ops, slot);
+                if self.start(ctx, ops, limits, slot, Step::Open) {
+                    return Vec::new();
+                }
+                Learned::Nothing
+            }
+            (Some(Step::Open), Ok(FileReply::Opened { file, meta })) => {
+                match self.opened(ctx, ops, limits, slot, file, meta) {
+                    Some(known) => Learned::New(known),
+                    None => return Vec::new(),
+                }
+            }
+            (Some(Step::Open), other) => {
+                self.open -= 1;
+                Learned::failed(other)
+            }
+            (Some(Step::Read { file, meta }), Ok(FileReply::Data(data))) => {
+                self.close(ctx, ops, file);
+                if data.len() as u64 == meta.len {
+                    // A copy of just its length: what was read may lie in a larger, pooled buffer.
+                    let bytes = Shared::from(data.as_ref().to_vec());
+                    Learned::New(Known::File(Arc::new(FileInfo::new(meta, Content::Memory(bytes)))))
+                } else if self.attempt_again(slot) && self.start(ctx, ops, limits, slot, Step::Open) {
+                    return Vec::new();
+                } else {
+                    Learned::New(Known::Failed(FileError::Io))
+                }
+            }
+            (Some(Step::Read { file, .. }), other) => {
+                self.close(ctx, ops, file);
+                Learned::failed(other)
+            }
+            (_, other) => Learned::failed(other),
+        };
+        self.settle(ctx, ops, config, slot, learned)
+    }
+
+    fn attempt_again(&mut self, slot: u32) -> bool {
+        let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::as_mut) else { return false };
+        entry.attempts += 1;
+        entry.attempts < MAX_ATTEMPTS
+    }
+
+    /// What an open file is; `None` when it is read first.
+    fn opened(
+        &mut self,
+        ctx: &mut Context<'_>,
+        ops: &mut Ops,
+        limits: &Limits,
+        slot: u32,
+        file: FileId,
+        meta: Metadata,
+    ) -> Option<Known> {
+        match meta.kind {
+            FileKind::Directory => {
+                self.close(ctx, ops, file);
+                Some(Known::Directory)
+            }
+            FileKind::Other => {
+                self.close(ctx, ops, file);
+                Some(Known::Failed(FileError::Permission))
+            }
+            FileKind::File if meta.len == 0 => {
+                self.close(ctx, ops, file);
+                let nothing = Content::Memory(Shared::from(Vec::new()));
+                Some(Known::File(Arc::new(FileInfo::new(meta, nothing))))
+            }
+            // One payload of memory is 64 KiB at most, and one file shall not be all of the cache.
+            FileKind::File
+                if meta.len <= limits.cached_file.min(64 << 10).min(limits.cache_memory / 2) as u64 =>
+            {
+                self.start(ctx, ops, limits, slot, Step::Read { file, meta });
+                None
+            }
+            FileKind::File => Some(Known::File(Arc::new(FileInfo::new(meta, Content::Open(file))))),
+        }
+    }
+
+    /// Notes what was learned and takes the waiters.
+    fn settle(
+        &mut self,
+        ctx: &mut Context<'_>,
+        ops: &mut Ops,
+        config: &Config,
+        slot: u32,
+        learned: Learned,
+    ) -> Vec<ConnId> {
+        // A fault that passes by itself is told to those who wait, and then tried again.
+        let passing = matches!(
+            learned,
+            Learned::Nothing | Learned::New(Known::Failed(FileError::TooManyOpen | FileError::Io))
+        );
+        if !matches!(learned, Learned::Confirmed) {
+            self.forget(ctx, ops, slot);
+        }
+        if let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::as_mut) {
+            if let Learned::New(known) = learned {
+                if let Known::File(info) = &known {
+                    self.memory += info.memory();
+                }
+                entry.known = Some(known);
+            }
+            entry.attempts = 0;
+            entry.checked = ctx.now;
+            entry.valid_until = ctx.now + if passing { Duration::ZERO } else { config.timeouts.cache };
+        }
+        // The new entry stays, as its waiters are still noted.
+        while self.memory > config.limits.cache_memory {
+            let holds = |entry: &Entry| match &entry.known {
+                Some(Known::File(info)) => info.memory() > 0,
+                _ => false,
+            };
+            if !self.evict(ctx, ops, holds) {
+                break;
+            }
+        }
+        let entry = self.entries.get_mut(slot as usize).and_then(Option::as_mut);
+        entry.map(|entry| core::mem::take(&mut entry.waiters)).unwrap_or_default()
+    }
+
+    /// Closes a file that counts as open.
+    fn close(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, file: FileId) {
+        self.open -= 1;
+        ops.close(ctx, file);
+    }
+
+    /// Forgets what an entry knows.
+    fn forget(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, slot: u32) {
+        let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        if let Some(Known::File(info)) = entry.known.take() {
+            self.memory -= info.memory();
+            self.retire(ctx, ops, info);
+        }
+    }
+
+    /// Closes a file, or has it closed when its last sender is done.
+    fn retire(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, info: Arc<FileInfo>) {
+        if let Content::Open(file) = info.content {
+            if Arc::strong_count(&info) == 1 {
+                self.close(ctx, ops, file);
+            } else {
+                self.doomed.push(info);
+            }
+        }
+    }
+
+    /// Gives a file back that a connection has kept.
+    pub fn release(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, info: Arc<FileInfo>) {
+        drop(info);
+        let mut at = 0;
+        while let Some(info) = self.doomed.get(at) {
+            if Arc::strong_count(info) == 1 {
+                let info = self.doomed.swap_remove(at);
+                self.retire(ctx, ops, info);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// Evicts an entry that `suits` and that nobody waits for; prefers those not used lately.
+    fn evict(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, suits: impl Fn(&Entry) -> bool) -> bool {
+        for _ in 0..self.entries.len() * 2 {
+            let slot = self.hand;
+            self.hand = (self.hand + 1) % self.entries.len();
+            let Some(entry) = self.entries.get_mut(slot).and_then(Option::as_mut) else { continue };
+            if entry.step.is_some() || !entry.waiters.is_empty() || !suits(entry) {
+                continue;
+            }
+            if core::mem::take(&mut entry.used) {
+                continue;
+            }
+            self.remove(ctx, ops, slot as u32);
+            return true;
+        }
+        false
+    }
+
+    fn remove(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, slot: u32) {
+        self.forget(ctx, ops, slot);
+        if let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::take) {
+            self.by_path.remove(&entry.path);
+            self.free.push(slot);
+        }
+    }
+
+    /// Believes nothing any more without asking the file system.
+    pub fn distrust(&mut self) {
+        for entry in self.entries.iter_mut().flatten() {
+            entry.valid_until = Instant::ZERO;
+            entry.checked = Instant::ZERO;
+        }
+    }
+
+    /// Forgets all entries that no operation runs for, which closes their files.
+    pub fn clear(&mut self, ctx: &mut Context<'_>, ops: &mut Ops) {
+        for slot in 0..self.entries.len() {
+            if self.entries[slot].as_ref().is_some_and(|entry| entry.step.is_none()) {
+                self.remove(ctx, ops, slot as u32);
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// Whether the file system still has what this entry knows.
+    fn is_still(&self, meta: &Metadata) -> bool {
+        match &self.known {
+            Some(Known::File(info)) => {
+                let old = &info.meta;
+                meta.kind == FileKind::File
+                    && (meta.len, meta.modified_ns, meta.inode) == (old.len, old.modified_ns, old.inode)
+            }
+            Some(Known::Directory) => meta.kind == FileKind::Directory,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! One request from its parsed head to the last byte of its response.
+
+use super::access_log::{self, Record};
+use super::config::LogFormat;
+use super::headers::{Fields, HeadEnd, NO_FIELDS};
+use super::method::Method;
+use super::negotiate::Preference;
+use super::request::{Expectation, Framing, Head, RequestError, Version};
+use super::response::{After, Status};
+use super::uri::{self, DecodedPath, Target};
+use crate::memory::{self, MemoryFile};
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use linerate_wire::units::Instant;
+
+/// A request and how far its answer is.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    /// The head as it came, for what is needed of it later.
+    pub head: Vec<u8>,
+    pub place: HeadEnd,
+    pub method: Method,
+    pub version: Version,
+    /// Whether the connection goes on after the response.
+    pub keep_alive: bool,
+    pub framing: Framing,
+    pub expectation: Expectation,
+    /// The path; `None` for the server as a whole.
+    pub path: Option<DecodedPath>,
+    pub memory: Option<MemoryFile>,
+    pub preference: Preference,
+    /// Whether there are preconditions.
+    pub conditional: bool,
+    /// Whether there is a Range field.
+    pub ranged: bool,
+    pub started: Instant,
+    /// Whether it counts among those that may start file operations.
+    pub resolving: bool,
+    /// The status of the response, once begun.
+    pub status: Option<Status>,
+    /// Bytes of content in the response.
+    pub content: u64,
+    /// Bytes of content in the request.
+    pub received: u64,
+}
+
+impl Exchange {
+    /// Parses a head. On errors the bytes are given back for the log.
+    pub fn parse(
+        head: Vec<u8>,
+        place: HeadEnd,
+        memory_files: bool,
+        now: Instant,
+    ) -> Result<Exchange, (RequestError, Vec<u8>)> {
+        match Self::read(&head, place, memory_files, now) {
+            Ok(mut exchange) => {
+                exchange.head = head;
+                Ok(exchange)
+            }
+            Err(error) => Err((error, head)),
+        }
+    }
+
+    /// All but the head itself.
+    fn read(
+        bytes: &[u8],
+        place: HeadEnd,
+        memory_files: bool,
+        now: Instant,
+    ) -> Result<Exchange, RequestError> {
+        let mut room = NO_FIELDS;
+        let head = Head::parse(bytes, place, &mut room)?;
+        let path = match head.target {
+            Target::Path { path, .. } => Some(uri::decode_path(path)?),
+            Target::Asterisk | Target::Authority => None,
+        };
+        let memory = match &path {
+            Some(decoded) if memory_files && !decoded.directory => memory::lookup(&decoded.path),
+            _ => None,
+        };
+        let mut exchange = Exchange {
+            head: Vec::new(),
+            place,
+            method: head.method,
+            version: head.version,
+            keep_alive: head.keep_alive,
+            framing: head.framing,
+            expectation: head.expectation,
+            path,
+            memory,
+            preference: Preference::default(),
+            conditional: false,
+            ranged: false,
+            started: now,
+            resolving: false,
+            status: None,
+            content: 0,
+            received: 0,
+        };
+        for (name, _) in head.fields.iter() {
+            match name.len() {
+                5 if name.eq_ignore_ascii_case("range") => exchange.ranged = head.method == Method::Get,
+                15 if name.eq_ignore_ascii_case("accept-encoding") => {
+                    exchange.preference = Preference::parse(head.fields.all("accept-encoding"));
+                }
+                8 | 13 | 17 | 19 if name.as_bytes()[..3].eq_ignore_ascii_case(b"if-") => {
+                    exchange.conditional = true;
+                }
+                _ => {}
+            }
+        }
+        Ok(exchange)
+    }
+
+    /// Looks at the fields once more. They were parsed before, so that this does not fail; if it did, there are none.
+    pub fn with_fields<R>(&self, look: impl FnOnce(&Fields<'_>) -> R) -> R {
+        let mut room = NO_FIELDS;
+        let bytes = self.head.get(self.place.fields..self.place.end).unwrap_or(b"\r\n");
+        look(&Fields::parse(bytes, &mut room).unwrap_or(Fields::EMPTY))
+    }
+
+    /// The query of the target, if it has one.
+    pub fn query(&self) -> Option<&[u8]> {
+        let target = self.line().split(|b| *b == b' ').nth(1)?;
+        match Target::parse(target) {
+            Ok(Target::Path { query, .. }) => query,
+            _ => None,
+        }
+    }
+
+    /// The request line.
+    pub fn line(&self) -> &[u8] {
+        self.head.get(self.place.start..self.place.fields.saturating_sub(2)).unwrap_or(b"")
+    }
+
+    /// What the response shall say of the connection.
+    pub fn after(&self) -> After {
+        if self.keep_alive { After::KeepAlive(self.version) } else { After::Close }
+    }
+
+    /// Whether the body is counted and thrown away, however long.
+    pub fn swallows(&self) -> bool {
+        self.memory == Some(MemoryFile::Null) && matches!(self.method, Method::Post | Method::Put)
+    }
+
+    /// The methods that its target has.
+    pub fn allowed(&self) -> &'static [u8] {
+        match self.memory {
+            Some(MemoryFile::Null) => b"GET, HEAD, OPTIONS, POST, PUT",
+            _ => b"GET, HEAD, OPTIONS",
+        }
+    }
+
+    /// Whether its method is one of them.
+    pub fn is_allowed(&self) -> bool {
+        matches!(self.method, Method::Get | Method::Head | Method::Options) || self.swallows()
+    }
+
+    /// Writes its line to the access log.
+    pub fn log(&self, format: LogFormat, remote: IpAddr, now: Instant, wall_secs: i64, sent: u64) {
+        self.with_fields(|fields| {
+            let record = Record {
+                format,
+                remote,
+                wall_secs,
+                line: self.line(),
+                status: self.status.map_or(0, Status::code),
+                bytes: sent,
+                duration: now - self.started,
+                referer: fields.all("referer").next(),
+                user_agent: fields.all("user-agent").next(),
+            };
+            log::info!(target: access_log::TARGET, "{record}");
+        });
+    }
+}

@@ -1,0 +1,523 @@
+//! The server: listeners, connections, timers, and what they share.
+
+use super::cache::FileCache;
+use super::config::Config;
+use super::connection::{Connection, State, Table};
+use super::counters::{self, Counters, Gauges};
+use super::drive::first_line;
+use super::exchange::Exchange;
+use super::listing::{ListingRules, Listings};
+use super::ops::{self, Ops, Purpose};
+use super::response::{After, Common, HeadWriter, Status};
+use crate::{Context, Deadlines, Service, StartError};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use linerate_transport::{
+    CloseReason, ConnId, ConnState, Event, FileDone, ListenAddr, ListenerId, Owner, Ready, Source,
+};
+use linerate_wire::units::Instant;
+
+/// Connections accepted per turn.
+const ACCEPTS_PER_TURN: usize = 256;
+/// Most unused buffers for heads that are kept, and the largest capacity of one.
+const SPARES: usize = 64;
+const SPARE_CAPACITY: usize = 4 << 10;
+
+/// An HTTP/1.1 server for static files.
+///
+/// Order of calls: that of [`Service`]; [`Server::reload`] at any time after `start`.
+pub struct Server {
+    pub(super) owner: Owner,
+    pub(super) config: Config,
+    pub(super) common: Common,
+    listeners: Vec<(ListenAddr, ListenerId)>,
+    table: Table,
+    addresses: BTreeMap<IpAddr, usize>,
+    timers: Deadlines<ConnId>,
+    /// Connections that were not done with their input when their turn ended.
+    ready: VecDeque<ConnId>,
+    /// Listeners had more connections than were accepted in one turn.
+    accept_again: bool,
+    /// Connections that wait for a place in the file cache.
+    pub(super) blocked: VecDeque<ConnId>,
+    /// A place may have become free.
+    pub(super) wake_blocked: bool,
+    /// Exchanges that wait for files.
+    pub(super) resolving: usize,
+    pub(super) cache: FileCache,
+    pub(super) ops: Ops,
+    pub(super) listings: Listings,
+    /// Output of the connection whose turn it is; empty between turns.
+    pub(super) out: Vec<u8>,
+    /// Unused buffers for heads.
+    pub(super) spare: Vec<Vec<u8>>,
+    head_memory: usize,
+    pub(super) counters: Counters,
+    pub(super) draining: bool,
+    started: Instant,
+    now: Instant,
+}
+
+impl Server {
+    /// A server that has not started; `owner` is how its sockets and file operations are marked.
+    pub fn new(owner: Owner, config: Config) -> Server {
+        Server {
+            owner,
+            common: Common::new(config.server_header),
+            config,
+            listeners: Vec::new(),
+            table: Table::default(),
+            addresses: BTreeMap::new(),
+            timers: Deadlines::new(),
+            ready: VecDeque::new(),
+            accept_again: false,
+            blocked: VecDeque::new(),
+            wake_blocked: false,
+            resolving: 0,
+            cache: FileCache::default(),
+            ops: Ops::new(owner),
+            listings: Listings::default(),
+            out: Vec::new(),
+            spare: Vec::new(),
+            head_memory: 0,
+            counters: Counters::default(),
+            draining: false,
+            started: Instant::ZERO,
+            now: Instant::ZERO,
+        }
+    }
+
+    /// Takes new settings. Connections and requests under way go on; new bounds and deadlines hold from now on, and
+    /// what was remembered of files is asked anew. Addresses that are no longer listed are closed, new ones opened.
+    ///
+    /// # Errors
+    /// When a new address cannot be listened on; then all stays as it was.
+    pub fn reload(&mut self, ctx: &mut Context<'_>, config: Config) -> Result<(), StartError> {
+        self.begin(ctx);
+        let mut opened = Vec::new();
+        for addr in &config.listen {
+            if self.listeners.iter().any(|(known, _)| known == addr) {
+                continue;
+            }
+            match self.listen(ctx, *addr, &config) {
+                Ok(listener) => opened.push((*addr, listener)),
+                Err(error) => {
+                    for (_, listener) in opened {
+                        ctx.net.close_listener(listener);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        // Those that wait at a closing address are served still.
+        self.accept_all(ctx, usize::MAX);
+        self.listeners.retain(|(addr, listener)| {
+            let kept = config.listen.contains(addr);
+            if !kept {
+                ctx.net.close_listener(*listener);
+            }
+            kept
+        });
+        self.listeners.append(&mut opened);
+        self.common.server = config.server_header;
+        self.config = config;
+        self.cache.distrust();
+        self.settle(ctx);
+        Ok(())
+    }
+
+    /// The settings in force.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What happened since the start.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// What is so now.
+    pub fn gauges(&self) -> Gauges {
+        Gauges {
+            connections: self.table.len(),
+            open_files: self.cache.open_files(),
+            cache_entries: self.cache.len(),
+            cache_memory: self.cache.memory(),
+            head_memory: self.head_memory,
+            cache_hits: self.cache.hits,
+            cache_misses: self.cache.misses,
+            listings: self.listings.len(),
+        }
+    }
+
+    /// The addresses listened on, as configured.
+    pub fn listeners(&self) -> impl Iterator<Item = ListenerId> {
+        self.listeners.iter().map(|(_, listener)| *listener)
+    }
+
+    pub(super) fn status_json(&self, now: Instant) -> String {
+        counters::to_json(&self.counters, &self.gauges(), (now - self.started).as_secs())
+    }
+
+    // Shared means.
+
+    /// Whether one more exchange may begin to wait for files; so few may that the cache holds all they ask for.
+    pub(super) fn may_resolve(&self) -> bool {
+        self.resolving < (self.config.limits.cache_entries / 8).max(1)
+    }
+
+    /// An exchange waits for files no longer.
+    pub(super) fn end_resolving(&mut self, ex: &mut Exchange) {
+        if core::mem::take(&mut ex.resolving) {
+            self.resolving -= 1;
+            self.wake_blocked = true;
+        }
+    }
+
+    pub(super) fn recycle(&mut self, mut head: Vec<u8>) {
+        if self.spare.len() < SPARES && head.capacity() <= SPARE_CAPACITY {
+            head.clear();
+            self.spare.push(head);
+        }
+    }
+
+    /// Whether heads hold too much memory to let this one grow.
+    pub(super) fn is_short_of_memory(&self, conn: &Connection) -> bool {
+        self.head_memory - conn.charged + conn.head_memory() > self.config.limits.head_memory
+    }
+
+    pub(super) fn queue_again(&mut self, conn: &mut Connection) {
+        if !core::mem::replace(&mut conn.in_ready, true) {
+            self.ready.push_back(conn.id);
+        }
+    }
+
+    // Connections.
+
+    fn listen(
+        &self,
+        ctx: &mut Context<'_>,
+        addr: ListenAddr,
+        config: &Config,
+    ) -> Result<ListenerId, StartError> {
+        ctx.net.listen(self.owner, addr, &config.options).map_err(|why| {
+            let what = match addr.ip {
+                Some(IpAddr::V6(ip)) => format!("http [{ip}]:{}", addr.port),
+                Some(ip) => format!("http {ip}:{}", addr.port),
+                None => format!("http port {}", addr.port),
+            };
+            StartError { what, why }
+        })
+    }
+
+    fn begin(&mut self, ctx: &Context<'_>) {
+        self.now = ctx.now;
+        self.common.set_time(ctx.wall_ns);
+    }
+
+    /// What is due at the end of every call.
+    fn settle(&mut self, ctx: &mut Context<'_>) {
+        while core::mem::take(&mut self.wake_blocked) {
+            for _ in 0..self.blocked.len() {
+                let Some(id) = self.blocked.pop_front() else { break };
+                let before = self.blocked.len();
+                if let Some(conn) = self.table.take(id) {
+                    self.resume(ctx, conn);
+                }
+                // It is blocked again, and so would be those after it.
+                if self.blocked.len() > before {
+                    break;
+                }
+            }
+        }
+        if self.draining && self.table.len() == 0 {
+            self.cache.clear(ctx, &mut self.ops);
+        }
+    }
+
+    fn accept_all(&mut self, ctx: &mut Context<'_>, mut budget: usize) {
+        self.accept_again = false;
+        for at in 0..self.listeners.len() {
+            while let Some(id) = ctx.net.accept(self.listeners[at].1) {
+                self.admit(ctx, id);
+                budget -= 1;
+                if budget == 0 {
+                    self.accept_again = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn admit(&mut self, ctx: &mut Context<'_>, id: ConnId) {
+        self.counters.accepted += 1;
+        let Some(info) = ctx.net.info(id) else { return ctx.net.abort(id) };
+        // IPv4 clients count by the same address on a socket for both families.
+        let remote = info.remote.ip().to_canonical();
+        let limits = &self.config.limits;
+        let from_there = self.addresses.get(&remote).copied().unwrap_or(0);
+        if self.table.len() >= limits.connections {
+            self.counters.refused_total += 1;
+            return self.turn_away(ctx, id);
+        }
+        if from_there >= limits.connections_per_address {
+            self.counters.refused_address += 1;
+            return self.turn_away(ctx, id);
+        }
+        self.addresses.insert(remote, from_there + 1);
+        let conn = Connection::new(id, remote, ctx.now);
+        self.table.add(Box::new(conn));
+        if let Some(conn) = self.table.take(id) {
+            self.drive(ctx, conn);
+        }
+    }
+
+    fn turn_away(&mut self, ctx: &mut Context<'_>, id: ConnId) {
+        let mut head = HeadWriter::begin(&mut self.out, &self.common, Status::Unavailable, After::Close);
+        head.field("Retry-After", b"1").content_length(0);
+        head.end();
+        self.counters.count_response(Status::Unavailable);
+        // If there is no room for this, the connection is over anyway.
+        let _ = ctx.net.write(id, &self.out);
+        self.out.clear();
+        ctx.net.close(id);
+    }
+
+    /// Puts a connection back after its turn, with its timer and its memory accounted for.
+    pub(super) fn keep(&mut self, mut conn: Box<Connection>) {
+        let memory = conn.head_memory();
+        self.head_memory = self.head_memory - conn.charged + memory;
+        conn.charged = memory;
+        let deadline = conn.deadline(&self.config.timeouts);
+        // Later deadlines wait until the timer fires: most are put off many times before.
+        if deadline < conn.armed {
+            self.timers.set(conn.id, deadline);
+            conn.armed = deadline;
+        }
+        self.table.put_back(conn);
+    }
+
+    /// Gives back what a connection held that the transport has got back already.
+    pub(super) fn drop_conn(&mut self, ctx: &mut Context<'_>, mut conn: Box<Connection>) {
+        self.timers.clear(conn.id);
+        self.head_memory -= conn.charged;
+        if let Some(count) = self.addresses.get_mut(&conn.remote) {
+            *count -= 1;
+            if *count == 0 {
+                self.addresses.remove(&conn.remote);
+            }
+        }
+        if let State::Listing(slot) = conn.state {
+            self.listings.abandon(slot);
+        }
+        if let Some(info) = conn.file.take() {
+            self.cache.release(ctx, &mut self.ops, info);
+            self.wake_blocked = true;
+        }
+        self.counters.aborted += u64::from(conn.exchange.is_some() || !conn.head.is_empty());
+        if let Some(mut ex) = conn.exchange.take() {
+            self.end_resolving(&mut ex);
+            self.recycle(ex.head);
+        }
+        self.recycle(core::mem::take(&mut conn.head));
+        self.table.forget_one();
+    }
+
+    fn handle_conn(&mut self, ctx: &mut Context<'_>, id: ConnId, ready: Ready) {
+        let Some(mut conn) = self.table.take(id) else { return };
+        if !ready.contains(Ready::CLOSED) {
+            return self.drive(ctx, conn);
+        }
+        if ctx.net.state(id) == ConnState::Closed(CloseReason::File) {
+            self.counters.files_changed += 1;
+        }
+        if let Some(ex) = conn.exchange.take_if(|ex| ex.status.is_some()) {
+            let left = ctx.net.unsent(id);
+            let sent = ex.content.saturating_sub(left);
+            self.counters.content_sent += sent;
+            self.log_exchange(ctx, &conn, &ex, sent);
+            conn.exchange = Some(ex);
+        }
+        ctx.net.close(id);
+        self.drop_conn(ctx, conn);
+    }
+
+    // Time.
+
+    fn expire(&mut self, ctx: &mut Context<'_>, id: ConnId) {
+        let Some(mut conn) = self.table.take(id) else { return };
+        conn.armed = Instant::FAR_FUTURE;
+        if conn.deadline(&self.config.timeouts) > ctx.now {
+            return self.keep(conn);
+        }
+        let patience = self.config.timeouts.progress_bytes;
+        match conn.state {
+            State::Head if conn.head.is_empty() => {
+                self.counters.idle_timeouts += 1;
+                ctx.net.close(id);
+                self.drop_conn(ctx, conn);
+            }
+            State::Head => {
+                self.counters.head_timeouts += 1;
+                let head = core::mem::take(&mut conn.head);
+                self.time_out(ctx, conn, Status::RequestTimeout, first_line(&head));
+                self.recycle(head);
+            }
+            State::Resolving | State::Listing(_) => {
+                self.counters.file_timeouts += 1;
+                if let State::Listing(slot) = conn.state {
+                    self.listings.abandon(slot);
+                }
+                self.time_out(ctx, conn, Status::Unavailable, &[]);
+            }
+            State::Body(body) => {
+                let received = conn.received;
+                if received - conn.mark >= patience {
+                    conn.enter(State::Body(body), ctx.now, received);
+                    return self.keep(conn);
+                }
+                self.counters.progress_timeouts += 1;
+                self.time_out(ctx, conn, Status::RequestTimeout, &[]);
+            }
+            State::Sending => {
+                let moved = self.moved(ctx, &conn);
+                if moved.saturating_sub(conn.mark) >= patience {
+                    conn.enter(State::Sending, ctx.now, moved);
+                    return self.keep(conn);
+                }
+                self.counters.progress_timeouts += 1;
+                ctx.net.abort(id);
+                self.drop_conn(ctx, conn);
+            }
+            State::Lingering(_) => {
+                ctx.net.close(id);
+                self.drop_conn(ctx, conn);
+            }
+        }
+    }
+
+    // The end.
+
+    fn close_idle(&mut self, ctx: &mut Context<'_>) {
+        for id in self.table.ids() {
+            let Some(conn) = self.table.take(id) else { continue };
+            // What has arrived is answered first.
+            if conn.is_idle() && ctx.net.peek(id).is_empty() {
+                self.end_idle(ctx, conn);
+            } else {
+                self.drive(ctx, conn);
+            }
+        }
+    }
+
+    fn rules(&self) -> ListingRules {
+        ListingRules { entries: self.config.limits.listing_entries, hidden: self.config.hidden_files }
+    }
+}
+
+impl Service for Server {
+    fn start(&mut self, ctx: &mut Context<'_>) -> Result<(), StartError> {
+        self.begin(ctx);
+        self.started = ctx.now;
+        for addr in self.config.listen.clone() {
+            match self.listen(ctx, addr, &self.config) {
+                Ok(listener) => self.listeners.push((addr, listener)),
+                Err(error) => {
+                    for (_, listener) in self.listeners.drain(..) {
+                        ctx.net.close_listener(listener);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn handle_event(&mut self, ctx: &mut Context<'_>, event: Event) {
+        self.begin(ctx);
+        match event.source {
+            Source::Listener(_) => self.accept_all(ctx, ACCEPTS_PER_TURN),
+            Source::Conn(id) => self.handle_conn(ctx, id, event.ready),
+            Source::Udp(_) => {}
+        }
+        self.settle(ctx);
+    }
+
+    fn handle_file(&mut self, ctx: &mut Context<'_>, done: FileDone) {
+        self.begin(ctx);
+        self.ops.done();
+        match Purpose::from_tag(done.tag) {
+            Purpose::Entry(slot) => {
+                let woken = self.cache.handle_done(ctx, &mut self.ops, &self.config, slot, done.result);
+                for id in woken {
+                    if let Some(conn) = self.table.take(id) {
+                        self.resume(ctx, conn);
+                    }
+                }
+                self.wake_blocked = true;
+            }
+            Purpose::Listing(slot) => {
+                let rules = self.rules();
+                let listed = self.listings.handle_done(ctx, &mut self.ops, rules, slot, done.result);
+                if let Some(listed) = listed
+                    && let Some(conn) = self.table.take(listed.conn)
+                {
+                    self.resume_listing(ctx, conn, listed.page);
+                }
+            }
+            Purpose::Close => {}
+        }
+        self.ops.retry(ctx);
+        self.settle(ctx);
+    }
+
+    fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
+        self.begin(ctx);
+        self.ops.retry(ctx);
+        if self.accept_again {
+            self.accept_all(ctx, ACCEPTS_PER_TURN);
+        }
+        for _ in 0..self.ready.len() {
+            let Some(id) = self.ready.pop_front() else { break };
+            if let Some(mut conn) = self.table.take(id) {
+                conn.in_ready = false;
+                self.drive(ctx, conn);
+            }
+        }
+        while let Some(id) = self.timers.pop_expired(ctx.now) {
+            self.expire(ctx, id);
+        }
+        self.settle(ctx);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        if self.accept_again || !self.ready.is_empty() {
+            return Some(self.now);
+        }
+        let retry = self.ops.has_waiting().then(|| self.now + ops::RETRY);
+        match (self.timers.next(), retry) {
+            (Some(timer), Some(retry)) => Some(timer.min(retry)),
+            (timer, retry) => timer.or(retry),
+        }
+    }
+
+    fn drain(&mut self, ctx: &mut Context<'_>) {
+        self.begin(ctx);
+        self.draining = true;
+        self.accept_all(ctx, usize::MAX);
+        for (_, listener) in self.listeners.drain(..) {
+            ctx.net.close_listener(listener);
+        }
+        self.accept_again = false;
+        self.close_idle(ctx);
+        self.settle(ctx);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.table.len() == 0 && self.ops.is_idle() && self.cache.open_files() == 0
+    }
+}
