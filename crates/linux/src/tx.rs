@@ -124,12 +124,9 @@ pub(crate) fn device_error(error: Errno) -> DeviceError {
     }
 }
 
-/// The gather list of a packet behind `virtio` bytes (none if that is empty); returns how many pieces there are.
-pub(crate) fn gather<'a>(
-    pieces: &mut [IoSlice<'a>; MAX_PIECES],
-    virtio: &'a [u8],
-    packet: &'a TxPacket,
-) -> usize {
+/// The gather list of a packet behind `virtio` bytes (none if that is empty); returns how many of `pieces` it takes, at
+/// most [`MAX_PIECES`].
+pub(crate) fn gather<'a>(pieces: &mut [IoSlice<'a>], virtio: &'a [u8], packet: &'a TxPacket) -> usize {
     let mut count = 0;
     let bytes =
         [virtio, packet.header()].into_iter().chain(packet.chunks().iter().map(|chunk| chunk.bytes()));

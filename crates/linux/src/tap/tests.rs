@@ -59,7 +59,7 @@ fn the_hosts_super_segments_arrive_whole_or_split_as_switched() {
         let (mut tap, _host) = open(Capabilities::ALL);
         let host_mac = tap.host_mac();
         let frames = tcp_from_host(&mut tap, host_mac, 9, &DATA, 1000);
-        assert!(frames.iter().any(|frame| frame.meta.segment_size == 1000 && frame.len() > 4000));
+        assert!(frames.iter().any(|frame| frame.meta.segment_size == 1000 && frame.len() > 2000));
         assert!(frames.iter().all(|frame| frame.meta.checksum == ChecksumStatus::Good));
         assert!(tap.stats().rx_super_frames > 0);
         drop(frames);
@@ -136,6 +136,36 @@ fn a_full_pool_stops_the_device_until_buffers_return() {
 }
 
 #[test]
+fn acknowledgements_pass_when_large_buffers_are_gone() {
+    in_namespace("acknowledgements_pass", || {
+        let config = TapConfig {
+            name: "lrdry".to_owned(),
+            mtu: Some(9000),
+            mac: Some(OUR_MAC),
+            ..TapConfig::new(RxPools::new(1, 4))
+        };
+        let mut tap = Tap::open(config).unwrap();
+        let mut host = HostInterface::open("lrdry").unwrap();
+        host.up().unwrap();
+        host.add_address(HOST4.into(), 24).unwrap();
+        Netlink::open().unwrap().set_neighbour(tap.index(), OURS4.into(), OUR_MAC).unwrap();
+        let socket = host_socket(true);
+        socket.send_to(&[1; 5000], ours(true, 7)).unwrap();
+        let large = await_frame(&mut tap, |frame| is_to_port(frame, 17, 7));
+        assert_eq!(large.len(), 5042);
+        socket.send_to(&[2; 5000], ours(true, 7)).unwrap();
+        socket.send_to(&[3; 100], ours(true, 7)).unwrap();
+        let small = await_frame(&mut tap, |frame| is_to_port(frame, 17, 7));
+        assert_eq!(small.len(), 142);
+        assert_eq!(tap.stats().rx_cut, 1);
+        drop(large);
+        socket.send_to(&[4; 5000], ours(true, 7)).unwrap();
+        let frame = await_frame(&mut tap, |frame| is_to_port(frame, 17, 7));
+        assert!(frame.data.bytes()[42..].iter().all(|&byte| byte == 4));
+    });
+}
+
+#[test]
 fn down_and_gone_are_told_apart() {
     in_namespace("down_and_gone", || {
         let (mut tap, mut host) = open(Capabilities::ALL);
@@ -144,7 +174,10 @@ fn down_and_gone_are_told_apart() {
         send_one(&mut tap, |slot| packet.fill(slot, &[b"lost"], true, 0));
         assert_eq!(tap.stats().tx_link_down, 1);
         let mut batch = RxBatch::with_limit(4);
-        assert_eq!(tap.receive(Instant::ZERO, &mut batch), Ok(0));
+        // What the host had sent before it went down (IPv6 announces itself) still comes, and then nothing.
+        while tap.receive(Instant::ZERO, &mut batch).unwrap() > 0 {
+            batch = RxBatch::with_limit(4);
+        }
         Netlink::open().unwrap().delete_link(tap.index()).unwrap();
         assert_eq!(tap.receive(Instant::ZERO, &mut batch), Err(DeviceError::Gone));
         let mut queue = TxQueue::with_capacity(1);
