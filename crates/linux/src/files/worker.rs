@@ -77,9 +77,9 @@ impl WorkQueue {
 
     pub(crate) fn push_read_ahead(&self, ahead: ReadAhead) {
         let mut state = lock(&self.state);
-        if state.ahead.len() >= READ_AHEADS_MAX {
+        if state.stop || state.ahead.len() >= READ_AHEADS_MAX {
             drop(state);
-            // Unread: sending it may wait for the disk, which is what everybody does by now.
+            // Unread: sending it may wait for the disk, which is the lesser evil when the workers are gone or swamped.
             let up_to = ahead.offset.saturating_add(ahead.len);
             ahead.done.push(ReadAheadDone { key: ahead.key, up_to });
             return;

@@ -1,8 +1,10 @@
-//! Kernel sockets as a [`Transport`]: the same servers over the host's own TCP/IP.
+//! Kernel sockets as a [`linerate_transport::Transport`]: the same servers over the host's own TCP/IP.
 //!
 //! The owner of the loop waits for [`KernelTransport::as_fd`] to become readable (or for
 //! [`KernelTransport::poll_timeout`]), not at all while [`KernelTransport::pending`], and then calls
 //! [`KernelTransport::turn`]. What servers queue is handed to the kernel in the next turn, gathered. No call blocks.
+//!
+//! The process must ignore SIGPIPE, as every Rust program does from its start: `sendfile` has no flag against it.
 
 mod conn;
 mod hub;

@@ -151,9 +151,15 @@ impl Transport for KernelTransport {
         match entry.accept(&mut self.hub) {
             Accept::Conn(fd, remote) => {
                 let (owner, options) = (entry.owner, entry.options.clone());
-                let conn = self.adopt(fd, owner, remote, &options, false)?;
-                self.hub.counters.accepted += 1;
-                Some(conn_id(conn))
+                let conn = self.adopt(fd, owner, remote, &options, false);
+                if conn.is_some() {
+                    self.hub.counters.accepted += 1;
+                } else {
+                    // The epoll set took no more. This one is lost; those behind it are asked for later.
+                    self.hub.counters.accept_starved += 1;
+                    self.retry_listener(key, true);
+                }
+                conn.map(conn_id)
             }
             Accept::Nothing => None,
             Accept::Budget => {
