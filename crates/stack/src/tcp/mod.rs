@@ -12,10 +12,23 @@
 //!
 //! Segments that belong to no connection are answered with [`reset_for`].
 
+mod autotune;
 mod budget;
 mod config;
+mod congestion;
 mod connection;
+mod delayed_ack;
+mod limits;
+mod newreno;
+mod pages;
+mod ranges;
+mod reassembly;
+mod receiver;
+mod rtt;
+mod scoreboard;
 mod segment;
+mod send_queue;
+mod sequence;
 mod state;
 mod timers;
 

@@ -20,9 +20,11 @@ pub enum Timer {
     TimeWait,
     /// The end of waiting for the peer's FIN after `close`.
     FinWait2,
+    /// The application was refused memory for sending, and shall try again.
+    Memory,
 }
 
-const COUNT: usize = Timer::FinWait2 as usize + 1;
+const COUNT: usize = Timer::Memory as usize + 1;
 
 /// The running timers of one connection.
 #[derive(Clone, Debug, Default)]

@@ -1,17 +1,43 @@
-//! One connection.
+//! One connection: what it is made of, and how it begins and ends.
 
+mod ack;
+mod application;
+mod handshake;
+mod info;
+mod input;
+mod output;
+mod path;
+mod timeout;
+mod transmit;
+
+use super::autotune::{self, ReceiveTuner};
 use super::config::{Config, Resources};
-use super::segment::{DropReason, Outcome, SegmentIn, TxInfo, TxLimits};
-use super::state::State;
-use super::timers::Timers;
+use super::congestion::{self, CongestionControl};
+use super::delayed_ack::AckPolicy;
+use super::limits::LimitClock;
+use super::receiver::Receiver;
+use super::rtt::RttEstimator;
+use super::scoreboard::Scoreboard;
+use super::segment::{DropReason, SegmentIn};
+use super::send_queue::SendQueue;
+use super::sequence::origin;
+use super::state::{Event, State};
+use super::timers::{Timer, Timers};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use core::net::SocketAddr;
-use linerate_nic::TxPacket;
-use linerate_transport::{
-    CloseReason, ConnInfo, ConnState, FileError, FileId, LimitTimes, Payload, Ready, SendError, Shared,
-    SocketOptions,
-};
+use linerate_nic::Pool;
+use linerate_transport::{CloseReason, FileId, Ready};
 use linerate_wire::tcp::SeqNumber;
 use linerate_wire::units::Instant;
+
+/// Least segment size that a peer or a path can talk us into, in bytes with options: a smaller one would let anybody
+/// make us send mountains of headers.
+pub(super) const MIN_MSS: u16 = 88;
+
+/// Segment size of a peer that does not tell (RFC 9293 section 3.7.1; IPv6 section 8.3 of RFC 8200).
+const DEFAULT_MSS4: u16 = 536;
+const DEFAULT_MSS6: u16 = 1_220;
 
 /// A part of a file that the send queue wants to be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +59,8 @@ pub struct Counters {
     pub segments_received: u64,
     /// Segments, or payloads, dropped by [`DropReason`].
     pub dropped: [u64; DropReason::ALL.len()],
+    /// Segments received in IP packets marked "congestion experienced" (ECN is not negotiated).
+    pub congestion_experienced: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Fast recoveries.
@@ -53,8 +81,70 @@ pub struct Counters {
     pub keep_alive_probes: u64,
     /// Segments without payload sent.
     pub acks_sent: u64,
-    /// Payload bytes copied out of large buffers.
-    pub bytes_compacted: u64,
+    /// Segments sent with payload.
+    pub segments_sent: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Payload bytes sent again.
+    pub bytes_retransmitted: u64,
+    /// Payload bytes acknowledged by the peer.
+    pub bytes_acked: u64,
+}
+
+/// Where loss recovery stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Recovery {
+    /// Nothing is known to be lost.
+    Open,
+    /// Fast recovery until this position is acknowledged (RFC 6675, RFC 6582).
+    Fast { until: u64 },
+    /// Slow start after a timeout, until this position is acknowledged.
+    Timeout { until: u64 },
+}
+
+/// The peer's window (RFC 9293 section 3.3.1).
+#[derive(Clone, Copy, Debug, Default)]
+struct PeerWindow {
+    /// First position beyond it (SND.UNA + SND.WND).
+    edge: u64,
+    /// Its size when last updated, in bytes.
+    size: u64,
+    /// The greatest size ever.
+    max: u64,
+    /// SND.WL1 and SND.WL2.
+    updated_by: (u64, u64),
+    scale: u8,
+}
+
+/// The timestamps that were agreed upon (RFC 7323 section 4).
+#[derive(Clone, Copy, Debug)]
+struct TimestampState {
+    /// TS.Recent, and when it was set.
+    recent: u32,
+    recent_at: Instant,
+}
+
+/// A packet that was handed to the device and has not left it.
+#[derive(Clone, Copy, Debug)]
+struct InDevice {
+    tag: u32,
+    start: u64,
+    end: u64,
+    retransmission: bool,
+}
+
+/// When data up to a position left, to measure a round trip.
+#[derive(Clone, Copy, Debug)]
+struct RttMark {
+    end: u64,
+    left: Instant,
+}
+
+/// Limits the rate of challenge ACKs (RFC 5961 section 7).
+#[derive(Clone, Copy, Debug, Default)]
+struct ChallengeLimit {
+    second: Instant,
+    sent: u8,
 }
 
 /// A TCP connection from its SYN to the end of TIME-WAIT. See the module for the order of calls.
@@ -63,28 +153,152 @@ pub struct Connection {
     local: SocketAddr,
     remote: SocketAddr,
     state: State,
+    reason: Option<CloseReason>,
+    soft_error: Option<CloseReason>,
+    config: Config,
+    pages: Pool,
     timers: Timers,
     counters: Counters,
+    ready: Ready,
+    limits: LimitClock,
+
+    // Agreed upon in the handshake.
+    timestamps: Option<TimestampState>,
+    sack: bool,
+    peer_scales: bool,
+    peer_mss: u16,
+    path_mss: u16,
+    syn_due: bool,
+    syn_retries: u8,
+
+    // Sending. Positions: SND.UNA, SND.NXT; SYN and FIN take one each.
+    una: u64,
+    nxt: u64,
+    /// Everything up to here has left the device at least once.
+    left_end: u64,
+    /// After the byte of a window probe that is not counted as sent.
+    probe_end: u64,
+    window: PeerWindow,
+    queue: SendQueue,
+    fin_queued: bool,
+    fin_sent: bool,
+    board: Scoreboard,
+    recovery: Recovery,
+    /// Duplicate acknowledgements in a row.
+    duplicates: u64,
+    /// The next retransmission goes out whatever the congestion window says.
+    force: bool,
+    /// Timeouts in a row without progress.
+    expired: u32,
+    congestion: Box<dyn CongestionControl>,
+    rtt: RttEstimator,
+    marks: VecDeque<RttMark>,
+    device: VecDeque<InDevice>,
+    next_tag: u32,
+    device_full: bool,
+    /// Most bytes in the network of late, and the position that must be acknowledged for that to be past: a window of
+    /// which half is used is used, however the acknowledgements are batched (RFC 7661 section 4.2).
+    peak: (u64, u64),
+    last_sent: Instant,
+    /// Since when the peer has made no progress with what is outstanding.
+    stalled_since: Option<Instant>,
+    probe_due: bool,
+    probes: u32,
+    write_refused: bool,
+
+    // Receiving.
+    receiver: Receiver,
+    ack: AckPolicy,
+    last_ack_sent: u64,
+    challenges: ChallengeLimit,
+    last_received: Instant,
+    keep_alive_due: bool,
+    keep_alives: u8,
+
+    // Ending.
+    reset_due: bool,
+    /// A reset that answers one segment and changes nothing.
+    reset_reply: Option<SeqNumber>,
+    /// The application has let go.
+    released: bool,
 }
 
 impl Connection {
     /// An active open: the SYN comes out of [`Connection::poll_transmit`]. `iss` is the initial sequence number
     /// (RFC 6528 is the caller's business).
     pub fn active(
-        _now: Instant,
-        _config: Config,
-        _resources: &Resources,
+        now: Instant,
+        config: Config,
+        resources: &Resources,
         local: SocketAddr,
         remote: SocketAddr,
-        _iss: SeqNumber,
+        iss: SeqNumber,
     ) -> Self {
-        Connection {
+        let mss = u64::from(config.mss.max(MIN_MSS));
+        let tuner = ReceiveTuner::new(now, config.socket.receive_buffer);
+        let max_waiting = config.max_out_of_order_pieces;
+        let mut receiver =
+            Receiver::new(tuner, resources.budget.charge(), resources.pages.clone(), max_waiting);
+        receiver.scale = if config.window_scaling { scale_for(receiver.tuner.max()) } else { 0 };
+        let first = origin(iss);
+        let default_mss = if remote.is_ipv4() { DEFAULT_MSS4 } else { DEFAULT_MSS6 };
+        let mut connection = Connection {
             local,
             remote,
             state: State::SynSent,
+            reason: None,
+            soft_error: None,
+            pages: resources.pages.clone(),
             timers: Timers::default(),
             counters: Counters::default(),
-        }
+            ready: Ready::NONE,
+            limits: LimitClock::default(),
+            timestamps: None,
+            sack: false,
+            peer_scales: false,
+            peer_mss: default_mss,
+            path_mss: config.mss,
+            syn_due: true,
+            syn_retries: 0,
+            una: first,
+            nxt: first,
+            left_end: first,
+            probe_end: first,
+            window: PeerWindow::default(),
+            queue: SendQueue::new(first + 1, resources.budget.charge()),
+            fin_queued: false,
+            fin_sent: false,
+            board: Scoreboard::default(),
+            recovery: Recovery::Open,
+            duplicates: 0,
+            force: false,
+            expired: 0,
+            congestion: congestion::new(config.socket.congestion, mss, config.initial_window_segments),
+            rtt: RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto),
+            marks: VecDeque::new(),
+            device: VecDeque::new(),
+            next_tag: 1,
+            device_full: false,
+            peak: (0, 0),
+            last_sent: now,
+            stalled_since: None,
+            probe_due: false,
+            probes: 0,
+            write_refused: false,
+            receiver,
+            ack: AckPolicy::new(),
+            last_ack_sent: 0,
+            challenges: ChallengeLimit::default(),
+            last_received: now,
+            keep_alive_due: false,
+            keep_alives: 0,
+            reset_due: false,
+            reset_reply: None,
+            released: false,
+            config,
+        };
+        connection.stall(now);
+        connection
     }
 
     /// A connection for a SYN that a listener received: the SYN-ACK comes out of [`Connection::poll_transmit`].
@@ -99,140 +313,21 @@ impl Connection {
         local: SocketAddr,
         remote: SocketAddr,
         iss: SeqNumber,
-        _syn: &SegmentIn,
+        syn: &SegmentIn,
     ) -> Result<Self, DropReason> {
-        Ok(Connection::active(now, config, resources, local, remote, iss))
+        let mut connection = Connection::active(now, config, resources, local, remote, iss);
+        connection.begin_passive(now, syn)?;
+        Ok(connection)
     }
-
-    /// Takes a received segment. Replies come out of [`Connection::poll_transmit`].
-    pub fn handle_segment(&mut self, _now: Instant, _segment: SegmentIn) -> Outcome {
-        Outcome::Dropped(DropReason::Closed)
-    }
-
-    /// Whether this SYN may open a new connection in place of this one, which is in TIME-WAIT (RFC 9293 section
-    /// 3.10.7.4, RFC 6191). The caller then drops this one and treats the SYN as new.
-    pub fn may_reopen(&self, _segment: &SegmentIn) -> bool {
-        false
-    }
-
-    /// Writes the next packet that is due: the TCP header at `l4_offset` of the header block (whose length is set to
-    /// the end of the TCP header), payload into the gather list, checksum field zero. The caller fills in the lower
-    /// layers and the checksum and **must** then queue the packet; before it calls, it must have a free slot and know
-    /// the way to the next hop. `None`: nothing is due now.
-    pub fn poll_transmit(
-        &mut self,
-        _now: Instant,
-        _limits: &TxLimits,
-        _packet: &mut TxPacket,
-        _l4_offset: usize,
-    ) -> Option<TxInfo> {
-        None
-    }
-
-    /// The device has sent the packet with this completion tag (and all before it).
-    pub fn handle_transmitted(&mut self, _now: Instant, _completion: u32) {}
-
-    /// The device, or the queue to it, took no more packets while there was something to send.
-    pub fn handle_link_full(&mut self, _now: Instant) {}
-
-    /// Runs the timers that are due.
-    pub fn handle_timeout(&mut self, _now: Instant) {}
-
-    /// When [`Connection::handle_timeout`] is to be called next; later calls may move it both ways.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.next()
-    }
-
-    /// What newly happened, to be reported to the application. Each call clears it.
-    pub fn poll_ready(&mut self) -> Ready {
-        Ready::NONE
-    }
-
-    /// The next file range to read, if one is wanted now. It stays the next one until
-    /// [`Connection::file_read_started`].
-    pub fn next_file_read(&self) -> Option<FileRead> {
-        None
-    }
-
-    /// The read was submitted; [`Connection::handle_file_data`] will answer it.
-    pub fn file_read_started(&mut self, _read: &FileRead) {}
-
-    /// Bytes of a file, in any order of the requests. Fewer than asked for, or an error, resets the connection
-    /// ([`CloseReason::File`]).
-    pub fn handle_file_data(&mut self, _now: Instant, _index: u64, _data: Result<Shared, FileError>) {}
-
-    /// An ICMP error for a segment of ours with sequence number `seq` (RFC 5927: ignored unless it is in flight). A
-    /// hard error ends an open that has not completed with `reason`; everything else is soft.
-    pub fn handle_icmp_error(&mut self, _now: Instant, _seq: SeqNumber, _hard: bool, _reason: CloseReason) {}
-
-    /// The path carries packets of `mss` payload bytes at most (MTU minus headers, as [`Config::mss`]). `seq`: of the
-    /// segment that was too long, `None` where that is not known. What is in flight in longer segments is sent again.
-    pub fn handle_path_mss(&mut self, _now: Instant, _mss: u16, _seq: Option<SeqNumber>) {}
-
-    /// The first contiguous piece of received data, in place; empty when there is none.
-    pub fn peek(&self) -> &[u8] {
-        &[]
-    }
-
-    /// Releases the first `len` received bytes (at most [`Connection::readable`]).
-    pub fn consume(&mut self, _now: Instant, _len: usize) {}
-
-    /// Bytes received and not consumed.
-    pub fn readable(&self) -> usize {
-        0
-    }
-
-    /// Queues owned payload without copying it; see `Transport::send`.
-    ///
-    /// # Errors
-    ///
-    /// No room, the wrong state, or more than 64 KiB of memory.
-    pub fn send(&mut self, _now: Instant, _payload: Payload) -> Result<(), SendError> {
-        Err(SendError::Closed)
-    }
-
-    /// Queues a copy of `bytes`, all or nothing, in pages of [`Resources::pages`]; see `Transport::write`.
-    ///
-    /// # Errors
-    ///
-    /// No room, the wrong state, or more than 64 KiB.
-    pub fn write(&mut self, _now: Instant, _bytes: &[u8]) -> Result<(), SendError> {
-        Err(SendError::Closed)
-    }
-
-    /// Bytes of memory payload that may be queued now; zero when full or closed.
-    pub fn sendable(&self) -> usize {
-        0
-    }
-
-    /// Bytes queued and not acknowledged; file ranges count with their whole length.
-    pub fn unsent(&self) -> u64 {
-        0
-    }
-
-    /// Half-close: FIN after everything queued.
-    pub fn shutdown(&mut self, _now: Instant) {}
-
-    /// The application lets go: queued data and FIN are still delivered, what arrives is acknowledged and discarded,
-    /// bounded by the user timeout and the FIN-WAIT-2 timeout. No readiness is reported any more.
-    pub fn close(&mut self, _now: Instant) {}
-
-    /// Ends the connection at once with `reason`; a RST is due where the peer knows of the connection.
-    pub fn abort(&mut self, _now: Instant, _reason: CloseReason) {}
 
     /// Whether it is closed and has nothing left to send: it may be dropped.
     pub fn is_finished(&self) -> bool {
-        self.state == State::Closed
+        self.state == State::Closed && !self.reset_due
     }
 
     /// The state of RFC 9293.
     pub fn tcp_state(&self) -> State {
         self.state
-    }
-
-    /// The state as applications see it.
-    pub fn state(&self) -> ConnState {
-        ConnState::Closed(CloseReason::Stale)
     }
 
     /// Our address.
@@ -245,35 +340,116 @@ impl Connection {
         self.remote
     }
 
-    /// Measurements up to `now`.
-    pub fn info(&self, _now: Instant) -> ConnInfo {
-        ConnInfo {
-            local: self.local,
-            remote: self.remote,
-            rtt: None,
-            rtt_var: None,
-            rto: None,
-            send_mss: 0,
-            congestion_window: 0,
-            slow_start_threshold: None,
-            send_window: 0,
-            receive_window: 0,
-            in_flight: 0,
-            bytes_acked: 0,
-            bytes_received: 0,
-            retransmits: 0,
-            bytes_retransmitted: 0,
-            segments_sent: 0,
-            path_mtu: 0,
-            limits: LimitTimes::default(),
+    /// When [`Connection::handle_timeout`] is to be called next; later calls may move it both ways.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.next()
+    }
+
+    /// What newly happened, to be reported to the application. Each call clears it.
+    pub fn poll_ready(&mut self) -> Ready {
+        core::mem::take(&mut self.ready)
+    }
+
+    /// Follows the state diagram; an event that cannot happen in this state changes nothing.
+    fn follow(&mut self, now: Instant, event: Event) {
+        let Some(state) = self.state.after(event) else { return };
+        self.state = state;
+        match state {
+            State::FinWait2 => self.on_fin_wait_2(now),
+            State::TimeWait => self.on_time_wait(now),
+            State::Closed => self.on_closed(now),
+            _ => {}
         }
     }
 
-    /// What happened so far.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    fn on_fin_wait_2(&mut self, now: Instant) {
+        if self.released {
+            self.timers.set_if_idle(Timer::FinWait2, now + self.config.fin_wait_timeout);
+        }
     }
 
-    /// Changes the settings that can change on a live connection: all but an MSS above the negotiated one.
-    pub fn set_options(&mut self, _now: Instant, _options: &SocketOptions) {}
+    fn on_time_wait(&mut self, now: Instant) {
+        self.timers.clear();
+        self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+        self.finish(now, CloseReason::Done);
+    }
+
+    fn on_closed(&mut self, now: Instant) {
+        self.timers.clear();
+        self.finish(now, CloseReason::Done);
+    }
+
+    /// It is over for the application. The first reason counts.
+    fn finish(&mut self, now: Instant, reason: CloseReason) {
+        if self.reason.is_none() {
+            self.reason = Some(reason);
+            self.tell(Ready::CLOSED);
+        }
+        self.limits.stop(now);
+        self.queue.clear();
+        self.marks = VecDeque::new();
+    }
+
+    /// Ends the connection for `reason`, without a RST.
+    fn end(&mut self, now: Instant, reason: CloseReason) {
+        if self.reason.is_none() {
+            self.reason = Some(reason);
+            self.tell(Ready::CLOSED);
+        }
+        if reason != CloseReason::Done {
+            self.receiver.clear();
+        }
+        self.syn_due = false;
+        self.reset_reply = None;
+        self.follow(now, Event::Abort);
+    }
+
+    fn tell(&mut self, ready: Ready) {
+        if !self.released {
+            self.ready |= ready;
+        }
+    }
+
+    /// Bytes per segment without options that we send: what peer, path, socket and device allow.
+    fn segment_limit(&self) -> u16 {
+        let own = self.offered_mss();
+        own.min(self.peer_mss).min(self.path_mss).max(MIN_MSS)
+    }
+
+    /// The segment size that we offer.
+    fn offered_mss(&self) -> u16 {
+        self.config.socket.mss.map_or(self.config.mss, |mss| mss.min(self.config.mss)).max(MIN_MSS)
+    }
+
+    /// Payload bytes of a full segment without SACK blocks.
+    fn mss(&self) -> u64 {
+        u64::from(self.segment_limit()) - if self.timestamps.is_some() { 12 } else { 0 }
+    }
+
+    /// Size of the send buffer now.
+    fn send_limit(&self) -> usize {
+        let tight = self.receiver.budget().is_tight();
+        autotune::send_limit(self.config.socket.send_buffer, self.congestion.window(), tight)
+    }
+
+    /// Our timestamp clock: a tick per millisecond.
+    fn timestamp(&self, now: Instant) -> u32 {
+        self.config.timestamp_offset.wrapping_add(now.as_millis() as u32)
+    }
+
+    /// The user timeout begins to count, or counts anew.
+    fn stall(&mut self, now: Instant) {
+        self.stalled_since = Some(now);
+        self.timers.set_if_idle(Timer::UserTimeout, now + self.config.socket.user_timeout);
+    }
+
+    /// Bytes in the network.
+    fn pipe(&self) -> u64 {
+        self.board.pipe(self.una, self.nxt)
+    }
+}
+
+/// The least window scale that expresses a window of `bytes` (RFC 7323 section 2.3).
+fn scale_for(bytes: usize) -> u8 {
+    (0..14).find(|&scale| bytes >> scale <= usize::from(u16::MAX)).unwrap_or(14)
 }

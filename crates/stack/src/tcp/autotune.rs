@@ -1,0 +1,163 @@
+//! Sizes of the socket buffers: fixed, or grown with what the connection needs.
+
+use core::time::Duration;
+use linerate_transport::BufferSize;
+use linerate_wire::units::Instant;
+
+/// What an automatic receive buffer starts with, in bytes: ten segments of slow start and the next doublings fit, with
+/// room for one super-frame of 64 KiB beside.
+const INITIAL_RECEIVE: usize = 128 << 10;
+
+/// What an automatic send buffer starts with, in bytes.
+const INITIAL_SEND: usize = 128 << 10;
+
+/// Least size of a buffer, in bytes: whatever is set, two small segments fit.
+const LEAST: usize = 2 << 10;
+
+/// Largest window that the protocol can express (RFC 7323 section 2.3).
+const MOST: usize = 1 << 30;
+
+/// Size of the send buffer for a congestion window of `window` bytes: twice that, so that as much waits as flies.
+pub(super) fn send_limit(size: BufferSize, window: u64, tight: bool) -> usize {
+    match size {
+        BufferSize::Fixed(bytes) => bytes.clamp(LEAST, MOST),
+        BufferSize::Auto { max } => {
+            let wanted = if tight { 0 } else { usize::try_from(window.saturating_mul(2)).unwrap_or(MOST) };
+            wanted.max(INITIAL_SEND).min(max.clamp(LEAST, MOST))
+        }
+    }
+}
+
+/// Size of the receive buffer (dynamic right-sizing): twice what the application reads per round trip.
+#[derive(Clone, Debug)]
+pub(super) struct ReceiveTuner {
+    limit: usize,
+    max: usize,
+    rtt: Option<Duration>,
+    /// Bytes read since then.
+    read: (Instant, usize),
+    /// When this position arrives, a window has passed since then.
+    window: Option<(Instant, u64)>,
+}
+
+impl ReceiveTuner {
+    /// A buffer of the initial size.
+    pub fn new(now: Instant, size: BufferSize) -> Self {
+        let (limit, max) = match size {
+            BufferSize::Fixed(bytes) => (bytes.clamp(LEAST, MOST), bytes.clamp(LEAST, MOST)),
+            BufferSize::Auto { max } => (INITIAL_RECEIVE.min(max.clamp(LEAST, MOST)), max.clamp(LEAST, MOST)),
+        };
+        ReceiveTuner { limit, max, rtt: None, read: (now, 0), window: None }
+    }
+
+    /// Size now, in bytes.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The most it may become, in bytes: what the window scale must be able to express.
+    pub fn max(&self) -> usize {
+        self.max
+    }
+
+    /// The setting changed. What was promised to the peer stays promised; that is not the tuner's business.
+    pub fn set(&mut self, size: BufferSize) {
+        match size {
+            BufferSize::Fixed(bytes) => {
+                self.limit = bytes.clamp(LEAST, MOST);
+                self.max = self.limit;
+            }
+            BufferSize::Auto { max } => {
+                self.max = max.clamp(LEAST, MOST);
+                self.limit = self.limit.min(self.max);
+            }
+        }
+    }
+
+    /// A round-trip time was measured. Falls at once and rises slowly: what is measured at a receiver is never too short.
+    pub fn measure(&mut self, rtt: Duration) {
+        self.rtt = Some(match self.rtt {
+            Some(old) if rtt > old => old + (rtt - old) / 8,
+            _ => rtt,
+        });
+    }
+
+    /// Data up to `next` arrived in order; the window reaches up to `edge`. The time in which a whole window arrives is
+    /// a round trip, or more.
+    pub fn on_arrival(&mut self, now: Instant, next: u64, edge: u64) {
+        match self.window {
+            Some((_, until)) if next < until => return,
+            Some((since, _)) => self.measure(now - since),
+            None => {}
+        }
+        self.window = Some((now, edge.max(next + 1)));
+    }
+
+    /// The application read `len` bytes. `may_grow`: memory permits it.
+    pub fn on_read(&mut self, now: Instant, len: usize, may_grow: bool) {
+        self.read.1 = self.read.1.saturating_add(len);
+        let (since, bytes) = self.read;
+        let Some(rtt) = self.rtt else { return };
+        if now - since < rtt {
+            return;
+        }
+        let wanted = bytes.saturating_mul(2);
+        if may_grow && wanted > self.limit {
+            // At most doubled per round trip: a pause before the measurement must not count as speed.
+            self.limit = wanted.min(self.limit.saturating_mul(2)).min(self.max);
+        }
+        self.read = (now, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grows_to_twice_what_is_read_per_round_trip() {
+        let mut tuner = ReceiveTuner::new(Instant::ZERO, BufferSize::Auto { max: 1 << 20 });
+        tuner.measure(Duration::from_millis(10));
+        let mut now = Instant::ZERO;
+        for _ in 0..20 {
+            now += Duration::from_millis(10);
+            tuner.on_read(now, 300_000, true);
+        }
+        assert_eq!(tuner.limit(), 600_000);
+        for _ in 0..20 {
+            now += Duration::from_millis(10);
+            tuner.on_read(now, 3_000_000, false);
+        }
+        assert_eq!(tuner.limit(), 600_000, "memory is tight");
+        for _ in 0..20 {
+            now += Duration::from_millis(10);
+            tuner.on_read(now, 3_000_000, true);
+        }
+        assert_eq!(tuner.limit(), 1 << 20);
+    }
+
+    #[test]
+    fn a_window_that_passes_measures_a_round_trip() {
+        let mut tuner = ReceiveTuner::new(Instant::ZERO, BufferSize::Auto { max: 1 << 20 });
+        tuner.on_arrival(Instant::from_millis(0), 0, 1_000);
+        tuner.on_arrival(Instant::from_millis(5), 500, 1_500);
+        assert_eq!(tuner.rtt, None);
+        tuner.on_arrival(Instant::from_millis(20), 1_000, 2_000);
+        assert_eq!(tuner.rtt, Some(Duration::from_millis(20)));
+    }
+
+    #[test]
+    fn fixed_sizes_stay() {
+        let mut tuner = ReceiveTuner::new(Instant::ZERO, BufferSize::Fixed(8_192));
+        tuner.measure(Duration::ZERO);
+        tuner.on_read(Instant::from_millis(1), 1 << 20, true);
+        assert_eq!((tuner.limit(), tuner.max()), (8_192, 8_192));
+        assert_eq!(send_limit(BufferSize::Fixed(8_192), 1 << 20, false), 8_192);
+        assert_eq!(send_limit(BufferSize::Fixed(0), 1 << 20, false), 2_048);
+        let auto = BufferSize::Auto { max: 1 << 20 };
+        assert_eq!(send_limit(auto, 10_000, false), 128 << 10);
+        assert_eq!(send_limit(auto, 200_000, false), 400_000);
+        assert_eq!(send_limit(auto, 200_000, true), 128 << 10);
+        assert_eq!(send_limit(auto, 1 << 40, false), 1 << 20);
+    }
+}

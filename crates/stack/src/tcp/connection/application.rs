@@ -1,0 +1,248 @@
+//! The calls of the application and of its file system.
+
+use super::super::state::State;
+use super::super::timers::Timer;
+use super::{Connection, FileRead};
+use core::time::Duration;
+use linerate_nic::Chunk;
+use linerate_transport::{
+    CloseReason, ConnState, FileError, FileRange, Payload, Ready, SendError, Shared, SocketOptions,
+};
+use linerate_wire::units::Instant;
+
+/// Most bytes of memory in one call.
+const MAX_PAYLOAD: usize = 64 << 10;
+
+/// After so long an application that was refused for want of memory shall try again.
+const MEMORY_RETRY: Duration = Duration::from_millis(10);
+
+impl Connection {
+    /// The first contiguous piece of received data, in place; empty when there is none.
+    pub fn peek(&self) -> &[u8] {
+        self.receiver.peek()
+    }
+
+    /// Releases the first `len` received bytes (at most [`Connection::readable`]).
+    pub fn consume(&mut self, now: Instant, len: usize) {
+        let count = self.receiver.consume(len);
+        self.receiver.read(now, count);
+        if self.state.can_receive() && self.receiver.is_update_due(usize::from(self.offered_mss())) {
+            self.ack.now();
+        }
+    }
+
+    /// Bytes received and not consumed.
+    pub fn readable(&self) -> usize {
+        self.receiver.readable()
+    }
+
+    /// Queues owned payload without copying it; see `Transport::send`.
+    ///
+    /// # Errors
+    ///
+    /// No room, the wrong state, or more than 64 KiB of memory.
+    pub fn send(&mut self, now: Instant, payload: Payload) -> Result<(), SendError> {
+        match payload {
+            Payload::Static(bytes) => self.send_chunk(now, Chunk::Static(bytes), 0),
+            Payload::Shared(shared) => {
+                let len = shared.len();
+                let (buffer, range) = shared.into_parts();
+                self.send_chunk(now, Chunk::shared(buffer, range), len)
+            }
+            Payload::File(range) => self.send_file(now, range),
+        }
+    }
+
+    /// Queues a piece of memory that the budget is charged `cost` bytes for.
+    ///
+    /// # Errors
+    ///
+    /// As [`Connection::send`].
+    pub fn send_chunk(&mut self, now: Instant, chunk: Chunk, cost: usize) -> Result<(), SendError> {
+        self.check_send(now, chunk.len())?;
+        if self.queue.push(chunk, cost).is_err() {
+            return Err(self.refuse(now));
+        }
+        self.note_work(now);
+        Ok(())
+    }
+
+    fn send_file(&mut self, now: Instant, range: FileRange) -> Result<(), SendError> {
+        if !self.may_send() {
+            return Err(SendError::Closed);
+        }
+        if !self.queue.has_room() || range.offset.checked_add(range.len).is_none() {
+            return Err(self.refuse(now));
+        }
+        self.queue.push_file(range);
+        Ok(())
+    }
+
+    /// Queues a copy of `bytes`, all or nothing, in pages of [`super::super::Resources::pages`]; see
+    /// `Transport::write`.
+    ///
+    /// # Errors
+    ///
+    /// No room, the wrong state, or more than 64 KiB.
+    pub fn write(&mut self, now: Instant, bytes: &[u8]) -> Result<(), SendError> {
+        self.check_send(now, bytes.len())?;
+        if !bytes.is_empty() && !self.queue.copy(bytes, &self.pages) {
+            return Err(self.refuse(now));
+        }
+        self.note_work(now);
+        Ok(())
+    }
+
+    fn check_send(&mut self, now: Instant, len: usize) -> Result<(), SendError> {
+        if !self.may_send() {
+            return Err(SendError::Closed);
+        }
+        if len > MAX_PAYLOAD {
+            return Err(SendError::TooLong);
+        }
+        if self.sendable() == 0 {
+            return Err(self.refuse(now));
+        }
+        Ok(())
+    }
+
+    /// Remembers to tell the application when there is room. Where the connection itself has nothing under way that
+    /// could make room, memory is short elsewhere: a timer tells.
+    fn refuse(&mut self, now: Instant) -> SendError {
+        self.write_refused = true;
+        let own_fault = self.queue.loaded() >= self.send_limit() as u64 || !self.queue.has_room();
+        if !own_fault {
+            self.timers.set_if_idle(Timer::Memory, now + MEMORY_RETRY);
+        }
+        SendError::Full
+    }
+
+    fn may_send(&self) -> bool {
+        self.state.can_send() && !self.fin_queued
+    }
+
+    /// Bytes of memory payload that may be queued now; zero when full or closed.
+    pub fn sendable(&self) -> usize {
+        if !self.may_send() || !self.queue.has_room() {
+            return 0;
+        }
+        let budget = self.receiver.budget();
+        if budget.limit().saturating_sub(budget.used()) < MAX_PAYLOAD {
+            return 0;
+        }
+        self.send_limit().saturating_sub(usize::try_from(self.queue.loaded()).unwrap_or(usize::MAX))
+    }
+
+    /// Bytes queued and not acknowledged; file ranges count with their whole length.
+    pub fn unsent(&self) -> u64 {
+        self.queue.len()
+    }
+
+    /// The next file range to read, if one is wanted now. It stays the next one until
+    /// [`Connection::file_read_started`].
+    pub fn next_file_read(&self) -> Option<FileRead> {
+        if !self.state.can_transmit() {
+            return None;
+        }
+        let wanted = self.queue.next_read(self.send_limit() as u64)?;
+        Some(FileRead {
+            index: wanted.at,
+            file: wanted.range.file,
+            offset: wanted.range.offset,
+            len: wanted.range.len as usize,
+        })
+    }
+
+    /// The read was submitted; [`Connection::handle_file_data`] will answer it.
+    pub fn file_read_started(&mut self, read: &FileRead) {
+        let range = FileRange { file: read.file, offset: read.offset, len: read.len as u64 };
+        self.queue.read_started(&super::super::send_queue::Wanted { at: read.index, range });
+    }
+
+    /// Bytes of a file, in any order of the requests. Fewer than asked for, or an error, resets the connection
+    /// ([`CloseReason::File`]).
+    pub fn handle_file_data(&mut self, now: Instant, index: u64, data: Result<Shared, FileError>) {
+        if self.reason.is_some() || self.state == State::Closed {
+            return;
+        }
+        let taken = data.is_ok_and(|data| self.queue.read_done(index, data).is_ok());
+        if taken {
+            self.note_work(now);
+        } else {
+            self.abort(now, CloseReason::File);
+        }
+    }
+
+    /// Half-close: FIN after everything queued.
+    pub fn shutdown(&mut self, now: Instant) {
+        match self.state {
+            State::SynSent => self.end(now, CloseReason::Done),
+            State::Closed | State::TimeWait => {}
+            _ => self.fin_queued = true,
+        }
+    }
+
+    /// The application lets go: queued data and FIN are still delivered, what arrives is acknowledged and discarded,
+    /// bounded by the user timeout and the FIN-WAIT-2 timeout. No readiness is reported any more.
+    pub fn close(&mut self, now: Instant) {
+        self.ready = Ready::NONE;
+        self.released = true;
+        self.receiver.discard();
+        self.shutdown(now);
+        if self.state == State::FinWait2 {
+            self.timers.set_if_idle(Timer::FinWait2, now + self.config.fin_wait_timeout);
+        }
+        if self.state.can_receive() && self.receiver.is_update_due(usize::from(self.offered_mss())) {
+            self.ack.now();
+        }
+    }
+
+    /// Ends the connection at once with `reason`; a RST is due where the peer knows of the connection (RFC 9293 section
+    /// 3.10.5).
+    pub fn abort(&mut self, now: Instant, reason: CloseReason) {
+        self.reset_due = match self.state {
+            State::SynReceived
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck => true,
+            State::Listen | State::SynSent | State::TimeWait | State::Closed => self.reset_due,
+        };
+        let reason = if self.state == State::TimeWait { CloseReason::Done } else { reason };
+        if self.state != State::Closed {
+            self.end(now, reason);
+            self.receiver.clear();
+        }
+    }
+
+    /// The state as applications see it.
+    pub fn state(&self) -> ConnState {
+        match (self.reason, self.state) {
+            (Some(reason), _) => ConnState::Closed(reason),
+            (None, State::SynSent | State::SynReceived | State::Listen) => ConnState::Connecting,
+            (None, _) => ConnState::Open { finished: self.receiver.is_finished() },
+        }
+    }
+
+    /// Changes the settings that can change on a live connection: all but an MSS above the negotiated one.
+    pub fn set_options(&mut self, now: Instant, options: &SocketOptions) {
+        let old = self.mss();
+        let receive_buffer_changed = options.receive_buffer != self.config.socket.receive_buffer;
+        self.config.socket = options.clone();
+        if receive_buffer_changed {
+            self.receiver.tuner.set(options.receive_buffer);
+        }
+        if self.mss() != old {
+            self.congestion.on_segment_size(self.mss());
+        }
+        self.keep_alives = 0;
+        self.arm_keep_alive(now);
+        if self.stalled_since.is_some() {
+            // Checked anew, with the new timeout, when the timer fires.
+            self.timers.set(Timer::UserTimeout, now + options.user_timeout);
+        }
+        self.note_work(now);
+    }
+}

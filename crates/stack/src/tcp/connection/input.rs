@@ -1,0 +1,240 @@
+//! Segments that arrive on a connection (RFC 9293 section 3.10.7.4, RFC 5961, RFC 7323 section 5).
+
+use super::super::delayed_ack::AckDue;
+use super::super::segment::{DropReason, Outcome, SegmentIn};
+use super::super::sequence::unwrap;
+use super::super::state::{Event, State};
+use super::super::timers::Timer;
+use super::Connection;
+use core::time::Duration;
+use linerate_transport::{CloseReason, LimitCause, Ready};
+use linerate_wire::tcp::Flags;
+use linerate_wire::units::Instant;
+
+/// After so long without a segment the last timestamp says nothing any more (RFC 7323 section 5.5).
+const TIMESTAMP_VALIDITY: Duration = Duration::from_secs(24 * 24 * 3_600);
+
+impl Connection {
+    /// Takes a received segment. Replies come out of [`Connection::poll_transmit`].
+    pub fn handle_segment(&mut self, now: Instant, segment: SegmentIn) -> Outcome {
+        self.counters.segments_received += segment.segments() as u64;
+        self.counters.congestion_experienced += u64::from(segment.congestion_experienced);
+        let outcome = match self.state {
+            State::Closed | State::Listen => Outcome::Dropped(DropReason::Closed),
+            State::SynSent => self.handle_in_syn_sent(now, segment),
+            _ => self.handle_synchronized(now, segment),
+        };
+        if let Outcome::Dropped(reason) = outcome
+            && let Some(count) = self.counters.dropped.get_mut(reason as usize)
+        {
+            *count += 1;
+        }
+        if self.ack.due() == AckDue::Later {
+            self.timers.set_if_idle(Timer::DelayedAck, now + self.config.socket.delayed_ack.timeout);
+        }
+        self.note_work(now);
+        outcome
+    }
+
+    /// Whether this SYN may open a new connection in place of this one, which is in TIME-WAIT (RFC 9293 section
+    /// 3.10.7.4, RFC 6191). The caller then drops this one and treats the SYN as new.
+    pub fn may_reopen(&self, segment: &SegmentIn) -> bool {
+        if self.state != State::TimeWait
+            || !segment.flags.contains(Flags::SYN)
+            || segment.flags.intersects(Flags::ACK | Flags::RST | Flags::FIN)
+        {
+            return false;
+        }
+        let newer = match (&self.timestamps, segment.options.timestamps) {
+            (Some(ours), Some(theirs)) => (theirs.value.wrapping_sub(ours.recent) as i32) > 0,
+            _ => false,
+        };
+        newer || unwrap(self.receiver.next(), segment.seq) >= self.receiver.next()
+    }
+
+    fn handle_synchronized(&mut self, now: Instant, mut segment: SegmentIn) -> Outcome {
+        if self.state == State::SynReceived
+            && segment.flags.contains(Flags::SYN)
+            && let Some(outcome) = self.handle_syn_in_syn_received(&mut segment)
+        {
+            return outcome;
+        }
+        let seq = unwrap(self.receiver.next(), segment.seq);
+        match self.check(now, seq, &segment) {
+            Ok(()) => {}
+            Err(reason) => return Outcome::Dropped(reason),
+        }
+        if segment.flags.contains(Flags::RST) {
+            // RFC 1337: a RST does not end TIME-WAIT.
+            if self.state != State::TimeWait {
+                self.end(now, CloseReason::Reset);
+            }
+            return Outcome::Accepted;
+        }
+        self.last_received = now;
+        self.keep_alives = 0;
+        let ack = unwrap(self.una, segment.ack);
+        if self.state == State::SynReceived
+            && let Err(reason) = self.establish(now, ack, &segment)
+        {
+            return Outcome::Dropped(reason);
+        }
+        if let Err(reason) = self.check_ack(now, ack) {
+            return Outcome::Dropped(reason);
+        }
+        self.note_timestamp(now, seq, &segment);
+        self.handle_ack(now, seq, ack, &segment);
+        if segment.payload_len() > 0 || segment.flags.contains(Flags::FIN) {
+            return self.take_payload(now, segment);
+        }
+        Outcome::Accepted
+    }
+
+    /// The checks before the ACK field: timestamp, window, RST, SYN, ACK bit.
+    fn check(&mut self, now: Instant, seq: u64, segment: &SegmentIn) -> Result<(), DropReason> {
+        let is_reset = segment.flags.contains(Flags::RST);
+        if !is_reset {
+            self.check_timestamp(now, segment)?;
+        }
+        self.check_window(now, seq, segment)?;
+        if is_reset {
+            if seq == self.receiver.next() {
+                return Ok(());
+            }
+            self.challenge(now);
+            return Err(DropReason::InexactReset);
+        }
+        if segment.flags.contains(Flags::SYN) {
+            self.challenge(now);
+            return Err(DropReason::UnexpectedSyn);
+        }
+        if !segment.flags.contains(Flags::ACK) {
+            return Err(DropReason::NoAck);
+        }
+        Ok(())
+    }
+
+    /// PAWS (RFC 7323 section 5.3).
+    fn check_timestamp(&mut self, now: Instant, segment: &SegmentIn) -> Result<(), DropReason> {
+        let Some(state) = self.timestamps else { return Ok(()) };
+        let Some(theirs) = segment.options.timestamps else { return Err(DropReason::NoTimestamp) };
+        let older = (theirs.value.wrapping_sub(state.recent) as i32) < 0;
+        if !older || now - state.recent_at > TIMESTAMP_VALIDITY {
+            return Ok(());
+        }
+        if segment.sequence_len() > 0 {
+            self.ack.now()
+        } else {
+            self.challenge(now)
+        }
+        Err(DropReason::OldTimestamp)
+    }
+
+    /// Whether the segment has something within the window. At a closed window the acknowledgement of a segment at its
+    /// edge is still taken.
+    fn check_window(&mut self, now: Instant, seq: u64, segment: &SegmentIn) -> Result<(), DropReason> {
+        let (next, edge) = (self.receiver.next(), self.receiver.edge());
+        let len = segment.sequence_len();
+        let acceptable = match len {
+            0 => seq >= next && seq <= edge,
+            _ => seq == next || (seq + len > next && seq < edge),
+        };
+        if acceptable {
+            return Ok(());
+        }
+        let old = seq + len <= next;
+        if segment.flags.contains(Flags::RST) {
+            return Err(DropReason::OutOfWindow);
+        }
+        if len == 0 {
+            // Two ends that disagree could answer each other for ever: these answers are limited.
+            self.challenge(now);
+        } else {
+            if old {
+                self.receiver.note_duplicate(seq, seq + segment.payload_len() as u64);
+            }
+            if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+                self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+            }
+            self.ack.now();
+        }
+        Err(if old { DropReason::Duplicate } else { DropReason::OutOfWindow })
+    }
+
+    /// RFC 5961 section 5: an acknowledgement must be of something sent, and not of the distant past.
+    fn check_ack(&mut self, now: Instant, ack: u64) -> Result<(), DropReason> {
+        let oldest = self.una.saturating_sub(self.window.max.max(u64::from(u16::MAX)));
+        if ack > self.nxt.max(self.probe_end) || ack < oldest {
+            self.challenge(now);
+            return Err(DropReason::BadAck);
+        }
+        Ok(())
+    }
+
+    /// TS.Recent follows the segment that reaches the last acknowledgement sent (RFC 7323 section 4.3).
+    fn note_timestamp(&mut self, now: Instant, seq: u64, segment: &SegmentIn) {
+        if let (Some(state), Some(theirs)) = (&mut self.timestamps, segment.options.timestamps)
+            && seq <= self.last_ack_sent
+        {
+            state.recent = theirs.value;
+            state.recent_at = now;
+        }
+    }
+
+    /// An ACK that lets an honest peer show where it stands (RFC 5961), at a limited rate.
+    pub(super) fn challenge(&mut self, now: Instant) {
+        if now - self.challenges.second >= Duration::from_secs(1) {
+            self.challenges.second = now;
+            self.challenges.sent = 0;
+        }
+        if self.challenges.sent >= self.config.challenge_acks_per_second {
+            self.counters.challenge_acks_limited += 1;
+            return;
+        }
+        self.challenges.sent += 1;
+        self.counters.challenge_acks += 1;
+        self.ack.now();
+    }
+
+    /// Payload and FIN (RFC 9293 section 3.10.7.4, seventh and eighth step).
+    pub(super) fn take_payload(&mut self, now: Instant, mut segment: SegmentIn) -> Outcome {
+        if !self.state.can_receive() {
+            // The peer's FIN was received: what it repeats is acknowledged, what it adds is not taken.
+            self.ack.now();
+            let new = segment.payload_len() > 0;
+            return if new { Outcome::Dropped(DropReason::AfterFin) } else { Outcome::Accepted };
+        }
+        let seq = unwrap(self.receiver.next(), segment.seq);
+        let segments = segment.segments();
+        let size = match segment.segment_size {
+            0 => segment.payload_len(),
+            size => usize::from(size),
+        };
+        let fin = segment.flags.contains(Flags::FIN);
+        let more = core::mem::take(&mut segment.more);
+        let arrival = self.receiver.accept(seq, segment.payload.take(), more, fin);
+        if arrival.in_order > 0 {
+            self.ack.on_data(arrival.in_order, size, &self.config.socket.delayed_ack);
+            self.receiver.tuner.on_arrival(now, self.receiver.next(), self.receiver.edge());
+            self.tell(Ready::READABLE);
+        }
+        if arrival.out_of_order {
+            self.ack.on_gap(segments, self.sack);
+        } else if arrival.gap || arrival.duplicate || arrival.dropped.is_some() {
+            self.ack.now();
+        }
+        if arrival.finished {
+            self.ack.now();
+            self.tell(Ready::FINISHED);
+            self.follow(now, Event::FinReceived);
+        }
+        arrival.dropped.map_or(Outcome::Accepted, Outcome::Dropped)
+    }
+
+    /// What arrived may have made room to send: from now on it is the processor's turn.
+    pub(super) fn note_work(&mut self, now: Instant) {
+        if self.limits.cause().is_some_and(|cause| cause != LimitCause::Processor) && self.could_send() {
+            self.limits.set(now, LimitCause::Processor);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Deciding what to send next, in this order: a reset, a SYN, owed duplicate acknowledgements, what was lost, new data, a
+//! window or keep-alive probe, an acknowledgement.
+
+use super::super::delayed_ack::AckDue;
+use super::super::segment::{TxInfo, TxLimits};
+use super::super::state::State;
+use super::super::timers::Timer;
+use super::transmit::Out;
+use super::{Connection, Recovery};
+use core::time::Duration;
+use linerate_nic::TxPacket;
+use linerate_transport::LimitCause;
+use linerate_wire::tcp::Flags;
+use linerate_wire::units::Instant;
+
+/// What a segment takes from the stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Plan {
+    pub start: u64,
+    /// Payload bytes.
+    pub len: u64,
+    pub fin: bool,
+    pub retransmission: bool,
+}
+
+/// What stands in the way of sending.
+pub(super) type Blocked = LimitCause;
+
+impl Connection {
+    /// Writes the next packet that is due: the TCP header at `l4_offset` of the header block (whose length is set to
+    /// the end of the TCP header), payload into the gather list, checksum field zero. The caller fills in the lower
+    /// layers and the checksum and **must** then queue the packet; before it calls, it must have a free slot and know
+    /// the way to the next hop. `None`: nothing is due now.
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        limits: &TxLimits,
+        packet: &mut TxPacket,
+        l4_offset: usize,
+    ) -> Option<TxInfo> {
+        self.device_full = false;
+        let mut out = Out { now, limits, packet, l4_offset };
+        if let Some(reply) = self.reset_reply.take() {
+            return self.emit(&mut out, u64::from(reply.0), Flags::RST);
+        }
+        match self.state {
+            State::Closed | State::Listen => self.transmit_reset(&mut out),
+            State::SynSent | State::SynReceived => self.transmit_syn(&mut out),
+            _ => self.transmit_synchronized(&mut out),
+        }
+    }
+
+    fn transmit_reset(&mut self, out: &mut Out<'_>) -> Option<TxInfo> {
+        if !self.reset_due {
+            return None;
+        }
+        self.reset_due = false;
+        self.emit(out, self.nxt, Flags::RST | Flags::ACK)
+    }
+
+    fn transmit_syn(&mut self, out: &mut Out<'_>) -> Option<TxInfo> {
+        if !self.syn_due || self.is_in_device(self.una, self.una + 1) {
+            return None;
+        }
+        let start = self.una;
+        let retransmission = self.nxt > start;
+        let flags = if self.state == State::SynReceived { Flags::SYN | Flags::ACK } else { Flags::SYN };
+        let mut info = self.emit(out, start, flags)?;
+        self.syn_due = false;
+        self.nxt = start + 1;
+        if retransmission {
+            self.marks.clear();
+            self.counters.retransmits += 1;
+        }
+        info.retransmission = retransmission;
+        info.completion = self.sent(out, start, start + 1, retransmission);
+        Some(info)
+    }
+
+    fn transmit_synchronized(&mut self, out: &mut Out<'_>) -> Option<TxInfo> {
+        if self.ack.owes_duplicates() {
+            return self.emit_ack(out);
+        }
+        if self.state.can_transmit() {
+            match self.plan(out) {
+                Ok(plan) => {
+                    if let Some(info) = self.transmit(out, plan) {
+                        self.limits.set(out.now, LimitCause::Processor);
+                        return Some(info);
+                    }
+                }
+                Err(cause) => {
+                    self.limits.set(out.now, cause);
+                    self.watch_window(out.now, cause);
+                    if self.probe_due && cause == Blocked::PeerWindow {
+                        self.probe_due = false;
+                        return self.emit_window_probe(out);
+                    }
+                    self.probe_due = false;
+                }
+            }
+        } else if self.state != State::TimeWait {
+            self.limits.set(out.now, LimitCause::Application);
+        }
+        if self.keep_alive_due {
+            self.keep_alive_due = false;
+            self.counters.keep_alive_probes += 1;
+            return self.emit(out, self.nxt - 1, Flags::ACK);
+        }
+        if self.ack.due() == AckDue::Now {
+            return self.emit_ack(out);
+        }
+        None
+    }
+
+    /// Chooses the next segment, or says what prevents one.
+    fn plan(&mut self, out: &Out<'_>) -> Result<Plan, Blocked> {
+        let payload = self.payload_room();
+        let most = (out.limits.max_payload as u64 / payload * payload).max(payload);
+        let retransmission = self.plan_retransmission(payload, most);
+        if let Some(plan) = retransmission.transpose()? {
+            return Ok(plan);
+        }
+        self.plan_new(out.now, payload, most)
+    }
+
+    /// The first lost range (RFC 6675 NextSeg rule 1), if the congestion window permits or the rules demand it.
+    fn plan_retransmission(&self, payload: u64, most: u64) -> Option<Result<Plan, Blocked>> {
+        let (start, end) = self.board.next_lost()?;
+        let wanted = (end - start).min(most);
+        let room = self.congestion.window().max(payload).saturating_sub(self.pipe());
+        let mut len = wanted.min(room);
+        if len < wanted {
+            len -= len % payload;
+        }
+        if self.force {
+            len = len.max(payload.min(wanted));
+        }
+        if len == 0 {
+            return Some(Err(Blocked::Congestion));
+        }
+        // A window that shrank since is respected, except by the first segment after a timeout (RFC 7323 section 2.4).
+        let window = self.window.edge.saturating_sub(start);
+        if len > window {
+            let insists = self.force && matches!(self.recovery, Recovery::Timeout { .. });
+            len = if insists { len.min(payload).max(window.min(len)) } else { window };
+            if len == 0 {
+                return Some(Err(Blocked::PeerWindow));
+            }
+        }
+        if self.is_in_device(start, start + len) {
+            return Some(Err(Blocked::Device));
+        }
+        let data_end = self.queue.end();
+        let fin = self.fin_sent && start + len > data_end;
+        let len = len.min(data_end.saturating_sub(start));
+        Some(Ok(Plan { start, len, fin, retransmission: true }))
+    }
+
+    /// New data: what the queue has ready, within the peer's and the congestion window, in full segments if possible.
+    fn plan_new(&mut self, now: Instant, payload: u64, most: u64) -> Result<Plan, Blocked> {
+        if self.fin_sent || self.nxt > self.queue.end() {
+            return Err(Blocked::Application);
+        }
+        let (start, ready) = (self.nxt, self.queue.ready_end());
+        let available = ready.saturating_sub(start);
+        let is_all = ready == self.queue.end();
+        let fin = self.fin_queued && is_all;
+        let window = self.window.edge.saturating_sub(start);
+        if available == 0 {
+            return match fin {
+                true if window > 0 || self.probe_due => {
+                    Ok(Plan { start, len: 0, fin, retransmission: false })
+                }
+                true => Err(Blocked::PeerWindow),
+                false => Err(self.idle_cause()),
+            };
+        }
+        self.restart_after_idle(now);
+        let room = self.congestion.window().max(payload).saturating_sub(self.pipe());
+        let offered = available.min(window).min(most);
+        let mut len = offered.min(room);
+        if len == available && is_all {
+            let tail = len % payload;
+            if tail > 0 && self.nagle_holds(len, payload, fin) {
+                len -= tail;
+                if len == 0 {
+                    return Err(Blocked::Application);
+                }
+            }
+        } else if len >= payload {
+            len -= len % payload;
+        } else if len < offered {
+            return Err(Blocked::Congestion);
+        } else if len == available {
+            // The rest of the file is being read.
+            return Err(Blocked::Application);
+        } else if len == 0 || !(len >= self.window.max / 2 || self.probe_due) {
+            // RFC 9293 section 3.8.6.2.1: no silly windows.
+            return Err(Blocked::PeerWindow);
+        }
+        let fin = fin && start + len == ready && window > len;
+        Ok(Plan { start, len, fin, retransmission: false })
+    }
+
+    /// RFC 9293 section 3.7.4: a segment that is not full waits while anything is unacknowledged.
+    fn nagle_holds(&self, len: u64, payload: u64, fin: bool) -> bool {
+        !self.config.socket.no_delay && !fin && (self.una < self.nxt || len > payload)
+    }
+
+    /// Nothing is ready to be sent: the application's fault, or that of a send buffer that is full with what is in
+    /// flight.
+    fn idle_cause(&self) -> Blocked {
+        let full =
+            self.queue.loaded() >= self.send_limit() as u64 && self.queue.ready_end() == self.queue.end();
+        if full && self.una < self.nxt { Blocked::SendBuffer } else { Blocked::Application }
+    }
+
+    /// RFC 5681 section 4.1.
+    fn restart_after_idle(&mut self, now: Instant) {
+        if self.una == self.nxt && now - self.last_sent > self.rtt.base_timeout() {
+            self.congestion.on_idle(now);
+        }
+    }
+
+    /// Starts the persist timer when only the peer's window stands in the way and nothing is in flight that would be
+    /// answered; stops it otherwise.
+    fn watch_window(&mut self, now: Instant, cause: Blocked) {
+        if cause == Blocked::PeerWindow && self.una == self.nxt {
+            if !self.timers.is_running(Timer::Persist) && !self.probe_due {
+                let interval = self.probe_interval();
+                self.timers.set(Timer::Persist, now + interval);
+            }
+            if self.stalled_since.is_none() {
+                self.stall(now);
+            }
+        } else {
+            self.timers.stop(Timer::Persist);
+            if self.una == self.nxt {
+                self.stalled_since = None;
+            }
+        }
+    }
+
+    /// Time to the next window probe: the retransmission timeout, doubled with each (RFC 9293 section 3.8.6.1).
+    pub(super) fn probe_interval(&self) -> Duration {
+        let base = self.rtt.base_timeout().max(self.config.min_rto);
+        base.saturating_mul(1 << self.probes.min(16)).min(self.config.max_rto)
+    }
+
+    /// Whether a poll would probably send something; cheap.
+    pub(super) fn could_send(&self) -> bool {
+        if !self.state.can_transmit() || self.fin_sent && self.board.next_lost().is_none() {
+            return false;
+        }
+        let room = self.congestion.window() > self.pipe();
+        let new = self.queue.ready_end() > self.nxt && self.window.edge > self.nxt;
+        room && (new || self.board.next_lost().is_some())
+    }
+
+    /// Whether a packet with some of these positions waits in the device: it is not to be sent again.
+    pub(super) fn is_in_device(&self, start: u64, end: u64) -> bool {
+        self.device.iter().any(|packet| packet.start < end && start < packet.end)
+    }
+}

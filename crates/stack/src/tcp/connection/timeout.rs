@@ -1,0 +1,117 @@
+//! Timers that come due.
+
+use super::super::state::{Event, State};
+use super::super::timers::Timer;
+use super::{Connection, Recovery};
+use linerate_transport::{CloseReason, Ready};
+use linerate_wire::units::Instant;
+
+impl Connection {
+    /// Runs the timers that are due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.timers.expired(Timer::UserTimeout, now) {
+            self.on_user_timeout(now);
+        }
+        if self.timers.expired(Timer::Retransmit, now) {
+            self.on_retransmit_timeout(now);
+        }
+        if self.timers.expired(Timer::Persist, now) {
+            self.probe_due = true;
+        }
+        if self.timers.expired(Timer::DelayedAck, now) {
+            self.ack.now();
+        }
+        if self.timers.expired(Timer::KeepAlive, now) {
+            self.on_keep_alive(now);
+        }
+        if self.timers.expired(Timer::TimeWait, now) {
+            self.follow(now, Event::Expired);
+        }
+        if self.timers.expired(Timer::FinWait2, now) && self.state == State::FinWait2 {
+            self.end(now, CloseReason::Done);
+        }
+        if self.timers.expired(Timer::Memory, now) && self.write_refused {
+            self.write_refused = false;
+            self.tell(Ready::WRITABLE);
+        }
+        self.note_work(now);
+    }
+
+    /// RFC 6298 section 5, RFC 5681 section 3.1.
+    fn on_retransmit_timeout(&mut self, now: Instant) {
+        if self.una == self.nxt {
+            return;
+        }
+        if self.is_in_device(self.una, self.una + 1) {
+            // It has not even left: the network is not to blame.
+            self.timers.set(Timer::Retransmit, now + self.rtt.timeout());
+            return;
+        }
+        self.counters.timeouts += 1;
+        self.rtt.back_off();
+        if matches!(self.state, State::SynSent | State::SynReceived) {
+            self.syn_retries += 1;
+            if self.syn_retries > self.config.syn_retries {
+                let reason = self.soft_error.unwrap_or(CloseReason::TimedOut);
+                self.end(now, reason);
+            } else {
+                self.syn_due = true;
+            }
+            return;
+        }
+        // What was reported is believed once; when that does not help, nothing is (RFC 2018 section 8).
+        if self.expired > 0 || self.board.is_reneged(self.una) {
+            self.board.forget_reports();
+        }
+        self.congestion.on_timeout(now, self.nxt - self.una, self.expired == 0);
+        self.expired = self.expired.saturating_add(1);
+        self.board.forget_assumed();
+        self.board.mark_lost(self.una, self.nxt);
+        self.marks.clear();
+        self.duplicates = 0;
+        self.recovery = Recovery::Timeout { until: self.nxt };
+        self.force = true;
+    }
+
+    fn on_user_timeout(&mut self, now: Instant) {
+        let Some(since) = self.stalled_since else { return };
+        let due = since + self.config.socket.user_timeout;
+        if now < due {
+            self.timers.set(Timer::UserTimeout, due);
+            return;
+        }
+        let reason = self.soft_error.unwrap_or(CloseReason::TimedOut);
+        self.abort(now, reason);
+    }
+
+    /// Starts, moves or stops the keep-alive timer as the settings say.
+    pub(super) fn arm_keep_alive(&mut self, now: Instant) {
+        match self.config.socket.keep_alive {
+            Some(keep_alive) if self.state.is_synchronized() && self.state != State::TimeWait => {
+                let wait = if self.keep_alives > 0 { keep_alive.interval } else { keep_alive.idle };
+                self.timers.set(Timer::KeepAlive, now + wait);
+            }
+            _ => self.timers.stop(Timer::KeepAlive),
+        }
+    }
+
+    fn on_keep_alive(&mut self, now: Instant) {
+        let Some(keep_alive) = self.config.socket.keep_alive else { return };
+        let quiet_until = self.last_received + keep_alive.idle;
+        if now < quiet_until {
+            self.keep_alives = 0;
+            self.timers.set(Timer::KeepAlive, quiet_until);
+            return;
+        }
+        if self.una == self.nxt && !self.timers.is_running(Timer::Persist) {
+            if self.keep_alives >= keep_alive.probes {
+                self.abort(now, CloseReason::KeepAlive);
+                return;
+            }
+            self.keep_alives += 1;
+            self.keep_alive_due = true;
+        }
+        // Data in flight and window probes are watched by the user timeout.
+        self.timers.set(Timer::KeepAlive, now + keep_alive.interval);
+    }
+}

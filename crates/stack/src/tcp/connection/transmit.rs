@@ -1,0 +1,217 @@
+//! Writing packets, and noting what was sent only after it is in the packet.
+
+use super::super::segment::{TxInfo, TxLimits};
+use super::super::sequence::wrap;
+use super::super::state::{Event, State};
+use super::super::timers::Timer;
+use super::output::Plan;
+use super::{Connection, InDevice, RttMark};
+use linerate_nic::TxPacket;
+use linerate_transport::LimitCause;
+use linerate_wire::tcp::{Builder, Flags, Options, SeqNumber, Timestamps};
+use linerate_wire::units::Instant;
+
+/// Most round trips measured at the same time.
+const MAX_MARKS: usize = 16;
+
+/// Where a packet goes.
+pub(super) struct Out<'a> {
+    pub now: Instant,
+    pub limits: &'a TxLimits,
+    pub packet: &'a mut TxPacket,
+    pub l4_offset: usize,
+}
+
+impl Connection {
+    /// Payload bytes of a full segment with the options that are due now.
+    pub(super) fn payload_room(&self) -> u64 {
+        let options = Options {
+            timestamps: self.timestamps.map(|_| Timestamps::default()),
+            sack_blocks: self.sack_blocks(),
+            ..Options::default()
+        };
+        u64::from(self.segment_limit()) - options.emitted_len() as u64
+    }
+
+    fn sack_blocks(&self) -> linerate_wire::tcp::SackBlocks {
+        if self.sack { self.receiver.blocks() } else { Default::default() }
+    }
+
+    pub(super) fn timestamps_option(&self, now: Instant) -> Timestamps {
+        let echo = self.timestamps.map_or(0, |state| state.recent);
+        Timestamps { value: self.timestamp(now), echo }
+    }
+
+    /// Writes the header of a segment without payload, or before its payload is known to the header: nothing in it
+    /// depends on payload.
+    pub(super) fn emit(&mut self, out: &mut Out<'_>, position: u64, flags: Flags) -> Option<TxInfo> {
+        let in_syn = flags.contains(Flags::SYN);
+        let options = if in_syn {
+            self.syn_options(out.now)
+        } else if flags.contains(Flags::RST) {
+            Options::default()
+        } else {
+            Options {
+                timestamps: self.timestamps.map(|_| self.timestamps_option(out.now)),
+                sack_blocks: self.sack_blocks(),
+                ..Options::default()
+            }
+        };
+        let has_ack = flags.contains(Flags::ACK);
+        let window = self.receiver.window_field(usize::from(self.offered_mss()), in_syn);
+        let builder = Builder {
+            source_port: self.local.port(),
+            destination_port: self.remote.port(),
+            sequence: wrap(position),
+            acknowledgement: if has_ack { wrap(self.receiver.next()) } else { SeqNumber(0) },
+            flags,
+            window: if flags.contains(Flags::RST) { 0 } else { window },
+            options,
+            ..Builder::default()
+        };
+        let end = out.l4_offset + builder.header_len();
+        let header = out.packet.header_mut(end).get_mut(out.l4_offset..)?;
+        let header_len = builder.emit(header).ok()?;
+        if has_ack && !flags.contains(Flags::RST) {
+            self.receiver.blocks_sent();
+            self.ack.on_sent();
+            self.timers.stop(Timer::DelayedAck);
+            self.last_ack_sent = self.receiver.next();
+        }
+        Some(TxInfo { header_len, segments: 1, ..TxInfo::default() })
+    }
+
+    pub(super) fn emit_ack(&mut self, out: &mut Out<'_>) -> Option<TxInfo> {
+        let info = self.emit(out, self.nxt, Flags::ACK)?;
+        self.counters.acks_sent += 1;
+        Some(info)
+    }
+
+    /// One byte beyond the closed window, to learn whether it is still closed (RFC 9293 section 3.8.6.1). It does not
+    /// count as sent: if the peer takes it, its acknowledgement says so.
+    pub(super) fn emit_window_probe(&mut self, out: &mut Out<'_>) -> Option<TxInfo> {
+        if self.queue.gather(self.nxt, 1, out.packet) == 0 {
+            return None;
+        }
+        let mut info = self.emit(out, self.nxt, Flags::ACK)?;
+        info.payload_len = 1;
+        self.probe_end = self.nxt + 1;
+        self.counters.window_probes += 1;
+        self.probes = self.probes.saturating_add(1);
+        let interval = self.probe_interval();
+        self.timers.set(Timer::Persist, out.now + interval);
+        Some(info)
+    }
+
+    /// Puts the planned segment (or super-segment) into the packet.
+    pub(super) fn transmit(&mut self, out: &mut Out<'_>, plan: Plan) -> Option<TxInfo> {
+        let payload = self.payload_room();
+        let got = self.queue.gather(plan.start, plan.len, out.packet);
+        let is_whole = got == plan.len;
+        let fin = plan.fin && is_whole;
+        if got == 0 && !fin {
+            return None;
+        }
+        let mut flags = Flags::ACK;
+        let end = plan.start + got;
+        if fin {
+            flags |= Flags::FIN;
+        }
+        if got > 0 && end == self.queue.end() {
+            flags |= Flags::PSH;
+        }
+        let mut info = self.emit(out, plan.start, flags)?;
+        let segments = got.div_ceil(payload).max(1);
+        info.payload_len = got as usize;
+        info.segments = segments as u32;
+        // A segment is at most 64 KiB, so the size fits.
+        info.segment_size = if got > payload { payload as u16 } else { 0 };
+        info.retransmission = plan.retransmission;
+        let end = end + u64::from(fin);
+        if plan.retransmission {
+            self.note_retransmission(plan.start, end, got, segments);
+        } else {
+            self.note_new(out.now, end, fin);
+        }
+        if got > 0 {
+            self.counters.segments_sent += segments;
+        }
+        self.last_sent = out.now;
+        self.probe_due = false;
+        info.completion = self.sent(out, plan.start, end, plan.retransmission);
+        Some(info)
+    }
+
+    fn note_retransmission(&mut self, start: u64, end: u64, bytes: u64, segments: u64) {
+        self.board.mark_resent(start, end, self.nxt, segments);
+        self.force = false;
+        // Karn's algorithm: an acknowledgement from here on is ambiguous.
+        self.marks.clear();
+        self.counters.retransmits += segments;
+        self.counters.bytes_retransmitted += bytes;
+    }
+
+    fn note_new(&mut self, now: Instant, end: u64, fin: bool) {
+        if self.una == self.nxt {
+            self.stall(now);
+            self.timers.stop(Timer::Persist);
+        }
+        self.nxt = end;
+        let pipe = self.pipe();
+        if pipe >= self.peak.0 || self.una > self.peak.1 {
+            self.peak = (pipe, end);
+        }
+        if fin {
+            self.fin_sent = true;
+            self.follow(now, Event::FinSent);
+        }
+    }
+
+    /// Notes that a packet went to the device; returns the tag to complete it with. Without completions it has left.
+    pub(super) fn sent(&mut self, out: &Out<'_>, start: u64, end: u64, retransmission: bool) -> Option<u32> {
+        let tag = self.next_tag;
+        let packet = InDevice { tag, start, end, retransmission };
+        if !out.limits.completions {
+            self.left(out.now, packet);
+            return None;
+        }
+        self.next_tag = self.next_tag.checked_add(1).unwrap_or(1);
+        self.device.push_back(packet);
+        Some(tag)
+    }
+
+    /// The device has sent the packet with this completion tag (and all before it).
+    pub fn handle_transmitted(&mut self, now: Instant, completion: u32) {
+        while let Some(&packet) = self.device.front()
+            && completion.wrapping_sub(packet.tag) < u32::MAX / 2
+        {
+            self.device.pop_front();
+            self.left(now, packet);
+        }
+        self.note_work(now);
+    }
+
+    /// The retransmission timer runs from here, and round trips are measured from here: time in the queue to the device
+    /// is not the network's.
+    fn left(&mut self, now: Instant, packet: InDevice) {
+        if packet.end <= self.una || self.state == State::Closed || self.state == State::TimeWait {
+            return;
+        }
+        self.timers.set_if_idle(Timer::Retransmit, now + self.rtt.timeout());
+        if packet.retransmission {
+            return;
+        }
+        self.left_end = self.left_end.max(packet.end);
+        if self.marks.len() < MAX_MARKS && self.board.is_clean() {
+            self.marks.push_back(RttMark { end: packet.end, left: now });
+        }
+    }
+
+    /// The device, or the queue to it, took no more packets while there was something to send.
+    pub fn handle_link_full(&mut self, now: Instant) {
+        if self.limits.cause().is_some() {
+            self.device_full = true;
+            self.limits.set(now, LimitCause::Device);
+        }
+    }
+}

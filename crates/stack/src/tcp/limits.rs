@@ -1,0 +1,68 @@
+//! Where a connection's time went, by what kept it from sending faster.
+
+use core::time::Duration;
+use linerate_transport::{LimitCause, LimitTimes};
+use linerate_wire::units::{Instant, nanos};
+
+/// A clock per cause, one of which runs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LimitClock {
+    running: Option<(Instant, LimitCause)>,
+    times: LimitTimes,
+}
+
+impl LimitClock {
+    /// From `now` on `cause` is what limits. The first call starts the clock.
+    pub fn set(&mut self, now: Instant, cause: LimitCause) {
+        if let Some((since, running)) = self.running {
+            if running == cause {
+                return;
+            }
+            self.add(running, now - since);
+        }
+        self.running = Some((now, cause));
+    }
+
+    /// What limits now.
+    pub fn cause(&self) -> Option<LimitCause> {
+        self.running.map(|(_, cause)| cause)
+    }
+
+    /// The connection is over: the clock stops.
+    pub fn stop(&mut self, now: Instant) {
+        if let Some((since, running)) = self.running.take() {
+            self.add(running, now - since);
+        }
+    }
+
+    /// The times up to `now`.
+    pub fn times(&self, now: Instant) -> LimitTimes {
+        let mut copy = self.clone();
+        copy.stop(now);
+        copy.times
+    }
+
+    fn add(&mut self, cause: LimitCause, time: Duration) {
+        if let Some(ns) = self.times.ns.get_mut(cause as usize) {
+            *ns = ns.saturating_add(nanos(time));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_nanosecond_has_one_cause() {
+        let mut clock = LimitClock::default();
+        assert_eq!(clock.times(Instant::from_millis(1)).ns, [0; 6]);
+        clock.set(Instant::from_nanos(10), LimitCause::Application);
+        clock.set(Instant::from_nanos(15), LimitCause::Congestion);
+        clock.set(Instant::from_nanos(17), LimitCause::Congestion);
+        assert_eq!(clock.times(Instant::from_nanos(30)).ns, [5, 0, 15, 0, 0, 0]);
+        clock.set(Instant::from_nanos(30), LimitCause::Device);
+        clock.stop(Instant::from_nanos(31));
+        assert_eq!(clock.times(Instant::from_nanos(99)).ns, [5, 0, 15, 0, 1, 0]);
+    }
+}

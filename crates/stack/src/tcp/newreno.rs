@@ -1,0 +1,168 @@
+//! NewReno congestion control (RFC 5681, RFC 6582, RFC 6928), counting bytes (RFC 3465).
+//!
+//! Departures, and why:
+//! - RFC 3465 lets one acknowledgement open the window by two segments at most. Peers that coalesce acknowledge up to
+//!   64 KiB at once, and would never get out of slow start; since only bytes that newly *arrived* are counted, and not
+//!   how far the cumulative acknowledgement jumped, no limit is needed against bursts after a repaired hole.
+
+use super::congestion::{AckEvent, CongestionControl};
+use linerate_wire::units::Instant;
+
+/// Larger than any window; keeps sums far from overflow.
+const MAX_WINDOW: u64 = 1 << 30;
+
+/// The algorithm's variables.
+#[derive(Clone, Debug)]
+pub(super) struct NewReno {
+    mss: u64,
+    window: u64,
+    threshold: Option<u64>,
+    /// Bytes that arrived since the window last grew in congestion avoidance.
+    arrived: u64,
+    initial: u64,
+}
+
+impl NewReno {
+    /// In slow start, with the initial window of RFC 6928 for `initial_segments` = 10.
+    pub fn new(mss: u64, initial_segments: u8) -> Self {
+        let initial = initial_window(mss, initial_segments);
+        NewReno { mss, window: initial, threshold: None, arrived: 0, initial }
+    }
+
+    fn reduced(&self, flight: u64) -> u64 {
+        (flight / 2).max(2 * self.mss)
+    }
+}
+
+/// RFC 6928 section 2: min(10 MSS, max(2 MSS, 14,600)), with another number of segments in proportion.
+fn initial_window(mss: u64, segments: u8) -> u64 {
+    let segments = u64::from(segments.max(1));
+    (segments * mss).min((2 * mss).max(segments * 1_460))
+}
+
+impl CongestionControl for NewReno {
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn slow_start_threshold(&self) -> Option<u64> {
+        self.threshold
+    }
+
+    fn on_ack(&mut self, _now: Instant, ack: &AckEvent) {
+        // A window that is not used says nothing about the path: it does not grow (RFC 7661's rule of one half).
+        if ack.pipe < self.window / 2 {
+            return;
+        }
+        let mut delivered = ack.delivered;
+        let threshold = self.threshold.unwrap_or(MAX_WINDOW);
+        if self.window < threshold {
+            let grown = delivered.min(threshold - self.window);
+            self.window += grown;
+            delivered -= grown;
+        }
+        self.arrived += delivered;
+        if self.arrived >= self.window {
+            self.arrived -= self.window;
+            self.window += self.mss;
+        }
+        self.window = self.window.min(MAX_WINDOW);
+    }
+
+    fn on_loss(&mut self, _now: Instant, flight: u64) {
+        let threshold = self.reduced(flight);
+        self.threshold = Some(threshold);
+        self.window = threshold;
+        self.arrived = 0;
+    }
+
+    fn on_recovered(&mut self, _now: Instant, pipe: u64) {
+        // RFC 6582 section 3.2 step 3, the choice that prevents a burst.
+        let threshold = self.threshold.unwrap_or(self.window);
+        self.window = threshold.min(pipe.max(self.mss) + self.mss).max(2 * self.mss);
+        self.arrived = 0;
+    }
+
+    fn on_timeout(&mut self, _now: Instant, flight: u64, first: bool) {
+        if first {
+            self.threshold = Some(self.reduced(flight));
+        }
+        self.window = self.mss;
+        self.arrived = 0;
+    }
+
+    fn on_idle(&mut self, _now: Instant) {
+        self.window = self.window.min(self.initial);
+    }
+
+    fn on_segment_size(&mut self, mss: u64) {
+        self.mss = mss;
+        self.window = self.window.max(mss);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Instant = Instant::ZERO;
+
+    fn ack(delivered: u64, pipe: u64) -> AckEvent {
+        AckEvent { delivered, pipe, rtt: None }
+    }
+
+    #[test]
+    fn initial_window_is_that_of_rfc_6928() {
+        for (mss, window) in [(1_460, 14_600), (536, 5_360), (8_960, 17_920), (2_000, 14_600)] {
+            assert_eq!(NewReno::new(mss, 10).window(), window, "mss {mss}");
+        }
+        assert_eq!(NewReno::new(1_460, 1).window(), 1_460);
+    }
+
+    #[test]
+    fn slow_start_doubles_per_round_trip_then_adds_one_segment() {
+        let mut reno = NewReno::new(1_000, 10);
+        reno.on_ack(NOW, &ack(10_000, 10_000));
+        assert_eq!(reno.window(), 20_000);
+        reno.on_loss(NOW, 20_000);
+        assert_eq!((reno.window(), reno.slow_start_threshold()), (10_000, Some(10_000)));
+        for _ in 0..10 {
+            reno.on_ack(NOW, &ack(1_000, 10_000));
+        }
+        assert_eq!(reno.window(), 11_000);
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        let mut reno = NewReno::new(1_000, 10);
+        reno.on_ack(NOW, &ack(1_000, 4_999));
+        assert_eq!(reno.window(), 10_000);
+        reno.on_ack(NOW, &ack(1_000, 5_000));
+        assert_eq!(reno.window(), 11_000);
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment_and_half_the_flight_as_threshold() {
+        let mut reno = NewReno::new(1_000, 10);
+        reno.on_timeout(NOW, 10_000, true);
+        assert_eq!((reno.window(), reno.slow_start_threshold()), (1_000, Some(5_000)));
+        reno.on_timeout(NOW, 1_000, false);
+        assert_eq!(reno.slow_start_threshold(), Some(5_000), "not halved again for the same segment");
+        for (delivered, window) in [(1_000, 2_000), (2_000, 4_000), (4_000, 5_000), (5_000, 6_000)] {
+            reno.on_ack(NOW, &ack(delivered, delivered));
+            assert_eq!(reno.window(), window);
+        }
+    }
+
+    #[test]
+    fn recovery_ends_without_a_burst_and_idleness_takes_the_window_back() {
+        let mut reno = NewReno::new(1_000, 10);
+        reno.on_loss(NOW, 100_000);
+        reno.on_recovered(NOW, 3_000);
+        assert_eq!(reno.window(), 4_000);
+        let mut reno = NewReno::new(1_000, 10);
+        reno.on_ack(NOW, &ack(90_000, 10_000));
+        reno.on_idle(NOW);
+        assert_eq!(reno.window(), 10_000);
+    }
+}

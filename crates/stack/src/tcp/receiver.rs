@@ -1,0 +1,426 @@
+//! The receiving half: what arrived, what waits for it, and the window that is promised.
+//!
+//! Positions are 64-bit sequence numbers. Payload is kept by handle; a piece that holds less than a quarter of its buffer
+//! is copied into a page instead (in order: behind the bytes before it), so that what a connection is charged with
+//! stays within four times what it holds.
+//!
+//! The right edge of the window, once promised, is honoured: bytes up to it are taken even if the limit has fallen since.
+//! The window field has a granularity of 2^scale; it is rounded down, and so may name up to 2^scale - 1 bytes less
+//! than was promised before (RFC 7323 section 2.4). Nothing is refused for that.
+
+use super::autotune::ReceiveTuner;
+use super::budget::{Charge, MemoryBudget};
+use super::pages;
+use super::reassembly::Reassembly;
+use super::segment::DropReason;
+use alloc::collections::VecDeque;
+use linerate_nic::{Pieces, Pool, Slice};
+use linerate_wire::tcp::SackBlocks;
+use linerate_wire::units::Instant;
+
+/// A slice is copied when its buffer is this many times larger.
+const COMPACT_BELOW: usize = 4;
+
+/// What a segment's payload did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Arrival {
+    /// Bytes that became readable.
+    pub in_order: usize,
+    /// Payload was put aside because something before it is missing.
+    pub out_of_order: bool,
+    /// Data that waited became readable, or data still waits: the peer should know at once (RFC 5681 section 4.2).
+    pub gap: bool,
+    /// Some of it had been received before.
+    pub duplicate: bool,
+    /// Everything up to the peer's FIN is here, newly.
+    pub finished: bool,
+    /// Why payload was not kept.
+    pub dropped: Option<DropReason>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    /// The next byte expected (RCV.NXT).
+    next: u64,
+    /// The right edge promised (RCV.NXT + RCV.WND at its greatest).
+    edge: u64,
+    /// Our window scale.
+    pub scale: u8,
+    queue: VecDeque<Slice>,
+    queued: usize,
+    page_fill: Option<usize>,
+    waiting: Reassembly,
+    max_waiting: usize,
+    /// Position of the peer's FIN, once seen.
+    fin: Option<u64>,
+    finished: bool,
+    discard: bool,
+    duplicate: Option<(u64, u64)>,
+    /// Size of the buffer.
+    pub tuner: ReceiveTuner,
+    charge: Charge,
+    pages: Pool,
+    /// Payload bytes received in order.
+    pub bytes_received: u64,
+    /// Payload bytes copied.
+    pub bytes_compacted: u64,
+}
+
+impl Receiver {
+    /// A receiver that does not know its first sequence number yet.
+    pub fn new(tuner: ReceiveTuner, charge: Charge, pages: Pool, max_waiting: usize) -> Self {
+        Receiver {
+            next: 0,
+            edge: 0,
+            scale: 0,
+            queue: VecDeque::new(),
+            queued: 0,
+            page_fill: None,
+            waiting: Reassembly::default(),
+            max_waiting,
+            fin: None,
+            finished: false,
+            discard: false,
+            duplicate: None,
+            tuner,
+            charge,
+            pages,
+            bytes_received: 0,
+            bytes_compacted: 0,
+        }
+    }
+
+    /// The first byte of data will be number `next`.
+    ///
+    /// The window of a SYN is not scaled; what the SYN that went before may have promised is taken.
+    pub fn start(&mut self, next: u64) {
+        self.next = next;
+        self.edge = next + self.space().min(usize::from(u16::MAX)) as u64;
+    }
+
+    /// The next sequence number expected, FIN included (RCV.NXT).
+    pub fn next(&self) -> u64 {
+        self.next + u64::from(self.finished)
+    }
+
+    /// The right edge of the window: segments beyond are not acceptable.
+    pub fn edge(&self) -> u64 {
+        self.edge.max(self.next())
+    }
+
+    /// Bytes that are readable.
+    pub fn readable(&self) -> usize {
+        self.queued
+    }
+
+    /// The first contiguous piece.
+    pub fn peek(&self) -> &[u8] {
+        self.queue.front().map_or(&[], Slice::bytes)
+    }
+
+    /// The application read `len` bytes.
+    pub fn read(&mut self, now: Instant, len: usize) {
+        let may_grow = !self.budget().is_tight();
+        self.tuner.on_read(now, len, may_grow);
+    }
+
+    /// The budget that everything is charged against.
+    pub fn budget(&self) -> &MemoryBudget {
+        self.charge.budget()
+    }
+
+    /// Memory held, in bytes.
+    pub fn held(&self) -> usize {
+        self.charge.bytes()
+    }
+
+    /// Whether the peer's FIN and all before it arrived.
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Whether something waits for data before it.
+    pub fn has_gap(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Releases up to `len` readable bytes; returns how many.
+    pub fn consume(&mut self, len: usize) -> usize {
+        let mut left = len.min(self.queued);
+        let count = left;
+        while left > 0 {
+            let Some(front) = self.queue.front_mut() else { break };
+            if front.len() > left {
+                front.trim_front(left);
+                break;
+            }
+            left -= front.len();
+            self.charge.sub(front.held());
+            self.queue.pop_front();
+        }
+        self.queued -= count;
+        if self.queue.is_empty() {
+            self.page_fill = None;
+        }
+        count
+    }
+
+    /// From now on everything that arrives is acknowledged and thrown away.
+    pub fn discard(&mut self) {
+        self.discard = true;
+        self.consume(self.queued);
+    }
+
+    /// Throws everything away.
+    pub fn clear(&mut self) {
+        self.queue.clear();
+        self.queued = 0;
+        self.page_fill = None;
+        self.waiting.clear();
+        self.charge.sub(self.charge.bytes());
+    }
+
+    /// Takes the payload that begins at `seq`, and the FIN after it.
+    pub fn accept(&mut self, seq: u64, first: Option<Slice>, mut more: Pieces, fin: bool) -> Arrival {
+        let mut arrival = Arrival::default();
+        let had_gap = self.has_gap();
+        let before = self.next;
+        let mut at = seq;
+        for piece in first.into_iter().chain(more.drain()) {
+            let len = piece.len() as u64;
+            if len > 0 {
+                self.place(at, piece, &mut arrival);
+            }
+            at += len;
+        }
+        self.note_fin(at, fin, &mut arrival);
+        self.drain();
+        arrival.in_order = (self.next - before) as usize;
+        self.bytes_received += arrival.in_order as u64;
+        arrival.gap = self.has_gap() || (had_gap && arrival.in_order > 0);
+        if self.fin == Some(self.next) && !self.finished {
+            self.finished = true;
+            self.waiting.clear();
+            arrival.finished = true;
+        }
+        arrival
+    }
+
+    /// Notes that `start..end` came again, to be reported once (RFC 2883).
+    pub fn note_duplicate(&mut self, start: u64, end: u64) {
+        if start < end {
+            self.duplicate = Some((start, end));
+        }
+    }
+
+    /// The SACK blocks for the next acknowledgement.
+    pub fn blocks(&self) -> SackBlocks {
+        self.waiting.blocks(self.duplicate)
+    }
+
+    /// The blocks were sent: a duplicate is reported once.
+    pub fn blocks_sent(&mut self) {
+        self.duplicate = None;
+    }
+
+    /// The window field of the next segment. The promised edge moves by steps worth it only (RFC 9293 section
+    /// 3.8.6.2.2).
+    pub fn window_field(&mut self, mss: usize, in_syn: bool) -> u16 {
+        let wanted = self.next + self.space() as u64;
+        if wanted >= self.edge + self.step(mss) as u64 {
+            self.edge = wanted;
+        }
+        let scale = if in_syn { 0 } else { self.scale };
+        let field = self.edge.saturating_sub(self.next()) >> scale;
+        let field = u16::try_from(field).unwrap_or(u16::MAX);
+        // What the field cannot express was not promised.
+        self.edge = self.edge.min(self.next() + (u64::from(u16::MAX) << scale)).max(self.next);
+        field
+    }
+
+    /// Bytes that the peer may still send, as promised.
+    pub fn window(&self) -> u64 {
+        self.edge.saturating_sub(self.next())
+    }
+
+    /// Whether the application read so much that the peer should hear of it: its window is less than half of the buffer
+    /// and would at least double, by a step worth a segment.
+    pub fn is_update_due(&self, mss: usize) -> bool {
+        if self.finished {
+            return false;
+        }
+        let (offered, space) = (self.window() as usize, self.space());
+        let half = self.tuner.limit() / 2;
+        offered < half && space.saturating_sub(offered) >= offered.max(self.step(2 * mss))
+    }
+
+    fn step(&self, mss: usize) -> usize {
+        mss.min(self.tuner.limit() / 2).max(1)
+    }
+
+    /// Room for data from `next` on: what the limit leaves, within what the budget leaves.
+    fn space(&self) -> usize {
+        let budget = self.charge.budget();
+        let free = budget.limit().saturating_sub(budget.used());
+        let free = if budget.is_tight() { free / 4 } else { free };
+        self.tuner.limit().saturating_sub(self.queued).min(free)
+    }
+
+    fn note_fin(&mut self, end: u64, fin: bool, arrival: &mut Arrival) {
+        if fin && self.fin.is_none() && end <= self.edge() && arrival.dropped.is_none() {
+            if self.waiting.end().is_none_or(|last| last <= end) && end >= self.next {
+                self.fin = Some(end);
+            }
+        }
+    }
+
+    fn place(&mut self, at: u64, piece: Slice, arrival: &mut Arrival) {
+        let (mut start, mut end) = (at, at + piece.len() as u64);
+        if let Some(fin) = self.fin
+            && end > fin
+        {
+            arrival.dropped = Some(DropReason::AfterFin);
+            end = fin;
+        }
+        if start < self.next {
+            self.note_duplicate(start, end.min(self.next));
+            arrival.duplicate = true;
+            start = self.next;
+        }
+        if end > self.edge {
+            arrival.dropped = Some(DropReason::OutOfWindow);
+            end = self.edge;
+        }
+        if start >= end {
+            return;
+        }
+        if start == self.next && self.waiting.is_empty() {
+            let part = piece.slice((start - at) as usize..(end - at) as usize);
+            drop(piece);
+            if self.enqueue(part) {
+                self.next = end;
+            } else {
+                arrival.dropped = Some(DropReason::NoMemory);
+            }
+            return;
+        }
+        self.put_aside(at, start, end, &piece, arrival);
+    }
+
+    /// Keeps the parts of `start..end` that are not here yet.
+    fn put_aside(&mut self, at: u64, start: u64, end: u64, piece: &Slice, arrival: &mut Arrival) {
+        let mut from = start;
+        while let Some((gap, gap_end)) = self.waiting.first_gap(from, end) {
+            if gap > from {
+                self.note_duplicate(from, gap);
+                arrival.duplicate = true;
+            }
+            let in_order = gap == self.next;
+            if !in_order && (self.waiting.pieces() >= self.max_waiting || self.charge.budget().is_tight()) {
+                arrival.dropped = Some(DropReason::OutOfOrderFull);
+                return;
+            }
+            let part = piece.slice((gap - at) as usize..(gap_end - at) as usize);
+            let part = self.compacted(part);
+            if !self.charge.try_add(part.held()) {
+                arrival.dropped = Some(DropReason::NoMemory);
+                return;
+            }
+            self.waiting.insert(gap, part);
+            self.waiting.touch(gap);
+            arrival.out_of_order |= !in_order;
+            from = gap_end;
+        }
+        if from < end {
+            self.note_duplicate(from, end);
+            self.waiting.touch(from);
+            arrival.duplicate = true;
+        }
+    }
+
+    /// Moves what is no longer waited for into the queue.
+    fn drain(&mut self) {
+        while let Some(piece) = self.waiting.take(self.next) {
+            self.next += piece.len() as u64;
+            if self.discard {
+                self.charge.sub(piece.held());
+                continue;
+            }
+            self.queued += piece.len();
+            self.queue.push_back(piece);
+            self.page_fill = None;
+        }
+    }
+
+    fn enqueue(&mut self, piece: Slice) -> bool {
+        if self.discard {
+            return true;
+        }
+        let len = piece.len();
+        if len.saturating_mul(COMPACT_BELOW) <= piece.held() && self.copy(piece.bytes()) {
+            self.queued += len;
+            return true;
+        }
+        if !self.charge.try_add(piece.held()) {
+            return false;
+        }
+        self.queue.push_back(piece);
+        self.page_fill = None;
+        self.queued += len;
+        true
+    }
+
+    /// Copies `bytes` behind the last piece, or into one fresh page; `false` if they do not fit.
+    fn copy(&mut self, bytes: &[u8]) -> bool {
+        if let Some(fill) = self.page_fill
+            && let Some(last) = self.queue.pop_back()
+        {
+            if last.held().saturating_sub(fill) >= bytes.len() {
+                match pages::append(last, fill, bytes) {
+                    Ok((longer, count)) => {
+                        self.queue.push_back(longer);
+                        self.page_fill = Some(fill + count);
+                        self.bytes_compacted += count as u64;
+                        return true;
+                    }
+                    Err(last) => self.queue.push_back(last),
+                }
+            } else {
+                self.queue.push_back(last);
+            }
+        }
+        let size = self.pages.buffer_size();
+        if size < bytes.len() || !self.charge.try_add(size) {
+            return false;
+        }
+        match pages::fresh(&self.pages, bytes) {
+            Some((page, count)) => {
+                self.queue.push_back(page);
+                self.page_fill = Some(count);
+                self.bytes_compacted += count as u64;
+                true
+            }
+            None => {
+                self.charge.sub(size);
+                false
+            }
+        }
+    }
+
+    /// The piece, in a page of its own if that is much smaller than its buffer.
+    fn compacted(&mut self, piece: Slice) -> Slice {
+        let size = self.pages.buffer_size();
+        let worth = piece.len().saturating_mul(COMPACT_BELOW) <= piece.held() && size * 2 <= piece.held();
+        if !worth || piece.len() > size {
+            return piece;
+        }
+        match pages::fresh(&self.pages, piece.bytes()) {
+            Some((page, count)) => {
+                self.bytes_compacted += count as u64;
+                page
+            }
+            None => piece,
+        }
+    }
+}

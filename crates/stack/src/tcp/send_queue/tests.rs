@@ -1,0 +1,130 @@
+use super::*;
+use crate::tcp::budget::MemoryBudget;
+use alloc::vec;
+use alloc::vec::Vec;
+use linerate_transport::FileId;
+
+const START: u64 = 1_000;
+
+fn queue() -> (SendQueue, MemoryBudget) {
+    let budget = MemoryBudget::new(1 << 20);
+    (SendQueue::new(START, budget.charge()), budget)
+}
+
+fn bytes_of(queue: &SendQueue, from: u64, len: u64) -> Vec<u8> {
+    let mut packet = TxPacket::new();
+    let got = queue.gather(from, len, &mut packet);
+    let bytes: Vec<u8> = packet.chunks().iter().flat_map(|chunk| chunk.bytes().to_vec()).collect();
+    assert_eq!(bytes.len() as u64, got);
+    bytes
+}
+
+fn file(offset: u64, len: u64) -> FileRange {
+    FileRange { file: FileId::new(1, 1), offset, len }
+}
+
+#[test]
+fn any_range_comes_out_across_pieces() {
+    let (mut queue, budget) = queue();
+    queue.push(Chunk::Static(b"abc"), 0).unwrap();
+    queue.push(Chunk::shared(alloc::sync::Arc::new(vec![b'd', b'e']), 0..2), 2).unwrap();
+    queue.push(Chunk::Static(b"fgh"), 0).unwrap();
+    let all = b"abcdefgh";
+    for from in 0..8 {
+        for len in 0..(8 - from) {
+            let expected = &all[from as usize..(from + len) as usize];
+            assert_eq!(bytes_of(&queue, START + from, len), expected);
+        }
+    }
+    assert_eq!(budget.used(), 2);
+    queue.acknowledge(START + 4);
+    assert_eq!(bytes_of(&queue, START + 4, 9), b"efgh");
+    assert_eq!((queue.len(), queue.loaded(), budget.used()), (4, 4, 2));
+    queue.acknowledge(START + 5);
+    assert_eq!(budget.used(), 0);
+    queue.acknowledge(START + 99);
+    assert_eq!((queue.len(), queue.loaded()), (0, 0));
+}
+
+#[test]
+fn short_writes_share_a_page_that_nobody_else_reads() {
+    let (mut queue, budget) = queue();
+    let pool = Pool::new(3, 8);
+    assert!(queue.copy(b"abc", &pool) && queue.copy(b"de", &pool));
+    assert_eq!(pool.free(), 2);
+    let mut packet = TxPacket::new();
+    queue.gather(START, 5, &mut packet);
+    assert!(queue.copy(b"fg", &pool), "the page is in the ring: a fresh one");
+    assert_eq!((pool.free(), budget.used()), (1, 16));
+    packet.clear();
+    queue.acknowledge(START + 6);
+    assert_eq!(bytes_of(&queue, START + 6, 1), b"g");
+    assert!(queue.copy(b"hijklmnopqrstu", &pool));
+    assert_eq!(bytes_of(&queue, START + 6, 99), b"ghijklmnopqrstu");
+    assert!(!queue.copy(&[0; 16], &pool), "two more pages are not there");
+    assert_eq!(queue.len(), 15, "all or nothing");
+    queue.acknowledge(queue.end());
+    assert_eq!((pool.free(), budget.used()), (3, 0));
+}
+
+#[test]
+fn files_are_read_a_bounded_amount_ahead_and_in_any_order() {
+    let (mut queue, _budget) = queue();
+    queue.push(Chunk::Static(b"head"), 0).unwrap();
+    queue.push_file(file(100, 50_000));
+    queue.push(Chunk::Static(b"tail"), 0).unwrap();
+    queue.push_file(file(7, 3));
+    assert_eq!(queue.len(), 50_011);
+    assert_eq!(queue.ready_end(), START + 4);
+    let mut asked = vec![];
+    while let Some(wanted) = queue.next_read(32_000) {
+        assert_eq!(queue.next_read(32_000), Some(wanted), "asking changes nothing");
+        queue.read_started(&wanted);
+        asked.push(wanted);
+    }
+    assert_eq!(asked.len(), 2);
+    assert_eq!((asked[0].range, asked[1].range), (file(100, 16_000), file(16_100, 16_000)));
+    queue.read_done(asked[1].at, Shared::from(vec![2; 16_000])).unwrap();
+    assert_eq!(queue.ready_end(), START + 4, "the first piece is missing");
+    queue.read_done(asked[0].at, Shared::from(vec![1; 17_000])).unwrap();
+    assert_eq!(queue.ready_end(), START + 32_004);
+    assert_eq!(bytes_of(&queue, START + 2, 5), b"ad\x01\x01\x01");
+    assert_eq!(bytes_of(&queue, START + 16_002, 4), [1, 1, 2, 2]);
+    queue.acknowledge(START + 32_004);
+    let mut rest = vec![];
+    while let Some(wanted) = queue.next_read(32_000) {
+        queue.read_started(&wanted);
+        rest.push(wanted);
+    }
+    assert_eq!(rest.iter().map(|w| w.range.len).collect::<Vec<_>>(), [16_000, 2_000, 3]);
+    for wanted in rest.iter().rev() {
+        queue.read_done(wanted.at, Shared::from(vec![9; wanted.range.len as usize])).unwrap();
+    }
+    assert_eq!(queue.ready_end(), queue.end());
+    assert_eq!(bytes_of(&queue, queue.end() - 8, 99), b"\x09tail\x09\x09\x09");
+}
+
+#[test]
+fn short_and_unasked_data_are_errors() {
+    let (mut queue, budget) = queue();
+    queue.push_file(file(0, 10));
+    let wanted = queue.next_read(100).unwrap();
+    assert_eq!(queue.read_done(wanted.at, Shared::from(vec![0; 10])), Err(ShortFile), "not asked for yet");
+    queue.read_started(&wanted);
+    assert_eq!(queue.read_done(wanted.at + 1, Shared::from(vec![0; 10])), Err(ShortFile));
+    assert_eq!(queue.read_done(wanted.at, Shared::from(vec![0; 9])), Err(ShortFile));
+    queue.read_done(wanted.at, Shared::from(vec![0; 10])).unwrap();
+    assert_eq!(budget.used(), 10);
+    queue.clear();
+    assert_eq!((budget.used(), queue.len()), (0, 0));
+    assert_eq!(queue.read_done(wanted.at, Shared::from(vec![0; 10])), Err(ShortFile));
+}
+
+#[test]
+fn the_gather_list_bounds_a_packet() {
+    let (mut queue, _budget) = queue();
+    for _ in 0..100 {
+        queue.push(Chunk::Static(b"x"), 0).unwrap();
+    }
+    assert_eq!(bytes_of(&queue, START, 100).len(), linerate_nic::MAX_CHUNKS);
+}
