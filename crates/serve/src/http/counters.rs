@@ -39,6 +39,8 @@ pub struct Counters {
     pub files_changed: u64,
     /// Listings refused because too many were under way.
     pub listings_refused: u64,
+    /// Addresses of new settings that could not be listened on.
+    pub listen_failures: u64,
 }
 
 impl Counters {
@@ -74,7 +76,7 @@ pub struct Gauges {
 pub(super) fn to_json(counters: &Counters, gauges: &Gauges, uptime_s: u64) -> String {
     let c = counters;
     let g = gauges;
-    let fields: [(&str, u64); 29] = [
+    let fields: [(&str, u64); 30] = [
         ("uptime_s", uptime_s),
         ("connections", g.connections as u64),
         ("accepted", c.accepted),
@@ -96,6 +98,7 @@ pub(super) fn to_json(counters: &Counters, gauges: &Gauges, uptime_s: u64) -> St
         ("aborted", c.aborted),
         ("files_changed", c.files_changed),
         ("listings_refused", c.listings_refused),
+        ("listen_failures", c.listen_failures),
         ("open_files", g.open_files as u64),
         ("cache_entries", g.cache_entries as u64),
         ("cache_memory", g.cache_memory as u64),

@@ -42,6 +42,8 @@ pub struct Server {
     ready: VecDeque<ConnId>,
     /// Listeners had more connections than were accepted in one turn.
     accept_again: bool,
+    /// The addresses to listen on have changed.
+    relisten: bool,
     /// Connections that wait for a place in the file cache.
     pub(super) blocked: VecDeque<ConnId>,
     /// A place may have become free.
@@ -75,6 +77,7 @@ impl Server {
             timers: Deadlines::new(),
             ready: VecDeque::new(),
             accept_again: false,
+            relisten: false,
             blocked: VecDeque::new(),
             wake_blocked: false,
             resolving: 0,
@@ -92,42 +95,43 @@ impl Server {
     }
 
     /// Takes new settings. Connections and requests under way go on; new bounds and deadlines hold from now on, and
-    /// what was remembered of files is asked anew. Addresses that are no longer listed are closed, new ones opened.
-    ///
-    /// # Errors
-    /// When a new address cannot be listened on; then all stays as it was.
-    pub fn reload(&mut self, ctx: &mut Context<'_>, config: Config) -> Result<(), StartError> {
-        self.begin(ctx);
-        let mut opened = Vec::new();
-        for addr in &config.listen {
-            if self.listeners.iter().any(|(known, _)| known == addr) {
-                continue;
-            }
-            match self.listen(ctx, *addr, &config) {
-                Ok(listener) => opened.push((*addr, listener)),
-                Err(error) => {
-                    for (_, listener) in opened {
-                        ctx.net.close_listener(listener);
-                    }
-                    return Err(error);
-                }
-            }
+    /// what was remembered of files is asked anew. Addresses that are no longer listed are closed and new ones opened
+    /// at the next [`Service::handle_timeout`], which is due at once; one that cannot be listened on is logged as an
+    /// error and counted in [`Counters::listen_failures`].
+    pub fn reload(&mut self, config: Config) {
+        self.relisten = config.listen != self.config.listen;
+        self.common.server = config.server_header;
+        self.config = config;
+        self.cache.distrust();
+    }
+
+    /// Opens and closes listeners as the settings say.
+    fn update_listeners(&mut self, ctx: &mut Context<'_>) {
+        if !core::mem::take(&mut self.relisten) || self.draining {
+            return;
         }
-        // Those that wait at a closing address are served still.
+        // Those that wait at an address that closes are served still.
         self.accept_all(ctx, usize::MAX);
+        let wanted = self.config.listen.clone();
         self.listeners.retain(|(addr, listener)| {
-            let kept = config.listen.contains(addr);
+            let kept = wanted.contains(addr);
             if !kept {
                 ctx.net.close_listener(*listener);
             }
             kept
         });
-        self.listeners.append(&mut opened);
-        self.common.server = config.server_header;
-        self.config = config;
-        self.cache.distrust();
-        self.settle(ctx);
-        Ok(())
+        for addr in wanted {
+            if self.listeners.iter().any(|(known, _)| *known == addr) {
+                continue;
+            }
+            match self.listen(ctx, addr, &self.config) {
+                Ok(listener) => self.listeners.push((addr, listener)),
+                Err(error) => {
+                    self.counters.listen_failures += 1;
+                    log::error!("{error}");
+                }
+            }
+        }
     }
 
     /// The settings in force.
@@ -478,6 +482,7 @@ impl Service for Server {
     fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
         self.begin(ctx);
         self.ops.retry(ctx);
+        self.update_listeners(ctx);
         if self.accept_again {
             self.accept_all(ctx, ACCEPTS_PER_TURN);
         }
@@ -495,7 +500,7 @@ impl Service for Server {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        if self.accept_again || !self.ready.is_empty() {
+        if self.accept_again || self.relisten || !self.ready.is_empty() {
             return Some(self.now);
         }
         let retry = self.ops.has_waiting().then(|| self.now + ops::RETRY);
