@@ -116,6 +116,12 @@ impl WorkerFiles {
         Ok(files)
     }
 
+    /// Allows or refuses changes from now on; files that are open for writing stay so.
+    pub fn set_writable(&mut self, writable: bool) {
+        self.config.writable = writable;
+        self.work.set_writable(writable);
+    }
+
     /// What a transport needs to send these files.
     pub fn access(&self) -> FileAccess {
         FileAccess { table: self.table.clone(), workers: Some(Arc::clone(&self.work)) }

@@ -10,13 +10,14 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The directory that is served.
 #[derive(Debug)]
 pub(crate) struct Root {
     fd: OwnedFd,
-    writable: bool,
+    writable: AtomicBool,
 }
 
 /// Why a directory cannot be served.
@@ -59,11 +60,16 @@ impl Root {
     pub(crate) fn open(path: &Path, writable: bool) -> Result<Root, RootError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| RootError::Open(e.into()))?;
-        let root = Root { fd, writable };
+        let root = Root { fd, writable: AtomicBool::new(writable) };
         match rustix::fs::openat2(&root.fd, ".", flags, Mode::empty(), RESOLVE) {
             Ok(_) => Ok(root),
             Err(error) => Err(RootError::NoOpenat2(error.into())),
         }
+    }
+
+    /// Allows or refuses changes from the next operation on; files that are open for writing stay so.
+    pub(crate) fn set_writable(&self, writable: bool) {
+        self.writable.store(writable, Ordering::Relaxed);
     }
 
     /// Does an operation on a path.
@@ -73,7 +79,7 @@ impl Root {
             FileOp::Stat { .. } => false,
             _ => true,
         };
-        if changes && !self.writable {
+        if changes && !self.writable.load(Ordering::Relaxed) {
             return Err(FileError::ReadOnly);
         }
         match op {

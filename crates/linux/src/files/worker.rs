@@ -56,6 +56,10 @@ impl WorkQueue {
         Ok(WorkQueue { state: Mutex::default(), wake: Condvar::new(), root, pages, done: Mailbox::new()? })
     }
 
+    pub(crate) fn set_writable(&self, writable: bool) {
+        self.root.set_writable(writable);
+    }
+
     /// Queues a job: behind the others of its file if it has one, so that they run in order.
     pub(crate) fn push(&self, job: Job) {
         if let Work::File(file, _) = &job.work {

@@ -18,6 +18,9 @@ use linerate_wire::units::Instant;
 /// Most intervals kept for the server's own report: beyond an hour they are no longer added.
 const MAX_INTERVALS: usize = 3600;
 
+/// Shortest interval that is shown by itself, in ns.
+const MIN_INTERVAL_NS: u64 = 100_000_000;
+
 /// Where a test stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
@@ -122,8 +125,20 @@ impl Test {
             stream.reported_bytes = bytes;
             *if stream.sends { &mut sent } else { &mut received } += moved;
         }
-        if self.intervals.len() < MAX_INTERVALS && end_ns > start_ns {
-            self.intervals.push(Interval { start_ns, end_ns, received, sent });
+        match self.intervals.last_mut() {
+            // A test ends a moment after its last full second: that is no interval of its own.
+            Some(last) if end_ns - start_ns < MIN_INTERVAL_NS => {
+                *last = Interval {
+                    start_ns: last.start_ns,
+                    end_ns,
+                    received: last.received + received,
+                    sent: last.sent + sent,
+                };
+            }
+            _ if self.intervals.len() < MAX_INTERVALS && end_ns > start_ns => {
+                self.intervals.push(Interval { start_ns, end_ns, received, sent });
+            }
+            _ => {}
         }
     }
 
