@@ -125,20 +125,18 @@ impl Test {
             stream.reported_bytes = bytes;
             *if stream.sends { &mut sent } else { &mut received } += moved;
         }
-        match self.intervals.last_mut() {
+        let is_short = end_ns.saturating_sub(start_ns) < MIN_INTERVAL_NS;
+        match self.intervals.last_mut().filter(|_| is_short) {
             // A test ends a moment after its last full second: that is no interval of its own.
-            Some(last) if end_ns - start_ns < MIN_INTERVAL_NS => {
-                *last = Interval {
-                    start_ns: last.start_ns,
-                    end_ns,
-                    received: last.received + received,
-                    sent: last.sent + sent,
-                };
+            Some(last) => {
+                last.end_ns = end_ns;
+                last.received += received;
+                last.sent += sent;
             }
-            _ if self.intervals.len() < MAX_INTERVALS && end_ns > start_ns => {
+            None if self.intervals.len() < MAX_INTERVALS && end_ns > start_ns => {
                 self.intervals.push(Interval { start_ns, end_ns, received, sent });
             }
-            _ => {}
+            None => {}
         }
     }
 
