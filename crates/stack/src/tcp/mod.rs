@@ -61,3 +61,6 @@ pub fn reset_for(segment: &SegmentIn, source_port: u16, destination_port: u16) -
     }
     Some(reset)
 }
+
+#[cfg(test)]
+mod tests;

@@ -233,8 +233,14 @@ impl Connection {
     /// Measures a round trip by the echoed timestamp (RFC 7323 section 4): coarser, but right for retransmissions too.
     pub(super) fn measure_from_echo(&mut self, now: Instant, options: &Options) -> Option<Duration> {
         self.timestamps?;
-        let ticks = self.timestamp(now).wrapping_sub(options.timestamps?.echo);
+        let echo = options.timestamps?.echo;
+        let ticks = self.timestamp(now).wrapping_sub(echo);
         if ticks > i32::MAX as u32 {
+            return None;
+        }
+        // A peer that answers a duplicate echoes what came before it (RFC 7323 section 5.3 R2), so after a timeout an
+        // older echo may tell of a lost acknowledgement instead of a slow path: ambiguous, as in Karn's algorithm.
+        if self.expired > 0 && (echo.wrapping_sub(self.expired_at) as i32) < 0 {
             return None;
         }
         let rtt = Duration::from_millis(u64::from(ticks)).max(HALF_TICK);

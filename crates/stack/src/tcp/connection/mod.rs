@@ -188,8 +188,9 @@ pub struct Connection {
     duplicates: u64,
     /// The next retransmission goes out whatever the congestion window says.
     force: bool,
-    /// Timeouts in a row without progress.
+    /// Timeouts in a row without progress, and our timestamp at the first of them.
     expired: u32,
+    expired_at: u32,
     congestion: Box<dyn CongestionControl>,
     rtt: RttEstimator,
     marks: VecDeque<RttMark>,
@@ -273,6 +274,7 @@ impl Connection {
             duplicates: 0,
             force: false,
             expired: 0,
+            expired_at: 0,
             congestion: congestion::new(config.socket.congestion, mss, config.initial_window_segments),
             rtt: RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto),
             marks: VecDeque::new(),

@@ -64,6 +64,9 @@ impl Connection {
             self.board.forget_reports();
         }
         self.congestion.on_timeout(now, self.nxt - self.una, self.expired == 0);
+        if self.expired == 0 {
+            self.expired_at = self.timestamp(now);
+        }
         self.expired = self.expired.saturating_add(1);
         self.board.forget_assumed();
         self.board.mark_lost(self.una, self.nxt);
