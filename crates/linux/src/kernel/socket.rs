@@ -19,9 +19,12 @@ pub(crate) fn family(ip: IpAddr) -> AddressFamily {
     if ip.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }
 
-/// An address as a server shall see it: IPv4 as IPv4, also where an IPv6 socket carried it.
+/// An address as a server shall see it: IPv4 as IPv4, also where an IPv6 socket carried it; IPv6 with its zone.
 pub(crate) fn normalise(addr: SocketAddr) -> SocketAddr {
-    SocketAddr::new(addr.ip().to_canonical(), addr.port())
+    match addr.ip().to_canonical() {
+        v4 @ IpAddr::V4(_) => SocketAddr::new(v4, addr.port()),
+        IpAddr::V6(_) => addr,
+    }
 }
 
 /// An address as a socket of `family` takes it; `None` when it cannot.
@@ -140,5 +143,32 @@ fn set_tos(fd: BorrowedFd<'_>, tos: u8) {
     }
     if sockopt::ipv6_tclass(fd).is_ok_and(|now| now & 0xfc != u32::from(tos)) {
         let _ = sockopt::set_ipv6_tclass(fd, u32::from(tos));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(from: &str, to: &str) {
+        assert_eq!(normalise(from.parse().unwrap()), to.parse().unwrap());
+    }
+
+    #[test]
+    fn mapped_addresses_are_those_of_ipv4_and_zones_stay() {
+        check("[::ffff:192.0.2.1]:80", "192.0.2.1:80");
+        check("192.0.2.1:80", "192.0.2.1:80");
+        check("[fe80::1%3]:80", "[fe80::1%3]:80");
+        check("[::1]:80", "[::1]:80");
+    }
+
+    #[test]
+    fn a_socket_takes_what_its_family_can_reach() {
+        let (v4, v6) = ("192.0.2.1:1".parse().unwrap(), "[2001:db8::1]:1".parse().unwrap());
+        let mapped = "[::ffff:192.0.2.1]:1".parse().unwrap();
+        assert_eq!(for_family(v4, AddressFamily::INET), Some(v4));
+        assert_eq!(for_family(v4, AddressFamily::INET6), Some(mapped));
+        assert_eq!(for_family(v6, AddressFamily::INET6), Some(v6));
+        assert_eq!(for_family(v6, AddressFamily::INET), None);
     }
 }

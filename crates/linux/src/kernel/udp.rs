@@ -40,7 +40,10 @@ pub(crate) struct UdpSocket {
     tail: usize,
     can_read: bool,
     running: bool,
+    /// The socket's send buffer was full: an edge tells when it is not.
     full: bool,
+    /// A queue below the socket was full, for whose room there is no edge: the next turn says to try again.
+    retry: bool,
     ready: Ready,
     in_events: bool,
 }
@@ -71,6 +74,7 @@ impl UdpSocket {
             can_read: false,
             running: false,
             full: false,
+            retry: false,
             ready: Ready::NONE,
             in_events: false,
         })
@@ -119,6 +123,9 @@ impl UdpSocket {
     /// Receives until the kernel has none left, or the arena no room.
     pub(crate) fn turn(&mut self, hub: &mut Hub) {
         self.running = false;
+        if std::mem::take(&mut self.retry) {
+            self.mark(Ready::WRITABLE, hub);
+        }
         if self.queue.is_empty() {
             self.tail = 0;
         }
@@ -181,8 +188,13 @@ impl UdpSocket {
                     hub.counters.datagrams_sent += 1;
                     return Ok(());
                 }
-                Err(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM) => {
+                Err(Errno::AGAIN) => {
                     self.full = true;
+                    return Err(UdpSendError::Full);
+                }
+                Err(Errno::NOBUFS | Errno::NOMEM) => {
+                    self.retry = true;
+                    self.schedule(hub);
                     return Err(UdpSendError::Full);
                 }
                 Err(Errno::MSGSIZE) => return Err(UdpSendError::TooLong),

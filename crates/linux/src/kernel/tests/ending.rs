@@ -133,6 +133,31 @@ fn an_abort_is_a_reset() {
 }
 
 #[test]
+fn a_peer_that_resets_while_we_send_frees_what_was_queued() {
+    let mut rig = Rig::new();
+    let (client, server) = rig.pair("127.0.0.1");
+    let mut sent = rig.send_pattern(server, 0, u64::MAX);
+    rig.step();
+    sent = rig.send_pattern(server, sent, u64::MAX);
+    assert!(sent > 0 && rig.net.unsent(server) > 0);
+    rig.net.abort(client);
+    rig.wait("the server is told", |rig| rig.saw(server, Ready::CLOSED));
+    assert_eq!(rig.net.state(server), ConnState::Closed(CloseReason::Reset));
+    assert_eq!((rig.net.unsent(server), rig.net.sendable(server)), (0, 0));
+    assert_eq!(rig.net.counters().memory, 0);
+    rig.forget(server);
+    rig.net.shutdown(server);
+    rig.settle();
+    assert!(!rig.saw(server, Ready::SENT), "nothing comes after the end");
+    // A connection that is being closed breaks just as quietly.
+    let (client, server) = rig.pair("127.0.0.1");
+    rig.send_pattern(server, 0, u64::MAX);
+    rig.net.close(server);
+    rig.net.abort(client);
+    rig.wait("it is gone", |rig| rig.net.counters().connections == 1);
+}
+
+#[test]
 fn a_closed_connection_still_delivers_everything() {
     let mut rig = Rig::new();
     let (listener, addr) = rig.listen(Some("127.0.0.1"));
