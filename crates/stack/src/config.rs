@@ -152,6 +152,10 @@ pub struct StackConfig {
     pub receive_budget: usize,
     /// Payload bytes that one connection sends in one turn of the round. Default: 128 KiB, two super-segments.
     pub send_quantum: usize,
+    /// Whether the device reports packets that it has sent ([`Stack::handle_completion`](crate::Stack::handle_completion));
+    /// retransmission timers then start when a packet has left, not when it was queued. Default: on, as the contract
+    /// of devices demands.
+    pub completions: bool,
     /// ICMP errors sent per second (RFC 4443 section 2.4(f), RFC 1812 section 4.3.2.8). Default: 100.
     pub icmp_errors_per_second: u32,
     /// RST segments sent per second to segments of no connection. Default: 1,000.
@@ -179,6 +183,7 @@ impl Default for StackConfig {
             max_super_segment: 65_535,
             receive_budget: 256,
             send_quantum: 128 << 10,
+            completions: true,
             icmp_errors_per_second: 100,
             resets_per_second: 1_000,
         }

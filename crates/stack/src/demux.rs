@@ -83,6 +83,7 @@ impl Demux {
     }
 
     /// Connections in the table.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.flows.len()
     }

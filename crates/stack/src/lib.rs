@@ -1,22 +1,57 @@
 //! A portable zero-copy TCP/IP engine: time passed in, no clock, no I/O.
+//!
+//! [`Stack`] takes frames and time and gives frames, events and deadlines; it implements
+//! [`Transport`](linerate_transport::Transport) for servers. A frame's way in: `ingress` (Ethernet, VLAN), `arp`,
+//! `ipv4` or `ipv6` (with `reassembly`), then `icmp` (with `ndp`), `udp`, or `tcp_input` to a
+//! [`tcp::Connection`]. The way out: `transmit` decides the order, `egress` builds the frame. `settle` does what
+//! follows from a change of a connection: events, timers, its end.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod addresses;
+mod arp;
+mod autoconf;
 pub mod config;
+mod conns;
 pub mod counters;
 mod demux;
+mod dhcp;
+mod dhcp_io;
+mod egress;
+mod icmp;
+mod ingress;
+mod ipv4;
+mod ipv6;
 mod iss;
+mod listener;
+mod lists;
+pub mod memory;
+mod ndp;
 mod neighbor;
+mod net;
+mod packet;
 mod pmtu;
 mod ports;
 mod random;
 mod rate;
 mod ready;
 mod reassembly;
+mod ring;
 mod route;
+mod settle;
+mod slaac;
 mod slab;
+mod sockets;
+mod stack;
 pub mod tcp;
+mod tcp_input;
 mod timers;
-mod waiters;
+mod transmit;
+mod udp;
+
+pub use config::{Cidr, CidrError, StackConfig};
+pub use counters::Counters;
+pub use memory::{MemoryStats, StackPools};
+pub use stack::{Stack, StackFileRequest};

@@ -30,35 +30,38 @@ struct Path {
 /// The cache.
 pub(crate) struct PathMtus {
     paths: HashMap<IpAddr, Path, KeyedState>,
-    link_mtu: usize,
+    link_mtu4: usize,
+    link_mtu6: usize,
 }
 
 impl PathMtus {
     /// An empty cache over a link of this MTU.
     pub(crate) fn new(link_mtu: usize, state: KeyedState) -> Self {
-        PathMtus { paths: HashMap::with_capacity_and_hasher(MAX_PATHS, state), link_mtu }
+        let paths = HashMap::with_capacity_and_hasher(MAX_PATHS, state);
+        PathMtus { paths, link_mtu4: link_mtu, link_mtu6: link_mtu }
     }
 
-    /// The link's MTU in bytes (routers can lower it, RFC 4861 section 4.6.4).
-    pub(crate) fn set_link_mtu(&mut self, mtu: usize) {
-        self.link_mtu = mtu;
+    /// Sets the link's MTU for IPv6, which routers can lower (RFC 4861 section 4.6.4).
+    pub(crate) fn set_link_mtu6(&mut self, mtu: usize) {
+        self.link_mtu6 = mtu;
     }
 
     /// Largest packet for `destination` in bytes.
     pub(crate) fn mtu(&self, destination: IpAddr, now: Instant) -> usize {
+        let link_mtu = if destination.is_ipv4() { self.link_mtu4 } else { self.link_mtu6 };
         if self.paths.is_empty() {
-            return self.link_mtu;
+            return link_mtu;
         }
         match self.paths.get(&destination) {
-            Some(path) if path.until > now => path.mtu.min(self.link_mtu),
-            _ => self.link_mtu,
+            Some(path) if path.until > now => path.mtu.min(link_mtu),
+            _ => link_mtu,
         }
     }
 
-    /// A router says that a packet of `packet_len` bytes was too big for its next link of `reported` bytes (0 when it
-    /// does not tell). Returns the new path MTU if that lowers it.
-    pub(crate) fn too_big(
-        &mut self,
+    /// The path MTU that follows when a router says that a packet of `packet_len` bytes was too big for its next link
+    /// of `reported` bytes (0 when it does not tell); `None` when that lowers nothing.
+    pub(crate) fn proposed(
+        &self,
         destination: IpAddr,
         packet_len: usize,
         reported: usize,
@@ -71,14 +74,15 @@ impl PathMtus {
             reported
         };
         let mtu = told.max(floor);
-        if mtu >= self.mtu(destination, now) {
-            return None;
-        }
+        (mtu < self.mtu(destination, now)).then_some(mtu)
+    }
+
+    /// Believes a path MTU for ten minutes.
+    pub(crate) fn store(&mut self, destination: IpAddr, mtu: usize, now: Instant) {
         if self.paths.len() >= MAX_PATHS && !self.paths.contains_key(&destination) {
             self.evict();
         }
         self.paths.insert(destination, Path { mtu, until: now + LIFETIME });
-        Some(mtu)
     }
 
     /// Drops the value that was learned first. A walk over a bounded table, on an event that only an attack repeats.
@@ -100,11 +104,11 @@ mod tests {
 
     fn check(destination: IpAddr, packet_len: usize, reported: usize, expected: Option<usize>) {
         let mut paths = PathMtus::new(1_500, KeyedState::new(&[0; 32]));
-        assert_eq!(
-            paths.too_big(destination, packet_len, reported, Instant::ZERO),
-            expected,
-            "{destination} {packet_len} {reported}"
-        );
+        let proposed = paths.proposed(destination, packet_len, reported, Instant::ZERO);
+        assert_eq!(proposed, expected, "{destination} {packet_len} {reported}");
+        if let Some(mtu) = proposed {
+            paths.store(destination, mtu, Instant::ZERO);
+        }
         assert_eq!(paths.mtu(destination, Instant::ZERO), expected.unwrap_or(1_500));
         assert_eq!(paths.mtu(destination, Instant::ZERO + LIFETIME), 1_500);
     }
@@ -128,7 +132,7 @@ mod tests {
         let mut paths = PathMtus::new(1_500, KeyedState::new(&[0; 32]));
         let ip = |i: u32| IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + i));
         for i in 0..1_000 {
-            paths.too_big(ip(i), 1_500, 1_000, Instant::from_millis(u64::from(i)));
+            paths.store(ip(i), 1_000, Instant::from_millis(u64::from(i)));
         }
         assert_eq!(paths.paths.len(), MAX_PATHS);
         assert_eq!(paths.mtu(ip(0), Instant::from_millis(1_000)), 1_500);

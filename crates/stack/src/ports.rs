@@ -11,9 +11,7 @@ pub(crate) const EPHEMERAL: RangeInclusive<u16> = 49_152..=65_535;
 pub(crate) fn ephemeral(random: &mut Random, mut is_free: impl FnMut(u16) -> bool) -> Option<u16> {
     let count = u32::from(EPHEMERAL.end() - EPHEMERAL.start()) + 1;
     let start = random.below(u64::from(count)) as u32;
-    (0..count)
-        .map(|step| EPHEMERAL.start() + ((start + step) % count) as u16)
-        .find(|&port| is_free(port))
+    (0..count).map(|step| EPHEMERAL.start() + ((start + step) % count) as u16).find(|&port| is_free(port))
 }
 
 #[cfg(test)]

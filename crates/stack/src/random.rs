@@ -69,11 +69,6 @@ impl Random {
         (self.next_u64() >> 32) as u32
     }
 
-    /// 16 random bits.
-    pub(crate) fn next_u16(&mut self) -> u16 {
-        (self.next_u64() >> 48) as u16
-    }
-
     /// A number below `bound`; 0 for a bound of 0. The bias is below 2^-32 for the bounds in use.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         if bound == 0 { 0 } else { self.next_u64() % bound }

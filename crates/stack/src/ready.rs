@@ -66,6 +66,11 @@ impl ReadyQueue {
         }
     }
 
+    /// Whether nothing is queued; entries of sockets that are gone count until they are skipped.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
     /// The next socket with something to tell, and what.
     pub(crate) fn pop(&mut self) -> Option<(Slot, Ready)> {
         while let Some(slot) = self.order.pop_front() {

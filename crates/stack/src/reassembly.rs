@@ -116,6 +116,7 @@ impl Reassembly {
     }
 
     /// Incomplete datagrams.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }
@@ -251,9 +252,8 @@ impl Assembly {
         if let Some(next) = self.pieces.get(at)
             && next.start < end
         {
-            let same = next.start <= start
-                && end <= next.end
-                && self.payload(start, end) == Some(fragment.payload);
+            let same =
+                next.start <= start && end <= next.end && self.payload(start, end) == Some(fragment.payload);
             return if same { Ok(()) } else { Err(Refused::Overlap) };
         }
         if self.pieces.len() >= MAX_HOLES {

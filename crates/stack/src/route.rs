@@ -40,8 +40,7 @@ impl Routes {
     /// Adds a route; the same prefix, gateway and origin are kept once. False when the table is full.
     pub(crate) fn add(&mut self, prefix: Cidr, via: Option<IpAddr>, origin: Origin) -> bool {
         let prefix = prefix.network();
-        let known =
-            self.routes.iter().any(|r| r.prefix == prefix && r.via == via && r.origin == origin);
+        let known = self.routes.iter().any(|r| r.prefix == prefix && r.via == via && r.origin == origin);
         if known {
             return true;
         }

@@ -105,7 +105,6 @@ impl Timers {
     }
 
     /// Timers set.
-    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.heap.len()
     }
@@ -138,7 +137,8 @@ impl Timers {
                 break;
             }
             let right = left + 1;
-            let child = if right < self.heap.len() && self.heap[right].0 < self.heap[left].0 { right } else { left };
+            let child =
+                if right < self.heap.len() && self.heap[right].0 < self.heap[left].0 { right } else { left };
             if self.heap[at].0 <= self.heap[child].0 {
                 break;
             }

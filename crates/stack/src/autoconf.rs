@@ -1,0 +1,74 @@
+//! What becomes due for our addresses: probes, announcements, the ends of lifetimes.
+
+use crate::addresses::{AddressAction, AddressOrigin};
+use crate::config::Cidr;
+use crate::net::Net;
+use crate::route::Origin;
+use crate::stack::{Stack, route_origin};
+use crate::timers::Timer;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use linerate_wire::ipv6::solicited_node;
+
+impl Stack {
+    /// Sets the timer of address configuration.
+    pub(crate) fn arm_autoconfiguration(&mut self) {
+        let next = [self.net.addresses.poll_timeout(), self.slaac.poll_timeout()];
+        self.net.timers.set(Timer::Address, next.into_iter().flatten().min());
+        let dhcp = self.dhcp.as_ref().and_then(|dhcp| dhcp.poll_timeout());
+        self.net.timers.set(Timer::Dhcp, dhcp);
+    }
+
+    /// Runs what is due.
+    pub(crate) fn run_addresses(&mut self) {
+        while let Some(action) = self.net.addresses.poll_action(self.net.now) {
+            match action {
+                AddressAction::Probe(IpAddr::V4(ip)) => self.probe_arp(ip),
+                AddressAction::Probe(IpAddr::V6(ip)) => self.probe_ndp(ip),
+                AddressAction::Announce(ip) => self.announce(ip),
+                AddressAction::Ready(cidr, origin) => self.address_is_ready(cidr, origin),
+                AddressAction::Expired(cidr, origin) => self.address_is_gone(cidr, origin),
+            }
+        }
+        self.run_slaac();
+        self.arm_autoconfiguration();
+    }
+
+    fn address_is_ready(&mut self, cidr: Cidr, origin: AddressOrigin) {
+        if let IpAddr::V6(ip) = cidr.address() {
+            // Again, now that there may be a source address for it.
+            self.join_group(solicited_node(ip));
+        }
+        log::info!("{} is usable ({origin:?})", cidr.address());
+    }
+
+    fn address_is_gone(&mut self, cidr: Cidr, origin: AddressOrigin) {
+        if origin != AddressOrigin::Slaac {
+            self.net.routes.remove(cidr, None, route_origin(origin));
+        }
+        log::info!("{} is gone ({origin:?})", cidr.address());
+    }
+
+    /// Somebody else has an address that we wanted.
+    pub(crate) fn lose_address(&mut self, ip: IpAddr) {
+        let Some(own) = self.net.addresses.remove(ip) else { return };
+        log::warn!("{ip} is in use by another station");
+        self.address_is_gone(own.cidr, own.origin);
+        if own.origin == AddressOrigin::Dhcp {
+            self.decline_dhcp();
+        }
+        self.arm_autoconfiguration();
+    }
+}
+
+impl Net {
+    /// Removes a default route.
+    pub(crate) fn remove_gateway(&mut self, gateway: IpAddr, origin: Origin) {
+        let any = match gateway {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        if let Some(any) = Cidr::new(any, 0) {
+            self.routes.remove(any, Some(gateway), origin);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The TCP connections and listeners of a stack, and the tables that lead to them.
+
+use crate::demux::{Demux, FlowKey};
+use crate::listener::Listener;
+use crate::lists::Lists;
+use crate::neighbor::NeighborRef;
+use crate::random::KeyedState;
+use crate::ring::Ring;
+use crate::slab::Slab;
+use crate::tcp::{Connection, Resources};
+use core::net::IpAddr;
+use core::time::Duration;
+use hashbrown::HashMap;
+use linerate_nic::TxToken;
+use linerate_transport::{ConnId, ListenerId, Owner, Ready};
+use linerate_wire::units::Instant;
+
+/// Reads of files that may be under way at once, of all connections together.
+pub(crate) const MAX_FILE_READS: usize = 1_024;
+
+/// How far a connection has come towards its owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    /// A listener's, handshake under way.
+    HalfOpen(ListenerId),
+    /// A listener's, established, not accepted yet.
+    Waiting(ListenerId),
+    /// The owner has its id.
+    Owned,
+    /// The owner has let go; it finishes alone.
+    Orphan,
+}
+
+/// A connection with what the stack knows of it.
+pub(crate) struct Conn {
+    pub(crate) tcp: Connection,
+    pub(crate) id: ConnId,
+    pub(crate) owner: Owner,
+    pub(crate) flow: FlowKey,
+    pub(crate) stage: Stage,
+    /// What happened before the owner accepted it.
+    pub(crate) pending: Ready,
+    /// Whether the flow leads here.
+    pub(crate) in_demux: bool,
+    /// Whether it was counted as established.
+    pub(crate) is_counted: bool,
+    pub(crate) next_hop: IpAddr,
+    pub(crate) neighbor: Option<NeighborRef>,
+    pub(crate) tos: u8,
+    pub(crate) user_timeout: Duration,
+    /// Since when nobody answers for the next hop.
+    pub(crate) unreachable_since: Option<Instant>,
+    /// When to look for the next hop again.
+    pub(crate) retry_at: Option<Instant>,
+}
+
+/// A read that a connection waits for.
+pub(crate) struct FileWait {
+    pub(crate) conn: ConnId,
+    pub(crate) index: u64,
+    pub(crate) token: u64,
+}
+
+/// The tables.
+pub(crate) struct Conns {
+    pub(crate) table: Slab<Conn>,
+    pub(crate) demux: Demux,
+    pub(crate) listeners: Slab<Listener>,
+    /// By address (unspecified: all) and port.
+    pub(crate) ports: HashMap<(Option<IpAddr>, u16), u32, KeyedState>,
+    /// Connections that may owe an acknowledgement: one packet each, before all others.
+    pub(crate) urgent: Ring,
+    /// Connections that may have something to send.
+    pub(crate) sending: Ring,
+    /// Connections that may want to read a file.
+    pub(crate) reading: Ring,
+    pub(crate) reads: Slab<FileWait>,
+    pub(crate) time_wait: Lists,
+    pub(crate) time_wait_len: usize,
+    pub(crate) resources: Resources,
+}
+
+impl Conns {
+    /// Tables for so many connections and listeners.
+    pub(crate) fn new(connections: usize, listeners: usize, state: KeyedState, resources: Resources) -> Self {
+        Conns {
+            table: Slab::new(connections),
+            demux: Demux::new(connections, state),
+            listeners: Slab::new(listeners),
+            ports: HashMap::with_capacity_and_hasher(listeners, state),
+            urgent: Ring::new(connections),
+            sending: Ring::new(connections),
+            reading: Ring::new(connections),
+            reads: Slab::new(MAX_FILE_READS),
+            time_wait: Lists::new(1, connections),
+            time_wait_len: 0,
+            resources,
+        }
+    }
+
+    /// The connection that an owner means by `id`.
+    pub(crate) fn owned(&self, id: ConnId) -> Option<&Conn> {
+        self.table.find(id.index(), id.generation()).filter(|conn| conn.stage == Stage::Owned)
+    }
+
+    /// The same, to change.
+    pub(crate) fn owned_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
+        self.table.find_mut(id.index(), id.generation()).filter(|conn| conn.stage == Stage::Owned)
+    }
+
+    /// The listener that takes connections to this address and port.
+    pub(crate) fn listener_for(&self, ip: IpAddr, port: u16) -> Option<u32> {
+        self.ports.get(&(Some(ip), port)).or_else(|| self.ports.get(&(None, port))).copied()
+    }
+
+    /// Whether a listener takes connections that one on `ip` (all, if `None`) and `port` would take.
+    pub(crate) fn is_listening(&self, ip: Option<IpAddr>, port: u16) -> bool {
+        match ip {
+            Some(ip) => self.listener_for(ip, port).is_some(),
+            // A wildcard overlaps with every address; listening is rarer than connecting, and the table bounded.
+            None => {
+                self.ports.contains_key(&(None, port))
+                    || self.listeners.iter().any(|(_, other)| other.overlaps(None, port))
+            }
+        }
+    }
+
+    /// The listener with this id, to change.
+    pub(crate) fn listener_mut(&mut self, id: ListenerId) -> Option<&mut Listener> {
+        self.listeners.find_mut(id.index(), id.generation())
+    }
+
+    /// Puts a connection into the list of those in TIME-WAIT.
+    pub(crate) fn enter_time_wait(&mut self, slot: u32) {
+        if !self.time_wait.is_in(slot) {
+            self.time_wait.join(0, slot);
+            self.time_wait_len += 1;
+        }
+    }
+
+    /// Takes a connection out of that list.
+    pub(crate) fn leave_time_wait(&mut self, slot: u32) {
+        if self.time_wait.is_in(slot) {
+            self.time_wait.leave(slot);
+            self.time_wait_len -= 1;
+        }
+    }
+
+    /// The connection that is longest in TIME-WAIT; it is taken out of the list.
+    pub(crate) fn oldest_time_wait(&mut self) -> Option<u32> {
+        let slot = self.time_wait.pop(0)?;
+        self.time_wait_len -= 1;
+        Some(slot)
+    }
+}
+
+/// Packs a connection's slot and generation and the completion tag of a packet: 20 bits, 11 bits, 32 bits, and a one on
+/// top that makes the token different from "none".
+pub(crate) fn token(id: ConnId, completion: Option<u32>) -> TxToken {
+    match completion {
+        Some(tag) => {
+            let slot = u64::from(id.index() & 0xf_ffff) << 32;
+            let generation = u64::from(id.generation() & 0x7ff) << 52;
+            TxToken(1 << 63 | generation | slot | u64::from(tag))
+        }
+        None => TxToken(0),
+    }
+}
+
+/// Slot, low bits of the generation, and completion tag of a token.
+pub(crate) fn unpack(token: TxToken) -> Option<(u32, u32, u32)> {
+    if token.0 >> 63 == 0 {
+        return None;
+    }
+    Some(((token.0 >> 32) as u32 & 0xf_ffff, (token.0 >> 52) as u32 & 0x7ff, token.0 as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_come_back() {
+        let check = |slot, generation, tag| {
+            let token = token(ConnId::new(slot, generation), Some(tag));
+            assert_eq!(unpack(token), Some((slot, generation & 0x7ff, tag)));
+        };
+        check(0, 0, 1);
+        check(0xf_ffff, 0x7ff, u32::MAX);
+        check(77, 0x12345, 0);
+        assert_eq!(unpack(token(ConnId::new(5, 5), None)), None);
+    }
+}

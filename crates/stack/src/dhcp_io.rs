@@ -1,0 +1,103 @@
+//! The DHCP client's messages on the wire, and what its leases change.
+
+use crate::addresses::AddressOrigin;
+use crate::dhcp::{DhcpAction, DhcpSend, Lease, MAX_MESSAGE};
+use crate::net::Priority;
+use crate::packet::{IpFields, NextHop, Outgoing, Packet};
+use crate::route::Origin;
+use crate::stack::Stack;
+use core::net::IpAddr;
+use linerate_nic::MacAddr;
+use linerate_wire::dhcpv4::{self, Message};
+use linerate_wire::ip::Protocol;
+use linerate_wire::udp;
+
+impl Stack {
+    /// Runs the client's timer.
+    pub(crate) fn run_dhcp(&mut self) {
+        let random = self.net.random.next_u32();
+        let action = self.dhcp.as_mut().and_then(|dhcp| dhcp.handle_timeout(self.net.now, random));
+        self.act_for_dhcp(action);
+    }
+
+    /// Takes the payload of a datagram from a server's port to the client's. False when DHCP is off.
+    pub(crate) fn receive_dhcp(&mut self, payload: &[u8]) -> bool {
+        let Some(dhcp) = &mut self.dhcp else { return false };
+        self.net.counters.dhcp_in += 1;
+        let Ok(message) = Message::parse(payload) else {
+            self.net.counters.drop_dhcp += 1;
+            return true;
+        };
+        match dhcp.handle_message(self.net.now, &message) {
+            Ok(action) => self.act_for_dhcp(action),
+            Err(_) => self.net.counters.drop_dhcp += 1,
+        }
+        true
+    }
+
+    /// Tells the server that somebody else has the address.
+    pub(crate) fn decline_dhcp(&mut self) {
+        let action = self.dhcp.as_mut().and_then(|dhcp| dhcp.decline(self.net.now));
+        self.net.routes.remove_origin(Origin::Dhcp);
+        self.act_for_dhcp(action);
+    }
+
+    fn act_for_dhcp(&mut self, action: Option<DhcpAction>) {
+        match action {
+            None => {}
+            Some(DhcpAction::Send(message)) => self.send_dhcp(&message),
+            Some(DhcpAction::Bound(lease)) => self.take_lease(&lease),
+            Some(DhcpAction::Lost(lease)) => {
+                self.net.routes.remove_origin(Origin::Dhcp);
+                self.net.addresses.remove(lease.address.address());
+                log::info!("the lease of {} is over", lease.address.address());
+            }
+        }
+        self.arm_autoconfiguration();
+    }
+
+    fn take_lease(&mut self, lease: &Lease) {
+        let known = self.net.addresses.iter().any(|own| own.cidr == lease.address);
+        if known {
+            return;
+        }
+        self.net.routes.remove_origin(Origin::Dhcp);
+        self.net.add_address(lease.address.address(), lease.address.prefix_len(), AddressOrigin::Dhcp);
+        if let Some(router) = lease.router {
+            self.net.add_gateway(IpAddr::V4(router), Origin::Dhcp);
+        }
+    }
+
+    fn send_dhcp(&mut self, message: &DhcpSend) {
+        let Some(mut page) = self.net.pools.pages.take() else {
+            // The client's timer sends it again.
+            self.net.counters.drop_control_full += 1;
+            return;
+        };
+        let mac = self.net.config.mac;
+        let room = page.bytes_mut().get_mut(..MAX_MESSAGE).unwrap_or_default();
+        let Some(len) = message.emit(mac, room) else { return };
+        let next_hop = match message.destination.is_broadcast() {
+            true => NextHop::Direct(MacAddr::BROADCAST),
+            false => NextHop::Route,
+        };
+        let fields = IpFields {
+            next_hop,
+            ..IpFields::new(message.client_ip.into(), message.destination.into(), Protocol::UDP)
+        };
+        let mut packet = Packet::new(fields, udp::HEADER_LEN, |head| {
+            let header = udp::Builder {
+                source_port: dhcpv4::CLIENT_PORT,
+                destination_port: dhcpv4::SERVER_PORT,
+                payload_len: len,
+                checksum: 0,
+            };
+            let _ = header.emit(head);
+        })
+        .with_tail(page.freeze(0..len));
+        packet.checksum = Some(udp::CHECKSUM_OFFSET as u8);
+        self.net.counters.dhcp_out += 1;
+        self.net.counters.udp_out += 1;
+        self.net.send(Outgoing::Ip(packet), Priority::Control);
+    }
+}

@@ -1,0 +1,179 @@
+//! Tests of the DHCP client against a scripted server.
+
+use super::*;
+use linerate_wire::dhcpv4::Addresses;
+use proptest::prelude::*;
+
+const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 7]);
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const GIVEN: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 77);
+
+fn at(seconds: u64) -> Instant {
+    Instant::from_millis(seconds * 1_000)
+}
+
+/// Runs the client until it acts, and tells when that was.
+fn next(client: &mut DhcpClient) -> (Instant, DhcpAction) {
+    for _ in 0..10 {
+        let now = client.poll_timeout().unwrap();
+        if let Some(action) = client.handle_timeout(now, 1_000) {
+            return (now, action);
+        }
+    }
+    panic!("the client does nothing");
+}
+
+fn sent(action: DhcpAction) -> DhcpSend {
+    match action {
+        DhcpAction::Send(message) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn reply(client: &mut DhcpClient, now: Instant, kind: MessageType, lease_s: u32) -> Option<DhcpAction> {
+    let options = [
+        DhcpOption::MessageType(kind),
+        DhcpOption::ServerIdentifier(SERVER),
+        DhcpOption::LeaseTime(lease_s),
+        DhcpOption::SubnetMask(Ipv4Addr::new(255, 255, 255, 0)),
+        DhcpOption::Routers(Addresses::new(&[[10, 0, 0, 1]])),
+    ];
+    let message = Builder {
+        operation: Operation::Reply,
+        your_ip: GIVEN,
+        ..Builder::request(client.transaction_id, MAC, &options)
+    };
+    let mut bytes = [0; 600];
+    let len = message.emit(&mut bytes).unwrap();
+    client.handle_message(now, &Message::parse(&bytes[..len]).unwrap()).expect("for us")
+}
+
+fn bound(lease_s: u32) -> (DhcpClient, Lease) {
+    let mut client = DhcpClient::new(MAC, 1);
+    let (now, action) = next(&mut client);
+    assert_eq!(sent(action).kind, MessageType::Discover);
+    assert_eq!(reply(&mut client, now, MessageType::Offer, lease_s), None);
+    let (now, action) = next(&mut client);
+    let request = sent(action);
+    assert_eq!(
+        (request.kind, request.requested, request.server_id),
+        (MessageType::Request, Some(GIVEN), Some(SERVER))
+    );
+    match reply(&mut client, now, MessageType::Ack, lease_s) {
+        Some(DhcpAction::Bound(lease)) => (client, lease),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn discover_is_repeated_with_growing_delays() {
+    let mut client = DhcpClient::new(MAC, 1);
+    let times: alloc::vec::Vec<u64> = (0..7).map(|_| next(&mut client).0.as_millis() / 1_000).collect();
+    assert_eq!(times, [0, 4, 12, 28, 60, 124, 188]);
+}
+
+#[test]
+fn a_lease_is_taken_renewed_rebound_and_lost() {
+    let (mut client, lease) = bound(800);
+    assert_eq!(lease.address, "10.0.0.77/24".parse().unwrap());
+    assert_eq!(lease.router, Some(SERVER));
+    // T1: to the server, from our address.
+    let (now, action) = next(&mut client);
+    let renewal = sent(action);
+    assert_eq!(now, at(400));
+    assert_eq!((renewal.client_ip, renewal.destination, renewal.requested), (GIVEN, SERVER, None));
+    assert!(matches!(reply(&mut client, now, MessageType::Ack, 800), Some(DhcpAction::Bound(_))));
+    // No answer now: again at half of what is left, then to all, then it is over.
+    let mut to_all = 0;
+    let lost = loop {
+        let (now, action) = next(&mut client);
+        match action {
+            DhcpAction::Send(message) => to_all += u64::from(message.destination.is_broadcast()),
+            DhcpAction::Lost(lease) => break (now, lease),
+            DhcpAction::Bound(_) => panic!("bound to nobody"),
+        }
+    };
+    assert_eq!((lost.0, lost.1.address), (at(400 + 800), lease.address));
+    assert!(to_all >= 1);
+    assert_eq!(sent(next(&mut client).1).kind, MessageType::Discover);
+}
+
+#[test]
+fn refusals_start_over() {
+    let (mut client, lease) = bound(800);
+    let (now, _) = next(&mut client);
+    assert_eq!(reply(&mut client, now, MessageType::Nak, 0), Some(DhcpAction::Lost(lease)));
+    assert_eq!(sent(next(&mut client).1).kind, MessageType::Discover);
+
+    let (mut client, _) = bound(800);
+    let declined = sent(client.decline(at(5)).unwrap());
+    assert_eq!((declined.kind, declined.requested), (MessageType::Decline, Some(GIVEN)));
+    assert_eq!(next(&mut client).0, at(15));
+}
+
+#[test]
+fn requests_without_an_answer_end_in_discover() {
+    let mut client = DhcpClient::new(MAC, 1);
+    let (now, _) = next(&mut client);
+    reply(&mut client, now, MessageType::Offer, 60);
+    let kinds: alloc::vec::Vec<MessageType> = (0..5).map(|_| sent(next(&mut client).1).kind).collect();
+    assert_eq!(kinds[..4], [MessageType::Request; 4]);
+    assert_eq!(kinds[4], MessageType::Discover);
+}
+
+#[test]
+fn a_lease_for_ever_is_never_renewed() {
+    let (client, _) = bound(u32::MAX);
+    assert_eq!(client.poll_timeout(), Some(Instant::FAR_FUTURE));
+}
+
+#[test]
+fn messages_for_others_change_nothing() {
+    let mut client = DhcpClient::new(MAC, 1);
+    let (now, _) = next(&mut client);
+    let check = |client: &mut DhcpClient, change: &dyn Fn(&mut Builder<'_>)| {
+        let options = [DhcpOption::MessageType(MessageType::Offer), DhcpOption::ServerIdentifier(SERVER)];
+        let mut message = Builder {
+            operation: Operation::Reply,
+            your_ip: GIVEN,
+            ..Builder::request(client.transaction_id, MAC, &options)
+        };
+        change(&mut message);
+        let mut bytes = [0; 600];
+        let len = message.emit(&mut bytes).unwrap();
+        client.handle_message(now, &Message::parse(&bytes[..len]).unwrap())
+    };
+    assert_eq!(check(&mut client, &|m| m.transaction_id ^= 1), Err(NotForUs));
+    assert_eq!(check(&mut client, &|m| m.client_mac = MacAddr([2; 6])), Err(NotForUs));
+    assert_eq!(check(&mut client, &|m| m.operation = Operation::Request), Err(NotForUs));
+    assert_eq!(check(&mut client, &|m| m.your_ip = Ipv4Addr::LOCALHOST), Err(NotForUs));
+    assert_eq!(check(&mut client, &|_| ()), Ok(None));
+}
+
+proptest! {
+    /// Whatever a server says about times, they are in order and the client goes on.
+    #[test]
+    fn lease_times_are_in_order(lease: u32, t1: Option<u32>, t2: Option<u32>) {
+        let mut client = DhcpClient::new(MAC, 1);
+        let (now, _) = next(&mut client);
+        reply(&mut client, now, MessageType::Offer, lease);
+        let (now, _) = next(&mut client);
+        let mut options = alloc::vec![
+            DhcpOption::MessageType(MessageType::Ack),
+            DhcpOption::LeaseTime(lease),
+        ];
+        options.extend(t1.map(DhcpOption::RenewalTime));
+        options.extend(t2.map(DhcpOption::RebindingTime));
+        let message = Builder {
+            operation: Operation::Reply,
+            your_ip: GIVEN,
+            ..Builder::request(client.transaction_id, MAC, &options)
+        };
+        let mut bytes = [0; 600];
+        let len = message.emit(&mut bytes).unwrap();
+        let action = client.handle_message(now, &Message::parse(&bytes[..len]).unwrap());
+        let Ok(Some(DhcpAction::Bound(lease))) = action else { panic!("{action:?}") };
+        prop_assert!(now < lease.renew_at);
+        prop_assert!(lease.renew_at <= lease.rebind_at && lease.rebind_at <= lease.expires_at);
+    }
+}

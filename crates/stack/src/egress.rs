@@ -1,0 +1,302 @@
+//! Frames: Ethernet and IP headers around what the layers above made.
+
+use crate::counters::Counters;
+use crate::packet::{Packet, v4, v6};
+use crate::random::KeyedState;
+use core::hash::BuildHasher;
+use core::net::{IpAddr, SocketAddr};
+use linerate_nic::{ChecksumRequest, Chunk, MacAddr, Segmentation, TxMeta, TxPacket, TxQueue, TxToken};
+use linerate_wire::ethernet::{self, EtherType};
+use linerate_wire::ip::{Ecn, Protocol};
+use linerate_wire::vlan::{Tag, Tags};
+use linerate_wire::{arp, ipv4, ipv6, tcp};
+
+/// Why a packet did not leave, or not all of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Emitted {
+    /// It left.
+    Done,
+    /// The transmit queue is full; the packet knows which fragments left.
+    Full,
+}
+
+/// What a TCP packet needs besides what its connection wrote.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TcpFrame {
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+    pub(crate) tos: u8,
+    pub(crate) mac: MacAddr,
+    pub(crate) token: TxToken,
+}
+
+/// Builds frames.
+pub(crate) struct Egress {
+    mac: MacAddr,
+    tags: Tags,
+    hasher: KeyedState,
+    identification: u32,
+}
+
+impl Egress {
+    /// Frames from `mac`, tagged for `vlan`.
+    pub(crate) fn new(mac: MacAddr, vlan: Option<u16>, hasher: KeyedState, identification: u32) -> Self {
+        let tags = match vlan {
+            Some(id) => Tags::one(Tag { protocol: EtherType::VLAN, priority: 0, drop_eligible: false, id }),
+            None => Tags::NONE,
+        };
+        Egress { mac, tags, hasher, identification }
+    }
+
+    /// Bytes of the Ethernet header.
+    pub(crate) fn link_len(&self) -> usize {
+        ethernet::HEADER_LEN + self.tags.emitted_len()
+    }
+
+    /// Where layer 4 begins in a frame of TCP over the family of `ip`.
+    pub(crate) fn l4_offset(&self, ip: IpAddr) -> usize {
+        self.link_len() + ip_header_len(ip)
+    }
+
+    fn ethernet(&self, out: &mut [u8], destination: MacAddr, ether_type: EtherType) -> usize {
+        let header = ethernet::Builder { destination, source: self.mac, tags: self.tags, ether_type };
+        // The header block has room for all headers that we write (MAX_HEADER).
+        header.emit(out).unwrap_or(0)
+    }
+
+    /// An ARP packet; false when the queue is full.
+    pub(crate) fn arp(
+        &mut self,
+        packet: &arp::Builder,
+        destination: MacAddr,
+        queue: &mut TxQueue,
+        counters: &mut Counters,
+    ) -> bool {
+        let Some(slot) = queue.vacant() else { return false };
+        let link_len = self.link_len();
+        let out = slot.header_mut(link_len + arp::PACKET_LEN);
+        self.ethernet(out, destination, EtherType::ARP);
+        let _ = packet.emit(&mut out[link_len..]);
+        counters.arp_out += 1;
+        count_frame(slot, counters);
+        queue.commit();
+        true
+    }
+
+    /// An IP packet to the station `mac`, in fragments where it is longer than `mtu`.
+    pub(crate) fn ip(
+        &mut self,
+        packet: &mut Packet,
+        mac: MacAddr,
+        mtu: usize,
+        queue: &mut TxQueue,
+        counters: &mut Counters,
+    ) -> Emitted {
+        let header_len = ip_header_len(packet.fields.destination);
+        if packet.fragmented == 0 && header_len + packet.len() <= mtu {
+            return self.whole(packet, mac, queue, counters);
+        }
+        if packet.fragmented == 0 {
+            self.begin_fragments(packet);
+        }
+        let extension = if packet.fields.destination.is_ipv4() { 0 } else { ipv6::Fragment::LEN };
+        let step = mtu.saturating_sub(header_len + extension) / 8 * 8;
+        while packet.fragmented < packet.len() && step > 0 {
+            let Some(slot) = queue.vacant() else { return Emitted::Full };
+            let end = (packet.fragmented + step).min(packet.len());
+            self.fragment(packet, mac, end, slot);
+            count_frame(slot, counters);
+            count_ip(packet.fields.destination, counters);
+            counters.fragments_out += 1;
+            queue.commit();
+            packet.fragmented = end;
+        }
+        Emitted::Done
+    }
+
+    fn whole(
+        &mut self,
+        packet: &mut Packet,
+        mac: MacAddr,
+        queue: &mut TxQueue,
+        counters: &mut Counters,
+    ) -> Emitted {
+        let Some(slot) = queue.vacant() else { return Emitted::Full };
+        let l4 = self.l4_offset(packet.fields.destination);
+        let len = packet.len();
+        if let Some(offset) = packet.checksum {
+            let sum = packet.fields.pseudo_header(len).folded();
+            put16(packet.head_mut(), usize::from(offset), sum);
+            slot.meta.checksum = Some(ChecksumRequest { start: l4 as u16, offset: u16::from(offset) });
+        }
+        let head = packet.head();
+        let out = slot.header_mut(l4 + head.len());
+        self.ip_headers(packet, mac, len, None, out);
+        out[l4..].copy_from_slice(head);
+        slot.meta.header_len = (l4 + head.len()) as u16;
+        if let Some(tail) = &packet.tail {
+            let _ = slot.push_chunk(Chunk::Pool(tail.clone()));
+        }
+        count_frame(slot, counters);
+        count_ip(packet.fields.destination, counters);
+        queue.commit();
+        Emitted::Done
+    }
+
+    /// Chooses the identification and computes the checksum over the whole, which no device can do over fragments.
+    fn begin_fragments(&mut self, packet: &mut Packet) {
+        self.identification = self.identification.wrapping_add(1);
+        // A counter per destination that nobody else can tell from another's (RFC 7739 section 5.3).
+        let offset = self.hasher.hash_one(packet.fields.destination) as u32;
+        packet.identification = self.identification.wrapping_add(offset);
+        if let Some(offset) = packet.checksum.take() {
+            let mut sum = packet.fields.pseudo_header(packet.len());
+            sum.add(packet.head());
+            sum.add(packet.tail.as_ref().map_or(&[], |tail| tail.bytes()));
+            put16(packet.head_mut(), usize::from(offset), sum.finish_udp());
+        }
+    }
+
+    /// The fragment from `packet.fragmented` to `end` of the layer-4 part.
+    fn fragment(&self, packet: &Packet, mac: MacAddr, end: usize, slot: &mut TxPacket) {
+        let start = packet.fragmented;
+        let head = packet.head();
+        let inline = if start == 0 { head } else { &[] };
+        let extension = if packet.fields.destination.is_ipv4() { 0 } else { ipv6::Fragment::LEN };
+        let l4 = self.l4_offset(packet.fields.destination) + extension;
+        let out = slot.header_mut(l4 + inline.len());
+        let part = Part { start, more: end < packet.len() };
+        self.ip_headers(packet, mac, end - start, Some(part), out);
+        out[l4..].copy_from_slice(inline);
+        slot.meta.header_len = (l4 + inline.len()) as u16;
+        if let Some(tail) = &packet.tail {
+            let range = start.max(head.len()) - head.len()..end - head.len();
+            let _ = slot.push_chunk(Chunk::Pool(tail.slice(range)));
+        }
+    }
+
+    /// Ethernet and IP headers in front of `payload_len` bytes.
+    fn ip_headers(
+        &self,
+        packet: &Packet,
+        mac: MacAddr,
+        payload_len: usize,
+        part: Option<Part>,
+        out: &mut [u8],
+    ) {
+        let fields = &packet.fields;
+        let ecn = Ecn::from_bits(fields.tos);
+        if fields.destination.is_ipv4() {
+            let at = self.ethernet(out, mac, EtherType::IPV4);
+            let header = ipv4::Builder {
+                ttl: fields.hop_limit,
+                dscp: fields.tos >> 2,
+                ecn,
+                identification: packet.identification as u16,
+                dont_fragment: false,
+                more_fragments: part.is_some_and(|part| part.more),
+                fragment_offset: part.map_or(0, |part| part.start as u16),
+                ..ipv4::Builder::new(v4(fields.source), v4(fields.destination), fields.protocol, payload_len)
+            };
+            let _ = header.emit(&mut out[at..]);
+            return;
+        }
+        let at = self.ethernet(out, mac, EtherType::IPV6);
+        let (next_header, extension) = match part {
+            Some(_) => (Protocol::FRAGMENT, ipv6::Fragment::LEN),
+            None => (fields.protocol, 0),
+        };
+        let header = ipv6::Builder {
+            hop_limit: fields.hop_limit,
+            dscp: fields.tos >> 2,
+            ecn,
+            ..ipv6::Builder::new(
+                v6(fields.source),
+                v6(fields.destination),
+                next_header,
+                payload_len + extension,
+            )
+        };
+        let _ = header.emit(&mut out[at..]);
+        if let Some(part) = part {
+            let header = ipv6::Fragment {
+                next_header: fields.protocol,
+                offset: part.start as u16,
+                more: part.more,
+                identification: packet.identification,
+            };
+            let _ = header.emit(&mut out[at + ipv6::HEADER_LEN..]);
+        }
+    }
+
+    /// Completes a packet whose TCP header and payload a connection wrote: lower headers, the pseudo-header's sum over
+    /// the full length in the checksum field, and what the device is asked for.
+    pub(crate) fn tcp(
+        &self,
+        slot: &mut TxPacket,
+        info: &crate::tcp::TxInfo,
+        frame: &TcpFrame,
+        counters: &mut Counters,
+    ) {
+        let l4 = self.l4_offset(frame.remote.ip());
+        let len = info.header_len + info.payload_len;
+        let (dscp, ecn) = (frame.tos >> 2, Ecn::from_bits(frame.tos));
+        let out = slot.header_bytes_mut();
+        let (sum, segmentation) = match (frame.local.ip(), frame.remote.ip()) {
+            (IpAddr::V4(local), IpAddr::V4(remote)) => {
+                let at = self.ethernet(out, frame.mac, EtherType::IPV4);
+                let header =
+                    ipv4::Builder { dscp, ecn, ..ipv4::Builder::new(local, remote, Protocol::TCP, len) };
+                let _ = header.emit(&mut out[at..]);
+                (header.pseudo_header(), Segmentation::Tcp4(info.segment_size))
+            }
+            (local, remote) => {
+                let at = self.ethernet(out, frame.mac, EtherType::IPV6);
+                let (local, remote) = (v6(local), v6(remote));
+                let header =
+                    ipv6::Builder { dscp, ecn, ..ipv6::Builder::new(local, remote, Protocol::TCP, len) };
+                let _ = header.emit(&mut out[at..]);
+                (header.pseudo_header(), Segmentation::Tcp6(info.segment_size))
+            }
+        };
+        put16(out, l4 + tcp::CHECKSUM_OFFSET, sum.folded());
+        slot.meta = TxMeta {
+            checksum: Some(ChecksumRequest { start: l4 as u16, offset: tcp::CHECKSUM_OFFSET as u16 }),
+            segmentation: if info.segment_size == 0 { Segmentation::None } else { segmentation },
+            header_len: (l4 + info.header_len) as u16,
+            token: frame.token,
+        };
+        count_frame(slot, counters);
+        count_ip(frame.remote.ip(), counters);
+    }
+}
+
+/// Which fragment.
+#[derive(Clone, Copy)]
+struct Part {
+    start: usize,
+    more: bool,
+}
+
+/// Bytes of the IP header that we write: without options or extensions.
+pub(crate) fn ip_header_len(ip: IpAddr) -> usize {
+    if ip.is_ipv4() { ipv4::MIN_HEADER_LEN } else { ipv6::HEADER_LEN }
+}
+
+fn put16(bytes: &mut [u8], at: usize, value: u16) {
+    if let Some(field) = bytes.get_mut(at..at + 2) {
+        field.copy_from_slice(&value.to_be_bytes());
+    }
+}
+
+fn count_frame(slot: &TxPacket, counters: &mut Counters) {
+    counters.frames_out += 1;
+    counters.bytes_out += slot.len() as u64;
+}
+
+fn count_ip(destination: IpAddr, counters: &mut Counters) {
+    match destination {
+        IpAddr::V4(_) => counters.ipv4_out += 1,
+        IpAddr::V6(_) => counters.ipv6_out += 1,
+    }
+}

@@ -1,0 +1,113 @@
+//! TCP listeners: the accept queue and its bound.
+
+use alloc::collections::VecDeque;
+use core::net::IpAddr;
+use linerate_transport::{ConnId, ListenerId, Owner, SocketOptions};
+
+/// A listener.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(crate) id: ListenerId,
+    pub(crate) owner: Owner,
+    /// The address; `None` for all of ours.
+    pub(crate) ip: Option<IpAddr>,
+    pub(crate) port: u16,
+    /// What accepted connections start with.
+    pub(crate) options: SocketOptions,
+    backlog: usize,
+    half_open: usize,
+    queue: VecDeque<ConnId>,
+}
+
+impl Listener {
+    pub(crate) fn new(
+        id: ListenerId,
+        owner: Owner,
+        ip: Option<IpAddr>,
+        port: u16,
+        options: SocketOptions,
+        backlog: u16,
+    ) -> Self {
+        let backlog = usize::from(backlog.max(1));
+        let queue = VecDeque::with_capacity(backlog.min(64));
+        Listener { id, owner, ip, port, options, backlog, half_open: 0, queue }
+    }
+
+    /// Whether one more connection may begin: half-open ones and those not accepted yet share the bound, so that a
+    /// flood of either kind has the same limit.
+    pub(crate) fn has_room(&self) -> bool {
+        self.waiting() < self.backlog
+    }
+
+    /// Connections that are half-open or not accepted yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.half_open + self.queue.len()
+    }
+
+    /// A SYN came.
+    pub(crate) fn begin(&mut self) {
+        self.half_open += 1;
+    }
+
+    /// A half-open connection became established.
+    pub(crate) fn establish(&mut self, conn: ConnId) {
+        self.half_open = self.half_open.saturating_sub(1);
+        self.queue.push_back(conn);
+    }
+
+    /// A half-open connection ended.
+    pub(crate) fn fail(&mut self) {
+        self.half_open = self.half_open.saturating_sub(1);
+    }
+
+    /// An established connection ended before it was accepted. A walk over the bounded queue, on a rare event.
+    pub(crate) fn forget(&mut self, conn: ConnId) {
+        self.queue.retain(|&waiting| waiting != conn);
+    }
+
+    /// The oldest established connection.
+    pub(crate) fn accept(&mut self) -> Option<ConnId> {
+        self.queue.pop_front()
+    }
+
+    /// Whether another listener on `ip` would take the same connections.
+    pub(crate) fn overlaps(&self, ip: Option<IpAddr>, port: u16) -> bool {
+        self.port == port && (self.ip.is_none() || ip.is_none() || self.ip == ip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_open_and_waiting_connections_share_the_backlog() {
+        let id = |index| ConnId::new(index, 0);
+        let options = SocketOptions::default();
+        let mut listener = Listener::new(ListenerId::new(0, 0), Owner(1), None, 80, options, 3);
+        for _ in 0..3 {
+            assert!(listener.has_room());
+            listener.begin();
+        }
+        assert!(!listener.has_room());
+        listener.establish(id(1));
+        listener.establish(id(2));
+        assert!(!listener.has_room());
+        listener.fail();
+        assert!(listener.has_room());
+        listener.forget(id(1));
+        assert_eq!(listener.accept(), Some(id(2)));
+        assert_eq!((listener.accept(), listener.waiting()), (None, 0));
+    }
+
+    #[test]
+    fn a_wildcard_overlaps_with_every_address() {
+        let ip = |text: &str| Some(text.parse().unwrap());
+        let of = |ip| Listener::new(ListenerId::new(0, 0), Owner(1), ip, 80, SocketOptions::default(), 1);
+        assert!(of(None).overlaps(ip("10.0.0.1"), 80));
+        assert!(of(ip("10.0.0.1")).overlaps(None, 80));
+        assert!(of(ip("10.0.0.1")).overlaps(ip("10.0.0.1"), 80));
+        assert!(!of(ip("10.0.0.1")).overlaps(ip("10.0.0.2"), 80));
+        assert!(!of(None).overlaps(None, 81));
+    }
+}

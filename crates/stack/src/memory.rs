@@ -1,0 +1,117 @@
+//! The memory of a stack: its pools, its cap, and what gives way when it runs out.
+//!
+//! Received data lies in the device's receive pool until it is read. What the stack itself needs it takes from two
+//! pools, both allocated at start ([`StackPools`]):
+//!
+//! - *pages* of 4 KiB: copies made by `write` and `udp_send`, and small payloads moved out of large receive buffers;
+//! - *datagram buffers* of 64 KiB: datagrams being reassembled, and UDP datagrams longer than a page.
+//!
+//! Everything that a socket holds is charged to one budget, [`StackConfig::memory`](crate::StackConfig::memory):
+//! received pieces with the whole buffer that they keep, pages with their size, shared payload with its length. As the
+//! budget fills up, this gives way, in this order:
+//!
+//! 1. at three quarters, automatic buffers stop growing, and data out of order is not kept any more (the sender repeats it);
+//! 2. at seven eighths, or when an eighth of a pool is left, SYNs are dropped and active opens refused;
+//! 3. at the cap, `send` and `write` answer `Full`, and datagrams and data that go beyond what was promised are dropped.
+//!
+//! Control packets (ACK, RST, ARP, neighbour discovery, ICMP, DHCP) need none of it: their headers live in queues that
+//! are allocated at start, and the last slots of the transmit queue are theirs.
+
+use crate::reassembly::DATAGRAM_BUFFER;
+use crate::tcp::MemoryBudget;
+use linerate_nic::{Pool, PoolStats};
+
+/// Size of a page in bytes: 16 of them and two cut ends fit a gather list.
+pub const PAGE_SIZE: usize = 4_096;
+
+/// The pools that a stack works with.
+#[derive(Clone, Debug)]
+pub struct StackPools {
+    /// Buffers of [`PAGE_SIZE`].
+    pub pages: Pool,
+    /// Buffers for the longest datagram with its IP header.
+    pub datagrams: Pool,
+    /// The device's receive pool, whose level tells when to refuse new connections; `None` if there is no such pool.
+    pub receive: Option<Pool>,
+}
+
+impl StackPools {
+    /// Pools that suit a memory cap of `memory` bytes: a quarter of it in pages, a thirty-second in datagram buffers
+    /// (2 to 32 of them).
+    pub fn for_memory(memory: usize) -> Self {
+        let datagrams = (memory / 32 / DATAGRAM_BUFFER).clamp(2, 32);
+        StackPools::new((memory / 4 / PAGE_SIZE).max(64), datagrams)
+    }
+
+    /// Pools of so many pages and datagram buffers.
+    pub fn new(pages: usize, datagrams: usize) -> Self {
+        StackPools {
+            pages: Pool::new(pages, PAGE_SIZE),
+            datagrams: Pool::new(datagrams, DATAGRAM_BUFFER),
+            receive: None,
+        }
+    }
+
+    /// The same pools, and the receive pool of the device.
+    pub fn with_receive(mut self, receive: Pool) -> Self {
+        self.receive = Some(receive);
+        self
+    }
+}
+
+/// How much memory is in use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MemoryStats {
+    /// Bytes charged to sockets.
+    pub used: usize,
+    /// The cap in bytes.
+    pub limit: usize,
+    /// How often a charge was refused.
+    pub refused: u64,
+    /// The pages.
+    pub pages: PoolStats,
+    /// The datagram buffers.
+    pub datagrams: PoolStats,
+    /// The device's receive pool, if the stack knows it.
+    pub receive: Option<PoolStats>,
+    /// TCP connections, half-open ones and TIME-WAIT included.
+    pub connections: usize,
+    /// Of these, connections in TIME-WAIT.
+    pub time_wait: usize,
+    /// TCP listeners.
+    pub listeners: usize,
+    /// UDP sockets.
+    pub udp_sockets: usize,
+}
+
+/// Whether new connections are to be refused.
+pub(crate) fn refuses_connections(budget: &MemoryBudget, pools: &StackPools) -> bool {
+    let is_short = |pool: &Pool| pool.free() < pool.stats().total / 8;
+    budget.used() > budget.limit() / 8 * 7
+        || is_short(&pools.pages)
+        || pools.receive.as_ref().is_some_and(is_short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_connections_are_refused_when_budget_or_pool_is_short() {
+        let pools = StackPools::new(64, 2).with_receive(Pool::new(16, 64));
+        let budget = MemoryBudget::new(800);
+        let mut charge = budget.charge();
+        charge.add(700);
+        assert!(!refuses_connections(&budget, &pools));
+        charge.add(1);
+        assert!(refuses_connections(&budget, &pools));
+        charge.sub(700);
+        let receive = pools.receive.clone().unwrap();
+        let held: alloc::vec::Vec<_> = (0..14).map(|_| receive.take().unwrap()).collect();
+        assert!(!refuses_connections(&budget, &pools));
+        let more = receive.take();
+        assert!(refuses_connections(&budget, &pools));
+        drop((held, more));
+        assert!(!refuses_connections(&budget, &pools));
+    }
+}

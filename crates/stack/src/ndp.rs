@@ -1,0 +1,180 @@
+//! Neighbour discovery as it comes in, and what we send of it (RFC 4861, RFC 4862, RFC 3810).
+
+use crate::net::Priority;
+use crate::packet::{IpFields, NextHop, Outgoing, Packet, Received, v6};
+use crate::stack::Stack;
+use core::net::{IpAddr, Ipv6Addr};
+use linerate_nic::MacAddr;
+use linerate_wire::ip::Protocol;
+use linerate_wire::ipv6::{self, solicited_node};
+use linerate_wire::mld;
+use linerate_wire::ndp::{HOP_LIMIT, Message, NdpOption, Packet as NdpPacket};
+
+impl Stack {
+    /// Takes a message of type 133 to 136 whose checksum is right.
+    pub(crate) fn receive_ndp(&mut self, packet: &Received) {
+        self.net.counters.ndp_in += 1;
+        let (source, destination) = (v6(packet.source), v6(packet.destination));
+        let Ok(parsed) = NdpPacket::parse(packet.l4_bytes(), source, destination, packet.hop_limit) else {
+            self.net.counters.drop_ndp_invalid += 1;
+            return;
+        };
+        match parsed.message() {
+            Message::NeighbourSolicitation { target } => {
+                self.receive_solicitation(source, target, parsed.source_link_layer());
+            }
+            Message::NeighbourAdvertisement { solicited, overrides, target, .. } => {
+                self.receive_advertisement(target, parsed.target_link_layer(), solicited, overrides);
+            }
+            Message::RouterAdvertisement(advertisement) => {
+                if let Some(mac) = parsed.source_link_layer().filter(|mac| mac.is_unicast()) {
+                    let outcome = self.net.neighbors.observe(packet.source, mac, true, self.net.now);
+                    self.after_neighbor(outcome);
+                }
+                self.receive_router_advertisement(source, &advertisement, &parsed);
+            }
+            // For routers.
+            Message::RouterSolicitation => {}
+        }
+    }
+
+    fn receive_solicitation(&mut self, source: Ipv6Addr, target: Ipv6Addr, mac: Option<MacAddr>) {
+        let ip = IpAddr::V6(target);
+        if self.net.addresses.is_probing(ip) {
+            // Whoever probes for the same address at the same time makes both fail (RFC 4862 section 5.4.3); whoever
+            // only asks for it gets no answer yet.
+            if source.is_unspecified() {
+                self.net.counters.dad_conflicts += 1;
+                self.lose_address(ip);
+            }
+            return;
+        }
+        if !self.net.addresses.is_ours(ip) {
+            return;
+        }
+        if source.is_unspecified() {
+            // A probe for an address of ours: everybody hears that it is taken (RFC 4861 section 7.2.4).
+            self.send_advertisement(target, ipv6::ALL_NODES, None);
+            return;
+        }
+        let mac = mac.filter(|mac| mac.is_unicast());
+        if let Some(mac) = mac
+            && self.net.routes.on_link(IpAddr::V6(source))
+        {
+            let outcome = self.net.neighbors.observe(IpAddr::V6(source), mac, true, self.net.now);
+            self.after_neighbor(outcome);
+        }
+        self.send_advertisement(target, source, mac);
+    }
+
+    fn receive_advertisement(
+        &mut self,
+        target: Ipv6Addr,
+        mac: Option<MacAddr>,
+        solicited: bool,
+        overrides: bool,
+    ) {
+        let ip = IpAddr::V6(target);
+        if self.net.addresses.is_probing(ip) {
+            self.net.counters.dad_conflicts += 1;
+            self.lose_address(ip);
+            return;
+        }
+        if self.net.addresses.is_ours(ip) {
+            self.net.counters.dad_conflicts += 1;
+            return;
+        }
+        let mac = mac.filter(|mac| mac.is_unicast());
+        let outcome = self.net.neighbors.advertise(ip, mac, solicited, overrides, self.net.now);
+        self.after_neighbor(outcome);
+    }
+
+    fn send_advertisement(&mut self, target: Ipv6Addr, destination: Ipv6Addr, mac: Option<MacAddr>) {
+        let message = Message::NeighbourAdvertisement {
+            router: false,
+            solicited: !destination.is_multicast(),
+            overrides: true,
+            target,
+        };
+        let own = self.net.config.mac;
+        let next_hop = mac.map_or(NextHop::Route, NextHop::Direct);
+        self.send_ndp(message, &[NdpOption::TargetLinkLayer(own)], target, destination, next_hop);
+    }
+
+    /// Asks for an address of somebody else; from one of ours, to the neighbour itself or to its group.
+    pub(crate) fn solicit(&mut self, target: Ipv6Addr, unicast: Option<MacAddr>) {
+        let Some(IpAddr::V6(source)) = self.net.addresses.source_for(IpAddr::V6(target), self.net.now) else {
+            return;
+        };
+        let own = self.net.config.mac;
+        let group = solicited_node(target);
+        let (destination, mac) = match unicast {
+            Some(mac) => (target, mac),
+            None => (group, MacAddr::ipv6_multicast(group)),
+        };
+        let options = [NdpOption::SourceLinkLayer(own)];
+        let message = Message::NeighbourSolicitation { target };
+        self.send_ndp(message, &options, source, destination, NextHop::Direct(mac));
+    }
+
+    /// Asks whether somebody has the address that we want (RFC 4862 section 5.4.2), after joining its group so that
+    /// switches let the answer through.
+    pub(crate) fn probe_ndp(&mut self, target: Ipv6Addr) {
+        self.join_group(solicited_node(target));
+        let message = Message::NeighbourSolicitation { target };
+        let group = solicited_node(target);
+        let next_hop = NextHop::Direct(MacAddr::ipv6_multicast(group));
+        self.send_ndp(message, &[], Ipv6Addr::UNSPECIFIED, group, next_hop);
+    }
+
+    /// Asks for routers (RFC 4861 section 6.3.7).
+    pub(crate) fn solicit_routers(&mut self) {
+        let own = self.net.config.mac;
+        let option = [NdpOption::SourceLinkLayer(own)];
+        let (source, options) = match self.net.addresses.link_local() {
+            Some(source) => (source, &option[..]),
+            None => (Ipv6Addr::UNSPECIFIED, &[][..]),
+        };
+        let next_hop = NextHop::Direct(MacAddr::ipv6_multicast(ipv6::ALL_ROUTERS));
+        self.send_ndp(Message::RouterSolicitation, options, source, ipv6::ALL_ROUTERS, next_hop);
+    }
+
+    /// Tells snooping switches that we listen to a group (RFC 3810 section 5.2).
+    pub(crate) fn join_group(&mut self, group: Ipv6Addr) {
+        let source = self.net.addresses.link_local().unwrap_or(Ipv6Addr::UNSPECIFIED);
+        let record = mld::Record { kind: mld::RecordKind::CHANGE_TO_EXCLUDE, group };
+        let fields = IpFields {
+            hop_limit: mld::HOP_LIMIT,
+            ..IpFields::new(source.into(), mld::REPORT_DESTINATION.into(), Protocol::HOP_BY_HOP)
+        };
+        let len = ipv6::ROUTER_ALERT_MLD_LEN + mld::report_len(1);
+        let packet = Packet::new(fields, len, |head| {
+            let (alert, report) = head.split_at_mut(ipv6::ROUTER_ALERT_MLD_LEN);
+            alert.copy_from_slice(&ipv6::ROUTER_ALERT_MLD);
+            let _ = mld::emit_report(&[record], source, report);
+        });
+        self.net.counters.icmp_out += 1;
+        self.net.send(Outgoing::Ip(packet), Priority::Control);
+    }
+
+    fn send_ndp(
+        &mut self,
+        message: Message,
+        options: &[NdpOption<'_>],
+        source: Ipv6Addr,
+        destination: Ipv6Addr,
+        next_hop: NextHop,
+    ) {
+        let fields = IpFields {
+            hop_limit: HOP_LIMIT,
+            next_hop,
+            ..IpFields::new(source.into(), destination.into(), Protocol::ICMPV6)
+        };
+        let packet = Packet::new(fields, message.emitted_len(options), |head| {
+            let _ = message.emit(options, source, destination, head);
+        });
+        self.net.counters.ndp_out += 1;
+        self.net.counters.icmp_out += 1;
+        self.net.send(Outgoing::Ip(packet), Priority::Control);
+    }
+}

@@ -1,0 +1,285 @@
+//! What all protocols share: addresses, routes, neighbours, queues of packets to send, timers, counters.
+
+use crate::addresses::{Addresses, is_link_local};
+use crate::config::StackConfig;
+use crate::counters::Counters;
+use crate::egress::{Egress, Emitted};
+use crate::iss::IssGenerator;
+use crate::lists::Lists;
+use crate::memory::StackPools;
+use crate::neighbor::{Lookup, NeighborCache, NeighborRef};
+use crate::packet::{IpFields, NextHop, Outgoing, Packet};
+use crate::pmtu::PathMtus;
+use crate::random::{KeyedState, Random};
+use crate::rate::RateLimit;
+use crate::reassembly::Reassembly;
+use crate::route::Routes;
+use crate::timers::{Timer, Timers};
+use alloc::collections::VecDeque;
+use core::net::{IpAddr, Ipv4Addr};
+use linerate_nic::{MacAddr, TxQueue};
+use linerate_wire::arp;
+use linerate_wire::units::Instant;
+
+/// Control packets that may wait: replies, errors, resets, ARP, neighbour discovery, DHCP.
+pub(crate) const CONTROL_QUEUE: usize = 256;
+/// Places of the control queue that replies to others (echo, errors) may not take.
+const CONTROL_RESERVE: usize = 64;
+/// UDP datagrams that may wait, of all sockets together.
+pub(crate) const DATAGRAM_QUEUE: usize = 512;
+
+/// How urgent a control packet is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Priority {
+    /// The stack cannot work without it: address resolution and configuration, resets.
+    Control,
+    /// An answer that somebody asked for; a flood of questions must not push out the others.
+    Reply,
+}
+
+/// The shared state.
+pub(crate) struct Net {
+    pub(crate) config: StackConfig,
+    pub(crate) now: Instant,
+    pub(crate) counters: Counters,
+    pub(crate) random: Random,
+    pub(crate) iss: IssGenerator,
+    pub(crate) pools: StackPools,
+    pub(crate) addresses: Addresses,
+    pub(crate) routes: Routes,
+    pub(crate) neighbors: NeighborCache<Packet>,
+    /// Connections that wait for a neighbour, by the neighbour's slot.
+    pub(crate) waiting: Lists,
+    pub(crate) paths: PathMtus,
+    pub(crate) reassembly: Reassembly,
+    pub(crate) egress: Egress,
+    pub(crate) timers: Timers,
+    pub(crate) errors_limit: RateLimit,
+    pub(crate) resets_limit: RateLimit,
+    control: VecDeque<Outgoing>,
+    datagrams: VecDeque<Packet>,
+}
+
+impl Net {
+    /// The state of a stack with this configuration, whose numbers are in range.
+    pub(crate) fn new(config: StackConfig, seed: &[u8; 32], pools: StackPools) -> Self {
+        let state = KeyedState::new(seed);
+        let mut random = Random::new(seed);
+        let identification = random.next_u32();
+        let datagrams = pools.datagrams.stats().total;
+        Net {
+            now: Instant::ZERO,
+            counters: Counters::default(),
+            iss: IssGenerator::new(seed),
+            addresses: Addresses::new(config.dad_transmits),
+            routes: Routes::new(),
+            neighbors: NeighborCache::new(config.max_neighbors, state),
+            waiting: Lists::new(config.max_neighbors, config.max_connections),
+            paths: PathMtus::new(config.mtu, state),
+            // One buffer in four stays for sending.
+            reassembly: Reassembly::new(pools.datagrams.clone(), (datagrams * 3 / 4).max(1)),
+            egress: Egress::new(config.mac, config.vlan, state, identification),
+            timers: Timers::new(config.max_neighbors, config.max_connections),
+            errors_limit: RateLimit::new(config.icmp_errors_per_second, 20),
+            resets_limit: RateLimit::new(config.resets_per_second, 100),
+            control: VecDeque::with_capacity(CONTROL_QUEUE),
+            datagrams: VecDeque::with_capacity(DATAGRAM_QUEUE),
+            random,
+            pools,
+            config,
+        }
+    }
+
+    /// Queues a control packet; drops and counts it when there is no room.
+    pub(crate) fn send(&mut self, packet: Outgoing, priority: Priority) {
+        let room = CONTROL_QUEUE - self.control.len().min(CONTROL_QUEUE);
+        let reserve = if priority == Priority::Reply { CONTROL_RESERVE } else { 0 };
+        if room > reserve {
+            self.control.push_back(packet);
+        } else {
+            self.counters.drop_control_full += 1;
+        }
+    }
+
+    /// Queues an ARP packet.
+    pub(crate) fn send_arp(&mut self, packet: arp::Builder, destination: MacAddr) {
+        self.send(Outgoing::Arp(packet, destination), Priority::Control);
+    }
+
+    /// Whether one more UDP datagram may be queued.
+    pub(crate) fn has_datagram_room(&self) -> bool {
+        self.datagrams.len() < DATAGRAM_QUEUE
+    }
+
+    /// Queues a UDP datagram, if [`Net::has_datagram_room`].
+    pub(crate) fn send_datagram(&mut self, packet: Packet) {
+        if self.has_datagram_room() {
+            self.datagrams.push_back(packet);
+        }
+    }
+
+    /// Whether anything waits to be sent.
+    pub(crate) fn has_packets(&self) -> bool {
+        !self.control.is_empty() || !self.datagrams.is_empty() || self.neighbors.has_due()
+    }
+
+    /// Moves control packets to the device's queue, as far as there is room.
+    pub(crate) fn transmit_control(&mut self, queue: &mut TxQueue) {
+        while queue.room() > 0 {
+            let Some(outgoing) = self.control.pop_front() else { return };
+            match outgoing {
+                Outgoing::Arp(packet, mac) => {
+                    self.egress.arp(&packet, mac, queue, &mut self.counters);
+                }
+                Outgoing::Ip(packet) => {
+                    if let Err(packet) = self.transmit(packet, queue) {
+                        self.control.push_front(Outgoing::Ip(packet));
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Moves up to `budget` datagrams to the device's queue while more than `reserve` slots are free; returns how many.
+    pub(crate) fn transmit_datagrams(&mut self, queue: &mut TxQueue, reserve: usize, budget: usize) -> usize {
+        for count in 0..budget {
+            if queue.room() <= reserve {
+                return count;
+            }
+            let Some(packet) = self.datagrams.pop_front() else { return count };
+            if let Err(packet) = self.transmit(packet, queue) {
+                self.datagrams.push_front(packet);
+                return count;
+            }
+        }
+        budget
+    }
+
+    /// Sends a packet now, or makes it wait for its neighbour. Gives it back when the device's queue is full.
+    fn transmit(&mut self, mut packet: Packet, queue: &mut TxQueue) -> Result<(), Packet> {
+        let mac = match packet.fields.next_hop {
+            NextHop::Direct(mac) => mac,
+            NextHop::Route => match self.link_destination(&packet.fields) {
+                LinkDestination::Known(mac) => mac,
+                LinkDestination::Pending(neighbor) => {
+                    if self.neighbors.park(neighbor, packet).is_some() {
+                        self.counters.drop_neighbor_queue += 1;
+                    }
+                    return Ok(());
+                }
+                LinkDestination::NoRoute => {
+                    self.counters.drop_no_route += 1;
+                    return Ok(());
+                }
+                LinkDestination::Refused => {
+                    self.counters.drop_neighbor_unreachable += 1;
+                    return Ok(());
+                }
+            },
+        };
+        let mtu = self.paths.mtu(packet.fields.destination, self.now);
+        match self.egress.ip(&mut packet, mac, mtu, queue, &mut self.counters) {
+            Emitted::Done => Ok(()),
+            Emitted::Full => Err(packet),
+        }
+    }
+
+    fn link_destination(&mut self, fields: &IpFields) -> LinkDestination {
+        if let Some(mac) = self.group_mac(fields.destination) {
+            return LinkDestination::Known(mac);
+        }
+        let Some(next_hop) = self.routes.next_hop(fields.destination) else {
+            return LinkDestination::NoRoute;
+        };
+        match self.resolve(next_hop) {
+            Lookup::Known(_, mac) => LinkDestination::Known(mac),
+            Lookup::Pending(neighbor) => LinkDestination::Pending(neighbor),
+            Lookup::Refused => LinkDestination::Refused,
+        }
+    }
+
+    /// The Ethernet group of a multicast or broadcast address.
+    fn group_mac(&self, destination: IpAddr) -> Option<MacAddr> {
+        match destination {
+            IpAddr::V4(ip) if ip.is_multicast() => Some(MacAddr::ipv4_multicast(ip)),
+            IpAddr::V4(ip) => self.addresses.is_broadcast(ip).then_some(MacAddr::BROADCAST),
+            IpAddr::V6(ip) => ip.is_multicast().then(|| MacAddr::ipv6_multicast(ip)),
+        }
+    }
+
+    /// Looks a neighbour up and arms its timer.
+    pub(crate) fn resolve(&mut self, next_hop: IpAddr) -> Lookup {
+        let lookup = self.neighbors.resolve(next_hop, self.now);
+        self.arm_neighbor(&lookup);
+        self.counters.neighbors_evicted = self.neighbors.evicted;
+        lookup
+    }
+
+    /// The same with a handle from an earlier lookup, which may have become invalid.
+    pub(crate) fn resolve_ref(&mut self, neighbor: Option<NeighborRef>, next_hop: IpAddr) -> Lookup {
+        match neighbor.and_then(|neighbor| self.neighbors.resolve_ref(neighbor, self.now)) {
+            Some(lookup) => {
+                self.arm_neighbor(&lookup);
+                lookup
+            }
+            None => self.resolve(next_hop),
+        }
+    }
+
+    fn arm_neighbor(&mut self, lookup: &Lookup) {
+        if let Lookup::Known(neighbor, _) | Lookup::Pending(neighbor) = lookup {
+            self.timers.set(Timer::Neighbor(neighbor.slot), self.neighbors.deadline(neighbor.slot));
+        }
+    }
+
+    /// Sends the packets that waited for a neighbour which is known now.
+    pub(crate) fn unpark(&mut self, slot: u32) {
+        while let Some(packet) = self.neighbors.unpark(slot) {
+            self.send(Outgoing::Ip(packet), Priority::Control);
+        }
+    }
+
+    /// Whether a packet to this address can be sent at all, and from which of our addresses.
+    pub(crate) fn route(&self, local: Option<IpAddr>, destination: IpAddr) -> Option<(IpAddr, IpAddr)> {
+        if self.addresses.is_ours(destination) || is_loopback(destination) {
+            return None;
+        }
+        let next_hop = match self.group_mac(destination) {
+            Some(_) => destination,
+            None => self.routes.next_hop(destination)?,
+        };
+        let source = match local {
+            Some(local) => local,
+            None => self.addresses.source_for(destination, self.now)?,
+        };
+        // A link-local source cannot be answered from beyond the link.
+        if source.is_ipv6() && is_link_local(source) && next_hop != destination && !is_link_local(destination)
+        {
+            return None;
+        }
+        Some((source, next_hop))
+    }
+}
+
+/// Where a packet can go on the link.
+enum LinkDestination {
+    Known(MacAddr),
+    Pending(NeighborRef),
+    NoRoute,
+    Refused,
+}
+
+/// Whether an address means the host itself.
+pub(crate) fn is_loopback(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => ip.octets()[0] == 127,
+        IpAddr::V6(ip) => ip.is_loopback(),
+    }
+}
+
+/// IPv4 addresses that nobody sends from (RFC 1122 section 3.2.1.3, RFC 6890).
+pub(crate) fn is_martian4(ip: Ipv4Addr) -> bool {
+    let first = ip.octets()[0];
+    first == 0 || first == 127 || first >= 224
+}

@@ -1,0 +1,169 @@
+//! What follows when a connection has changed: events, accept queues, timers, and its end.
+
+use crate::conns::Stage;
+use crate::conns::unpack;
+use crate::ready::Slot;
+use crate::stack::Stack;
+use crate::tcp::State;
+use crate::timers::Timer;
+use core::time::Duration;
+use linerate_nic::TxToken;
+use linerate_transport::{CloseReason, Ready};
+
+/// When to look for a next hop again that nobody answers for.
+const RETRY: Duration = Duration::from_secs(1);
+
+impl Stack {
+    /// Brings everything around a connection up to date. To be called after every call that may change it.
+    pub(crate) fn settle(&mut self, slot: u32) {
+        let Some(conn) = self.conns.table.at_mut(slot) else { return };
+        let ready = conn.tcp.poll_ready();
+        let state = conn.tcp.tcp_state();
+        match conn.stage {
+            Stage::Owned => self.ready.raise(Slot::Conn(slot), ready),
+            Stage::HalfOpen(_) | Stage::Waiting(_) => conn.pending |= ready,
+            Stage::Orphan => {}
+        }
+        if !conn.is_counted && state.is_synchronized() {
+            conn.is_counted = true;
+            self.net.counters.tcp_established += 1;
+            self.establish(slot);
+        }
+        let Some(conn) = self.conns.table.at(slot) else { return };
+        if conn.tcp.is_finished() {
+            self.finish(slot);
+            return;
+        }
+        if conn.tcp.next_file_read().is_some() {
+            self.conns.reading.push(slot);
+        }
+        let deadline = match (conn.tcp.poll_timeout(), conn.retry_at) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        self.net.timers.set(Timer::Conn(slot), deadline);
+        if state == State::TimeWait {
+            self.bound_time_wait(slot);
+        }
+    }
+
+    /// A listener's connection is established: it may be accepted.
+    fn establish(&mut self, slot: u32) {
+        let Some(conn) = self.conns.table.at_mut(slot) else { return };
+        let Stage::HalfOpen(listener) = conn.stage else { return };
+        conn.stage = Stage::Waiting(listener);
+        let id = conn.id;
+        if let Some(listening) = self.conns.listener_mut(listener) {
+            listening.establish(id);
+            self.ready.raise(Slot::Listener(listener.index()), Ready::READABLE);
+        }
+    }
+
+    fn bound_time_wait(&mut self, slot: u32) {
+        self.conns.enter_time_wait(slot);
+        if self.conns.time_wait_len > self.net.config.max_time_wait
+            && let Some(oldest) = self.conns.oldest_time_wait()
+        {
+            self.net.counters.tcp_time_wait_recycled += 1;
+            self.recycle(oldest);
+        }
+    }
+
+    /// A connection is over: nothing leads to it any more. Its slot is free unless its owner still has the id.
+    pub(crate) fn finish(&mut self, slot: u32) {
+        let Some(conn) = self.conns.table.at_mut(slot) else { return };
+        let ready = conn.tcp.poll_ready();
+        let (stage, id) = (conn.stage, conn.id);
+        self.detach(slot);
+        match stage {
+            Stage::Owned => {
+                self.ready.raise(Slot::Conn(slot), ready);
+                return;
+            }
+            Stage::HalfOpen(listener) => {
+                if let Some(listener) = self.conns.listener_mut(listener) {
+                    listener.fail();
+                }
+            }
+            Stage::Waiting(listener) => {
+                if let Some(listener) = self.conns.listener_mut(listener) {
+                    listener.forget(id);
+                }
+            }
+            Stage::Orphan => {}
+        }
+        self.release(slot);
+    }
+
+    /// Takes a connection out of every table but the slots.
+    fn detach(&mut self, slot: u32) {
+        if let Some(conn) = self.conns.table.at_mut(slot)
+            && conn.in_demux
+        {
+            conn.in_demux = false;
+            let flow = conn.flow;
+            self.conns.demux.remove(&flow, slot);
+        }
+        self.conns.leave_time_wait(slot);
+        self.net.waiting.leave(slot);
+        self.net.timers.set(Timer::Conn(slot), None);
+    }
+
+    /// Forgets a connection and frees its slot and memory.
+    pub(crate) fn release(&mut self, slot: u32) {
+        self.detach(slot);
+        self.ready.clear(Slot::Conn(slot));
+        self.conns.table.remove(slot);
+    }
+
+    /// The timer of a connection fired, maybe early.
+    pub(crate) fn run_conn(&mut self, slot: u32) {
+        let now = self.net.now;
+        let Some(conn) = self.conns.table.at_mut(slot) else { return };
+        let is_due = |at| at <= now;
+        if conn.retry_at.is_some_and(is_due) {
+            conn.retry_at = None;
+            self.conns.sending.push(slot);
+        }
+        if conn.tcp.poll_timeout().is_some_and(is_due) {
+            conn.tcp.handle_timeout(now);
+            self.conns.sending.push(slot);
+        }
+        self.settle(slot);
+    }
+
+    /// Nobody answers for a connection's next hop.
+    pub(crate) fn handle_unreachable(&mut self, slot: u32) {
+        let now = self.net.now;
+        let Some(conn) = self.conns.table.at_mut(slot) else { return };
+        conn.neighbor = None;
+        let since = *conn.unreachable_since.get_or_insert(now);
+        let is_opening = matches!(conn.tcp.tcp_state(), State::SynSent | State::SynReceived | State::Closed);
+        if is_opening || now - since >= conn.user_timeout {
+            conn.tcp.abort(now, CloseReason::Unreachable);
+            // A reset could not be delivered either.
+            self.finish(slot);
+            return;
+        }
+        // Routes may have changed; otherwise the neighbour is asked for again.
+        let remote = conn.tcp.remote().ip();
+        if let Some(next_hop) = self.net.routes.next_hop(remote) {
+            conn.next_hop = next_hop;
+        }
+        conn.retry_at = Some(now + RETRY);
+        self.settle(slot);
+    }
+
+    /// The device has sent a packet of a connection.
+    pub(crate) fn complete(&mut self, token: TxToken) {
+        self.net.counters.completions += 1;
+        let Some((slot, generation, tag)) = unpack(token) else { return };
+        let now = self.net.now;
+        if let Some(conn) = self.conns.table.at_mut(slot)
+            && conn.id.generation() & 0x7ff == generation
+        {
+            conn.tcp.handle_transmitted(now, tag);
+            self.settle(slot);
+        }
+    }
+}

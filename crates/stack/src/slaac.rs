@@ -1,0 +1,220 @@
+//! Addresses and routes from router advertisements (RFC 4861 section 6.3, RFC 4862 section 5.5).
+//!
+//! Bounded: four routers, eight prefixes; more are ignored. Taken over: default routers, on-link prefixes, autonomous
+//! prefixes of 64 bits, and an MTU that is smaller than the link's. DNS servers, route options and DHCPv6 are not.
+
+use crate::addresses::AddressOrigin;
+use crate::config::Cidr;
+use crate::route::Origin;
+use crate::stack::Stack;
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv6Addr};
+use core::time::Duration;
+use linerate_wire::ipv6;
+use linerate_wire::ndp::{
+    INFINITE_LIFETIME, NdpOption, Packet as NdpPacket, PrefixInformation, RouterAdvertisement,
+};
+use linerate_wire::units::Instant;
+
+const MAX_ROUTERS: usize = 4;
+const MAX_PREFIXES: usize = 8;
+/// RFC 4861 section 10: MAX_RTR_SOLICITATIONS and RTR_SOLICITATION_INTERVAL.
+const SOLICITATIONS: u8 = 3;
+const SOLICITATION_INTERVAL: Duration = Duration::from_secs(4);
+/// RFC 4862 section 5.5.3(e): unauthenticated advertisements cannot shorten a lifetime below this.
+const TWO_HOURS: Duration = Duration::from_secs(7_200);
+
+/// What routers told.
+pub(crate) struct Slaac {
+    is_enabled: bool,
+    routers: Vec<(Ipv6Addr, Instant)>,
+    prefixes: Vec<(Cidr, Option<Instant>)>,
+    solicited: u8,
+    next_solicitation: Option<Instant>,
+}
+
+impl Slaac {
+    pub(crate) fn new(is_enabled: bool) -> Self {
+        Slaac {
+            is_enabled,
+            routers: Vec::with_capacity(MAX_ROUTERS),
+            prefixes: Vec::with_capacity(MAX_PREFIXES),
+            solicited: 0,
+            next_solicitation: None,
+        }
+    }
+
+    /// Begins to ask for routers at `now`, if that is wanted.
+    pub(crate) fn start(&mut self, now: Instant) {
+        self.solicited = 0;
+        self.next_solicitation = self.is_enabled.then_some(now);
+    }
+
+    /// When something is due.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let routers = self.routers.iter().map(|(_, until)| *until);
+        let prefixes = self.prefixes.iter().filter_map(|(_, until)| *until);
+        routers.chain(prefixes).chain(self.next_solicitation).min()
+    }
+
+    /// Whether a solicitation is due; counts it as sent.
+    fn take_solicitation(&mut self, now: Instant) -> bool {
+        if self.next_solicitation.is_none_or(|next| next > now) {
+            return false;
+        }
+        self.solicited += 1;
+        self.next_solicitation = (self.solicited < SOLICITATIONS).then(|| now + SOLICITATION_INTERVAL);
+        true
+    }
+}
+
+impl Stack {
+    /// Takes a valid router advertisement.
+    pub(crate) fn receive_router_advertisement(
+        &mut self,
+        router: Ipv6Addr,
+        advertisement: &RouterAdvertisement,
+        packet: &NdpPacket<'_>,
+    ) {
+        if !self.slaac.is_enabled {
+            return;
+        }
+        self.slaac.next_solicitation = None;
+        self.set_router(router, advertisement.lifetime_s);
+        for option in packet.options() {
+            match option {
+                NdpOption::Prefix(prefix) => self.take_prefix(&prefix),
+                NdpOption::Mtu(mtu) => {
+                    let mtu = usize::try_from(mtu).unwrap_or(usize::MAX);
+                    if (ipv6::MIN_MTU..=self.net.config.mtu).contains(&mtu) {
+                        self.net.paths.set_link_mtu6(mtu);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.arm_autoconfiguration();
+    }
+
+    fn set_router(&mut self, router: Ipv6Addr, lifetime_s: u16) {
+        let until = self.net.now + Duration::from_secs(u64::from(lifetime_s));
+        let routers = &mut self.slaac.routers;
+        let known = routers.iter().position(|(ip, _)| *ip == router);
+        match (known, lifetime_s) {
+            (Some(at), 0) => {
+                routers.remove(at);
+                self.net.remove_gateway(IpAddr::V6(router), Origin::RouterAdvertisement);
+            }
+            (Some(at), _) => routers[at].1 = until,
+            (None, 0) => {}
+            (None, _) if routers.len() < MAX_ROUTERS => {
+                routers.push((router, until));
+                self.net.add_gateway(IpAddr::V6(router), Origin::RouterAdvertisement);
+            }
+            (None, _) => {}
+        }
+    }
+
+    fn take_prefix(&mut self, option: &PrefixInformation) {
+        let Some(prefix) = Cidr::new(IpAddr::V6(option.prefix), option.prefix_len) else { return };
+        let prefix = prefix.network();
+        if option.prefix.is_unicast_link_local() || option.prefix.is_multicast() {
+            return;
+        }
+        if option.on_link {
+            self.set_on_link(prefix, option.valid_s);
+        }
+        if option.autonomous && option.prefix_len == 64 && option.preferred_s <= option.valid_s {
+            self.set_autonomous(option);
+        }
+    }
+
+    fn set_on_link(&mut self, prefix: Cidr, valid_s: u32) {
+        let until = lifetime(self.net.now, valid_s);
+        let prefixes = &mut self.slaac.prefixes;
+        let known = prefixes.iter().position(|(known, _)| *known == prefix);
+        match (known, valid_s) {
+            (Some(at), 0) => {
+                prefixes.remove(at);
+                self.net.routes.remove(prefix, None, Origin::RouterAdvertisement);
+            }
+            (Some(at), _) => prefixes[at].1 = until,
+            (None, 0) => {}
+            (None, _) if prefixes.len() < MAX_PREFIXES => {
+                prefixes.push((prefix, until));
+                self.net.routes.add(prefix, None, Origin::RouterAdvertisement);
+            }
+            (None, _) => {}
+        }
+    }
+
+    fn set_autonomous(&mut self, option: &PrefixInformation) {
+        let now = self.net.now;
+        let identifier = ipv6::interface_identifier(self.net.config.mac);
+        let ip = IpAddr::V6(ipv6::with_interface(option.prefix, identifier));
+        let known = self.net.addresses.iter().find(|own| own.cidr.address() == ip).copied();
+        let mut valid_until = lifetime(now, option.valid_s);
+        if let Some(known) = known {
+            if known.origin != AddressOrigin::Slaac {
+                return;
+            }
+            // RFC 4862 section 5.5.3(e).
+            let remaining = known.valid_until.map(|until| until - now);
+            let told = valid_until.map(|until| until - now);
+            let is_shorter = match (told, remaining) {
+                (Some(told), Some(remaining)) => told < remaining,
+                (Some(_), None) => true,
+                (None, _) => false,
+            };
+            if is_shorter && told.is_some_and(|told| told <= TWO_HOURS) {
+                valid_until = match remaining {
+                    Some(remaining) if remaining <= TWO_HOURS => known.valid_until,
+                    _ => Some(now + TWO_HOURS),
+                };
+            }
+        } else if option.valid_s == 0 || self.slaac_addresses() >= MAX_PREFIXES {
+            return;
+        }
+        // The prefix need not be on the link; whether it is, the L flag tells (RFC 5942).
+        let Some(cidr) = Cidr::new(ip, 128) else { return };
+        let preferred_until = lifetime(now, option.preferred_s);
+        self.net.addresses.add(cidr, AddressOrigin::Slaac, preferred_until, valid_until, now);
+    }
+
+    fn slaac_addresses(&self) -> usize {
+        self.net.addresses.iter().filter(|own| own.origin == AddressOrigin::Slaac).count()
+    }
+
+    /// Sends solicitations that are due, and forgets routers and prefixes whose lifetimes are over.
+    pub(crate) fn run_slaac(&mut self) {
+        let now = self.net.now;
+        if self.slaac.take_solicitation(now) {
+            self.solicit_routers();
+        }
+        while let Some(at) = self.slaac.routers.iter().position(|(_, until)| *until <= now) {
+            let (router, _) = self.slaac.routers.remove(at);
+            self.net.remove_gateway(IpAddr::V6(router), Origin::RouterAdvertisement);
+        }
+        let is_over = |until: &Option<Instant>| until.is_some_and(|until| until <= now);
+        while let Some(at) = self.slaac.prefixes.iter().position(|(_, until)| is_over(until)) {
+            let (prefix, _) = self.slaac.prefixes.remove(at);
+            self.net.routes.remove(prefix, None, Origin::RouterAdvertisement);
+        }
+        if self.slaac.is_enabled && self.slaac.routers.is_empty() && self.slaac.next_solicitation.is_none() {
+            self.resume_solicitations();
+        }
+    }
+
+    /// The last router went: ask again, once, some time later; an advertisement ends it.
+    fn resume_solicitations(&mut self) {
+        if self.slaac.solicited >= SOLICITATIONS {
+            self.slaac.solicited = SOLICITATIONS - 1;
+            self.slaac.next_solicitation = Some(self.net.now + Duration::from_secs(60));
+        }
+    }
+}
+
+/// When a lifetime ends; `None` for never.
+fn lifetime(now: Instant, seconds: u32) -> Option<Instant> {
+    (seconds != INFINITE_LIFETIME).then(|| now + Duration::from_secs(u64::from(seconds)))
+}

@@ -1,0 +1,331 @@
+//! The stack as a transport: what servers call.
+
+use crate::conns::Stage;
+use crate::demux::FlowKey;
+use crate::listener::Listener;
+use crate::memory;
+use crate::net::is_loopback;
+use crate::ports;
+use crate::ready::Slot;
+use crate::stack::Stack;
+use crate::tcp::Connection;
+use crate::tcp_input::NewConn;
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
+use linerate_transport::{
+    CloseReason, ConnId, ConnInfo, ConnState, ConnectError, Datagram, Event, ListenAddr, ListenError,
+    ListenOptions, ListenerId, Owner, Payload, SendError, SocketOptions, Source, Transport, UdpId,
+    UdpSendError,
+};
+
+impl Stack {
+    /// The address to bind to: `None` for all of ours.
+    pub(crate) fn local_ip(&self, ip: Option<IpAddr>) -> Result<Option<IpAddr>, ListenError> {
+        let Some(ip) = ip.map(|ip| ip.to_canonical()).filter(|ip| !ip.is_unspecified()) else {
+            return Ok(None);
+        };
+        if self.net.addresses.is_ours(ip) || self.net.addresses.is_probing(ip) {
+            Ok(Some(ip))
+        } else {
+            Err(ListenError::NoSuchAddress)
+        }
+    }
+
+    /// Ends of a new connection and the address that it is sent to on the link.
+    fn choose_ends(
+        &mut self,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+    ) -> Result<(SocketAddr, SocketAddr, IpAddr), ConnectError> {
+        let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
+        let is_nobody = remote.ip().is_unspecified() || remote.ip().is_multicast() || remote.port() == 0;
+        let is_broadcast = match remote.ip() {
+            IpAddr::V4(ip) => self.net.addresses.is_broadcast(ip),
+            IpAddr::V6(_) => false,
+        };
+        if is_nobody || is_broadcast || is_loopback(remote.ip()) {
+            return Err(ConnectError::Unreachable);
+        }
+        let ip = local.map(|local| local.ip().to_canonical()).filter(|ip| !ip.is_unspecified());
+        if ip.is_some_and(|ip| ip.is_ipv4() != remote.is_ipv4() || !self.net.addresses.is_ours(ip)) {
+            return Err(ConnectError::Address);
+        }
+        let (source, next_hop) = self.net.route(ip, remote.ip()).ok_or(ConnectError::Unreachable)?;
+        let port = match local.map_or(0, |local| local.port()) {
+            0 => {
+                let conns = &self.conns;
+                let is_free = |port| {
+                    conns.demux.find(&FlowKey::new(source, port, remote.ip(), remote.port())).is_none()
+                        && conns.listener_for(source, port).is_none()
+                };
+                ports::ephemeral(&mut self.net.random, is_free).ok_or(ConnectError::NoMemory)?
+            }
+            port => port,
+        };
+        let local = SocketAddr::new(source, port);
+        if self.conns.demux.find(&FlowKey::of(local, remote)).is_some() {
+            return Err(ConnectError::Address);
+        }
+        Ok((local, remote, next_hop))
+    }
+
+    /// Lets a change of a connection take effect: it may have something to send, or be over.
+    fn after_call(&mut self, id: ConnId) {
+        self.conns.sending.push(id.index());
+        self.settle(id.index());
+    }
+
+    /// The owner gives a connection up: it goes on alone, or is gone at once.
+    fn let_go(&mut self, id: ConnId, end: impl FnOnce(&mut Connection)) {
+        let slot = id.index();
+        let Some(conn) = self.conns.owned_mut(id) else { return };
+        conn.stage = Stage::Orphan;
+        self.ready.clear(Slot::Conn(slot));
+        if conn.tcp.is_finished() {
+            self.release(slot);
+            return;
+        }
+        end(&mut conn.tcp);
+        self.after_call(id);
+    }
+
+    /// Resets the connections of a listener that nobody accepted.
+    fn abort_unaccepted(&mut self, listener: ListenerId) {
+        let now = self.net.now;
+        let is_its = |stage| stage == Stage::HalfOpen(listener) || stage == Stage::Waiting(listener);
+        // A walk over the table, only for a listener that closes while clients wait.
+        for slot in 0..self.net.config.max_connections as u32 {
+            let Some(conn) = self.conns.table.at_mut(slot).filter(|conn| is_its(conn.stage)) else {
+                continue;
+            };
+            conn.stage = Stage::Orphan;
+            conn.tcp.abort(now, CloseReason::Reset);
+            self.conns.sending.push(slot);
+            self.settle(slot);
+        }
+    }
+}
+
+impl Transport for Stack {
+    fn listen(
+        &mut self,
+        owner: Owner,
+        addr: ListenAddr,
+        options: &ListenOptions,
+    ) -> Result<ListenerId, ListenError> {
+        let ip = self.local_ip(addr.ip)?;
+        let port = match addr.port {
+            0 => {
+                let conns = &self.conns;
+                let is_free = |port| !conns.is_listening(ip, port);
+                ports::ephemeral(&mut self.net.random, is_free).ok_or(ListenError::NoMemory)?
+            }
+            port if self.conns.is_listening(ip, port) => return Err(ListenError::InUse),
+            port => port,
+        };
+        let socket = options.socket.clone();
+        let slot = self.conns.listeners.insert(|index, generation| {
+            Listener::new(ListenerId::new(index, generation), owner, ip, port, socket, options.backlog.0)
+        });
+        let slot = slot.ok_or(ListenError::NoMemory)?;
+        self.conns.ports.insert((ip, port), slot);
+        self.ready.clear(Slot::Listener(slot));
+        self.conns.listeners.at(slot).map(|listener| listener.id).ok_or(ListenError::NoMemory)
+    }
+
+    fn close_listener(&mut self, listener: ListenerId) {
+        if self.conns.listener_mut(listener).is_none() {
+            return;
+        }
+        if let Some(closed) = self.conns.listeners.remove(listener.index()) {
+            self.conns.ports.remove(&(closed.ip, closed.port));
+            self.ready.clear(Slot::Listener(listener.index()));
+            if closed.waiting() > 0 {
+                self.abort_unaccepted(listener);
+            }
+        }
+    }
+
+    fn listener_addr(&self, listener: ListenerId) -> Option<SocketAddr> {
+        let listener = self.conns.listeners.find(listener.index(), listener.generation())?;
+        let ip = listener.ip.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+        Some(SocketAddr::new(ip, listener.port))
+    }
+
+    fn accept(&mut self, listener: ListenerId) -> Option<ConnId> {
+        let id = self.conns.listener_mut(listener)?.accept()?;
+        let conn = self.conns.table.find_mut(id.index(), id.generation())?;
+        conn.stage = Stage::Owned;
+        // What happened while nobody listened.
+        let pending = core::mem::take(&mut conn.pending);
+        self.ready.raise(Slot::Conn(id.index()), pending);
+        Some(id)
+    }
+
+    fn connect(
+        &mut self,
+        owner: Owner,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        options: &SocketOptions,
+    ) -> Result<ConnId, ConnectError> {
+        let (local, remote, next_hop) = self.choose_ends(local, remote)?;
+        if memory::refuses_connections(&self.conns.resources.budget, &self.net.pools) || !self.make_room() {
+            return Err(ConnectError::NoMemory);
+        }
+        let (config, iss) = self.connection_config(options, local, remote);
+        let tcp = Connection::active(self.net.now, config, &self.conns.resources, local, remote, iss);
+        let new = NewConn { tcp, owner, stage: Stage::Owned, next_hop, options };
+        let slot = self.insert_conn(new).ok_or(ConnectError::NoMemory)?;
+        self.net.counters.tcp_active_opens += 1;
+        self.conns.sending.push(slot);
+        self.settle(slot);
+        self.conns.table.at(slot).map(|conn| conn.id).ok_or(ConnectError::NoMemory)
+    }
+
+    fn peek(&mut self, conn: ConnId) -> &[u8] {
+        self.conns.owned(conn).map_or(&[], |conn| conn.tcp.peek())
+    }
+
+    fn consume(&mut self, conn: ConnId, len: usize) {
+        let now = self.net.now;
+        if let Some(owned) = self.conns.owned_mut(conn) {
+            owned.tcp.consume(now, len);
+            self.after_call(conn);
+        }
+    }
+
+    fn readable(&self, conn: ConnId) -> usize {
+        self.conns.owned(conn).map_or(0, |conn| conn.tcp.readable())
+    }
+
+    fn send(&mut self, conn: ConnId, payload: Payload) -> Result<(), SendError> {
+        let now = self.net.now;
+        let owned = self.conns.owned_mut(conn).ok_or(SendError::Closed)?;
+        let result = owned.tcp.send(now, payload);
+        self.after_call(conn);
+        result
+    }
+
+    fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Result<(), SendError> {
+        let now = self.net.now;
+        let owned = self.conns.owned_mut(conn).ok_or(SendError::Closed)?;
+        let result = owned.tcp.write(now, bytes);
+        self.after_call(conn);
+        result
+    }
+
+    fn sendable(&self, conn: ConnId) -> usize {
+        self.conns.owned(conn).map_or(0, |conn| conn.tcp.sendable())
+    }
+
+    fn unsent(&self, conn: ConnId) -> u64 {
+        self.conns.owned(conn).map_or(0, |conn| conn.tcp.unsent())
+    }
+
+    fn shutdown(&mut self, conn: ConnId) {
+        let now = self.net.now;
+        if let Some(owned) = self.conns.owned_mut(conn) {
+            owned.tcp.shutdown(now);
+            self.after_call(conn);
+        }
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        let now = self.net.now;
+        self.let_go(conn, |tcp| tcp.close(now));
+    }
+
+    fn abort(&mut self, conn: ConnId) {
+        let now = self.net.now;
+        self.let_go(conn, |tcp| tcp.abort(now, CloseReason::Done));
+    }
+
+    fn state(&self, conn: ConnId) -> ConnState {
+        match self.conns.owned(conn) {
+            Some(conn) => conn.tcp.state(),
+            None => ConnState::Closed(CloseReason::Stale),
+        }
+    }
+
+    fn info(&self, conn: ConnId) -> Option<ConnInfo> {
+        let now = self.net.now;
+        let mut info = self.conns.owned(conn)?.tcp.info(now);
+        info.path_mtu = self.net.paths.mtu(info.remote.ip(), now) as u32;
+        Some(info)
+    }
+
+    fn set_options(&mut self, conn: ConnId, options: &SocketOptions) {
+        let now = self.net.now;
+        if let Some(owned) = self.conns.owned_mut(conn) {
+            owned.tcp.set_options(now, options);
+            owned.tos = options.tos & !3;
+            owned.user_timeout = options.user_timeout;
+            self.after_call(conn);
+        }
+    }
+
+    fn udp_bind(
+        &mut self,
+        owner: Owner,
+        addr: ListenAddr,
+        receive_buffer: usize,
+    ) -> Result<UdpId, ListenError> {
+        self.bind_udp(owner, addr, receive_buffer)
+    }
+
+    fn udp_peek(&mut self, socket: UdpId) -> Option<Datagram<'_>> {
+        self.peek_udp(socket)
+    }
+
+    fn udp_consume(&mut self, socket: UdpId) {
+        self.consume_udp(socket);
+    }
+
+    fn udp_send(
+        &mut self,
+        socket: UdpId,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        data: &[u8],
+    ) -> Result<(), UdpSendError> {
+        self.send_udp(socket, local, remote, data)
+    }
+
+    fn udp_close(&mut self, socket: UdpId) {
+        self.close_udp(socket);
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        // An entry whose socket is gone was cleared, so each turn of the loop takes a live one, or the queue is empty.
+        while let Some((slot, ready)) = self.ready.pop() {
+            if let Some((owner, source)) = self.event_source(slot) {
+                return Some(Event { owner, source, ready });
+            }
+        }
+        None
+    }
+}
+
+impl Stack {
+    fn event_source(&self, slot: Slot) -> Option<(Owner, Source)> {
+        match slot {
+            Slot::Listener(index) => {
+                let listener = self.conns.listeners.at(index)?;
+                Some((listener.owner, Source::Listener(listener.id)))
+            }
+            Slot::Conn(index) => {
+                let conn = self.conns.table.at(index)?;
+                Some((conn.owner, Source::Conn(conn.id)))
+            }
+            Slot::Udp(index) => {
+                let socket = self.udp.at(index)?;
+                Some((socket.owner, Source::Udp(socket.id)))
+            }
+        }
+    }
+
+    /// Whether there is an event to take.
+    pub fn has_events(&self) -> bool {
+        !self.ready.is_empty()
+    }
+}

@@ -1,0 +1,277 @@
+//! TCP segments as they come in: to their connection, to a listener, or answered with a reset.
+
+use crate::conns::{Conn, Stage};
+use crate::demux::FlowKey;
+use crate::egress::ip_header_len;
+use crate::memory;
+use crate::net::Priority;
+use crate::packet::{IpFields, Outgoing, Packet, Received};
+use crate::stack::Stack;
+use crate::tcp::{self, Connection, Outcome, SegmentIn, State};
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+use linerate_nic::{Pieces, Slice};
+use linerate_transport::{CloseReason, ConnId, Owner, Ready, SocketOptions};
+use linerate_wire::ip::{Ecn, Protocol};
+use linerate_wire::tcp::{CHECKSUM_OFFSET, Flags, Header, SeqNumber};
+
+/// A segment with the ends of its connection, from our side.
+struct Arrived {
+    local: SocketAddr,
+    remote: SocketAddr,
+    segment: SegmentIn,
+}
+
+impl Arrived {
+    fn flow(&self) -> FlowKey {
+        FlowKey::of(self.local, self.remote)
+    }
+}
+
+/// Largest TCP payload without options that a packet of `mtu` bytes to `destination` carries.
+pub(crate) fn tcp_mss(destination: IpAddr, mtu: usize) -> u16 {
+    let headers = ip_header_len(destination) + 20;
+    u16::try_from(mtu.saturating_sub(headers)).unwrap_or(u16::MAX)
+}
+
+impl Stack {
+    /// Takes a segment.
+    pub(crate) fn receive_tcp(&mut self, packet: Received) {
+        if packet.is_group || packet.source.is_unspecified() {
+            self.net.counters.drop_tcp_broadcast += 1;
+            return;
+        }
+        if !packet.is_checked && !packet.verify_l4() {
+            self.net.counters.drop_tcp_checksum += 1;
+            return;
+        }
+        let Some(arrived) = parse(packet) else {
+            self.net.counters.drop_tcp_malformed += 1;
+            return;
+        };
+        self.net.counters.tcp_in += arrived.segment.segments() as u64;
+        self.net.counters.tcp_bytes_in += arrived.segment.payload_len() as u64;
+        match self.conns.demux.find(&arrived.flow()) {
+            Some(slot) => self.receive_for_conn(slot, arrived),
+            None => self.receive_for_listener(arrived),
+        }
+    }
+
+    /// The slot of the connection between these ends, ours first.
+    pub(crate) fn find_flow(&self, local: (IpAddr, u16), remote: (IpAddr, u16)) -> Option<u32> {
+        self.conns.demux.find(&FlowKey::new(local.0, local.1, remote.0, remote.1))
+    }
+
+    fn receive_for_conn(&mut self, slot: u32, arrived: Arrived) {
+        let now = self.net.now;
+        let reopens =
+            |conn: &Conn| conn.tcp.tcp_state() == State::TimeWait && conn.tcp.may_reopen(&arrived.segment);
+        if self.conns.table.at(slot).is_some_and(reopens) && self.has_listener(&arrived) {
+            self.recycle(slot);
+            self.receive_for_listener(arrived);
+            return;
+        }
+        let Some(conn) = self.conns.table.at_mut(slot) else { return };
+        let owes_ack = arrived.segment.sequence_len() > 0;
+        match conn.tcp.handle_segment(now, arrived.segment) {
+            Outcome::Accepted => {
+                // What arrives in its window shows that our packets arrive there (RFC 4861 section 7.3.1).
+                if let Some(neighbor) = conn.neighbor {
+                    self.net.neighbors.confirm(neighbor, now);
+                }
+            }
+            Outcome::Dropped(reason) => self.net.counters.count_tcp_drop(reason),
+        }
+        if owes_ack {
+            self.conns.urgent.push(slot);
+        } else {
+            self.conns.sending.push(slot);
+        }
+        self.settle(slot);
+    }
+
+    fn has_listener(&self, arrived: &Arrived) -> bool {
+        self.conns.listener_for(arrived.local.ip(), arrived.local.port()).is_some()
+    }
+
+    /// A segment of no connection: a SYN for a listener, or RFC 9293 section 3.10.7.1.
+    fn receive_for_listener(&mut self, arrived: Arrived) {
+        let flags = arrived.segment.flags;
+        let listener = self.conns.listener_for(arrived.local.ip(), arrived.local.port());
+        let is_syn = flags.contains(Flags::SYN) && !flags.intersects(Flags::ACK | Flags::RST | Flags::FIN);
+        match listener {
+            Some(listener) if is_syn => self.open_passively(listener, &arrived),
+            _ => {
+                self.net.counters.drop_tcp_no_connection += 1;
+                self.reset(&arrived);
+            }
+        }
+    }
+
+    fn open_passively(&mut self, listener: u32, syn: &Arrived) {
+        let Some(listening) = self.conns.listeners.at(listener) else { return };
+        if !listening.has_room() {
+            self.net.counters.drop_syn_backlog += 1;
+            return;
+        }
+        let (id, owner, options) = (listening.id, listening.owner, listening.options.clone());
+        if memory::refuses_connections(&self.conns.resources.budget, &self.net.pools) || !self.make_room() {
+            self.net.counters.drop_syn_no_memory += 1;
+            return;
+        }
+        let Some((_, next_hop)) = self.net.route(Some(syn.local.ip()), syn.remote.ip()) else {
+            self.net.counters.drop_no_route += 1;
+            return;
+        };
+        let (config, iss) = self.connection_config(&options, syn.local, syn.remote);
+        let resources = &self.conns.resources;
+        let made =
+            Connection::passive(self.net.now, config, resources, syn.local, syn.remote, iss, &syn.segment);
+        match made {
+            Ok(tcp) => {
+                let stage = Stage::HalfOpen(id);
+                let new = NewConn { tcp, owner, stage, next_hop, options: &options };
+                if let Some(slot) = self.insert_conn(new) {
+                    self.net.counters.tcp_passive_opens += 1;
+                    if let Some(listening) = self.conns.listeners.at_mut(listener) {
+                        listening.begin();
+                    }
+                    self.conns.urgent.push(slot);
+                    self.settle(slot);
+                }
+            }
+            Err(reason) => self.net.counters.count_tcp_drop(reason),
+        }
+    }
+
+    /// Settings and initial sequence number of a new connection.
+    pub(crate) fn connection_config(
+        &self,
+        options: &SocketOptions,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> (tcp::Config, SeqNumber) {
+        let flow = FlowKey::of(local, remote);
+        let mtu = self.net.paths.mtu(remote.ip(), self.net.now);
+        let config = tcp::Config {
+            timestamp_offset: self.net.iss.timestamp_offset(&flow),
+            ..tcp::Config::new(options.clone(), tcp_mss(remote.ip(), mtu))
+        };
+        (config, SeqNumber(self.net.iss.iss(&flow, self.net.now)))
+    }
+
+    /// Puts a connection into the tables; `None` when they are full or the flow is taken.
+    pub(crate) fn insert_conn(&mut self, new: NewConn<'_>) -> Option<u32> {
+        let flow = FlowKey::of(new.tcp.local(), new.tcp.remote());
+        if self.conns.table.is_full() || self.conns.demux.find(&flow).is_some() {
+            return None;
+        }
+        let NewConn { tcp, owner, stage, next_hop, options } = new;
+        let slot = self.conns.table.insert(|index, generation| Conn {
+            tcp,
+            id: ConnId::new(index, generation),
+            owner,
+            flow,
+            stage,
+            pending: Ready::NONE,
+            in_demux: true,
+            is_counted: false,
+            next_hop,
+            neighbor: None,
+            tos: options.tos & !3,
+            user_timeout: options.user_timeout,
+            unreachable_since: None,
+            retry_at: None,
+        })?;
+        self.conns.demux.insert(flow, slot);
+        self.ready.clear(crate::ready::Slot::Conn(slot));
+        Some(slot)
+    }
+
+    /// Whether there is a slot for one more connection; the oldest in TIME-WAIT gives way.
+    pub(crate) fn make_room(&mut self) -> bool {
+        if !self.conns.table.is_full() {
+            return true;
+        }
+        if let Some(oldest) = self.conns.oldest_time_wait() {
+            self.net.counters.tcp_time_wait_recycled += 1;
+            self.recycle(oldest);
+        }
+        !self.conns.table.is_full()
+    }
+
+    /// Ends a connection in TIME-WAIT early.
+    pub(crate) fn recycle(&mut self, slot: u32) {
+        let now = self.net.now;
+        let Some(conn) = self.conns.table.at_mut(slot) else { return };
+        if conn.stage == Stage::Orphan {
+            self.release(slot);
+        } else {
+            conn.tcp.abort(now, CloseReason::Done);
+            self.finish(slot);
+        }
+    }
+
+    fn reset(&mut self, arrived: &Arrived) {
+        let reset = tcp::reset_for(&arrived.segment, arrived.remote.port(), arrived.local.port());
+        let Some(reset) = reset else { return };
+        if !self.net.resets_limit.allow(self.net.now) {
+            self.net.counters.drop_reset_limited += 1;
+            return;
+        }
+        let fields = IpFields::new(arrived.local.ip(), arrived.remote.ip(), Protocol::TCP);
+        let mut packet = Packet::new(fields, reset.header_len(), |head| {
+            let _ = reset.emit(head);
+        });
+        packet.checksum = Some(CHECKSUM_OFFSET as u8);
+        self.net.counters.tcp_resets_out += 1;
+        self.net.counters.tcp_out += 1;
+        self.net.send(Outgoing::Ip(packet), Priority::Reply);
+    }
+}
+
+/// A connection about to be put into the tables.
+pub(crate) struct NewConn<'a> {
+    pub(crate) tcp: Connection,
+    pub(crate) owner: Owner,
+    pub(crate) stage: Stage,
+    pub(crate) next_hop: IpAddr,
+    pub(crate) options: &'a SocketOptions,
+}
+
+fn parse(packet: Received) -> Option<Arrived> {
+    let Received { source, destination, mut data, l4, more, segment_size, ecn, .. } = packet;
+    let header = Header::parse(data.bytes().get(l4..)?).ok()?;
+    let local = SocketAddr::new(destination, header.destination_port());
+    let remote = SocketAddr::new(source, header.source_port());
+    let mut segment = SegmentIn {
+        seq: header.sequence(),
+        ack: header.acknowledgement(),
+        flags: header.flags(),
+        window: header.window(),
+        options: header.options(),
+        segment_size,
+        congestion_experienced: ecn == Ecn::Congested,
+        payload: None,
+        more,
+    };
+    let payload_at = l4 + header.header_len();
+    data.trim_front(payload_at);
+    if !data.is_empty() {
+        segment.payload = Some(data);
+    } else {
+        // Headers alone in the first buffer: the payload, if any, begins with the next piece.
+        segment.payload = take_first(&mut segment.more);
+    }
+    // Nobody can be connected to port 0 (RFC 6335 section 6), and no answer could be sent there.
+    (remote.port() != 0 && local.port() != 0).then_some(Arrived { local, remote, segment })
+}
+
+/// Takes the first piece out of a list. It allocates for the others: a buffer that ends with the headers is rare.
+fn take_first(pieces: &mut Pieces) -> Option<Slice> {
+    let mut all = pieces.drain();
+    let first = all.next()?;
+    let rest: Vec<Slice> = all.collect();
+    *pieces = Pieces::from(rest);
+    Some(first)
+}

@@ -1,0 +1,246 @@
+//! What goes out, in which order.
+//!
+//! 1. Control packets and replies; solicitations for neighbours.
+//! 2. Connections that may owe an acknowledgement: one packet each, with data if there is some. These two may use the
+//!    last slots of the queue, so that sending cannot keep acknowledgements back.
+//! 3. In turn, a few datagrams and one connection's quantum, while more than a reserve of slots is free. A connection
+//!    whose turn was cut short by a full queue goes to the end of the round if it sent anything.
+
+use crate::conns::token;
+use crate::egress::{TcpFrame, ip_header_len};
+use crate::neighbor::{Lookup, Solicit};
+use crate::stack::{Stack, StackFileRequest};
+use crate::tcp::TxLimits;
+use core::net::IpAddr;
+use core::time::Duration;
+use linerate_nic::{MacAddr, TxQueue};
+use linerate_transport::{FileError, Shared};
+use linerate_wire::arp;
+use linerate_wire::units::Instant;
+
+/// Slots that only control packets and acknowledgements may use; a quarter of shorter queues.
+const RESERVE: usize = 16;
+/// Datagrams sent between two connections' turns.
+const DATAGRAMS_PER_TURN: usize = 16;
+/// When to ask again for a neighbour that the cache refused to ask for.
+const REFUSED_RETRY: Duration = Duration::from_millis(100);
+/// The longest TCP header.
+const TCP_HEADER: usize = 60;
+
+/// How a connection's turn ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Turn {
+    /// It has nothing to send now, or waits for its neighbour.
+    Done,
+    /// It may have more.
+    More,
+    /// The queue had no slot for it.
+    Full {
+        /// Whether it sent anything.
+        sent: bool,
+    },
+}
+
+/// What one turn may use.
+#[derive(Clone, Copy)]
+struct Allowance {
+    /// Slots to leave free.
+    reserve: usize,
+    /// Payload bytes.
+    bytes: usize,
+    /// Packets.
+    packets: usize,
+}
+
+impl Stack {
+    /// Fills free slots of the device's queue with what waits to be sent. Completions are asked for by tokens.
+    pub fn poll_transmit(&mut self, now: Instant, queue: &mut TxQueue) {
+        self.set_now(now);
+        self.solicit_neighbors();
+        self.net.transmit_control(queue);
+        self.transmit_urgent(queue);
+        self.transmit_round(queue);
+    }
+
+    /// Whether [`Stack::poll_transmit`] may have something to do, given free slots.
+    pub fn wants_transmit(&self) -> bool {
+        self.conns.urgent.len() > 0 || self.conns.sending.len() > 0 || self.net.has_packets()
+    }
+
+    fn transmit_urgent(&mut self, queue: &mut TxQueue) {
+        let allowance = Allowance { reserve: 0, bytes: usize::MAX, packets: 1 };
+        for _ in 0..self.conns.urgent.len() {
+            let Some(slot) = self.conns.urgent.pop() else { return };
+            match self.transmit_conn(slot, queue, allowance) {
+                Turn::Done => {}
+                Turn::More => self.conns.sending.push(slot),
+                Turn::Full { .. } => {
+                    self.conns.urgent.push_front(slot);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn transmit_round(&mut self, queue: &mut TxQueue) {
+        let slots = queue.room() + queue.len();
+        let reserve = RESERVE.min(slots / 4);
+        let quantum = self.net.config.send_quantum;
+        let allowance = Allowance { reserve, bytes: quantum, packets: usize::MAX };
+        while queue.room() > reserve {
+            let datagrams = self.net.transmit_datagrams(queue, reserve, DATAGRAMS_PER_TURN);
+            let Some(slot) = self.conns.sending.pop() else {
+                if datagrams == 0 {
+                    return;
+                }
+                continue;
+            };
+            match self.transmit_conn(slot, queue, allowance) {
+                Turn::Done => {}
+                Turn::More | Turn::Full { sent: true } => self.conns.sending.push(slot),
+                Turn::Full { sent: false } => {
+                    self.conns.sending.push_front(slot);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// One connection's turn.
+    fn transmit_conn(&mut self, slot: u32, queue: &mut TxQueue, allowance: Allowance) -> Turn {
+        let Some(mac) = self.way_to_peer(slot) else { return Turn::Done };
+        let now = self.net.now;
+        let Some(conn) = self.conns.table.at_mut(slot) else { return Turn::Done };
+        let (local, remote) = (conn.tcp.local(), conn.tcp.remote());
+        let limits = tx_limits(remote.ip(), &self.net.config);
+        let l4_offset = self.net.egress.l4_offset(remote.ip());
+        let (mut bytes, mut packets) = (0, 0);
+        let turn = loop {
+            if bytes >= allowance.bytes || packets >= allowance.packets {
+                break Turn::More;
+            }
+            if queue.room() <= allowance.reserve {
+                if conn.tcp.unsent() > 0 {
+                    conn.tcp.handle_link_full(now);
+                }
+                break Turn::Full { sent: packets > 0 };
+            }
+            let Some(place) = queue.vacant() else { break Turn::Full { sent: packets > 0 } };
+            let Some(info) = conn.tcp.poll_transmit(now, &limits, place, l4_offset) else {
+                break Turn::Done;
+            };
+            let token = token(conn.id, info.completion);
+            let frame = TcpFrame { local, remote, tos: conn.tos, mac, token };
+            let counters = &mut self.net.counters;
+            self.net.egress.tcp(place, &info, &frame, counters);
+            counters.tcp_out += u64::from(info.segments);
+            counters.tcp_bytes_out += info.payload_len as u64;
+            if info.retransmission {
+                counters.tcp_retransmits += u64::from(info.segments);
+            }
+            queue.commit();
+            bytes += info.payload_len;
+            packets += 1;
+        };
+        self.settle(slot);
+        turn
+    }
+
+    /// The link-layer address of a connection's next hop. Without one the connection waits where it is woken from.
+    fn way_to_peer(&mut self, slot: u32) -> Option<MacAddr> {
+        let conn = self.conns.table.at_mut(slot)?;
+        if self.net.waiting.is_in(slot) {
+            return None;
+        }
+        match self.net.resolve_ref(conn.neighbor, conn.next_hop) {
+            Lookup::Known(neighbor, mac) => {
+                conn.neighbor = Some(neighbor);
+                Some(mac)
+            }
+            Lookup::Pending(neighbor) => {
+                conn.neighbor = Some(neighbor);
+                self.net.waiting.join(neighbor.slot, slot);
+                None
+            }
+            Lookup::Refused => {
+                conn.retry_at = Some(self.net.now + REFUSED_RETRY);
+                self.settle(slot);
+                None
+            }
+        }
+    }
+
+    /// Makes packets of the solicitations that are due.
+    fn solicit_neighbors(&mut self) {
+        while let Some(Solicit { ip, unicast }) = self.net.neighbors.poll_solicit(self.net.now) {
+            match ip {
+                IpAddr::V6(target) => self.solicit(target, unicast),
+                IpAddr::V4(target) => {
+                    let Some(IpAddr::V4(sender_ip)) = self.net.addresses.source_for(ip, self.net.now) else {
+                        continue;
+                    };
+                    let request = arp::Builder {
+                        operation: arp::Operation::REQUEST,
+                        sender_mac: self.net.config.mac,
+                        sender_ip,
+                        target_mac: MacAddr::default(),
+                        target_ip: target,
+                    };
+                    self.net.send_arp(request, unicast.unwrap_or(MacAddr::BROADCAST));
+                }
+            }
+        }
+    }
+
+    /// The next part of a file that a connection wants to send. It must be answered with
+    /// [`Stack::handle_file_data`], in any order.
+    pub fn poll_file_request(&mut self) -> Option<StackFileRequest> {
+        for _ in 0..self.conns.reading.len() {
+            if self.conns.reads.is_full() {
+                return None;
+            }
+            let slot = self.conns.reading.pop()?;
+            let Some(conn) = self.conns.table.at_mut(slot) else { continue };
+            let Some(read) = conn.tcp.next_file_read() else { continue };
+            conn.tcp.file_read_started(&read);
+            let id = conn.id;
+            if conn.tcp.next_file_read().is_some() {
+                self.conns.reading.push(slot);
+            }
+            let mut token = 0;
+            self.conns.reads.insert(|index, generation| {
+                token = u64::from(generation) << 32 | u64::from(index);
+                crate::conns::FileWait { conn: id, index: read.index, token }
+            })?;
+            return Some(StackFileRequest { token, file: read.file, offset: read.offset, len: read.len });
+        }
+        None
+    }
+
+    /// The answer to a file request. Fewer bytes than asked for, or an error, end the connection
+    /// ([`CloseReason::File`](linerate_transport::CloseReason::File)); answers for connections that are gone are
+    /// dropped.
+    pub fn handle_file_data(&mut self, now: Instant, token: u64, data: Result<Shared, FileError>) {
+        self.set_now(now);
+        let index = token as u32;
+        if !self.conns.reads.at(index).is_some_and(|wait| wait.token == token) {
+            return;
+        }
+        let Some(wait) = self.conns.reads.remove(index) else { return };
+        let slot = wait.conn.index();
+        if let Some(conn) = self.conns.table.find_mut(slot, wait.conn.generation()) {
+            conn.tcp.handle_file_data(self.net.now, wait.index, data);
+            self.conns.sending.push(slot);
+            self.settle(slot);
+        }
+    }
+}
+
+fn tx_limits(remote: IpAddr, config: &crate::config::StackConfig) -> TxLimits {
+    let max_payload = if config.max_super_segment > config.mtu {
+        config.max_super_segment.saturating_sub(ip_header_len(remote) + TCP_HEADER)
+    } else {
+        0
+    };
+    TxLimits { max_payload, completions: config.completions }
+}

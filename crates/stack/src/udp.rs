@@ -1,0 +1,281 @@
+//! UDP sockets (RFC 768): bounded receive queues of slices, datagrams read where they lie.
+
+use crate::memory::PAGE_SIZE;
+use crate::packet::{IpFields, Packet, Received, pseudo_header};
+use crate::ports;
+use crate::random::KeyedState;
+use crate::ready::Slot;
+use crate::slab::Slab;
+use crate::stack::Stack;
+use crate::tcp::{Charge, MemoryBudget};
+use alloc::collections::VecDeque;
+use core::net::{IpAddr, SocketAddr};
+use hashbrown::HashMap;
+use linerate_nic::{Pool, Slice};
+use linerate_transport::{Datagram, ListenAddr, ListenError, Owner, Ready, UdpId, UdpSendError};
+use linerate_wire::dhcpv4;
+use linerate_wire::ip::Protocol;
+use linerate_wire::udp::{self, Header};
+
+/// Longest payload over IPv4: 65,535 less both headers.
+const MAX_PAYLOAD4: usize = 65_507;
+/// Over IPv6 the IP header does not count.
+const MAX_PAYLOAD6: usize = 65_527;
+
+struct Waiting {
+    remote: SocketAddr,
+    local: SocketAddr,
+    data: Slice,
+}
+
+pub(crate) struct UdpSocket {
+    pub(crate) id: UdpId,
+    pub(crate) owner: Owner,
+    ip: Option<IpAddr>,
+    port: u16,
+    queue: VecDeque<Waiting>,
+    limit: usize,
+    charge: Charge,
+}
+
+/// All UDP sockets.
+pub(crate) struct UdpSockets {
+    table: Slab<UdpSocket>,
+    ports: HashMap<(Option<IpAddr>, u16), u32, KeyedState>,
+    budget: MemoryBudget,
+}
+
+impl UdpSockets {
+    /// Tables for so many sockets.
+    pub(crate) fn new(capacity: usize, state: KeyedState, budget: MemoryBudget) -> Self {
+        UdpSockets {
+            table: Slab::new(capacity),
+            ports: HashMap::with_capacity_and_hasher(capacity, state),
+            budget,
+        }
+    }
+
+    /// Sockets.
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// The socket in a slot.
+    pub(crate) fn at(&self, slot: u32) -> Option<&UdpSocket> {
+        self.table.at(slot)
+    }
+
+    fn slot_for(&self, ip: IpAddr, port: u16) -> Option<u32> {
+        self.ports.get(&(Some(ip), port)).or_else(|| self.ports.get(&(None, port))).copied()
+    }
+
+    /// Whether a socket may have sent from this address and port.
+    pub(crate) fn is_bound(&self, ip: IpAddr, port: u16) -> bool {
+        self.slot_for(ip, port).is_some()
+    }
+
+    fn overlaps(&self, ip: Option<IpAddr>, port: u16) -> bool {
+        match ip {
+            Some(ip) => self.is_bound(ip, port),
+            // A wildcard overlaps with every address; binding is rare and the table bounded.
+            None => self.table.iter().any(|(_, socket)| socket.port == port),
+        }
+    }
+}
+
+impl Stack {
+    /// Takes a datagram.
+    pub(crate) fn receive_udp(&mut self, packet: Received) {
+        self.net.counters.udp_in += 1;
+        let Ok(header) = Header::parse(packet.l4_bytes()) else {
+            self.net.counters.drop_udp_malformed += 1;
+            return;
+        };
+        if packet.segment_size != 0 {
+            // Several datagrams in one: no device is asked to do that.
+            self.net.counters.drop_udp_malformed += 1;
+            return;
+        }
+        if !is_checksum_right(&packet, &header) {
+            self.net.counters.drop_udp_checksum += 1;
+            return;
+        }
+        let local = SocketAddr::new(packet.destination, header.destination_port());
+        let remote = SocketAddr::new(packet.source, header.source_port());
+        if local.port() == dhcpv4::CLIENT_PORT
+            && remote.port() == dhcpv4::SERVER_PORT
+            && self.receive_dhcp(header.payload())
+        {
+            return;
+        }
+        let Some(slot) = self.udp.slot_for(local.ip(), local.port()) else {
+            self.net.counters.drop_udp_port += 1;
+            self.send_port_unreachable(&packet);
+            return;
+        };
+        let at = packet.l4 + udp::HEADER_LEN;
+        let mut data = packet.data.clone();
+        data.trim_front(at);
+        data.truncate(header.payload().len());
+        drop(packet);
+        self.queue_datagram(slot, Waiting { remote, local, data });
+    }
+
+    fn queue_datagram(&mut self, slot: u32, mut datagram: Waiting) {
+        compact(&mut datagram.data, &self.net.pools.pages);
+        let Some(socket) = self.udp.table.at_mut(slot) else { return };
+        let cost = datagram.data.held();
+        // One datagram always fits, however small the buffer that was asked for.
+        if !socket.queue.is_empty() && socket.charge.bytes() + cost > socket.limit {
+            self.net.counters.drop_udp_receive_full += 1;
+            return;
+        }
+        if !socket.charge.try_add(cost) {
+            self.net.counters.drop_udp_no_memory += 1;
+            return;
+        }
+        socket.queue.push_back(datagram);
+        self.ready.raise(Slot::Udp(slot), Ready::READABLE);
+    }
+
+    pub(crate) fn bind_udp(
+        &mut self,
+        owner: Owner,
+        addr: ListenAddr,
+        receive_buffer: usize,
+    ) -> Result<UdpId, ListenError> {
+        let ip = self.local_ip(addr.ip)?;
+        let port = match addr.port {
+            0 => {
+                let udp = &self.udp;
+                ports::ephemeral(&mut self.net.random, |port| !udp.overlaps(ip, port))
+                    .ok_or(ListenError::NoMemory)?
+            }
+            port if self.udp.overlaps(ip, port) => return Err(ListenError::InUse),
+            port => port,
+        };
+        let charge = self.udp.budget.charge();
+        let queue = VecDeque::with_capacity((receive_buffer / 2_048).clamp(4, 1_024));
+        let slot = self.udp.table.insert(|index, generation| UdpSocket {
+            id: UdpId::new(index, generation),
+            owner,
+            ip,
+            port,
+            queue,
+            limit: receive_buffer,
+            charge,
+        });
+        let slot = slot.ok_or(ListenError::NoMemory)?;
+        self.udp.ports.insert((ip, port), slot);
+        self.ready.clear(Slot::Udp(slot));
+        self.udp.table.at(slot).map(|socket| socket.id).ok_or(ListenError::NoMemory)
+    }
+
+    pub(crate) fn close_udp(&mut self, id: UdpId) {
+        if self.udp.table.find(id.index(), id.generation()).is_none() {
+            return;
+        }
+        if let Some(socket) = self.udp.table.remove(id.index()) {
+            self.udp.ports.remove(&(socket.ip, socket.port));
+            self.ready.clear(Slot::Udp(id.index()));
+        }
+    }
+
+    pub(crate) fn peek_udp(&self, id: UdpId) -> Option<Datagram<'_>> {
+        let socket = self.udp.table.find(id.index(), id.generation())?;
+        let oldest = socket.queue.front()?;
+        Some(Datagram { remote: oldest.remote, local: oldest.local, data: oldest.data.bytes() })
+    }
+
+    pub(crate) fn consume_udp(&mut self, id: UdpId) {
+        if let Some(socket) = self.udp.table.find_mut(id.index(), id.generation())
+            && let Some(oldest) = socket.queue.pop_front()
+        {
+            socket.charge.sub(oldest.data.held());
+        }
+    }
+
+    pub(crate) fn send_udp(
+        &mut self,
+        id: UdpId,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        data: &[u8],
+    ) -> Result<(), UdpSendError> {
+        let socket = self.udp.table.find(id.index(), id.generation()).ok_or(UdpSendError::Closed)?;
+        let remote_ip = remote.ip().to_canonical();
+        let bound = local.map(|local| local.ip().to_canonical()).filter(|ip| !ip.is_unspecified());
+        let from = bound.or(socket.ip);
+        let most = if remote_ip.is_ipv4() { MAX_PAYLOAD4 } else { MAX_PAYLOAD6 };
+        if data.len() > most {
+            return Err(UdpSendError::TooLong);
+        }
+        let is_ours = |ip: IpAddr| ip.is_ipv4() == remote_ip.is_ipv4() && self.net.addresses.is_ours(ip);
+        if from.is_some_and(|ip| !is_ours(ip)) || remote.port() == 0 {
+            return Err(UdpSendError::Unreachable);
+        }
+        let (source, _) = self.net.route(from, remote_ip).ok_or(UdpSendError::Unreachable)?;
+        let source_port = socket.port;
+        let tail = if self.net.has_datagram_room() { self.copy_datagram(data) } else { None };
+        let Some(tail) = tail else {
+            self.net.counters.drop_udp_send_full += 1;
+            return Err(UdpSendError::Full);
+        };
+        let fields = IpFields::new(source, remote_ip, Protocol::UDP);
+        let mut packet = Packet::new(fields, udp::HEADER_LEN, |head| {
+            let header = udp::Builder {
+                source_port,
+                destination_port: remote.port(),
+                payload_len: data.len(),
+                checksum: 0,
+            };
+            let _ = header.emit(head);
+        })
+        .with_tail(tail);
+        packet.checksum = Some(udp::CHECKSUM_OFFSET as u8);
+        self.net.counters.udp_out += 1;
+        self.net.send_datagram(packet);
+        Ok(())
+    }
+
+    /// A copy in a page or, where that is too short, a datagram buffer. An eighth of the pages stays for others.
+    fn copy_datagram(&self, data: &[u8]) -> Option<Slice> {
+        let pools = &self.net.pools;
+        let pool = if data.len() <= PAGE_SIZE { &pools.pages } else { &pools.datagrams };
+        if pool.free() <= pool.stats().total / 8 {
+            return None;
+        }
+        copy_to(pool, data)
+    }
+}
+
+/// A copy of `data` in a buffer of `pool`.
+fn copy_to(pool: &Pool, data: &[u8]) -> Option<Slice> {
+    let mut buffer = pool.take()?;
+    buffer.bytes_mut().get_mut(..data.len())?.copy_from_slice(data);
+    Some(buffer.freeze(0..data.len()))
+}
+
+/// Moves a short payload out of a large buffer, so that what is charged is what is held.
+fn compact(data: &mut Slice, pages: &Pool) {
+    if data.len() <= PAGE_SIZE
+        && data.held() > PAGE_SIZE
+        && data.len() * 4 < data.held()
+        && let Some(copy) = copy_to(pages, data.bytes())
+    {
+        *data = copy;
+    }
+}
+
+fn is_checksum_right(packet: &Received, header: &Header<'_>) -> bool {
+    // The checksum may be absent over IPv4 only (RFC 8200 section 8.1), whatever the device says.
+    if packet.source.is_ipv6() && header.checksum() == 0 {
+        return false;
+    }
+    if packet.is_checked {
+        return true;
+    }
+    let len = usize::from(header.len());
+    let sum = pseudo_header(packet.source, packet.destination, Protocol::UDP, len);
+    header.verify_checksum4(sum)
+}
