@@ -184,29 +184,3 @@ fn many_seeds() {
         });
     }
 }
-    extern crate std;
-    let mut world = World::plain(200, Network { loss: 200, ..Network::default() });
-    world.sides[0].to_send = MIB / 8;
-    world.sides[1].to_send = MIB / 8;
-    world.run_for(Duration::from_secs(140));
-    for (i, s) in world.sides.iter().enumerate() {
-        std::println!(
-            "side {i} {:?} {:?} una {:?}",
-            s.connection.tcp_state(),
-            s.connection.state(),
-            s.connection.counters()
-        );
-        for (t, w) in s.sent.iter().rev().take(25).rev() {
-            std::println!(
-                "{:?} {} {} {:?} win {} len {} {:?}",
-                t,
-                w.seq,
-                w.ack,
-                w.flags,
-                w.window,
-                w.payload.len(),
-                w.options
-            );
-        }
-    }
-}
