@@ -125,6 +125,7 @@ impl Test {
             stream.reported_bytes = bytes;
             *if stream.sends { &mut sent } else { &mut received } += moved;
         }
+        let is_room = self.intervals.len() < MAX_INTERVALS && end_ns > start_ns;
         let is_short = end_ns.saturating_sub(start_ns) < MIN_INTERVAL_NS;
         match self.intervals.last_mut().filter(|_| is_short) {
             // A test ends a moment after its last full second: that is no interval of its own.
@@ -133,7 +134,7 @@ impl Test {
                 last.received += received;
                 last.sent += sent;
             }
-            None if self.intervals.len() < MAX_INTERVALS && end_ns > start_ns => {
+            None if is_room => {
                 self.intervals.push(Interval { start_ns, end_ns, received, sent });
             }
             None => {}
