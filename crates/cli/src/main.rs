@@ -1,2 +1,20 @@
 //! The `linerate` command.
-fn main() {}
+
+use clap::Parser as _;
+use linerate_cli::args::{Cli, Command};
+use linerate_cli::serve;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match &cli.command {
+        Command::Serve(args) => serve::run(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("linerate: {error}");
+            error.exit_code()
+        }
+    }
+}

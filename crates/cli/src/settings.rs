@@ -1,8 +1,9 @@
 //! Settings as they take effect: flags over configuration file over defaults, checked against each other.
 
 use crate::args::{LogFormat, Serve, ServeOptions, TcpOptions};
-use crate::values::{AddressChoice, Cidr, DeviceChoice, FtpUser};
+use crate::values::{AddressChoice, DeviceChoice, FtpUser};
 use linerate_nic::Capabilities;
+use linerate_stack::Cidr;
 use linerate_transport::{BufferSize, DelayedAck, KeepAlive, SocketOptions};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -26,6 +27,8 @@ pub struct Settings {
     pub device: Option<DeviceChoice>,
     /// Addresses of the stack.
     pub addresses: Vec<Cidr>,
+    /// Whether these are the defaults, which may give way.
+    pub default_addresses: bool,
     /// Whether to ask a DHCP server.
     pub dhcp: bool,
     /// Whether to form addresses from router advertisements.
@@ -116,6 +119,28 @@ impl Settings {
         Settings::resolve(args.options.clone().over(file))
     }
 
+    /// Names of settings that differ from `running` and cannot change while running.
+    pub fn fixed_differences(&self, running: &Settings) -> Vec<&'static str> {
+        let pairs = [
+            ("dir", self.dir != running.dir),
+            ("device", self.device != running.device),
+            (
+                "address",
+                self.addresses != running.addresses
+                    || self.dhcp != running.dhcp
+                    || self.slaac != running.slaac,
+            ),
+            ("gateway", self.gateways != running.gateways),
+            ("mtu", self.mtu != running.mtu),
+            ("http-port", self.http_port != running.http_port),
+            ("ftp-port", self.ftp_port != running.ftp_port),
+            ("iperf3-port", self.iperf3_port != running.iperf3_port),
+            ("memory", self.memory != running.memory),
+            ("log-format", self.log_format != running.log_format),
+        ];
+        pairs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+    }
+
     fn resolve(options: ServeOptions) -> Result<Settings, SettingsError> {
         if let Some(dir) = &options.dir {
             match std::fs::metadata(dir) {
@@ -137,6 +162,7 @@ impl Settings {
         }
         Ok(Settings {
             dir: options.dir,
+            default_addresses: options.address.is_empty(),
             device: options.device,
             addresses,
             dhcp,
@@ -183,7 +209,9 @@ fn addresses(options: &ServeOptions, kernel: bool) -> Result<(Vec<Cidr>, bool, b
     if options.address.is_empty() {
         addresses.extend(DEFAULT_ADDRESSES.iter().filter_map(|text| text.parse::<Cidr>().ok()));
     }
-    if let Some(cidr) = addresses.iter().find(|cidr| cidr.ip.is_loopback() || cidr.ip.is_unspecified()) {
+    if let Some(cidr) =
+        addresses.iter().find(|cidr| cidr.address().is_loopback() || cidr.address().is_unspecified())
+    {
         return Err(bad("address", cidr, "an address that a host on the network can reach"));
     }
     Ok((addresses, dhcp, slaac))

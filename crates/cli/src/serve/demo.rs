@@ -7,3 +7,6 @@ pub const FILES: [(&str, &[u8]); 4] = [
     ("/docs/measuring.txt", include_bytes!("../../demo/docs/measuring.txt")),
     ("/docs/protocols.txt", include_bytes!("../../demo/docs/protocols.txt")),
 ];
+
+/// Their modification time: the day they were written, 2026-11-20T00:00:00Z.
+pub const MODIFIED_NS: i64 = 1_795_132_800_000_000_000;

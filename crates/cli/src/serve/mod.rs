@@ -1,0 +1,166 @@
+//! `linerate serve`: from settings to a running loop.
+
+mod banner;
+mod demo;
+mod engine;
+mod kernel;
+mod open;
+mod own;
+mod services;
+mod stats;
+mod turn;
+
+use crate::args::Serve;
+use crate::logging;
+use crate::settings::{Settings, SettingsError};
+use linerate_linux::clock::MonotonicClock;
+use linerate_linux::files::{AnyFiles, DemoFile, DemoFiles, RootError, WorkerConfig, WorkerFiles};
+use linerate_linux::signals::Signals;
+use linerate_nic::DeviceError;
+use linerate_serve::{StartError, ftp};
+use open::{OpenError, Opened};
+use services::Services;
+use stats::Stats;
+use std::fmt;
+use std::process::ExitCode;
+use std::time::Duration;
+use turn::{Loop, Random};
+
+/// Longest that serving waits for duplicate address detection before it says that it is ready.
+const ADDRESS_PATIENCE: Duration = Duration::from_secs(4);
+
+/// Why `serve` ended.
+#[derive(Debug)]
+pub enum ServeError {
+    /// A flag or key is wrong.
+    Settings(SettingsError),
+    /// The device asked for cannot be had.
+    Open(OpenError),
+    /// The directory cannot be served.
+    Root(RootError),
+    /// A password could not be hashed.
+    Password(ftp::HashError),
+    /// The FTP server's settings are wrong.
+    Ftp(ftp::ConfigError),
+    /// The FTP server refuses new settings.
+    FtpReload(ftp::ReloadError),
+    /// A listener cannot be opened.
+    Start(StartError),
+    /// The device failed while serving.
+    Device(DeviceError),
+    /// Descriptors or threads ran out at the start.
+    System(std::io::Error),
+}
+
+impl ServeError {
+    /// 2 for what the user said wrong, 1 for what went wrong.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            ServeError::Settings(_) | ServeError::Ftp(_) => ExitCode::from(2),
+            ServeError::Open(error) if error.is_usage() => ExitCode::from(2),
+            _ => ExitCode::FAILURE,
+        }
+    }
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServeError::Settings(error) => error.fmt(f),
+            ServeError::Open(error) => error.fmt(f),
+            ServeError::Root(error) => write!(f, "cannot serve the directory: {error}"),
+            ServeError::Password(error) => write!(f, "a password cannot be hashed: {error}"),
+            ServeError::Ftp(error) => write!(f, "FTP: {error}"),
+            ServeError::FtpReload(error) => write!(f, "FTP: {error}"),
+            ServeError::Start(error) => error.fmt(f),
+            ServeError::Device(error) => error.fmt(f),
+            ServeError::System(error) => write!(f, "cannot start: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+/// Runs `linerate serve` until a signal ends it.
+pub fn run(args: &Serve) -> Result<(), ServeError> {
+    let settings = Settings::load(args).map_err(ServeError::Settings)?;
+    logging::start(settings.log_format, args.verbose);
+    // Before any thread is there, so that all of them leave these signals to the loop.
+    let signals = Signals::catch().map_err(ServeError::System)?;
+    let mut random = Random::new();
+    let users = users(&settings, &mut random)?;
+    let files = files(&settings)?;
+    let Opened { engine, what, bind, addresses, kernel } =
+        open::engine(&settings, &files, &mut random).map_err(ServeError::Open)?;
+    let ports = services::Ports::new(&settings, kernel);
+    let clock = MonotonicClock::new();
+    let mut serving = Loop {
+        engine,
+        files,
+        services: Services::new(&settings, bind, ports, users).map_err(ServeError::Ftp)?,
+        signals,
+        stats: settings.stats.map(|interval| Stats::new(clock.now(), interval)),
+        clock,
+        random,
+    };
+    serving.with(|services, ctx| services.start(ctx)).map_err(ServeError::Start)?;
+    serving.settle(&addresses, ADDRESS_PATIENCE).map_err(ServeError::Device)?;
+    print!("{}", banner::text(settings.dir.as_deref(), &what, &addresses, ports, settings.writable));
+    let mut current = settings;
+    serving
+        .run(|serving| match reload(args, &current, serving) {
+            Ok(settings) => {
+                log::info!("configuration reloaded");
+                current = settings;
+            }
+            Err(error) => log::error!("the configuration is not reloaded, the old one stays: {error}"),
+        })
+        .map_err(ServeError::Device)
+}
+
+/// Reads the configuration again and applies what can change while running.
+fn reload(args: &Serve, current: &Settings, serving: &mut Loop) -> Result<Settings, ServeError> {
+    let settings = Settings::load(args).map_err(ServeError::Settings)?;
+    for name in settings.fixed_differences(current) {
+        log::warn!("{name} has changed in the configuration and takes effect at the next start");
+    }
+    let users = users(&settings, &mut serving.random)?;
+    serving.with(|services, ctx| services.reload(ctx, &settings, users)).map_err(ServeError::FtpReload)?;
+    if let AnyFiles::Directory(files) = &mut serving.files {
+        files.set_writable(settings.writable);
+    }
+    serving.engine.set_offloads(settings.offload).map_err(ServeError::Device)?;
+    let now = serving.clock.now();
+    if settings.stats != current.stats {
+        serving.stats = settings.stats.map(|interval| Stats::new(now, interval));
+    }
+    Ok(settings)
+}
+
+/// FTP users with their passwords hashed; those that are hashes already are taken as they are.
+fn users(settings: &Settings, random: &mut Random) -> Result<Vec<ftp::User>, ServeError> {
+    let user = |user: &crate::values::FtpUser| {
+        let password_hash = if user.password.starts_with("$argon2") {
+            user.password.clone()
+        } else {
+            let salt = [random.next().to_le_bytes(), random.next().to_le_bytes()].concat();
+            ftp::hash_password(&user.password, &salt).map_err(ServeError::Password)?
+        };
+        Ok(ftp::User { name: user.name.clone(), password_hash })
+    };
+    settings.ftp_users.iter().map(user).collect()
+}
+
+fn files(settings: &Settings) -> Result<AnyFiles, ServeError> {
+    match &settings.dir {
+        Some(dir) => {
+            let config = WorkerConfig { writable: settings.writable, ..WorkerConfig::default() };
+            WorkerFiles::start(dir, config).map(AnyFiles::Directory).map_err(ServeError::Root)
+        }
+        None => {
+            let file = |(path, bytes)| DemoFile { path, bytes, modified_ns: demo::MODIFIED_NS };
+            let files: Vec<DemoFile> = demo::FILES.into_iter().map(file).collect();
+            DemoFiles::new(&files).map(AnyFiles::Demo).map_err(ServeError::System)
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Our own stack on a device as an engine.
+
+use super::engine::{Engine, Figures};
+use linerate_linux::RxPools;
+use linerate_linux::files::AnyFiles;
+use linerate_linux::packet::PacketDevice;
+use linerate_linux::poller::PollFlags;
+use linerate_linux::tap::Tap;
+use linerate_nic::{Capabilities, Device, DeviceError, Port, PortConfig, RxBatch, TxQueue};
+use linerate_stack::{MemoryStats, Stack, StackFileRequest};
+use linerate_transport::{FileDone, FileError, FileOp, FileReply, Files as _, Owner, Shared, Transport};
+use linerate_wire::units::Instant;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Packets between stack and device.
+const TX_QUEUE: usize = 128;
+/// Frames between device and stack.
+const RX_BATCH: usize = 256;
+/// Rounds of filling and emptying the transmit queue in one turn.
+const TX_ROUNDS: usize = 4;
+
+/// A device that can be slept on and counts its bytes.
+pub trait HostDevice: Device + AsFd {
+    /// Frames and bytes received, frames and bytes sent, drops.
+    fn traffic(&mut self) -> Traffic;
+
+    /// Whether receiving stopped because no buffer was free.
+    fn is_starved(&self) -> bool;
+}
+
+/// What a device counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Traffic {
+    received_packets: u64,
+    received_bytes: u64,
+    sent_packets: u64,
+    sent_bytes: u64,
+    drops: u64,
+}
+
+impl From<linerate_linux::DeviceStats> for Traffic {
+    fn from(stats: linerate_linux::DeviceStats) -> Self {
+        Traffic {
+            received_packets: stats.rx_frames,
+            received_bytes: stats.rx_bytes,
+            sent_packets: stats.tx_frames,
+            sent_bytes: stats.tx_bytes,
+            drops: stats.rx_cut
+                + stats.rx_refused
+                + stats.rx_kernel_dropped
+                + stats.tx_link_down
+                + stats.tx_no_memory
+                + stats.tx_refused,
+        }
+    }
+}
+
+impl HostDevice for Tap {
+    fn traffic(&mut self) -> Traffic {
+        self.stats().into()
+    }
+
+    fn is_starved(&self) -> bool {
+        self.starved()
+    }
+}
+
+impl HostDevice for PacketDevice {
+    fn traffic(&mut self) -> Traffic {
+        self.stats().into()
+    }
+
+    fn is_starved(&self) -> bool {
+        self.starved()
+    }
+}
+
+/// How the memory of a server is divided: a quarter each for large and small receive buffers, and the stack's pools
+/// and sockets from the rest.
+pub fn receive_pools(memory: u64) -> RxPools {
+    let quarter = usize::try_from(memory / 4).unwrap_or(usize::MAX);
+    RxPools::new((quarter / ((64 << 10) + 256)).max(8), (quarter / (2 << 10)).max(64))
+}
+
+/// Our stack on a device.
+pub struct OwnStack<D> {
+    stack: Stack,
+    port: Port<D>,
+    batch: RxBatch,
+    queue: TxQueue,
+    pools: RxPools,
+    /// A file request that the file service had no room for.
+    refused: Option<StackFileRequest>,
+    /// Whatever lies beyond the device and must outlive it.
+    _host: Option<linerate_linux::netconfig::HostInterface>,
+}
+
+impl<D: HostDevice> OwnStack<D> {
+    /// A stack on a device; `host` is kept as long as the device.
+    pub fn new(
+        stack: Stack,
+        device: D,
+        pools: RxPools,
+        allowed: Capabilities,
+        host: Option<linerate_linux::netconfig::HostInterface>,
+    ) -> Result<Self, DeviceError> {
+        let mut port = Port::new(device, PortConfig::default())?;
+        port.set_offloads(allowed)?;
+        Ok(OwnStack {
+            stack,
+            port,
+            batch: RxBatch::with_limit(RX_BATCH),
+            queue: TxQueue::with_capacity(TX_QUEUE),
+            pools,
+            refused: None,
+            _host: host,
+        })
+    }
+
+    fn read_files(&mut self, files: &mut AnyFiles) -> bool {
+        let mut any = false;
+        while let Some(request) = self.refused.take().or_else(|| self.stack.poll_file_request()) {
+            let op = FileOp::Read { file: request.file, offset: request.offset, len: request.len };
+            if files.submit(Owner::TRANSPORT, request.token, op).is_err() {
+                // Too many under way: some of them end soon, and then this one's turn comes.
+                self.refused = Some(request);
+                break;
+            }
+            any = true;
+        }
+        any
+    }
+}
+
+impl<D: HostDevice> Engine for OwnStack<D> {
+    fn net(&mut self) -> &mut dyn Transport {
+        &mut self.stack
+    }
+
+    fn input(&mut self, now: Instant) -> Result<bool, DeviceError> {
+        self.stack.set_now(now);
+        let received = self.port.receive(now, &mut self.batch)? > 0;
+        while !self.batch.is_empty() {
+            self.stack.handle_frames(now, &mut self.batch);
+        }
+        if self.stack.poll_timeout().is_some_and(|at| at <= now) {
+            self.stack.handle_timeout(now);
+        }
+        Ok(received)
+    }
+
+    fn output(&mut self, now: Instant, files: &mut AnyFiles) -> Result<bool, DeviceError> {
+        let mut any = self.read_files(files);
+        for _ in 0..TX_ROUNDS {
+            self.stack.poll_transmit(now, &mut self.queue);
+            if self.queue.is_empty() && !self.port.is_pending() {
+                break;
+            }
+            let sent = self.port.transmit(now, &mut self.queue)?;
+            while let Some(token) = self.port.poll_completion() {
+                self.stack.handle_completion(now, token);
+            }
+            any |= sent > 0;
+            if sent == 0 {
+                break;
+            }
+        }
+        Ok(any)
+    }
+
+    fn handle_file(&mut self, now: Instant, done: FileDone) {
+        let data: Result<Shared, FileError> = match done.result {
+            Ok(FileReply::Data(data)) => Ok(data),
+            Ok(_) => Err(FileError::Io),
+            Err(error) => Err(error),
+        };
+        self.stack.handle_file_data(now, done.tag, data);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.stack.poll_timeout()
+    }
+
+    fn fd(&self) -> (BorrowedFd<'_>, PollFlags) {
+        // Frames that wait for a buffer would wake the loop for nothing until one comes back.
+        let starved =
+            self.port.device().is_starved() && self.pools.large.free() + self.pools.small.free() == 0;
+        let mut flags = if starved { PollFlags::empty() } else { PollFlags::IN };
+        if !self.queue.is_empty() || self.port.is_pending() {
+            flags |= PollFlags::OUT;
+        }
+        (self.port.device().as_fd(), flags)
+    }
+
+    fn figures(&mut self) -> Figures {
+        let traffic = self.port.device_mut().traffic();
+        let memory: MemoryStats = self.stack.memory();
+        let counters = self.stack.counters();
+        Figures {
+            received_bytes: traffic.received_bytes,
+            sent_bytes: traffic.sent_bytes,
+            received_packets: traffic.received_packets,
+            sent_packets: traffic.sent_packets,
+            connections: memory.connections as u64,
+            retransmits: counters.tcp_retransmits,
+            drops: traffic.drops + counters.drops(),
+            memory_bytes: memory.used as u64,
+        }
+    }
+
+    fn set_offloads(&mut self, allowed: Capabilities) -> Result<Capabilities, DeviceError> {
+        self.port.set_offloads(allowed)
+    }
+
+    fn is_quiet(&self) -> bool {
+        // TIME-WAIT holds nothing that would be lost.
+        let memory = self.stack.memory();
+        memory.connections == memory.time_wait && self.queue.is_empty() && !self.port.is_pending()
+    }
+
+    fn addresses_in_use(&self) -> Option<Vec<IpAddr>> {
+        Some(self.stack.addresses().map(|cidr| cidr.address()).collect())
+    }
+}

@@ -1,0 +1,192 @@
+//! The three servers, and whose event is whose.
+
+use crate::settings::Settings;
+use linerate_linux::cpu;
+use linerate_serve::iperf3::CpuTimes;
+use linerate_serve::{Context, Service, StartError, ftp, http, iperf3};
+use linerate_transport::{Event, FileDone, ListenAddr, ListenOptions, Owner};
+use linerate_wire::units::Instant;
+use std::net::IpAddr;
+
+const HTTP: Owner = Owner(1);
+const FTP: Owner = Owner(2);
+const IPERF3: Owner = Owner(3);
+
+/// Ports that the servers listen on; `None` for a server that is off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ports {
+    /// HTTP.
+    pub http: Option<u16>,
+    /// FTP.
+    pub ftp: Option<u16>,
+    /// iperf3.
+    pub iperf3: Option<u16>,
+}
+
+impl Ports {
+    /// The ports of the settings, with the defaults of an own address or of the host's.
+    pub fn new(settings: &Settings, kernel: bool) -> Ports {
+        let port = |given: Option<u16>, own: u16, host: u16| match given {
+            Some(0) => None,
+            Some(port) => Some(port),
+            None => Some(if kernel { host } else { own }),
+        };
+        Ports {
+            http: port(settings.http_port, 80, 8080),
+            ftp: port(settings.ftp_port, 21, 2121),
+            iperf3: port(Some(settings.iperf3_port), 5201, 5201),
+        }
+    }
+}
+
+/// The servers that are on.
+pub struct Services {
+    http: Option<http::Server>,
+    ftp: Option<ftp::Server>,
+    iperf3: Option<iperf3::Server>,
+    addresses: Vec<Option<IpAddr>>,
+    ports: Ports,
+}
+
+impl Services {
+    /// The servers, listening on these addresses (`None` for all) once started.
+    pub fn new(
+        settings: &Settings,
+        addresses: Vec<Option<IpAddr>>,
+        ports: Ports,
+        users: Vec<ftp::User>,
+    ) -> Result<Services, ftp::ConfigError> {
+        let mut services = Services { http: None, ftp: None, iperf3: None, addresses, ports };
+        services.http = ports.http.map(|port| http::Server::new(HTTP, services.http_config(settings, port)));
+        if let Some(port) = ports.ftp {
+            services.ftp = Some(ftp::Server::new(FTP, services.ftp_config(settings, port, users))?);
+        }
+        services.iperf3 =
+            ports.iperf3.map(|port| iperf3::Server::new(services.iperf3_config(settings, port)));
+        Ok(services)
+    }
+
+    /// Takes new settings without dropping a connection or a request.
+    pub fn reload(
+        &mut self,
+        ctx: &mut Context<'_>,
+        settings: &Settings,
+        users: Vec<ftp::User>,
+    ) -> Result<(), ftp::ReloadError> {
+        let Ports { http, ftp, iperf3 } = self.ports;
+        // The one that can refuse goes first, so that a mistake changes nothing.
+        if let Some(port) = ftp {
+            let config = self.ftp_config(settings, port, users);
+            self.ftp.as_mut().map_or(Ok(()), |server| server.reload(ctx, config))?;
+        }
+        if let Some(port) = http {
+            let config = self.http_config(settings, port);
+            self.http.iter_mut().for_each(|server| server.reload(config.clone()));
+        }
+        if let Some(port) = iperf3 {
+            let config = self.iperf3_config(settings, port);
+            self.iperf3.iter_mut().for_each(|server| server.reload(config.clone()));
+        }
+        Ok(())
+    }
+
+    fn listen(&self, port: u16) -> Vec<ListenAddr> {
+        self.addresses.iter().map(|ip| ListenAddr { ip: *ip, port }).collect()
+    }
+
+    fn http_config(&self, settings: &Settings, port: u16) -> http::Config {
+        http::Config {
+            listen: self.listen(port),
+            options: ListenOptions { socket: settings.socket.clone(), ..ListenOptions::default() },
+            ..http::Config::default()
+        }
+    }
+
+    fn ftp_config(&self, settings: &Settings, port: u16, users: Vec<ftp::User>) -> ftp::Config {
+        ftp::Config {
+            listen: self.listen(port),
+            users,
+            writable: settings.writable,
+            socket: settings.socket.clone(),
+            ..ftp::Config::default()
+        }
+    }
+
+    fn iperf3_config(&self, settings: &Settings, port: u16) -> iperf3::Config {
+        iperf3::Config {
+            owner: IPERF3,
+            listen: self.listen(port),
+            socket: settings.socket.clone(),
+            cpu_times: process_cpu_times,
+            ..iperf3::Config::default()
+        }
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut dyn Service> {
+        let http = self.http.as_mut().map(|server| server as &mut dyn Service);
+        let ftp = self.ftp.as_mut().map(|server| server as &mut dyn Service);
+        let iperf3 = self.iperf3.as_mut().map(|server| server as &mut dyn Service);
+        [http, ftp, iperf3].into_iter().flatten()
+    }
+
+    fn of(&mut self, owner: Owner) -> Option<&mut dyn Service> {
+        match owner {
+            HTTP => self.http.as_mut().map(|server| server as &mut dyn Service),
+            FTP => self.ftp.as_mut().map(|server| server as &mut dyn Service),
+            IPERF3 => self.iperf3.as_mut().map(|server| server as &mut dyn Service),
+            _ => None,
+        }
+    }
+
+    /// Opens all listeners.
+    pub fn start(&mut self, ctx: &mut Context<'_>) -> Result<(), StartError> {
+        self.all().try_for_each(|service| service.start(ctx))
+    }
+
+    /// Hands an event to its server.
+    pub fn handle_event(&mut self, ctx: &mut Context<'_>, event: Event) {
+        if let Some(service) = self.of(event.owner) {
+            service.handle_event(ctx, event);
+        }
+    }
+
+    /// Hands a finished file operation to its server.
+    pub fn handle_file(&mut self, ctx: &mut Context<'_>, done: FileDone) {
+        if let Some(service) = self.of(done.owner) {
+            service.handle_file(ctx, done);
+        }
+    }
+
+    /// Lets the servers whose deadline has passed act on it.
+    pub fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
+        let now = ctx.now;
+        for service in self.all().filter(|service| service.poll_timeout().is_some_and(|at| at <= now)) {
+            service.handle_timeout(ctx);
+        }
+    }
+
+    /// The earliest deadline.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let http = self.http.as_ref().and_then(Service::poll_timeout);
+        let ftp = self.ftp.as_ref().and_then(Service::poll_timeout);
+        let iperf3 = self.iperf3.as_ref().and_then(Service::poll_timeout);
+        [http, ftp, iperf3].into_iter().flatten().min()
+    }
+
+    /// Stops listening; what is under way goes on.
+    pub fn drain(&mut self, ctx: &mut Context<'_>) {
+        self.all().for_each(|service| service.drain(ctx));
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.http.as_ref().is_none_or(Service::is_idle)
+            && self.ftp.as_ref().is_none_or(Service::is_idle)
+            && self.iperf3.as_ref().is_none_or(Service::is_idle)
+    }
+}
+
+fn process_cpu_times() -> CpuTimes {
+    let (user_ns, system_ns) = cpu::user_and_system_time_ns().unwrap_or_default();
+    CpuTimes { user_ns, system_ns }
+}
