@@ -427,7 +427,7 @@ mod tests {
         header.emit(&mut bytes).unwrap();
         bytes[20..28].copy_from_slice(&[0, 80, 0xc0, 1, 1, 2, 3, 4]);
         let quoted = quoted_flow4(&bytes).unwrap();
-        assert_eq!((quoted.source, quoted.source_port), (v4(quoted.source).into(), 80));
+        assert_eq!((quoted.source, quoted.source_port), (IpAddr::from([10, 0, 0, 1]), 80));
         assert_eq!((quoted.destination_port, quoted.sequence.0), (0xc001, 0x0102_0304));
         assert_eq!(quoted.packet_len, 1_480);
         assert!(quoted_flow4(&bytes[..27]).is_none());

@@ -56,10 +56,12 @@ impl Stack {
     /// Fills free slots of the device's queue with what waits to be sent. Completions are asked for by tokens.
     pub fn poll_transmit(&mut self, now: Instant, queue: &mut TxQueue) {
         self.set_now(now);
-        self.solicit_neighbors();
         self.net.transmit_control(queue);
         self.transmit_urgent(queue);
         self.transmit_round(queue);
+        // What was to be sent may have met unknown neighbours.
+        self.solicit_neighbors();
+        self.net.transmit_control(queue);
     }
 
     /// Whether [`Stack::poll_transmit`] may have something to do, given free slots.
