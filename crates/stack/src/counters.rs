@@ -31,7 +31,7 @@ counters! {
     bytes_out,
     /// Packets that the device reported as sent.
     completions,
-    /// The device found a checksum wrong.
+    /// The device, or the offload layer in its place, found a checksum wrong.
     drop_checksum_device,
     /// No Ethernet header.
     drop_ethernet_malformed,

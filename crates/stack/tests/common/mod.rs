@@ -1,10 +1,14 @@
 //! Two hosts on one link, under virtual time; and a host whose other end is a test that writes frames by hand.
 #![allow(dead_code)]
 
+pub mod frames;
+
 use core::net::SocketAddr;
 use core::time::Duration;
-use linerate_nic::{Capabilities, Chunk, Device, Link, Pool, Port, PortConfig, RxBatch, TxQueue};
-use linerate_stack::{Stack, StackConfig, StackFileRequest, StackPools};
+use linerate_nic::{
+    Capabilities, Chunk, Device, Frame, Link, Pool, Port, PortConfig, RxBatch, RxMeta, TxQueue,
+};
+use linerate_stack::{Counters, Stack, StackConfig, StackFileRequest, StackPools};
 use linerate_transport::{ConnId, ListenAddr, ListenOptions, Owner, SocketOptions, Transport};
 use linerate_wire::units::Instant;
 use std::collections::VecDeque;
@@ -31,7 +35,13 @@ pub struct Host {
 }
 
 impl Host {
-    pub fn new(link: Link, offloads: Capabilities, mut config: StackConfig, seed: u8, pools: StackPools) -> Host {
+    pub fn new(
+        link: Link,
+        offloads: Capabilities,
+        mut config: StackConfig,
+        seed: u8,
+        pools: StackPools,
+    ) -> Host {
         config.mac = link.mac();
         config.mtu = link.mtu();
         let mut port = Port::new(link, PortConfig::default()).expect("a link switches to anything it has");
@@ -112,7 +122,12 @@ impl Default for Setup {
             dad_transmits: 0,
             ..StackConfig::default()
         };
-        Setup { mtu: 1_500, offloads: Capabilities::ALL, config: [config(1), config(2)], receive_buffers: 4_096 }
+        Setup {
+            mtu: 1_500,
+            offloads: Capabilities::ALL,
+            config: [config(1), config(2)],
+            receive_buffers: 4_096,
+        }
     }
 }
 
@@ -150,7 +165,8 @@ impl World {
     /// The next point in time at which something is due.
     pub fn next_deadline(&self) -> Option<Instant> {
         let hosts = [&self.a, &self.b];
-        let deadlines = hosts.iter().flat_map(|host| [host.stack.poll_timeout(), host.port.device().poll_timeout()]);
+        let deadlines =
+            hosts.iter().flat_map(|host| [host.stack.poll_timeout(), host.port.device().poll_timeout()]);
         deadlines.flatten().min()
     }
 
@@ -199,6 +215,11 @@ impl World {
     }
 }
 
+/// The counters that are not zero, to be shown when a test fails.
+pub fn shown(counters: &Counters) -> Vec<(&'static str, u64)> {
+    counters.iter().filter(|(_, count)| *count > 0).collect()
+}
+
 /// Reads everything that is there.
 pub fn read_all(stack: &mut Stack, conn: ConnId, into: &mut Vec<u8>) {
     loop {
@@ -236,6 +257,18 @@ impl Bench {
         Bench { host, link, now, pool, batch: RxBatch::with_limit(256), queue: TxQueue::with_capacity(256) }
     }
 
+    /// A host at 10.0.0.1/24 and fd00::1/64 whose neighbour cache knows the peer.
+    pub fn acquainted() -> Bench {
+        let config = Setup::default().config[0].clone();
+        let mut bench = Bench::new(config);
+        bench.receive();
+        bench.ask(&frames::arp(linerate_wire::arp::Operation::REQUEST, frames::PEER4, frames::HOST4));
+        let message = linerate_wire::ndp::Message::NeighbourSolicitation { target: frames::HOST6 };
+        let option = [linerate_wire::ndp::NdpOption::SourceLinkLayer(frames::PEER_MAC)];
+        bench.ask(&frames::ndp(message, &option, frames::PEER6, frames::HOST6));
+        bench
+    }
+
     /// Puts a frame onto the link.
     pub fn send(&mut self, frame: &[u8]) {
         let slot = self.queue.vacant().expect("room");
@@ -246,6 +279,15 @@ impl Bench {
         slot.push_chunk(Chunk::shared(std::sync::Arc::new(rest), 0..len)).expect("room");
         self.queue.commit();
         self.link.transmit(self.now, &mut self.queue).expect("the link is there");
+    }
+
+    /// Hands a frame to the stack as a device without checksum offload does, past the offload layer.
+    pub fn feed(&mut self, frame: &[u8]) {
+        let mut buffer = self.pool.take().expect("a buffer");
+        buffer.bytes_mut()[..frame.len()].copy_from_slice(frame);
+        let frame = Frame::new(buffer.freeze(0..frame.len()), RxMeta::default());
+        self.batch.push(frame).expect("room");
+        self.host.stack.handle_frames(self.now, &mut self.batch);
     }
 
     /// Turns the host until nothing moves, and returns the frames that it sent.
