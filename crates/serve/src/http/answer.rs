@@ -3,7 +3,7 @@
 use super::autoindex;
 use super::cache::{Asker, Content, FileInfo};
 use super::conditional::{self, Outcome, Validators};
-use super::connection::{Connection, Piece, State};
+use super::connection::{Connection, Piece};
 use super::exchange::Exchange;
 use super::method::Method;
 use super::mime::Mime;
@@ -105,7 +105,7 @@ impl Server {
     }
 
     fn answer_path(&mut self, ctx: &mut Context<'_>, conn: &mut Connection, ex: &mut Exchange) -> Answer {
-        let since = if matches!(conn.state, State::Resolving) { conn.since } else { ctx.now };
+        let since = *ex.asked.get_or_insert(self.cache.turn());
         let may_start = ex.resolving || self.may_resolve();
         match self.resolve(ctx, ex, Asker { conn: conn.id, since, may_start }) {
             Resolved::File { info, coding, mime } => self.answer_file(ctx, conn, ex, &info, coding, mime),

@@ -111,8 +111,8 @@ struct Entry {
     known: Option<Known>,
     step: Option<Step>,
     attempts: u8,
-    /// When `known` was learned or confirmed.
-    checked: Instant,
+    /// The turn in which `known` was learned or confirmed.
+    checked: u64,
     /// Until when it is believed.
     valid_until: Instant,
     /// Since the clock's hand came by.
@@ -147,6 +147,7 @@ pub(super) struct FileCache {
     /// Open files that no entry knows any more, but a connection still sends.
     doomed: Vec<Arc<FileInfo>>,
     memory: usize,
+    turn: u64,
     /// Lookups answered at once.
     pub hits: u64,
     /// Lookups that needed the file system.
@@ -158,8 +159,8 @@ pub(super) struct FileCache {
 pub(super) struct Asker {
     /// To be woken.
     pub conn: ConnId,
-    /// Since when it has been waiting; what was learned after that is new enough.
-    pub since: Instant,
+    /// What [`FileCache::turn`] was when it began to ask; what was learned after that is new enough.
+    pub since: u64,
     /// Whether it may start operations; otherwise only what is known answers.
     pub may_start: bool,
 }
@@ -168,6 +169,11 @@ impl FileCache {
     /// Files open now, or being opened.
     pub fn open_files(&self) -> usize {
         self.open
+    }
+
+    /// How often something was learned.
+    pub fn turn(&self) -> u64 {
+        self.turn
     }
 
     /// Bytes of content held.
@@ -203,7 +209,7 @@ impl FileCache {
         };
         entry.used = true;
         if entry.step.is_none() {
-            let fresh = entry.valid_until > now || entry.checked >= asker.since;
+            let fresh = entry.valid_until > now || entry.checked > asker.since;
             if let Some(known) = entry.known.as_ref().filter(|_| fresh) {
                 self.hits += 1;
                 return match known {
@@ -245,7 +251,7 @@ impl FileCache {
             known: None,
             step: None,
             attempts: 0,
-            checked: Instant::ZERO,
+            checked: 0,
             valid_until: Instant::ZERO,
             used: true,
             waiters: Vec::new(),
@@ -406,6 +412,7 @@ impl FileCache {
             learned,
             Learned::Nothing | Learned::New(Known::Failed(FileError::TooManyOpen | FileError::Io))
         );
+        self.turn += 1;
         if !matches!(learned, Learned::Confirmed) {
             self.forget(ctx, ops, slot);
         }
@@ -417,7 +424,7 @@ impl FileCache {
                 entry.known = Some(known);
             }
             entry.attempts = 0;
-            entry.checked = ctx.now;
+            entry.checked = self.turn;
             entry.valid_until = ctx.now + if passing { Duration::ZERO } else { config.timeouts.cache };
         }
         // The new entry stays, as its waiters are still noted.
@@ -504,7 +511,7 @@ impl FileCache {
     pub fn distrust(&mut self) {
         for entry in self.entries.iter_mut().flatten() {
             entry.valid_until = Instant::ZERO;
-            entry.checked = Instant::ZERO;
+            entry.checked = 0;
         }
     }
 

@@ -36,6 +36,8 @@ pub(super) struct Exchange {
     pub started: Instant,
     /// Whether it counts among those that may start file operations.
     pub resolving: bool,
+    /// The turn of the file cache in which it was asked first.
+    pub asked: Option<u64>,
     /// The status of the response, once begun.
     pub status: Option<Status>,
     /// Bytes of content in the response.
@@ -93,6 +95,7 @@ impl Exchange {
             ranged: false,
             started: now,
             resolving: false,
+            asked: None,
             status: None,
             content: 0,
             received: 0,

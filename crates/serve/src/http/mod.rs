@@ -29,3 +29,6 @@ pub mod uri;
 pub use config::{Config, Limits, LogFormat, Timeouts};
 pub use counters::{Counters, Gauges};
 pub use server::Server;
+
+#[cfg(test)]
+mod tests;

@@ -232,8 +232,9 @@ impl Server {
                 if let Some(conn) = self.table.take(id) {
                     self.resume(ctx, conn);
                 }
-                // It is blocked again, and so would be those after it.
+                // It is blocked again, and so would be those after it: it keeps its place.
                 if self.blocked.len() > before {
+                    self.blocked.rotate_right(1);
                     break;
                 }
             }

@@ -1,0 +1,239 @@
+//! Files that change, connections that break, new settings, and the end.
+
+use super::*;
+use crate::Service as _;
+use crate::testing::net::Released;
+use linerate_transport::{Files as _, ListenError};
+
+const BIG: &str = "GET /big HTTP/1.1\r\nHost: a\r\n\r\n";
+
+#[test]
+fn a_changed_file_is_seen_after_a_second() {
+    let mut rig = Rig::new();
+    let old = hello(&rig);
+    assert_eq!(rig.ask(HELLO), old);
+    rig.world.files.add_file("/hello.txt", b"HELLO, WORLD");
+    rig.advance_ms(999);
+    assert_eq!(rig.ask(HELLO), old);
+    rig.advance_ms(1);
+    assert_eq!(split(&rig.ask(HELLO)).1, "HELLO, WORLD");
+    rig.world.files.nodes.remove("/hello.txt");
+    rig.advance_ms(1_000);
+    assert_eq!(status_of(&rig.ask(HELLO)), "404");
+    rig.world.files.add_dir("/hello.txt");
+    rig.advance_ms(1_000);
+    assert_eq!(status_of(&rig.ask(HELLO)), "301");
+}
+
+#[test]
+fn an_unchanged_file_is_not_read_again() {
+    let mut rig = Rig::new();
+    rig.ask(HELLO);
+    rig.advance_ms(1_000);
+    let before = rig.server.gauges().cache_misses;
+    for _ in 0..10 {
+        assert_eq!(split(&rig.ask(HELLO)).1, "hello, world");
+    }
+    // Once asked, by its metadata alone.
+    assert_eq!(rig.server.gauges().cache_misses, before + 1);
+    assert_eq!(rig.server.gauges().cache_memory, 12);
+}
+
+#[test]
+fn a_replaced_file_is_sent_to_the_end_by_those_who_began() {
+    let mut rig = Rig::new();
+    let slow = rig.connect();
+    rig.world.net.client_stall(slow, true);
+    rig.send(slow, BIG);
+    rig.advance_ms(2_000);
+    let other = [&big()[..], b"more"].concat();
+    rig.world.files.add_file("/other", &other);
+    let node = rig.world.files.nodes["/other"].clone();
+    // Under its name is another file now; the open one lives on.
+    let old = rig.world.files.nodes.remove("/big").unwrap();
+    rig.world.files.nodes.insert(owned("/big"), node);
+    let new = rig.connect();
+    rig.send(new, BIG);
+    assert!(rig.received(new).ends_with(&other));
+    assert_eq!(rig.world.files.open_count(), 2);
+    rig.world.files.nodes.insert(owned("/big"), old);
+    rig.world.net.client_stall(slow, false);
+    assert!(rig.received(slow).ends_with(&big()));
+    assert_eq!(rig.world.files.open_count(), 1);
+}
+
+#[test]
+fn a_file_that_shrinks_resets_the_connection() {
+    let mut rig = Rig::new();
+    let conn = rig.connect();
+    rig.world.net.client_stall(conn, true);
+    rig.send(conn, BIG);
+    rig.world.files.nodes.get_mut("/big").unwrap().data.truncate(50);
+    rig.world.net.client_stall(conn, false);
+    rig.run();
+    assert!(rig.world.net.released(conn).is_some());
+    assert_eq!(rig.server.counters().files_changed, 1);
+    assert_eq!(rig.server.counters().aborted, 1);
+    rig.check_at_rest();
+}
+
+#[test]
+fn a_client_that_vanishes_leaves_nothing_behind() {
+    let mut rig = Rig::new();
+    let requests = [
+        "",
+        "GET / HT",
+        BIG,
+        "GET /memory/1G HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET /list/ HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET /none HTTP/1.1\r\nHost: a\r\n\r\n",
+        "PUT /memory/null HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
+        "BREW / HTTP/1.1\r\nHost: a\r\n\r\n",
+    ];
+    for hold in [false, true] {
+        for request in requests {
+            rig.world.files.hold = hold;
+            let conn = rig.connect();
+            rig.world.net.client_stall(conn, true);
+            rig.send(conn, request);
+            rig.world.net.client_reset(conn);
+            rig.run();
+            rig.world.files.hold = false;
+            rig.check_at_rest();
+            rig.advance_ms(1_500);
+        }
+    }
+}
+
+#[test]
+fn the_end_waits_for_what_is_under_way() {
+    let mut rig = Rig::new();
+    let idle = rig.connect();
+    let sending = rig.connect();
+    let resolving = rig.connect();
+    let partial = rig.connect();
+    rig.world.net.client_stall(sending, true);
+    rig.send(sending, BIG);
+    rig.world.files.hold = true;
+    rig.send(resolving, HELLO);
+    rig.send(partial, &HELLO[..20]);
+    // One that waits to be accepted, with its request.
+    let late = rig.world.connect("10.0.0.9:9".parse().unwrap(), PORT);
+    rig.world.client_send(late, HELLO.as_bytes());
+    rig.world.with(|ctx| rig.server.drain(ctx));
+    assert!(!rig.world.net.listens(PORT));
+    assert!(!rig.server.is_idle());
+    rig.run();
+    assert!(rig.world.net.client_sees_end(idle));
+    rig.world.files.hold = false;
+    for conn in [resolving, late] {
+        let answer = rig.text(conn);
+        assert_eq!((status_of(&answer), field(&answer, "Connection")), ("200", Some("close")));
+        assert!(rig.world.net.client_sees_end(conn));
+    }
+    let answer = rig.exchange(partial, &HELLO[20..]);
+    assert_eq!((status_of(&answer), field(&answer, "Connection")), ("200", Some("close")));
+    rig.world.net.client_stall(sending, false);
+    assert!(rig.received(sending).ends_with(&big()));
+    assert!(rig.world.net.client_sees_end(sending));
+    rig.advance_ms(2_000);
+    rig.check_at_rest();
+    assert!(rig.server.is_idle());
+    assert_eq!(rig.world.files.open_count(), 0);
+}
+
+#[test]
+fn pipelined_requests_end_with_the_one_that_says_so() {
+    let mut rig = Rig::new();
+    let conn = rig.connect();
+    rig.world.client_send(conn, HELLO.repeat(3).as_bytes());
+    rig.world.with(|ctx| rig.server.drain(ctx));
+    let answer = rig.text(conn);
+    // The first answer is the last: it says that the connection is closed.
+    assert_eq!((answer.matches("200 OK").count(), field(&answer, "Connection")), (1, Some("close")));
+}
+
+#[test]
+fn new_settings_leave_connections_alone() {
+    let mut rig = Rig::new();
+    let conn = rig.connect();
+    rig.world.net.client_stall(conn, true);
+    rig.send(conn, BIG);
+    rig.server.reload(Config { server_header: false, autoindex: false, ..config() });
+    rig.run();
+    rig.world.net.client_stall(conn, false);
+    assert!(rig.received(conn).ends_with(&big()));
+    let answer = rig.exchange(conn, HELLO);
+    assert_eq!((status_of(&answer), field(&answer, "Server")), ("200", None));
+    assert_eq!(status_of(&rig.exchange(conn, "GET /list/ HTTP/1.1\r\nHost: a\r\n\r\n")), "403");
+    // Files are looked at anew.
+    rig.world.files.add_file("/hello.txt", b"new");
+    rig.server.reload(config());
+    assert_eq!(split(&rig.exchange(conn, HELLO)).1, "new");
+}
+
+#[test]
+fn listeners_follow_the_settings() {
+    let mut rig = Rig::new();
+    let on =
+        |ports: &[u16]| ports.iter().map(|port| ListenAddr { ip: None, port: *port }).collect::<Vec<_>>();
+    let waiting = rig.world.connect("10.0.0.9:9".parse().unwrap(), 80);
+    rig.world.client_send(waiting, HELLO.as_bytes());
+    rig.server.reload(Config { listen: on(&[8080, 8081]), ..config() });
+    rig.run();
+    assert_eq!(status_of(&rig.text(waiting)), "200");
+    let listens: Vec<bool> = [80, 8080, 8081].iter().map(|port| rig.world.net.listens(*port)).collect();
+    assert_eq!(listens, [false, true, true]);
+    // An address that is taken: the others are served.
+    let options = linerate_transport::ListenOptions::default();
+    let taken = ListenAddr { ip: None, port: 9000 };
+    linerate_transport::Transport::listen(&mut rig.world.net, linerate_transport::Owner(9), taken, &options)
+        .unwrap();
+    rig.server.reload(Config { listen: on(&[8081, 9000]), ..config() });
+    rig.run();
+    assert_eq!(rig.server.counters().listen_failures, 1);
+    assert_eq!(rig.server.listeners().count(), 1);
+    let error =
+        rig.world.with(|ctx| Server::new(OWNER, Config { listen: on(&[7000, 9000]), ..config() }).start(ctx));
+    let error = error.unwrap_err();
+    assert_eq!((error.what.as_str(), error.why), ("http port 9000", ListenError::InUse));
+    assert!(!rig.world.net.listens(7000));
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_read_is_read_again() {
+    let mut rig = Rig::new();
+    // As often as it is tried, the file becomes shorter between its metadata and its content.
+    let change = |rig: &mut Rig, times: usize| {
+        let conn = rig.connect();
+        rig.world.files.hold = true;
+        rig.send(conn, HELLO);
+        rig.world.files.hold = false;
+        for _ in 0..times {
+            let opened = rig.world.files.poll_done().unwrap();
+            rig.world.files.nodes.get_mut("/hello.txt").unwrap().data.pop();
+            rig.world.with(|ctx| rig.server.handle_file(ctx, opened));
+            let short = rig.world.files.poll_done().unwrap();
+            rig.world.with(|ctx| rig.server.handle_file(ctx, short));
+            // The file that was read is closed.
+            let closed = rig.world.files.poll_done().unwrap();
+            rig.world.with(|ctx| rig.server.handle_file(ctx, closed));
+        }
+        rig.text(conn)
+    };
+    assert_eq!(status_of(&change(&mut rig, 3)), "500");
+    let answer = change(&mut rig, 2);
+    assert_eq!((status_of(&answer), split(&answer).1), ("200", "hello, "));
+    assert_eq!(rig.world.files.open_count(), 0);
+}
+
+#[test]
+fn a_reset_in_the_middle_is_not_a_request() {
+    let mut rig = Rig::new();
+    let conn = rig.connect();
+    rig.world.client_send(conn, HELLO.as_bytes());
+    rig.world.net.client_reset(conn);
+    rig.run();
+    assert_eq!(rig.world.net.released(conn), Some(Released::Closed));
+    rig.check_at_rest();
+}
