@@ -67,6 +67,11 @@ impl LineReader {
         mem::take(&mut self.refusals)
     }
 
+    #[cfg(test)]
+    pub(super) fn held_len(&self) -> usize {
+        self.line.len() + self.refusals.len()
+    }
+
     fn byte(&mut self, byte: u8, max: usize) -> Option<Line> {
         match (self.telnet, byte) {
             (Telnet::Text, IAC) => self.telnet = Telnet::Command,

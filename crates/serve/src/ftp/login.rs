@@ -1,10 +1,10 @@
 //! Who is who: password hashes, and the pace at which wrong passwords may be tried.
 //!
 //! FTP sends passwords in the clear, and a server that checks one does nothing else meanwhile. The hash is therefore
-//! argon2id with little memory and two passes ([`MEMORY_KIB`], [`PASSES`]): some milliseconds of processor time on a
-//! PC, and memory that a firmware image can spare for that moment. That is below what is advised for a database of
-//! web accounts; it is there so that a configuration file gives no password away at a glance, and the server checks
-//! one password per turn at most, one second apart for an address that was wrong.
+//! argon2id with little memory and two passes ([`MEMORY_KIB`], [`PASSES`]): about 10 ms of a PC's processor (7 MiB and
+//! five passes, the least that is advised for web accounts, take 25 ms), and memory that a firmware image can spare
+//! for that moment. It keeps a settings file from giving a password away at a glance. The server checks one password
+//! per turn at most, and those of an address that was wrong one second apart.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};

@@ -113,7 +113,7 @@ impl Session {
         let Some(path) = self.resolve(turn, arg, 553) else { return };
         if self.memory_file(turn, &path) == Some(MemoryFile::Null) {
             let body = Receiver::new(None, 0, false, &turn.hub.config.limits);
-            let text = format!("Data for {path} is forgotten");
+            let text = format!("Opening data connection for {path}, which forgets everything");
             return self.begin(turn, Transfer::new(verb, path, false, Body::Receive(body)), &text);
         }
         if self.check_may_write(turn, 553) {
@@ -239,7 +239,7 @@ impl Session {
             return;
         }
         let sender = Sender::new(Source::Listing { listing: intent.listing, dir }, dir);
-        let text = format!("The listing of {path} comes");
+        let text = format!("Opening ASCII mode data connection for the listing of {path}");
         self.begin(turn, Transfer::new(verb, path, true, Body::Send(sender)), &text);
     }
 
@@ -321,10 +321,14 @@ impl Session {
             Intent::Unique(..) | Intent::List(_) => 0,
         };
         let receiver = Receiver::new(Some(file), offset, self.ascii, &turn.hub.config.limits);
+        let mode = if self.ascii { "ASCII" } else { "BINARY" };
         let text = match verb {
             // RFC 1123 section 4.1.2.9 prescribes this form.
             "STOU" => format!("FILE: {}", path.name()),
-            _ => format!("Data for {path} goes to byte {offset} and on"),
+            _ if offset > 0 => {
+                format!("Opening {mode} mode data connection for {path} from byte {offset} on")
+            }
+            _ => format!("Opening {mode} mode data connection for {path}"),
         };
         self.begin(turn, Transfer::new(verb, path, self.ascii, Body::Receive(receiver)), &text);
     }

@@ -29,8 +29,8 @@ pub(super) enum PathJob {
     Made(VirtualPath),
     /// Tell that the time was set.
     Modified(VirtualPath, Date),
-    /// Tell that it was done.
-    Done(&'static str),
+    /// Tell that it was done, with this code and text.
+    Done(u16, &'static str),
     /// The same for RNTO, whose failures have their own code.
     Renamed,
 }
@@ -122,7 +122,7 @@ impl Session {
             (PathJob::Modified(path, date), Ok(_)) => {
                 self.reply(213, format_args!("Modify={date}; {path}"));
             }
-            (PathJob::Done(text), Ok(_)) => self.reply(250, text),
+            (PathJob::Done(code, text), Ok(_)) => self.reply(code, text),
             (PathJob::Renamed, Ok(_)) => self.reply(250, "Renamed"),
             (_, Ok(_)) => self.reply(451, "Unexpected answer of the file system"),
         }
@@ -236,13 +236,13 @@ impl Session {
 
     pub(super) fn rmd(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
         if let Some(path) = self.resolve_change(turn, arg, 550) {
-            self.start(turn, PathJob::Done("Directory removed"), FileOp::RemoveDir { path });
+            self.start(turn, PathJob::Done(250, "Directory removed"), FileOp::RemoveDir { path });
         }
     }
 
     pub(super) fn dele(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
         if let Some(path) = self.resolve_change(turn, arg, 550) {
-            self.start(turn, PathJob::Done("File removed"), FileOp::Remove { path });
+            self.start(turn, PathJob::Done(250, "File removed"), FileOp::Remove { path });
         }
     }
 
@@ -272,7 +272,7 @@ impl Session {
             return self.reply(501, "Syntax: SITE CHMOD <mode> <path>, the mode being 000 to 777");
         };
         if let Some(path) = self.resolve_change(turn, path, 550) {
-            self.start(turn, PathJob::Done("Mode changed"), FileOp::SetMode { path, mode });
+            self.start(turn, PathJob::Done(200, "Mode changed"), FileOp::SetMode { path, mode });
         }
     }
 }

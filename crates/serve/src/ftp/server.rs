@@ -167,6 +167,14 @@ fn listen(
     })
 }
 
+#[cfg(test)]
+impl Server {
+    /// The most bytes that one client made his session hold on its control connection.
+    pub(super) fn held_len(&self) -> usize {
+        self.sessions.values().map(|session| session.held_len()).max().unwrap_or(0)
+    }
+}
+
 /// Why new settings were not applied.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReloadError {

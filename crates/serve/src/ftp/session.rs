@@ -462,6 +462,14 @@ impl Session {
     }
 }
 
+#[cfg(test)]
+impl Session {
+    /// Bytes that the client made the session hold on its control connection.
+    pub(super) fn held_len(&self) -> usize {
+        self.queued_len() + self.replies.bytes().len() + self.reader.held_len()
+    }
+}
+
 /// Releases what came of an operation that nobody waits for any more.
 pub(super) fn discard(turn: &mut Turn<'_, '_>, job: JobId, result: Result<FileReply, FileError>) {
     if let Ok(FileReply::Opened { file, .. }) = result {

@@ -189,13 +189,15 @@ impl Session {
     fn check_sent(&mut self, turn: &mut Turn<'_, '_>, conn: ConnId, ready: Ready) {
         let Job::Transfer(transfer) = &self.job else { return };
         let (Phase::Moving, Body::Send(sender)) = (transfer.phase, &transfer.body) else { return };
-        let all_sent = sender.shut && turn.ctx.net.unsent(conn) == 0;
-        let closed = ready.contains(Ready::CLOSED);
-        let reason = close_reason(turn, conn);
-        if all_sent && (ready.contains(Ready::SENT) || closed && reason == CloseReason::Done) {
-            self.end_transfer(turn, Outcome::Complete);
-        } else if closed {
-            self.end_transfer(turn, lost(reason));
+        let acknowledged = sender.shut && turn.ctx.net.unsent(conn) == 0;
+        let closed = ready.contains(Ready::CLOSED).then(|| close_reason(turn, conn));
+        match closed {
+            // The range ended before its promised length, whatever was acknowledged.
+            Some(CloseReason::File) => self.end_transfer(turn, lost(CloseReason::File)),
+            Some(CloseReason::Done) if acknowledged => self.end_transfer(turn, Outcome::Complete),
+            _ if acknowledged && ready.contains(Ready::SENT) => self.end_transfer(turn, Outcome::Complete),
+            Some(reason) => self.end_transfer(turn, lost(reason)),
+            None => {}
         }
     }
 

@@ -1,0 +1,305 @@
+//! Transfers, both ways, and how they end.
+
+use super::*;
+use linerate_transport::FileError;
+
+#[test]
+fn files_are_retrieved_as_they_are() {
+    let mut ftp = Ftp::anonymous();
+    let b = ftp.content("/b.bin").to_vec();
+    assert_eq!(ftp.fetch("RETR b.bin"), b);
+    assert_eq!(ftp.fetch("RETR /empty"), b"");
+    assert_eq!(ftp.fetch("RETR sub/x y"), b"xy");
+    ftp.expect("REST 199990", "350");
+    assert_eq!(ftp.fetch("RETR b.bin"), &b[199_990..]);
+    assert_eq!(ftp.fetch("RETR b.bin"), b, "REST is for one transfer");
+    ftp.expect("REST 200000", "350");
+    assert_eq!(ftp.fetch("RETR b.bin"), b"");
+    ftp.expect("REST 200001", "350");
+    ftp.passive();
+    ftp.expect("RETR b.bin", "554");
+    ftp.expect("RETR nothere", "550");
+    ftp.expect("RETR sub", "550");
+    assert_eq!(ftp.world.files.open_count(), 0);
+}
+
+#[test]
+fn a_reply_tells_the_size() {
+    let mut ftp = Ftp::anonymous();
+    ftp.passive();
+    assert!(ftp.cmd("RETR b.bin").contains("(200000 bytes)"));
+}
+
+#[test]
+fn files_are_stored_and_resumed() {
+    let mut ftp = Ftp::anna();
+    let content: Vec<u8> = (0..700_000u32).map(|i| (i % 253) as u8).collect();
+    ftp.store("STOR new", &content);
+    assert_eq!(ftp.content("/new"), content);
+    ftp.store("STOR new", b"short");
+    assert_eq!(ftp.content("/new"), b"short");
+    ftp.store("APPE new", b" and more");
+    assert_eq!(ftp.content("/new"), b"short and more");
+    ftp.expect("REST 6", "350");
+    ftp.store("STOR new", b"sweet");
+    assert_eq!(ftp.content("/new"), b"short sweet", "what lay behind the offset gives way");
+    ftp.expect("REST 100", "350");
+    ftp.passive();
+    ftp.expect("STOR new", "554");
+    assert_eq!(ftp.content("/new"), b"short sweet");
+    ftp.store("APPE other", b"x");
+    assert_eq!(ftp.content("/other"), b"x");
+    ftp.store("STOR empty2", b"");
+    assert_eq!(ftp.content("/empty2"), b"");
+    ftp.passive();
+    ftp.expect("STOR sub", "553");
+    ftp.expect("STOR nothere/x", "553");
+    assert_eq!(ftp.world.files.open_count(), 0);
+}
+
+#[test]
+fn stou_finds_a_new_name() {
+    let mut ftp = Ftp::anna();
+    let mut names = Vec::new();
+    for _ in 0..3 {
+        let reply = ftp.store("STOU", b"unique");
+        let name = reply.lines().next().unwrap().strip_prefix("150 FILE: ").unwrap();
+        assert_eq!(ftp.content(&format!("/{name}")), b"unique");
+        names.push(String::from(name));
+    }
+    names.dedup();
+    assert_eq!(names.len(), 3);
+    let reply = ftp.store("STOU sub/base", b"unique");
+    assert!(reply.starts_with("150 FILE: base."), "{reply}");
+}
+
+#[test]
+fn ascii_converts_line_ends_both_ways() {
+    let mut ftp = Ftp::anna();
+    ftp.expect("TYPE A", "200");
+    assert_eq!(ftp.fetch("RETR a.txt"), b"one\r\ntwo\r\n");
+    ftp.expect("REST 4", "350");
+    assert_eq!(ftp.fetch("RETR a.txt"), b"\ntwo\r\n", "the offset counts bytes of the network form");
+    ftp.store("STOR c.txt", b"x\r\ny\r\n\r");
+    assert_eq!(ftp.content("/c.txt"), b"x\ny\n\r");
+    let lines: Vec<u8> = core::iter::repeat_n(*b"\n", 100_000).flatten().collect();
+    ftp.world.files.add_file("/lines", &lines);
+    assert_eq!(ftp.fetch("RETR lines").len(), 200_000);
+    ftp.expect("REST 4", "350");
+    ftp.passive();
+    ftp.expect("STOR c.txt", "554");
+    let memory = ftp.fetch("RETR memory/100K");
+    let ends = (0..102_400).filter(|i| i % 65_536 % 251 == 10).count();
+    assert_eq!(memory.len(), 102_400 + ends);
+}
+
+#[test]
+fn the_final_reply_waits_for_the_acknowledgement() {
+    let mut ftp = Ftp::anna();
+    let data = ftp.passive();
+    ftp.world.net.client_stall(data, true);
+    ftp.expect("RETR b.bin", "150");
+    assert_eq!(ftp.replies(), "");
+    ftp.world.net.client_stall(data, false);
+    ftp.expect_replies("226");
+    assert_eq!(ftp.server.stats().bytes_sent, 200_000);
+}
+
+#[test]
+fn the_final_reply_to_an_upload_waits_for_the_disk() {
+    let mut ftp = Ftp::anna();
+    let data = ftp.passive();
+    ftp.expect("STOR new", "150");
+    ftp.world.client_send(data, &[7; 1000]);
+    ftp.run();
+    ftp.world.files.hold = true;
+    ftp.world.client_send(data, &[8; 1000]);
+    ftp.world.net.client_finish(data);
+    assert_eq!(ftp.replies(), "");
+    ftp.world.files.hold = false;
+    ftp.expect_replies("226");
+    assert_eq!(ftp.content("/new").len(), 2_000);
+}
+
+#[test]
+fn a_slow_disk_holds_the_client_back() {
+    let mut ftp = Ftp::anna();
+    let data = ftp.passive();
+    ftp.expect("STOR new", "150");
+    ftp.world.files.hold = true;
+    let content = vec![5; 10 << 20];
+    ftp.world.client_send(data, &content);
+    ftp.run();
+    let limits = &ftp.server.config().limits;
+    let bound = limits.write_chunk_len * (limits.writes_under_way + 1);
+    let left = linerate_transport::Transport::readable(&ftp.world.net, data);
+    assert!(content.len() - left <= bound, "{} bytes taken", content.len() - left);
+    // However long the disk takes, it is not the client who stalls.
+    ftp.advance(Duration::from_secs(600));
+    assert_eq!(ftp.replies(), "");
+    ftp.world.files.hold = false;
+    ftp.run();
+    ftp.world.net.client_finish(data);
+    ftp.expect_replies("226");
+    assert_eq!(ftp.content("/new"), content);
+}
+
+#[test]
+fn refused_operations_are_submitted_again_in_order() {
+    let mut ftp = Ftp::anna();
+    ftp.world.files.limit = 1;
+    let content: Vec<u8> = (0..3_000_000u32).map(|i| (i % 241) as u8).collect();
+    let data = ftp.passive();
+    ftp.world.client_send(data, &content);
+    ftp.world.net.client_finish(data);
+    ftp.send("STOR new");
+    ftp.advance(Duration::from_secs(5));
+    ftp.expect_replies("150 226");
+    assert_eq!(ftp.content("/new"), content);
+    assert!(ftp.server.stats().deferred_operations > 0);
+}
+
+#[test]
+fn a_disk_that_fills_up_ends_the_upload() {
+    let mut ftp = Ftp::anna();
+    let data = ftp.passive();
+    ftp.expect("STOR new", "150");
+    ftp.world.client_send(data, b"first");
+    ftp.run();
+    ftp.world.files.fail = Some(FileError::NoSpace);
+    ftp.world.client_send(data, b"second");
+    ftp.expect_replies("452");
+    assert_eq!(ftp.world.net.held(), 1, "the data connection is gone");
+    ftp.world.files.fail = None;
+    assert_eq!(ftp.content("/new"), b"first");
+    assert_eq!(ftp.server.stats().failed_transfers, 1);
+}
+
+#[test]
+fn a_file_that_becomes_shorter_ends_the_download() {
+    let mut ftp = Ftp::anna();
+    let data = ftp.passive();
+    ftp.world.net.client_stall(data, true);
+    ftp.expect("RETR b.bin", "150");
+    ftp.world.files.nodes.get_mut("/b.bin").unwrap().data.truncate(100);
+    ftp.world.net.client_stall(data, false);
+    ftp.expect_replies("451");
+    assert_eq!(ftp.world.files.open_count(), 0);
+}
+
+#[test]
+fn what_came_before_a_reset_stays_for_a_resume() {
+    let mut ftp = Ftp::anna();
+    let data = ftp.passive();
+    ftp.expect("STOR new", "150");
+    ftp.world.client_send(data, b"first part,");
+    ftp.run();
+    ftp.world.net.client_reset(data);
+    ftp.expect_replies("426");
+    assert_eq!(ftp.content("/new"), b"first part,");
+    ftp.expect("SIZE new", "213");
+    ftp.store("APPE new", b" second part");
+    assert_eq!(ftp.content("/new"), b"first part, second part");
+    let data = ftp.passive();
+    ftp.world.net.client_stall(data, true);
+    ftp.expect("RETR b.bin", "150");
+    ftp.world.net.client_reset(data);
+    ftp.expect_replies("426");
+    assert_eq!(ftp.world.files.open_count(), 0);
+}
+
+#[test]
+fn an_upload_that_never_comes_about_harms_nothing() {
+    let mut ftp = Ftp::anna();
+    ftp.epsv();
+    ftp.expect("STOR a.txt", "150");
+    ftp.advance(Duration::from_secs(31));
+    ftp.expect_replies("425");
+    assert_eq!(ftp.content("/a.txt"), b"one\ntwo\n");
+    ftp.expect("NOOP", "200");
+}
+
+#[test]
+fn abort_ends_a_transfer_with_two_replies() {
+    let mut ftp = Ftp::anna();
+    let data = ftp.passive();
+    ftp.world.net.client_stall(data, true);
+    ftp.expect("RETR b.bin", "150");
+    ftp.world.client_send(ftp.control, b"\xff\xf4\xff\xf2ABOR\r\n");
+    ftp.expect_replies("426 226");
+    assert_eq!(ftp.world.net.released(data), Some(crate::testing::net::Released::Aborted));
+    let data = ftp.passive();
+    ftp.expect("STOR new", "150");
+    ftp.world.client_send(data, b"partial");
+    ftp.run();
+    ftp.world.files.hold = true;
+    ftp.world.client_send(data, b" upload");
+    ftp.expect("ABOR", "");
+    ftp.expect("SIZE new", "");
+    ftp.world.files.hold = false;
+    ftp.expect_replies("426 226 213");
+    assert_eq!(ftp.content("/new"), b"partial upload", "what was received is written before the reply");
+    ftp.epsv();
+    ftp.expect("RETR a.txt", "150");
+    ftp.expect("ABOR", "426 226");
+    ftp.passive();
+    ftp.expect("ABOR", "226");
+    ftp.expect("RETR a.txt", "425");
+    assert_eq!(ftp.world.files.open_count(), 0);
+}
+
+#[test]
+fn quit_waits_for_a_transfer_but_not_for_a_connection_that_does_not_come() {
+    let mut ftp = Ftp::anna();
+    let data = ftp.passive();
+    ftp.world.net.client_stall(data, true);
+    ftp.expect("RETR b.bin", "150");
+    ftp.expect("QUIT", "");
+    ftp.world.net.client_stall(data, false);
+    ftp.expect_replies("226 221");
+    assert_eq!(ftp.world.received(data).len(), 200_000);
+    ftp.assert_released();
+    let mut ftp = Ftp::anna();
+    ftp.epsv();
+    ftp.expect("RETR b.bin", "150");
+    ftp.expect("QUIT", "425 221");
+    ftp.assert_released();
+}
+
+#[test]
+fn a_client_that_vanishes_leaves_nothing_behind() {
+    for line in ["RETR b.bin", "STOR new", "LIST", "HASH b.bin", "STAT sub", "CWD sub", "NOOP"] {
+        for hold in [false, true] {
+            let mut ftp = Ftp::anna();
+            let data = ftp.passive();
+            ftp.world.net.client_stall(data, true);
+            ftp.world.client_send(data, b"some data");
+            ftp.world.files.hold = hold;
+            ftp.cmd(line);
+            ftp.world.net.client_reset(ftp.control);
+            ftp.run();
+            ftp.world.files.hold = false;
+            ftp.assert_released();
+        }
+    }
+}
+
+#[test]
+fn many_transfers_at_once_do_not_disturb_each_other() {
+    let mut ftp = Ftp::anonymous();
+    let mut clients = Vec::new();
+    for i in 0..40 {
+        let control = ftp.world.connect(at_port(PEER, 6000 + i), 21);
+        ftp.world.client_send(control, b"USER ftp\r\nPASS x\r\nTYPE I\r\nEPSV\r\nRETR b.bin\r\n");
+        ftp.run();
+        let replies = String::from_utf8(ftp.world.received(control)).unwrap();
+        let port = replies.split('|').nth(3).unwrap().parse().unwrap();
+        clients.push((control, port));
+    }
+    for (i, (control, port)) in clients.iter().enumerate() {
+        let data = ftp.world.connect(at_port(PEER, 7000 + i as u16), *port);
+        ftp.run();
+        assert_eq!(ftp.world.received(data), ftp.content("/b.bin"));
+        assert!(ftp.world.received(*control).starts_with(b"226"));
+    }
+}
