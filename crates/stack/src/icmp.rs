@@ -223,6 +223,7 @@ impl Stack {
         if is_lowered {
             net.paths.store(quoted.destination, mtu, net.now);
             net.counters.path_mtu_lowered += 1;
+            self.conns.sending.push(slot);
             self.settle(slot);
         }
         is_lowered
