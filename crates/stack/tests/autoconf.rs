@@ -1,0 +1,261 @@
+//! DHCP against a scripted server, stateless IPv6 configuration against a scripted router, duplicate addresses.
+
+mod common;
+
+use common::Bench;
+use common::frames::*;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use core::time::Duration;
+use linerate_nic::MacAddr;
+use linerate_stack::StackConfig;
+use linerate_transport::{ListenAddr, Transport};
+use linerate_wire::arp::Operation;
+use linerate_wire::dhcpv4::{self, DhcpOption, MessageType};
+use linerate_wire::ethernet::EtherType;
+use linerate_wire::ip::Protocol;
+use linerate_wire::ndp::{Message, NdpOption, PrefixInformation, RouterAdvertisement};
+use linerate_wire::{ethernet, ipv4, ipv6, udp};
+
+const GIVEN: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 77);
+const LINK_LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0xff, 0xfe00, 1);
+const ROUTER: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x99);
+
+fn addresses(bench: &Bench) -> Vec<String> {
+    let mut all: Vec<String> = bench.host.stack.addresses().map(|cidr| cidr.to_string()).collect();
+    all.sort();
+    all
+}
+
+/// The DHCP messages among frames of the host: type, transaction, and what server it names.
+fn dhcp_messages(frames: &[Vec<u8>]) -> Vec<(MessageType, u32, Ipv4Addr)> {
+    let read = |frame: &Vec<u8>| {
+        let header = ethernet::Header::parse(frame).ok()?;
+        let ip = ipv4::Header::parse(header.payload()).ok()?;
+        let datagram = udp::Header::parse(ip.payload()).ok()?;
+        assert!(datagram.verify_checksum4(ip.pseudo_header()));
+        assert_eq!((datagram.source_port(), datagram.destination_port()), (68, 67));
+        let message = dhcpv4::Message::parse(datagram.payload()).ok()?;
+        Some((message.message_type()?, message.transaction_id(), message.client_ip()))
+    };
+    frames.iter().filter_map(read).collect()
+}
+
+fn dhcp_reply(kind: MessageType, transaction_id: u32, lease_s: u32) -> Vec<u8> {
+    let router = [[10, 0, 0, 9]];
+    let options = [
+        DhcpOption::MessageType(kind),
+        DhcpOption::ServerIdentifier(PEER4),
+        DhcpOption::LeaseTime(lease_s),
+        DhcpOption::SubnetMask(Ipv4Addr::new(255, 255, 255, 0)),
+        DhcpOption::Routers(dhcpv4::Addresses::new(&router)),
+    ];
+    let message = dhcpv4::Builder {
+        operation: dhcpv4::Operation::Reply,
+        your_ip: GIVEN,
+        ..dhcpv4::Builder::request(transaction_id, HOST_MAC, &options)
+    };
+    let mut payload = vec![0; message.emitted_len()];
+    message.emit(&mut payload).unwrap();
+    let ip = ipv4::Builder::new(PEER4, Ipv4Addr::BROADCAST, Protocol::UDP, 8 + payload.len());
+    let header = udp::Builder { source_port: 67, destination_port: 68, ..udp::Builder::default() };
+    let mut bytes = vec![0; 8];
+    header.emit_with_checksum(&mut bytes, ip.pseudo_header(), &payload).unwrap();
+    bytes.extend_from_slice(&payload);
+    let mut frame = frame4(ip, &bytes);
+    frame[..6].copy_from_slice(&MacAddr::BROADCAST.0);
+    frame
+}
+
+fn dhcp_bench() -> Bench {
+    Bench::new(StackConfig { dhcp: true, ipv6: false, ..StackConfig::default() })
+}
+
+/// Answers DISCOVER and REQUEST; returns the frames that the host sends then.
+fn lease(bench: &mut Bench, lease_s: u32) -> Vec<(linerate_wire::units::Instant, Vec<u8>)> {
+    let sent: Vec<_> = bench.pass(Duration::from_secs(5)).into_iter().map(|(_, frame)| frame).collect();
+    let messages = dhcp_messages(&sent);
+    let (kind, id, _) = *messages.last().expect("a message");
+    assert_eq!(kind, MessageType::Discover);
+    let sent = bench.ask(&dhcp_reply(MessageType::Offer, id, lease_s));
+    assert_eq!(dhcp_messages(&sent), [(MessageType::Request, id, Ipv4Addr::UNSPECIFIED)]);
+    bench.send(&dhcp_reply(MessageType::Ack, id, lease_s));
+    bench.pass(Duration::from_millis(600))
+}
+
+#[test]
+fn a_lease_is_taken_probed_used_renewed_and_lost() {
+    let mut bench = dhcp_bench();
+    let sent = lease(&mut bench, 3_600);
+    let probe = Seen::Arp(Operation::REQUEST, Ipv4Addr::UNSPECIFIED, GIVEN);
+    assert_eq!(sent.iter().filter(|(_, frame)| see(frame) == probe).count(), 2);
+    assert!(addresses(&bench).is_empty(), "not before nobody answered the probes");
+    let sent = bench.pass(Duration::from_secs(1));
+    let announcement = Seen::Arp(Operation::REQUEST, GIVEN, GIVEN);
+    assert!(sent.iter().any(|(_, frame)| see(frame) == announcement));
+    assert_eq!(addresses(&bench), ["10.0.0.77/24"]);
+    // The router leads everywhere.
+    let socket = bench.host.stack.udp_bind(common::OWNER, ListenAddr { ip: None, port: 9 }, 65_536).unwrap();
+    bench.host.stack.udp_send(socket, None, "8.8.8.8:53".parse().unwrap(), b"?").unwrap();
+    let sent = bench.receive();
+    assert_eq!(see(&sent[0]), Seen::Arp(Operation::REQUEST, GIVEN, PEER4));
+    // Renewal at half of the time, by unicast.
+    bench.pass(Duration::from_secs(1_797));
+    bench.ask(&arp(Operation::REQUEST, PEER4, GIVEN));
+    let sent = bench.pass(Duration::from_secs(4));
+    let frames: Vec<_> = sent.into_iter().map(|(_, frame)| frame).collect();
+    let messages = dhcp_messages(&frames);
+    assert_eq!((messages[0].0, messages[0].2), (MessageType::Request, GIVEN));
+    bench.ask(&dhcp_reply(MessageType::Ack, messages[0].1, 3_600));
+    bench.pass(Duration::from_secs(1_700));
+    assert_eq!(addresses(&bench), ["10.0.0.77/24"]);
+    // Nobody answers any more.
+    bench.pass(Duration::from_secs(3_600));
+    assert!(addresses(&bench).is_empty());
+    let error = bench.host.stack.udp_send(socket, None, "8.8.8.8:53".parse().unwrap(), b"?");
+    assert_eq!(error, Err(linerate_transport::UdpSendError::Unreachable));
+}
+
+#[test]
+fn an_address_that_somebody_has_is_declined() {
+    let mut bench = dhcp_bench();
+    lease(&mut bench, 3_600);
+    let answers = bench.ask(&arp(Operation::REPLY, GIVEN, Ipv4Addr::UNSPECIFIED));
+    assert_eq!(dhcp_messages(&answers)[0].0, MessageType::Decline);
+    assert!(addresses(&bench).is_empty());
+    let sent = bench.pass(Duration::from_secs(12));
+    let (when, frame) = &sent.last().unwrap();
+    assert_eq!(dhcp_messages(std::slice::from_ref(frame))[0].0, MessageType::Discover);
+    assert!(when.as_millis() >= 10_000);
+}
+
+fn slaac_bench(dad_transmits: u8) -> Bench {
+    Bench::new(StackConfig { slaac: true, dad_transmits, ..StackConfig::default() })
+}
+
+fn router_advertisement(lifetime_s: u16, valid_s: u32, mtu: u32) -> Vec<u8> {
+    let prefix = PrefixInformation {
+        prefix: "2001:db8:5::".parse().unwrap(),
+        prefix_len: 64,
+        on_link: true,
+        autonomous: true,
+        valid_s,
+        preferred_s: valid_s / 2,
+    };
+    let options = [NdpOption::SourceLinkLayer(PEER_MAC), NdpOption::Mtu(mtu), NdpOption::Prefix(prefix)];
+    let message =
+        Message::RouterAdvertisement(RouterAdvertisement { lifetime_s, ..RouterAdvertisement::default() });
+    ndp(message, &options, ROUTER, ipv6::ALL_NODES)
+}
+
+/// The types of ICMPv6 messages that the host sent, with their times in whole seconds.
+fn icmp6(sent: &[(linerate_wire::units::Instant, Vec<u8>)]) -> Vec<(u64, u8)> {
+    let kind = |frame: &[u8]| match see(frame) {
+        Seen::V6(Protocol::ICMPV6, _, payload) => Some(payload[0]),
+        _ => None,
+    };
+    sent.iter().filter_map(|(when, frame)| Some((when.as_millis() / 1_000, kind(frame)?))).collect()
+}
+
+#[test]
+fn addresses_are_probed_before_they_are_used() {
+    let mut bench = slaac_bench(1);
+    let sent = bench.pass(Duration::from_millis(900));
+    assert!(icmp6(&sent).contains(&(0, 135)), "{:?}", icmp6(&sent));
+    assert!(addresses(&bench).is_empty());
+    bench.pass(Duration::from_millis(200));
+    assert_eq!(addresses(&bench), [format!("{LINK_LOCAL}/64")]);
+    // Somebody else probes for the same address while we do, or answers: it is not used.
+    for is_probe in [true, false] {
+        let mut bench = slaac_bench(1);
+        bench.receive();
+        let conflict = match is_probe {
+            true => ndp(
+                Message::NeighbourSolicitation { target: LINK_LOCAL },
+                &[],
+                Ipv6Addr::UNSPECIFIED,
+                ipv6::solicited_node(LINK_LOCAL),
+            ),
+            false => advertisement_to_all(LINK_LOCAL),
+        };
+        bench.ask(&conflict);
+        bench.pass(Duration::from_secs(2));
+        assert!(addresses(&bench).is_empty());
+        assert_eq!(bench.host.stack.counters().dad_conflicts, 1);
+    }
+}
+
+fn advertisement_to_all(target: Ipv6Addr) -> Vec<u8> {
+    let message =
+        Message::NeighbourAdvertisement { router: false, solicited: false, overrides: true, target };
+    ndp(message, &[NdpOption::TargetLinkLayer(PEER_MAC)], target, ipv6::ALL_NODES)
+}
+
+#[test]
+fn routers_are_solicited_three_times() {
+    let mut bench = slaac_bench(0);
+    let sent = icmp6(&bench.pass(Duration::from_secs(30)));
+    let solicitations: Vec<u64> =
+        sent.iter().filter(|(_, kind)| *kind == 133).map(|(when, _)| *when).collect();
+    assert_eq!(solicitations, [0, 4, 8]);
+}
+
+#[test]
+fn an_advertisement_gives_address_route_and_mtu_until_they_expire() {
+    let mut bench = slaac_bench(0);
+    bench.pass(Duration::from_secs(1));
+    bench.ask(&router_advertisement(1_800, 3_600, 1_400));
+    bench.pass(Duration::from_millis(10));
+    let ours = "2001:db8:5::ff:fe00:1/128";
+    assert!(addresses(&bench).iter().any(|address| address == ours), "{:?}", addresses(&bench));
+    // Through the router, whose address came with the advertisement, in packets of its MTU.
+    let socket = bench.host.stack.udp_bind(common::OWNER, ListenAddr { ip: None, port: 9 }, 65_536).unwrap();
+    bench.host.stack.udp_send(socket, None, "[2001:db8:ffff::1]:53".parse().unwrap(), &[0; 1_390]).unwrap();
+    let sent = bench.receive();
+    assert_eq!(sent.len(), 2, "1,438 bytes do not fit 1,400");
+    assert_eq!(sent[0][..6], PEER_MAC.0);
+    let header = ethernet::Header::parse(&sent[0]).unwrap();
+    assert_eq!(header.ether_type(), EtherType::IPV6);
+    assert_eq!(
+        ipv6::Header::parse(header.payload()).unwrap().source(),
+        "2001:db8:5::ff:fe00:1".parse::<Ipv6Addr>().unwrap()
+    );
+    // A forged end of the lifetime leaves two hours (RFC 4862 section 5.5.3(e)) or what remains, if that is less.
+    bench.ask(&router_advertisement(1_800, 0, 1_400));
+    bench.pass(Duration::from_secs(60));
+    assert!(addresses(&bench).iter().any(|address| address == ours));
+    // The router goes after half an hour, the address after an hour.
+    let to = "[2001:db8:ffff::1]:53".parse().unwrap();
+    bench.pass(Duration::from_secs(1_800));
+    let error = bench.host.stack.udp_send(socket, None, to, b"?");
+    assert_eq!(error, Err(linerate_transport::UdpSendError::Unreachable));
+    bench.pass(Duration::from_secs(1_800));
+    assert!(!addresses(&bench).iter().any(|address| address == ours));
+}
+
+#[test]
+fn floods_of_routers_and_prefixes_are_bounded() {
+    let mut bench = slaac_bench(0);
+    bench.pass(Duration::from_secs(1));
+    for i in 0..100u16 {
+        let prefix = PrefixInformation {
+            prefix: Ipv6Addr::new(0x2001, 0xdb8, i, 0, 0, 0, 0, 0),
+            prefix_len: 64,
+            on_link: true,
+            autonomous: true,
+            valid_s: 3_600,
+            preferred_s: 3_600,
+        };
+        let source = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 1, i);
+        let message = RouterAdvertisement { lifetime_s: 60, ..RouterAdvertisement::default() };
+        let option = [NdpOption::Prefix(prefix)];
+        bench.ask(&ndp(Message::RouterAdvertisement(message), &option, source, ipv6::ALL_NODES));
+    }
+    bench.pass(Duration::from_millis(10));
+    assert_eq!(addresses(&bench).len(), 1 + 8);
+    // Off: nothing is taken.
+    let mut bench = Bench::new(StackConfig { dad_transmits: 0, ..StackConfig::default() });
+    bench.receive();
+    bench.ask(&router_advertisement(1_800, 3_600, 1_400));
+    bench.pass(Duration::from_millis(10));
+    assert_eq!(addresses(&bench), [format!("{LINK_LOCAL}/64")]);
+}
