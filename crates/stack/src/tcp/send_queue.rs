@@ -16,6 +16,9 @@ const MAX_PIECES: usize = 4_096;
 /// Most bytes of one file read.
 const FILE_PIECE: u64 = 256 << 10;
 
+/// Least bytes of one file read, but for the end of a file: less is not worth the trouble.
+const LEAST_PIECE: u64 = 4 << 10;
+
 /// Most file reads under way per connection.
 const MAX_READS: usize = 4;
 
@@ -156,14 +159,20 @@ impl SendQueue {
 
     /// The file range to read next, while less than `limit` bytes are loaded.
     pub fn next_read(&self, limit: u64) -> Option<Wanted> {
-        if self.reads >= MAX_READS || (self.loaded >= limit && self.loaded > 0) {
+        if self.reads >= MAX_READS {
             return None;
         }
         let item = self.items.get(self.index_of(self.unread?)?)?;
         let Body::File(range) = item.body else { return None };
-        // At least two pieces within the limit, so that reading and sending overlap.
-        let most = (limit / 2).clamp(4 << 10, FILE_PIECE);
-        Some(Wanted { at: item.start, range: FileRange { len: range.len.min(most), ..range } })
+        // Four pieces within the limit, so that reading, sending and waiting for acknowledgements overlap.
+        let len = range.len.min((limit / MAX_READS as u64).clamp(LEAST_PIECE, FILE_PIECE));
+        let fits = self.loaded == 0 || self.loaded + len <= limit;
+        fits.then_some(Wanted { at: item.start, range: FileRange { len, ..range } })
+    }
+
+    /// Whether a file is being read, or is about to be.
+    pub fn is_reading(&self, limit: u64) -> bool {
+        self.reads > 0 || self.next_read(limit).is_some()
     }
 
     /// The read was started.

@@ -49,8 +49,9 @@ impl Connection {
                 self.board.assume_arrived(self.mss(), self.una, self.nxt);
             }
         }
+        let was_fast = matches!(self.recovery, Recovery::Fast { .. });
         self.recover(now, advance);
-        if delivered > 0 && !matches!(self.recovery, Recovery::Fast { .. }) {
+        if delivered > 0 && !was_fast && !matches!(self.recovery, Recovery::Fast { .. }) {
             self.congestion.on_ack(now, &AckEvent { delivered, pipe, rtt });
         }
         if advance > 0 {

@@ -24,7 +24,7 @@ impl Connection {
             slow_start_threshold: self.congestion.slow_start_threshold().map(bounded),
             send_window: bounded(self.window.size),
             receive_window: bounded(self.receiver.window()),
-            in_flight: bounded(self.nxt - self.una),
+            in_flight: if self.reason.is_some() { 0 } else { bounded(self.nxt - self.una) },
             bytes_acked: self.counters.bytes_acked,
             bytes_received: self.receiver.bytes_received,
             retransmits: self.counters.retransmits,

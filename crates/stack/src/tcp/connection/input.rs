@@ -29,7 +29,7 @@ impl Connection {
         {
             *count += 1;
         }
-        if self.ack.due() == AckDue::Later {
+        if self.ack.due() == AckDue::Later && self.state != State::Closed {
             self.timers.set_if_idle(Timer::DelayedAck, now + self.config.socket.delayed_ack.timeout);
         }
         self.note_work(now);

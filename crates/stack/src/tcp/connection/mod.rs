@@ -388,8 +388,10 @@ impl Connection {
             self.tell(Ready::CLOSED);
         }
         self.limits.stop(now);
+        self.stalled_since = None;
         self.queue.clear();
         self.marks = VecDeque::new();
+        self.device = VecDeque::new();
     }
 
     /// Ends the connection for `reason`, without a RST.

@@ -139,14 +139,16 @@ impl Connection {
         if len == 0 {
             return Some(Err(Blocked::Congestion));
         }
-        // A window that shrank since is respected, except by the first segment after a timeout (RFC 7323 section 2.4).
+        // A window that shrank since is respected; one that closed is probed after a timeout by what is outstanding (RFC
+        // 9293 section 3.8.6.1, RFC 7323 section 2.4).
         let window = self.window.edge.saturating_sub(start);
         if len > window {
             let insists = self.force && matches!(self.recovery, Recovery::Timeout { .. });
-            len = if insists { len.min(payload).max(window.min(len)) } else { window };
-            if len == 0 {
-                return Some(Err(Blocked::PeerWindow));
-            }
+            len = match window {
+                0 if insists => len.min(payload),
+                0 => return Some(Err(Blocked::PeerWindow)),
+                _ => window,
+            };
         }
         if self.is_in_device(start, start + len) {
             return Some(Err(Blocked::Device));
@@ -192,10 +194,10 @@ impl Connection {
             len -= len % payload;
         } else if len < offered {
             return Err(Blocked::Congestion);
-        } else if len == available {
-            // The rest of the file is being read.
+        } else if len == available && self.queue.is_reading(self.send_limit() as u64) {
+            // The rest of a full segment is on its way from the file.
             return Err(Blocked::Application);
-        } else if len == 0 || !(len >= self.window.max / 2 || self.probe_due) {
+        } else if len == 0 || (len < available && len < self.window.max / 2 && !self.probe_due) {
             // RFC 9293 section 3.8.6.2.1: no silly windows.
             return Err(Blocked::PeerWindow);
         }

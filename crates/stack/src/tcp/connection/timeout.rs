@@ -84,7 +84,12 @@ impl Connection {
             return;
         }
         let reason = self.soft_error.unwrap_or(CloseReason::TimedOut);
-        self.abort(now, reason);
+        if self.state == State::SynReceived {
+            // Whoever sent the SYN may not be who it said: nothing more goes there.
+            self.end(now, reason);
+        } else {
+            self.abort(now, reason);
+        }
     }
 
     /// Starts, moves or stops the keep-alive timer as the settings say.
