@@ -64,7 +64,8 @@ impl Civil {
 
     /// Seconds since 1970; `None` when no such day or time exists. The weekday is not looked at.
     pub fn to_secs(self) -> Option<i64> {
-        let leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0);
+        let leap =
+            self.year.is_multiple_of(4) && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400));
         let days_of_month = match self.month {
             2 => 28 + u8::from(leap),
             4 | 6 | 9 | 11 => 30,
