@@ -126,6 +126,12 @@ pub trait Transport {
     /// Measurements of a connection; `None` for an unknown id. A closed but not yet released one still answers.
     fn info(&self, conn: ConnId) -> Option<ConnInfo>;
 
+    /// The peer's address; `None` for an unknown id. Servers ask for it once per connection, so an implementation to
+    /// which [`Transport::info`] is dear should answer by itself.
+    fn remote_addr(&self, conn: ConnId) -> Option<SocketAddr> {
+        self.info(conn).map(|info| info.remote)
+    }
+
     /// Changes the per-socket settings of a live connection (those that can change: all but `mss` above the
     /// negotiated one). A setting the implementation does not have is ignored.
     fn set_options(&mut self, conn: ConnId, options: &SocketOptions);
