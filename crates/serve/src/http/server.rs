@@ -260,9 +260,9 @@ impl Server {
 
     fn admit(&mut self, ctx: &mut Context<'_>, id: ConnId) {
         self.counters.accepted += 1;
-        let Some(info) = ctx.net.info(id) else { return ctx.net.abort(id) };
+        let Some(remote) = ctx.net.remote_addr(id) else { return ctx.net.abort(id) };
         // IPv4 clients count by the same address on a socket for both families.
-        let remote = info.remote.ip().to_canonical();
+        let remote = remote.ip().to_canonical();
         let limits = &self.config.limits;
         let from_there = self.addresses.get(&remote).copied().unwrap_or(0);
         if self.table.len() >= limits.connections {
