@@ -132,7 +132,7 @@ impl Net {
                     self.egress.arp(&packet, mac, queue, &mut self.counters);
                 }
                 Outgoing::Ip(packet) => {
-                    if let Err(packet) = self.transmit(packet, queue) {
+                    if let Some(packet) = self.transmit(packet, queue) {
                         self.control.push_front(Outgoing::Ip(packet));
                         return;
                     }
@@ -148,7 +148,7 @@ impl Net {
                 return count;
             }
             let Some(packet) = self.datagrams.pop_front() else { return count };
-            if let Err(packet) = self.transmit(packet, queue) {
+            if let Some(packet) = self.transmit(packet, queue) {
                 self.datagrams.push_front(packet);
                 return count;
             }
@@ -156,8 +156,8 @@ impl Net {
         budget
     }
 
-    /// Sends a packet now, or makes it wait for its neighbour. Gives it back when the device's queue is full.
-    fn transmit(&mut self, mut packet: Packet, queue: &mut TxQueue) -> Result<(), Packet> {
+    /// Sends a packet now, makes it wait for its neighbour, or drops it. Gives it back when the device's queue is full.
+    fn transmit(&mut self, mut packet: Packet, queue: &mut TxQueue) -> Option<Packet> {
         let mac = match packet.fields.next_hop {
             NextHop::Direct(mac) => mac,
             NextHop::Route => match self.link_destination(&packet.fields) {
@@ -166,22 +166,22 @@ impl Net {
                     if self.neighbors.park(neighbor, packet).is_some() {
                         self.counters.drop_neighbor_queue += 1;
                     }
-                    return Ok(());
+                    return None;
                 }
                 LinkDestination::NoRoute => {
                     self.counters.drop_no_route += 1;
-                    return Ok(());
+                    return None;
                 }
                 LinkDestination::Refused => {
                     self.counters.drop_neighbor_unreachable += 1;
-                    return Ok(());
+                    return None;
                 }
             },
         };
         let mtu = self.paths.mtu(packet.fields.destination, self.now);
         match self.egress.ip(&mut packet, mac, mtu, queue, &mut self.counters) {
-            Emitted::Done => Ok(()),
-            Emitted::Full => Err(packet),
+            Emitted::Done => None,
+            Emitted::Full => Some(packet),
         }
     }
 

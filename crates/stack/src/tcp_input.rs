@@ -190,14 +190,13 @@ impl Stack {
 
     /// Whether there is a slot for one more connection; the oldest in TIME-WAIT gives way.
     pub(crate) fn make_room(&mut self) -> bool {
-        if !self.conns.table.is_full() {
-            return true;
-        }
-        if let Some(oldest) = self.conns.oldest_time_wait() {
+        while self.conns.table.is_full() {
+            // Each turn takes one out of the list, whether or not its owner still keeps the slot.
+            let Some(oldest) = self.conns.oldest_time_wait() else { return false };
             self.net.counters.tcp_time_wait_recycled += 1;
             self.recycle(oldest);
         }
-        !self.conns.table.is_full()
+        true
     }
 
     /// Ends a connection in TIME-WAIT early.

@@ -151,7 +151,7 @@ impl Stack {
     /// The link-layer address of a connection's next hop. Without one the connection waits where it is woken from.
     fn way_to_peer(&mut self, slot: u32) -> Option<MacAddr> {
         let conn = self.conns.table.at_mut(slot)?;
-        if self.net.waiting.is_in(slot) {
+        if conn.tcp.is_finished() || self.net.waiting.is_in(slot) {
             return None;
         }
         match self.net.resolve_ref(conn.neighbor, conn.next_hop) {
@@ -225,7 +225,7 @@ impl Stack {
     pub fn handle_file_data(&mut self, now: Instant, token: u64, data: Result<Shared, FileError>) {
         self.set_now(now);
         let index = token as u32;
-        if !self.conns.reads.at(index).is_some_and(|wait| wait.token == token) {
+        if self.conns.reads.at(index).is_none_or(|wait| wait.token != token) {
             return;
         }
         let Some(wait) = self.conns.reads.remove(index) else { return };

@@ -110,6 +110,8 @@ pub struct Setup {
     pub offloads: Capabilities,
     pub config: [StackConfig; 2],
     pub receive_buffers: usize,
+    /// Bytes of one; a super-frame is laid over as many as it takes.
+    pub buffer_size: usize,
 }
 
 impl Default for Setup {
@@ -127,6 +129,7 @@ impl Default for Setup {
             offloads: Capabilities::ALL,
             config: [config(1), config(2)],
             receive_buffers: 4_096,
+            buffer_size: 2_048,
         }
     }
 }
@@ -141,7 +144,7 @@ pub struct World {
 
 impl World {
     pub fn new(setup: Setup) -> World {
-        let pool = Pool::new(setup.receive_buffers, 2_048.max(setup.mtu + 64));
+        let pool = Pool::new(setup.receive_buffers, setup.buffer_size.max(setup.mtu + 64));
         let (left, right) = Link::pair(&pool, setup.mtu, setup.offloads, 512);
         let [a, b] = setup.config;
         let pools = |config: &StackConfig| StackPools::for_memory(config.memory).with_receive(pool.clone());
