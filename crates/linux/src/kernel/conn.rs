@@ -74,6 +74,8 @@ pub(crate) struct Conn {
     can_write: bool,
     /// The peer's FIN waits in the kernel: read until it is met, as no further edge will come for it.
     hang_up: bool,
+    /// There is an urgent byte: a read stops before it although more is there.
+    urgent: bool,
     /// In the run queue.
     running: bool,
     /// A worker reads the file at the front of the queue.
@@ -117,6 +119,7 @@ impl Conn {
             can_read: false,
             can_write: !connecting,
             hang_up: false,
+            urgent: false,
             running: false,
             waits_for_file: false,
             full: false,
@@ -364,6 +367,7 @@ impl Conn {
         }
         self.can_write |= flags.contains(EventFlags::OUT);
         self.hang_up |= flags.intersects(EventFlags::RDHUP | EventFlags::HUP);
+        self.urgent |= flags.contains(EventFlags::PRI);
         self.can_read |= self.hang_up || flags.contains(EventFlags::IN);
         self.schedule(hub);
     }
@@ -407,9 +411,12 @@ impl Conn {
             match self.receive.fill(fd.as_fd(), &mut hub.pool) {
                 Read::Some { len, full } => {
                     got += len as u64;
-                    self.can_read = full || self.hang_up;
+                    self.can_read = full || self.hang_up || self.urgent;
                 }
-                Read::Nothing => self.can_read = false,
+                Read::Nothing => {
+                    self.can_read = false;
+                    self.urgent = false;
+                }
                 Read::NoRoom => break,
                 Read::Finished => self.finish(hub),
                 Read::Error(errno) => {

@@ -121,6 +121,9 @@ pub(crate) fn apply(fd: BorrowedFd<'_>, options: &SocketOptions) {
     }
     let mut note = |result: Result<(), Errno>| refused += u32::from(result.is_err());
     note(sockopt::set_tcp_nodelay(fd, options.no_delay));
+    // An urgent byte stays where it is in the stream, as the contract promises all bytes in order: FTP clients send the
+    // last byte of ABOR as urgent, and the command would never end without it (RFC 6093 section 5 advises the same).
+    note(sockopt::set_socket_oobinline(fd, true));
     note(sockopt::set_socket_keepalive(fd, options.keep_alive.is_some()));
     if let Some(keep_alive) = options.keep_alive {
         note(sockopt::set_tcp_keepidle(fd, seconds(keep_alive.idle)));

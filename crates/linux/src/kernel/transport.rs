@@ -17,8 +17,11 @@ use rustix::net::{SocketType, sockopt};
 use std::net::SocketAddr;
 
 /// All edges of a connection: one registration for its whole life.
-const CONN_EDGES: EventFlags =
-    EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
+const CONN_EDGES: EventFlags = EventFlags::IN
+    .union(EventFlags::OUT)
+    .union(EventFlags::PRI)
+    .union(EventFlags::RDHUP)
+    .union(EventFlags::ET);
 
 impl KernelTransport {
     /// Takes a connected, or connecting, socket into the table; drops it when there is no room.

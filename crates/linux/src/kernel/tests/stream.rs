@@ -38,6 +38,17 @@ fn both_families_echo() {
 }
 
 #[test]
+fn urgent_bytes_stay_in_the_stream() {
+    let mut rig = Rig::new();
+    let (listener, addr) = rig.listen(Some("127.0.0.1"));
+    let client = std::net::TcpStream::connect(addr).unwrap();
+    let server = rig.accept(listener);
+    rustix::net::send(&client, b"ABOR\r\n", rustix::net::SendFlags::OOB).unwrap();
+    rustix::net::send(&client, b"NOOP\r\n", rustix::net::SendFlags::empty()).unwrap();
+    assert_eq!(rig.read(server, 12), b"ABOR\r\nNOOP\r\n");
+}
+
+#[test]
 fn sixty_four_mebibytes_go_both_ways_at_once() {
     const TOTAL: u64 = 64 << 20;
     let mut rig = Rig::new();
