@@ -1,6 +1,7 @@
 //! The log on standard error.
 
 use crate::args::LogFormat;
+use std::io::IsTerminal as _;
 use tracing_subscriber::EnvFilter;
 
 /// Starts the log. `verbose` 0 is info, 1 debug, 2 and more trace; the variable `LINERATE_LOG` overrides it by target.
@@ -15,7 +16,10 @@ pub fn start(format: LogFormat, verbose: u8) {
         .try_from_env()
         .unwrap_or_else(|_| EnvFilter::new(level));
     // The crates below speak `log`, which needs no allocator; the subscriber takes both.
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
     let started = match format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().try_init(),

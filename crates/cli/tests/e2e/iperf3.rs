@@ -72,7 +72,9 @@ fn tcp_modes_over_kernel_sockets() {
 fn udp_both_ways() {
     for wire in [Wire::Tap, Wire::Packet, Wire::Kernel] {
         let lab = Lab::start(wire, 1500, &[]);
-        for args in ["-u -b 200M -t 2", "-u -b 200M -t 2 -R", "-u -b 50M -t 2 --bidir"] {
+        for args in
+            ["-u -b 200M -l 1448 -t 2", "-u -b 200M -l 1448 -t 2 -R", "-u -b 50M -l 1448 -t 2 --bidir"]
+        {
             let report = run(&lab, args);
             let packets = number(&report, "/end/sum/packets");
             let lost = number(&report, "/end/sum/lost_packets");

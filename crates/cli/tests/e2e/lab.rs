@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, MutexGuard, mpsc};
 use std::time::{Duration, Instant};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -56,6 +56,10 @@ impl Drop for Namespace {
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 fn must(command: &mut Command) {
     let output = command.output().expect("the command starts");
     assert!(output.status.success(), "{command:?}: {}", text(&output));
@@ -91,7 +95,8 @@ pub struct Lab {
 struct Server {
     child: Child,
     log: PathBuf,
-    lines: mpsc::Receiver<String>,
+    // Tests share a laboratory between threads.
+    lines: Mutex<mpsc::Receiver<String>>,
 }
 
 impl Lab {
@@ -144,12 +149,7 @@ impl Lab {
     /// The next line that the server prints on standard output before `deadline`.
     pub fn next_line(&self, deadline: Instant) -> Option<String> {
         let server = self.server.as_ref().expect("the server runs");
-        server.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
-    }
-
-    /// Lines printed since the last look.
-    pub fn lines(&self) -> Vec<String> {
-        self.server.as_ref().map(|server| server.lines.try_iter().collect()).unwrap_or_default()
+        lock(&server.lines).recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
     }
 
     /// What the server logged so far.
@@ -271,7 +271,7 @@ impl Server {
                 }
             }
         });
-        Server { child, log, lines }
+        Server { child, log, lines: Mutex::new(lines) }
     }
 }
 
