@@ -46,11 +46,12 @@ pub(super) struct FileInfo {
 }
 
 impl FileInfo {
-    fn new(meta: Metadata, content: Content) -> FileInfo {
+    fn new(path: &str, meta: Metadata, content: Content) -> FileInfo {
         let modified_secs = meta.modified_ns.div_euclid(1_000_000_000);
         let mut etag = Vec::with_capacity(48);
         etag.push(b'"');
-        append_hex(&mut etag, meta.inode);
+        // Where files have no numbers, their names tell two of equal length and age apart.
+        append_hex(&mut etag, if meta.inode == 0 { fnv1a(path) } else { meta.inode });
         etag.push(b'-');
         append_hex(&mut etag, meta.len);
         etag.push(b'-');
@@ -71,6 +72,12 @@ impl FileInfo {
             Content::Open(_) => 0,
         }
     }
+}
+
+/// The FNV-1a hash.
+fn fnv1a(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 #[derive(Debug)]
@@ -341,7 +348,7 @@ impl FileCache {
                 if data.len() as u64 == meta.len {
                     // A copy of just its length: what was read may lie in a larger, pooled buffer.
                     let bytes = Shared::from(data.as_ref().to_vec());
-                    Learned::New(Known::File(Arc::new(FileInfo::new(meta, Content::Memory(bytes)))))
+                    Learned::New(self.file(slot, meta, Content::Memory(bytes)))
                 } else if self.attempt_again(slot) && self.start(ctx, ops, limits, slot, Step::Open) {
                     return Vec::new();
                 } else {
@@ -385,7 +392,7 @@ impl FileCache {
             FileKind::File if meta.len == 0 => {
                 self.close(ctx, ops, file);
                 let nothing = Content::Memory(Shared::from(Vec::new()));
-                Some(Known::File(Arc::new(FileInfo::new(meta, nothing))))
+                Some(self.file(slot, meta, nothing))
             }
             // One payload of memory is 64 KiB at most, and one file shall not be all of the cache.
             FileKind::File
@@ -394,8 +401,14 @@ impl FileCache {
                 self.start(ctx, ops, limits, slot, Step::Read { file, meta });
                 None
             }
-            FileKind::File => Some(Known::File(Arc::new(FileInfo::new(meta, Content::Open(file))))),
+            FileKind::File => Some(self.file(slot, meta, Content::Open(file))),
         }
+    }
+
+    fn file(&self, slot: u32, meta: Metadata, content: Content) -> Known {
+        let entry = self.entries.get(slot as usize).and_then(Option::as_ref);
+        let path = entry.map_or("", |entry| entry.path.as_str());
+        Known::File(Arc::new(FileInfo::new(path, meta, content)))
     }
 
     /// Notes what was learned and takes the waiters.

@@ -188,7 +188,7 @@ impl Server {
                     return step;
                 }
             }
-            if self.is_short_of_memory(conn) {
+            if self.is_short_of_memory(conn, 0) {
                 self.counters.head_memory += 1;
                 let head = core::mem::take(&mut conn.head);
                 let step = self.refuse(ctx, conn, Status::Unavailable, first_line(&head));
@@ -242,6 +242,10 @@ impl Server {
         }
         if ex.framing == Framing::Empty {
             return self.answer_now(ctx, conn, ex);
+        }
+        if self.is_short_of_memory(conn, ex.head.capacity()) {
+            self.counters.head_memory += 1;
+            return self.answer_last(ctx, conn, ex, Status::Unavailable);
         }
         if ex.expectation == Expectation::Continue {
             self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -299,6 +303,11 @@ impl Server {
 
     fn answer_now(&mut self, ctx: &mut Context<'_>, conn: &mut Connection, mut ex: Exchange) -> Step {
         let answer = self.answer(ctx, conn, &mut ex);
+        let waits = matches!(answer, Answer::Resolving | Answer::Blocked);
+        if waits && self.is_short_of_memory(conn, ex.head.capacity()) {
+            self.counters.head_memory += 1;
+            return self.answer_last(ctx, conn, ex, Status::Unavailable);
+        }
         match answer {
             Answer::Complete => return self.responded(ctx, conn, ex),
             Answer::Resolving | Answer::Blocked => {

@@ -92,6 +92,9 @@ impl fmt::Display for Status {
     }
 }
 
+/// 2000-01-01: a clock that shows an earlier time was never set.
+const FIRST_BELIEVED_SECS: i64 = 946_684_800;
+
 /// What goes into every head: the date, made once a second, and the name of the server.
 #[derive(Clone, Debug)]
 pub(super) struct Common {
@@ -145,8 +148,11 @@ impl<'a> HeadWriter<'a> {
         if common.server {
             out.extend_from_slice(b"\r\nServer: linerate");
         }
-        out.extend_from_slice(b"\r\nDate: ");
-        out.extend_from_slice(&common.date);
+        // RFC 9110 section 6.6.1: who has no clock sends no date.
+        if common.secs >= FIRST_BELIEVED_SECS {
+            out.extend_from_slice(b"\r\nDate: ");
+            out.extend_from_slice(&common.date);
+        }
         out.extend_from_slice(match after {
             After::KeepAlive(Version::Http11) => b"\r\n",
             // RFC 9112 appendix C.2.2: an old client must be told.
@@ -233,27 +239,25 @@ mod tests {
     #[test]
     fn a_head_has_a_status_line_and_fields() {
         let mut common = Common::new(true);
-        common.set_time(784_111_777_900_000_000);
+        common.set_time(1_767_323_045_900_000_000);
         let mut out = Vec::new();
         let mut head = HeadWriter::begin(&mut out, &common, Status::Ok, After::KeepAlive(Version::Http11));
         head.content_length(5).field("A", b"b").lines(b"C: d\r\n");
         head.end().extend_from_slice(b"hello");
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "HTTP/1.1 200 OK\r\nServer: linerate\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 5\r\n\
+            "HTTP/1.1 200 OK\r\nServer: linerate\r\nDate: Fri, 02 Jan 2026 03:04:05 GMT\r\nContent-Length: 5\r\n\
              A: b\r\nC: d\r\n\r\nhello"
         );
     }
 
     #[test]
-    fn connections_are_told_how_they_go_on() {
+    fn connections_are_told_how_they_go_on_even_without_a_clock() {
         let common = Common::new(false);
         let check = |after, expected: &str| {
             let mut out = Vec::new();
             HeadWriter::begin(&mut out, &common, Status::NotFound, after).end();
-            let expected = alloc::format!(
-                "HTTP/1.1 404 Not Found\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n{expected}\r\n"
-            );
+            let expected = alloc::format!("HTTP/1.1 404 Not Found\r\n{expected}\r\n");
             assert_eq!(String::from_utf8(out).unwrap(), expected);
         };
         check(After::KeepAlive(Version::Http11), "");

@@ -189,9 +189,9 @@ impl Server {
         }
     }
 
-    /// Whether heads hold too much memory to let this one grow.
-    pub(super) fn is_short_of_memory(&self, conn: &Connection) -> bool {
-        self.head_memory - conn.charged + conn.head_memory() > self.config.limits.head_memory
+    /// Whether heads hold too much memory for this connection to hold what it has, and `more` bytes.
+    pub(super) fn is_short_of_memory(&self, conn: &Connection, more: usize) -> bool {
+        self.head_memory - conn.charged + conn.head_memory() + more > self.config.limits.head_memory
     }
 
     pub(super) fn queue_again(&mut self, conn: &mut Connection) {

@@ -26,6 +26,19 @@ fn a_changed_file_is_seen_after_a_second() {
 }
 
 #[test]
+fn files_without_numbers_are_told_apart_by_name() {
+    let mut rig = Rig::new();
+    rig.world.files.add_file("/a.css", b"1234");
+    rig.world.files.add_file("/a.css.gz", b"5678");
+    for node in rig.world.files.nodes.values_mut() {
+        node.inode = 0;
+    }
+    let plain = rig.get("/a.css", "");
+    let packed = rig.get("/a.css", "Accept-Encoding: gzip\r\n");
+    assert_ne!(field(&plain, "ETag").unwrap(), field(&packed, "ETag").unwrap());
+}
+
+#[test]
 fn an_unchanged_file_is_not_read_again() {
     let mut rig = Rig::new();
     rig.ask(HELLO);

@@ -199,6 +199,25 @@ fn unfinished_heads_share_a_bound() {
 }
 
 #[test]
+fn heads_that_wait_for_a_slow_disk_share_it_too() {
+    let limits = Limits { head_memory: 20_000, ..Limits::default() };
+    let mut rig = Rig::with(Config { limits, ..config() });
+    rig.world.files.hold = true;
+    let conns: Vec<_> = (0..8).map(|_| rig.connect()).collect();
+    for conn in &conns {
+        rig.send(*conn, format!("GET /hello.txt HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "a".repeat(6_000)));
+    }
+    assert!(rig.server.gauges().head_memory <= 20_000);
+    rig.world.files.hold = false;
+    rig.run();
+    let answers: Vec<String> = conns.iter().map(|conn| owned(status_of(&rig.text(*conn)))).collect();
+    assert!(answers.iter().all(|status| status == "200" || status == "503"), "{answers:?}");
+    let served = answers.iter().filter(|status| *status == "200").count();
+    assert!((1..4).contains(&served), "{answers:?}");
+    assert_eq!(rig.server.counters().head_memory, 8 - served as u64);
+}
+
+#[test]
 fn requests_wait_for_their_turn_to_open_a_file() {
     let limits = Limits { open_files: 1, ..Limits::default() };
     let mut rig = Rig::with(Config { limits, ..config() });
