@@ -14,6 +14,10 @@ const INITIAL_SEND: usize = 128 << 10;
 /// Least size of a buffer, in bytes: whatever is set, two small segments fit.
 const LEAST: usize = 2 << 10;
 
+/// Shortest round trip that counts: on a fast local network, scheduling at both ends takes that long now and then, and
+/// the window must not run out meanwhile.
+const LEAST_RTT: Duration = Duration::from_millis(1);
+
 /// Largest window that the protocol can express (RFC 7323 section 2.3).
 const MOST: usize = 1 << 30;
 
@@ -76,18 +80,25 @@ impl ReceiveTuner {
 
     /// A round-trip time was measured. Falls at once and rises slowly: what is measured at a receiver is never too short.
     pub fn measure(&mut self, rtt: Duration) {
+        let rtt = rtt.max(LEAST_RTT);
         self.rtt = Some(match self.rtt {
             Some(old) if rtt > old => old + (rtt - old) / 8,
             _ => rtt,
         });
     }
 
+    /// An upper bound of the round-trip time.
+    fn measure_at_most(&mut self, rtt: Duration) {
+        let rtt = rtt.max(LEAST_RTT);
+        self.rtt = Some(self.rtt.map_or(rtt, |old| old.min(rtt)));
+    }
+
     /// Data up to `next` arrived in order; the window reaches up to `edge`. The time in which a whole window arrives is
-    /// a round trip, or more.
+    /// a round trip, or more where the sender is slower than the window allows.
     pub fn on_arrival(&mut self, now: Instant, next: u64, edge: u64) {
         match self.window {
             Some((_, until)) if next < until => return,
-            Some((since, _)) => self.measure(now - since),
+            Some((since, _)) => self.measure_at_most(now - since),
             None => {}
         }
         self.window = Some((now, edge.max(next + 1)));

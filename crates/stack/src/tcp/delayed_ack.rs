@@ -55,6 +55,11 @@ impl AckPolicy {
         self.due = self.due.max(if at_once { AckDue::Now } else { AckDue::Later });
     }
 
+    /// Whether a segment of this size is one of the peer's full ones, as far as seen.
+    pub fn is_full(&self, segment: usize) -> bool {
+        segment >= self.segment
+    }
+
     /// An acknowledgement is due at once.
     pub fn now(&mut self) {
         self.due = AckDue::Now;
@@ -80,7 +85,7 @@ impl AckPolicy {
         self.duplicates > 0
     }
 
-    /// An acknowledgement was sent. Returns whether another one is due.
+    /// An acknowledgement was sent.
     pub fn on_sent(&mut self) {
         self.open = 0;
         self.duplicates = self.duplicates.saturating_sub(1);

@@ -11,6 +11,28 @@
 //! 4. drops it when [`Connection::is_finished`] and the application has let go of it.
 //!
 //! Segments that belong to no connection are answered with [`reset_for`].
+//!
+//! # Memory
+//!
+//! Everything that a connection holds is charged to the [`MemoryBudget`] of its [`Resources`]. The send queue holds owned
+//! pieces of bytes, not segments, and is the retransmission queue too; file ranges in it are asked for piece by piece, so
+//! that at most the size of the send buffer is in memory. Received payload is kept in the buffers that it came in;
+//! where it fills less than a quarter of its buffer it is copied into pages of [`Resources::pages`] (copy-break), so a
+//! peer that sends small segments cannot hold large buffers. Out-of-order data is the first to be refused when memory is
+//! tight, new windows the second, in-order data the last.
+//!
+//! # Departures from the RFCs
+//!
+//! | rule | what we do | why |
+//! |---|---|---|
+//! | RFC 6298 section 2.4: RTO of at least 1 s | 200 ms ([`Config::min_rto`]) | delayed ACKs take at most 200 ms today |
+//! | RFC 3465 section 2.2: L = 2 | no limit, but only newly arrived bytes count | coalesced ACKs cover 64 KiB |
+//! | RFC 9293 section 3.10.7.4: a RST ends TIME-WAIT | ignored | RFC 1337 |
+//! | RFC 9293 section 3.8.6.1: a closed window is probed for ever | until the user timeout | a client that stalls must not keep its memory |
+//! | RFC 9293 section 3.8.6: the window does not shrink | the field may name up to 2^scale - 1 bytes less than before | RFC 7323 section 2.4; what was promised is still taken |
+//! | RFC 9293 section 3.10.7.2: text on a SYN is kept | it is not acknowledged, so it comes again | nothing is held for half-open connections |
+//! | RFC 9293 section 3.10.4: CLOSE with unread data resets | the data is discarded, FIN goes | a lingering close lets the last reply arrive |
+//! | RFC 9293 section 3.8.5: urgent data | delivered in line, pointer ignored | RFC 6093 |
 
 mod autotune;
 mod budget;

@@ -162,6 +162,9 @@ impl Receiver {
         self.queued -= count;
         if self.queue.is_empty() {
             self.page_fill = None;
+            if self.finished {
+                self.queue = VecDeque::new();
+            }
         }
         count
     }
@@ -174,7 +177,7 @@ impl Receiver {
 
     /// Throws everything away.
     pub fn clear(&mut self) {
-        self.queue.clear();
+        self.queue = VecDeque::new();
         self.queued = 0;
         self.page_fill = None;
         self.waiting.clear();
@@ -268,10 +271,9 @@ impl Receiver {
     }
 
     fn note_fin(&mut self, end: u64, fin: bool, arrival: &mut Arrival) {
-        if fin && self.fin.is_none() && end <= self.edge() && arrival.dropped.is_none() {
-            if self.waiting.end().is_none_or(|last| last <= end) && end >= self.next {
-                self.fin = Some(end);
-            }
+        let is_last = end >= self.next && self.waiting.end().is_none_or(|last| last <= end);
+        if fin && is_last && self.fin.is_none() && end <= self.edge() && arrival.dropped.is_none() {
+            self.fin = Some(end);
         }
     }
 

@@ -269,7 +269,7 @@ impl SendQueue {
 
     /// Drops everything.
     pub fn clear(&mut self) {
-        self.items.clear();
+        self.items = VecDeque::new();
         self.charge.sub(self.charge.bytes());
         self.start = self.end;
         self.ready_end = self.end;
@@ -295,7 +295,8 @@ impl SendQueue {
         let Some(fill) = self.page_fill else { return 0 };
         match self.items.back_mut() {
             Some(Item { body: Body::Memory { chunk: Chunk::Pool(slice), .. }, .. }) => {
-                if slice.bytes_mut().is_some() { slice.held().saturating_sub(fill) } else { 0 }
+                let is_sole = slice.bytes_mut().is_some();
+                if is_sole { slice.held().saturating_sub(fill) } else { 0 }
             }
             _ => 0,
         }

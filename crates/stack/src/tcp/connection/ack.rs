@@ -25,7 +25,7 @@ impl Connection {
         if ack >= self.una {
             self.update_window(now, seq, ack, segment.window);
         }
-        let pipe = if self.una <= self.peak.1 { self.peak.0.max(self.pipe()) } else { self.pipe() };
+        let pipe = if self.una < self.peak.1 { self.peak.0.max(self.pipe()) } else { self.pipe() };
         let advance = ack.saturating_sub(self.una);
         let mut delivered = 0;
         let mut rtt = None;

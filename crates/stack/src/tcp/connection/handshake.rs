@@ -102,8 +102,7 @@ impl Connection {
             self.syn_due = true;
             return Outcome::Accepted;
         }
-        self.measure_from_echo(now, &segment.options);
-        self.acknowledge_syn(now, ack);
+        self.acknowledge_syn(now, ack, &segment.options);
         self.follow(now, Event::SynAck);
         self.on_established(now);
         self.ack.now();
@@ -143,7 +142,7 @@ impl Connection {
             self.reset_reply = Some(segment.ack);
             return Err(DropReason::BadAck);
         }
-        self.acknowledge_syn(now, self.una + 1);
+        self.acknowledge_syn(now, self.una + 1, &segment.options);
         self.follow(now, Event::SynAcked);
         self.on_established(now);
         // SND.WND, SND.WL1 and SND.WL2 are set from this segment.
@@ -151,8 +150,11 @@ impl Connection {
         Ok(())
     }
 
-    fn acknowledge_syn(&mut self, now: Instant, ack: u64) {
-        self.measure_from_marks(now, ack);
+    fn acknowledge_syn(&mut self, now: Instant, ack: u64, options: &Options) {
+        if self.measure_from_marks(now, ack).is_none() {
+            self.measure_from_echo(now, options);
+        }
+        self.expired = 0;
         self.una = ack;
         self.window.edge = self.una + self.window.size;
         self.timers.stop(Timer::Retransmit);

@@ -216,6 +216,7 @@ impl Connection {
         if arrival.in_order > 0 {
             self.ack.on_data(arrival.in_order, size, &self.config.socket.delayed_ack);
             self.receiver.tuner.on_arrival(now, self.receiver.next(), self.receiver.edge());
+            self.measure_for_receiver(now, &segment, size);
             self.tell(Ready::READABLE);
         }
         if arrival.out_of_order {
@@ -229,6 +230,20 @@ impl Connection {
             self.follow(now, Event::FinReceived);
         }
         arrival.dropped.map_or(Outcome::Accepted, Outcome::Dropped)
+    }
+
+    /// A full segment with a new echo answers an acknowledgement of ours: that is a round trip (RFC 7323), for the size of
+    /// the receive buffer.
+    fn measure_for_receiver(&mut self, now: Instant, segment: &SegmentIn, size: usize) {
+        let (Some(_), Some(theirs)) = (self.timestamps, segment.options.timestamps) else { return };
+        if theirs.echo == self.last_echo || !self.ack.is_full(size) {
+            return;
+        }
+        self.last_echo = theirs.echo;
+        let ticks = self.timestamp(now).wrapping_sub(theirs.echo);
+        if ticks <= i32::MAX as u32 {
+            self.receiver.tuner.measure(Duration::from_millis(u64::from(ticks)));
+        }
     }
 
     /// What arrived may have made room to send: from now on it is the processor's turn.

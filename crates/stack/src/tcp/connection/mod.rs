@@ -213,6 +213,8 @@ pub struct Connection {
     last_ack_sent: u64,
     challenges: ChallengeLimit,
     last_received: Instant,
+    /// The last echo that a full segment of the peer carried.
+    last_echo: u32,
     keep_alive_due: bool,
     keep_alives: u8,
 
@@ -236,11 +238,6 @@ impl Connection {
         iss: SeqNumber,
     ) -> Self {
         let mss = u64::from(config.mss.max(MIN_MSS));
-        let tuner = ReceiveTuner::new(now, config.socket.receive_buffer);
-        let max_waiting = config.max_out_of_order_pieces;
-        let mut receiver =
-            Receiver::new(tuner, resources.budget.charge(), resources.pages.clone(), max_waiting);
-        receiver.scale = if config.window_scaling { scale_for(receiver.tuner.max()) } else { 0 };
         let first = origin(iss);
         let default_mss = if remote.is_ipv4() { DEFAULT_MSS4 } else { DEFAULT_MSS6 };
         let mut connection = Connection {
@@ -287,11 +284,12 @@ impl Connection {
             probe_due: false,
             probes: 0,
             write_refused: false,
-            receiver,
+            receiver: new_receiver(now, &config, resources),
             ack: AckPolicy::new(),
             last_ack_sent: 0,
             challenges: ChallengeLimit::default(),
             last_received: now,
+            last_echo: 0,
             keep_alive_due: false,
             keep_alives: 0,
             reset_due: false,
@@ -451,6 +449,15 @@ impl Connection {
     fn pipe(&self) -> u64 {
         self.board.pipe(self.una, self.nxt)
     }
+}
+
+fn new_receiver(now: Instant, config: &Config, resources: &Resources) -> Receiver {
+    let tuner = ReceiveTuner::new(now, config.socket.receive_buffer);
+    let max_waiting = config.max_out_of_order_pieces;
+    let scale = if config.window_scaling { scale_for(tuner.max()) } else { 0 };
+    let mut receiver = Receiver::new(tuner, resources.budget.charge(), resources.pages.clone(), max_waiting);
+    receiver.scale = scale;
+    receiver
 }
 
 /// The least window scale that expresses a window of `bytes` (RFC 7323 section 2.3).

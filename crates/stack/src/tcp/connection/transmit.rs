@@ -158,7 +158,7 @@ impl Connection {
         }
         self.nxt = end;
         let pipe = self.pipe();
-        if pipe >= self.peak.0 || self.una > self.peak.1 {
+        if pipe >= self.peak.0 || self.una >= self.peak.1 {
             self.peak = (pipe, end);
         }
         if fin {

@@ -1,7 +1,7 @@
 //! File ranges in the send queue.
 
 use super::solo::{ACK, Solo, ms, offer};
-use super::{config, stream};
+use super::stream;
 use crate::tcp::{FileRead, State};
 use alloc::vec::Vec;
 use linerate_transport::{
@@ -128,5 +128,4 @@ fn a_closed_application_still_gets_its_file_delivered() {
     assert_eq!(sent.iter().map(|s| s.len).sum::<usize>(), 5_000);
     let _ = solo.input(ACK, 0, 5_001, 0);
     assert_eq!(solo.connection.tcp_state(), State::FinWait2);
-    let _ = config();
 }

@@ -1,6 +1,5 @@
 //! Keep-alive, user timeout, buffers that grow, sequence numbers that wrap.
 
-use super::config;
 use super::solo::{ACK, FIN_ACK, Solo, ms, offer};
 use super::world::{Network, World};
 use crate::tcp::{Config, State};

@@ -62,6 +62,9 @@ impl Default for Network {
     }
 }
 
+/// Says of a segment of a side whether it gets lost.
+pub type Filter = alloc::boxed::Box<dyn FnMut(usize, &Wire) -> bool>;
+
 /// One end: a connection, its device and its application.
 pub struct Side {
     pub connection: Connection,
@@ -104,7 +107,7 @@ pub struct World {
     air: BTreeMap<(Instant, u64), (usize, Wire)>,
     serial: u64,
     /// Segments that the filter picks are dropped. Called with the sending side and the segment.
-    pub filter: Option<alloc::boxed::Box<dyn FnMut(usize, &Wire) -> bool>>,
+    pub filter: Option<Filter>,
 }
 
 impl Side {
@@ -203,14 +206,6 @@ impl World {
 
     pub fn plain(seed: u64, network: Network) -> Self {
         World::new(seed, network, config(), config())
-    }
-
-    /// Lets both sides send super-segments.
-    pub fn with_super_segments(mut self) -> Self {
-        for side in &mut self.sides {
-            side.limits.max_payload = 65_000;
-        }
-        self
     }
 
     pub fn set_device(&mut self, side: usize, per_packet: Duration, ring: usize) {
