@@ -29,7 +29,8 @@ pub struct Config {
     pub autoindex: bool,
     /// Whether names that begin with a dot are served and listed. Default: false, but for `/.well-known` (RFC 8615).
     pub hidden_files: bool,
-    /// Whether `FILE.br`, `FILE.zst` or `FILE.gz` is sent instead of `FILE` to clients that take it. Default: true.
+    /// Whether `FILE.br`, `FILE.zst` or `FILE.gz` is sent instead of `FILE` to clients that take it, where it is
+    /// shorter and not older. Default: true.
     pub precompressed: bool,
     /// Whether `/memory/SIZE` and `/memory/null` are there (see [`crate::memory`]). Default: true.
     pub memory_files: bool,

@@ -41,6 +41,14 @@ pub(super) fn is_hidden(path: &VirtualPath) -> bool {
     parts.any(|(at, part)| part.starts_with('.') && !(at == 0 && part == ".well-known"))
 }
 
+/// How much older than its file a compressed copy may be, in seconds: what unpacks a tree writes in any order.
+const COPY_AGE_SECS: i64 = 2;
+
+/// Whether a compressed copy saves anything, and was not forgotten when its file changed.
+fn is_good_copy(copy: &FileInfo, file: &FileInfo) -> bool {
+    copy.meta.len < file.meta.len && copy.modified_secs.saturating_add(COPY_AGE_SECS) >= file.modified_secs
+}
+
 /// The status that tells of an error of the file system.
 pub(super) fn status_of(error: FileError) -> Status {
     match error {
@@ -110,10 +118,12 @@ impl Server {
                 let name = format!("{}{}", path.as_str(), coding.suffix());
                 let Ok(copy) = VirtualPath::parse(&name) else { continue };
                 match self.look_up(ctx, &copy, asker) {
-                    Found::File(info) => return Resolved::File { info, coding: Some(coding), mime },
+                    Found::File(copy) if is_good_copy(&copy, &info) => {
+                        return Resolved::File { info: copy, coding: Some(coding), mime };
+                    }
                     Found::Pending => return Resolved::Pending,
                     Found::Busy => return Resolved::Busy,
-                    Found::Directory | Found::Failed(_) => {}
+                    Found::File(_) | Found::Directory | Found::Failed(_) => {}
                 }
             }
         }

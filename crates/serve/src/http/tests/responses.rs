@@ -247,6 +247,15 @@ fn compressed_copies_are_preferred_by_those_who_take_them() {
     assert_eq!(check("/sub/", "zstd", Some("zstd"), "ZST", true), "text/html; charset=utf-8");
     let answer = rig.get("/a.css", "Accept-Encoding: br\r\nRange: bytes=0-0\r\n");
     assert_eq!(field(&answer, "Content-Range"), Some("bytes 0-0/1"));
+    // One that is larger, or was forgotten when the file changed, is passed over.
+    rig.world.files.add_file("/a.css.br", b"Brotli");
+    rig.advance_ms(1_000);
+    let answer = rig.get("/a.css", "Accept-Encoding: br, gzip\r\n");
+    assert_eq!(field(&answer, "Content-Encoding"), Some("gzip"));
+    rig.world.files.nodes.get_mut("/a.css").unwrap().modified_ns += 3_000_000_000;
+    rig.advance_ms(1_000);
+    let answer = rig.get("/a.css", "Accept-Encoding: br, gzip\r\n");
+    assert_eq!((split(&answer).1, field(&answer, "Vary")), ("body{}", Some("Accept-Encoding")));
     rig.server.reload(Config { precompressed: false, ..config() });
     let answer = rig.get("/a.css", "Accept-Encoding: br\r\n");
     assert_eq!((split(&answer).1, field(&answer, "Vary")), ("body{}", None));
