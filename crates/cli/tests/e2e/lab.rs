@@ -16,7 +16,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    fn new() -> Self {
+    /// A new namespace with its loopback up.
+    pub fn new() -> Self {
         let name = format!("linerate-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         must(Command::new("ip").args(["netns", "add", &name]));
         let namespace = Namespace { name };
@@ -25,6 +26,11 @@ impl Namespace {
         namespace.must("sysctl -qw net.ipv4.tcp_congestion_control=reno");
         namespace.must("sysctl -qw net.ipv4.ip_local_port_range='1024 65000'");
         namespace
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// A command inside the namespace.

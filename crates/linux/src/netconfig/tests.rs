@@ -1,3 +1,5 @@
+//! Netlink against a real kernel, in a namespace of its own.
+
 use super::*;
 use crate::testing::{HOST4, HOST6, in_namespace};
 use std::net::UdpSocket;

@@ -1,3 +1,5 @@
+//! The packet socket on a veth pair, in a namespace of its own.
+
 use super::*;
 use crate::netconfig::{HostInterface, LinkChange, NetconfigError};
 use crate::testing::{

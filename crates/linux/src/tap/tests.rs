@@ -1,3 +1,5 @@
+//! The TAP device against the real kernel at its other end.
+
 use super::*;
 use crate::netconfig::{HostInterface, Netlink};
 use crate::testing::{

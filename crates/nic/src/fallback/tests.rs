@@ -1,3 +1,5 @@
+//! What the wire sees is the same, whoever does the work.
+
 use super::*;
 use crate::checksum::fill_packet;
 use crate::chunk::Chunk;

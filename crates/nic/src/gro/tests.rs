@@ -1,3 +1,5 @@
+//! Which segments join and which do not, and that no byte is lost.
+
 use super::*;
 use crate::checksum;
 use crate::layers::parse;

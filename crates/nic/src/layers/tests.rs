@@ -1,3 +1,5 @@
+//! Headers found in frames of every layout.
+
 use super::*;
 use crate::selftest::frames::{Kind, Plan};
 use alloc::vec;

@@ -1,3 +1,5 @@
+//! Two devices joined in memory.
+
 use super::*;
 use crate::chunk::Chunk;
 use crate::meta::ChecksumRequest;

@@ -1,3 +1,5 @@
+//! Who does which work, and that it can change while running.
+
 use super::*;
 use crate::chunk::Chunk;
 use crate::loopback::{Link, Verdict};

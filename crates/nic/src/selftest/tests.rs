@@ -1,3 +1,5 @@
+//! Devices that lie are found out.
+
 use super::*;
 use crate::loopback::{Link, Verdict};
 use crate::meta::{MacAddr, TxToken};

@@ -1,3 +1,5 @@
+//! Segments of a split super-segment, field by field.
+
 use super::*;
 use crate::chunk::Chunk;
 use crate::selftest::frames::{Kind, Plan};

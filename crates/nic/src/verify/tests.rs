@@ -1,3 +1,5 @@
+//! Checksums of received frames, good, bad and unknowable.
+
 use super::*;
 use crate::layers::parse;
 use crate::meta::RxMeta;

@@ -1,3 +1,5 @@
+//! The scoreboard against a plain model.
+
 use super::*;
 use alloc::collections::BTreeMap as Model;
 use alloc::vec;

@@ -1,3 +1,5 @@
+//! The send queue: bytes in, pieces out, nothing lost.
+
 use super::*;
 use crate::tcp::budget::MemoryBudget;
 use alloc::vec;
