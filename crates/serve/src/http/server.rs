@@ -158,7 +158,7 @@ impl Server {
         }
     }
 
-    /// The addresses listened on, as configured.
+    /// The listeners that are open now.
     pub fn listeners(&self) -> impl Iterator<Item = ListenerId> {
         self.listeners.iter().map(|(_, listener)| *listener)
     }
