@@ -4,7 +4,7 @@ use crate::{packages, shell};
 use anyhow::Result;
 
 /// What the end-to-end tests run.
-const CLIENTS: [&str; 11] = [
+const CLIENTS: [&str; 12] = [
     "iproute2",
     "iputils-ping",
     "curl",

@@ -117,7 +117,7 @@ impl Lab {
             }
             Wire::Packet => {
                 let other = Namespace::new();
-                let peer = &other.name;
+                let peer = other.name();
                 client.must(&format!(
                     "ip link add veth0 mtu {mtu} type veth peer name veth1 mtu {mtu} netns {peer}"
                 ));

@@ -85,3 +85,33 @@ fn without_the_right_to_make_a_device_the_kernel_serves() {
     assert!(report.contains("TAP"), "it says why: {report}");
     lab.stop();
 }
+
+#[test]
+fn addresses_come_from_dhcp_and_router_advertisements() {
+    let lab = Lab::start(Wire::Packet, 1500, &["--address", "dhcp", "--address", "slaac"]);
+    let folder = Folder::new();
+    let line = format!(
+        "exec dnsmasq --keep-in-foreground --conf-file=/dev/null --port=0 --interface=veth0 --bind-interfaces \
+         --user=root --pid-file= --dhcp-leasefile={}/leases --dhcp-range=192.168.1.50,192.168.1.50,255.255.255.0,1h \
+         --enable-ra --dhcp-range=fd00:6c72::,ra-only,64",
+        folder.path()
+    );
+    let mut dnsmasq = lab.client.command("sh").args(["-c", &line]).spawn().expect("dnsmasq starts");
+    let deadline = Instant::now() + Duration::from_secs(40);
+    let slaac = |log: &str| {
+        let line = log.lines().find(|line| line.contains("fd00:6c72:") && line.contains("usable"))?;
+        line.split_whitespace().find(|word| word.starts_with("fd00:")).map(str::to_owned)
+    };
+    let v6 = loop {
+        let log = lab.log();
+        match slaac(&log).filter(|_| log.contains("192.168.1.50")) {
+            Some(v6) => break v6,
+            None => assert!(Instant::now() < deadline, "no addresses:\n{log}"),
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    };
+    lab.client.must("curl -sSf --max-time 5 http://192.168.1.50/hello.txt");
+    lab.client.must(&format!("curl -sSf --max-time 5 http://[{v6}]/hello.txt"));
+    dnsmasq.kill().and_then(|()| dnsmasq.wait()).expect("dnsmasq ends");
+    lab.stop();
+}
