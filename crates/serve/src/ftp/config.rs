@@ -138,7 +138,7 @@ pub enum ConfigError {
     /// A user's hash is not one that can be checked: not a PHC string of argon2, or beyond
     /// [`MAX_HASH_MEMORY_KIB`](super::login::MAX_HASH_MEMORY_KIB).
     PasswordHash(String),
-    /// A limit is zero that must not be.
+    /// A limit is zero that must not be (the sessions, the lengths, the waiting commands, the writes, the deadlines).
     ZeroLimit(&'static str),
 }
 
@@ -192,6 +192,7 @@ impl Config {
             ("data_open", limits.data_open.is_zero()),
             ("line_len", limits.line_len == 0),
             ("path_line_len", limits.path_line_len == 0),
+            ("queued_commands", limits.queued_commands == 0),
             ("write_chunk_len", limits.write_chunk_len == 0),
             ("writes_under_way", limits.writes_under_way == 0),
         ] {

@@ -244,6 +244,7 @@ impl Session {
                 true
             }
             Err(_) => {
+                turn.hub.stats.data_open_failures += 1;
                 self.channel = Channel::None;
                 false
             }

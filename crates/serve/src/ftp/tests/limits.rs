@@ -157,11 +157,13 @@ fn commands_that_wait_are_bounded_and_none_is_lost() {
 fn a_client_that_reads_no_replies_gets_no_more_done() {
     let mut ftp = Ftp::anna();
     ftp.world.net.client_stall(ftp.control, true);
-    for _ in 0..50_000 {
-        ftp.send("HELP");
+    for _ in 0..2_000 {
+        for _ in 0..10 {
+            ftp.send("HELP");
+        }
+        ftp.run();
+        assert!(ftp.server.held_len() < 30_000, "{}", ftp.server.held_len());
     }
-    ftp.run();
-    assert!(ftp.server.held_len() < 20_000, "{}", ftp.server.held_len());
     assert!(ftp.server.stats().commands < 10_000);
     ftp.advance(300 * SECOND);
     assert_eq!(ftp.world.net.released(ftp.control), Some(Released::Aborted));

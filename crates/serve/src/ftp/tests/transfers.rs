@@ -157,6 +157,19 @@ fn refused_operations_are_submitted_again_in_order() {
     ftp.expect_replies("150 226");
     assert_eq!(ftp.content("/new"), content);
     assert!(ftp.server.stats().deferred_operations > 0);
+    // Closing must not overtake the writes that wait, although there is room again.
+    let data = ftp.passive();
+    ftp.world.files.limit = 64;
+    ftp.expect("STOR other", "150");
+    ftp.world.files.limit = 0;
+    ftp.world.client_send(data, &content[..1_000]);
+    ftp.run();
+    ftp.world.files.limit = 64;
+    ftp.world.net.client_finish(data);
+    assert_eq!(ftp.replies(), "");
+    ftp.advance(Duration::from_millis(5));
+    ftp.expect_replies("226");
+    assert_eq!(ftp.content("/other"), &content[..1_000]);
 }
 
 #[test]
