@@ -202,6 +202,7 @@ impl Connection {
             self.write_refused = false;
             self.tell(Ready::WRITABLE);
         }
+        self.note_full();
         let all_acknowledged = self.una == self.nxt && self.queue.len() == 0;
         if all_acknowledged && self.fin_queued == self.fin_sent {
             self.tell(Ready::SENT);

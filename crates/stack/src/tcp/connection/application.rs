@@ -1,5 +1,6 @@
 //! The calls of the application and of its file system.
 
+use super::super::send_queue::Wanted;
 use super::super::state::State;
 use super::super::timers::Timer;
 use super::{Connection, FileRead};
@@ -63,6 +64,7 @@ impl Connection {
         if self.queue.push(chunk, cost).is_err() {
             return Err(self.refuse(now));
         }
+        self.note_full();
         self.note_work(now);
         Ok(())
     }
@@ -89,8 +91,15 @@ impl Connection {
         if !bytes.is_empty() && !self.queue.copy(bytes, &self.pages) {
             return Err(self.refuse(now));
         }
+        self.note_full();
         self.note_work(now);
         Ok(())
+    }
+
+    /// Remembers that the send buffer is full, whether the application has noticed or not: it may only have asked
+    /// [`Connection::sendable`], and must hear when there is room.
+    pub(super) fn note_full(&mut self) {
+        self.write_refused |= self.may_send() && self.sendable() == 0;
     }
 
     fn check_send(&mut self, now: Instant, len: usize) -> Result<(), SendError> {
@@ -121,13 +130,10 @@ impl Connection {
         self.state.can_send() && !self.fin_queued
     }
 
-    /// Bytes of memory payload that may be queued now; zero when full or closed.
+    /// Bytes of memory payload that may be queued now; zero when full or closed. A send can still be refused when all
+    /// connections together have run out of memory; `WRITABLE` comes then too.
     pub fn sendable(&self) -> usize {
         if !self.may_send() || !self.queue.has_room() {
-            return 0;
-        }
-        let budget = self.receiver.budget();
-        if budget.limit().saturating_sub(budget.used()) < MAX_PAYLOAD {
             return 0;
         }
         self.send_limit().saturating_sub(usize::try_from(self.queue.loaded()).unwrap_or(usize::MAX))
@@ -156,7 +162,8 @@ impl Connection {
     /// The read was submitted; [`Connection::handle_file_data`] will answer it.
     pub fn file_read_started(&mut self, read: &FileRead) {
         let range = FileRange { file: read.file, offset: read.offset, len: read.len as u64 };
-        self.queue.read_started(&super::super::send_queue::Wanted { at: read.index, range });
+        self.queue.read_started(&Wanted { at: read.index, range });
+        self.note_full();
     }
 
     /// Bytes of a file, in any order of the requests. Fewer than asked for, or an error, resets the connection

@@ -34,6 +34,8 @@ impl Connection {
             self.write_refused = false;
             self.tell(Ready::WRITABLE);
         }
+        // A smaller congestion window may mean a smaller send buffer.
+        self.note_full();
         self.note_work(now);
     }
 

@@ -8,7 +8,7 @@ use crate::tcp::{Config, DropReason, Outcome, State};
 use alloc::vec::Vec;
 use core::time::Duration;
 use linerate_nic::Pool;
-use linerate_transport::{BufferSize, DelayedAck, Ready, SocketOptions};
+use linerate_transport::{BufferSize, DelayedAck, Ready, SendError, SocketOptions};
 use linerate_wire::tcp::{Options, Timestamps};
 use proptest::prelude::*;
 
@@ -329,10 +329,14 @@ fn memory_that_runs_out_is_a_state_like_others() {
     assert_eq!(solo.input(ACK, 1_460, 0, 1_460), Outcome::Accepted);
     assert_eq!(solo.input(ACK, 2_920, 0, 1_460), Outcome::Dropped(DropReason::NoMemory));
     assert_eq!(solo.output().pop().unwrap().ack, 2_920);
-    assert_eq!(solo.connection.sendable(), 0);
+    let shared = || linerate_transport::Payload::Shared(linerate_transport::Shared::from(stream(0..9_000)));
+    assert_eq!(solo.connection.send(solo.now, shared()), Err(SendError::Full));
     drop(other);
     assert_eq!(solo.input(ACK, 2_920, 0, 1_460), Outcome::Accepted);
-    assert!(solo.connection.sendable() > 0);
+    solo.connection.poll_ready();
+    solo.pass(ms(10));
+    assert_eq!(solo.connection.poll_ready(), Ready::WRITABLE);
+    assert_eq!(solo.connection.send(solo.now, shared()), Ok(()));
 }
 
 #[test]

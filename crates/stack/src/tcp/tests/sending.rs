@@ -326,6 +326,19 @@ fn a_full_send_buffer_refuses_and_tells_when_there_is_room() {
 }
 
 #[test]
+fn who_only_looks_at_the_room_is_told_too() {
+    let small = with(|s| s.send_buffer = BufferSize::Fixed(20_000));
+    let mut solo = Solo::established_with(small, offer(true, false));
+    solo.send(20_000);
+    assert_eq!(solo.connection.sendable(), 0);
+    solo.output();
+    solo.ack(2_920);
+    assert_eq!(solo.connection.poll_ready(), Ready::NONE, "too little to be worth it");
+    solo.ack(5_840);
+    assert_eq!(solo.connection.poll_ready(), Ready::WRITABLE);
+}
+
+#[test]
 fn sent_comes_when_everything_is_acknowledged() {
     let mut solo = Solo::established();
     solo.send(3_000);
