@@ -99,9 +99,9 @@ impl DhcpClient {
         DhcpClient { mac, state: State::Init, transaction_id, began: Instant::ZERO, next: Instant::ZERO }
     }
 
-    /// When [`DhcpClient::handle_timeout`] is to be called.
+    /// When [`DhcpClient::handle_timeout`] is to be called; `None` with a lease for ever.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        Some(self.next)
+        (self.next != Instant::FAR_FUTURE).then_some(self.next)
     }
 
     /// Does what is due at `now`, one thing per call. `random` spreads retransmissions.

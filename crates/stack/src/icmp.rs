@@ -18,6 +18,9 @@ use linerate_wire::ip::Protocol;
 use linerate_wire::tcp::SeqNumber;
 use linerate_wire::{icmpv4, icmpv6, ipv4, ipv6, ndp};
 
+/// ICMPv6 type of a multicast listener query (RFC 3810 section 5.1).
+const MULTICAST_QUERY: u8 = 130;
+
 /// What a parameter problem tells (RFC 4443 section 3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Problem {
@@ -123,6 +126,7 @@ impl Stack {
                 let meaning = Meaning::Unreachable { hard: false, reason: CloseReason::Unreachable };
                 self.handle_error(quoted_flow6(quoted.0), meaning);
             }
+            icmpv6::Message::Other { kind: MULTICAST_QUERY, .. } => self.answer_multicast_query(&packet),
             icmpv6::Message::EchoReply(_) | icmpv6::Message::Other { .. } => {
                 self.net.counters.drop_icmp_type += 1;
             }

@@ -14,8 +14,8 @@
 //! 2. at seven eighths, or when an eighth of a pool is left, SYNs are dropped and active opens refused;
 //! 3. at the cap, `send` and `write` answer `Full`, and datagrams and data that go beyond what was promised are dropped.
 //!
-//! Control packets (ACK, RST, ARP, neighbour discovery, ICMP, DHCP) need none of it: their headers live in queues that
-//! are allocated at start, and the last slots of the transmit queue are theirs.
+//! Control packets (ACK, RST, ARP, neighbour discovery, ICMP) need none of it: their headers live in queues that are
+//! allocated at start, and the last slots of the transmit queue are theirs. DHCP takes a page while a message waits.
 
 use crate::reassembly::DATAGRAM_BUFFER;
 use crate::tcp::MemoryBudget;

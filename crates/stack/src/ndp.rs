@@ -1,5 +1,6 @@
 //! Neighbour discovery as it comes in, and what we send of it (RFC 4861, RFC 4862, RFC 3810).
 
+use crate::addresses::MAX_ADDRESSES;
 use crate::net::Priority;
 use crate::packet::{IpFields, NextHop, Outgoing, Packet, Received, v6};
 use crate::stack::Stack;
@@ -141,8 +142,28 @@ impl Stack {
 
     /// Tells snooping switches that we listen to a group (RFC 3810 section 5.2).
     pub(crate) fn join_group(&mut self, group: Ipv6Addr) {
+        self.report_group(mld::RecordKind::CHANGE_TO_EXCLUDE, group);
+    }
+
+    /// Answers a multicast listener query with all our groups. Departures from RFC 3810 section 5.1.3 and 6.2: at once
+    /// instead of after a random delay, and whatever group is asked for; a second query within a second is ignored.
+    pub(crate) fn answer_multicast_query(&mut self, packet: &Received) {
+        let is_from_router = v6(packet.source).is_unicast_link_local() && packet.hop_limit == mld::HOP_LIMIT;
+        if !is_from_router || !self.net.reports_limit.allow(self.net.now) {
+            self.net.counters.drop_icmp_type += 1;
+            return;
+        }
+        for at in 0..MAX_ADDRESSES {
+            let Some(own) = self.net.addresses.iter().nth(at) else { return };
+            if let IpAddr::V6(ip) = own.cidr.address() {
+                self.report_group(mld::RecordKind::MODE_IS_EXCLUDE, solicited_node(ip));
+            }
+        }
+    }
+
+    fn report_group(&mut self, kind: mld::RecordKind, group: Ipv6Addr) {
         let source = self.net.addresses.link_local().unwrap_or(Ipv6Addr::UNSPECIFIED);
-        let record = mld::Record { kind: mld::RecordKind::CHANGE_TO_EXCLUDE, group };
+        let record = mld::Record { kind, group };
         let fields = IpFields {
             hop_limit: mld::HOP_LIMIT,
             ..IpFields::new(source.into(), mld::REPORT_DESTINATION.into(), Protocol::HOP_BY_HOP)

@@ -104,7 +104,10 @@ pub(crate) struct NeighborCache<P> {
     due: VecDeque<u32>,
     parked: VecDeque<(u32, P)>,
     incomplete: usize,
+    /// Entries made because we want to send.
     new_entries: RateLimit,
+    /// Entries made because others asked for us: a flood of them must not keep us from asking.
+    observed_entries: RateLimit,
     /// Entries thrown out to make room.
     pub(crate) evicted: u64,
 }
@@ -120,6 +123,7 @@ impl<P> NeighborCache<P> {
             parked: VecDeque::with_capacity(PARKED_TOTAL),
             incomplete: 0,
             new_entries: RateLimit::new(200, 64),
+            observed_entries: RateLimit::new(200, 64),
             evicted: 0,
         }
     }
@@ -209,7 +213,7 @@ impl<P> NeighborCache<P> {
     /// unsolicited NA): known, not confirmed. `create` makes an entry where there is none.
     pub(crate) fn observe(&mut self, ip: IpAddr, mac: MacAddr, create: bool, now: Instant) -> Outcome {
         let Some(&slot) = self.index.get(&ip) else {
-            if create && self.new_entries.allow(now) {
+            if create && self.observed_entries.allow(now) {
                 self.create(Entry {
                     ip,
                     mac,

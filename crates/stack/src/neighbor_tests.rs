@@ -131,6 +131,13 @@ fn new_entries_come_at_a_limited_rate() {
     let made = (0..=255).filter(|&last| cache.resolve(ip(last), at(0)) != Lookup::Refused).count();
     assert_eq!(made, 64);
     assert!(matches!(cache.resolve(ip(200), at(1_000)), Lookup::Pending(_)));
+    // A flood of questions for us leaves our own questions their rate.
+    let mut cache = self::cache(1_000);
+    for last in 0..=255 {
+        cache.observe(ip(last), MAC, true, at(0));
+    }
+    assert_eq!(cache.len(), 64);
+    assert!(matches!(cache.resolve(ip(200), at(0)), Lookup::Pending(_)));
 }
 
 #[test]

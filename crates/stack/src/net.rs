@@ -56,6 +56,7 @@ pub(crate) struct Net {
     pub(crate) timers: Timers,
     pub(crate) errors_limit: RateLimit,
     pub(crate) resets_limit: RateLimit,
+    pub(crate) reports_limit: RateLimit,
     control: VecDeque<Outgoing>,
     datagrams: VecDeque<Packet>,
 }
@@ -82,6 +83,7 @@ impl Net {
             timers: Timers::new(config.max_neighbors, config.max_connections),
             errors_limit: RateLimit::new(config.icmp_errors_per_second, 20),
             resets_limit: RateLimit::new(config.resets_per_second, 100),
+            reports_limit: RateLimit::new(1, 2),
             control: VecDeque::with_capacity(CONTROL_QUEUE),
             datagrams: VecDeque::with_capacity(DATAGRAM_QUEUE),
             random,

@@ -1,10 +1,11 @@
 //! What goes out, in which order.
 //!
 //! 1. Control packets and replies; solicitations for neighbours.
-//! 2. Connections that may owe an acknowledgement: one packet each, with data if there is some. These two may use the
-//!    last slots of the queue, so that sending cannot keep acknowledgements back.
+//! 2. Connections that may owe an acknowledgement: one packet each, with data if there is some, as long as a quarter
+//!    of the queue stays free: receiving cannot starve sending.
 //! 3. In turn, a few datagrams and one connection's quantum, while more than a reserve of slots is free. A connection
 //!    whose turn was cut short by a full queue goes to the end of the round if it sent anything.
+//! 4. Acknowledgements that are left, into the last slots: sending cannot starve receiving.
 
 use crate::conns::token;
 use crate::egress::{TcpFrame, ip_header_len};
@@ -56,9 +57,11 @@ impl Stack {
     /// Fills free slots of the device's queue with what waits to be sent. Completions are asked for by tokens.
     pub fn poll_transmit(&mut self, now: Instant, queue: &mut TxQueue) {
         self.set_now(now);
+        let slots = queue.room() + queue.len();
         self.net.transmit_control(queue);
-        self.transmit_urgent(queue);
-        self.transmit_round(queue);
+        self.transmit_urgent(queue, slots / 4);
+        self.transmit_round(queue, RESERVE.min(slots / 4));
+        self.transmit_urgent(queue, 0);
         // What was to be sent may have met unknown neighbours.
         self.solicit_neighbors();
         self.net.transmit_control(queue);
@@ -69,8 +72,8 @@ impl Stack {
         self.conns.urgent.len() > 0 || self.conns.sending.len() > 0 || self.net.has_packets()
     }
 
-    fn transmit_urgent(&mut self, queue: &mut TxQueue) {
-        let allowance = Allowance { reserve: 0, bytes: usize::MAX, packets: 1 };
+    fn transmit_urgent(&mut self, queue: &mut TxQueue, reserve: usize) {
+        let allowance = Allowance { reserve, bytes: usize::MAX, packets: 1 };
         for _ in 0..self.conns.urgent.len() {
             let Some(slot) = self.conns.urgent.pop() else { return };
             match self.transmit_conn(slot, queue, allowance) {
@@ -84,9 +87,7 @@ impl Stack {
         }
     }
 
-    fn transmit_round(&mut self, queue: &mut TxQueue) {
-        let slots = queue.room() + queue.len();
-        let reserve = RESERVE.min(slots / 4);
+    fn transmit_round(&mut self, queue: &mut TxQueue, reserve: usize) {
         let quantum = self.net.config.send_quantum;
         let allowance = Allowance { reserve, bytes: quantum, packets: usize::MAX };
         while queue.room() > reserve {

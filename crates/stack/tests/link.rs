@@ -69,6 +69,34 @@ fn neighbours_are_solicited_and_answered() {
 }
 
 #[test]
+fn groups_are_reported_to_who_asks() {
+    let mut bench = Bench::new(Setup::default().config[0].clone());
+    let reports = |frames: &[Vec<u8>]| {
+        let mut reports = payloads(frames, Protocol::HOP_BY_HOP);
+        reports.iter_mut().for_each(|report| drop(report.drain(..8)));
+        assert!(reports.iter().all(|report| report[0] == 143 && report.len() == 28));
+        reports.iter().map(|report| (report[8], report[12..].to_vec())).collect::<Vec<_>>()
+    };
+    let group = ipv6::solicited_node(HOST6).octets().to_vec();
+    assert!(reports(&bench.receive()).contains(&(4, group.clone())));
+    let message = icmpv6::Message::Other { kind: 130, code: 0, body: &[0; 24] };
+    let router: Ipv6Addr = "fe80::99".parse().unwrap();
+    let mut bytes = vec![0; message.emitted_len()];
+    message.emit(router, ipv6::ALL_NODES, &mut bytes).unwrap();
+    let query = |source, hop_limit| {
+        let header =
+            ipv6::Builder { hop_limit, ..ipv6::Builder::new(source, ipv6::ALL_NODES, Protocol::ICMPV6, 0) };
+        frame6(header, &bytes)
+    };
+    bench.pass(Duration::from_secs(5));
+    let answers = reports(&bench.ask(&query(router, 1)));
+    assert!(answers.contains(&(2, group)) && answers.len() == 2, "{answers:?}");
+    check_dropped(&mut bench, &query(router, 64), |c| c.drop_icmp_type);
+    bench.ask(&query(router, 1));
+    check_dropped(&mut bench, &query(router, 1), |c| c.drop_icmp_type);
+}
+
+#[test]
 fn pings_are_answered_with_their_own_bytes() {
     let mut bench = Bench::acquainted();
     for len in [0, 1, 56, 1_400] {

@@ -204,3 +204,73 @@ fn a_thousand_connections_each_move_their_own_data() {
     assert_eq!((world.a.stack.memory().connections, world.a.stack.memory().used), (0, 0));
     assert_eq!((world.b.stack.memory().connections, world.b.stack.memory().used), (0, 0));
 }
+
+/// Moves data on all connections for as long as `total` bytes take, and returns what each moved.
+fn share(
+    world: &mut World,
+    pairs: &[(linerate_transport::ConnId, linerate_transport::ConnId)],
+    total: usize,
+) -> Vec<usize> {
+    let data = Shared::from(file_bytes(0, 65_536));
+    let mut moved = vec![0; pairs.len()];
+    let done = world.run_for(Duration::from_secs(600), |world| {
+        for ((client, server), moved) in pairs.iter().zip(&mut moved) {
+            while world.a.stack.send(*client, Payload::Shared(data.clone())).is_ok() {}
+            loop {
+                let len = world.b.stack.peek(*server).len();
+                if len == 0 {
+                    break;
+                }
+                world.b.stack.consume(*server, len);
+                *moved += len;
+            }
+        }
+        moved.iter().sum::<usize>() >= total
+    });
+    assert!(done, "{moved:?}");
+    moved
+}
+
+#[test]
+fn connections_share_the_link() {
+    for offloads in [Capabilities::NONE, Capabilities::ALL] {
+        let mut world = World::new(Setup { offloads, receive_buffers: 16_384, ..Setup::default() });
+        for end in [&world.a, &world.b] {
+            end.port.device().set_delay(Duration::from_micros(100));
+        }
+        let pairs: Vec<_> = (0..10).map(|i| world.connected(&format!("10.0.0.2:{}", 80 + i))).collect();
+        share(&mut world, &pairs, 20_000_000);
+        let moved = share(&mut world, &pairs, 40_000_000);
+        let (least, most) = (moved.iter().min().unwrap(), moved.iter().max().unwrap());
+        assert!(most < &(least * 2), "{moved:?}");
+    }
+}
+
+#[test]
+fn both_directions_move_at_once() {
+    for offloads in [Capabilities::NONE, Capabilities::ALL] {
+        let mut setup = Setup { offloads, receive_buffers: 16_384, ..Setup::default() };
+        // Without completions too: packets then count as sent when they are queued.
+        setup.config[0].completions = false;
+        let mut world = World::new(setup);
+        let (client, server) = world.connected("10.0.0.2:80");
+        let data = file_bytes(0, 60_000);
+        let (mut there, mut back) = (Vec::new(), Vec::new());
+        let len = 6_000_000;
+        let (mut sent, mut returned) = (0, 0);
+        let done = world.run_for(Duration::from_secs(60), |world| {
+            while sent < len && world.a.stack.write(client, &data).is_ok() {
+                sent += data.len();
+            }
+            while returned < len && world.b.stack.write(server, &data).is_ok() {
+                returned += data.len();
+            }
+            read_all(&mut world.b.stack, server, &mut there);
+            read_all(&mut world.a.stack, client, &mut back);
+            there.len() == len && back.len() == len
+        });
+        assert!(done, "{} and {}", there.len(), back.len());
+        assert!(there == back && there.chunks(60_000).all(|chunk| chunk == data));
+        assert_eq!(world.a.stack.counters().tcp_retransmits + world.b.stack.counters().tcp_retransmits, 0);
+    }
+}
