@@ -16,8 +16,9 @@ pub mod http;
 pub mod iperf3;
 pub mod memory;
 pub mod service;
-#[cfg(test)]
-pub(crate) mod testing;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod testing;
 
 pub use deadlines::Deadlines;
 pub use service::{Context, Service, StartError};

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use linerate_transport::*;
 
 #[derive(Clone)]
-pub(crate) struct Node {
+pub struct Node {
     pub kind: FileKind,
     pub data: Vec<u8>,
     pub modified_ns: i64,
@@ -20,7 +20,7 @@ struct Open {
 }
 
 /// Files by absolute path. Operations are carried out when their completion is polled, in order.
-pub(crate) struct MemoryFiles {
+pub struct MemoryFiles {
     pub nodes: BTreeMap<String, Node>,
     open: BTreeMap<FileId, Open>,
     queue: VecDeque<(Owner, u64, FileOp)>,
@@ -36,7 +36,7 @@ pub(crate) struct MemoryFiles {
 }
 
 impl MemoryFiles {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let mut files = MemoryFiles {
             nodes: BTreeMap::new(),
             open: BTreeMap::new(),
@@ -60,25 +60,25 @@ impl MemoryFiles {
         self.nodes.insert(path.to_string(), Node { kind, data: data.to_vec(), modified_ns, mode, inode });
     }
 
-    pub(crate) fn add_dir(&mut self, path: &str) {
+    pub fn add_dir(&mut self, path: &str) {
         self.put(path, FileKind::Directory, &[]);
     }
 
-    pub(crate) fn add_file(&mut self, path: &str, data: &[u8]) {
+    pub fn add_file(&mut self, path: &str, data: &[u8]) {
         self.put(path, FileKind::File, data);
     }
 
-    pub(crate) fn content(&self, path: &str) -> Option<&[u8]> {
+    pub fn content(&self, path: &str) -> Option<&[u8]> {
         self.nodes.get(path).map(|node| node.data.as_slice())
     }
 
     /// Files that are open now.
-    pub(crate) fn open_count(&self) -> usize {
+    pub fn open_count(&self) -> usize {
         self.open.len()
     }
 
     /// The bytes of a queued range; `None` when the file is shorter or closed.
-    pub(crate) fn range(&self, range: FileRange) -> Option<Vec<u8>> {
+    pub fn range(&self, range: FileRange) -> Option<Vec<u8>> {
         let node = self.nodes.get(&self.open.get(&range.file)?.path)?;
         let start = usize::try_from(range.offset).ok()?;
         let end = start.checked_add(usize::try_from(range.len).ok()?)?;

@@ -1,14 +1,16 @@
-//! An in-memory world for the tests of the servers: transport, files and time, all deterministic.
+//! An in-memory world for the tests of the servers: transport, files and time, all deterministic. Only in tests and with
+//! the feature `testing`, for the fuzz targets.
 //!
 //! A test connects clients with [`World::connect`], sends with [`World::client_send`], lets the service run with
 //! [`World::run`], and looks at what the client got with [`World::received`].
-#![allow(dead_code, reason = "each server's tests use a part of it")]
+#![allow(missing_docs, reason = "tests and fuzz targets of this repository are its only users")]
+#![allow(clippy::missing_panics_doc, clippy::new_without_default, reason = "as above")]
 
-pub(crate) mod files;
-pub(crate) mod net;
+pub mod files;
+pub mod net;
 
-pub(crate) use files::MemoryFiles;
-pub(crate) use net::MemoryNet;
+pub use files::MemoryFiles;
+pub use net::MemoryNet;
 
 use crate::{Context, Service};
 use alloc::vec::Vec;
@@ -18,10 +20,10 @@ use linerate_transport::{ConnId, Event, FileDone, Files as _, Owner, Transport a
 use linerate_wire::units::Instant;
 
 /// The owner that services under test should use.
-pub(crate) const OWNER: Owner = Owner(7);
+pub const OWNER: Owner = Owner(7);
 
 /// Network, files, time and random numbers of one test.
-pub(crate) struct World {
+pub struct World {
     pub net: MemoryNet,
     pub files: MemoryFiles,
     pub now: Instant,
@@ -31,7 +33,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         World {
             net: MemoryNet::new(),
             files: MemoryFiles::new(),
@@ -42,7 +44,7 @@ impl World {
     }
 
     /// Calls `f` with a context of this moment.
-    pub(crate) fn with<R>(&mut self, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
+    pub fn with<R>(&mut self, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
         let state = &mut self.random;
         let mut random = || {
             // xorshift64*, seeded once: the same numbers in every run.
@@ -60,13 +62,13 @@ impl World {
         })
     }
 
-    pub(crate) fn start(&mut self, service: &mut dyn Service) {
+    pub fn start(&mut self, service: &mut dyn Service) {
         self.with(|ctx| service.start(ctx)).expect("the service starts");
     }
 
     /// Lets the service handle events, file completions and due deadlines until nothing happens any more. Everything
     /// that it queues is delivered to the clients (but for stalled ones) as the service goes on.
-    pub(crate) fn run(&mut self, service: &mut dyn Service) {
+    pub fn run(&mut self, service: &mut dyn Service) {
         for _ in 0..100_000 {
             self.net.deliver(&self.files);
             let event: Option<Event> = self.net.poll_event();
@@ -90,7 +92,7 @@ impl World {
     }
 
     /// Lets time pass, stopping at each deadline of the service.
-    pub(crate) fn advance(&mut self, service: &mut dyn Service, time: Duration) {
+    pub fn advance(&mut self, service: &mut dyn Service, time: Duration) {
         let end = self.now + time;
         self.run(service);
         while let Some(at) = service.poll_timeout().filter(|at| *at <= end) {
@@ -107,22 +109,22 @@ impl World {
     }
 
     /// A client at `remote` connects to the listener on `port`.
-    pub(crate) fn connect(&mut self, remote: SocketAddr, port: u16) -> ConnId {
+    pub fn connect(&mut self, remote: SocketAddr, port: u16) -> ConnId {
         self.net.client_connect(remote, port)
     }
 
-    pub(crate) fn client_send(&mut self, conn: ConnId, bytes: &[u8]) {
+    pub fn client_send(&mut self, conn: ConnId, bytes: &[u8]) {
         self.net.client_send(conn, bytes);
     }
 
     /// All that the client received since the last call.
-    pub(crate) fn received(&mut self, conn: ConnId) -> Vec<u8> {
+    pub fn received(&mut self, conn: ConnId) -> Vec<u8> {
         self.net.deliver(&self.files);
         self.net.take_received(conn)
     }
 
     /// Sends, runs, and returns what came back, as text.
-    pub(crate) fn exchange(
+    pub fn exchange(
         &mut self,
         service: &mut dyn Service,
         conn: ConnId,
@@ -134,6 +136,7 @@ impl World {
     }
 }
 
+#[cfg(test)]
 #[test]
 fn the_world_answers_like_a_transport() {
     use linerate_transport::{ListenAddr, ListenOptions, Payload, Ready, Source};

@@ -7,7 +7,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use linerate_transport::*;
 
 /// Room in every connection's send buffer, in bytes.
-pub(crate) const SEND_BUFFER: usize = 256 << 10;
+pub const SEND_BUFFER: usize = 256 << 10;
 
 struct Listener {
     owner: Owner,
@@ -33,12 +33,12 @@ struct Conn {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Released {
+pub enum Released {
     Closed,
     Aborted,
 }
 
-pub(crate) struct Sent {
+pub struct Sent {
     pub local: SocketAddr,
     pub remote: SocketAddr,
     pub data: Vec<u8>,
@@ -51,7 +51,7 @@ struct Udp {
 }
 
 /// The transport: connections whose other end is the test.
-pub(crate) struct MemoryNet {
+pub struct MemoryNet {
     listeners: BTreeMap<ListenerId, Listener>,
     conns: BTreeMap<ConnId, Conn>,
     udp: BTreeMap<UdpId, Udp>,
@@ -63,10 +63,13 @@ pub(crate) struct MemoryNet {
     pub connecting: Vec<(ConnId, SocketAddr)>,
     /// The address of ours that clients connect to.
     pub local_ip: IpAddr,
+    /// Bytes after which a client stalls by itself, and KiB-sized datagrams after which the network is full: bounds for servers
+    /// that send without end.
+    pub appetite: usize,
 }
 
 impl MemoryNet {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         MemoryNet {
             listeners: BTreeMap::new(),
             conns: BTreeMap::new(),
@@ -76,6 +79,7 @@ impl MemoryNet {
             next: 0,
             connecting: Vec::new(),
             local_ip: IpAddr::V4(Ipv4Addr::new(192, 168, 1, 4)),
+            appetite: usize::MAX,
         }
     }
 
@@ -121,7 +125,7 @@ impl MemoryNet {
 
     // What a client does.
 
-    pub(crate) fn client_connect(&mut self, remote: SocketAddr, port: u16) -> ConnId {
+    pub fn client_connect(&mut self, remote: SocketAddr, port: u16) -> ConnId {
         let found = self.listeners.iter().find(|(_, l)| l.addr.port() == port);
         let (listener, owner) = found.map(|(id, l)| (*id, l.owner)).expect("somebody listens on the port");
         let local = SocketAddr::new(self.local_ip, port);
@@ -132,22 +136,27 @@ impl MemoryNet {
     }
 
     /// Whether somebody listens on `port`.
-    pub(crate) fn listens(&self, port: u16) -> bool {
+    pub fn listens(&self, port: u16) -> bool {
         self.listeners.values().any(|l| l.addr.port() == port)
     }
 
-    pub(crate) fn client_accept(&mut self, conn: ConnId) {
+    /// Ports that somebody listens on.
+    pub fn listening(&self) -> Vec<u16> {
+        self.listeners.values().map(|l| l.addr.port()).collect()
+    }
+
+    pub fn client_accept(&mut self, conn: ConnId) {
         self.connecting.retain(|(id, _)| *id != conn);
         self.conns.get_mut(&conn).unwrap().state = ConnState::Open { finished: false };
         self.conn_event(conn, Ready::WRITABLE);
     }
 
-    pub(crate) fn client_refuse(&mut self, conn: ConnId) {
+    pub fn client_refuse(&mut self, conn: ConnId) {
         self.connecting.retain(|(id, _)| *id != conn);
         self.client_end(conn, CloseReason::Refused);
     }
 
-    pub(crate) fn client_send(&mut self, conn: ConnId, bytes: &[u8]) {
+    pub fn client_send(&mut self, conn: ConnId, bytes: &[u8]) {
         let c = self.conns.get_mut(&conn).unwrap();
         if matches!(c.state, ConnState::Open { finished: false }) && c.released.is_none() {
             c.input.extend(bytes);
@@ -156,7 +165,7 @@ impl MemoryNet {
     }
 
     /// The client sends FIN.
-    pub(crate) fn client_finish(&mut self, conn: ConnId) {
+    pub fn client_finish(&mut self, conn: ConnId) {
         let c = self.conns.get_mut(&conn).unwrap();
         if matches!(c.state, ConnState::Open { .. }) {
             c.state = ConnState::Open { finished: true };
@@ -164,7 +173,7 @@ impl MemoryNet {
         }
     }
 
-    pub(crate) fn client_reset(&mut self, conn: ConnId) {
+    pub fn client_reset(&mut self, conn: ConnId) {
         self.client_end(conn, CloseReason::Reset);
     }
 
@@ -178,30 +187,30 @@ impl MemoryNet {
     }
 
     /// A stalled client's window is closed: it takes nothing.
-    pub(crate) fn client_stall(&mut self, conn: ConnId, stalled: bool) {
+    pub fn client_stall(&mut self, conn: ConnId, stalled: bool) {
         self.conns.get_mut(&conn).unwrap().stalled = stalled;
     }
 
-    pub(crate) fn take_received(&mut self, conn: ConnId) -> Vec<u8> {
+    pub fn take_received(&mut self, conn: ConnId) -> Vec<u8> {
         core::mem::take(&mut self.conns.get_mut(&conn).unwrap().received)
     }
 
     /// Whether the service sent FIN, and everything before it arrived.
-    pub(crate) fn client_sees_end(&self, conn: ConnId) -> bool {
+    pub fn client_sees_end(&self, conn: ConnId) -> bool {
         let c = &self.conns[&conn];
         (c.shutdown || c.released == Some(Released::Closed)) && c.output.is_empty()
     }
 
-    pub(crate) fn released(&self, conn: ConnId) -> Option<Released> {
+    pub fn released(&self, conn: ConnId) -> Option<Released> {
         self.conns[&conn].released
     }
 
     /// Connections that the service has not released.
-    pub(crate) fn held(&self) -> usize {
+    pub fn held(&self) -> usize {
         self.conns.values().filter(|c| c.released.is_none()).count()
     }
 
-    pub(crate) fn client_datagram(&mut self, socket: UdpId, remote: SocketAddr, data: &[u8]) {
+    pub fn client_datagram(&mut self, socket: UdpId, remote: SocketAddr, data: &[u8]) {
         let udp = self.udp.get_mut(&socket).unwrap();
         let local = SocketAddr::new(self.local_ip, udp.addr.port());
         udp.queue.push_back(Sent { local, remote, data: data.to_vec() });
@@ -209,15 +218,16 @@ impl MemoryNet {
         self.event(owner, Source::Udp(socket), Ready::READABLE);
     }
 
-    pub(crate) fn udp_on(&self, port: u16) -> Option<UdpId> {
+    pub fn udp_on(&self, port: u16) -> Option<UdpId> {
         self.udp.iter().find(|(_, u)| u.addr.port() == port).map(|(id, _)| *id)
     }
 
     /// Moves what is queued to the clients that take it.
-    pub(crate) fn deliver(&mut self, files: &MemoryFiles) {
+    pub fn deliver(&mut self, files: &MemoryFiles) {
         let ids: Vec<ConnId> = self.conns.keys().copied().collect();
         for id in ids {
             let c = self.conns.get_mut(&id).unwrap();
+            c.stalled |= c.received.len() >= self.appetite;
             if c.stalled || c.output.is_empty() || matches!(c.state, ConnState::Closed(_)) {
                 continue;
             }
@@ -437,6 +447,9 @@ impl Transport for MemoryNet {
         data: &[u8],
     ) -> Result<(), UdpSendError> {
         let Some(udp) = self.udp.get(&socket) else { return Err(UdpSendError::Closed) };
+        if self.sent.len() >= self.appetite / 1024 {
+            return Err(UdpSendError::Full);
+        }
         self.sent.push(Sent { local: local.unwrap_or(udp.addr), remote, data: data.to_vec() });
         Ok(())
     }
