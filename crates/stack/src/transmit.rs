@@ -75,6 +75,9 @@ impl Stack {
     fn transmit_urgent(&mut self, queue: &mut TxQueue, reserve: usize) {
         let allowance = Allowance { reserve, bytes: usize::MAX, packets: 1 };
         for _ in 0..self.conns.urgent.len() {
+            if queue.room() <= reserve {
+                return;
+            }
             let Some(slot) = self.conns.urgent.pop() else { return };
             match self.transmit_conn(slot, queue, allowance) {
                 Turn::Done => {}
