@@ -2,7 +2,7 @@
 
 use clap::Parser as _;
 use linerate_cli::args::{Cli, Command};
-use linerate_cli::serve;
+use linerate_cli::{logging, serve};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -10,6 +10,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Command::Serve(args) => serve::run(args),
     };
+    logging::flush();
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -3,6 +3,7 @@
 use super::engine::Engine;
 use super::services::Services;
 use super::stats::Stats;
+use crate::logging;
 use linerate_linux::clock::{MonotonicClock, wall_clock_ns};
 use linerate_linux::files::AnyFiles;
 use linerate_linux::poller::{self, PollFd, PollFlags};
@@ -160,6 +161,7 @@ impl Loop {
     }
 
     fn sleep(&self, drain_until: Option<Instant>) {
+        logging::flush();
         let now = self.clock.now();
         let stats = self.stats.as_ref().map(Stats::due_at);
         let deadlines = [self.engine.poll_timeout(), self.services.poll_timeout(), stats, drain_until];

@@ -228,6 +228,11 @@ impl Conn {
         }
     }
 
+    /// The peer's address, known since the connection was made.
+    pub(crate) fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
     pub(crate) fn info(&self, now: Instant) -> ConnInfo {
         let unknown = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         match (&self.last_info, &self.fd) {

@@ -277,6 +277,10 @@ impl Transport for KernelTransport {
         self.conn(conn).map(|conn| conn.info(self.hub.now))
     }
 
+    fn remote_addr(&self, conn: ConnId) -> Option<SocketAddr> {
+        self.conn(conn).map(Conn::remote)
+    }
+
     fn set_options(&mut self, conn: ConnId, options: &SocketOptions) {
         if let Some((conn, _)) = self.conn_mut(conn) {
             conn.set_options(options);
