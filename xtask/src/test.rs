@@ -4,9 +4,10 @@ use crate::{packages, shell};
 use anyhow::Result;
 
 /// What the end-to-end tests run.
-const CLIENTS: [&str; 12] = [
+const CLIENTS: [&str; 13] = [
     "iproute2",
     "iputils-ping",
+    "ethtool",
     "curl",
     "wget",
     "lftp",
@@ -16,6 +17,7 @@ const CLIENTS: [&str; 12] = [
     "wrk",
     "apache2-utils",
     "binutils",
+    "dnsmasq-base",
 ];
 
 /// Runs all tests, or the end-to-end tests whose name contains `filter`.
