@@ -1,11 +1,17 @@
 //! Files to serve and folders to receive into.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// Hashes of the files that all tests serve, by inode number.
+static HASHES: Mutex<BTreeMap<u64, String>> = Mutex::new(BTreeMap::new());
 
 /// Names and lengths of the files that every transfer test moves.
 pub const SIZES: [(&str, u64); 4] = [("empty", 0), ("one", 1), ("mib", 1 << 20), ("gib", 1 << 30)];
@@ -28,8 +34,17 @@ impl Folder {
     /// A folder with the files of [`SIZES`] up to `largest` bytes.
     pub fn with_files(largest: u64) -> Folder {
         let folder = Folder::new();
-        for (name, len) in SIZES.iter().filter(|(_, len)| *len <= largest) {
-            write_random(&folder.file(name), *len);
+        for ((name, len), kept) in SIZES.iter().zip(kept_files()).filter(|((_, len), _)| *len <= largest) {
+            // A gigabyte takes longer to make than to move: it is made once, whole or not at all, and linked.
+            if !kept.exists() {
+                let part = kept.with_extension(std::process::id().to_string());
+                write_random(&part, *len);
+                std::fs::rename(&part, &kept).expect("a file");
+            }
+            let file = folder.file(name);
+            std::fs::hard_link(&kept, &file)
+                .or_else(|_| std::fs::copy(&kept, &file).map(drop))
+                .expect("a file");
         }
         folder
     }
@@ -69,13 +84,28 @@ pub fn write_random(path: &Path, len: u64) {
 
 /// Asserts that two files have the same SHA-256 hash.
 pub fn assert_same(a: &Path, b: &Path) {
-    let output = Command::new("sha256sum").arg(a).arg(b).output().expect("sha256sum");
+    assert_eq!(hash(a), hash(b), "{} and {} differ", a.display(), b.display());
+}
+
+/// The SHA-256 hash of a file. That of a kept file, known by its inode, is computed once.
+fn hash(path: &Path) -> String {
+    let meta = std::fs::metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    if let Some(known) = lock(&HASHES).get(&meta.ino()) {
+        return known.clone();
+    }
+    let output = Command::new("sha256sum").arg(path).output().expect("sha256sum");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let hashes: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert!(
-        hashes.len() == 2 && hashes[0] == hashes[1],
-        "{} and {} differ:\n{text}",
-        a.display(),
-        b.display()
-    );
+    let hash = text.split_whitespace().next().expect("a hash").to_owned();
+    if kept_files().iter().any(|kept| std::fs::metadata(kept).is_ok_and(|kept| kept.ino() == meta.ino())) {
+        lock(&HASHES).insert(meta.ino(), hash.clone());
+    }
+    hash
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn kept_files() -> [PathBuf; SIZES.len()] {
+    SIZES.map(|(name, _)| Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
 }

@@ -99,6 +99,20 @@ fn reverse_mode_hardly_retransmits() {
 }
 
 #[test]
+fn both_directions_are_within_a_factor_of_two() {
+    let lab = Lab::start(Wire::Tap, 1500, &["--offload", "all"]);
+    // Alternating, and the best of three: both directions meet the same machine.
+    let (mut forward, mut reverse) = (0.0_f64, 0.0_f64);
+    for _ in 0..3 {
+        forward = forward.max(number(&run(&lab, "-t 2"), "/end/sum_received/bits_per_second"));
+        reverse = reverse.max(number(&run(&lab, "-t 2 -R"), "/end/sum_received/bits_per_second"));
+    }
+    println!("forward {:.1} Gb/s, reverse {:.1} Gb/s", forward / 1e9, reverse / 1e9);
+    assert!(forward < 2.0 * reverse && reverse < 2.0 * forward, "{forward} and {reverse} bits per second");
+    lab.stop();
+}
+
+#[test]
 fn two_clients_at_once() {
     let lab = Lab::start(Wire::Tap, 1500, &[]);
     let line = format!("timeout 30 iperf3 -c {} -t 3 -J", lab.host4());

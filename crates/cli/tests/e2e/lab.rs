@@ -182,6 +182,16 @@ impl Lab {
         line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number")
     }
 
+    /// Packet and socket memory in use by the statistics line (`--stats`) that comes next but one, when all is quiet.
+    pub fn idle_memory_mib(&self) -> f64 {
+        while self.next_line(Instant::now()).is_some() {}
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let line =
+            (0..2).map(|_| self.next_line(deadline).expect("a statistics line")).last().expect("two lines");
+        let mut words = line.split_whitespace().skip_while(|word| *word != "memory");
+        words.nth(1).and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no memory in {line}"))
+    }
+
     /// Host part of URLs, IPv4.
     pub fn host4(&self) -> &'static str {
         if self.wire == Wire::Kernel { "127.0.0.1" } else { "192.168.1.4" }

@@ -34,7 +34,27 @@ fn a_hundred_thousand_short_connections_leave_memory_flat() {
         let before = lab.resident_kib();
         ab(100_000);
         let after = lab.resident_kib();
+        let memory = lab.idle_memory_mib();
+        assert!(memory < 0.5, "{wire:?}: {memory} MiB of packet and socket memory are held by nobody");
         assert!(after <= before + 2048, "{wire:?}: resident memory grew from {before} to {after} KiB");
+        lab.stop();
+    }
+}
+
+#[test]
+fn little_memory_slows_down_and_loses_nothing() {
+    for offload in ["all", "none"] {
+        let lab =
+            Lab::start(Wire::Tap, 1500, &["--memory", "4MiB", "--offload", offload, "--stats", "500ms"]);
+        let http = lab.http();
+        let get = format!("curl -sSf --max-time 100 {http}/memory/8M | sha256sum");
+        let put = format!("head -c 8388608 /dev/zero | curl -sSf --max-time 100 -T - {http}/memory/null");
+        let sums =
+            lab.client.must(&format!("for i in $(seq 30); do ({get}) & ({put} > /dev/null) & done; wait"));
+        let first = sums.lines().next().expect("thirty sums");
+        assert!(sums.lines().count() == 30 && sums.lines().all(|sum| sum == first), "{sums}");
+        let memory = lab.idle_memory_mib();
+        assert!(memory < 0.1, "{memory} MiB are held by nobody");
         lab.stop();
     }
 }
