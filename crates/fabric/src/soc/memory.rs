@@ -87,6 +87,8 @@ pub struct Dram {
     pub device: At<Cycles>,
     /// What a read by DMA waits for beyond `queues` and `device`: arbitration and the burst itself.
     pub dma_wait: At<Cycles>,
+    /// What each command adds to the latency of those behind it: its slot on the command bus.
+    pub command: At<Cycles>,
     /// What the bus carries of its peak in one direction: refresh and page changes cost the rest.
     pub efficiency: At<Ratio>,
     /// The time the bus stands still for a change from reads to writes and back.
