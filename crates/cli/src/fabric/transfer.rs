@@ -56,6 +56,17 @@ pub enum Rapidio {
     Type11,
 }
 
+/// What an Ethernet rate counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counted {
+    /// Frame, preamble and gap.
+    Line,
+    /// The frame.
+    Frame,
+    /// What is in it.
+    Packet,
+}
+
 /// An EDMA transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edma {
@@ -103,10 +114,10 @@ pub enum Transfer {
         payload_bytes: u64,
         /// Both chips do it at once.
         both_ways: bool,
-        /// Transfer controller that feeds the port.
+        /// A bridge between switch fabrics lies between controller and port.
+        bridged: bool,
+        /// Transfer controller that feeds the port; one of 128 B bursts if not given.
         controller: Option<String>,
-        /// Port number.
-        port: u64,
     },
     /// Between two chips over Serial RapidIO.
     Srio {
@@ -127,13 +138,17 @@ pub enum Transfer {
         direction: Direction,
         /// Memory of the far chip.
         memory: String,
-        /// Transfer controller.
-        controller: String,
+        /// Way from the EDMA controller to the link, by its name in the chip's description.
+        path: String,
     },
-    /// Packets into memory.
+    /// Frames into memory.
     Ethernet {
-        /// Bytes of a packet.
-        packet_bytes: u64,
+        /// Bytes of a frame, header and check sequence included.
+        frame_bytes: u64,
+        /// Port by its name in the chip's description; the only one if not given.
+        port: Option<String>,
+        /// What the rate counts.
+        counted: Counted,
     },
     /// A TCP server on the chip.
     Tcp {
@@ -146,10 +161,10 @@ pub enum Transfer {
 pub const FORMS: [(&str, &str); 7] = [
     ("edma", "edma:TC:FROM->TO[:SIZE][,sync=a|ab][,acnt=N][,bcnt=N][,ccnt=N][,index=BYTES][,align=BYTES]"),
     ("core", "core:CORE:MEMORY[:single|burst]"),
-    ("pcie", "pcie:read|write[:PAYLOAD][:bidir][,edma=TC][,port=N]"),
+    ("pcie", "pcie:read|write[:PAYLOAD][:bidir][:bridged][,edma=TC]"),
     ("srio", "srio:nread|nwrite|type11[:SIZE][:LANESx][:RATEG][:MEMORY]"),
-    ("hyperlink", "hyperlink:read|write:MEMORY[,edma=TC]"),
-    ("ethernet", "ethernet:SIZE"),
+    ("hyperlink", "hyperlink:read|write:MEMORY[,path=NAME]"),
+    ("ethernet", "ethernet:SIZE[,port=NAME][,count=line|frame|packet]"),
     ("tcp", "tcp:WORKLOAD"),
 ];
 
@@ -242,9 +257,7 @@ impl FromStr for Transfer {
             "pcie" => pcie(&mut parts)?,
             "srio" => srio(&mut parts)?,
             "hyperlink" => hyperlink(&mut parts)?,
-            "ethernet" => {
-                Transfer::Ethernet { packet_bytes: size("the packet", parts.place("packet size")?)? }
-            }
+            "ethernet" => ethernet(&mut parts)?,
             _ => Transfer::Tcp { workload: parts.place("workload")?.to_owned() },
         };
         parts.end()?;
@@ -323,10 +336,16 @@ fn pcie(parts: &mut Parts<'_>) -> Result<Transfer, TransferError> {
     let direction = one_of("direction", parts.place("direction")?, &DIRECTIONS)?;
     let payload = parts.place_if(|part| part.starts_with(|first: char| first.is_ascii_digit()));
     let payload_bytes = payload.map_or(Ok(128), |text| size("payload", text))?;
-    let both_ways = parts.place_if(|part| part.eq_ignore_ascii_case("bidir")).is_some();
+    let (mut both_ways, mut bridged) = (false, false);
+    while let Some(part) = parts.places.next() {
+        let flags = [("bidir", true), ("bridged", false)];
+        match one_of("mode", part, &flags)? {
+            true => both_ways = true,
+            false => bridged = true,
+        }
+    }
     let controller = parts.option("edma").map(str::to_owned);
-    let port = parts.option("port").map_or(Ok(0), |text| whole("port", text))?;
-    Ok(Transfer::Pcie { direction, payload_bytes, both_ways, controller, port })
+    Ok(Transfer::Pcie { direction, payload_bytes, both_ways, bridged, controller })
 }
 
 fn srio(parts: &mut Parts<'_>) -> Result<Transfer, TransferError> {
@@ -355,8 +374,16 @@ fn srio(parts: &mut Parts<'_>) -> Result<Transfer, TransferError> {
 fn hyperlink(parts: &mut Parts<'_>) -> Result<Transfer, TransferError> {
     let direction = one_of("direction", parts.place("direction")?, &DIRECTIONS)?;
     let memory = parts.place("memory")?.to_owned();
-    let controller = parts.option("edma").unwrap_or("TC0").to_owned();
-    Ok(Transfer::Hyperlink { direction, memory, controller })
+    let path = parts.option("path").unwrap_or("near").to_owned();
+    Ok(Transfer::Hyperlink { direction, memory, path })
+}
+
+fn ethernet(parts: &mut Parts<'_>) -> Result<Transfer, TransferError> {
+    let frame_bytes = size("the frame", parts.place("frame size")?)?;
+    let port = parts.option("port").map(str::to_owned);
+    let known = [("line", Counted::Line), ("frame", Counted::Frame), ("packet", Counted::Packet)];
+    let counted = parts.option("count").map_or(Ok(Counted::Frame), |text| one_of("count", text, &known))?;
+    Ok(Transfer::Ethernet { frame_bytes, port, counted })
 }
 
 fn one_of<T: Copy>(name: &str, text: &str, known: &[(&str, T)]) -> Result<T, TransferError> {

@@ -46,16 +46,16 @@ fn other_transfers() {
     let core = |memory: &str, access| Transfer::Core { core: "c66x".into(), memory: memory.into(), access };
     check("core:c66x:DDR3A:burst", core("DDR3A", Access::Burst));
     check("core:c66x:L2", core("L2", Access::Single));
-    let pcie = |direction, payload_bytes, both_ways, controller: Option<&str>, port| Transfer::Pcie {
+    let pcie = |direction, payload_bytes, both_ways, bridged, controller: Option<&str>| Transfer::Pcie {
         direction,
         payload_bytes,
         both_ways,
+        bridged,
         controller: controller.map(str::to_owned),
-        port,
     };
-    check("pcie:read:128B:bidir:edma=TC0", pcie(Direction::Read, 128, true, Some("TC0"), 0));
-    check("pcie:write", pcie(Direction::Write, 128, false, None, 0));
-    check("pcie:write:64,port=1", pcie(Direction::Write, 64, false, None, 1));
+    check("pcie:read:128B:bidir:edma=TC0", pcie(Direction::Read, 128, true, false, Some("TC0")));
+    check("pcie:write", pcie(Direction::Write, 128, false, false, None));
+    check("pcie:write:64:bridged", pcie(Direction::Write, 64, false, true, None));
     let srio = |transaction, payload_bytes, lanes, lane_mbaud, memory: &str| Transfer::Srio {
         transaction,
         payload_bytes,
@@ -66,14 +66,20 @@ fn other_transfers() {
     check("srio:nwrite:4096B:4x:5G:L2", srio(Rapidio::Nwrite, 4096, 4, 5000, "L2"));
     check("srio:nread:64:1x:3.125G:DDR3", srio(Rapidio::Nread, 64, 1, 3125, "DDR3"));
     check("srio:type11:2x", srio(Rapidio::Type11, 4096, 2, 5000, "L2"));
-    let hyperlink = |direction, controller: &str| Transfer::Hyperlink {
+    let hyperlink = |direction, path: &str| Transfer::Hyperlink {
         direction,
         memory: "MSMC".to_owned(),
-        controller: controller.to_owned(),
+        path: path.to_owned(),
     };
-    check("hyperlink:write:MSMC", hyperlink(Direction::Write, "TC0"));
-    check("hyperlink:read:MSMC:edma=TC10", hyperlink(Direction::Read, "TC10"));
-    check("ethernet:1514B", Transfer::Ethernet { packet_bytes: 1514 });
+    check("hyperlink:write:MSMC", hyperlink(Direction::Write, "near"));
+    check("hyperlink:read:MSMC:path=far", hyperlink(Direction::Read, "far"));
+    let ethernet = |frame_bytes, port: Option<&str>, counted| Transfer::Ethernet {
+        frame_bytes,
+        port: port.map(str::to_owned),
+        counted,
+    };
+    check("ethernet:1518B", ethernet(1518, None, Counted::Frame));
+    check("ethernet:64,port=10gbe,count=line", ethernet(64, Some("10gbe"), Counted::Line));
     check("tcp:seed000-tuned", Transfer::Tcp { workload: "seed000-tuned".to_owned() });
 }
 
@@ -104,6 +110,8 @@ fn refusals_say_what_is_allowed() {
     check("srio:nwrite:64:8x", "'8x' for 'lanes'; expected one of 1x, 2x, 4x");
     check("srio:nwrite:64:4x:7G", "'7G' for 'rate'; expected one of 1.25g, 2.5g, 3.125g, 5g, 6.25g");
     check("ethernet:", "an empty part");
+    check("ethernet:64,count=bits", "'bits' for 'count'; expected one of line, frame, packet");
+    check("pcie:read:64:sideways", "'sideways' for 'mode'; expected one of bidir, bridged");
 }
 
 proptest! {
