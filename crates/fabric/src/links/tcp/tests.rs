@@ -1,0 +1,1 @@
+//! The workloads of the source documents, and what must always hold.
