@@ -9,8 +9,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod edma;
 pub mod guide;
 pub mod links;
+pub mod memory;
+pub mod model;
 pub mod predict;
 pub mod soc;
 pub mod units;

@@ -143,6 +143,13 @@ impl Bottleneck {
         self
     }
 
+    /// The same with a share that is worked out elsewhere; it is kept within 0 and 1.
+    #[must_use]
+    pub fn with_share(mut self, share: f64) -> Self {
+        self.share = share.clamp(0.0, 1.0);
+        self
+    }
+
     /// A time that is part of a whole, as a part of a latency or of a transfer.
     pub fn part(name: impl Into<String>, time: Nanoseconds, whole: Nanoseconds) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! What must hold in a chip beyond the syntax of its file.
 
-use super::{At, Clock, CoreRead, EdmaController, Endpoint, EndpointKind, Name, Soc};
+use super::{At, Clock, Core, CoreRead, EdmaController, Endpoint, EndpointKind, Name, Soc};
 use crate::units::{Bytes, Cycles, Hertz};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -46,8 +46,11 @@ pub(super) fn check(soc: &Soc) -> Checked {
         if let Some(clock) = &core.bus_clock {
             known("clock", clock, &soc.clocks)?;
         }
+        if !core.outstanding.values().all(|reads| (1.0..=1024.0).contains(reads)) {
+            return fault(core, "expected outstanding reads from 1 to 1024");
+        }
         for (name, read) in &core.reads {
-            core_read(soc, &core.reads, name, read)?;
+            core_read(soc, core, name, read)?;
         }
     }
     let mut names = BTreeMap::new();
@@ -171,10 +174,9 @@ fn behind(soc: &Soc, name: &str, memory: &Endpoint) -> Checked {
     }
 }
 
-fn core_read(soc: &Soc, all: &BTreeMap<String, At<CoreRead>>, name: &str, read: &At<CoreRead>) -> Checked {
-    if !(read.outstanding >= 1.0 && read.outstanding <= 1024.0) {
-        return fault(read, format!("read of {name:?}: expected outstanding from 1 to 1024"));
-    }
+fn core_read(soc: &Soc, core: &Core, name: &str, read: &At<CoreRead>) -> Checked {
+    let all = &core.reads;
+    known("pipeline", &read.pipeline, &core.outstanding)?;
     for time in read.latency.iter() {
         cycles(soc, time)?;
     }

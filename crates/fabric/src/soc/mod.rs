@@ -120,6 +120,9 @@ pub struct Core {
     pub width: BytesPerCycle,
     /// The clock of its load and store path, where that is not `clock`.
     pub bus_clock: Option<Name>,
+    /// How many reads of a burst are under way at once, by the name of what overlaps them.
+    #[serde(default)]
+    pub outstanding: BTreeMap<String, f64>,
     /// Where it reads from and what that takes, by the name of the source.
     #[serde(default)]
     pub reads: BTreeMap<String, At<CoreRead>>,
@@ -138,8 +141,8 @@ pub struct CoreRead {
     /// Bridges that the read crosses beyond `through`.
     #[serde(default)]
     pub bridges: Vec<Name>,
-    /// How many reads of a burst are under way at once.
-    pub outstanding: f64,
+    /// What overlaps the reads of a burst: a name in `outstanding` of the core.
+    pub pipeline: Name,
 }
 
 /// An EDMA channel controller and its transfer controllers, which are all alike but for their bridges.
