@@ -23,9 +23,6 @@ pub enum FabricCommand {
     Table(Table),
     /// Write one self-contained HTML page with every table and figure of a guide
     Report(Report),
-    /// Calibrate a chip's free parameters from measurements
-    #[command(after_long_help = DATA)]
-    Fit(Fit),
     /// Check a transcribed datasheet against itself
     Audit(Audit),
     /// Print the JSON schema of a chip's description
@@ -77,6 +74,10 @@ pub struct Predict {
     /// all kinds)
     #[arg(long, value_name = "TRANSFER", required = true)]
     pub transfer: Vec<Transfer>,
+
+    /// Leave out the time before an EDMA transfer's first byte, as the guide's section 5.2 does
+    #[arg(long)]
+    pub without_setup: bool,
 
     /// Form of the answer
     #[arg(long, value_enum, value_name = "text|json", default_value = "text")]
@@ -142,7 +143,19 @@ pub struct Audit {
     #[arg(value_name = "GUIDE.toml")]
     pub guide: String,
 
+    /// Chip whose description the theoretical figures are held against [default: k2h with keystone2, none otherwise]
+    #[arg(long, value_name = "SOC")]
+    pub soc: Option<String>,
+
     /// Form of the answer
     #[arg(long, value_enum, value_name = "text|json", default_value = "text")]
     pub format: Format,
+}
+
+impl Audit {
+    /// The chip to hold the guide against, if any.
+    pub fn chip(&self) -> Option<&str> {
+        let own = self.guide.eq_ignore_ascii_case("keystone2").then_some("k2h");
+        self.soc.as_deref().or(own)
+    }
 }

@@ -6,7 +6,12 @@ use linerate_fabric::soc::{self, Soc};
 use std::path::Path;
 
 /// Chips by name.
-pub const SOCS: [(&str, &str); 1] = [("k2h", include_str!("../../../../boards/socs/k2h.toml"))];
+pub const SOCS: [(&str, &str); 4] = [
+    ("k2h", include_str!("../../../../boards/socs/k2h.toml")),
+    ("stm32h743", include_str!("../../../../boards/socs/stm32h743.toml")),
+    ("xupv5", include_str!("../../../../boards/socs/xupv5.toml")),
+    ("zcu102", include_str!("../../../../boards/socs/zcu102.toml")),
+];
 
 /// Guides by name.
 pub const GUIDES: [(&str, &str); 1] =

@@ -39,8 +39,11 @@ impl Pair<'_> {
         }
     }
 
+    /// Whether the cell says how good the model is: measured, and predicted rather than repeated from the
+    /// description, which has no interval.
     fn counts(&self) -> bool {
-        matches!(self.role, Some(Role::Measured))
+        let given = self.predicted.as_ref().is_none_or(|prediction| prediction.low == prediction.high);
+        self.role == Some(Role::Measured) && !given
     }
 }
 
@@ -210,7 +213,8 @@ mod tests {
 
     impl TableModel for Second {
         fn cell(&self, _: &str, _: &str, column: usize) -> Option<Prediction> {
-            (column == 2).then(|| Prediction::exact(100.0, Unit::MegabitsPerSecond))
+            let rate = Prediction::rate(200.0, 100.0, 0.1, Unit::MegabitsPerSecond, Vec::new());
+            (column == 2).then_some(rate)
         }
     }
 

@@ -77,13 +77,10 @@ fn ethernet(
     counted: Counted,
 ) -> Result<Prediction, FabricError> {
     let ports = &soc.links.ethernet;
-    let found = match (port, ports.values().next()) {
-        (None, Some(only)) if ports.len() == 1 => only,
-        (None, None) => return Err(missing("Ethernet")),
-        (None, Some(_)) => {
-            return Err(unknown("port", "", ports.keys().map(String::as_str)));
-        }
-        (Some(name), _) => {
+    let fastest = || ports.values().max_by(|a, b| a.rate.value().total_cmp(&b.rate.value()));
+    let found = match port {
+        None => fastest().ok_or_else(|| missing("Ethernet port"))?,
+        Some(name) => {
             ports.get(name).ok_or_else(|| unknown("port", name, ports.keys().map(String::as_str)))?
         }
     };

@@ -31,6 +31,15 @@ pub enum Block {
     Compared(Compared),
     /// A figure.
     Figure(Figure),
+    /// A figure that shows no numbers, in words.
+    Described {
+        /// Anchor.
+        id: String,
+        /// Caption.
+        title: String,
+        /// What it shows.
+        text: String,
+    },
     /// A list of statements with a label.
     Findings(Vec<Finding>),
 }
@@ -149,6 +158,7 @@ impl Block {
             Block::Grid(grid) => Some((&grid.id, &grid.title)),
             Block::Compared(table) => Some((&table.id, &table.title)),
             Block::Figure(figure) => Some((&figure.id, &figure.title)),
+            Block::Described { id, title, .. } => Some((id, title)),
             Block::Text(_) | Block::Tiles(_) | Block::Findings(_) => None,
         }
     }
@@ -168,6 +178,13 @@ impl Block {
             Block::Grid(grid) => write_grid(html, grid),
             Block::Compared(table) => write_compared(html, table),
             Block::Figure(figure) => write_figure(html, figure)?,
+            Block::Described { id, title, text } => {
+                let (id, title, text) = (escape(id), escape(title), escape(text));
+                let _ = writeln!(
+                    html,
+                    "<figure class=\"figure\" id=\"{id}\"><figcaption>{title}</figcaption><p class=\"note\">{text}</p></figure>"
+                );
+            }
             Block::Findings(findings) => write_findings(html, findings),
         }
         Ok(())

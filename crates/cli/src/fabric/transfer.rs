@@ -145,7 +145,7 @@ pub enum Transfer {
     Ethernet {
         /// Bytes of a frame, header and check sequence included.
         frame_bytes: u64,
-        /// Port by its name in the chip's description; the only one if not given.
+        /// Port by its name in the chip's description; the fastest if not given.
         port: Option<String>,
         /// What the rate counts.
         counted: Counted,
@@ -170,6 +170,76 @@ pub const FORMS: [(&str, &str); 7] = [
 
 /// Largest size that is taken: beyond it a prediction says nothing new.
 const MAX_BYTES: u64 = 1 << 40;
+
+impl fmt::Display for Transfer {
+    /// The canonical form, which parses to the same transfer.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let way = |direction: &Direction| match direction {
+            Direction::Read => "read",
+            Direction::Write => "write",
+        };
+        match self {
+            Transfer::Edma(edma) => edma.fmt(f),
+            Transfer::Core { core, memory, access } => {
+                let access = match access {
+                    Access::Single => "single",
+                    Access::Burst => "burst",
+                };
+                write!(f, "core:{core}:{memory}:{access}")
+            }
+            Transfer::Pcie { direction, payload_bytes, both_ways, bridged, controller } => {
+                write!(f, "pcie:{}:{payload_bytes}B", way(direction))?;
+                f.write_str(if *both_ways { ":bidir" } else { "" })?;
+                f.write_str(if *bridged { ":bridged" } else { "" })?;
+                controller.iter().try_for_each(|controller| write!(f, ",edma={controller}"))
+            }
+            Transfer::Srio { transaction, payload_bytes, lanes, lane_mbaud, memory } => {
+                let transaction = match transaction {
+                    Rapidio::Nread => "nread",
+                    Rapidio::Nwrite => "nwrite",
+                    Rapidio::Type11 => "type11",
+                };
+                let rate = *lane_mbaud as f64 / 1000.0;
+                write!(f, "srio:{transaction}:{payload_bytes}B:{lanes}x:{rate}G:{memory}")
+            }
+            Transfer::Hyperlink { direction, memory, path } => {
+                write!(f, "hyperlink:{}:{memory},path={path}", way(direction))
+            }
+            Transfer::Ethernet { frame_bytes, port, counted } => {
+                write!(f, "ethernet:{frame_bytes}B")?;
+                port.iter().try_for_each(|port| write!(f, ",port={port}"))?;
+                f.write_str(match counted {
+                    Counted::Line => ",count=line",
+                    Counted::Frame => ",count=frame",
+                    Counted::Packet => ",count=packet",
+                })
+            }
+            Transfer::Tcp { workload } => write!(f, "tcp:{workload}"),
+        }
+    }
+}
+
+impl fmt::Display for Edma {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let arrow = if self.both_ways { "<->" } else { "->" };
+        write!(f, "edma:{}:{}{arrow}{}", self.controller, self.from, self.to)?;
+        if (self.b_count, self.c_count) == (1, 1) {
+            write!(f, ":{}B", self.a_bytes)?;
+        } else {
+            let sync = match self.sync {
+                Sync::A => "a",
+                Sync::Ab => "ab",
+            };
+            let (a_bytes, b_count, c_count) = (self.a_bytes, self.b_count, self.c_count);
+            write!(f, ",sync={sync},acnt={a_bytes},bcnt={b_count},ccnt={c_count}")?;
+        }
+        self.index_bytes.iter().try_for_each(|index| write!(f, ",index={index}"))?;
+        match self.misaligned_bytes {
+            0 => Ok(()),
+            bytes => write!(f, ",align={bytes}"),
+        }
+    }
+}
 
 /// The parts of a transfer that are left to read.
 struct Parts<'a> {

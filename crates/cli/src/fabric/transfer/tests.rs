@@ -2,7 +2,9 @@ use super::*;
 use proptest::prelude::*;
 
 fn check(text: &str, expected: Transfer) {
-    assert_eq!(text.parse(), Ok(expected), "{text}");
+    let shown = expected.to_string();
+    assert_eq!(text.parse().as_ref(), Ok(&expected), "{text}");
+    assert_eq!(shown.parse(), Ok(expected), "{shown}");
 }
 
 fn plain(controller: &str, from: &str, to: &str) -> Edma {
