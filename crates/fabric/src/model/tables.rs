@@ -96,13 +96,7 @@ impl Soc {
             2 => Pattern::Burst,
             _ => return None,
         };
-        let prediction = memory::read(self, core, source, pattern).ok()?;
-        match self.queue_clocks_of(source) {
-            None => Some(prediction),
-            Some(others) => Some(widened(prediction, &others, |soc| {
-                memory::read(soc, core, source, pattern).ok()
-            })),
-        }
+        memory::read(self, core, source, pattern).ok()
     }
 
     /// A column of the tables of section 5.2; columns from 0.
@@ -160,8 +154,15 @@ impl Soc {
             dram.value_mut().queues = queues;
             Some(soc)
         };
-        // All of the difference is the way, which a DMA master does not take; or all of it is the queues.
-        Some(vec![with(-saved)?, with(detour)?])
+        // All of the difference is the way, which a DMA master does not take; or all of it is the queues; or the queues
+        // also pace the change of direction.
+        let (way, queues) = (with(-saved)?, with(detour)?);
+        let mut turning = queues.clone();
+        let slower = self.frequency(&fast.queues.clock.0)?.over(self.frequency(&dram.queues.clock.0)?).value();
+        let memory = turning.endpoints.get_mut(name)?.value_mut().dram.as_mut()?.value_mut();
+        let turnaround = memory.turnaround.count * slower;
+        set_count(&mut memory.turnaround, turnaround);
+        Some(vec![way, queues, turning])
     }
 }
 
