@@ -43,11 +43,14 @@ fn the_ftp_server_climbs_its_ladder() {
 #[test]
 fn the_ladder_has_the_measured_load() {
     let links = links(K2H);
-    let load = |server: &str, megabytes: f64| {
-        links.tcp[server].load(BitsPerSecond::new(megabytes * 8e6)).value()
-    };
+    let load =
+        |server: &str, megabytes: f64| links.tcp[server].load(BitsPerSecond::new(megabytes * 8e6)).value();
     assert!((load("ftp_send_3_buffers", 61.0) - 0.55).abs() < 0.03, "{}", load("ftp_send_3_buffers", 61.0));
-    assert!((load("ftp_receive_3_buffers", 59.0) - 0.68).abs() < 0.03, "{}", load("ftp_receive_3_buffers", 59.0));
+    assert!(
+        (load("ftp_receive_3_buffers", 59.0) - 0.68).abs() < 0.03,
+        "{}",
+        load("ftp_receive_3_buffers", 59.0)
+    );
 }
 
 #[test]
@@ -73,7 +76,10 @@ fn the_soft_core_serves_300_requests_and_61_megabits() {
         let prediction = links.tcp[server].predict_requests(&links).expect("an answer");
         assert!((prediction.predicted / measured - 1.0).abs() < 0.06, "{server}: {prediction:?}");
         assert!(prediction.low <= measured && measured <= prediction.high, "{server}");
-        assert_eq!((prediction.unit, prediction.bottlenecks[0].name.as_str()), (Unit::RequestsPerSecond, "cores"));
+        assert_eq!(
+            (prediction.unit, prediction.bottlenecks[0].name.as_str()),
+            (Unit::RequestsPerSecond, "cores")
+        );
     }
     let none = links.tcp["nginx_large_file"].predict_requests(&links).expect_err("no requests");
     assert!(matches!(none, LinkError::Unknown { name, .. } if name == "requests"));
