@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Confidence, Finding, Place, Severity, measured, show};
-use crate::guide::{Guide, Number, Table};
+use crate::guide::{Cell, Guide, Number, Role, Table};
 
 /// How probable a coincidence may be, over all the places where it could have happened, and still be reported.
 pub const MAX_COINCIDENCE: f64 = 1e-6;
@@ -17,26 +17,50 @@ const MIN_SHARE: f64 = 0.9;
 /// How many sizes in a row have to take the same time.
 const MIN_RUN: usize = 4;
 
+/// What a cell is to this rule.
+#[derive(Clone, Copy)]
+enum Slot<'g> {
+    /// A measurement.
+    Measured(&'g Number),
+    /// A measurement that is kept back: it can never be shown to agree.
+    Withheld,
+    /// No measurement.
+    Other,
+}
+
+impl<'g> Slot<'g> {
+    fn new(table: &'g Table, row: usize, column: usize) -> Slot<'g> {
+        if table.role(row, column) != Some(Role::Measured) {
+            return Slot::Other;
+        }
+        match table.rows.get(row).and_then(|row| row.cells.get(column)) {
+            Some(Cell::Number(number)) => Slot::Measured(number),
+            Some(Cell::Withheld) => Slot::Withheld,
+            _ => Slot::Other,
+        }
+    }
+}
+
 /// The columns, or the rows, of one table as lines of measured numbers.
 struct Lines<'g> {
     table: &'g Table,
     /// Whether the lines are columns.
     columns: bool,
     /// Each line that has two measurements or more: its position, and its cells by theirs.
-    cells: Vec<(usize, Vec<Option<&'g Number>>)>,
+    cells: Vec<(usize, Vec<Slot<'g>>)>,
 }
 
 impl<'g> Lines<'g> {
     fn new(table: &'g Table, columns: bool) -> Lines<'g> {
         let (rows, across) = (table.rows.len(), table.columns.len());
-        let column = |index: usize| (0..rows).map(|row| measured(table, row, index)).collect();
-        let row = |index: usize| (0..across).map(|column| measured(table, index, column)).collect();
+        let column = |index: usize| (0..rows).map(|row| Slot::new(table, row, index)).collect();
+        let row = |index: usize| (0..across).map(|column| Slot::new(table, index, column)).collect();
         let mut cells: Vec<(usize, Vec<_>)> = if columns {
             (0..across).map(|index| (index, column(index))).collect()
         } else {
             (0..rows).map(|index| (index, row(index))).collect()
         };
-        cells.retain(|(_, line)| line.iter().flatten().count() >= 2);
+        cells.retain(|(_, line)| line.iter().filter(|slot| matches!(slot, Slot::Measured(_))).count() >= 2);
         Lines { table, columns, cells }
     }
 
@@ -134,14 +158,9 @@ fn compare(guide: &Guide, left: &Lines<'_>, right: &Lines<'_>, compared: &mut u3
             if same_table && j <= i {
                 continue;
             }
-            let both: Vec<_> =
-                one.iter().zip(two).filter_map(|(one, two)| Some(((*one)?, (*two)?))).collect();
-            if both.len() < 2 || one.len() != two.len() {
-                continue;
-            }
+            let Some((equal, of)) = agreement(one, two) else { continue };
             *compared = compared.saturating_add(1);
-            let equal: Vec<_> = both.iter().filter(|(one, two)| one.value == two.value).collect();
-            if (equal.len() as f64) < MIN_SHARE * both.len() as f64 {
+            if (equal.len() as f64) < MIN_SHARE * of as f64 {
                 continue;
             }
             pairs.push(Pair {
@@ -149,11 +168,35 @@ fn compare(guide: &Guide, left: &Lines<'_>, right: &Lines<'_>, compared: &mut u3
                 section: left.table.section.clone(),
                 names: (left.name(*i), right.name(*j)),
                 equal: equal.len(),
-                compared: both.len(),
-                log_probability: equal.iter().map(|(one, _)| log_chance(guide, one)).sum(),
+                compared: of,
+                log_probability: equal.iter().map(|number| log_chance(guide, number)).sum(),
             });
         }
     }
+}
+
+/// The measurements that agree, and how many there are to compare; `None` if there are fewer than two. A withheld cell
+/// is one to compare that does not agree, so that keeping cells back never makes a copy.
+fn agreement<'g>(one: &[Slot<'g>], two: &[Slot<'g>]) -> Option<(Vec<&'g Number>, usize)> {
+    if one.len() != two.len() {
+        return None;
+    }
+    let mut equal = Vec::new();
+    let (mut of, mut both) = (0usize, 0usize);
+    for slots in one.iter().zip(two) {
+        match slots {
+            (Slot::Measured(one), Slot::Measured(two)) => {
+                both += 1;
+                of += 1;
+                if one.value == two.value {
+                    equal.push(*one);
+                }
+            }
+            (Slot::Withheld, _) | (_, Slot::Withheld) => of += 1,
+            _ => {}
+        }
+    }
+    (both >= 2).then_some((equal, of))
 }
 
 /// One finding for each two tables (or one table with itself): the pairs in it are one mistake, not many.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::expression::evaluate;
 use super::{Confidence, Finding, Place, Severity, show};
-use crate::guide::{Cell, Derived, Guide, Number, Table};
+use crate::guide::{Cell, Derived, Guide, Number, Role, Table};
 
 /// Holds every derived cell against the cells that it follows from.
 ///
-/// Every input lies within half its last digit, so the result lies between the extremes of the expression over those
-/// bounds; the printed value may be off that by half its own last digit.
+/// Every input lies within half its last digit, unless it was chosen and not measured (a size, an overhead); the result
+/// lies between the extremes of the expression over those bounds, and the printed value within half its own last digit.
 pub fn check(guide: &Guide, findings: &mut Vec<Finding>) {
     for table in &guide.tables {
         for derived in &table.derived {
@@ -25,28 +25,38 @@ pub fn check(guide: &Guide, findings: &mut Vec<Finding>) {
     }
 }
 
+/// A number that an expression uses, and how far rounding may have moved it.
+struct Input {
+    number: Number,
+    half_unit: f64,
+}
+
 /// The cell of a named row or column at this index along the other direction; the first column is a number by its text.
-fn lookup(table: &Table, name: &str, by_row: bool, index: usize) -> Option<Number> {
-    if by_row {
-        return table.row(name)?.cells.get(index)?.number().cloned();
+fn lookup(table: &Table, name: &str, by_row: bool, index: usize) -> Option<Input> {
+    if !by_row && name == table.corner {
+        return Some(Input { number: Number::read(&table.rows.get(index)?.name)?, half_unit: 0.0 });
     }
-    let row = table.rows.get(index)?;
-    if name == table.corner {
-        return Number::read(&row.name);
-    }
-    row.cells.get(table.column_index(name)?)?.number().cloned()
+    let (row, column) = if by_row {
+        (table.rows.iter().position(|row| row.name == name)?, index)
+    } else {
+        (index, table.column_index(name)?)
+    };
+    let number = table.rows.get(row)?.cells.get(column)?.number()?.clone();
+    let exact = table.role(row, column) == Some(Role::Parameter);
+    let half_unit = if exact { 0.0 } else { number.half_unit() };
+    Some(Input { number, half_unit })
 }
 
 fn one(table: &Table, derived: &Derived, by_row: bool, index: usize, findings: &mut Vec<Finding>) {
-    let Some(printed) = lookup(table, &derived.target, by_row, index) else { return };
+    let Some(Input { number: printed, .. }) = lookup(table, &derived.target, by_row, index) else { return };
     let mut given = BTreeMap::new();
     for (short, name) in &derived.given {
         // A withheld input is no evidence: nothing to say about this cell.
-        let Some(number) = lookup(table, name, by_row, index) else { return };
-        given.insert(short.as_str(), number);
+        let Some(input) = lookup(table, name, by_row, index) else { return };
+        given.insert(short.as_str(), input);
     }
     let at =
-        |name: &str, offset: f64| given.get(name).map(|number| number.value + offset * number.half_unit());
+        |name: &str, offset: f64| given.get(name).map(|input| input.number.value + offset * input.half_unit);
     let Ok(result) = evaluate(&derived.expression, &|name| at(name, 0.0)) else {
         return unreadable(table, derived, findings);
     };
@@ -68,7 +78,7 @@ fn one(table: &Table, derived: &Derived, by_row: bool, index: usize, findings: &
         (row, table.column_index(&derived.target).map_or(0, |column| column + 1))
     };
     let inputs: Vec<String> =
-        given.iter().map(|(name, number)| format!("{name} = {}", number.printed)).collect();
+        given.iter().map(|(name, input)| format!("{name} = {}", input.number.printed)).collect();
     let place = Place {
         section: table.section.clone(),
         table: Some(table.id.clone()),
