@@ -1,5 +1,6 @@
 //! Arguments of `linerate fabric`.
 
+use super::fit::CellName;
 use super::grid::GridFormat;
 use super::transfer::Transfer;
 use clap::{Args, Subcommand, ValueEnum};
@@ -23,6 +24,9 @@ pub enum FabricCommand {
     Table(Table),
     /// Write one self-contained HTML page with every table and figure of a guide
     Report(Report),
+    /// Calibrate a chip's free parameters from measurements
+    #[command(after_long_help = DATA)]
+    Fit(Fit),
     /// Check a transcribed datasheet against itself
     Audit(Audit),
     /// Print the JSON schema of a chip's description
@@ -46,7 +50,7 @@ Examples:
   linerate fabric predict k2h --transfer 'edma:TC0:l2.0<->ddr3a' --transfer 'edma:TC1:l2.1<->ddr3a'
   linerate fabric predict k2h --transfer srio:nread:4KiB:4x:5G:L2 --format json";
 
-const DATA: &str = "Data: CSV with the header table,row,column,value (more columns are ignored). `table` is a number of the \
+const DATA: &str = "Data: CSV with the header table,row,column,value and, if you know it, error_percent. `table` is a number of the \
 guide, or 10gbe; `row` is the first cell of the row as printed; `column` counts the cells after it from 1; `value` is in \
 the unit of the table.";
 
@@ -130,6 +134,10 @@ pub struct Fit {
     /// Measurements (--help describes the columns)
     #[arg(value_name = "DATA.csv")]
     pub data: PathBuf,
+
+    /// Predict this cell with the fitted parameters, its interval wide where the data does not decide; repeatable
+    #[arg(long, value_name = "TABLE,ROW,COLUMN")]
+    pub cell: Vec<CellName>,
 
     /// Form of the answer
     #[arg(long, value_enum, value_name = "text|json", default_value = "text")]

@@ -72,6 +72,11 @@ pub fn count(findings: &[Finding]) -> String {
 /// The findings for a page.
 pub fn items(findings: &[Finding]) -> Vec<page::Finding> {
     let item = |finding: &Finding| page::Finding {
+        grade: match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        },
         label: finding.rule.to_owned(),
         place: finding.place.to_string(),
         text: finding.message.clone(),

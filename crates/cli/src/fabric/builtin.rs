@@ -6,8 +6,9 @@ use linerate_fabric::soc::{self, Soc};
 use std::path::Path;
 
 /// Chips by name.
-pub const SOCS: [(&str, &str); 4] = [
+pub const SOCS: [(&str, &str); 5] = [
     ("k2h", include_str!("../../../../boards/socs/k2h.toml")),
+    ("k2e", include_str!("../../../../boards/socs/k2e.toml")),
     ("stm32h743", include_str!("../../../../boards/socs/stm32h743.toml")),
     ("xupv5", include_str!("../../../../boards/socs/xupv5.toml")),
     ("zcu102", include_str!("../../../../boards/socs/zcu102.toml")),

@@ -1,7 +1,7 @@
 //! A table of text and numbers, and its four forms: terminal, Markdown, CSV and JSON.
 
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
@@ -54,7 +54,7 @@ impl Cell {
             Cell::Empty => "-".to_owned(),
             Cell::Text(text) => text.clone(),
             Cell::Number { value, decimals } => format!("{value:.decimals$}"),
-            Cell::Percent(ratio) => format!("{:+.1} %", ratio * 100.0),
+            Cell::Percent(ratio) => percent(*ratio),
         }
     }
 
@@ -136,7 +136,7 @@ impl Grid {
 
     fn terminal(&self, width: Option<u16>) -> String {
         let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
         if let Some(width) = width {
             table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
         }
@@ -207,6 +207,12 @@ impl Grid {
     }
 }
 
+/// A relative difference with its sign; one that rounds to nothing has none below.
+pub fn percent(ratio: f64) -> String {
+    let tenths = (ratio * 1000.0).round() / 10.0;
+    format!("{:+.1} %", if tenths == 0.0 { 0.0 } else { tenths })
+}
+
 /// One line of RFC 4180: quotes where a field needs them, and doubled inside.
 fn csv_line<'a>(fields: impl Iterator<Item = &'a str>) -> String {
     let quoted = fields.map(|field| {
@@ -271,5 +277,7 @@ mod tests {
     fn no_number_is_no_cell() {
         assert_eq!(Cell::number(f64::NAN, 1), Cell::Empty);
         assert_eq!(Cell::number(f64::INFINITY, 1), Cell::Empty);
+        assert_eq!(Cell::Percent(-0.0001).shown(), "+0.0 %");
+        assert_eq!(Cell::Percent(-0.0125).shown(), "-1.3 %");
     }
 }

@@ -7,6 +7,7 @@ pub mod chip;
 pub mod compare;
 pub mod error;
 pub mod figures;
+pub mod fit;
 pub mod grid;
 pub mod links;
 pub mod page;
@@ -39,6 +40,7 @@ pub fn output(command: &FabricCommand) -> Result<String, FabricError> {
         FabricCommand::Predict(args) => predict::run(args),
         FabricCommand::Table(args) => table::run(args),
         FabricCommand::Report(args) => report::run(args),
+        FabricCommand::Fit(args) => fit::run(args),
         FabricCommand::Audit(args) => audit::run(args),
         FabricCommand::Schema => Ok(format!("{:#}\n", linerate_fabric::soc::json_schema().as_value())),
     }

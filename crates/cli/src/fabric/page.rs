@@ -1,8 +1,8 @@
 //! One HTML page that needs nothing but itself: sections with text, tables and figures, a contents list, light and
 //! dark colours.
 
-use super::grid::{Cell, Grid};
-use super::plot::{Figure, Mark, PlotError, SERIES};
+use super::grid::{Cell, Grid, percent};
+use super::plot::{Figure, Mark, PlotError, SERIES, Series};
 use std::fmt::Write as _;
 
 const STYLE: &str = include_str!("page.css");
@@ -75,6 +75,8 @@ pub struct Comparison {
 /// A statement with a label.
 #[derive(Clone, Debug)]
 pub struct Finding {
+    /// How grave it is: `error`, `warning` or `note`; the page colours it.
+    pub grade: &'static str,
     /// Short label, such as the rule's name.
     pub label: String,
     /// Where.
@@ -249,7 +251,7 @@ fn write_compared(html: &mut String, table: &Compared) {
                     ..=0.05 => "fair",
                     _ => "poor",
                 };
-                let _ = write!(html, " <i class=\"{grade}\">{:+.1} %</i>", error * 100.0);
+                let _ = write!(html, " <i class=\"{grade}\">{}</i>", percent(error));
             }
             html.push_str("</small></td>");
         }
@@ -262,7 +264,7 @@ fn write_figure(html: &mut String, figure: &Figure) -> Result<(), PlotError> {
     let _ = write!(html, "<figure class=\"figure\" id=\"{}\">", escape(&figure.id));
     html.push_str(&figure.svg()?);
     html.push_str("<div class=\"key\">");
-    for series in &figure.series {
+    for series in figure.series.iter().filter(|series| !is_repeated(figure, series)) {
         let class = match series.mark {
             Mark::Predicted => "line",
             Mark::Published => "dot",
@@ -280,12 +282,19 @@ fn write_figure(html: &mut String, figure: &Figure) -> Result<(), PlotError> {
     Ok(())
 }
 
+/// Whether the key has the series already: published dots have the colour of the curve or bar that they belong to.
+fn is_repeated(figure: &Figure, series: &Series) -> bool {
+    let curve = |other: &Series| other.mark == Mark::Predicted && other.colour == series.colour;
+    series.mark == Mark::Published && figure.series.iter().any(curve)
+}
+
 fn write_findings(html: &mut String, findings: &[Finding]) {
     html.push_str("<ol class=\"findings\">\n");
     for finding in findings {
         let _ = write!(
             html,
-            "<li><b>{}</b> <span>{}</span><p>{}</p>",
+            "<li><i class=\"{}\">{0}</i> <b>{}</b> <span>{}</span><p>{}</p>",
+            escape(finding.grade),
             escape(&finding.label),
             escape(&finding.place),
             escape(&finding.text)
@@ -300,7 +309,7 @@ fn write_findings(html: &mut String, findings: &[Finding]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plot::{Axis, Series};
+    use super::super::plot::Axis;
     use super::*;
 
     fn sample() -> Vec<Section> {
@@ -335,6 +344,7 @@ mod tests {
             notes: Vec::new(),
         };
         let finding = Finding {
+            grade: "error",
             label: "quotient".to_owned(),
             place: "table 11".to_owned(),
             text: "is not".to_owned(),
@@ -366,6 +376,7 @@ mod tests {
             "<td class=\"n\"><small>100</small></td>",
             "id=\"figure-1\"",
             "4341 / 6400 = 67.8 %",
+            "<i class=\"error\">error</i> <b>quotient</b>",
             "var(--s1)",
         ] {
             assert_eq!(html.matches(part).count().min(1), 1, "{part} in\n{html}");

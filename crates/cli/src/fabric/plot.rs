@@ -162,7 +162,10 @@ impl Figure {
             .y_label_formatter(&|y| shown(*y))
             .x_desc(self.x.as_str())
             .y_desc(self.y.as_str());
-        if !matches!(self.axis, Axis::Linear) {
+        let whole = |x: &f64| shown(*x);
+        if self.axis == Axis::Linear {
+            mesh.x_label_formatter(&whole);
+        } else {
             mesh.disable_x_mesh();
         }
         mesh.draw()?;
@@ -335,7 +338,7 @@ mod tests {
                 assert!(svg.contains(&format!("\n{label}\n")), "{label} with {axis:?} in {svg}");
             }
         };
-        check(Axis::Linear, &["1000", "payload, B", "Mb/s"]);
+        check(Axis::Linear, &["1000", "0", "payload, B", "Mb/s"]);
         check(Axis::PowersOfTwo, &["8", "64", "1Ki", "4Ki"]);
     }
 
