@@ -18,8 +18,8 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), String> {
     let soc = soc::load(include_str!("../../../boards/socs/k2h.toml")).map_err(|error| error.to_string())?;
-    let guide =
-        guide::load(include_str!("../../../boards/guides/keystone2.toml")).map_err(|error| error.to_string())?;
+    let guide = guide::load(include_str!("../../../boards/guides/keystone2.toml"))
+        .map_err(|error| error.to_string())?;
     if std::env::args().nth(1).as_deref() == Some("calibrate") {
         let (fitted, before, after) = accuracy::calibrate(&soc, &guide);
         println!("mean error {:.2} % before, {:.2} % after", before.mean * 100.0, after.mean * 100.0);

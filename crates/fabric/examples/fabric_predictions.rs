@@ -20,8 +20,8 @@ fn main() -> ExitCode {
 
 fn csv() -> Result<String, String> {
     let soc = soc::load(include_str!("../../../boards/socs/k2h.toml")).map_err(|error| error.to_string())?;
-    let guide =
-        guide::load(include_str!("../../../boards/guides/keystone2.toml")).map_err(|error| error.to_string())?;
+    let guide = guide::load(include_str!("../../../boards/guides/keystone2.toml"))
+        .map_err(|error| error.to_string())?;
     let (text, missing) = predictions::csv(&soc, &guide);
     if missing.is_empty() { Ok(text) } else { Err(format!("no prediction for {missing:?}")) }
 }

@@ -11,6 +11,7 @@
 
 pub mod audit;
 pub mod edma;
+pub mod engine;
 pub mod fit;
 pub mod guide;
 pub mod links;

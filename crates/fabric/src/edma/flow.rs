@@ -88,12 +88,14 @@ pub fn flow(
     let reading = soc.route(&transfer.controller, &transfer.source)?;
     let writing = soc.route(&transfer.controller, &transfer.destination)?;
     let lacks = |what: &str| TransferError::Incomplete(what.to_owned());
-    let (controller, _) = soc.transfer_controller(&transfer.controller).ok_or_else(|| lacks("the controller"))?;
+    let (controller, _) =
+        soc.transfer_controller(&transfer.controller).ok_or_else(|| lacks("the controller"))?;
     let source = soc.endpoint(&transfer.source).ok_or_else(|| lacks("the source"))?;
     let destination = soc.endpoint(&transfer.destination).ok_or_else(|| lacks("the destination"))?;
     let mut builder = Builder { soc, transfer, controller, mode, resources, costs: Vec::new() };
-    let bursts = [false, true]
-        .map(|destination| transfer.shape.mean_burst(*controller.default_burst, destination).min(*controller.fifo));
+    let bursts = [false, true].map(|destination| {
+        transfer.shape.mean_burst(*controller.default_burst, destination).min(*controller.fifo)
+    });
     builder.controller(&bursts)?;
     for (names, side) in [(&reading, 0), (&writing, 1)] {
         for name in names {
@@ -113,7 +115,11 @@ pub fn flow(
     Ok(Flow {
         bytes: transfer.shape.bytes(),
         costs,
-        cap: if mode == Mode::Achievable { outstanding.value() / round.value().max(1e-3) } else { f64::INFINITY },
+        cap: if mode == Mode::Achievable {
+            outstanding.value() / round.value().max(1e-3)
+        } else {
+            f64::INFINITY
+        },
         window: format!("{outstanding} / {round:.1}"),
         setup: setup * transfer.shape.requests(),
         latency: round + write,
@@ -155,9 +161,9 @@ impl Soc {
     fn cycles(&self, cycles: &Option<At<Cycles>>) -> Result<Nanoseconds, TransferError> {
         match cycles {
             None => Ok(Nanoseconds::ZERO),
-            Some(cycles) => self
-                .time(cycles)
-                .ok_or_else(|| TransferError::Incomplete(format!("clock {}", cycles.clock))),
+            Some(cycles) => {
+                self.time(cycles).ok_or_else(|| TransferError::Incomplete(format!("clock {}", cycles.clock)))
+            }
         }
     }
 

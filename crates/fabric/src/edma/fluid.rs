@@ -99,9 +99,11 @@ pub(super) fn bottlenecks(
         .filter(|index| used[*index] > 0.0)
         .map(|index| {
             let raw = resources.raw(index);
-            Bottleneck::limit(resources.name(index), raw, raw, unit)
-                .with_share(used[index])
-                .because(format!("{:.0} MB/s by width and clock, busy {:.1} %", raw.megabytes(), used[index] * 100.0))
+            Bottleneck::limit(resources.name(index), raw, raw, unit).with_share(used[index]).because(format!(
+                "{:.0} MB/s by width and clock, busy {:.1} %",
+                raw.megabytes(),
+                used[index] * 100.0
+            ))
         })
         .collect();
     for (window, cap, share) in windows {

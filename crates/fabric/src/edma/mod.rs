@@ -18,7 +18,7 @@ pub use shape::{Shape, ShapeError, Sync};
 
 use crate::predict::{Bottleneck, Prediction, Unit};
 use crate::soc::{RouteError, Soc};
-use crate::units::{Bytes, BytesPerSecond};
+use crate::units::{Bytes, BytesPerSecond, Nanoseconds};
 use std::fmt;
 
 /// The most transfers of one prediction.
@@ -93,14 +93,22 @@ impl Transfer {
 /// # Errors
 /// When a transfer has no shape or no way.
 pub fn predict(soc: &Soc, transfers: &[Transfer], setup: bool) -> Result<Prediction, TransferError> {
-    if transfers.is_empty() || transfers.len() > MAX_TRANSFERS {
-        return Err(TransferError::Count(transfers.len()));
-    }
     let ideal = outcome(soc, transfers, Mode::Theoretical, false)?;
     let real = outcome(soc, transfers, Mode::Achievable, setup)?;
     let theoretical = ideal.rate.megabytes();
     let predicted = real.rate.megabytes();
     Ok(Prediction::rate(theoretical, predicted, SPREAD, Unit::MegabytesPerSecond, real.bottlenecks))
+}
+
+/// The achievable rate alone, without theory, bounds and reasons: for sweeps over many points.
+///
+/// # Errors
+/// As [`predict`].
+pub fn rate(soc: &Soc, transfers: &[Transfer], setup: bool) -> Result<BytesPerSecond, TransferError> {
+    let (queues, resources) = queues(soc, transfers, Mode::Achievable)?;
+    let bytes: Bytes = transfers.iter().map(|transfer| transfer.shape.bytes()).sum();
+    let stretches = run(&queues, resources.len(), setup);
+    Ok(bytes / stretches.iter().map(|stretch| stretch.time).sum::<Nanoseconds>())
 }
 
 struct Outcome {
@@ -109,6 +117,29 @@ struct Outcome {
 }
 
 fn outcome(soc: &Soc, transfers: &[Transfer], mode: Mode, setup: bool) -> Result<Outcome, TransferError> {
+    let (queues, resources) = queues(soc, transfers, mode)?;
+    let stretches = run(&queues, resources.len(), setup);
+    let bytes: Bytes = transfers.iter().map(|transfer| transfer.shape.bytes()).sum();
+    let time = stretches.iter().map(|stretch| stretch.time).sum();
+    let bottlenecks = match mode {
+        Mode::Theoretical => Vec::new(),
+        Mode::Achievable => fluid::bottlenecks(&queues, &resources, &stretches, time),
+    };
+    Ok(Outcome { rate: bytes / time, bottlenecks })
+}
+
+/// The flows of each controller in order, and the resources that they share.
+///
+/// # Errors
+/// When there are none or too many, or a transfer has no shape or no way.
+pub fn queues(
+    soc: &Soc,
+    transfers: &[Transfer],
+    mode: Mode,
+) -> Result<(Vec<Vec<Flow>>, Resources), TransferError> {
+    if transfers.is_empty() || transfers.len() > MAX_TRANSFERS {
+        return Err(TransferError::Count(transfers.len()));
+    }
     let mut resources = Resources::default();
     let mut queues: Vec<(&str, Vec<Flow>)> = Vec::new();
     for transfer in transfers {
@@ -118,9 +149,5 @@ fn outcome(soc: &Soc, transfers: &[Transfer], mode: Mode, setup: bool) -> Result
             None => queues.push((&transfer.controller, vec![flow])),
         }
     }
-    let queues: Vec<Vec<Flow>> = queues.into_iter().map(|(_, queue)| queue).collect();
-    let stretches = run(&queues, resources.len(), setup);
-    let bytes: Bytes = transfers.iter().map(|transfer| transfer.shape.bytes()).sum();
-    let time = stretches.iter().map(|stretch| stretch.time).sum();
-    Ok(Outcome { rate: bytes / time, bottlenecks: fluid::bottlenecks(&queues, &resources, &stretches, time) })
+    Ok((queues.into_iter().map(|(_, queue)| queue).collect(), resources))
 }

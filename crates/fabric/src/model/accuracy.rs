@@ -77,7 +77,10 @@ fn all_measured(soc: &Soc, guide: &Guide) -> Vec<(Measurement, bool)> {
             // No interval: not predicted but repeated.
             let given = prediction.low == prediction.high;
             let (table, row) = (table.id.clone(), row.name.clone());
-            found.push((Measurement { table, row, row_index, column: column + 1, value: number.value }, given));
+            found.push((
+                Measurement { table, row, row_index, column: column + 1, value: number.value },
+                given,
+            ));
         }
     }
     found
@@ -192,7 +195,12 @@ impl fmt::Display for Report {
                 writeln!(f)?;
             }
         }
-        writeln!(f, "\n{} fitted parameters, {} printed latencies taken over as given:", self.parameters.len(), self.given)?;
+        writeln!(
+            f,
+            "\n{} fitted parameters, {} printed latencies taken over as given:",
+            self.parameters.len(),
+            self.given
+        )?;
         for parameter in &self.parameters {
             writeln!(f, "  {:<52}{:>10.4} {}", parameter.name, parameter.value, parameter.unit)?;
         }

@@ -76,7 +76,9 @@ fn slots(soc: &Soc) -> Vec<Slot> {
             "endpoints.*.port.beat_overhead",
             "dsp3",
             0.5,
-            |soc| soc.endpoints.values().find_map(|e| e.port.as_ref().map(|port| (*port.beat_overhead).clone())),
+            |soc| {
+                soc.endpoints.values().find_map(|e| e.port.as_ref().map(|port| (*port.beat_overhead).clone()))
+            },
             |soc, count| {
                 for endpoint in soc.endpoints.values_mut() {
                     if let Some(port) = &mut endpoint.value_mut().port {

@@ -5,8 +5,8 @@
 
 pub mod accuracy;
 mod free;
-mod refit;
 pub mod predictions;
-mod tables;
+mod refit;
+pub mod tables;
 #[cfg(test)]
 mod tests;

@@ -44,5 +44,9 @@ pub fn csv(model: &impl TableModel, guide: &Guide) -> (String, Vec<Missing>) {
 
 /// A field of the file, in quotes where it needs them.
 fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.into() }
+    if field.contains([',', '"', '\n']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.into()
+    }
 }

@@ -54,9 +54,8 @@ pub fn fit<M: Calibrate>(model: &M, cells: &[&Measurement]) -> M {
                 row[k] += damping * (row[k] + 1e-6);
             }
             let Some(step) = solve(normal, gradient.clone()) else { break };
-            let next: Vec<f64> = (0..at.len())
-                .map(|k| (at[k] - step[k] * range[k]).clamp(free[k].min, free[k].max))
-                .collect();
+            let next: Vec<f64> =
+                (0..at.len()).map(|k| (at[k] - step[k] * range[k]).clamp(free[k].min, free[k].max)).collect();
             let found = residuals(&model.with_free(&next), cells);
             if cost(&found) < cost(&now) * (1.0 - 1e-9) {
                 (at, now, improved) = (next, found, true);
@@ -100,7 +99,8 @@ fn slopes<M: Calibrate>(
 fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let size = right.len();
     for column in 0..size {
-        let pivot = (column..size).max_by(|a, b| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs()))?;
+        let pivot =
+            (column..size).max_by(|a, b| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs()))?;
         if matrix[pivot][column].abs() < 1e-300 {
             return None;
         }

@@ -78,9 +78,7 @@ impl Soc {
             _ => return None,
         };
         let memory = self.endpoints.get(name)?;
-        Some(exact(
-            self.bus_rate(memory.width, &memory.clock)? * f64::from(memory.transfers_per_cycle),
-        ))
+        Some(exact(self.bus_rate(memory.width, &memory.clock)? * f64::from(memory.transfers_per_cycle)))
     }
 
     fn core_read(
@@ -158,7 +156,8 @@ impl Soc {
         // also pace the change of direction.
         let (way, queues) = (with(-saved)?, with(detour)?);
         let mut turning = queues.clone();
-        let slower = self.frequency(&fast.queues.clock.0)?.over(self.frequency(&dram.queues.clock.0)?).value();
+        let slower =
+            self.frequency(&fast.queues.clock.0)?.over(self.frequency(&dram.queues.clock.0)?).value();
         let memory = turning.endpoints.get_mut(name)?.value_mut().dram.as_mut()?.value_mut();
         let turnaround = memory.turnaround.count * slower;
         set_count(&mut memory.turnaround, turnaround);
@@ -166,13 +165,12 @@ impl Soc {
     }
 }
 
-/// The transfers of a column (from 0) of the tables of section 5.2.
-pub(super) fn complex(table: &str, column: usize) -> Option<Vec<Transfer>> {
+/// The transfers of a column (from 0) of the tables 6 to 15 of section 5.2; `None` for any other.
+pub fn complex(table: &str, column: usize) -> Option<Vec<Transfer>> {
     let (controllers, a, b): (&[&str], &str, &str) = match table {
         "6" => (*[&["TC0", "TC1"], &["TC2", "TC6"]].get(column)?, "l2.0", "l2.1"),
         "7" => {
-            let columns: [&[&str]; 3] =
-                [&["TC0", "TC1"], &["TC2", "TC6"], &["TC2", "TC6", "TC10", "TC12"]];
+            let columns: [&[&str]; 3] = [&["TC0", "TC1"], &["TC2", "TC6"], &["TC2", "TC6", "TC10", "TC12"]];
             (*columns.get(column)?, "l2.*", "msmc")
         }
         "8" => {

@@ -48,7 +48,9 @@ fn measured_cells_are_met_as_well_as_promised() {
         let errors: Vec<f64> = cells
             .iter()
             .filter(|cell| tables.contains(&cell.table.as_str()))
-            .filter_map(|cell| Some(soc.cell(&cell.table, &cell.row, cell.column)?.predicted / cell.value - 1.0))
+            .filter_map(|cell| {
+                Some(soc.cell(&cell.table, &cell.row, cell.column)?.predicted / cell.value - 1.0)
+            })
             .map(f64::abs)
             .collect();
         assert!(!errors.is_empty(), "{tables:?}");
@@ -67,7 +69,9 @@ fn intervals_hold_nine_measured_cells_of_ten() {
     let cells = measurements(&soc, &guide);
     let held = cells.iter().filter(|cell| {
         let found = soc.cell(&cell.table, &cell.row, cell.column);
-        found.is_some_and(|p| (p.low..=p.high).contains(&cell.value) || (p.predicted / cell.value - 1.0).abs() < 1e-3)
+        found.is_some_and(|p| {
+            (p.low..=p.high).contains(&cell.value) || (p.predicted / cell.value - 1.0).abs() < 1e-3
+        })
     });
     let share = held.count() as f64 / cells.len() as f64;
     assert!(share >= 0.9, "{share}");

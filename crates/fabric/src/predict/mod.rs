@@ -127,7 +127,12 @@ impl Bottleneck {
     /// A rate limit in bytes per second, as part of a prediction of `predicted` in `unit`.
     ///
     /// The share is the part of the limit that the prediction uses.
-    pub fn limit(name: impl Into<String>, rate: BytesPerSecond, predicted: BytesPerSecond, unit: Unit) -> Self {
+    pub fn limit(
+        name: impl Into<String>,
+        rate: BytesPerSecond,
+        predicted: BytesPerSecond,
+        unit: Unit,
+    ) -> Self {
         Self {
             name: name.into(),
             rate: unit.of_rate(rate).unwrap_or_else(|| rate.value()),

@@ -141,7 +141,14 @@ fn endpoint(soc: &Soc, name: &str, memory: &At<Endpoint>) -> Checked {
     behind(soc, name, memory)?;
     match (&memory.dram, memory.kind) {
         (Some(dram), EndpointKind::Dram) => {
-            for time in [&dram.queues, &dram.device, &dram.dma_wait, &dram.command, &dram.turnaround, &dram.rank_switch] {
+            for time in [
+                &dram.queues,
+                &dram.device,
+                &dram.dma_wait,
+                &dram.command,
+                &dram.turnaround,
+                &dram.rank_switch,
+            ] {
                 cycles(soc, time)?;
             }
             for size in [&dram.turnaround_every, &dram.page, &dram.rank_switch_every] {

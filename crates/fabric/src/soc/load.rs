@@ -13,14 +13,19 @@ const MAX_FILE: usize = 1 << 20;
 /// The first mistake with its line and column: what the syntax of TOML, the keys, the units or the chip itself forbid.
 pub fn load(text: &str) -> Result<Soc, SocError> {
     if text.len() > MAX_FILE {
-        return Err(SocError::at(text, &(0..0), format!("{} bytes; expected at most {MAX_FILE}", text.len())));
+        return Err(SocError::at(
+            text,
+            &(0..0),
+            format!("{} bytes; expected at most {MAX_FILE}", text.len()),
+        ));
     }
     let soc: Soc = toml::from_str(text).map_err(|error| {
         let span = error.span().unwrap_or(text.len()..text.len());
         SocError::at(text, &span, error.message())
     })?;
     check::check(&soc).map_err(|fault| SocError::at(text, &fault.span, fault.what))?;
-    if let Some(fault) = soc.links.faults().first() {
+    let unknown = soc.links.unknown_clocks(|clock| soc.clocks.contains_key(clock));
+    if let Some(fault) = soc.links.faults().first().or(unknown.first()) {
         let span = place(text, &format!("links.{}", fault.key));
         return Err(SocError::at(text, &span, fault.to_string()));
     }

@@ -19,7 +19,7 @@ mod tests;
 pub use at::{At, Name};
 pub use error::SocError;
 pub use load::{json_schema, load};
-pub use memory::{Direction, Dram, DmaPort, Endpoint, EndpointKind};
+pub use memory::{Direction, DmaPort, Dram, Endpoint, EndpointKind};
 pub use route::{Route, RouteError};
 
 use crate::links::Links;

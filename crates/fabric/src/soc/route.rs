@@ -67,7 +67,8 @@ impl Soc {
             for name in &tc.bridges {
                 let Some(bridge) = self.bridges.get(name.as_str()) else { continue };
                 let to = bridge.to.as_str();
-                if bridge.from.as_str() == fabric && to != controller.fabric.as_str() && !via.contains_key(to) {
+                if bridge.from.as_str() == fabric && to != controller.fabric.as_str() && !via.contains_key(to)
+                {
                     via.insert(to, (fabric, name.as_str()));
                     queue.push_back(to);
                 }

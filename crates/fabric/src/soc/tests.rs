@@ -56,14 +56,18 @@ setup = "9 cycles @ b"
 transfer_controllers = [{ name = "TC0", bridges = ["w"] }]
 "#;
 
-/// Replaces one piece of the small chip and compares the error, or "fine".
-fn check(old: &str, new: &str, expected: &str) {
-    assert!(old.is_empty() || SMALL.contains(old), "{old:?} is not in the chip");
-    let found = match load(&SMALL.replacen(old, new, 1)) {
-        Ok(_) => "fine".to_owned(),
-        Err(error) => error.to_string(),
-    };
-    assert!(found.starts_with(expected), "{new:?}:\n found {found}\n  want {expected}");
+/// Replaces one piece of the small chip and expects an error that starts with `what` where `at` first stands.
+fn check(old: &str, new: &str, at: &str, what: &str) {
+    assert!(SMALL.contains(old), "{old:?} is not in the chip");
+    let broken = SMALL.replacen(old, new, 1);
+    let place = broken.find(at).expect("the place is in the file");
+    let expected = SocError::at(&broken, &(place..place), what).to_string();
+    match load(&broken) {
+        Ok(_) => panic!("{new:?} loads"),
+        Err(error) => {
+            assert!(error.to_string().starts_with(&expected), "{new:?}:\n found {error}\n  want {expected}")
+        }
+    }
 }
 
 #[test]
@@ -73,54 +77,58 @@ fn the_chips_that_come_with_the_program_load() {
             panic!("{name}: {error}");
         }
     }
-    check("", "", "fine");
+    assert!(load(SMALL).is_ok());
 }
 
 #[test]
 fn keys_and_units_are_refused_at_their_place() {
-    check("divide = 2", "divides = 2", "line 6, column 20: unknown field `divides`, expected one of");
-    check("\"1 GHz\"", "\"1\"", "line 5, column 19: \"1\" has no unit; expected one of Hz, kHz, MHz, GHz");
-    check("\"1 GHz\"", "1", "line 5, column 19: invalid type: integer `1`, expected text with a unit");
-    check("\"1 GHz\"", "\"0 Hz\"", "line 5, column 19: \"0 Hz\" is absurd");
-    check("\"1 GHz\"", "\"9e9 GHz\"", "line 5, column 19: \"9e9 GHz\" is absurd");
-    check("\"128 bit\"", "\"0 bit\"", "line 8, column 15: \"0 bit\" is absurd");
-    check("\"128 bit\"", "\"128 ns\"", "line 8, column 15: \"ns\" does not fit here");
-    check("[fabrics]", "[fabrics", "line 7, column 9");
-    check("name = \"X\"", "", "line 1, column 1: missing field `name`");
-    check("kind = \"sram\"", "kind = \"rom\"", "line 13, column 8: unknown variant `rom`");
-    check("\"3 cycles @ b\"", "\"3 ns\"", "line 11, column 71: \"ns\" does not fit here");
+    check("divide = 2", "divides = 2", "divides", "unknown field `divides`, expected one of");
+    check("\"1 GHz\"", "\"1\"", "\"1\"", "\"1\" has no unit; expected one of Hz, kHz, MHz, GHz");
+    check("\"1 GHz\"", "1", "1 }", "invalid type: integer `1`, expected text with a unit");
+    check("\"1 GHz\"", "\"0 Hz\"", "\"0 Hz\"", "\"0 Hz\" is absurd; expected 1 to");
+    check("\"1 GHz\"", "\"9e9 GHz\"", "\"9e9 GHz\"", "\"9e9 GHz\" is absurd");
+    check("\"128 bit\"", "\"0 bit\"", "\"0 bit\"", "\"0 bit\" is absurd");
+    check(
+        "\"128 bit\"",
+        "\"128 ns\"",
+        "\"128 ns\"",
+        "\"ns\" does not fit here; expected one of B/cycle, bit",
+    );
+    check("name = \"X\"", "", "[chip]", "missing field `name`");
+    check("kind = \"sram\"", "kind = \"rom\"", "\"rom\"", "unknown variant `rom`, expected `sram` or `dram`");
+    check("\"3 cycles @ b\"", "\"3 ns\"", "\"3 ns\"", "\"ns\" does not fit here");
 }
 
 #[test]
 fn names_that_nothing_has_are_refused_at_their_place() {
-    check("from = \"a\"", "from = \"z\"", "line 6, column 14: no clock is named \"z\"; expected one of: a, b");
-    check("from = \"f\"", "from = \"z\"", "line 11, column 14: no fabric is named \"z\"; expected one of: f, g");
-    check("3 cycles @ b", "3 cycles @ z", "line 11, column 71: no clock is named \"z\"");
-    check("[\"w\"]", "[\"z\"]", "line 38, column 50: no bridge is named \"z\"; expected one of: w");
-    check("behind = \"m\"", "behind = \"z\"", "line 21, column 10: no endpoint is named \"z\"");
-    check("pipeline = \"own\"", "pipeline = \"z\"", "line 29, column 51: no pipeline is named \"z\"");
+    check("from = \"a\"", "from = \"z\"", "\"z\"", "no clock is named \"z\"; expected one of: a, b");
+    check("from = \"f\"", "from = \"z\"", "\"z\"", "no fabric is named \"z\"; expected one of: f, g");
+    check("\"3 cycles @ b\"", "\"3 cycles @ z\"", "\"3 cycles @ z\"", "no clock is named \"z\"");
+    check("[\"w\"]", "[\"z\"]", "\"z\"", "no bridge is named \"z\"; expected one of: w");
+    check("behind = \"m\"", "behind = \"z\"", "\"z\"", "no endpoint is named \"z\"; expected one of: m, n");
+    check("pipeline = \"own\"", "pipeline = \"z\"", "\"z\"", "no pipeline is named \"z\"");
 }
 
 #[test]
 fn circles_and_impossible_sizes_are_refused_at_their_place() {
-    check("{ frequency = \"1 GHz\" }", "{ from = \"b\" }", "line 5, column 14: clock \"a\" derives from itself");
-    check("behind = \"m\"", "behind = \"n\"", "line 21, column 10: endpoint \"n\" is behind itself");
-    check("to = \"g\"", "to = \"f\"", "line 11, column 24: a bridge joins two different fabrics");
-    check("divide = 2", "divide = 0", "line 6, column 28: expected 1 to 65536");
-    check("frequency = \"1 GHz\"", "frequency = \"1 GHz\", divide = 2", "line 5, column 5: clock \"a\": expected either");
-    check("\"256 B\"", "\"32 B\"", "line 35, column 21: expected at least the default burst size");
-    check("\"64 B\"", "\"0 B\"", "line 33, column 17: expected at least 1 B");
-    check("kind = \"sram\"", "kind = \"dram\"", "line 12, column 1: endpoint \"m\": expected a dram section");
-    check("own = 2", "own = 0", "line 24, column 1: expected outstanding reads from 1 to 1024");
+    check("{ frequency = \"1 GHz\" }", "{ from = \"b\" }", "\"b\" }", "clock \"a\" derives from itself");
+    check("behind = \"m\"", "behind = \"n\"", "\"n\"", "endpoint \"n\" is behind itself");
+    check("to = \"g\"", "to = \"f\"", "\"f\", width = \"64", "a bridge joins two different fabrics");
+    check("divide = 2", "divide = 0", "0 }", "expected 1 to 65536");
+    check("\"1 GHz\" }", "\"1 GHz\", divide = 2 }", "{ frequency", "clock \"a\": expected either");
+    check("\"256 B\"", "\"32 B\"", "\"32 B\"", "expected at least the default burst size");
+    check("\"64 B\"", "\"0 B\"", "\"0 B\"", "expected at least 1 B");
+    check("kind = \"sram\"", "kind = \"dram\"", "[endpoints.m]", "endpoint \"m\": expected a dram section");
+    check("own = 2", "own = 0", "[cores.c]", "expected outstanding reads from 1 to 1024");
 }
 
 #[test]
 fn a_fault_of_a_link_has_a_place() {
-    let broken = K2H.replacen("packet_overhead = \"20 B\"", "packet_overhead = \"1 GiB\"", 1);
-    let error = load(&broken).expect_err("no packet has a header of 1 GiB");
-    let line = 1 + broken.lines().position(|line| line.contains("1 GiB")).unwrap_or(0);
-    let section = 1 + broken.lines().position(|line| line == "[links.pcie]").unwrap_or(0);
-    assert!(error.line == line || error.line == section, "{error}");
+    let broken = K2H.replacen("packets_per_acknowledgement = 1", "packets_per_acknowledgement = 0", 1);
+    let place = broken.find("0\nmax_payload_out").expect("it was put there");
+    let error = load(&broken).expect_err("acknowledgements are for packets");
+    let SocError { line, column, .. } = SocError::at(&broken, &(place..place), "");
+    assert_eq!((error.line, error.column), (line, column), "{error}");
 }
 
 #[test]
@@ -139,7 +147,9 @@ fn clocks_divide_and_routes_cross_bridges() {
 #[test]
 fn the_schema_names_every_section() {
     let schema = serde_json::to_string(&json_schema()).expect("a schema is JSON");
-    for section in ["clocks", "fabrics", "bridges", "endpoints", "cores", "edma", "links", "additionalProperties"] {
+    for section in
+        ["clocks", "fabrics", "bridges", "endpoints", "cores", "edma", "links", "additionalProperties"]
+    {
         assert!(schema.contains(&format!("\"{section}\"")), "{section}");
     }
 }

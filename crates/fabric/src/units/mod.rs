@@ -3,6 +3,16 @@
 //! Arithmetic exists only where the dimensions agree: bytes over nanoseconds are bytes per second, a width times a
 //! frequency is a rate, and so on. Adding bytes to nanoseconds does not compile. A chip file writes each quantity as text
 //! with its unit ("256 bit", "97 ns", "1.2 GHz"); a missing or a wrong unit is refused on load.
+//!
+//! ```
+//! use linerate_fabric::units::{Bytes, Nanoseconds};
+//! assert_eq!((Bytes::new(512.0) / Nanoseconds::new(100.0)).megabytes(), 5120.0);
+//! ```
+//!
+//! ```compile_fail
+//! use linerate_fabric::units::{Bytes, Nanoseconds};
+//! let nonsense = Bytes::new(512.0) + Nanoseconds::new(100.0);
+//! ```
 
 mod parse;
 #[cfg(test)]
@@ -233,8 +243,7 @@ impl std::str::FromStr for Cycles {
 
 impl<'de> Deserialize<'de> for Cycles {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer
-            .deserialize_any(parse::Text::new("cycles of a named clock, such as \"3 cycles @ dsp3\""))
+        deserializer.deserialize_any(parse::Text::new("cycles of a named clock, such as \"3 cycles @ dsp3\""))
     }
 }
 

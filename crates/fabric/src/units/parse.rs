@@ -48,7 +48,9 @@ impl fmt::Display for UnitError {
                 write!(f, "{text:?} starts with no number; expected a number and a unit ({units})")
             }
             Self::NoUnit { text, units } => write!(f, "{text:?} has no unit; expected one of {units}"),
-            Self::WrongUnit { unit, units } => write!(f, "{unit:?} does not fit here; expected one of {units}"),
+            Self::WrongUnit { unit, units } => {
+                write!(f, "{unit:?} does not fit here; expected one of {units}")
+            }
             Self::Absurd { text, min, max } => write!(f, "{text:?} is absurd; expected {min} to {max}"),
         }
     }
@@ -65,8 +67,7 @@ pub fn split_number(text: &str) -> (&str, &str) {
         let exponent = matches!(byte, b'e' | b'E')
             && at > 0
             && bytes.get(at + 1).is_some_and(|next| next.is_ascii_digit() || *next == b'-' || *next == b'+');
-        let sign =
-            matches!(byte, b'-' | b'+') && (at == 0 || matches!(bytes.get(at - 1), Some(b'e' | b'E')));
+        let sign = matches!(byte, b'-' | b'+') && (at == 0 || matches!(bytes.get(at - 1), Some(b'e' | b'E')));
         if !(byte.is_ascii_digit() || *byte == b'.' || exponent || sign) {
             break;
         }
@@ -77,7 +78,12 @@ pub fn split_number(text: &str) -> (&str, &str) {
 }
 
 /// The number of `text` in the base unit.
-pub(super) fn quantity(text: &str, unit: &str, range: RangeInclusive<f64>, units: &[(&str, f64)]) -> Result<f64, UnitError> {
+pub(super) fn quantity(
+    text: &str,
+    unit: &str,
+    range: RangeInclusive<f64>,
+    units: &[(&str, f64)],
+) -> Result<f64, UnitError> {
     let known = || units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let (number, suffix) = split_number(text);
     let Ok(number) = number.parse::<f64>() else {
@@ -114,7 +120,11 @@ pub(super) fn cycles(text: &str) -> Result<Cycles, UnitError> {
         return Err(wrong());
     }
     if !(0.0..=1e9).contains(&count) {
-        return Err(UnitError::Absurd { text: text.into(), min: "0".into(), max: "1000000000 cycles".into() });
+        return Err(UnitError::Absurd {
+            text: text.into(),
+            min: "0".into(),
+            max: "1000000000 cycles".into(),
+        });
     }
     Ok(Cycles { count, clock: ClockId(clock.into()) })
 }

@@ -30,7 +30,10 @@ fn text_is_read_with_its_unit() {
 fn what_is_no_quantity_is_refused_with_what_was_expected() {
     check::<Hertz>("1.2", "\"1.2\" has no unit; expected one of Hz, kHz, MHz, GHz");
     check::<Hertz>("1.2 ns", "\"ns\" does not fit here; expected one of Hz, kHz, MHz, GHz");
-    check::<Hertz>("fast", "\"fast\" starts with no number; expected a number and a unit (Hz, kHz, MHz, GHz)");
+    check::<Hertz>(
+        "fast",
+        "\"fast\" starts with no number; expected a number and a unit (Hz, kHz, MHz, GHz)",
+    );
     check::<Hertz>("-1 Hz", "\"-1 Hz\" is absurd; expected 1 to 1000000000000 Hz");
     check::<Hertz>("1e300 GHz", "\"1e300 GHz\" is absurd; expected 1 to 1000000000000 Hz");
     check::<Cycles>("3 cycles", "\"cycles\" does not fit here; expected one of cycles @ the name of a clock");
