@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::expression::{Quantity, evaluate, unit};
 use super::{Confidence, Finding, Severity, cell_place, measured, show};
 use crate::guide::{Cell, CellAt, Guide, Number, Role, Table};
+use crate::predict::TableModel;
 
 /// What a theoretical cell should say, and why.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +25,24 @@ pub trait Expectations {
 impl Expectations for BTreeMap<CellAt, Expected> {
     fn theoretical(&self, at: &CellAt) -> Option<Expected> {
         self.get(at).cloned()
+    }
+}
+
+/// What a model of a chip says, where it is sure: figures with an interval are predictions and expect nothing.
+pub struct OfModel<'a>(pub &'a dyn TableModel);
+
+impl Expectations for OfModel<'_> {
+    fn theoretical(&self, at: &CellAt) -> Option<Expected> {
+        let prediction = self.0.cell(&at.table, &at.row, at.column)?;
+        if prediction.low < prediction.high {
+            return None;
+        }
+        let explained = prediction.bottlenecks.iter().find(|limit| !limit.explanation.is_empty());
+        let derivation = explained.map_or_else(
+            || "widths and clocks of the chip description".to_owned(),
+            |limit| format!("{}: {}", limit.name, limit.explanation),
+        );
+        Some(Expected { value: prediction.predicted, derivation })
     }
 }
 
@@ -49,15 +68,27 @@ fn theory(table: &Table, expectations: &dyn Expectations, findings: &mut Vec<Fin
         }
         let at = CellAt { table: table.id.clone(), row: name, column: column + 1 };
         let Some(expected) = expectations.theoretical(&at) else { continue };
-        if (expected.value - number.value).abs() <= number.half_unit() + 1e-9 * expected.value.abs() {
+        let off = expected.value - number.value;
+        if off.abs() <= number.half_unit() + 1e-9 * expected.value.abs() {
             continue;
         }
         let place = cell_place(table, row, column);
-        findings.push(Finding::new("theoretical", Severity::Error, Confidence::Likely, place).says(
-            format!("{} is not what the chip description gives", number.printed),
-            format!("{} = {}; printed {}", expected.derivation, show(expected.value), number.printed),
-            "check bus width and clock domain in the data manual",
-        ));
+        let arithmetic =
+            format!("{} = {}; printed {}", expected.derivation, show(expected.value), number.printed);
+        let finding = if off > 0.0 && off < 2.0 * number.half_unit() {
+            Finding::new("rounding", Severity::Note, Confidence::Likely, place).says(
+                format!("{} is cut off and not rounded", number.printed),
+                arithmetic,
+                "round as elsewhere in the guide, or say that values are cut off",
+            )
+        } else {
+            Finding::new("theoretical", Severity::Error, Confidence::Likely, place).says(
+                format!("{} is not what the chip description gives", number.printed),
+                arithmetic,
+                "check widths, clock domain and overhead per packet in the data manual",
+            )
+        };
+        findings.push(finding);
     }
 }
 

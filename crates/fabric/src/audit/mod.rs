@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 pub use copies::MAX_COINCIDENCE;
 pub use expression::{ExpressionError, Quantity, evaluate, unit};
 pub use finding::{Confidence, Finding, Place, Severity};
-pub use limits::{Expectations, Expected};
+pub use limits::{Expectations, Expected, OfModel};
 
 use crate::guide::{Cell, Guide, Number, Role, Table};
 

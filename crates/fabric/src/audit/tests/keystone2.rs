@@ -1,6 +1,8 @@
 //! What the audit says of the KeyStone II guide, by identifier.
 
-use super::{ids, keystone2};
+use super::{ids, keystone2, shown};
+use crate::audit::{OfModel, run};
+use crate::soc;
 
 /// The findings, gravest first.
 const FINDINGS: &[&str] = &[
@@ -58,3 +60,25 @@ const FINDINGS: &[&str] = &[
 fn the_findings_are_these() {
     assert_eq!(ids(&keystone2()), FINDINGS);
 }
+
+#[test]
+fn the_chip_description_adds_what_its_widths_and_clocks_contradict() {
+    let chip = soc::load(include_str!("../../../../../boards/socs/k2h.toml")).unwrap();
+    let findings = run(&keystone2(), Some(&OfModel(&chip)));
+    let added: Vec<&str> =
+        findings.iter().map(|finding| finding.id.as_str()).filter(|id| !FINDINGS.contains(id)).collect();
+    assert_eq!(added, BY_THE_CHIP, "{}", shown(&findings));
+    let l2 = findings.iter().find(|finding| finding.id == "theoretical:2/DSP L2/1").unwrap();
+    assert!(l2.arithmetic.contains("19200; printed 16000"), "{l2}");
+}
+
+/// What the description of the 66AK2H adds. HyperLink's 18.71, 16.16 and 12.69 are bursts of 64, 32 and 16 B with 12 B of
+/// overhead; 21.05 is no such burst, and 128 B give 20.32.
+const BY_THE_CHIP: &[&str] = &[
+    "theoretical:2/DSP L2/1",
+    "theoretical:23/Write to L2/1",
+    "theoretical:23/Write to MSMC/1",
+    "theoretical:23/Write to DDR3/1",
+    "rounding:25/Write to L2/1",
+    "rounding:25/Write to L2/2",
+];

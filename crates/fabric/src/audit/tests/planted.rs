@@ -72,6 +72,8 @@ fn ceilings() {
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0].id, "theoretical:2/SRAM/1");
     assert!(findings[0].arithmetic.contains("256 bits * 1200 MHz = 19200"));
+    let findings = run(&clean(), Some(&expect(38_400.9)));
+    assert_eq!(findings.iter().map(|finding| finding.id.as_str()).collect::<Vec<_>>(), ["rounding:2/SRAM/1"]);
 }
 
 #[test]
