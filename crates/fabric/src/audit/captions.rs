@@ -135,10 +135,10 @@ pub fn rates(text: &str) -> Vec<(f64, String)> {
         let (number, after) = from.split_at(digits);
         let word: String =
             after.trim_start().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '/').collect();
-        if let (Ok(value), Some(unit)) = (number.parse::<f64>(), unit(&word)) {
-            if unit.bits == 1 && unit.seconds == -1 {
-                found.push((value * unit.value, format!("{number} {word}")));
-            }
+        if let (Ok(value), Some(unit)) = (number.parse::<f64>(), unit(&word))
+            && (unit.bits, unit.seconds) == (1, -1)
+        {
+            found.push((value * unit.value, format!("{number} {word}")));
         }
         rest = after;
     }

@@ -50,7 +50,7 @@ pub fn run(guide: &Guide, expectations: Option<&dyn Expectations>) -> Vec<Findin
     units::check(guide, &mut findings);
     references::check(guide, &mut findings);
     structure::check(guide, &mut findings);
-    findings.sort_by(|left, right| (left.severity, left.confidence).cmp(&(right.severity, right.confidence)));
+    findings.sort_by_key(|finding| (finding.severity, finding.confidence));
     number_repeats(&mut findings);
     findings
 }

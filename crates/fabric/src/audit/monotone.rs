@@ -32,21 +32,19 @@ fn sizes(guide: &Guide, table: &Table, findings: &mut Vec<Finding>) {
         return;
     }
     for column in 0..table.columns.len() {
-        let mut best: Option<(f64, usize, &Number)> = None;
+        let mut best: Option<(f64, &Number)> = None;
         for (row, of) in table.rows.iter().enumerate() {
             let Some(size) = Number::read(&of.name).map(|number| number.value) else { continue };
             let Some(number) = measured(table, row, column).filter(|_| is_rate(table, row, column)) else {
                 continue;
             };
-            if let Some((smaller, _, higher)) = best.filter(|(smaller, ..)| *smaller < size) {
-                if let Some(percent) = short_percent(guide, number, higher) {
-                    let finding = Finding::new(
-                        "falls-with-size",
-                        Severity::Warning,
-                        Confidence::Likely,
-                        cell_place(table, row, column),
-                    );
-                    findings.push(finding.says(
+            let below = best.filter(|(smaller, _)| *smaller < size);
+            if let Some((smaller, higher)) = below
+                && let Some(percent) = short_percent(guide, number, higher)
+            {
+                let place = cell_place(table, row, column);
+                findings.push(
+                    Finding::new("falls-with-size", Severity::Warning, Confidence::Likely, place).says(
                         format!(
                             "throughput falls from {} to {} as the size grows",
                             higher.printed, number.printed
@@ -59,11 +57,11 @@ fn sizes(guide: &Guide, table: &Table, findings: &mut Vec<Finding>) {
                             guide.noise_percent
                         ),
                         "measure both sizes again, or state what costs more at the larger size",
-                    ));
-                }
+                    ),
+                );
             }
-            if best.is_none_or(|(_, _, highest)| number.value >= highest.value) {
-                best = Some((size, row, number));
+            if best.is_none_or(|(_, highest)| number.value >= highest.value) {
+                best = Some((size, number));
             }
         }
     }
