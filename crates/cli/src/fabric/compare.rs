@@ -20,6 +20,8 @@ pub struct Pair<'a> {
     pub unit: &'a str,
     /// What the model says, if anything.
     pub predicted: Option<Prediction>,
+    /// Decimals to show of the prediction.
+    pub decimals: usize,
 }
 
 impl Pair<'_> {
@@ -27,16 +29,6 @@ impl Pair<'_> {
     pub fn error(&self) -> Option<f64> {
         let published = self.published.value().filter(|value| *value != 0.0)?;
         Some(self.predicted.as_ref()?.predicted / published - 1.0)
-    }
-
-    /// Decimals to show: those of the print, or as many as make four or five digits.
-    fn decimals(&self) -> usize {
-        match (self.published.number(), &self.predicted) {
-            (Some(number), _) => usize::from(number.decimals),
-            (None, Some(prediction)) if prediction.predicted.abs() >= 1000.0 => 0,
-            (None, Some(prediction)) if prediction.predicted.abs() >= 100.0 => 1,
-            _ => 2,
-        }
     }
 
     /// Whether the cell says how good the model is: measured, and predicted rather than repeated from the
@@ -49,15 +41,32 @@ impl Pair<'_> {
 
 /// Every cell of a table with its prediction.
 pub fn pairs<'a>(table: &'a Table, model: &dyn TableModel) -> Vec<Pair<'a>> {
-    let pair = |(row, column, published): (usize, usize, &'a guide::Cell)| Pair {
-        row,
-        column,
-        published,
-        role: table.role(row, column),
-        unit: table.unit(row, column).unwrap_or_default(),
-        predicted: table.rows.get(row).and_then(|of| model.cell(&table.id, &of.name, column + 1)),
+    let printed: Vec<Option<usize>> =
+        (0..table.columns.len()).map(|column| decimals(table, column)).collect();
+    let pair = |(row, column, published): (usize, usize, &'a guide::Cell)| {
+        let predicted = table.rows.get(row).and_then(|of| model.cell(&table.id, &of.name, column + 1));
+        let fitting = predicted.as_ref().map_or(0, |prediction| match prediction.predicted.abs() {
+            1000.0.. => 0,
+            100.0..1000.0 => 1,
+            _ => 2,
+        });
+        Pair {
+            row,
+            column,
+            published,
+            role: table.role(row, column),
+            unit: table.unit(row, column).unwrap_or_default(),
+            predicted,
+            decimals: printed.get(column).copied().flatten().unwrap_or(fitting),
+        }
     };
     table.cells().map(pair).collect()
+}
+
+/// The most decimals printed in a column: trailing zeros are not printed everywhere.
+fn decimals(table: &Table, column: usize) -> Option<usize> {
+    let numbers = table.rows.iter().filter_map(|row| row.cells.get(column)?.number());
+    numbers.map(|number| usize::from(number.decimals)).max()
 }
 
 /// How well measured cells are met.
@@ -107,7 +116,7 @@ pub fn grid(table: &Table, pairs: &[Pair<'_>]) -> Grid {
     let headers = ["row", "column", "unit", "predicted", "low", "high", "published", "error %"];
     let mut grid = Grid::new(format!("table-{}", table.id), title(table), &headers);
     for pair in pairs {
-        let decimals = pair.decimals();
+        let decimals = pair.decimals;
         let figure = |value: Option<f64>| value.map_or(Cell::Empty, |value| Cell::number(value, decimals));
         let predicted = pair.predicted.as_ref();
         let published = match pair.published {
@@ -137,7 +146,7 @@ pub fn compared(table: &Table, pairs: &[Pair<'_>]) -> Compared {
     let mut rows: Vec<(String, Vec<Comparison>)> =
         table.rows.iter().map(|row| (row.name.clone(), Vec::new())).collect();
     for pair in pairs {
-        let decimals = pair.decimals();
+        let decimals = pair.decimals;
         let comparison = Comparison {
             predicted: pair
                 .predicted

@@ -5,7 +5,8 @@ use super::error::FabricError;
 use super::grid::{Cell, Grid};
 use super::page::{self, Block, Section};
 use super::plot::Figure;
-use super::{audit, builtin, compare, figures, show, sweeps};
+use super::transfer::{Counted, Transfer};
+use super::{audit, builtin, compare, figures, links, show, sweeps};
 use linerate_fabric::guide::{FigureText, Guide};
 use linerate_fabric::model::accuracy::{self, Errors, Line};
 use linerate_fabric::predict::FreeParameter;
@@ -35,6 +36,7 @@ pub fn html(soc: &Soc, guide: &Guide) -> Result<String, FabricError> {
         sections.push(summary(&report));
     }
     sections.extend(servers(soc));
+    sections.extend(ports(soc));
     if known {
         sections.push(Section { id: "tables".to_owned(), title: "Tables".to_owned(), blocks: tables });
         sections.push(Section { id: "figures".to_owned(), title: "Figures".to_owned(), blocks: figures });
@@ -57,10 +59,8 @@ pub fn html(soc: &Soc, guide: &Guide) -> Result<String, FabricError> {
         });
     }
     let title = format!("{}: throughput, predicted", soc.chip.name);
-    let lead = format!(
-        "{}. Predictions from the chip's description, beside the numbers of: {}.",
-        soc.chip.title, guide.title
-    );
+    let mut lead = format!("{}. Predictions from the chip's description", soc.chip.title);
+    lead.push_str(&if known { format!(", beside the numbers of: {}.", guide.title) } else { ".".to_owned() });
     page::page(&title, &lead, &sections).map_err(|error| FabricError::Failed(error.to_string()))
 }
 
@@ -142,6 +142,36 @@ fn servers(soc: &Soc) -> Option<Section> {
     }
     let blocks = vec![Block::Grid(grid.clone())];
     (!grid.rows.is_empty()).then(|| Section { id: "servers".to_owned(), title: "Servers".to_owned(), blocks })
+}
+
+/// The Ethernet ports of a chip with frames of some sizes.
+fn ports(soc: &Soc) -> Option<Section> {
+    let headers = ["port", "frame, B", "theoretical, Mb/s", "predicted, Mb/s", "limited by"];
+    let mut grid =
+        Grid::new("ports-table", "Frames of one size, header and check sequence counted", &headers);
+    for (name, port) in &soc.links.ethernet {
+        for frame in [64, 128, 256, 512, 1024, 1518] {
+            let transfer =
+                Transfer::Ethernet { frame_bytes: frame, port: Some(name.clone()), counted: Counted::Frame };
+            let Some(Ok(prediction)) = links::predict(soc, &transfer) else { continue };
+            if frame as f64 > (port.mtu + port.header + port.check_sequence).value() {
+                continue;
+            }
+            grid.rows.push(vec![
+                Cell::text(name),
+                Cell::number(frame as f64, 0),
+                Cell::number(prediction.theoretical, 1),
+                Cell::number(prediction.predicted, 1),
+                prediction.bottlenecks.first().map_or(Cell::Empty, |limit| Cell::text(&limit.name)),
+            ]);
+        }
+    }
+    let title = "Ethernet ports".to_owned();
+    (!grid.rows.is_empty()).then(|| Section {
+        id: "ports".to_owned(),
+        title,
+        blocks: vec![Block::Grid(grid)],
+    })
 }
 
 /// Every table of the guide.

@@ -32,7 +32,10 @@ fn one(text: &mut String, Answer { question, prediction }: &Answer) {
     let unit = prediction.unit.symbol();
     let rate = is_rate(prediction.unit);
     let _ = writeln!(text, "{question}");
-    let _ = writeln!(text, "  theoretical  {:>10} {unit}", figure(prediction.theoretical));
+    // The least time that is possible is none, which says nothing.
+    if rate || prediction.theoretical > 0.0 {
+        let _ = writeln!(text, "  theoretical  {:>10} {unit}", figure(prediction.theoretical));
+    }
     let efficiency = match rate && prediction.theoretical > 0.0 {
         true => format!(", {:.1} % of theoretical", prediction.efficiency() * 100.0),
         false => String::new(),
@@ -129,6 +132,14 @@ mod tests {
         assert_eq!(value[0]["question"], "edma:TC0:ddr3a->msmc");
         assert_eq!(value[0]["unit"], "MB/s");
         assert_eq!(value[0]["bottlenecks"][0]["name"], "read window");
+    }
+
+    #[test]
+    fn a_latency_has_no_theoretical_figure() {
+        let prediction = Prediction { theoretical: 0.0, unit: Unit::Cycles, ..answer().prediction };
+        let lines = text(&[Answer { question: "core:app:dram:single".to_owned(), prediction }]);
+        assert!(lines.starts_with("core:app:dram:single\n  predicted "), "{lines}");
+        assert!(!lines.contains("theoretical"), "{lines}");
     }
 
     #[test]
