@@ -74,7 +74,7 @@ pub(super) fn analyse(jacobian: &DMatrix<f64>, names: &[String], ranges: &[f64])
     let active: Vec<usize> = (0..count).filter(|&at| seen[at]).collect();
     let mut state: Vec<Identified> =
         seen.iter().map(|&seen| if seen { Identified::Yes } else { Identified::No }).collect();
-    let mut ties: Vec<Tie> = (0..count).filter(|&at| !seen[at]).map(|at| unseen(&names[at])).collect();
+    let mut ties: Vec<Tie> = (0..count).filter(|&at| !seen[at]).map(|at| unseen(at, names, &seen)).collect();
     let mut covariance = DMatrix::zeros(count, count);
     let (mut rank, mut condition) = (0, 1.0);
     if !active.is_empty() {
@@ -118,15 +118,21 @@ fn add_variance(covariance: &mut DMatrix<f64>, active: &[usize], weights: &[f64]
     }
 }
 
-fn unseen(name: &str) -> Tie {
-    let explanation = match name.strip_suffix(".line_share") {
+fn unseen(at: usize, names: &[String], seen: &[bool]) -> Tie {
+    let name = &names[at];
+    // A share of a time that is itself seen: the sum is known, its parts are not.
+    let of_seen = name.strip_suffix(".line_share").filter(|time| {
+        let time = format!("{time}.time");
+        names.iter().zip(seen).any(|(other, seen)| *seen && *other == time)
+    });
+    let explanation = match of_seen {
         Some(time) => format!(
             "whether {time} is paced by the line or by a clock of the chip: all measurements have the line rate at which \
              the time was measured, so any share of it fits them alike; measure at a second line rate"
         ),
         None => format!("{name}: no measurement depends on it"),
     };
-    Tie { names: vec![name.to_owned()], strength: 0.0, explanation }
+    Tie { names: vec![name.clone()], strength: 0.0, explanation }
 }
 
 fn tie(members: &[usize], names: &[String], strength: f64) -> Tie {

@@ -94,10 +94,14 @@ pub struct Report {
     pub mean_error: f64,
     /// The largest relative error after.
     pub worst_error: f64,
-    /// The mean error on rows that the fit had not seen: alternate rows left out. None for a single row.
+    /// The mean error on rows that the fit had not seen: alternate rows left out. None where nothing can be tested.
     pub alternate_rows_error: Option<f64>,
-    /// The mean error on tables that the fit had not seen, each left out in turn. None for a single table.
+    /// How many measurements the alternate rows leave untested, because only the rows left out see some parameter.
+    pub alternate_rows_untested: usize,
+    /// The mean error on tables that the fit had not seen, each left out in turn. None where nothing can be tested.
     pub left_out_table_error: Option<f64>,
+    /// How many measurements this leaves untested, because only their own table sees some parameter that they depend on.
+    pub left_out_table_untested: usize,
     /// What the data can tell.
     pub identifiability: Identifiability,
 }
@@ -158,14 +162,18 @@ pub fn fit<M: Calibrate>(model: &M, data: &[Measurement]) -> Result<Fitted<M>, F
         })
         .collect();
     let errors = relative_errors(model, data, &values);
+    let rows = alternate_rows(model, data, &free);
+    let tables = cross_validated(model, data, &free, |one| one.table.clone());
     let report = Report {
         estimates,
         measurements: data.len(),
         mean_error_before: mean(&relative_errors(model, data, &before)),
         mean_error: mean(&errors),
         worst_error: errors.iter().copied().fold(0.0, f64::max),
-        alternate_rows_error: alternate_rows(model, data, &free),
-        left_out_table_error: left_out_tables(model, data, &free),
+        alternate_rows_error: rows.mean_error,
+        alternate_rows_untested: rows.untested,
+        left_out_table_error: tables.mean_error,
+        left_out_table_untested: tables.untested,
         identifiability: analysis.report,
     };
     let model = model.with_free(&values);
@@ -217,7 +225,7 @@ impl<M: Calibrate> Fitted<M> {
 }
 
 /// The best values; parameters that the data does not see stay.
-fn calibrated<M: Calibrate>(model: &M, data: &[Measurement], free: &[FreeParameter]) -> Vec<f64> {
+pub(crate) fn calibrated<M: Calibrate>(model: &M, data: &[Measurement], free: &[FreeParameter]) -> Vec<f64> {
     let mut values: Vec<f64> = free.iter().map(|one| one.value).collect();
     // A parameter may come into sight once others have moved; three rounds are enough for nested limits.
     for _ in 0..3 {
@@ -269,32 +277,49 @@ fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// The mean error on measurements that `left_out` names, when the fit is made from the others, for each key in turn.
+/// What data says that the fit had not seen.
+struct Unseen {
+    mean_error: Option<f64>,
+    untested: usize,
+}
+
+/// The mean error on the measurements of each key in turn, when the fit is made from all others.
+///
+/// A measurement that depends on a parameter which the others do not see is no test: the parameter would keep the value of
+/// the chip file, which may come from this very measurement. Such ones are counted and left out.
 fn cross_validated<M: Calibrate, K: Ord>(
     model: &M,
     data: &[Measurement],
     free: &[FreeParameter],
     key: impl Fn(&Measurement) -> K,
-) -> Option<f64> {
+) -> Unseen {
     let keys: BTreeSet<K> = data.iter().map(&key).collect();
     if keys.len() < 2 {
-        return None;
+        return Unseen { mean_error: None, untested: data.len() };
     }
     let mut errors = Vec::new();
     for left_out in &keys {
-        let (tested, kept): (Vec<Measurement>, Vec<Measurement>) =
+        let (others, kept): (Vec<Measurement>, Vec<Measurement>) =
             data.iter().cloned().partition(|one| key(one) == *left_out);
         let values = calibrated(model, &kept, free);
-        errors.extend(relative_errors(model, &tested, &values));
+        let seen = analysis(model, &kept, free, &values).seen;
+        let mut tested = vec![true; others.len()];
+        for at in (0..free.len()).filter(|&at| !seen[at]) {
+            let slopes = slopes(model, &others, free, &values, at).unwrap_or_default();
+            for (tested, slope) in tested.iter_mut().zip(slopes) {
+                *tested &= slope == 0.0;
+            }
+        }
+        let others: Vec<Measurement> =
+            others.into_iter().zip(tested).filter_map(|(one, tested)| tested.then_some(one)).collect();
+        errors.extend(relative_errors(model, &others, &values));
     }
-    Some(mean(&errors))
+    let mean_error = (!errors.is_empty()).then(|| mean(&errors));
+    Unseen { mean_error, untested: data.len() - errors.len() }
 }
 
-fn left_out_tables<M: Calibrate>(model: &M, data: &[Measurement], free: &[FreeParameter]) -> Option<f64> {
-    cross_validated(model, data, free, |one| one.table.clone())
-}
-
-fn alternate_rows<M: Calibrate>(model: &M, data: &[Measurement], free: &[FreeParameter]) -> Option<f64> {
+/// Leaves out every second row.
+fn alternate_rows<M: Calibrate>(model: &M, data: &[Measurement], free: &[FreeParameter]) -> Unseen {
     let mut position: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for one in data {
         let next = position.len();

@@ -110,6 +110,56 @@ fn one_line_rate_cannot_say_what_scales_with_it() {
     assert!(width(&two_rates, "19") < 0.5 * width(&one_rate, "19"));
 }
 
+#[test]
+fn the_chip_file_holds_what_the_guide_fits() {
+    let guide =
+        crate::guide::load(include_str!("../../../../boards/guides/keystone2.toml")).expect("the guide");
+    let mut data = Vec::new();
+    for table in guide.tables.iter().filter(|table| ["16", "17", "20"].contains(&table.id.as_str())) {
+        for (row, column, cell) in table.cells() {
+            let Some(value) = cell.value() else { continue };
+            let (row, line) = (table.rows[row].name.clone(), table.rows[row].line);
+            data.push(Measurement {
+                table: table.id.clone(),
+                row,
+                column: column + 1,
+                value,
+                error: None,
+                line,
+            });
+        }
+    }
+    assert_eq!(data.len(), 186);
+    let fitted = fit(&keystone2(), &data).expect("a fit");
+    let report = &fitted.report;
+    // All reads depend on the round trip, which only their own table sees; so do writes, and messages of less than a packet.
+    assert!(report.left_out_table_error.expect("tables") < 0.005, "{report:?}");
+    assert!((66..186).contains(&report.left_out_table_untested), "{}", report.left_out_table_untested);
+    assert_eq!(report.alternate_rows_untested, 0);
+    assert!(report.mean_error < 0.004 && report.mean_error_before < report.mean_error * 1.1, "{report:?}");
+    assert!(report.alternate_rows_error.expect("rows") < 0.005, "{report:?}");
+    for one in report.estimates.iter().filter(|one| one.identified == Identified::Yes) {
+        let moved = (one.value / one.before - 1.0).abs();
+        assert!(
+            moved < 0.02 || one.name.ends_with("maintenance") || one.name.contains("doorbell"),
+            "{one:?}"
+        );
+    }
+    let open = report
+        .estimates
+        .iter()
+        .filter(|one| one.name.starts_with("links.srio") && one.identified != Identified::Yes);
+    let open: Vec<&str> = open.map(|one| one.name.as_str()).collect();
+    assert_eq!(
+        open,
+        [
+            "links.srio.packet_engine.line_share",
+            "links.srio.round_trip.line_share",
+            "links.srio.copy.line_share"
+        ]
+    );
+}
+
 /// `a * b` in table 1, and `a + b` in table 2 when the row is larger than 0.
 #[derive(Debug, Clone)]
 struct Toy {
@@ -177,7 +227,7 @@ fn a_product_does_not_tell_its_factors() {
 fn few_measurements_are_fitted_and_none_refused() {
     let one = fit(&Toy { a: 2.0, b: 2.0 }, &toy("2", &[1.0], &Toy { a: 4.0, b: 3.0 })).expect("a fit");
     assert!(one.report.mean_error < 1e-3 && one.report.alternate_rows_error.is_none());
-    assert_eq!(one.report.identifiability.rank, 1);
+    assert_eq!((one.report.identifiability.rank, one.report.alternate_rows_untested), (1, 1));
     assert_eq!(fit(&Toy { a: 2.0, b: 2.0 }, &[]).expect_err("no data"), FitError::NoData);
     let mut strange = toy("2", &[1.0], &Toy { a: 4.0, b: 3.0 });
     strange[0].table = "9".into();

@@ -19,7 +19,7 @@ mod tests;
 pub use clocked::{ClockedTime, Rates, Structure};
 pub use encoding::Encoding;
 
-use crate::units::{BitsPerSecond, Hertz};
+use crate::units::{BitsPerSecond, ClockId, Hertz};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -124,6 +124,39 @@ impl Links {
             }
         }
         faults.list
+    }
+}
+
+impl Links {
+    /// Clocks that a time or a server names and that `known` denies.
+    pub fn unknown_clocks<'a>(&'a self, known: impl Fn(&str) -> bool) -> Vec<LinkFault> {
+        let mut named: Vec<(String, &'a ClockId)> = Vec::new();
+        let mut times =
+            |key: String, time: &'a ClockedTime| named.push((format!("{key}.clock"), &time.clock));
+        if let Some(srio) = &self.srio {
+            srio.times().into_iter().for_each(|(key, time)| times(format!("srio.{key}"), time));
+        }
+        if let Some(hyperlink) = &self.hyperlink {
+            times("hyperlink.round_trip".into(), &hyperlink.round_trip);
+            for (name, memory) in &hyperlink.memory {
+                times(format!("hyperlink.memory.{name}.latency"), &memory.latency);
+            }
+        }
+        for (name, port) in &self.ethernet {
+            if let Some(dma) = &port.packet_dma {
+                times(format!("ethernet.{name}.packet_dma.per_packet"), &dma.per_packet);
+                times(format!("ethernet.{name}.packet_dma.per_burst"), &dma.per_burst);
+            }
+        }
+        named.extend(self.tcp.iter().map(|(name, server)| (format!("tcp.{name}.clock"), &server.clock)));
+        named
+            .into_iter()
+            .filter(|(_, clock)| !known(&clock.0))
+            .map(|(key, clock)| LinkFault {
+                key,
+                expected: format!("the name of a clock, found {:?}", clock.0),
+            })
+            .collect()
     }
 }
 

@@ -244,6 +244,21 @@ fn faults_in_a_chip_file() {
 }
 
 #[test]
+fn clocks_of_links_are_clocks_of_the_chip() {
+    let links = keystone2();
+    assert_eq!(links.unknown_clocks(|clock| ["dsp", "arm"].contains(&clock)), []);
+    let unknown = links.unknown_clocks(|clock| clock == "dsp");
+    assert!(unknown.iter().any(|fault| fault.key == "tcp.ftp_send_1_default.clock"), "{unknown:?}");
+    assert_eq!(
+        unknown[0].to_string(),
+        "links.tcp.ftp_receive_1_default.clock: expected the name of a clock, found \"arm\""
+    );
+    let text = include_str!("../../../../boards/socs/k2h.toml").replace("clock = \"arm\"", "clock = \"leg\"");
+    let error = crate::soc::load(&text).expect_err("no such clock").to_string();
+    assert!(error.contains("leg"), "{error}");
+}
+
+#[test]
 fn block_codes() {
     for (text, efficiency) in [("8b10b", 0.8), ("64b66b", 64.0 / 66.0), ("8b9b", 8.0 / 9.0)] {
         let code: Encoding = text.parse().expect("a code");
