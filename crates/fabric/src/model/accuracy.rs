@@ -1,11 +1,9 @@
 //! How well predictions meet the measurements that a guide prints, and how well they would meet what was left out.
 
-pub use super::refit::{Measurement, fit};
-
-use super::refit::error;
 use super::tables::is_memory_table;
+use crate::fit::{Measurement, calibrated};
 use crate::guide::{Guide, Role};
-use crate::predict::{Calibrate, FreeParameter, TableModel};
+use crate::predict::{Calibrate, FreeParameter, TableModel, Unit};
 use crate::soc::Soc;
 use std::fmt;
 
@@ -36,9 +34,10 @@ pub struct Line {
     pub name: String,
     /// With the parameters of the chip file.
     pub fitted: Errors,
-    /// With parameters that are fitted to all the other tables.
+    /// With parameters that are fitted to all the other tables; only the cells that this tests.
     pub without_table: Errors,
-    /// With parameters that are fitted to every other row (or column, in tables of one measured row).
+    /// With parameters that are fitted to every other row (or column, in tables of one measured row);
+    /// only the cells that this tests.
     pub alternate: Errors,
     /// The mean error that is aimed for.
     pub goal: Option<f64>,
@@ -74,61 +73,113 @@ fn all_measured(soc: &Soc, guide: &Guide) -> Vec<(Measurement, bool)> {
             }
             let Some(row) = table.rows.get(row_index) else { continue };
             let Some(prediction) = soc.cell(&table.id, &row.name, column + 1) else { continue };
-            // No interval: not predicted but repeated.
-            let given = prediction.low == prediction.high;
-            let (table, row) = (table.id.clone(), row.name.clone());
-            found.push((
-                Measurement { table, row, row_index, column: column + 1, value: number.value },
-                given,
-            ));
+            // A latency without interval is not predicted but repeated.
+            let given = prediction.unit == Unit::Cycles && prediction.low == prediction.high;
+            let cell = Measurement {
+                table: table.id.clone(),
+                row: row.name.clone(),
+                column: column + 1,
+                value: number.value,
+                error: None,
+                line: row.line,
+            };
+            found.push((cell, given));
         }
     }
     found
 }
 
-fn errors(model: &impl TableModel, cells: &[&Measurement]) -> Errors {
-    let all: Vec<f64> = cells.iter().filter_map(|cell| error(model, cell)).map(f64::abs).collect();
-    join(&all)
+/// Predicted over measured, less one, without its sign.
+fn error(model: &impl TableModel, cell: &Measurement) -> Option<f64> {
+    Some((model.cell(&cell.table, &cell.row, cell.column)?.predicted / cell.value - 1.0).abs())
 }
 
-fn join(all: &[f64]) -> Errors {
-    let mean = all.iter().sum::<f64>() / all.len().max(1) as f64;
-    Errors { cells: all.len(), mean, max: all.iter().copied().fold(0.0, f64::max) }
+fn errors(model: &impl TableModel, cells: &[Measurement]) -> Errors {
+    join(cells.iter().filter_map(|cell| error(model, cell)))
 }
 
-/// Which half of the cells of its table a cell belongs to.
-fn half(cell: &Measurement, cells: &[&Measurement]) -> bool {
-    let rows = cells.iter().any(|other| other.table == cell.table && other.row_index != cell.row_index);
-    (if rows { cell.row_index } else { cell.column }) % 2 == 0
+fn join(all: impl Iterator<Item = f64>) -> Errors {
+    let (mut cells, mut sum, mut max) = (0usize, 0.0, 0.0f64);
+    for one in all {
+        (cells, sum, max) = (cells + 1, sum + one, max.max(one));
+    }
+    Errors { cells, mean: sum / cells.max(1) as f64, max }
 }
 
-/// Cell by cell: the errors fitted, without its table, and with the other half.
+/// Which half of the cells of its table a cell belongs to: by rows, or by columns where one row is measured.
+fn half(cell: &Measurement, cells: &[Measurement]) -> bool {
+    let table = || cells.iter().filter(|other| other.table == cell.table);
+    if table().all(|other| other.line == cell.line) {
+        return cell.column.is_multiple_of(2);
+    }
+    let mut above: Vec<usize> = table().map(|other| other.line).filter(|line| *line < cell.line).collect();
+    above.dedup();
+    above.len().is_multiple_of(2)
+}
+
+/// Cell by cell: the errors fitted, without its table, and with the other half; none where that tests nothing.
 struct Judged<'a> {
     cell: &'a Measurement,
-    errors: [f64; 3],
+    errors: [Option<f64>; 3],
 }
 
-fn judge<'a, M: Calibrate>(model: &M, cells: &[&'a Measurement]) -> Vec<Judged<'a>> {
+/// A model that is fitted to some cells, and copies with each parameter moved up and down that those cells do not see.
+struct Refitted<M> {
+    model: M,
+    unseen: Vec<(M, M)>,
+}
+
+impl<M: Calibrate> Refitted<M> {
+    fn new(model: &M, kept: &[Measurement]) -> Self {
+        let free = model.free();
+        let values = calibrated(model, kept, &free);
+        let mut unseen = Vec::new();
+        for (at, parameter) in free.iter().enumerate() {
+            let moved = |share: f64| {
+                let step = share * (parameter.max - parameter.min);
+                let mut values = values.clone();
+                if let Some(value) = values.get_mut(at) {
+                    *value = (*value + step).clamp(parameter.min, parameter.max);
+                }
+                model.with_free(&values)
+            };
+            let pair = (moved(1e-4), moved(-1e-4));
+            if !kept.iter().any(|cell| differs(&pair, cell)) {
+                unseen.push(pair);
+            }
+        }
+        Self { model: model.with_free(&values), unseen }
+    }
+
+    /// The error on a cell that the fit has not seen. A cell that hangs on a parameter which the fit could not see either
+    /// tests nothing: the parameter still has the value of the file, which may come from this very cell.
+    fn error(&self, cell: &Measurement) -> Option<f64> {
+        if self.unseen.iter().any(|pair| differs(pair, cell)) { None } else { error(&self.model, cell) }
+    }
+}
+
+fn differs<M: TableModel>(pair: &(M, M), cell: &Measurement) -> bool {
+    let of = |model: &M| model.cell(&cell.table, &cell.row, cell.column).map(|p| p.predicted);
+    of(&pair.0) != of(&pair.1)
+}
+
+fn judge<'a, M: Calibrate>(model: &M, cells: &'a [Measurement]) -> Vec<Judged<'a>> {
+    let keep = |wanted: &dyn Fn(&Measurement) -> bool| -> Vec<Measurement> {
+        cells.iter().filter(|cell| wanted(cell)).cloned().collect()
+    };
     let mut tables: Vec<&str> = cells.iter().map(|cell| cell.table.as_str()).collect();
     tables.dedup();
-    let without: Vec<(&str, M)> = tables
+    let without: Vec<(&str, Refitted<M>)> = tables
         .into_iter()
-        .map(|table| {
-            let others: Vec<&Measurement> =
-                cells.iter().copied().filter(|cell| cell.table != table).collect();
-            (table, fit(model, &others))
-        })
+        .map(|table| (table, Refitted::new(model, &keep(&|cell| cell.table != table))))
         .collect();
-    let halves = [false, true].map(|wanted| {
-        let part: Vec<&Measurement> =
-            cells.iter().copied().filter(|cell| half(cell, cells) == wanted).collect();
-        fit(model, &part)
-    });
+    let halves = [false, true].map(|one| Refitted::new(model, &keep(&|cell| half(cell, cells) == one)));
     let judged = cells.iter().map(|cell| {
-        let other = &halves[usize::from(!half(cell, cells))];
-        let left_out = without.iter().find(|(table, _)| *table == cell.table).map_or(model, |(_, m)| m);
-        let of = |model: &M| error(model, cell).map_or(0.0, f64::abs);
-        Judged { cell, errors: [of(model), of(left_out), of(other)] }
+        let [first, second] = &halves;
+        let other = if half(cell, cells) { first } else { second };
+        let left_out = without.iter().find(|(table, _)| *table == cell.table);
+        let left_out = left_out.and_then(|(_, refitted)| refitted.error(cell));
+        Judged { cell, errors: [error(model, cell), left_out, other.error(cell)] }
     });
     judged.collect()
 }
@@ -140,14 +191,14 @@ pub fn report(soc: &Soc, guide: &Guide) -> Report {
     let cells: Vec<Measurement> =
         measured.into_iter().filter(|(_, given)| !given).map(|(cell, _)| cell).collect();
     // Memories and links share no parameter, so each is fitted to its own tables.
-    let (memory, links): (Vec<&Measurement>, Vec<&Measurement>) =
-        cells.iter().partition(|cell| is_memory_table(&cell.table));
+    let (memory, links): (Vec<Measurement>, Vec<Measurement>) =
+        cells.into_iter().partition(|cell| is_memory_table(&cell.table));
     let mut judged = judge(soc, &memory);
     judged.extend(judge(&soc.links, &links));
     let line = |name: &str, tables: &[&str], goal| {
         let rows: Vec<&Judged> =
             judged.iter().filter(|judged| tables.contains(&judged.cell.table.as_str())).collect();
-        let of = |k: usize| join(&rows.iter().map(|judged| judged.errors[k]).collect::<Vec<_>>());
+        let of = |k: usize| join(rows.iter().filter_map(|judged| judged.errors.get(k).copied().flatten()));
         Line { name: name.into(), fitted: of(0), without_table: of(1), alternate: of(2), goal }
     };
     let mut names: Vec<&str> = judged.iter().map(|judged| judged.cell.table.as_str()).collect();
@@ -164,40 +215,43 @@ pub fn report(soc: &Soc, guide: &Guide) -> Report {
 
 /// The chip with its memory and EDMA parameters fitted to the guide, and the errors before and after.
 pub fn calibrate(soc: &Soc, guide: &Guide) -> (Soc, Errors, Errors) {
-    let cells = measurements(soc, guide);
-    let cells: Vec<&Measurement> = cells.iter().filter(|cell| is_memory_table(&cell.table)).collect();
-    let fitted = fit(soc, &cells);
+    let mut cells = measurements(soc, guide);
+    cells.retain(|cell| is_memory_table(&cell.table));
+    let fitted = soc.with_free(&calibrated(soc, &cells, &soc.free()));
     let (before, after) = (errors(soc, &cells), errors(&fitted, &cells));
     (fitted, before, after)
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head = ["fitted mean", "max", "table out", "max", "alternate", "max"];
-        write!(f, "{:<12}{:>6}", "table", "cells")?;
-        for name in head {
-            write!(f, "{name:>12}")?;
+        writeln!(f, "{:<12}{:^23}{:^23}{:^23}", "", "fitted", "its table left out", "alternate rows")?;
+        write!(f, "{:<12}", "table")?;
+        for _ in 0..3 {
+            write!(f, "{:>7}{:>8}{:>8}", "cells", "mean", "max")?;
         }
         writeln!(f)?;
-        for (lines, rule) in [(&self.tables, true), (&self.groups, false)] {
-            for line in lines {
-                write!(f, "{:<12}{:>6}", line.name, line.fitted.cells)?;
-                for errors in [line.fitted, line.without_table, line.alternate] {
-                    write!(f, "{:>11.2}%{:>11.2}%", errors.mean * 100.0, errors.max * 100.0)?;
-                }
-                if let Some(goal) = line.goal {
-                    let met = if line.fitted.mean <= goal { "met" } else { "missed" };
-                    write!(f, "   goal {:.0} %: {met}", goal * 100.0)?;
-                }
+        for (at, line) in self.tables.iter().chain(&self.groups).enumerate() {
+            if at == self.tables.len() {
                 writeln!(f)?;
             }
-            if rule {
-                writeln!(f)?;
+            write!(f, "{:<12}", line.name)?;
+            for Errors { cells, mean, max } in [line.fitted, line.without_table, line.alternate] {
+                if cells == 0 {
+                    write!(f, "{:>7}{:>8}{:>8}", 0, "-", "-")?;
+                } else {
+                    write!(f, "{cells:>7}{:>7.2}%{:>7.2}%", mean * 100.0, max * 100.0)?;
+                }
             }
+            if let Some(goal) = line.goal {
+                let met = if line.fitted.mean <= goal { "met" } else { "missed" };
+                write!(f, "   goal {:.0} %: {met}", goal * 100.0)?;
+            }
+            writeln!(f)?;
         }
+        writeln!(f, "\nA cell that hangs on a parameter which only cells left out can decide is not counted.")?;
         writeln!(
             f,
-            "\n{} fitted parameters, {} printed latencies taken over as given:",
+            "{} fitted parameters, {} printed latencies taken over as given:",
             self.parameters.len(),
             self.given
         )?;

@@ -5,14 +5,19 @@ use crate::predict::{Calibrate, FreeParameter};
 use crate::soc::Soc;
 use crate::units::{Cycles, Ratio};
 
+/// Reads a parameter from a chip that has it.
+type Read = Box<dyn Fn(&Soc) -> Option<f64>>;
+/// Writes it to every place where it stands.
+type Write = Box<dyn Fn(&mut Soc, f64)>;
+
 /// One parameter that may stand at several places of the file, always with the same value.
 struct Slot {
     name: String,
     unit: String,
     min: f64,
     max: f64,
-    read: Box<dyn Fn(&Soc) -> Option<f64>>,
-    write: Box<dyn Fn(&mut Soc, f64)>,
+    read: Read,
+    write: Write,
 }
 
 fn cycles_slot(

@@ -6,7 +6,6 @@
 pub mod accuracy;
 mod free;
 pub mod predictions;
-mod refit;
 pub mod tables;
 #[cfg(test)]
 mod tests;
