@@ -176,9 +176,11 @@ fn add<'a>(
     let points: Vec<(f64, &Pair<'_>)> = points.collect();
     let predicted = points.iter().filter_map(|(x, pair)| Some((*x, pair.predicted.as_ref()?.predicted)));
     let published = points.iter().filter_map(|(x, pair)| Some((*x, pair.published.value()?)));
-    let parts: [(Mark, Vec<(f64, f64)>, &str); 2] =
-        [(Mark::Predicted, predicted.collect(), ""), (Mark::Published, published.collect(), " (published)")];
-    for (mark, points, suffix) in parts {
+    let predicted = predicted.collect::<Vec<_>>();
+    let published = published.collect::<Vec<_>>();
+    for (mark, points, suffix) in
+        [(Mark::Predicted, predicted, ""), (Mark::Published, published, " (published)")]
+    {
         if !points.is_empty() {
             series.push(Series { name: format!("{name}{suffix}"), mark, colour, points });
         }

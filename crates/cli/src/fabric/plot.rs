@@ -169,36 +169,19 @@ impl Figure {
             mesh.disable_x_mesh();
         }
         mesh.draw()?;
-        let bars = self.series.iter().filter(|series| series.mark == Mark::Predicted).count().max(1);
-        let mut bar = 0;
         for series in &self.series {
             let colour = SERIES[series.colour % SERIES.len()];
-            let place = |x: f64| if self.axis == Axis::PowersOfTwo { x.log2() } else { x };
-            let points = series.points.iter().map(|&(x, y)| (place(x), y));
-            match (&self.axis, series.mark) {
-                (Axis::Categories(_), mark) => {
-                    let width = 0.76 / bars as f64;
-                    // Published dots stand over the bar of the same colour.
-                    let slot = if mark == Mark::Predicted { bar } else { self.slot(series) };
-                    let left = -0.38 + width * slot as f64;
-                    if mark == Mark::Predicted {
-                        bar += 1;
-                        let bars = points.map(|(x, y)| {
-                            let corners = [(x + left, 0.0), (x + left + width * 0.9, y)];
-                            Rectangle::new(corners, colour.mix(0.55).filled())
-                        });
-                        chart.draw_series(bars)?;
-                    } else {
-                        let dots = points
-                            .map(|(x, y)| Circle::new((x + left + width * 0.45, y), 4, colour.filled()));
-                        chart.draw_series(dots)?;
-                    }
-                }
-                (_, Mark::Predicted) => {
+            match self.layout(series) {
+                Shape::Line(points) => {
                     chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
                 }
-                (_, Mark::Published) => {
-                    chart.draw_series(points.map(|point| Circle::new(point, 4, colour.filled())))?;
+                Shape::Dots(points) => {
+                    let dots = points.into_iter().map(|point| Circle::new(point, 4, colour.filled()));
+                    chart.draw_series(dots)?;
+                }
+                Shape::Bars(corners) => {
+                    let bars = corners.into_iter();
+                    chart.draw_series(bars.map(|bar| Rectangle::new(bar, colour.mix(0.55).filled())))?;
                 }
             }
         }
@@ -206,11 +189,36 @@ impl Figure {
         Ok(())
     }
 
-    /// Which bar of a group has the colour of this series.
-    fn slot(&self, series: &Series) -> usize {
-        let predicted = self.series.iter().filter(|other| other.mark == Mark::Predicted);
-        predicted.enumerate().find(|(_, other)| other.colour == series.colour).map_or(0, |(slot, _)| slot)
+    /// Where the parts of a series lie on the axes.
+    fn layout(&self, series: &Series) -> Shape {
+        let place = |x: f64| if self.axis == Axis::PowersOfTwo { x.log2() } else { x };
+        let points = series.points.iter().map(|&(x, y)| (place(x), y));
+        if !matches!(self.axis, Axis::Categories(_)) {
+            return match series.mark {
+                Mark::Predicted => Shape::Line(points.collect()),
+                Mark::Published => Shape::Dots(points.collect()),
+            };
+        }
+        let predicted = || self.series.iter().filter(|other| other.mark == Mark::Predicted);
+        // Published dots stand over the bar of the same colour.
+        let slot = predicted().position(|other| other.colour == series.colour).unwrap_or(0);
+        let width = 0.76 / predicted().count().max(1) as f64;
+        let left = -0.38 + width * slot as f64;
+        match series.mark {
+            Mark::Predicted => {
+                Shape::Bars(points.map(|(x, y)| [(x + left, 0.0), (x + left + width * 0.9, y)]).collect())
+            }
+            Mark::Published => Shape::Dots(points.map(|(x, y)| (x + left + width * 0.45, y)).collect()),
+        }
     }
+}
+
+/// A series in the coordinates of the axes.
+enum Shape {
+    Line(Vec<(f64, f64)>),
+    Dots(Vec<(f64, f64)>),
+    /// Two opposite corners of each bar.
+    Bars(Vec<[(f64, f64); 2]>),
 }
 
 /// Powers of two: the logarithm is drawn, the number shown.

@@ -407,7 +407,7 @@ fn pcie(parts: &mut Parts<'_>) -> Result<Transfer, TransferError> {
     let payload = parts.place_if(|part| part.starts_with(|first: char| first.is_ascii_digit()));
     let payload_bytes = payload.map_or(Ok(128), |text| size("payload", text))?;
     let (mut both_ways, mut bridged) = (false, false);
-    while let Some(part) = parts.places.next() {
+    for part in parts.places.by_ref() {
         let flags = [("bidir", true), ("bridged", false)];
         match one_of("mode", part, &flags)? {
             true => both_ways = true,
