@@ -20,6 +20,7 @@ mod monotone;
 mod quotients;
 mod references;
 mod structure;
+mod ticks;
 mod units;
 
 #[cfg(test)]
@@ -45,6 +46,7 @@ pub fn run(guide: &Guide, expectations: Option<&dyn Expectations>) -> Vec<Findin
     limits::check(guide, expectations, &mut findings);
     monotone::check(guide, &mut findings);
     copies::check(guide, &mut findings);
+    ticks::check(guide, &mut findings);
     claims::check(guide, &mut findings);
     captions::check(guide, &mut findings);
     units::check(guide, &mut findings);

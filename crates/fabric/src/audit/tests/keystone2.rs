@@ -20,6 +20,7 @@ const FINDINGS: &[&str] = &[
     "legend:5",
     "fewer-lanes-faster:20/128/6",
     "copy:16",
+    "prefix:7.1/tables 16, 20",
     "claim:1/C66x Core/\"A CorePac sustains 128 bits of load/store per cycle to L1D and handles up to 16 GB/second\"",
     "claim:1/EDMA0(Single TC)/\"High speed masters connect to slaves over 256-bit data buses at DSP/3\"",
     "claim:1/EDMA4(Single TC)/\"High speed masters connect to slaves over 256-bit data buses at DSP/3\"",

@@ -121,6 +121,31 @@ fn copies() {
     check_guide(&guide, &["copy:6/table 7"]);
 }
 
+/// The link tables as a program prints them that counts whole cycles, with a factor left in the rates.
+fn counted(factor: f64) -> Guide {
+    let mut guide = clean();
+    for table in guide.tables.iter_mut().filter(|table| table.id == "6" || table.id == "7") {
+        table.conditions.insert("core".into(), "1000 MHz".into());
+        table.conditions.insert("transactions".into(), "16".into());
+        for row in &mut table.rows {
+            let bits = 16.0 * 8.0 * row.name.parse::<f64>().unwrap();
+            for cell in &mut row.cells {
+                let cycles = (bits * 1e3 / cell.value().unwrap()).round();
+                *cell = Cell::read(&format!("{:.2}", bits * 1e3 / cycles * factor));
+            }
+        }
+    }
+    guide
+}
+
+#[test]
+fn prefixes() {
+    check_guide(&counted(1.0), &[]);
+    check_guide(&counted(1.024), &["prefix:2.1/tables 6, 7"]);
+    check_guide(&counted(1.048_576), &["prefix:2.1/tables 6, 7"]);
+    check_guide(&counted(1.013), &[]);
+}
+
 #[test]
 fn claims() {
     let id = "claim:3/Theoretical maximum (MB/s)/\"One channel reaches 6400 MB/s at most\"";
