@@ -20,6 +20,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   tidy             check file and module rules and the direction of dependencies
   licences         check licences and duplicate versions of dependencies against deny.toml
   firmware         build the no_std crates for thumbv7em-none-eabihf
+  fabric-accuracy  print how well the 66AK2H's predictions meet the throughput guide, with cross-validation
   fuzz [SECONDS]   run every fuzz target this long (default 60)
 ";
 
@@ -44,6 +45,13 @@ fn run() -> Result<()> {
         ["tidy"] => tidy::run(),
         ["licences"] => licences::run(),
         ["firmware"] => firmware::run(),
+        ["fabric-accuracy"] => shell::run(shell::cargo().args([
+            "run",
+            "--quiet",
+            "--release",
+            "--package=linerate-fabric",
+            "--example=fabric_accuracy",
+        ])),
         ["fuzz"] => fuzz::run(60),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => fuzz::run(seconds),

@@ -20,13 +20,14 @@ const UNSAFE: [&str; 4] = [
 ];
 
 /// Which crate of ours may depend on which (ARCHITECTURE.md, "Who may know whom").
-const MAY_USE: [(&str, &[&str]); 8] = [
+const MAY_USE: [(&str, &[&str]); 9] = [
     ("linerate-wire", &[]),
     ("linerate-nic", &["linerate-wire"]),
     ("linerate-transport", &["linerate-wire"]),
     ("linerate-stack", &["linerate-wire", "linerate-nic", "linerate-transport"]),
     ("linerate-serve", &["linerate-wire", "linerate-transport"]),
     ("linerate-linux", &["linerate-wire", "linerate-nic", "linerate-transport"]),
+    ("linerate-fabric", &[]),
     (
         "linerate-cli",
         &[
@@ -36,6 +37,7 @@ const MAY_USE: [(&str, &[&str]); 8] = [
             "linerate-stack",
             "linerate-serve",
             "linerate-linux",
+            "linerate-fabric",
         ],
     ),
     ("xtask", &[]),

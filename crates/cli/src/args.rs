@@ -1,5 +1,6 @@
 //! The command line. Every flag of `serve` is a key of the configuration file too: both are read into [`ServeOptions`].
 
+use crate::fabric::args::Fabric;
 use crate::values::{AddressChoice, ByteSize, DeviceChoice, FtpUser, Offload, Span};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
@@ -21,6 +22,8 @@ pub enum Command {
     /// Serve a directory over HTTP, FTP and iperf3
     #[command(long_about = SERVE_ABOUT)]
     Serve(Box<Serve>),
+    /// Predict a chip's throughput, name the bottleneck, audit its datasheet
+    Fabric(Box<Fabric>),
 }
 
 const SERVE_ABOUT: &str = "Serve a directory over HTTP, FTP and iperf3.

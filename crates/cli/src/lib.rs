@@ -1,6 +1,7 @@
 //! The `linerate` command: arguments, configuration, the loop that brings the parts together, and what it prints.
 
 pub mod args;
+pub mod fabric;
 pub mod logging;
 pub mod serve;
 pub mod settings;

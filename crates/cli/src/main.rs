@@ -2,20 +2,26 @@
 
 use clap::Parser as _;
 use linerate_cli::args::{Cli, Command};
-use linerate_cli::{logging, serve};
+use linerate_cli::{fabric, logging, serve};
+use std::fmt::Display;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let result = match &cli.command {
-        Command::Serve(args) => serve::run(args),
-    };
+    match &cli.command {
+        Command::Serve(args) => end(serve::run(args), serve::ServeError::exit_code),
+        Command::Fabric(args) => end(fabric::run(args), fabric::error::FabricError::exit_code),
+    }
+}
+
+/// Success, or the error on standard error and its exit code.
+fn end<E: Display>(result: Result<(), E>, code: impl Fn(&E) -> ExitCode) -> ExitCode {
     logging::flush();
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("linerate: {error}");
-            error.exit_code()
+            code(&error)
         }
     }
 }

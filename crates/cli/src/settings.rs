@@ -307,7 +307,7 @@ mod tests {
 
     fn load(args: &[&str]) -> Result<Settings, String> {
         let cli = Cli::try_parse_from(["linerate", "serve"].iter().chain(args)).map_err(|e| e.to_string())?;
-        let Command::Serve(serve) = cli.command;
+        let Command::Serve(serve) = cli.command else { panic!("the arguments say serve") };
         Settings::load(&serve).map_err(|error| error.to_string())
     }
 

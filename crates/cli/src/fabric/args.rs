@@ -1,0 +1,169 @@
+//! Arguments of `linerate fabric`.
+
+use super::fit::CellName;
+use super::grid::GridFormat;
+use super::transfer::Transfer;
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Arguments of `fabric`.
+#[derive(Args, Debug)]
+pub struct Fabric {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: FabricCommand,
+}
+
+/// The subcommands of `fabric`.
+#[derive(Subcommand, Debug)]
+pub enum FabricCommand {
+    /// Predict the rate of one or several concurrent transfers, and name what limits them
+    #[command(after_long_help = TRANSFERS)]
+    Predict(Predict),
+    /// Print a table of a throughput guide as predicted, published and error
+    Table(Table),
+    /// Write one self-contained HTML page with every table and figure of a guide
+    Report(Report),
+    /// Calibrate a chip's free parameters from measurements
+    #[command(after_long_help = DATA)]
+    Fit(Fit),
+    /// Check a transcribed datasheet against itself
+    Audit(Audit),
+    /// Print the JSON schema of a chip's description
+    Schema,
+}
+
+const TRANSFERS: &str = "Transfers:
+  edma:TC:FROM->TO[:SIZE][,OPTIONS]      FROM<->TO moves both ways; 32KiB if no size is given
+      sync=a|ab  acnt=BYTES  bcnt=N  ccnt=N  index=BYTES  align=BYTES
+  core:CORE:MEMORY[:single|burst]        latency of a core's reads in its cycles
+  pcie:read|write[:PAYLOAD][:bidir][:bridged]    128B; edma=TC gives the burst size
+  srio:nread|nwrite|type11[:SIZE][:LANESx][:RATEG][:MEMORY]    4KiB on 4x at 5G, L2
+  hyperlink:read|write:MEMORY            path=NAME, near if not given
+  ethernet:SIZE                          bytes of a frame; port=NAME, count=line|frame|packet
+  tcp:WORKLOAD                           a TCP server of the description
+
+Parts stand between ':' or ','; sizes are 64, 128B, 32KiB, 1MiB, 10kB. Quote the '>' from your shell.
+
+Examples:
+  linerate fabric predict k2h --transfer 'edma:TC0:msmc->ddr3a:128KiB,sync=ab,bcnt=128'
+  linerate fabric predict k2h --transfer 'edma:TC0:l2.0<->ddr3a' --transfer 'edma:TC1:l2.1<->ddr3a'
+  linerate fabric predict k2h --transfer srio:nread:4KiB:4x:5G:L2 --format json";
+
+const DATA: &str = "Data: CSV with the header table,row,column,value and, if you know it, error_percent. `table` is a number of the \
+guide, or 10gbe; `row` is the first cell of the row as printed; `column` counts the cells after it from 1; `value` is in \
+the unit of the table.";
+
+/// Form of an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Format {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON value.
+    Json,
+}
+
+/// What SOC means, in every command.
+const SOC: &str = "Chip: k2h, k2e, stm32h743, xupv5, zcu102, or the path of a TOML file";
+
+/// Arguments of `fabric predict`.
+#[derive(Args, Debug)]
+pub struct Predict {
+    #[arg(help = SOC)]
+    /// The chip.
+    pub soc: String,
+
+    /// A transfer such as edma:TC0:l2.0->msmc:32KiB; repeat it for transfers that run at the same time (--help shows
+    /// all kinds)
+    #[arg(long, value_name = "TRANSFER", required = true)]
+    pub transfer: Vec<Transfer>,
+
+    /// Leave out the time before an EDMA transfer's first byte, as the guide's section 5.2 does
+    #[arg(long)]
+    pub without_setup: bool,
+
+    /// Form of the answer
+    #[arg(long, value_enum, value_name = "text|json", default_value = "text")]
+    pub format: Format,
+}
+
+/// Arguments of `fabric table`.
+#[derive(Args, Debug)]
+pub struct Table {
+    #[arg(help = SOC)]
+    /// The chip.
+    pub soc: String,
+
+    /// Number of the table in the guide, or its name: 1 to 26, or 10gbe
+    #[arg(value_name = "N")]
+    pub table: String,
+
+    /// Guide: keystone2, or the path of a TOML file
+    #[arg(long, value_name = "GUIDE", default_value = "keystone2")]
+    pub guide: String,
+
+    /// Form of the table
+    #[arg(long, value_enum, value_name = "terminal|markdown|csv|json", default_value = "terminal")]
+    pub format: GridFormat,
+}
+
+/// Arguments of `fabric report`.
+#[derive(Args, Debug)]
+pub struct Report {
+    #[arg(help = SOC)]
+    /// The chip.
+    pub soc: String,
+
+    /// The file to write
+    #[arg(short, long, value_name = "FILE.html")]
+    pub output: PathBuf,
+
+    /// Guide: keystone2, or the path of a TOML file
+    #[arg(long, value_name = "GUIDE", default_value = "keystone2")]
+    pub guide: String,
+}
+
+/// Arguments of `fabric fit`.
+#[derive(Args, Debug)]
+pub struct Fit {
+    #[arg(help = SOC)]
+    /// The chip.
+    pub soc: String,
+
+    /// Measurements (--help describes the columns)
+    #[arg(value_name = "DATA.csv")]
+    pub data: PathBuf,
+
+    /// Predict this cell with the fitted parameters, its interval wide where the data does not decide; repeatable
+    #[arg(long, value_name = "TABLE,ROW,COLUMN")]
+    pub cell: Vec<CellName>,
+
+    /// Form of the answer
+    #[arg(long, value_enum, value_name = "text|json", default_value = "text")]
+    pub format: Format,
+}
+
+/// Arguments of `fabric audit`.
+#[derive(Args, Debug)]
+pub struct Audit {
+    /// Guide: keystone2, or the path of a TOML file
+    #[arg(value_name = "GUIDE.toml")]
+    pub guide: String,
+
+    /// Chip whose description the theoretical figures are held against [default: k2h with keystone2, none otherwise]
+    #[arg(long, value_name = "SOC")]
+    pub soc: Option<String>,
+
+    /// Form of the answer
+    #[arg(long, value_enum, value_name = "text|json", default_value = "text")]
+    pub format: Format,
+}
+
+impl Audit {
+    /// The chip to hold the guide against, if any.
+    pub fn chip(&self) -> Option<&str> {
+        let own = self.guide.eq_ignore_ascii_case("keystone2").then_some("k2h");
+        self.soc.as_deref().or(own)
+    }
+}

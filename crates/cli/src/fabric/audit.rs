@@ -1,0 +1,86 @@
+//! `linerate fabric audit`.
+
+use super::args::{Audit, Format};
+use super::error::FabricError;
+use super::{builtin, compare, page};
+use linerate_fabric::audit::{self, Expected, Finding, Severity};
+use linerate_fabric::guide::{CellAt, Guide, Role};
+use linerate_fabric::soc::Soc;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// What the command prints.
+pub fn run(args: &Audit) -> Result<String, FabricError> {
+    let guide = builtin::guide(&args.guide)?;
+    let findings = match args.chip() {
+        Some(name) => findings(&guide, &builtin::soc(name)?),
+        None => audit::run(&guide, None),
+    };
+    Ok(match args.format {
+        Format::Text => text(&guide.title, &findings),
+        Format::Json => format!("{:#}\n", json!({ "guide": guide.title, "findings": findings })),
+    })
+}
+
+/// The findings in a guide, its theoretical figures held against a chip's description too.
+pub fn findings(guide: &Guide, soc: &Soc) -> Vec<Finding> {
+    let mut expected = BTreeMap::new();
+    for table in &guide.tables {
+        for pair in compare::pairs(table, soc) {
+            let (Some(Role::Theoretical), Some(prediction), Some(row)) =
+                (pair.role, &pair.predicted, table.rows.get(pair.row))
+            else {
+                continue;
+            };
+            let at = CellAt { table: table.id.clone(), row: row.name.clone(), column: pair.column + 1 };
+            let derivation = match prediction.bottlenecks.first() {
+                Some(limit) if !limit.explanation.is_empty() => limit.explanation.clone(),
+                _ => format!("widths and clocks in the description of {}", soc.chip.name),
+            };
+            expected.insert(at, Expected { value: prediction.predicted, derivation });
+        }
+    }
+    audit::run(guide, Some(&expected))
+}
+
+/// The findings one after the other, and how many there are.
+fn text(title: &str, findings: &[Finding]) -> String {
+    let mut text = format!("{title}\n\n");
+    for finding in findings {
+        let _ = writeln!(text, "{finding}\n");
+    }
+    text.push_str(&count(findings));
+    text.push('\n');
+    text
+}
+
+/// "3 errors, 2 warnings, 5 notes".
+pub fn count(findings: &[Finding]) -> String {
+    let of = |severity, one: &str, many: &str| {
+        let count = findings.iter().filter(|finding| finding.severity == severity).count();
+        format!("{count} {}", if count == 1 { one } else { many })
+    };
+    [
+        of(Severity::Error, "error", "errors"),
+        of(Severity::Warning, "warning", "warnings"),
+        of(Severity::Note, "note", "notes"),
+    ]
+    .join(", ")
+}
+
+/// The findings for a page.
+pub fn items(findings: &[Finding]) -> Vec<page::Finding> {
+    let item = |finding: &Finding| page::Finding {
+        grade: match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        },
+        label: finding.rule.to_owned(),
+        place: finding.place.to_string(),
+        text: finding.message.clone(),
+        evidence: finding.arithmetic.clone(),
+    };
+    findings.iter().map(item).collect()
+}

@@ -1,0 +1,87 @@
+//! Transfers inside a chip, from their text form to a prediction.
+
+use super::error::FabricError;
+use super::links::{refused, unknown};
+use super::transfer::{Edma, Sync};
+use linerate_fabric::edma::{self, Shape};
+use linerate_fabric::memory::{self, Pattern};
+use linerate_fabric::predict::Prediction;
+use linerate_fabric::soc::Soc;
+
+/// The aggregate of EDMA transfers that start together. With `setup`, the time before the first byte counts.
+pub fn edma(soc: &Soc, transfers: &[&Edma], setup: bool) -> Result<Prediction, FabricError> {
+    let mut asked = Vec::new();
+    for transfer in transfers {
+        let one = edma::Transfer {
+            controller: controller(soc, &transfer.controller)?,
+            source: endpoint(soc, &transfer.from)?,
+            destination: endpoint(soc, &transfer.to)?,
+            shape: shape(transfer),
+        };
+        if transfer.both_ways {
+            let back = edma::Transfer {
+                source: one.destination.clone(),
+                destination: one.source.clone(),
+                ..one.clone()
+            };
+            asked.extend([one, back]);
+        } else {
+            asked.push(one);
+        }
+    }
+    edma::predict(soc, &asked, setup).map_err(refused)
+}
+
+fn shape(transfer: &Edma) -> Shape {
+    let index = transfer.index_bytes.unwrap_or(transfer.a_bytes);
+    Shape {
+        sync: match transfer.sync {
+            Sync::A => edma::Sync::A,
+            Sync::Ab => edma::Sync::Ab,
+        },
+        acnt: transfer.a_bytes,
+        bcnt: transfer.b_count,
+        ccnt: transfer.c_count,
+        source_index: index,
+        destination_index: index,
+        source_offset: transfer.misaligned_bytes,
+        destination_offset: transfer.misaligned_bytes,
+    }
+}
+
+/// The name of a transfer controller as the chip's description spells it.
+fn controller(soc: &Soc, asked: &str) -> Result<String, FabricError> {
+    let mut names = super::links::controllers(soc);
+    match names.find(|name| name.eq_ignore_ascii_case(asked)) {
+        Some(name) => Ok(name.to_owned()),
+        None => Err(unknown("transfer controller", asked, super::links::controllers(soc))),
+    }
+}
+
+/// The name of a memory as the chip's description spells it, with the number of its instance.
+fn endpoint(soc: &Soc, asked: &str) -> Result<String, FabricError> {
+    let (kind, instance) = asked.split_once('.').map_or((asked, None), |(kind, number)| (kind, Some(number)));
+    let Some(name) = soc.endpoints.keys().find(|name| name.eq_ignore_ascii_case(kind)) else {
+        return Err(unknown("memory", asked, soc.endpoints.keys().map(String::as_str)));
+    };
+    let full = instance.map_or_else(|| name.clone(), |number| format!("{name}.{number}"));
+    match soc.endpoint(&full) {
+        Some(_) => Ok(full),
+        None => {
+            let count = soc.endpoints.get(name).map_or(0, |endpoint| endpoint.count);
+            let last = count.saturating_sub(1);
+            Err(FabricError::Transfer(format!("no memory '{asked}'; expected {name}.0 to {name}.{last}")))
+        }
+    }
+}
+
+/// The cycles of a core's reads.
+pub fn read(soc: &Soc, core: &str, memory: &str, pattern: Pattern) -> Result<Prediction, FabricError> {
+    let Some((core, described)) = soc.cores.iter().find(|(name, _)| name.eq_ignore_ascii_case(core)) else {
+        return Err(unknown("core", core, soc.cores.keys().map(String::as_str)));
+    };
+    match described.reads.keys().find(|name| name.eq_ignore_ascii_case(memory)) {
+        Some(source) => memory::read(soc, core, source, pattern).map_err(refused),
+        None => Err(unknown("memory", memory, described.reads.keys().map(String::as_str))),
+    }
+}

@@ -1,0 +1,182 @@
+//! `linerate fabric fit`.
+
+use super::args::{Fit, Format};
+use super::builtin;
+use super::error::FabricError;
+use super::grid::{Cell, Grid, GridFormat};
+use super::show;
+use linerate_fabric::fit::{self, Estimate, Fitted, Identified, Measurement, Report};
+use linerate_fabric::predict::{Calibrate, Prediction, TableModel};
+use serde_json::{Value, json};
+use std::fmt;
+use std::fmt::Write as _;
+use std::str::FromStr;
+
+/// A cell of a guide's tables, as `TABLE,ROW,COLUMN`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CellName {
+    table: String,
+    row: String,
+    column: usize,
+}
+
+impl FromStr for CellName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts = text.split_once(',').and_then(|(table, rest)| Some((table, rest.rsplit_once(',')?)));
+        let expected = || "expected TABLE,ROW,COLUMN such as 18,4096,1; columns count from 1".to_owned();
+        let (table, (row, column)) = parts.ok_or_else(expected)?;
+        let column = column.trim().parse().ok().filter(|column| *column > 0).ok_or_else(expected)?;
+        Ok(CellName { table: table.trim().to_owned(), row: row.trim().to_owned(), column })
+    }
+}
+
+impl fmt::Display for CellName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{},{}", self.table, self.row, self.column)
+    }
+}
+
+/// A fitted part of a chip, and what is predicted with it.
+struct Part {
+    name: &'static str,
+    report: Report,
+    predictions: Vec<(String, Prediction)>,
+}
+
+/// What the command prints.
+pub fn run(args: &Fit) -> Result<String, FabricError> {
+    let soc = builtin::soc(&args.soc)?;
+    let file = args.data.display().to_string();
+    let malformed = |why: String| FabricError::Malformed { file: file.clone(), why };
+    let data = fit::read(&builtin::read(&args.data)?).map_err(|error| malformed(error.to_string()))?;
+    // Links and the rest share no parameter: each is fitted to its own cells, and sees no others.
+    let (links, chip): (Vec<Measurement>, Vec<Measurement>) =
+        data.into_iter().partition(|one| soc.links.cell(&one.table, &one.row, one.column).is_some());
+    let mut parts = Vec::new();
+    if !chip.is_empty() {
+        let fitted = fit::fit(&soc, &chip).map_err(|error| malformed(error.to_string()))?;
+        parts.push(part("memories, EDMA and cores", &fitted, &args.cell));
+    }
+    if !links.is_empty() {
+        let fitted = fit::fit(&soc.links, &links).map_err(|error| malformed(error.to_string()))?;
+        parts.push(part("links", &fitted, &args.cell));
+    }
+    if parts.is_empty() {
+        return Err(malformed("no measurements".to_owned()));
+    }
+    for cell in &args.cell {
+        let name = cell.to_string();
+        if !parts.iter().any(|part| part.predictions.iter().any(|(known, _)| *known == name)) {
+            return Err(FabricError::value(
+                "--cell",
+                name,
+                "a cell that the fitted part of the chip predicts",
+            ));
+        }
+    }
+    Ok(match args.format {
+        Format::Text => parts.iter().map(text).collect::<Vec<_>>().join("\n"),
+        Format::Json => format!("{:#}\n", Value::Array(parts.iter().map(object).collect())),
+    })
+}
+
+fn part<M: Calibrate>(name: &'static str, fitted: &Fitted<M>, cells: &[CellName]) -> Part {
+    let predict =
+        |cell: &CellName| Some((cell.to_string(), fitted.predict(&cell.table, &cell.row, cell.column)?));
+    Part { name, report: fitted.report.clone(), predictions: cells.iter().filter_map(predict).collect() }
+}
+
+fn object(part: &Part) -> Value {
+    let predictions =
+        part.predictions.iter().map(|(cell, prediction)| json!({"cell": cell, "prediction": prediction}));
+    json!({"part": part.name, "report": part.report, "predictions": predictions.collect::<Vec<_>>()})
+}
+
+fn text(part: &Part) -> String {
+    let report = &part.report;
+    let percent = |ratio: f64| format!("{:.2} %", ratio * 100.0);
+    let mut text = parameters(part.name, &report.estimates).render(GridFormat::Terminal, None);
+    let _ = writeln!(
+        text,
+        "\n{} measurements: mean error {} (before {}), largest {}",
+        report.measurements,
+        percent(report.mean_error),
+        percent(report.mean_error_before),
+        percent(report.worst_error)
+    );
+    let unseen = [("rows", report.alternate_rows_error), ("tables", report.left_out_table_error)];
+    for (what, error) in unseen {
+        let error = error.map_or_else(|| "too few to say".to_owned(), percent);
+        let _ = writeln!(text, "on {what} that the fit has not seen: {error}");
+    }
+    let known = &report.identifiability;
+    let _ = writeln!(
+        text,
+        "identifiability: {} of {} parameters or combinations are seen, condition {:.3e}",
+        known.rank, known.parameters, known.condition
+    );
+    for tie in &known.ties {
+        let _ = writeln!(text, "  {}: {}", tie.names.join(", "), tie.explanation);
+    }
+    for (cell, prediction) in &part.predictions {
+        let _ = writeln!(
+            text,
+            "cell {cell}: {} {} ({} to {})",
+            show::figure(prediction.predicted),
+            prediction.unit.symbol(),
+            show::figure(prediction.low),
+            show::figure(prediction.high)
+        );
+    }
+    text
+}
+
+fn parameters(name: &str, estimates: &[Estimate]) -> Grid {
+    let headers =
+        ["parameter", "unit and clock", "before", "fitted", "90 % from", "to", "decided by the data"];
+    let mut grid = Grid::new("fit", format!("Parameters of {name}"), &headers);
+    for estimate in estimates {
+        let decided = match estimate.identified {
+            Identified::Yes => "yes",
+            Identified::Tied => "only together with others",
+            Identified::No => "no",
+        };
+        let number = |value: f64| Cell::number(value, 3);
+        grid.rows.push(vec![
+            Cell::text(&estimate.name),
+            Cell::text(&estimate.unit),
+            number(estimate.before),
+            number(estimate.value),
+            number(estimate.low),
+            number(estimate.high),
+            Cell::text(decided),
+        ]);
+    }
+    grid
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cell_names() {
+        let check = |text: &str, expected: Option<(&str, &str, usize)>| {
+            let expected = expected.map(|(table, row, column)| CellName {
+                table: table.into(),
+                row: row.into(),
+                column,
+            });
+            assert_eq!(text.parse::<CellName>().ok(), expected, "{text}");
+        };
+        check("18,4096,1", Some(("18", "4096", 1)));
+        check("26,Write to L2, 2", Some(("26", "Write to L2", 2)));
+        check("7,TC2, TC6, and TC10,3", Some(("7", "TC2, TC6, and TC10", 3)));
+        check("18,4096", None);
+        check("18,4096,0", None);
+        check("18,4096,x", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,53 @@
+//! `linerate fabric predict`.
+
+use super::args::{Format, Predict};
+use super::error::FabricError;
+use super::show::{self, Answer};
+use super::transfer::{Access, Edma, Transfer};
+use super::{builtin, chip, links};
+use linerate_fabric::memory::Pattern;
+use linerate_fabric::soc::Soc;
+
+/// What the command prints.
+pub fn run(args: &Predict) -> Result<String, FabricError> {
+    let soc = builtin::soc(&args.soc)?;
+    let answers = answers(&soc, &args.transfer, !args.without_setup)?;
+    Ok(match args.format {
+        Format::Text => show::text(&answers),
+        Format::Json => show::json(&answers),
+    })
+}
+
+/// One answer for each question; EDMA transfers are one question together, as they share what they pass.
+pub fn answers(soc: &Soc, transfers: &[Transfer], setup: bool) -> Result<Vec<Answer>, FabricError> {
+    let edma: Vec<&Edma> = transfers
+        .iter()
+        .filter_map(|transfer| match transfer {
+            Transfer::Edma(edma) => Some(edma),
+            _ => None,
+        })
+        .collect();
+    let mut answers = Vec::new();
+    if !edma.is_empty() {
+        let question = edma.iter().map(|transfer| transfer.to_string()).collect::<Vec<_>>().join(" and ");
+        answers.push(Answer { question, prediction: chip::edma(soc, &edma, setup)? });
+    }
+    for transfer in transfers {
+        let prediction = match transfer {
+            Transfer::Edma(_) => continue,
+            Transfer::Core { core, memory, access } => {
+                let pattern = match access {
+                    Access::Single => Pattern::Single,
+                    Access::Burst => Pattern::Burst,
+                };
+                chip::read(soc, core, memory, pattern)?
+            }
+            link => match links::predict(soc, link) {
+                Some(prediction) => prediction?,
+                None => continue,
+            },
+        };
+        answers.push(Answer { question: transfer.to_string(), prediction });
+    }
+    Ok(answers)
+}

@@ -1,0 +1,132 @@
+use super::*;
+use proptest::prelude::*;
+
+fn check(text: &str, expected: Transfer) {
+    let shown = expected.to_string();
+    assert_eq!(text.parse().as_ref(), Ok(&expected), "{text}");
+    assert_eq!(shown.parse(), Ok(expected), "{shown}");
+}
+
+fn plain(controller: &str, from: &str, to: &str) -> Edma {
+    Edma {
+        controller: controller.to_owned(),
+        from: from.to_owned(),
+        to: to.to_owned(),
+        both_ways: false,
+        sync: Sync::A,
+        a_bytes: 32 << 10,
+        b_count: 1,
+        c_count: 1,
+        index_bytes: None,
+        misaligned_bytes: 0,
+    }
+}
+
+#[test]
+fn edma_transfers() {
+    check("edma:TC0:L2.0->MSMC", Transfer::Edma(plain("TC0", "L2.0", "MSMC")));
+    check("edma:TC0:L2.0->MSMC:32KiB", Transfer::Edma(plain("TC0", "L2.0", "MSMC")));
+    let both = Edma { both_ways: true, a_bytes: 64, ..plain("TC2", "L2.0", "DDR3A") };
+    check("EDMA:TC2:L2.0<->DDR3A:64", Transfer::Edma(both));
+    let frame = Edma {
+        sync: Sync::Ab,
+        a_bytes: 1024,
+        b_count: 128,
+        index_bytes: Some(1088),
+        misaligned_bytes: 1,
+        ..plain("TC0", "MSMC", "L2.0")
+    };
+    check(
+        "edma:TC0:MSMC->L2.0,sync=ab,acnt=1024,bcnt=128,ccnt=1,index=1088,align=1",
+        Transfer::Edma(frame.clone()),
+    );
+    check("edma:TC0:MSMC->L2.0:128KiB:sync=ab:bcnt=128:index=1088,align=1", Transfer::Edma(frame));
+}
+
+#[test]
+fn other_transfers() {
+    let core = |memory: &str, access| Transfer::Core { core: "c66x".into(), memory: memory.into(), access };
+    check("core:c66x:DDR3A:burst", core("DDR3A", Access::Burst));
+    check("core:c66x:L2", core("L2", Access::Single));
+    let pcie = |direction, payload_bytes, both_ways, bridged, controller: Option<&str>| Transfer::Pcie {
+        direction,
+        payload_bytes,
+        both_ways,
+        bridged,
+        controller: controller.map(str::to_owned),
+    };
+    check("pcie:read:128B:bidir:edma=TC0", pcie(Direction::Read, 128, true, false, Some("TC0")));
+    check("pcie:write", pcie(Direction::Write, 128, false, false, None));
+    check("pcie:write:64:bridged", pcie(Direction::Write, 64, false, true, None));
+    let srio = |transaction, payload_bytes, lanes, lane_mbaud, memory: &str| Transfer::Srio {
+        transaction,
+        payload_bytes,
+        lanes,
+        lane_mbaud,
+        memory: memory.to_owned(),
+    };
+    check("srio:nwrite:4096B:4x:5G:L2", srio(Rapidio::Nwrite, 4096, 4, 5000, "L2"));
+    check("srio:nread:64:1x:3.125G:DDR3", srio(Rapidio::Nread, 64, 1, 3125, "DDR3"));
+    check("srio:type11:2x", srio(Rapidio::Type11, 4096, 2, 5000, "L2"));
+    let hyperlink = |direction, path: &str| Transfer::Hyperlink {
+        direction,
+        memory: "MSMC".to_owned(),
+        path: path.to_owned(),
+    };
+    check("hyperlink:write:MSMC", hyperlink(Direction::Write, "near"));
+    check("hyperlink:read:MSMC:path=far", hyperlink(Direction::Read, "far"));
+    let ethernet = |frame_bytes, port: Option<&str>, counted| Transfer::Ethernet {
+        frame_bytes,
+        port: port.map(str::to_owned),
+        counted,
+    };
+    check("ethernet:1518B", ethernet(1518, None, Counted::Frame));
+    check("ethernet:64,port=10gbe,count=line", ethernet(64, Some("10gbe"), Counted::Line));
+    check("tcp:seed000-tuned", Transfer::Tcp { workload: "seed000-tuned".to_owned() });
+}
+
+#[test]
+fn refusals_say_what_is_allowed() {
+    let check = |text: &str, expected: &str| {
+        let error = text.parse::<Transfer>().unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    };
+    check("", "expected a transfer that starts with one of edma, core, pcie, srio, hyperlink, ethernet, tcp");
+    check("dma:TC0", "unknown kind 'dma'");
+    check("edma", "expected edma:TC:FROM->TO");
+    check("edma:TC0", "no path FROM->TO");
+    check("edma:TC0:L2", "'L2' is no path; expected FROM->TO or FROM<->TO");
+    check("edma:TC0:->L2", "is no path");
+    check("edma:TC0:L2->MSMC:0", "expected a size such as");
+    check("edma:TC0:L2->MSMC:32Kib/s", "expected a size such as");
+    check("edma:TC0:L2->MSMC:99999999999999999999", "expected a size such as");
+    check("edma:TC0:L2->MSMC,sync=abc", "'abc' for 'sync'; expected one of a, ab");
+    check("edma:TC0:L2->MSMC,bcnt=0", "expected a count from 1 to 65535");
+    check("edma:TC0:L2->MSMC:100,bcnt=3", "no 3 x 1 arrays");
+    check("edma:TC0:L2->MSMC:100,acnt=64", "expected one of the two, or the same");
+    check("edma:TC0:L2->MSMC,acnt=64,acnt=32", "'acnt' is given twice");
+    check("edma:TC0:L2->MSMC,speed=9", "unknown option 'speed'");
+    check("edma:TC0:L2->MSMC:64:32", "unexpected '32'");
+    check("core:c66x:L2:twice", "expected one of single, burst");
+    check("pcie:up", "expected one of read, write");
+    check("srio:nwrite:64:8x", "'8x' for 'lanes'; expected one of 1x, 2x, 4x");
+    check("srio:nwrite:64:4x:7G", "'7G' for 'rate'; expected one of 1.25g, 2.5g, 3.125g, 5g, 6.25g");
+    check("ethernet:", "an empty part");
+    check("ethernet:64,count=bits", "'bits' for 'count'; expected one of line, frame, packet");
+    check("pcie:read:64:sideways", "'sideways' for 'mode'; expected one of bidir, bridged");
+}
+
+proptest! {
+    #[test]
+    fn never_panics(text in "\\PC{0,60}") {
+        let _ = text.parse::<Transfer>();
+    }
+
+    #[test]
+    fn near_misses_never_panic(
+        kind in "edma|core|pcie|srio|hyperlink|ethernet|tcp",
+        parts in proptest::collection::vec("[:,]([a-z]{0,4}=)?[0-9A-Za-z.<>-]{0,12}", 0..8),
+    ) {
+        let _ = format!("{kind}{}", parts.concat()).parse::<Transfer>();
+    }
+}

@@ -1,0 +1,343 @@
+//! The fabric commands from outside: every command, exit codes, formats, and the examples of the documentation.
+
+use clap::Parser as _;
+use linerate_cli::args::{Cli, Command};
+use linerate_cli::fabric::{self, builtin, error::FabricError};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What `linerate fabric ARGS` prints.
+fn output(args: &[&str]) -> Result<String, FabricError> {
+    let all = ["linerate", "fabric"].iter().chain(args);
+    match Cli::try_parse_from(all).unwrap().command {
+        Command::Fabric(args) => fabric::output(&args.command),
+        Command::Serve(_) => unreachable!("the arguments say fabric"),
+    }
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Exit code, standard output and standard error of the program.
+fn program(args: &[&str]) -> (Option<i32>, String, String) {
+    let run =
+        std::process::Command::new(env!("CARGO_BIN_EXE_linerate")).args(args).current_dir(root()).output();
+    let run = run.unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (run.status.code(), text(run.stdout), text(run.stderr))
+}
+
+/// A file that is gone after the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str, text: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("linerate-fabric-{}-{name}", std::process::id()));
+        fs::write(&path, text).unwrap();
+        Scratch(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn exit_codes() {
+    let check = |args: &[&str], code: i32, said: &[&str]| {
+        let (found, _, errors) = program(args);
+        assert_eq!(found, Some(code), "{args:?}: {errors}");
+        for words in said {
+            assert!(errors.contains(words), "{words:?} for {args:?} in {errors}");
+        }
+    };
+    let predict = |soc, transfer| ["fabric", "predict", soc, "--transfer", transfer];
+    check(&predict("k2h", "edma:TC0:l2.0->msmc"), 0, &[]);
+    check(&["fabric"], 2, &["Usage"]);
+    check(&["fabric", "predict", "k2h"], 2, &["--transfer <TRANSFER>"]);
+    check(
+        &predict("k2x", "tcp:x"),
+        2,
+        &["'k2x' for 'SOC'", "one of k2h, k2e, stm32h743, xupv5, zcu102, or the path"],
+    );
+    check(&predict("no/such.toml", "tcp:x"), 2, &["cannot read no/such.toml"]);
+    check(&predict("k2h", "dma:x"), 2, &["'dma:x' for '--transfer <TRANSFER>'", "edma, core, pcie, srio"]);
+    check(&predict("k2h", "edma:TC99:l2.0->msmc"), 2, &["no transfer controller 'TC99'", "TC0, TC1"]);
+    check(&predict("k2h", "edma:TC0:l2.8->msmc"), 2, &["no memory 'l2.8'", "l2.0 to l2.7"]);
+    check(&predict("k2h", "edma:TC0:l9->msmc"), 2, &["no memory 'l9'", "ddr3a, ddr3b"]);
+    check(&predict("k2h", "core:c64:msmc"), 2, &["no core 'c64'", "a15, c66x"]);
+    check(&predict("k2h", "core:c66x:disk"), 2, &["no memory 'disk'", "msmc_sl3"]);
+    check(&predict("k2h", "ethernet:64,port=wifi"), 2, &["no port 'wifi'", "10gbe"]);
+    check(&predict("k2h", "tcp:nothing"), 2, &["no workload 'nothing'"]);
+    check(&predict("xupv5", "srio:nwrite"), 2, &["no Serial RapidIO"]);
+    check(&["fabric", "table", "k2h", "27"], 2, &["'27' for 'N'", "1 to 26, 10gbe"]);
+    check(
+        &["fabric", "table", "k2h", "9", "--format", "yaml"],
+        2,
+        &["yaml", "terminal, markdown, csv, json"],
+    );
+    check(&["fabric", "table", "k2h", "9", "--guide", "nope"], 2, &["'nope' for 'GUIDE'", "keystone2"]);
+    check(
+        &["fabric", "report", "k2h", "-o", "/no/such/dir/x.html"],
+        1,
+        &["cannot write /no/such/dir/x.html"],
+    );
+    check(&["fabric", "audit", "no/such.toml"], 2, &["cannot read"]);
+    check(&["fabric", "fit", "k2h", "no/such.csv"], 2, &["cannot read"]);
+    let bad = Scratch::new("bad.toml", "[chip]\nname = 1\n");
+    check(&predict(bad.path(), "tcp:x"), 2, &["line 2, column 8"]);
+    let data = Scratch::new("bad.csv", "table,row,column,value\n17,8,1,fast\n");
+    check(&["fabric", "fit", "k2h", data.path()], 2, &["line 2"]);
+}
+
+#[test]
+fn every_kind_of_transfer_has_an_answer() {
+    let workload = builtin::soc("k2h").unwrap().links.tcp.keys().next().cloned().unwrap();
+    let tcp = format!("tcp:{workload}");
+    let transfers = [
+        "edma:TC0:L2.0->MSMC:32KiB",
+        "edma:TC2:L2.0<->DDR3A:32KiB,align=4",
+        "edma:TC0:MSMC->L2.0,sync=ab,acnt=1024,bcnt=128,index=1088",
+        "core:c66x:DDR3A:burst",
+        "core:a15:ddr3b",
+        "pcie:read:128B:bidir:edma=TC0",
+        "srio:nwrite:4096B:4x:5G:L2",
+        "srio:nread:64:1x:3.125G:DDR3",
+        "srio:type11:512",
+        "hyperlink:read:MSMC,path=far",
+        "ethernet:1518B",
+        &tcp,
+    ];
+    for transfer in transfers {
+        let answer = json(&output(&["predict", "k2h", "--transfer", transfer, "--format", "json"]).unwrap());
+        let number = |name: &str| answer[0][name].as_f64().unwrap();
+        let (low, predicted, high) = (number("low"), number("predicted"), number("high"));
+        assert!(0.0 < low && low <= predicted && predicted <= high, "{transfer}: {answer:#}");
+        let limits = answer[0]["bottlenecks"].as_array().unwrap();
+        assert!(!limits.is_empty(), "{transfer}");
+        assert!(
+            limits.iter().all(|limit| !limit["explanation"].as_str().unwrap().is_empty()),
+            "{transfer}: {answer:#}"
+        );
+        let text = output(&["predict", "k2h", "--transfer", transfer]).unwrap();
+        assert!(text.contains("  predicted ") && text.contains("limits, the most used first"), "{text}");
+    }
+}
+
+#[test]
+fn transfers_at_the_same_time_share() {
+    let rate = |transfers: &[&str]| {
+        let mut args = vec!["predict", "k2h", "--format", "json"];
+        transfers.iter().for_each(|transfer| args.extend(["--transfer", transfer]));
+        json(&output(&args).unwrap())[0]["predicted"].as_f64().unwrap()
+    };
+    let (one, two) = ("edma:TC0:msmc->ddr3a:1MiB", "edma:TC1:msmc->ddr3a:1MiB");
+    let together = rate(&[one, two]);
+    assert!(together <= 12_800.0, "{together}");
+    assert!(together < rate(&[one]) + rate(&[two]), "{together}");
+}
+
+#[test]
+fn every_table_in_every_format() {
+    let guide = builtin::guide("keystone2").unwrap();
+    assert_eq!(guide.tables.len(), 27);
+    for table in &guide.tables {
+        let print = |format| output(&["table", "k2h", &table.id, "--format", format]).unwrap();
+        let rows: usize = table.rows.iter().map(|row| row.cells.len()).sum();
+        let object = json(&print("json"));
+        assert_eq!(object["rows"].as_array().unwrap().len(), rows, "table {}", table.id);
+        let csv = print("csv");
+        let fields: BTreeSet<usize> = csv.lines().map(fields).collect();
+        assert_eq!(fields, BTreeSet::from([8]), "table {}", table.id);
+        assert_eq!(csv.lines().count(), rows + 1, "table {}", table.id);
+        let markdown = print("markdown");
+        let lines = markdown.lines().filter(|line| line.starts_with('|'));
+        assert_eq!(lines.count(), rows + 2, "table {}", table.id);
+        assert!(print("terminal").starts_with("Table "), "table {}", table.id);
+    }
+}
+
+/// How many fields a line of CSV has.
+fn fields(line: &str) -> usize {
+    let mut quoted = false;
+    let commas = line.chars().filter(|&c| {
+        quoted ^= c == '"';
+        c == ',' && !quoted
+    });
+    commas.count() + 1
+}
+
+#[test]
+fn withheld_numbers_are_predicted_and_shown_as_withheld() {
+    let object = json(&output(&["table", "k2h", "21", "--format", "json"]).unwrap());
+    for row in object["rows"].as_array().unwrap() {
+        assert_eq!(row["published"], "withheld");
+        assert_eq!(row["error %"], Value::Null);
+        let number = |name: &str| row[name].as_f64().unwrap();
+        assert!(number("low") < number("predicted") && number("predicted") <= number("high"), "{row}");
+    }
+}
+
+#[test]
+fn the_report_has_everything_and_needs_nothing() {
+    let guide = builtin::guide("keystone2").unwrap();
+    let file = Scratch::new("report.html", "");
+    let said = output(&["report", "k2h", "-o", file.path()]).unwrap();
+    assert!(said.contains(file.path()), "{said}");
+    let html = fs::read_to_string(file.path()).unwrap();
+    let ids = guide.tables.iter().map(|table| format!("table-{}", table.id));
+    let ids: Vec<String> = ids.chain((1..=25).map(|number| format!("figure-{number}"))).collect();
+    for id in &ids {
+        assert_eq!(html.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
+        assert_eq!(html.matches(&format!("href=\"#{id}\"")).count(), 1, "{id}");
+    }
+    for outside in ["http:", "https:", "<script", "<link", "<img", "@import", "url(", "src="] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    // Figure 24 shows a set-up; all others show curves or bars.
+    assert_eq!(html.matches("<svg ").count(), 24);
+    for (open, close) in
+        [("<table", "</table>"), ("<figure", "</figure>"), ("<svg", "</svg>"), ("<section", "</section>")]
+    {
+        assert_eq!(html.matches(open).count(), html.matches(close).count(), "{open}");
+    }
+    for section in ["accuracy", "servers", "tables", "figures", "parameters", "clocks", "findings"] {
+        assert!(html.contains(&format!("<section id=\"{section}\">")), "{section}");
+    }
+}
+
+#[test]
+fn every_chip_in_the_repository_is_built_in_and_has_a_report() {
+    let mut files = BTreeSet::new();
+    for entry in fs::read_dir(root().join("boards/socs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            files.insert(path.file_stem().unwrap().to_str().unwrap().to_owned());
+        }
+    }
+    assert_eq!(files, builtin::SOCS.iter().map(|(name, _)| (*name).to_owned()).collect());
+    let guide = builtin::guide("keystone2").unwrap();
+    for (name, _) in builtin::SOCS {
+        let html = fabric::report::html(&builtin::soc(name).unwrap(), &guide).unwrap();
+        assert!(html.ends_with("</html>\n"), "{name}");
+    }
+}
+
+#[test]
+fn fit_reports_what_the_data_cannot_tell() {
+    let guide = builtin::guide("keystone2").unwrap();
+    let mut csv = "table,row,column,value\n".to_owned();
+    for row in guide.table("17").unwrap().rows.iter() {
+        if let Some(value) = row.cells.first().and_then(|cell| cell.value()) {
+            let _ = writeln!(csv, "17,{},1,{value}", row.name);
+        }
+    }
+    let data = Scratch::new("table17.csv", &csv);
+    let text = output(&["fit", "k2h", data.path(), "--cell", "19,4096,1"]).unwrap();
+    for part in [
+        "Parameters of links",
+        "links.srio.round_trip",
+        "11 measurements: mean error",
+        "identifiability:",
+        "cell 19,4096,1: ",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    let fitted =
+        json(&output(&["fit", "k2h", data.path(), "--cell", "19,4096,1", "--format", "json"]).unwrap());
+    let report = &fitted[0]["report"];
+    assert!(report["mean_error"].as_f64().unwrap() < 0.05, "{report:#}");
+    // One column at one line rate cannot tell how latencies scale with the line.
+    assert!(!report["identifiability"]["ties"].as_array().unwrap().is_empty());
+    let cell = &fitted[0]["predictions"][0]["prediction"];
+    let width = (cell["high"].as_f64().unwrap() - cell["low"].as_f64().unwrap())
+        / cell["predicted"].as_f64().unwrap();
+    assert!(width > 0.1, "{cell:#}");
+    let error = output(&["fit", "k2h", data.path(), "--cell", "5,x,1"]).unwrap_err();
+    assert_eq!(error.code(), 2, "{error}");
+}
+
+#[test]
+fn audit_prints_findings_with_their_arithmetic() {
+    let text = output(&["audit", "keystone2"]).unwrap();
+    assert!(text.contains("4341") && text.contains("6400") && text.contains("because:"), "{text}");
+    let object = json(&output(&["audit", "keystone2", "--format", "json"]).unwrap());
+    let findings = object["findings"].as_array().unwrap();
+    assert!(findings.iter().all(|finding| !finding["arithmetic"].as_str().unwrap().is_empty()));
+    let alone = Scratch::new("guide.toml", builtin::GUIDES[0].1);
+    let fewer = json(&output(&["audit", alone.path(), "--format", "json"]).unwrap());
+    assert!(fewer["findings"].as_array().unwrap().len() < findings.len(), "the chip adds findings");
+}
+
+#[test]
+fn schema_describes_a_chip() {
+    let schema = json(&output(&["schema"]).unwrap());
+    for key in ["chip", "clocks", "endpoints", "edma", "links"] {
+        assert!(schema["properties"][key].is_object(), "{key}");
+    }
+}
+
+/// Runs the examples of a page: after a line `$ linerate ...` in a console block stands what it prints. With
+/// `LINERATE_UPDATE_DOCS` set, writes the page anew instead.
+fn check_page(name: &str) -> usize {
+    let path = root().join("docs/fabric").join(name);
+    let page = fs::read_to_string(&path).unwrap();
+    let (mut fresh, mut inside, mut examples) = (String::new(), false, 0);
+    for line in page.lines() {
+        if line.starts_with("```") {
+            inside = line == "```console";
+        }
+        let command = line.strip_prefix("$ linerate ").filter(|_| inside);
+        if inside && command.is_none() && !line.starts_with("```") {
+            continue;
+        }
+        fresh.push_str(line);
+        fresh.push('\n');
+        if let Some(command) = command {
+            examples += 1;
+            let words: Vec<String> = command.split_whitespace().map(|word| word.replace('\'', "")).collect();
+            let (code, text, errors) = program(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            assert!(code == Some(0) || code == Some(2), "{command}: {errors}");
+            fresh.push_str(&text);
+            fresh.push_str(&errors);
+        }
+    }
+    if std::env::var_os("LINERATE_UPDATE_DOCS").is_some() {
+        fs::write(&path, &fresh).unwrap();
+    } else {
+        assert!(page == fresh, "{name} is out of date: run with LINERATE_UPDATE_DOCS=1\n{fresh}");
+    }
+    examples
+}
+
+#[test]
+fn examples_of_the_pages_are_true() {
+    assert!(check_page("tutorial.md") >= 5);
+    assert!(check_page("command.md") >= 4);
+}
+
+#[test]
+fn the_tutorial_shows_its_file() {
+    let page = fs::read_to_string(root().join("docs/fabric/tutorial.md")).unwrap();
+    let file = fs::read_to_string(root().join("boards/socs/examples/heron.toml")).unwrap();
+    let blocks: Vec<&str> =
+        page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() >= 6);
+    for block in blocks {
+        assert!(file.contains(block.trim_end()), "not in heron.toml:\n{block}");
+    }
+}

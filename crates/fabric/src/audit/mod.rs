@@ -1,0 +1,109 @@
+//! Checks a transcribed datasheet against itself, by general rules that print their arithmetic.
+//!
+//! No rule knows this or that guide. Each compares two things that have to agree: a formula and the value beside it, a
+//! percentage and its quotient, a caption and its entry in the list, a measurement and what physics allows.
+//!
+//! **False positives** are held down in four ways. Tolerances come from what was printed: a number lies within half its
+//! last digit, and results within what those bounds make of the expression. Measurements may scatter by the guide's stated
+//! noise. A coincidence is only reported when its probability under that noise, times the number of places where it could
+//! have happened, stays below [`MAX_COINCIDENCE`]. And withheld cells are no evidence for anything. A synthetic guide
+//! without mistakes gives no finding, and one planted mistake gives that one; the tests hold both.
+
+mod captions;
+mod claims;
+mod copies;
+mod expression;
+mod finding;
+mod formulas;
+mod limits;
+mod monotone;
+mod quotients;
+mod references;
+mod structure;
+mod ticks;
+mod units;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+pub use copies::MAX_COINCIDENCE;
+pub use expression::{ExpressionError, Quantity, evaluate, unit};
+pub use finding::{Confidence, Finding, Place, Severity};
+pub use limits::{Expectations, Expected, OfModel};
+
+use crate::guide::{Cell, Guide, Number, Role, Table};
+
+/// Every finding in a guide, the gravest first; the same guide gives the same findings in the same order.
+///
+/// `expectations` says what the description of the chip makes of the theoretical cells; without it they are only held
+/// against their own formulas.
+pub fn run(guide: &Guide, expectations: Option<&dyn Expectations>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    formulas::check(guide, &mut findings);
+    quotients::check(guide, &mut findings);
+    limits::check(guide, expectations, &mut findings);
+    monotone::check(guide, &mut findings);
+    copies::check(guide, &mut findings);
+    ticks::check(guide, &mut findings);
+    claims::check(guide, &mut findings);
+    captions::check(guide, &mut findings);
+    units::check(guide, &mut findings);
+    references::check(guide, &mut findings);
+    structure::check(guide, &mut findings);
+    findings.sort_by_key(|finding| (finding.severity, finding.confidence));
+    number_repeats(&mut findings);
+    findings
+}
+
+/// Gives findings of one rule at one place identifiers of their own.
+fn number_repeats(findings: &mut [Finding]) {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for finding in findings {
+        let count = seen.entry(finding.id.clone()).or_insert(0);
+        *count += 1;
+        if *count > 1 {
+            finding.id = format!("{}#{count}", finding.id);
+        }
+    }
+}
+
+/// A number for a reader: six significant digits, no trailing zeros.
+fn show(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    let magnitude = value.abs().log10().floor();
+    if !(-6.0..12.0).contains(&magnitude) {
+        return format!("{value:.3e}");
+    }
+    let decimals = (5.0 - magnitude).clamp(0.0, 12.0) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// The place of a cell, its row and column from 0.
+fn cell_place(table: &Table, row: usize, column: usize) -> Place {
+    Place {
+        section: table.section.clone(),
+        table: Some(table.id.clone()),
+        row: table.rows.get(row).map(|row| row.name.clone()),
+        column: Some(column + 1),
+        what: None,
+    }
+}
+
+/// The number in a cell, if the cell was measured.
+fn measured(table: &Table, row: usize, column: usize) -> Option<&Number> {
+    let cell = table.rows.get(row)?.cells.get(column).and_then(Cell::number)?;
+    (table.role(row, column) == Some(Role::Measured)).then_some(cell)
+}
+
+/// Words in lower case without marks and punctuation, for comparing captions and titles.
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '.' || c == '%' || c == '+'))
+        .map(|word| word.trim_matches('.').to_lowercase())
+        .filter(|word| !word.is_empty())
+        .collect()
+}

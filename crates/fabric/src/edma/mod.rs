@@ -1,0 +1,153 @@
+//! EDMA transfers in closed form: one or several transfer controllers between any two memories.
+//!
+//! A copy moves at the least of the rates that it passes: the read and write bus of its transfer controller, bridges,
+//! ports, memories, and the window of reads under way over the latency of one. Controllers that meet share max-min
+//! fairly ([`share`]). A controller works through its transfers one after the other, so the rates hold until one ends;
+//! the times of these stretches add up ([`fluid`]).
+
+mod flow;
+mod fluid;
+mod shape;
+pub mod share;
+#[cfg(test)]
+mod tests;
+
+pub use flow::{Flow, Mode, Resources, flow};
+pub use fluid::{Stretch, run};
+pub use shape::{Shape, ShapeError, Sync};
+
+use crate::predict::{Bottleneck, Prediction, Unit};
+use crate::soc::{RouteError, Soc};
+use crate::units::{Bytes, BytesPerSecond, Nanoseconds};
+use std::fmt;
+
+/// The most transfers of one prediction.
+pub const MAX_TRANSFERS: usize = 256;
+
+/// The relative half width of an interval: twice the mean error on the measurements that the parameters are fitted to,
+/// and what the guide itself calls measurement accuracy.
+const SPREAD: f64 = 0.05;
+
+/// One transfer: who moves what from where to where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transfer {
+    /// The transfer controller: "TC0".
+    pub controller: String,
+    /// The memory that is read: "msmc", "l2.1".
+    pub source: String,
+    /// The memory that is written.
+    pub destination: String,
+    /// Its counts, indices and alignment.
+    pub shape: Shape,
+}
+
+/// Why a transfer cannot be predicted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TransferError {
+    /// There is nothing to predict, or too much.
+    Count(usize),
+    /// Its counts or indices are none.
+    Shape(ShapeError),
+    /// There is no way from a controller to a memory.
+    Route(RouteError),
+    /// The chip does not say what a model needs; a loaded chip always does.
+    Incomplete(String),
+}
+
+impl fmt::Display for TransferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => write!(f, "{count} transfers; expected 1 to {MAX_TRANSFERS}"),
+            Self::Shape(error) => error.fmt(f),
+            Self::Route(error) => error.fmt(f),
+            Self::Incomplete(what) => write!(f, "the chip file lacks {what}"),
+        }
+    }
+}
+
+impl std::error::Error for TransferError {}
+
+impl From<RouteError> for TransferError {
+    fn from(error: RouteError) -> Self {
+        Self::Route(error)
+    }
+}
+
+impl Transfer {
+    /// A contiguous transfer of `bytes`, A-synchronised.
+    pub fn linear(controller: &str, source: &str, destination: &str, bytes: Bytes) -> Self {
+        Self {
+            controller: controller.into(),
+            source: source.into(),
+            destination: destination.into(),
+            shape: Shape::linear(bytes),
+        }
+    }
+}
+
+/// Predicts the aggregate rate of transfers that start together: all bytes over the time until the last one ends.
+///
+/// Transfers of the same controller follow each other in the order given; different controllers work side by side. With
+/// `setup`, the time before the first byte counts; the guide's section 5.2 subtracts it.
+///
+/// # Errors
+/// When a transfer has no shape or no way.
+pub fn predict(soc: &Soc, transfers: &[Transfer], setup: bool) -> Result<Prediction, TransferError> {
+    let ideal = outcome(soc, transfers, Mode::Theoretical, false)?;
+    let real = outcome(soc, transfers, Mode::Achievable, setup)?;
+    let theoretical = ideal.rate.megabytes();
+    let predicted = real.rate.megabytes();
+    Ok(Prediction::rate(theoretical, predicted, SPREAD, Unit::MegabytesPerSecond, real.bottlenecks))
+}
+
+/// The achievable rate alone, without theory, bounds and reasons: for sweeps over many points.
+///
+/// # Errors
+/// As [`predict`].
+pub fn rate(soc: &Soc, transfers: &[Transfer], setup: bool) -> Result<BytesPerSecond, TransferError> {
+    let (queues, resources) = queues(soc, transfers, Mode::Achievable)?;
+    let bytes: Bytes = transfers.iter().map(|transfer| transfer.shape.bytes()).sum();
+    let stretches = run(&queues, resources.len(), setup);
+    Ok(bytes / stretches.iter().map(|stretch| stretch.time).sum::<Nanoseconds>())
+}
+
+struct Outcome {
+    rate: BytesPerSecond,
+    bottlenecks: Vec<Bottleneck>,
+}
+
+fn outcome(soc: &Soc, transfers: &[Transfer], mode: Mode, setup: bool) -> Result<Outcome, TransferError> {
+    let (queues, resources) = queues(soc, transfers, mode)?;
+    let stretches = run(&queues, resources.len(), setup);
+    let bytes: Bytes = transfers.iter().map(|transfer| transfer.shape.bytes()).sum();
+    let time = stretches.iter().map(|stretch| stretch.time).sum();
+    let bottlenecks = match mode {
+        Mode::Theoretical => Vec::new(),
+        Mode::Achievable => fluid::bottlenecks(&queues, &resources, &stretches, time),
+    };
+    Ok(Outcome { rate: bytes / time, bottlenecks })
+}
+
+/// The flows of each controller in order, and the resources that they share.
+///
+/// # Errors
+/// When there are none or too many, or a transfer has no shape or no way.
+pub fn queues(
+    soc: &Soc,
+    transfers: &[Transfer],
+    mode: Mode,
+) -> Result<(Vec<Vec<Flow>>, Resources), TransferError> {
+    if transfers.is_empty() || transfers.len() > MAX_TRANSFERS {
+        return Err(TransferError::Count(transfers.len()));
+    }
+    let mut resources = Resources::default();
+    let mut queues: Vec<(&str, Vec<Flow>)> = Vec::new();
+    for transfer in transfers {
+        let flow = flow(soc, transfer, mode, &mut resources)?;
+        match queues.iter_mut().find(|(controller, _)| *controller == transfer.controller) {
+            Some((_, queue)) => queue.push(flow),
+            None => queues.push((&transfer.controller, vec![flow])),
+        }
+    }
+    Ok((queues.into_iter().map(|(_, queue)| queue).collect(), resources))
+}

@@ -1,0 +1,64 @@
+//! Requests per second of a server that answers each with a response of one size.
+
+use super::super::Under;
+use super::{CoreCycles, TcpServer};
+use crate::predict::{Bottleneck, Prediction, Unit};
+use crate::units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a request costs beside the bytes of its response.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Requests {
+    /// Parsing, the answer's header, logging and the scheduling of the server.
+    pub per_request: CoreCycles,
+    /// Opening and reading the file; none for an answer without one.
+    pub per_file: CoreCycles,
+    /// Setting up and closing a connection, its segments included.
+    pub per_connection: CoreCycles,
+    /// How many requests share a connection.
+    pub requests_per_connection: f64,
+    /// The size of the response's body.
+    pub response: Bytes,
+}
+
+impl Requests {
+    pub(super) fn check(&self, faults: &mut Under<'_>) {
+        let shared = (1.0..=1e9).contains(&self.requests_per_connection);
+        faults.require(shared, "requests.requests_per_connection", "1 to 1000000000");
+    }
+
+    /// Cycles of one request whose response goes out in segments of at most `most`, each costing `segment(payload)`.
+    pub(super) fn cycles(&self, most: Bytes, segment: impl Fn(Bytes) -> f64) -> f64 {
+        let size = self.response.value();
+        let full = (size / most.value()).floor();
+        let rest = size - full * most.value();
+        let last = if rest > 0.0 { segment(Bytes::new(rest)) } else { 0.0 };
+        self.per_request.count()
+            + self.per_file.count()
+            + self.per_connection.count() / self.requests_per_connection
+            + full * segment(most)
+            + last
+    }
+
+    /// The rate on the cores of `server` when a request costs `work` cycles; `line_megabytes` bounds it from above.
+    pub(super) fn prediction(&self, work: f64, server: &TcpServer, line_megabytes: f64) -> Prediction {
+        let unit = Unit::RequestsPerSecond;
+        let cores = f64::from(server.application_cores.min(server.cores));
+        let core = cores * server.core_rate.value() / work.max(1.0);
+        let line = line_megabytes * 1e6 / self.response.value().max(1.0);
+        let predicted = core.min(line);
+        let limit = |name: &str, rate: f64, explanation: String| Bottleneck {
+            name: name.into(),
+            rate,
+            share: if rate > 0.0 { (predicted / rate).clamp(0.0, 1.0) } else { 1.0 },
+            explanation,
+        };
+        let limits = vec![
+            limit("cores", core, format!("{cores} x {} / {work:.0} cycles", server.core_rate)),
+            limit("Ethernet line", line, format!("{line_megabytes:.1} MB/s / {}", self.response)),
+        ];
+        Prediction::rate(line, predicted, server.spread.value(), unit, limits)
+    }
+}

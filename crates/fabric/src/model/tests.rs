@@ -1,0 +1,123 @@
+//! Tests of the guide against the chip.
+
+use super::accuracy::{self, measurements};
+use super::predictions::{HEADER, csv};
+use crate::guide::{self, Cell, Guide, Role};
+use crate::predict::{Calibrate, TableModel, Unit};
+use crate::soc::{self, Soc};
+
+fn k2h() -> Soc {
+    soc::load(include_str!("../../../../boards/socs/k2h.toml")).expect("the chip loads")
+}
+
+fn keystone2() -> Guide {
+    guide::load(include_str!("../../../../boards/guides/keystone2.toml")).expect("the guide loads")
+}
+
+/// Printed theoretical figures of tables 1 to 15 that widths and clocks do not give; each is a finding of the audit too.
+const NOT_REPRODUCED: [(&str, &str, f64, f64); 1] = [("2", "DSP L2", 16_000.0, 19_200.0)];
+
+#[test]
+fn theoretical_figures_are_reproduced_exactly_or_listed() {
+    let (soc, guide) = (k2h(), keystone2());
+    let (mut seen, mut odd) = (0, Vec::new());
+    for table in guide.tables.iter().filter(|table| super::tables::is_memory_table(&table.id)) {
+        for (row, column, cell) in table.cells() {
+            let theoretical = table.role(row, column) == Some(Role::Theoretical);
+            let Some(number) = cell.number().filter(|_| theoretical) else { continue };
+            let name = &table.rows[row].name;
+            let prediction = soc.cell(&table.id, name, column + 1);
+            let prediction = prediction.unwrap_or_else(|| panic!("table {} {name} {column}", table.id));
+            seen += 1;
+            if (prediction.predicted - number.value).abs() > number.half_unit() {
+                odd.push((table.id.clone(), name.clone(), number.value, prediction.predicted.round()));
+            }
+        }
+    }
+    let expected: Vec<_> =
+        NOT_REPRODUCED.iter().map(|(t, r, a, b)| ((*t).to_owned(), (*r).to_owned(), *a, *b)).collect();
+    assert_eq!(odd, expected);
+    assert!(seen >= 40, "{seen} figures");
+}
+
+#[test]
+fn measured_cells_are_met_as_well_as_promised() {
+    let (soc, guide) = (k2h(), keystone2());
+    let cells = measurements(&soc, &guide);
+    let mean = |tables: &[&str]| {
+        let errors: Vec<f64> = cells
+            .iter()
+            .filter(|cell| tables.contains(&cell.table.as_str()))
+            .filter_map(|cell| {
+                Some(soc.cell(&cell.table, &cell.row, cell.column)?.predicted / cell.value - 1.0)
+            })
+            .map(f64::abs)
+            .collect();
+        assert!(!errors.is_empty(), "{tables:?}");
+        errors.iter().sum::<f64>() / errors.len() as f64
+    };
+    assert!(mean(&["6", "7", "8", "9", "11", "14"]) <= 0.04);
+    assert!(mean(&["16", "17", "20"]) <= 0.01);
+    assert!(mean(&["24", "26"]) <= 0.04);
+    assert!(mean(&["10gbe"]) <= 0.01);
+    assert!(mean(&["3", "4"]) <= 0.06);
+}
+
+#[test]
+fn intervals_hold_nine_measured_cells_of_ten() {
+    let (soc, guide) = (k2h(), keystone2());
+    let cells = measurements(&soc, &guide);
+    let held = cells.iter().filter(|cell| {
+        let found = soc.cell(&cell.table, &cell.row, cell.column);
+        found.is_some_and(|p| {
+            (p.low..=p.high).contains(&cell.value) || (p.predicted / cell.value - 1.0).abs() < 1e-3
+        })
+    });
+    let share = held.count() as f64 / cells.len() as f64;
+    assert!(share >= 0.9, "{share}");
+}
+
+#[test]
+fn the_chip_file_holds_the_fitted_parameters() {
+    let (soc, guide) = (k2h(), keystone2());
+    let (fitted, before, after) = accuracy::calibrate(&soc, &guide);
+    assert!(before.mean <= after.mean + 0.002, "{before:?} {after:?}");
+    for (old, new) in soc.free().iter().zip(fitted.free()) {
+        let range = old.max - old.min;
+        assert!((old.value - new.value).abs() <= 0.02 * range, "{} {} {}", old.name, old.value, new.value);
+    }
+}
+
+#[test]
+fn the_committed_predictions_are_those_of_the_command() {
+    let (text, missing) = csv(&k2h(), &keystone2());
+    assert_eq!(missing, []);
+    assert!(
+        text == include_str!("../../../../docs/predictions/keystone2.csv"),
+        "run: cargo run -p linerate-fabric --example fabric_predictions > docs/predictions/keystone2.csv"
+    );
+}
+
+#[test]
+fn every_withheld_number_has_a_line_of_plain_numbers() {
+    let (soc, guide) = (k2h(), keystone2());
+    let (text, _) = csv(&soc, &guide);
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some(HEADER));
+    let mut wanted = 0;
+    for table in &guide.tables {
+        for (row, column, _) in table.cells().filter(|(_, _, cell)| **cell == Cell::Withheld) {
+            let name = &table.rows[row].name;
+            let start = format!("{},{name},{},", table.id, column + 1);
+            let percent = soc.cell(&table.id, name, column + 1).is_some_and(|p| p.unit == Unit::Percent);
+            let found = text.lines().find(|line| line.starts_with(&start));
+            assert_eq!(found.is_none(), percent, "{start}");
+            let Some(line) = found else { continue };
+            wanted += 1;
+            let figures: Vec<f64> =
+                line[start.len()..].split(',').map(|field| field.parse().expect("a number")).collect();
+            assert!(matches!(figures[..], [p, low, high] if low <= p && p <= high && low > 0.0), "{line}");
+        }
+    }
+    assert_eq!(wanted, lines.count());
+}

@@ -1,0 +1,234 @@
+//! What must hold in a chip beyond the syntax of its file.
+
+use super::{At, Clock, Core, CoreRead, EdmaController, Endpoint, EndpointKind, Name, Soc};
+use crate::units::{Bytes, Cycles, Hertz};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The largest divider or multiplier of a clock.
+const MAX_FACTOR: u32 = 65_536;
+
+/// A mistake and its place.
+pub(super) struct Fault {
+    pub(super) span: Range<usize>,
+    pub(super) what: String,
+}
+
+type Checked = Result<(), Fault>;
+
+fn fault<T>(at: &At<T>, what: impl Into<String>) -> Checked {
+    Err(Fault { span: at.span(), what: what.into() })
+}
+
+/// Checks everything; the first mistake ends it.
+pub(super) fn check(soc: &Soc) -> Checked {
+    for (name, clock) in &soc.clocks {
+        clock_frequency(soc, name, clock)?;
+    }
+    for fabric in soc.fabrics.values() {
+        known("clock", &fabric.clock, &soc.clocks)?;
+    }
+    for bridge in soc.bridges.values() {
+        known("fabric", &bridge.from, &soc.fabrics)?;
+        known("fabric", &bridge.to, &soc.fabrics)?;
+        known("clock", &bridge.clock, &soc.clocks)?;
+        cycles(soc, &bridge.crossing)?;
+        cycles(soc, &bridge.gap)?;
+        if *bridge.from == *bridge.to {
+            return fault(&bridge.to, "a bridge joins two different fabrics");
+        }
+    }
+    for (name, memory) in &soc.endpoints {
+        endpoint(soc, name, memory)?;
+    }
+    for core in soc.cores.values() {
+        known("clock", &core.clock, &soc.clocks)?;
+        if let Some(clock) = &core.bus_clock {
+            known("clock", clock, &soc.clocks)?;
+        }
+        if !core.outstanding.values().all(|reads| (1.0..=1024.0).contains(reads)) {
+            return fault(core, "expected outstanding reads from 1 to 1024");
+        }
+        for (name, read) in &core.reads {
+            core_read(soc, core, name, read)?;
+        }
+    }
+    let mut names = BTreeMap::new();
+    for controller in soc.edma.values() {
+        edma(soc, controller)?;
+        for tc in &controller.transfer_controllers {
+            if names.insert(tc.name.as_str(), ()).is_some() {
+                return fault(&tc.name, format!("a second transfer controller named {:?}", tc.name.as_str()));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn known<T>(what: &str, name: &Name, all: &BTreeMap<String, T>) -> Checked {
+    if all.contains_key(name.as_str()) {
+        return Ok(());
+    }
+    let names: Vec<&str> = all.keys().map(String::as_str).collect();
+    let expected = if names.is_empty() { "none is described".into() } else { names.join(", ") };
+    fault(name, format!("no {what} is named {:?}; expected one of: {expected}", name.as_str()))
+}
+
+fn cycles(soc: &Soc, cycles: &At<Cycles>) -> Checked {
+    if soc.clocks.contains_key(&cycles.clock.0) {
+        return Ok(());
+    }
+    let names: Vec<&str> = soc.clocks.keys().map(String::as_str).collect();
+    fault(cycles, format!("no clock is named {:?}; expected one of: {}", cycles.clock.0, names.join(", ")))
+}
+
+fn positive(bytes: &At<Bytes>) -> Checked {
+    if bytes.value() >= 1.0 { Ok(()) } else { fault(bytes, "expected at least 1 B") }
+}
+
+fn counted(count: &At<u32>, max: u32) -> Checked {
+    if (1..=max).contains(&**count) { Ok(()) } else { fault(count, format!("expected 1 to {max}")) }
+}
+
+fn clock_frequency(soc: &Soc, name: &str, clock: &At<Clock>) -> Checked {
+    for factor in [&clock.divide, &clock.multiply].into_iter().flatten() {
+        counted(factor, MAX_FACTOR)?;
+    }
+    match (&clock.frequency, &clock.from) {
+        (Some(_), None) if clock.divide.is_none() && clock.multiply.is_none() => {}
+        (None, Some(from)) => known("clock", from, &soc.clocks)?,
+        _ => {
+            return fault(
+                clock,
+                format!("clock {name:?}: expected either frequency, or from with divide or multiply"),
+            );
+        }
+    }
+    match soc.frequency(name) {
+        Some(frequency) if (Hertz::MIN..=Hertz::MAX).contains(&frequency.value()) => Ok(()),
+        Some(frequency) => fault(clock, format!("clock {name:?} runs at {frequency}, which is absurd")),
+        None => fault(
+            clock.from.as_ref().map_or(&At::new(String::new()), |from| from),
+            format!("clock {name:?} derives from itself; expected a chain that ends in a frequency"),
+        ),
+    }
+}
+
+fn endpoint(soc: &Soc, name: &str, memory: &At<Endpoint>) -> Checked {
+    known("clock", &memory.clock, &soc.clocks)?;
+    if let Some(fabric) = &memory.fabric {
+        known("fabric", fabric, &soc.fabrics)?;
+    }
+    if !(1..=1024).contains(&memory.count) || !matches!(memory.transfers_per_cycle, 1 | 2 | 4) {
+        return fault(
+            memory,
+            format!("endpoint {name:?}: expected count 1 to 1024 and transfers_per_cycle 1, 2 or 4"),
+        );
+    }
+    for count in memory.banks.iter() {
+        counted(count, 4096)?;
+    }
+    for size in [&memory.bank_width, &memory.max_read_response].into_iter().flatten() {
+        positive(size)?;
+    }
+    for time in [&memory.read_latency, &memory.write_latency, &memory.access_overhead].into_iter().flatten() {
+        cycles(soc, time)?;
+    }
+    if let Some(port) = &memory.port {
+        known("clock", &port.clock, &soc.clocks)?;
+        cycles(soc, &port.beat_overhead)?;
+    }
+    behind(soc, name, memory)?;
+    match (&memory.dram, memory.kind) {
+        (Some(dram), EndpointKind::Dram) => {
+            for time in [
+                &dram.queues,
+                &dram.device,
+                &dram.dma_wait,
+                &dram.command,
+                &dram.turnaround,
+                &dram.rank_switch,
+            ] {
+                cycles(soc, time)?;
+            }
+            for size in [&dram.turnaround_every, &dram.page, &dram.rank_switch_every] {
+                positive(size)?;
+            }
+            counted(&dram.ranks, 16)?;
+            let share = dram.efficiency.value();
+            if share > 0.0 && share <= 1.0 {
+                Ok(())
+            } else {
+                fault(&dram.efficiency, "expected more than 0 % and at most 100 %")
+            }
+        }
+        (None, EndpointKind::Sram) => Ok(()),
+        (Some(dram), EndpointKind::Sram) => fault(dram, "expected no dram section in static memory"),
+        (None, EndpointKind::Dram) => fault(memory, format!("endpoint {name:?}: expected a dram section")),
+    }
+}
+
+fn behind(soc: &Soc, name: &str, memory: &Endpoint) -> Checked {
+    let mut next = memory.behind.as_ref();
+    for _ in 0..=soc.endpoints.len() {
+        let Some(at) = next else { return Ok(()) };
+        known("endpoint", at, &soc.endpoints)?;
+        next = soc.endpoints.get(at.as_str()).and_then(|memory| memory.behind.as_ref());
+    }
+    match &memory.behind {
+        Some(at) => fault(at, format!("endpoint {name:?} is behind itself; expected a chain that ends")),
+        None => Ok(()),
+    }
+}
+
+fn core_read(soc: &Soc, core: &Core, name: &str, read: &At<CoreRead>) -> Checked {
+    let all = &core.reads;
+    known("pipeline", &read.pipeline, &core.outstanding)?;
+    for time in read.latency.iter() {
+        cycles(soc, time)?;
+    }
+    for bridge in &read.bridges {
+        known("bridge", bridge, &soc.bridges)?;
+    }
+    if let Some(memory) = &read.memory {
+        known("endpoint", memory, &soc.endpoints)?;
+        if soc.endpoints.get(memory.as_str()).is_none_or(|memory| memory.dram.is_none()) {
+            return fault(memory, "expected an endpoint of kind dram");
+        }
+    }
+    if let Some(through) = &read.through {
+        known("source", through, all)?;
+        if all.get(through.as_str()).is_none_or(|first| first.latency.is_none() || first.through.is_some()) {
+            return fault(through, "expected a source with a latency of its own");
+        }
+    } else if read.latency.is_none() {
+        return fault(read, format!("read of {name:?}: expected latency or through"));
+    }
+    Ok(())
+}
+
+fn edma(soc: &Soc, controller: &At<EdmaController>) -> Checked {
+    known("fabric", &controller.fabric, &soc.fabrics)?;
+    known("clock", &controller.clock, &soc.clocks)?;
+    cycles(soc, &controller.setup)?;
+    for size in [&controller.default_burst, &controller.fifo] {
+        positive(size)?;
+    }
+    for window in [&controller.outstanding_reads, &controller.outstanding_writes] {
+        if window.value() < controller.default_burst.value() {
+            return fault(window, "expected at least the default burst size, or no burst could be sent");
+        }
+    }
+    if controller.fifo.value() < controller.default_burst.value() {
+        return fault(&controller.fifo, "expected at least the default burst size");
+    }
+    if controller.transfer_controllers.is_empty() || controller.transfer_controllers.len() > 64 {
+        return fault(controller, "expected 1 to 64 transfer controllers");
+    }
+    for tc in &controller.transfer_controllers {
+        for bridge in &tc.bridges {
+            known("bridge", bridge, &soc.bridges)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Reads a chip file.
+
+use super::{Soc, SocError, check};
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+/// The largest file that is read, in bytes; a chip takes a hundredth of it.
+const MAX_FILE: usize = 1 << 20;
+
+/// Reads the description of a chip and checks that it hangs together.
+///
+/// # Errors
+/// The first mistake with its line and column: what the syntax of TOML, the keys, the units or the chip itself forbid.
+pub fn load(text: &str) -> Result<Soc, SocError> {
+    if text.len() > MAX_FILE {
+        return Err(SocError::at(
+            text,
+            &(0..0),
+            format!("{} bytes; expected at most {MAX_FILE}", text.len()),
+        ));
+    }
+    let soc: Soc = toml::from_str(text).map_err(|error| {
+        let span = error.span().unwrap_or(text.len()..text.len());
+        SocError::at(text, &span, error.message())
+    })?;
+    check::check(&soc).map_err(|fault| SocError::at(text, &fault.span, fault.what))?;
+    let unknown = soc.links.unknown_clocks(|clock| soc.clocks.contains_key(clock));
+    if let Some(fault) = soc.links.faults().first().or(unknown.first()) {
+        let span = place(text, &format!("links.{}", fault.key));
+        return Err(SocError::at(text, &span, fault.to_string()));
+    }
+    Ok(soc)
+}
+
+/// Where the value of a dotted key stands, or the nearest table above it.
+fn place(text: &str, key: &str) -> Range<usize> {
+    let Ok(root) = DeTable::parse(text) else { return 0..0 };
+    let (mut table, mut span) = (root.get_ref(), root.span());
+    let mut rest = key;
+    while !rest.is_empty() {
+        // A name may hold dots of its own, so the longest key that is there counts.
+        let found = table
+            .iter()
+            .filter(|(name, _)| {
+                let name: &str = name.get_ref();
+                rest.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            })
+            .max_by_key(|(name, _)| name.get_ref().len());
+        let Some((name, value)) = found else { break };
+        span = value.span();
+        rest = rest.get(name.get_ref().len()..).unwrap_or("").trim_start_matches('.');
+        match value.get_ref() {
+            DeValue::Table(inner) => table = inner,
+            _ => break,
+        }
+    }
+    span
+}
+
+/// The JSON schema of a chip file, for editors that complete and check TOML.
+pub fn json_schema() -> schemars::Schema {
+    schemars::schema_for!(Soc)
+}

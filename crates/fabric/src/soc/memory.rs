@@ -1,0 +1,110 @@
+//! Memories as a chip file describes them.
+
+use super::{At, Name};
+use crate::units::{Bytes, BytesPerCycle, Cycles, Ratio};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a memory is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EndpointKind {
+    /// Static memory, or a cache used as such.
+    Sram,
+    /// Dynamic memory behind a controller.
+    Dram,
+}
+
+/// Whether a port reads and writes at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Reads and writes take turns.
+    Half,
+    /// Reads and writes have a bus each.
+    Full,
+}
+
+/// A memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Endpoint {
+    /// What it is made of.
+    pub kind: EndpointKind,
+    /// How many of it the chip has, as one L2 per core; they do not share a port.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// The fabric that it is a slave of; none for what only its own core reaches.
+    pub fabric: Option<Name>,
+    /// The memory whose controller requests pass on their way here.
+    pub behind: Option<Name>,
+    /// The width of its data path.
+    pub width: BytesPerCycle,
+    /// The clock of its data path.
+    pub clock: Name,
+    /// Transfers per clock cycle: 2 at double data rate.
+    #[serde(default = "one")]
+    pub transfers_per_cycle: u32,
+    /// Whether it reads and writes at the same time.
+    pub direction: Direction,
+    /// The number of banks.
+    pub banks: Option<At<u32>>,
+    /// How wide a bank is, which addresses must hit evenly for the full rate.
+    pub bank_width: Option<At<Bytes>>,
+    /// The port for masters on the fabric, where that is narrower than the memory.
+    pub port: Option<DmaPort>,
+    /// From the arrival of a DMA read at the memory to its first data.
+    pub read_latency: Option<At<Cycles>>,
+    /// From the arrival of a DMA write to its acknowledgement.
+    pub write_latency: Option<At<Cycles>>,
+    /// What each access costs above its data.
+    pub access_overhead: Option<At<Cycles>>,
+    /// The largest piece in which it returns data that is read.
+    pub max_read_response: Option<At<Bytes>>,
+    /// What dynamic memory adds.
+    pub dram: Option<At<Dram>>,
+}
+
+/// The port of a memory for masters on the fabric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DmaPort {
+    /// Its width.
+    pub width: BytesPerCycle,
+    /// Its clock.
+    pub clock: Name,
+    /// What it loses for each beat of data, whatever the burst.
+    pub beat_overhead: At<Cycles>,
+}
+
+/// What dynamic memory and its controller add to a memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Dram {
+    /// Command, read and write queues of the controller, which run on the chip's side.
+    pub queues: At<Cycles>,
+    /// Column latency and half a burst: from the column command to the last data of a read of an open page.
+    pub device: At<Cycles>,
+    /// What a read by DMA waits for beyond `queues` and `device`: arbitration and the burst itself.
+    pub dma_wait: At<Cycles>,
+    /// What each command adds to the latency of those behind it: its slot on the command bus.
+    pub command: At<Cycles>,
+    /// What the bus carries of its peak in one direction: refresh and page changes cost the rest.
+    pub efficiency: At<Ratio>,
+    /// The time the bus stands still for a change from reads to writes and back.
+    pub turnaround: At<Cycles>,
+    /// The data moved between two such changes when a master reads and writes the same memory.
+    pub turnaround_every: At<Bytes>,
+    /// The page of one rank across the bus.
+    pub page: At<Bytes>,
+    /// The number of ranks in use.
+    pub ranks: At<u32>,
+    /// What the bus stands still for when accesses go to another rank.
+    pub rank_switch: At<Cycles>,
+    /// The data moved between changes of rank, where there is more than one.
+    pub rank_switch_every: At<Bytes>,
+}
+
+fn one() -> u32 {
+    1
+}

@@ -1,0 +1,217 @@
+//! The description of a chip: clocks, masters, fabrics, bridges, memories and links, read from TOML.
+//!
+//! ```text
+//! master (core, EDMA transfer controller) -- fabric == bridge == fabric -- endpoint (memory)
+//! ```
+//!
+//! Each has a width and a clock, so each has a rate; latencies are cycles of a named clock. [`load`] refuses what cannot
+//! be: unknown keys and names, missing units, zero widths, clocks that derive from each other, memories behind each other.
+
+mod at;
+mod check;
+mod error;
+mod load;
+mod memory;
+mod route;
+#[cfg(test)]
+mod tests;
+
+pub use at::{At, Name};
+pub use error::SocError;
+pub use load::{json_schema, load};
+pub use memory::{Direction, DmaPort, Dram, Endpoint, EndpointKind};
+pub use route::{Route, RouteError};
+
+use crate::links::Links;
+use crate::units::{Bytes, BytesPerCycle, BytesPerSecond, Cycles, Hertz, Nanoseconds};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A chip.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Soc {
+    /// What it is called.
+    pub chip: Chip,
+    /// Its clocks, by name.
+    pub clocks: BTreeMap<String, At<Clock>>,
+    /// Its switch fabrics, by name.
+    #[serde(default)]
+    pub fabrics: BTreeMap<String, At<Fabric>>,
+    /// The bridges between fabrics, by name.
+    #[serde(default)]
+    pub bridges: BTreeMap<String, At<Bridge>>,
+    /// Its memories, by name.
+    #[serde(default)]
+    pub endpoints: BTreeMap<String, At<Endpoint>>,
+    /// Its processor cores, by name.
+    #[serde(default)]
+    pub cores: BTreeMap<String, At<Core>>,
+    /// Its EDMA channel controllers, by name.
+    #[serde(default)]
+    pub edma: BTreeMap<String, At<EdmaController>>,
+    /// Its links to the outside.
+    #[serde(default)]
+    pub links: Links,
+}
+
+/// What a chip is called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Chip {
+    /// The part number.
+    pub name: String,
+    /// One line on what it is.
+    pub title: String,
+}
+
+/// A clock: either a frequency of its own, or a multiple or fraction of another clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Clock {
+    /// The frequency of a clock that derives from no other.
+    pub frequency: Option<At<Hertz>>,
+    /// The clock that this one derives from.
+    pub from: Option<Name>,
+    /// By how much its frequency is divided; 1 when left out.
+    pub divide: Option<At<u32>>,
+    /// By how much its frequency is multiplied; 1 when left out.
+    pub multiply: Option<At<u32>>,
+}
+
+/// A switch fabric: masters and slaves on the same kind of bus, which move data side by side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fabric {
+    /// The width of each of its buses.
+    pub width: BytesPerCycle,
+    /// The clock of its buses.
+    pub clock: Name,
+}
+
+/// A one-way bridge between two fabrics, with a bus for reads and one for writes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bridge {
+    /// The fabric of the masters.
+    pub from: Name,
+    /// The fabric of the slaves.
+    pub to: Name,
+    /// The width of its buses.
+    pub width: BytesPerCycle,
+    /// The clock of its buses.
+    pub clock: Name,
+    /// What a read waits longer because of the bridge, there and back.
+    pub crossing: At<Cycles>,
+    /// What a burst costs above its data when a master reads and writes through the bridge at once.
+    pub gap: At<Cycles>,
+}
+
+/// A processor core that reads memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Core {
+    /// How many of this kind the chip has.
+    pub count: u32,
+    /// Its clock.
+    pub clock: Name,
+    /// How much it loads and stores per cycle of `bus_clock`.
+    pub width: BytesPerCycle,
+    /// The clock of its load and store path, where that is not `clock`.
+    pub bus_clock: Option<Name>,
+    /// How many reads of a burst are under way at once, by the name of what overlaps them.
+    #[serde(default)]
+    pub outstanding: BTreeMap<String, f64>,
+    /// Where it reads from and what that takes, by the name of the source.
+    #[serde(default)]
+    pub reads: BTreeMap<String, At<CoreRead>>,
+}
+
+/// What a read of one source takes, without and with other reads under way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CoreRead {
+    /// The latency up to the source, or up to where `memory` begins.
+    pub latency: Option<At<Cycles>>,
+    /// The source of this core whose latency comes first, as that of the shared memory controller before DDR3.
+    pub through: Option<Name>,
+    /// The DRAM whose latency is added.
+    pub memory: Option<Name>,
+    /// Bridges that the read crosses beyond `through`.
+    #[serde(default)]
+    pub bridges: Vec<Name>,
+    /// What overlaps the reads of a burst: a name in `outstanding` of the core.
+    pub pipeline: Name,
+}
+
+/// An EDMA channel controller and its transfer controllers, which are all alike but for their bridges.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EdmaController {
+    /// The fabric that its transfer controllers are masters of.
+    pub fabric: Name,
+    /// The width of the read and of the write bus of a transfer controller.
+    pub width: BytesPerCycle,
+    /// The clock of these buses.
+    pub clock: Name,
+    /// The default burst size (DBS): the largest command.
+    pub default_burst: At<Bytes>,
+    /// The data FIFO of a transfer controller.
+    pub fifo: At<Bytes>,
+    /// How much data of reads may be under way.
+    pub outstanding_reads: At<Bytes>,
+    /// How much data of writes may be under way.
+    pub outstanding_writes: At<Bytes>,
+    /// What the first byte of a transfer request waits for: parameter set, queue, first command.
+    pub setup: At<Cycles>,
+    /// The transfer controllers: each with the bridges that it may use.
+    pub transfer_controllers: Vec<At<TransferController>>,
+}
+
+/// One transfer controller.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TransferController {
+    /// Its name: "TC0".
+    pub name: Name,
+    /// The bridges that it may use.
+    #[serde(default)]
+    pub bridges: Vec<Name>,
+}
+
+impl Soc {
+    /// The frequency of a clock; `None` for a name that no clock has, or one that derives from itself.
+    pub fn frequency(&self, clock: &str) -> Option<Hertz> {
+        let (mut name, mut factor) = (clock, 1.0);
+        // No chain is longer than there are clocks, unless it is a circle.
+        for _ in 0..=self.clocks.len() {
+            let clock = self.clocks.get(name)?;
+            if let Some(frequency) = &clock.frequency {
+                return Some(**frequency * factor);
+            }
+            factor *= f64::from(clock.multiply.as_deref().copied().unwrap_or(1));
+            factor /= f64::from(clock.divide.as_deref().copied().unwrap_or(1));
+            name = clock.from.as_deref()?;
+        }
+        None
+    }
+
+    /// The rate of a bus of this width on this clock.
+    pub fn bus_rate(&self, width: BytesPerCycle, clock: &str) -> Option<BytesPerSecond> {
+        Some(width * self.frequency(clock)?)
+    }
+
+    /// The time of cycles of a named clock.
+    pub fn time(&self, cycles: &Cycles) -> Option<Nanoseconds> {
+        Some(cycles.at(self.frequency(&cycles.clock.0)?))
+    }
+
+    /// The controller and the transfer controller of this name.
+    pub fn transfer_controller(&self, name: &str) -> Option<(&EdmaController, &TransferController)> {
+        self.edma.values().find_map(|controller| {
+            let found = controller.transfer_controllers.iter().find(|tc| tc.name.as_str() == name)?;
+            Some((&**controller, &**found))
+        })
+    }
+}

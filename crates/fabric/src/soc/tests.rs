@@ -1,0 +1,173 @@
+//! Tests of chip files: what loads, and where what does not is refused.
+
+use super::*;
+use proptest::prelude::*;
+
+const K2H: &str = include_str!("../../../../boards/socs/k2h.toml");
+
+const CHIPS: [(&str, &str); 5] = [
+    ("k2h", K2H),
+    ("k2e", include_str!("../../../../boards/socs/k2e.toml")),
+    ("stm32h743", include_str!("../../../../boards/socs/stm32h743.toml")),
+    ("xupv5", include_str!("../../../../boards/socs/xupv5.toml")),
+    ("zcu102", include_str!("../../../../boards/socs/zcu102.toml")),
+];
+
+/// A chip with one of everything, in which each test breaks one line.
+const SMALL: &str = r#"[chip]
+name = "X"
+title = "A chip"
+[clocks]
+a = { frequency = "1 GHz" }
+b = { from = "a", divide = 2 }
+[fabrics]
+f = { width = "128 bit", clock = "b" }
+g = { width = "64 bit", clock = "b" }
+[bridges]
+w = { from = "f", to = "g", width = "64 bit", clock = "b", crossing = "3 cycles @ b", gap = "1 cycle @ b" }
+[endpoints.m]
+kind = "sram"
+fabric = "g"
+width = "64 bit"
+clock = "b"
+direction = "half"
+[endpoints.n]
+kind = "sram"
+fabric = "f"
+behind = "m"
+width = "64 bit"
+clock = "b"
+direction = "full"
+[cores.c]
+count = 1
+clock = "a"
+width = "64 bit"
+outstanding = { own = 2 }
+reads.m = { latency = "9 cycles @ a", pipeline = "own" }
+[edma.e]
+fabric = "f"
+width = "128 bit"
+clock = "b"
+default_burst = "64 B"
+fifo = "512 B"
+outstanding_reads = "256 B"
+outstanding_writes = "512 B"
+setup = "9 cycles @ b"
+transfer_controllers = [{ name = "TC0", bridges = ["w"] }]
+"#;
+
+/// Replaces one piece of the small chip and expects an error that starts with `what` where `at` first stands.
+fn check(old: &str, new: &str, at: &str, what: &str) {
+    assert!(SMALL.contains(old), "{old:?} is not in the chip");
+    let broken = SMALL.replacen(old, new, 1);
+    let place = broken.find(at).expect("the place is in the file");
+    let expected = SocError::at(&broken, &(place..place), what).to_string();
+    match load(&broken) {
+        Ok(_) => panic!("{new:?} loads"),
+        Err(error) => {
+            assert!(error.to_string().starts_with(&expected), "{new:?}:\n found {error}\n  want {expected}")
+        }
+    }
+}
+
+#[test]
+fn the_chips_that_come_with_the_program_load() {
+    for (name, text) in CHIPS {
+        if let Err(error) = load(text) {
+            panic!("{name}: {error}");
+        }
+    }
+    assert!(load(SMALL).is_ok());
+}
+
+#[test]
+fn keys_and_units_are_refused_at_their_place() {
+    check("divide = 2", "divides = 2", "divides", "unknown field `divides`, expected one of");
+    check("\"1 GHz\"", "\"1\"", "\"1\"", "\"1\" has no unit; expected one of Hz, kHz, MHz, GHz");
+    check("\"1 GHz\"", "1", "1 }", "invalid type: integer `1`, expected text with a unit");
+    check("\"1 GHz\"", "\"0 Hz\"", "\"0 Hz\"", "\"0 Hz\" is absurd; expected 1 to");
+    check("\"1 GHz\"", "\"9e9 GHz\"", "\"9e9 GHz\"", "\"9e9 GHz\" is absurd");
+    check("\"128 bit\"", "\"0 bit\"", "\"0 bit\"", "\"0 bit\" is absurd");
+    check(
+        "\"128 bit\"",
+        "\"128 ns\"",
+        "\"128 ns\"",
+        "\"ns\" does not fit here; expected one of B/cycle, bit",
+    );
+    check("name = \"X\"", "", "[chip]", "missing field `name`");
+    check("kind = \"sram\"", "kind = \"rom\"", "\"rom\"", "unknown variant `rom`, expected `sram` or `dram`");
+    check("\"3 cycles @ b\"", "\"3 ns\"", "\"3 ns\"", "\"ns\" does not fit here");
+}
+
+#[test]
+fn names_that_nothing_has_are_refused_at_their_place() {
+    check("from = \"a\"", "from = \"z\"", "\"z\"", "no clock is named \"z\"; expected one of: a, b");
+    check("from = \"f\"", "from = \"z\"", "\"z\"", "no fabric is named \"z\"; expected one of: f, g");
+    check("\"3 cycles @ b\"", "\"3 cycles @ z\"", "\"3 cycles @ z\"", "no clock is named \"z\"");
+    check("[\"w\"]", "[\"z\"]", "\"z\"", "no bridge is named \"z\"; expected one of: w");
+    check("behind = \"m\"", "behind = \"z\"", "\"z\"", "no endpoint is named \"z\"; expected one of: m, n");
+    check("pipeline = \"own\"", "pipeline = \"z\"", "\"z\"", "no pipeline is named \"z\"");
+}
+
+#[test]
+fn circles_and_impossible_sizes_are_refused_at_their_place() {
+    check("{ frequency = \"1 GHz\" }", "{ from = \"b\" }", "\"b\" }", "clock \"a\" derives from itself");
+    check("behind = \"m\"", "behind = \"n\"", "\"n\"", "endpoint \"n\" is behind itself");
+    check("to = \"g\"", "to = \"f\"", "\"f\", width = \"64", "a bridge joins two different fabrics");
+    check("divide = 2", "divide = 0", "0 }", "expected 1 to 65536");
+    check("\"1 GHz\" }", "\"1 GHz\", divide = 2 }", "{ frequency", "clock \"a\": expected either");
+    check("\"256 B\"", "\"32 B\"", "\"32 B\"", "expected at least the default burst size");
+    check("\"64 B\"", "\"0 B\"", "\"0 B\"", "expected at least 1 B");
+    check("kind = \"sram\"", "kind = \"dram\"", "[endpoints.m]", "endpoint \"m\": expected a dram section");
+    check("own = 2", "own = 0", "[cores.c]", "expected outstanding reads from 1 to 1024");
+}
+
+#[test]
+fn a_fault_of_a_link_has_a_place() {
+    let broken = K2H.replacen("packets_per_acknowledgement = 1", "packets_per_acknowledgement = 0", 1);
+    let place = broken.find("0\nmax_payload_out").expect("it was put there");
+    let error = load(&broken).expect_err("acknowledgements are for packets");
+    let SocError { line, column, .. } = SocError::at(&broken, &(place..place), "");
+    assert_eq!((error.line, error.column), (line, column), "{error}");
+}
+
+#[test]
+fn clocks_divide_and_routes_cross_bridges() {
+    let soc = load(K2H).expect("loads");
+    assert_eq!(soc.frequency("dsp3").map(Hertz::value), Some(4e8));
+    let route = |tc, to| soc.route(tc, to).map_err(|error| error.to_string());
+    assert_eq!(route("TC2", "ddr3a"), Ok(vec!["br5".to_owned(), "ses0".to_owned()]));
+    assert_eq!(route("TC0", "msmc"), Ok(vec!["sms0".to_owned()]));
+    assert_eq!(route("TC2", "l2.7"), Ok(vec![]));
+    assert_eq!(route("TC2", "l2.8"), Err("no memory is named \"l2.8\"".to_owned()));
+    assert_eq!(route("TC2", "l1d"), Err("no fabric reaches \"l1d\"".to_owned()));
+    assert_eq!(route("TC77", "l2"), Err("no transfer controller is named \"TC77\"".to_owned()));
+}
+
+#[test]
+fn the_schema_names_every_section() {
+    let schema = serde_json::to_string(&json_schema()).expect("a schema is JSON");
+    for section in
+        ["clocks", "fabrics", "bridges", "endpoints", "cores", "edma", "links", "additionalProperties"]
+    {
+        assert!(schema.contains(&format!("\"{section}\"")), "{section}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A byte of a good file changed, dropped or doubled: an error or a chip, never a panic.
+    #[test]
+    fn no_file_panics(at in 0..K2H.len(), byte in 32u8..127, kind in 0..3u8) {
+        let mut bytes = K2H.as_bytes().to_vec();
+        match kind {
+            0 => bytes[at] = byte,
+            1 => { bytes.remove(at); }
+            _ => bytes.insert(at, byte),
+        }
+        if let Ok(text) = String::from_utf8(bytes) {
+            let _ = load(&text);
+        }
+    }
+}
