@@ -4,7 +4,6 @@
 
 use crate::shell;
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks every package of the lock file.
@@ -13,17 +12,26 @@ pub fn run() -> Result<()> {
         std::fs::read_to_string("deny.toml").context("cannot read deny.toml")?.parse()?;
     let allowed = names(&rules, "licenses", "allow");
     let skipped = names(&rules, "bans", "skip");
-    let metadata = shell::output(shell::cargo().args(["metadata", "--format-version=1", "--locked"]))?;
-    let metadata: Value = serde_json::from_str(&metadata)?;
-    let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
+    // `cargo tree` tells what is built, for whatever platform; the lock file also has what no feature asks for.
+    let tree =
+        shell::output(shell::cargo().args(["tree", "--workspace", "--locked", "--target=all"]).args([
+            "--edges=normal,build,dev",
+            "--prefix=none",
+            "--no-dedupe",
+            "--format={p}|{l}",
+        ]))?;
+    let packages: BTreeSet<&str> = tree.lines().filter(|line| !line.is_empty()).collect();
+    if packages.is_empty() {
+        bail!("cargo tree lists no packages");
+    }
 
     let mut faults = Vec::new();
     let mut versions: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for package in packages {
-        let (name, version) =
-            (package["name"].as_str().unwrap_or("?"), package["version"].as_str().unwrap_or("?"));
+    for package in &packages {
+        let (package, licence) = package.split_once('|').unwrap_or((package, ""));
+        let mut words = package.split_whitespace();
+        let (name, version) = (words.next().unwrap_or("?"), words.next().unwrap_or("?"));
         versions.entry(name).or_default().insert(version);
-        let licence = package["license"].as_str().unwrap_or("");
         // Old packages write "MIT/Apache-2.0" for "MIT OR Apache-2.0".
         match spdx::Expression::parse_mode(licence, spdx::ParseMode::LAX) {
             Ok(expression) => {

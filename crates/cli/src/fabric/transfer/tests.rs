@@ -1,3 +1,5 @@
+//! The text form of a transfer, read and refused.
+
 use super::*;
 use proptest::prelude::*;
 
