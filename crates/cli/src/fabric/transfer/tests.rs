@@ -1,3 +1,5 @@
+//! The text form of transfers: what each means, what is refused and why, and that nothing panics.
+
 use super::*;
 use proptest::prelude::*;
 
