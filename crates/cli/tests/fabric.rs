@@ -152,6 +152,18 @@ fn transfers_at_the_same_time_share() {
 }
 
 #[test]
+fn the_engine_agrees_with_the_closed_form() {
+    for transfers in [&["edma:TC0:ddr3a->msmc:128KiB"][..], &["edma:TC2:l2.0->msmc", "edma:TC6:l2.1->msmc"]] {
+        let mut args = vec!["predict", "k2h", "--format", "json", "--without-setup", "--engine"];
+        transfers.iter().for_each(|transfer| args.extend(["--transfer", transfer]));
+        let answer = json(&output(&args).unwrap());
+        let (closed, engine) =
+            (answer[0]["predicted"].as_f64().unwrap(), answer[0]["engine"]["rate"].as_f64().unwrap());
+        assert!((engine / closed - 1.0).abs() < 0.1, "{transfers:?}: {engine} and {closed} MB/s");
+    }
+}
+
+#[test]
 fn every_table_in_every_format() {
     let guide = builtin::guide("keystone2").unwrap();
     assert_eq!(guide.tables.len(), 27);

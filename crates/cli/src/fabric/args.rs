@@ -83,6 +83,10 @@ pub struct Predict {
     #[arg(long)]
     pub without_setup: bool,
 
+    /// Follow each burst of EDMA transfers too, and print that rate beside the closed form's (it has no setup)
+    #[arg(long)]
+    pub engine: bool,
+
     /// Form of the answer
     #[arg(long, value_enum, value_name = "text|json", default_value = "text")]
     pub format: Format,

@@ -2,12 +2,11 @@
 
 use super::args::{Audit, Format};
 use super::error::FabricError;
-use super::{builtin, compare, page};
-use linerate_fabric::audit::{self, Expected, Finding, Severity};
-use linerate_fabric::guide::{CellAt, Guide, Role};
+use super::{builtin, page};
+use linerate_fabric::audit::{self, Finding, OfModel, Severity};
+use linerate_fabric::guide::Guide;
 use linerate_fabric::soc::Soc;
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// What the command prints.
@@ -25,23 +24,7 @@ pub fn run(args: &Audit) -> Result<String, FabricError> {
 
 /// The findings in a guide, its theoretical figures held against a chip's description too.
 pub fn findings(guide: &Guide, soc: &Soc) -> Vec<Finding> {
-    let mut expected = BTreeMap::new();
-    for table in &guide.tables {
-        for pair in compare::pairs(table, soc) {
-            let (Some(Role::Theoretical), Some(prediction), Some(row)) =
-                (pair.role, &pair.predicted, table.rows.get(pair.row))
-            else {
-                continue;
-            };
-            let at = CellAt { table: table.id.clone(), row: row.name.clone(), column: pair.column + 1 };
-            let derivation = match prediction.bottlenecks.first() {
-                Some(limit) if !limit.explanation.is_empty() => limit.explanation.clone(),
-                _ => format!("widths and clocks in the description of {}", soc.chip.name),
-            };
-            expected.insert(at, Expected { value: prediction.predicted, derivation });
-        }
-    }
-    audit::run(guide, Some(&expected))
+    audit::run(guide, Some(&OfModel(soc)))
 }
 
 /// The findings one after the other, and how many there are.

@@ -4,12 +4,23 @@ use super::error::FabricError;
 use super::links::{refused, unknown};
 use super::transfer::{Edma, Sync};
 use linerate_fabric::edma::{self, Shape};
+use linerate_fabric::engine::{self, Simulated};
 use linerate_fabric::memory::{self, Pattern};
 use linerate_fabric::predict::Prediction;
 use linerate_fabric::soc::Soc;
 
 /// The aggregate of EDMA transfers that start together. With `setup`, the time before the first byte counts.
 pub fn edma(soc: &Soc, transfers: &[&Edma], setup: bool) -> Result<Prediction, FabricError> {
+    edma::predict(soc, &asked(soc, transfers)?, setup).map_err(refused)
+}
+
+/// The same by following each burst; without the time before the first byte.
+pub fn simulate(soc: &Soc, transfers: &[&Edma]) -> Result<Simulated, FabricError> {
+    engine::simulate(soc, &asked(soc, transfers)?).map_err(refused)
+}
+
+/// The transfers as the model knows them: both ways are two of them.
+fn asked(soc: &Soc, transfers: &[&Edma]) -> Result<Vec<edma::Transfer>, FabricError> {
     let mut asked = Vec::new();
     for transfer in transfers {
         let one = edma::Transfer {
@@ -18,18 +29,15 @@ pub fn edma(soc: &Soc, transfers: &[&Edma], setup: bool) -> Result<Prediction, F
             destination: endpoint(soc, &transfer.to)?,
             shape: shape(transfer),
         };
-        if transfer.both_ways {
-            let back = edma::Transfer {
-                source: one.destination.clone(),
-                destination: one.source.clone(),
-                ..one.clone()
-            };
-            asked.extend([one, back]);
-        } else {
-            asked.push(one);
-        }
+        let back = transfer.both_ways.then(|| edma::Transfer {
+            source: one.destination.clone(),
+            destination: one.source.clone(),
+            ..one.clone()
+        });
+        asked.push(one);
+        asked.extend(back);
     }
-    edma::predict(soc, &asked, setup).map_err(refused)
+    Ok(asked)
 }
 
 fn shape(transfer: &Edma) -> Shape {

@@ -5,7 +5,7 @@ use super::builtin;
 use super::error::FabricError;
 use super::grid::{Cell, Grid, GridFormat};
 use super::show;
-use linerate_fabric::fit::{self, Estimate, Fitted, Identified, Measurement, Report};
+use linerate_fabric::fit::{self, Estimate, Fitted, Identified, Measurement, Report, Tie};
 use linerate_fabric::predict::{Calibrate, Prediction, TableModel};
 use serde_json::{Value, json};
 use std::fmt;
@@ -117,8 +117,8 @@ fn text(part: &Part) -> String {
         "identifiability: {} of {} parameters or combinations are seen, condition {:.3e}",
         known.rank, known.parameters, known.condition
     );
-    for tie in &known.ties {
-        let _ = writeln!(text, "  {}: {}", tie.names.join(", "), tie.explanation);
+    for (explanation, names) in gathered(&known.ties) {
+        let _ = writeln!(text, "  {}: {explanation}", names.join(", "));
     }
     for (cell, prediction) in &part.predictions {
         let _ = writeln!(
@@ -131,6 +131,21 @@ fn text(part: &Part) -> String {
         );
     }
     text
+}
+
+/// What cannot be told, each explanation once with all the parameters that it holds for, in order.
+fn gathered(ties: &[Tie]) -> Vec<(String, Vec<String>)> {
+    let mut gathered: Vec<(String, Vec<String>)> = Vec::new();
+    for tie in ties {
+        let names = tie.names.join(", ");
+        let own = tie.explanation.strip_prefix(&names).and_then(|rest| rest.strip_prefix(": "));
+        let explanation = own.unwrap_or(&tie.explanation);
+        match gathered.iter_mut().find(|(known, _)| known == explanation) {
+            Some((_, all)) => all.push(names),
+            None => gathered.push((explanation.to_owned(), vec![names])),
+        }
+    }
+    gathered
 }
 
 fn parameters(name: &str, estimates: &[Estimate]) -> Grid {
@@ -160,6 +175,24 @@ fn parameters(name: &str, estimates: &[Estimate]) -> Grid {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn explanations_stand_once() {
+        let tie = |name: &str, explanation: &str| Tie {
+            names: vec![name.to_owned()],
+            strength: 0.0,
+            explanation: explanation.to_owned(),
+        };
+        let ties = [
+            tie("a", "a: nothing sees it"),
+            tie("b", "the line or the chip"),
+            tie("c", "c: nothing sees it"),
+        ];
+        let expected = [("nothing sees it", vec!["a", "c"]), ("the line or the chip", vec!["b"])];
+        let owned = expected
+            .map(|(text, names)| (text.to_owned(), names.iter().map(|&name| name.to_owned()).collect()));
+        assert_eq!(gathered(&ties), owned);
+    }
 
     #[test]
     fn cell_names() {

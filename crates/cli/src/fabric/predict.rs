@@ -11,7 +11,7 @@ use linerate_fabric::soc::Soc;
 /// What the command prints.
 pub fn run(args: &Predict) -> Result<String, FabricError> {
     let soc = builtin::soc(&args.soc)?;
-    let answers = answers(&soc, &args.transfer, !args.without_setup)?;
+    let answers = answers(&soc, &args.transfer, !args.without_setup, args.engine)?;
     Ok(match args.format {
         Format::Text => show::text(&answers),
         Format::Json => show::json(&answers),
@@ -19,7 +19,14 @@ pub fn run(args: &Predict) -> Result<String, FabricError> {
 }
 
 /// One answer for each question; EDMA transfers are one question together, as they share what they pass.
-pub fn answers(soc: &Soc, transfers: &[Transfer], setup: bool) -> Result<Vec<Answer>, FabricError> {
+///
+/// With `engine`, EDMA transfers are followed burst by burst too.
+pub fn answers(
+    soc: &Soc,
+    transfers: &[Transfer],
+    setup: bool,
+    engine: bool,
+) -> Result<Vec<Answer>, FabricError> {
     let edma: Vec<&Edma> = transfers
         .iter()
         .filter_map(|transfer| match transfer {
@@ -30,7 +37,9 @@ pub fn answers(soc: &Soc, transfers: &[Transfer], setup: bool) -> Result<Vec<Ans
     let mut answers = Vec::new();
     if !edma.is_empty() {
         let question = edma.iter().map(|transfer| transfer.to_string()).collect::<Vec<_>>().join(" and ");
-        answers.push(Answer { question, prediction: chip::edma(soc, &edma, setup)? });
+        let prediction = chip::edma(soc, &edma, setup)?;
+        let simulated = if engine { Some(chip::simulate(soc, &edma)?) } else { None };
+        answers.push(Answer { question, prediction, simulated });
     }
     for transfer in transfers {
         let prediction = match transfer {
@@ -47,7 +56,7 @@ pub fn answers(soc: &Soc, transfers: &[Transfer], setup: bool) -> Result<Vec<Ans
                 None => continue,
             },
         };
-        answers.push(Answer { question: transfer.to_string(), prediction });
+        answers.push(Answer { question: transfer.to_string(), prediction, simulated: None });
     }
     Ok(answers)
 }

@@ -1,5 +1,6 @@
 //! Predictions for people and for programs.
 
+use linerate_fabric::engine::Simulated;
 use linerate_fabric::predict::{Prediction, Unit};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -14,6 +15,8 @@ pub struct Answer {
     pub question: String,
     /// The answer.
     pub prediction: Prediction,
+    /// The answer of the engine that follows each burst, where it was asked.
+    pub simulated: Option<Simulated>,
 }
 
 /// Lines for people.
@@ -28,7 +31,7 @@ pub fn text(answers: &[Answer]) -> String {
     text
 }
 
-fn one(text: &mut String, Answer { question, prediction }: &Answer) {
+fn one(text: &mut String, Answer { question, prediction, simulated }: &Answer) {
     let unit = prediction.unit.symbol();
     let rate = is_rate(prediction.unit);
     let _ = writeln!(text, "{question}");
@@ -47,6 +50,10 @@ fn one(text: &mut String, Answer { question, prediction }: &Answer) {
         figure(prediction.low),
         figure(prediction.high)
     );
+    if let Some(simulated) = simulated {
+        let rate = figure(simulated.rate.megabytes());
+        let _ = writeln!(text, "  engine       {rate:>10} MB/s   ({} bursts, no setup)", simulated.bursts);
+    }
     if prediction.bottlenecks.is_empty() {
         return;
     }
@@ -71,6 +78,10 @@ pub fn json(answers: &[Answer]) -> String {
         let mut value = serde_json::to_value(&answer.prediction).unwrap_or(Value::Null);
         if let Some(object) = value.as_object_mut() {
             object.insert("question".to_owned(), json!(answer.question));
+            if let Some(simulated) = &answer.simulated {
+                let (rate, bursts) = (simulated.rate.megabytes(), simulated.bursts);
+                object.insert("engine".to_owned(), json!({ "rate": rate, "unit": "MB/s", "bursts": bursts }));
+            }
         }
         value
     };
@@ -112,7 +123,7 @@ mod tests {
         };
         let limits = vec![limit("line", 0.5), limit("read window", 1.0)];
         let prediction = Prediction::rate(12_800.0, 5278.0, 0.04, Unit::MegabytesPerSecond, limits);
-        Answer { question: "edma:TC0:ddr3a->msmc".to_owned(), prediction }
+        Answer { question: "edma:TC0:ddr3a->msmc".to_owned(), prediction, simulated: None }
     }
 
     #[test]
@@ -137,7 +148,8 @@ mod tests {
     #[test]
     fn a_latency_has_no_theoretical_figure() {
         let prediction = Prediction { theoretical: 0.0, unit: Unit::Cycles, ..answer().prediction };
-        let lines = text(&[Answer { question: "core:app:dram:single".to_owned(), prediction }]);
+        let lines =
+            text(&[Answer { prediction, question: "core:app:dram:single".to_owned(), simulated: None }]);
         assert!(lines.starts_with("core:app:dram:single\n  predicted "), "{lines}");
         assert!(!lines.contains("theoretical"), "{lines}");
     }

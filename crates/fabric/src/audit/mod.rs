@@ -3,6 +3,24 @@
 //! No rule knows this or that guide. Each compares two things that have to agree: a formula and the value beside it, a
 //! percentage and its quotient, a caption and its entry in the list, a measurement and what physics allows.
 //!
+//! | rule | what has to agree | evidence it needs |
+//! |---|---|---|
+//! | `formula`, `formula-cell`, `rounding` | a formula, the value beside it, the cell it explains | more than half a last digit; `rounding` when one digit was cut off |
+//! | `formula-unreadable` | a formula and its units | no value in the unit that is printed |
+//! | `quotient` | an efficiency, a product or a share, and the cells that it names | more than the rounding of every input adds up to |
+//! | `theoretical` | a theoretical cell and the chip description | more than half a last digit |
+//! | `above-maximum` | a measurement and the theoretical row, the whole, or lanes times line rate | more than rounding |
+//! | `falls-with-size`, `fewer-lanes-faster`, `burst-slower` | measurements in an order that physics demands | more than noise and rounding |
+//! | `copy` | rows or columns measured independently | nine in ten the same, coincidence below [`MAX_COINCIDENCE`] |
+//! | `constant-time` | sizes and the times that they take | four sizes with one time, the same bound |
+//! | `prefix` | times and the clock that counted them | whole cycles at a factor of 1024 and none without, the same bound |
+//! | `claim`, `caption-text` | a sentence and the cells or the caption that it speaks of | more than rounding and the stated margin |
+//! | `caption-list`, `caption-twice`, `caption-rows`, `caption-corner`, `caption-parts`, `figure-rate` | captions, lists, rows, headings | different words; blanks and marks do not count |
+//! | `unit-missing`, `unit-heading`, `unit-case`, `unit-spelling` | numbers and headings | a unit that is not there, or two that mean one |
+//! | `mark`, `footnote-row`, `legend` | marks, footnotes, symbols | a mark without note, two symbols with one meaning |
+//! | `reference-missing`, `reference-dangling`, `document-number`, `document-title`, `citation-unlisted` | references | a target that is not there, titles with fewer than four words in five in common |
+//! | `contents`, `announced`, `item-twice`, `paragraph-twice`, `page-order` | titles, lists, paragraphs, pages | the same or other words; paragraphs of 25 words and more |
+//!
 //! **False positives** are held down in four ways. Tolerances come from what was printed: a number lies within half its
 //! last digit, and results within what those bounds make of the expression. Measurements may scatter by the guide's stated
 //! noise. A coincidence is only reported when its probability under that noise, times the number of places where it could

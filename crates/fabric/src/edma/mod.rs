@@ -3,7 +3,7 @@
 //! A copy moves at the least of the rates that it passes: the read and write bus of its transfer controller, bridges,
 //! ports, memories, and the window of reads under way over the latency of one. Controllers that meet share max-min
 //! fairly ([`share`]). A controller works through its transfers one after the other, so the rates hold until one ends;
-//! the times of these stretches add up ([`fluid`]).
+//! the times of these stretches add up ([`run`]).
 
 mod flow;
 mod fluid;

@@ -102,6 +102,18 @@ fn what_is_no_transfer_is_refused() {
     check(&[Transfer::linear("TC0", "msmc", "flash", Bytes::new(64.0))], "no memory is named \"flash\"");
 }
 
+#[test]
+fn the_dma_of_a_small_chip_keeps_up_with_its_link() {
+    let check = |text: &str, controller: &str, memory: &str, link_megabytes: f64| {
+        let soc = load(text).expect("the chip loads");
+        let packet = Transfer::linear(controller, memory, memory, Bytes::new(1514.0));
+        let prediction = predict(&soc, &[packet], false).expect("a prediction");
+        assert!(prediction.predicted > link_megabytes, "{controller}: {}", prediction.predicted);
+    };
+    check(include_str!("../../../../boards/socs/stm32h743.toml"), "MAC", "axi_sram", 12.5);
+    check(include_str!("../../../../boards/socs/zcu102.toml"), "MCDMA", "ddr4", 1000.0);
+}
+
 const MEMORIES: [&str; 4] = ["l2.0", "msmc", "ddr3a", "ddr3b"];
 
 fn any_transfer() -> impl Strategy<Value = Transfer> {

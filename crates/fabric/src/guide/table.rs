@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::cell::Cell;
 
 /// What the numbers of a row or column are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Measured on silicon: has noise, can be a mistake.

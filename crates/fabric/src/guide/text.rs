@@ -116,7 +116,7 @@ pub struct Cells {
 pub enum Operand {
     /// Cells as printed; withheld ones are left out.
     Cells(Cells),
-    /// An expression with its unit scale already in it, and how many decimals the guide prints of it.
+    /// An expression with units, `256 bits * 1200 MHz / 3`; a bare number counts in the unit of the cells.
     Expression(String),
 }
 

@@ -1,5 +1,6 @@
 //! The links against the visible cells of the guide, the formulas of the protocols, and what must always hold.
 
+use super::ethernet::{Counted, Ethernet, EthernetTransfer};
 use super::hyperlink::HyperlinkTransfer;
 use super::pcie::PcieTransfer;
 use super::srio::{Operation, SrioTransfer};
@@ -303,6 +304,27 @@ proptest! {
         prop_assert!(rate(4, step, 1e9) >= rate(2, step, 1e9) * (1.0 - 1e-12));
         prop_assert!(rate(1, step * more, 1e9) >= least);
         prop_assert!(rate(1, step, 1e9 * more) >= least);
+    }
+
+    #[test]
+    fn ethernet_never_gains_from_less(frame in 19u32..=9018, core in 1e8f64..=4e9, more in 1.0f64..=4.0) {
+        let port = keystone2().ethernet.remove("10gbe").expect("the port");
+        for counted in [Counted::Line, Counted::Frame, Counted::Packet] {
+            let rate = |port: &Ethernet, core: f64| {
+                let frame = Bytes::new(f64::from(frame));
+                let ask = EthernetTransfer { frame, counted, core_clock: Some(Hertz::new(core)) };
+                let prediction = port.predict(&ask).expect("an answer");
+                assert!(prediction.efficiency() <= 1.0 && prediction.theoretical <= port.rate.megabits() * (1.0 + 1e-12));
+                assert!(prediction.low <= prediction.predicted && prediction.predicted <= prediction.high);
+                prediction.predicted
+            };
+            let base = rate(&port, core) * (1.0 - 1e-12);
+            prop_assert!(rate(&port, core * more) >= base);
+            let faster = Ethernet { rate: port.rate * more, ..port.clone() };
+            prop_assert!(rate(&faster, core) >= base);
+            let no_dma = Ethernet { packet_dma: None, ..port.clone() };
+            prop_assert!(rate(&no_dma, core) >= base);
+        }
     }
 
     #[test]

@@ -248,7 +248,10 @@ impl fmt::Display for Report {
             }
             writeln!(f)?;
         }
-        writeln!(f, "\nA cell that hangs on a parameter which only cells left out can decide is not counted.")?;
+        writeln!(
+            f,
+            "\nA cell that hangs on a parameter which only cells left out can decide is not counted."
+        )?;
         writeln!(
             f,
             "{} fitted parameters, {} printed latencies taken over as given:",

@@ -1,4 +1,4 @@
-//! The text form of a transfer, read and refused.
+//! The text form of transfers: what each means, what is refused and why, and that nothing panics.
 
 use super::*;
 use proptest::prelude::*;
