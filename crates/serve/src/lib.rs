@@ -10,6 +10,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod calendar;
 pub mod deadlines;
 pub mod ftp;
 pub mod http;

@@ -1,52 +1,27 @@
 //! Dates as FTP writes them: `YYYYMMDDHHMMSS` in UTC (RFC 3659 section 2.3) and the columns of `ls -l`.
 
+use crate::calendar::{Civil, MONTHS};
 use core::fmt::{self, Write};
 
 const NS_PER_SECOND: i64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 /// Files younger than half a year show the time of day, older ones the year (as `ls` does).
 const RECENT_NS: i64 = 182 * SECONDS_PER_DAY * NS_PER_SECOND;
 
 /// A date and time of day in UTC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Date {
-    year: i64,
-    month: u8,
-    day: u8,
-    hour: u8,
-    minute: u8,
-    second: u8,
+    civil: Civil,
 }
 
 impl Date {
-    /// The date `ns` nanoseconds after 1970-01-01 UTC (proleptic Gregorian calendar).
+    /// The date `ns` nanoseconds after 1970-01-01 UTC.
     pub(super) fn from_unix_ns(ns: i64) -> Date {
-        let seconds = ns.div_euclid(NS_PER_SECOND);
-        let days = seconds.div_euclid(SECONDS_PER_DAY);
-        let of_day = seconds.rem_euclid(SECONDS_PER_DAY);
-        // Days since 0000-03-01, so that the leap day is the last of its year.
-        let shifted = days + 719_468;
-        let era = shifted.div_euclid(146_097);
-        let of_era = shifted.rem_euclid(146_097);
-        let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let month_from_march = (5 * of_year + 2) / 153;
-        let day = of_year - (153 * month_from_march + 2) / 5 + 1;
-        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-        Date {
-            year: year_of_era + era * 400 + i64::from(month <= 2),
-            month: month as u8,
-            day: day as u8,
-            hour: (of_day / 3_600) as u8,
-            minute: (of_day / 60 % 60) as u8,
-            second: (of_day % 60) as u8,
-        }
+        Date { civil: Civil::from_secs(ns.div_euclid(NS_PER_SECOND)) }
     }
 
     /// Reads `YYYYMMDDHHMMSS`, with an optional fraction of a second, which is dropped. The second 60 of a leap
-    /// second counts as 59.
+    /// second counts as 59. Dates beyond what 64 bits hold in ns (years 1678 to 2262) are refused.
     pub(super) fn parse(text: &str) -> Option<Date> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
         let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
@@ -54,45 +29,36 @@ impl Date {
             return None;
         }
         let number = |from: usize, to: usize| whole.get(from..to)?.parse::<u8>().ok();
-        let date = Date {
+        let second = number(12, 14)?;
+        let civil = Civil {
             year: whole.get(..4)?.parse().ok()?,
             month: number(4, 6)?,
             day: number(6, 8)?,
+            weekday: 0,
             hour: number(8, 10)?,
             minute: number(10, 12)?,
-            second: number(12, 14)?.min(60),
+            second: if second == 60 { 59 } else { second },
         };
-        let date = Date { second: if date.second == 60 { 59 } else { date.second }, ..date };
-        // A day that the month does not have comes back as another date.
-        let valid = (1..=12).contains(&date.month) && (1..=31).contains(&date.day);
-        (valid && date.unix_ns().map(Date::from_unix_ns) == Some(date)).then_some(date)
+        Date { civil }.unix_ns().map(Date::from_unix_ns)
     }
 
-    /// Nanoseconds since 1970-01-01 UTC; `None` beyond what 64 bits hold (years 1678 to 2262).
+    /// Nanoseconds since 1970-01-01 UTC; `None` beyond what 64 bits hold.
     pub(super) fn unix_ns(self) -> Option<i64> {
-        let year = self.year - i64::from(self.month <= 2);
-        let era = year.div_euclid(400);
-        let year_of_era = year.rem_euclid(400);
-        let month_from_march = (i64::from(self.month) + 9) % 12;
-        let of_year = (153 * month_from_march + 2) / 5 + i64::from(self.day) - 1;
-        let of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year;
-        let days = era * 146_097 + of_era - 719_468;
-        let of_day = i64::from(self.hour) * 3_600 + i64::from(self.minute) * 60 + i64::from(self.second);
-        (days * SECONDS_PER_DAY + of_day).checked_mul(NS_PER_SECOND)
+        self.civil.to_secs()?.checked_mul(NS_PER_SECOND)
     }
 }
 
 impl fmt::Display for Date {
     /// `YYYYMMDDHHMMSS`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Date { year, month, day, hour, minute, second } = self;
+        let Civil { year, month, day, hour, minute, second, .. } = self.civil;
         write!(f, "{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}")
     }
 }
 
 /// Writes the date column of `ls -l`: `Jan 02 03:04` for the half year before `now_ns`, `Jan 02  2024` otherwise.
 pub(super) fn write_ls(out: &mut impl Write, modified_ns: i64, now_ns: i64) -> fmt::Result {
-    let Date { year, month, day, hour, minute, .. } = Date::from_unix_ns(modified_ns);
+    let Civil { year, month, day, hour, minute, .. } = Date::from_unix_ns(modified_ns).civil;
     let name = MONTHS.get(usize::from(month).wrapping_sub(1)).unwrap_or(&"Jan");
     let age_ns = now_ns.saturating_sub(modified_ns);
     if (0..RECENT_NS).contains(&age_ns) {
