@@ -136,7 +136,7 @@ impl Ethernet {
         let spread = self.packet_dma.as_ref().map_or(0.0, |dma| dma.spread.value());
         let mut limits =
             vec![Bottleneck::limit("Ethernet line", counted / line, predicted, unit).because(format!(
-                "({} + {}) / {}",
+                "({} + {}) / {:#}",
                 ask.frame,
                 self.line_overhead(),
                 self.rate

@@ -147,7 +147,7 @@ impl Hyperlink {
         let spread = if bound { self.latency_spread } else { self.spread }.value();
         let mut limits =
             vec![Bottleneck::line("HyperLink lanes", achieved, predicted, unit).because(format!(
-                "{} x {payload} / ({payload} + {} + {} + {:.1})",
+                "{:#} x {payload} / ({payload} + {} + {} + {:.1})",
                 raw, self.header, self.control, self.flow_control
             ))];
         if let Some(rate) = window {

@@ -138,7 +138,7 @@ impl Pcie {
             .into_iter()
             .map(|(name, rate, bytes)| {
                 Bottleneck::line(name, rate, predicted, unit)
-                    .because(format!("{raw} x {} / {bytes} on the line", line.data))
+                    .because(format!("{raw:#} x {} / {bytes} on the line", line.data))
             })
             .collect();
         let theoretical = self.theoretical(payload, lanes).gigabits();

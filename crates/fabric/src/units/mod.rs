@@ -105,7 +105,12 @@ macro_rules! quantity {
         }
 
         impl fmt::Display for $name {
+            /// The number in [`Self::UNIT`], exactly; with `{:#}` in the largest unit that it has a whole of, to four
+            /// digits.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                if f.alternate() {
+                    return parse::scaled(f, self.0, &[$(($suffix, $factor)),+]);
+                }
                 match f.precision() {
                     Some(digits) => write!(f, "{:.*} {}", digits, self.0, $unit),
                     None => write!(f, "{} {}", self.0, $unit),

@@ -77,6 +77,22 @@ pub fn split_number(text: &str) -> (&str, &str) {
     (number, rest.trim())
 }
 
+/// Writes `value`, in the unit whose factor is 1, in the largest of `units` that it has a whole of: "22.22 Gbit/s". The
+/// first of several names for one unit is taken.
+pub(super) fn scaled(f: &mut fmt::Formatter<'_>, value: f64, units: &[(&str, f64)]) -> fmt::Result {
+    let fits = |factor: f64| factor <= value.abs() || factor == 1.0;
+    let largest = units.iter().map(|unit| unit.1).filter(|factor| fits(*factor)).fold(0.0, f64::max);
+    let Some((unit, factor)) = units.iter().find(|unit| unit.1 == largest) else {
+        return write!(f, "{value}");
+    };
+    let number = value / factor;
+    let decimals =
+        if number.abs() >= 1000.0 { 0 } else { 3 - number.abs().max(1.0).log10().floor() as usize };
+    let text = format!("{number:.decimals$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    write!(f, "{text} {unit}")
+}
+
 /// The number of `text` in the base unit.
 pub(super) fn quantity(
     text: &str,

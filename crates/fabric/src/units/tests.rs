@@ -72,3 +72,17 @@ proptest! {
         prop_assert!((back.over(bytes).value() - 1.0).abs() < 1e-9);
     }
 }
+
+#[test]
+fn people_read_rates_in_fitting_units() {
+    for (bits, text) in [
+        (8e9, "8 Gbit/s"),
+        (22_222_222_222.222, "22.22 Gbit/s"),
+        (1.25e6, "1.25 Mbit/s"),
+        (999.96, "1000 bit/s"),
+        (0.5, "0.5 bit/s"),
+        (123_456e9, "123456 Gbit/s"),
+    ] {
+        assert_eq!(format!("{:#}", BitsPerSecond::new(bits)), text);
+    }
+}

@@ -239,12 +239,12 @@ impl TcpServer {
             self.window_limit(&times),
         ];
         if let Some(memory) = &self.memory {
-            let text = format!("{} / {} passes", memory.rate, memory.passes);
+            let text = format!("{:#} / {} passes", memory.rate, memory.passes);
             let share = memory.rate / memory.passes.max(f64::MIN_POSITIVE);
             limits.push(("memory", share.min(BytesPerSecond::new(1e15)), text));
         }
         if let Some(offered) = self.offered {
-            limits.push(("offered load", offered.bytes(), format!("{offered}")));
+            limits.push(("offered load", offered.bytes(), format!("{offered:#}")));
         }
         let lossless = limits.iter().map(|limit| limit.1).fold(limits[0].1, BytesPerSecond::min);
         let predicted = match &self.loss {
