@@ -17,6 +17,8 @@ use linerate_wire::units::Instant;
 
 /// Data may come this long after the end of a test of known length without any of it arriving.
 const DRAIN_GAP: Duration = Duration::from_millis(500);
+/// The same when all that was announced is here: a client may have sent a block more.
+const SETTLE_GAP: Duration = Duration::from_millis(20);
 /// Most connections that have not sent a cookie yet; more are reset.
 const MAX_GREETING: usize = 512;
 /// Most datagrams taken in one call.
@@ -298,10 +300,9 @@ impl Server {
                 return;
             }
         }
-        match test.phase {
-            Phase::Draining if test.is_complete() => self.ask_for_results(ctx, id),
-            Phase::Draining => self.deadlines.set(Key::Phase(id), ctx.now + DRAIN_GAP),
-            _ => {}
+        if test.phase == Phase::Draining {
+            let gap = drain_gap(test);
+            self.deadlines.set(Key::Phase(id), ctx.now + gap);
         }
     }
 
@@ -321,11 +322,12 @@ impl Server {
         for stream in &mut test.streams {
             stream.measure(ctx);
         }
-        if test.is_complete() {
-            self.ask_for_results(ctx, id);
-        } else {
+        if test.expects_bytes() {
+            let gap = drain_gap(test);
             test.phase = Phase::Draining;
-            self.deadlines.set(Key::Phase(id), ctx.now + DRAIN_GAP);
+            self.deadlines.set(Key::Phase(id), ctx.now + gap);
+        } else {
+            self.ask_for_results(ctx, id);
         }
     }
 
@@ -447,6 +449,11 @@ impl Server {
             self.end(ctx, id, "it took too long");
         }
     }
+}
+
+/// How long the end of a test of known length waits for more.
+fn drain_gap(test: &Test) -> Duration {
+    if test.is_complete() { SETTLE_GAP } else { DRAIN_GAP }
 }
 
 impl Service for Server {

@@ -105,11 +105,16 @@ impl Test {
         self.streams.iter().filter(|stream| !stream.sends).map(Stream::counted_bytes).sum()
     }
 
-    /// Whether all that a test of known length should receive is here (nothing, where the server sends).
-    pub fn is_complete(&self) -> bool {
+    /// Whether the client announced how many bytes it will send.
+    pub fn expects_bytes(&self) -> bool {
         let receives = self.streams.iter().any(|stream| !stream.sends);
+        receives && self.params.as_ref().is_some_and(|params| params.total_bytes().is_some())
+    }
+
+    /// Whether all that the client announced is here.
+    pub fn is_complete(&self) -> bool {
         match self.params.as_ref().and_then(Params::total_bytes) {
-            Some(total) if receives => self.received_bytes() >= total,
+            Some(total) if self.expects_bytes() => self.received_bytes() >= total,
             _ => true,
         }
     }
