@@ -4,9 +4,10 @@ use crate::{packages, shell};
 use anyhow::Result;
 
 /// What the end-to-end tests run.
-const CLIENTS: [&str; 13] = [
+const CLIENTS: [&str; 14] = [
     "iproute2",
     "iputils-ping",
+    "procps",
     "ethtool",
     "curl",
     "wget",

@@ -1,6 +1,6 @@
 //! An iperf3 server: TCP and UDP, both directions, several clients at once.
 //!
-//! Compatible with the iperf3 client from 3.1 on. Where the original answers "busy" while a test runs, this one takes
+//! Tested with the iperf3 client 3.12. Where the original answers "busy" while a test runs, this one takes
 //! every client that its limits allow; connections find their test by the cookie that they send first.
 
 pub mod config;
