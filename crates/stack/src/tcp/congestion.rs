@@ -7,22 +7,39 @@ use core::time::Duration;
 use linerate_transport::Congestion;
 use linerate_wire::units::Instant;
 
+/// Larger than any window; keeps sums far from overflow.
+pub(super) const MAX_WINDOW: u64 = 1 << 30;
+
 /// What an acknowledgement told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct AckEvent {
+    /// The oldest position that is not acknowledged, after it (SND.UNA).
+    pub una: u64,
+    /// The next position to be sent for the first time (SND.NXT). A round of the path ends when what is next now is
+    /// acknowledged.
+    pub nxt: u64,
     /// Bytes that are known to have arrived, newly with this acknowledgement (cumulatively or selectively).
     pub delivered: u64,
-    /// Bytes in the network before it.
+    /// The most bytes that were in the network of late: whether the window is used.
     pub pipe: u64,
     /// The round-trip time measured with it.
     pub rtt: Option<Duration>,
+    /// The smoothed round-trip time (RFC 6298).
+    pub smoothed_rtt: Option<Duration>,
+    /// Sends are paced: a window that opens makes no burst.
+    pub paced: bool,
 }
 
 /// Decides how many bytes may be in the network. It sees no packets and has no timers.
 ///
-/// Order of calls: `on_ack` for every acknowledgement of new data outside of fast recovery; `on_loss` once when a
-/// recovery begins, `on_recovered` when it ends; `on_timeout` at a retransmission timeout, after which `on_ack`
-/// continues; `on_idle` before sending after a pause.
+/// Order of calls: `on_ack` for every acknowledgement of new data outside of fast recovery; `save`, then `on_loss`, once
+/// when a recovery begins, `on_recovered` when it ends; `save`, then `on_timeout`, at a retransmission timeout, after
+/// which `on_ack` continues; `on_undo` when that recovery or timeout turns out to have been unnecessary, instead of or
+/// after `on_recovered`; `on_congestion_experienced` when a mark is echoed outside of recovery, at most once per round
+/// trip; `on_idle` before sending after a pause.
+///
+/// During fast recovery the connection decides what it sends (RFC 9937): `slow_start_threshold` is the window that it
+/// steers to, from the flight size at `on_loss`.
 pub(super) trait CongestionControl: fmt::Debug {
     /// The congestion window in bytes.
     fn window(&self) -> u64;
@@ -30,8 +47,17 @@ pub(super) trait CongestionControl: fmt::Debug {
     /// The slow-start threshold in bytes; `None` before the first loss.
     fn slow_start_threshold(&self) -> Option<u64>;
 
+    /// Whether the window grows by what arrives, to find the path's capacity.
+    fn is_in_slow_start(&self) -> bool {
+        self.slow_start_threshold().is_none_or(|threshold| self.window() < threshold)
+    }
+
     /// New data arrived, and all is well (or slow start after a timeout).
     fn on_ack(&mut self, now: Instant, ack: &AckEvent);
+
+    /// What follows may turn out to be unnecessary: remembers what `on_undo` restores. A timeout within a fast recovery
+    /// does not save again: what counts is how it was before both.
+    fn save(&mut self);
 
     /// Segments were lost; `flight` bytes are sent and not acknowledged.
     fn on_loss(&mut self, now: Instant, flight: u64);
@@ -41,6 +67,14 @@ pub(super) trait CongestionControl: fmt::Debug {
 
     /// The retransmission timer expired; `first`: not for a segment that has expired before (RFC 5681 section 3.1).
     fn on_timeout(&mut self, now: Instant, flight: u64, first: bool);
+
+    /// Nothing had been lost since `save` (F-RTO, Eifel, DSACK): takes the reduction back as far as `pipe` bytes in the
+    /// network allow without a burst; slow start leads to the rest (RFC 4015 section 3.2, RFC 9438 section 4.9). Without
+    /// a `save` it does nothing.
+    fn on_undo(&mut self, now: Instant, pipe: u64);
+
+    /// The network marked a packet (ECN) where it would have dropped it (RFC 3168 section 6.1.2).
+    fn on_congestion_experienced(&mut self, now: Instant, flight: u64);
 
     /// Nothing was sent for longer than the retransmission timeout (RFC 5681 section 4.1).
     fn on_idle(&mut self, now: Instant);
@@ -53,5 +87,37 @@ pub(super) trait CongestionControl: fmt::Debug {
 pub(super) fn new(choice: Congestion, mss: u64, initial_segments: u8) -> Box<dyn CongestionControl> {
     match choice {
         Congestion::NewReno => Box::new(NewReno::new(mss, initial_segments)),
+    }
+}
+
+/// The initial window (RFC 6928 section 2): min(10 MSS, max(2 MSS, 14,600)), with another number of segments in
+/// proportion.
+pub(super) fn initial_window(mss: u64, segments: u8) -> u64 {
+    let segments = u64::from(segments.max(1));
+    (segments * mss).min((2 * mss).max(segments * 1_460))
+}
+
+/// Whether a window is used: one of which less than half is says nothing about the path and does not grow (RFC 7661
+/// section 4.2).
+pub(super) fn is_used(window: u64, pipe: u64) -> bool {
+    pipe >= window / 2
+}
+
+/// How it was before a reduction that may be taken back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Saved {
+    pub window: u64,
+    pub threshold: Option<u64>,
+}
+
+impl Saved {
+    /// Window and threshold after an undo with `pipe` bytes in the network; `burst` more may be sent at once.
+    pub fn restored(self, window: u64, pipe: u64, burst: u64) -> (u64, Option<u64>) {
+        let before = self.window.max(window);
+        let restored = window.max(before.min(pipe + burst));
+        // Slow start leads to the old window, and goes on beyond it if it did before.
+        let threshold = self.threshold.map(|threshold| threshold.max(before));
+        let threshold = if restored < before { threshold } else { self.threshold };
+        (restored, threshold)
     }
 }

@@ -5,11 +5,8 @@
 //!   64 KiB at once, and would never get out of slow start; since only bytes that newly *arrived* are counted, and not
 //!   how far the cumulative acknowledgement jumped, no limit is needed against bursts after a repaired hole.
 
-use super::congestion::{AckEvent, CongestionControl};
+use super::congestion::{self, AckEvent, CongestionControl, MAX_WINDOW, Saved};
 use linerate_wire::units::Instant;
-
-/// Larger than any window; keeps sums far from overflow.
-const MAX_WINDOW: u64 = 1 << 30;
 
 /// The algorithm's variables.
 #[derive(Clone, Debug)]
@@ -20,24 +17,19 @@ pub(super) struct NewReno {
     /// Bytes that arrived since the window last grew in congestion avoidance.
     arrived: u64,
     initial: u64,
+    saved: Option<Saved>,
 }
 
 impl NewReno {
     /// In slow start, with the initial window of RFC 6928 for `initial_segments` = 10.
     pub fn new(mss: u64, initial_segments: u8) -> Self {
-        let initial = initial_window(mss, initial_segments);
-        NewReno { mss, window: initial, threshold: None, arrived: 0, initial }
+        let initial = congestion::initial_window(mss, initial_segments);
+        NewReno { mss, window: initial, threshold: None, arrived: 0, initial, saved: None }
     }
 
     fn reduced(&self, flight: u64) -> u64 {
         (flight / 2).max(2 * self.mss)
     }
-}
-
-/// RFC 6928 section 2: min(10 MSS, max(2 MSS, 14,600)), with another number of segments in proportion.
-fn initial_window(mss: u64, segments: u8) -> u64 {
-    let segments = u64::from(segments.max(1));
-    (segments * mss).min((2 * mss).max(segments * 1_460))
 }
 
 impl CongestionControl for NewReno {
@@ -50,8 +42,7 @@ impl CongestionControl for NewReno {
     }
 
     fn on_ack(&mut self, _now: Instant, ack: &AckEvent) {
-        // A window that is not used says nothing about the path: it does not grow (RFC 7661's rule of one half).
-        if ack.pipe < self.window / 2 {
+        if !congestion::is_used(self.window, ack.pipe) {
             return;
         }
         let mut delivered = ack.delivered;
@@ -69,6 +60,10 @@ impl CongestionControl for NewReno {
         self.window = self.window.min(MAX_WINDOW);
     }
 
+    fn save(&mut self) {
+        self.saved = Some(Saved { window: self.window, threshold: self.threshold });
+    }
+
     fn on_loss(&mut self, _now: Instant, flight: u64) {
         let threshold = self.reduced(flight);
         self.threshold = Some(threshold);
@@ -77,9 +72,9 @@ impl CongestionControl for NewReno {
     }
 
     fn on_recovered(&mut self, _now: Instant, pipe: u64) {
-        // RFC 6582 section 3.2 step 3, the choice that prevents a burst.
+        // RFC 6582 section 3.2 step 3: the threshold, with no greater burst than an initial window.
         let threshold = self.threshold.unwrap_or(self.window);
-        self.window = threshold.min(pipe.max(self.mss) + self.mss).max(2 * self.mss);
+        self.window = threshold.min(pipe + self.initial).max(2 * self.mss);
         self.arrived = 0;
     }
 
@@ -89,6 +84,18 @@ impl CongestionControl for NewReno {
         }
         self.window = self.mss;
         self.arrived = 0;
+    }
+
+    fn on_undo(&mut self, _now: Instant, pipe: u64) {
+        if let Some(saved) = self.saved.take() {
+            (self.window, self.threshold) = saved.restored(self.window, pipe, self.initial);
+            self.arrived = 0;
+        }
+    }
+
+    fn on_congestion_experienced(&mut self, now: Instant, flight: u64) {
+        self.saved = None;
+        self.on_loss(now, flight);
     }
 
     fn on_idle(&mut self, _now: Instant) {
@@ -108,7 +115,7 @@ mod tests {
     const NOW: Instant = Instant::ZERO;
 
     fn ack(delivered: u64, pipe: u64) -> AckEvent {
-        AckEvent { delivered, pipe, rtt: None }
+        AckEvent { una: 0, nxt: 0, delivered, pipe, rtt: None, smoothed_rtt: None, paced: false }
     }
 
     #[test]
@@ -155,11 +162,30 @@ mod tests {
     }
 
     #[test]
+    fn an_undo_restores_the_window_without_a_burst() {
+        let mut reno = NewReno::new(1_000, 10);
+        reno.on_ack(NOW, &ack(90_000, 10_000));
+        reno.on_undo(NOW, 90_000);
+        assert_eq!(reno.window(), 100_000, "nothing to undo");
+        reno.save();
+        reno.on_loss(NOW, 100_000);
+        reno.on_undo(NOW, 95_000);
+        assert_eq!((reno.window(), reno.slow_start_threshold()), (100_000, None));
+        reno.on_loss(NOW, 100_000);
+        reno.save();
+        reno.on_timeout(NOW, 50_000, true);
+        reno.on_undo(NOW, 2_000);
+        assert_eq!((reno.window(), reno.slow_start_threshold()), (12_000, Some(50_000)));
+        reno.on_undo(NOW, 50_000);
+        assert_eq!(reno.window(), 12_000, "undone once");
+    }
+
+    #[test]
     fn recovery_ends_without_a_burst_and_idleness_takes_the_window_back() {
         let mut reno = NewReno::new(1_000, 10);
         reno.on_loss(NOW, 100_000);
         reno.on_recovered(NOW, 3_000);
-        assert_eq!(reno.window(), 4_000);
+        assert_eq!(reno.window(), 13_000);
         let mut reno = NewReno::new(1_000, 10);
         reno.on_ack(NOW, &ack(90_000, 10_000));
         reno.on_idle(NOW);

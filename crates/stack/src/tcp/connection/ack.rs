@@ -52,11 +52,18 @@ impl Connection {
         let was_fast = matches!(self.recovery, Recovery::Fast { .. });
         self.recover(now, advance);
         if delivered > 0 && !was_fast && !matches!(self.recovery, Recovery::Fast { .. }) {
-            self.congestion.on_ack(now, &AckEvent { delivered, pipe, rtt });
+            let event = self.ack_event(delivered, pipe, rtt);
+            self.congestion.on_ack(now, &event);
         }
         if advance > 0 {
             self.after_advance(now);
         }
+    }
+
+    /// What congestion control learns from an acknowledgement; `pipe`: see [`AckEvent::pipe`].
+    fn ack_event(&self, delivered: u64, pipe: u64, rtt: Option<Duration>) -> AckEvent {
+        let smoothed_rtt = self.rtt.smoothed();
+        AckEvent { una: self.una, nxt: self.nxt, delivered, pipe, rtt, smoothed_rtt, paced: false }
     }
 
     /// RFC 9293 section 3.10.7.4: the window of a newer segment counts, whether it grows or shrinks.
@@ -165,6 +172,7 @@ impl Connection {
         if lost && self.recovery == Recovery::Open {
             self.recovery = Recovery::Fast { until: self.nxt };
             self.counters.fast_recoveries += 1;
+            self.congestion.save();
             self.congestion.on_loss(now, self.nxt - self.una);
             self.force = true;
         }

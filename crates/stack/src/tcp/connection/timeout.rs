@@ -65,6 +65,9 @@ impl Connection {
         if self.expired > 0 || self.board.is_reneged(self.una) {
             self.board.forget_reports();
         }
+        if self.recovery == Recovery::Open {
+            self.congestion.save();
+        }
         self.congestion.on_timeout(now, self.nxt - self.una, self.expired == 0);
         if self.expired == 0 {
             self.expired_at = self.timestamp(now);
