@@ -6,6 +6,7 @@ mod firmware;
 mod fuzz;
 mod licences;
 mod packages;
+mod sanitize;
 mod shell;
 mod test;
 mod tidy;
@@ -21,6 +22,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   licences         check licences and duplicate versions of dependencies against deny.toml
   firmware         build the no_std crates for thumbv7em-none-eabihf
   fabric-accuracy  print how well the 66AK2H's predictions meet the throughput guide, with cross-validation
+  sanitize         run the tests of every crate that has unsafe code under the address and the thread sanitizer
   fuzz [SECONDS]   run every fuzz target this long (default 60)
 ";
 
@@ -52,6 +54,7 @@ fn run() -> Result<()> {
             "--package=linerate-fabric",
             "--example=fabric_accuracy",
         ])),
+        ["sanitize"] => sanitize::run(),
         ["fuzz"] => fuzz::run(60),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => fuzz::run(seconds),

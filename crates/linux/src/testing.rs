@@ -6,6 +6,7 @@ use linerate_wire::units::Instant;
 use rustix::fd::AsFd;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Addresses of the host's end and of ours.
@@ -263,7 +264,7 @@ pub(crate) fn tcp_from_host<D: Device + AsFd>(
         let packet = Packet { ports: (port, from_port), ..packet };
         send_one(device, |slot| {
             // The options go where payload would: MSS and window scale 7, padded.
-            let options: &'static [u8] = Box::leak(Box::new([2, 4, (mss >> 8) as u8, mss as u8, 3, 3, 7, 0]));
+            let options = Arc::new([2, 4, (mss >> 8) as u8, mss as u8, 3, 3, 7, 0]);
             packet.fill(slot, &[], true, 0);
             let mut header = slot.header().to_vec();
             header[42..46].copy_from_slice(&sequence.wrapping_add(1).to_be_bytes());
@@ -276,7 +277,7 @@ pub(crate) fn tcp_from_host<D: Device + AsFd>(
             let pseudo = pseudo_sum(OURS4.into(), HOST4.into(), 6, 28);
             header[50..52].copy_from_slice(&pseudo.to_be_bytes());
             slot.header_mut(header.len()).copy_from_slice(&header);
-            slot.push_chunk(Chunk::Static(options)).unwrap();
+            slot.push_chunk(Chunk::shared(options, 0..8)).unwrap();
         });
         let mut frames = Vec::new();
         let mut received = 0;
