@@ -1,6 +1,6 @@
 //! What the stack counted: traffic per layer, and one counter for each reason to drop something.
 
-use crate::tcp::DropReason;
+use crate::tcp::{DropReason, Tally};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -121,6 +121,13 @@ counters! {
     drop_icmp_error_limited,
     /// Path MTUs lowered.
     path_mtu_lowered,
+    /// ICMP errors whose quoted TCP segment is not in flight: guesses of somebody off the path (RFC 5927 section 4).
+    drop_icmp_error_not_in_flight,
+    /// "Packet too big" messages that no packet can have met: the size named is below what every link carries, or the
+    /// packet quoted is not larger than it (RFC 5927 section 7).
+    drop_icmp_too_big_absurd,
+    /// "Packet too big" messages beyond their rate limit.
+    drop_icmp_too_big_limited,
     /// Neighbour discovery messages received.
     ndp_in,
     /// Neighbour discovery messages sent.
@@ -183,6 +190,16 @@ counters! {
     tcp_resets_out,
     /// Connections in TIME-WAIT that made room for newer ones.
     tcp_time_wait_recycled,
+    /// Challenge ACKs sent: to a RST, SYN or ACK that a peer in good standing would not have sent (RFC 5961).
+    tcp_challenge_acks,
+    /// Challenge ACKs not sent because of the limit of each connection.
+    tcp_challenge_acks_limited,
+    /// Timeouts that were taken for a black hole in the path; the segment size was lowered (RFC 4821).
+    tcp_black_holes,
+    /// Longer segments sent to learn whether the path carries them (RFC 4821).
+    tcp_size_probes,
+    /// Size probes that were lost.
+    tcp_size_probes_lost,
     /// TCP headers that cannot be read.
     drop_tcp_malformed,
     /// TCP checksum wrong.
@@ -244,6 +261,15 @@ impl Counters {
             DropReason::NoMemory => &mut self.drop_tcp_no_memory,
         };
         *counter += 1;
+    }
+
+    /// Counts what happened to a connection.
+    pub(crate) fn count_tally(&mut self, tally: &Tally) {
+        self.tcp_challenge_acks += u64::from(tally.challenge_acks);
+        self.tcp_challenge_acks_limited += u64::from(tally.challenge_acks_limited);
+        self.tcp_black_holes += u64::from(tally.black_holes);
+        self.tcp_size_probes += u64::from(tally.size_probes);
+        self.tcp_size_probes_lost += u64::from(tally.size_probes_lost);
     }
 
     /// Everything thrown away, for whatever reason.

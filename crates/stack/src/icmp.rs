@@ -7,6 +7,7 @@
 use crate::egress::ip_header_len;
 use crate::net::Priority;
 use crate::packet::{IpFields, Outgoing, Packet, Received, v6};
+use crate::pmtu::{self, Verdict};
 use crate::stack::Stack;
 use crate::tcp_input::tcp_mss;
 use crate::timers::Timer;
@@ -189,10 +190,21 @@ impl Stack {
             return;
         }
         if let (Meaning::TooBig(mtu), Protocol::UDP) = (meaning, quoted.protocol) {
-            let net = &mut self.net;
-            if let Some(mtu) = net.paths.proposed(quoted.destination, quoted.packet_len, mtu, net.now) {
-                net.paths.store(quoted.destination, mtu, net.now);
-                net.counters.path_mtu_lowered += 1;
+            self.lower_datagram_path(&quoted, mtu);
+        }
+    }
+
+    /// A datagram cannot show that it was sent, so what is said about one counts for datagrams only, at a limited rate.
+    fn lower_datagram_path(&mut self, quoted: &QuotedFlow, reported: usize) {
+        let net = &mut self.net;
+        match pmtu::judge(quoted.destination, quoted.packet_len, reported) {
+            Verdict::Absurd => net.counters.drop_icmp_too_big_absurd += 1,
+            Verdict::Names(_) if !net.too_big_limit.allow(net.now) => {
+                net.counters.drop_icmp_too_big_limited += 1;
+            }
+            Verdict::Names(mtu) => {
+                let is_lower = net.datagram_paths.lower(quoted.destination, mtu, net.now);
+                net.counters.path_mtu_lowered += u64::from(is_lower);
             }
         }
     }
@@ -206,7 +218,9 @@ impl Stack {
             Meaning::Unreachable { hard, reason } => {
                 let now = self.net.now;
                 let Some(conn) = self.conns.table.at_mut(slot) else { return false };
-                conn.tcp.handle_icmp_error(now, quoted.sequence, hard, reason);
+                if !conn.tcp.handle_icmp_error(now, quoted.sequence, hard, reason) {
+                    self.net.counters.drop_icmp_error_not_in_flight += 1;
+                }
                 self.settle(slot);
                 true
             }
@@ -214,23 +228,21 @@ impl Stack {
         }
     }
 
-    /// The connection decides whether the quoted segment is one of its own in flight; only then do others learn of it.
+    /// The connection decides whether the quoted segment is one of its own in flight, and when it believes the message;
+    /// only then do others learn of it (in [`Stack::settle`]).
     fn lower_tcp_path(&mut self, slot: u32, quoted: &QuotedFlow, reported: usize) -> bool {
-        let net = &mut self.net;
-        let Some(mtu) = net.paths.proposed(quoted.destination, quoted.packet_len, reported, net.now) else {
+        let now = self.net.now;
+        let Verdict::Names(mtu) = pmtu::judge(quoted.destination, quoted.packet_len, reported) else {
+            self.net.counters.drop_icmp_too_big_absurd += 1;
             return true;
         };
         let Some(conn) = self.conns.table.at_mut(slot) else { return false };
-        let before = conn.tcp.info(net.now).send_mss;
-        conn.tcp.handle_path_mss(net.now, tcp_mss(quoted.destination, mtu), Some(quoted.sequence));
-        let is_lowered = conn.tcp.info(net.now).send_mss < before;
-        if is_lowered {
-            net.paths.store(quoted.destination, mtu, net.now);
-            net.counters.path_mtu_lowered += 1;
-            self.conns.sending.push(slot);
-            self.settle(slot);
+        if !conn.tcp.handle_path_mss(now, tcp_mss(quoted.destination, mtu), Some(quoted.sequence)) {
+            self.net.counters.drop_icmp_error_not_in_flight += 1;
         }
-        is_lowered
+        self.conns.sending.push(slot);
+        self.settle(slot);
+        true
     }
 
     /// Tells about a datagram to a port where nobody listens.

@@ -28,6 +28,9 @@ const CONTROL_RESERVE: usize = 64;
 /// UDP datagrams that may wait, of all sockets together.
 pub(crate) const DATAGRAM_QUEUE: usize = 512;
 
+/// Path MTUs of datagrams lowered per second.
+const TOO_BIG_PER_SECOND: u32 = 20;
+
 /// How urgent a control packet is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Priority {
@@ -50,12 +53,16 @@ pub(crate) struct Net {
     pub(crate) neighbors: NeighborCache<Packet>,
     /// Connections that wait for a neighbour, by the neighbour's slot.
     pub(crate) waiting: Lists,
+    /// For TCP, whose quoted segments can be checked.
     pub(crate) paths: PathMtus,
+    /// For datagrams besides.
+    pub(crate) datagram_paths: PathMtus,
     pub(crate) reassembly: Reassembly,
     pub(crate) egress: Egress,
     pub(crate) timers: Timers,
     pub(crate) errors_limit: RateLimit,
     pub(crate) resets_limit: RateLimit,
+    pub(crate) too_big_limit: RateLimit,
     pub(crate) reports_limit: RateLimit,
     control: VecDeque<Outgoing>,
     datagrams: VecDeque<Packet>,
@@ -77,6 +84,7 @@ impl Net {
             neighbors: NeighborCache::new(config.max_neighbors, state),
             waiting: Lists::new(config.max_neighbors, config.max_connections),
             paths: PathMtus::new(config.mtu, state),
+            datagram_paths: PathMtus::new(config.mtu, state),
             // One buffer in four stays for sending.
             reassembly: Reassembly::new(pools.datagrams.clone(), (datagrams * 3 / 4).max(1)),
             egress: Egress::new(config.mac, config.vlan, state, identification),
@@ -84,6 +92,7 @@ impl Net {
             errors_limit: RateLimit::new(config.icmp_errors_per_second, 20),
             resets_limit: RateLimit::new(config.resets_per_second, 100),
             reports_limit: RateLimit::new(1, 2),
+            too_big_limit: RateLimit::new(TOO_BIG_PER_SECOND, 32),
             control: VecDeque::with_capacity(CONTROL_QUEUE),
             datagrams: VecDeque::with_capacity(DATAGRAM_QUEUE),
             random,
@@ -180,7 +189,8 @@ impl Net {
                 }
             },
         };
-        let mtu = self.paths.mtu(packet.fields.destination, self.now);
+        let destination = packet.fields.destination;
+        let mtu = self.paths.mtu(destination, self.now).min(self.datagram_paths.mtu(destination, self.now));
         match self.egress.ip(&mut packet, mac, mtu, queue, &mut self.counters) {
             Emitted::Done => None,
             Emitted::Full => Some(packet),

@@ -2,7 +2,8 @@
 //!
 //! Whoever can forge an ICMP error can slow a path down, never speed it up: a value only ever lowers, not below the
 //! floor of its family, only for a quoted packet that a live connection has in flight (the caller checks), and it is
-//! forgotten after ten minutes (RFC 1191 section 6.3).
+//! forgotten after ten minutes (RFC 1191 section 6.3). Messages that no honest router sends are ignored (RFC 5927 section
+//! 7.1), and what contradicts a proof waits for a timeout (`tcp/path_size.rs`).
 
 use crate::random::KeyedState;
 use core::net::IpAddr;
@@ -25,6 +26,16 @@ const PLATEAUS: [usize; 7] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006]
 struct Path {
     mtu: usize,
     until: Instant,
+}
+
+/// What a message about a packet that was too big is worth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// No honest router says that: less than every link carries, or the packet would have fitted (RFC 5927 section 7.1,
+    /// RFC 8201 section 4).
+    Absurd,
+    /// The path MTU may be this, in bytes.
+    Names(usize),
 }
 
 /// The cache.
@@ -57,32 +68,33 @@ impl PathMtus {
             _ => link_mtu,
         }
     }
+}
 
-    /// The path MTU that follows when a router says that a packet of `packet_len` bytes was too big for its next link
-    /// of `reported` bytes (0 when it does not tell); `None` when that lowers nothing.
-    pub(crate) fn proposed(
-        &self,
-        destination: IpAddr,
-        packet_len: usize,
-        reported: usize,
-        now: Instant,
-    ) -> Option<usize> {
-        let floor = if destination.is_ipv4() { MIN_MTU4 } else { MIN_MTU6 };
-        let told = if reported == 0 {
-            PLATEAUS.iter().copied().find(|&plateau| plateau < packet_len).unwrap_or(floor)
-        } else {
-            reported
-        };
-        let mtu = told.max(floor);
-        (mtu < self.mtu(destination, now)).then_some(mtu)
+/// What follows when a router says that a packet of `packet_len` bytes was too big for its next link of `reported` bytes
+/// (0 when it does not tell).
+pub(crate) fn judge(destination: IpAddr, packet_len: usize, reported: usize) -> Verdict {
+    let floor = if destination.is_ipv4() { MIN_MTU4 } else { MIN_MTU6 };
+    let mtu = match reported {
+        0 => PLATEAUS.iter().copied().find(|&plateau| plateau < packet_len).unwrap_or(floor).max(floor),
+        told => told,
+    };
+    if mtu < floor || mtu >= packet_len {
+        return Verdict::Absurd;
     }
+    Verdict::Names(mtu)
+}
 
-    /// Believes a path MTU for ten minutes.
-    pub(crate) fn store(&mut self, destination: IpAddr, mtu: usize, now: Instant) {
+impl PathMtus {
+    /// Believes a path MTU for ten minutes. False when that lowers nothing.
+    pub(crate) fn lower(&mut self, destination: IpAddr, mtu: usize, now: Instant) -> bool {
+        if mtu >= self.mtu(destination, now) {
+            return false;
+        }
         if self.paths.len() >= MAX_PATHS && !self.paths.contains_key(&destination) {
             self.evict();
         }
         self.paths.insert(destination, Path { mtu, until: now + LIFETIME });
+        true
     }
 
     /// Drops the value that was learned first. A walk over a bounded table, on an event that only an attack repeats.
@@ -96,35 +108,47 @@ impl PathMtus {
 
 #[cfg(test)]
 mod tests {
+    use super::Verdict::*;
     use super::*;
     use core::net::{Ipv4Addr, Ipv6Addr};
 
     const V4: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
     const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
-    fn check(destination: IpAddr, packet_len: usize, reported: usize, expected: Option<usize>) {
+    fn check(destination: IpAddr, packet_len: usize, reported: usize, expected: Verdict) {
         let mut paths = PathMtus::new(1_500, KeyedState::new(&[0; 32]));
-        let proposed = paths.proposed(destination, packet_len, reported, Instant::ZERO);
-        assert_eq!(proposed, expected, "{destination} {packet_len} {reported}");
-        if let Some(mtu) = proposed {
-            paths.store(destination, mtu, Instant::ZERO);
+        let verdict = judge(destination, packet_len, reported);
+        assert_eq!(verdict, expected, "{destination} {packet_len} {reported}");
+        let mut mtu = 1_500;
+        if let Names(lower) = verdict {
+            assert!(paths.lower(destination, lower, Instant::ZERO));
+            mtu = lower;
         }
-        assert_eq!(paths.mtu(destination, Instant::ZERO), expected.unwrap_or(1_500));
+        assert_eq!(paths.mtu(destination, Instant::ZERO), mtu);
         assert_eq!(paths.mtu(destination, Instant::ZERO + LIFETIME), 1_500);
     }
 
     #[test]
     fn values_only_lower_and_not_below_the_floor() {
-        check(V4, 1_500, 1_400, Some(1_400));
-        check(V4, 1_500, 68, Some(MIN_MTU4));
-        check(V4, 1_500, 1_500, None);
-        check(V4, 1_500, 9_000, None);
-        check(V4, 1_500, 0, Some(1_492));
-        check(V4, 1_492, 0, Some(1_006));
-        check(V4, 700, 0, Some(MIN_MTU4));
-        check(V6, 1_500, 1_400, Some(1_400));
-        check(V6, 1_500, 0, Some(1_492));
-        check(V6, 1_500, 100, Some(MIN_MTU6));
+        check(V4, 1_500, 1_400, Names(1_400));
+        check(V4, 1_500, 0, Names(1_492));
+        check(V4, 1_492, 0, Names(1_006));
+        check(V4, 700, 0, Names(MIN_MTU4));
+        check(V6, 1_500, 1_400, Names(1_400));
+        check(V6, 1_500, 0, Names(1_492));
+    }
+
+    #[test]
+    fn what_no_honest_router_says_is_ignored() {
+        for size in [1, 68, 296, MIN_MTU4 - 1] {
+            check(V4, 1_500, size, Absurd);
+        }
+        check(V6, 1_500, MIN_MTU6 - 1, Absurd);
+        check(V6, 1_280, 0, Absurd);
+        check(V4, 552, 0, Absurd);
+        // The packet would have fitted.
+        check(V4, 1_500, 1_500, Absurd);
+        check(V4, 600, 1_400, Absurd);
     }
 
     #[test]
@@ -132,10 +156,11 @@ mod tests {
         let mut paths = PathMtus::new(1_500, KeyedState::new(&[0; 32]));
         let ip = |i: u32| IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + i));
         for i in 0..1_000 {
-            paths.store(ip(i), 1_000, Instant::from_millis(u64::from(i)));
+            assert!(paths.lower(ip(i), 1_000, Instant::from_millis(u64::from(i))));
         }
         assert_eq!(paths.paths.len(), MAX_PATHS);
         assert_eq!(paths.mtu(ip(0), Instant::from_millis(1_000)), 1_500);
         assert_eq!(paths.mtu(ip(999), Instant::from_millis(1_000)), 1_000);
+        assert!(!paths.lower(ip(999), 1_200, Instant::from_millis(1_000)), "nothing raises");
     }
 }

@@ -1,10 +1,10 @@
 //! What follows when a connection has changed: events, accept queues, timers, and its end.
 
-use crate::conns::Stage;
-use crate::conns::unpack;
+use crate::conns::{Stage, unpack};
 use crate::ready::Slot;
 use crate::stack::Stack;
 use crate::tcp::State;
+use crate::tcp_input::mtu_for;
 use crate::timers::Timer;
 use core::time::Duration;
 use linerate_nic::TxToken;
@@ -19,6 +19,14 @@ impl Stack {
         let Some(conn) = self.conns.table.at_mut(slot) else { return };
         let ready = conn.tcp.poll_ready();
         let state = conn.tcp.tcp_state();
+        if let Some(tally) = conn.tcp.take_tally() {
+            self.net.counters.count_tally(&tally);
+        }
+        if let Some(mss) = conn.tcp.poll_path_mss() {
+            let remote = conn.tcp.remote().ip();
+            let is_lower = self.net.paths.lower(remote, mtu_for(remote, mss), self.net.now);
+            self.net.counters.path_mtu_lowered += u64::from(is_lower);
+        }
         match conn.stage {
             Stage::Owned => self.ready.raise(Slot::Conn(slot), ready),
             Stage::HalfOpen(_) | Stage::Waiting(_) => conn.pending |= ready,

@@ -88,6 +88,7 @@ impl Stack {
                     let mtu = usize::try_from(mtu).unwrap_or(usize::MAX);
                     if (ipv6::MIN_MTU..=self.net.config.mtu).contains(&mtu) {
                         self.net.paths.set_link_mtu6(mtu);
+                        self.net.datagram_paths.set_link_mtu6(mtu);
                     }
                 }
                 _ => {}

@@ -249,9 +249,7 @@ impl Transport for Stack {
 
     fn info(&self, conn: ConnId) -> Option<ConnInfo> {
         let now = self.net.now;
-        let mut info = self.conns.owned(conn)?.tcp.info(now);
-        info.path_mtu = self.net.paths.mtu(info.remote.ip(), now) as u32;
-        Some(info)
+        Some(self.conns.owned(conn)?.tcp.info(now))
     }
 
     fn set_options(&mut self, conn: ConnId, options: &SocketOptions) {

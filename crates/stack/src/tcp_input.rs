@@ -34,6 +34,11 @@ pub(crate) fn tcp_mss(destination: IpAddr, mtu: usize) -> u16 {
     u16::try_from(mtu.saturating_sub(headers)).unwrap_or(u16::MAX)
 }
 
+/// The packet that carries a TCP payload of `mss` bytes without options, in bytes.
+pub(crate) fn mtu_for(destination: IpAddr, mss: u16) -> usize {
+    usize::from(mss) + ip_header_len(destination) + 20
+}
+
 impl Stack {
     /// Takes a segment.
     pub(crate) fn receive_tcp(&mut self, packet: Received) {

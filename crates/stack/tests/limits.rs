@@ -337,7 +337,7 @@ fn path_mtus_are_believed_only_about_what_is_in_flight() {
     // A lie about a segment that was never sent.
     bench.ask(&too_big(&frames[0], 552, 1 << 20));
     assert_eq!(bench.host.stack.info(conn).unwrap().send_mss, 536);
-    assert_eq!(bench.host.stack.counters().drop_icmp_error_unknown, 1);
+    assert_eq!(bench.host.stack.counters().drop_icmp_error_not_in_flight, 1);
     // The truth: what was in flight comes again, shorter.
     let again = bench.ask(&too_big(&frames[0], 552, 0));
     assert_eq!(bench.host.stack.info(conn).unwrap().send_mss, 512);

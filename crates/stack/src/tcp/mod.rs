@@ -43,6 +43,7 @@ mod delayed_ack;
 mod limits;
 mod newreno;
 mod pages;
+mod path_size;
 mod ranges;
 mod reassembly;
 mod receiver;
@@ -56,7 +57,7 @@ mod timers;
 
 pub use budget::{Charge, MemoryBudget};
 pub use config::{Config, Resources};
-pub use connection::{Connection, Counters, FileRead};
+pub use connection::{Connection, Counters, FileRead, Tally};
 pub use segment::{DropReason, Outcome, SegmentIn, TxInfo, TxLimits};
 pub use state::State;
 pub use timers::Timer;

@@ -61,6 +61,11 @@ impl Scoreboard {
         self.sacked.bytes()
     }
 
+    /// Bytes that wait to be sent again.
+    pub fn lost_bytes(&self) -> u64 {
+        self.lost.bytes()
+    }
+
     /// The first range to send again.
     pub fn next_lost(&self) -> Option<(u64, u64)> {
         self.lost.first()

@@ -95,6 +95,7 @@ impl Connection {
         self.nxt = self.nxt.max(ack);
         self.una = ack;
         self.queue.acknowledge(ack);
+        self.watch_path_on_ack(now);
         self.expired = 0;
         self.probes = 0;
         self.soft_error = None;
@@ -169,7 +170,7 @@ impl Connection {
             self.board.mark_lost(self.una, (self.una + mss).min(self.nxt));
             lost = true;
         }
-        if lost && self.recovery == Recovery::Open {
+        if lost && self.recovery == Recovery::Open && !self.has_lost_only_probe() {
             self.recovery = Recovery::Fast { until: self.nxt };
             self.counters.fast_recoveries += 1;
             self.congestion.save();

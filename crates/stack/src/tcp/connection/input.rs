@@ -189,10 +189,12 @@ impl Connection {
         }
         if self.challenges.sent >= self.config.challenge_acks_per_second {
             self.counters.challenge_acks_limited += 1;
+            self.tally.challenge_acks_limited += 1;
             return;
         }
         self.challenges.sent += 1;
         self.counters.challenge_acks += 1;
+        self.tally.challenge_acks += 1;
         self.ack.now();
     }
 

@@ -7,6 +7,7 @@ mod info;
 mod input;
 mod output;
 mod path;
+mod tally;
 mod timeout;
 mod transmit;
 
@@ -15,6 +16,7 @@ use super::config::{Config, Resources};
 use super::congestion::{self, CongestionControl};
 use super::delayed_ack::AckPolicy;
 use super::limits::LimitClock;
+use super::path_size::PathSize;
 use super::receiver::Receiver;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
@@ -30,6 +32,7 @@ use linerate_nic::Pool;
 use linerate_transport::{CloseReason, FileId, Ready};
 use linerate_wire::tcp::SeqNumber;
 use linerate_wire::units::Instant;
+pub use tally::Tally;
 
 /// Least segment size that a peer or a path can talk us into, in bytes with options: a smaller one would let anybody
 /// make us send mountains of headers.
@@ -89,6 +92,12 @@ pub struct Counters {
     pub bytes_retransmitted: u64,
     /// Payload bytes acknowledged by the peer.
     pub bytes_acked: u64,
+    /// Black holes taken for the reason of repeated timeouts (RFC 4821 section 7.7).
+    pub black_holes: u64,
+    /// Longer segments sent to learn whether the path carries them (RFC 4821).
+    pub size_probes: u64,
+    /// Size probes that were lost.
+    pub size_probes_lost: u64,
 }
 
 /// Where loss recovery stands.
@@ -159,6 +168,7 @@ pub struct Connection {
     pages: Pool,
     timers: Timers,
     counters: Counters,
+    tally: Tally,
     ready: Ready,
     limits: LimitClock,
 
@@ -168,6 +178,10 @@ pub struct Connection {
     peer_scales: bool,
     peer_mss: u16,
     path_mss: u16,
+    path_size: PathSize,
+    /// Where the next size probe begins, once planned.
+    probe_plan: Option<u64>,
+    path_news: Option<u16>,
     syn_due: bool,
     syn_retries: u8,
 
@@ -249,6 +263,7 @@ impl Connection {
             pages: resources.pages.clone(),
             timers: Timers::default(),
             counters: Counters::default(),
+            tally: Tally::default(),
             ready: Ready::NONE,
             limits: LimitClock::default(),
             timestamps: None,
@@ -256,6 +271,9 @@ impl Connection {
             peer_scales: false,
             peer_mss: default_mss,
             path_mss: config.mss,
+            path_size: PathSize::default(),
+            probe_plan: None,
+            path_news: None,
             syn_due: true,
             syn_retries: 0,
             una: first,

@@ -180,6 +180,9 @@ impl Connection {
         }
         self.restart_after_idle(now);
         let room = self.congestion.window().max(payload).saturating_sub(self.pipe());
+        if let Some(plan) = self.plan_size_probe(now, payload, available, window, room) {
+            return Ok(plan);
+        }
         let offered = available.min(window).min(most);
         let mut len = offered.min(room);
         if len == available && is_all {

@@ -73,6 +73,7 @@ impl Connection {
             self.expired_at = self.timestamp(now);
         }
         self.expired = self.expired.saturating_add(1);
+        self.watch_path_on_timeout(now);
         self.board.forget_assumed();
         self.board.mark_lost(self.una, self.nxt);
         self.marks.clear();

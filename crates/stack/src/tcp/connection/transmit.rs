@@ -121,17 +121,20 @@ impl Connection {
             flags |= Flags::PSH;
         }
         let mut info = self.emit(out, plan.start, flags)?;
-        let segments = got.div_ceil(payload).max(1);
+        let segments = if self.is_size_probe(plan.start) { 1 } else { got.div_ceil(payload).max(1) };
         info.payload_len = got as usize;
         info.segments = segments as u32;
         // A segment is at most 64 KiB, so the size fits.
-        info.segment_size = if got > payload { payload as u16 } else { 0 };
+        let is_split = got > payload && !self.is_size_probe(plan.start);
+        info.segment_size = if is_split { payload as u16 } else { 0 };
         info.retransmission = plan.retransmission;
         let end = end + u64::from(fin);
         if plan.retransmission {
+            self.watch_path_on_resent(out.now, plan.start, end);
             self.note_retransmission(plan.start, end, got, segments);
         } else {
             self.note_new(out.now, end, fin);
+            self.watch_path_on_sent(plan.start, got, payload);
         }
         if got > 0 {
             self.counters.segments_sent += segments;

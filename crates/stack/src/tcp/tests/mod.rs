@@ -5,6 +5,7 @@ mod closing;
 mod faults;
 mod files;
 mod handshake;
+mod hardening_path;
 mod policy;
 mod receiving;
 mod recovery;

@@ -106,8 +106,14 @@ fn act(solo: &mut Solo, random: &mut Random, reads: &mut alloc::vec::Vec<u64>) {
             0 => solo.connection.shutdown(now),
             1 if random.per_mille(200) => solo.connection.close(now),
             2 if random.per_mille(100) => solo.connection.abort(now, CloseReason::NoMemory),
-            3 => solo.connection.handle_path_mss(now, random.next() as u16, None),
-            4 => solo.connection.handle_icmp_error(now, SeqNumber(ISS), true, CloseReason::Unreachable),
+            3 => {
+                let about =
+                    random.per_mille(900).then(|| SeqNumber(ISS.wrapping_add(random.below(30_000) as u32)));
+                solo.connection.handle_path_mss(now, random.next() as u16, about);
+            }
+            4 => {
+                solo.connection.handle_icmp_error(now, SeqNumber(ISS), true, CloseReason::Unreachable);
+            }
             _ => {
                 let size = BufferSize::Auto { max: random.below(1 << 20) as usize };
                 let socket =
