@@ -115,8 +115,10 @@ pub struct KeepAlive {
 /// The congestion control algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Congestion {
-    /// NewReno (RFC 5681, RFC 6582).
+    /// CUBIC (RFC 9438), which that RFC recommends as the default: fast on long paths, fair to Reno on short ones.
     #[default]
+    Cubic,
+    /// NewReno (RFC 5681, RFC 6582).
     NewReno,
 }
 

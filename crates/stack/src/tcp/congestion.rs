@@ -1,5 +1,6 @@
 //! What a congestion control algorithm is to a connection.
 
+use super::cubic::Cubic;
 use super::newreno::NewReno;
 use alloc::boxed::Box;
 use core::fmt;
@@ -86,6 +87,7 @@ pub(super) trait CongestionControl: fmt::Debug {
 /// The algorithm that the socket asks for.
 pub(super) fn new(choice: Congestion, mss: u64, initial_segments: u8) -> Box<dyn CongestionControl> {
     match choice {
+        Congestion::Cubic => Box::new(Cubic::new(mss, initial_segments)),
         Congestion::NewReno => Box::new(NewReno::new(mss, initial_segments)),
     }
 }
@@ -101,6 +103,12 @@ pub(super) fn initial_window(mss: u64, segments: u8) -> u64 {
 /// section 4.2).
 pub(super) fn is_used(window: u64, pipe: u64) -> bool {
     pipe >= window / 2
+}
+
+/// The threshold when the window falls back to the initial one after a pause: slow start leads back to three quarters of
+/// what the path carried (RFC 2861 section 3.2).
+pub(super) fn threshold_after_idle(threshold: Option<u64>, window: u64) -> Option<u64> {
+    threshold.map(|threshold| threshold.max(window - window / 4))
 }
 
 /// How it was before a reduction that may be taken back.

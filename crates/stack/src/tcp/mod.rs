@@ -26,7 +26,7 @@
 //! | rule | what we do | why |
 //! |---|---|---|
 //! | RFC 6298 section 2.4: RTO of at least 1 s | 200 ms ([`Config::min_rto`]) | delayed ACKs take at most 200 ms today |
-//! | RFC 3465 section 2.2: L = 2 | no limit, but only newly arrived bytes count | coalesced ACKs cover 64 KiB |
+//! | RFC 9406 section 4.3, RFC 3465 section 2.2: one ACK opens the window by L = 8 segments (2 without HyStart++) | 8 segments or 64 KiB, whichever is more; no limit when paced; 1 segment after a timeout | coalesced ACKs cover 64 KiB: otherwise such a peer's slow start takes four times as long |
 //! | RFC 9293 section 3.10.7.4: a RST ends TIME-WAIT | ignored | RFC 1337 |
 //! | RFC 9293 section 3.8.6.1: a closed window is probed for ever | until the user timeout | a client that stalls must not keep its memory |
 //! | RFC 9293 section 3.8.6: the window does not shrink | the field may name up to 2^scale - 1 bytes less than before | RFC 7323 section 2.4; what was promised is still taken |
@@ -39,6 +39,7 @@ mod budget;
 mod config;
 mod congestion;
 mod connection;
+mod cubic;
 mod delayed_ack;
 mod limits;
 mod newreno;
@@ -52,6 +53,7 @@ mod scoreboard;
 mod segment;
 mod send_queue;
 mod sequence;
+mod slow_start;
 mod state;
 mod timers;
 

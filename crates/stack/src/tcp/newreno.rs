@@ -1,11 +1,7 @@
-//! NewReno congestion control (RFC 5681, RFC 6582, RFC 6928), counting bytes (RFC 3465).
-//!
-//! Departures, and why:
-//! - RFC 3465 lets one acknowledgement open the window by two segments at most. Peers that coalesce acknowledge up to
-//!   64 KiB at once, and would never get out of slow start; since only bytes that newly *arrived* are counted, and not
-//!   how far the cumulative acknowledgement jumped, no limit is needed against bursts after a repaired hole.
+//! NewReno congestion control (RFC 5681, RFC 6582, RFC 6928), counting bytes that newly arrived (RFC 3465).
 
 use super::congestion::{self, AckEvent, CongestionControl, MAX_WINDOW, Saved};
+use super::slow_start::SlowStart;
 use linerate_wire::units::Instant;
 
 /// The algorithm's variables.
@@ -17,6 +13,7 @@ pub(super) struct NewReno {
     /// Bytes that arrived since the window last grew in congestion avoidance.
     arrived: u64,
     initial: u64,
+    slow_start: SlowStart,
     saved: Option<Saved>,
 }
 
@@ -24,11 +21,23 @@ impl NewReno {
     /// In slow start, with the initial window of RFC 6928 for `initial_segments` = 10.
     pub fn new(mss: u64, initial_segments: u8) -> Self {
         let initial = congestion::initial_window(mss, initial_segments);
-        NewReno { mss, window: initial, threshold: None, arrived: 0, initial, saved: None }
+        let slow_start = SlowStart::default();
+        NewReno { mss, window: initial, threshold: None, arrived: 0, initial, slow_start, saved: None }
     }
 
     fn reduced(&self, flight: u64) -> u64 {
         (flight / 2).max(2 * self.mss)
+    }
+
+    /// Grows in slow start; returns the bytes that are left for congestion avoidance.
+    fn grow_in_slow_start(&mut self, ack: &AckEvent) -> u64 {
+        let step = self.slow_start.on_ack(ack, self.mss, self.threshold.is_none());
+        let room = self.threshold.unwrap_or(MAX_WINDOW).saturating_sub(self.window);
+        self.window += step.growth.min(room);
+        if step.is_over {
+            self.threshold = Some(self.window);
+        }
+        step.growth.saturating_sub(room)
     }
 }
 
@@ -45,14 +54,7 @@ impl CongestionControl for NewReno {
         if !congestion::is_used(self.window, ack.pipe) {
             return;
         }
-        let mut delivered = ack.delivered;
-        let threshold = self.threshold.unwrap_or(MAX_WINDOW);
-        if self.window < threshold {
-            let grown = delivered.min(threshold - self.window);
-            self.window += grown;
-            delivered -= grown;
-        }
-        self.arrived += delivered;
+        self.arrived += if self.is_in_slow_start() { self.grow_in_slow_start(ack) } else { ack.delivered };
         if self.arrived >= self.window {
             self.arrived -= self.window;
             self.window += self.mss;
@@ -84,6 +86,7 @@ impl CongestionControl for NewReno {
         }
         self.window = self.mss;
         self.arrived = 0;
+        self.slow_start.on_timeout();
     }
 
     fn on_undo(&mut self, _now: Instant, pipe: u64) {
@@ -99,6 +102,7 @@ impl CongestionControl for NewReno {
     }
 
     fn on_idle(&mut self, _now: Instant) {
+        self.threshold = congestion::threshold_after_idle(self.threshold, self.window);
         self.window = self.window.min(self.initial);
     }
 
@@ -116,6 +120,12 @@ mod tests {
 
     fn ack(delivered: u64, pipe: u64) -> AckEvent {
         AckEvent { una: 0, nxt: 0, delivered, pipe, rtt: None, smoothed_rtt: None, paced: false }
+    }
+
+    fn grow_to_100_000(reno: &mut NewReno) {
+        reno.on_ack(NOW, &ack(50_000, 10_000));
+        reno.on_ack(NOW, &ack(40_000, 60_000));
+        assert_eq!(reno.window(), 100_000);
     }
 
     #[test]
@@ -155,8 +165,10 @@ mod tests {
         assert_eq!((reno.window(), reno.slow_start_threshold()), (1_000, Some(5_000)));
         reno.on_timeout(NOW, 1_000, false);
         assert_eq!(reno.slow_start_threshold(), Some(5_000), "not halved again for the same segment");
-        for (delivered, window) in [(1_000, 2_000), (2_000, 4_000), (4_000, 5_000), (5_000, 6_000)] {
-            reno.on_ack(NOW, &ack(delivered, delivered));
+        // One segment per acknowledgement until all that was outstanding is acknowledged (RFC 3465 section 2.3).
+        let steps = [(1, 1_000, 2_000), (3, 2_000, 3_000), (10, 3_000, 5_000), (15, 5_000, 6_000)];
+        for (una, delivered, window) in steps {
+            reno.on_ack(NOW, &AckEvent { una, nxt: 10, ..ack(delivered, delivered) });
             assert_eq!(reno.window(), window);
         }
     }
@@ -164,7 +176,7 @@ mod tests {
     #[test]
     fn an_undo_restores_the_window_without_a_burst() {
         let mut reno = NewReno::new(1_000, 10);
-        reno.on_ack(NOW, &ack(90_000, 10_000));
+        grow_to_100_000(&mut reno);
         reno.on_undo(NOW, 90_000);
         assert_eq!(reno.window(), 100_000, "nothing to undo");
         reno.save();
@@ -187,7 +199,7 @@ mod tests {
         reno.on_recovered(NOW, 3_000);
         assert_eq!(reno.window(), 13_000);
         let mut reno = NewReno::new(1_000, 10);
-        reno.on_ack(NOW, &ack(90_000, 10_000));
+        grow_to_100_000(&mut reno);
         reno.on_idle(NOW);
         assert_eq!(reno.window(), 10_000);
     }

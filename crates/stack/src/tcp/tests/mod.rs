@@ -19,7 +19,7 @@ use super::{Config, Connection, MemoryBudget, Resources, SegmentIn, TxInfo, TxLi
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use linerate_nic::{Pool, TxPacket};
-use linerate_transport::SocketOptions;
+use linerate_transport::{Congestion, SocketOptions};
 use linerate_wire::tcp::{Flags, Header, Options, SeqNumber};
 use linerate_wire::units::Instant;
 
@@ -108,7 +108,9 @@ pub(super) fn resources() -> Resources {
 }
 
 pub(super) fn config() -> Config {
-    Config::new(SocketOptions::default(), 1_460)
+    // NewReno: windows are halved and grow by whole segments, so that expectations can be checked in the head.
+    let socket = SocketOptions { congestion: Congestion::NewReno, ..SocketOptions::default() };
+    Config::new(socket, 1_460)
 }
 
 /// The byte at a position of the test stream.
