@@ -7,7 +7,7 @@ use crate::memory;
 use crate::net::Priority;
 use crate::packet::{IpFields, Outgoing, Packet, Received};
 use crate::stack::Stack;
-use crate::tcp::{self, Connection, Outcome, SegmentIn, State};
+use crate::tcp::{self, Connection, DropReason, Outcome, SegmentIn, State};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use linerate_nic::{Pieces, Slice};
@@ -106,6 +106,10 @@ impl Stack {
         let is_syn = flags.contains(Flags::SYN) && !flags.intersects(Flags::ACK | Flags::RST | Flags::FIN);
         match listener {
             Some(listener) if is_syn => self.open_passively(listener, &arrived),
+            // RFC 9293 section 3.10.7.2, fourth: whoever looks for listeners this way learns nothing.
+            Some(_) if !flags.intersects(Flags::ACK | Flags::RST) => {
+                self.net.counters.count_tcp_drop(DropReason::NoAck);
+            }
             _ => {
                 self.net.counters.drop_tcp_no_connection += 1;
                 self.reset(&arrived);

@@ -27,7 +27,17 @@
 //! |---|---|---|
 //! | RFC 6298 section 2.4: RTO of at least 1 s | 200 ms ([`Config::min_rto`]) | delayed ACKs take at most 200 ms today |
 //! | RFC 9406 section 4.3, RFC 3465 section 2.2: one ACK opens the window by L = 8 segments (2 without HyStart++) | 8 segments or 64 KiB, whichever is more; no limit when paced; 1 segment after a timeout | coalesced ACKs cover 64 KiB: otherwise such a peer's slow start takes four times as long |
+//! | RFC 9293 section 3.10.7.2 and 3.10.7.3: a SYN with FIN opens | it is dropped | only scanners send it |
+//! | RFC 9293 section 3.10.2: SEND before ESTABLISHED is queued | refused; WRITABLE tells when | nothing is held for connections that may never be |
+//! | RFC 9293 section 3.10.4: CLOSE in SYN-RECEIVED sends FIN at once | FIN waits for ESTABLISHED | many peers drop a FIN that comes with their SYN unacknowledged |
+//! | RFC 9293 section 3.10.7.4: the SYN again in SYN-RECEIVED gets an ACK | a SYN-ACK again | ours was lost, else it would not come again |
+//! | RFC 9293 section 3.10.7.4: a SYN-ACK below the window is not acceptable | in SYN-RECEIVED its ACK counts | simultaneous open as in figure 8 of section 3.5 |
+//! | RFC 9293 section 3.10.7.4: a SYN in the window ends SYN-RECEIVED | a challenge ACK | a forged SYN must not; RFC 5961 section 4.2 says so for the other states |
+//! | RFC 9293 section 3.10.7.4: data beyond the peer's FIN is ignored | acknowledged, not taken | shows a confused peer where we stand |
+//! | RFC 9293 section 3.10.5: ABORT in CLOSING and LAST-ACK is silent | a RST | the peer learns at once that data was given up |
 //! | RFC 9293 section 3.10.7.4: a RST ends TIME-WAIT | ignored | RFC 1337 |
+//! | RFC 9293 section 3.8.4: keep-alive is off, its interval two hours | on, after 60 s ([`SocketOptions::keep_alive`](linerate_transport::SocketOptions::keep_alive)) | a client that vanished must not keep its memory |
+//! | RFC 9293 section 3.8.3: give up after 100 s, a SYN after 3 min | after 60 s ([`SocketOptions::user_timeout`](linerate_transport::SocketOptions::user_timeout)) | a client that stalls must not keep its memory |
 //! | RFC 9293 section 3.8.6.1: a closed window is probed for ever | until the user timeout | a client that stalls must not keep its memory |
 //! | RFC 9293 section 3.8.6: the window does not shrink | the field may name up to 2^scale - 1 bytes less than before | RFC 7323 section 2.4; what was promised is still taken |
 //! | RFC 9293 section 3.10.7.2: text on a SYN is kept | it is not acknowledged, so it comes again | nothing is held for half-open connections |

@@ -201,7 +201,8 @@ impl Receiver {
         self.drain();
         arrival.in_order = (self.next - before) as usize;
         self.bytes_received += arrival.in_order as u64;
-        arrival.gap = self.has_gap() || (had_gap && arrival.in_order > 0);
+        let fin_waits = fin && self.fin.is_some_and(|fin| fin > self.next);
+        arrival.gap = self.has_gap() || (had_gap && arrival.in_order > 0) || fin_waits;
         if self.fin == Some(self.next) && !self.finished {
             self.finished = true;
             self.waiting.clear();

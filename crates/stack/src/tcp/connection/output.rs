@@ -60,7 +60,9 @@ impl Connection {
 
     fn transmit_syn(&mut self, out: &mut Out<'_>) -> Option<TxInfo> {
         if !self.syn_due || self.is_in_device(self.una, self.una + 1) {
-            return None;
+            // What is not acceptable is answered here too, once the peer has our SYN (RFC 9293 section 3.10.7.4).
+            let answers = self.state == State::SynReceived && self.nxt > self.una;
+            return if answers && self.ack.due() == AckDue::Now { self.emit_ack(out) } else { None };
         }
         let start = self.una;
         let retransmission = self.nxt > start;

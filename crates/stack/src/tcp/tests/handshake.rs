@@ -207,7 +207,7 @@ fn syn_received_takes_what_the_rfc_says() {
     check_syn_received(ACK, 0, 1, stays, &[(1, RST)]);
     check_syn_received(ACK, 0, -1, stays, &[(-1, RST)]);
     check_syn_received(RST, 0, 0, State::Closed, &[]);
-    check_syn_received(RST, 5, 0, stays, &[]);
+    check_syn_received(RST, 5, 0, stays, &[(0, ACK)]);
     check_syn_received(Flags::EMPTY, 0, 0, stays, &[]);
 }
 

@@ -13,6 +13,7 @@ mod robustness;
 mod sending;
 mod solo;
 mod transfer;
+mod transitions;
 mod world;
 
 use super::{Config, Connection, MemoryBudget, Resources, SegmentIn, TxInfo, TxLimits};
