@@ -240,7 +240,7 @@ impl Egress {
     ) {
         let l4 = self.l4_offset(frame.remote.ip());
         let len = info.header_len + info.payload_len;
-        let (dscp, ecn) = (frame.tos >> 2, Ecn::from_bits(frame.tos));
+        let (dscp, ecn) = (frame.tos >> 2, info.ecn);
         let out = slot.header_bytes_mut();
         let (sum, segmentation) = match (frame.local.ip(), frame.remote.ip()) {
             (IpAddr::V4(local), IpAddr::V4(remote)) => {

@@ -34,7 +34,7 @@ pub use path::{PathError, VirtualPath};
 pub use payload::{FileRange, Payload, Shared};
 pub use socket::{
     AcceptBacklog, BufferSize, CloseReason, Congestion, ConnId, ConnInfo, ConnState, ConnectError,
-    DelayedAck, KeepAlive, LimitCause, LimitTimes, ListenAddr, ListenError, ListenOptions, ListenerId,
+    DelayedAck, Ecn, KeepAlive, LimitCause, LimitTimes, ListenAddr, ListenError, ListenOptions, ListenerId,
     SendError, SocketOptions, UdpId, UdpSendError,
 };
 

@@ -122,6 +122,18 @@ pub enum Congestion {
     NewReno,
 }
 
+/// Explicit congestion notification (RFC 3168): routers mark packets where they would drop them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ecn {
+    /// Neither asked for nor accepted.
+    Off,
+    /// Accepted when the peer asks. The default, because some networks drop a SYN that asks.
+    #[default]
+    Accept,
+    /// Asked for in our SYN too; a SYN that is sent again does not ask.
+    Request,
+}
+
 /// Per-socket settings. Every field has a documented default ([`SocketOptions::default`]).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SocketOptions {
@@ -143,6 +155,8 @@ pub struct SocketOptions {
     pub user_timeout: Duration,
     /// Congestion control.
     pub congestion: Congestion,
+    /// Explicit congestion notification. Default: accepted when the peer asks.
+    pub ecn: Ecn,
     /// Differentiated services code point with ECN bits zero, as the IPv4 TOS octet. Default: 0.
     pub tos: u8,
 }
@@ -162,6 +176,7 @@ impl Default for SocketOptions {
             }),
             user_timeout: Duration::from_secs(60),
             congestion: Congestion::default(),
+            ecn: Ecn::default(),
             tos: 0,
         }
     }

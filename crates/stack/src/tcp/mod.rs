@@ -51,6 +51,7 @@ mod congestion;
 mod connection;
 mod cubic;
 mod delayed_ack;
+mod ecn;
 mod limits;
 mod newreno;
 mod pages;

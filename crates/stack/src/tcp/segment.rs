@@ -2,6 +2,7 @@
 
 use core::fmt;
 use linerate_nic::{Pieces, Slice};
+use linerate_wire::ip::Ecn;
 use linerate_wire::tcp::{Flags, Options, SeqNumber};
 
 /// A received segment: header fields by value, payload by handle. Checksums are already verified.
@@ -154,6 +155,8 @@ pub struct TxInfo {
     pub segments: u32,
     /// Whether it repeats sequence numbers that were sent before.
     pub retransmission: bool,
+    /// How the IP header is to be marked.
+    pub ecn: Ecn,
     /// To be handed to `Connection::handle_transmitted` when the device has sent the packet; never zero.
     pub completion: Option<u32>,
 }

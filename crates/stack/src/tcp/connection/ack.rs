@@ -173,8 +173,7 @@ impl Connection {
         if lost && self.recovery == Recovery::Open && !self.has_lost_only_probe() {
             self.recovery = Recovery::Fast { until: self.nxt };
             self.counters.fast_recoveries += 1;
-            self.congestion.save();
-            self.congestion.on_loss(now, self.nxt - self.una);
+            self.reduce_for_loss(now);
             self.force = true;
         }
     }

@@ -29,6 +29,11 @@ impl Connection {
     /// it comes again.
     fn take_syn(&mut self, now: Instant, syn: &SegmentIn) {
         let irs = origin(syn.seq);
+        if syn.flags.contains(Flags::ACK) {
+            self.ecn.on_syn_ack(syn.flags);
+        } else {
+            self.ecn.on_syn(self.config.socket.ecn, syn.flags);
+        }
         self.agree(now, &syn.options);
         self.receiver.start(irs + 1);
         self.last_ack_sent = irs + 1;
@@ -127,6 +132,7 @@ impl Connection {
             segment.seq += 1;
             return None;
         }
+        self.ecn.on_syn(self.config.socket.ecn, segment.flags);
         self.syn_due = true;
         Some(Outcome::Dropped(DropReason::Duplicate))
     }

@@ -18,7 +18,8 @@ impl Connection {
     /// Takes a received segment. Replies come out of [`Connection::poll_transmit`].
     pub fn handle_segment(&mut self, now: Instant, segment: SegmentIn) -> Outcome {
         self.counters.segments_received += segment.segments() as u64;
-        self.counters.congestion_experienced += u64::from(segment.congestion_experienced);
+        self.counters.congestion_experienced +=
+            if segment.congestion_experienced { segment.segments() as u64 } else { 0 };
         let outcome = match self.state {
             State::Closed | State::Listen => Outcome::Dropped(DropReason::Closed),
             State::SynSent => self.handle_in_syn_sent(now, segment),
@@ -83,6 +84,7 @@ impl Connection {
             return Outcome::Dropped(reason);
         }
         self.note_timestamp(now, seq, &segment);
+        self.take_ecn(now, ack, &segment);
         self.handle_ack(now, seq, ack, &segment);
         if segment.payload_len() > 0 || segment.flags.contains(Flags::FIN) {
             return self.take_payload(now, segment);

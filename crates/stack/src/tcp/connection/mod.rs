@@ -2,6 +2,7 @@
 
 mod ack;
 mod application;
+mod ecn;
 mod handshake;
 mod info;
 mod input;
@@ -15,6 +16,7 @@ use super::autotune::{self, ReceiveTuner};
 use super::config::{Config, Resources};
 use super::congestion::{self, CongestionControl};
 use super::delayed_ack::AckPolicy;
+use super::ecn::Ecn;
 use super::limits::LimitClock;
 use super::path_size::PathSize;
 use super::receiver::Receiver;
@@ -62,8 +64,12 @@ pub struct Counters {
     pub segments_received: u64,
     /// Segments, or payloads, dropped by [`DropReason`].
     pub dropped: [u64; DropReason::ALL.len()],
-    /// Segments received in IP packets marked "congestion experienced" (ECN is not negotiated).
+    /// Segments received in IP packets marked "congestion experienced" (RFC 3168).
     pub congestion_experienced: u64,
+    /// Acknowledgements that asked for a reduction of the congestion window because of marks (ECE).
+    pub ecn_echoes: u64,
+    /// Reductions of the congestion window because of marks.
+    pub ecn_reductions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Fast recoveries.
@@ -206,6 +212,7 @@ pub struct Connection {
     expired: u32,
     expired_at: u32,
     congestion: Box<dyn CongestionControl>,
+    ecn: Ecn,
     rtt: RttEstimator,
     marks: VecDeque<RttMark>,
     device: VecDeque<InDevice>,
@@ -291,6 +298,7 @@ impl Connection {
             expired: 0,
             expired_at: 0,
             congestion: congestion::new(config.socket.congestion, mss, config.initial_window_segments),
+            ecn: Ecn::default(),
             rtt: RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto),
             marks: VecDeque::new(),
             device: VecDeque::new(),

@@ -66,7 +66,11 @@ impl Connection {
         }
         let start = self.una;
         let retransmission = self.nxt > start;
-        let flags = if self.state == State::SynReceived { Flags::SYN | Flags::ACK } else { Flags::SYN };
+        let flags = if self.state == State::SynReceived {
+            Flags::SYN | Flags::ACK | self.ecn.syn_ack_flags()
+        } else {
+            Flags::SYN | self.ecn.syn_flags(self.config.socket.ecn, self.syn_retries > 0)
+        };
         let mut info = self.emit(out, start, flags)?;
         self.syn_due = false;
         self.nxt = start + 1;

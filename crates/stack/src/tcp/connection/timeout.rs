@@ -69,6 +69,7 @@ impl Connection {
             self.congestion.save();
         }
         self.congestion.on_timeout(now, self.nxt - self.una, self.expired == 0);
+        self.ecn.on_reduced(self.nxt);
         if self.expired == 0 {
             self.expired_at = self.timestamp(now);
         }

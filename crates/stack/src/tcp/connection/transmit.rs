@@ -58,6 +58,8 @@ impl Connection {
             }
         };
         let has_ack = flags.contains(Flags::ACK);
+        let echo = has_ack && !in_syn && !flags.contains(Flags::RST);
+        let flags = if echo { flags | self.ecn.ack_flags() } else { flags };
         let window = self.receiver.window_field(usize::from(self.offered_mss()), in_syn);
         let builder = Builder {
             source_port: self.local.port(),
@@ -106,7 +108,10 @@ impl Connection {
     /// Puts the planned segment (or super-segment) into the packet.
     pub(super) fn transmit(&mut self, out: &mut Out<'_>, plan: Plan) -> Option<TxInfo> {
         let payload = self.payload_room();
-        let got = self.queue.gather(plan.start, plan.len, out.packet);
+        // CWR goes out in a single segment: not every device knows that it belongs on the first of many alone.
+        let one = self.ecn.is_cwr_due() && !plan.retransmission;
+        let most = if one { plan.len.min(payload) } else { plan.len };
+        let got = self.queue.gather(plan.start, most, out.packet);
         let is_whole = got == plan.len;
         let fin = plan.fin && is_whole;
         if got == 0 && !fin {
@@ -120,6 +125,7 @@ impl Connection {
         if got > 0 && end == self.queue.end() {
             flags |= Flags::PSH;
         }
+        flags |= self.cwr_flag(got, plan.retransmission);
         let mut info = self.emit(out, plan.start, flags)?;
         let segments = if self.is_size_probe(plan.start) { 1 } else { got.div_ceil(payload).max(1) };
         info.payload_len = got as usize;
@@ -128,6 +134,7 @@ impl Connection {
         let is_split = got > payload && !self.is_size_probe(plan.start);
         info.segment_size = if is_split { payload as u16 } else { 0 };
         info.retransmission = plan.retransmission;
+        info.ecn = self.ecn_mark(got, plan.retransmission);
         let end = end + u64::from(fin);
         if plan.retransmission {
             self.watch_path_on_resent(out.now, plan.start, end);

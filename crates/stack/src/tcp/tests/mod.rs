@@ -2,6 +2,7 @@
 //! that delays, loses, reorders and duplicates ([`world`]).
 
 mod closing;
+mod ecn;
 mod faults;
 mod files;
 mod handshake;
@@ -21,6 +22,7 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use linerate_nic::{Pool, TxPacket};
 use linerate_transport::{Congestion, SocketOptions};
+use linerate_wire::ip::Ecn;
 use linerate_wire::tcp::{Flags, Header, Options, SeqNumber};
 use linerate_wire::units::Instant;
 
@@ -33,6 +35,7 @@ pub(super) struct Wire {
     pub seq: SeqNumber,
     pub ack: SeqNumber,
     pub flags: Flags,
+    pub ecn: Ecn,
     pub window: u16,
     pub options: Options,
     pub payload: Vec<u8>,
@@ -52,6 +55,7 @@ impl Wire {
             flags: self.flags,
             window: self.window,
             options: self.options,
+            congestion_experienced: self.ecn == Ecn::Congested,
             payload,
             ..SegmentIn::default()
         }
@@ -69,6 +73,7 @@ pub(super) fn to_wire(packet: &TxPacket, info: &TxInfo) -> Vec<Wire> {
         seq: header.sequence(),
         ack: header.acknowledgement(),
         flags: header.flags(),
+        ecn: info.ecn,
         window: header.window(),
         options: header.options(),
         payload: header.payload().to_vec(),

@@ -53,6 +53,7 @@ fn random_segment(solo: &Solo, random: &mut Random) -> Wire {
         seq: SeqNumber(if exact { next } else { near(super::solo::IRS, random) }),
         ack: SeqNumber(near(ISS, random)),
         flags,
+        ecn: Default::default(),
         window: if random.per_mille(200) { 0 } else { random.next() as u16 },
         options: random_options(random),
         payload: super::stream(0..len),

@@ -5,6 +5,7 @@ use crate::tcp::{Config, Connection, Outcome, Resources, State, TxLimits};
 use alloc::vec::Vec;
 use core::time::Duration;
 use linerate_nic::Pool;
+use linerate_wire::ip::Ecn;
 use linerate_wire::tcp::{Flags, Options, SackBlock, SeqNumber, Timestamps};
 use linerate_wire::units::Instant;
 
@@ -35,6 +36,8 @@ pub struct Solo {
     pub last_value: u32,
     /// The peer's next sequence number, for plain ACKs.
     pub peer_next: i64,
+    /// The mark on the peer's packets.
+    pub mark: Ecn,
 }
 
 /// A segment of ours, with numbers counted as [`Solo`] does.
@@ -75,17 +78,24 @@ impl Solo {
             timestamps: false,
             last_value: 1_000,
             peer_next: 0,
+            mark: Ecn::NotCapable,
         }
     }
 
     /// In SYN-RECEIVED, the SYN-ACK not sent yet.
     pub fn passive(config: Config, options: Options) -> Self {
+        Solo::passive_with_flags(config, SYN, options)
+    }
+
+    /// The same from a SYN with other bits.
+    pub fn passive_with_flags(config: Config, flags: Flags, options: Options) -> Self {
         let mut solo = Solo::active(config.clone());
         solo.timestamps = options.timestamps.is_some() && config.timestamps;
         let mut syn = Wire {
             seq: SeqNumber(IRS),
             ack: SeqNumber(0),
-            flags: SYN,
+            flags,
+            ecn: Ecn::NotCapable,
             window: solo.window,
             options,
             payload: Vec::new(),
@@ -185,6 +195,7 @@ impl Solo {
             seq: SeqNumber(IRS.wrapping_add(1).wrapping_add(seq as u32)),
             ack: SeqNumber(ISS.wrapping_add(1).wrapping_add(ack as u32)),
             flags,
+            ecn: self.mark,
             window: self.window,
             options,
             payload: super::stream(seq.max(0) as u64..seq.max(0) as u64 + len as u64),

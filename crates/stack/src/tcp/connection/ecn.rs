@@ -1,0 +1,53 @@
+//! Congestion that the network marks instead of dropping (RFC 3168).
+
+use super::super::segment::SegmentIn;
+use super::{Connection, Recovery};
+use linerate_wire::ip;
+use linerate_wire::tcp::Flags;
+use linerate_wire::units::Instant;
+
+impl Connection {
+    /// Takes the marks of an acceptable segment that acknowledges up to `ack`.
+    pub(super) fn take_ecn(&mut self, now: Instant, ack: u64, segment: &SegmentIn) {
+        // The sender marks only data as capable: a mark on anything else is the network's mistake.
+        if segment.payload_len() > 0 && self.ecn.on_data(segment.congestion_experienced, segment.flags) {
+            self.ack.now();
+        }
+        if self.una == self.nxt || !self.ecn.asks_for_reduction(ack, segment.flags) {
+            return;
+        }
+        self.counters.ecn_echoes += 1;
+        // Recovery from a loss has reduced the window already.
+        if self.recovery == Recovery::Open {
+            self.counters.ecn_reductions += 1;
+            self.congestion.on_congestion_experienced(now, self.nxt - self.una);
+            self.ecn.on_reduced(self.nxt);
+        }
+    }
+
+    /// Losses ask for a reduction; does it unless a mark has asked already within this round trip (RFC 3168 section
+    /// 6.1.2).
+    pub(super) fn reduce_for_loss(&mut self, now: Instant) {
+        if self.ecn.is_reduced(self.una) {
+            return;
+        }
+        self.congestion.save();
+        self.congestion.on_loss(now, self.nxt - self.una);
+        self.ecn.on_reduced(self.nxt);
+    }
+
+    /// How a segment with `bytes` of payload is marked: capable when they are new.
+    pub(super) fn ecn_mark(&self, bytes: u64, retransmission: bool) -> ip::Ecn {
+        let is_capable = self.ecn.is_agreed() && bytes > 0 && !retransmission;
+        if is_capable { ip::Ecn::Capable0 } else { ip::Ecn::NotCapable }
+    }
+
+    /// CWR for a segment of new data, if it is due.
+    pub(super) fn cwr_flag(&mut self, bytes: u64, retransmission: bool) -> Flags {
+        if bytes == 0 || retransmission || !self.ecn.is_cwr_due() {
+            return Flags::EMPTY;
+        }
+        self.ecn.cwr_sent();
+        Flags::CWR
+    }
+}
