@@ -8,7 +8,7 @@ use hashbrown::hash_map::Entry;
 
 /// What tells one TCP connection from another. IPv4 addresses are kept in their IPv4-mapped form (RFC 4291 section
 /// 2.5.5.2), which no packet may carry on the wire, so both families share one table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Eq, Debug)]
 pub(crate) struct FlowKey {
     local: u128,
     remote: u128,
@@ -26,6 +26,14 @@ impl FlowKey {
 
     pub(crate) fn of(local: SocketAddr, remote: SocketAddr) -> Self {
         FlowKey::new(local.ip(), local.port(), remote.ip(), remote.port())
+    }
+}
+
+impl PartialEq for FlowKey {
+    fn eq(&self, other: &FlowKey) -> bool {
+        #[cfg(test)]
+        tests::count_comparison();
+        self.local == other.local && self.remote == other.remote && self.ports == other.ports
     }
 }
 
@@ -91,8 +99,41 @@ impl Demux {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
+    use core::cell::Cell;
     use core::net::{Ipv4Addr, Ipv6Addr};
+
+    std::thread_local! {
+        static COMPARISONS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count_comparison() {
+        COMPARISONS.set(COMPARISONS.get() + 1);
+    }
+
+    #[test]
+    fn a_flow_is_found_in_as_few_steps_among_many_as_among_few() {
+        let flow = |n: u32| {
+            let remote = IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + n / 1_000));
+            FlowKey::new(Ipv4Addr::new(10, 9, 9, 9).into(), 80, remote, (n % 1_000) as u16)
+        };
+        for count in [1, 10, 1_000, 100_000] {
+            let mut demux = Demux::new(count as usize, KeyedState::new(&[5; 32]));
+            assert!((0..count).all(|n| demux.insert(flow(n), n)));
+            COMPARISONS.set(0);
+            assert!((0..count).all(|n| demux.find(&flow(n)) == Some(n)));
+            let found = COMPARISONS.take();
+            assert!(
+                (count..count * 5 / 4 + 1).contains(&(found as u32)),
+                "{found} for {count} that are there"
+            );
+            assert!((0..count).all(|n| demux.find(&flow(1_000_000 + n)).is_none()));
+            let missed = COMPARISONS.take();
+            assert!(missed as u32 <= count / 4, "{missed} for {count} that are not");
+        }
+    }
 
     #[test]
     fn flows_are_found_by_all_four_parts() {

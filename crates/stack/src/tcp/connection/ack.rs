@@ -74,7 +74,7 @@ impl Connection {
         }
         let size = u64::from(field) << self.window.scale;
         let edge = ack + size;
-        if edge > self.window.edge && self.una == self.nxt {
+        if size > 0 && edge > self.window.edge && self.una == self.nxt {
             // The peer reads, if slowly.
             self.probes = 0;
             if self.timers.is_running(Timer::Persist) {
@@ -88,6 +88,8 @@ impl Connection {
     }
 
     fn advance(&mut self, now: Instant, ack: u64) {
+        // A peer that takes the byte of a probe and keeps its window closed has opened nothing.
+        let is_closed = self.una == self.nxt && self.window.size == 0;
         let data_end = self.queue.end();
         let before = self.una.min(data_end);
         self.counters.bytes_acked += ack.min(data_end) - before;
@@ -97,12 +99,12 @@ impl Connection {
         self.queue.acknowledge(ack);
         self.watch_path_on_ack(now);
         self.expired = 0;
-        self.probes = 0;
+        self.probes = if is_closed { self.probes } else { 0 };
         self.soft_error = None;
         self.left_end = self.left_end.max(ack);
         if self.una == self.nxt {
             self.timers.stop(Timer::Retransmit);
-            self.stalled_since = None;
+            self.stalled_since = self.stalled_since.filter(|_| is_closed);
         } else {
             self.stall(now);
             if self.left_end > self.una {

@@ -10,6 +10,7 @@ mod hardening_path;
 mod policy;
 mod receiving;
 mod recovery;
+mod regressions;
 mod robustness;
 mod sending;
 mod solo;
