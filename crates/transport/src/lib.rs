@@ -35,7 +35,7 @@ pub use payload::{FileRange, Payload, Shared};
 pub use socket::{
     AcceptBacklog, BufferSize, CloseReason, Congestion, ConnId, ConnInfo, ConnState, ConnectError,
     DelayedAck, Ecn, KeepAlive, LimitCause, LimitTimes, ListenAddr, ListenError, ListenOptions, ListenerId,
-    SendError, SocketOptions, UdpId, UdpSendError,
+    Pacing, SendError, SocketOptions, UdpId, UdpSendError,
 };
 
 use core::net::SocketAddr;

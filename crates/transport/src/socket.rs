@@ -134,6 +134,19 @@ pub enum Ecn {
     Request,
 }
 
+/// Whether data leaves in bursts or at a rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Pacing {
+    /// As soon as the windows permit: the least work. The default.
+    #[default]
+    Off,
+    /// At the rate that the congestion window and the round-trip time make: twice that in slow start, 1.2 times later. It
+    /// spares small buffers on the way, at the cost of a timer per millisecond of sending.
+    Auto,
+    /// At this many payload bytes per second, or less.
+    Rate(u64),
+}
+
 /// Per-socket settings. Every field has a documented default ([`SocketOptions::default`]).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SocketOptions {
@@ -157,6 +170,8 @@ pub struct SocketOptions {
     pub congestion: Congestion,
     /// Explicit congestion notification. Default: accepted when the peer asks.
     pub ecn: Ecn,
+    /// Pacing of sends. Default: off.
+    pub pacing: Pacing,
     /// Differentiated services code point with ECN bits zero, as the IPv4 TOS octet. Default: 0.
     pub tos: u8,
 }
@@ -177,6 +192,7 @@ impl Default for SocketOptions {
             user_timeout: Duration::from_secs(60),
             congestion: Congestion::default(),
             ecn: Ecn::default(),
+            pacing: Pacing::default(),
             tos: 0,
         }
     }

@@ -54,6 +54,7 @@ mod delayed_ack;
 mod ecn;
 mod limits;
 mod newreno;
+mod pacing;
 mod pages;
 mod path_size;
 mod ranges;

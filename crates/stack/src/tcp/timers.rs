@@ -20,6 +20,8 @@ pub enum Timer {
     TimeWait,
     /// The end of waiting for the peer's FIN after `close`.
     FinWait2,
+    /// The next piece of a connection whose sends are paced.
+    Pace,
     /// The application was refused memory for sending, and shall try again.
     Memory,
 }

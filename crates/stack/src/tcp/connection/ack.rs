@@ -63,7 +63,7 @@ impl Connection {
     /// What congestion control learns from an acknowledgement; `pipe`: see [`AckEvent::pipe`].
     fn ack_event(&self, delivered: u64, pipe: u64, rtt: Option<Duration>) -> AckEvent {
         let smoothed_rtt = self.rtt.smoothed();
-        AckEvent { una: self.una, nxt: self.nxt, delivered, pipe, rtt, smoothed_rtt, paced: false }
+        AckEvent { una: self.una, nxt: self.nxt, delivered, pipe, rtt, smoothed_rtt, paced: self.is_paced() }
     }
 
     /// RFC 9293 section 3.10.7.4: the window of a newer segment counts, whether it grows or shrinks.

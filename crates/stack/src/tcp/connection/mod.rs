@@ -7,6 +7,7 @@ mod handshake;
 mod info;
 mod input;
 mod output;
+mod pacing;
 mod path;
 mod tally;
 mod timeout;
@@ -18,6 +19,7 @@ use super::congestion::{self, CongestionControl};
 use super::delayed_ack::AckPolicy;
 use super::ecn::Ecn;
 use super::limits::LimitClock;
+use super::pacing::Pacer;
 use super::path_size::PathSize;
 use super::receiver::Receiver;
 use super::rtt::RttEstimator;
@@ -213,6 +215,7 @@ pub struct Connection {
     expired_at: u32,
     congestion: Box<dyn CongestionControl>,
     ecn: Ecn,
+    pacer: Pacer,
     rtt: RttEstimator,
     marks: VecDeque<RttMark>,
     device: VecDeque<InDevice>,
@@ -299,6 +302,7 @@ impl Connection {
             expired_at: 0,
             congestion: congestion::new(config.socket.congestion, mss, config.initial_window_segments),
             ecn: Ecn::default(),
+            pacer: Pacer::default(),
             rtt: RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto),
             marks: VecDeque::new(),
             device: VecDeque::new(),

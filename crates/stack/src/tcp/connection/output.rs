@@ -123,11 +123,13 @@ impl Connection {
     fn plan(&mut self, out: &Out<'_>) -> Result<Plan, Blocked> {
         let payload = self.payload_room();
         let most = (out.limits.max_payload as u64 / payload * payload).max(payload);
+        let most = self.paced_size(most, payload);
         let retransmission = self.plan_retransmission(payload, most);
         if let Some(plan) = retransmission.transpose()? {
-            return Ok(plan);
+            return self.pace(out.now, plan);
         }
-        self.plan_new(out.now, payload, most)
+        let plan = self.plan_new(out.now, payload, most)?;
+        self.pace(out.now, plan)
     }
 
     /// The first lost range (RFC 6675 NextSeg rule 1), if the congestion window permits or the rules demand it.

@@ -18,6 +18,8 @@ impl Connection {
         if self.timers.expired(Timer::Persist, now) {
             self.probe_due = true;
         }
+        // What waited for it is polled for by the owner.
+        self.timers.expired(Timer::Pace, now);
         if self.timers.expired(Timer::DelayedAck, now) {
             self.ack.now();
         }

@@ -146,6 +146,7 @@ impl Connection {
         if got > 0 {
             self.counters.segments_sent += segments;
         }
+        self.note_paced(out.now, got);
         self.last_sent = out.now;
         self.probe_due = false;
         info.completion = self.sent(out, plan.start, end, plan.retransmission);

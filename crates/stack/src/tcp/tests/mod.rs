@@ -7,6 +7,7 @@ mod faults;
 mod files;
 mod handshake;
 mod hardening_path;
+mod pacing;
 mod policy;
 mod receiving;
 mod recovery;
