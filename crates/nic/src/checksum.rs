@@ -3,7 +3,9 @@
 //! The arithmetic is `linerate_wire::checksum`'s ([`Sum`]); this module only chooses who reads the bytes.
 
 use crate::chunk::Chunk;
-use crate::meta::ChecksumRequest;
+use crate::frame::Frame;
+use crate::layers;
+use crate::meta::{ChecksumRequest, ChecksumStatus};
 use crate::tx::TxPacket;
 use linerate_wire::checksum::Sum;
 
@@ -42,6 +44,13 @@ pub fn fill(header: &mut [u8], chunks: &[Chunk], request: ChecksumRequest) -> Op
     }
     header.get_mut(field..field + 2)?.copy_from_slice(&total.finish_udp().to_be_bytes());
     Some(())
+}
+
+/// What a device that verifies checksums says of a whole `frame`: the IPv4 header's, and that of TCP, UDP, ICMP or ICMPv6.
+/// [`ChecksumStatus::Unchecked`] for fragments, other protocols, and what cannot be parsed. For simulated devices.
+pub fn verify_frame(frame: &Frame) -> ChecksumStatus {
+    let layers = layers::parse(frame.data.bytes(), frame.len());
+    layers.map_or(ChecksumStatus::Unchecked, |layers| crate::verify::verify(frame, &layers))
 }
 
 /// Does in software what `packet` asks of the device, and takes the request back; nothing where there is none. False

@@ -1,0 +1,402 @@
+//! One end of a connection that sends a pattern, checks the other's, and notes what happens.
+
+use super::{App, Context, Pattern};
+use linerate_transport::{
+    CloseReason, ConnId, ConnInfo, ConnState, Event, ListenAddr, ListenOptions, ListenerId, Payload, Ready,
+    SendError, Shared, SocketOptions, Source, Transport,
+};
+use linerate_wire::units::Instant;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes queued at once.
+const PIECE: u64 = 64 << 10;
+
+/// How much one end sends before it finishes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Amount {
+    /// Nothing: it finishes at once.
+    #[default]
+    Nothing,
+    /// So many bytes.
+    Bytes(u64),
+    /// As much as it can until this point in time.
+    Until(Instant),
+}
+
+/// How one end reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reader {
+    /// Everything as it comes.
+    #[default]
+    Eager,
+    /// So many bytes at most, every so often.
+    Paced {
+        /// Bytes at once.
+        bytes: usize,
+        /// Time between two reads.
+        every: Duration,
+    },
+    /// Everything, but not before this point in time.
+    From(Instant),
+    /// Never.
+    Never,
+}
+
+/// Who opens the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// It listens on this port for one connection.
+    Server {
+        /// The port.
+        port: u16,
+    },
+    /// It connects at this time.
+    Client {
+        /// Where to.
+        remote: SocketAddr,
+        /// When.
+        at: Instant,
+    },
+}
+
+/// What one end does.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Who opens.
+    pub role: Role,
+    /// What it sends.
+    pub send: Amount,
+    /// The number of the pattern that it sends.
+    pub sends: u64,
+    /// The number of the pattern that it expects.
+    pub expects: u64,
+    /// How it reads.
+    pub reader: Reader,
+    /// Its socket's settings.
+    pub options: SocketOptions,
+}
+
+/// What one end has seen. Times are `None` until it happened.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct EndReport {
+    /// When the connection was established.
+    pub opened_at: Option<Instant>,
+    /// Bytes queued for sending.
+    pub bytes_sent: u64,
+    /// Bytes received, in order and right.
+    pub bytes_received: u64,
+    /// When the first byte was read.
+    pub first_byte_at: Option<Instant>,
+    /// When the last byte so far was read.
+    pub last_byte_at: Option<Instant>,
+    /// When the peer's FIN was seen, all data before it read.
+    pub finished_at: Option<Instant>,
+    /// When all that was queued, and the FIN, had been acknowledged.
+    pub sent_at: Option<Instant>,
+    /// When the connection ended here.
+    pub closed_at: Option<Instant>,
+    /// Why.
+    pub closed: Option<CloseReason>,
+    /// The connection's measurements: live ones while it is open, the last ones after.
+    pub info: Option<ConnInfo>,
+    /// What is wrong: a byte that is not what was sent, or a socket that could not be opened.
+    pub error: Option<String>,
+}
+
+impl EndReport {
+    /// Bits per second received, from the first byte read to the last one; `None` before there is time between them.
+    pub fn goodput_bps(&self) -> Option<f64> {
+        let time = self.last_byte_at? - self.first_byte_at?;
+        (!time.is_zero()).then(|| self.bytes_received as f64 * 8.0 / time.as_secs_f64())
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Endpoint {
+    config: EndpointConfig,
+    conn: Option<ConnId>,
+    listener: Option<ListenerId>,
+    started: bool,
+    out: Generator,
+    is_shut_down: bool,
+    expected: Pattern,
+    /// When it reads next; at once if `None`.
+    read_at: Option<Instant>,
+    /// The connection has ended in order, and there may be something left to read.
+    is_over: bool,
+    report: EndReport,
+}
+
+impl Endpoint {
+    /// One end, not started.
+    pub fn new(config: EndpointConfig) -> Endpoint {
+        Endpoint {
+            out: Generator::new(Pattern::new(config.sends)),
+            expected: Pattern::new(config.expects),
+            conn: None,
+            listener: None,
+            started: false,
+            is_shut_down: false,
+            read_at: match config.reader {
+                Reader::From(at) => Some(at),
+                _ => None,
+            },
+            is_over: false,
+            report: EndReport::default(),
+            config,
+        }
+    }
+
+    /// The connection, while there is one.
+    pub fn conn(&self) -> Option<ConnId> {
+        self.conn
+    }
+
+    /// Whether it is over, or never came to be.
+    pub fn is_done(&self) -> bool {
+        self.report.closed.is_some() || self.report.error.is_some()
+    }
+
+    /// What it has seen so far, with live measurements.
+    pub fn report(&self, stack: &linerate_stack::Stack) -> EndReport {
+        let live = self.conn.and_then(|conn| stack.info(conn));
+        EndReport { info: live.or(self.report.info), ..self.report.clone() }
+    }
+
+    /// What it has seen so far, without measurements of a live connection.
+    pub fn seen(&self) -> &EndReport {
+        &self.report
+    }
+
+    /// Resets the connection.
+    pub fn abort(&mut self, context: &mut Context<'_>) {
+        if let Some(conn) = self.conn.take() {
+            self.report.info = context.stack.info(conn);
+            context.stack.abort(conn);
+            self.report.closed = Some(CloseReason::Reset);
+            self.report.closed_at = Some(context.now);
+        }
+    }
+
+    fn start(&mut self, context: &mut Context<'_>) {
+        self.started = true;
+        let options = &self.config.options;
+        match self.config.role {
+            Role::Server { port } => {
+                let options = ListenOptions { socket: options.clone(), ..ListenOptions::default() };
+                let addr = ListenAddr { ip: None, port };
+                match context.stack.listen(context.owner, addr, &options) {
+                    Ok(listener) => self.listener = Some(listener),
+                    Err(error) => self.report.error = Some(format!("cannot listen on port {port}: {error}")),
+                }
+            }
+            Role::Client { remote, .. } => {
+                match context.stack.connect(context.owner, None, remote, options) {
+                    Ok(conn) => self.conn = Some(conn),
+                    Err(error) => self.report.error = Some(format!("cannot connect to {remote}: {error:?}")),
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, context: &mut Context<'_>) {
+        let Some(listener) = self.listener else { return };
+        if let Some(conn) = context.stack.accept(listener) {
+            context.stack.close_listener(listener);
+            self.listener = None;
+            self.conn = Some(conn);
+            self.report.opened_at = Some(context.now);
+        }
+    }
+
+    /// Queues what there is room for.
+    fn send(&mut self, context: &mut Context<'_>, conn: ConnId) {
+        if self.is_shut_down || self.report.opened_at.is_none() {
+            return;
+        }
+        loop {
+            let left = match self.config.send {
+                Amount::Nothing => 0,
+                Amount::Bytes(bytes) => bytes - self.report.bytes_sent.min(bytes),
+                Amount::Until(end) if context.now < end => u64::MAX,
+                Amount::Until(_) => 0,
+            };
+            if left == 0 {
+                self.is_shut_down = true;
+                context.stack.shutdown(conn);
+                return;
+            }
+            if context.stack.sendable(conn) == 0 {
+                return;
+            }
+            let piece = self.out.next(self.report.bytes_sent, left.min(PIECE) as usize);
+            let len = piece.len() as u64;
+            match context.stack.send(conn, Payload::Shared(piece)) {
+                Ok(()) => self.report.bytes_sent += len,
+                Err(SendError::Full) => return,
+                Err(_) => {
+                    self.is_shut_down = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Reads and checks what the reader wants now.
+    fn read(&mut self, context: &mut Context<'_>, conn: ConnId) {
+        let now = context.now;
+        if self.read_at.is_some_and(|at| now < at) {
+            return;
+        }
+        self.read_at = None;
+        let mut budget = match self.config.reader {
+            Reader::Eager | Reader::From(_) => usize::MAX,
+            Reader::Paced { bytes, .. } => bytes,
+            Reader::Never => 0,
+        };
+        let before = self.report.bytes_received;
+        while budget > 0 && self.report.error.is_none() {
+            let piece = context.stack.peek(conn);
+            let piece = &piece[..piece.len().min(budget)];
+            if piece.is_empty() {
+                break;
+            }
+            let at = self.report.bytes_received;
+            if let Err(wrong) = self.expected.check(at, piece) {
+                self.report.error = Some(format!("byte {wrong} of the stream is not what was sent"));
+                break;
+            }
+            let len = piece.len();
+            context.stack.consume(conn, len);
+            self.report.bytes_received += len as u64;
+            self.report.first_byte_at.get_or_insert(now);
+            self.report.last_byte_at = Some(now);
+            budget -= len;
+        }
+        if let Reader::Paced { every, .. } = self.config.reader
+            && self.report.bytes_received > before
+        {
+            self.read_at = Some(now + every);
+        }
+        let is_finished = matches!(context.stack.state(conn), ConnState::Open { finished: true });
+        if is_finished && context.stack.readable(conn) == 0 {
+            self.report.finished_at.get_or_insert(now);
+        }
+    }
+
+    fn closed(&mut self, context: &mut Context<'_>, conn: ConnId) {
+        if let ConnState::Closed(reason) = context.stack.state(conn) {
+            self.report.info = context.stack.info(conn);
+            self.is_over = reason == CloseReason::Done
+                && self.config.reader != Reader::Never
+                && self.report.error.is_none()
+                && context.stack.readable(conn) > 0;
+            if self.is_over {
+                return;
+            }
+            self.report.closed = Some(reason);
+            self.report.closed_at = Some(context.now);
+            if reason == CloseReason::Done {
+                self.report.finished_at.get_or_insert(context.now);
+            }
+            self.conn = None;
+            context.stack.close(conn);
+        }
+    }
+}
+
+impl App for Endpoint {
+    fn handle_event(&mut self, context: &mut Context<'_>, event: Event) {
+        if matches!(event.source, Source::Listener(_)) {
+            self.accept(context);
+        }
+        let Some(conn) = self.conn else { return };
+        if event.ready.contains(Ready::WRITABLE) {
+            self.report.opened_at.get_or_insert(context.now);
+        }
+        if event.ready.contains(Ready::SENT) && self.is_shut_down {
+            self.report.sent_at.get_or_insert(context.now);
+        }
+        self.read(context, conn);
+        self.send(context, conn);
+        if event.ready.contains(Ready::CLOSED) {
+            self.closed(context, conn);
+        }
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        if !self.started {
+            let at = match self.config.role {
+                Role::Server { .. } => Instant::ZERO,
+                Role::Client { at, .. } => at,
+            };
+            if at <= context.now {
+                self.start(context);
+            }
+        }
+        if let Some(conn) = self.conn {
+            self.read(context, conn);
+            self.send(context, conn);
+            if self.is_over {
+                self.closed(context, conn);
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        if !self.started {
+            return Some(match self.config.role {
+                Role::Server { .. } => Instant::ZERO,
+                Role::Client { at, .. } => at,
+            });
+        }
+        self.conn?;
+        let ends = match self.config.send {
+            Amount::Until(end) if !self.is_shut_down && self.report.opened_at.is_some() => Some(end),
+            _ => None,
+        };
+        [self.read_at, ends].into_iter().flatten().min()
+    }
+}
+
+/// Makes payload in buffers that are used again when nobody holds them any more.
+#[derive(Debug)]
+struct Generator {
+    pattern: Pattern,
+    buffers: VecDeque<Arc<Vec<u8>>>,
+    /// What was made and could not be queued.
+    kept: Option<(u64, Shared)>,
+}
+
+impl Generator {
+    fn new(pattern: Pattern) -> Generator {
+        Generator { pattern, buffers: VecDeque::new(), kept: None }
+    }
+
+    /// The bytes from `offset` on.
+    fn next(&mut self, offset: u64, len: usize) -> Shared {
+        if let Some((at, kept)) = &self.kept
+            && *at == offset
+            && kept.len() == len
+        {
+            return kept.clone();
+        }
+        self.kept = None;
+        let is_free = self.buffers.front().is_some_and(|buffer| Arc::strong_count(buffer) == 1);
+        let free = if is_free { self.buffers.pop_front() } else { None };
+        let mut buffer = free.unwrap_or_else(|| Arc::new(vec![0; PIECE as usize]));
+        if let Some(bytes) = Arc::get_mut(&mut buffer) {
+            self.pattern.fill(offset, &mut bytes[..len]);
+        }
+        self.buffers.push_back(Arc::clone(&buffer));
+        let whole = Shared::new(buffer);
+        // No piece is longer than a buffer.
+        let piece = whole.slice(0..len).unwrap_or(whole);
+        self.kept = Some((offset, piece.clone()));
+        piece
+    }
+}

@@ -1,0 +1,324 @@
+//! A network interface: rings of any size, any set of offloads, a line rate, and paced interrupts.
+
+use crate::dma::Dma;
+use crate::link::{LinkPath, Output, Transmitter};
+use crate::parcel::{Parcel, Stock};
+use crate::timeline::Timeline;
+use linerate_nic::{
+    Capabilities, Device, DeviceError, MacAddr, Pacing, PacingConfig, Pool, RxBatch, Segmentation, TxPacket,
+    TxQueue, TxToken,
+};
+use linerate_wire::units::Instant;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What an interface is like.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NicConfig {
+    /// Offloads that it has; all of them are switched on. Default: all.
+    pub capabilities: Capabilities,
+    /// Line rate in bits per second, on the wire as for [`Path::rate_bps`](crate::Path::rate_bps); `None`: packets leave
+    /// at once. Default: 1 Gb/s.
+    pub rate_bps: Option<u64>,
+    /// Largest IP packet in bytes. Default: 1,500.
+    pub mtu: usize,
+    /// Packets that the transmit ring holds (a super-segment is one), at least 1. A place is free again when the
+    /// completion is reported. Default: 256.
+    pub tx_ring: usize,
+    /// Frames that the receive ring holds, at least 1; more are dropped. Coalesced segments are one frame. Default: 512.
+    pub rx_ring: usize,
+    /// When received frames interrupt the host. Default: 50 us after the first one, or 32 of them.
+    pub pacing: PacingConfig,
+    /// Time from a packet's last bit to the report of its completion. Default: none.
+    pub completion_delay: Duration,
+    /// Receive buffers in the pool. Default: 4,096.
+    pub rx_buffers: usize,
+    /// Bytes of each; at least an Ethernet header of 22 bytes and the MTU must fit. Default: 2,048, more for larger MTUs.
+    pub rx_buffer_size: usize,
+}
+
+impl Default for NicConfig {
+    fn default() -> Self {
+        NicConfig {
+            capabilities: Capabilities::ALL,
+            rate_bps: Some(1_000_000_000),
+            mtu: 1_500,
+            tx_ring: 256,
+            rx_ring: 512,
+            pacing: PacingConfig::default(),
+            completion_delay: Duration::ZERO,
+            rx_buffers: 4_096,
+            rx_buffer_size: 2_048,
+        }
+    }
+}
+
+impl NicConfig {
+    /// An interface at this rate, the rest as by default.
+    pub fn with_rate(rate_bps: u64) -> NicConfig {
+        NicConfig { rate_bps: Some(rate_bps), ..NicConfig::default() }
+    }
+}
+
+/// What an interface has counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct NicStats {
+    /// Packets taken from the stack; a super-segment is one.
+    pub tx_packets: u64,
+    /// Segments sent.
+    pub tx_segments: u64,
+    /// Packets that asked for what is not switched on, that do not fit the MTU, or whose request lies outside of them.
+    pub tx_refused: u64,
+    /// Times that packets waited because the transmit ring was full.
+    pub tx_ring_full: u64,
+    /// Segments that arrived.
+    pub rx_segments: u64,
+    /// Frames handed to the host; coalesced segments are one.
+    pub rx_frames: u64,
+    /// Segments dropped because the receive ring was full.
+    pub rx_ring_full: u64,
+    /// Frames dropped because the pool had no buffer, or the frame does not fit one.
+    pub rx_no_buffer: u64,
+    /// Times that the host was interrupted, or looked by itself, and found frames.
+    pub interrupts: u64,
+}
+
+/// See the module. The world moves it between the calls of [`Device`].
+#[derive(Debug)]
+pub struct SimNic {
+    mac: MacAddr,
+    config: NicConfig,
+    enabled: Capabilities,
+    stock: Stock,
+    dma: Dma,
+    /// Taken over, no bit has left.
+    waiting: VecDeque<(Parcel, TxToken)>,
+    transmitter: Transmitter,
+    /// Begun; when the completion is reported.
+    completing: VecDeque<(Instant, TxToken)>,
+    done: VecDeque<TxToken>,
+    pub(crate) inbound: Timeline,
+    ring: VecDeque<Parcel>,
+    pacing: Pacing,
+    stats: NicStats,
+    /// Packets wait for a place in the transmit ring.
+    is_full: bool,
+}
+
+impl SimNic {
+    pub(crate) fn new(mac: MacAddr, mut config: NicConfig, stock: Stock) -> SimNic {
+        config.tx_ring = config.tx_ring.max(1);
+        config.rx_ring = config.rx_ring.max(1);
+        config.rx_buffer_size = config.rx_buffer_size.max(config.mtu + 64);
+        let dma = Dma::new(Pool::new(config.rx_buffers, config.rx_buffer_size));
+        SimNic {
+            mac,
+            enabled: config.capabilities,
+            stock,
+            dma,
+            waiting: VecDeque::with_capacity(config.tx_ring),
+            transmitter: Transmitter::default(),
+            completing: VecDeque::with_capacity(config.tx_ring),
+            done: VecDeque::with_capacity(config.tx_ring),
+            inbound: Timeline::default(),
+            ring: VecDeque::with_capacity(config.rx_ring),
+            pacing: Pacing::new(config.pacing, Instant::ZERO),
+            stats: NicStats::default(),
+            is_full: false,
+            config,
+        }
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &NicConfig {
+        &self.config
+    }
+
+    /// What was counted.
+    pub fn stats(&self) -> NicStats {
+        self.stats
+    }
+
+    /// The pool of receive buffers.
+    pub fn pool(&self) -> &Pool {
+        self.dma.pool()
+    }
+
+    /// Packets in the transmit ring whose completion was not reported yet.
+    pub fn tx_in_ring(&self) -> usize {
+        self.waiting.len() + self.completing.len()
+    }
+
+    /// Frames in the receive ring.
+    pub fn rx_in_ring(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// When something happens here next that the host must see, or that goes onto the wire.
+    pub(crate) fn poll_timeout(&self, line_is_paused: bool) -> Option<Instant> {
+        let start = (!self.waiting.is_empty() && !line_is_paused).then_some(self.transmitter.free_at);
+        let complete = self.completing.front().map(|(at, _)| *at);
+        [start, complete, self.inbound.next(), self.pacing.poll_timeout()].into_iter().flatten().min()
+    }
+
+    /// Moves what is there by `now`; true if the host is to be woken.
+    pub(crate) fn advance(&mut self, now: Instant, mut seen: impl FnMut(Instant, &Parcel)) -> bool {
+        let mut wakes = false;
+        while self.completing.front().is_some_and(|(at, _)| *at <= now) {
+            wakes |= std::mem::take(&mut self.is_full);
+            if let Some((_, token)) = self.completing.pop_front()
+                && token != TxToken(0)
+            {
+                self.done.push_back(token);
+            }
+        }
+        while let Some((_, last_at, parcel)) = self.inbound.take(now, u16::MAX) {
+            seen(last_at, &parcel);
+            self.arrive(last_at, parcel);
+        }
+        wakes || !self.done.is_empty() || self.pacing.poll_interrupt(now)
+    }
+
+    /// Puts segments into the receive ring.
+    fn arrive(&mut self, at: Instant, mut parcel: Parcel) {
+        let count = parcel.count();
+        self.stats.rx_segments += u64::from(count);
+        self.pacing.handle_packet(at, u32::from(count));
+        if self.enabled.rx_coalescing
+            && let Some(last) = self.ring.back_mut()
+            && last.is_followed_by(&parcel)
+        {
+            last.append(parcel);
+            return;
+        }
+        while parcel.count() > 1 && !self.enabled.rx_coalescing {
+            let segment = parcel.split_front(1);
+            self.put(segment);
+        }
+        self.put(parcel);
+    }
+
+    fn put(&mut self, parcel: Parcel) {
+        if self.ring.len() < self.config.rx_ring {
+            self.ring.push_back(parcel);
+        } else {
+            self.stats.rx_ring_full += u64::from(parcel.count());
+        }
+    }
+
+    /// Begins to send what can be begun by `now`; `seen` is told of each packet.
+    pub(crate) fn start(
+        &mut self,
+        now: Instant,
+        line: &mut LinkPath,
+        out: &mut Output,
+        mut seen: impl FnMut(Instant, &Parcel),
+    ) {
+        while self.transmitter.free_at <= now && !line.is_paused() {
+            let Some((parcel, token)) = self.waiting.pop_front() else { return };
+            let bytes = parcel.wire_bytes_through(parcel.count() - 1);
+            let (at, pace) = match self.config.rate_bps {
+                None => (now, None),
+                Some(bps) => {
+                    let pace = self.transmitter.send(now, bytes, bps);
+                    (pace.at(&parcel, 0), Some(pace).filter(|_| parcel.count() > 1))
+                }
+            };
+            let left = self.transmitter.free_at.max(now);
+            self.completing.push_back((left + self.config.completion_delay, token));
+            self.stats.tx_segments += u64::from(parcel.count());
+            seen(at, &parcel);
+            line.offer(at, pace, parcel, out);
+        }
+    }
+
+    /// Whether what the packet asks for is switched on, and it fits.
+    fn accepts(&self, packet: &TxPacket) -> bool {
+        let split = match packet.meta.segmentation {
+            Segmentation::None => packet.len() <= self.config.mtu + 22,
+            Segmentation::Tcp4(_) => self.enabled.tso4,
+            Segmentation::Tcp6(_) => self.enabled.tso6,
+        };
+        let sum = packet.meta.checksum.is_none() || self.enabled.tx_checksum4 || self.enabled.tx_checksum6;
+        split && sum
+    }
+}
+
+impl Device for SimNic {
+    fn mac(&self) -> MacAddr {
+        self.mac
+    }
+
+    fn mtu(&self) -> usize {
+        self.config.mtu
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.config.capabilities
+    }
+
+    fn enabled(&self) -> Capabilities {
+        self.enabled
+    }
+
+    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
+        if wanted.and(self.config.capabilities) != wanted {
+            return Err(DeviceError::Unsupported);
+        }
+        self.enabled = wanted;
+        Ok(())
+    }
+
+    fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
+        if self.pacing.pending() > 0 {
+            self.pacing.handle_interrupt_taken(now);
+            self.stats.interrupts += 1;
+        }
+        let mut count = 0;
+        while !batch.is_full() {
+            let Some(parcel) = self.ring.pop_front() else { break };
+            match self.dma.frame(&parcel, self.enabled.rx_checksum) {
+                Some(frame) => {
+                    // There is room: asked above.
+                    let _ = batch.push(frame);
+                    count += 1;
+                }
+                None => self.stats.rx_no_buffer += 1,
+            }
+        }
+        self.stats.rx_frames += count as u64;
+        Ok(count)
+    }
+
+    fn transmit(&mut self, _now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+        let mut count = 0;
+        while let Some(packet) = queue.front_mut() {
+            if self.tx_in_ring() >= self.config.tx_ring {
+                self.stats.tx_ring_full += 1;
+                self.is_full = true;
+                break;
+            }
+            let token = packet.meta.token;
+            let parcel = if self.accepts(packet) { self.stock.take_packet(packet) } else { None };
+            queue.pop();
+            count += 1;
+            match parcel {
+                Some(parcel) => {
+                    self.stats.tx_packets += 1;
+                    self.waiting.push_back((parcel, token));
+                }
+                None => {
+                    self.stats.tx_refused += 1;
+                    if token != TxToken(0) {
+                        self.done.push_back(token);
+                    }
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    fn poll_completion(&mut self) -> Option<TxToken> {
+        self.done.pop_front()
+    }
+}
