@@ -138,6 +138,9 @@ pub struct StackConfig {
     pub memory: usize,
     /// Most TCP connections, TIME-WAIT included. Default: 4,096.
     pub max_connections: usize,
+    /// Most half-open connections, of all listeners together; SYNs beyond are answered with cookies (RFC 4987), and so are
+    /// those beyond a listener's backlog. At most half of [`StackConfig::max_connections`]. Default: 1,024.
+    pub max_half_open: usize,
     /// Most connections in TIME-WAIT; the oldest go first. Default: 1,024.
     pub max_time_wait: usize,
     /// Most TCP listeners. Default: 1,024 (passive FTP opens one per transfer).
@@ -176,6 +179,7 @@ impl Default for StackConfig {
             dad_transmits: 1,
             memory: 64 << 20,
             max_connections: 4_096,
+            max_half_open: 1_024,
             max_time_wait: 1_024,
             max_listeners: 1_024,
             max_udp_sockets: 256,
@@ -198,6 +202,7 @@ impl StackConfig {
         self.slaac &= self.ipv6;
         self.vlan = self.vlan.map(|vlan| vlan & 0x0fff);
         self.max_connections = self.max_connections.clamp(1, 1 << 20);
+        self.max_half_open = self.max_half_open.min(self.max_connections.div_ceil(2));
         self.max_time_wait = self.max_time_wait.min(self.max_connections);
         self.max_listeners = self.max_listeners.clamp(1, 1 << 16);
         self.max_udp_sockets = self.max_udp_sockets.clamp(1, 1 << 16);

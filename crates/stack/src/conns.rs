@@ -77,6 +77,9 @@ pub(crate) struct Conns {
     pub(crate) reads: Slab<FileWait>,
     pub(crate) time_wait: Lists,
     pub(crate) time_wait_len: usize,
+    /// Half-open connections, the oldest first.
+    half_open: Lists,
+    pub(crate) half_open_len: usize,
     pub(crate) resources: Resources,
 }
 
@@ -94,6 +97,8 @@ impl Conns {
             reads: Slab::new(MAX_FILE_READS),
             time_wait: Lists::new(1, connections),
             time_wait_len: 0,
+            half_open: Lists::new(1, connections),
+            half_open_len: 0,
             resources,
         }
     }
@@ -144,6 +149,29 @@ impl Conns {
             self.time_wait.leave(slot);
             self.time_wait_len -= 1;
         }
+    }
+
+    /// Puts a connection into the list of half-open ones.
+    pub(crate) fn enter_half_open(&mut self, slot: u32) {
+        if !self.half_open.is_in(slot) {
+            self.half_open.join(0, slot);
+            self.half_open_len += 1;
+        }
+    }
+
+    /// Takes a connection out of that list.
+    pub(crate) fn leave_half_open(&mut self, slot: u32) {
+        if self.half_open.is_in(slot) {
+            self.half_open.leave(slot);
+            self.half_open_len -= 1;
+        }
+    }
+
+    /// The connection that is half-open for longest; it is taken out of the list.
+    pub(crate) fn oldest_half_open(&mut self) -> Option<u32> {
+        let slot = self.half_open.pop(0)?;
+        self.half_open_len -= 1;
+        Some(slot)
     }
 
     /// The connection that is longest in TIME-WAIT; it is taken out of the list.

@@ -190,6 +190,14 @@ counters! {
     tcp_resets_out,
     /// Connections in TIME-WAIT that made room for newer ones.
     tcp_time_wait_recycled,
+    /// SYNs answered with a cookie, because the backlog, the half-open connections or the table were full (RFC 4987).
+    syn_cookies_sent,
+    /// Connections made from the ACK of a SYN cookie.
+    syn_cookies_accepted,
+    /// ACKs to a listener that fit no SYN cookie, while cookies were being sent: guesses, or cookies too old.
+    syn_cookies_failed,
+    /// Half-open connections that made room for a peer that had shown that it receives.
+    tcp_half_open_evicted,
     /// Challenge ACKs sent: to a RST, SYN or ACK that a peer in good standing would not have sent (RFC 5961).
     tcp_challenge_acks,
     /// Challenge ACKs not sent because of the limit of each connection.
@@ -208,8 +216,10 @@ counters! {
     drop_tcp_broadcast,
     /// TCP segments of no connection.
     drop_tcp_no_connection,
-    /// SYNs beyond a listener's backlog.
+    /// SYNs dropped because their listener's accept queue is full.
     drop_syn_backlog,
+    /// ACKs of valid SYN cookies dropped because their listener's accept queue is full; the client sends again.
+    drop_syn_cookie_backlog,
     /// SYNs while memory or connection slots are short.
     drop_syn_no_memory,
     /// RST segments not sent because of their rate limit.

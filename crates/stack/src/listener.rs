@@ -39,6 +39,11 @@ impl Listener {
         self.waiting() < self.backlog
     }
 
+    /// Whether nothing more can be accepted before the owner takes what waits.
+    pub(crate) fn is_full(&self) -> bool {
+        self.queue.len() >= self.backlog
+    }
+
     /// Connections that are half-open or not accepted yet.
     pub(crate) fn waiting(&self) -> usize {
         self.half_open + self.queue.len()
@@ -92,7 +97,7 @@ mod tests {
         assert!(!listener.has_room());
         listener.establish(id(1));
         listener.establish(id(2));
-        assert!(!listener.has_room());
+        assert!(!listener.has_room() && !listener.is_full());
         listener.fail();
         assert!(listener.has_room());
         listener.forget(id(1));

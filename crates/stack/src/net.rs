@@ -14,6 +14,7 @@ use crate::random::{KeyedState, Random};
 use crate::rate::RateLimit;
 use crate::reassembly::Reassembly;
 use crate::route::Routes;
+use crate::syn_cookie::SynCookies;
 use crate::timers::{Timer, Timers};
 use alloc::collections::VecDeque;
 use core::net::{IpAddr, Ipv4Addr};
@@ -22,7 +23,7 @@ use linerate_wire::arp;
 use linerate_wire::units::Instant;
 
 /// Control packets that may wait: replies, errors, resets, ARP, neighbour discovery, DHCP.
-pub(crate) const CONTROL_QUEUE: usize = 256;
+pub(crate) const CONTROL_QUEUE: usize = 512;
 /// Places of the control queue that replies to others (echo, errors) may not take.
 const CONTROL_RESERVE: usize = 64;
 /// UDP datagrams that may wait, of all sockets together.
@@ -47,6 +48,7 @@ pub(crate) struct Net {
     pub(crate) counters: Counters,
     pub(crate) random: Random,
     pub(crate) iss: IssGenerator,
+    pub(crate) cookies: SynCookies,
     pub(crate) pools: StackPools,
     pub(crate) addresses: Addresses,
     pub(crate) routes: Routes,
@@ -79,6 +81,7 @@ impl Net {
             now: Instant::ZERO,
             counters: Counters::default(),
             iss: IssGenerator::new(seed),
+            cookies: SynCookies::new(seed),
             addresses: Addresses::new(config.dad_transmits),
             routes: Routes::new(),
             neighbors: NeighborCache::new(config.max_neighbors, state),

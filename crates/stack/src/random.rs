@@ -30,6 +30,17 @@ impl Key {
         Key { k0: half(word(0), word(8)), k1: half(word(16), word(24)) }
     }
 
+    /// The key after this one. The step cannot be undone.
+    pub(crate) fn next(&self, step: u64) -> Key {
+        let half = |which: u64| {
+            let mut hasher = self.hasher();
+            hasher.write_u64(step);
+            hasher.write_u64(which);
+            hasher.finish()
+        };
+        Key { k0: half(0), k1: half(1) }
+    }
+
     /// A SipHash-2-4 hasher under this key, for values that an outsider may see.
     pub(crate) fn hasher(&self) -> SipHasher24 {
         SipHasher24::new_with_keys(self.k0, self.k1)
@@ -42,6 +53,7 @@ pub(crate) mod purpose {
     pub(crate) const ISS: u64 = 2;
     pub(crate) const TIMESTAMP: u64 = 3;
     pub(crate) const TABLE: u64 = 4;
+    pub(crate) const SYN_COOKIE: u64 = 5;
 }
 
 /// A stream of pseudo-random numbers.

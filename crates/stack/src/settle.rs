@@ -61,6 +61,7 @@ impl Stack {
         let Stage::HalfOpen(listener) = conn.stage else { return };
         conn.stage = Stage::Waiting(listener);
         let id = conn.id;
+        self.conns.leave_half_open(slot);
         if let Some(listening) = self.conns.listener_mut(listener) {
             listening.establish(id);
             self.ready.raise(Slot::Listener(listener.index()), Ready::READABLE);
@@ -113,6 +114,7 @@ impl Stack {
             self.conns.demux.remove(&flow, slot);
         }
         self.conns.leave_time_wait(slot);
+        self.conns.leave_half_open(slot);
         self.net.waiting.leave(slot);
         self.net.timers.set(Timer::Conn(slot), None);
     }

@@ -169,7 +169,9 @@ impl Transport for Stack {
         options: &SocketOptions,
     ) -> Result<ConnId, ConnectError> {
         let (local, remote, next_hop) = self.choose_ends(local, remote)?;
-        if memory::refuses_connections(&self.conns.resources.budget, &self.net.pools) || !self.make_room() {
+        if memory::refuses_connections(&self.conns.resources.budget, &self.net.pools)
+            || !self.make_room_for_proven()
+        {
             return Err(ConnectError::NoMemory);
         }
         let (config, iss) = self.connection_config(options, local, remote);

@@ -3,27 +3,25 @@
 use crate::conns::{Conn, Stage};
 use crate::demux::FlowKey;
 use crate::egress::ip_header_len;
-use crate::memory;
-use crate::net::Priority;
-use crate::packet::{IpFields, Outgoing, Packet, Received};
+use crate::packet::Received;
 use crate::stack::Stack;
 use crate::tcp::{self, Connection, DropReason, Outcome, SegmentIn, State};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use linerate_nic::{Pieces, Slice};
 use linerate_transport::{CloseReason, ConnId, Owner, Ready, SocketOptions};
-use linerate_wire::ip::{Ecn, Protocol};
-use linerate_wire::tcp::{CHECKSUM_OFFSET, Flags, Header, SeqNumber};
+use linerate_wire::ip::Ecn;
+use linerate_wire::tcp::{Flags, Header, SeqNumber};
 
 /// A segment with the ends of its connection, from our side.
-struct Arrived {
-    local: SocketAddr,
-    remote: SocketAddr,
-    segment: SegmentIn,
+pub(crate) struct Arrived {
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+    pub(crate) segment: SegmentIn,
 }
 
 impl Arrived {
-    fn flow(&self) -> FlowKey {
+    pub(crate) fn flow(&self) -> FlowKey {
         FlowKey::of(self.local, self.remote)
     }
 }
@@ -104,53 +102,20 @@ impl Stack {
         let flags = arrived.segment.flags;
         let listener = self.conns.listener_for(arrived.local.ip(), arrived.local.port());
         let is_syn = flags.contains(Flags::SYN) && !flags.intersects(Flags::ACK | Flags::RST | Flags::FIN);
+        let is_ack = flags.contains(Flags::ACK) && !flags.intersects(Flags::SYN | Flags::RST);
         match listener {
-            Some(listener) if is_syn => self.open_passively(listener, &arrived),
+            Some(listener) if is_syn => return self.open_passively(listener, &arrived),
+            Some(listener) if is_ack && self.net.cookies.are_out(self.net.now) => {
+                return self.accept_cookie(listener, arrived);
+            }
             // RFC 9293 section 3.10.7.2, fourth: whoever looks for listeners this way learns nothing.
             Some(_) if !flags.intersects(Flags::ACK | Flags::RST) => {
-                self.net.counters.count_tcp_drop(DropReason::NoAck);
+                return self.net.counters.count_tcp_drop(DropReason::NoAck);
             }
-            _ => {
-                self.net.counters.drop_tcp_no_connection += 1;
-                self.reset(&arrived);
-            }
+            _ => {}
         }
-    }
-
-    fn open_passively(&mut self, listener: u32, syn: &Arrived) {
-        let Some(listening) = self.conns.listeners.at(listener) else { return };
-        if !listening.has_room() {
-            self.net.counters.drop_syn_backlog += 1;
-            return;
-        }
-        let (id, owner, options) = (listening.id, listening.owner, listening.options.clone());
-        if memory::refuses_connections(&self.conns.resources.budget, &self.net.pools) || !self.make_room() {
-            self.net.counters.drop_syn_no_memory += 1;
-            return;
-        }
-        let Some((_, next_hop)) = self.net.route(Some(syn.local.ip()), syn.remote.ip()) else {
-            self.net.counters.drop_no_route += 1;
-            return;
-        };
-        let (config, iss) = self.connection_config(&options, syn.local, syn.remote);
-        let resources = &self.conns.resources;
-        let made =
-            Connection::passive(self.net.now, config, resources, syn.local, syn.remote, iss, &syn.segment);
-        match made {
-            Ok(tcp) => {
-                let stage = Stage::HalfOpen(id);
-                let new = NewConn { tcp, owner, stage, next_hop, options: &options };
-                if let Some(slot) = self.insert_conn(new) {
-                    self.net.counters.tcp_passive_opens += 1;
-                    if let Some(listening) = self.conns.listeners.at_mut(listener) {
-                        listening.begin();
-                    }
-                    self.conns.urgent.push(slot);
-                    self.settle(slot);
-                }
-            }
-            Err(reason) => self.net.counters.count_tcp_drop(reason),
-        }
+        self.net.counters.drop_tcp_no_connection += 1;
+        self.reset(&arrived);
     }
 
     /// Settings and initial sequence number of a new connection.
@@ -227,14 +192,8 @@ impl Stack {
             self.net.counters.drop_reset_limited += 1;
             return;
         }
-        let fields = IpFields::new(arrived.local.ip(), arrived.remote.ip(), Protocol::TCP);
-        let mut packet = Packet::new(fields, reset.header_len(), |head| {
-            let _ = reset.emit(head);
-        });
-        packet.checksum = Some(CHECKSUM_OFFSET as u8);
         self.net.counters.tcp_resets_out += 1;
-        self.net.counters.tcp_out += 1;
-        self.net.send(Outgoing::Ip(packet), Priority::Reply);
+        self.send_segment(arrived.local.ip(), arrived.remote.ip(), &reset);
     }
 }
 

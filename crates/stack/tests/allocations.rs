@@ -1,11 +1,16 @@
-//! Nothing is allocated per packet: two stacks move megabytes with what they got when they were made.
+//! Nothing is allocated per packet: two stacks move megabytes, and a stack stands a flood of SYNs, with what they got when
+//! they were made.
 
 mod common;
 
-use common::{Setup, World};
+use common::frames::{HOST4, PEER4, arp, tcp4_from};
+use common::peer::{Peer, modern};
+use common::{Bench, Setup, World};
+use core::net::Ipv4Addr;
 use core::time::Duration;
-use linerate_nic::Capabilities;
+use linerate_nic::{Capabilities, TxQueue};
 use linerate_transport::{Payload, SendError, Transport};
+use linerate_wire::arp::Operation;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -81,4 +86,39 @@ fn a_transfer_allocates_nothing_per_packet() {
         assert!(segments > 14_000, "{segments}");
         assert!(allocations < 20, "{allocations} allocations for {segments} segments");
     }
+}
+
+#[test]
+fn a_flood_of_syns_allocates_nothing() {
+    let mut config = Setup::default().config[0].clone();
+    config.gateways = vec![PEER4.into()];
+    config.max_half_open = 16;
+    let mut bench = Bench::new(config);
+    bench.receive();
+    bench.ask(&arp(Operation::REQUEST, PEER4, HOST4));
+    bench.host.listen(80);
+    let frames: Vec<Vec<u8>> = (0..2_000u32)
+        .map(|n| {
+            let source = Ipv4Addr::from(0x0b00_0000 + n);
+            tcp4_from(source, Peer::new(1_024 + n as u16, modern()).syn(), &[])
+        })
+        .collect();
+    let mut queue = TxQueue::with_capacity(256);
+    let mut flood = |bench: &mut Bench| {
+        for batch in frames.chunks(100) {
+            batch.iter().for_each(|frame| bench.feed(frame));
+            bench.host.stack.poll_transmit(bench.now, &mut queue);
+            (0..queue.len()).for_each(|_| queue.pop());
+        }
+    };
+    flood(&mut bench);
+    let before = ALLOCATIONS.get();
+    flood(&mut bench);
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+    let counters = bench.host.stack.counters();
+    assert_eq!(
+        (counters.syn_cookies_sent, counters.drop_control_full),
+        (2 * (2_000 - 16), 0),
+        "16 are half-open"
+    );
 }

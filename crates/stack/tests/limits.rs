@@ -38,15 +38,15 @@ fn flags(frames: &[Vec<u8>]) -> Vec<Flags> {
 }
 
 #[test]
-fn syns_beyond_the_backlog_are_dropped_and_half_open_ones_go_in_time() {
+fn syns_beyond_the_backlog_keep_nothing_and_half_open_ones_go_in_time() {
     let mut bench = Bench::acquainted();
     listen(&mut bench, 80, 4);
     for port in 0..10 {
         bench.send(&syn(5_000 + port, 80));
     }
     let answers = bench.receive();
-    assert_eq!(flags(&answers), [Flags::SYN | Flags::ACK; 4]);
-    assert_eq!(bench.host.stack.counters().drop_syn_backlog, 6);
+    assert_eq!(flags(&answers), [Flags::SYN | Flags::ACK; 10]);
+    assert_eq!(bench.host.stack.counters().syn_cookies_sent, 6);
     assert_eq!(bench.host.stack.memory().connections, 4);
     bench.pass(Duration::from_secs(200));
     assert_eq!(bench.host.stack.memory().connections, 0);
@@ -60,17 +60,20 @@ fn a_full_accept_queue_drops_syns_until_somebody_accepts() {
     let mut world = World::new(Setup::default());
     let options = ListenOptions { backlog: AcceptBacklog(2), ..ListenOptions::default() };
     let listener = world.b.stack.listen(OWNER, ListenAddr { ip: None, port: 80 }, &options).unwrap();
-    let clients: Vec<_> = (0..5).map(|_| world.a.connect("10.0.0.2:80")).collect();
+    let mut clients: Vec<_> = (0..2).map(|_| world.a.connect("10.0.0.2:80")).collect();
+    world.exchange();
+    clients.extend((0..3).map(|_| world.a.connect("10.0.0.2:80")));
     world.exchange();
     let open = |world: &World| {
         let is_open = |client| world.a.stack.state(client) == ConnState::Open { finished: false };
         clients.iter().filter(|client| is_open(**client)).count()
     };
     assert_eq!(open(&world), 2);
-    // The client that was turned away tries again; one that goes away makes room.
+    // The clients that were turned away try again: one finds room, the others get cookies and send until they are heard.
     assert!(world.b.stack.accept(listener).is_some());
-    let done = world.run_for(Duration::from_secs(10), |world| open(world) == 3);
+    let done = world.run_for(Duration::from_secs(10), |world| open(world) == 5);
     assert!(done);
+    clients.iter().for_each(|client| world.a.stack.write(*client, b"hello").unwrap());
     let mut accepted = 1;
     let done = world.run_for(Duration::from_secs(60), |world| {
         while world.b.stack.accept(listener).is_some() {
@@ -80,6 +83,7 @@ fn a_full_accept_queue_drops_syns_until_somebody_accepts() {
     });
     assert!(done, "{accepted}");
     assert!(world.b.stack.counters().drop_syn_backlog > 0);
+    assert!(world.b.stack.counters().drop_syn_cookie_backlog > 0);
     // A closed listener takes those along that nobody accepted.
     let late = world.a.connect("10.0.0.2:80");
     world.exchange();

@@ -28,8 +28,11 @@ pub struct Config {
     pub min_rto: Duration,
     /// Greatest retransmission timeout and probe interval. Default: 60 s (RFC 6298 section 2.5).
     pub max_rto: Duration,
-    /// How often a SYN or SYN-ACK is sent again before the connection is given up. Default: 5 (63 s).
+    /// How often a SYN is sent again before the connection is given up. Default: 5 (63 s).
     pub syn_retries: u8,
+    /// How often a SYN-ACK is sent again before the half-open connection is given up; fewer than SYNs, as the SYN may be
+    /// forged, and a client that is there repeats it. Default: 3 (15 s).
+    pub syn_ack_retries: u8,
     /// Twice the maximum segment lifetime, the stay in TIME-WAIT. Default: 60 s.
     pub time_wait: Duration,
     /// Longest stay in FIN-WAIT-2 after `close`. Default: 60 s.
@@ -57,6 +60,7 @@ impl Config {
             min_rto: Duration::from_millis(200),
             max_rto: Duration::from_secs(60),
             syn_retries: 5,
+            syn_ack_retries: 3,
             time_wait: Duration::from_secs(60),
             fin_wait_timeout: Duration::from_secs(60),
             initial_window_segments: 10,

@@ -76,7 +76,10 @@ pub use segment::{DropReason, Outcome, SegmentIn, TxInfo, TxLimits};
 pub use state::State;
 pub use timers::Timer;
 
+use core::net::IpAddr;
+use linerate_transport::SocketOptions;
 use linerate_wire::tcp::{Builder, Flags};
+use linerate_wire::units::Instant;
 
 /// The reset that answers a segment for which there is no connection (RFC 9293 section 3.10.7.1); `None` where none is
 /// due: a RST is never answered. Ports are the received segment's, exchanged; the caller passes them as received.
@@ -97,6 +100,17 @@ pub fn reset_for(segment: &SegmentIn, source_port: u16, destination_port: u16) -
         reset.acknowledgement = segment.seq + segment.sequence_len() as u32;
     }
     Some(reset)
+}
+
+/// Window field and window scale of a SYN-ACK for a socket with these settings, before there is a connection.
+pub(crate) fn initial_window(socket: &SocketOptions) -> (u16, u8) {
+    let tuner = autotune::ReceiveTuner::new(Instant::ZERO, socket.receive_buffer);
+    (u16::try_from(tuner.limit()).unwrap_or(u16::MAX), connection::scale_for(tuner.max()))
+}
+
+/// Segment size of a peer that names none (RFC 9293 section 3.7.1; IPv6 section 8.3 of RFC 8200).
+pub(crate) fn default_mss(peer: IpAddr) -> u16 {
+    if peer.is_ipv4() { 536 } else { 1_220 }
 }
 
 #[cfg(test)]

@@ -125,6 +125,30 @@ pub fn tcp4(segment: tcp::Builder, payload: &[u8]) -> Vec<u8> {
     frame4(to_host4(Protocol::TCP), &bytes)
 }
 
+/// A TCP segment over IPv4 from anybody to the host.
+pub fn tcp4_from(source: Ipv4Addr, segment: tcp::Builder, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; segment.header_len()];
+    segment.emit(&mut bytes).unwrap();
+    bytes.extend_from_slice(payload);
+    let header = ipv4::Builder::new(source, HOST4, Protocol::TCP, bytes.len());
+    let mut sum = header.pseudo_header();
+    sum.add(&bytes);
+    tcp::set_checksum(&mut bytes, sum.finish()).unwrap();
+    frame4(header, &bytes)
+}
+
+/// A TCP segment of the peer over IPv6.
+pub fn tcp6(segment: tcp::Builder, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; segment.header_len()];
+    segment.emit(&mut bytes).unwrap();
+    bytes.extend_from_slice(payload);
+    let header = ipv6::Builder::new(PEER6, HOST6, Protocol::TCP, bytes.len());
+    let mut sum = header.pseudo_header();
+    sum.add(&bytes);
+    tcp::set_checksum(&mut bytes, sum.finish()).unwrap();
+    frame6(header, &bytes)
+}
+
 /// What a frame of the host carries, for the tests' eyes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Seen {

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod frames;
+pub mod peer;
 
 use core::net::SocketAddr;
 use core::time::Duration;

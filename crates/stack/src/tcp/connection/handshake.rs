@@ -157,7 +157,7 @@ impl Connection {
     }
 
     fn acknowledge_syn(&mut self, now: Instant, ack: u64, options: &Options) {
-        if self.measure_from_marks(now, ack).is_none() {
+        if !self.is_resumed && self.measure_from_marks(now, ack).is_none() {
             self.measure_from_echo(now, options);
         }
         self.expired = 0;
@@ -168,6 +168,11 @@ impl Connection {
         self.stalled_since = None;
         self.device.clear();
         self.left_end = self.una;
+    }
+
+    /// How often the SYN or SYN-ACK may be sent again.
+    pub(super) fn most_syn_retries(&self) -> u8 {
+        if self.state == State::SynReceived { self.config.syn_ack_retries } else { self.config.syn_retries }
     }
 
     fn on_established(&mut self, now: Instant) {

@@ -42,10 +42,6 @@ pub use tally::Tally;
 /// make us send mountains of headers.
 pub(super) const MIN_MSS: u16 = 88;
 
-/// Segment size of a peer that does not tell (RFC 9293 section 3.7.1; IPv6 section 8.3 of RFC 8200).
-const DEFAULT_MSS4: u16 = 536;
-const DEFAULT_MSS6: u16 = 1_220;
-
 /// A part of a file that the send queue wants to be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileRead {
@@ -192,6 +188,8 @@ pub struct Connection {
     path_news: Option<u16>,
     syn_due: bool,
     syn_retries: u8,
+    /// Opened by the ACK of a SYN cookie: its timestamp carries options and measures nothing.
+    is_resumed: bool,
 
     // Sending. Positions: SND.UNA, SND.NXT; SYN and FIN take one each.
     una: u64,
@@ -263,7 +261,6 @@ impl Connection {
     ) -> Self {
         let mss = u64::from(config.mss.max(MIN_MSS));
         let first = origin(iss);
-        let default_mss = if remote.is_ipv4() { DEFAULT_MSS4 } else { DEFAULT_MSS6 };
         let mut connection = Connection {
             local,
             remote,
@@ -279,13 +276,14 @@ impl Connection {
             timestamps: None,
             sack: false,
             peer_scales: false,
-            peer_mss: default_mss,
+            peer_mss: super::default_mss(remote.ip()),
             path_mss: config.mss,
             path_size: PathSize::default(),
             probe_plan: None,
             path_news: None,
             syn_due: true,
             syn_retries: 0,
+            is_resumed: false,
             una: first,
             nxt: first,
             left_end: first,
@@ -348,6 +346,37 @@ impl Connection {
         let mut connection = Connection::active(now, config, resources, local, remote, iss);
         connection.begin_passive(now, syn)?;
         Ok(connection)
+    }
+
+    /// A connection whose SYN and SYN-ACK went by without one (a SYN cookie, RFC 4987): `iss` is the number of the
+    /// SYN-ACK, `syn` the peer's SYN as far as the cookie remembers it. The segment that completes the handshake is to be
+    /// handed in next.
+    ///
+    /// # Errors
+    ///
+    /// As [`Connection::passive`].
+    pub fn resumed(
+        now: Instant,
+        config: Config,
+        resources: &Resources,
+        local: SocketAddr,
+        remote: SocketAddr,
+        iss: SeqNumber,
+        syn: &SegmentIn,
+    ) -> Result<Self, DropReason> {
+        let mut connection = Connection::passive(now, config, resources, local, remote, iss, syn)?;
+        connection.nxt = connection.una + 1;
+        connection.left_end = connection.nxt;
+        connection.syn_due = false;
+        connection.is_resumed = true;
+        Ok(connection)
+    }
+
+    /// Ends an open that has not completed, without a word to the peer.
+    pub fn give_up(&mut self, now: Instant) {
+        if !self.state.is_synchronized() {
+            self.end(now, CloseReason::NoMemory);
+        }
     }
 
     /// Whether it is closed and has nothing left to send: it may be dropped.
@@ -491,6 +520,6 @@ fn new_receiver(now: Instant, config: &Config, resources: &Resources) -> Receive
 }
 
 /// The least window scale that expresses a window of `bytes` (RFC 7323 section 2.3).
-fn scale_for(bytes: usize) -> u8 {
+pub(super) fn scale_for(bytes: usize) -> u8 {
     (0..14).find(|&scale| bytes >> scale <= usize::from(u16::MAX)).unwrap_or(14)
 }

@@ -55,7 +55,7 @@ impl Connection {
         self.rtt.back_off();
         if matches!(self.state, State::SynSent | State::SynReceived) {
             self.syn_retries += 1;
-            if self.syn_retries > self.config.syn_retries {
+            if self.syn_retries > self.most_syn_retries() {
                 let reason = self.soft_error.unwrap_or(CloseReason::TimedOut);
                 self.end(now, reason);
             } else {
