@@ -10,3 +10,4 @@ mod lab;
 mod life;
 mod load;
 mod ping;
+mod relay;
