@@ -1,5 +1,6 @@
 //! How the parts of a world are run, and how segments go from one to the next.
 
+use crate::capture::Seen;
 use crate::link::Output;
 use crate::node::{Kind, Node};
 use crate::parcel::Parcel;
@@ -47,12 +48,18 @@ impl World {
     fn run_host(&mut self, index: usize) {
         let now = self.now;
         let mut output = std::mem::take(&mut self.output);
+        let capture = &mut self.capture;
+        let most = if capture.keeps(index) { 1 } else { u16::MAX };
         let Node { kind: Kind::Host(host), up, .. } = &mut self.nodes[index] else { return };
-        let wakes = host.nic_mut().advance(now, |_, _| {});
+        let wakes =
+            host.nic_mut().advance(now, most, |parcel, at| capture.see(index, Seen::Inbound, parcel, |_| at));
         if wakes || host.is_touched || host.poll_timeout().is_some_and(|at| at <= now) {
             host.is_touched = host.turn(now);
         }
-        host.nic_mut().start(now, up, &mut output, |_, _| {});
+        host.nic_mut().start(now, up, &mut output, |parcel, at, pace| {
+            let time_of = |part: &Parcel| pace.map_or(at, |pace| pace.at(part, part.first()));
+            capture.see(index, Seen::Outbound, parcel, time_of);
+        });
         self.distribute(index, Direction::Up, &mut output);
         self.output = output;
         self.reschedule_path(index, Direction::Up);
@@ -64,6 +71,7 @@ impl World {
         let Kind::Raw(raw) = &mut self.nodes[index].kind else { return };
         let mut frames = Vec::new();
         while let Some((at, parcel)) = raw.inbound.take_one(now) {
+            self.capture.see(index, Seen::Inbound, &parcel, |_| at);
             let bytes = parcel.bytes();
             if let Some(peer) = &mut raw.peer {
                 peer.handle_frame(now, &bytes, &mut frames);
@@ -86,6 +94,8 @@ impl World {
     /// Sends a frame of a scripted node.
     pub(crate) fn transmit_raw(&mut self, index: usize, frame: Vec<u8>) {
         let Some(parcel) = self.stock.take_bytes(frame) else { return };
+        let now = self.now;
+        self.capture.see(index, Seen::Outbound, &parcel, |_| now);
         let mut output = std::mem::take(&mut self.output);
         self.nodes[index].up.offer(self.now, None, parcel, &mut output);
         self.distribute(index, Direction::Up, &mut output);

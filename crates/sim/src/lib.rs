@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 pub mod apps;
+mod capture;
 mod codel;
 mod dma;
 mod engine;

@@ -3,10 +3,10 @@
 use crate::dma::Dma;
 use crate::link::{LinkPath, Output, Transmitter};
 use crate::parcel::{Parcel, Stock};
-use crate::timeline::Timeline;
+use crate::timeline::{Pace, Timeline};
 use linerate_nic::{
-    Capabilities, Device, DeviceError, MacAddr, Pacing, PacingConfig, Pool, RxBatch, Segmentation, TxPacket,
-    TxQueue, TxToken,
+    Capabilities, Device, DeviceError, MacAddr, Pacing, PacingConfig, PacingMode, Pool, RxBatch,
+    Segmentation, TxPacket, TxQueue, TxToken,
 };
 use linerate_wire::units::Instant;
 use std::collections::VecDeque;
@@ -15,7 +15,8 @@ use std::time::Duration;
 /// What an interface is like.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NicConfig {
-    /// Offloads that it has; all of them are switched on. Default: all.
+    /// Offloads that it has; all of them are switched on. The interface coalesces segments that were one super-segment;
+    /// others are left to the offload layer. Default: all.
     pub capabilities: Capabilities,
     /// Line rate in bits per second, on the wire as for [`Path::rate_bps`](crate::Path::rate_bps); `None`: packets leave
     /// at once. Default: 1 Gb/s.
@@ -158,11 +159,30 @@ impl SimNic {
     pub(crate) fn poll_timeout(&self, line_is_paused: bool) -> Option<Instant> {
         let start = (!self.waiting.is_empty() && !line_is_paused).then_some(self.transmitter.free_at);
         let complete = self.completing.front().map(|(at, _)| *at);
-        [start, complete, self.inbound.next(), self.pacing.poll_timeout()].into_iter().flatten().min()
+        [start, complete, self.interrupt_at()].into_iter().flatten().min()
     }
 
-    /// Moves what is there by `now`; true if the host is to be woken.
-    pub(crate) fn advance(&mut self, now: Instant, mut seen: impl FnMut(Instant, &Parcel)) -> bool {
+    /// When received frames interrupt the host, or when to look again. What arrives before need not be looked at: it is
+    /// taken into account with its own time, later.
+    fn interrupt_at(&self) -> Option<Instant> {
+        let next = self.inbound.next();
+        let config = self.pacing.config();
+        let timer = self.pacing.poll_timeout();
+        if config.mode != PacingMode::FirstNewPacket {
+            return [timer, next].into_iter().flatten().min();
+        }
+        let due = timer.or_else(|| next.map(|next| next + config.period()))?;
+        let missing = u64::from(config.threshold).saturating_sub(self.pacing.pending()).max(1);
+        Some(self.inbound.time_of(missing, due).unwrap_or(due))
+    }
+
+    /// Moves what is there by `now`, at most `most` segments at once; true if the host is to be woken.
+    pub(crate) fn advance(
+        &mut self,
+        now: Instant,
+        most: u16,
+        mut seen: impl FnMut(&Parcel, Instant),
+    ) -> bool {
         let mut wakes = false;
         while self.completing.front().is_some_and(|(at, _)| *at <= now) {
             wakes |= std::mem::take(&mut self.is_full);
@@ -172,18 +192,18 @@ impl SimNic {
                 self.done.push_back(token);
             }
         }
-        while let Some((_, last_at, parcel)) = self.inbound.take(now, u16::MAX) {
-            seen(last_at, &parcel);
-            self.arrive(last_at, parcel);
+        while let Some((first_at, last_at, parcel)) = self.inbound.take(now, most) {
+            seen(&parcel, last_at);
+            self.pacing.handle_packet(first_at, 1);
+            self.pacing.handle_packet(last_at, u32::from(parcel.count()) - 1);
+            self.arrive(parcel);
         }
         wakes || !self.done.is_empty() || self.pacing.poll_interrupt(now)
     }
 
     /// Puts segments into the receive ring.
-    fn arrive(&mut self, at: Instant, mut parcel: Parcel) {
-        let count = parcel.count();
-        self.stats.rx_segments += u64::from(count);
-        self.pacing.handle_packet(at, u32::from(count));
+    fn arrive(&mut self, mut parcel: Parcel) {
+        self.stats.rx_segments += u64::from(parcel.count());
         if self.enabled.rx_coalescing
             && let Some(last) = self.ring.back_mut()
             && last.is_followed_by(&parcel)
@@ -212,7 +232,7 @@ impl SimNic {
         now: Instant,
         line: &mut LinkPath,
         out: &mut Output,
-        mut seen: impl FnMut(Instant, &Parcel),
+        mut seen: impl FnMut(&Parcel, Instant, Option<Pace>),
     ) {
         while self.transmitter.free_at <= now && !line.is_paused() {
             let Some((parcel, token)) = self.waiting.pop_front() else { return };
@@ -227,7 +247,7 @@ impl SimNic {
             let left = self.transmitter.free_at.max(now);
             self.completing.push_back((left + self.config.completion_delay, token));
             self.stats.tx_segments += u64::from(parcel.count());
-            seen(at, &parcel);
+            seen(&parcel, at, pace);
             line.offer(at, pace, parcel, out);
         }
     }

@@ -45,9 +45,26 @@ pub fn check(package: &str, test: &str, count: u64, world: impl Fn(u64) -> Resul
     }
 }
 
+/// Whether captures are asked for (`LINERATE_PCAP=path`): a world should then call
+/// [`World::capture_all`](crate::World::capture_all) at its start.
+pub fn wants_capture() -> bool {
+    std::env::var_os("LINERATE_PCAP").is_some()
+}
+
+/// Writes the world's capture to the path in `LINERATE_PCAP`, if there is one. The only place that touches a file, and
+/// only when told to.
+pub fn write_capture(world: &crate::World) {
+    if let Some(path) = std::env::var_os("LINERATE_PCAP")
+        && let Err(error) = std::fs::write(&path, world.pcapng())
+    {
+        eprintln!("cannot write {}: {error}", path.display());
+    }
+}
+
 fn failure(package: &str, test: &str, seed: u64, message: &str) -> String {
     format!(
-        "seed {seed} fails: {message}\nagain: LINERATE_SEED={seed} cargo test -p {package} --release {test}"
+        "seed {seed} fails: {message}\nagain: LINERATE_SEED={seed} cargo test -p {package} --release {test}\n\
+         (with LINERATE_PCAP=file.pcapng a world that captures keeps its frames)"
     )
 }
 

@@ -33,6 +33,13 @@ struct Entry {
     parcel: Parcel,
 }
 
+impl Entry {
+    /// When its segment with this number is there, counted from 1.
+    fn time_of(&self, number: u16) -> Instant {
+        self.pace.map_or(self.at, |pace| pace.at(&self.parcel, self.parcel.first() + number - 1))
+    }
+}
+
 /// See the module. Among equal times, first in is first out.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
@@ -78,7 +85,7 @@ impl Timeline {
         let (first_at, mut last_at) = (front.at, front.at);
         let mut taken = 1;
         while taken < front.parcel.count().min(most.max(1)) {
-            let at = front.pace.map_or(front.at, |pace| pace.at(&front.parcel, front.parcel.first() + taken));
+            let at = front.time_of(taken + 1);
             if at > until {
                 break;
             }
@@ -99,6 +106,27 @@ impl Timeline {
             }
         }
         Some((first_at, last_at, part))
+    }
+
+    /// When the `number`th segment from now on is there (counted from 1), if that is before `limit`. May be too early, never
+    /// too late.
+    pub(crate) fn time_of(&self, mut number: u64, limit: Instant) -> Option<Instant> {
+        for (index, entry) in self.entries.iter().enumerate() {
+            if entry.at >= limit {
+                return None;
+            }
+            let last = entry.time_of(entry.parcel.count());
+            let is_mixed = self.entries.get(index + 1).is_some_and(|next| next.at < last);
+            if is_mixed {
+                return Some(entry.at);
+            }
+            let count = u64::from(entry.parcel.count());
+            if number <= count {
+                return Some(entry.time_of(number as u16)).filter(|at| *at < limit);
+            }
+            number -= count;
+        }
+        None
     }
 
     /// Entries (runs of segments).

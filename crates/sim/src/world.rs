@@ -1,6 +1,7 @@
 //! The world: nodes, the network between them, and virtual time.
 
 use crate::apps::{App, Context, Endpoint, EndpointConfig, Role};
+use crate::capture::Capture;
 use crate::flow::{FlowConfig, FlowId, FlowReport};
 use crate::host::{Host, HostConfig};
 use crate::link::{LinkPath, Output, Script};
@@ -97,6 +98,7 @@ pub struct World {
     /// What the switch has learnt: where each station is.
     pub(crate) stations: HashMap<[u8; 6], usize>,
     flows: Vec<FlowEnds>,
+    pub(crate) capture: Capture,
     pub(crate) output: Output,
     pub(crate) steps: usize,
     /// Where paths behind the switch put what they give out.
@@ -128,6 +130,7 @@ impl World {
             stock: Stock::default(),
             stations: HashMap::new(),
             flows: Vec::new(),
+            capture: Capture::default(),
             output: Output::default(),
             steps: 0,
             passed: Output::default(),
@@ -372,6 +375,27 @@ impl World {
         let end = |(host, owner)| self.app::<Endpoint>(host, owner).is_none_or(Endpoint::is_done);
         let ends = self.flows[flow.0];
         end(ends.client) && end(ends.server)
+    }
+
+    /// Keeps the frames that pass a node's interface from now on, for [`World::pcapng`]. They take memory: 1 GiB at most.
+    pub fn capture(&mut self, node: impl Into<NodeId>) {
+        self.capture.keep(node.into().0);
+    }
+
+    /// Keeps the frames of all nodes that there are.
+    pub fn capture_all(&mut self) {
+        (0..self.nodes.len()).for_each(|index| self.capture.keep(index));
+    }
+
+    /// What was kept, as a pcapng file: times in nanoseconds, an interface per node, the seed in its comment.
+    pub fn pcapng(&self) -> Vec<u8> {
+        let nodes: Vec<_> = self.nodes.iter().map(|node| (node.name.clone(), node.mac)).collect();
+        self.capture.pcapng(self.seed, &nodes)
+    }
+
+    /// A hash over times, places and lengths of everything that passed an interface so far: equal for equal runs.
+    pub fn trace_hash(&self) -> u64 {
+        self.capture.hash()
     }
 
     /// Runs until both ends of the flow are over, `limit` from now at most; true if they are.
