@@ -141,6 +141,9 @@ pub struct StackConfig {
     /// Most half-open connections, of all listeners together; SYNs beyond are answered with cookies (RFC 4987), and so are
     /// those beyond a listener's backlog. At most half of [`StackConfig::max_connections`]. Default: 1,024.
     pub max_half_open: usize,
+    /// Most connections that their owner has closed and that still deliver what they hold; beyond it the longest stalled of
+    /// the oldest is reset. Default: 1,024.
+    pub max_orphans: usize,
     /// Most connections in TIME-WAIT; the oldest go first. Default: 1,024.
     pub max_time_wait: usize,
     /// Most TCP listeners. Default: 1,024 (passive FTP opens one per transfer).
@@ -180,6 +183,7 @@ impl Default for StackConfig {
             memory: 64 << 20,
             max_connections: 4_096,
             max_half_open: 1_024,
+            max_orphans: 1_024,
             max_time_wait: 1_024,
             max_listeners: 1_024,
             max_udp_sockets: 256,

@@ -52,6 +52,18 @@ pub(crate) struct Conn {
     pub(crate) unreachable_since: Option<Instant>,
     /// When to look for the next hop again.
     pub(crate) retry_at: Option<Instant>,
+    /// Set while memory is short.
+    pub(crate) mark: Option<Mark>,
+}
+
+/// How far a connection had come when it was last looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    pub(crate) at: Instant,
+    /// Payload bytes acknowledged by the peer.
+    pub(crate) sent: u64,
+    /// Payload bytes received in order.
+    pub(crate) received: u64,
 }
 
 /// A read that a connection waits for.
@@ -80,6 +92,11 @@ pub(crate) struct Conns {
     /// Half-open connections, the oldest first.
     half_open: Lists,
     pub(crate) half_open_len: usize,
+    /// Connections whose owner has let go, TIME-WAIT excluded, the oldest first.
+    orphans: Lists,
+    pub(crate) orphans_len: usize,
+    /// Whether connections to give up are being looked for.
+    pub(crate) under_pressure: bool,
     pub(crate) resources: Resources,
 }
 
@@ -99,6 +116,9 @@ impl Conns {
             time_wait_len: 0,
             half_open: Lists::new(1, connections),
             half_open_len: 0,
+            orphans: Lists::new(1, connections),
+            orphans_len: 0,
+            under_pressure: false,
             resources,
         }
     }
@@ -171,6 +191,29 @@ impl Conns {
     pub(crate) fn oldest_half_open(&mut self) -> Option<u32> {
         let slot = self.half_open.pop(0)?;
         self.half_open_len -= 1;
+        Some(slot)
+    }
+
+    /// Puts a connection into the list of orphans.
+    pub(crate) fn enter_orphan(&mut self, slot: u32) {
+        if !self.orphans.is_in(slot) {
+            self.orphans.join(0, slot);
+            self.orphans_len += 1;
+        }
+    }
+
+    /// Takes a connection out of that list.
+    pub(crate) fn leave_orphan(&mut self, slot: u32) {
+        if self.orphans.is_in(slot) {
+            self.orphans.leave(slot);
+            self.orphans_len -= 1;
+        }
+    }
+
+    /// The oldest orphan; it is taken out of the list.
+    pub(crate) fn oldest_orphan(&mut self) -> Option<u32> {
+        let slot = self.orphans.pop(0)?;
+        self.orphans_len -= 1;
         Some(slot)
     }
 

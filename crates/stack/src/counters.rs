@@ -198,6 +198,13 @@ counters! {
     syn_cookies_failed,
     /// Half-open connections that made room for a peer that had shown that it receives.
     tcp_half_open_evicted,
+    /// Connections reset because memory was short and their peers took (nearly) nothing of what they held: closed windows,
+    /// a few bytes at a time.
+    tcp_stalled_shed,
+    /// Times that data out of order was dropped, which the peer sends again, because memory was short.
+    tcp_out_of_order_shed,
+    /// Closed connections that were reset before all was delivered: there were too many, or the table was full.
+    tcp_orphans_shed,
     /// Challenge ACKs sent: to a RST, SYN or ACK that a peer in good standing would not have sent (RFC 5961).
     tcp_challenge_acks,
     /// Challenge ACKs not sent because of the limit of each connection.

@@ -35,6 +35,7 @@ mod packet;
 mod passive;
 mod pmtu;
 mod ports;
+mod pressure;
 mod random;
 mod rate;
 mod ready;

@@ -186,12 +186,15 @@ impl Stack {
         self.settle(slot);
     }
 
-    /// As [`Stack::make_room`], for a connection whose peer is known to receive: the oldest half-open one gives way too.
+    /// As [`Stack::make_room`], for a connection whose peer is known to receive: the oldest half-open one gives way too, or
+    /// a stalled orphan.
     pub(crate) fn make_room_for_proven(&mut self) -> bool {
         if self.make_room() {
             return true;
         }
-        let Some(oldest) = self.conns.oldest_half_open() else { return false };
+        let Some(oldest) = self.conns.oldest_half_open() else {
+            return self.shed_orphan(true) && !self.conns.table.is_full();
+        };
         self.net.counters.tcp_half_open_evicted += 1;
         self.finish_quietly(oldest);
         !self.conns.table.is_full()

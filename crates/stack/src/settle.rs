@@ -51,8 +51,10 @@ impl Stack {
         };
         self.net.timers.set(Timer::Conn(slot), deadline);
         if state == State::TimeWait {
+            self.conns.leave_orphan(slot);
             self.bound_time_wait(slot);
         }
+        self.watch_pressure();
     }
 
     /// A listener's connection is established: it may be accepted.
@@ -115,6 +117,7 @@ impl Stack {
         }
         self.conns.leave_time_wait(slot);
         self.conns.leave_half_open(slot);
+        self.conns.leave_orphan(slot);
         self.net.waiting.leave(slot);
         self.net.timers.set(Timer::Conn(slot), None);
     }

@@ -8,7 +8,7 @@ use crate::net::is_loopback;
 use crate::ports;
 use crate::ready::Slot;
 use crate::stack::Stack;
-use crate::tcp::Connection;
+use crate::tcp::{Connection, State};
 use crate::tcp_input::NewConn;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use linerate_transport::{
@@ -85,6 +85,9 @@ impl Stack {
             return;
         }
         end(&mut conn.tcp);
+        if conn.tcp.tcp_state() != State::TimeWait {
+            self.bound_orphans(slot);
+        }
         self.after_call(id);
     }
 

@@ -134,6 +134,7 @@ impl Stack {
                 Timer::Address => self.run_addresses(),
                 Timer::Dhcp => self.run_dhcp(),
                 Timer::Reassembly => self.run_reassembly(),
+                Timer::Pressure => self.run_pressure(),
                 Timer::Neighbor(slot) => self.run_neighbor(slot),
                 Timer::Conn(slot) => self.run_conn(slot),
             }

@@ -156,6 +156,7 @@ impl Stack {
             user_timeout: options.user_timeout,
             unreachable_since: None,
             retry_at: None,
+            mark: None,
         })?;
         self.conns.demux.insert(flow, slot);
         self.ready.clear(crate::ready::Slot::Conn(slot));

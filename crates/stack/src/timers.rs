@@ -17,6 +17,8 @@ pub(crate) enum Timer {
     Dhcp,
     /// Incomplete datagrams.
     Reassembly,
+    /// Connections to look over while memory is short.
+    Pressure,
     /// Entry of the neighbour cache.
     Neighbor(u32),
     /// A TCP connection.
@@ -24,7 +26,7 @@ pub(crate) enum Timer {
 }
 
 /// Timers that are not counted by a table.
-const SINGLE: u32 = 3;
+const SINGLE: u32 = 4;
 const ABSENT: u32 = u32::MAX;
 
 /// The heap.
@@ -51,6 +53,7 @@ impl Timers {
             Timer::Address => 0,
             Timer::Dhcp => 1,
             Timer::Reassembly => 2,
+            Timer::Pressure => 3,
             Timer::Neighbor(slot) => SINGLE + slot,
             Timer::Conn(slot) => SINGLE + self.neighbors + slot,
         }
@@ -61,6 +64,7 @@ impl Timers {
             0 => Timer::Address,
             1 => Timer::Dhcp,
             2 => Timer::Reassembly,
+            3 => Timer::Pressure,
             n if n < SINGLE + self.neighbors => Timer::Neighbor(n - SINGLE),
             n => Timer::Conn(n - SINGLE - self.neighbors),
         }

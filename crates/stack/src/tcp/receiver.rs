@@ -21,6 +21,9 @@ use linerate_wire::units::Instant;
 /// A slice is copied when its buffer is this many times larger.
 const COMPACT_BELOW: usize = 4;
 
+/// Memory for what waits, whatever the receive buffer: one super-frame in its buffer, and some segments.
+const LEAST_WAITING_HELD: usize = 128 << 10;
+
 /// What a segment's payload did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Arrival {
@@ -51,6 +54,8 @@ pub(super) struct Receiver {
     queued: usize,
     page_fill: Option<usize>,
     waiting: Reassembly,
+    /// Memory that what waits holds, in bytes.
+    waiting_held: usize,
     max_waiting: usize,
     /// Position of the peer's FIN, once seen.
     fin: Option<u64>,
@@ -78,6 +83,7 @@ impl Receiver {
             queued: 0,
             page_fill: None,
             waiting: Reassembly::default(),
+            waiting_held: 0,
             max_waiting,
             fin: None,
             finished: false,
@@ -169,6 +175,21 @@ impl Receiver {
         count
     }
 
+    /// Drops what waits for data before it. False if nothing does.
+    pub fn drop_waiting(&mut self) -> bool {
+        if self.waiting.is_empty() {
+            return false;
+        }
+        self.waiting.clear();
+        self.charge.sub(self.waiting_held);
+        self.waiting_held = 0;
+        // The FIN that was seen may belong to what is gone; it comes again too.
+        if !self.finished {
+            self.fin = None;
+        }
+        true
+    }
+
     /// From now on everything that arrives is acknowledged and thrown away.
     pub fn discard(&mut self) {
         self.discard = true;
@@ -181,6 +202,7 @@ impl Receiver {
         self.queued = 0;
         self.page_fill = None;
         self.waiting.clear();
+        self.waiting_held = 0;
         self.charge.sub(self.charge.bytes());
     }
 
@@ -205,7 +227,7 @@ impl Receiver {
         arrival.gap = self.has_gap() || (had_gap && arrival.in_order > 0) || fin_waits;
         if self.fin == Some(self.next) && !self.finished {
             self.finished = true;
-            self.waiting.clear();
+            self.drop_waiting();
             arrival.finished = true;
         }
         arrival
@@ -257,6 +279,11 @@ impl Receiver {
         let (offered, space) = (self.window() as usize, self.space());
         let half = self.tuner.limit() / 2;
         offered < half && space.saturating_sub(offered) >= offered.max(self.step(2 * mss))
+    }
+
+    /// Most memory for what waits: twice the receive buffer, as full segments fill most of their buffers.
+    fn most_waiting_held(&self) -> usize {
+        self.tuner.limit().saturating_mul(2).max(LEAST_WAITING_HELD)
     }
 
     fn step(&self, mss: usize) -> usize {
@@ -313,23 +340,30 @@ impl Receiver {
 
     /// Keeps the parts of `start..end` that are not here yet.
     fn put_aside(&mut self, at: u64, start: u64, end: u64, piece: &Slice, arrival: &mut Arrival) {
+        // A piece that begins with the next byte closes its gaps at once, whatever lies between them.
+        let in_order = start == self.next;
         let mut from = start;
         while let Some((gap, gap_end)) = self.waiting.first_gap(from, end) {
             if gap > from {
                 self.note_duplicate(from, gap);
                 arrival.duplicate = true;
             }
-            let in_order = gap == self.next;
             if !in_order && (self.waiting.pieces() >= self.max_waiting || self.charge.budget().is_tight()) {
                 arrival.dropped = Some(DropReason::OutOfOrderFull);
                 return;
             }
             let part = piece.slice((gap - at) as usize..(gap_end - at) as usize);
             let part = self.compacted(part);
+            // Small pieces in large buffers hold more than the window that they are within.
+            if !in_order && self.waiting_held + part.held() > self.most_waiting_held() {
+                arrival.dropped = Some(DropReason::OutOfOrderFull);
+                return;
+            }
             if !self.charge.try_add(part.held()) {
                 arrival.dropped = Some(DropReason::NoMemory);
                 return;
             }
+            self.waiting_held += part.held();
             self.waiting.insert(gap, part);
             self.waiting.touch(gap);
             arrival.out_of_order |= !in_order;
@@ -346,6 +380,7 @@ impl Receiver {
     fn drain(&mut self) {
         while let Some(piece) = self.waiting.take(self.next) {
             self.next += piece.len() as u64;
+            self.waiting_held = self.waiting_held.saturating_sub(piece.held());
             if self.discard {
                 self.charge.sub(piece.held());
                 continue;

@@ -108,6 +108,11 @@ impl SendQueue {
         self.loaded
     }
 
+    /// Memory charged, in bytes.
+    pub fn held(&self) -> usize {
+        self.charge.bytes()
+    }
+
     /// Whether one more piece of memory may be queued.
     pub fn has_room(&self) -> bool {
         self.items.len() < MAX_PIECES

@@ -32,6 +32,11 @@ impl Connection {
         }
     }
 
+    /// Drops data that waits for data before it: the peer sends it again (RFC 2018 section 8). False if there is none.
+    pub fn drop_out_of_order(&mut self) -> bool {
+        self.receiver.drop_waiting()
+    }
+
     /// Bytes received and not consumed.
     pub fn readable(&self) -> usize {
         self.receiver.readable()

@@ -35,6 +35,21 @@ impl Connection {
         }
     }
 
+    /// Payload bytes that the peer acknowledged, and those received in order.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.counters.bytes_acked, self.receiver.bytes_received)
+    }
+
+    /// Memory that queued data holds, in bytes.
+    pub fn send_memory(&self) -> usize {
+        self.queue.held()
+    }
+
+    /// Since when the peer has made no progress with what is to be sent; `None` while there is nothing.
+    pub fn stalled_since(&self) -> Option<Instant> {
+        self.stalled_since
+    }
+
     /// What happened so far.
     pub fn counters(&self) -> &Counters {
         &self.counters

@@ -42,6 +42,9 @@ pub use tally::Tally;
 /// make us send mountains of headers.
 pub(super) const MIN_MSS: u16 = 88;
 
+/// Send buffer of a connection whose peer keeps its window closed while memory is tight, in bytes.
+const STALLED_SEND: usize = 16 << 10;
+
 /// A part of a file that the send queue wants to be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileRead {
@@ -490,7 +493,9 @@ impl Connection {
     /// Size of the send buffer now.
     fn send_limit(&self) -> usize {
         let tight = self.receiver.budget().is_tight();
-        autotune::send_limit(self.config.socket.send_buffer, self.congestion.window(), tight)
+        let limit = autotune::send_limit(self.config.socket.send_buffer, self.congestion.window(), tight);
+        // Who keeps the window closed is served from little memory.
+        if tight && self.window.size == 0 { limit.min(STALLED_SEND) } else { limit }
     }
 
     /// Our timestamp clock: a tick per millisecond.
