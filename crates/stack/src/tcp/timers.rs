@@ -8,6 +8,10 @@ use linerate_wire::units::Instant;
 pub enum Timer {
     /// Retransmission (RFC 6298). Runs from the moment the device sent the oldest unacknowledged segment.
     Retransmit,
+    /// What arrived tells that something is lost unless it arrives by then (RFC 8985 section 6.2, RACK reordering timer).
+    Reorder,
+    /// A tail loss probe (RFC 8985 section 7, PTO).
+    LossProbe,
     /// Probing a closed window, or sending what a small window holds (RFC 9293 sections 3.8.6.1 and 3.8.6.2.1).
     Persist,
     /// A delayed acknowledgement (RFC 9293 section 3.8.6.3).
@@ -53,6 +57,11 @@ impl Timers {
     /// Stops all.
     pub fn clear(&mut self) {
         self.at = [None; COUNT];
+    }
+
+    /// When a timer is due, if it runs.
+    pub fn at(&self, timer: Timer) -> Option<Instant> {
+        self.at[timer as usize]
     }
 
     /// Whether a timer runs.

@@ -1,15 +1,16 @@
-//! What an acknowledgement does: window, round-trip time, scoreboard, recovery, congestion window.
+//! What an acknowledgement does: window, scoreboard, round-trip time; then recovery and congestion control.
 
 use super::super::congestion::AckEvent;
-use super::super::scoreboard::DUPLICATE_THRESHOLD;
+use super::super::scoreboard::{Arrivals, Clues};
 use super::super::segment::SegmentIn;
 use super::super::sequence::unwrap;
 use super::super::state::{Event, State};
 use super::super::timers::Timer;
+use super::recovery::News;
 use super::{Connection, Recovery};
 use core::time::Duration;
 use linerate_transport::Ready;
-use linerate_wire::tcp::{Flags, Options};
+use linerate_wire::tcp::{Flags, Options, SackBlock};
 use linerate_wire::units::Instant;
 
 /// What the receiver's clock of milliseconds cannot tell from zero.
@@ -26,38 +27,67 @@ impl Connection {
             self.update_window(now, seq, ack, segment.window);
         }
         let pipe = if self.una < self.peak.1 { self.peak.0.max(self.pipe()) } else { self.pipe() };
-        let advance = ack.saturating_sub(self.una);
-        let mut delivered = 0;
-        let mut rtt = None;
-        if advance > 0 {
-            delivered += self.board.acknowledge(self.una, ack);
-            rtt = self.measure_from_marks(now, ack).or_else(|| self.measure_from_echo(now, &segment.options));
-            self.advance(now, ack);
-        }
-        let reported = self.take_sack(ack, &segment.options);
-        delivered += reported;
-        let is_duplicate = advance == 0
+        let was_fast = matches!(self.recovery, Recovery::Fast { .. });
+        let mut news = News {
+            advance: ack.saturating_sub(self.una),
+            duplicated: self.duplicate_report(ack, &segment.options),
+            ..News::default()
+        };
+        let rtt = self.take_arrivals(now, ack, &segment.options, &mut news);
+        let reported = self.sack && news.arrivals.delivered > 0;
+        news.is_duplicate = news.advance == 0
             && ack == self.una
             && self.una < self.nxt
             && segment.payload_len() == 0
             && !segment.flags.contains(Flags::FIN)
-            && (reported > 0 || (!self.sack && self.window.size == old_window));
-        if is_duplicate {
+            && (reported || (!self.sack && self.window.size == old_window));
+        if news.is_duplicate {
             self.counters.duplicate_acks += 1;
             self.duplicates += 1;
             if !self.sack {
-                self.board.assume_arrived(self.mss(), self.una, self.nxt);
+                news.assumed = self.board.assume_arrived(self.mss(), self.una, self.nxt);
             }
         }
-        let was_fast = matches!(self.recovery, Recovery::Fast { .. });
-        self.recover(now, advance);
+        self.note_arrivals(now, &news);
+        self.judge_loss_probe(now, ack, &news);
+        self.recover(now, &news);
+        let delivered = news.arrivals.delivered;
         if delivered > 0 && !was_fast && !matches!(self.recovery, Recovery::Fast { .. }) {
             let event = self.ack_event(delivered, pipe, rtt);
             self.congestion.on_ack(now, &event);
         }
-        if advance > 0 {
+        if news.advance > 0 {
+            self.await_loss_probe(now);
             self.after_advance(now);
         }
+    }
+
+    /// Takes what the ACK field and the SACK blocks tell; returns the round-trip time measured.
+    fn take_arrivals(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        options: &Options,
+        news: &mut News,
+    ) -> Option<Duration> {
+        let echo = self.timestamps.and(options.timestamps).map(|theirs| theirs.echo);
+        let clues = Clues {
+            now,
+            fack: self.rack.fack(),
+            least_rtt: self.rack.minimum(),
+            // A duplicate is answered with an older echo (RFC 3522 section 3.2 step 5).
+            echo: echo.filter(|_| news.duplicated.is_none()),
+        };
+        let mut rtt = None;
+        if news.advance > 0 {
+            let flight = self.nxt.max(ack) - self.una;
+            self.board.acknowledge(self.una, ack, &clues, &mut news.arrivals);
+            rtt = self.measure(now, &news.arrivals, flight.div_ceil(news.advance));
+            rtt = rtt.or_else(|| self.measure_from_echo(now, options));
+            self.advance(now, ack);
+        }
+        self.take_sack(options, &clues, news);
+        rtt
     }
 
     /// What congestion control learns from an acknowledgement; `pipe`: see [`AckEvent::pipe`].
@@ -104,6 +134,8 @@ impl Connection {
         self.left_end = self.left_end.max(ack);
         if self.una == self.nxt {
             self.timers.stop(Timer::Retransmit);
+            self.timers.stop(Timer::Reorder);
+            self.timers.stop(Timer::LossProbe);
             self.stalled_since = self.stalled_since.filter(|_| is_closed);
         } else {
             self.stall(now);
@@ -116,94 +148,30 @@ impl Connection {
         }
     }
 
-    /// Takes SACK blocks (RFC 2018); returns how many bytes are news.
-    fn take_sack(&mut self, ack: u64, options: &Options) -> u64 {
+    /// Takes SACK blocks (RFC 2018).
+    fn take_sack(&mut self, options: &Options, clues: &Clues, news: &mut News) {
         if !self.sack {
-            return 0;
-        }
-        let mut news = 0;
-        let blocks = options.sack_blocks.as_slice();
-        for (index, block) in blocks.iter().enumerate() {
-            let (start, end) = (unwrap(self.una, block.left), unwrap(self.una, block.right));
-            if index == 0 && self.is_duplicate_report(ack, start, end, options) {
-                self.counters.duplicates_reported += 1;
-                continue;
-            }
-            if start >= end || start < self.una || end > self.nxt {
-                continue;
-            }
-            news += self.board.sack(start, end);
-        }
-        news
-    }
-
-    /// RFC 2883 section 4: the first block lies below the acknowledgement, or within the second block.
-    fn is_duplicate_report(&self, ack: u64, start: u64, end: u64, options: &Options) -> bool {
-        if end <= ack {
-            return true;
-        }
-        options.sack_blocks.as_slice().get(1).is_some_and(|second| {
-            unwrap(self.una, second.left) <= start && end <= unwrap(self.una, second.right)
-        })
-    }
-
-    /// Finds losses, and enters or leaves recovery.
-    fn recover(&mut self, now: Instant, advance: u64) {
-        let mss = self.mss();
-        if advance > 0 {
-            self.recover_on_advance(now, advance);
-        }
-        if self.una == self.nxt {
             return;
         }
-        let mut lost = false;
-        if self.sack {
-            if advance > 0 && self.board.is_reneged(self.una) {
-                self.board.forget_reports();
-                self.board.mark_lost(self.una, self.nxt);
-                lost = true;
+        let skipped = usize::from(news.duplicated.is_some());
+        for block in options.sack_blocks.as_slice().iter().skip(skipped) {
+            let (start, end) = (unwrap(self.una, block.left), unwrap(self.una, block.right));
+            if start < end && start >= self.una && end <= self.nxt {
+                self.board.sack(start, end, clues, &mut news.arrivals);
             }
-            let (news, again) = self.board.judge(self.una, mss);
-            self.counters.lost_retransmissions += again;
-            lost |= news || again > 0;
-        }
-        let enough = self.duplicates >= DUPLICATE_THRESHOLD && self.recovery == Recovery::Open;
-        if enough && !lost && self.board.next_lost().is_none() {
-            self.board.mark_lost(self.una, (self.una + mss).min(self.nxt));
-            lost = true;
-        }
-        if lost && self.recovery == Recovery::Open && !self.has_lost_only_probe() {
-            self.recovery = Recovery::Fast { until: self.nxt };
-            self.counters.fast_recoveries += 1;
-            self.reduce_for_loss(now);
-            self.force = true;
         }
     }
 
-    fn recover_on_advance(&mut self, now: Instant, advance: u64) {
-        match self.recovery {
-            Recovery::Open => {
-                self.duplicates = 0;
-                self.board.forget_assumed();
-            }
-            Recovery::Fast { until } | Recovery::Timeout { until } if self.una >= until => {
-                if matches!(self.recovery, Recovery::Fast { .. }) {
-                    self.congestion.on_recovered(now, self.pipe());
-                }
-                self.recovery = Recovery::Open;
-                self.duplicates = 0;
-                self.board.forget_assumed();
-                self.force = false;
-            }
-            Recovery::Fast { .. } if !self.sack => {
-                // A partial acknowledgement (RFC 6582 section 3.2 step 3): the next hole starts right here.
-                let mss = self.mss();
-                self.board.settle_assumed(advance.saturating_sub(mss));
-                self.board.mark_lost(self.una, (self.una + mss).min(self.nxt));
-                self.force = true;
-            }
-            Recovery::Fast { .. } | Recovery::Timeout { .. } => {}
-        }
+    /// The duplicate that the first block reports, if it lies below the acknowledgement or within the second block
+    /// (RFC 2883 section 4).
+    fn duplicate_report(&self, ack: u64, options: &Options) -> Option<(u64, u64)> {
+        let blocks = options.sack_blocks.as_slice();
+        let first = blocks.first().filter(|_| self.sack)?;
+        let (start, end) = (unwrap(self.una, first.left), unwrap(self.una, first.right));
+        let is_within = |second: &SackBlock| {
+            unwrap(self.una, second.left) <= start && end <= unwrap(self.una, second.right)
+        };
+        (end <= ack || blocks.get(1).is_some_and(is_within)).then_some((start, end))
     }
 
     /// What the application and the state diagram learn from progress.
@@ -228,23 +196,34 @@ impl Connection {
         self.queue.loaded() <= limit - limit / 4
     }
 
-    /// Measures a round trip by the newest mark that `ack` covers.
-    pub(super) fn measure_from_marks(&mut self, now: Instant, ack: u64) -> Option<Duration> {
-        let mut newest = None;
-        while let Some(mark) = self.marks.front()
-            && mark.end <= ack
-        {
-            newest = Some(mark.left);
-            self.marks.pop_front();
-        }
-        let rtt = now - newest?;
-        self.rtt.measure(rtt);
+    /// Measures a round trip by the newest segment that was acknowledged, if nothing acknowledged had been sent twice
+    /// (Karn's algorithm, RFC 6298 section 3). `per_window`: how many such acknowledgements a window gives.
+    fn measure(&mut self, now: Instant, arrivals: &Arrivals, per_window: u64) -> Option<Duration> {
+        let original = arrivals.original.filter(|_| !arrivals.resent)?;
+        let rtt = now - original.left;
+        self.rtt.measure(rtt, u32::try_from(per_window).unwrap_or(u32::MAX));
         Some(rtt)
     }
 
-    /// Measures a round trip by the echoed timestamp (RFC 7323 section 4): coarser, but right for retransmissions too.
-    pub(super) fn measure_from_echo(&mut self, now: Instant, options: &Options) -> Option<Duration> {
-        self.timestamps?;
+    /// Measures the round trip of our SYN.
+    pub(super) fn measure_syn(&mut self, now: Instant, ack: u64, options: &Options) {
+        let clues = Clues { now, fack: 0, least_rtt: Duration::ZERO, echo: None };
+        let mut arrivals = Arrivals::default();
+        self.board.acknowledge(self.una, ack, &clues, &mut arrivals);
+        if let Some(original) = arrivals.original {
+            self.rack.measure(now, now - original.left);
+        }
+        if self.measure(now, &arrivals, 1).is_none() {
+            self.measure_from_echo(now, options);
+        }
+    }
+
+    /// Measures a round trip by the echoed timestamp (RFC 7323 section 4): coarser, but right for retransmissions too. Only
+    /// where nothing better is known, or a timeout has to be undoubled.
+    fn measure_from_echo(&mut self, now: Instant, options: &Options) -> Option<Duration> {
+        if self.timestamps.is_none() || (self.rtt.smoothed().is_some() && !self.rtt.is_backed_off()) {
+            return None;
+        }
         let echo = options.timestamps?.echo;
         let ticks = self.timestamp(now).wrapping_sub(echo);
         if ticks > i32::MAX as u32 {
@@ -256,7 +235,7 @@ impl Connection {
             return None;
         }
         let rtt = Duration::from_millis(u64::from(ticks)).max(HALF_TICK);
-        self.rtt.measure(rtt);
+        self.rtt.measure(rtt, 1);
         Some(rtt)
     }
 }

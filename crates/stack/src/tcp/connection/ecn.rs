@@ -26,14 +26,15 @@ impl Connection {
     }
 
     /// Losses ask for a reduction; does it unless a mark has asked already within this round trip (RFC 3168 section
-    /// 6.1.2).
-    pub(super) fn reduce_for_loss(&mut self, now: Instant) {
+    /// 6.1.2). Returns whether it did.
+    pub(super) fn reduce_for_loss(&mut self, now: Instant) -> bool {
         if self.ecn.is_reduced(self.una) {
-            return;
+            return false;
         }
         self.congestion.save();
         self.congestion.on_loss(now, self.nxt - self.una);
         self.ecn.on_reduced(self.nxt);
+        true
     }
 
     /// How a segment with `bytes` of payload is marked: capable when they are new.

@@ -157,8 +157,8 @@ impl Connection {
     }
 
     fn acknowledge_syn(&mut self, now: Instant, ack: u64, options: &Options) {
-        if !self.is_resumed && self.measure_from_marks(now, ack).is_none() {
-            self.measure_from_echo(now, options);
+        if !self.is_resumed {
+            self.measure_syn(now, ack, options);
         }
         self.expired = 0;
         self.una = ack;

@@ -6,9 +6,11 @@ mod ecn;
 mod handshake;
 mod info;
 mod input;
+mod loss_probe;
 mod output;
 mod pacing;
 mod path;
+mod recovery;
 mod tally;
 mod timeout;
 mod transmit;
@@ -21,6 +23,8 @@ use super::ecn::Ecn;
 use super::limits::LimitClock;
 use super::pacing::Pacer;
 use super::path_size::PathSize;
+use super::prr::Prr;
+use super::rack::Rack;
 use super::receiver::Receiver;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
@@ -36,6 +40,8 @@ use linerate_nic::Pool;
 use linerate_transport::{CloseReason, FileId, Ready};
 use linerate_wire::tcp::SeqNumber;
 use linerate_wire::units::Instant;
+use loss_probe::LossProbe;
+use recovery::{Frto, Undo};
 pub use tally::Tally;
 
 /// Least segment size that a peer or a path can talk us into, in bytes with options: a smaller one would let anybody
@@ -77,6 +83,18 @@ pub struct Counters {
     pub fast_recoveries: u64,
     /// Retransmissions that were found lost without a timeout.
     pub lost_retransmissions: u64,
+    /// Fast recoveries taken back because nothing had been lost (RFC 3522, RFC 3708, RFC 4015).
+    pub spurious_recoveries_undone: u64,
+    /// Timeouts taken back because nothing had been lost (RFC 3522, RFC 3708, RFC 5682, RFC 4015).
+    pub spurious_timeouts_undone: u64,
+    /// Losses that only the reordering timer found (RFC 8985 section 6.2).
+    pub reordering_timeouts: u64,
+    /// Whether the path was found to reorder (RFC 8985 section 6.2 step 3).
+    pub reordering_seen: bool,
+    /// Tail loss probes sent (RFC 8985 section 7).
+    pub tail_loss_probes: u64,
+    /// Losses that a tail loss probe repaired by itself.
+    pub tail_losses_repaired: u64,
     /// Duplicate acknowledgements received.
     pub duplicate_acks: u64,
     /// Duplicates that the peer reported (DSACK, RFC 2883).
@@ -146,14 +164,9 @@ struct InDevice {
     tag: u32,
     start: u64,
     end: u64,
+    /// Number of the transmission on the scoreboard.
+    serial: u64,
     retransmission: bool,
-}
-
-/// When data up to a position left, to measure a round trip.
-#[derive(Clone, Copy, Debug)]
-struct RttMark {
-    end: u64,
-    left: Instant,
 }
 
 /// Limits the rate of challenge ACKs (RFC 5961 section 7).
@@ -218,7 +231,11 @@ pub struct Connection {
     ecn: Ecn,
     pacer: Pacer,
     rtt: RttEstimator,
-    marks: VecDeque<RttMark>,
+    rack: Rack,
+    prr: Prr,
+    undo: Option<Undo>,
+    frto: Frto,
+    loss_probe: LossProbe,
     device: VecDeque<InDevice>,
     next_tag: u32,
     device_full: bool,
@@ -305,7 +322,11 @@ impl Connection {
             ecn: Ecn::default(),
             pacer: Pacer::default(),
             rtt: RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto),
-            marks: VecDeque::new(),
+            rack: Rack::new(),
+            prr: Prr::default(),
+            undo: None,
+            frto: Frto::Off,
+            loss_probe: LossProbe::default(),
             device: VecDeque::new(),
             next_tag: 1,
             device_full: false,
@@ -450,7 +471,7 @@ impl Connection {
         self.limits.stop(now);
         self.stalled_since = None;
         self.queue.clear();
-        self.marks = VecDeque::new();
+        self.board = Scoreboard::default();
         self.device = VecDeque::new();
     }
 

@@ -1,12 +1,13 @@
-//! Deciding what to send next, in this order: a reset, a SYN, owed duplicate acknowledgements, what was lost, new data, a
-//! window or keep-alive probe, an acknowledgement.
+//! Deciding what to send next, in this order: a reset, a SYN, owed duplicate acknowledgements, a tail loss probe, what was
+//! lost, new data, a window or keep-alive probe, an acknowledgement.
 
 use super::super::delayed_ack::AckDue;
 use super::super::segment::{TxInfo, TxLimits};
 use super::super::state::State;
 use super::super::timers::Timer;
+use super::recovery::Frto;
 use super::transmit::Out;
-use super::{Connection, Recovery};
+use super::{Connection, InDevice, Recovery};
 use core::time::Duration;
 use linerate_nic::TxPacket;
 use linerate_transport::LimitCause;
@@ -21,6 +22,7 @@ pub(super) struct Plan {
     pub len: u64,
     pub fin: bool,
     pub retransmission: bool,
+    pub is_loss_probe: bool,
 }
 
 /// What stands in the way of sending.
@@ -75,11 +77,12 @@ impl Connection {
         self.syn_due = false;
         self.nxt = start + 1;
         if retransmission {
-            self.marks.clear();
+            self.board.forget_departures();
             self.counters.retransmits += 1;
         }
         info.retransmission = retransmission;
-        info.completion = self.sent(out, start, start + 1, retransmission);
+        let serial = self.board.new_serial();
+        info.completion = self.sent(out, InDevice { tag: 0, start, end: start + 1, serial, retransmission });
         Some(info)
     }
 
@@ -123,6 +126,9 @@ impl Connection {
     fn plan(&mut self, out: &Out<'_>) -> Result<Plan, Blocked> {
         let payload = self.payload_room();
         let most = (out.limits.max_payload as u64 / payload * payload).max(payload);
+        if let Some(plan) = self.plan_loss_probe(payload) {
+            return Ok(plan);
+        }
         let most = self.paced_size(most, payload);
         let retransmission = self.plan_retransmission(payload, most);
         if let Some(plan) = retransmission.transpose()? {
@@ -132,11 +138,23 @@ impl Connection {
         self.pace(out.now, plan)
     }
 
-    /// The first lost range (RFC 6675 NextSeg rule 1), if the congestion window permits or the rules demand it.
+    /// How many bytes more may be in the network: what recovery allows (RFC 9937), else the congestion window, which has
+    /// room for a segment of `payload` bytes at least.
+    fn congestion_room(&self, payload: u64) -> u64 {
+        match self.recovery {
+            Recovery::Fast { .. } => self.prr.room(),
+            _ => self.congestion.window().max(payload).saturating_sub(self.pipe()),
+        }
+    }
+
+    /// The first lost range (RFC 6675 NextSeg rule 1), if congestion control permits or the rules demand it.
     fn plan_retransmission(&self, payload: u64, most: u64) -> Option<Result<Plan, Blocked>> {
+        if self.frto == Frto::Second {
+            return None;
+        }
         let (start, end) = self.board.next_lost()?;
         let wanted = (end - start).min(most);
-        let room = self.congestion.window().max(payload).saturating_sub(self.pipe());
+        let room = self.congestion_room(payload);
         let mut len = wanted.min(room);
         if len < wanted {
             len -= len % payload;
@@ -164,7 +182,7 @@ impl Connection {
         let data_end = self.queue.end();
         let fin = self.fin_sent && start + len > data_end;
         let len = len.min(data_end.saturating_sub(start));
-        Some(Ok(Plan { start, len, fin, retransmission: true }))
+        Some(Ok(Plan { start, len, fin, retransmission: true, is_loss_probe: false }))
     }
 
     /// New data: what the queue has ready, within the peer's and the congestion window, in full segments if possible.
@@ -180,14 +198,14 @@ impl Connection {
         if available == 0 {
             return match fin {
                 true if window > 0 || self.probe_due => {
-                    Ok(Plan { start, len: 0, fin, retransmission: false })
+                    Ok(Plan { start, len: 0, fin, retransmission: false, is_loss_probe: false })
                 }
                 true => Err(Blocked::PeerWindow),
                 false => Err(self.idle_cause()),
             };
         }
         self.restart_after_idle(now);
-        let room = self.congestion.window().max(payload).saturating_sub(self.pipe());
+        let room = self.congestion_room(payload);
         if let Some(plan) = self.plan_size_probe(now, payload, available, window, room) {
             return Ok(plan);
         }
@@ -213,7 +231,7 @@ impl Connection {
             return Err(Blocked::PeerWindow);
         }
         let fin = fin && start + len == ready && window > len;
-        Ok(Plan { start, len, fin, retransmission: false })
+        Ok(Plan { start, len, fin, retransmission: false, is_loss_probe: false })
     }
 
     /// RFC 9293 section 3.7.4: a segment that is not full waits while anything is unacknowledged.
@@ -266,7 +284,7 @@ impl Connection {
         if !self.state.can_transmit() || self.fin_sent && self.board.next_lost().is_none() {
             return false;
         }
-        let room = self.congestion.window() > self.pipe();
+        let room = self.congestion_room(0) > 0;
         let new = self.queue.ready_end() > self.nxt && self.window.edge > self.nxt;
         room && (new || self.board.next_lost().is_some())
     }

@@ -72,7 +72,6 @@ impl Connection {
         let is_lowered = self.segment_limit() < old;
         if is_lowered && self.state.can_transmit() && self.una < self.nxt {
             self.board.mark_lost(self.una, self.nxt);
-            self.marks.clear();
             self.force = true;
         }
     }
@@ -168,7 +167,7 @@ impl Connection {
             return None;
         }
         self.probe_plan = Some(self.nxt);
-        Some(Plan { start: self.nxt, len, fin: false, retransmission: false })
+        Some(Plan { start: self.nxt, len, fin: false, retransmission: false, is_loss_probe: false })
     }
 
     /// Whether the segment about to be sent at `start` is a size probe, which must not be split.

@@ -2,7 +2,7 @@
 
 use super::super::state::{Event, State};
 use super::super::timers::Timer;
-use super::{Connection, Recovery};
+use super::Connection;
 use linerate_transport::{CloseReason, Ready};
 use linerate_wire::units::Instant;
 
@@ -11,6 +11,13 @@ impl Connection {
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.timers.expired(Timer::UserTimeout, now) {
             self.on_user_timeout(now);
+        }
+        if self.timers.expired(Timer::Reorder, now) {
+            self.on_reorder_timeout(now);
+        }
+        // Before the timeout, which it may put off.
+        if self.timers.expired(Timer::LossProbe, now) {
+            self.on_loss_probe_timeout(now);
         }
         if self.timers.expired(Timer::Retransmit, now) {
             self.on_retransmit_timeout(now);
@@ -64,25 +71,20 @@ impl Connection {
             return;
         }
         // What was reported is believed once; when that does not help, nothing is (RFC 2018 section 8).
-        if self.expired > 0 || self.board.is_reneged(self.una) {
+        let first = self.expired == 0;
+        if !first || self.board.is_reneged(self.una) {
             self.board.forget_reports();
         }
-        if self.recovery == Recovery::Open {
-            self.congestion.save();
-        }
-        self.congestion.on_timeout(now, self.nxt - self.una, self.expired == 0);
-        self.ecn.on_reduced(self.nxt);
-        if self.expired == 0 {
+        if first {
             self.expired_at = self.timestamp(now);
         }
+        self.enter_timeout(now, first);
         self.expired = self.expired.saturating_add(1);
         self.watch_path_on_timeout(now);
         self.board.forget_assumed();
-        self.board.mark_lost(self.una, self.nxt);
-        self.marks.clear();
-        self.duplicates = 0;
-        self.recovery = Recovery::Timeout { until: self.nxt };
-        self.force = true;
+        let patience = if self.sack && first { self.rack.patience(self.situation()) } else { None };
+        let segment = self.mss().min(self.left_end.saturating_sub(self.una));
+        self.board.mark_timed_out(self.una, segment, now, patience);
     }
 
     fn on_user_timeout(&mut self, now: Instant) {

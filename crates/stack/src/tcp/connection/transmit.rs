@@ -5,14 +5,11 @@ use super::super::sequence::wrap;
 use super::super::state::{Event, State};
 use super::super::timers::Timer;
 use super::output::Plan;
-use super::{Connection, InDevice, RttMark};
+use super::{Connection, InDevice, Recovery};
 use linerate_nic::TxPacket;
 use linerate_transport::LimitCause;
 use linerate_wire::tcp::{Builder, Flags, Options, SeqNumber, Timestamps};
 use linerate_wire::units::Instant;
-
-/// Most round trips measured at the same time.
-const MAX_MARKS: usize = 16;
 
 /// Where a packet goes.
 pub(super) struct Out<'a> {
@@ -136,12 +133,18 @@ impl Connection {
         info.retransmission = plan.retransmission;
         info.ecn = self.ecn_mark(got, plan.retransmission);
         let end = end + u64::from(fin);
-        if plan.retransmission {
+        let serial = if plan.retransmission {
             self.watch_path_on_resent(out.now, plan.start, end);
-            self.note_retransmission(plan.start, end, got, segments);
+            self.note_retransmission(out.now, plan.start, end, segments)
         } else {
-            self.note_new(out.now, end, fin);
             self.watch_path_on_sent(plan.start, got, payload);
+            self.note_new(out.now, end, fin)
+        };
+        if plan.is_loss_probe {
+            self.loss_probe_sent(self.nxt, plan.retransmission);
+        }
+        if matches!(self.recovery, Recovery::Fast { .. }) {
+            self.prr.on_sent(got);
         }
         if got > 0 {
             self.counters.segments_sent += segments;
@@ -149,20 +152,23 @@ impl Connection {
         self.note_paced(out.now, got);
         self.last_sent = out.now;
         self.probe_due = false;
-        info.completion = self.sent(out, plan.start, end, plan.retransmission);
+        let (start, retransmission) = (plan.start, plan.retransmission);
+        info.completion = self.sent(out, InDevice { tag: 0, start, end, serial, retransmission });
         Some(info)
     }
 
-    fn note_retransmission(&mut self, start: u64, end: u64, bytes: u64, segments: u64) {
-        self.board.mark_resent(start, end, self.nxt, segments);
+    /// Returns the number of the transmission.
+    fn note_retransmission(&mut self, now: Instant, start: u64, end: u64, segments: u64) -> u64 {
+        let (serial, twice) = self.board.mark_resent(start, end, self.timestamp(now));
+        self.note_repeat(start, end, twice);
         self.force = false;
-        // Karn's algorithm: an acknowledgement from here on is ambiguous.
-        self.marks.clear();
         self.counters.retransmits += segments;
-        self.counters.bytes_retransmitted += bytes;
+        self.counters.bytes_retransmitted += end.min(self.queue.end()).saturating_sub(start);
+        serial
     }
 
-    fn note_new(&mut self, now: Instant, end: u64, fin: bool) {
+    /// Returns the number of the transmission.
+    fn note_new(&mut self, now: Instant, end: u64, fin: bool) -> u64 {
         if self.una == self.nxt {
             self.stall(now);
             self.timers.stop(Timer::Persist);
@@ -176,19 +182,19 @@ impl Connection {
             self.fin_sent = true;
             self.follow(now, Event::FinSent);
         }
+        self.board.new_serial()
     }
 
     /// Notes that a packet went to the device; returns the tag to complete it with. Without completions it has left.
-    pub(super) fn sent(&mut self, out: &Out<'_>, start: u64, end: u64, retransmission: bool) -> Option<u32> {
-        let tag = self.next_tag;
-        let packet = InDevice { tag, start, end, retransmission };
+    pub(super) fn sent(&mut self, out: &Out<'_>, mut packet: InDevice) -> Option<u32> {
         if !out.limits.completions {
             self.left(out.now, packet);
             return None;
         }
+        packet.tag = self.next_tag;
         self.next_tag = self.next_tag.checked_add(1).unwrap_or(1);
         self.device.push_back(packet);
-        Some(tag)
+        Some(packet.tag)
     }
 
     /// The device has sent the packet with this completion tag (and all before it).
@@ -208,14 +214,19 @@ impl Connection {
         if packet.end <= self.una || self.state == State::Closed || self.state == State::TimeWait {
             return;
         }
-        self.timers.set_if_idle(Timer::Retransmit, now + self.rtt.timeout());
+        let timeout = now + self.rtt.timeout();
         if packet.retransmission {
-            return;
+            self.board.left_again(packet.start, packet.end, packet.serial, now);
+            if packet.start <= self.una {
+                // RFC 6675 section 6: what is watched has just been sent.
+                self.timers.set(Timer::Retransmit, timeout);
+            }
+        } else {
+            self.board.left_first(packet.end, packet.serial, now);
+            self.left_end = self.left_end.max(packet.end);
         }
-        self.left_end = self.left_end.max(packet.end);
-        if self.marks.len() < MAX_MARKS && self.board.is_clean() {
-            self.marks.push_back(RttMark { end: packet.end, left: now });
-        }
+        self.timers.set_if_idle(Timer::Retransmit, timeout);
+        self.await_loss_probe(now);
     }
 
     /// The device, or the queue to it, took no more packets while there was something to send.

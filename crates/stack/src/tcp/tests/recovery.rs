@@ -153,7 +153,8 @@ fn a_timeout_doubles_and_slow_starts() {
     let mut solo = Solo::established();
     solo.send(14_600);
     solo.output();
-    let first = solo.fire();
+    let first = solo.connection.info(solo.now).rto.unwrap();
+    assert!(solo.time_out() >= first, "after a tail loss probe, which puts it off");
     assert_eq!(solo.lengths(), [(0, 1_460)]);
     assert_eq!(solo.connection.info(solo.now).congestion_window, 1_460);
     assert_eq!(solo.connection.info(solo.now).slow_start_threshold, Some(7_300));
@@ -172,7 +173,7 @@ fn after_a_timeout_reports_still_spare_retransmissions() {
     solo.send(7_300);
     solo.output();
     solo.sack(0, &[(2_920, 4_380)]);
-    solo.fire();
+    solo.time_out();
     assert_eq!(solo.lengths(), [(0, 1_460)]);
     solo.sack(1_460, &[(2_920, 4_380)]);
     assert_eq!(solo.lengths(), [(1_460, 1_460), (4_380, 1_460)], "not what the peer has");
@@ -252,8 +253,7 @@ fn the_round_trip_is_measured_per_window_without_timestamps() {
 fn timestamps_measure_retransmissions_too() {
     let mut solo = Solo::established_with(config(), offer(true, true));
     solo.send(1_460);
-    solo.output();
-    solo.fire();
+    solo.time_out();
     let backed_off = solo.connection.info(solo.now).rto.unwrap();
     solo.output();
     solo.pass(ms(30));

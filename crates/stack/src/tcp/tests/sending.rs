@@ -275,16 +275,16 @@ fn a_window_that_shrinks_is_no_end() {
     solo.window = 1_000;
     solo.ack(2_920);
     assert!(solo.lengths().is_empty());
-    solo.fire();
+    solo.time_out();
     assert_eq!(solo.lengths(), [(2_920, 1_000)], "within the window that is left");
     solo.window = 0;
     solo.ack(3_920);
     assert!(solo.lengths().is_empty());
-    solo.fire();
+    solo.time_out();
     assert_eq!(solo.lengths(), [(3_920, 1_460)], "a closed window is probed by what is outstanding");
     solo.window = 20_000;
     solo.ack(3_920);
-    solo.fire();
+    solo.time_out();
     let mut next = 3_920;
     while next < 10_000 {
         for (seq, len) in solo.lengths() {

@@ -268,6 +268,16 @@ impl Solo {
         self.connection.handle_timeout(self.now);
         waited
     }
+
+    /// Loses all that is sent until the retransmission timer expires; how long that took.
+    pub fn time_out(&mut self) -> Duration {
+        let (start, before) = (self.now, self.connection.counters().timeouts);
+        while self.connection.counters().timeouts == before {
+            self.output();
+            self.fire();
+        }
+        self.now - start
+    }
 }
 
 pub fn ms(ms: u64) -> Duration {
