@@ -1,7 +1,9 @@
 //! The command line. Every flag of `serve` is a key of the configuration file too: both are read into [`ServeOptions`].
 
 use crate::fabric::args::Fabric;
-use crate::values::{AddressChoice, ByteSize, DeviceChoice, FtpUser, Offload, Span};
+use crate::values::{
+    AddressChoice, ByteSize, CongestionName, DeviceChoice, EcnPolicy, FtpUser, Offload, PacingPolicy, Span,
+};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
 use std::net::IpAddr;
@@ -143,6 +145,12 @@ pub struct TcpOptions {
     pub delayed_ack_segments: Option<u8>,
     /// Acknowledge at the latest after this time [default: 40ms].
     pub delayed_ack_timeout: Option<Span>,
+    /// Congestion control: cubic or newreno [default: cubic].
+    pub congestion: Option<CongestionName>,
+    /// Explicit congestion notification: off, accept or request [default: accept].
+    pub ecn: Option<EcnPolicy>,
+    /// Pacing of sends: off, auto, or bytes per second as in 10MiB [default: off].
+    pub pacing: Option<PacingPolicy>,
     /// Silence before a keep-alive probe, 0s for none [default: 60s].
     pub keep_alive: Option<Span>,
     /// End a connection whose data stays unacknowledged this long [default: 60s].

@@ -269,6 +269,9 @@ fn socket_options(tcp: &TcpOptions) -> Result<SocketOptions, SettingsError> {
         }
         socket.mss = Some(mss);
     }
+    socket.congestion = tcp.congestion.map_or(socket.congestion, |name| name.0);
+    socket.ecn = tcp.ecn.map_or(socket.ecn, |policy| policy.0);
+    socket.pacing = tcp.pacing.map_or(socket.pacing, |policy| policy.0);
     socket.no_delay = tcp.no_delay.unwrap_or(socket.no_delay);
     let default = DelayedAck::default();
     socket.delayed_ack = DelayedAck {
@@ -304,6 +307,7 @@ mod tests {
     use crate::args::Cli;
     use crate::args::Command;
     use clap::Parser as _;
+    use linerate_transport::{Congestion, Ecn, Pacing};
 
     fn load(args: &[&str]) -> Result<Settings, String> {
         let cli = Cli::try_parse_from(["linerate", "serve"].iter().chain(args)).map_err(|e| e.to_string())?;
@@ -377,6 +381,9 @@ mod tests {
             no-delay = false
             delayed-ack-segments = 1
             delayed-ack-timeout = "10ms"
+            congestion = "newreno"
+            ecn = "request"
+            pacing = "10MiB"
             keep-alive = "0s"
             user-timeout = "5s"
         "#;
@@ -391,6 +398,8 @@ mod tests {
             settings.slaac && settings.writable && settings.offload.tso4 && !settings.offload.rx_checksum
         );
         assert_eq!(settings.socket.send_buffer, BufferSize::Fixed(8192));
+        assert_eq!(settings.socket.congestion, Congestion::NewReno);
+        assert_eq!((settings.socket.ecn, settings.socket.pacing), (Ecn::Request, Pacing::Rate(10 << 20)));
         assert_eq!((settings.socket.mss, settings.socket.keep_alive), (Some(536), None));
     }
 
@@ -401,6 +410,10 @@ mod tests {
         let error = with_file("offload = \"warp\"\n", &[]).unwrap_err();
         assert!(error.contains("line 1") && error.contains("warp") && error.contains("tso"), "{error}");
         let error = with_file("[tcp]\nmss = 5\n", &[]).unwrap_err();
+        for (key, value) in [("congestion", "bbr"), ("ecn", "on"), ("pacing", "fast")] {
+            let error = with_file(&format!("[tcp]\n{key} = \"{value}\"\n"), &[]).unwrap_err();
+            assert!(error.contains("line 2") && error.contains(value), "{error}");
+        }
         assert!(error.contains("tcp.mss") && error.contains("64"), "{error}");
     }
 }

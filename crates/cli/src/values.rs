@@ -2,6 +2,7 @@
 
 use linerate_nic::Capabilities;
 use linerate_stack::{Cidr, CidrError};
+use linerate_transport::{Congestion, Ecn, Pacing};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::net::IpAddr;
@@ -44,6 +45,7 @@ macro_rules! from_text {
 }
 
 from_text!(DeviceChoice, AddressChoice, Offload, ByteSize, Span, FtpUser);
+from_text!(CongestionName, EcnPolicy, PacingPolicy);
 
 /// What the servers run on.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -243,6 +245,54 @@ impl FromStr for Span {
             "s" => Ok(Span(Duration::from_secs(number))),
             "m" => number.checked_mul(60).map(|s| Span(Duration::from_secs(s))).ok_or_else(wanted),
             _ => Err(wanted()),
+        }
+    }
+}
+
+/// A congestion control algorithm: `cubic`, `newreno` (or `reno`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CongestionName(pub Congestion);
+
+impl FromStr for CongestionName {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        Congestion::from_name(text).map(CongestionName).ok_or_else(|| ValueError::new("cubic or newreno"))
+    }
+}
+
+/// Explicit congestion notification: `off`, `accept`, `request`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EcnPolicy(pub Ecn);
+
+impl FromStr for EcnPolicy {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "off" => Ok(EcnPolicy(Ecn::Off)),
+            "accept" => Ok(EcnPolicy(Ecn::Accept)),
+            "request" => Ok(EcnPolicy(Ecn::Request)),
+            _ => Err(ValueError::new("off, accept or request")),
+        }
+    }
+}
+
+/// Pacing of sends: `off`, `auto`, or a size per second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacingPolicy(pub Pacing);
+
+impl FromStr for PacingPolicy {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "off" => Ok(PacingPolicy(Pacing::Off)),
+            "auto" => Ok(PacingPolicy(Pacing::Auto)),
+            rate => match rate.parse::<ByteSize>() {
+                Ok(size) if size.0 > 0 => Ok(PacingPolicy(Pacing::Rate(size.0))),
+                _ => Err(ValueError::new("off, auto or bytes per second as in 10MiB")),
+            },
         }
     }
 }

@@ -122,6 +122,17 @@ pub enum Congestion {
     NewReno,
 }
 
+impl Congestion {
+    /// The algorithm of this name as systems and tools write it: `cubic`, `reno` or `newreno`.
+    pub fn from_name(name: &str) -> Option<Congestion> {
+        match name {
+            "cubic" => Some(Congestion::Cubic),
+            "reno" | "newreno" => Some(Congestion::NewReno),
+            _ => None,
+        }
+    }
+}
+
 /// Explicit congestion notification (RFC 3168): routers mark packets where they would drop them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ecn {
@@ -166,7 +177,8 @@ pub struct SocketOptions {
     /// The connection ends when data stays unacknowledged this long (RFC 5482), or a peer keeps its window closed
     /// this long. Default: 60 s.
     pub user_timeout: Duration,
-    /// Congestion control.
+    /// Congestion control. Changed on a live connection, the new algorithm starts with the initial window. Default:
+    /// CUBIC.
     pub congestion: Congestion,
     /// Explicit congestion notification. Default: accepted when the peer asks.
     pub ecn: Ecn,

@@ -1,7 +1,7 @@
 //! Opening sockets, their settings, and addresses as the kernel tells them.
 
 use crate::sys::socket as sys;
-use linerate_transport::{BufferSize, ConnectError, ListenAddr, ListenError, SocketOptions};
+use linerate_transport::{BufferSize, Congestion, ConnectError, ListenAddr, ListenError, SocketOptions};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrAny, SocketFlags, SocketType, sockopt};
@@ -121,6 +121,10 @@ pub(crate) fn apply(fd: BorrowedFd<'_>, options: &SocketOptions) {
     }
     let mut note = |result: Result<(), Errno>| refused += u32::from(result.is_err());
     note(sockopt::set_tcp_nodelay(fd, options.no_delay));
+    // CUBIC, the default, leaves the host's choice.
+    if options.congestion == Congestion::NewReno {
+        note(sockopt::set_tcp_congestion(fd, "reno"));
+    }
     // An urgent byte stays where it is in the stream, as the contract promises all bytes in order: FTP clients send the
     // last byte of ABOR as urgent, and the command would never end without it (RFC 6093 section 5 advises the same).
     note(sockopt::set_socket_oobinline(fd, true));

@@ -20,7 +20,8 @@ pub struct Config {
     pub owner: Owner,
     /// Where to listen, TCP and UDP alike. Default: all addresses, port 5201.
     pub listen: Vec<ListenAddr>,
-    /// Settings that TCP sockets start with; a client's `-w`, `-M` and `-N` change them for its streams.
+    /// Settings that TCP sockets start with; a client's `-w`, `-M`, `-N`, `-C` and `--fq-rate` change
+    /// them for its streams.
     pub socket: SocketOptions,
     /// Tests at once; more are answered with "access denied". Default: 64.
     pub max_tests: usize,

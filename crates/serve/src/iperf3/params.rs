@@ -2,6 +2,7 @@
 
 use super::protocol::ErrorCode;
 use core::time::Duration;
+use linerate_transport::Congestion;
 use serde_json::Value;
 
 /// Most streams in one direction.
@@ -52,6 +53,10 @@ pub struct Params {
     pub no_delay: bool,
     /// Rate of each stream in bits per second; zero for no limit.
     pub rate_bps: u64,
+    /// Congestion control, if asked for.
+    pub congestion: Option<Congestion>,
+    /// Rate at which the server's streams are paced, in bits per second; zero for no pacing.
+    pub pacing_bps: u64,
     /// IPv4 TOS octet.
     pub tos: u8,
     /// Sequence numbers of 64 bits in datagrams.
@@ -125,6 +130,8 @@ impl Params {
             mss: if mss > 0 { u16::try_from(mss).ok() } else { None },
             no_delay: flag(&json, "nodelay")?,
             rate_bps,
+            congestion: congestion(&json)?,
+            pacing_bps: number(&json, "fqrate", u64::MAX, ErrorCode::Params)?,
             tos: u8::try_from(number(&json, "TOS", 255, ErrorCode::Params)?).unwrap_or(0) & 0xfc,
             counters_64bit: flag(&json, "udp_counters_64bit")?,
             server_output: flag(&json, "get_server_output")?,
@@ -138,6 +145,16 @@ fn flag(json: &Value, name: &str) -> Result<bool, ErrorCode> {
         Value::Null => Ok(false),
         Value::Bool(set) => Ok(*set),
         Value::Number(n) => Ok(n.as_f64() != Some(0.0)),
+        _ => Err(ErrorCode::Params),
+    }
+}
+
+/// The client's `-C`, by the name that its system has for it; absent or empty is none.
+fn congestion(json: &Value) -> Result<Option<Congestion>, ErrorCode> {
+    match &json["congestion"] {
+        Value::Null => Ok(None),
+        Value::String(name) if name.is_empty() => Ok(None),
+        Value::String(name) => Congestion::from_name(name).map(Some).ok_or(ErrorCode::Congestion),
         _ => Err(ErrorCode::Params),
     }
 }
@@ -184,9 +201,20 @@ mod tests {
         check(r#"{"tcp":true,"time":"10"}"#, Err(ErrorCode::Params));
         check(r#"{"tcp":true,"udp":true}"#, Err(ErrorCode::Params));
         check(r#"{"tcp":[]}"#, Err(ErrorCode::Params));
+        check(r#"{"tcp":true,"congestion":"bbr"}"#, Err(ErrorCode::Congestion));
+        check(r#"{"tcp":true,"congestion":3}"#, Err(ErrorCode::Params));
         check("[]", Err(ErrorCode::Params));
         check("{", Err(ErrorCode::Params));
         check("", Err(ErrorCode::Params));
+    }
+
+    #[test]
+    fn congestion_control_and_pacing_are_those_of_the_client() {
+        let text = br#"{"tcp":true,"congestion":"reno","fqrate":8000000}"#;
+        let p = Params::parse(text).unwrap();
+        assert_eq!((p.congestion, p.pacing_bps), (Some(Congestion::NewReno), 8_000_000));
+        let p = Params::parse(br#"{"tcp":true,"congestion":""}"#).unwrap();
+        assert_eq!((p.congestion, p.pacing_bps), (None, 0));
     }
 
     #[test]

@@ -91,6 +91,8 @@ pub enum ErrorCode {
     Params = 114,
     /// The results could not be read.
     Results = 117,
+    /// There is no such congestion control.
+    Congestion = 134,
 }
 
 /// The nine bytes that tell a client of an error: state, `i_errno`, `errno` (none of ours comes from a system call).

@@ -221,6 +221,10 @@ impl Server {
         options.mss = params.mss.or(options.mss);
         options.no_delay |= params.no_delay;
         options.tos = params.tos;
+        options.congestion = params.congestion.unwrap_or(options.congestion);
+        if params.pacing_bps > 0 {
+            options.pacing = Pacing::Rate(params.pacing_bps.div_ceil(8));
+        }
         ctx.net.set_options(conn, &options);
         let index = test.streams.len();
         self.roles.insert(conn, Role::Stream(id, index));

@@ -1,5 +1,6 @@
 //! The calls of the application and of its file system.
 
+use super::super::congestion;
 use super::super::send_queue::Wanted;
 use super::super::state::State;
 use super::super::timers::Timer;
@@ -242,7 +243,12 @@ impl Connection {
     pub fn set_options(&mut self, now: Instant, options: &SocketOptions) {
         let old = self.mss();
         let receive_buffer_changed = options.receive_buffer != self.config.socket.receive_buffer;
+        let congestion_changed = options.congestion != self.config.socket.congestion;
         self.config.socket = options.clone();
+        if congestion_changed {
+            let segments = self.config.initial_window_segments;
+            self.congestion = congestion::new(options.congestion, self.mss(), segments);
+        }
         if receive_buffer_changed {
             self.receiver.tuner.set(options.receive_buffer);
         }
