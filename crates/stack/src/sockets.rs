@@ -327,6 +327,19 @@ impl Stack {
         }
     }
 
+    /// The state of a connection as RFC 9293 names it; `None` for an unknown id. Servers need no more than
+    /// [`Transport::state`]; this is for diagnostics such as TCP_INFO.
+    pub fn tcp_state(&self, conn: ConnId) -> Option<State> {
+        self.conns.owned(conn).map(|conn| conn.tcp.tcp_state())
+    }
+
+    /// The address that a UDP socket is bound to; an unspecified IP where it takes datagrams to all of ours. `None` for
+    /// an unknown id.
+    pub fn udp_addr(&self, socket: UdpId) -> Option<SocketAddr> {
+        let (ip, port) = self.udp.at(socket.index()).filter(|found| found.id == socket)?.bound_to();
+        Some(SocketAddr::new(ip.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), port))
+    }
+
     /// Whether there is an event to take.
     pub fn has_events(&self) -> bool {
         !self.ready.is_empty()

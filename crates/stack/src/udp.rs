@@ -38,6 +38,13 @@ pub(crate) struct UdpSocket {
     charge: Charge,
 }
 
+impl UdpSocket {
+    /// The address (all of ours, if `None`) and port.
+    pub(crate) fn bound_to(&self) -> (Option<IpAddr>, u16) {
+        (self.ip, self.port)
+    }
+}
+
 /// All UDP sockets.
 pub(crate) struct UdpSockets {
     table: Slab<UdpSocket>,

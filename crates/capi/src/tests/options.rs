@@ -1,0 +1,148 @@
+//! Socket options and measurements.
+
+use super::*;
+use libc::{IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, SOL_SOCKET};
+
+#[test]
+fn options_come_back_as_they_were_set() {
+    let world = World::new();
+    let stream = world.a.socket(libc::SOCK_STREAM);
+    let datagram = world.a.socket(libc::SOCK_DGRAM);
+    let check = |fd, level, name, value: c_int, code, then: Result<c_int, c_int>| {
+        assert_eq!(world.a.set(fd, level, name, &value), code, "{level} {name} {value}");
+        assert_eq!(world.a.get_int(fd, level, name), then, "{level} {name} {value}");
+    };
+    let bad = (-libc::EINVAL, -libc::ENOPROTOOPT);
+    check(stream, SOL_SOCKET, libc::SO_REUSEADDR, 7, 0, Ok(1));
+    check(stream, SOL_SOCKET, libc::SO_KEEPALIVE, 1, 0, Ok(1));
+    check(stream, SOL_SOCKET, libc::SO_SNDBUF, 50_000, 0, Ok(50_000));
+    check(stream, SOL_SOCKET, libc::SO_RCVBUF, -1, 0, Ok(2_048));
+    check(datagram, SOL_SOCKET, libc::SO_RCVBUF, 10_000, 0, Ok(10_000));
+    check(stream, SOL_SOCKET, libc::SO_TYPE, 1, bad.1, Ok(libc::SOCK_STREAM));
+    check(datagram, SOL_SOCKET, libc::SO_TYPE, 1, bad.1, Ok(libc::SOCK_DGRAM));
+    check(stream, SOL_SOCKET, libc::SO_DOMAIN, 1, bad.1, Ok(libc::AF_INET));
+    check(stream, SOL_SOCKET, libc::SO_ACCEPTCONN, 1, bad.1, Ok(0));
+    check(stream, SOL_SOCKET, 9_999, 1, bad.1, Err(bad.1));
+    check(stream, IPPROTO_TCP, libc::TCP_NODELAY, 1, 0, Ok(1));
+    check(stream, IPPROTO_TCP, libc::TCP_QUICKACK, 1, 0, Ok(1));
+    check(stream, IPPROTO_TCP, libc::TCP_MAXSEG, 1_000, 0, Ok(1_000));
+    check(stream, IPPROTO_TCP, libc::TCP_MAXSEG, 70_000, bad.0, Ok(1_000));
+    check(stream, IPPROTO_TCP, libc::TCP_KEEPIDLE, 10, 0, Ok(10));
+    check(stream, IPPROTO_TCP, libc::TCP_KEEPINTVL, 0, bad.0, Ok(75));
+    check(stream, IPPROTO_TCP, libc::TCP_KEEPCNT, 3, 0, Ok(3));
+    check(stream, IPPROTO_TCP, libc::TCP_USER_TIMEOUT, 5_000, 0, Ok(5_000));
+    check(stream, IPPROTO_TCP, libc::TCP_USER_TIMEOUT, 0, 0, Ok(0));
+    check(stream, IPPROTO_TCP, libc::TCP_USER_TIMEOUT, -1, bad.0, Ok(0));
+    check(datagram, IPPROTO_TCP, libc::TCP_NODELAY, 1, bad.1, Err(bad.1));
+    check(stream, IPPROTO_IP, libc::IP_TOS, 0x2b, 0, Ok(0x28));
+    check(stream, IPPROTO_IP, libc::IP_TTL, 3, bad.1, Err(bad.1));
+    check(stream, IPPROTO_IPV6, libc::IPV6_V6ONLY, 1, 0, Ok(1));
+    check(99, SOL_SOCKET, libc::SO_TYPE, 1, -libc::EBADF, Err(-libc::EBADF));
+    assert_eq!(world.a.set(stream, IPPROTO_TCP, libc::TCP_NODELAY, &0u8), -libc::EINVAL, "too short");
+}
+
+#[test]
+fn the_congestion_control_has_a_name() {
+    let world = World::new();
+    let fd = world.a.socket(libc::SOCK_STREAM);
+    let name = |text: &[u8]| {
+        world.a.set(fd, IPPROTO_TCP, libc::TCP_CONGESTION, &{
+            let mut name = [0u8; 16];
+            name[..text.len()].copy_from_slice(text);
+            name
+        })
+    };
+    assert_eq!((name(b"reno"), name(b"warp")), (0, -libc::ENOENT));
+    let found = world.a.get(fd, IPPROTO_TCP, libc::TCP_CONGESTION, [9u8; 16]).unwrap();
+    assert_eq!(&found[..5], b"reno\0");
+    assert_eq!(&world.a.get(fd, IPPROTO_TCP, libc::TCP_CONGESTION, [9u8; 2]).unwrap(), b"re", "cut");
+}
+
+#[test]
+fn measurements_of_a_connection() {
+    let mut world = World::new();
+    let idle = world.a.socket(libc::SOCK_STREAM);
+    let info = |world: &World, fd| world.a.get(fd, IPPROTO_TCP, libc::TCP_INFO, lr_tcp_info::default());
+    assert_eq!(info(&world, idle).unwrap().tcpi_state, 7, "CLOSED");
+    let (client, server) = world.connected(80);
+    world.a.write(client, &[7; 10_000]);
+    world.pass(300);
+    let sent = info(&world, client).unwrap();
+    assert_eq!((sent.tcpi_state, sent.tcpi_bytes_acked, sent.tcpi_unacked), (1, 10_000, 0));
+    assert_eq!((sent.tcpi_snd_mss, sent.tcpi_pmtu, sent.tcpi_total_retrans), (1_448, 1_500, 0));
+    assert_eq!(sent.tcpi_bytes_sent, 10_000);
+    assert!(sent.tcpi_rtt > 0 && sent.tcpi_rto >= 200_000 && sent.tcpi_snd_cwnd >= 10);
+    let got = world.b.get(server, IPPROTO_TCP, libc::TCP_INFO, lr_tcp_info::default()).unwrap();
+    assert_eq!(got.tcpi_bytes_received, 10_000);
+    let first = world.a.get(client, IPPROTO_TCP, libc::TCP_INFO, 0u8).unwrap();
+    assert_eq!(first, 1, "cut to the room that there is");
+}
+
+#[test]
+fn flags_and_requests_that_make_sense() {
+    let world = World::new();
+    let fd = world.a.socket(libc::SOCK_STREAM);
+    // SAFETY: a live stack; the pointer is a live number.
+    unsafe {
+        let stack = world.a.stack;
+        assert_eq!(lr_fcntl(stack, fd, libc::F_GETFL, 0), libc::O_RDWR | libc::O_NONBLOCK);
+        assert_eq!(lr_fcntl(stack, fd, libc::F_SETFL, libc::O_NONBLOCK), 0);
+        assert_eq!(lr_fcntl(stack, fd, libc::F_SETFL, 0), -libc::EOPNOTSUPP);
+        assert_eq!(lr_fcntl(stack, fd, libc::F_DUPFD, 0), -libc::EINVAL);
+        let mut on: c_int = 1;
+        assert_eq!(lr_ioctl(stack, fd, libc::FIONBIO as _, (&raw mut on).cast()), 0);
+        assert_eq!(lr_ioctl(stack, fd, libc::TIOCGWINSZ as _, (&raw mut on).cast()), -libc::ENOTTY);
+        assert_eq!(lr_ioctl(stack, fd, libc::FIONREAD as _, null_mut()), -libc::EFAULT);
+    }
+}
+
+#[test]
+fn a_stack_tells_its_addresses_and_refuses_bad_settings() {
+    let world = World::new();
+    let (mut address, mut len, mut prefix) = (inet("0.0.0.0", 0), INET, 0);
+    let mut found = Vec::new();
+    for index in 0..9 {
+        // SAFETY: live locals.
+        let code = unsafe {
+            lr_stack_address(world.a.stack, index, (&raw mut address).cast(), &mut len, &mut prefix)
+        };
+        match code {
+            0 if address.sin_family == libc::AF_INET as _ => found.push(text(&address)),
+            0 => {}
+            code => {
+                assert_eq!(code, -libc::ENOENT);
+                break;
+            }
+        }
+        len = INET;
+    }
+    assert_eq!(found, ["10.0.0.1:0"]);
+    let mut config = lr_stack_config::defaults();
+    let bad = c"10.0.0.1";
+    let mut device = lr_device {
+        user: null_mut(),
+        transmit: Some(transmit),
+        receive: Some(receive),
+        completed: None,
+        mac: [2, 0, 0, 0, 0, 1],
+        mtu: 1500,
+        capabilities: 0,
+    };
+    let mut stack = null_mut();
+    // SAFETY: live locals; no callback is called, as no stack is made.
+    let mut code =
+        |config: &lr_stack_config, device: &lr_device| unsafe { lr_stack_new(config, device, 0, &mut stack) };
+    config.addresses = bad.as_ptr();
+    assert_eq!(code(&config, &device), -libc::EINVAL);
+    config.addresses = null();
+    config.size -= 1;
+    assert_eq!(code(&config, &device), -libc::EINVAL);
+    config.size += 1;
+    device.mtu = 100;
+    assert_eq!(code(&config, &device), -libc::EINVAL);
+    device.mtu = 1500;
+    device.mac = [1, 0, 0, 0, 0, 1];
+    assert_eq!(code(&config, &device), -libc::EINVAL);
+    device.receive = None;
+    assert_eq!(code(&config, &device), -libc::EFAULT);
+}

@@ -1,0 +1,264 @@
+//! Streams: handshakes, data, readiness, ends.
+
+use super::*;
+
+/// `len` bytes, no two neighbouring kilobytes alike.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i ^ (i >> 10)) as u8).collect()
+}
+
+/// Sends `len` bytes from `a` to `b` in whatever portions are taken, and checks them.
+fn transfer(world: &mut World, port: u16, len: usize) {
+    let (client, server) = world.connected(port);
+    let expected = pattern(len);
+    let (mut sent, mut received) = (0, Vec::new());
+    let (mut refused, mut partial) = (0, 0);
+    world.until(|world| {
+        while sent < len {
+            let count = world.a.write(client, &expected[sent..]);
+            if count == -(libc::EAGAIN as ssize_t) {
+                refused += 1;
+                break;
+            }
+            assert!(count > 0, "{count}");
+            partial += usize::from((count as usize) < len - sent);
+            sent += count as usize;
+        }
+        while let Ok(bytes) = world.b.read(server, 7_001) {
+            received.extend(bytes);
+        }
+        received.len() >= len
+    });
+    assert!(received == expected);
+    assert!(refused > 0 && partial > 0, "the buffer was never full");
+    assert_eq!((world.a.close(client), world.b.close(server)), (0, 0));
+}
+
+#[test]
+fn data_arrives_whatever_the_device_is() {
+    for capabilities in [0, LR_DEVICE_RX_CHECKSUM, LR_DEVICE_RX_COALESCING, LR_DEVICE_IP] {
+        for completions in [false, true] {
+            let mut world = World::shaped(Shape { capabilities, completions });
+            let before = world.a.stats().memory_used;
+            transfer(&mut world, 80, 9_000_000);
+            world.pass(1_000);
+            assert_eq!(world.a.stats().memory_used, before, "{capabilities} {completions}");
+        }
+    }
+}
+
+#[test]
+fn losses_are_repaired_and_counted() {
+    let mut world = World::new();
+    let (client, server) = world.connected(80);
+    // SAFETY: the end lives as long as the world, and no turn is under way.
+    unsafe { (*world.a.end).lose = 1 };
+    assert_eq!(world.a.write(client, b"lost once"), 9);
+    world.until(|world| world.b.poll(server, libc::POLLIN) != 0);
+    assert_eq!(world.b.read(server, 99).unwrap(), b"lost once");
+    assert!(world.a.stats().retransmits > 0);
+}
+
+#[test]
+fn pieces_are_gathered_and_scattered() {
+    let mut world = World::new();
+    let (client, server) = world.connected(80);
+    let (mut x, mut y, mut z) = (*b"ab", *b"", *b"cdefg");
+    let pieces = [piece(&mut x), piece(&mut y), piece(&mut z)];
+    // SAFETY: three live pieces.
+    assert_eq!(unsafe { lr_writev(world.a.stack, client, pieces.as_ptr(), 3) }, 7);
+    world.until(|world| world.b.poll(server, libc::POLLIN) != 0);
+    let (mut x, mut y, mut z) = ([0; 1], [0; 4], [0; 9]);
+    let pieces = [piece(&mut x), piece(&mut y), piece(&mut z)];
+    // SAFETY: three live pieces, used by nobody else.
+    assert_eq!(unsafe { lr_readv(world.b.stack, server, pieces.as_ptr(), 3) }, 7);
+    assert_eq!((&x, &y, &z), (b"a", b"bcde", b"fg\0\0\0\0\0\0\0"));
+    assert_eq!(world.b.read(server, 9), Err(-(libc::EAGAIN as ssize_t)));
+}
+
+#[test]
+fn peeking_leaves_the_data() {
+    let mut world = World::new();
+    let (client, server) = world.connected(80);
+    world.a.write(client, b"hello");
+    world.until(|world| world.b.poll(server, libc::POLLIN) != 0);
+    for _ in 0..2 {
+        assert_eq!(world.b.recv(server, 3, libc::MSG_PEEK).unwrap(), b"hel");
+    }
+    let mut waiting: c_int = 0;
+    // SAFETY: a live number.
+    let code = unsafe { lr_ioctl(world.b.stack, server, libc::FIONREAD as _, (&raw mut waiting).cast()) };
+    assert_eq!((code, waiting), (0, 5));
+    assert_eq!(world.b.read(server, 99).unwrap(), b"hello");
+    assert_eq!(world.b.poll(server, libc::POLLIN), 0);
+    assert_eq!(world.b.recv(server, 3, libc::MSG_OOB), Err(-(libc::EOPNOTSUPP as ssize_t)));
+}
+
+#[test]
+fn a_connect_runs_through_its_errors() {
+    let mut world = World::new();
+    let listener = world.listener(80);
+    let client = world.a.socket(libc::SOCK_STREAM);
+    assert_eq!(world.a.poll(client, libc::POLLOUT), libc::POLLOUT | libc::POLLHUP);
+    assert_eq!(world.a.write(client, b"x"), -(libc::ENOTCONN as ssize_t));
+    assert_eq!(world.a.connect(client, "10.0.0.2", 80), -libc::EINPROGRESS);
+    assert_eq!(world.a.connect(client, "10.0.0.2", 80), -libc::EALREADY);
+    assert_eq!(world.a.poll(client, libc::POLLIN | libc::POLLOUT), 0);
+    assert_eq!(world.a.write(client, b"x"), -(libc::EAGAIN as ssize_t));
+    assert_eq!(world.a.read(client, 1), Err(-(libc::EAGAIN as ssize_t)));
+    assert_eq!(world.a.peer(client), Err(-libc::ENOTCONN));
+    assert_eq!(world.b.accept(listener), -libc::EAGAIN);
+    world.until(|world| world.a.poll(client, libc::POLLOUT) != 0);
+    assert_eq!((world.a.error(client), world.a.connect(client, "10.0.0.2", 80)), (0, -libc::EISCONN));
+    assert_eq!(world.a.peer(client).unwrap(), "10.0.0.2:80");
+    world.until(|world| world.b.poll(listener, libc::POLLIN) != 0);
+    let server = world.b.accept(listener);
+    assert_eq!(world.b.peer(server).unwrap(), world.a.name(client));
+    assert_eq!(world.b.name(server), "10.0.0.2:80");
+    assert_eq!(world.b.name(listener), "0.0.0.0:80");
+    assert_eq!(world.a.connect(listener + 9, "10.0.0.2", 80), -libc::EBADF);
+}
+
+#[test]
+fn a_refused_connect_is_told_once_and_can_be_repeated() {
+    let mut world = World::new();
+    let client = world.a.socket(libc::SOCK_STREAM);
+    assert_eq!(world.a.connect(client, "10.0.0.2", 81), -libc::EINPROGRESS);
+    world.until(|world| world.a.poll(client, 0) != 0);
+    let bits = libc::POLLERR | libc::POLLHUP | libc::POLLIN | libc::POLLOUT;
+    assert_eq!(world.a.poll(client, bits), bits);
+    assert_eq!((world.a.error(client), world.a.error(client)), (libc::ECONNREFUSED, 0));
+    let listener = world.listener(81);
+    assert_eq!(world.a.connect(client, "10.0.0.2", 81), -libc::EINPROGRESS);
+    world.until(|world| world.b.poll(listener, libc::POLLIN) != 0);
+}
+
+#[test]
+fn both_directions_are_shut_one_after_the_other() {
+    let mut world = World::new();
+    let (client, server) = world.connected(80);
+    assert_eq!(world.a.write(client, b"last words"), 10);
+    assert_eq!(world.a.shutdown(client, libc::SHUT_WR), 0);
+    assert_eq!(world.a.write(client, b"x"), -(libc::EPIPE as ssize_t));
+    world.until(|world| world.b.poll(server, libc::POLLRDHUP) != 0);
+    assert_eq!(world.b.read(server, 99).unwrap(), b"last words");
+    assert_eq!(world.b.read(server, 99).unwrap(), b"", "the end of the stream");
+    assert_eq!(world.b.poll(server, libc::POLLIN | libc::POLLOUT), libc::POLLIN | libc::POLLOUT);
+    assert_eq!(world.b.write(server, b"answer"), 6);
+    world.until(|world| world.a.poll(client, libc::POLLIN) != 0);
+    assert_eq!(world.a.read(client, 99).unwrap(), b"answer");
+    assert_eq!(world.b.shutdown(server, libc::SHUT_WR), 0);
+    world.until(|world| world.a.poll(client, 0) == libc::POLLHUP);
+    assert_eq!(world.a.read(client, 99).unwrap(), b"");
+    let info = world.a.get(client, libc::IPPROTO_TCP, libc::TCP_INFO, lr_tcp_info::default()).unwrap();
+    assert_eq!(info.tcpi_state, 6, "TIME-WAIT");
+    assert_eq!((world.a.close(client), world.b.close(server)), (0, 0));
+    assert_eq!(world.a.close(client), -libc::EBADF);
+}
+
+#[test]
+fn what_comes_after_shutting_for_reading_is_thrown_away() {
+    let mut world = World::new();
+    let (client, server) = world.connected(80);
+    assert_eq!(world.b.shutdown(server, libc::SHUT_RD), 0);
+    assert_eq!(world.b.read(server, 9).unwrap(), b"");
+    let sent = pattern(9_000_000);
+    let mut done = 0;
+    world.until(|world| {
+        done += usize::try_from(world.a.write(client, &sent[done..])).unwrap_or(0);
+        done == sent.len()
+    });
+    world.pass(1_000);
+    assert_eq!(world.b.stats().memory_used, 0, "the window stays open and nothing is kept");
+    assert_eq!(world.b.shutdown(server, 7), -libc::EINVAL);
+}
+
+#[test]
+fn closing_with_unread_data_resets() {
+    let mut world = World::new();
+    let (client, server) = world.connected(80);
+    world.a.write(client, b"never read");
+    world.until(|world| world.b.poll(server, libc::POLLIN) != 0);
+    assert_eq!(world.b.close(server), 0);
+    world.until(|world| world.a.poll(client, 0) & libc::POLLERR != 0);
+    assert_eq!(world.a.read(client, 9), Err(-(libc::ECONNRESET as ssize_t)), "told once");
+    assert_eq!(world.a.read(client, 9).unwrap(), b"");
+    assert_eq!(world.a.write(client, b"x"), -(libc::EPIPE as ssize_t));
+}
+
+#[test]
+fn lingering_for_no_time_resets() {
+    let mut world = World::new();
+    let (client, server) = world.connected(80);
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    assert_eq!(world.a.set(client, libc::SOL_SOCKET, libc::SO_LINGER, &linger), 0);
+    assert_eq!(world.a.close(client), 0);
+    world.until(|world| world.b.poll(server, 0) & libc::POLLERR != 0);
+    assert_eq!(world.b.error(server), libc::ECONNRESET);
+}
+
+#[test]
+fn a_silent_peer_times_out() {
+    let mut world = World::new();
+    let (client, _) = world.connected(80);
+    let timeout: c_int = 3_000;
+    assert_eq!(world.a.set(client, libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, &timeout), 0);
+    // SAFETY: the end lives as long as the world, and no turn is under way.
+    unsafe { (*world.a.end).lose = usize::MAX };
+    world.a.write(client, b"anybody there?");
+    world.until(|world| world.a.poll(client, 0) != 0);
+    assert_eq!(world.a.read(client, 9), Err(-(libc::ETIMEDOUT as ssize_t)));
+}
+
+#[test]
+fn bound_ports_are_kept_apart() {
+    let world = World::new();
+    let first = world.b.socket(libc::SOCK_STREAM);
+    let second = world.b.socket(libc::SOCK_STREAM);
+    assert_eq!(world.b.bind(first, "10.0.0.2", 80), 0);
+    assert_eq!(world.b.bind(first, "10.0.0.2", 81), -libc::EINVAL, "bound already");
+    assert_eq!(world.b.bind(second, "0.0.0.0", 80), -libc::EADDRINUSE);
+    assert_eq!(world.b.bind(second, "10.0.0.9", 80), -libc::EADDRNOTAVAIL);
+    assert_eq!(world.b.listen(first, 1), 0);
+    assert_eq!(world.b.bind(second, "0.0.0.0", 80), -libc::EADDRINUSE);
+    assert_eq!(world.b.bind(second, "0.0.0.0", 0), 0);
+    assert_ne!(world.b.name(second), "0.0.0.0:0");
+}
+
+#[test]
+fn connections_that_nobody_accepted_are_reset_with_their_listener() {
+    let mut world = World::new();
+    let listener = world.listener(80);
+    let client = world.a.socket(libc::SOCK_STREAM);
+    world.a.connect(client, "10.0.0.2", 80);
+    world.until(|world| world.b.poll(listener, libc::POLLIN) != 0);
+    assert_eq!(world.b.close(listener), 0);
+    world.until(|world| world.a.poll(client, 0) & libc::POLLERR != 0);
+    assert_eq!(world.a.error(client), libc::ECONNRESET);
+}
+
+#[test]
+fn a_callback_cannot_call_its_stack() {
+    let mut world = World::new();
+    let stack = world.a.stack;
+    // SAFETY: the end lives as long as the world, and no turn is under way.
+    unsafe { (*world.a.end).stack = stack };
+    world.pass(1);
+    let client = world.a.socket(libc::SOCK_STREAM);
+    world.a.connect(client, "10.0.0.2", 80);
+    world.pass(1);
+    // SAFETY: as above.
+    assert_eq!(unsafe { (*world.a.end).reentered }, Some(-libc::EBUSY));
+}
+
+#[test]
+fn the_next_timeout_says_when_to_come_back() {
+    let mut world = World::new();
+    let (client, _) = world.connected(80);
+    world.pass(100);
+    // SAFETY: live stacks.
+    let next = |world: &World| unsafe { lr_stack_next_timeout(world.a.stack) };
+    assert!(next(&world) > world.now_ns, "nothing to do");
+    world.a.write(client, b"x");
+    assert_eq!(next(&world), world.now_ns, "something to send");
+}
