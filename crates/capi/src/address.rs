@@ -119,7 +119,7 @@ mod tests {
     fn check(text: &str, family: c_int, expected: &str) {
         let (bytes, len) = emit(text.parse().unwrap(), family);
         assert_eq!(parse(&bytes[..len], family), Ok(expected.parse().unwrap()), "{text}");
-        assert_eq!(parse(&bytes[..len - 12], family).is_ok(), false, "{text}, cut short");
+        assert!(parse(&bytes[..len - 12], family).is_err(), "{text}, cut short");
     }
 
     #[test]

@@ -212,7 +212,7 @@ pub unsafe extern "C" fn lr_getsockopt(
                 Value::Int(number) => put_value(number, value, length),
                 Value::Linger(linger) => put_value(linger, value, length),
                 Value::Name(name) => put_value(name, value, length),
-                Value::Info(info) => put_value(info, value, length),
+                Value::Info(info) => put_value(&**info, value, length),
             }
         }
         Ok(0)
@@ -237,7 +237,7 @@ unsafe fn put_value<T: Copy>(found: &T, value: *mut c_void, length: *mut socklen
     }
 }
 
-/// Sets an option; see `lr_getsockopt` for their values. TCP_CONGESTION knows "reno". SO_REUSEADDR lets a socket bind to
+/// Sets an option; see `lr_getsockopt` for their values. TCP_CONGESTION knows "cubic" and "reno". SO_REUSEADDR lets a socket bind to
 /// a port of connections in TIME-WAIT, which here is always allowed, or of another bound socket that does not listen.
 /// TCP_MAXSEG and IPV6_V6ONLY have an effect before connect and listen only. Buffers of a fixed size end autotuning.
 ///

@@ -17,7 +17,7 @@ const MAX_BUFFER: usize = 1 << 30;
 const NAME_MAX: usize = 16;
 
 /// The value of an option.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Value {
     /// A number.
     Int(c_int),
@@ -26,7 +26,7 @@ pub(crate) enum Value {
     /// TCP_CONGESTION.
     Name([u8; NAME_MAX]),
     /// TCP_INFO.
-    Info(lr_tcp_info),
+    Info(Box<lr_tcp_info>),
 }
 
 fn unknown<T>() -> Result<T> {
@@ -50,6 +50,7 @@ fn buffer(size: BufferSize) -> Result<Value> {
 fn name(congestion: Congestion) -> Value {
     let text: &[u8] = match congestion {
         Congestion::NewReno => b"reno",
+        Congestion::Cubic => b"cubic",
     };
     let mut name = [0; NAME_MAX];
     name[..text.len()].copy_from_slice(text);
@@ -61,6 +62,7 @@ fn congestion(name: &[u8]) -> Result<Congestion> {
     let len = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
     match &name[..len] {
         b"reno" => Ok(Congestion::NewReno),
+        b"cubic" => Ok(Congestion::Cubic),
         _ => Err(Errno(libc::ENOENT)),
     }
 }
@@ -148,7 +150,8 @@ impl Host {
                 let nothing =
                     lr_tcp_info { tcpi_state: crate::info::state_number(state), ..lr_tcp_info::default() };
                 let unsent = conn.map_or(0, |id| self.stack.unsent(id));
-                Ok(Value::Info(info.map_or(nothing, |info| tcp_info(state, &info, unsent))))
+                let found = info.map_or(nothing, |info| tcp_info(state, &info, unsent));
+                Ok(Value::Info(Box::new(found)))
             }
             _ => unknown(),
         }

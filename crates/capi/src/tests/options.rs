@@ -52,7 +52,7 @@ fn the_congestion_control_has_a_name() {
             name
         })
     };
-    assert_eq!((name(b"reno"), name(b"warp")), (0, -libc::ENOENT));
+    assert_eq!((name(b"cubic"), name(b"reno"), name(b"warp")), (0, 0, -libc::ENOENT));
     let found = world.a.get(fd, IPPROTO_TCP, libc::TCP_CONGESTION, [9u8; 16]).unwrap();
     assert_eq!(&found[..5], b"reno\0");
     assert_eq!(&world.a.get(fd, IPPROTO_TCP, libc::TCP_CONGESTION, [9u8; 2]).unwrap(), b"re", "cut");

@@ -257,8 +257,8 @@ impl Connection {
         }
         self.keep_alives = 0;
         self.arm_keep_alive(now);
-        if self.stalled_since.is_some() {
-            // Checked anew, with the new timeout, when the timer fires.
+        if self.timers.is_running(Timer::UserTimeout) {
+            // Maybe since the handshake, by the old timeout. Checked anew, with the new timeout, when the timer fires.
             self.timers.set(Timer::UserTimeout, now + options.user_timeout);
         }
         self.note_work(now);

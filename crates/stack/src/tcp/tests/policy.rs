@@ -86,6 +86,22 @@ fn data_that_nobody_acknowledges_ends_the_connection() {
 }
 
 #[test]
+fn a_shorter_user_timeout_counts_at_once() {
+    let mut solo = Solo::established();
+    let user_timeout = Duration::from_secs(3);
+    // The timer of the handshake still runs, by the old timeout.
+    solo.connection.set_options(solo.now, &SocketOptions { user_timeout, ..SocketOptions::default() });
+    solo.send(100);
+    solo.output();
+    let start = solo.now;
+    while solo.connection.tcp_state() == State::Established {
+        solo.fire();
+        solo.output();
+    }
+    assert_eq!(solo.now - start, user_timeout);
+}
+
+#[test]
 fn progress_starts_the_user_timeout_anew() {
     let mut solo = Solo::established();
     solo.send(14_600);
