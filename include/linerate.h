@@ -269,6 +269,230 @@ typedef struct lr_stats {
     uint64_t memory_limit;
 } lr_stats;
 
+/*
+ What `lr_getsockopt` gives for TCP_INFO: the first 232 bytes of Linux's `struct tcp_info`, in its layout and its
+ units, so that programs may read it with either type. What the stack does not count is 0.
+ */
+typedef struct lr_tcp_info {
+    /*
+     The state, by Linux's numbers: 1 ESTABLISHED, 2 SYN-SENT, 3 SYN-RECEIVED, 4 FIN-WAIT-1, 5 FIN-WAIT-2,
+     6 TIME-WAIT, 7 CLOSED, 8 CLOSE-WAIT, 9 LAST-ACK, 10 LISTEN, 11 CLOSING.
+     */
+    uint8_t tcpi_state;
+    /*
+     0: not counted.
+     */
+    uint8_t tcpi_ca_state;
+    /*
+     0: not counted.
+     */
+    uint8_t tcpi_retransmits;
+    /*
+     0: not counted.
+     */
+    uint8_t tcpi_probes;
+    /*
+     0: not counted.
+     */
+    uint8_t tcpi_backoff;
+    /*
+     0: not counted.
+     */
+    uint8_t tcpi_options;
+    /*
+     0: not given.
+     */
+    uint8_t tcpi_wscale;
+    /*
+     0: not counted.
+     */
+    uint8_t tcpi_flags;
+    /*
+     Retransmission timeout in microseconds.
+     */
+    uint32_t tcpi_rto;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_ato;
+    /*
+     Largest segment sent, in bytes of payload.
+     */
+    uint32_t tcpi_snd_mss;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_rcv_mss;
+    /*
+     Segments of the largest size in flight, rounded up.
+     */
+    uint32_t tcpi_unacked;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_sacked;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_lost;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_retrans;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_fackets;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_last_data_sent;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_last_ack_sent;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_last_data_recv;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_last_ack_recv;
+    /*
+     Path MTU in bytes.
+     */
+    uint32_t tcpi_pmtu;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_rcv_ssthresh;
+    /*
+     Smoothed round-trip time in microseconds.
+     */
+    uint32_t tcpi_rtt;
+    /*
+     Its variation in microseconds.
+     */
+    uint32_t tcpi_rttvar;
+    /*
+     Slow-start threshold in segments; 0x7fffffff before the first loss.
+     */
+    uint32_t tcpi_snd_ssthresh;
+    /*
+     Congestion window in segments.
+     */
+    uint32_t tcpi_snd_cwnd;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_advmss;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_reordering;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_rcv_rtt;
+    /*
+     The window that we offer, in bytes.
+     */
+    uint32_t tcpi_rcv_space;
+    /*
+     Segments retransmitted since the start.
+     */
+    uint32_t tcpi_total_retrans;
+    /*
+     0: not counted.
+     */
+    uint64_t tcpi_pacing_rate;
+    /*
+     0: not counted.
+     */
+    uint64_t tcpi_max_pacing_rate;
+    /*
+     Payload bytes that the peer acknowledged.
+     */
+    uint64_t tcpi_bytes_acked;
+    /*
+     Payload bytes received in order.
+     */
+    uint64_t tcpi_bytes_received;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_segs_out;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_segs_in;
+    /*
+     Payload bytes queued and neither sent nor acknowledged.
+     */
+    uint32_t tcpi_notsent_bytes;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_min_rtt;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_data_segs_in;
+    /*
+     Segments with payload sent.
+     */
+    uint32_t tcpi_data_segs_out;
+    /*
+     0: not counted.
+     */
+    uint64_t tcpi_delivery_rate;
+    /*
+     Microseconds in which there was something to send.
+     */
+    uint64_t tcpi_busy_time;
+    /*
+     Microseconds in which the peer's window was the limit.
+     */
+    uint64_t tcpi_rwnd_limited;
+    /*
+     Microseconds in which the send buffer was the limit.
+     */
+    uint64_t tcpi_sndbuf_limited;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_delivered;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_delivered_ce;
+    /*
+     Payload bytes sent, retransmissions included.
+     */
+    uint64_t tcpi_bytes_sent;
+    /*
+     Payload bytes retransmitted.
+     */
+    uint64_t tcpi_bytes_retrans;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_dsack_dups;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_reord_seen;
+    /*
+     0: not counted.
+     */
+    uint32_t tcpi_rcv_ooopack;
+    /*
+     The window that the peer offers, in bytes.
+     */
+    uint32_t tcpi_snd_wnd;
+} lr_tcp_info;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
