@@ -4,7 +4,10 @@
 //! changed address counts as unconfirmed until it answers; a gratuitous packet changes what is known but makes nothing.
 
 use crate::neighbor::Outcome;
+use crate::net::Priority;
+use crate::packet::Outgoing;
 use crate::stack::Stack;
+use crate::timers::Timer;
 use core::net::{IpAddr, Ipv4Addr};
 use linerate_nic::{MacAddr, Slice};
 use linerate_wire::arp::{Builder, Operation, Packet};
@@ -41,7 +44,8 @@ impl Stack {
                 target_mac: mac,
                 target_ip: sender,
             };
-            self.net.send_arp(reply, mac);
+            // A flood of questions must not push out what we need ourselves.
+            self.net.send(Outgoing::Arp(reply, mac), Priority::Reply);
         }
     }
 
@@ -103,6 +107,10 @@ impl Stack {
     pub(crate) fn after_neighbor(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Nothing => {}
+            Outcome::Disputed(slot) => {
+                self.net.counters.neighbors_disputed += 1;
+                self.net.timers.set(Timer::Neighbor(slot), self.net.neighbors.deadline(slot));
+            }
             Outcome::Resolved(slot) => {
                 while let Some(conn) = self.net.waiting.pop(slot) {
                     if let Some(conn) = self.conns.table.at_mut(conn) {
@@ -128,7 +136,7 @@ impl Stack {
     pub(crate) fn run_neighbor(&mut self, slot: u32) {
         let outcome = self.net.neighbors.handle_timeout(slot, self.net.now);
         let deadline = self.net.neighbors.deadline(slot);
-        self.net.timers.set(crate::timers::Timer::Neighbor(slot), deadline);
+        self.net.timers.set(Timer::Neighbor(slot), deadline);
         self.after_neighbor(outcome);
     }
 }

@@ -138,6 +138,8 @@ counters! {
     dad_conflicts,
     /// Neighbours that did not answer.
     neighbors_unreachable,
+    /// Claims of another link-layer address for a neighbour known to be reachable; not believed, the neighbour is asked.
+    neighbors_disputed,
     /// Neighbour entries thrown out to make room.
     neighbors_evicted,
     /// Packets that gave way to newer ones while their neighbour was asked for.

@@ -196,6 +196,9 @@ impl Stack {
         });
         self.net.counters.ndp_out += 1;
         self.net.counters.icmp_out += 1;
-        self.net.send(Outgoing::Ip(packet), Priority::Control);
+        // A flood of questions must not push out what we need ourselves.
+        let is_answer = matches!(message, Message::NeighbourAdvertisement { .. });
+        let priority = if is_answer { Priority::Reply } else { Priority::Control };
+        self.net.send(Outgoing::Ip(packet), priority);
     }
 }

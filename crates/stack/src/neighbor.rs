@@ -14,6 +14,12 @@
 //! Simplified: DELAY is the first five seconds of PROBE, and times are constants (a router's Reachable Time and Retrans
 //! Timer are not taken over). Packets go out in every state but INCOMPLETE.
 //!
+//! Whoever claims another link-layer address for a neighbour that is REACHABLE or being probed is not believed: the neighbour is
+//! asked at its known address, at a limited rate, and only when it does not answer is the entry given up and everybody
+//! asked. An answer counts as solicited only where we asked. (RFC 4861 section 7.2.5 takes the new address at once when
+//! the override flag is set, which anybody can set. A neighbour that really moves costs three seconds.) When the
+//! table is full, entries that were never confirmed go first, so that a flood of new ones only displaces itself.
+//!
 //! What one unreachable peer can use up is bounded: a connection keeps its data and waits in a list (no packet is held
 //! at all), other packets wait in a queue of [`PARKED_PER_NEIGHBOR`] per entry and [`PARKED_TOTAL`] in all, new entries
 //! are made for on-link addresses only (the caller checks) and at a limited rate, and unanswered entries take half of
@@ -54,6 +60,8 @@ struct Entry {
     deadline: Option<Instant>,
     last_used: Instant,
     generation: u32,
+    /// It answered us, or carried a connection.
+    confirmed: bool,
     /// In the queue of solicitations to send.
     due: bool,
     live: bool,
@@ -84,6 +92,8 @@ pub(crate) enum Outcome {
     Nothing,
     /// The address became known: wake who waits.
     Resolved(u32),
+    /// Somebody claimed another address for it: it is being asked.
+    Disputed(u32),
     /// Nobody answered: tell who waits. The entry is gone.
     Failed(u32),
 }
@@ -108,6 +118,8 @@ pub(crate) struct NeighborCache<P> {
     new_entries: RateLimit,
     /// Entries made because others asked for us: a flood of them must not keep us from asking.
     observed_entries: RateLimit,
+    /// Neighbours asked because of what others claimed.
+    disputes: RateLimit,
     /// Entries thrown out to make room.
     pub(crate) evicted: u64,
 }
@@ -124,6 +136,7 @@ impl<P> NeighborCache<P> {
             incomplete: 0,
             new_entries: RateLimit::new(200, 64),
             observed_entries: RateLimit::new(200, 64),
+            disputes: RateLimit::new(10, 10),
             evicted: 0,
         }
     }
@@ -147,6 +160,7 @@ impl<P> NeighborCache<P> {
             deadline: Some(now + RETRANSMIT),
             last_used: now,
             generation: 0,
+            confirmed: false,
             due: false,
             live: true,
         };
@@ -221,6 +235,7 @@ impl<P> NeighborCache<P> {
                     deadline: None,
                     last_used: now,
                     generation: 0,
+                    confirmed: false,
                     due: false,
                     live: true,
                 });
@@ -235,12 +250,31 @@ impl<P> NeighborCache<P> {
             self.incomplete -= 1;
             return Outcome::Resolved(slot);
         }
-        if entry.mac != mac {
-            entry.mac = mac;
-            entry.state = State::Stale;
-            entry.deadline = None;
+        if entry.mac == mac {
+            return Outcome::Nothing;
         }
-        Outcome::Nothing
+        self.claim(slot, mac, true, now)
+    }
+
+    /// Somebody says, without having been asked, that the neighbour has another address now.
+    fn claim(&mut self, slot: u32, mac: MacAddr, overrides: bool, now: Instant) -> Outcome {
+        let entry = &mut self.entries[slot as usize];
+        match entry.state {
+            State::Stale => {
+                if overrides {
+                    entry.mac = mac;
+                    entry.confirmed = false;
+                }
+                Outcome::Nothing
+            }
+            State::Reachable if self.disputes.allow(now) => {
+                entry.state = State::Probe { sent: 0 };
+                entry.deadline = Some(now + RETRANSMIT);
+                self.push_due(slot);
+                Outcome::Disputed(slot)
+            }
+            State::Reachable | State::Probe { .. } | State::Incomplete { .. } => Outcome::Nothing,
+        }
     }
 
     /// An answer to a solicitation (RFC 4861 section 7.2.5; an ARP reply to us counts as solicited and overriding).
@@ -258,27 +292,19 @@ impl<P> NeighborCache<P> {
             let Some(mac) = mac else { return Outcome::Nothing };
             entry.mac = mac;
             entry.state = if solicited { State::Reachable } else { State::Stale };
+            entry.confirmed = solicited;
             entry.deadline = solicited.then(|| now + REACHABLE_TIME);
             self.incomplete -= 1;
             return Outcome::Resolved(slot);
         }
-        let differs = mac.is_some_and(|mac| mac != entry.mac);
-        if differs && !overrides {
-            if entry.state == State::Reachable {
-                entry.state = State::Stale;
-                entry.deadline = None;
-            }
-            return Outcome::Nothing;
+        if let Some(mac) = mac.filter(|&mac| mac != entry.mac) {
+            return self.claim(slot, mac, overrides, now);
         }
-        if let Some(mac) = mac {
-            entry.mac = mac;
-        }
-        if solicited {
+        // An answer, if we asked.
+        if solicited && matches!(entry.state, State::Probe { sent: 1.. }) {
             entry.state = State::Reachable;
+            entry.confirmed = true;
             entry.deadline = Some(now + REACHABLE_TIME);
-        } else if differs {
-            entry.state = State::Stale;
-            entry.deadline = None;
         }
         Outcome::Nothing
     }
@@ -292,6 +318,7 @@ impl<P> NeighborCache<P> {
             && !matches!(entry.state, State::Incomplete { .. })
         {
             entry.state = State::Reachable;
+            entry.confirmed = true;
             entry.deadline = Some(now + REACHABLE_TIME);
         }
     }
@@ -388,12 +415,12 @@ impl<P> NeighborCache<P> {
         Some(slot)
     }
 
-    /// Throws out the entry unused for longest that is not being asked for. A walk over a bounded table, at the limited
+    /// Throws out the entry unused for longest that is not being asked for, one that was never confirmed first. A walk over a bounded table, at the limited
     /// rate of new entries.
     fn evict(&mut self) -> bool {
         let victim = (self.entries.iter().enumerate())
             .filter(|(_, entry)| entry.live && !matches!(entry.state, State::Incomplete { .. }))
-            .min_by_key(|(_, entry)| entry.last_used)
+            .min_by_key(|(_, entry)| (entry.confirmed, entry.last_used))
             .map(|(slot, _)| slot as u32);
         let Some(victim) = victim else { return false };
         self.evicted += 1;

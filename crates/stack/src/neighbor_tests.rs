@@ -78,37 +78,104 @@ fn an_answer_wakes_and_is_confirmed_or_probed() {
 }
 
 #[test]
-fn advertisements_follow_the_flags() {
-    // (solicited, override, mac) -> (mac afterwards, has a deadline: reachable)
-    let check = |solicited, overrides, mac, expected: (MacAddr, bool)| {
+fn nobody_takes_the_place_of_a_reachable_neighbour_without_its_silence() {
+    for (solicited, overrides) in [(true, true), (false, true), (true, false), (false, false)] {
         let mut cache = cache(8);
         let neighbor = pending(&mut cache, 1, at(0));
+        cache.poll_solicit(at(0));
         cache.advertise(ip(1), Some(MAC), true, true, at(0));
-        cache.advertise(ip(1), mac, solicited, overrides, at(1));
-        let entry = &cache.entries[neighbor.slot as usize];
-        assert_eq!((entry.mac, entry.deadline.is_some()), expected, "{solicited} {overrides} {mac:?}");
-    };
-    check(true, true, Some(OTHER), (OTHER, true));
-    check(false, true, Some(OTHER), (OTHER, false));
-    check(true, false, Some(OTHER), (MAC, false));
-    check(false, false, Some(OTHER), (MAC, false));
-    check(false, false, Some(MAC), (MAC, true));
-    check(true, false, None, (MAC, true));
+        let disputed = cache.advertise(ip(1), Some(OTHER), solicited, overrides, at(1));
+        assert_eq!(disputed, Outcome::Disputed(neighbor.slot));
+        assert_eq!(cache.observe(ip(1), OTHER, true, at(2)), Outcome::Nothing, "it is being asked already");
+        assert_eq!(cache.resolve(ip(1), at(2)), Lookup::Known(neighbor, MAC), "in use meanwhile");
+        assert_eq!(cache.poll_solicit(at(2)), Some(Solicit { ip: ip(1), unicast: Some(MAC) }));
+        // Its answer settles it; the other's does not.
+        cache.advertise(ip(1), Some(OTHER), true, true, at(3));
+        cache.advertise(ip(1), Some(MAC), true, true, at(4));
+        assert_eq!(cache.deadline(neighbor.slot), Some(at(30_004)));
+        assert_eq!(cache.resolve(ip(1), at(4)), Lookup::Known(neighbor, MAC));
+    }
 }
 
 #[test]
-fn a_changed_address_seen_in_passing_is_taken_but_not_trusted() {
+fn a_neighbour_that_moved_is_found_after_three_seconds() {
+    let mut cache = cache(8);
+    let neighbor = pending(&mut cache, 1, at(0));
+    cache.advertise(ip(1), Some(MAC), true, true, at(0));
+    cache.observe(ip(1), OTHER, true, at(1));
+    let mut now = at(1);
+    let mut outcome = Outcome::Nothing;
+    while let Some(deadline) = cache.deadline(neighbor.slot) {
+        cache.poll_solicit(now);
+        now = deadline;
+        outcome = cache.handle_timeout(neighbor.slot, now);
+    }
+    assert_eq!((outcome, now), (Outcome::Failed(neighbor.slot), at(3_001)));
+    let again = pending(&mut cache, 1, now);
+    assert_eq!(cache.advertise(ip(1), Some(OTHER), true, true, now), Outcome::Resolved(again.slot));
+    assert_eq!(cache.resolve(ip(1), now), Lookup::Known(again, OTHER));
+}
+
+#[test]
+fn an_answer_that_nobody_asked_for_confirms_nothing() {
+    let mut cache = cache(8);
+    cache.observe(ip(1), MAC, true, at(0));
+    let Lookup::Known(neighbor, _) = cache.resolve(ip(1), at(0)) else { panic!("known") };
+    cache.advertise(ip(1), Some(MAC), true, true, at(1));
+    assert_eq!(cache.deadline(neighbor.slot), Some(at(5_000)), "it is still to be probed");
+    cache.handle_timeout(neighbor.slot, at(5_000));
+    assert!(cache.poll_solicit(at(5_000)).is_some());
+    cache.advertise(ip(1), Some(MAC), true, true, at(5_001));
+    assert_eq!(cache.deadline(neighbor.slot), Some(at(35_001)));
+}
+
+#[test]
+fn claims_cause_ten_questions_a_second() {
+    let mut cache = cache(8);
+    let neighbor = pending(&mut cache, 1, at(0));
+    cache.advertise(ip(1), Some(MAC), true, true, at(0));
+    let mut asked = 0;
+    for ms in 0..1_000 {
+        cache.observe(ip(1), OTHER, true, at(ms));
+        while cache.poll_solicit(at(ms)).is_some() {
+            asked += 1;
+            cache.advertise(ip(1), Some(MAC), true, true, at(ms));
+        }
+    }
+    assert!((10..=20).contains(&asked), "{asked}");
+    assert_eq!(cache.resolve(ip(1), at(1_000)), Lookup::Known(neighbor, MAC));
+}
+
+#[test]
+fn an_unconfirmed_address_gives_way_to_what_is_heard() {
     let mut cache = cache(8);
     assert_eq!(cache.observe(ip(1), MAC, false, at(0)), Outcome::Nothing);
     assert_eq!(cache.len(), 0, "not created for somebody whom we do not talk to");
     cache.observe(ip(1), MAC, true, at(0));
-    let Lookup::Known(neighbor, mac) = cache.resolve(ip(1), at(0)) else { panic!("known") };
-    assert_eq!(mac, MAC);
-    cache.advertise(ip(1), Some(MAC), true, true, at(1));
+    cache.advertise(ip(1), Some(OTHER), false, false, at(1));
     cache.observe(ip(1), OTHER, true, at(2));
-    assert_eq!(cache.deadline(neighbor.slot), None, "stale");
-    assert_eq!(cache.resolve(ip(1), at(3)), Lookup::Known(neighbor, OTHER));
+    let Lookup::Known(neighbor, mac) = cache.resolve(ip(1), at(3)) else { panic!("known") };
+    assert_eq!(mac, OTHER);
     assert_eq!(cache.deadline(neighbor.slot), Some(at(5_003)), "its use makes it probed");
+}
+
+#[test]
+fn a_flood_of_new_entries_displaces_only_its_own() {
+    let mut cache = cache(16);
+    for last in 1..=8 {
+        let neighbor = pending(&mut cache, last, at(0));
+        cache.advertise(ip(last), Some(MAC), true, true, at(0));
+        cache.confirm(neighbor, at(1));
+    }
+    for second in 1..60 {
+        for last in 20..220 {
+            cache.observe(ip(last), OTHER, true, at(second * 1_000 + u64::from(last)));
+        }
+    }
+    assert!(cache.evicted > 1_000);
+    for last in 1..=8 {
+        assert!(matches!(cache.resolve(ip(last), at(60_000)), Lookup::Known(_, MAC)), "{last}");
+    }
 }
 
 #[test]

@@ -2,7 +2,9 @@
 //!
 //! A datagram that begins to arrive takes one buffer of 64 KiB from the datagram pool; its fragments are copied to their
 //! places, so that small fragments do not hold large receive buffers, and the whole is contiguous when it is complete.
-//! When no buffer is free the oldest incomplete datagram gives way. What is refused (RFC 5722, RFC 8200 section 4.5,
+//! When no buffer is free the oldest incomplete datagram of the source that has most gives way (sources of IPv6 count by
+//! their /64), and a source never has more than half of the buffers (two at least): a flood of fragments displaces only its own, unless it
+//! forges many sources. What is refused (RFC 5722, RFC 8200 section 4.5,
 //! RFC 1858, RFC 3128, RFC 7112):
 //!
 //! - a fragment that overlaps another with different bytes, and with it the whole datagram (an exact repetition is
@@ -190,14 +192,16 @@ impl Reassembly {
         if let Some(at) = self.slots.iter().position(|slot| slot.key == fragment.key) {
             return Some(at);
         }
+        let own = self.count_of(fragment.key.source);
         let mut buffer = None;
-        if self.slots.len() < self.limit {
+        if self.slots.len() < self.limit && own < self.limit.div_ceil(2).max(2) {
             buffer = self.pool.take();
         }
-        if buffer.is_none() && !self.slots.is_empty() {
-            let oldest = (0..self.slots.len()).min_by_key(|&at| self.slots[at].deadline)?;
+        if buffer.is_none()
+            && let Some(victim) = self.victim()
+        {
             counters.drop_reassembly_full += 1;
-            self.discard(oldest);
+            self.discard(victim);
             buffer = self.pool.take();
         }
         let Some(buffer) = buffer.filter(|buffer| buffer.len() >= DATAGRAM_BUFFER) else {
@@ -217,6 +221,21 @@ impl Reassembly {
         Some(self.slots.len() - 1)
     }
 
+    /// Incomplete datagrams of this source.
+    fn count_of(&self, source: IpAddr) -> usize {
+        self.slots.iter().filter(|slot| site(slot.key.source) == site(source)).count()
+    }
+
+    /// The oldest datagram of the source that has most; of several such sources, the oldest of all. A walk over a table
+    /// of a few dozen, only while it is full.
+    fn victim(&self) -> Option<usize> {
+        let rank = |at: &usize| {
+            let slot = &self.slots[*at];
+            (core::cmp::Reverse(self.count_of(slot.key.source)), slot.deadline)
+        };
+        (0..self.slots.len()).min_by_key(rank)
+    }
+
     fn discard(&mut self, at: usize) {
         let slot = self.slots.swap_remove(at);
         self.recycle(slot.pieces);
@@ -227,6 +246,14 @@ impl Reassembly {
         if self.spare.len() < self.limit {
             self.spare.push(pieces);
         }
+    }
+}
+
+/// What counts as one source: an IPv4 address, or an IPv6 network of 64 bits, all of whose addresses one host can have.
+fn site(source: IpAddr) -> u128 {
+    match source {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(ip) => ip.to_bits() >> 64 << 64,
     }
 }
 
