@@ -73,7 +73,7 @@ impl Stack {
         let ip = if sender.is_unspecified() { target } else { sender };
         if self.net.addresses.is_probing(IpAddr::V4(ip)) {
             self.lose_address(IpAddr::V4(ip));
-        } else if self.net.errors_limit.allow(self.net.now) {
+        } else if self.net.defence_limit.allow(self.net.now) {
             // RFC 5227 section 2.4(c): we keep the address and say so, at a limited rate.
             self.announce(ip);
         }

@@ -162,9 +162,10 @@ pub struct StackConfig {
     /// retransmission timers then start when a packet has left, not when it was queued. Default: on, as the contract
     /// of devices demands.
     pub completions: bool,
-    /// ICMP errors sent per second (RFC 4443 section 2.4(f), RFC 1812 section 4.3.2.8). Default: 100.
+    /// ICMP errors sent per second (RFC 4443 section 2.4(f), RFC 1812 section 4.3.2.8), about, and half of it to one
+    /// source. Default: 100.
     pub icmp_errors_per_second: u32,
-    /// RST segments sent per second to segments of no connection. Default: 1,000.
+    /// RST segments sent per second to segments of no connection, about, and half of it to one source. Default: 1,000.
     pub resets_per_second: u32,
 }
 

@@ -348,8 +348,9 @@ impl Stack {
         }
         let local = Some(packet.destination).filter(|&ip| self.net.addresses.is_ours(ip));
         let (source, _) = self.net.route(local, packet.source)?;
-        if !self.net.errors_limit.allow(self.net.now) {
-            self.net.counters.drop_icmp_error_limited += 1;
+        let net = &mut self.net;
+        if !net.errors_limit.allow(packet.source, net.now, &mut net.random) {
+            net.counters.drop_icmp_error_limited += 1;
             return None;
         }
         Some(source)

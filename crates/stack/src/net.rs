@@ -11,7 +11,7 @@ use crate::neighbor::{Lookup, NeighborCache, NeighborRef};
 use crate::packet::{IpFields, NextHop, Outgoing, Packet};
 use crate::pmtu::PathMtus;
 use crate::random::{KeyedState, Random};
-use crate::rate::RateLimit;
+use crate::rate::{RateLimit, SourceLimit};
 use crate::reassembly::Reassembly;
 use crate::route::Routes;
 use crate::syn_cookie::SynCookies;
@@ -62,8 +62,10 @@ pub(crate) struct Net {
     pub(crate) reassembly: Reassembly,
     pub(crate) egress: Egress,
     pub(crate) timers: Timers,
-    pub(crate) errors_limit: RateLimit,
-    pub(crate) resets_limit: RateLimit,
+    /// ARP announcements in defence of our addresses.
+    pub(crate) defence_limit: RateLimit,
+    pub(crate) errors_limit: SourceLimit,
+    pub(crate) resets_limit: SourceLimit,
     pub(crate) too_big_limit: RateLimit,
     pub(crate) reports_limit: RateLimit,
     control: VecDeque<Outgoing>,
@@ -92,8 +94,9 @@ impl Net {
             reassembly: Reassembly::new(pools.datagrams.clone(), (datagrams * 3 / 4).max(1)),
             egress: Egress::new(config.mac, config.vlan, state, identification),
             timers: Timers::new(config.max_neighbors, config.max_connections),
-            errors_limit: RateLimit::new(config.icmp_errors_per_second, 20),
-            resets_limit: RateLimit::new(config.resets_per_second, 100),
+            defence_limit: RateLimit::new(10, 20),
+            errors_limit: SourceLimit::new(config.icmp_errors_per_second, 20, state),
+            resets_limit: SourceLimit::new(config.resets_per_second, 100, state),
             reports_limit: RateLimit::new(1, 2),
             too_big_limit: RateLimit::new(TOO_BIG_PER_SECOND, 32),
             control: VecDeque::with_capacity(CONTROL_QUEUE),

@@ -189,8 +189,9 @@ impl Stack {
     fn reset(&mut self, arrived: &Arrived) {
         let reset = tcp::reset_for(&arrived.segment, arrived.remote.port(), arrived.local.port());
         let Some(reset) = reset else { return };
-        if !self.net.resets_limit.allow(self.net.now) {
-            self.net.counters.drop_reset_limited += 1;
+        let net = &mut self.net;
+        if !net.resets_limit.allow(arrived.remote.ip(), net.now, &mut net.random) {
+            net.counters.drop_reset_limited += 1;
             return;
         }
         self.net.counters.tcp_resets_out += 1;

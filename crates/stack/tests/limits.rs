@@ -119,7 +119,7 @@ fn segments_of_nobody_are_reset_at_a_limited_rate() {
         bench.ask(&syn(5_000, 81));
     }
     let counters = bench.host.stack.counters();
-    assert_eq!((counters.tcp_resets_out, counters.drop_reset_limited), (100, 202));
+    assert_eq!((counters.tcp_resets_out, counters.drop_reset_limited), (50, 252));
 }
 
 /// A world in which `b` has little memory.
