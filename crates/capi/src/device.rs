@@ -101,6 +101,11 @@ impl CallbackDevice {
         &self.pool
     }
 
+    /// Whether something was received that did not come from the callbacks.
+    pub(crate) fn has_reply(&self) -> bool {
+        self.ip.as_ref().is_some_and(IpLink::has_reply)
+    }
+
     /// Frees the slots of packets that have left.
     fn reap(&mut self) {
         let Some(completed) = self.completed else { return };

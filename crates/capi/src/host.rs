@@ -81,6 +81,9 @@ impl Host {
         let sent = self.transmit(now);
         received?;
         bits |= sent?;
+        if self.port.device().has_reply() {
+            bits |= LR_TURN_AGAIN;
+        }
         self.last_turn = bits;
         Ok(bits)
     }

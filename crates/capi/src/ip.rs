@@ -63,6 +63,11 @@ impl IpLink {
         }
     }
 
+    /// Whether an answer waits.
+    pub(crate) fn has_reply(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     fn keep(&mut self, answer: Option<([u8; MAX_ANSWER], usize)>) {
         if self.waiting.len() < MAX_WAITING {
             self.waiting.extend(answer);

@@ -276,8 +276,10 @@ impl Receiver {
         if self.finished {
             return false;
         }
-        let (offered, space) = (self.window() as usize, self.space());
-        let half = self.tuner.limit() / 2;
+        // What the window field cannot express is no news.
+        let most = usize::from(u16::MAX) << self.scale;
+        let (offered, space) = (self.window() as usize, self.space().min(most));
+        let half = self.tuner.limit().min(most) / 2;
         offered < half && space.saturating_sub(offered) >= offered.max(self.step(2 * mss))
     }
 

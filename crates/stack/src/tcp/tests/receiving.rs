@@ -43,6 +43,18 @@ fn every_second_full_segment_is_acknowledged() {
 }
 
 #[test]
+fn reading_is_no_news_to_a_peer_that_cannot_be_offered_more() {
+    let options = Options { window_scale: None, ..offer(true, false) };
+    let mut solo = Solo::established_with(sized(1 << 20), options);
+    for n in 0..4 {
+        let _ = solo.input(ACK, n * 1_460, 0, 1_460);
+        solo.output();
+        solo.connection.consume(solo.now, 1_460);
+        assert_eq!(solo.output().len(), 0, "the window is as large as it can be");
+    }
+}
+
+#[test]
 fn delayed_acks_follow_their_settings() {
     for (segments, expected) in [(1, [1, 1, 1, 1]), (2, [0, 1, 0, 1]), (4, [0, 0, 0, 1])] {
         let delayed = DelayedAck { segments, timeout: ms(40) };
