@@ -66,7 +66,9 @@ impl Default for AcceptBacklog {
 /// Settings of a listener.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ListenOptions {
-    /// Length of the accept queue; beyond it SYNs are dropped, so that the client tries again.
+    /// Length of the accept queue. What is beyond it is dropped, never refused, so that the client tries again. Half-open
+    /// connections count too, but our own stack answers SYNs beyond these with cookies (RFC 4987), so that a flood of
+    /// SYNs does not keep clients out.
     pub backlog: AcceptBacklog,
     /// Settings that accepted connections start with.
     pub socket: SocketOptions,

@@ -199,7 +199,7 @@ fn curve_bytes(t: u64, mss: u64) -> u64 {
     let scaled = (t * t * t * u128::from(mss)) >> (3 * TICK_BITS - 4);
     // Four bits of fraction are left until the division.
     let Ratio(up, down) = C;
-    (scaled as u64).saturating_mul(up) / down >> 4
+    ((scaled as u64).saturating_mul(up) / down) >> 4
 }
 
 /// The cube root of `bytes` / C, in ticks.

@@ -41,6 +41,11 @@
 //! | RFC 9293 section 3.8.6.1: a closed window is probed for ever | until the user timeout | a client that stalls must not keep its memory |
 //! | RFC 9293 section 3.8.6: the window does not shrink | the field may name up to 2^scale - 1 bytes less than before | RFC 7323 section 2.4; what was promised is still taken |
 //! | RFC 9293 section 3.10.7.2: text on a SYN is kept | it is not acknowledged, so it comes again | nothing is held for half-open connections |
+//! | RFC 9293 section 3.10.7.2: an ACK to a listener is reset | dropped while SYN cookies are out (three minutes after the last), unless it fits one | it may be a client's second segment, whose first is lost |
+//! | RFC 7323 section 5.4: the timestamp clock | the SYN-ACK of a cookie is up to 64 ms behind it | its low bits carry window scale, SACK and ECN |
+//! | RFC 6298 section 5.7, RFC 9293 section 3.8.3: a SYN-ACK as often as a SYN | three times again, 15 s in all ([`Config::syn_ack_retries`]) | whoever is there repeats its SYN |
+//! | RFC 8201 section 4, RFC 1191 section 3: a "too big" message is obeyed at once | one that contradicts a size that arrived waits for a timeout; one below 552 (IPv6: 1,280) bytes, or of a packet that fits it, is ignored | RFC 5927 section 7: anybody may have sent it |
+//! | RFC 4821 section 7.3: the size is searched as far as the interface | with single longer segments, only upwards after it was lowered | nothing is risked on a path that works |
 //! | RFC 9293 section 3.10.4: CLOSE with unread data resets | the data is discarded, FIN goes | a lingering close lets the last reply arrive |
 //! | RFC 9293 section 3.8.5: urgent data | delivered in line, pointer ignored | RFC 6093 |
 

@@ -53,6 +53,10 @@ pub(super) struct PathSize {
     failures: u8,
     /// No probe before.
     quiet_until: Instant,
+    /// Where the next probe begins, once planned.
+    pub planned: Option<u64>,
+    /// A size that was told and is believed, for others to learn.
+    pub news: Option<u16>,
     /// A message that waits: the size it names, and where the segment that it quotes begins.
     told: Option<(u16, u64)>,
 }

@@ -199,9 +199,6 @@ pub struct Connection {
     peer_mss: u16,
     path_mss: u16,
     path_size: PathSize,
-    /// Where the next size probe begins, once planned.
-    probe_plan: Option<u64>,
-    path_news: Option<u16>,
     syn_due: bool,
     syn_retries: u8,
     /// Opened by the ACK of a SYN cookie: its timestamp carries options and measures nothing.
@@ -299,8 +296,6 @@ impl Connection {
             peer_mss: super::default_mss(remote.ip()),
             path_mss: config.mss,
             path_size: PathSize::default(),
-            probe_plan: None,
-            path_news: None,
             syn_due: true,
             syn_retries: 0,
             is_resumed: false,

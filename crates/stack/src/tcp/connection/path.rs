@@ -62,13 +62,13 @@ impl Connection {
 
     /// A segment size that a router told and that is believed since the last call; others may learn of it.
     pub fn poll_path_mss(&mut self) -> Option<u16> {
-        self.path_news.take()
+        self.path_size.news.take()
     }
 
     fn adopt_path_mss(&mut self, now: Instant, mss: u16) {
         let old = self.segment_limit();
         self.set_path_mss(now, mss, false);
-        self.path_news = Some(mss);
+        self.path_size.news = Some(mss);
         let is_lowered = self.segment_limit() < old;
         if is_lowered && self.state.can_transmit() && self.una < self.nxt {
             self.board.mark_lost(self.una, self.nxt);
@@ -114,7 +114,7 @@ impl Connection {
     /// New data was sent from `start` on, `bytes` of it in segments of `payload` bytes.
     pub(super) fn watch_path_on_sent(&mut self, start: u64, bytes: u64, payload: u64) {
         let options = u64::from(self.segment_limit()).saturating_sub(payload);
-        let is_probe = bytes > payload && self.probe_plan == Some(start);
+        let is_probe = bytes > payload && self.path_size.planned == Some(start);
         if is_probe {
             self.counters.size_probes += 1;
             self.tally.size_probes += 1;
@@ -154,7 +154,7 @@ impl Connection {
         window: u64,
         room: u64,
     ) -> Option<Plan> {
-        self.probe_plan = None;
+        self.path_size.planned = None;
         let current = self.segment_limit();
         let most = self.offered_mss().min(self.peer_mss).min(self.config.mss);
         let size = self.path_size.candidate(now, current, most)?;
@@ -166,13 +166,13 @@ impl Connection {
         if available.min(window).min(room) < wanted {
             return None;
         }
-        self.probe_plan = Some(self.nxt);
+        self.path_size.planned = Some(self.nxt);
         Some(Plan { start: self.nxt, len, fin: false, retransmission: false, is_loss_probe: false })
     }
 
     /// Whether the segment about to be sent at `start` is a size probe, which must not be split.
     pub(super) fn is_size_probe(&self, start: u64) -> bool {
-        self.probe_plan == Some(start)
+        self.path_size.planned == Some(start)
     }
 
     pub(super) fn is_in_flight(&self, seq: SeqNumber) -> bool {
