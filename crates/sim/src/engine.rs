@@ -1,11 +1,14 @@
 //! How the parts of a world are run, and how segments go from one to the next.
 
+use crate::apps::Endpoint;
 use crate::capture::Seen;
 use crate::link::Output;
 use crate::node::{Kind, Node};
 use crate::parcel::Parcel;
+use crate::recorder::{FlowSample, QueueSample};
 use crate::timeline::Pace;
-use crate::world::{Direction, PARTS, World};
+use crate::world::{Direction, HostId, PARTS, World, part};
+use linerate_transport::{Owner, Transport};
 use linerate_wire::units::Instant;
 
 /// Steps of the parts of the world at one point in time, per node, after which it is said to be in a livelock.
@@ -14,6 +17,7 @@ const MAX_STEPS: usize = 20_000;
 impl World {
     /// Runs a part of the world.
     pub(crate) fn run_part(&mut self, part: usize) {
+        let Some(part) = part.checked_sub(1) else { return self.run_recorder() };
         let index = part / PARTS;
         self.steps += 1;
         if self.steps > MAX_STEPS * self.nodes.len() {
@@ -30,6 +34,33 @@ impl World {
             1 => self.run_path(index, Direction::Up),
             _ => self.run_path(index, Direction::Down),
         }
+    }
+
+    fn run_recorder(&mut self) {
+        let Some((every, _)) = self.recorder.next else { return };
+        let at = self.now;
+        self.recorder.flows.resize_with(self.flows.len(), Default::default);
+        for flow in 0..self.flows.len() {
+            let ends = self.flows[flow];
+            let (client, server) = (self.sample(ends.client), self.sample(ends.server));
+            self.recorder.flows[flow].client.extend(client);
+            self.recorder.flows[flow].server.extend(server);
+        }
+        self.recorder.queues.resize_with(self.nodes.len(), Default::default);
+        for (node, queues) in self.nodes.iter().zip(&mut self.recorder.queues) {
+            for (path, samples) in [&node.up, &node.down].into_iter().zip(queues) {
+                let (packets, bytes) = path.queue_len();
+                samples.push(QueueSample { at, packets, bytes });
+            }
+        }
+        self.recorder.next = Some((every, at + every));
+        self.schedule.set(0, Some(at + every));
+    }
+
+    fn sample(&self, (host, owner): (HostId, Owner)) -> Option<FlowSample> {
+        let app = self.app::<Endpoint>(host, owner)?;
+        let info = self.host(host).stack.info(app.conn()?)?;
+        Some(FlowSample::new(self.now, &info, app.seen().bytes_received))
     }
 
     pub(crate) fn run_path(&mut self, index: usize, direction: Direction) {
@@ -53,7 +84,9 @@ impl World {
         let Node { kind: Kind::Host(host), up, .. } = &mut self.nodes[index] else { return };
         let wakes =
             host.nic_mut().advance(now, most, |parcel, at| capture.see(index, Seen::Inbound, parcel, |_| at));
-        if wakes || host.is_touched || host.poll_timeout().is_some_and(|at| at <= now) {
+        host.is_touched |= wakes;
+        let is_due = host.is_touched || host.poll_timeout().is_some_and(|at| at <= now);
+        if is_due && host.busy_until <= now {
             host.is_touched = host.turn(now);
         }
         host.nic_mut().start(now, up, &mut output, |parcel, at, pace| {
@@ -178,7 +211,7 @@ impl World {
 
     fn reschedule_path(&mut self, index: usize, direction: Direction) {
         let at = self.path_mut(index, direction).poll_timeout().map(|at| at.max(self.now));
-        let part = PARTS * index + if direction == Direction::Up { 1 } else { 2 };
+        let part = part(index, if direction == Direction::Up { 1 } else { 2 });
         self.schedule.set(part, at);
     }
 
@@ -186,16 +219,16 @@ impl World {
         let now = self.now;
         let node = &self.nodes[index];
         let at = match &node.kind {
-            Kind::Host(host) if host.is_touched => Some(now),
             Kind::Host(host) => {
-                let nic = host.nic().poll_timeout(node.up.is_paused());
-                [nic, host.poll_timeout()].into_iter().flatten().min()
+                let due = if host.is_touched { Some(now) } else { host.poll_timeout() };
+                let due = due.map(|at| at.max(host.busy_until));
+                [host.nic().poll_timeout(node.up.is_paused()), due].into_iter().flatten().min()
             }
             Kind::Raw(raw) => {
                 let peer = raw.peer.as_ref().and_then(|peer| peer.poll_timeout());
                 [raw.inbound.next(), peer].into_iter().flatten().min()
             }
         };
-        self.schedule.set(PARTS * index, at.map(|at| at.max(now)));
+        self.schedule.set(part(index, 0), at.map(|at| at.max(now)));
     }
 }

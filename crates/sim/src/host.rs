@@ -3,13 +3,24 @@
 use crate::apps::{App, Context};
 use crate::nic::{NicConfig, SimNic};
 use linerate_nic::{Capabilities, DeviceError, MacAddr, Port, PortConfig, RxBatch, TxQueue};
-use linerate_stack::{Stack, StackConfig, StackFileRequest, StackPools};
+use linerate_stack::{Stack, StackConfig, StackPools};
 use linerate_transport::{Event, Owner, Source, Transport};
 use linerate_wire::units::Instant;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// The owner of sockets that a test opens by itself, without an application; their events are in [`Host::events`].
 pub const TEST: Owner = Owner(0x7fff);
+
+/// Time that a processor takes. A turn of the loop works at its start; the next turn waits until its time is over, while
+/// the interface goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CpuCost {
+    /// For each frame received and each packet given to the interface.
+    pub packet: Duration,
+    /// For each kilobyte (1,000 bytes) of them.
+    pub kilobyte: Duration,
+}
 
 /// How to build a host.
 #[derive(Clone, Debug)]
@@ -28,6 +39,8 @@ pub struct HostConfig {
     pub port: PortConfig,
     /// Slots of the queue between stack and interface. Default: 128.
     pub tx_queue: usize,
+    /// Time that the processor takes. Default: none.
+    pub cpu: CpuCost,
     /// Length of the only file there is, in bytes; it holds [`Pattern`](crate::Pattern) 0. Default: without end.
     pub file_len: u64,
 }
@@ -48,6 +61,7 @@ impl HostConfig {
             offloads: Capabilities::ALL,
             port: PortConfig::default(),
             tx_queue: 128,
+            cpu: CpuCost::default(),
             file_len: u64::MAX / 2,
         }
     }
@@ -65,10 +79,12 @@ pub struct Host {
     batch: RxBatch,
     queue: TxQueue,
     apps: Vec<Box<dyn App>>,
-    requests: VecDeque<StackFileRequest>,
     file_len: u64,
     /// It may have something to do at the present time.
     pub(crate) is_touched: bool,
+    cpu: CpuCost,
+    /// When the processor is free again.
+    pub(crate) busy_until: Instant,
 }
 
 impl Host {
@@ -86,9 +102,10 @@ impl Host {
             batch: RxBatch::with_limit(256),
             queue: TxQueue::with_capacity(config.tx_queue),
             apps: Vec::new(),
-            requests: VecDeque::new(),
             file_len: config.file_len,
             is_touched: true,
+            cpu: config.cpu,
+            busy_until: Instant::ZERO,
         })
     }
 
@@ -132,60 +149,78 @@ impl Host {
         [self.stack.poll_timeout(), apps].into_iter().flatten().min()
     }
 
-    /// One turn of the loop. True when anything moved.
+    /// One turn of the loop. True when there is more to do now.
     pub(crate) fn turn(&mut self, now: Instant) -> bool {
+        let before = self.work();
         self.stack.set_now(now);
         // A simulated interface never fails.
-        let mut moved = self.port.receive(now, &mut self.batch).unwrap_or(0) > 0;
+        let _ = self.port.receive(now, &mut self.batch);
         while !self.batch.is_empty() {
             self.stack.handle_frames(now, &mut self.batch);
         }
         while let Some(token) = self.port.poll_completion() {
             self.stack.handle_completion(now, token);
-            moved = true;
         }
         if self.stack.poll_timeout().is_some_and(|at| at <= now) {
             self.stack.handle_timeout(now);
-            moved = true;
         }
-        moved |= self.run_apps(now);
-        moved |= self.answer_files(now);
+        self.run_events(now);
+        let ran = self.run_timers(now);
+        self.answer_files(now);
         self.stack.poll_transmit(now, &mut self.queue);
-        moved | (self.port.transmit(now, &mut self.queue).unwrap_or(0) > 0)
+        let _ = self.port.transmit(now, &mut self.queue);
+        // Sending may have told something too.
+        let told = self.run_events(now);
+        let after = self.work();
+        let packets = u32::try_from(after.0 - before.0).unwrap_or(u32::MAX);
+        let bytes = Duration::from_nanos((after.1 - before.1) * self.cpu.kilobyte.as_nanos() as u64 / 1_000);
+        self.busy_until = now + self.cpu.packet * packets + bytes;
+        let nic = self.nic();
+        let sends = (self.stack.wants_transmit() || self.port.is_pending() || !self.queue.is_empty())
+            && !nic.is_full();
+        ran || told || sends || nic.has_news()
     }
 
-    fn run_apps(&mut self, now: Instant) -> bool {
-        let mut moved = false;
+    /// Packets and bytes that went through the offload layer so far.
+    fn work(&self) -> (u64, u64) {
+        let stats = self.port.stats();
+        (stats.rx.frames + stats.tx.packets, stats.rx.bytes + stats.tx.bytes)
+    }
+
+    /// Hands out events; true if there were any.
+    fn run_events(&mut self, now: Instant) -> bool {
+        let mut told = false;
         while let Some(event) = self.stack.poll_event() {
-            moved = true;
+            told = true;
             let owner = event.owner;
             match self.apps.get_mut(usize::from(owner.0)) {
                 Some(app) => app.handle_event(&mut Context { now, owner, stack: &mut self.stack }, event),
                 None => self.events.push_back(event),
             }
         }
+        told
+    }
+
+    /// Runs what is due in applications; true if anything was.
+    fn run_timers(&mut self, now: Instant) -> bool {
+        let mut ran = false;
         for (index, app) in self.apps.iter_mut().enumerate() {
             if app.poll_timeout().is_some_and(|at| at <= now) {
                 let owner = Owner(index as u16);
                 app.handle_timeout(&mut Context { now, owner, stack: &mut self.stack });
-                moved = true;
+                ran = true;
             }
         }
-        moved
+        ran
     }
 
-    fn answer_files(&mut self, now: Instant) -> bool {
+    fn answer_files(&mut self, now: Instant) {
         while let Some(request) = self.stack.poll_file_request() {
-            self.requests.push_back(request);
-        }
-        let moved = !self.requests.is_empty();
-        while let Some(request) = self.requests.pop_front() {
             let left = self.file_len.saturating_sub(request.offset);
             let mut bytes = vec![0; request.len.min(usize::try_from(left).unwrap_or(usize::MAX))];
             crate::Pattern::new(0).fill(request.offset, &mut bytes);
             self.stack.handle_file_data(now, request.token, Ok(bytes.into()));
         }
-        moved
     }
 
     /// The next event of a socket opened with owner [`TEST`] on this source, if there is one.

@@ -155,6 +155,16 @@ impl SimNic {
         self.ring.len()
     }
 
+    /// Whether packets wait for a place in the transmit ring.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Whether there are frames or completions that the host could take now.
+    pub(crate) fn has_news(&self) -> bool {
+        !self.ring.is_empty() || !self.done.is_empty()
+    }
+
     /// When something happens here next that the host must see, or that goes onto the wire.
     pub(crate) fn poll_timeout(&self, line_is_paused: bool) -> Option<Instant> {
         let start = (!self.waiting.is_empty() && !line_is_paused).then_some(self.transmitter.free_at);

@@ -11,6 +11,7 @@ use crate::parcel::Stock;
 use crate::path::{Change, Path, PathStats};
 use crate::random::Random;
 use crate::raw::Peer;
+use crate::recorder::{FlowSamples, QueueSample, Recorder};
 use crate::schedule::Schedule;
 use linerate_nic::MacAddr;
 use linerate_transport::Owner;
@@ -97,8 +98,9 @@ pub struct World {
     pub(crate) stock: Stock,
     /// What the switch has learnt: where each station is.
     pub(crate) stations: HashMap<[u8; 6], usize>,
-    flows: Vec<FlowEnds>,
+    pub(crate) flows: Vec<FlowEnds>,
     pub(crate) capture: Capture,
+    pub(crate) recorder: Recorder,
     pub(crate) output: Output,
     pub(crate) steps: usize,
     /// Where paths behind the switch put what they give out.
@@ -108,13 +110,18 @@ pub struct World {
 
 /// Where a flow's two applications are.
 #[derive(Clone, Copy, Debug)]
-struct FlowEnds {
-    client: (HostId, Owner),
-    server: (HostId, Owner),
+pub(crate) struct FlowEnds {
+    pub(crate) client: (HostId, Owner),
+    pub(crate) server: (HostId, Owner),
 }
 
-/// The three things of a node that have a time of their own.
+/// The things of a node that have a time of their own: itself, and the two directions of its cable.
 pub(crate) const PARTS: usize = 3;
+
+/// The number of a node's part in the schedule; 0 is the recorder's.
+pub(crate) fn part(node: usize, which: usize) -> usize {
+    1 + PARTS * node + which
+}
 
 /// Stations that the switch remembers; beyond them it forgets all and learns anew.
 pub(crate) const MAX_STATIONS: usize = 8_192;
@@ -131,6 +138,7 @@ impl World {
             stations: HashMap::new(),
             flows: Vec::new(),
             capture: Capture::default(),
+            recorder: Recorder::default(),
             output: Output::default(),
             steps: 0,
             passed: Output::default(),
@@ -188,8 +196,8 @@ impl World {
         let down = LinkPath::new(Path::default(), stream(2));
         self.stations.insert(mac.0, index);
         self.nodes.push(Node { name, mac, addresses, kind, up, down });
-        self.schedule.grow(PARTS * self.nodes.len());
-        self.schedule.set(PARTS * index, Some(self.now));
+        self.schedule.grow(part(self.nodes.len(), 0));
+        self.schedule.set(part(index, 0), Some(self.now));
     }
 
     /// Two hosts, `a` and `b`, with a cable between them.
@@ -212,7 +220,7 @@ impl World {
 
     /// A host, to be used; it gets its turn at the present time.
     pub fn host_mut(&mut self, id: HostId) -> &mut Host {
-        self.schedule.set(PARTS * id.0, Some(self.now));
+        self.schedule.set(part(id.0, 0), Some(self.now));
         match &mut self.nodes[id.0].kind {
             Kind::Host(host) => {
                 host.stack.set_now(self.now);
@@ -231,7 +239,7 @@ impl World {
     /// Lets `peer` speak for a scripted node from now on.
     pub fn set_peer(&mut self, raw: RawId, peer: impl Peer + 'static) {
         self.raw_mut(raw).peer = Some(Box::new(peer));
-        self.schedule.set(PARTS * raw.0, Some(self.now));
+        self.schedule.set(part(raw.0, 0), Some(self.now));
     }
 
     /// Sends a frame (Ethernet header to payload, checksums filled in) from a scripted node, now.
@@ -391,6 +399,25 @@ impl World {
     pub fn pcapng(&self) -> Vec<u8> {
         let nodes: Vec<_> = self.nodes.iter().map(|node| (node.name.clone(), node.mac)).collect();
         self.capture.pcapng(self.seed, &nodes)
+    }
+
+    /// Samples all flows and queues every so often from now on (see [`World::samples`], [`World::queue_samples`]); `None`
+    /// stops it. Sampling changes nothing for the nodes.
+    pub fn record(&mut self, every: Option<Duration>) {
+        self.schedule.grow(part(self.nodes.len(), 0));
+        self.recorder.next = every.filter(|every| !every.is_zero()).map(|every| (every, self.now));
+        self.schedule.set(0, self.recorder.next.map(|(_, at)| at));
+    }
+
+    /// What was sampled of a flow.
+    pub fn samples(&self, flow: FlowId) -> FlowSamples {
+        self.recorder.flows.get(flow.0).cloned().unwrap_or_default()
+    }
+
+    /// What was sampled of the queue of a direction of a node's cable.
+    pub fn queue_samples(&self, node: impl Into<NodeId>, direction: Direction) -> &[QueueSample] {
+        let queues = self.recorder.queues.get(node.into().0);
+        queues.map_or(&[], |queues| &queues[usize::from(direction == Direction::Down)])
     }
 
     /// A hash over times, places and lengths of everything that passed an interface so far: equal for equal runs.
