@@ -122,3 +122,97 @@ fn marks(config: &CodelConfig, parcel: &mut Option<Parcel>, managed: &mut Manage
 fn control_law(from: Instant, interval: Duration, count: u32) -> Instant {
     from + Duration::from_nanos((interval.as_nanos() as f64 / f64::from(count.max(1)).sqrt()) as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parcel::Stock;
+    use crate::queue::Queue;
+
+    /// A link that sends a segment each `service`, fed with one each `gap`, from time zero. The numbers of the segments
+    /// that leave, with their times in us, and what was dropped and marked.
+    fn run(
+        config: CodelConfig,
+        tos: u8,
+        gap_us: u64,
+        service_us: u64,
+        count: u64,
+    ) -> (Vec<(u64, u64)>, Managed) {
+        let (queue, stock) = (Queue::Codel(config), Stock::default());
+        let (mut backlog, mut managed, mut left) = (Backlog::default(), Managed::default(), Vec::new());
+        let mut sent = 0;
+        for tick in 1.. {
+            let now_us = tick * service_us;
+            while sent < count && sent * gap_us <= now_us {
+                let mut frame = vec![0; 1_000];
+                frame[12..16].copy_from_slice(&[8, 0, 0x45, tos]);
+                frame[100..108].copy_from_slice(&sent.to_be_bytes());
+                let parcel = stock.take_bytes(frame).unwrap();
+                assert!(backlog.push(&queue, Instant::from_micros(sent * gap_us), parcel).is_ok());
+                sent += 1;
+            }
+            match backlog.pop(&queue, Instant::from_micros(now_us), &mut managed) {
+                Some(parcel) => {
+                    let bytes = parcel.bytes();
+                    left.push((u64::from_be_bytes(bytes[100..108].try_into().unwrap()), now_us));
+                }
+                None if sent == count => return (left, managed),
+                None => {}
+            }
+        }
+        unreachable!("the queue runs empty")
+    }
+
+    const LARGE: CodelConfig = CodelConfig {
+        target: Duration::from_millis(5),
+        interval: Duration::from_millis(100),
+        ecn: false,
+        packets: 1_000_000,
+        mtu: 1_514,
+    };
+
+    #[test]
+    fn a_queue_below_the_target_is_left_alone() {
+        let (left, managed) = run(LARGE, 0, 1_000, 1_000, 5_000);
+        assert_eq!((left.len(), managed), (5_000, Managed::default()));
+        // A burst that is gone within an interval is left alone too.
+        let (left, managed) = run(LARGE, 0, 0, 1_000, 90);
+        assert_eq!((left.len(), managed), (90, Managed::default()));
+    }
+
+    #[test]
+    fn drops_of_a_standing_queue_follow_the_control_law() {
+        let (left, managed) = run(LARGE, 0, 0, 1_000, 2_000);
+        // The segment that leaves at 5 ms has waited for the target; 100 ms later is the first drop, and the next ones
+        // follow after interval / sqrt(count), each at the next tick.
+        let mut expected = Vec::new();
+        let (mut at_us, mut count) = (105_000.0, 1.0_f64);
+        while expected.len() < 10 {
+            expected.push((at_us / 1_000.0_f64).ceil() as u64 * 1_000);
+            at_us += 100_000.0 / count.sqrt();
+            count += 1.0;
+        }
+        let gaps: Vec<u64> =
+            left.windows(2).filter(|pair| pair[1].0 != pair[0].0 + 1).map(|pair| pair[1].1).collect();
+        assert_eq!(gaps[..10], expected);
+        assert_eq!(left.len() as u64 + managed.dropped, 2_000);
+    }
+
+    #[test]
+    fn what_can_be_marked_is_marked_instead() {
+        let ecn = CodelConfig { ecn: true, ..LARGE };
+        let (left, managed) = run(ecn, 2, 0, 1_000, 2_000);
+        assert_eq!((left.len(), managed.dropped), (2_000, 0));
+        assert!(managed.marked > 10);
+        // Not without a codepoint that allows it.
+        let (_, managed) = run(ecn, 0, 0, 1_000, 2_000);
+        assert!(managed.dropped > 10 && managed.marked == 0);
+    }
+
+    #[test]
+    fn the_last_frame_is_never_dropped() {
+        // Each waits far longer than the target, alone.
+        let (left, managed) = run(LARGE, 0, 300_000, 200_000, 20);
+        assert_eq!((left.len(), managed), (20, Managed::default()));
+    }
+}

@@ -64,6 +64,7 @@ impl World {
     }
 
     pub(crate) fn run_path(&mut self, index: usize, direction: Direction) {
+        self.moved = true;
         let mut output = std::mem::take(&mut self.output);
         let (now, stock) = (self.now, self.stock.clone());
         self.path_mut(index, direction).handle_timeout(now, &stock, &mut output);
@@ -85,9 +86,12 @@ impl World {
         let wakes =
             host.nic_mut().advance(now, most, |parcel, at| capture.see(index, Seen::Inbound, parcel, |_| at));
         host.is_touched |= wakes;
+        self.moved |= wakes;
         let is_due = host.is_touched || host.poll_timeout().is_some_and(|at| at <= now);
         if is_due && host.busy_until <= now {
-            host.is_touched = host.turn(now);
+            let turn = host.turn(now);
+            host.is_touched = turn.has_more;
+            self.moved |= turn.moved;
         }
         host.nic_mut().start(now, up, &mut output, |parcel, at, pace| {
             let time_of = |part: &Parcel| pace.map_or(at, |pace| pace.at(part, part.first()));
@@ -103,6 +107,7 @@ impl World {
         let now = self.now;
         let Kind::Raw(raw) = &mut self.nodes[index].kind else { return };
         let mut frames = Vec::new();
+        self.moved = true;
         while let Some((at, parcel)) = raw.inbound.take_one(now) {
             self.capture.see(index, Seen::Inbound, &parcel, |_| at);
             let bytes = parcel.bytes();
@@ -222,7 +227,8 @@ impl World {
             Kind::Host(host) => {
                 let due = if host.is_touched { Some(now) } else { host.poll_timeout() };
                 let due = due.map(|at| at.max(host.busy_until));
-                [host.nic().poll_timeout(node.up.is_paused()), due].into_iter().flatten().min()
+                let nic = host.nic().poll_timeout(node.up.is_paused(), host.busy_until);
+                [nic, due].into_iter().flatten().min()
             }
             Kind::Raw(raw) => {
                 let peer = raw.peer.as_ref().and_then(|peer| peer.poll_timeout());

@@ -67,6 +67,15 @@ impl HostConfig {
     }
 }
 
+/// What came of a turn of the loop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// There is more to do now.
+    pub(crate) has_more: bool,
+    /// Something went in, out, or to an application.
+    pub(crate) moved: bool,
+}
+
 /// See the module.
 pub struct Host {
     /// The stack, to be used as an application would. The world gives the host its turn afterwards.
@@ -149,8 +158,8 @@ impl Host {
         [self.stack.poll_timeout(), apps].into_iter().flatten().min()
     }
 
-    /// One turn of the loop. True when there is more to do now.
-    pub(crate) fn turn(&mut self, now: Instant) -> bool {
+    /// One turn of the loop.
+    pub(crate) fn turn(&mut self, now: Instant) -> Turn {
         let before = self.work();
         self.stack.set_now(now);
         // A simulated interface never fails.
@@ -164,13 +173,14 @@ impl Host {
         if self.stack.poll_timeout().is_some_and(|at| at <= now) {
             self.stack.handle_timeout(now);
         }
-        self.run_events(now);
+        let mut told = self.run_events(now);
         let ran = self.run_timers(now);
         self.answer_files(now);
         self.stack.poll_transmit(now, &mut self.queue);
         let _ = self.port.transmit(now, &mut self.queue);
         // Sending may have told something too.
-        let told = self.run_events(now);
+        let told_late = self.run_events(now);
+        told |= told_late;
         let after = self.work();
         let packets = u32::try_from(after.0 - before.0).unwrap_or(u32::MAX);
         let bytes = Duration::from_nanos((after.1 - before.1) * self.cpu.kilobyte.as_nanos() as u64 / 1_000);
@@ -178,7 +188,8 @@ impl Host {
         let nic = self.nic();
         let sends = (self.stack.wants_transmit() || self.port.is_pending() || !self.queue.is_empty())
             && !nic.is_full();
-        ran || told || sends || nic.has_news()
+        let has_more = ran || told_late || sends || nic.has_news();
+        Turn { has_more, moved: ran || told || after != before }
     }
 
     /// Packets and bytes that went through the offload layer so far.

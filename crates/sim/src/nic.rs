@@ -165,11 +165,13 @@ impl SimNic {
         !self.ring.is_empty() || !self.done.is_empty()
     }
 
-    /// When something happens here next that the host must see, or that goes onto the wire.
-    pub(crate) fn poll_timeout(&self, line_is_paused: bool) -> Option<Instant> {
+    /// When something happens here next that the host must see, or that goes onto the wire. The host takes no interrupt
+    /// before `busy_until`.
+    pub(crate) fn poll_timeout(&self, line_is_paused: bool, busy_until: Instant) -> Option<Instant> {
         let start = (!self.waiting.is_empty() && !line_is_paused).then_some(self.transmitter.free_at);
         let complete = self.completing.front().map(|(at, _)| *at);
-        [start, complete, self.interrupt_at()].into_iter().flatten().min()
+        let interrupt = self.interrupt_at().map(|at| at.max(busy_until));
+        [start, complete, interrupt].into_iter().flatten().min()
     }
 
     /// When received frames interrupt the host, or when to look again. What arrives before need not be looked at: it is

@@ -102,7 +102,10 @@ pub struct World {
     pub(crate) capture: Capture,
     pub(crate) recorder: Recorder,
     pub(crate) output: Output,
+    /// Parts run at this point in time.
     pub(crate) steps: usize,
+    /// Something came of running them.
+    pub(crate) moved: bool,
     /// Where paths behind the switch put what they give out.
     pub(crate) passed: Output,
     events: u64,
@@ -141,6 +144,7 @@ impl World {
             recorder: Recorder::default(),
             output: Output::default(),
             steps: 0,
+            moved: false,
             passed: Output::default(),
             events: 0,
         }
@@ -445,9 +449,14 @@ impl World {
             if done(self) {
                 return true;
             }
+            let now = self.now;
+            // What `done` did may want to move before time does; if nothing comes of it, `done` need not be asked again.
+            if self.run_instant(now) {
+                continue;
+            }
             match self.next_event() {
                 Some(at) if at <= end => {
-                    self.step();
+                    self.run_instant(at);
                 }
                 _ => {
                     self.now = end;
@@ -466,12 +475,21 @@ impl World {
     /// none.
     pub fn step(&mut self) -> bool {
         let Some(at) = self.next_event() else { return false };
+        self.run_instant(at);
+        true
+    }
+
+    /// Does all that happens at a point in time; false if nothing came of it.
+    fn run_instant(&mut self, at: Instant) -> bool {
+        if at > self.now {
+            self.steps = 0;
+        }
         self.now = at;
-        self.steps = 0;
+        self.moved = false;
         while let Some(part) = self.schedule.pop(at) {
             self.events += 1;
             self.run_part(part);
         }
-        true
+        self.moved
     }
 }
