@@ -134,8 +134,8 @@ static uint64_t clock_ns(void)
 static int tap_transmit(void *user, const struct iovec *pieces, size_t count, const lr_tx_meta *meta)
 {
     (void)meta;
-    if (writev(*(int *)user, pieces, (int)count) >= 0)
-        return 0;
+    if (writev(*(int *)user, pieces, (int)count) >= 0 || errno == EIO)
+        return 0; /* EIO: the interface is down; packets are lost, as on a cable that is not plugged in */
     return errno == EAGAIN || errno == ENOBUFS ? -EAGAIN : -errno;
 }
 

@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask test` runs every test on a fresh machine; the other commands are the checks that CI adds.
 
+mod capi;
 mod firmware;
 mod fuzz;
 mod licences;
@@ -23,6 +24,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   firmware         build the no_std crates for thumbv7em-none-eabihf
   fabric-accuracy  print how well the 66AK2H's predictions meet the throughput guide, with cross-validation
   sanitize         run the tests of every crate that has unsafe code under the address and the thread sanitizer
+  capi [update]    check (or write) linerate.h, build and run everything in C
   fuzz [SECONDS]   run every fuzz target this long (default 60)
 ";
 
@@ -55,6 +57,8 @@ fn run() -> Result<()> {
             "--example=fabric_accuracy",
         ])),
         ["sanitize"] => sanitize::run(),
+        ["capi"] => capi::run(false),
+        ["capi", "update"] => capi::run(true),
         ["fuzz"] => fuzz::run(60),
         ["fuzz", seconds] => match seconds.parse() {
             Ok(seconds) => fuzz::run(seconds),
