@@ -89,10 +89,18 @@ pub struct MemoryStats {
 
 /// Whether new connections are to be refused.
 pub(crate) fn refuses_connections(budget: &MemoryBudget, pools: &StackPools) -> bool {
-    let is_short = |pool: &Pool| pool.free() < pool.stats().total / 8;
     budget.used() > budget.limit() / 8 * 7
         || is_short(&pools.pages)
         || pools.receive.as_ref().is_some_and(is_short)
+}
+
+/// Whether giving up queued data would help: the budget is tight, or the pages are short. Receive buffers hold none.
+pub(crate) fn is_short_of_queued(budget: &MemoryBudget, pools: &StackPools) -> bool {
+    budget.is_tight() || is_short(&pools.pages)
+}
+
+fn is_short(pool: &Pool) -> bool {
+    pool.free() < pool.stats().total / 8
 }
 
 #[cfg(test)]
