@@ -81,6 +81,16 @@ impl Pool {
         }
     }
 
+    /// Buffers in all.
+    pub fn len(&self) -> usize {
+        self.shelf.total
+    }
+
+    /// Whether it has no buffers at all.
+    pub fn is_empty(&self) -> bool {
+        self.shelf.total == 0
+    }
+
     /// Buffers free now.
     pub fn free(&self) -> usize {
         self.shelf.free.borrow().len()

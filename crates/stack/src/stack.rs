@@ -65,7 +65,7 @@ impl Stack {
     pub fn new(config: StackConfig, seed: [u8; 32], pools: StackPools) -> Self {
         let config = config.in_range();
         let state = KeyedState::new(&seed);
-        let budget = MemoryBudget::new(config.memory);
+        let budget = MemoryBudget::with_receive(config.memory, pools.receive.clone());
         let resources = Resources { budget: budget.clone(), pages: pools.pages.clone() };
         let mut stack = Stack {
             conns: Conns::new(config.max_connections, config.max_listeners, state, resources),

@@ -204,7 +204,7 @@ fn single_bytes_out_of_order_hold_little_and_arrive_in_the_end() {
 #[test]
 fn data_out_of_order_is_given_up_when_receive_buffers_are_short() {
     let (mut bench, listener) = bench(|_| {});
-    let mut peers: Vec<Peer> = (0..12)
+    let mut peers: Vec<Peer> = (0..24)
         .map(|n| {
             let mut peer = Peer::new(20_000 + n, old());
             peer.connect(&mut bench, listener);
@@ -223,7 +223,7 @@ fn data_out_of_order_is_given_up_when_receive_buffers_are_short() {
     bench.pass(Duration::from_secs(2));
     bench.ask(&arp(Operation::REQUEST, PEER4, HOST4));
     assert!(bench.pool.free() > 1_024 / 2, "{}", bench.pool.free());
-    assert_eq!(bench.host.stack.counters().tcp_out_of_order_shed, 12);
+    assert_eq!(bench.host.stack.counters().tcp_out_of_order_shed, 24);
     assert_eq!(bench.host.stack.counters().tcp_stalled_shed, 0, "nobody is reset for it");
     assert!(Peer::new(30_001, modern()).open(&mut bench).is_some());
 }

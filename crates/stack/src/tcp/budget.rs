@@ -3,9 +3,14 @@
 use alloc::rc::Rc;
 use core::cell::Cell;
 use core::fmt;
+use linerate_nic::Pool;
+
+/// One in this many buffers of the receive pool stays free for what arrives next.
+const RESERVE: usize = 16;
 
 struct Account {
     limit: usize,
+    receive: Option<Pool>,
     used: Cell<usize>,
     refused: Cell<u64>,
 }
@@ -22,7 +27,24 @@ pub struct MemoryBudget {
 impl MemoryBudget {
     /// A budget of `limit` bytes of which none is used.
     pub fn new(limit: usize) -> Self {
-        MemoryBudget { account: Rc::new(Account { limit, used: Cell::new(0), refused: Cell::new(0) }) }
+        MemoryBudget::with_receive(limit, None)
+    }
+
+    /// The same, with an eye on the device's receive pool.
+    pub fn with_receive(limit: usize, receive: Option<Pool>) -> Self {
+        let account = Account { limit, receive, used: Cell::new(0), refused: Cell::new(0) };
+        MemoryBudget { account: Rc::new(account) }
+    }
+
+    /// Whether a connection that holds `held` bytes may keep a receive buffer: while it holds no more than is free beyond
+    /// the reserve. So one connection gets half of the pool at most, two a third each, and so on (dynamic thresholds,
+    /// Choudhury and Hahne 1998); and the device never runs dry because of what waits for a missing segment.
+    pub fn lets_keep(&self, held: usize) -> bool {
+        self.account.receive.as_ref().is_none_or(|pool| {
+            let reserve = (pool.len() / RESERVE).max(1);
+            held <= pool.free().saturating_sub(reserve).saturating_mul(pool.buffer_size())
+                && pool.free() > reserve
+        })
     }
 
     /// Bytes in use.
@@ -112,6 +134,25 @@ impl Drop for Charge {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_keeps_more_of_the_receive_pool_than_is_free() {
+        let pool = Pool::new(16, 100);
+        let budget = MemoryBudget::with_receive(10_000, Some(pool.clone()));
+        let (mut kept, mut others) = (alloc::vec::Vec::new(), alloc::vec::Vec::new());
+        while budget.lets_keep(100 * kept.len()) {
+            kept.push(pool.take().unwrap());
+        }
+        // One of sixteen is the reserve.
+        assert_eq!((kept.len(), pool.free()), (8, 8));
+        while budget.lets_keep(0) {
+            others.push(pool.take().unwrap());
+        }
+        assert_eq!(pool.free(), 1);
+        kept.clear();
+        assert!(budget.lets_keep(800) && !budget.lets_keep(801));
+        assert!(MemoryBudget::new(10).lets_keep(usize::MAX));
+    }
 
     #[test]
     fn charges_come_back() {

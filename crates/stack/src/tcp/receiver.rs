@@ -355,7 +355,10 @@ impl Receiver {
                 return;
             }
             let part = piece.slice((gap - at) as usize..(gap_end - at) as usize);
-            let part = self.compacted(part);
+            let Some(part) = self.compacted(part, in_order) else {
+                arrival.dropped = Some(DropReason::OutOfOrderFull);
+                return;
+            };
             // Small pieces in large buffers hold more than the window that they are within.
             if !in_order && self.waiting_held + part.held() > self.most_waiting_held() {
                 arrival.dropped = Some(DropReason::OutOfOrderFull);
@@ -398,11 +401,13 @@ impl Receiver {
             return true;
         }
         let len = piece.len();
-        if len.saturating_mul(COMPACT_BELOW) <= piece.held() && self.copy(piece.bytes()) {
+        let may_keep = self.charge.budget().lets_keep(self.charge.bytes());
+        let is_small = len.saturating_mul(COMPACT_BELOW) <= piece.held();
+        if (is_small || !may_keep) && self.copy(piece.bytes()) {
             self.queued += len;
             return true;
         }
-        if !self.charge.try_add(piece.held()) {
+        if !may_keep || !self.charge.try_add(piece.held()) {
             return false;
         }
         self.queue.push_back(piece);
@@ -448,19 +453,21 @@ impl Receiver {
         }
     }
 
-    /// The piece, in a page of its own if that is much smaller than its buffer.
-    fn compacted(&mut self, piece: Slice) -> Slice {
+    /// The piece, in a page of its own if it is much smaller than its buffer, or the receive pool is short of buffers;
+    /// `None` if that is so and no page has room for it. What closes a gap stays where it lies: it frees what waits.
+    fn compacted(&mut self, piece: Slice, closes_gap: bool) -> Option<Slice> {
         let size = self.pages.buffer_size();
+        let may_keep = closes_gap || self.charge.budget().lets_keep(self.charge.bytes());
         let worth = piece.len().saturating_mul(COMPACT_BELOW) <= piece.held() && size * 2 <= piece.held();
-        if !worth || piece.len() > size {
-            return piece;
+        if may_keep && !worth || piece.len() > size {
+            return may_keep.then_some(piece);
         }
         match pages::fresh(&self.pages, piece.bytes()) {
             Some((page, count)) => {
                 self.bytes_compacted += count as u64;
-                page
+                Some(page)
             }
-            None => piece,
+            None => may_keep.then_some(piece),
         }
     }
 }
