@@ -352,6 +352,10 @@ fn path_mtus_are_believed_only_about_what_is_in_flight() {
     // Below the floor nobody gets.
     bench.ask(&too_big(&again[0], 68, 0));
     assert_eq!(bench.host.stack.info(conn).unwrap().send_mss, 512);
+    // Nor does anybody believe that a packet was too big for a link that it fits.
+    bench.ask(&too_big(&again[0], 1_400, 0));
+    assert_eq!(bench.host.stack.info(conn).unwrap().send_mss, 512);
+    assert_eq!(bench.host.stack.counters().drop_icmp_too_big_absurd, 2);
 }
 
 #[test]
