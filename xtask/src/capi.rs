@@ -95,12 +95,17 @@ fn example(library: &Path) -> Result<()> {
 /// The scripts, by our own player and, where it is there, by packetdrill.
 fn packetdrill(library: &Path) -> Result<()> {
     let object = format!("{OUT}/liblinerate_packetdrill.so");
+    let sanitized = format!("{OUT}/liblinerate_packetdrill_sanitized.so");
     let sources = "crates/capi/packetdrill";
     // Only `packetdrill_interface_init` is to be seen from outside.
     let link = ["-shared", "-fPIC", "-Wl,--exclude-libs,ALL"];
-    let mut plugin = cc("liblinerate_packetdrill.so", "-std=gnu99");
-    plugin.args(link).arg(format!("{sources}/plugin.c")).arg(library.join("liblinerate.a"));
-    shell::run(plugin.args(SYSTEM))?;
+    for (name, extra) in
+        [("liblinerate_packetdrill.so", &[][..]), ("liblinerate_packetdrill_sanitized.so", &SANITIZE)]
+    {
+        let mut plugin = cc(name, "-std=gnu99");
+        plugin.args(extra).args(link).arg(format!("{sources}/plugin.c")).arg(library.join("liblinerate.a"));
+        shell::run(plugin.args(SYSTEM))?;
+    }
     let mut player = cc("player", "-std=gnu99");
     shell::run(player.args(SANITIZE).arg(format!("{sources}/player.c")).arg("-ldl"))?;
     let mut scripts: Vec<PathBuf> = std::fs::read_dir("tests/packetdrill")?
@@ -109,7 +114,7 @@ fn packetdrill(library: &Path) -> Result<()> {
     scripts.retain(|path| path.extension().is_some_and(|extension| extension == "pkt"));
     scripts.sort();
     ensure!(!scripts.is_empty(), "tests/packetdrill has no scripts");
-    shell::run(Command::new(format!("{OUT}/player")).arg(&object).args(&scripts))?;
+    shell::run(Command::new(format!("{OUT}/player")).arg(&sanitized).args(&scripts))?;
     let program = std::env::var_os("PACKETDRILL").unwrap_or_else(|| "packetdrill".into());
     // Without arguments it prints how to use it, and fails; what matters is whether it is there.
     if Command::new(&program).output().is_err() {

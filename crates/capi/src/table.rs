@@ -16,8 +16,8 @@ pub(crate) const OWNER: Owner = Owner(0);
 const DATAGRAM_BUFFER: usize = 256 << 10;
 /// Most that a buffer of a stream grows to when no size is asked for, in bytes.
 const STREAM_BUFFER: usize = 4 << 20;
-/// When unacknowledged data ends a connection, unless TCP_USER_TIMEOUT says otherwise: the least that RFC 1122 section
-/// 4.2.3.5 allows for a SYN.
+/// When unacknowledged data ends a connection, unless TCP_USER_TIMEOUT says otherwise. RFC 1122 section 4.2.3.5 asks for
+/// 100 s at least.
 pub(crate) const USER_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// What is set by `lr_setsockopt` and not known to the stack.

@@ -1,6 +1,7 @@
 //! Tests of the C functions, called as C calls them: two stacks joined by callbacks, in virtual time.
 
 mod datagrams;
+mod families;
 mod misuse;
 mod options;
 mod streams;
@@ -19,10 +20,13 @@ const CABLE: usize = 64;
 /// Virtual time of one step of the world.
 const STEP_NS: u64 = 100_000;
 
-type Frames = Rc<RefCell<VecDeque<Vec<u8>>>>;
+/// Frames on their way, with what was asked of the device for them.
+type Frames = Rc<RefCell<VecDeque<(Vec<u8>, lr_tx_meta)>>>;
 
 /// One end of the cable: what a driver's `user` points to.
 struct End {
+    /// LR_DEVICE_... bits of the device.
+    capabilities: u32,
     incoming: Frames,
     outgoing: Frames,
     /// Packets sent and not yet counted as completed.
@@ -48,7 +52,10 @@ unsafe extern "C" fn transmit(
         end.reentered = Some(unsafe { lr_stack_turn(end.stack, 0) });
     }
     // SAFETY: the stack's live structure.
-    assert_eq!(unsafe { (*meta).segmentation }, LR_SEGMENT_NONE, "this device cannot segment");
+    let meta = unsafe { *meta };
+    let may = |bit| end.capabilities & bit != 0;
+    assert!(may(LR_DEVICE_TSO) || meta.segmentation == LR_SEGMENT_NONE, "this device cannot segment");
+    assert!(may(LR_DEVICE_TX_CHECKSUM) || meta.checksum_offset == 0, "this device cannot sum");
     let mut frame = Vec::new();
     for index in 0..count {
         // SAFETY: the stack hands over `count` pieces with as many bytes as they say.
@@ -65,7 +72,7 @@ unsafe extern "C" fn transmit(
     if end.lose > 0 {
         end.lose -= 1;
     } else {
-        end.outgoing.borrow_mut().push_back(frame);
+        end.outgoing.borrow_mut().push_back((frame, meta));
     }
     0
 }
@@ -74,14 +81,19 @@ unsafe extern "C" fn receive(
     user: *mut c_void,
     buffer: *mut c_void,
     capacity: usize,
-    _meta: *mut lr_rx_meta,
+    meta: *mut lr_rx_meta,
 ) -> ssize_t {
     // SAFETY: as in `transmit`.
     let end = unsafe { &mut *user.cast::<End>() };
-    let Some(frame) = end.incoming.borrow_mut().pop_front() else { return 0 };
+    let Some((frame, asked)) = end.incoming.borrow_mut().pop_front() else { return 0 };
     assert!(frame.len() <= capacity);
-    // SAFETY: the buffer has `capacity` writable bytes.
-    unsafe { core::ptr::copy_nonoverlapping(frame.as_ptr(), buffer.cast(), frame.len()) };
+    // What no device summed never left memory: it is right.
+    let checksum = if asked.checksum_offset == 0 { LR_CHECKSUM_UNKNOWN } else { LR_CHECKSUM_GOOD };
+    // SAFETY: the buffer has `capacity` writable bytes, and the structure is the stack's.
+    unsafe {
+        core::ptr::copy_nonoverlapping(frame.as_ptr(), buffer.cast(), frame.len());
+        *meta = lr_rx_meta { checksum, segment_size: asked.segment_size };
+    }
     frame.len() as ssize_t
 }
 
@@ -124,6 +136,7 @@ struct World {
 
 fn node(last: u8, shape: Shape, incoming: &Frames, outgoing: &Frames) -> Node {
     let end = Box::into_raw(Box::new(End {
+        capabilities: shape.capabilities,
         incoming: Rc::clone(incoming),
         outgoing: Rc::clone(outgoing),
         uncounted: 0,

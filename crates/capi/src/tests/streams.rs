@@ -36,13 +36,20 @@ fn transfer(world: &mut World, port: u16, len: usize) {
 
 #[test]
 fn data_arrives_whatever_the_device_is() {
-    for capabilities in [0, LR_DEVICE_RX_CHECKSUM, LR_DEVICE_RX_COALESCING, LR_DEVICE_IP] {
+    let all = LR_DEVICE_TX_CHECKSUM | LR_DEVICE_RX_CHECKSUM | LR_DEVICE_TSO | LR_DEVICE_RX_COALESCING;
+    for capabilities in
+        [0, LR_DEVICE_RX_CHECKSUM, LR_DEVICE_RX_COALESCING, LR_DEVICE_IP, all, all | LR_DEVICE_IP]
+    {
         for completions in [false, true] {
             let mut world = World::shaped(Shape { capabilities, completions });
             let before = world.a.stats().memory_used;
             transfer(&mut world, 80, 9_000_000);
             world.pass(1_000);
-            assert_eq!(world.a.stats().memory_used, before, "{capabilities} {completions}");
+            let stats = world.a.stats();
+            assert_eq!(stats.memory_used, before, "{capabilities} {completions}");
+            if capabilities & LR_DEVICE_TSO != 0 {
+                assert!(stats.frames_sent < 9_000_000 / 1_460, "super-segments");
+            }
         }
     }
 }
