@@ -115,6 +115,12 @@ fn packetdrill(library: &Path) -> Result<()> {
     scripts.sort();
     ensure!(!scripts.is_empty(), "tests/packetdrill has no scripts");
     shell::run(Command::new(format!("{OUT}/player")).arg(&sanitized).args(&scripts))?;
+    // A player that finds nothing wrong would be worth nothing.
+    let wrong = format!("{OUT}/wrong.pkt");
+    let right = std::fs::read_to_string("tests/packetdrill/handshake.pkt")?;
+    std::fs::write(&wrong, right.replacen("> S. 0:0(0) ack 1 ", "> S. 0:0(0) ack 2 ", 1))?;
+    let passes = shell::succeeds(Command::new(format!("{OUT}/player")).arg(&sanitized).arg(&wrong));
+    ensure!(!passes, "the player does not see a wrong acknowledgement");
     let program = std::env::var_os("PACKETDRILL").unwrap_or_else(|| "packetdrill".into());
     // Without arguments it prints how to use it, and fails; what matters is whether it is there.
     if Command::new(&program).output().is_err() {
