@@ -87,18 +87,20 @@ pub struct MemoryStats {
     pub udp_sockets: usize,
 }
 
-fn is_short(pool: &Pool) -> bool {
-    pool.free() < pool.len() / 8
-}
-
-/// Whether what connections queue for sending holds too much.
-pub(crate) fn is_send_memory_short(budget: &MemoryBudget, pools: &StackPools) -> bool {
-    budget.used() > budget.limit() / 8 * 7 || is_short(&pools.pages)
-}
-
 /// Whether new connections are to be refused.
 pub(crate) fn refuses_connections(budget: &MemoryBudget, pools: &StackPools) -> bool {
-    is_send_memory_short(budget, pools) || pools.receive.as_ref().is_some_and(is_short)
+    budget.used() > budget.limit() / 8 * 7
+        || is_short(&pools.pages)
+        || pools.receive.as_ref().is_some_and(is_short)
+}
+
+/// Whether giving up queued data would help: the budget is tight, or the pages are short. Receive buffers hold none.
+pub(crate) fn is_short_of_queued(budget: &MemoryBudget, pools: &StackPools) -> bool {
+    budget.is_tight() || is_short(&pools.pages)
+}
+
+fn is_short(pool: &Pool) -> bool {
+    pool.free() < pool.len() / 8
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 //! 1. Data out of order that waited for the whole time between two looks is dropped; the sender has it still (RFC 2018
 //!    section 8).
 //! 2. Connections whose send buffers would take more than [`PATIENCE`] to drain are reset, the slowest first: those
-//!    whose peers keep a window of zero or take a few bytes at a time. This ends when a quarter of the budget is free,
-//!    and does not begin when it is receive buffers that are short.
+//!    whose peers keep a window of zero or take a few bytes at a time. This ends when a quarter of the budget is free. A
+//!    shortage of receive buffers is not their fault, and resets nobody.
 //!
 //! What our own application does not read is never the peer's fault, and costs nobody the connection.
 //!
@@ -95,9 +95,7 @@ impl Stack {
     }
 
     fn shed(&mut self, slot: u32) {
-        // Receive buffers do not come back by giving up what is to be sent.
-        let budget = &self.conns.resources.budget;
-        if !memory::is_send_memory_short(budget, &self.net.pools) && !budget.is_tight() {
+        if !memory::is_short_of_queued(&self.conns.resources.budget, &self.net.pools) {
             return;
         }
         self.net.counters.tcp_stalled_shed += 1;

@@ -171,7 +171,8 @@ impl SendQueue {
         let Body::File(range) = item.body else { return None };
         // Four pieces within the limit, so that reading, sending and waiting for acknowledgements overlap.
         let len = range.len.min((limit / MAX_READS as u64).clamp(LEAST_PIECE, FILE_PIECE));
-        let fits = self.loaded == 0 || self.loaded + len <= limit;
+        // What all else waits for is read whatever lies behind it.
+        let fits = item.start == self.start || self.loaded + len <= limit;
         fits.then_some(Wanted { at: item.start, range: FileRange { len, ..range } })
     }
 

@@ -137,6 +137,13 @@ impl Connection {
     fn check_window(&mut self, now: Instant, seq: u64, segment: &SegmentIn) -> Result<(), DropReason> {
         let (next, edge) = (self.receiver.next(), self.receiver.edge());
         let len = segment.sequence_len();
+        let is_reset = segment.flags.contains(Flags::RST);
+        if len == 0 && seq + 1 == next && !is_reset {
+            // A keep-alive probe is answered. And a peer does not count the byte of its window probe as sent before it
+            // hears that we took it: where both ends probe, only such segments can tell either of them.
+            self.challenge(now);
+            return Ok(());
+        }
         let acceptable = match len {
             0 => seq >= next && seq <= edge,
             _ => seq == next || (seq + len > next && seq < edge),
@@ -145,7 +152,7 @@ impl Connection {
             return Ok(());
         }
         let old = seq + len <= next;
-        if segment.flags.contains(Flags::RST) {
+        if is_reset {
             return Err(DropReason::OutOfWindow);
         }
         if len == 0 {

@@ -2,7 +2,9 @@
 
 use super::solo::{ACK, Solo, ms};
 use core::time::Duration;
-use linerate_transport::{CloseReason, ConnState};
+use linerate_transport::{
+    BufferSize, CloseReason, ConnState, FileId, FileRange, Payload, Shared, SocketOptions,
+};
 
 #[test]
 fn a_peer_that_takes_probes_and_stays_closed_is_probed_less_and_less_and_left() {
@@ -29,4 +31,37 @@ fn a_peer_that_takes_probes_and_stays_closed_is_probed_less_and_less_and_left() 
     }
     assert_eq!(solo.connection.state(), ConnState::Closed(CloseReason::TimedOut));
     assert_eq!(solo.now - begin, Duration::from_secs(60), "the user timeout");
+}
+
+#[test]
+fn a_send_buffer_that_shrinks_below_what_lies_behind_a_file_still_lets_the_file_be_read() {
+    let mut solo = Solo::established();
+    let range = FileRange { file: FileId::new(0, 0), offset: 0, len: 3_000 };
+    solo.connection.send(solo.now, Payload::File(range)).unwrap();
+    solo.send(60_000);
+    let send_buffer = BufferSize::Fixed(4_000);
+    solo.connection.set_options(solo.now, &SocketOptions { send_buffer, ..SocketOptions::default() });
+    let mut read = 0;
+    while let Some(wanted) = solo.connection.next_file_read() {
+        solo.connection.file_read_started(&wanted);
+        let data = Shared::from(alloc::vec![0; wanted.len]);
+        solo.connection.handle_file_data(solo.now, wanted.index, Ok(data));
+        let sent = solo.output();
+        read += wanted.len as i64;
+        assert!(!sent.is_empty(), "{read} bytes are read, and none is sent");
+        solo.ack(sent.last().map_or(0, |last| last.seq + last.len as i64));
+    }
+    assert_eq!(read, 3_000);
+}
+
+#[test]
+fn a_keep_alive_probe_is_answered_and_its_acknowledgement_counts() {
+    let mut solo = Solo::established();
+    let _ = solo.input(ACK, 0, 0, 500);
+    solo.send(100);
+    assert_eq!(solo.lengths(), [(0, 100)]);
+    let _ = solo.input(ACK, 499, 100, 0);
+    assert_eq!(solo.connection.info(solo.now).in_flight, 0);
+    let answer = solo.output();
+    assert_eq!((answer.len(), answer[0].seq, answer[0].ack, answer[0].len), (1, 100, 500, 0));
 }
