@@ -29,6 +29,16 @@ impl Schedule {
             self.heap.push(Reverse((at, self.number, part)));
             (at, self.number)
         });
+        if self.heap.len() > 4 * self.live.len() + 1_024 {
+            self.rebuild();
+        }
+    }
+
+    /// Drops all entries that are not live: timers that are moved over and over leave many behind.
+    fn rebuild(&mut self) {
+        let live = self.live.iter().enumerate();
+        self.heap =
+            live.filter_map(|(part, live)| live.map(|(at, number)| Reverse((at, number, part)))).collect();
     }
 
     fn drop_stale(&mut self) {
@@ -58,6 +68,17 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn timers_that_move_leave_no_trail() {
+        let mut schedule = Schedule::default();
+        schedule.grow(2);
+        schedule.set(1, Some(Instant::ZERO));
+        (1..100_000).for_each(|ns| schedule.set(0, Some(Instant::from_nanos(1_000_000 - ns))));
+        assert!(schedule.heap.len() < 2_000);
+        let order: Vec<_> = std::iter::from_fn(|| schedule.pop(Instant::FAR_FUTURE)).collect();
+        assert_eq!(order, [1, 0]);
+    }
 
     #[test]
     fn parts_come_in_order_of_time_and_only_once() {

@@ -91,6 +91,32 @@ fn a_queue_drops_what_does_not_fit() {
 }
 
 #[test]
+fn a_threshold_marks_what_can_be_marked() {
+    // (IPv4's second byte of the header before, and after, when behind the threshold)
+    for (tos, marked) in [(0u8, 0u8), (1, 3), (2, 3), (3, 3), (0xb9, 0xbb)] {
+        let queue = Queue::Threshold { mark_bytes: 2_000, bytes: 10_000 };
+        let (mut world, a, b) = pair(1, Path { rate_bps: Some(1_000_000), queue, ..Path::default() });
+        for _ in 0..6 {
+            let mut bytes = frame(0, 1_000);
+            bytes[12..34].copy_from_slice(&[
+                8, 0, 0x45, tos, 3, 0xda, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+            ]);
+            let sum = linerate_wire::checksum::checksum(&bytes[14..34]);
+            bytes[24..26].copy_from_slice(&sum.to_be_bytes());
+            world.send(a, bytes);
+        }
+        world.run_for(Duration::from_secs(1));
+        let received = world.received(b);
+        // One is sent at once, two wait before it is 2,000 bytes.
+        let found: Vec<u8> = received.iter().map(|(_, frame)| frame[15]).collect();
+        assert_eq!(found, [tos, tos, tos, marked, marked, marked]);
+        assert!(received.iter().all(|(_, frame)| linerate_wire::checksum::verify(&frame[14..34])));
+        let expected = if tos & 3 == 0 { 0 } else { 3 };
+        assert_eq!(world.path_stats(a, Direction::Up).marked, expected);
+    }
+}
+
+#[test]
 fn losses_and_duplicates_are_counted() {
     let path = Path { loss: Loss::List(vec![1, 3, 4]), ..Path::default() };
     let (mut world, a, b) = pair(1, path);
