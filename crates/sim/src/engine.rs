@@ -47,6 +47,10 @@ impl World {
             self.recorder.flows[flow].server.extend(server);
         }
         self.recorder.queues.resize_with(self.nodes.len(), Default::default);
+        for index in 0..self.nodes.len() {
+            self.run_path(index, Direction::Up);
+            self.run_path(index, Direction::Down);
+        }
         for (node, queues) in self.nodes.iter().zip(&mut self.recorder.queues) {
             for (path, samples) in [&node.up, &node.down].into_iter().zip(queues) {
                 let (packets, bytes) = path.queue_len();

@@ -144,15 +144,26 @@ impl LinkPath {
             return [change, coming].into_iter().flatten().min();
         }
         let done = self.sending.as_ref().map(|_| self.transmitter.free_at);
-        [change, done, self.approaching.next()].into_iter().flatten().min()
+        // While a segment is being sent, others only join the queue. That can be done later, each with its own time,
+        // unless somebody must hear of it.
+        let is_silent = done.is_some() && self.script.is_none() && self.path.mtu.is_none();
+        let coming = self.approaching.next().filter(|_| !is_silent);
+        [change, done, coming].into_iter().flatten().min()
     }
 
     /// Does what is due.
     pub(crate) fn handle_timeout(&mut self, now: Instant, stock: &Stock, out: &mut Output) {
         while self.changes.first().is_some_and(|change| change.at <= now) {
-            let change = self.changes.remove(0).change;
+            let Scheduled { at, change } = self.changes.remove(0);
+            // What came before the change is treated as it was then.
+            self.advance(at.min(now), stock, out);
             self.change(now, change);
         }
+        self.advance(now, stock, out);
+    }
+
+    /// Arrivals and departures up to `now`, in the order of their times.
+    fn advance(&mut self, now: Instant, stock: &Stock, out: &mut Output) {
         loop {
             let done = self.sending.as_ref().map(|_| self.transmitter.free_at);
             let done = done.filter(|at| *at <= now && !self.paused);

@@ -317,14 +317,17 @@ impl World {
         self.path_mut(node.into().0, direction).set_script(script);
     }
 
-    /// What a direction of a node's cable has counted.
+    /// What a direction of a node's cable has counted. While a segment is being sent, those that came behind it may not
+    /// be counted yet.
     pub fn path_stats(&self, node: impl Into<NodeId>, direction: Direction) -> PathStats {
         self.path(node.into().0, direction).stats
     }
 
     /// Segments and bytes that wait in the queue of a direction of a node's cable.
-    pub fn queue_len(&self, node: impl Into<NodeId>, direction: Direction) -> (usize, usize) {
-        self.path(node.into().0, direction).queue_len()
+    pub fn queue_len(&mut self, node: impl Into<NodeId>, direction: Direction) -> (usize, usize) {
+        let index = node.into().0;
+        self.run_path(index, direction);
+        self.path(index, direction).queue_len()
     }
 
     fn path(&self, index: usize, direction: Direction) -> &LinkPath {

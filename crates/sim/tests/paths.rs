@@ -244,6 +244,23 @@ fn changes_come_at_their_time() {
     assert_eq!(times, [1_000_000, 12_000_000, 23_000_000]);
 }
 
+#[test]
+fn what_came_before_a_change_is_treated_as_it_was_then() {
+    let rate_bps = Some(1_000_000);
+    let (mut world, a, b) = pair(1, Path { rate_bps, queue: Queue::packets(1), ..Path::default() });
+    // 1,000 bytes take 8.192 ms: the third frame is dropped before the queue becomes longer, the next two fit.
+    let longer = Path { rate_bps, queue: Queue::packets(3), ..Path::default() };
+    world.change_at(world.now() + Duration::from_millis(3), a, Direction::Up, Change::All(Box::new(longer)));
+    for number in 0..6 {
+        world.send(a, frame(number, 1_000));
+        world.run_for(Duration::from_millis(1));
+    }
+    assert_eq!(world.queue_len(a, Direction::Up), (3, 3_000));
+    world.run_for(Duration::from_secs(1));
+    let numbers: Vec<_> = world.received(b).iter().map(|(_, frame)| number(frame)).collect();
+    assert_eq!(numbers, [0, 1, 3, 4]);
+}
+
 /// A peer that answers each frame 1 ms later, from its own timer.
 #[derive(Default)]
 struct Late {
