@@ -148,7 +148,7 @@ impl CallbackDevice {
             }
             return Sent::Taken;
         }
-        if matches!(-code, libc::EAGAIN | libc::ENOBUFS) {
+        if code == -libc::EAGAIN || code == -libc::ENOBUFS {
             self.ring[slot].swap(packet);
             return Sent::Full;
         }
@@ -211,7 +211,7 @@ impl CallbackDevice {
 }
 
 fn failure(code: i64) -> DeviceError {
-    match c_int::try_from(-code) {
+    match c_int::try_from(code.saturating_neg()) {
         Ok(libc::ENODEV) => DeviceError::Gone,
         Ok(code) if code > 0 => DeviceError::Io(code),
         _ => DeviceError::Io(libc::EIO),

@@ -1,6 +1,7 @@
 //! Tests of the C functions, called as C calls them: two stacks joined by callbacks, in virtual time.
 
 mod datagrams;
+mod device;
 mod families;
 mod misuse;
 mod options;
@@ -37,6 +38,8 @@ struct End {
     reentered: Option<c_int>,
     /// Frames to lose next.
     lose: usize,
+    /// What transmit and receive answer instead of doing anything, if not 0.
+    answers: (c_int, ssize_t),
 }
 
 unsafe extern "C" fn transmit(
@@ -50,6 +53,9 @@ unsafe extern "C" fn transmit(
     if !end.stack.is_null() {
         // SAFETY: the live stack whose turn this is.
         end.reentered = Some(unsafe { lr_stack_turn(end.stack, 0) });
+    }
+    if end.answers.0 != 0 {
+        return end.answers.0;
     }
     // SAFETY: the stack's live structure.
     let meta = unsafe { *meta };
@@ -85,6 +91,9 @@ unsafe extern "C" fn receive(
 ) -> ssize_t {
     // SAFETY: as in `transmit`.
     let end = unsafe { &mut *user.cast::<End>() };
+    if end.answers.1 != 0 {
+        return end.answers.1;
+    }
     let Some((frame, asked)) = end.incoming.borrow_mut().pop_front() else { return 0 };
     assert!(frame.len() <= capacity);
     // What no device summed never left memory: it is right.
@@ -143,6 +152,7 @@ fn node(last: u8, shape: Shape, incoming: &Frames, outgoing: &Frames) -> Node {
         stack: null_mut(),
         reentered: None,
         lose: 0,
+        answers: (0, 0),
     }));
     let addresses = std::ffi::CString::new(format!("10.0.0.{last}/24, fd00::{last}/64")).unwrap();
     let mut config = lr_stack_config::defaults();
