@@ -142,6 +142,33 @@ mod tests {
     }
 
     #[test]
+    fn whole_frames_are_judged() {
+        let pool = crate::pool::Pool::new(1, 64);
+        let check = |change: fn(&mut [u8]), expected| {
+            // UDP from 10.0.0.1:1 to 10.0.0.2:2 with four bytes of payload.
+            let mut bytes = [0; 46];
+            bytes[12..34].copy_from_slice(&[
+                8, 0, 0x45, 0, 0, 32, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+            ]);
+            bytes[34..46].copy_from_slice(&[0, 1, 0, 2, 0, 12, 0, 0, 9, 8, 7, 6]);
+            let ip = sum(&bytes[14..34]).finish();
+            bytes[24..26].copy_from_slice(&ip.to_be_bytes());
+            let mut udp = sum(&bytes[26..46]);
+            add(&mut udp, &[0, 17, 0, 12]);
+            bytes[40..42].copy_from_slice(&udp.finish().to_be_bytes());
+            change(&mut bytes);
+            let mut buffer = pool.take().unwrap();
+            buffer.bytes_mut()[..46].copy_from_slice(&bytes);
+            let frame = Frame::new(buffer.freeze(0..46), crate::meta::RxMeta::default());
+            assert_eq!(verify_frame(&frame), expected);
+        };
+        check(|_| {}, ChecksumStatus::Good);
+        check(|bytes| bytes[45] ^= 1, ChecksumStatus::Bad);
+        check(|bytes| bytes[22] ^= 1, ChecksumStatus::Bad);
+        check(|bytes| bytes[13] = 6, ChecksumStatus::Unchecked);
+    }
+
+    #[test]
     fn a_request_outside_of_the_header_changes_nothing() {
         for (start, offset) in [(0, 39), (39, 0), (41, 0), (u16::MAX, u16::MAX)] {
             let mut header = [7; 40];
