@@ -306,6 +306,7 @@ impl Bench {
             now += Duration::from_millis(100);
         }
         self.report.checksum_drops = self.port.stats().rx.software_bad;
+        self.report.starved = self.port.device().starved();
         let memory = self.stack.memory();
         let sockets = self.kernel_sockets();
         let pools = self.pools.each_ref().map(|pool| pool.stats().total - pool.free());

@@ -105,6 +105,8 @@ pub struct Relay {
     queue: TxQueue,
     completions: VecDeque<TxToken>,
     trace: Option<Trace>,
+    /// Frames lost because no buffer was free.
+    starved: u64,
 }
 
 impl Relay {
@@ -124,6 +126,7 @@ impl Relay {
             queue: TxQueue::with_capacity(BATCH),
             completions: VecDeque::new(),
             trace: None,
+            starved: 0,
         }
     }
 
@@ -167,6 +170,11 @@ impl Relay {
     /// When the next frame arrives somewhere.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.roads.iter().filter_map(Road::next_due).min()
+    }
+
+    /// Frames to our stack that were lost because no buffer was free.
+    pub fn starved(&self) -> u64 {
+        self.starved
     }
 
     /// Frames on their way.
@@ -345,7 +353,12 @@ impl Device for Relay {
             if batch.is_full() {
                 break;
             }
-            let Some(frame) = make_frame(&self.pools, wire) else { break };
+            let Some(frame) = make_frame(&self.pools, wire) else {
+                // What a card does for which no buffer was left.
+                self.starved += 1;
+                road.pop();
+                continue;
+            };
             if let Some(trace) = &mut self.trace {
                 trace.add(now, Point::Arrived, &wire.bytes);
             }

@@ -26,6 +26,8 @@ pub struct Report {
     flows: FlowStats,
     /// Frames whose checksum was found wrong by us.
     pub checksum_drops: u64,
+    /// Frames for which we had no buffer.
+    pub starved: u64,
     worst: (Duration, u64),
     /// What went wrong.
     pub faults: Vec<Fault>,
@@ -77,6 +79,7 @@ impl Report {
         self.retransmits.1 += other.retransmits.1;
         self.flows.add(other.flows);
         self.checksum_drops += other.checksum_drops;
+        self.starved += other.starved;
         self.worst = self.worst.max(other.worst);
         self.faults.extend(other.faults);
     }
@@ -114,6 +117,7 @@ impl fmt::Display for Report {
         writeln!(f, "  duplicated      {}", flows.duplicated)?;
         writeln!(f, "  overtaken       {}", flows.reordered)?;
         writeln!(f, "  too big         {}", flows.too_big)?;
+        writeln!(f, "  no buffer       {}", self.starved)?;
         writeln!(f, "retransmissions   {} by us, {} by the kernel", self.retransmits.0, self.retransmits.1)?;
         write!(f, "longest world     {:.1} s (seed {})", self.worst.0.as_secs_f64(), self.worst.1)
     }
