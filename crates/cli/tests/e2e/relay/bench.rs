@@ -24,6 +24,8 @@ use std::time::Duration;
 
 /// Worlds at once.
 const ACTIVE: usize = 200;
+/// The same where rings are tiny: more of them would only wait for a slot.
+const ACTIVE_TINY: usize = 50;
 /// Worlds begun in one turn, so that those under way have theirs.
 const STARTS_PER_TURN: usize = 4;
 /// The first port; each world has the next one.
@@ -48,6 +50,7 @@ pub struct Bench {
     worlds: HashMap<u16, World>,
     wakes: BinaryHeap<Reverse<(Instant, u16)>>,
     next_port: u16,
+    active: usize,
     report: Report,
 }
 
@@ -77,12 +80,14 @@ fn enter(namespace: &Namespace) {
 }
 
 fn configure_kernel(namespace: &Namespace, kind: LabKind, tap: &str) {
-    let flag = |on| u8::from(on);
+    let flag = u16::from;
     for (name, value) in [
-        ("tcp_mtu_probing", 1),
+        ("tcp_mtu_probing", 1u16),
         ("tcp_sack", flag(kind.sack)),
         ("tcp_timestamps", flag(kind.timestamps)),
         ("tcp_ecn", flag(kind.ecn)),
+        // Else the kernel takes repeated losses for a black hole until it sends 48 bytes at a time.
+        ("tcp_mtu_probe_floor", 500),
         ("tcp_syn_retries", 6),
     ] {
         namespace.must(&format!("sysctl -qw net.ipv4.{name}={value}"));
@@ -141,6 +146,7 @@ impl Bench {
             worlds: HashMap::new(),
             wakes: BinaryHeap::new(),
             next_port: FIRST_PORT,
+            active: if kind.tiny_rings { ACTIVE_TINY } else { ACTIVE },
             report: Report::default(),
         }
     }
@@ -151,7 +157,7 @@ impl Bench {
         self.turn();
         while !plans.is_empty() || !self.worlds.is_empty() {
             for _ in 0..STARTS_PER_TURN {
-                if self.worlds.len() >= ACTIVE {
+                if self.worlds.len() >= self.active {
                     break;
                 }
                 let Some(plan) = plans.pop_front() else { break };

@@ -24,6 +24,9 @@ const TINY_RING: usize = 4;
 /// Super-segments that the relay cuts before they suffer, in parts of 10,000; the others suffer whole.
 const CUT: u32 = 5_000;
 
+/// How long frames are lost in a row.
+const LONGEST_BURST: Duration = Duration::from_millis(50);
+
 /// What one connection's frames suffered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowStats {
@@ -44,8 +47,10 @@ pub struct FlowStats {
 /// One direction of one connection.
 struct Lane {
     impairment: Impairment,
-    /// Frames of a burst that are still to be lost.
+    /// Frames of a burst that are still to be lost, and when it ends at the latest: it is one of frames that follow
+    /// each other, not of retransmissions seconds apart.
     burst: u32,
+    burst_until: Instant,
     /// When the last frame that was not overtaken arrives.
     last: Instant,
 }
@@ -137,7 +142,8 @@ impl Relay {
 
     /// From now on the connection whose ports are both `port` suffers what `plan` says.
     pub fn add_flow(&mut self, port: u16, plan: &Plan) {
-        let lane = |impairment| Lane { impairment, burst: 0, last: Instant::ZERO };
+        let lane =
+            |impairment| Lane { impairment, burst: 0, burst_until: Instant::ZERO, last: Instant::ZERO };
         let flow = Flow {
             random: Random::new(plan.seed ^ 0x7e1a),
             lanes: [lane(plan.to_ours), lane(plan.to_kernel)],
@@ -235,6 +241,23 @@ impl Relay {
     }
 }
 
+impl Lane {
+    /// Whether the next frame is lost.
+    fn loses(&mut self, now: Instant, random: &mut Random) -> bool {
+        let mean = self.impairment.burst.max(1);
+        if self.burst > 0 && now < self.burst_until {
+            self.burst -= 1;
+            return true;
+        }
+        let begins = random.chance(self.impairment.loss / mean);
+        if begins {
+            self.burst = random.within(0, 2 * u64::from(mean - 1)) as u32;
+            self.burst_until = now + LONGEST_BURST;
+        }
+        begins
+    }
+}
+
 impl Flow {
     fn take(&mut self, now: Instant, wire: Wire, layout: Layout, to: Side, roads: &mut [Road; 2]) {
         self.stats.frames += 1;
@@ -251,11 +274,7 @@ impl Flow {
         }
         let lane = &mut self.lanes[to as usize];
         let (impairment, random) = (lane.impairment, &mut self.random);
-        if lane.burst > 0 || random.chance(impairment.loss / impairment.burst.max(1)) {
-            lane.burst = match lane.burst {
-                0 => random.within(0, 2 * u64::from(impairment.burst.max(1) - 1)) as u32,
-                left => left - 1,
-            };
+        if lane.loses(now, random) {
             self.stats.lost += 1;
             return;
         }

@@ -137,12 +137,14 @@ impl World {
     fn may_end(&self) -> bool {
         let gave_up =
             |outcome| matches!(outcome, Some(Outcome::Ended(CloseReason::TimedOut | CloseReason::KeepAlive)));
+        // An end that never came to be gives up after some tries, too.
+        let half_open = !self.ours.is_open() || !self.kernel.is_open();
         // Once it has read our FIN and sent its own, the kernel tells its user no more; when it gives up its last
         // bytes after that, we learn of it by a reset.
         let kernel_left = self.kernel.outcome == Some(Outcome::Complete)
             && self.ours.outcome == Some(Outcome::Ended(CloseReason::Reset));
         let lost = self.plan.has_black_hole() && !WE_FIND_BLACK_HOLES;
-        (gave_up(self.ours.outcome) || gave_up(self.kernel.outcome) || kernel_left)
+        (gave_up(self.ours.outcome) || gave_up(self.kernel.outcome) || kernel_left || half_open)
             && (self.plan.is_harsh() || lost)
     }
 
