@@ -11,8 +11,8 @@ const LEAST_WINDOW: Duration = Duration::from_micros(20);
 /// Recoveries without a DSACK after which the window is small again (RACK.reo_wnd_persist).
 const PERSIST: u8 = 16;
 
-/// Most quarters of a round trip in the window; the smoothed round-trip time bounds it anyway.
-const MAX_MULTIPLE: u32 = 255;
+/// Most quarters of a round trip that the window is enlarged by; the smoothed round-trip time bounds it anyway.
+const MOST_ENLARGED: u32 = 255;
 
 /// For so long a minimum of the round-trip time is remembered at most; twice half of this.
 const HALF_WINDOW: Duration = Duration::from_secs(150);
@@ -72,7 +72,7 @@ pub(super) struct Situation {
 }
 
 /// RACK's variables.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rack {
     newest: Option<Newest>,
     rtt: Duration,
@@ -80,27 +80,14 @@ pub(super) struct Rack {
     /// The highest position that arrived (RACK.fack).
     fack: u64,
     reordering_seen: bool,
-    multiple: u32,
+    /// How often the window was enlarged (RACK.reo_wnd_mult - 1).
+    enlarged: u32,
     persist: u8,
     /// No further growth before this is acknowledged (RACK.dsack_round).
     round: Option<u64>,
 }
 
 impl Rack {
-    /// Nothing arrived yet.
-    pub fn new() -> Self {
-        Rack {
-            newest: None,
-            rtt: Duration::ZERO,
-            minimum: Minimum::default(),
-            fack: 0,
-            reordering_seen: false,
-            multiple: 1,
-            persist: 0,
-            round: None,
-        }
-    }
-
     /// The highest position that arrived.
     pub fn fack(&self) -> u64 {
         self.fack
@@ -151,7 +138,7 @@ impl Rack {
     pub fn on_duplicate_report(&mut self, nxt: u64) {
         if self.round.is_none() {
             self.round = Some(nxt);
-            self.multiple = (self.multiple + 1).min(MAX_MULTIPLE);
+            self.enlarged = (self.enlarged + 1).min(MOST_ENLARGED);
             self.persist = PERSIST;
         }
     }
@@ -160,7 +147,7 @@ impl Rack {
     pub fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
-            self.multiple = 1;
+            self.enlarged = 0;
         }
     }
 
@@ -170,7 +157,7 @@ impl Rack {
             return Duration::ZERO;
         }
         let most = situation.smoothed_rtt.unwrap_or(Duration::MAX);
-        (self.minimum() * self.multiple / 4).min(most).max(LEAST_WINDOW)
+        (self.minimum() * (self.enlarged + 1) / 4).min(most).max(LEAST_WINDOW)
     }
 
     /// What is lost now; `None` while nothing has arrived.
@@ -200,7 +187,7 @@ mod tests {
     };
 
     fn rack(rtt: u64) -> Rack {
-        let mut rack = Rack::new();
+        let mut rack = Rack::default();
         rack.measure(Instant::from_millis(1), ms(rtt));
         rack
     }

@@ -73,8 +73,8 @@ impl Connection {
         let echo = self.timestamps.and(options.timestamps).map(|theirs| theirs.echo);
         let clues = Clues {
             now,
-            fack: self.rack.fack(),
-            least_rtt: self.rack.minimum(),
+            fack: self.repair.rack.fack(),
+            least_rtt: self.repair.rack.minimum(),
             // A duplicate is answered with an older echo (RFC 3522 section 3.2 step 5).
             echo: echo.filter(|_| news.duplicated.is_none()),
         };
@@ -211,7 +211,7 @@ impl Connection {
         let mut arrivals = Arrivals::default();
         self.board.acknowledge(self.una, ack, &clues, &mut arrivals);
         if let Some(original) = arrivals.original {
-            self.rack.measure(now, now - original.left);
+            self.repair.rack.measure(now, now - original.left);
         }
         if self.measure(now, &arrivals, 1).is_none() {
             self.measure_from_echo(now, options);

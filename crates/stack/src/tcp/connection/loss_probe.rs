@@ -45,7 +45,7 @@ impl Connection {
     /// Something left, or was acknowledged: the wait for a probe begins anew (TLP_calc_PTO). The timer is moved only to an
     /// earlier time; when it fires too early, it is set again.
     pub(super) fn await_loss_probe(&mut self, now: Instant) {
-        self.loss_probe.since = now;
+        self.repair.loss_probe.since = now;
         if !self.may_probe() {
             return;
         }
@@ -60,7 +60,7 @@ impl Connection {
         self.sack
             && self.recovery == Recovery::Open
             && self.una < self.left_end
-            && self.loss_probe.sent.is_none()
+            && self.repair.loss_probe.sent.is_none()
             && !self.board.has_reports()
             && self.board.next_lost().is_none()
             && self.state.can_transmit()
@@ -71,7 +71,7 @@ impl Connection {
         if self.nxt - self.una <= self.mss() {
             wait += MAX_ACK_DELAY;
         }
-        let at = self.loss_probe.since + wait;
+        let at = self.repair.loss_probe.since + wait;
         self.timers.at(Timer::Retransmit).map_or(at, |timeout| at.min(timeout))
     }
 
@@ -89,18 +89,18 @@ impl Connection {
             // What waits in the device is the better probe; it starts the timer anew when it leaves.
             return;
         }
-        self.loss_probe.is_due = true;
+        self.repair.loss_probe.is_due = true;
         // Section 7.3: whether or not it can be sent, the timeout runs from here.
         self.timers.set(Timer::Retransmit, now + self.rtt.timeout());
     }
 
     /// The probe that is due: new data if there is any, else the last segment again (TLP_send_probe).
     pub(super) fn plan_loss_probe(&mut self, payload: u64) -> Option<Plan> {
-        if !self.loss_probe.is_due {
+        if !self.repair.loss_probe.is_due {
             return None;
         }
         if !self.may_probe() {
-            self.loss_probe.is_due = false;
+            self.repair.loss_probe.is_due = false;
             return None;
         }
         let start = self.nxt;
@@ -111,7 +111,7 @@ impl Connection {
         }
         let plan = self.plan_last_segment(payload);
         if plan.is_none() {
-            self.loss_probe.is_due = false;
+            self.repair.loss_probe.is_due = false;
         }
         plan
     }
@@ -137,30 +137,30 @@ impl Connection {
     /// A probe was sent, and everything up to `end` with it.
     pub(super) fn loss_probe_sent(&mut self, end: u64, is_retransmission: bool) {
         self.counters.tail_loss_probes += 1;
-        self.loss_probe.is_due = false;
-        self.loss_probe.sent = Some(Sent { end, is_retransmission });
+        self.repair.loss_probe.is_due = false;
+        self.repair.loss_probe.sent = Some(Sent { end, is_retransmission });
     }
 
     /// Whether the probe repaired a loss that nothing else told of: congestion control must hear of it (TLP_process_ack,
     /// section 7.4.2).
     pub(super) fn judge_loss_probe(&mut self, now: Instant, ack: u64, news: &News) {
-        let Some(probe) = self.loss_probe.sent else { return };
+        let Some(probe) = self.repair.loss_probe.sent else { return };
         if ack < probe.end {
             return;
         }
         let arrived_twice = news.duplicated.is_some_and(|(_, end)| end >= probe.end);
         let is_repeated = news.advance == 0 && news.arrivals.delivered == 0;
         if !probe.is_retransmission || arrived_twice {
-            self.loss_probe.sent = None;
+            self.repair.loss_probe.sent = None;
         } else if ack > probe.end {
-            self.loss_probe.sent = None;
+            self.repair.loss_probe.sent = None;
             self.counters.tail_losses_repaired += 1;
             let window = self.congestion.window();
             self.congestion.on_loss(now, window);
             self.congestion.on_recovered(now, window);
         } else if is_repeated {
             // The probe came second, and the peer reports no duplicates.
-            self.loss_probe.sent = None;
+            self.repair.loss_probe.sent = None;
         }
     }
 }

@@ -23,8 +23,6 @@ use super::ecn::Ecn;
 use super::limits::LimitClock;
 use super::pacing::Pacer;
 use super::path_size::PathSize;
-use super::prr::Prr;
-use super::rack::Rack;
 use super::receiver::Receiver;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
@@ -40,8 +38,7 @@ use linerate_nic::Pool;
 use linerate_transport::{CloseReason, FileId, Ready};
 use linerate_wire::tcp::SeqNumber;
 use linerate_wire::units::Instant;
-use loss_probe::LossProbe;
-use recovery::{Frto, Undo};
+use recovery::Repair;
 pub use tally::Tally;
 
 /// Least segment size that a peer or a path can talk us into, in bytes with options: a smaller one would let anybody
@@ -228,11 +225,7 @@ pub struct Connection {
     ecn: Ecn,
     pacer: Pacer,
     rtt: RttEstimator,
-    rack: Rack,
-    prr: Prr,
-    undo: Option<Undo>,
-    frto: Frto,
-    loss_probe: LossProbe,
+    repair: Repair,
     device: VecDeque<InDevice>,
     next_tag: u32,
     device_full: bool,
@@ -317,11 +310,7 @@ impl Connection {
             ecn: Ecn::default(),
             pacer: Pacer::default(),
             rtt: RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto),
-            rack: Rack::new(),
-            prr: Prr::default(),
-            undo: None,
-            frto: Frto::Off,
-            loss_probe: LossProbe::default(),
+            repair: Repair::default(),
             device: VecDeque::new(),
             next_tag: 1,
             device_full: false,

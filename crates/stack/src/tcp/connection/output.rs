@@ -142,14 +142,14 @@ impl Connection {
     /// room for a segment of `payload` bytes at least.
     fn congestion_room(&self, payload: u64) -> u64 {
         match self.recovery {
-            Recovery::Fast { .. } => self.prr.room(),
+            Recovery::Fast { .. } => self.repair.prr.room(),
             _ => self.congestion.window().max(payload).saturating_sub(self.pipe()),
         }
     }
 
     /// The first lost range (RFC 6675 NextSeg rule 1), if congestion control permits or the rules demand it.
     fn plan_retransmission(&self, payload: u64, most: u64) -> Option<Result<Plan, Blocked>> {
-        if self.frto == Frto::Second {
+        if self.repair.frto == Frto::Second {
             return None;
         }
         let (start, end) = self.board.next_lost()?;

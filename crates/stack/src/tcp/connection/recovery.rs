@@ -8,9 +8,10 @@
 //! ```
 
 use super::super::prr::Prr;
-use super::super::rack::Situation;
+use super::super::rack::{Rack, Situation};
 use super::super::scoreboard::{Arrivals, DUPLICATE_THRESHOLD};
 use super::super::timers::Timer;
+use super::loss_probe::LossProbe;
 use super::{Connection, Recovery};
 use linerate_wire::units::Instant;
 
@@ -46,9 +47,10 @@ pub(super) struct Undo {
 }
 
 /// F-RTO (RFC 5682), for peers without timestamps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Frto {
     /// Not under way.
+    #[default]
     Off,
     /// The segment that timed out was sent again; its acknowledgement is awaited.
     First,
@@ -56,29 +58,39 @@ pub(super) enum Frto {
     Second,
 }
 
+/// What loss recovery remembers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Repair {
+    pub rack: Rack,
+    pub prr: Prr,
+    pub undo: Option<Undo>,
+    pub frto: Frto,
+    pub loss_probe: LossProbe,
+}
+
 impl Connection {
     /// What was not known before about what arrived (RFC 8985 section 6.2 steps 1 to 4).
     pub(super) fn note_arrivals(&mut self, now: Instant, news: &News) {
         let arrivals = &news.arrivals;
         if let Some(original) = arrivals.original {
-            self.rack.measure(now, now - original.left);
+            self.repair.rack.measure(now, now - original.left);
         }
         if let Some(newest) = arrivals.newest {
-            self.rack.update(now, newest);
+            self.repair.rack.update(now, newest);
         }
         if arrivals.reordered {
-            self.rack.on_reordering();
+            self.repair.rack.on_reordering();
         }
-        self.rack.arrived(arrivals.end);
-        self.rack.on_advance(self.una);
+        self.repair.rack.arrived(arrivals.end);
+        self.repair.rack.on_advance(self.una);
         if let Some((start, end)) = news.duplicated {
             self.counters.duplicates_reported += 1;
-            self.rack.on_duplicate_report(self.nxt);
-            if self.undo.is_some_and(|undo| !undo.twice) {
+            self.repair.rack.on_duplicate_report(self.nxt);
+            if self.repair.undo.is_some_and(|undo| !undo.twice) {
                 self.board.duplicated(start, end);
             }
         }
-        self.counters.reordering_seen = self.rack.reordering_seen();
+        self.counters.reordering_seen = self.repair.rack.reordering_seen();
     }
 
     /// Finds losses; enters, steers, leaves or takes back a recovery.
@@ -94,12 +106,12 @@ impl Connection {
         if self.frto_decides(news) || self.was_in_vain(news) {
             self.undo(now, &news.arrivals);
         }
-        if self.undo.is_some_and(|undo| undo.until.is_some_and(|until| self.una >= until)) {
-            self.undo = None;
+        if self.repair.undo.is_some_and(|undo| undo.until.is_some_and(|until| self.una >= until)) {
+            self.repair.undo = None;
         }
         if matches!(self.recovery, Recovery::Fast { .. }) {
             let is_safe = news.advance > 0 && !lost;
-            self.prr.on_ack(delivered, self.pipe(), is_safe, self.mss());
+            self.repair.prr.on_ack(delivered, self.pipe(), is_safe, self.mss());
         }
     }
 
@@ -112,11 +124,11 @@ impl Connection {
                 if matches!(self.recovery, Recovery::Fast { .. }) {
                     self.congestion.on_recovered(now, self.pipe());
                 }
-                self.rack.on_recovered();
+                self.repair.rack.on_recovered();
                 self.recovery = Recovery::Open;
                 self.forget_duplicates();
                 self.force = false;
-                if let Some(undo) = &mut self.undo {
+                if let Some(undo) = &mut self.repair.undo {
                     undo.until = Some(self.nxt);
                 }
             }
@@ -154,7 +166,7 @@ impl Connection {
 
     /// RACK (RFC 8985 section 6.2 step 5).
     fn detect_losses(&mut self, now: Instant) -> bool {
-        let Some(rule) = self.rack.rule(now, self.situation()) else { return false };
+        let Some(rule) = self.repair.rack.rule(now, self.situation()) else { return false };
         let found = self.board.detect(self.una, &rule);
         self.counters.lost_retransmissions += found.again;
         match found.next {
@@ -193,7 +205,7 @@ impl Connection {
         self.counters.fast_recoveries += 1;
         let is_reduced = self.reduce_for_loss(now);
         let target = self.congestion.slow_start_threshold().unwrap_or(self.congestion.window());
-        self.prr = Prr::new(flight.saturating_sub(self.board.reported()) + delivered, target);
+        self.repair.prr = Prr::new(flight.saturating_sub(self.board.reported()) + delivered, target);
         self.force = true;
         self.begin_episode(is_reduced.then_some(Cause::Loss));
     }
@@ -204,14 +216,14 @@ impl Connection {
         if was == Recovery::Open {
             self.congestion.save();
             self.begin_episode(Some(Cause::Timeout));
-        } else if let Some(undo) = &mut self.undo {
+        } else if let Some(undo) = &mut self.repair.undo {
             undo.cause = Cause::Timeout;
         }
         self.congestion.on_timeout(now, self.nxt - self.una, first);
         self.ecn.on_reduced(self.nxt);
         self.recovery = Recovery::Timeout { until: self.nxt };
         let is_new = !matches!(was, Recovery::Timeout { .. });
-        self.frto = if is_new && self.timestamps.is_none() { Frto::First } else { Frto::Off };
+        self.repair.frto = if is_new && self.timestamps.is_none() { Frto::First } else { Frto::Off };
         self.force = true;
         self.duplicates = 0;
         self.timers.stop(Timer::Reorder);
@@ -219,9 +231,9 @@ impl Connection {
 
     /// From here on it is watched whether the reduction for `cause` was necessary.
     fn begin_episode(&mut self, cause: Option<Cause>) {
-        self.undo = cause.map(|cause| Undo { cause, twice: false, until: None });
+        self.repair.undo = cause.map(|cause| Undo { cause, twice: false, until: None });
         self.board.watch_repeats();
-        self.loss_probe.forget();
+        self.repair.loss_probe.forget();
         self.timers.stop(Timer::LossProbe);
     }
 
@@ -231,19 +243,19 @@ impl Connection {
             return;
         }
         self.board.note_repeat(start, end);
-        if let Some(undo) = &mut self.undo {
+        if let Some(undo) = &mut self.repair.undo {
             undo.twice |= twice;
         }
         if twice && matches!(self.recovery, Recovery::Fast { .. }) {
             // A retransmission was lost: the network does drop.
-            self.undo = None;
+            self.repair.undo = None;
         }
     }
 
     /// Whether nothing had been lost: the peer got everything that was sent again by the first transmission (RFC 3522,
     /// RFC 3708), or what seemed lost arrived before it was sent again.
     fn was_in_vain(&self, news: &News) -> bool {
-        let Some(undo) = self.undo else { return false };
+        let Some(undo) = self.repair.undo else { return false };
         let told = news.advance > 0 || news.duplicated.is_some();
         let in_vain = match undo.cause {
             Cause::Loss => (told || news.arrivals.delivered > 0) && self.board.next_lost().is_none(),
@@ -255,20 +267,20 @@ impl Connection {
     /// RFC 5682 section 2.1, with the SACK enhancement of section 3.1: whether the timeout was spurious.
     fn frto_decides(&mut self, news: &News) -> bool {
         let Recovery::Timeout { until } = self.recovery else {
-            self.frto = Frto::Off;
+            self.repair.frto = Frto::Off;
             return false;
         };
-        match self.frto {
+        match self.repair.frto {
             Frto::Off => false,
             Frto::First => {
                 let more = self.queue.ready_end().min(self.window.edge) > self.nxt;
                 let goes_on = news.advance > 0 && self.una < until && more;
-                self.frto = if goes_on { Frto::Second } else { Frto::Off };
+                self.repair.frto = if goes_on { Frto::Second } else { Frto::Off };
                 false
             }
             Frto::Second if news.advance == 0 && news.arrivals.delivered == 0 && !news.is_duplicate => false,
             Frto::Second => {
-                self.frto = Frto::Off;
+                self.repair.frto = Frto::Off;
                 news.advance > 0 || news.arrivals.unexpected > 0
             }
         }
@@ -276,16 +288,16 @@ impl Connection {
 
     /// Takes the reduction back (RFC 4015).
     fn undo(&mut self, now: Instant, arrivals: &Arrivals) {
-        let Some(undo) = self.undo.take() else { return };
+        let Some(undo) = self.repair.undo.take() else { return };
         self.board.restore();
         self.recovery = Recovery::Open;
-        self.frto = Frto::Off;
+        self.repair.frto = Frto::Off;
         self.force = false;
         self.forget_duplicates();
         match undo.cause {
             Cause::Loss => {
                 self.counters.spurious_recoveries_undone += 1;
-                self.rack.on_reordering();
+                self.repair.rack.on_reordering();
             }
             Cause::Timeout => {
                 self.counters.spurious_timeouts_undone += 1;

@@ -82,7 +82,7 @@ impl Connection {
         self.expired = self.expired.saturating_add(1);
         self.watch_path_on_timeout(now);
         self.board.forget_assumed();
-        let patience = if self.sack && first { self.rack.patience(self.situation()) } else { None };
+        let patience = if self.sack && first { self.repair.rack.patience(self.situation()) } else { None };
         let segment = self.mss().min(self.left_end.saturating_sub(self.una));
         self.board.mark_timed_out(self.una, segment, now, patience);
     }

@@ -144,7 +144,7 @@ impl Connection {
             self.loss_probe_sent(self.nxt, plan.retransmission);
         }
         if matches!(self.recovery, Recovery::Fast { .. }) {
-            self.prr.on_sent(got);
+            self.repair.prr.on_sent(got);
         }
         if got > 0 {
             self.counters.segments_sent += segments;
