@@ -211,6 +211,16 @@ counters! {
     tcp_challenge_acks,
     /// Challenge ACKs not sent because of the limit of each connection.
     tcp_challenge_acks_limited,
+    /// Retransmission timeouts of TCP.
+    tcp_timeouts,
+    /// Retransmission timeouts taken back because nothing had been lost.
+    tcp_timeouts_undone,
+    /// Fast recoveries of TCP.
+    tcp_fast_recoveries,
+    /// Fast recoveries taken back because nothing had been lost.
+    tcp_fast_recoveries_undone,
+    /// Tail loss probes (RFC 8985 section 7).
+    tcp_tail_loss_probes,
     /// Timeouts that were taken for a black hole in the path; the segment size was lowered (RFC 4821).
     tcp_black_holes,
     /// Longer segments sent to learn whether the path carries them (RFC 4821).
@@ -286,6 +296,11 @@ impl Counters {
     pub(crate) fn count_tally(&mut self, tally: &Tally) {
         self.tcp_challenge_acks += u64::from(tally.challenge_acks);
         self.tcp_challenge_acks_limited += u64::from(tally.challenge_acks_limited);
+        self.tcp_timeouts += u64::from(tally.timeouts);
+        self.tcp_timeouts_undone += u64::from(tally.timeouts_undone);
+        self.tcp_fast_recoveries += u64::from(tally.fast_recoveries);
+        self.tcp_fast_recoveries_undone += u64::from(tally.fast_recoveries_undone);
+        self.tcp_tail_loss_probes += u64::from(tally.tail_loss_probes);
         self.tcp_black_holes += u64::from(tally.black_holes);
         self.tcp_size_probes += u64::from(tally.size_probes);
         self.tcp_size_probes_lost += u64::from(tally.size_probes_lost);

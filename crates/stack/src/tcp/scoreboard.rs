@@ -96,6 +96,9 @@ pub(super) struct Scoreboard {
     judged: u64,
     /// Without SACK: bytes that left the network according to duplicate acknowledgements.
     assumed: u64,
+    /// Ranges looked at, to bound the cost of acknowledgements in tests.
+    #[cfg(test)]
+    pub steps: u64,
 }
 
 impl Scoreboard {
@@ -191,6 +194,7 @@ impl Scoreboard {
 
     /// `start..end` is newly known to have arrived. An echo in `clues` is that of the segment at `start`.
     fn arrive(&mut self, start: u64, end: u64, clues: &Clues, arrivals: &mut Arrivals) {
+        self.step();
         arrivals.delivered += end - start;
         arrivals.end = arrivals.end.max(end);
         let mut unexpected = self.lost.remove(start, end);
@@ -329,6 +333,7 @@ impl Scoreboard {
             && let Some(left) = resent.left
             && (resent.serial, resent.end) < (rule.newest.serial, rule.newest.end)
         {
+            self.step();
             if found.must_wait(left + rule.wait, rule.now) {
                 break;
             }
@@ -344,6 +349,7 @@ impl Scoreboard {
         while let Some((gap, gap_end)) = self.sacked.first_gap(from, bound)
             && let Some(packet) = self.departures.find(gap)
         {
+            self.step();
             from = gap;
             if found.must_wait(packet.left + rule.wait, rule.now) {
                 break;
@@ -432,6 +438,13 @@ impl Scoreboard {
             self.keep_resent(end, resent);
         }
         Some((at.max(start), Resent { end: resent.end.min(end), ..resent }))
+    }
+
+    fn step(&mut self) {
+        #[cfg(test)]
+        {
+            self.steps += 1;
+        }
     }
 
     fn keep_resent(&mut self, start: u64, resent: Resent) {

@@ -96,7 +96,7 @@ impl Connection {
     fn check(&mut self, now: Instant, seq: u64, segment: &SegmentIn) -> Result<(), DropReason> {
         let is_reset = segment.flags.contains(Flags::RST);
         if !is_reset {
-            self.check_timestamp(now, segment)?;
+            self.check_timestamp(now, seq, segment)?;
         }
         self.check_window(now, seq, segment)?;
         if is_reset {
@@ -117,17 +117,21 @@ impl Connection {
     }
 
     /// PAWS (RFC 7323 section 5.3).
-    fn check_timestamp(&mut self, now: Instant, segment: &SegmentIn) -> Result<(), DropReason> {
+    fn check_timestamp(&mut self, now: Instant, seq: u64, segment: &SegmentIn) -> Result<(), DropReason> {
         let Some(state) = self.timestamps else { return Ok(()) };
         let Some(theirs) = segment.options.timestamps else { return Err(DropReason::NoTimestamp) };
         let older = (theirs.value.wrapping_sub(state.recent) as i32) < 0;
         if !older || now - state.recent_at > TIMESTAMP_VALIDITY {
             return Ok(());
         }
-        if segment.sequence_len() > 0 {
-            self.ack.now()
+        if segment.sequence_len() == 0 {
+            self.challenge(now);
         } else {
-            self.challenge(now)
+            if seq + segment.sequence_len() <= self.receiver.next() {
+                // What was overtaken by its own retransmission: the sender should learn of it (RFC 2883).
+                self.receiver.note_duplicate(seq, seq + segment.payload_len() as u64);
+            }
+            self.ack.now();
         }
         Err(DropReason::OldTimestamp)
     }

@@ -124,12 +124,14 @@ impl Connection {
             0 => payload.min(end - before),
             rest => rest,
         };
-        let start = end - tail;
         let data_end = self.queue.end();
+        let fin = self.fin_sent && end > data_end;
+        // A FIN alone cannot be reported (RFC 2018): the data before it goes with it.
+        let start =
+            if fin && tail == 1 { data_end.saturating_sub(payload).max(self.una) } else { end - tail };
         if end.min(data_end) > self.window.edge || self.is_in_device(start, end) {
             return None;
         }
-        let fin = self.fin_sent && end > data_end;
         let len = end.min(data_end).saturating_sub(start);
         Some(Plan { start, len, fin, retransmission: true, is_loss_probe: true })
     }
@@ -137,6 +139,7 @@ impl Connection {
     /// A probe was sent, and everything up to `end` with it.
     pub(super) fn loss_probe_sent(&mut self, end: u64, is_retransmission: bool) {
         self.counters.tail_loss_probes += 1;
+        self.tally.tail_loss_probes += 1;
         self.repair.loss_probe.is_due = false;
         self.repair.loss_probe.sent = Some(Sent { end, is_retransmission });
     }

@@ -4,7 +4,7 @@
 //!            RACK, or three duplicates without SACK          everything sent by then acknowledged
 //!   Open ──────────────────────────────────────────> Fast ────────────────────────────────────────> Open
 //!   Open, Fast ───────── timeout ──────────────────> Timeout ─────────────────────────────────────> Open
-//!   Fast, Timeout, and Open for a round trip more ── all that was sent again was sent in vain ────> Open, undone
+//!   any, until the next recovery ── all that was sent again was sent in vain ─────────────────────> Open, undone
 //! ```
 
 use super::super::prr::Prr;
@@ -13,6 +13,7 @@ use super::super::scoreboard::{Arrivals, DUPLICATE_THRESHOLD};
 use super::super::timers::Timer;
 use super::loss_probe::LossProbe;
 use super::{Connection, Recovery};
+use core::time::Duration;
 use linerate_wire::units::Instant;
 
 /// What an acknowledgement brought.
@@ -42,8 +43,8 @@ pub(super) struct Undo {
     cause: Cause,
     /// Something was sent again twice: one report of a duplicate does not clear it.
     twice: bool,
-    /// The recovery is over; when this is acknowledged, nothing more will be heard of it.
-    until: Option<u64>,
+    /// How long what was acknowledged first after a timeout had taken, if it was a first transmission.
+    late: Option<Duration>,
 }
 
 /// F-RTO (RFC 5682), for peers without timestamps.
@@ -103,11 +104,9 @@ impl Connection {
         if lost && self.recovery == Recovery::Open && !self.has_lost_only_probe() {
             self.enter_recovery(now, delivered);
         }
+        self.note_delay(now, &news.arrivals);
         if self.frto_decides(news) || self.was_in_vain(news) {
-            self.undo(now, &news.arrivals);
-        }
-        if self.repair.undo.is_some_and(|undo| undo.until.is_some_and(|until| self.una >= until)) {
-            self.repair.undo = None;
+            self.undo(now);
         }
         if matches!(self.recovery, Recovery::Fast { .. }) {
             let is_safe = news.advance > 0 && !lost;
@@ -128,9 +127,6 @@ impl Connection {
                 self.recovery = Recovery::Open;
                 self.forget_duplicates();
                 self.force = false;
-                if let Some(undo) = &mut self.repair.undo {
-                    undo.until = Some(self.nxt);
-                }
             }
             Recovery::Fast { .. } if !self.sack => {
                 // A partial acknowledgement (RFC 6582 section 3.2 step 3): the next hole starts right here.
@@ -203,6 +199,7 @@ impl Connection {
         let flight = self.nxt - self.una;
         self.recovery = Recovery::Fast { until: self.nxt };
         self.counters.fast_recoveries += 1;
+        self.tally.fast_recoveries += 1;
         let is_reduced = self.reduce_for_loss(now);
         let target = self.congestion.slow_start_threshold().unwrap_or(self.congestion.window());
         self.repair.prr = Prr::new(flight.saturating_sub(self.board.reported()) + delivered, target);
@@ -231,7 +228,7 @@ impl Connection {
 
     /// From here on it is watched whether the reduction for `cause` was necessary.
     fn begin_episode(&mut self, cause: Option<Cause>) {
-        self.repair.undo = cause.map(|cause| Undo { cause, twice: false, until: None });
+        self.repair.undo = cause.map(|cause| Undo { cause, twice: false, late: None });
         self.board.watch_repeats();
         self.repair.loss_probe.forget();
         self.timers.stop(Timer::LossProbe);
@@ -286,8 +283,18 @@ impl Connection {
         }
     }
 
+    /// Remembers how late an answer came after a timeout, should it turn out to have been only late.
+    fn note_delay(&mut self, now: Instant, arrivals: &Arrivals) {
+        if let Some(undo) = &mut self.repair.undo
+            && undo.cause == Cause::Timeout
+            && undo.late.is_none()
+        {
+            undo.late = arrivals.original.map(|original| now - original.left);
+        }
+    }
+
     /// Takes the reduction back (RFC 4015).
-    fn undo(&mut self, now: Instant, arrivals: &Arrivals) {
+    fn undo(&mut self, now: Instant) {
         let Some(undo) = self.repair.undo.take() else { return };
         self.board.restore();
         self.recovery = Recovery::Open;
@@ -297,12 +304,14 @@ impl Connection {
         match undo.cause {
             Cause::Loss => {
                 self.counters.spurious_recoveries_undone += 1;
+                self.tally.fast_recoveries_undone += 1;
                 self.repair.rack.on_reordering();
             }
             Cause::Timeout => {
                 self.counters.spurious_timeouts_undone += 1;
-                if let Some(original) = arrivals.original {
-                    self.rtt.on_spurious(now - original.left);
+                self.tally.timeouts_undone += 1;
+                if let Some(late) = undo.late {
+                    self.rtt.on_spurious(late);
                 }
             }
         }

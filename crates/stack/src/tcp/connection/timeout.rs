@@ -59,6 +59,7 @@ impl Connection {
             return;
         }
         self.counters.timeouts += 1;
+        self.tally.timeouts += 1;
         self.rtt.back_off();
         if matches!(self.state, State::SynSent | State::SynReceived) {
             self.syn_retries += 1;

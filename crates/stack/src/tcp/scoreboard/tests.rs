@@ -270,3 +270,31 @@ fn resend_bytes(board: &mut Scoreboard, start: u64, end: u64) {
     let (serial, _) = board.mark_resent(start, end, 0);
     board.left_again(start, end, serial, at(1));
 }
+
+#[test]
+fn ten_thousand_holes_cost_what_they_must() {
+    // Every second of 20,000 segments is lost: each report and each loss is looked at a bounded number of times.
+    const SEGMENTS: u64 = 20_000;
+    let mut board = board(SEGMENTS);
+    let mut now = SEGMENTS;
+    for n in (1..SEGMENTS).step_by(2) {
+        now += 1;
+        let arrivals = sack(&mut board, n, n + 1, now);
+        board.detect(0, &rule(&arrivals, now));
+    }
+    assert_eq!(board.lost_bytes(), SEGMENTS / 2 * MSS);
+    assert!(board.steps <= 3 * SEGMENTS / 2, "{} steps", board.steps);
+    board.steps = 0;
+    // All of them are sent again, and every tenth of these is lost again.
+    while let Some((start, end)) = board.next_lost() {
+        now += 1;
+        resend(&mut board, start / MSS, end / MSS, now);
+    }
+    now += 1_000;
+    for n in (0..SEGMENTS).step_by(2).filter(|n| n % 20 != 0) {
+        let arrivals = sack(&mut board, n, n + 1, now);
+        board.detect(0, &rule(&arrivals, now));
+    }
+    assert_eq!(board.lost_bytes(), SEGMENTS / 20 * MSS);
+    assert!(board.steps <= 3 * SEGMENTS / 2, "{} steps", board.steps);
+}

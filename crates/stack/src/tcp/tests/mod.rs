@@ -11,6 +11,8 @@ mod pacing;
 mod policy;
 mod receiving;
 mod recovery;
+mod recovery_rack;
+mod recovery_undo;
 mod regressions;
 mod robustness;
 mod sending;

@@ -1,0 +1,160 @@
+//! Recoveries that were in vain are taken back (RFC 3522, RFC 3708, RFC 4015, RFC 5682).
+
+use super::config;
+use super::solo::{ACK, Solo, ms, offer};
+use super::world::{Network, World};
+use crate::tcp::Config;
+use core::time::Duration;
+use linerate_wire::tcp::{Options, Timestamps};
+
+/// An ACK that echoes what we sent `age` ago.
+fn ack_with_echo(solo: &mut Solo, ack: i64, age: u64) {
+    solo.last_value += 1;
+    let echo = (solo.now.as_millis() as u32).wrapping_sub(age as u32);
+    let timestamps = Some(Timestamps { value: solo.last_value, echo });
+    let _ = solo.input_with(ACK, solo.peer_next, ack, 0, Options { timestamps, ..Options::default() });
+}
+
+/// Window and threshold.
+fn windows(solo: &Solo) -> (u32, Option<u32>) {
+    let info = solo.connection.info(solo.now);
+    (info.congestion_window, info.slow_start_threshold)
+}
+
+#[test]
+fn rfc_3522_a_fast_retransmit_in_vain_is_taken_back_by_the_echo() {
+    for (age, undone) in [(40, 1), (0, 0)] {
+        let mut solo = Solo::established_with(config(), offer(true, true));
+        solo.send(14_480);
+        solo.output();
+        let before = windows(&solo);
+        solo.pass(ms(30));
+        solo.sack(0, &[(1_448, 7_240)]);
+        assert_eq!(solo.lengths()[0], (0, 1_448));
+        assert!(windows(&solo).0 < before.0);
+        solo.pass(ms(10));
+        ack_with_echo(&mut solo, 7_240, age);
+        let counters = solo.connection.counters();
+        assert_eq!((counters.fast_recoveries, counters.spurious_recoveries_undone), (1, undone), "age {age}");
+        if undone == 1 {
+            assert!(counters.reordering_seen);
+            let (window, threshold) = windows(&solo);
+            assert!(window >= before.0 || threshold.is_none_or(|t| t >= before.0), "slow start leads back");
+        }
+    }
+}
+
+#[test]
+fn rfc_3708_all_retransmissions_must_have_been_in_vain() {
+    for (reported, undone) in [(&[(0, 1_460)][..], 0), (&[(0, 1_460), (2_920, 4_380)], 1)] {
+        let mut solo = Solo::established();
+        solo.send(14_600);
+        solo.output();
+        solo.pass(ms(30));
+        solo.sack(0, &[(4_380, 14_600), (1_460, 2_920)]);
+        assert_eq!(solo.lengths()[..2], [(0, 1_460), (2_920, 1_460)]);
+        solo.pass(ms(20));
+        solo.ack(14_600);
+        for &block in reported {
+            solo.sack(14_600, &[block]);
+        }
+        assert_eq!(solo.connection.counters().spurious_recoveries_undone, undone, "{reported:?}");
+    }
+}
+
+#[test]
+fn what_arrives_before_it_was_sent_again_takes_the_recovery_back() {
+    let mut solo = Solo::established();
+    solo.limits.completions = true;
+    solo.send(14_600);
+    solo.output();
+    solo.connection.handle_transmitted(solo.now, 9);
+    solo.pass(ms(30));
+    solo.sack(0, &[(1_460, 7_300)]);
+    assert_eq!(solo.lengths()[0], (0, 1_460));
+    // The retransmission still waits in the ring.
+    solo.pass(ms(5));
+    solo.ack(7_300);
+    let counters = solo.connection.counters();
+    assert_eq!((counters.fast_recoveries, counters.spurious_recoveries_undone), (1, 1));
+}
+
+#[test]
+fn a_recovery_from_a_loss_stays() {
+    let mut world = World::plain(1, Network { loss: 5, ..Network::default() });
+    world.sides[0].to_send = 4 << 20;
+    world.run_to_end(Duration::from_secs(60));
+    let counters = world.sides[0].connection.counters();
+    assert!(counters.fast_recoveries > 3);
+    assert_eq!(
+        (counters.spurious_recoveries_undone, counters.spurious_timeouts_undone),
+        (0, 0),
+        "{counters:?}"
+    );
+}
+
+#[test]
+fn rfc_4015_a_delay_is_no_loss() {
+    // In the middle of a transfer the path becomes longer; timestamps tell, or without them F-RTO does.
+    for timestamps in [true, false] {
+        let config = Config { timestamps, ..config() };
+        let mut world = World::new(1, Network::default(), config.clone(), config);
+        world.sides[0].to_send = 8 << 20;
+        world.run_for(ms(100));
+        let before = world.sides[0].connection.info(world.now).congestion_window;
+        world.network.delay = ms(200);
+        world.run_until(Duration::from_secs(5), |world| {
+            world.sides[0].connection.counters().spurious_timeouts_undone > 0
+        });
+        let counters = *world.sides[0].connection.counters();
+        assert_eq!(counters.spurious_timeouts_undone, 1, "timestamps {timestamps}: {counters:?}");
+        let info = world.sides[0].connection.info(world.now);
+        let heading = info.slow_start_threshold.unwrap_or(u32::MAX).max(info.congestion_window);
+        assert!(heading >= before / 2, "{heading} of {before}");
+        assert!(info.rto.unwrap() > ms(400), "the next delay of this kind does not time out");
+        world.run_to_end(Duration::from_secs(60));
+    }
+}
+
+#[test]
+fn rfc_5682_new_data_decides_where_there_are_no_timestamps() {
+    for spurious in [true, false] {
+        let mut solo = Solo::established();
+        solo.send(60_000);
+        assert_eq!(solo.output().len(), 10);
+        // The probe is lost or late as well.
+        solo.time_out();
+        let again = solo.lengths();
+        assert_eq!(again, [(0, 1_460)]);
+        solo.pass(ms(20));
+        solo.ack(1_460);
+        let new = solo.lengths();
+        assert!(new.len() == 2 && new[0].0 >= 14_600, "new data instead of what seems lost: {new:?}");
+        solo.pass(ms(20));
+        if spurious {
+            solo.ack(2_920);
+        } else {
+            solo.sack(1_460, &[(new[0].0, new[0].0 + 1_460)]);
+        }
+        assert_eq!(solo.connection.counters().spurious_timeouts_undone, u64::from(spurious));
+        let sent = solo.lengths();
+        assert_eq!(sent.iter().any(|s| s.0 == 1_460), !spurious, "{sent:?}");
+    }
+}
+
+#[test]
+fn what_its_own_retransmission_overtook_is_reported() {
+    // The late original has an older timestamp than what came after it (PAWS): the sender learns of it all the same.
+    let mut solo = Solo::established_with(config(), offer(true, true));
+    let old = Options { timestamps: Some(Timestamps { value: 1_500, echo: 0 }), ..Options::default() };
+    let new = Options { timestamps: Some(Timestamps { value: 1_700, echo: 0 }), ..Options::default() };
+    let _ = solo.input_with(ACK, 0, 0, 1_000, new);
+    solo.pass(ms(50));
+    solo.output();
+    let _ = solo.input_with(ACK, 0, 0, 1_000, old);
+    let reply = solo.output().remove(0);
+    let blocks = reply.wire.options.sack_blocks;
+    assert_eq!(blocks.len(), 1, "a DSACK");
+    assert_eq!(blocks.as_slice()[0].right - blocks.as_slice()[0].left, 1_000);
+    assert_eq!(reply.ack, 1_000);
+}
