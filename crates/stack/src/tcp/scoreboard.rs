@@ -227,15 +227,15 @@ impl Scoreboard {
     /// What was sent again arrived, by the first or by a later transmission.
     fn arrive_again(&mut self, start: u64, resent: Resent, clues: &Clues, arrivals: &mut Arrivals) {
         arrivals.resent = true;
-        let echoes_older = clues.echo.is_some_and(|echo| (echo.wrapping_sub(resent.stamp) as i32) < 0);
-        let Some(left) = resent.left.filter(|_| !echoes_older) else {
-            // The retransmission has not even left, or the echo is that of an older segment (RFC 3522): it was in vain.
+        if clues.echo.is_some_and(|echo| (echo.wrapping_sub(resent.stamp) as i32) < 0) {
+            // The echo is that of an older segment (RFC 3522): sending again was in vain.
             self.repeated.remove(start, resent.end);
             self.arrive_first(resent.end, clues, arrivals);
             return;
-        };
-        // Faster than the path ever was: it may have been the first transmission (RFC 8985 section 6.2 step 2).
-        if clues.now - left >= clues.least_rtt {
+        }
+        // Faster than the path ever was: it may have been the first transmission (RFC 8985 section 6.2 step 2). One that
+        // seems not to have left tells nothing: devices may report that late.
+        if let Some(left) = resent.left.filter(|&left| clues.now - left >= clues.least_rtt) {
             arrivals.see(Newest { serial: resent.serial, end: resent.end, left });
         }
     }

@@ -63,7 +63,7 @@ fn rfc_3708_all_retransmissions_must_have_been_in_vain() {
 }
 
 #[test]
-fn what_arrives_before_it_was_sent_again_takes_the_recovery_back() {
+fn a_device_that_tells_late_what_it_sent_proves_nothing() {
     let mut solo = Solo::established();
     solo.limits.completions = true;
     solo.send(14_600);
@@ -72,11 +72,11 @@ fn what_arrives_before_it_was_sent_again_takes_the_recovery_back() {
     solo.pass(ms(30));
     solo.sack(0, &[(1_460, 7_300)]);
     assert_eq!(solo.lengths()[0], (0, 1_460));
-    // The retransmission still waits in the ring.
+    // The retransmission may have left: devices report that late, and then its answer comes first.
     solo.pass(ms(5));
     solo.ack(7_300);
     let counters = solo.connection.counters();
-    assert_eq!((counters.fast_recoveries, counters.spurious_recoveries_undone), (1, 1));
+    assert_eq!((counters.fast_recoveries, counters.spurious_recoveries_undone), (1, 0));
 }
 
 #[test]
