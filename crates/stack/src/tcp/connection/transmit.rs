@@ -205,7 +205,10 @@ impl Connection {
             self.device.pop_front();
             self.left(now, packet);
         }
-        self.note_work(now);
+        // Only who waited for the device can go on by this.
+        if self.limits.cause() == Some(LimitCause::Device) {
+            self.note_work(now);
+        }
     }
 
     /// The retransmission timer runs from here, and round trips are measured from here: time in the queue to the device

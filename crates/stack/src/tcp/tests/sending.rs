@@ -3,7 +3,7 @@
 use super::solo::{ACK, FIN, Solo, ms, offer};
 use super::world::{Network, World};
 use super::{config, stream};
-use crate::tcp::{Config, State};
+use crate::tcp::{Config, State, TxLimits};
 use alloc::vec::Vec;
 use core::time::Duration;
 use linerate_nic::{Chunk, TxPacket};
@@ -71,6 +71,25 @@ fn the_initial_window_is_ten_segments() {
     assert_eq!(solo.connection.limited_by(), Some(LimitCause::Congestion));
     solo.ack(2_920);
     assert_eq!(solo.lengths().len(), 4, "slow start: two acknowledged, four sent");
+}
+
+#[test]
+fn a_completion_does_not_blame_the_processor() {
+    // The peer's window has room for less than a segment: what the device has sent changes nothing about that.
+    let mut solo = Solo::established();
+    solo.limits = TxLimits { max_payload: 0, completions: true };
+    solo.window = 4_000;
+    let _ = solo.input(ACK, 0, 0, 0);
+    solo.send(10_000);
+    let mut packet = TxPacket::new();
+    let mut tags = Vec::new();
+    while let Some(info) = solo.connection.poll_transmit(solo.now, &solo.limits, &mut packet, 34) {
+        tags.push(info.completion.unwrap());
+        packet.clear();
+    }
+    assert_eq!(solo.connection.limited_by(), Some(LimitCause::PeerWindow));
+    solo.connection.handle_transmitted(solo.now, tags[1]);
+    assert_eq!(solo.connection.limited_by(), Some(LimitCause::PeerWindow));
 }
 
 #[test]
