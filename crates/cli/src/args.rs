@@ -1,6 +1,7 @@
 //! The command line. Every flag of `serve` is a key of the configuration file too: both are read into [`ServeOptions`].
 
 use crate::fabric::args::Fabric;
+use crate::sim::args::Sim;
 use crate::values::{
     AddressChoice, ByteSize, CongestionName, DeviceChoice, EcnPolicy, FtpUser, Offload, PacingPolicy, Span,
 };
@@ -26,6 +27,8 @@ pub enum Command {
     Serve(Box<Serve>),
     /// Predict a chip's throughput, name the bottleneck, audit its datasheet
     Fabric(Box<Fabric>),
+    /// Run a network in virtual time: goodput, retransmissions, what limits, and what to do about it
+    Sim(Box<Sim>),
 }
 
 const SERVE_ABOUT: &str = "Serve a directory over HTTP, FTP and iperf3.

@@ -5,4 +5,5 @@ pub mod fabric;
 pub mod logging;
 pub mod serve;
 pub mod settings;
+pub mod sim;
 pub mod values;

@@ -1,0 +1,53 @@
+//! Arguments of `linerate sim`.
+
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// Arguments of `sim`.
+#[derive(Args, Debug)]
+pub struct Sim {
+    /// The scenario (docs/sim.md describes its keys)
+    #[arg(value_name = "FILE.toml")]
+    pub file: PathBuf,
+
+    /// Change a key of the scenario, as in link.loss="1 %" or flow.0.bytes="1 MiB"; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+
+    /// Decides everything random; wins over the scenario's
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// Draw goodput, congestion window, round-trip time and queue over time
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+
+    /// Keep the frames of both hosts, for Wireshark; up to 1 GiB of them
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub pcap: Option<PathBuf>,
+
+    /// Form of the answer
+    #[arg(long, value_enum, value_name = "text|json", default_value = "text")]
+    pub format: Format,
+
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+}
+
+/// Form of an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Format {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+impl Sim {
+    /// The form that was asked for.
+    pub fn chosen(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+}

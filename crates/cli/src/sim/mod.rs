@@ -1,0 +1,66 @@
+//! `linerate sim`: runs a scenario in virtual time, and says what limited it.
+
+pub mod args;
+pub mod build;
+pub mod error;
+pub mod json;
+pub mod load;
+pub mod models;
+pub mod outcome;
+pub mod plot;
+pub mod run;
+pub mod scenario;
+pub mod text;
+pub mod verdict;
+
+use args::{Format, Sim};
+use error::SimError;
+use outcome::Outcome;
+use scenario::Scenario;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Runs the command and prints its result on standard output.
+pub fn run(args: &Sim) -> Result<(), SimError> {
+    let text = output(args)?;
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Who reads only the beginning has what it wants.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(|why| SimError::Write { to: "standard output".to_owned(), why }),
+    }
+}
+
+/// What the command prints; it writes the plot and the capture that were asked for.
+pub fn output(args: &Sim) -> Result<String, SimError> {
+    let scenario = load::load(&args.file, &args.set)?;
+    let mut setup = build::build(&scenario, args.seed);
+    if args.pcap.is_some() {
+        setup.world.capture_all();
+    }
+    let outcome = watch(&mut setup, &scenario);
+    if let Some(file) = &args.pcap {
+        write(file, &setup.world.pcapng())?;
+    }
+    if let Some(file) = &args.plot {
+        let svg = plot::svg(&outcome).map_err(SimError::Plot)?;
+        write(file, svg.as_bytes())?;
+    }
+    Ok(match args.chosen() {
+        Format::Text => text::text(&outcome),
+        Format::Json => json::json(&outcome),
+    })
+}
+
+fn write(file: &Path, bytes: &[u8]) -> Result<(), SimError> {
+    std::fs::write(file, bytes).map_err(|why| SimError::Write { to: file.display().to_string(), why })
+}
+
+/// Runs a scenario.
+pub fn simulate(scenario: &Scenario, seed: Option<u64>) -> Outcome {
+    watch(&mut build::build(scenario, seed), scenario)
+}
+
+fn watch(setup: &mut build::Setup, scenario: &Scenario) -> Outcome {
+    run::run(setup, scenario.title.clone(), build::changes(scenario))
+}

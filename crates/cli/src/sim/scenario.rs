@@ -1,0 +1,247 @@
+//! A scenario file: what its tables and keys are. Quantities are text with a unit, as in "100 Mbit/s".
+
+use super::models::{JitterModel, LossModel, PacingModel, QueueModel, ReaderModel, Share};
+use crate::values::Offload;
+use linerate_fabric::units::{BitsPerSecond, Bytes, Nanoseconds};
+use serde::Deserialize;
+use toml::Spanned;
+
+/// A whole file. Everything has a default: the empty file moves data from the server to the client for 10 s.
+#[derive(Deserialize, Clone, Debug, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Scenario {
+    /// A line that says what the scenario shows.
+    pub title: Option<String>,
+    /// What holds for everything.
+    pub world: WorldTable,
+    /// One host.
+    pub client: HostTable,
+    /// The other.
+    pub server: HostTable,
+    /// Both directions between them.
+    pub link: PathTable,
+    /// What differs on the way from the server to the client.
+    pub from_server: PathTable,
+    /// What differs on the way from the client to the server.
+    pub from_client: PathTable,
+    /// What changes while the world runs.
+    pub change: Vec<ChangeTable>,
+    /// The transfers. Default: one, from the server to the client.
+    pub flow: Vec<FlowTable>,
+}
+
+/// One of the two hosts.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// `client`.
+    Client,
+    /// `server`.
+    #[default]
+    Server,
+}
+
+impl Side {
+    /// The other host.
+    pub fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+
+    /// Its name in files and output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Client => "client",
+            Side::Server => "server",
+        }
+    }
+}
+
+/// `[world]`.
+#[derive(Deserialize, Clone, Debug, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct WorldTable {
+    /// Decides everything random. Default: 1.
+    pub seed: Option<u64>,
+    /// Virtual time after which the world stops. Default: 10 s.
+    pub duration: Option<Spanned<Nanoseconds>>,
+    /// Largest IP packet of the interfaces in bytes. Default: 1500.
+    pub mtu: Option<Spanned<usize>>,
+    /// 4 or 6. Default: 4.
+    pub ip: Option<Spanned<u8>>,
+}
+
+/// `[client]` and `[server]`.
+#[derive(Deserialize, Clone, Debug, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct HostTable {
+    /// Offloads of its interface, as for `serve --offload`. Default: all.
+    pub offload: Option<Offload>,
+    /// Rate of its interface. Default: 1 Gbit/s, or twice the link's rate where that is more.
+    pub line_rate: Option<BitsPerSecond>,
+    /// Packets in the transmit ring. Default: 256.
+    pub tx_ring: Option<usize>,
+    /// Frames in the receive ring. Default: 512.
+    pub rx_ring: Option<usize>,
+    /// Buffers for received frames. Default: 4096, more where the memory is more than 64 MiB.
+    pub rx_buffers: Option<usize>,
+    /// A received frame waits this long at most for an interrupt. Default: 50 us.
+    pub interrupt_timer: Option<Nanoseconds>,
+    /// So many frames interrupt at once. Default: 32.
+    pub interrupt_packets: Option<u32>,
+    /// Time from a packet's last bit to the report that it was sent. Default: none.
+    pub completion_delay: Option<Nanoseconds>,
+    /// Memory for sockets. Default: 64 MiB.
+    pub memory: Option<Bytes>,
+    /// Settings of all its sockets.
+    pub tcp: TcpTable,
+}
+
+/// `[client.tcp]`, `[server.tcp]` and `[flow.tcp]`: the settings of sockets that a file may change.
+#[derive(Deserialize, Clone, Debug, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct TcpTable {
+    /// Send buffer of a fixed size. Default: automatic up to 4 MiB.
+    pub send_buffer: Option<Bytes>,
+    /// Receive buffer of a fixed size. Default: automatic up to 4 MiB.
+    pub receive_buffer: Option<Bytes>,
+    /// Most that an automatic send buffer grows to.
+    pub send_buffer_max: Option<Bytes>,
+    /// Most that an automatic receive buffer grows to.
+    pub receive_buffer_max: Option<Bytes>,
+    /// Largest segment in bytes of payload. Default: what the MTU allows.
+    pub mss: Option<u16>,
+    /// Send small segments at once. Default: true.
+    pub no_delay: Option<bool>,
+    /// Acknowledge at the latest after so many full-sized segments. Default: 2.
+    pub delayed_ack_segments: Option<u8>,
+    /// Acknowledge at the latest after this time. Default: 40 ms.
+    pub delayed_ack_timeout: Option<Nanoseconds>,
+    /// End a connection whose data stays unacknowledged this long. Default: 60 s.
+    pub user_timeout: Option<Nanoseconds>,
+    /// Congestion control. Default: cubic.
+    pub congestion: Option<CongestionName>,
+    /// Explicit congestion notification. Default: accept.
+    pub ecn: Option<EcnName>,
+    /// Whether sends leave at a rate. Default: off.
+    pub pacing: Option<PacingModel>,
+}
+
+/// The name of a congestion control.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum CongestionName {
+    /// RFC 9438.
+    Cubic,
+    /// RFC 5681 and 6582.
+    NewReno,
+}
+
+/// What to do about explicit congestion notification (RFC 3168).
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcnName {
+    /// Neither ask for it nor accept it.
+    Off,
+    /// Accept it when the peer asks.
+    Accept,
+    /// Ask for it.
+    Request,
+}
+
+/// `[link]`, `[from-server]`, `[from-client]`. What is not said changes nothing on the way.
+#[derive(Deserialize, Clone, PartialEq, Debug, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct PathTable {
+    /// Bits per second on the wire. Default: no limit but the interfaces'.
+    pub rate: Option<BitsPerSecond>,
+    /// Time on the way, in one direction.
+    pub delay: Option<Nanoseconds>,
+    /// How that varies.
+    pub jitter: Option<JitterModel>,
+    /// Whether segments overtake each other by jitter. Default: no.
+    pub jitter_reorders: Option<bool>,
+    /// The queue in front of the rate. Default: 1000 segments.
+    pub queue: Option<Spanned<QueueModel>>,
+    /// What is lost.
+    pub loss: Option<LossModel>,
+    /// Share of segments that are held back.
+    pub reorder: Option<Share>,
+    /// How long they are. Default: 1 ms.
+    pub reorder_delay: Option<Nanoseconds>,
+    /// Share of segments that arrive twice.
+    pub duplicate: Option<Share>,
+    /// Share of segments with a flipped bit.
+    pub corrupt: Option<Share>,
+    /// Largest IP packet in bytes that passes.
+    pub mtu: Option<Spanned<usize>>,
+    /// Whether a router tells the sender of longer ones. Default: no; they vanish.
+    pub too_long_is_told: Option<bool>,
+    /// Nothing passes, until a change says otherwise.
+    pub pause: Option<bool>,
+}
+
+impl PathTable {
+    /// Whether no key is given.
+    pub fn is_empty(&self) -> bool {
+        *self == PathTable::default()
+    }
+
+    /// These keys, and where they say nothing, those of `both`.
+    pub fn over(self, both: &PathTable) -> PathTable {
+        PathTable {
+            rate: self.rate.or(both.rate),
+            delay: self.delay.or(both.delay),
+            jitter: self.jitter.or(both.jitter),
+            jitter_reorders: self.jitter_reorders.or(both.jitter_reorders),
+            queue: self.queue.or_else(|| both.queue.clone()),
+            loss: self.loss.or_else(|| both.loss.clone()),
+            reorder: self.reorder.or(both.reorder),
+            reorder_delay: self.reorder_delay.or(both.reorder_delay),
+            duplicate: self.duplicate.or(both.duplicate),
+            corrupt: self.corrupt.or(both.corrupt),
+            mtu: self.mtu.or_else(|| both.mtu.clone()),
+            too_long_is_told: self.too_long_is_told.or(both.too_long_is_told),
+            pause: self.pause.or(both.pause),
+        }
+    }
+}
+
+/// `[[change]]`: from `at` on, the keys that are given hold.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ChangeTable {
+    /// When.
+    pub at: Nanoseconds,
+    /// In both directions.
+    #[serde(default)]
+    pub link: PathTable,
+    /// From the server to the client.
+    #[serde(default)]
+    pub from_server: PathTable,
+    /// From the client to the server.
+    #[serde(default)]
+    pub from_client: PathTable,
+}
+
+/// `[[flow]]`: one connection that moves data one way.
+#[derive(Deserialize, Clone, Debug, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct FlowTable {
+    /// The host that sends. Default: the server.
+    pub from: Side,
+    /// The host that opens the connection. Default: the client.
+    pub opens: Option<Side>,
+    /// When it opens. Default: at the start.
+    pub start: Option<Nanoseconds>,
+    /// How much is sent.
+    pub bytes: Option<Bytes>,
+    /// For how long is sent. Default, without `bytes`: to the end of the world.
+    pub duration: Option<Nanoseconds>,
+    /// How the receiver reads. Default: at once.
+    pub reader: Option<ReaderModel>,
+    /// Settings of both ends' sockets; they win over those of the hosts.
+    pub tcp: TcpTable,
+}

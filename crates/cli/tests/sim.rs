@@ -1,0 +1,198 @@
+//! `linerate sim` from outside: every example shows what it says, the same seed gives the same run, errors name their
+//! place. Times are virtual, so goodput may be asserted.
+
+use linerate_cli::sim::{self, outcome::Outcome, scenario::Side, verdict};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// An example with some keys changed, run.
+fn run(name: &str, sets: &[&str]) -> Outcome {
+    let sets: Vec<String> = sets.iter().map(|set| set.to_string()).collect();
+    let path = root().join("examples/sim").join(format!("{name}.toml"));
+    sim::simulate(&sim::load::load(&path, &sets).unwrap(), None)
+}
+
+fn mbps(outcome: &Outcome) -> f64 {
+    outcome.flows[0].goodput_bps() / 1e6
+}
+
+/// Whether the goodput in Mbit/s lies in the range and the verdict names this part.
+fn check(name: &str, sets: &[&str], range: std::ops::Range<f64>, bottleneck: &str) -> Outcome {
+    let outcome = run(name, sets);
+    let verdict = verdict::of(&outcome, &outcome.flows[0]);
+    let found = mbps(&outcome);
+    assert!(range.contains(&found), "{name} {sets:?}: {found} Mbit/s instead of {range:?}; {verdict:?}");
+    assert_eq!(verdict.bottleneck, bottleneck, "{name} {sets:?}: {verdict:?}");
+    outcome
+}
+
+/// Exit code, standard output and standard error of the program.
+fn program(args: &[&str]) -> (Option<i32>, String, String) {
+    let run = Command::new(env!("CARGO_BIN_EXE_linerate")).args(args).current_dir(root()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (run.status.code(), text(run.stdout), text(run.stderr))
+}
+
+/// A file that is gone after the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str, text: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("linerate-sim-{}-{name}", std::process::id()));
+        fs::write(&path, text).unwrap();
+        Scratch(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn loss_on_a_lan_costs_its_share_and_no_more() {
+    let outcome = check("sending-with-loss", &[], 85.0..94.2, "the link");
+    assert!(outcome.paths.server.stats.lost > 300);
+    assert!(outcome.flows[0].longest_stall.as_millis() < 300, "{:?}", outcome.flows[0].longest_stall);
+    check("minimal", &["world.duration=5 s"], 70.0..94.2, "the link");
+}
+
+#[test]
+fn a_ring_below_the_window_loses_and_one_above_it_does_not() {
+    let small = check("small-ring", &[], 1.0..400.0, "the receive ring");
+    assert!(small.hosts.client.nic.rx_ring_full > 100);
+    let large = run("small-ring", &["client.rx-ring=64"]);
+    assert_eq!(large.hosts.client.nic.rx_ring_full, 0);
+    assert!(mbps(&large) > 2.0 * mbps(&small), "{} after {}", mbps(&large), mbps(&small));
+}
+
+#[test]
+fn small_windows_bound_the_rate_by_the_round_trip() {
+    check("small-window", &[], 5.0..12.0, "the receive buffer");
+    check("small-window", &["client.tcp.receive-buffer=64 KiB"], 88.0..94.2, "the link");
+    check("long-fat-pipe", &[], 15.0..21.0, "the send buffer");
+}
+
+#[test]
+fn a_bloated_queue_delays_and_a_managed_one_does_not() {
+    let bloated = check("bufferbloat", &[], 8.5..9.5, "the link");
+    assert!(verdict::of(&bloated, &bloated.flows[0]).advice.contains("codel"));
+    let managed = check("codel", &[], 9.0..9.5, "the link");
+    let mean = |outcome: &Outcome| outcome.flows[0].rtt.unwrap()[1].as_secs_f64();
+    assert!(mean(&bloated) > 5.0 * mean(&managed), "{} and {}", mean(&bloated), mean(&managed));
+    assert!(managed.paths.client.stats.marked > 10);
+    assert_eq!(managed.paths.client.stats.queue_full + managed.paths.client.stats.codel_dropped, 0);
+    assert_eq!(managed.flows[0].info.unwrap().retransmits, 0);
+}
+
+#[test]
+fn a_black_hole_is_left_and_a_router_that_speaks_costs_nothing() {
+    let silent = check("black-hole", &[], 30.0..46.0, "path MTU");
+    assert!(silent.paths.server.stats.too_long > 0);
+    assert!(silent.flows[0].info.unwrap().path_mtu <= 1_400);
+    let told = run("black-hole", &["from-server.too-long-is-told=true", "world.duration=5 s"]);
+    assert!(told.flows[0].longest_stall < silent.flows[0].longest_stall);
+    assert_eq!(told.flows[0].info.unwrap().path_mtu, 1_400);
+}
+
+#[test]
+fn an_outage_ends_when_it_ends() {
+    let outcome = check("outage", &[], 10.0..20.0, "a stall");
+    let stall = outcome.flows[0].longest_stall.as_secs_f64();
+    assert!((1.9..4.0).contains(&stall), "{stall}");
+}
+
+#[test]
+fn a_slow_reader_is_named() {
+    let outcome = check("slow-reader", &[], 7.5..8.5, "the reader");
+    assert_eq!(outcome.flows[0].info.unwrap().retransmits, 0);
+    assert_eq!(outcome.flows[0].flow.from, Side::Server);
+}
+
+#[test]
+fn every_example_runs_and_is_described() {
+    let about = fs::read_to_string(root().join("docs/sim.md")).unwrap();
+    for entry in fs::read_dir(root().join("examples/sim")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        assert!(about.contains(&name), "docs/sim.md does not say what {name} shows");
+        let scenario = sim::load::load(&path, &["world.duration=3 s".to_owned()]).unwrap();
+        let outcome = sim::simulate(&scenario, Some(3));
+        assert!(outcome.flows.iter().all(|flow| flow.received > 0 && flow.error.is_none()), "{name}");
+    }
+}
+
+#[test]
+fn a_seed_replays_and_another_does_not() {
+    let sets = ["--set", "world.duration=1 s"];
+    let text = |seed: &str| {
+        let args = ["sim", "examples/sim/minimal.toml", "--seed", seed];
+        let (code, out, errors) = program(&[&args[..], &sets[..]].concat());
+        assert_eq!(code, Some(0), "{errors}");
+        out
+    };
+    assert_eq!(text("5"), text("5"));
+    assert_ne!(text("5"), text("6"));
+}
+
+#[test]
+fn json_plot_and_capture_are_well_formed() {
+    let plot = Scratch::new("plot.svg", "");
+    let capture = Scratch::new("capture.pcapng", "");
+    let scenario =
+        Scratch::new("short.toml", "[link]\nrate = \"10 Mbit/s\"\n[[flow]]\nbytes = \"100 KiB\"\n");
+    let (code, out, errors) =
+        program(&["sim", scenario.path(), "--json", "--plot", plot.path(), "--pcap", capture.path()]);
+    assert_eq!(code, Some(0), "{errors}");
+    let value: Value = serde_json::from_str(&out).unwrap();
+    let flow = &value["flows"][0];
+    assert_eq!(flow["received"], 102_400);
+    assert_eq!(flow["complete"], true);
+    assert_eq!(flow["closed"], "Done");
+    assert!(flow["goodput"].as_f64().unwrap() < flow["ideal"].as_f64().unwrap() * 1.01);
+    let svg = fs::read_to_string(&plot.0).unwrap();
+    for title in ["goodput", "congestion window", "round-trip time", "queue"] {
+        assert!(svg.contains(title), "no panel {title:?}");
+    }
+    assert!(svg.trim_end().ends_with("</svg>"));
+    // A section header block (RFC draft pcapng, section 4.1) and at least the frames of the payload.
+    let bytes = fs::read(&capture.0).unwrap();
+    assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    assert!(bytes.len() > 102_400);
+}
+
+#[test]
+fn exit_codes() {
+    let check = |args: &[&str], code: i32, said: &[&str]| {
+        let (found, _, errors) = program(&[&["sim"], args].concat());
+        assert_eq!(found, Some(code), "{args:?}: {errors}");
+        said.iter().for_each(|words| assert!(errors.contains(words), "{words:?} for {args:?} in {errors}"));
+    };
+    let bad = Scratch::new("bad.toml", "[link]\nrate = \"100 Mbit/s\"\nqueue = \"deep\"\n");
+    check(&[], 2, &["FILE.toml"]);
+    check(&["no/such.toml"], 2, &["cannot read no/such.toml"]);
+    check(&[bad.path()], 2, &["line 3, column 9: queue: \"deep\" is no queue; expected a size such as"]);
+    let minimal = "examples/sim/minimal.toml";
+    check(&[minimal, "--set", "link.speed=3"], 2, &["'link.speed=3' for '--set'", "unknown field `speed`"]);
+    check(
+        &[minimal, "--set", "link.delay=soon"],
+        2,
+        &["'link.delay=soon' for '--set'", "starts with no number"],
+    );
+    check(
+        &[minimal, "--set", "world.duration=1 ms", "--plot", "/no/such/dir/x.svg"],
+        1,
+        &["cannot write /no/such/dir/x.svg"],
+    );
+}
