@@ -23,6 +23,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   licences         check licences and duplicate versions of dependencies against deny.toml
   firmware         build the no_std crates for thumbv7em-none-eabihf
   fabric-accuracy  print how well the 66AK2H's predictions meet the throughput guide, with cross-validation
+  goodput          print TCP's goodput as a share of the ideal over rates, round-trip times, losses and reordering
   sanitize         run the tests of every crate that has unsafe code under the address and the thread sanitizer
   capi [update]    check (or write) linerate.h, build and run everything in C
   fuzz [SECONDS]   run every fuzz target this long (default 60)
@@ -56,6 +57,11 @@ fn run() -> Result<()> {
             "--package=linerate-fabric",
             "--example=fabric_accuracy",
         ])),
+        ["goodput", cells @ ..] => shell::run(
+            shell::cargo()
+                .args(["run", "--quiet", "--release", "--package=linerate-sim", "--example=goodput", "--"])
+                .args(cells),
+        ),
         ["sanitize"] => sanitize::run(),
         ["capi"] => capi::run(false),
         ["capi", "update"] => capi::run(true),
