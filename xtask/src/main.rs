@@ -26,7 +26,8 @@ const USAGE: &str = "usage: cargo xtask <command>
   goodput          print TCP's goodput as a share of the ideal over rates, round-trip times, losses and reordering
   sanitize         run the tests of every crate that has unsafe code under the address and the thread sanitizer
   capi [update]    check (or write) linerate.h, build and run everything in C
-  fuzz [SECONDS]   run every fuzz target this long (default 60)
+  fuzz [SECONDS [TARGET=SECONDS ...]]
+                   run every fuzz target this long (default 60), those that are named as long as they are given
 ";
 
 fn main() -> ExitCode {
@@ -65,11 +66,7 @@ fn run() -> Result<()> {
         ["sanitize"] => sanitize::run(),
         ["capi"] => capi::run(false),
         ["capi", "update"] => capi::run(true),
-        ["fuzz"] => fuzz::run(60),
-        ["fuzz", seconds] => match seconds.parse() {
-            Ok(seconds) => fuzz::run(seconds),
-            Err(_) => bail!("fuzz: {seconds:?} is not a number of seconds"),
-        },
+        ["fuzz", args @ ..] => fuzz::run(args),
         _ => bail!("{USAGE}"),
     }
 }

@@ -136,7 +136,8 @@ impl Peer {
             seq = self.irs;
             position = 0;
         }
-        let len = say.len % 1_461;
+        // With the longest options it fits a frame.
+        let len = say.len % 1_421;
         let payload = (0..u32::from(len)).map(|i| peer_byte(position.wrapping_add(i)) ^ u8::from(say.lies));
         let payload: Vec<u8> = payload.collect();
         let end = position.wrapping_add(u32::from(len));

@@ -183,7 +183,7 @@ impl World {
         let mut bytes = vec![0; segment.header_len()];
         segment.emit(&mut bytes).unwrap();
         bytes.extend_from_slice(&payload);
-        bytes.truncate(1_480);
+        assert!(bytes.len() <= 1_480, "longer than a frame");
         self.packet(Protocol::TCP, ecn, &bytes);
         self.turn();
     }
