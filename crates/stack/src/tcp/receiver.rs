@@ -407,7 +407,8 @@ impl Receiver {
             self.queued += len;
             return true;
         }
-        if !may_keep || !self.charge.try_add(piece.held()) {
+        // A connection that holds nothing is always let on: its application may read at once.
+        if !may_keep && self.charge.bytes() > 0 || !self.charge.try_add(piece.held()) {
             return false;
         }
         self.queue.push_back(piece);
