@@ -6,7 +6,7 @@
 //! 1. Data out of order that waited for the whole time between two looks is dropped; the sender has it still (RFC 2018
 //!    section 8).
 //! 2. Connections whose send buffers would take more than [`PATIENCE`] to drain are reset, the slowest first: those
-//!    whose peers keep a window of zero or take a few bytes at a time. This ends when a quarter of the budget is free. A
+//!    whose peers keep a window of zero or take a few bytes at a time, and which hold their share of the budget. This ends when a quarter of the budget is free. A
 //!    shortage of receive buffers is not their fault, and resets nobody.
 //!
 //! What our own application does not read is never the peer's fault, and costs nobody the connection.
@@ -91,7 +91,15 @@ impl Stack {
         let moved = sent.saturating_sub(mark.sent);
         let elapsed_ms = elapsed.as_millis() as u64;
         let drain_ms = (held as u64).saturating_mul(elapsed_ms).checked_div(moved).unwrap_or(u64::MAX);
-        (held > 0 && drain_ms > PATIENCE.as_millis() as u64).then_some(Candidate { slot, drain_ms, held })
+        let is_slow = drain_ms > PATIENCE.as_millis() as u64;
+        (held > 0 && is_slow && self.holds_its_share(held)).then_some(Candidate { slot, drain_ms, held })
+    }
+
+    /// Whether a connection holds so much that others go without: a quarter of an equal share (pages are a quarter of the
+    /// budget). Whoever is alone takes nothing from anybody.
+    fn holds_its_share(&self, held: usize) -> bool {
+        let connections = self.conns.table.len();
+        connections > 1 && held.saturating_mul(4 * connections) >= self.conns.resources.budget.limit()
     }
 
     fn shed(&mut self, slot: u32) {
