@@ -1,9 +1,11 @@
 //! TCP segments (RFC 9293): header view, control bits, sequence numbers, options, and writing a header.
 
+mod fast_open;
 mod flags;
 mod options;
 mod sequence;
 
+pub use fast_open::{FastOpenCookie, MAX_COOKIE_LEN, MIN_COOKIE_LEN};
 pub use flags::Flags;
 pub use options::{
     MAX_OPTIONS_LEN, MAX_SACK_BLOCKS, MAX_WINDOW_SCALE, Options, SackBlock, SackBlocks, Timestamps,

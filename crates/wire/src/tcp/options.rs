@@ -1,6 +1,7 @@
-//! TCP options: maximum segment size, window scale, SACK, timestamps (RFC 9293 section 3.2, RFC 7323, RFC 2018).
+//! TCP options: maximum segment size, window scale, SACK, timestamps, Fast Open (RFC 9293 section 3.2, RFC 7323, RFC 2018, RFC
+//! 7413).
 
-use super::SeqNumber;
+use super::{FastOpenCookie, SeqNumber};
 use crate::bytes::{Writer, be32};
 use crate::error::EmitError;
 use core::fmt;
@@ -21,6 +22,7 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+const FAST_OPEN: u8 = 34;
 
 /// The timestamps option (RFC 7323 section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -101,8 +103,8 @@ impl fmt::Debug for SackBlocks {
 /// # Layout when written
 ///
 /// Every option begins so that what follows stays on a 4-byte boundary: `02 04 MSS`, then `01 01 08 0a` (or
-/// `04 02 08 0a` with SACK permitted) and the timestamps, `01 03 03 scale`, `01 01 05 len` and the blocks. Blocks that
-/// do not fit into 40 bytes are left out.
+/// `04 02 08 0a` with SACK permitted) and the timestamps, `01 03 03 scale`, NOPs, `22 len` and the
+/// cookie, `01 01 05 len` and the blocks. Blocks that do not fit into 40 bytes are left out; everything else always fits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
     /// Maximum segment size in bytes, as offered; not checked for sense.
@@ -115,6 +117,8 @@ pub struct Options {
     pub sack_blocks: SackBlocks,
     /// Timestamps.
     pub timestamps: Option<Timestamps>,
+    /// A Fast Open cookie, or the request for one; counts only with SYN set (RFC 7413 section 4.1.1).
+    pub fast_open: Option<FastOpenCookie>,
     /// Kind of the first option with an illegal length (RFC 9293 MUST-7). An option that is known, but has another
     /// length than its own, is skipped; one that is shorter than two bytes or leaves the header ends parsing. What came
     /// before stays valid. Ignored when written.
@@ -184,6 +188,13 @@ impl Options {
         if let Some(scale) = self.window_scale {
             out.put(&[NOP, WINDOW_SCALE, 3, scale.min(MAX_WINDOW_SCALE)])?;
         }
+        if let Some(cookie) = self.fast_open {
+            let len = 2 + cookie.as_slice().len();
+            out.put([NOP; 4].get(..len.next_multiple_of(4) - len).unwrap_or_default())?;
+            // At most 2 + 16.
+            out.put(&[FAST_OPEN, len as u8])?;
+            out.put(cookie.as_slice())?;
+        }
         let blocks = self.fitting_sack_blocks();
         if blocks > 0 {
             // At most 2 + 8 * 4 = 34.
@@ -209,6 +220,7 @@ impl Options {
                     self.sack_blocks.push(SackBlock { left: SeqNumber(left), right: SeqNumber(right) });
                 }
             }
+            (FAST_OPEN, _) => self.fast_open = Some(FastOpenCookie::new(data)?),
             (MSS | WINDOW_SCALE | SACK_PERMITTED | TIMESTAMPS | SACK, _) => return None,
             _ => {}
         }
@@ -224,6 +236,7 @@ impl Options {
         4 * usize::from(self.mss.is_some())
             + timestamps_or_permitted
             + 4 * usize::from(self.window_scale.is_some())
+            + self.fast_open.map_or(0, |cookie| (2 + cookie.as_slice().len()).next_multiple_of(4))
     }
 
     fn fitting_sack_blocks(&self) -> usize {

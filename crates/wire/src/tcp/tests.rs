@@ -59,6 +59,38 @@ fn malformed_options_keep_what_came_before() {
 }
 
 #[test]
+fn fast_open_cookies_have_an_even_number_of_bytes() {
+    // RFC 7413 section 4.1.1: 4 to 16 bytes, or none, which asks for a cookie.
+    let with = |cookie: &[u8]| Options { fast_open: FastOpenCookie::new(cookie), ..Options::default() };
+    check_options(&[1, 1, 34, 2], with(&[]));
+    check_options(&[34, 6, 1, 2, 3, 4, 1, 1], with(&[1, 2, 3, 4]));
+    let mut bytes = [7; 40];
+    for len in 0..=38u8 {
+        bytes[..2].copy_from_slice(&[34, 2 + len]);
+        let options = Options::parse(&bytes[..usize::from(2 + len)]);
+        let is_legal = len == 0 || (4..=16).contains(&len) && len.is_multiple_of(2);
+        assert_eq!(options.fast_open.is_some(), is_legal, "{len}");
+        assert_eq!(options.malformed, (!is_legal).then_some(34), "{len}");
+    }
+}
+
+#[test]
+fn the_longest_cookie_fits_beside_all_options_of_a_syn() {
+    let syn = Options {
+        mss: Some(1460),
+        window_scale: Some(7),
+        sack_permitted: true,
+        timestamps: Some(Timestamps { value: 1, echo: 2 }),
+        fast_open: FastOpenCookie::new(&[9; 16]),
+        ..Options::default()
+    };
+    let mut out = [0xee; 40];
+    assert_eq!((syn.emit(&mut out), syn.max_sack_blocks()), (Ok(40), 0));
+    assert_eq!(out[20..24], [1, 1, 34, 18]);
+    assert_eq!(Options::parse(&out), syn);
+}
+
+#[test]
 fn options_lie_on_word_boundaries() {
     let timestamps = Some(Timestamps { value: 1, echo: 2 });
     let established =
@@ -127,6 +159,11 @@ fn short_headers_are_refused_with_the_reason() {
     assert_eq!(Header::parse(&bad), Err(ParseError::Invalid { field: Field::TcpDataOffset, found: 4 }));
 }
 
+fn any_cookie() -> impl Strategy<Value = FastOpenCookie> {
+    vec(any::<u8>(), 0..=MAX_COOKIE_LEN)
+        .prop_filter_map("a length of cookies", |bytes| FastOpenCookie::new(&bytes))
+}
+
 fn any_options() -> impl Strategy<Value = Options> {
     (
         option::of(any::<u16>()),
@@ -134,13 +171,15 @@ fn any_options() -> impl Strategy<Value = Options> {
         any::<bool>(),
         vec((any::<u32>(), any::<u32>()), 0..=4),
         option::of((any::<u32>(), any::<u32>())),
+        option::of(any_cookie()),
     )
-        .prop_map(|(mss, window_scale, sack_permitted, sack, stamps)| Options {
+        .prop_map(|(mss, window_scale, sack_permitted, sack, stamps, fast_open)| Options {
             mss,
             window_scale,
             sack_permitted,
             sack_blocks: blocks(&sack),
             timestamps: stamps.map(|(value, echo)| Timestamps { value, echo }),
+            fast_open,
             malformed: None,
         })
 }
@@ -207,11 +246,12 @@ proptest! {
             let len = options.emit(&mut out).expect("options that came from 40 bytes fit into 40");
             let again = Options::parse(&out[..len]);
             prop_assert_eq!((again.mss, again.timestamps), (options.mss, options.timestamps));
+            prop_assert_eq!(again.fast_open, options.fast_open);
         }
     }
 
     #[test]
-    fn arbitrary_options_end(bytes in vec(prop_oneof![0u8..12, any::<u8>()], 0..=40)) {
+    fn arbitrary_options_end(bytes in vec(prop_oneof![0u8..12, Just(34), any::<u8>()], 0..=40)) {
         let options = Options::parse(&bytes);
         prop_assert!(options.sack_blocks.len() <= MAX_SACK_BLOCKS);
     }
