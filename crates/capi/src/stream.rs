@@ -157,6 +157,7 @@ impl Host {
         let options = ListenOptions {
             backlog: AcceptBacklog(backlog.clamp(1, i32::from(u16::MAX)) as u16),
             socket: socket.settings.stream.clone(),
+            ..ListenOptions::default()
         };
         let id = self.stack.listen(OWNER, listen_addr(local), &options)?;
         socket.kind = Kind::Listening { id, next: None };

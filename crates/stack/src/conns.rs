@@ -44,6 +44,8 @@ pub(crate) struct Conn {
     pub(crate) in_demux: bool,
     /// Whether it was counted as established.
     pub(crate) is_counted: bool,
+    /// The listener whose Fast Open requests it counts among, while its handshake lasts.
+    pub(crate) fast_open: Option<ListenerId>,
     pub(crate) next_hop: IpAddr,
     pub(crate) neighbor: Option<NeighborRef>,
     pub(crate) tos: u8,

@@ -198,6 +198,16 @@ counters! {
     syn_cookies_accepted,
     /// ACKs to a listener that fit no SYN cookie, while cookies were being sent: guesses, or cookies too old.
     syn_cookies_failed,
+    /// SYN-ACKs with a Fast Open cookie, because the client asked for one, or its own was invalid or old (RFC 7413).
+    tfo_cookies_sent,
+    /// SYNs with a valid Fast Open cookie whose connection was given to the application at once.
+    tfo_cookies_accepted,
+    /// SYNs with a Fast Open cookie that is not ours or too old; they open the ordinary way.
+    tfo_cookies_rejected,
+    /// SYNs with a valid Fast Open cookie beyond the limit of their listener; they open the ordinary way.
+    tfo_pending_limited,
+    /// SYNs whose data was taken.
+    tfo_data_accepted,
     /// Half-open connections that made room for a peer that had shown that it receives.
     tcp_half_open_evicted,
     /// Connections reset because memory was short and their peers took (nearly) nothing of what they held: closed windows,

@@ -1,8 +1,9 @@
 //! TCP listeners: the accept queue and its bound.
 
+use crate::fast_open::Pending;
 use alloc::collections::VecDeque;
 use core::net::IpAddr;
-use linerate_transport::{ConnId, ListenerId, Owner, SocketOptions};
+use linerate_transport::{ConnId, ListenOptions, ListenerId, Owner, SocketOptions};
 
 /// A listener.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub(crate) struct Listener {
     pub(crate) port: u16,
     /// What accepted connections start with.
     pub(crate) options: SocketOptions,
+    /// Where TCP Fast Open is on: the connections that use it.
+    pub(crate) fast_open: Option<Pending>,
     backlog: usize,
     half_open: usize,
     queue: VecDeque<ConnId>,
@@ -25,12 +28,13 @@ impl Listener {
         owner: Owner,
         ip: Option<IpAddr>,
         port: u16,
-        options: SocketOptions,
-        backlog: u16,
+        options: &ListenOptions,
     ) -> Self {
-        let backlog = usize::from(backlog.max(1));
+        let backlog = usize::from(options.backlog.0.max(1));
         let queue = VecDeque::with_capacity(backlog.min(64));
-        Listener { id, owner, ip, port, options, backlog, half_open: 0, queue }
+        let fast_open = options.fast_open.map(Pending::new);
+        let options = options.socket.clone();
+        Listener { id, owner, ip, port, options, fast_open, backlog, half_open: 0, queue }
     }
 
     /// Whether one more connection may begin: half-open ones and those not accepted yet share the bound, so that a
@@ -54,7 +58,7 @@ impl Listener {
         self.half_open += 1;
     }
 
-    /// A half-open connection became established.
+    /// A half-open connection became established, or may be used before it is.
     pub(crate) fn establish(&mut self, conn: ConnId) {
         self.half_open = self.half_open.saturating_sub(1);
         self.queue.push_back(conn);
@@ -84,12 +88,13 @@ impl Listener {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linerate_transport::AcceptBacklog;
 
     #[test]
     fn half_open_and_waiting_connections_share_the_backlog() {
         let id = |index| ConnId::new(index, 0);
-        let options = SocketOptions::default();
-        let mut listener = Listener::new(ListenerId::new(0, 0), Owner(1), None, 80, options, 3);
+        let options = ListenOptions { backlog: AcceptBacklog(3), ..ListenOptions::default() };
+        let mut listener = Listener::new(ListenerId::new(0, 0), Owner(1), None, 80, &options);
         for _ in 0..3 {
             assert!(listener.has_room());
             listener.begin();
@@ -108,7 +113,8 @@ mod tests {
     #[test]
     fn a_wildcard_overlaps_with_every_address() {
         let ip = |text: &str| Some(text.parse().unwrap());
-        let of = |ip| Listener::new(ListenerId::new(0, 0), Owner(1), ip, 80, SocketOptions::default(), 1);
+        let options = ListenOptions::default();
+        let of = |ip| Listener::new(ListenerId::new(0, 0), Owner(1), ip, 80, &options);
         assert!(of(None).overlaps(ip("10.0.0.1"), 80));
         assert!(of(ip("10.0.0.1")).overlaps(None, 80));
         assert!(of(ip("10.0.0.1")).overlaps(ip("10.0.0.1"), 80));

@@ -4,6 +4,7 @@ use crate::addresses::{Addresses, is_link_local};
 use crate::config::StackConfig;
 use crate::counters::Counters;
 use crate::egress::{Egress, Emitted};
+use crate::fast_open::FastOpenCookies;
 use crate::iss::IssGenerator;
 use crate::lists::Lists;
 use crate::memory::StackPools;
@@ -49,6 +50,7 @@ pub(crate) struct Net {
     pub(crate) random: Random,
     pub(crate) iss: IssGenerator,
     pub(crate) cookies: SynCookies,
+    pub(crate) fast_open: FastOpenCookies,
     pub(crate) pools: StackPools,
     pub(crate) addresses: Addresses,
     pub(crate) routes: Routes,
@@ -84,6 +86,7 @@ impl Net {
             counters: Counters::default(),
             iss: IssGenerator::new(seed),
             cookies: SynCookies::new(seed),
+            fast_open: FastOpenCookies::new(seed),
             addresses: Addresses::new(config.dad_transmits),
             routes: Routes::new(),
             neighbors: NeighborCache::new(config.max_neighbors, state),

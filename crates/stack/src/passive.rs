@@ -21,7 +21,7 @@ use linerate_wire::tcp::{Builder, CHECKSUM_OFFSET, Flags, Options, Timestamps};
 
 impl Stack {
     /// Takes a SYN for a listener.
-    pub(crate) fn open_passively(&mut self, listener: u32, syn: &Arrived) {
+    pub(crate) fn open_passively(&mut self, listener: u32, syn: Arrived) {
         let Some(listening) = self.conns.listeners.at(listener) else { return };
         if listening.is_full() {
             self.net.counters.drop_syn_backlog += 1;
@@ -39,21 +39,31 @@ impl Stack {
         if has_room && self.make_room() {
             self.begin_handshake(listener, syn, next_hop);
         } else {
-            self.answer_with_cookie(listener, syn);
+            self.answer_with_cookie(listener, &syn);
         }
     }
 
-    fn begin_handshake(&mut self, listener: u32, syn: &Arrived, next_hop: IpAddr) {
+    fn begin_handshake(&mut self, listener: u32, syn: Arrived, next_hop: IpAddr) {
         let Some(listening) = self.conns.listeners.at(listener) else { return };
         let (id, owner, options) = (listening.id, listening.owner, listening.options.clone());
         let (config, iss) = self.connection_config(&options, syn.local, syn.remote);
+        let verdict = self.judge_fast_open(listener, &syn);
+        let now = self.net.now;
         let resources = &self.conns.resources;
-        let made =
-            Connection::passive(self.net.now, config, resources, syn.local, syn.remote, iss, &syn.segment);
+        let made = Connection::passive(now, config, resources, syn.local, syn.remote, iss, &syn.segment);
         match made {
-            Ok(tcp) => {
+            Ok(mut tcp) => {
+                tcp.offer_cookie(verdict.cookie);
+                if verdict.accepts {
+                    let has_data = syn.segment.payload_len() > 0;
+                    let taken = tcp.open_early(now, syn.segment);
+                    self.net.counters.tfo_data_accepted += u64::from(has_data && taken == Outcome::Accepted);
+                }
                 let new = NewConn { tcp, owner, stage: Stage::HalfOpen(id), next_hop, options: &options };
                 if let Some(slot) = self.insert_half_open(listener, new) {
+                    if verdict.accepts {
+                        self.open_early(listener, slot);
+                    }
                     self.conns.urgent.push(slot);
                     self.settle(slot);
                 }

@@ -54,6 +54,7 @@ pub(crate) mod purpose {
     pub(crate) const TIMESTAMP: u64 = 3;
     pub(crate) const TABLE: u64 = 4;
     pub(crate) const SYN_COOKIE: u64 = 5;
+    pub(crate) const FAST_OPEN: u64 = 6;
 }
 
 /// A stream of pseudo-random numbers.

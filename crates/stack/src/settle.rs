@@ -35,7 +35,9 @@ impl Stack {
         if !conn.is_counted && state.is_synchronized() {
             conn.is_counted = true;
             self.net.counters.tcp_established += 1;
-            self.establish(slot);
+            self.conns.leave_half_open(slot);
+            self.end_early(slot, true);
+            self.offer(slot);
         }
         let Some(conn) = self.conns.table.at(slot) else { return };
         if conn.tcp.is_finished() {
@@ -57,13 +59,12 @@ impl Stack {
         self.watch_pressure();
     }
 
-    /// A listener's connection is established: it may be accepted.
-    fn establish(&mut self, slot: u32) {
+    /// A listener's connection may be accepted.
+    pub(crate) fn offer(&mut self, slot: u32) {
         let Some(conn) = self.conns.table.at_mut(slot) else { return };
         let Stage::HalfOpen(listener) = conn.stage else { return };
         conn.stage = Stage::Waiting(listener);
         let id = conn.id;
-        self.conns.leave_half_open(slot);
         if let Some(listening) = self.conns.listener_mut(listener) {
             listening.establish(id);
             self.ready.raise(Slot::Listener(listener.index()), Ready::READABLE);
@@ -85,6 +86,7 @@ impl Stack {
         let Some(conn) = self.conns.table.at_mut(slot) else { return };
         let ready = conn.tcp.poll_ready();
         let (stage, id) = (conn.stage, conn.id);
+        self.end_early(slot, false);
         self.detach(slot);
         match stage {
             Stage::Owned => {

@@ -125,9 +125,8 @@ impl Transport for Stack {
             port if self.conns.is_listening(ip, port) => return Err(ListenError::InUse),
             port => port,
         };
-        let socket = options.socket.clone();
         let slot = self.conns.listeners.insert(|index, generation| {
-            Listener::new(ListenerId::new(index, generation), owner, ip, port, socket, options.backlog.0)
+            Listener::new(ListenerId::new(index, generation), owner, ip, port, options)
         });
         let slot = slot.ok_or(ListenError::NoMemory)?;
         self.conns.ports.insert((ip, port), slot);

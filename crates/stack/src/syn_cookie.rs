@@ -19,6 +19,7 @@
 //! The key changes every 16 minutes by a one-way step; the last one stays valid for the cookies that are under way.
 
 use crate::demux::FlowKey;
+use crate::key_ring::KeyRing;
 use crate::random::{Key, purpose};
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
@@ -96,17 +97,14 @@ fn size_index(mss: u16) -> usize {
 
 /// Makes cookies, and knows its own again.
 pub(crate) struct SynCookies {
-    current: Key,
-    previous: Key,
-    generation: u64,
+    keys: KeyRing,
     last_sent: Option<Instant>,
 }
 
 impl SynCookies {
     /// Cookies under keys from `seed`.
     pub(crate) fn new(seed: &[u8; 32]) -> SynCookies {
-        let current = Key::derive(seed, purpose::SYN_COOKIE);
-        SynCookies { current, previous: current.next(0), generation: 0, last_sent: None }
+        SynCookies { keys: KeyRing::new(seed, purpose::SYN_COOKIE), last_sent: None }
     }
 
     /// The initial sequence number that answers a SYN of this flow with sequence number `client`.
@@ -118,10 +116,10 @@ impl SynCookies {
         now: Instant,
     ) -> SeqNumber {
         let minute = minute(now);
-        self.rotate(minute / KEY_MINUTES);
+        self.keys.rotate(minute / KEY_MINUTES);
         self.last_sent = Some(now);
         let size = size_index(offer.mss) as u32;
-        SeqNumber(hash(&self.current, flow, client, minute, size, offer.bits()) << 3 | size)
+        SeqNumber(hash(self.keys.current(), flow, client, minute, size, offer.bits()) << 3 | size)
     }
 
     /// The offer behind an ACK of this flow that acknowledges a cookie as `cookie + 1` to a SYN with number `client`;
@@ -138,11 +136,12 @@ impl SynCookies {
             return None;
         }
         let newest = minute(now);
-        self.rotate(newest / KEY_MINUTES);
+        self.keys.rotate(newest / KEY_MINUTES);
         let bits = echo.map_or(NO_OPTIONS, |echo| (echo & OPTION_BITS) as u8);
         let (size, wanted) = (cookie.0 & 7, cookie.0 >> 3);
         let is_ours = (newest.saturating_sub(MOST_AGE)..=newest).any(|minute| {
-            self.key_of(minute)
+            self.keys
+                .key_of(minute / KEY_MINUTES)
                 .is_some_and(|key| hash(key, flow, client, minute, size, bits) & (u32::MAX >> 3) == wanted)
         });
         is_ours.then(|| Offer::from_bits(SIZES[size as usize], bits))
@@ -156,27 +155,7 @@ impl SynCookies {
 
     #[cfg(test)]
     fn generation(&self) -> u64 {
-        self.generation
-    }
-
-    fn key_of(&self, minute: u64) -> Option<&Key> {
-        match self.generation.checked_sub(minute / KEY_MINUTES)? {
-            0 => Some(&self.current),
-            1 => Some(&self.previous),
-            _ => None,
-        }
-    }
-
-    /// Steps to the key of `generation`. After a long silence the steps between are skipped: nobody can hold a cookie of
-    /// theirs.
-    fn rotate(&mut self, generation: u64) {
-        if generation == self.generation {
-            return;
-        }
-        let next = self.current.next(generation);
-        self.previous = if generation == self.generation + 1 { self.current } else { next.next(0) };
-        self.current = next;
-        self.generation = generation;
+        self.keys.generation()
     }
 }
 

@@ -104,7 +104,7 @@ impl Stack {
         let is_syn = flags.contains(Flags::SYN) && !flags.intersects(Flags::ACK | Flags::RST | Flags::FIN);
         let is_ack = flags.contains(Flags::ACK) && !flags.intersects(Flags::SYN | Flags::RST);
         match listener {
-            Some(listener) if is_syn => return self.open_passively(listener, &arrived),
+            Some(listener) if is_syn => return self.open_passively(listener, arrived),
             Some(listener) if is_ack && self.net.cookies.are_out(self.net.now) => {
                 return self.accept_cookie(listener, arrived);
             }
@@ -150,6 +150,7 @@ impl Stack {
             pending: Ready::NONE,
             in_demux: true,
             is_counted: false,
+            fast_open: None,
             next_hop,
             neighbor: None,
             tos: options.tos & !3,

@@ -34,8 +34,8 @@ pub use path::{PathError, VirtualPath};
 pub use payload::{FileRange, Payload, Shared};
 pub use socket::{
     AcceptBacklog, BufferSize, CloseReason, Congestion, ConnId, ConnInfo, ConnState, ConnectError,
-    DelayedAck, Ecn, KeepAlive, LimitCause, LimitTimes, ListenAddr, ListenError, ListenOptions, ListenerId,
-    Pacing, SendError, SocketOptions, UdpId, UdpSendError,
+    DelayedAck, Ecn, FastOpen, KeepAlive, LimitCause, LimitTimes, ListenAddr, ListenError, ListenOptions,
+    ListenerId, Pacing, SendError, SocketOptions, UdpId, UdpSendError,
 };
 
 use core::net::SocketAddr;

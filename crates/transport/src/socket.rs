@@ -63,6 +63,19 @@ impl Default for AcceptBacklog {
     }
 }
 
+/// Takes data that comes with the SYN of a client that was here before, and serves it a round trip earlier (RFC 7413).
+///
+/// Such a connection may be accepted, read from and written to before its handshake ends; a handshake that fails closes
+/// it with a reason. A SYN that the network duplicates may open a second connection with the same data after the first has
+/// closed: only for servers to whom a request that comes twice does no harm (section 2.1). Kernel sockets of a host ignore
+/// it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FastOpen {
+    /// Most connections of the listener whose handshake has not ended, though their data was taken. Those that failed
+    /// within the last minute count too (section 5.1). What is beyond opens the ordinary way. 0 takes no data at all.
+    pub max_pending: u16,
+}
+
 /// Settings of a listener.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ListenOptions {
@@ -70,6 +83,8 @@ pub struct ListenOptions {
     /// connections count too, but our own stack answers SYNs beyond these with cookies (RFC 4987), so that a flood of
     /// SYNs does not keep clients out.
     pub backlog: AcceptBacklog,
+    /// TCP Fast Open (RFC 7413); `None`, the default, for none.
+    pub fast_open: Option<FastOpen>,
     /// Settings that accepted connections start with.
     pub socket: SocketOptions,
 }
@@ -217,7 +232,7 @@ impl Default for SocketOptions {
 pub enum ConnState {
     /// An active open has not completed yet.
     Connecting,
-    /// Data may flow. `finished`: the peer sent FIN and all data before it was received (it may not be read yet).
+    /// Data may flow, in a Fast Open even before the handshake has ended. `finished`: the peer sent FIN and all data before it was received (it may not be read yet).
     Open {
         /// Whether the peer has finished sending.
         finished: bool,

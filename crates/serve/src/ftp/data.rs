@@ -186,7 +186,8 @@ impl Session {
         let first = u32::from(*config.passive_ports.start());
         let count = u32::from(*config.passive_ports.end()).saturating_sub(first) + 1;
         let start = ((turn.ctx.random)() % u64::from(count)) as u32;
-        let options = ListenOptions { backlog: BACKLOG, socket: config.socket.clone() };
+        let options =
+            ListenOptions { backlog: BACKLOG, socket: config.socket.clone(), ..ListenOptions::default() };
         for offset in 0..count.min(PORT_TRIES) {
             let port = (first + (start + offset) % count) as u16;
             let addr = ListenAddr { ip: listen_ip(self.local.ip()), port };

@@ -23,6 +23,8 @@ impl Connection {
             return;
         }
         let old_window = self.window.size;
+        // The acknowledgement of our SYN repeats none, though data may be in flight already.
+        let is_first = self.window.updated_by == (0, 0);
         if ack >= self.una {
             self.update_window(now, seq, ack, segment.window);
         }
@@ -35,7 +37,8 @@ impl Connection {
         };
         let rtt = self.take_arrivals(now, ack, &segment.options, &mut news);
         let reported = self.sack && news.arrivals.delivered > 0;
-        news.is_duplicate = news.advance == 0
+        news.is_duplicate = !is_first
+            && news.advance == 0
             && ack == self.una
             && self.una < self.nxt
             && segment.payload_len() == 0

@@ -28,7 +28,13 @@ impl Connection {
     pub fn consume(&mut self, now: Instant, len: usize) {
         let count = self.receiver.consume(len);
         self.receiver.read(now, count);
-        if self.state.can_receive() && self.receiver.is_update_due(usize::from(self.offered_mss())) {
+        self.update_peer();
+    }
+
+    /// Tells the peer of a window that has grown much. A SYN-ACK needs no help by that.
+    fn update_peer(&mut self) {
+        let may_tell = self.state.can_receive() && !self.is_early();
+        if may_tell && self.receiver.is_update_due(usize::from(self.offered_mss())) {
             self.ack.now();
         }
     }
@@ -133,7 +139,7 @@ impl Connection {
     }
 
     fn may_send(&self) -> bool {
-        self.state.can_send() && !self.fin_queued
+        (self.state.can_send() || self.is_early()) && !self.fin_queued
     }
 
     /// Bytes of memory payload that may be queued now; zero when full or closed. A send can still be refused when all
@@ -153,7 +159,7 @@ impl Connection {
     /// The next file range to read, if one is wanted now. It stays the next one until
     /// [`Connection::file_read_started`].
     pub fn next_file_read(&self) -> Option<FileRead> {
-        if !self.state.can_transmit() {
+        if !self.state.can_transmit() && !self.is_early() {
             return None;
         }
         let wanted = self.queue.next_read(self.send_limit() as u64)?;
@@ -205,9 +211,7 @@ impl Connection {
         if self.state == State::FinWait2 {
             self.timers.set_if_idle(Timer::FinWait2, now + self.config.fin_wait_timeout);
         }
-        if self.state.can_receive() && self.receiver.is_update_due(usize::from(self.offered_mss())) {
-            self.ack.now();
-        }
+        self.update_peer();
     }
 
     /// Ends the connection at once with `reason`; a RST is due where the peer knows of the connection (RFC 9293 section
@@ -234,6 +238,7 @@ impl Connection {
     pub fn state(&self) -> ConnState {
         match (self.reason, self.state) {
             (Some(reason), _) => ConnState::Closed(reason),
+            (None, State::SynReceived) if self.is_early() => ConnState::Open { finished: false },
             (None, State::SynSent | State::SynReceived | State::Listen) => ConnState::Connecting,
             (None, _) => ConnState::Open { finished: self.receiver.is_finished() },
         }

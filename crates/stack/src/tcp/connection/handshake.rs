@@ -25,8 +25,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Notes the peer's initial sequence number, its window and its options. Payload of a SYN is not acknowledged, so
-    /// it comes again.
+    /// Notes the peer's initial sequence number, its window and its options. Payload of a SYN is not
+    /// acknowledged, so it comes again, unless [`Connection::open_early`] takes it.
     fn take_syn(&mut self, now: Instant, syn: &SegmentIn) {
         let irs = origin(syn.seq);
         if syn.flags.contains(Flags::ACK) {
@@ -35,7 +35,8 @@ impl Connection {
             self.ecn.on_syn(self.config.socket.ecn, syn.flags);
         }
         self.agree(now, &syn.options);
-        self.receiver.start(irs + 1);
+        self.peer_start = irs + 1;
+        self.receiver.start(self.peer_start);
         self.last_ack_sent = irs + 1;
         let size = u64::from(syn.window);
         self.window.size = size;
@@ -75,6 +76,7 @@ impl Connection {
             window_scale: scaling.then_some(self.receiver.scale),
             sack_permitted: if answer { self.sack } else { self.config.sack },
             timestamps: timestamps.then(|| self.timestamps_option(now)),
+            fast_open: self.fast_open.cookie.filter(|_| answer && !self.fast_open.is_repeated),
             ..Options::default()
         }
     }
@@ -122,8 +124,7 @@ impl Connection {
     /// A segment with SYN in SYN-RECEIVED: the peer's SYN again, or the SYN-ACK of a simultaneous open. `None`: the
     /// segment is to be treated like any other.
     pub(super) fn handle_syn_in_syn_received(&mut self, segment: &mut SegmentIn) -> Option<Outcome> {
-        let next = self.receiver.next();
-        if unwrap(next, segment.seq) + 1 != next || segment.flags.contains(Flags::RST) {
+        if unwrap(self.peer_start, segment.seq) + 1 != self.peer_start || segment.flags.contains(Flags::RST) {
             return None;
         }
         if segment.flags.contains(Flags::ACK) {
@@ -144,7 +145,7 @@ impl Connection {
         ack: u64,
         segment: &SegmentIn,
     ) -> Result<(), DropReason> {
-        if ack <= self.una || ack > self.nxt {
+        if ack <= self.una || ack > self.nxt.max(self.probe_end) {
             self.reset_reply = Some(segment.ack);
             return Err(DropReason::BadAck);
         }
@@ -153,6 +154,7 @@ impl Connection {
         self.on_established(now);
         // SND.WND, SND.WL1 and SND.WL2 are set from this segment.
         self.window.updated_by = (0, 0);
+        self.watch_early_data(now);
         Ok(())
     }
 
@@ -166,8 +168,8 @@ impl Connection {
         self.timers.stop(Timer::Retransmit);
         self.syn_due = false;
         self.stalled_since = None;
-        self.device.clear();
-        self.left_end = self.una;
+        self.device.retain(|packet| packet.end > ack);
+        self.left_end = self.left_end.max(ack);
     }
 
     /// How often the SYN or SYN-ACK may be sent again.

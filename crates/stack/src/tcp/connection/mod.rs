@@ -3,6 +3,7 @@
 mod ack;
 mod application;
 mod ecn;
+mod fast_open;
 mod handshake;
 mod info;
 mod input;
@@ -34,6 +35,7 @@ use super::timers::{Timer, Timers};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::net::SocketAddr;
+use fast_open::FastOpen;
 use linerate_nic::Pool;
 use linerate_transport::{CloseReason, FileId, Ready};
 use linerate_wire::tcp::SeqNumber;
@@ -200,6 +202,9 @@ pub struct Connection {
     syn_retries: u8,
     /// Opened by the ACK of a SYN cookie: its timestamp carries options and measures nothing.
     is_resumed: bool,
+    fast_open: FastOpen,
+    /// Position of the peer's first byte.
+    peer_start: u64,
 
     // Sending. Positions: SND.UNA, SND.NXT; SYN and FIN take one each.
     una: u64,
@@ -292,6 +297,8 @@ impl Connection {
             syn_due: true,
             syn_retries: 0,
             is_resumed: false,
+            fast_open: FastOpen::default(),
+            peer_start: 0,
             una: first,
             nxt: first,
             left_end: first,

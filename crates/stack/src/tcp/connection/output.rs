@@ -61,7 +61,10 @@ impl Connection {
     }
 
     fn transmit_syn(&mut self, out: &mut Out<'_>) -> Option<TxInfo> {
-        if !self.syn_due || self.is_in_device(self.una, self.una + 1) {
+        if !self.syn_due || self.is_in_device(self.una, self.nxt.max(self.una + 1)) {
+            if let Some(info) = self.transmit_early(out) {
+                return Some(info);
+            }
             // What is not acceptable is answered here too, once the peer has our SYN (RFC 9293 section 3.10.7.4).
             let answers = self.state == State::SynReceived && self.nxt > self.una;
             return if answers && self.ack.due() == AckDue::Now { self.emit_ack(out) } else { None };
@@ -75,11 +78,12 @@ impl Connection {
         };
         let mut info = self.emit(out, start, flags)?;
         self.syn_due = false;
-        self.nxt = start + 1;
         if retransmission {
+            self.take_back_early_data();
             self.board.forget_departures();
             self.counters.retransmits += 1;
         }
+        self.nxt = start + 1;
         info.retransmission = retransmission;
         let serial = self.board.new_serial();
         info.completion = self.sent(out, InDevice { tag: 0, start, end: start + 1, serial, retransmission });
@@ -186,14 +190,14 @@ impl Connection {
     }
 
     /// New data: what the queue has ready, within the peer's and the congestion window, in full segments if possible.
-    fn plan_new(&mut self, now: Instant, payload: u64, most: u64) -> Result<Plan, Blocked> {
+    pub(super) fn plan_new(&mut self, now: Instant, payload: u64, most: u64) -> Result<Plan, Blocked> {
         if self.fin_sent || self.nxt > self.queue.end() {
             return Err(Blocked::Application);
         }
         let (start, ready) = (self.nxt, self.queue.ready_end());
         let available = ready.saturating_sub(start);
         let is_all = ready == self.queue.end();
-        let fin = self.fin_queued && is_all;
+        let fin = self.fin_queued && is_all && self.state.can_transmit();
         let window = self.window.edge.saturating_sub(start);
         if available == 0 {
             return match fin {

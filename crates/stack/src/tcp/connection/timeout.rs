@@ -53,7 +53,9 @@ impl Connection {
         if self.una == self.nxt {
             return;
         }
-        if self.is_in_device(self.una, self.una + 1) {
+        let is_opening = matches!(self.state, State::SynSent | State::SynReceived);
+        let end = if is_opening { self.nxt } else { self.una + 1 };
+        if self.is_in_device(self.una, end) {
             // It has not even left: the network is not to blame.
             self.timers.set(Timer::Retransmit, now + self.rtt.timeout());
             return;
@@ -61,7 +63,7 @@ impl Connection {
         self.counters.timeouts += 1;
         self.tally.timeouts += 1;
         self.rtt.back_off();
-        if matches!(self.state, State::SynSent | State::SynReceived) {
+        if is_opening {
             self.syn_retries += 1;
             if self.syn_retries > self.most_syn_retries() {
                 let reason = self.soft_error.unwrap_or(CloseReason::TimedOut);
