@@ -154,6 +154,8 @@ pub struct TcpOptions {
     pub ecn: Option<EcnPolicy>,
     /// Pacing of sends: off, auto, or bytes per second as in 10MiB [default: off].
     pub pacing: Option<PacingPolicy>,
+    /// TCP Fast Open for HTTP: most connections served before their handshake ends, 0 for none [default: 0].
+    pub fast_open: Option<u16>,
     /// Silence before a keep-alive probe, 0s for none [default: 60s].
     pub keep_alive: Option<Span>,
     /// End a connection whose data stays unacknowledged this long [default: 60s].

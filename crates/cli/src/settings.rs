@@ -4,7 +4,7 @@ use crate::args::{LogFormat, Serve, ServeOptions, TcpOptions};
 use crate::values::{AddressChoice, DeviceChoice, FtpUser};
 use linerate_nic::Capabilities;
 use linerate_stack::Cidr;
-use linerate_transport::{BufferSize, DelayedAck, KeepAlive, SocketOptions};
+use linerate_transport::{BufferSize, DelayedAck, FastOpen, KeepAlive, SocketOptions};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -57,6 +57,8 @@ pub struct Settings {
     pub log_format: LogFormat,
     /// Settings of every TCP socket.
     pub socket: SocketOptions,
+    /// TCP Fast Open of the HTTP listeners. FTP and iperf3 do without: a command that comes twice may do harm.
+    pub fast_open: Option<FastOpen>,
 }
 
 /// What is wrong with the settings, and where it was said.
@@ -137,6 +139,7 @@ impl Settings {
             ("iperf3-port", self.iperf3_port != running.iperf3_port),
             ("memory", self.memory != running.memory),
             ("log-format", self.log_format != running.log_format),
+            ("tcp.fast-open", self.fast_open != running.fast_open),
         ];
         pairs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
     }
@@ -179,6 +182,7 @@ impl Settings {
             stats: options.stats.map(|span| span.0),
             log_format: options.log_format.unwrap_or(LogFormat::Text),
             socket: socket_options(&options.tcp)?,
+            fast_open: fast_open(&options.tcp),
         })
     }
 }
@@ -248,6 +252,10 @@ fn check_ports(options: &ServeOptions) -> Result<(), SettingsError> {
         }
     }
     Ok(())
+}
+
+fn fast_open(tcp: &TcpOptions) -> Option<FastOpen> {
+    tcp.fast_open.filter(|&max_pending| max_pending > 0).map(|max_pending| FastOpen { max_pending })
 }
 
 fn socket_options(tcp: &TcpOptions) -> Result<SocketOptions, SettingsError> {
@@ -327,7 +335,7 @@ mod tests {
         let settings = load(&[]).unwrap();
         assert_eq!(settings.addresses.iter().map(Cidr::to_string).collect::<Vec<_>>(), DEFAULT_ADDRESSES);
         assert_eq!((settings.memory, settings.iperf3_port, settings.writable), (64 << 20, 5201, false));
-        assert_eq!(settings.socket, SocketOptions::default());
+        assert_eq!((settings.fast_open, &settings.socket), (None, &SocketOptions::default()));
     }
 
     #[test]
@@ -384,6 +392,7 @@ mod tests {
             congestion = "newreno"
             ecn = "request"
             pacing = "10MiB"
+            fast-open = 64
             keep-alive = "0s"
             user-timeout = "5s"
         "#;
@@ -401,6 +410,8 @@ mod tests {
         assert_eq!(settings.socket.congestion, Congestion::NewReno);
         assert_eq!((settings.socket.ecn, settings.socket.pacing), (Ecn::Request, Pacing::Rate(10 << 20)));
         assert_eq!((settings.socket.mss, settings.socket.keep_alive), (Some(536), None));
+        assert_eq!(settings.fast_open, Some(FastOpen { max_pending: 64 }));
+        assert_eq!(with_file("[tcp]\nfast-open = 0\n", &[]).unwrap().fast_open, None);
     }
 
     #[test]

@@ -97,7 +97,11 @@ impl Services {
     fn http_config(&self, settings: &Settings, port: u16) -> http::Config {
         http::Config {
             listen: self.listen(port),
-            options: ListenOptions { socket: settings.socket.clone(), ..ListenOptions::default() },
+            options: ListenOptions {
+                socket: settings.socket.clone(),
+                fast_open: settings.fast_open,
+                ..ListenOptions::default()
+            },
             ..http::Config::default()
         }
     }

@@ -28,7 +28,7 @@
 //! | RFC 6298 section 2.4: RTO of at least 1 s | 200 ms ([`Config::min_rto`]) | delayed ACKs take at most 200 ms today |
 //! | RFC 9406 section 4.3, RFC 3465 section 2.2: one ACK opens the window by L = 8 segments (2 without HyStart++) | 8 segments or 64 KiB, whichever is more; no limit when paced; 1 segment after a timeout | coalesced ACKs cover 64 KiB: otherwise such a peer's slow start takes four times as long |
 //! | RFC 9293 section 3.10.7.2 and 3.10.7.3: a SYN with FIN opens | it is dropped | only scanners send it |
-//! | RFC 9293 section 3.10.2: SEND before ESTABLISHED is queued | refused; WRITABLE tells when | nothing is held for connections that may never be |
+//! | RFC 9293 section 3.10.2: SEND before ESTABLISHED is queued | refused, but for a TCP Fast Open; WRITABLE tells when | nothing is held for connections that may never be |
 //! | RFC 9293 section 3.10.4: CLOSE in SYN-RECEIVED sends FIN at once | FIN waits for ESTABLISHED | many peers drop a FIN that comes with their SYN unacknowledged |
 //! | RFC 9293 section 3.10.7.4: the SYN again in SYN-RECEIVED gets an ACK | a SYN-ACK again | ours was lost, else it would not come again |
 //! | RFC 9293 section 3.10.7.4: a SYN-ACK below the window is not acceptable | in SYN-RECEIVED its ACK counts | simultaneous open as in figure 8 of section 3.5 |
@@ -40,7 +40,7 @@
 //! | RFC 9293 section 3.8.3: give up after 100 s, a SYN after 3 min | after 60 s ([`SocketOptions::user_timeout`](linerate_transport::SocketOptions::user_timeout)) | a client that stalls must not keep its memory |
 //! | RFC 9293 section 3.8.6.1: a closed window is probed for ever | until the user timeout | a client that stalls must not keep its memory |
 //! | RFC 9293 section 3.8.6: the window does not shrink | the field may name up to 2^scale - 1 bytes less than before | RFC 7323 section 2.4; what was promised is still taken |
-//! | RFC 9293 section 3.10.7.2: text on a SYN is kept | it is not acknowledged, so it comes again | nothing is held for half-open connections |
+//! | RFC 9293 section 3.10.7.2: text on a SYN is kept | only with a TCP Fast Open cookie; otherwise it is not acknowledged, so it comes again | nothing is held for half-open connections |
 //! | RFC 9293 section 3.10.7.2: an ACK to a listener is reset | dropped while SYN cookies are out (three minutes after the last), unless it fits one | it may be a client's second segment, whose first is lost |
 //! | RFC 7323 section 5.4: the timestamp clock | the SYN-ACK of a cookie is up to 64 ms behind it | its low bits carry window scale, SACK and ECN |
 //! | RFC 6298 section 5.7, RFC 9293 section 3.8.3: a SYN-ACK as often as a SYN | three times again, 15 s in all ([`Config::syn_ack_retries`]) | whoever is there repeats its SYN |

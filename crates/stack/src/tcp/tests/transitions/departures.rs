@@ -29,7 +29,7 @@ pub static DEPARTURES: &[Departure] = &[
     },
     Departure {
         rule: "RFC 9293 section 3.10.2: SEND before ESTABLISHED is queued",
-        ours: "refused; WRITABLE tells when",
+        ours: "refused, but for a TCP Fast Open; WRITABLE tells when",
         reason: "nothing is held for connections that may never be",
         concerns: |start, event| {
             event == Event::Send && matches!(start, Start::SynSent | Start::SynReceivedActive)
