@@ -39,7 +39,8 @@ pub struct Config {
     pub fin_wait_timeout: Duration,
     /// Initial congestion window in segments. Default: 10 (RFC 6928).
     pub initial_window_segments: u8,
-    /// Most pieces that wait out of order. Default: 4,096.
+    /// Most pieces that wait out of order in each 2 MiB of the receive buffer, and in a smaller one. Default: 4,096, so that
+    /// a window of segments of 512 bytes finds room.
     pub max_out_of_order_pieces: usize,
     /// Most challenge ACKs per second (RFC 5961 section 7), per connection, so that no other connection can see it.
     /// Default: 10.

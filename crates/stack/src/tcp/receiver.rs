@@ -21,6 +21,9 @@ use linerate_wire::units::Instant;
 /// A slice is copied when its buffer is this many times larger.
 const COMPACT_BELOW: usize = 4;
 
+/// The receive buffer that [`super::Config::max_out_of_order_pieces`] counts for, in bytes: larger ones hold more segments.
+const PIECES_WITHIN: usize = 2 << 20;
+
 /// Memory for what waits, whatever the receive buffer: one super-frame in its buffer, and some segments.
 const LEAST_WAITING_HELD: usize = 128 << 10;
 
@@ -288,6 +291,11 @@ impl Receiver {
         self.tuner.limit().saturating_mul(2).max(LEAST_WAITING_HELD)
     }
 
+    /// Most pieces that wait: a whole window of segments must find room, however large it has grown.
+    fn most_waiting(&self) -> usize {
+        self.max_waiting.saturating_mul((self.tuner.limit() / PIECES_WITHIN).max(1))
+    }
+
     fn step(&self, mss: usize) -> usize {
         mss.min(self.tuner.limit() / 2).max(1)
     }
@@ -350,7 +358,8 @@ impl Receiver {
                 self.note_duplicate(from, gap);
                 arrival.duplicate = true;
             }
-            if !in_order && (self.waiting.pieces() >= self.max_waiting || self.charge.budget().is_tight()) {
+            if !in_order && (self.waiting.pieces() >= self.most_waiting() || self.charge.budget().is_tight())
+            {
                 arrival.dropped = Some(DropReason::OutOfOrderFull);
                 return;
             }

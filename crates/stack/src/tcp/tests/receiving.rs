@@ -331,6 +331,19 @@ fn pieces_out_of_order_are_bounded() {
 }
 
 #[test]
+fn a_large_window_of_segments_waits_for_the_one_that_is_missing() {
+    let window = 12 << 20;
+    let mut solo = Solo::established_with(sized(window), offer(true, false));
+    solo.rx = Pool::new(9_000, 2_048);
+    for n in 1..8_500 {
+        assert_eq!(solo.input(ACK, n * 1_460, 0, 1_460), Outcome::Accepted, "segment {n}");
+        solo.output();
+    }
+    let _ = solo.input(ACK, 0, 0, 1_460);
+    assert_eq!(solo.connection.readable(), 8_500 * 1_460);
+}
+
+#[test]
 fn memory_that_runs_out_is_a_state_like_others() {
     let mut solo = Solo::established();
     // Somebody else takes nearly all.
