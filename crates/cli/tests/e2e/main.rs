@@ -3,6 +3,7 @@
 //! Run by `cargo xtask test [FILTER]`, as root. Nothing touches the host's own network.
 
 mod data;
+mod fast_open;
 mod ftp;
 mod http;
 mod iperf3;

@@ -87,7 +87,11 @@ impl End {
     /// Waits for the other end at `local`.
     pub fn listen(&mut self, net: &mut dyn Transport, local: SocketAddr) {
         let addr = ListenAddr { ip: Some(local.ip()), port: local.port() };
-        let options = ListenOptions { backlog: AcceptBacklog(4), socket: self.plan.options.clone(), ..ListenOptions::default() };
+        let options = ListenOptions {
+            backlog: AcceptBacklog(4),
+            socket: self.plan.options.clone(),
+            ..ListenOptions::default()
+        };
         self.listener = Some(net.listen(self.owner, addr, &options).expect("a listener"));
     }
 
