@@ -160,6 +160,8 @@ impl Transport for Stack {
         // What happened while nobody listened.
         let pending = core::mem::take(&mut conn.pending);
         self.ready.raise(Slot::Conn(id.index()), pending);
+        // One that opened early is its owner's now: it gives way to no other, as that would not free its slot.
+        self.conns.leave_half_open(id.index());
         Some(id)
     }
 

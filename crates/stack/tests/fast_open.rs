@@ -5,10 +5,10 @@ mod common;
 use common::Bench;
 use common::frames::*;
 use common::peer::{Answer, Peer, answers, modern, old};
-use common::{OWNER, read_all, shown};
+use common::{OWNER, Setup, read_all, shown};
 use core::time::Duration;
-use linerate_stack::Counters;
 use linerate_stack::tcp::State;
+use linerate_stack::{Counters, StackConfig};
 use linerate_transport::{
     CloseReason, ConnId, ConnState, FastOpen, ListenAddr, ListenOptions, ListenerId, Transport,
 };
@@ -485,4 +485,26 @@ fn a_listener_that_closes_resets_what_nobody_accepted() {
     ack(&mut bench, &kept);
     check_state(&bench, conn, State::Established);
     assert_eq!(write(&mut bench, conn, REPLY)[0].payload, REPLY);
+}
+
+/// RFC 7413 section 5.1: what was accepted is bounded by the limit alone; a table that is full takes from those that nobody
+/// has accepted.
+#[test]
+fn an_accepted_request_gives_way_to_nobody() {
+    let config = StackConfig { max_connections: 2, ..Setup::default().config[0].clone() };
+    let mut bench = Bench::new(config);
+    bench.receive();
+    bench.ask(&arp(Operation::REQUEST, PEER4, HOST4));
+    let listener = listen(&mut bench, Some(FastOpen { max_pending: 8 }));
+    let cookie = ask_for_cookie(&mut bench, 20_000);
+    let mut early = Peer::new(30_000, modern());
+    let conn = served(&mut bench, listener, &mut early, cookie);
+    Peer::new(30_001, modern()).open(&mut bench).expect("the second slot");
+    let mut proven = Peer::new(30_002, modern());
+    proven.open(&mut bench).expect("a SYN cookie");
+    proven.send(&mut bench, REQUEST);
+    let other = bench.host.stack.accept(listener).expect("it showed that it receives");
+    assert_eq!(read(&mut bench, other), REQUEST);
+    check_state(&bench, conn, State::SynReceived);
+    assert_eq!(counters(&bench).tcp_half_open_evicted, 1);
 }

@@ -11,8 +11,9 @@ REQUEST = b"GET /memory/100000 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 for _ in range(times):
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     connection = socket.socket(family, socket.SOCK_STREAM)
-    connection.settimeout(10)
+    # Blocks until there is a connection, where there is no cookie yet.
     connection.sendto(REQUEST, socket.MSG_FASTOPEN, (host, port))
+    connection.settimeout(10)
     got = bytearray()
     while data := connection.recv(1 << 16):
         got += data
