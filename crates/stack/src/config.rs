@@ -159,8 +159,9 @@ pub struct StackConfig {
     /// Payload bytes that one connection sends in one turn of the round. Default: 128 KiB, two super-segments.
     pub send_quantum: usize,
     /// Whether the device reports packets that it has sent ([`Stack::handle_completion`](crate::Stack::handle_completion));
-    /// retransmission timers then start when a packet has left, not when it was queued. Default: on, as the contract
-    /// of devices demands.
+    /// retransmission timers then start when a packet has left, not when it was queued, and one connection
+    /// keeps no more than two super-segments or a millisecond of its rate waiting in the device. A device that reports late,
+    /// only when its ring runs short for example, is better served without. Default: on, as the contract of devices demands.
     pub completions: bool,
     /// ICMP errors sent per second (RFC 4443 section 2.4(f), RFC 1812 section 4.3.2.8), about, and half of it to one
     /// source. Default: 100.

@@ -86,6 +86,8 @@ pub(crate) struct Conns {
     pub(crate) urgent: Ring,
     /// Connections that may have something to send.
     pub(crate) sending: Ring,
+    /// Whether the queue to the device was full when it was last filled.
+    pub(crate) link_full: bool,
     /// Connections that may want to read a file.
     pub(crate) reading: Ring,
     pub(crate) reads: Slab<FileWait>,
@@ -112,6 +114,7 @@ impl Conns {
             ports: HashMap::with_capacity_and_hasher(listeners, state),
             urgent: Ring::new(connections),
             sending: Ring::new(connections),
+            link_full: false,
             reading: Ring::new(connections),
             reads: Slab::new(MAX_FILE_READS),
             time_wait: Lists::new(1, connections),

@@ -8,7 +8,7 @@ use crate::tcp_input::mtu_for;
 use crate::timers::Timer;
 use core::time::Duration;
 use linerate_nic::TxToken;
-use linerate_transport::{CloseReason, Ready};
+use linerate_transport::{CloseReason, LimitCause, Ready};
 
 /// When to look for a next hop again that nobody answers for.
 const RETRY: Duration = Duration::from_secs(1);
@@ -19,6 +19,9 @@ impl Stack {
         let Some(conn) = self.conns.table.at_mut(slot) else { return };
         let ready = conn.tcp.poll_ready();
         let state = conn.tcp.tcp_state();
+        if self.conns.link_full {
+            conn.tcp.handle_link_full(self.net.now);
+        }
         if let Some(tally) = conn.tcp.take_tally() {
             self.net.counters.count_tally(&tally);
         }
@@ -177,7 +180,11 @@ impl Stack {
         if let Some(conn) = self.conns.table.at_mut(slot)
             && conn.id.generation() & 0x7ff == generation
         {
+            let waited = conn.tcp.limited_by() == Some(LimitCause::Device);
             conn.tcp.handle_transmitted(now, tag);
+            if waited && conn.tcp.limited_by() != Some(LimitCause::Device) {
+                self.conns.sending.push(slot);
+            }
             self.settle(slot);
         }
     }

@@ -58,6 +58,7 @@ impl Stack {
     pub fn poll_transmit(&mut self, now: Instant, queue: &mut TxQueue) {
         self.set_now(now);
         let slots = queue.room() + queue.len();
+        self.conns.link_full = false;
         self.net.transmit_control(queue);
         self.transmit_urgent(queue, slots / 4);
         self.transmit_round(queue, RESERVE.min(slots / 4));
@@ -65,6 +66,8 @@ impl Stack {
         // What was to be sent may have met unknown neighbours.
         self.solicit_neighbors();
         self.net.transmit_control(queue);
+        // Only a full queue leaves any of them over.
+        self.conns.link_full = self.conns.urgent.len() + self.conns.sending.len() > 0;
     }
 
     /// Whether [`Stack::poll_transmit`] may have something to do, given free slots.
@@ -123,12 +126,12 @@ impl Stack {
         let (mut bytes, mut packets) = (0, 0);
         let turn = loop {
             if bytes >= allowance.bytes || packets >= allowance.packets {
+                // Whoever has not had its next turn at the end of the round waits for the device.
+                conn.tcp.handle_link_full(now);
                 break Turn::More;
             }
             if queue.room() <= allowance.reserve {
-                if conn.tcp.unsent() > 0 {
-                    conn.tcp.handle_link_full(now);
-                }
+                conn.tcp.handle_link_full(now);
                 break Turn::Full { sent: packets > 0 };
             }
             let Some(place) = queue.vacant() else { break Turn::Full { sent: packets > 0 } };

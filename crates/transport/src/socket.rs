@@ -268,29 +268,33 @@ pub enum CloseReason {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum LimitCause {
-    /// Nothing was queued: the application is the limit.
+    /// Nothing was queued, or the file to send was still being read: the application is the limit.
     Application = 0,
-    /// The send buffer was full with data in flight: its size is the limit.
+    /// The application had more, and the send buffer was full, or memory was short: its size is the limit.
     SendBuffer = 1,
-    /// The congestion window was full.
+    /// The congestion window was full, or its automatic pacing waited: the path is the limit.
     Congestion = 2,
     /// The peer's window was full.
     PeerWindow = 3,
-    /// The device took no more frames (ring full).
+    /// The device took no more frames (ring full), or held most of what is unacknowledged: the interface is the limit.
     Device = 4,
-    /// There was something to send, and the processor had not come to it.
+    /// There was something to send, and the processor had not come to it. What waits unread for the processor, such as
+    /// acknowledgements and reports of the device, cannot be told from what is still under way.
     Processor = 5,
+    /// The rate that the socket was given ([`Pacing::Rate`]).
+    Pacing = 6,
 }
 
 impl LimitCause {
     /// All causes, in the order of their numbers.
-    pub const ALL: [LimitCause; 6] = [
+    pub const ALL: [LimitCause; 7] = [
         LimitCause::Application,
         LimitCause::SendBuffer,
         LimitCause::Congestion,
         LimitCause::PeerWindow,
         LimitCause::Device,
         LimitCause::Processor,
+        LimitCause::Pacing,
     ];
 }
 
@@ -298,7 +302,7 @@ impl LimitCause {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LimitTimes {
     /// Nanoseconds by the number of the cause.
-    pub ns: [u64; 6],
+    pub ns: [u64; LimitCause::ALL.len()],
 }
 
 /// Measurements of one connection. What an implementation does not know is `None` or zero.

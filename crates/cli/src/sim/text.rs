@@ -148,6 +148,7 @@ pub fn cause_name(cause: LimitCause) -> &'static str {
         LimitCause::PeerWindow => "peer's window",
         LimitCause::Device => "device",
         LimitCause::Processor => "processor",
+        LimitCause::Pacing => "pacing",
     }
 }
 

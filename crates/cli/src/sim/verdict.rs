@@ -185,16 +185,19 @@ fn by_cause(outcome: &Outcome, flow: &FlowOutcome) -> Verdict {
         LimitCause::Device => verdict(
             "the interface",
             format!(
-                "its ring of the sender took no more {time}, at {}",
+                "it had more to send than it could {time}, at {}",
                 rate(outcome.hosts.of(flow.flow.from).line_rate_bps as f64)
             ),
-            "a faster line-rate, or a larger tx-ring",
+            "a faster line-rate",
         ),
         LimitCause::Processor => verdict(
             "the loop",
             format!("segments waited for their turn {time}"),
             "fewer flows, or larger interrupts",
         ),
+        LimitCause::Pacing => {
+            verdict("pacing", format!("the sender kept to its rate {time}"), "a higher rate for the socket")
+        }
     }
 }
 

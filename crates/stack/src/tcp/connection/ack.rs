@@ -28,6 +28,7 @@ impl Connection {
         if ack >= self.una {
             self.update_window(now, seq, ack, segment.window);
         }
+        self.leave_device_until(ack);
         let pipe = if self.una < self.peak.1 { self.peak.0.max(self.pipe()) } else { self.pipe() };
         let was_fast = matches!(self.recovery, Recovery::Fast { .. });
         let mut news = News {

@@ -168,7 +168,7 @@ impl Connection {
         self.timers.stop(Timer::Retransmit);
         self.syn_due = false;
         self.stalled_since = None;
-        self.device.retain(|packet| packet.end > ack);
+        self.leave_device_until(ack);
         self.left_end = self.left_end.max(ack);
     }
 

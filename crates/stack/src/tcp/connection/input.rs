@@ -7,7 +7,7 @@ use super::super::state::{Event, State};
 use super::super::timers::Timer;
 use super::Connection;
 use core::time::Duration;
-use linerate_transport::{CloseReason, LimitCause, Ready};
+use linerate_transport::{CloseReason, Ready};
 use linerate_wire::tcp::Flags;
 use linerate_wire::units::Instant;
 
@@ -258,13 +258,6 @@ impl Connection {
         let ticks = self.timestamp(now).wrapping_sub(theirs.echo);
         if ticks <= i32::MAX as u32 {
             self.receiver.tuner.measure(Duration::from_millis(u64::from(ticks)));
-        }
-    }
-
-    /// What arrived may have made room to send: from now on it is the processor's turn.
-    pub(super) fn note_work(&mut self, now: Instant) {
-        if self.limits.cause().is_some_and(|cause| cause != LimitCause::Processor) && self.could_send() {
-            self.limits.set(now, LimitCause::Processor);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod ack;
 mod application;
+mod blocked;
+mod device;
 mod ecn;
 mod fast_open;
 mod handshake;
@@ -232,6 +234,10 @@ pub struct Connection {
     rtt: RttEstimator,
     repair: Repair,
     device: VecDeque<InDevice>,
+    /// Bytes of these packets.
+    device_bytes: u64,
+    /// Most bytes that had left the device and were in the network, of late: see `peak`.
+    carried: (u64, u64),
     next_tag: u32,
     device_full: bool,
     /// Most bytes in the network of late, and the position that must be acknowledged for that to be past: a window of
@@ -319,6 +325,8 @@ impl Connection {
             rtt: RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto),
             repair: Repair::default(),
             device: VecDeque::new(),
+            device_bytes: 0,
+            carried: (0, 0),
             next_tag: 1,
             device_full: false,
             peak: (0, 0),
@@ -464,6 +472,7 @@ impl Connection {
         self.queue.clear();
         self.board = Scoreboard::default();
         self.device = VecDeque::new();
+        self.device_bytes = 0;
     }
 
     /// Ends the connection for `reason`, without a RST.

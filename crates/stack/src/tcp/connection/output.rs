@@ -5,6 +5,7 @@ use super::super::delayed_ack::AckDue;
 use super::super::segment::{TxInfo, TxLimits};
 use super::super::state::State;
 use super::super::timers::Timer;
+use super::blocked::Blocked;
 use super::recovery::Frto;
 use super::transmit::Out;
 use super::{Connection, InDevice, Recovery};
@@ -24,9 +25,6 @@ pub(super) struct Plan {
     pub retransmission: bool,
     pub is_loss_probe: bool,
 }
-
-/// What stands in the way of sending.
-pub(super) type Blocked = LimitCause;
 
 impl Connection {
     /// Writes the next packet that is due: the TCP header at `l4_offset` of the header block (whose length is set to
@@ -103,7 +101,7 @@ impl Connection {
                     }
                 }
                 Err(cause) => {
-                    self.limits.set(out.now, cause);
+                    self.limits.set(out.now, self.blame(cause));
                     self.watch_window(out.now, cause);
                     if self.probe_due && cause == Blocked::PeerWindow {
                         self.probe_due = false;
@@ -152,7 +150,7 @@ impl Connection {
     }
 
     /// The first lost range (RFC 6675 NextSeg rule 1), if congestion control permits or the rules demand it.
-    fn plan_retransmission(&self, payload: u64, most: u64) -> Option<Result<Plan, Blocked>> {
+    pub(super) fn plan_retransmission(&self, payload: u64, most: u64) -> Option<Result<Plan, Blocked>> {
         if self.repair.frto == Frto::Second {
             return None;
         }
@@ -189,8 +187,22 @@ impl Connection {
         Some(Ok(Plan { start, len, fin, retransmission: true, is_loss_probe: false }))
     }
 
-    /// New data: what the queue has ready, within the peer's and the congestion window, in full segments if possible.
+    /// New data: a longer segment that asks the path how long they may be, or what [`Connection::size_new`] says.
     pub(super) fn plan_new(&mut self, now: Instant, payload: u64, most: u64) -> Result<Plan, Blocked> {
+        let available = self.queue.ready_end().saturating_sub(self.nxt);
+        if available > 0 && !self.fin_sent && !self.fills_device() {
+            self.restart_after_idle(now);
+            let window = self.window.edge.saturating_sub(self.nxt);
+            let room = self.congestion_room(payload);
+            if let Some(plan) = self.plan_size_probe(now, payload, available, window, room) {
+                return Ok(plan);
+            }
+        }
+        self.size_new(payload, most)
+    }
+
+    /// What the queue has ready, within the peer's and the congestion window, in full segments if possible.
+    pub(super) fn size_new(&self, payload: u64, most: u64) -> Result<Plan, Blocked> {
         if self.fin_sent || self.nxt > self.queue.end() {
             return Err(Blocked::Application);
         }
@@ -208,13 +220,11 @@ impl Connection {
                 false => Err(self.idle_cause()),
             };
         }
-        self.restart_after_idle(now);
-        let room = self.congestion_room(payload);
-        if let Some(plan) = self.plan_size_probe(now, payload, available, window, room) {
-            return Ok(plan);
+        if self.fills_device() {
+            return Err(Blocked::Device);
         }
         let offered = available.min(window).min(most);
-        let mut len = offered.min(room);
+        let mut len = offered.min(self.congestion_room(payload));
         if len == available && is_all {
             let tail = len % payload;
             if tail > 0 && self.nagle_holds(len, payload, fin) {
@@ -241,14 +251,6 @@ impl Connection {
     /// RFC 9293 section 3.7.4: a segment that is not full waits while anything is unacknowledged.
     fn nagle_holds(&self, len: u64, payload: u64, fin: bool) -> bool {
         !self.config.socket.no_delay && !fin && (self.una < self.nxt || len > payload)
-    }
-
-    /// Nothing is ready to be sent: the application's fault, or that of a send buffer that is full with what is in
-    /// flight.
-    fn idle_cause(&self) -> Blocked {
-        let full =
-            self.queue.loaded() >= self.send_limit() as u64 && self.queue.ready_end() == self.queue.end();
-        if full && self.una < self.nxt { Blocked::SendBuffer } else { Blocked::Application }
     }
 
     /// RFC 5681 section 4.1.
@@ -281,20 +283,5 @@ impl Connection {
     pub(super) fn probe_interval(&self) -> Duration {
         let base = self.rtt.base_timeout().max(self.config.min_rto);
         base.saturating_mul(1 << self.probes.min(16)).min(self.config.max_rto)
-    }
-
-    /// Whether a poll would probably send something; cheap.
-    pub(super) fn could_send(&self) -> bool {
-        if !self.state.can_transmit() || self.fin_sent && self.board.next_lost().is_none() {
-            return false;
-        }
-        let room = self.congestion_room(0) > 0;
-        let new = self.queue.ready_end() > self.nxt && self.window.edge > self.nxt;
-        room && (new || self.board.next_lost().is_some())
-    }
-
-    /// Whether a packet with some of these positions waits in the device: it is not to be sent again.
-    pub(super) fn is_in_device(&self, start: u64, end: u64) -> bool {
-        self.device.iter().any(|packet| packet.start < end && start < packet.end)
     }
 }

@@ -3,8 +3,9 @@
 use super::super::pacing::{self, PathRate};
 use super::super::timers::Timer;
 use super::Connection;
-use super::output::{Blocked, Plan};
-use linerate_transport::{LimitCause, Pacing};
+use super::blocked::Blocked;
+use super::output::Plan;
+use linerate_transport::Pacing;
 use linerate_wire::units::Instant;
 
 impl Connection {
@@ -29,14 +30,19 @@ impl Connection {
 
     /// Lets the plan pass if it is its time; arms the timer otherwise.
     pub(super) fn pace(&mut self, now: Instant, plan: Plan) -> Result<Plan, Blocked> {
-        if plan.len == 0 || !self.is_paced() {
-            return Ok(plan);
-        }
-        let Some(at) = self.pacer.waits_until(now) else { return Ok(plan) };
+        let Some(at) = self.paced_until(now, &plan) else { return Ok(plan) };
         self.timers.set(Timer::Pace, at);
-        // An automatic rate stands for the congestion window; a fixed one is the application's choice.
-        let is_own = self.config.socket.pacing == Pacing::Auto;
-        Err(if is_own { LimitCause::Congestion } else { LimitCause::Application })
+        Err(self.pacing_cause())
+    }
+
+    /// Until when the plan has to wait; `None`: it is its time.
+    pub(super) fn paced_until(&self, now: Instant, plan: &Plan) -> Option<Instant> {
+        if plan.len == 0 || !self.is_paced() { None } else { self.pacer.waits_until(now) }
+    }
+
+    /// What limits while a plan waits for its time. An automatic rate only spreads the congestion window.
+    pub(super) fn pacing_cause(&self) -> Blocked {
+        if self.config.socket.pacing == Pacing::Auto { Blocked::Congestion } else { Blocked::Pacing }
     }
 
     /// `bytes` of payload left.

@@ -7,7 +7,6 @@ use super::super::timers::Timer;
 use super::output::Plan;
 use super::{Connection, InDevice, Recovery};
 use linerate_nic::TxPacket;
-use linerate_transport::LimitCause;
 use linerate_wire::tcp::{Builder, Flags, Options, SeqNumber, Timestamps};
 use linerate_wire::units::Instant;
 
@@ -193,27 +192,13 @@ impl Connection {
         }
         packet.tag = self.next_tag;
         self.next_tag = self.next_tag.checked_add(1).unwrap_or(1);
-        self.device.push_back(packet);
+        self.enter_device(packet);
         Some(packet.tag)
-    }
-
-    /// The device has sent the packet with this completion tag (and all before it).
-    pub fn handle_transmitted(&mut self, now: Instant, completion: u32) {
-        while let Some(&packet) = self.device.front()
-            && completion.wrapping_sub(packet.tag) < u32::MAX / 2
-        {
-            self.device.pop_front();
-            self.left(now, packet);
-        }
-        // Only who waited for the device can go on by this.
-        if self.limits.cause() == Some(LimitCause::Device) {
-            self.note_work(now);
-        }
     }
 
     /// The retransmission timer runs from here, and round trips are measured from here: time in the queue to the device
     /// is not the network's.
-    fn left(&mut self, now: Instant, packet: InDevice) {
+    pub(super) fn left(&mut self, now: Instant, packet: InDevice) {
         if packet.end <= self.una || self.state == State::Closed || self.state == State::TimeWait {
             return;
         }
@@ -230,13 +215,5 @@ impl Connection {
         }
         self.timers.set_if_idle(Timer::Retransmit, timeout);
         self.await_loss_probe(now);
-    }
-
-    /// The device, or the queue to it, took no more packets while there was something to send.
-    pub fn handle_link_full(&mut self, now: Instant) {
-        if self.limits.cause().is_some() {
-            self.device_full = true;
-            self.limits.set(now, LimitCause::Device);
-        }
     }
 }

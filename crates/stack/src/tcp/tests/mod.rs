@@ -2,6 +2,7 @@
 //! that delays, loses, reorders and duplicates ([`world`]).
 
 mod closing;
+mod device;
 mod ecn;
 mod faults;
 mod files;

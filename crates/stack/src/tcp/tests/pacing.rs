@@ -48,7 +48,7 @@ fn a_rate_is_kept_from_the_first_byte_on() {
         assert!(bytes <= allowed, "{bytes} bytes after {:?}", *at - start);
     }
     assert!(bytes >= 88_000, "{bytes} bytes in 90 ms");
-    assert_eq!(solo.connection.limited_by(), Some(LimitCause::Application));
+    assert_eq!(solo.connection.limited_by(), Some(LimitCause::Pacing));
 }
 
 #[test]
