@@ -67,6 +67,28 @@ fn losses_are_repaired_and_counted() {
 }
 
 #[test]
+fn a_stream_names_no_sender_with_its_data() {
+    let mut world = World::new();
+    let (client, server) = world.connected(80);
+    assert_eq!(world.a.write(client, b"who is it?"), 10);
+    world.until(|world| world.b.poll(server, libc::POLLIN) != 0);
+    let (mut room, mut length) = ([0u8; 16], 77);
+    // SAFETY: room for 16 bytes and a length, both live; no address is asked for.
+    let got = unsafe {
+        lr_recvfrom(
+            world.b.stack,
+            server,
+            room.as_mut_ptr().cast(),
+            16,
+            0,
+            core::ptr::null_mut(),
+            &mut length,
+        )
+    };
+    assert_eq!((got, &room[..10], length), (10, &b"who is it?"[..], 0));
+}
+
+#[test]
 fn pieces_are_gathered_and_scattered() {
     let mut world = World::new();
     let (client, server) = world.connected(80);
