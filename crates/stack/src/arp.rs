@@ -45,7 +45,7 @@ impl Stack {
                 target_ip: sender,
             };
             // A flood of questions must not push out what we need ourselves.
-            self.net.send(Outgoing::Arp(reply, mac), Priority::Reply);
+            self.net.send(Outgoing::Arp(reply, mac), Priority::Neighbor);
         }
     }
 

@@ -10,11 +10,13 @@
 //! received pieces with the whole buffer that they keep, pages with their size, shared payload with its length. As the
 //! budget fills up, this gives way, in this order:
 //!
-//! 1. at three quarters, automatic buffers stop growing, and data out of order is not kept any more (the sender repeats it),
-//!    and a peer that keeps its window closed is served from a buffer of 16 KiB;
-//! 2. at seven eighths, or when an eighth of a pool is left, SYNs are dropped and active opens refused; data out of order
-//!    that has waited for a second is dropped; and connections whose peers would take longer than ten seconds for what
-//!    is queued for them are reset, the slowest first (`pressure.rs`);
+//! 1. at three quarters, automatic receive buffers stop growing, automatic send buffers hold one congestion window instead
+//!    of two, data out of order is not kept any more (the sender repeats it), and a peer that keeps its window closed is
+//!    served from a buffer of 16 KiB;
+//! 2. at seven eighths, files are read only for connections that have nothing left to send, a page at a time; there, or
+//!    when an eighth of a pool is left, SYNs are dropped and active opens refused; data out of order that has waited for a
+//!    second is dropped; and connections whose peers would take longer than ten seconds for what is queued for them are
+//!    reset, the slowest first (`pressure.rs`);
 //! 3. at the cap, `send` and `write` answer `Full`, and datagrams and data that go beyond what was promised are dropped.
 //!
 //! Control packets (ACK, RST, ARP, neighbour discovery, ICMP) need none of it: their headers live in queues that are

@@ -198,7 +198,7 @@ impl Stack {
         self.net.counters.icmp_out += 1;
         // A flood of questions must not push out what we need ourselves.
         let is_answer = matches!(message, Message::NeighbourAdvertisement { .. });
-        let priority = if is_answer { Priority::Reply } else { Priority::Control };
+        let priority = if is_answer { Priority::Neighbor } else { Priority::Control };
         self.net.send(Outgoing::Ip(packet), priority);
     }
 }

@@ -25,7 +25,8 @@ use linerate_wire::units::Instant;
 
 /// Control packets that may wait: replies, errors, resets, ARP, neighbour discovery, DHCP.
 pub(crate) const CONTROL_QUEUE: usize = 512;
-/// Places of the control queue that replies to others (echo, errors) may not take.
+/// Places of the control queue that answers to others may not take; other answers than those of address resolution
+/// leave twice as many.
 const CONTROL_RESERVE: usize = 64;
 /// UDP datagrams that may wait, of all sockets together.
 pub(crate) const DATAGRAM_QUEUE: usize = 512;
@@ -38,7 +39,9 @@ const TOO_BIG_PER_SECOND: u32 = 20;
 pub(crate) enum Priority {
     /// The stack cannot work without it: address resolution and configuration, resets.
     Control,
-    /// An answer that somebody asked for; a flood of questions must not push out the others.
+    /// An answer of address resolution: who does not get it gets nothing at all, so floods of SYNs must not push it out.
+    Neighbor,
+    /// Any other answer that somebody asked for; a flood of questions must not push out the others.
     Reply,
 }
 
@@ -113,7 +116,11 @@ impl Net {
     /// Queues a control packet; drops and counts it when there is no room.
     pub(crate) fn send(&mut self, packet: Outgoing, priority: Priority) {
         let room = CONTROL_QUEUE - self.control.len().min(CONTROL_QUEUE);
-        let reserve = if priority == Priority::Reply { CONTROL_RESERVE } else { 0 };
+        let reserve = match priority {
+            Priority::Control => 0,
+            Priority::Neighbor => CONTROL_RESERVE,
+            Priority::Reply => 2 * CONTROL_RESERVE,
+        };
         if room > reserve {
             self.control.push_back(packet);
         } else {

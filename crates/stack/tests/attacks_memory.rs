@@ -8,8 +8,8 @@ use common::{Bench, OWNER, Setup, file_bytes, shown};
 use core::time::Duration;
 use linerate_stack::StackConfig;
 use linerate_transport::{
-    AcceptBacklog, CloseReason, ConnId, ConnState, ListenAddr, ListenOptions, ListenerId, Payload, SendError,
-    Shared, Transport,
+    AcceptBacklog, CloseReason, ConnId, ConnState, FileId, FileRange, ListenAddr, ListenOptions, ListenerId,
+    Payload, SendError, Shared, Transport,
 };
 use linerate_wire::arp::Operation;
 use linerate_wire::tcp::{Flags, Options};
@@ -117,6 +117,40 @@ fn closed_windows_do_not_keep_memory_from_those_who_read() {
 #[test]
 fn readers_of_a_few_bytes_do_not_either() {
     check_squatters(100);
+}
+
+#[test]
+fn files_are_not_read_into_memory_that_is_not_there() {
+    let (mut bench, listener) = bench(|config| config.memory = 4 << 20);
+    let clients = (0..60).map(|n| {
+        let mut peer = Peer::new(20_000 + n, old());
+        peer.window = 4;
+        let conn = peer.connect(&mut bench, listener);
+        (peer, conn)
+    });
+    let mut clients: Vec<_> = clients.collect();
+    for (_, conn) in &clients {
+        let range = FileRange { file: FileId::new(0, 0), offset: 0, len: 1_000_000 };
+        bench.host.stack.send(*conn, Payload::File(range)).unwrap();
+        bench.receive();
+    }
+    let memory = bench.host.stack.memory();
+    assert!((memory.limit / 2..=memory.limit).contains(&memory.used), "{memory:?}");
+    // Whoever takes what was read gets more, to its last byte.
+    let peer = &mut clients[50].0;
+    peer.window = 65_535;
+    let mut received = 0;
+    for _ in 0..2_000 {
+        let frames = bench.ask(&tcp4(peer.segment(Flags::ACK), &[]));
+        for answer in answers(&frames).iter().filter(|answer| answer.port == peer.port) {
+            if answer.seq == peer.ack {
+                received += answer.payload.len();
+                peer.ack += answer.payload.len() as u32;
+            }
+        }
+        bench.now += Duration::from_millis(1);
+    }
+    assert_eq!(received, 1_000_000);
 }
 
 #[test]

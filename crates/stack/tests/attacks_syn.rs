@@ -274,3 +274,17 @@ fn our_own_clients_understand_our_cookies() {
     assert!(done, "{:?}", shown(counters));
     assert!(counters.syn_cookies_accepted >= 10, "{:?}", shown(counters));
 }
+
+#[test]
+fn a_flood_of_syns_leaves_room_for_answers_of_address_resolution() {
+    let (mut bench, _) = flooded(8);
+    // All at once, before anything can be sent.
+    for n in 0..600 {
+        let source = Ipv4Addr::from_bits(0x0b00_0000 + n);
+        bench.feed(&tcp4_from(source, Peer::new(30_000, modern()).syn(), &[]));
+    }
+    bench.feed(&arp(Operation::REQUEST, PEER4, HOST4));
+    let frames = bench.receive();
+    assert!(bench.host.stack.counters().drop_control_full > 0);
+    assert!(frames.iter().any(|frame| matches!(see(frame), Seen::Arp(Operation::REPLY, ..))));
+}

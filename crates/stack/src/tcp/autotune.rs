@@ -21,12 +21,14 @@ const LEAST_RTT: Duration = Duration::from_millis(1);
 /// Largest window that the protocol can express (RFC 7323 section 2.3).
 const MOST: usize = 1 << 30;
 
-/// Size of the send buffer for a congestion window of `window` bytes: twice that, so that as much waits as flies.
+/// Size of the send buffer for a congestion window of `window` bytes: twice that, so that as much waits as flies. When
+/// memory is `tight`, as much as flies, so that who is being read keeps its rate whoever else holds the memory.
 pub(super) fn send_limit(size: BufferSize, window: u64, tight: bool) -> usize {
     match size {
         BufferSize::Fixed(bytes) => bytes.clamp(LEAST, MOST),
         BufferSize::Auto { max } => {
-            let wanted = if tight { 0 } else { usize::try_from(window.saturating_mul(2)).unwrap_or(MOST) };
+            let windows = if tight { 1 } else { 2 };
+            let wanted = usize::try_from(window.saturating_mul(windows)).unwrap_or(MOST);
             wanted.max(INITIAL_SEND).min(max.clamp(LEAST, MOST))
         }
     }
@@ -168,7 +170,8 @@ mod tests {
         let auto = BufferSize::Auto { max: 1 << 20 };
         assert_eq!(send_limit(auto, 10_000, false), 128 << 10);
         assert_eq!(send_limit(auto, 200_000, false), 400_000);
-        assert_eq!(send_limit(auto, 200_000, true), 128 << 10);
+        assert_eq!(send_limit(auto, 200_000, true), 200_000);
+        assert_eq!(send_limit(auto, 10_000, true), 128 << 10);
         assert_eq!(send_limit(auto, 1 << 40, false), 1 << 20);
     }
 }

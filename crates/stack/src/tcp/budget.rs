@@ -67,6 +67,11 @@ impl MemoryBudget {
         self.used() > self.limit() / 4 * 3
     }
 
+    /// Whether `bytes` more would leave less than an eighth: files are then read only for who has nothing left to send.
+    pub fn has_room_to_read(&self, bytes: u64) -> bool {
+        self.used() as u64 + bytes <= (self.limit() / 8 * 7) as u64
+    }
+
     /// An empty charge against this budget.
     pub fn charge(&self) -> Charge {
         Charge { budget: self.clone(), bytes: 0 }

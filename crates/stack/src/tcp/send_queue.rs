@@ -176,9 +176,9 @@ impl SendQueue {
         fits.then_some(Wanted { at: item.start, range: FileRange { len, ..range } })
     }
 
-    /// Whether a file is being read, or is about to be.
-    pub fn is_reading(&self, limit: u64) -> bool {
-        self.reads > 0 || self.next_read(limit).is_some()
+    /// Whether a file is being read.
+    pub fn is_reading(&self) -> bool {
+        self.reads > 0
     }
 
     /// The read was started.

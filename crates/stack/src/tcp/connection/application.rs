@@ -4,7 +4,7 @@ use super::super::congestion;
 use super::super::send_queue::Wanted;
 use super::super::state::State;
 use super::super::timers::Timer;
-use super::{Connection, FileRead};
+use super::{Connection, FileRead, STALLED_SEND};
 use core::time::Duration;
 use linerate_nic::Chunk;
 use linerate_transport::{
@@ -163,6 +163,12 @@ impl Connection {
             return None;
         }
         let wanted = self.queue.next_read(self.send_limit() as u64)?;
+        let wanted = if self.receiver.budget().has_room_to_read(wanted.range.len) {
+            wanted
+        } else {
+            // Enough to go on with, and only for who has nothing left to send.
+            self.queue.next_read(STALLED_SEND as u64).filter(|_| self.queue.loaded() == 0)?
+        };
         Some(FileRead {
             index: wanted.at,
             file: wanted.range.file,

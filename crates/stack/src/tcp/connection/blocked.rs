@@ -43,7 +43,7 @@ impl Connection {
     /// Nothing is ready to be sent. An application that was refused waits for the send buffer; otherwise the buffer, or
     /// the file that is being read, waits for the application.
     pub(super) fn idle_cause(&self) -> Blocked {
-        let is_reading = self.queue.is_reading(self.send_limit() as u64);
+        let is_reading = self.queue.is_reading() || self.next_file_read().is_some();
         if self.write_refused && !is_reading { Blocked::SendBuffer } else { Blocked::Application }
     }
 }

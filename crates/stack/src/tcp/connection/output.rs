@@ -237,7 +237,7 @@ impl Connection {
             len -= len % payload;
         } else if len < offered {
             return Err(Blocked::Congestion);
-        } else if len == available && self.queue.is_reading(self.send_limit() as u64) {
+        } else if len == available && (self.queue.is_reading() || self.next_file_read().is_some()) {
             // The rest of a full segment is on its way from the file.
             return Err(Blocked::Application);
         } else if len == 0 || (len < available && len < self.window.max / 2 && !self.probe_due) {
