@@ -34,7 +34,8 @@ pub(super) fn send_limit(size: BufferSize, window: u64, tight: bool) -> usize {
     }
 }
 
-/// Size of the receive buffer (dynamic right-sizing): twice what the application reads per round trip.
+/// Size of the receive buffer (dynamic right-sizing): twice what the application reads per round trip. While that doubles,
+/// as in slow start, four times: the peer hears of the window a round trip before it fills it, and what was read is as old.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveTuner {
     limit: usize,
@@ -42,6 +43,8 @@ pub(super) struct ReceiveTuner {
     rtt: Option<Duration>,
     /// Bytes read since then.
     read: (Instant, usize),
+    /// Bytes read in the round trip before.
+    read_before: usize,
     /// When this position arrives, a window has passed since then.
     window: Option<(Instant, u64)>,
 }
@@ -53,7 +56,7 @@ impl ReceiveTuner {
             BufferSize::Fixed(bytes) => (bytes.clamp(LEAST, MOST), bytes.clamp(LEAST, MOST)),
             BufferSize::Auto { max } => (INITIAL_RECEIVE.min(max.clamp(LEAST, MOST)), max.clamp(LEAST, MOST)),
         };
-        ReceiveTuner { limit, max, rtt: None, read: (now, 0), window: None }
+        ReceiveTuner { limit, max, rtt: None, read: (now, 0), read_before: 0, window: None }
     }
 
     /// Size now, in bytes.
@@ -114,7 +117,10 @@ impl ReceiveTuner {
         if now - since < rtt {
             return;
         }
-        let wanted = bytes.saturating_mul(2);
+        let growth = bytes.saturating_sub(self.read_before);
+        let ahead = growth.saturating_mul(2).min(bytes);
+        let wanted = bytes.saturating_add(ahead).saturating_mul(2);
+        self.read_before = bytes;
         if may_grow && wanted > self.limit {
             // At most doubled per round trip: a pause before the measurement must not count as speed.
             self.limit = wanted.min(self.limit.saturating_mul(2)).min(self.max);
@@ -147,6 +153,25 @@ mod tests {
             tuner.on_read(now, 3_000_000, true);
         }
         assert_eq!(tuner.limit(), 1 << 20);
+    }
+
+    #[test]
+    fn is_ahead_of_slow_start() {
+        // What is sent in a round trip arrives in the next and is read in the one after; it fits what was offered before.
+        let mut tuner = ReceiveTuner::new(Instant::ZERO, BufferSize::Auto { max: 128 << 20 });
+        tuner.measure(Duration::from_millis(10));
+        let (mut now, mut bytes) = (Instant::ZERO, 20_000);
+        for _ in 0..10 {
+            now += Duration::from_millis(10);
+            tuner.on_read(now, bytes, true);
+            assert!(tuner.limit() >= 4 * bytes, "{} after {bytes} were read", tuner.limit());
+            bytes *= 2;
+        }
+        for _ in 0..5 {
+            now += Duration::from_millis(10);
+            tuner.on_read(now, bytes, true);
+        }
+        assert_eq!(tuner.limit(), 4 * bytes, "the last doubling is not forgotten, and nothing is added");
     }
 
     #[test]

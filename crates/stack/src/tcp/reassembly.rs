@@ -1,17 +1,22 @@
 //! Received data that waits for what is missing before it.
 
 use super::ranges::RangeSet;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use linerate_nic::Slice;
-use linerate_wire::tcp::{MAX_SACK_BLOCKS, SackBlock, SackBlocks, SeqNumber};
+use linerate_wire::tcp::{SackBlock, SackBlocks, SeqNumber};
+
+/// Most ranges whose change is remembered until it is reported: more than the frames of an interrupt.
+const MOST_RECENT: usize = 64;
 
 /// Payload out of order: disjoint pieces by position, and the ranges they form.
 #[derive(Debug, Default)]
 pub(super) struct Reassembly {
     pieces: BTreeMap<u64, Slice>,
     ranges: RangeSet,
-    /// Starts of the ranges that changed last, newest first (RFC 2018 section 4).
-    recent: [Option<u64>; MAX_SACK_BLOCKS],
+    /// Starts of the ranges that changed last, newest first (RFC 2018 section 4). Some may have become readable since.
+    recent: VecDeque<u64>,
+    /// So many of them, the newest, changed since they were reported.
+    unreported: usize,
 }
 
 impl Reassembly {
@@ -39,14 +44,17 @@ impl Reassembly {
     /// Notes that the range around `at` is the one that changed last.
     pub fn touch(&mut self, at: u64) {
         let Some((start, end)) = self.ranges.containing(at) else { return };
-        let mut kept = [None; MAX_SACK_BLOCKS];
-        kept[0] = Some(start);
-        // Blocks that grew together name the same range: one of them is enough.
-        let others = self.recent.iter().flatten().filter(|&&other| other < start || other >= end);
-        for (slot, &other) in kept[1..].iter_mut().zip(others) {
-            *slot = Some(other);
-        }
-        self.recent = kept;
+        let (mut unreported, mut index) = (1, 0);
+        // Ranges that grew together are the same one now.
+        self.recent.retain(|&other| {
+            let is_other = other < start || other >= end;
+            unreported += usize::from(is_other && index < self.unreported);
+            index += 1;
+            is_other
+        });
+        self.recent.truncate(MOST_RECENT - 1);
+        self.recent.push_front(start);
+        self.unreported = unreported.min(MOST_RECENT);
     }
 
     /// Takes the piece at `next`, if it is here.
@@ -64,7 +72,8 @@ impl Reassembly {
     pub fn clear(&mut self) {
         self.pieces.clear();
         self.ranges.clear();
-        self.recent = [None; MAX_SACK_BLOCKS];
+        self.recent.clear();
+        self.unreported = 0;
     }
 
     /// Position after the last byte here.
@@ -72,8 +81,10 @@ impl Reassembly {
         self.ranges.last().map(|(_, end)| end)
     }
 
-    /// The SACK blocks to report: `duplicate` first (RFC 2883), then what changed last.
-    pub fn blocks(&self, duplicate: Option<(u64, u64)>) -> SackBlocks {
+    /// The `room` SACK blocks to report next: `duplicate` first (RFC 2883), then the ranges that changed, newest first. When
+    /// more changed than fit, the oldest are reported before the newest, as if each segment had been answered at once
+    /// (RFC 2018 section 4).
+    pub fn blocks(&self, duplicate: Option<(u64, u64)>, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let block = |(start, end): (u64, u64)| SackBlock {
             left: SeqNumber(start as u32),
@@ -82,12 +93,23 @@ impl Reassembly {
         if let Some(duplicate) = duplicate {
             blocks.push(block(duplicate));
         }
-        for &start in self.recent.iter().flatten() {
-            if let Some(range) = self.ranges.containing(start) {
-                blocks.push(block(range));
-            }
+        let room = room.saturating_sub(blocks.as_slice().len());
+        let recent = self.recent.iter().skip(self.unreported.saturating_sub(room));
+        let ranges = recent.filter_map(|&start| self.ranges.containing(start));
+        for range in ranges.take(room) {
+            blocks.push(block(range));
         }
         blocks
+    }
+
+    /// `room` of the ranges that changed were reported.
+    pub fn reported(&mut self, room: usize) {
+        self.unreported = self.unreported.saturating_sub(room);
+    }
+
+    /// Whether a change was not reported yet.
+    pub fn has_unreported(&self) -> bool {
+        self.recent.iter().take(self.unreported).any(|&start| self.ranges.containing(start).is_some())
     }
 }
 
@@ -102,7 +124,7 @@ mod tests {
     }
 
     fn blocks(reassembly: &Reassembly, duplicate: Option<(u64, u64)>) -> Vec<(u32, u32)> {
-        let blocks = reassembly.blocks(duplicate);
+        let blocks = reassembly.blocks(duplicate, 4);
         blocks.as_slice().iter().map(|block| (block.left.0, block.right.0)).collect()
     }
 
@@ -113,11 +135,14 @@ mod tests {
         for at in [10, 30, 50, 70, 90] {
             reassembly.insert(at, piece(&pool, 10));
             reassembly.touch(at);
+            reassembly.reported(4);
         }
+        assert!(!reassembly.has_unreported());
         assert_eq!(blocks(&reassembly, None), [(90, 100), (70, 80), (50, 60), (30, 40)]);
         reassembly.insert(40, piece(&pool, 10));
         reassembly.touch(40);
-        assert_eq!(blocks(&reassembly, None), [(30, 60), (90, 100), (70, 80)], "grown together");
+        let grown = [(30, 60), (90, 100), (70, 80), (10, 20)];
+        assert_eq!(blocks(&reassembly, None), grown, "grown together");
         assert_eq!(blocks(&reassembly, Some((1, 2)))[0], (1, 2), "a duplicate comes before all");
         assert!(reassembly.take(0).is_none());
         for at in [10, 30, 40, 50] {
@@ -125,6 +150,30 @@ mod tests {
         }
         assert_eq!(blocks(&reassembly, None), [(90, 100), (70, 80)]);
         assert_eq!(reassembly.end(), Some(100));
+    }
+
+    #[test]
+    fn rfc_2018_4_all_that_changed_is_reported_once_oldest_first() {
+        let pool = Pool::new(16, 16);
+        let mut reassembly = Reassembly::default();
+        for at in [10, 30, 50, 70, 90] {
+            reassembly.insert(at, piece(&pool, 10));
+            reassembly.touch(at);
+        }
+        let reported: Vec<_> = core::iter::from_fn(|| {
+            let more = reassembly.has_unreported();
+            let next = reassembly.blocks(None, 2).as_slice().iter().map(|b| b.left.0).collect::<Vec<_>>();
+            reassembly.reported(2);
+            more.then_some(next)
+        })
+        .collect();
+        assert_eq!(reported, [[30, 10], [70, 50], [90, 70]]);
+        // What became readable meanwhile needs no report.
+        reassembly.insert(0, piece(&pool, 10));
+        reassembly.touch(0);
+        assert!(reassembly.has_unreported());
+        assert!(reassembly.take(0).is_some() && reassembly.take(10).is_some());
+        assert!(!reassembly.has_unreported());
     }
 
     #[test]

@@ -243,14 +243,20 @@ impl Receiver {
         }
     }
 
-    /// The SACK blocks for the next acknowledgement.
-    pub fn blocks(&self) -> SackBlocks {
-        self.waiting.blocks(self.duplicate)
+    /// The SACK blocks for the next acknowledgement, `room` at most.
+    pub fn blocks(&self, room: usize) -> SackBlocks {
+        self.waiting.blocks(self.duplicate, room)
     }
 
     /// The blocks were sent: a duplicate is reported once.
-    pub fn blocks_sent(&mut self) {
-        self.duplicate = None;
+    pub fn blocks_sent(&mut self, room: usize) {
+        let duplicate = self.duplicate.take();
+        self.waiting.reported(room - usize::from(duplicate.is_some()));
+    }
+
+    /// Whether some of what arrived out of order was not reported yet.
+    pub fn has_unreported(&self) -> bool {
+        self.waiting.has_unreported()
     }
 
     /// The window field of the next segment. The promised edge moves by steps worth it only (RFC 9293 section

@@ -7,7 +7,7 @@ use super::super::timers::Timer;
 use super::output::Plan;
 use super::{Connection, InDevice, Recovery};
 use linerate_nic::TxPacket;
-use linerate_wire::tcp::{Builder, Flags, Options, SeqNumber, Timestamps};
+use linerate_wire::tcp::{Builder, Flags, MAX_SACK_BLOCKS, Options, SeqNumber, Timestamps};
 use linerate_wire::units::Instant;
 
 /// Where a packet goes.
@@ -30,7 +30,12 @@ impl Connection {
     }
 
     fn sack_blocks(&self) -> linerate_wire::tcp::SackBlocks {
-        if self.sack { self.receiver.blocks() } else { Default::default() }
+        if self.sack { self.receiver.blocks(self.sack_room()) } else { Default::default() }
+    }
+
+    /// SACK blocks that fit beside the other options (RFC 2018 section 3).
+    fn sack_room(&self) -> usize {
+        MAX_SACK_BLOCKS - usize::from(self.timestamps.is_some())
     }
 
     pub(super) fn timestamps_option(&self, now: Instant) -> Timestamps {
@@ -71,8 +76,12 @@ impl Connection {
         let header = out.packet.header_mut(end).get_mut(out.l4_offset..)?;
         let header_len = builder.emit(header).ok()?;
         if has_ack && !flags.contains(Flags::RST) {
-            self.receiver.blocks_sent();
+            self.receiver.blocks_sent(self.sack_room());
             self.ack.on_sent();
+            if self.sack && self.receiver.has_unreported() {
+                // One acknowledgement does not tell all that the batch brought: what is not known seems lost.
+                self.ack.now();
+            }
             self.timers.stop(Timer::DelayedAck);
             self.last_ack_sent = self.receiver.next();
         }

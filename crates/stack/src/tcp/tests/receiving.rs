@@ -128,7 +128,10 @@ fn with_timestamps_three_blocks_fit() {
     for at in [1_000, 3_000, 5_000, 7_000] {
         let _ = solo.input(ACK, at, 0, 100);
     }
-    assert_eq!(blocks(&solo.output()[0]), [(7_000, 7_100), (5_000, 5_100), (3_000, 3_100)]);
+    let sent = solo.output();
+    assert_eq!(blocks(&sent[0]), [(5_000, 5_100), (3_000, 3_100), (1_000, 1_100)]);
+    assert_eq!(blocks(&sent[1]), [(7_000, 7_100), (5_000, 5_100), (3_000, 3_100)]);
+    assert_eq!(sent.len(), 2, "RFC 2018 section 4: all that a batch brought is reported, by as few as can");
 }
 
 #[test]
