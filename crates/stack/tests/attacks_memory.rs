@@ -236,7 +236,7 @@ fn single_bytes_out_of_order_hold_little_and_arrive_in_the_end() {
 }
 
 #[test]
-fn data_out_of_order_is_given_up_when_receive_buffers_are_short() {
+fn data_out_of_order_leaves_receive_buffers_for_others() {
     let (mut bench, listener) = bench(|_| {});
     let mut peers: Vec<Peer> = (0..24)
         .map(|n| {
@@ -252,12 +252,8 @@ fn data_out_of_order_is_given_up_when_receive_buffers_are_short() {
             bench.feed(&tcp4(segment, b"x"));
         }
     }
-    assert!(bench.pool.free() < 1_024 / 8, "{}", bench.pool.free());
-    assert!(Peer::new(30_000, modern()).open(&mut bench).is_none(), "short");
-    bench.pass(Duration::from_secs(2));
-    bench.ask(&arp(Operation::REQUEST, PEER4, HOST4));
-    assert!(bench.pool.free() > 1_024 / 2, "{}", bench.pool.free());
-    assert_eq!(bench.host.stack.counters().tcp_out_of_order_shed, 24);
+    assert!(bench.pool.free() >= 1_024 / 8, "{}", bench.pool.free());
+    assert!(bench.pool.free() < 1_024 / 4, "the peers did take what they could: {}", bench.pool.free());
+    assert!(Peer::new(30_000, modern()).open(&mut bench).is_some(), "a newcomer is served meanwhile");
     assert_eq!(bench.host.stack.counters().tcp_stalled_shed, 0, "nobody is reset for it");
-    assert!(Peer::new(30_001, modern()).open(&mut bench).is_some());
 }
