@@ -247,7 +247,9 @@ impl CongestionControl for Cubic {
     }
 
     fn on_loss(&mut self, _now: Instant, flight: u64) {
-        self.reduce(flight);
+        // Section 4.6 lets the window count instead of the flight, as it does not grow while it is not used. A flight
+        // that is small because a recovery has just ended says nothing about the path.
+        self.reduce(flight.max(self.window));
         self.window = self.threshold.unwrap_or(self.window);
     }
 
