@@ -330,7 +330,7 @@ fn measure(cells: &[Cell]) -> Vec<Measured> {
 /// A line per rate, round-trip time and reordering; in each cell the server's and the client's goodput in per cent.
 fn print(cells: &[Cell], results: &[Measured]) {
     print!("goodput in % of the ideal, from the server / from the client [bound of CUBIC]\n{:<17}", "");
-    LOSSES.iter().for_each(|loss| print!("{:>18}", format!("{:.1} % lost", loss * 100.0)));
+    LOSSES.iter().for_each(|loss| print!("{:>20}", format!("{:.1} % lost", loss * 100.0)));
     println!();
     let mut line = String::new();
     for (cell, measured) in cells.iter().zip(results) {
@@ -350,12 +350,13 @@ fn print(cells: &[Cell], results: &[Measured]) {
         }
         let note = match measured.to_90 {
             Some(time) => rtt_note(time),
-            None if cell.loss > 0.0 => {
-                format!("[{:.3}", cell.bound() * 100.0).chars().take(4).collect::<String>() + "]"
-            }
+            None if cell.loss > 0.0 => match cell.bound() * 100.0 {
+                bound if bound < 9.95 => format!("[{bound:.1}]"),
+                bound => format!("[{bound:.0}]"),
+            },
             None => String::new(),
         };
-        print!("/{:<5.1}{note:<5}", measured.share * 100.0);
+        print!("/{:<6.1}{note:<6}", measured.share * 100.0);
     }
     println!("\n\nin clean cells: time to 90 % of the ideal");
 }
