@@ -44,7 +44,9 @@ fn check(attack: &Attack<'_>, syns: u64) {
         assert!(outcome.count("syn_cookies_accepted") >= 3, "the newcomers came in by cookies");
         assert_eq!(outcome.count("tcp_established"), 4, "nobody but the newcomers");
         if outcome.way == Way::Up {
-            assert!(outcome.newcomers_ms.iter().all(|ms| *ms < 100.0), "{:?}", outcome.newcomers_ms);
+            // The bystander fills the queue of the switch, in which a newcomer's only question or SYN may be lost; both come
+            // again after a second.
+            assert!(outcome.newcomers_ms.iter().all(|ms| *ms < 1_100.0), "{:?}", outcome.newcomers_ms);
         }
     }
 }
