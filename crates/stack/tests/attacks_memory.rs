@@ -154,6 +154,19 @@ fn files_are_not_read_into_memory_that_is_not_there() {
 }
 
 #[test]
+fn memory_that_is_full_of_what_lies_behind_a_file_still_lets_the_file_be_read() {
+    let (mut bench, listener) = bench(|config| config.memory = 64 << 10);
+    let mut peer = Peer::new(20_000, old());
+    let conn = peer.connect(&mut bench, listener);
+    let range = FileRange { file: FileId::new(0, 0), offset: 0, len: 3_000 };
+    bench.host.stack.send(conn, Payload::File(range)).unwrap();
+    // More than seven eighths of what there is.
+    bench.host.stack.send(conn, Payload::Shared(Shared::from(vec![0; 60_000]))).unwrap();
+    let frames = bench.receive();
+    assert!(answers(&frames).iter().any(|answer| !answer.payload.is_empty()), "all else waits for it");
+}
+
+#[test]
 fn a_window_that_stays_closed_ends_with_the_user_timeout() {
     let (mut bench, listener) = bench(|_| {});
     let mut peer = Peer::new(20_000, old());

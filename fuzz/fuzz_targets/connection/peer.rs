@@ -202,7 +202,8 @@ impl Peer {
     fn hear_syn(&mut self, segment: &tcp::Header<'_>) {
         let iss = segment.sequence();
         // A SYN of ours has opened another connection, maybe at the same time, and so from the same number.
-        let is_other = segment.flags().contains(Flags::ACK) && segment.acknowledgement() != self.irs + 1;
+        let is_other = self.acked != 0 || segment.acknowledgement() != self.irs + 1;
+        let is_other = is_other && segment.flags().contains(Flags::ACK);
         self.is_over |= is_other || self.iss.is_some_and(|known| known != iss);
         self.iss = Some(iss);
         self.host_scale = segment.options().window_scale.filter(|_| self.scales).unwrap_or(0);

@@ -176,6 +176,11 @@ impl SendQueue {
         fits.then_some(Wanted { at: item.start, range: FileRange { len, ..range } })
     }
 
+    /// Whether everything before position `at` was acknowledged.
+    pub fn is_first(&self, at: u64) -> bool {
+        at == self.start
+    }
+
     /// Whether a file is being read.
     pub fn is_reading(&self) -> bool {
         self.reads > 0

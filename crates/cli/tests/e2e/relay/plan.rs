@@ -129,6 +129,11 @@ impl Impairment {
     fn is_harsh(&self) -> bool {
         self.loss + self.corrupt > HARSH
     }
+
+    /// Half as bad.
+    fn is_rough(&self) -> bool {
+        self.loss + self.corrupt > HARSH / 2
+    }
 }
 
 /// A link that becomes narrower.
@@ -202,6 +207,11 @@ impl Plan {
     /// Whether so much is lost that a connection may time out.
     pub fn is_harsh(&self) -> bool {
         self.to_kernel.is_harsh() || self.to_ours.is_harsh()
+    }
+
+    /// Whether a handshake may well need more than one try.
+    pub fn is_rough(&self) -> bool {
+        self.to_kernel.is_rough() || self.to_ours.is_rough()
     }
 
     /// Whether packets disappear without a word for being too long.

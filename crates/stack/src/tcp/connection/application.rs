@@ -166,8 +166,8 @@ impl Connection {
         let wanted = if self.receiver.budget().has_room_to_read(wanted.range.len) {
             wanted
         } else {
-            // Enough to go on with, and only for who has nothing left to send.
-            self.queue.next_read(STALLED_SEND as u64).filter(|_| self.queue.loaded() == 0)?
+            // Enough to go on with, and only where all before it has arrived: whatever lies behind it waits for it.
+            self.queue.next_read(STALLED_SEND as u64).filter(|wanted| self.queue.is_first(wanted.at))?
         };
         Some(FileRead {
             index: wanted.at,
