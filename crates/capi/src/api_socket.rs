@@ -76,7 +76,7 @@ pub unsafe extern "C" fn lr_bind(
 }
 
 /// Makes a stream socket a listener for which up to `backlog` connections (1 to 65,535) may wait, half-open ones
-/// included; beyond that SYNs are dropped. Accepted sockets start with the listener's options. An AF_INET6 listener on
+/// included; beyond that SYNs get cookies. Accepted sockets start with the listener's options. An AF_INET6 listener on
 /// the unspecified address takes IPv4 connections too, unless IPV6_V6ONLY is set.
 ///
 /// Returns 0; -EADDRINUSE; -EINVAL if it is connected; -EOPNOTSUPP on a datagram socket; -EBADF.
