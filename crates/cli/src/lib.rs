@@ -3,7 +3,9 @@
 pub mod args;
 pub mod fabric;
 pub mod logging;
+pub mod quantity;
 pub mod serve;
 pub mod settings;
 pub mod sim;
 pub mod values;
+pub mod verdict;

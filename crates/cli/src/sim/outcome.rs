@@ -2,6 +2,7 @@
 
 use super::build::{Flow, Pair};
 use super::scenario::Side;
+use crate::verdict::main_limit;
 use linerate_sim::{NicStats, Path, PathStats};
 use linerate_transport::{CloseReason, ConnInfo, LimitCause};
 use std::time::Duration;
@@ -119,10 +120,7 @@ impl FlowOutcome {
 
     /// What kept the sender from sending faster for the longest time, and its share of all time.
     pub fn main_limit(&self) -> Option<(LimitCause, f64)> {
-        let ns = self.info?.limits.ns;
-        let total: u64 = ns.iter().sum();
-        let cause = LimitCause::ALL.into_iter().max_by_key(|cause| ns[*cause as usize])?;
-        (total > 0).then(|| (cause, ns[cause as usize] as f64 / total as f64))
+        main_limit(&self.info?.limits)
     }
 
     /// The share of the rate that payload has when all segments are full: headers, preamble and gap take the rest.

@@ -3,9 +3,11 @@
 use super::outcome::{FlowOutcome, HostOutcome, Outcome, PathOutcome};
 use super::scenario::Side;
 use super::verdict;
+use crate::quantity::count;
+pub use crate::quantity::{bytes, rate, share, span};
+pub use crate::verdict::cause_name;
 use linerate_transport::LimitCause;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 /// Causes that took less than this share of the time are not printed.
 const WORTH: f64 = 0.001;
@@ -137,94 +139,4 @@ fn host(text: &mut String, side: Side, host: &HostOutcome) {
         let _ = write!(line, ", {} {name}", count(number));
     }
     let _ = writeln!(text, "{line}");
-}
-
-/// What a cause is called.
-pub fn cause_name(cause: LimitCause) -> &'static str {
-    match cause {
-        LimitCause::Application => "application",
-        LimitCause::SendBuffer => "send buffer",
-        LimitCause::Congestion => "congestion window",
-        LimitCause::PeerWindow => "peer's window",
-        LimitCause::Device => "device",
-        LimitCause::Processor => "processor",
-        LimitCause::Pacing => "pacing",
-    }
-}
-
-/// Four digits at most, no needless ones.
-fn digits(value: f64) -> String {
-    let decimals = if value >= 100.0 { 0 } else { 2 - value.abs().max(1.0).log10().floor() as usize };
-    let text = format!("{value:.decimals$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
-}
-
-/// Bits per second.
-pub fn rate(bps: f64) -> String {
-    match bps {
-        1e9.. => format!("{} Gbit/s", digits(bps / 1e9)),
-        1e6.. => format!("{} Mbit/s", digits(bps / 1e6)),
-        1e3.. => format!("{} kbit/s", digits(bps / 1e3)),
-        _ => format!("{} bit/s", digits(bps)),
-    }
-}
-
-/// A number of bytes.
-pub fn bytes(bytes: u64) -> String {
-    let value = bytes as f64;
-    match bytes {
-        0x4000_0000.. => format!("{} GiB", digits(value / 1_073_741_824.0)),
-        0x10_0000.. => format!("{} MiB", digits(value / 1_048_576.0)),
-        0x400.. => format!("{} KiB", digits(value / 1_024.0)),
-        _ => format!("{bytes} B"),
-    }
-}
-
-/// A time.
-pub fn span(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    match seconds {
-        1.0.. => format!("{} s", digits(seconds)),
-        1e-3.. => format!("{} ms", digits(seconds * 1e3)),
-        _ => format!("{} us", digits(seconds * 1e6)),
-    }
-}
-
-/// A share of a whole.
-pub fn share(part: f64) -> String {
-    format!("{} %", digits(part * 100.0))
-}
-
-/// A number with its thousands apart.
-fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_are_short() {
-        assert_eq!(rate(94_930_000.0), "94.9 Mbit/s");
-        assert_eq!(rate(1e9), "1 Gbit/s");
-        assert_eq!(bytes(65_536), "64 KiB");
-        assert_eq!(bytes(1_000), "1000 B");
-        assert_eq!(span(Duration::from_micros(2_346)), "2.35 ms");
-        assert_eq!(span(Duration::from_secs(10)), "10 s");
-        assert_eq!(share(0.00512), "0.51 %");
-        assert_eq!(count(1_234_567), "1,234,567");
-        assert_eq!(count(999), "999");
-    }
 }

@@ -3,6 +3,8 @@
 use super::models::ReaderModel;
 use super::outcome::{FlowOutcome, Outcome};
 use super::text::{bytes, rate, share, span};
+pub use crate::verdict::Verdict;
+use crate::verdict::{self, Sender, reno_bound_bps, verdict};
 use linerate_sim::Queue;
 use linerate_transport::{BufferSize, LimitCause};
 use std::time::Duration;
@@ -15,21 +17,6 @@ const STALL_ROUNDS: u32 = 10;
 const RING_LOSS: f64 = 0.000_5;
 /// Waiting this many times the round-trip time without a queue is a bloated one.
 const BLOAT: f64 = 2.0;
-
-/// The limit of one transfer.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Verdict {
-    /// The part that limits, in one or two words.
-    pub bottleneck: &'static str,
-    /// Why, with figures.
-    pub because: String,
-    /// What would help.
-    pub advice: String,
-}
-
-fn verdict(bottleneck: &'static str, because: String, advice: impl Into<String>) -> Verdict {
-    Verdict { bottleneck, because, advice: advice.into() }
-}
 
 /// What limited a transfer of a run. The checks go from what stops a transfer over what loses segments without need to what
 /// only bounds its rate.
@@ -158,66 +145,37 @@ fn by_cause(outcome: &Outcome, flow: &FlowOutcome) -> Verdict {
         );
     };
     let rtt = flow.rtt.map_or(outcome.base_rtt(), |[_, mean, _]| mean);
-    let bound = |window: u64| rate(window as f64 * 8.0 / rtt.as_secs_f64().max(1e-9));
     let product = outcome.rate_bps(flow.flow.from) as f64 / 8.0 * outcome.base_rtt().as_secs_f64();
-    let needed = format!("the path holds {} (rate times round-trip time)", bytes(product as u64));
-    let time = format!("for {} of the time", share(part));
-    match cause {
-        LimitCause::SendBuffer => {
-            let size = match flow.flow.send_buffer {
-                BufferSize::Fixed(size) | BufferSize::Auto { max: size } => size as u64,
-            };
-            let because = format!(
-                "it was full {time}: {} a round trip of {} is {}",
-                bytes(size),
-                span(rtt),
-                bound(size)
-            );
-            verdict("the send buffer", because, format!("make send-buffer larger: {needed}"))
+    let (BufferSize::Fixed(send_buffer) | BufferSize::Auto { max: send_buffer }) = flow.flow.send_buffer;
+    let sender = Sender {
+        rtt,
+        send_buffer: Some(send_buffer as u64),
+        peer_window: flow_window(flow),
+        path_holds: Some(product as u64),
+        line_rate_bps: Some(outcome.hosts.of(flow.flow.from).line_rate_bps as f64),
+        segment: flow.info.map_or(0, |info| u64::from(info.send_mss)),
+        segments: flow.info.map_or(0, |info| info.segments_sent),
+        retransmits: flow.info.map_or(0, |info| info.retransmits),
+    };
+    match (cause, flow.flow.reader) {
+        (LimitCause::PeerWindow, Some(reader)) => {
+            slow_reader(reader, &format!("for {} of the time", share(part)))
         }
-        LimitCause::PeerWindow => peer_window(flow, &time, rtt, &needed),
-        LimitCause::Congestion => congestion(outcome, flow, &time, rtt),
-        LimitCause::Application => verdict(
-            "the sender",
-            format!("it had nothing queued {time}"),
-            "send more, or for longer: the network was idle",
-        ),
-        LimitCause::Device => verdict(
-            "the interface",
-            format!(
-                "it had more to send than it could {time}, at {}",
-                rate(outcome.hosts.of(flow.flow.from).line_rate_bps as f64)
-            ),
-            "a faster line-rate",
-        ),
-        LimitCause::Processor => verdict(
-            "the loop",
-            format!("segments waited for their turn {time}"),
-            "fewer flows, or larger interrupts",
-        ),
-        LimitCause::Pacing => {
-            verdict("pacing", format!("the sender kept to its rate {time}"), "a higher rate for the socket")
+        (LimitCause::Congestion, _) => {
+            congestion(outcome, flow, &format!("for {} of the time", share(part)), rtt)
         }
+        _ => verdict::by_cause(cause, part, &sender),
     }
 }
 
-fn peer_window(flow: &FlowOutcome, time: &str, rtt: Duration, needed: &str) -> Verdict {
-    if let Some(reader) = flow.flow.reader {
-        let how = match reader {
-            ReaderModel::Rate(bits) => format!("it reads {} and", rate(bits.value())),
-            ReaderModel::From(at) => format!("it reads from {} on and", span(at)),
-            ReaderModel::Never => "it never reads and".to_owned(),
-        };
-        let because = format!("{how} kept its window full {time}");
-        return verdict("the reader", because, "read faster: no buffer makes up for that");
-    }
-    let window = flow_window(flow);
-    let bound = rate(window as f64 * 8.0 / rtt.as_secs_f64().max(1e-9));
-    verdict(
-        "the receive buffer",
-        format!("its window was full {time}: {} a round trip of {} is {bound}", bytes(window), span(rtt)),
-        format!("make receive-buffer larger: {needed}"),
-    )
+fn slow_reader(reader: ReaderModel, time: &str) -> Verdict {
+    let how = match reader {
+        ReaderModel::Rate(bits) => format!("it reads {} and", rate(bits.value())),
+        ReaderModel::From(at) => format!("it reads from {} on and", span(at)),
+        ReaderModel::Never => "it never reads and".to_owned(),
+    };
+    let because = format!("{how} kept its window full {time}");
+    verdict("the reader", because, "read faster: no buffer makes up for that")
 }
 
 fn congestion(outcome: &Outcome, flow: &FlowOutcome, time: &str, rtt: Duration) -> Verdict {
@@ -266,10 +224,4 @@ fn congestion(outcome: &Outcome, flow: &FlowOutcome, time: &str, rtt: Duration) 
         because("it was still growing when the transfer ended".to_owned()),
         "this is how long a short transfer takes; a connection that is kept open is faster",
     )
-}
-
-/// What Reno reaches with random losses: 1.22 segments a round trip over the root of the loss rate (RFC 9438 section 5.2
-/// compares with it; Mathis et al. 1997).
-pub fn reno_bound_bps(segment: f64, rtt: Duration, loss: f64) -> f64 {
-    1.22 * segment * 8.0 / (rtt.as_secs_f64().max(1e-9) * loss.max(1e-12).sqrt())
 }
