@@ -64,7 +64,10 @@ impl Stack {
             return;
         };
         match message {
-            icmpv4::Message::EchoRequest(_) => self.reply_to_echo(packet),
+            // Neither RFC 792 nor RFC 4443 gives the code of an echo a meaning: it comes back as it was.
+            icmpv4::Message::EchoRequest(_) | icmpv4::Message::Other { kind: icmpv4::ECHO_REQUEST, .. } => {
+                self.reply_to_echo(packet)
+            }
             icmpv4::Message::DestinationUnreachable { code, next_hop_mtu, quoted } => {
                 let meaning = match code {
                     icmpv4::UnreachableCode::FRAGMENTATION_NEEDED => {
@@ -108,7 +111,9 @@ impl Stack {
             return;
         };
         match message {
-            icmpv6::Message::EchoRequest(_) => self.reply_to_echo(packet),
+            icmpv6::Message::EchoRequest(_) | icmpv6::Message::Other { kind: icmpv6::ECHO_REQUEST, .. } => {
+                self.reply_to_echo(packet)
+            }
             icmpv6::Message::PacketTooBig { mtu, quoted } => {
                 let mtu = usize::try_from(mtu).unwrap_or(usize::MAX);
                 self.handle_error(quoted_flow6(quoted.0), Meaning::TooBig(mtu.max(1)));

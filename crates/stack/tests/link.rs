@@ -14,7 +14,7 @@ use linerate_wire::ethernet::EtherType;
 use linerate_wire::ip::Protocol;
 use linerate_wire::ndp::{Message, NdpOption};
 use linerate_wire::vlan::{Tag, Tags};
-use linerate_wire::{ethernet, icmpv4, icmpv6, ipv4, ipv6};
+use linerate_wire::{checksum, ethernet, icmpv4, icmpv6, ipv4, ipv6};
 
 /// Sends a frame that must be dropped in silence, for the reason that `counter` counts.
 fn check_dropped(bench: &mut Bench, frame: &[u8], counter: fn(&Counters) -> u64) {
@@ -119,6 +119,26 @@ fn pings_are_answered_with_their_own_bytes() {
     check_dropped(&mut bench, &broken, |c| c.drop_icmp_checksum);
     let all = ipv4::Builder { destination: Ipv4Addr::new(10, 0, 0, 255), ..to_host4(Protocol::ICMPV4) };
     check_dropped(&mut bench, &frame4(all, &echo4(b"all")), |c| c.drop_icmp_broadcast);
+}
+
+#[test]
+fn a_ping_with_a_code_gets_it_back() {
+    let mut bench = Bench::acquainted();
+    let with_code = |mut message: Vec<u8>| {
+        message[1] = 9;
+        // The code is the low byte of the first word.
+        let sum = u16::from_be_bytes([message[2], message[3]]);
+        message[2..4].copy_from_slice(&checksum::update(sum, 0, 9).to_be_bytes());
+        message
+    };
+    let answers = bench.ask(&frame4(to_host4(Protocol::ICMPV4), &with_code(echo4(b"code"))));
+    let [answer] = &payloads(&answers, Protocol::ICMPV4)[..] else { panic!("no answer to version 4") };
+    assert!(icmpv4::verify_checksum(answer));
+    assert_eq!((&answer[..2], &answer[8..]), (&[0, 9][..], &b"code"[..]));
+    let answers = bench.ask(&frame6(to_host6(Protocol::ICMPV6), &with_code(echo6(HOST6, b"code"))));
+    let [answer] = &payloads(&answers, Protocol::ICMPV6)[..] else { panic!("no answer to version 6") };
+    assert!(icmpv6::verify_checksum(HOST6, PEER6, answer));
+    assert_eq!((&answer[..2], &answer[8..]), (&[129, 9][..], &b"code"[..]));
 }
 
 #[test]

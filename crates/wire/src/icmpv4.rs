@@ -13,7 +13,8 @@ pub const MAX_ERROR_LEN: usize = 576;
 
 const ECHO_REPLY: u8 = 0;
 const DESTINATION_UNREACHABLE: u8 = 3;
-const ECHO_REQUEST: u8 = 8;
+/// Type of an echo request. One with a code other than 0 reads as [`Message::Other`].
+pub const ECHO_REQUEST: u8 = 8;
 const TIME_EXCEEDED: u8 = 11;
 const PARAMETER_PROBLEM: u8 = 12;
 

@@ -19,7 +19,8 @@ const DESTINATION_UNREACHABLE: u8 = 1;
 const PACKET_TOO_BIG: u8 = 2;
 const TIME_EXCEEDED: u8 = 3;
 const PARAMETER_PROBLEM: u8 = 4;
-const ECHO_REQUEST: u8 = 128;
+/// Type of an echo request. One with a code other than 0 reads as [`Message::Other`].
+pub const ECHO_REQUEST: u8 = 128;
 const ECHO_REPLY: u8 = 129;
 
 /// Why a destination cannot be reached: the code of type 1.
