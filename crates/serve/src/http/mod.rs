@@ -17,6 +17,7 @@ mod listing;
 pub mod method;
 pub mod mime;
 mod multipart;
+mod natural;
 pub mod negotiate;
 mod ops;
 pub mod range;
