@@ -12,9 +12,9 @@ use crate::tcp::{Connection, State};
 use crate::tcp_input::NewConn;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use linerate_transport::{
-    CloseReason, ConnId, ConnInfo, ConnState, ConnectError, Datagram, Event, ListenAddr, ListenError,
-    ListenOptions, ListenerId, Owner, Payload, SendError, SocketOptions, Source, Transport, UdpId,
-    UdpSendError,
+    AlgorithmName, CloseReason, ConnId, ConnInfo, ConnState, ConnectError, Datagram, Event, ListenAddr,
+    ListenError, ListenOptions, ListenerId, Owner, Payload, SendError, SocketOptions, Source, Transport,
+    UdpId, UdpSendError,
 };
 
 impl Stack {
@@ -256,6 +256,10 @@ impl Transport for Stack {
     fn info(&self, conn: ConnId) -> Option<ConnInfo> {
         let now = self.net.now;
         Some(self.conns.owned(conn)?.tcp.info(now))
+    }
+
+    fn congestion(&self, conn: ConnId) -> Option<AlgorithmName> {
+        AlgorithmName::new(self.conns.owned(conn)?.tcp.congestion().name())
     }
 
     fn set_options(&mut self, conn: ConnId, options: &SocketOptions) {

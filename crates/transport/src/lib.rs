@@ -20,12 +20,14 @@
 
 extern crate alloc;
 
+pub mod algorithm;
 pub mod event;
 pub mod files;
 pub mod path;
 pub mod payload;
 pub mod socket;
 
+pub use algorithm::AlgorithmName;
 pub use event::{Event, Owner, Ready, Source};
 pub use files::{
     DirEntry, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode,
@@ -130,6 +132,11 @@ pub trait Transport {
     /// which [`Transport::info`] is dear should answer by itself.
     fn remote_addr(&self, conn: ConnId) -> Option<SocketAddr> {
         self.info(conn).map(|info| info.remote)
+    }
+
+    /// The congestion control of a connection; `None` for an unknown id, or where it is not known.
+    fn congestion(&self, _conn: ConnId) -> Option<AlgorithmName> {
+        None
     }
 
     /// Changes the per-socket settings of a live connection (those that can change: all but `mss` above the

@@ -7,8 +7,9 @@ use super::udp::UdpSocket;
 use super::{KernelTransport, conn_key, listener_key, socket, udp_key};
 use crate::slab::Key;
 use linerate_transport::{
-    CloseReason, ConnId, ConnInfo, ConnState, ConnectError, Datagram, Event, ListenAddr, ListenError,
-    ListenOptions, ListenerId, Owner, Payload, SendError, SocketOptions, Transport, UdpId, UdpSendError,
+    AlgorithmName, CloseReason, ConnId, ConnInfo, ConnState, ConnectError, Datagram, Event, ListenAddr,
+    ListenError, ListenOptions, ListenerId, Owner, Payload, SendError, SocketOptions, Transport, UdpId,
+    UdpSendError,
 };
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
@@ -279,6 +280,11 @@ impl Transport for KernelTransport {
 
     fn remote_addr(&self, conn: ConnId) -> Option<SocketAddr> {
         self.conn(conn).map(Conn::remote)
+    }
+
+    fn congestion(&self, conn: ConnId) -> Option<AlgorithmName> {
+        let name = sockopt::tcp_congestion(self.conn(conn)?.fd()?).ok()?;
+        AlgorithmName::new(&name)
     }
 
     fn set_options(&mut self, conn: ConnId, options: &SocketOptions) {

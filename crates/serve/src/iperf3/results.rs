@@ -32,6 +32,10 @@ pub fn emit(test: &Test, cpu: CpuTimes) -> Vec<u8> {
         "sender_has_retransmits": if sends && !udp { 1 } else { -1 },
         "streams": streams,
     });
+    // The client shows it beside its own, as `sender_tcp_congestion` or `receiver_tcp_congestion`.
+    if let Some(name) = test.streams.iter().find_map(|stream| stream.congestion.as_ref()) {
+        json["congestion_used"] = name.as_str().into();
+    }
     if test.params.as_ref().is_some_and(|params| params.server_output) {
         json["server_output_text"] = Value::String(report::text(test, cpu));
     }

@@ -281,6 +281,7 @@ impl Server {
 
     fn handle_stream(&mut self, ctx: &mut Context<'_>, id: u32, index: usize, ready: Ready) {
         let Some(test) = self.tests.get_mut(&id) else { return };
+        let left = test.left_to_send();
         let Some(stream) = test.streams.get_mut(index) else { return };
         if !stream.sends {
             // Data may come before the other streams are open: it waits in the window until the test runs.
@@ -290,7 +291,7 @@ impl Server {
         } else if test.phase == Phase::Running
             && let Some(params) = &test.params
         {
-            match stream.pump(ctx, params) {
+            match stream.pump(ctx, params, left) {
                 Pause::Full | Pause::Over => {
                     self.deadlines.clear(Key::Pump(id, index));
                 }

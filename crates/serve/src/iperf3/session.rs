@@ -7,7 +7,7 @@
 //! ```
 
 use super::config::CpuTimes;
-use super::params::Params;
+use super::params::{Params, Protocol};
 use super::protocol::Cookie;
 use super::stream::Stream;
 use alloc::vec::Vec;
@@ -117,6 +117,21 @@ impl Test {
             Some(total) if self.expects_bytes() => self.received_bytes() >= total,
             _ => true,
         }
+    }
+
+    /// Bytes that this server still has to send, on all its streams together, where the client gave the length of the
+    /// test; `None` where it sends until the client ends the test.
+    ///
+    /// That is also so with datagrams, because a client waits until the whole length has arrived and some may be lost,
+    /// and with an omit time, as each side ends it by its own clock and the client does not count what came before.
+    pub fn left_to_send(&self) -> Option<u64> {
+        let params = self.params.as_ref()?;
+        let total = params.total_bytes()?;
+        if params.protocol == Protocol::Udp || !params.omit.is_zero() {
+            return None;
+        }
+        let sent = self.streams.iter().filter(|stream| stream.sends).map(Stream::counted_bytes).sum();
+        Some(total.saturating_sub(sent))
     }
 
     /// Ends an interval at `now`.

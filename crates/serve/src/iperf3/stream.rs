@@ -6,13 +6,19 @@ use super::udp::{Header, Reception};
 use crate::Context;
 use crate::memory;
 use core::net::SocketAddr;
-use linerate_transport::{ConnId, Payload, Ready, SendError, UdpId};
+use core::time::Duration;
+use linerate_transport::{AlgorithmName, ConnId, Payload, Ready, SendError, UdpId};
 use linerate_wire::units::Instant;
 
 /// Most bytes that one stream queues in one call, so that others have their turn.
 const SEND_BUDGET: u64 = 4 << 20;
+/// Most bytes of datagrams that one stream sends in one call: a fraction of what a receiving socket holds by default
+/// (208 KiB with Linux), so that a receiver on another processor has a chance between the calls.
+const DATAGRAM_BURST: usize = 32 << 10;
 /// Most datagrams that one stream sends in one call.
 const DATAGRAM_BUDGET: usize = 64;
+/// When datagrams are tried again that the queue below had no room for.
+const DATAGRAM_RETRY: Duration = Duration::from_micros(500);
 
 /// What carries a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +34,7 @@ pub enum Pause {
     Full,
     /// Until this time: the rate is reached, or others shall have their turn.
     Until(Instant),
-    /// For ever: the connection is over.
+    /// For ever: the connection is over, or all that was asked for is sent.
     Over,
 }
 
@@ -59,6 +65,8 @@ pub struct Stream {
     pub omitted_datagrams: u64,
     /// Bytes at the last interval.
     pub reported_bytes: u64,
+    /// Congestion control of the connection.
+    pub congestion: Option<AlgorithmName>,
     pacer: Option<Pacer>,
     offset: u64,
 }
@@ -81,6 +89,7 @@ impl Stream {
             datagrams: 0,
             omitted_datagrams: 0,
             reported_bytes: 0,
+            congestion: None,
             pacer: None,
             offset: 0,
         }
@@ -91,58 +100,81 @@ impl Stream {
         self.pacer = Some(Pacer::new(now, params.rate_bps, params.len));
     }
 
-    /// Sends what is due.
-    pub fn pump(&mut self, ctx: &mut Context<'_>, params: &Params) -> Pause {
-        let Some(pacer) = &mut self.pacer else { return Pause::Over };
+    /// Sends what is due; `left` is what the whole test still lacks, where its length in bytes is known.
+    pub fn pump(&mut self, ctx: &mut Context<'_>, params: &Params, left: Option<u64>) -> Pause {
         match self.carrier {
-            Carrier::Tcp(conn) => {
-                let mut budget = SEND_BUDGET;
-                while budget > 0 {
-                    // A block is sent in pieces; the pacer counts it at its first one.
-                    if self.offset == 0 {
-                        match pacer.due_at() {
-                            Some(at) if !pacer.is_due(ctx.now) => return Pause::Until(at),
-                            _ => {}
-                        }
-                    }
-                    let piece = memory::pattern(self.offset, params.len as u64 - self.offset);
-                    match ctx.net.send(conn, Payload::Static(piece)) {
-                        Ok(()) => {}
-                        Err(SendError::Full) => return Pause::Full,
-                        Err(SendError::Closed | SendError::TooLong) => return Pause::Over,
-                    }
-                    if self.offset == 0 {
-                        pacer.sent(ctx.now);
-                    }
-                    self.offset += piece.len() as u64;
-                    if self.offset == params.len as u64 {
-                        self.offset = 0;
-                    }
-                    self.bytes += piece.len() as u64;
-                    budget = budget.saturating_sub(piece.len() as u64);
-                }
-                Pause::Until(ctx.now)
-            }
-            Carrier::Udp { socket, local, remote } => {
-                let mut datagram = alloc::vec![0; params.len];
-                for _ in 0..DATAGRAM_BUDGET {
-                    if !pacer.is_due(ctx.now) {
-                        return Pause::Until(pacer.due_at().unwrap_or(ctx.now));
-                    }
-                    let sent_us = (ctx.wall_ns / 1000).unsigned_abs();
-                    Header { sent_us, sequence: self.datagrams + 1 }
-                        .emit(&mut datagram, params.counters_64bit);
-                    if ctx.net.udp_send(socket, Some(local), remote, &datagram).is_err() {
-                        // The queue below is full: nothing of this one left, so nothing is counted.
-                        return Pause::Until(ctx.now + core::time::Duration::from_micros(500));
-                    }
-                    pacer.sent(ctx.now);
-                    self.datagrams += 1;
-                    self.bytes += params.len as u64;
-                }
-                Pause::Until(pacer.due_at().unwrap_or(ctx.now).max(ctx.now))
-            }
+            Carrier::Tcp(conn) => self.pump_bytes(ctx, params, left, conn),
+            Carrier::Udp { socket, local, remote } => self.pump_datagrams(ctx, params, socket, local, remote),
         }
+    }
+
+    fn pump_bytes(
+        &mut self,
+        ctx: &mut Context<'_>,
+        params: &Params,
+        left: Option<u64>,
+        conn: ConnId,
+    ) -> Pause {
+        let Some(pacer) = &mut self.pacer else { return Pause::Over };
+        let block = params.len as u64;
+        // Streams that share a known length take it block by block.
+        let mut budget = left.map_or(SEND_BUDGET, |left| left.min(block));
+        if budget == 0 {
+            return Pause::Over;
+        }
+        while budget > 0 {
+            // A block is sent in pieces; the pacer counts it at its first one.
+            if self.offset == 0 {
+                match pacer.due_at() {
+                    Some(at) if !pacer.is_due(ctx.now) => return Pause::Until(at),
+                    _ => {}
+                }
+            }
+            let most = (block - self.offset).min(if left.is_some() { budget } else { u64::MAX });
+            let piece = memory::pattern(self.offset, most);
+            match ctx.net.send(conn, Payload::Static(piece)) {
+                Ok(()) => {}
+                Err(SendError::Full) => return Pause::Full,
+                Err(SendError::Closed | SendError::TooLong) => return Pause::Over,
+            }
+            if self.offset == 0 {
+                pacer.sent(ctx.now);
+            }
+            self.offset += piece.len() as u64;
+            if self.offset == block {
+                self.offset = 0;
+            }
+            self.bytes += piece.len() as u64;
+            budget = budget.saturating_sub(piece.len() as u64);
+        }
+        Pause::Until(ctx.now)
+    }
+
+    fn pump_datagrams(
+        &mut self,
+        ctx: &mut Context<'_>,
+        params: &Params,
+        socket: UdpId,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Pause {
+        let Some(pacer) = &mut self.pacer else { return Pause::Over };
+        let mut datagram = alloc::vec![0; params.len];
+        for _ in 0..(DATAGRAM_BURST / params.len.max(1)).clamp(1, DATAGRAM_BUDGET) {
+            if !pacer.is_due(ctx.now) {
+                return Pause::Until(pacer.due_at().unwrap_or(ctx.now));
+            }
+            let sent_us = (ctx.wall_ns / 1000).unsigned_abs();
+            Header { sent_us, sequence: self.datagrams + 1 }.emit(&mut datagram, params.counters_64bit);
+            if ctx.net.udp_send(socket, Some(local), remote, &datagram).is_err() {
+                // The queue below is full: nothing of this one left, so nothing is counted.
+                return Pause::Until(ctx.now + DATAGRAM_RETRY);
+            }
+            pacer.sent(ctx.now);
+            self.datagrams += 1;
+            self.bytes += params.len as u64;
+        }
+        Pause::Until(pacer.due_at().unwrap_or(ctx.now).max(ctx.now))
     }
 
     /// Takes and counts what a TCP stream received.
@@ -172,6 +204,7 @@ impl Stream {
             && let Some(info) = ctx.net.info(conn)
         {
             self.retransmits = info.retransmits;
+            self.congestion = ctx.net.congestion(conn);
         }
     }
 

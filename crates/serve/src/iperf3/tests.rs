@@ -103,6 +103,7 @@ fn a_reverse_test_sends_at_its_rate() {
     assert_eq!(world.received(control), [1, 2, 13]);
     let json = finish(&mut world, &mut server, control);
     assert_eq!(json["sender_has_retransmits"], 1);
+    assert_eq!(json["congestion_used"], "cubic");
     assert!(json["streams"][0]["bytes"].as_u64().unwrap() >= got as u64);
 }
 
@@ -123,6 +124,64 @@ fn a_test_of_known_length_waits_for_its_last_bytes() {
     world.advance(&mut server, Duration::from_millis(10));
     assert_eq!(world.received(control), [13]);
     assert_eq!(finish(&mut world, &mut server, control)["streams"][0]["bytes"], 21_000);
+}
+
+#[test]
+fn a_reverse_test_of_known_length_sends_just_that() {
+    for (length, total) in [(r#""num":3000000"#, 3_000_000), (r#""blockcount":25"#, 25 * 4096)] {
+        for direction in [r#""reverse":true"#, r#""reverse":true,"parallel":3"#, r#""bidirectional":true"#] {
+            let (mut world, mut server) = world();
+            let params = format!(r#"{{"tcp":true,{direction},"len":4096,{length}}}"#);
+            let (control, _) = negotiate(&mut world, &mut server, b'n', &params);
+            let streams = if direction.contains("parallel") { 3 } else { 1 };
+            let streams = if direction.contains("bidirectional") { 2 } else { streams };
+            let conns: Vec<ConnId> =
+                (0..streams).map(|_| open(&mut world, &mut server, &cookie(b'n'))).collect();
+            let mut got = alloc::vec![0; conns.len()];
+            for _ in 0..2_000 {
+                world.advance(&mut server, Duration::from_millis(1));
+                for (sum, conn) in got.iter_mut().zip(&conns) {
+                    *sum += world.received(*conn).len();
+                }
+            }
+            assert_eq!(got.iter().sum::<usize>(), total, "{params}");
+            // Each has its share, to a block.
+            if direction.contains("parallel") {
+                let spread = got.iter().max().unwrap() - got.iter().min().unwrap();
+                assert!(spread <= 4096 + 1, "{got:?}");
+            }
+            world.client_send(control, &[4]);
+            world.advance(&mut server, Duration::from_secs(1));
+            world.received(control);
+            let json = finish(&mut world, &mut server, control);
+            let sum: u64 =
+                json["streams"].as_array().unwrap().iter().map(|s| s["bytes"].as_u64().unwrap()).sum();
+            assert_eq!(sum, total as u64, "{params}");
+        }
+    }
+}
+
+#[test]
+fn a_length_does_not_end_what_a_client_may_not_count() {
+    // A client waits for all datagrams of the length, and some get lost; with an omit time it counts less than was sent.
+    for params in [
+        r#"{"udp":true,"reverse":true,"len":1000,"num":5000,"bandwidth":8000000}"#,
+        r#"{"tcp":true,"reverse":true,"len":1000,"num":5000,"omit":1,"bandwidth":8000000}"#,
+    ] {
+        let (mut world, mut server) = world();
+        negotiate(&mut world, &mut server, b'o', params);
+        let sent = if params.contains("udp") {
+            let socket = world.net.udp_on(5201).unwrap();
+            world.net.client_datagram(socket, "192.168.1.1:5555".parse().unwrap(), b"9876");
+            world.advance(&mut server, Duration::from_millis(500));
+            (world.net.sent.len() - 1) * 1000
+        } else {
+            let conn = open(&mut world, &mut server, &cookie(b'o'));
+            world.advance(&mut server, Duration::from_millis(500));
+            world.received(conn).len()
+        };
+        assert!(sent >= 490_000, "{params}: {sent}");
+    }
 }
 
 #[test]

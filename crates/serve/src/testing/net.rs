@@ -394,6 +394,10 @@ impl Transport for MemoryNet {
         }
     }
 
+    fn congestion(&self, _conn: ConnId) -> Option<AlgorithmName> {
+        AlgorithmName::new("cubic")
+    }
+
     fn info(&self, conn: ConnId) -> Option<ConnInfo> {
         let c = self.conns.get(&conn).filter(|c| c.released.is_none())?;
         Some(ConnInfo {

@@ -1,7 +1,7 @@
 //! Measurements.
 
 use super::{Connection, Counters};
-use linerate_transport::{ConnInfo, LimitCause};
+use linerate_transport::{Congestion, ConnInfo, LimitCause};
 use linerate_wire::units::Instant;
 
 /// Bytes of IP and TCP headers without options.
@@ -9,6 +9,11 @@ const HEADERS4: u32 = 40;
 const HEADERS6: u32 = 60;
 
 impl Connection {
+    /// The congestion control in use.
+    pub fn congestion(&self) -> Congestion {
+        self.config.socket.congestion
+    }
+
     /// Measurements up to `now`.
     pub fn info(&self, now: Instant) -> ConnInfo {
         let headers = if self.remote.is_ipv4() { HEADERS4 } else { HEADERS6 };
