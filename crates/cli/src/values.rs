@@ -249,7 +249,7 @@ impl FromStr for Span {
     }
 }
 
-/// A congestion control algorithm: `cubic`, `newreno` (or `reno`).
+/// A congestion control algorithm: `cubic`, `newreno` (or `new-reno`, `reno`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CongestionName(pub Congestion);
 
@@ -257,7 +257,9 @@ impl FromStr for CongestionName {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        Congestion::from_name(text).map(CongestionName).ok_or_else(|| ValueError::new("cubic or newreno"))
+        Congestion::from_name(text)
+            .map(CongestionName)
+            .ok_or_else(|| ValueError::new("cubic, newreno or new-reno"))
     }
 }
 

@@ -61,6 +61,7 @@ pub fn cause_name(cause: LimitCause) -> &'static str {
         LimitCause::Device => "device",
         LimitCause::Processor => "processor",
         LimitCause::Pacing => "pacing",
+        LimitCause::Nagle => "Nagle",
     }
 }
 
@@ -112,6 +113,11 @@ pub fn by_cause(cause: LimitCause, part: f64, sender: &Sender) -> Verdict {
             "the loop",
             format!("segments waited for their turn {time}"),
             "fewer flows, or larger interrupts",
+        ),
+        LimitCause::Nagle => verdict(
+            "Nagle and delayed acknowledgements",
+            format!("what was queued did not fill a segment, and waited for an acknowledgement {time}"),
+            "set no-delay, or write whole messages at once",
         ),
         LimitCause::Pacing => {
             verdict("pacing", format!("the sender kept to its rate {time}"), "a higher rate for the socket")

@@ -140,11 +140,11 @@ pub enum Congestion {
 }
 
 impl Congestion {
-    /// The algorithm of this name as systems and tools write it: `cubic`, `reno` or `newreno`.
+    /// The algorithm of this name as systems and tools write it: `cubic`, `reno`, `newreno` or `new-reno`.
     pub fn from_name(name: &str) -> Option<Congestion> {
         match name {
             "cubic" => Some(Congestion::Cubic),
-            "reno" | "newreno" => Some(Congestion::NewReno),
+            "reno" | "newreno" | "new-reno" => Some(Congestion::NewReno),
             _ => None,
         }
     }
@@ -283,11 +283,14 @@ pub enum LimitCause {
     Processor = 5,
     /// The rate that the socket was given ([`Pacing::Rate`]).
     Pacing = 6,
+    /// What was queued does not fill a segment, and waits for an acknowledgement (Nagle's rule, see
+    /// [`SocketOptions::no_delay`]).
+    Nagle = 7,
 }
 
 impl LimitCause {
     /// All causes, in the order of their numbers.
-    pub const ALL: [LimitCause; 7] = [
+    pub const ALL: [LimitCause; 8] = [
         LimitCause::Application,
         LimitCause::SendBuffer,
         LimitCause::Congestion,
@@ -295,6 +298,7 @@ impl LimitCause {
         LimitCause::Device,
         LimitCause::Processor,
         LimitCause::Pacing,
+        LimitCause::Nagle,
     ];
 }
 
@@ -405,4 +409,20 @@ pub enum UdpSendError {
     Unreachable,
     /// The socket is closed.
     Closed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn algorithms_have_the_names_that_people_write() {
+        let check = |name: &str, expected| assert_eq!(Congestion::from_name(name), expected, "{name}");
+        check("cubic", Some(Congestion::Cubic));
+        for name in ["reno", "newreno", "new-reno"] {
+            check(name, Some(Congestion::NewReno));
+        }
+        check("bbr", None);
+        check("", None);
+    }
 }

@@ -1,16 +1,14 @@
 //! Makes a world of a scenario.
 
 use super::models::{QueueModel, ReaderModel, time};
-use super::scenario::{
-    ChangeTable, CongestionName, EcnName, FlowTable, HostTable, PathTable, Scenario, Side, TcpTable,
-};
+use super::scenario::{ChangeTable, EcnName, FlowTable, HostTable, PathTable, Scenario, Side, TcpTable};
 use linerate_fabric::units::BitsPerSecond;
 use linerate_nic::PacingConfig;
 use linerate_sim::{
     Amount, Change, Direction, FlowConfig, FlowId, HostConfig, HostId, Loss, NicConfig, PairConfig, Path,
     Queue, Reader, TooLong, World,
 };
-use linerate_transport::{BufferSize, Congestion, Ecn, SocketOptions};
+use linerate_transport::{BufferSize, Ecn, SocketOptions};
 use linerate_wire::units::Instant;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -218,11 +216,7 @@ fn sockets(host: &TcpTable, flow: &TcpTable) -> SocketOptions {
         no_delay: flow.no_delay.or(host.no_delay).unwrap_or(default.no_delay),
         delayed_ack,
         user_timeout: flow.user_timeout.or(host.user_timeout).map_or(default.user_timeout, time),
-        congestion: match flow.congestion.or(host.congestion) {
-            None => default.congestion,
-            Some(CongestionName::Cubic) => Congestion::Cubic,
-            Some(CongestionName::NewReno) => Congestion::NewReno,
-        },
+        congestion: flow.congestion.or(host.congestion).map_or(default.congestion, |name| name.0),
         ecn: match flow.ecn.or(host.ecn) {
             None => default.ecn,
             Some(EcnName::Off) => Ecn::Off,

@@ -170,7 +170,7 @@ mod tests {
         );
         check("[[flow]]\nfrom = \"me\"\n", "unknown variant `me`, expected `client` or `server`");
         check("[[flow]]\nreader = \"slow\"\n", "no way to read; expected a rate");
-        check("[client.tcp]\ncongestion = \"bbr\"\n", "expected `cubic` or `new-reno`");
+        check("[client.tcp]\ncongestion = \"bbr\"\n", "expected cubic, newreno or new-reno");
     }
 
     #[test]

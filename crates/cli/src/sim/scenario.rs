@@ -1,7 +1,7 @@
 //! A scenario file: what its tables and keys are. Quantities are text with a unit, as in "100 Mbit/s".
 
 use super::models::{JitterModel, LossModel, PacingModel, QueueModel, ReaderModel, Share};
-use crate::values::Offload;
+use crate::values::{CongestionName, Offload};
 use linerate_fabric::units::{BitsPerSecond, Bytes, Nanoseconds};
 use serde::Deserialize;
 use toml::Spanned;
@@ -127,16 +127,6 @@ pub struct TcpTable {
     pub ecn: Option<EcnName>,
     /// Whether sends leave at a rate. Default: off.
     pub pacing: Option<PacingModel>,
-}
-
-/// The name of a congestion control.
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(rename_all = "kebab-case")]
-pub enum CongestionName {
-    /// RFC 9438.
-    Cubic,
-    /// RFC 5681 and 6582.
-    NewReno,
 }
 
 /// What to do about explicit congestion notification (RFC 3168).

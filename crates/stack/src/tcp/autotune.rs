@@ -11,8 +11,9 @@ const INITIAL_RECEIVE: usize = 128 << 10;
 /// What an automatic send buffer starts with, in bytes.
 const INITIAL_SEND: usize = 128 << 10;
 
-/// Least size of a buffer, in bytes: whatever is set, two small segments fit.
-const LEAST: usize = 2 << 10;
+/// Least size of a socket buffer, in bytes: whatever is set, two small segments fit.
+pub const LEAST_BUFFER: usize = 2 << 10;
+const LEAST: usize = LEAST_BUFFER;
 
 /// Shortest round trip that counts: on a fast local network, scheduling at both ends takes that long now and then, and
 /// the window must not run out meanwhile.

@@ -77,6 +77,7 @@ mod slow_start;
 mod state;
 mod timers;
 
+pub use autotune::LEAST_BUFFER;
 pub use budget::{Charge, MemoryBudget};
 pub use config::{Config, Resources};
 pub use connection::{Connection, Counters, FileRead, Tally};

@@ -46,4 +46,9 @@ impl Connection {
         let is_reading = self.queue.is_reading() || self.next_file_read().is_some();
         if self.write_refused && !is_reading { Blocked::SendBuffer } else { Blocked::Application }
     }
+
+    /// Nagle's rule holds back what is queued. Where the buffer is full, a larger one would have filled the segment.
+    pub(super) fn held_cause(&self) -> Blocked {
+        if self.write_refused { Blocked::SendBuffer } else { Blocked::Nagle }
+    }
 }

@@ -230,7 +230,7 @@ impl Connection {
             if tail > 0 && self.nagle_holds(len, payload, fin) {
                 len -= tail;
                 if len == 0 {
-                    return Err(Blocked::Application);
+                    return Err(self.held_cause());
                 }
             }
         } else if len >= payload {

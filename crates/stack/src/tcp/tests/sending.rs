@@ -447,7 +447,7 @@ fn time_is_accounted_by_cause() {
     solo.pass(ms(7));
     let limits = solo.connection.info(solo.now).limits.ns;
     let in_ms: Vec<_> = limits.iter().map(|ns| ns / 1_000_000).collect();
-    assert_eq!(in_ms, [5, 0, 10, 3, 7, 1, 0]);
+    assert_eq!(in_ms, [5, 0, 10, 3, 7, 1, 0, 0]);
     assert_eq!(limits.iter().sum::<u64>(), (solo.now - start).as_nanos() as u64);
 }
 
@@ -459,6 +459,32 @@ fn a_send_buffer_that_is_all_in_flight_is_named() {
     solo.output();
     assert_eq!(solo.connection.limited_by(), Some(LimitCause::SendBuffer));
     solo.ack(5_000);
+    solo.output();
+    assert_eq!(solo.connection.limited_by(), Some(LimitCause::Application));
+}
+
+#[test]
+fn what_nagle_holds_back_is_named() {
+    let nagle = with(|socket| {
+        socket.no_delay = false;
+        socket.send_buffer = BufferSize::Fixed(3_000);
+    });
+    let mut solo = Solo::established_with(nagle, offer(true, false));
+    solo.send(100);
+    solo.output();
+    solo.send(200);
+    solo.output();
+    assert_eq!(solo.connection.limited_by(), Some(LimitCause::Nagle));
+    solo.send(2_700);
+    solo.output();
+    assert_eq!(
+        solo.connection.limited_by(),
+        Some(LimitCause::SendBuffer),
+        "no room for the rest of a segment"
+    );
+    solo.ack(1_560);
+    solo.output();
+    solo.ack(3_000);
     solo.output();
     assert_eq!(solo.connection.limited_by(), Some(LimitCause::Application));
 }
