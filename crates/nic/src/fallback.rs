@@ -9,23 +9,24 @@ use crate::tx::{TxPacket, TxQueue};
 use alloc::collections::VecDeque;
 use linerate_wire::units::Instant;
 
-/// What has been counted on transmit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TxStats {
-    /// Packets that the device took (each segment of a software split is one).
-    pub packets: u64,
-    /// Their bytes, Ethernet headers included.
-    pub bytes: u64,
-    /// Checksums filled in by software.
-    pub software_checksums: u64,
-    /// Super-segments split by software.
-    pub software_splits: u64,
-    /// Segments that came out of them.
-    pub software_segments: u64,
-    /// Packets dropped because what they ask for lies outside of them or contradicts their headers.
-    pub malformed: u64,
-    /// How often the device's ring was full while packets waited.
-    pub ring_full: u64,
+linerate_wire::figures! {
+    /// What has been counted on transmit.
+    pub struct TxStats {
+        /// Packets that the device took (each segment of a software split is one).
+        packets,
+        /// Bytes of these packets, Ethernet headers included.
+        bytes [bytes],
+        /// Checksums filled in by software.
+        software_checksums,
+        /// Super-segments split by software.
+        software_splits,
+        /// Segments that came out of super-segments split by software.
+        software_segments,
+        /// Packets dropped because what they ask for lies outside of them or contradicts their headers.
+        malformed [drop],
+        /// How often the device's ring was full while packets waited.
+        ring_full,
+    }
 }
 
 /// What has to be done to a packet before the device may have it.

@@ -31,23 +31,24 @@ impl Default for PortConfig {
     }
 }
 
-/// What has been counted on receive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct RxStats {
-    /// Frames from the device.
-    pub frames: u64,
-    /// Their bytes, Ethernet headers included.
-    pub bytes: u64,
-    /// Frames whose checksums software found right.
-    pub software_good: u64,
-    /// Frames whose checksums software found wrong.
-    pub software_bad: u64,
-    /// Frames that the device called wrong.
-    pub device_bad: u64,
-    /// Frames that stay unchecked: fragments, and protocols other than TCP, UDP and ICMP.
-    pub unchecked: u64,
-    /// Segments that software joined to another.
-    pub coalesced: u64,
+linerate_wire::figures! {
+    /// What has been counted on receive.
+    pub struct RxStats {
+        /// Frames from the device.
+        frames,
+        /// Bytes of frames from the device, Ethernet headers included.
+        bytes [bytes],
+        /// Frames whose checksums software found right.
+        software_good,
+        /// Frames whose checksums software found wrong.
+        software_bad,
+        /// Frames that the device called wrong.
+        device_bad,
+        /// Frames that stay unchecked: fragments, and protocols other than TCP, UDP and ICMP.
+        unchecked,
+        /// Segments that software joined to another.
+        coalesced,
+    }
 }
 
 /// All counters of a port.

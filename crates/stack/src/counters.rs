@@ -1,20 +1,15 @@
 //! What the stack counted: traffic per layer, and one counter for each reason to drop something.
 
 use crate::tcp::{DropReason, Tally};
+use linerate_wire::figures::{Figures as _, Kind};
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Counters since the start of the stack. Names that begin with `drop_` count what was thrown away, one
-        /// reason each.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-        pub struct Counters {
-            $($(#[$doc])* pub $name: u64,)*
-        }
-
-        impl Counters {
-            /// Every counter by its name, in the order of the layers.
-            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-                [$((stringify!($name), self.$name),)*].into_iter()
+    ($($fields:tt)*) => {
+        linerate_wire::figures! {
+            /// Counters since the start of the stack. Names that begin with `drop_` count what was thrown away, one
+            /// reason each; `[drop]` marks others that count what was given up, `[bytes]` those that count bytes.
+            pub struct Counters {
+                $($fields)*
             }
         }
     };
@@ -23,12 +18,12 @@ macro_rules! counters {
 counters! {
     /// Frames taken from the device.
     frames_in,
-    /// Bytes of these frames.
-    bytes_in,
+    /// Bytes of the frames taken from the device.
+    bytes_in [bytes],
     /// Frames given to the device; a super-segment counts once.
     frames_out,
-    /// Bytes of these frames.
-    bytes_out,
+    /// Bytes of the frames given to the device.
+    bytes_out [bytes],
     /// Packets that the device reported as sent.
     completions,
     /// The device, or the offload layer in its place, found a checksum wrong.
@@ -176,10 +171,10 @@ counters! {
     tcp_in,
     /// TCP segments sent, pieces of super-segments counted one by one.
     tcp_out,
-    /// Payload bytes in these; retransmitted bytes count again.
-    tcp_bytes_out,
-    /// Payload bytes received, duplicates included.
-    tcp_bytes_in,
+    /// Payload bytes of TCP sent; retransmitted bytes count again.
+    tcp_bytes_out [bytes],
+    /// Payload bytes of TCP received, duplicates included.
+    tcp_bytes_in [bytes],
     /// TCP segments sent again.
     tcp_retransmits,
     /// Connections begun by peers.
@@ -209,14 +204,14 @@ counters! {
     /// SYNs whose data was taken.
     tfo_data_accepted,
     /// Half-open connections that made room for a peer that had shown that it receives.
-    tcp_half_open_evicted,
+    tcp_half_open_evicted [drop],
     /// Connections reset because memory was short and their peers took (nearly) nothing of what they held: closed windows,
     /// a few bytes at a time.
-    tcp_stalled_shed,
+    tcp_stalled_shed [drop],
     /// Times that data out of order was dropped, which the peer sends again, because memory was short.
-    tcp_out_of_order_shed,
+    tcp_out_of_order_shed [drop],
     /// Closed connections that were reset before all was delivered: there were too many, or the table was full.
-    tcp_orphans_shed,
+    tcp_orphans_shed [drop],
     /// Challenge ACKs sent: to a RST, SYN or ACK that a peer in good standing would not have sent (RFC 5961).
     tcp_challenge_acks,
     /// Challenge ACKs not sent because of the limit of each connection.
@@ -282,6 +277,11 @@ counters! {
 }
 
 impl Counters {
+    /// Every counter by its name, in the order of the layers.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.figures().map(|(figure, count)| (figure.name, count))
+    }
+
     /// Counts a segment that a connection did not use.
     pub(crate) fn count_tcp_drop(&mut self, reason: DropReason) {
         let counter = match reason {
@@ -318,7 +318,7 @@ impl Counters {
 
     /// Everything thrown away, for whatever reason.
     pub fn drops(&self) -> u64 {
-        self.iter().filter(|(name, _)| name.starts_with("drop_")).map(|(_, count)| count).sum()
+        self.figures().filter(|(figure, _)| figure.kind == Kind::Drop).map(|(_, count)| count).sum()
     }
 }
 

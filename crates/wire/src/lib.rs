@@ -12,6 +12,7 @@ pub mod checksum;
 pub mod dhcpv4;
 pub mod error;
 pub mod ethernet;
+pub mod figures;
 pub mod icmpv4;
 pub mod icmpv6;
 pub mod ip;

@@ -55,17 +55,18 @@ impl Default for WorkerConfig {
     }
 }
 
-/// Counters of a [`WorkerFiles`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct FileCounters {
-    /// Operations accepted.
-    pub accepted: u64,
-    /// Operations given back because too many were under way.
-    pub refused: u64,
-    /// Operations that ended in an error.
-    pub failed: u64,
-    /// Files not opened because too many were open.
-    pub too_many_open: u64,
+linerate_wire::figures! {
+    /// Counters of a [`WorkerFiles`].
+    pub struct FileCounters {
+        /// Operations accepted.
+        accepted,
+        /// Operations given back because too many were under way.
+        refused,
+        /// Operations that ended in an error.
+        failed,
+        /// Files not opened because too many were open.
+        too_many_open [drop],
+    }
 }
 
 /// A directory of the system, worked on by threads so that a slow disk stalls nobody.

@@ -33,37 +33,38 @@ impl Default for KernelConfig {
     }
 }
 
-/// Counters of a [`super::KernelTransport`] since its start, and two gauges.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct KernelCounters {
-    /// Connections accepted.
-    pub accepted: u64,
-    /// Connections opened by us.
-    pub connected: u64,
-    /// Times that nothing was accepted because descriptors, memory or connections ran out.
-    pub accept_starved: u64,
-    /// Connections that broke: reset, refused, unreachable, timed out.
-    pub broken: u64,
-    /// Connections reset by us because a file range could not be read to its end.
-    pub file_failed: u64,
-    /// Closed connections given up because the peer took too long.
-    pub linger_expired: u64,
-    /// Payload bytes received.
-    pub bytes_received: u64,
-    /// Payload bytes taken by the kernel.
-    pub bytes_sent: u64,
-    /// Pieces of files that had to be read from a disk first.
-    pub read_aheads: u64,
-    /// Times that a large receive buffer was refused for want of memory.
-    pub buffers_refused: u64,
-    /// Datagrams received.
-    pub datagrams_received: u64,
-    /// Datagrams sent.
-    pub datagrams_sent: u64,
-    /// Connections now, closing ones included.
-    pub connections: usize,
-    /// Bytes of memory that large receive buffers and queued payload hold now.
-    pub memory: usize,
+linerate_wire::figures! {
+    /// Counters of a [`super::KernelTransport`] since its start, and two gauges.
+    pub struct KernelCounters {
+        /// Connections accepted.
+        accepted,
+        /// Connections opened by us.
+        connected,
+        /// Times that nothing was accepted because descriptors, memory or connections ran out.
+        accept_starved,
+        /// Connections that broke: reset, refused, unreachable, timed out.
+        broken,
+        /// Connections reset by us because a file range could not be read to its end.
+        file_failed [drop],
+        /// Closed connections given up because the peer took too long.
+        linger_expired [drop],
+        /// Payload bytes received.
+        bytes_received [bytes],
+        /// Payload bytes taken by the kernel.
+        bytes_sent [bytes],
+        /// Pieces of files that had to be read from a disk first.
+        read_aheads,
+        /// Times that a large receive buffer was refused for want of memory.
+        buffers_refused,
+        /// Datagrams received.
+        datagrams_received,
+        /// Datagrams sent.
+        datagrams_sent,
+        /// Connections now, closing ones included.
+        connections [gauge],
+        /// Bytes of memory that large receive buffers and queued payload hold now.
+        memory [gauge bytes],
+    }
 }
 
 /// What an epoll event is about.

@@ -123,8 +123,8 @@ impl KernelTransport {
     pub fn counters(&self) -> KernelCounters {
         KernelCounters {
             buffers_refused: self.hub.pool.large_refused,
-            connections: self.conns.len(),
-            memory: self.hub.pool.large_bytes() + self.hub.queued_memory,
+            connections: self.conns.len() as u64,
+            memory: (self.hub.pool.large_bytes() + self.hub.queued_memory) as u64,
             ..self.hub.counters
         }
     }

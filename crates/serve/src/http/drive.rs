@@ -189,7 +189,7 @@ impl Server {
                 }
             }
             if self.is_short_of_memory(conn, 0) {
-                self.counters.head_memory += 1;
+                self.counters.head_memory_refused += 1;
                 let head = core::mem::take(&mut conn.head);
                 let step = self.refuse(ctx, conn, Status::Unavailable, first_line(&head));
                 self.recycle(head);
@@ -244,7 +244,7 @@ impl Server {
             return self.answer_now(ctx, conn, ex);
         }
         if self.is_short_of_memory(conn, ex.head.capacity()) {
-            self.counters.head_memory += 1;
+            self.counters.head_memory_refused += 1;
             return self.answer_last(ctx, conn, ex, Status::Unavailable);
         }
         if ex.expectation == Expectation::Continue {
@@ -305,7 +305,7 @@ impl Server {
         let answer = self.answer(ctx, conn, &mut ex);
         let waits = matches!(answer, Answer::Resolving | Answer::Blocked);
         if waits && self.is_short_of_memory(conn, ex.head.capacity()) {
-            self.counters.head_memory += 1;
+            self.counters.head_memory_refused += 1;
             return self.answer_last(ctx, conn, ex, Status::Unavailable);
         }
         match answer {

@@ -147,14 +147,14 @@ impl Server {
     /// What is so now.
     pub fn gauges(&self) -> Gauges {
         Gauges {
-            connections: self.table.len(),
-            open_files: self.cache.open_files(),
-            cache_entries: self.cache.len(),
-            cache_memory: self.cache.memory(),
-            head_memory: self.head_memory,
+            connections: self.table.len() as u64,
+            open_files: self.cache.open_files() as u64,
+            cache_entries: self.cache.len() as u64,
+            cache_memory: self.cache.memory() as u64,
+            head_memory: self.head_memory as u64,
             cache_hits: self.cache.hits,
             cache_misses: self.cache.misses,
-            listings: self.listings.len(),
+            listings: self.listings.len() as u64,
         }
     }
 

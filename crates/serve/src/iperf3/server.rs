@@ -50,19 +50,20 @@ pub(super) enum Key {
     Pump(u32, usize),
 }
 
-/// Counters since the start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Tests begun.
-    pub tests: u64,
-    /// Tests that came to their goodbye.
-    pub completed: u64,
-    /// Clients refused because of a limit or a bad cookie.
-    pub refused: u64,
-    /// Tests ended by a deadline.
-    pub timed_out: u64,
-    /// Datagrams that belong to no stream.
-    pub stray_datagrams: u64,
+linerate_wire::figures! {
+    /// Counters since the start.
+    pub struct Counters {
+        /// Tests begun.
+        tests,
+        /// Tests that came to their goodbye.
+        completed,
+        /// Clients refused because of a limit or a bad cookie.
+        refused [drop],
+        /// Tests ended by a deadline.
+        timed_out [drop],
+        /// Datagrams that belong to no stream.
+        stray_datagrams [drop],
+    }
 }
 
 /// The iperf3 server.

@@ -143,7 +143,7 @@ fn five_hundred_connections_at_once() {
         }
         servers.len() == COUNT
     });
-    assert_eq!(rig.net.counters().connections, 2 * COUNT);
+    assert_eq!(rig.net.counters().connections, 2 * COUNT as u64);
     let total = 100_000;
     let mut sent = vec![0; COUNT];
     rig.wait("each has moved its bytes", |rig| {

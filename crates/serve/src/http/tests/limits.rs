@@ -195,7 +195,7 @@ fn unfinished_heads_share_a_bound() {
     assert!(rig.server.gauges().head_memory <= 20_000);
     let refused = conns.iter().filter(|conn| status_of(&rig.text(**conn)) == "503").count();
     assert!((5..8).contains(&refused), "{refused}");
-    assert_eq!(rig.server.counters().head_memory, refused as u64);
+    assert_eq!(rig.server.counters().head_memory_refused, refused as u64);
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn heads_that_wait_for_a_slow_disk_share_it_too() {
     assert!(answers.iter().all(|status| status == "200" || status == "503"), "{answers:?}");
     let served = answers.iter().filter(|status| *status == "200").count();
     assert!((1..4).contains(&served), "{answers:?}");
-    assert_eq!(rig.server.counters().head_memory, 8 - served as u64);
+    assert_eq!(rig.server.counters().head_memory_refused, 8 - served as u64);
 }
 
 #[test]

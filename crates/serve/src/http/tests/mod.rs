@@ -128,7 +128,7 @@ impl Rig {
         assert_eq!((gauges.connections, gauges.head_memory, gauges.listings), (0, 0, 0));
         assert_eq!(self.world.net.held(), 0, "connections held");
         assert_eq!(self.server.poll_timeout(), None);
-        assert_eq!(self.world.files.open_count(), gauges.open_files, "files open");
+        assert_eq!(self.world.files.open_count() as u64, gauges.open_files, "files open");
     }
 }
 

@@ -315,9 +315,9 @@ fn the_status_page_tells_the_counters() {
     assert_eq!(field(&answer, "Content-Type"), Some("application/json"));
     assert_eq!(field(&answer, "Cache-Control"), Some("no-store"));
     let json = split(&answer).1;
-    assert!(json.starts_with("{\"uptime_s\":0,\"connections\":1,\"accepted\":3,"), "{json}");
+    assert!(json.starts_with("{\"uptime_s\":0,\"requests\":2,\"accepted\":3,"), "{json}");
     assert!(json.contains("\"responses_2xx\":1,") && json.contains("\"responses_5xx\":1,"), "{json}");
-    assert!(json.contains("\"malformed\":1,") && json.ends_with("\"requests\":2}\n"), "{json}");
+    assert!(json.contains("\"malformed\":1,") && json.ends_with("\"listings\":0}\n"), "{json}");
     assert_eq!(status_of(&Rig::new().get("/.linerate/status", "")), "404");
 }
 
