@@ -9,7 +9,7 @@ pub mod cpu;
 pub mod files;
 pub mod kernel;
 pub mod mac;
-mod mailbox;
+pub mod mailbox;
 pub mod netconfig;
 pub mod packet;
 pub mod poller;

@@ -15,7 +15,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The queue. Its length is bounded by who sends: every message answers a request, and requests are bounded.
 #[derive(Debug)]
-pub(crate) struct Mailbox<T> {
+pub struct Mailbox<T> {
     queue: Mutex<VecDeque<T>>,
     /// Set while the eventfd is readable; changed under the lock, read without it as a hint.
     signalled: AtomicBool,
@@ -24,13 +24,13 @@ pub(crate) struct Mailbox<T> {
 
 impl<T> Mailbox<T> {
     /// An empty queue; the error is the system's when it has no file descriptor left.
-    pub(crate) fn new() -> io::Result<Self> {
+    pub fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Mailbox { queue: Mutex::new(VecDeque::new()), signalled: AtomicBool::new(false), event })
     }
 
     /// Adds a message and wakes the loop if it was not woken yet.
-    pub(crate) fn push(&self, message: T) {
+    pub fn push(&self, message: T) {
         let mut queue = lock(&self.queue);
         queue.push_back(message);
         if !self.signalled.swap(true, Ordering::AcqRel) {
@@ -40,7 +40,7 @@ impl<T> Mailbox<T> {
     }
 
     /// Moves all messages to the end of `into` and silences the eventfd. Costs no system call when there are none.
-    pub(crate) fn drain_into(&self, into: &mut VecDeque<T>) {
+    pub fn drain_into(&self, into: &mut VecDeque<T>) {
         if !self.signalled.load(Ordering::Acquire) {
             return;
         }

@@ -58,6 +58,14 @@ impl<T> Slab<T> {
         Ok(Key { index, generation: 0 })
     }
 
+    /// All entries with their keys, for rare work.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
+        self.entries.iter().enumerate().filter_map(|(index, entry)| {
+            let key = Key { index: index as u32, generation: entry.generation };
+            Some((key, entry.value.as_ref()?))
+        })
+    }
+
     /// The entry of `key`.
     pub(crate) fn get(&self, key: Key) -> Option<&T> {
         let entry = self.entries.get(key.index as usize)?;

@@ -49,6 +49,7 @@ mod slaac;
 mod slab;
 mod sockets;
 mod stack;
+mod survey;
 mod syn_cookie;
 pub mod tcp;
 mod tcp_input;

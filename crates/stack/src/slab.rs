@@ -29,6 +29,11 @@ impl<T> Slab<T> {
         self.len
     }
 
+    /// Bytes that the slots used so far take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.slots.len() * core::mem::size_of::<Slot<T>>()
+    }
+
     /// Whether no more fit.
     pub(crate) fn is_full(&self) -> bool {
         self.len >= self.capacity

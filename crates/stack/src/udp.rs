@@ -43,6 +43,11 @@ impl UdpSocket {
     pub(crate) fn bound_to(&self) -> (Option<IpAddr>, u16) {
         (self.ip, self.port)
     }
+
+    /// Bytes that waiting datagrams hold.
+    pub(crate) fn held(&self) -> usize {
+        self.charge.bytes()
+    }
 }
 
 /// All UDP sockets.
@@ -65,6 +70,11 @@ impl UdpSockets {
     /// Sockets.
     pub(crate) fn len(&self) -> usize {
         self.table.len()
+    }
+
+    /// All sockets with their slots.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &UdpSocket)> {
+        self.table.iter()
     }
 
     /// The socket in a slot.

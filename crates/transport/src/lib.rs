@@ -26,6 +26,7 @@ pub mod files;
 pub mod path;
 pub mod payload;
 pub mod socket;
+pub mod survey;
 
 pub use algorithm::AlgorithmName;
 pub use event::{Event, Owner, Ready, Source};
@@ -39,6 +40,7 @@ pub use socket::{
     DelayedAck, Ecn, FastOpen, KeepAlive, LimitCause, LimitTimes, ListenAddr, ListenError, ListenOptions,
     ListenerId, Pacing, SendError, SocketOptions, UdpId, UdpSendError,
 };
+pub use survey::{ConnDetail, ConnSummary};
 
 use core::net::SocketAddr;
 

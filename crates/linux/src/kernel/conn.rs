@@ -33,7 +33,7 @@ const AUTO_QUEUE: usize = 512 << 10;
 const FIXED_QUEUE_MAX: usize = 16 << 20;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+pub(super) enum Phase {
     Connecting,
     Open,
     Closed(CloseReason),
@@ -64,12 +64,12 @@ pub(crate) struct Conn {
     established: Instant,
     queue_limit: usize,
     user_timeout: Duration,
-    phase: Phase,
+    pub(super) phase: Phase,
     /// The peer's FIN was read.
     finished: bool,
     fin: Fin,
     /// The server has closed it and knows it no more.
-    released: bool,
+    pub(super) released: bool,
     can_read: bool,
     can_write: bool,
     /// The peer's FIN waits in the kernel: read until it is met, as no further edge will come for it.
@@ -86,8 +86,10 @@ pub(crate) struct Conn {
     owes_sent: bool,
     ready: Ready,
     in_events: bool,
-    receive: ReceiveBuffer,
-    send: SendQueue,
+    pub(super) receive: ReceiveBuffer,
+    pub(super) send: SendQueue,
+    /// Payload bytes taken by the kernel, and received.
+    pub(super) moved: (u64, u64),
     /// When something last moved, for the deadline of a closed connection.
     progress: Instant,
     deadline: Option<Instant>,
@@ -128,6 +130,7 @@ impl Conn {
             in_events: false,
             receive: ReceiveBuffer::default(),
             send: SendQueue::default(),
+            moved: (0, 0),
             progress: now,
             deadline: None,
             last_info: None,
@@ -432,6 +435,7 @@ impl Conn {
         }
         if got > 0 {
             *moved += got;
+            self.moved.1 += got;
             hub.counters.bytes_received += got;
             self.mark(Ready::READABLE, hub);
         }
@@ -483,6 +487,7 @@ impl Conn {
         hub.queued_memory -= before - self.send.memory();
         if sent > 0 {
             *moved += sent;
+            self.moved.0 += sent;
             hub.counters.bytes_sent += sent;
             self.progress = hub.now;
         }

@@ -37,6 +37,7 @@ impl TcpInfo {
     }
 }
 
+const STATE: usize = 0;
 const RETRANSMITS_NOW: usize = 2;
 const RTO_US: usize = 8;
 const SEND_MSS: usize = 16;
@@ -69,6 +70,22 @@ const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 pub(crate) fn timed_out_idle(fd: BorrowedFd<'_>) -> bool {
     let info = TcpInfo::of(fd);
     info.u8(RETRANSMITS_NOW) == 0 && info.u32(NOT_SENT_BYTES) == 0
+}
+
+/// The state of a connection by the names of RFC 9293, in the order of `linux/tcp_states.h`.
+pub(crate) fn state_name(fd: BorrowedFd<'_>) -> &'static str {
+    match TcpInfo::of(fd).u8(STATE) {
+        1 => "established",
+        2 => "syn-sent",
+        3 | 12 => "syn-received",
+        4 => "fin-wait-1",
+        5 => "fin-wait-2",
+        6 => "time-wait",
+        8 => "close-wait",
+        9 => "last-ack",
+        11 => "closing",
+        _ => "closed",
+    }
 }
 
 /// The measurements of a connection that was established `age_ns` ago.

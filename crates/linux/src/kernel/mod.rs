@@ -13,6 +13,7 @@ mod listener;
 mod receive;
 mod send_queue;
 mod socket;
+mod survey;
 mod transport;
 mod udp;
 

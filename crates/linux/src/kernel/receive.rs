@@ -96,6 +96,11 @@ impl ReceiveBuffer {
         self.len
     }
 
+    /// Bytes of the buffer that it holds.
+    pub(crate) fn held(&self) -> usize {
+        self.ring.len()
+    }
+
     /// The first contiguous piece.
     pub(crate) fn peek(&self) -> &[u8] {
         let end = (self.head + self.len).min(self.ring.len());
