@@ -9,6 +9,7 @@ mod licences;
 mod packages;
 mod sanitize;
 mod shell;
+mod suites;
 mod test;
 mod tidy;
 
@@ -21,7 +22,7 @@ const USAGE: &str = "usage: cargo xtask <command>
                    with FILTER, only the end-to-end tests whose name contains it
   tidy             check file and module rules and the direction of dependencies
   licences         check licences and duplicate versions of dependencies against deny.toml
-  firmware         build the no_std crates for thumbv7em-none-eabihf
+  firmware         link stack and servers for a bare thumbv7em-none-eabihf and print how much code each part is
   fabric-accuracy  print how well the 66AK2H's predictions meet the throughput guide, with cross-validation
   goodput          print TCP's goodput as a share of the ideal over rates, round-trip times, losses and reordering
   sanitize         run the tests of every crate that has unsafe code under the address and the thread sanitizer
@@ -60,7 +61,14 @@ fn run() -> Result<()> {
         ])),
         ["goodput", cells @ ..] => shell::run(
             shell::cargo()
-                .args(["run", "--quiet", "--release", "--package=linerate-sim", "--example=goodput", "--"])
+                .args([
+                    "run",
+                    "--quiet",
+                    "--profile=checked",
+                    "--package=linerate-sim",
+                    "--example=goodput",
+                    "--",
+                ])
                 .args(cells),
         ),
         ["sanitize"] => sanitize::run(),
