@@ -11,6 +11,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod calendar;
+pub mod changes;
 pub mod deadlines;
 pub mod ftp;
 pub mod http;
@@ -21,5 +22,6 @@ pub mod service;
 #[doc(hidden)]
 pub mod testing;
 
+pub use changes::{Change, Changes};
 pub use deadlines::Deadlines;
 pub use service::{Context, Service, StartError};

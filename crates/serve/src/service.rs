@@ -1,5 +1,6 @@
 //! What the owner of the loop calls on every server.
 
+use crate::Change;
 use alloc::string::String;
 use core::fmt;
 use linerate_transport::{Event, FileDone, Files, ListenError, Transport};
@@ -56,6 +57,15 @@ pub trait Service {
 
     /// When `handle_timeout` wants to be called next; `None` while no deadline runs.
     fn poll_timeout(&self) -> Option<Instant>;
+
+    /// The next change that this service made to the files it serves. To be asked after every other call, until there
+    /// is none, and handed to all other services.
+    fn poll_change(&mut self) -> Option<Change> {
+        None
+    }
+
+    /// Another service changed something.
+    fn handle_change(&mut self, _change: &Change) {}
 
     /// Stops listening and finishes what is under way.
     fn drain(&mut self, ctx: &mut Context<'_>);

@@ -95,6 +95,14 @@ impl VirtualPath {
         self.path.len() == 1
     }
 
+    /// Whether it is `directory`, or lies in or below it.
+    pub fn is_within(&self, directory: &VirtualPath) -> bool {
+        match self.path.strip_prefix(&directory.path) {
+            Some(rest) => directory.is_root() || rest.is_empty() || rest.starts_with('/'),
+            None => false,
+        }
+    }
+
     /// The last component; empty for the root.
     pub fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or("")

@@ -152,12 +152,24 @@ impl Services {
         if let Some(service) = self.of(event.owner) {
             service.handle_event(ctx, event);
         }
+        self.spread_changes(event.owner);
     }
 
     /// Hands a finished file operation to its server.
     pub fn handle_file(&mut self, ctx: &mut Context<'_>, done: FileDone) {
-        if let Some(service) = self.of(done.owner) {
+        let owner = done.owner;
+        if let Some(service) = self.of(owner) {
             service.handle_file(ctx, done);
+        }
+        self.spread_changes(owner);
+    }
+
+    /// Tells the other servers what this one changed in the files.
+    fn spread_changes(&mut self, owner: Owner) {
+        while let Some(change) = self.of(owner).and_then(Service::poll_change) {
+            for other in [HTTP, FTP, IPERF3].into_iter().filter(|other| *other != owner) {
+                self.of(other).into_iter().for_each(|service| service.handle_change(&change));
+            }
         }
     }
 
@@ -166,6 +178,9 @@ impl Services {
         let now = ctx.now;
         for service in self.all().filter(|service| service.poll_timeout().is_some_and(|at| at <= now)) {
             service.handle_timeout(ctx);
+        }
+        for owner in [HTTP, FTP, IPERF3] {
+            self.spread_changes(owner);
         }
     }
 

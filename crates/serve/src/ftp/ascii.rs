@@ -2,16 +2,23 @@
 
 use alloc::vec::Vec;
 
-/// File to network: every LF becomes CR LF.
+/// File to network: every LF becomes CR LF, but one that follows a CR already, as in files written on other systems.
 ///
-/// A CR LF in a file becomes CR CR LF, so that [`FromNetwork`] brings back exactly the bytes of the file.
+/// A file whose lines end in CR LF therefore arrives as it is, and comes back from [`FromNetwork`] with LF alone.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct ToNetwork {
     /// Bytes of the network form still to be left out, for a transfer that begins in its middle.
     pub(super) skip: u64,
+    /// The last byte of the file so far was a CR.
+    after_cr: bool,
 }
 
 impl ToNetwork {
+    /// A conversion that leaves out the first `skip` bytes of the network form.
+    pub(super) fn skipping(skip: u64) -> Self {
+        ToNetwork { skip, after_cr: false }
+    }
+
     /// The network form of the next bytes of the file.
     pub(super) fn convert(&mut self, bytes: &[u8]) -> Vec<u8> {
         let ends = bytes.iter().filter(|byte| **byte == b'\n').count();
@@ -20,9 +27,14 @@ impl ToNetwork {
             match line.split_last() {
                 Some((b'\n', text)) => {
                     out.extend_from_slice(text);
-                    out.extend_from_slice(b"\r\n");
+                    let has_cr = text.last().map_or(self.after_cr, |last| *last == b'\r');
+                    out.extend_from_slice(if has_cr { b"\n" } else { b"\r\n" });
+                    self.after_cr = false;
                 }
-                _ => out.extend_from_slice(line),
+                _ => {
+                    out.extend_from_slice(line);
+                    self.after_cr = line.last() == Some(&b'\r');
+                }
             }
         }
         let left_out = usize::try_from(self.skip).unwrap_or(usize::MAX).min(out.len());
@@ -66,19 +78,27 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// The file as it comes back: lines that ended in CR LF end in LF.
+    fn normal(file: &[u8]) -> Vec<u8> {
+        let crlf = |at: usize| file[at] == b'\r' && file.get(at + 1) == Some(&b'\n');
+        (0..file.len()).filter(|at| !crlf(*at)).map(|at| file[at]).collect()
+    }
+
     fn check(file: &[u8], network: &[u8]) {
         assert_eq!(ToNetwork::default().convert(file), network);
         let (mut back, mut out) = (FromNetwork::default(), Vec::new());
         back.convert(network, &mut out);
         back.finish(&mut out);
-        assert_eq!(out, file);
+        assert_eq!(out, normal(file));
     }
 
     #[test]
     fn line_ends_are_converted() {
         check(b"", b"");
         check(b"a\nb\n", b"a\r\nb\r\n");
-        check(b"a\r\nb", b"a\r\r\nb");
+        check(b"a\r\nb", b"a\r\nb");
+        check(b"a\r\r\n\r\n", b"a\r\r\n\r\n");
+        check(b"a\r\n\nb\n\r", b"a\r\n\r\nb\r\n\r");
         check(b"\n\n", b"\r\n\r\n");
         check(b"a\r", b"a\r");
         check(b"a\rb", b"a\rb");
@@ -103,7 +123,7 @@ mod tests {
             let pieces: Vec<u8> = file.chunks(piece).flat_map(|part| to.convert(part)).collect();
             prop_assert_eq!(&pieces, &whole);
 
-            let mut to = ToNetwork { skip };
+            let mut to = ToNetwork::skipping(skip);
             let rest: Vec<u8> = file.chunks(piece).flat_map(|part| to.convert(part)).collect();
             prop_assert_eq!(&rest[..], whole.get(skip as usize..).unwrap_or(&[]));
 
@@ -114,7 +134,7 @@ mod tests {
                 prop_assert!(out.len() - before <= part.len() + 1);
             }
             from.finish(&mut out);
-            prop_assert_eq!(out, file);
+            prop_assert_eq!(out, normal(&file));
         }
     }
 }

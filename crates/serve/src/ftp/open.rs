@@ -4,7 +4,7 @@
 use super::ascii::ToNetwork;
 use super::hub::{Kind, Turn};
 use super::listing::{Format, ListArgs, Listing, split_pattern};
-use super::paths::{error_code, new_name_code};
+use super::paths::{error_code, names_directory, new_name_code};
 use super::receive::Receiver;
 use super::send::{PAGE_ENTRIES, Sender, Source};
 use super::session::{Job, Session, StatusJob};
@@ -81,7 +81,7 @@ impl Session {
         if !self.has_channel(turn) {
             return;
         }
-        let Some(path) = self.resolve(turn, arg, 550) else { return };
+        let Some(path) = self.resolve_file(turn, arg, 550) else { return };
         match self.memory_file(turn, &path) {
             Some(MemoryFile::Source { len }) => self.retrieve(turn, path, None, len, restart),
             Some(MemoryFile::Null) => self.retrieve(turn, path, None, 0, restart),
@@ -110,7 +110,7 @@ impl Session {
         if !self.has_channel(turn) {
             return;
         }
-        let Some(path) = self.resolve(turn, arg, 553) else { return };
+        let Some(path) = self.resolve_file(turn, arg, 553) else { return };
         if self.memory_file(turn, &path) == Some(MemoryFile::Null) {
             let body = Receiver::new(None, 0, false, &turn.hub.config.limits);
             let text = format!("Opening data connection for {path}, which forgets everything");
@@ -127,7 +127,7 @@ impl Session {
             return;
         }
         let base = if arg.is_empty() { "upload" } else { arg };
-        if let Some(path) = self.resolve(turn, base, 553) {
+        if let Some(path) = self.resolve_file(turn, base, 553) {
             self.try_unique(turn, path, 0);
         }
     }
@@ -141,7 +141,7 @@ impl Session {
     }
 
     pub(super) fn hash_file(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
-        let Some(path) = self.resolve(turn, arg, 550) else { return };
+        let Some(path) = self.resolve_file(turn, arg, 550) else { return };
         if self.memory_file(turn, &path).is_some() {
             // A terabyte of pattern would cost much time, and the digest tells nothing of a disk.
             return self.reply(550, "Not for memory files");
@@ -225,7 +225,8 @@ impl Session {
         if meta.kind != FileKind::Directory {
             // A single file needs no reading.
             self.close_file(turn, dir.take());
-            if intent.directory_only || intent.listing.has_pattern() || meta.kind == FileKind::Other {
+            let wanted = intent.directory_only || names_directory(&intent.typed);
+            if wanted || intent.listing.has_pattern() || meta.kind == FileKind::Other {
                 return self.reply(if intent.directory_only { 501 } else { 550 }, "Not a directory");
             }
             intent.listing.add_single(&path, &intent.typed, meta);
@@ -347,7 +348,7 @@ impl Session {
             return self.reply(554, format_args!("The file has only {len} bytes"));
         }
         let source = match file {
-            _ if self.ascii => Source::Ascii { file, at: 0, end: len, convert: ToNetwork { skip: restart } },
+            _ if self.ascii => Source::Ascii { file, at: 0, end: len, convert: ToNetwork::skipping(restart) },
             Some(file) => Source::Range(Some(FileRange { file, offset: restart, len: len - restart })),
             None => Source::Memory { at: restart, end: len },
         };

@@ -6,6 +6,7 @@ use super::hub::{Kind, Turn};
 use super::reply::Quoted;
 use super::session::{Job, Session};
 use crate::memory::{self, MemoryFile};
+use alloc::boxed::Box;
 use alloc::string::String;
 use linerate_transport::{FileError, FileKind, FileOp, FileReply, Metadata, PathError, VirtualPath};
 
@@ -33,6 +34,15 @@ pub(super) enum PathJob {
     Done(u16, &'static str),
     /// The same for RNTO, whose failures have their own code.
     Renamed,
+    /// Go on with the other one if it is a directory, as the path was written like that of one.
+    Directory(Box<PathJob>),
+}
+
+impl PathJob {
+    /// The job for a path that was written so.
+    fn of(self, arg: &str) -> PathJob {
+        if names_directory(arg) { PathJob::Directory(Box::new(self)) } else { self }
+    }
 }
 
 /// The reply code for an operation that failed on a file that exists or should (RFC 959 section 4.2.2).
@@ -69,6 +79,22 @@ impl Session {
             }
         }
         None
+    }
+
+    /// The same for a path that is to name a file: one with a slash at its end names a directory at best (POSIX.1-2017
+    /// section 4.13).
+    pub(super) fn resolve_file(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        arg: &str,
+        code: u16,
+    ) -> Option<VirtualPath> {
+        let path = self.resolve(turn, arg, code)?;
+        if names_directory(arg) {
+            self.reply(code, "Not a file: the name ends like that of a directory");
+            return None;
+        }
+        Some(path)
     }
 
     /// The memory file of this name, if there are such.
@@ -130,6 +156,8 @@ impl Session {
 
     fn on_meta(&mut self, turn: &mut Turn<'_, '_>, job: PathJob, meta: Metadata) {
         match job {
+            PathJob::Directory(job) if meta.kind == FileKind::Directory => self.on_meta(turn, *job, meta),
+            PathJob::Directory(_) => self.reply(550, "Not a directory"),
             PathJob::Cwd(path) if meta.kind == FileKind::Directory => {
                 self.reply(250, format_args!("{} is the working directory", Quoted(path.as_str())));
                 self.cwd = path;
@@ -194,7 +222,7 @@ impl Session {
         if self.ascii {
             return self.reply(550, "SIZE needs TYPE I");
         }
-        if let Some(path) = self.resolve(turn, arg, 550) {
+        if let Some(path) = self.resolve_file(turn, arg, 550) {
             self.stat(turn, PathJob::Size, path);
         }
     }
@@ -202,20 +230,20 @@ impl Session {
     /// MDTM (RFC 3659 section 3).
     pub(super) fn mdtm(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
         if let Some(path) = self.resolve(turn, arg, 550) {
-            self.stat(turn, PathJob::Mdtm, path);
+            self.stat(turn, PathJob::Mdtm.of(arg), path);
         }
     }
 
     /// MLST (RFC 3659 section 7).
     pub(super) fn mlst(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
         if let Some(path) = self.resolve(turn, arg, 550) {
-            self.stat(turn, PathJob::Mlst(path.clone()), path);
+            self.stat(turn, PathJob::Mlst(path.clone()).of(arg), path);
         }
     }
 
     pub(super) fn rnfr(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
         if let Some(path) = self.resolve_change(turn, arg, 550) {
-            self.start(turn, PathJob::RenameFrom(path.clone()), FileOp::Stat { path });
+            self.start(turn, PathJob::RenameFrom(path.clone()).of(arg), FileOp::Stat { path });
         }
     }
 
@@ -241,6 +269,9 @@ impl Session {
     }
 
     pub(super) fn dele(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
+        if names_directory(arg) {
+            return self.reply(550, "Not a file: the name ends like that of a directory");
+        }
         if let Some(path) = self.resolve_change(turn, arg, 550) {
             self.start(turn, PathJob::Done(250, "File removed"), FileOp::Remove { path });
         }
@@ -275,6 +306,11 @@ impl Session {
             self.start(turn, PathJob::Done(200, "Mode changed"), FileOp::SetMode { path, mode });
         }
     }
+}
+
+/// Whether a path is written as that of a directory: with a slash, `.` or `..` at its end.
+pub(super) fn names_directory(path: &str) -> bool {
+    matches!(path.rsplit('/').next(), Some("." | "..")) || path.ends_with('/')
 }
 
 /// Reads three octal digits, or four of which the first is zero.

@@ -1,10 +1,11 @@
 //! Answers to requests: what is said of a file, a memory file, a directory, the server, or an error.
 
 use super::autoindex;
-use super::cache::{Asker, Content, FileInfo};
+use super::cache::Asker;
 use super::conditional::{self, Outcome, Validators};
 use super::connection::{Connection, Piece};
 use super::exchange::Exchange;
+use super::file_info::{Content, FileInfo};
 use super::method::Method;
 use super::mime::Mime;
 use super::multipart::{Multipart, append_content_range};
@@ -107,7 +108,9 @@ impl Server {
     fn answer_path(&mut self, ctx: &mut Context<'_>, conn: &mut Connection, ex: &mut Exchange) -> Answer {
         let since = *ex.asked.get_or_insert(self.cache.turn());
         let may_start = ex.resolving || self.may_resolve();
-        match self.resolve(ctx, ex, Asker { conn: conn.id, since, may_start }) {
+        let max_age = self.config.timeouts.cache;
+        let asker = Asker { conn: conn.id, since, max_age, max_age_of_absence: max_age, may_start };
+        match self.resolve(ctx, ex, asker) {
             Resolved::File { info, coding, mime } => self.answer_file(ctx, conn, ex, &info, coding, mime),
             Resolved::Redirect => self.redirect(ctx, conn, ex),
             Resolved::Failed(status) => self.say(ctx, conn, ex, status),
@@ -140,9 +143,28 @@ impl Server {
         page: Result<Vec<u8>, FileError>,
     ) {
         match page {
-            Ok(page) => self.send_page(ctx, conn, ex, autoindex::CONTENT_TYPE, &[], page),
+            // A listing has neither tag nor date: only `*` and lists of tags say something about it.
+            Ok(page) => match self.preconditions(ex, &Validators::default()) {
+                Outcome::Proceed => self.send_page(ctx, conn, ex, autoindex::CONTENT_TYPE, &[], page),
+                Outcome::NotModified => {
+                    self.make_room(ctx, conn);
+                    self.head(ex, Status::NotModified).end();
+                }
+                Outcome::Failed => self.say(ctx, conn, ex, Status::PreconditionFailed),
+            },
             Err(error) => self.say(ctx, conn, ex, status_of(error)),
         }
+    }
+
+    /// What the preconditions of a request say of a representation.
+    fn preconditions(&self, ex: &Exchange, validators: &Validators<'_>) -> Outcome {
+        if !ex.conditional {
+            return Outcome::Proceed;
+        }
+        ex.with_fields(|fields| {
+            let all = |name| fields.all(name);
+            conditional::evaluate(all, ex.method.is_get_or_head(), validators, self.common.secs())
+        })
     }
 
     /// Begins a response.
@@ -257,7 +279,7 @@ impl Server {
         let etag = lines.get(28..lines.len() - 2);
         let what = Representation {
             len,
-            validators: Validators { etag, modified_secs: None },
+            validators: Validators { etag, ..Validators::default() },
             lines: &lines,
             content_type: "application/octet-stream",
             coding: None,
@@ -276,10 +298,11 @@ impl Server {
         coding: Option<Coding>,
         mime: Mime,
     ) {
+        let description = info.describe(self.common.wall_ns());
         let what = Representation {
             len: info.meta.len,
-            validators: Validators { etag: Some(&info.etag), modified_secs: Some(info.modified_secs) },
-            lines: &info.lines,
+            validators: description.validators,
+            lines: description.lines(),
             content_type: mime.content_type,
             coding,
             vary: self.config.precompressed && mime.negotiable,
@@ -298,21 +321,15 @@ impl Server {
     ) {
         self.make_room(ctx, conn);
         let now_secs = self.common.secs();
-        if ex.conditional {
-            let outcome = ex.with_fields(|fields| {
-                let all = |name| fields.all(name);
-                conditional::evaluate(all, ex.method.is_get_or_head(), &what.validators, now_secs)
-            });
-            match outcome {
-                Outcome::Proceed => {}
-                Outcome::NotModified => {
-                    let mut head = self.head(ex, Status::NotModified);
-                    what.describe(&mut head);
-                    head.end();
-                    return;
-                }
-                Outcome::Failed => return self.say(ctx, conn, ex, Status::PreconditionFailed),
+        match self.preconditions(ex, &what.validators) {
+            Outcome::Proceed => {}
+            Outcome::NotModified => {
+                let mut head = self.head(ex, Status::NotModified);
+                what.describe(&mut head);
+                head.end();
+                return;
             }
+            Outcome::Failed => return self.say(ctx, conn, ex, Status::PreconditionFailed),
         }
         let selection = if ex.ranged {
             ex.with_fields(|fields| {

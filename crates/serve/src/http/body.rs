@@ -15,7 +15,7 @@ const MAX_TRAILERS: u32 = 8 << 10;
 /// Why a body cannot be read to its end. The connection is of no further use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BodyError {
-    /// A chunk's size is not a hexadecimal number, or its line not ended by CRLF.
+    /// A chunk's size is not a hexadecimal number, its extensions break the grammar, or its line is not ended by CRLF.
     ChunkLine,
     /// A chunk is not followed by CRLF.
     ChunkEnd,
@@ -49,8 +49,8 @@ enum Part {
     Counted(u64),
     /// The size of a chunk: its value so far, and how many digits it has.
     Size { value: u64, digits: u8 },
-    /// A chunk extension, and the length of the line so far.
-    Extension { value: u64, line: u32 },
+    /// In the chunk extensions, and the length of the line so far.
+    Extension { value: u64, line: u32, at: Extension },
     /// After the CR of a chunk's line.
     SizeEnd(u64),
     /// This many bytes are left of the chunk.
@@ -63,6 +63,30 @@ enum Part {
     Trailer(Trailer, u32),
     /// Complete.
     Done,
+}
+
+/// Where in `*( ";" name [ "=" ( token / quoted-string ) ] )` (RFC 9112 section 7.1.1). White space is allowed around
+/// `;` and `=`, but neither before the first `;` nor at the end of the line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Extension {
+    /// After `;`.
+    Start,
+    /// In a name.
+    Name,
+    /// After a name and white space.
+    NameEnd,
+    /// After `=`.
+    ValueStart,
+    /// In a token as value.
+    Value,
+    /// In a quoted string.
+    Quoted,
+    /// After the backslash in one.
+    Escape,
+    /// After a quoted string.
+    QuotedEnd,
+    /// After a value and white space.
+    ValueEnd,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,13 +152,18 @@ impl Body {
     fn step(&mut self, part: Part, byte: u8) -> Result<Part, BodyError> {
         match (part, byte) {
             (Part::Size { value, digits }, _) => self.step_size(value, digits, byte),
-            (Part::Extension { value, .. }, b'\r') => Ok(Part::SizeEnd(value)),
-            (Part::Extension { value, line }, b'\t' | b' '..=b'~' | 0x80..) => {
+            (
+                Part::Extension {
+                    value, at: Extension::Name | Extension::Value | Extension::QuotedEnd, ..
+                },
+                b'\r',
+            ) => Ok(Part::SizeEnd(value)),
+            (Part::Extension { value, line, at }, _) => {
                 self.extensions += 1;
                 if line >= MAX_CHUNK_LINE || self.extensions > MAX_EXTENSIONS {
                     return Err(BodyError::Overhead);
                 }
-                Ok(Part::Extension { value, line: line + 1 })
+                Ok(Part::Extension { value, line: line + 1, at: step_extension(at, byte)? })
             }
             (Part::SizeEnd(0), b'\n') => Ok(Part::Trailer(Trailer::Start, 0)),
             (Part::SizeEnd(value), b'\n') => Ok(Part::Data(value)),
@@ -160,10 +189,31 @@ impl Body {
             }
             (b'\r', None) if digits > 0 => Ok(Part::SizeEnd(value)),
             // "bad whitespace" before an extension is not taken: some parsers stop the number there, some do not.
-            (b';', None) if digits > 0 => Ok(Part::Extension { value, line: u32::from(digits) + 1 }),
+            (b';', None) if digits > 0 => {
+                Ok(Part::Extension { value, line: u32::from(digits) + 1, at: Extension::Start })
+            }
             _ => Err(BodyError::ChunkLine),
         }
     }
+}
+
+fn step_extension(at: Extension, byte: u8) -> Result<Extension, BodyError> {
+    use Extension::*;
+    Ok(match (at, byte) {
+        (Start, b' ' | b'\t') => Start,
+        (NameEnd | Name, b' ' | b'\t') => NameEnd,
+        (ValueStart, b' ' | b'\t') => ValueStart,
+        (Value | QuotedEnd | ValueEnd, b' ' | b'\t') => ValueEnd,
+        (Start | Name, byte) if is_token(byte) => Name,
+        (ValueStart | Value, byte) if is_token(byte) => Value,
+        (Name | NameEnd, b'=') => ValueStart,
+        (Name | NameEnd | Value | QuotedEnd | ValueEnd, b';') => Start,
+        (ValueStart, b'"') => Quoted,
+        (Quoted, b'"') => QuotedEnd,
+        (Quoted, b'\\') => Escape,
+        (Quoted | Escape, b'\t' | b' '..=b'~' | 0x80..) => Quoted,
+        _ => return Err(BodyError::ChunkLine),
+    })
 }
 
 fn step_trailer(trailer: Trailer, byte: u8) -> Result<Trailer, BodyError> {
@@ -219,6 +269,7 @@ mod tests {
         check("0\r\n\r\n", Ok((5, 0, true)));
         check("000A\r\n0123456789\r\n0\r\n\r\n", Ok((23, 10, true)));
         check("3;a=b;c=\"d\"\r\nabc\r\n0;x\r\n\r\n", Ok((25, 3, true)));
+        check("3; a\t= b ;c = \"d \\\" e;\"\r\nabc\r\n0\r\n\r\n", Ok((35, 3, true)));
         check("0\r\nA: b\r\nC:\r\n\r\n", Ok((15, 0, true)));
         check("3\r\nab", Ok((5, 2, false)));
         check("0\r\n\r", Ok((4, 0, false)));
@@ -242,6 +293,20 @@ mod tests {
             "3_0\r\n",
             "3;a\nabc",
             "3;a\0\r\n",
+            "3;\r\n",
+            "3;;a\r\n",
+            "3;=b\r\n",
+            "3;a=\r\n",
+            "3;a=b=c\r\n",
+            "3;a b\r\n",
+            "3;a \r\n",
+            "3;a=b \r\n",
+            "3;a=b c\r\n",
+            "3;a=\"b\r\n",
+            "3;a=\"b\"c\r\n",
+            "3;a=b\"c\"\r\n",
+            "3;(a)\r\n",
+            "3;a=\"\\\r\n",
             "1000000000000000\r\n",
             "3\rabc",
         ] {

@@ -1,14 +1,15 @@
 //! What is known of files: open descriptors, metadata, the content of small ones, and what is not there.
 //!
-//! A path is looked up by [`FileCache::lookup`]. What was learned less than the configured time ago answers at once;
-//! otherwise file operations are started, the asker is noted as a waiter, and asks again when it is woken. Entries
-//! are evicted by the clock algorithm: a second round for those that were used since the last.
+//! A path is looked up by [`FileCache::lookup`]. What was learned since the asker began to ask, or less than the
+//! configured time ago, answers at once; otherwise the file system is asked (whether a known file is still the same),
+//! the asker is noted as a waiter, and asks again when it is woken. All who ask meanwhile share the answer. Entries are
+//! evicted by the clock algorithm: a second round for those that were used since the last.
 
 use super::config::{Config, Limits};
-use super::date;
+use super::file_info::{Content, FileInfo, same_file};
 use super::ops::{Ops, Purpose};
-use super::response::append_hex;
-use crate::Context;
+use super::response::believed;
+use crate::{Change, Context};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -20,65 +21,6 @@ use linerate_wire::units::Instant;
 
 /// How often a small file that changes while it is read is tried again.
 const MAX_ATTEMPTS: u8 = 3;
-
-/// Where the content of a file is.
-#[derive(Clone, Debug)]
-pub(super) enum Content {
-    /// In memory, all of it.
-    Memory(Shared),
-    /// In an open file.
-    Open(FileId),
-}
-
-/// A file that can be served.
-#[derive(Debug)]
-pub(super) struct FileInfo {
-    /// Its metadata when it was opened.
-    pub meta: Metadata,
-    /// Last modification in seconds since 1970.
-    pub modified_secs: i64,
-    /// Its strong entity tag, with quotes.
-    pub etag: Vec<u8>,
-    /// Header fields that every response about it carries.
-    pub lines: Vec<u8>,
-    /// Its bytes.
-    pub content: Content,
-}
-
-impl FileInfo {
-    fn new(path: &str, meta: Metadata, content: Content) -> FileInfo {
-        let modified_secs = meta.modified_ns.div_euclid(1_000_000_000);
-        let mut etag = Vec::with_capacity(48);
-        etag.push(b'"');
-        // Where files have no numbers, their names tell two of equal length and age apart.
-        append_hex(&mut etag, if meta.inode == 0 { fnv1a(path) } else { meta.inode });
-        etag.push(b'-');
-        append_hex(&mut etag, meta.len);
-        etag.push(b'-');
-        append_hex(&mut etag, meta.modified_ns as u64);
-        etag.push(b'"');
-        let mut lines = Vec::with_capacity(128);
-        lines.extend_from_slice(b"Accept-Ranges: bytes\r\nLast-Modified: ");
-        lines.extend_from_slice(&date::format(modified_secs));
-        lines.extend_from_slice(b"\r\nETag: ");
-        lines.extend_from_slice(&etag);
-        lines.extend_from_slice(b"\r\n");
-        FileInfo { meta, modified_secs, etag, lines, content }
-    }
-
-    fn memory(&self) -> usize {
-        match &self.content {
-            Content::Memory(bytes) => bytes.len(),
-            Content::Open(_) => 0,
-        }
-    }
-}
-
-/// The FNV-1a hash.
-fn fnv1a(text: &str) -> u64 {
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
-}
 
 #[derive(Debug)]
 enum Known {
@@ -105,11 +47,19 @@ impl Learned {
 }
 
 /// The operation that runs for an entry.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Step {
     Stat,
     Open,
-    Read { file: FileId, meta: Metadata },
+    Read {
+        file: FileId,
+        meta: Metadata,
+    },
+    /// Whether the file was still the same after it was read.
+    Verify {
+        meta: Metadata,
+        bytes: Shared,
+    },
 }
 
 #[derive(Debug)]
@@ -120,8 +70,10 @@ struct Entry {
     attempts: u8,
     /// The turn in which `known` was learned or confirmed.
     checked: u64,
-    /// Until when it is believed.
-    valid_until: Instant,
+    /// When that was; `None` when it may be wrong by now.
+    learned: Option<Instant>,
+    /// Somebody changed the file while `step` ran: its answer may be of before.
+    changed: bool,
     /// Since the clock's hand came by.
     used: bool,
     waiters: Vec<ConnId>,
@@ -168,6 +120,10 @@ pub(super) struct Asker {
     pub conn: ConnId,
     /// What [`FileCache::turn`] was when it began to ask; what was learned after that is new enough.
     pub since: u64,
+    /// What was learned less than this ago is new enough, too.
+    pub max_age: Duration,
+    /// The same for what is not there.
+    pub max_age_of_absence: Duration,
     /// Whether it may start operations; otherwise only what is known answers.
     pub may_start: bool,
 }
@@ -216,8 +172,7 @@ impl FileCache {
         };
         entry.used = true;
         if entry.step.is_none() {
-            let fresh = entry.valid_until > now || entry.checked > asker.since;
-            if let Some(known) = entry.known.as_ref().filter(|_| fresh) {
+            if let Some(known) = entry.known.as_ref().filter(|known| entry.is_fresh(known, now, asker)) {
                 self.hits += 1;
                 return match known {
                     Known::File(info) => Found::File(Arc::clone(info)),
@@ -259,7 +214,8 @@ impl FileCache {
             step: None,
             attempts: 0,
             checked: 0,
-            valid_until: Instant::ZERO,
+            learned: None,
+            changed: false,
             used: true,
             waiters: Vec::new(),
         };
@@ -298,15 +254,15 @@ impl FileCache {
             self.open += 1;
         }
         let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::as_mut) else { return false };
-        entry.step = Some(step);
-        let op = match step {
-            Step::Stat => FileOp::Stat { path: entry.path.clone() },
+        let op = match &step {
+            Step::Stat | Step::Verify { .. } => FileOp::Stat { path: entry.path.clone() },
             Step::Open => FileOp::Open { path: entry.path.clone(), mode: OpenMode::Read },
             Step::Read { file, meta } => {
                 // Small files only, which `opened` saw to.
-                FileOp::Read { file, offset: 0, len: usize::try_from(meta.len).unwrap_or(0) }
+                FileOp::Read { file: *file, offset: 0, len: usize::try_from(meta.len).unwrap_or(0) }
             }
         };
+        entry.step = Some(step);
         ops.submit(ctx, Purpose::Entry(slot), op);
         true
     }
@@ -345,16 +301,24 @@ impl FileCache {
             }
             (Some(Step::Read { file, meta }), Ok(FileReply::Data(data))) => {
                 self.close(ctx, ops, file);
-                if data.len() as u64 == meta.len {
-                    // A copy of just its length: what was read may lie in a larger, pooled buffer.
-                    let bytes = Shared::from(data.as_ref().to_vec());
-                    Learned::New(self.file(slot, meta, Content::Memory(bytes)))
-                } else if self.attempt_again(slot) && self.start(ctx, ops, limits, slot, Step::Open) {
+                // A copy of just its length: what was read may lie in a larger, pooled buffer.
+                let bytes = Shared::from(data.as_ref().to_vec());
+                if bytes.len() as u64 == meta.len {
+                    self.start(ctx, ops, limits, slot, Step::Verify { meta, bytes });
                     return Vec::new();
-                } else {
-                    Learned::New(Known::Failed(FileError::Io))
+                }
+                match self.read_again(ctx, ops, limits, slot) {
+                    Some(learned) => learned,
+                    None => return Vec::new(),
                 }
             }
+            (Some(Step::Verify { meta, bytes }), Ok(FileReply::Meta(now))) if same_file(&meta, &now) => {
+                Learned::New(self.file(ctx, slot, meta, Content::Memory(bytes)))
+            }
+            (Some(Step::Verify { .. }), Ok(_)) => match self.read_again(ctx, ops, limits, slot) {
+                Some(learned) => learned,
+                None => return Vec::new(),
+            },
             (Some(Step::Read { file, .. }), other) => {
                 self.close(ctx, ops, file);
                 Learned::failed(other)
@@ -364,10 +328,18 @@ impl FileCache {
         self.settle(ctx, ops, config, slot, learned)
     }
 
-    fn attempt_again(&mut self, slot: u32) -> bool {
-        let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::as_mut) else { return false };
+    /// Begins anew with a file that changed while it was read; answers what is learned when it changes all the time.
+    fn read_again(
+        &mut self,
+        ctx: &mut Context<'_>,
+        ops: &mut Ops,
+        limits: &Limits,
+        slot: u32,
+    ) -> Option<Learned> {
+        let entry = self.entries.get_mut(slot as usize).and_then(Option::as_mut)?;
         entry.attempts += 1;
-        entry.attempts < MAX_ATTEMPTS
+        let again = entry.attempts < MAX_ATTEMPTS && self.start(ctx, ops, limits, slot, Step::Open);
+        (!again).then_some(Learned::New(Known::Failed(FileError::Io)))
     }
 
     /// What an open file is; `None` when it is read first.
@@ -392,7 +364,7 @@ impl FileCache {
             FileKind::File if meta.len == 0 => {
                 self.close(ctx, ops, file);
                 let nothing = Content::Memory(Shared::from(Vec::new()));
-                Some(self.file(slot, meta, nothing))
+                Some(self.file(ctx, slot, meta, nothing))
             }
             // One payload of memory is 64 KiB at most, and one file shall not be all of the cache.
             FileKind::File
@@ -401,14 +373,14 @@ impl FileCache {
                 self.start(ctx, ops, limits, slot, Step::Read { file, meta });
                 None
             }
-            FileKind::File => Some(self.file(slot, meta, Content::Open(file))),
+            FileKind::File => Some(self.file(ctx, slot, meta, Content::Open(file))),
         }
     }
 
-    fn file(&self, slot: u32, meta: Metadata, content: Content) -> Known {
+    fn file(&self, ctx: &Context<'_>, slot: u32, meta: Metadata, content: Content) -> Known {
         let entry = self.entries.get(slot as usize).and_then(Option::as_ref);
         let path = entry.map_or("", |entry| entry.path.as_str());
-        Known::File(Arc::new(FileInfo::new(path, meta, content)))
+        Known::File(Arc::new(FileInfo::new(path, meta, content, believed(ctx.wall_ns))))
     }
 
     /// Notes what was learned and takes the waiters.
@@ -438,7 +410,11 @@ impl FileCache {
             }
             entry.attempts = 0;
             entry.checked = self.turn;
-            entry.valid_until = ctx.now + if passing { Duration::ZERO } else { config.timeouts.cache };
+            entry.learned = (!passing).then_some(ctx.now);
+            if core::mem::take(&mut entry.changed) {
+                // Those who wait ask again.
+                (entry.checked, entry.learned) = (0, None);
+            }
         }
         // The new entry stays, as its waiters are still noted.
         while self.memory > config.limits.cache_memory {
@@ -523,8 +499,18 @@ impl FileCache {
     /// Believes nothing any more without asking the file system.
     pub fn distrust(&mut self) {
         for entry in self.entries.iter_mut().flatten() {
-            entry.valid_until = Instant::ZERO;
-            entry.checked = 0;
+            entry.distrust();
+        }
+    }
+
+    /// Believes nothing of what somebody has just changed.
+    pub fn handle_change(&mut self, change: &Change) {
+        if let Change::Path(path) = change {
+            let slot = self.by_path.get(path).and_then(|slot| self.entries.get_mut(*slot as usize));
+            return slot.into_iter().flatten().for_each(Entry::distrust);
+        }
+        for entry in self.entries.iter_mut().flatten().filter(|entry| change.concerns(&entry.path)) {
+            entry.distrust();
         }
     }
 
@@ -539,14 +525,23 @@ impl FileCache {
 }
 
 impl Entry {
+    /// Whether what is known is new enough for somebody.
+    fn is_fresh(&self, known: &Known, now: Instant, asker: Asker) -> bool {
+        let max_age = if matches!(known, Known::File(_)) { asker.max_age } else { asker.max_age_of_absence };
+        self.checked > asker.since || self.learned.is_some_and(|learned| learned + max_age > now)
+    }
+
+    /// What is known, or about to be, may be wrong.
+    fn distrust(&mut self) {
+        self.learned = None;
+        self.checked = 0;
+        self.changed |= self.step.is_some();
+    }
+
     /// Whether the file system still has what this entry knows.
     fn is_still(&self, meta: &Metadata) -> bool {
         match &self.known {
-            Some(Known::File(info)) => {
-                let old = &info.meta;
-                meta.kind == FileKind::File
-                    && (meta.len, meta.modified_ns, meta.inode) == (old.len, old.modified_ns, old.inode)
-            }
+            Some(Known::File(info)) => info.is_still(meta),
             Some(Known::Directory) => meta.kind == FileKind::Directory,
             _ => false,
         }

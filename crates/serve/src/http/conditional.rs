@@ -5,8 +5,10 @@ use super::date;
 /// What identifies the representation that would be sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Validators<'a> {
-    /// A strong entity tag with its quotes.
+    /// The opaque part of an entity tag, with its quotes.
     pub etag: Option<&'a [u8]>,
+    /// Whether the tag is a weak one.
+    pub weak: bool,
     /// Last modification in seconds since 1970.
     pub modified_secs: Option<i64>,
 }
@@ -37,7 +39,7 @@ where
         if values.next().is_some() { None } else { date::parse(first, now_secs) }
     };
     if fields("if-match").next().is_some() {
-        if !fields("if-match").any(|value| list_holds(value, validators.etag, Compare::Strong)) {
+        if !fields("if-match").any(|value| list_holds(value, validators, Compare::Strong)) {
             return Outcome::Failed;
         }
     } else if let (Some(date), Some(modified)) =
@@ -47,7 +49,7 @@ where
         return Outcome::Failed;
     }
     if fields("if-none-match").next().is_some() {
-        if fields("if-none-match").any(|value| list_holds(value, validators.etag, Compare::Weak)) {
+        if fields("if-none-match").any(|value| list_holds(value, validators, Compare::Weak)) {
             return if get_or_head { Outcome::NotModified } else { Outcome::Failed };
         }
     } else if let (true, Some(date), Some(modified)) =
@@ -65,7 +67,7 @@ where
 /// change within the same second would not show (section 8.8.2.2).
 pub fn if_range_holds(value: &[u8], validators: &Validators<'_>, now_secs: i64) -> bool {
     if value.first() == Some(&b'"') {
-        return validators.etag.is_some_and(|etag| etag == value);
+        return !validators.weak && validators.etag.is_some_and(|etag| etag == value);
     }
     match (date::parse(value, now_secs), validators.modified_secs) {
         (Some(date), Some(modified)) => date == modified && modified < now_secs,
@@ -81,13 +83,13 @@ enum Compare {
     Weak,
 }
 
-/// Whether a list of entity tags holds our (strong) one, or is `*`. What follows a breach of the grammar is not read.
-fn list_holds(value: &[u8], etag: Option<&[u8]>, compare: Compare) -> bool {
+/// Whether a list of entity tags holds ours, or is `*`. What follows a breach of the grammar is not read.
+fn list_holds(value: &[u8], ours: &Validators<'_>, compare: Compare) -> bool {
     let mut rest = value.trim_ascii();
     if rest == b"*" {
         return true;
     }
-    let Some(etag) = etag else { return false };
+    let Some(etag) = ours.etag else { return false };
     loop {
         while let [b',' | b' ' | b'\t', tail @ ..] = rest {
             rest = tail;
@@ -98,7 +100,7 @@ fn list_holds(value: &[u8], etag: Option<&[u8]>, compare: Compare) -> bool {
         let Some(end) = inner.iter().position(|b| *b == b'"') else { return false };
         // With both quotes.
         let (tag, tail) = tag.split_at(end + 2);
-        if tag == etag && !(weak && compare == Compare::Strong) {
+        if tag == etag && !((weak || ours.weak) && compare == Compare::Strong) {
             return true;
         }
         rest = tail.trim_ascii_start();
@@ -118,7 +120,8 @@ mod tests {
     const SAME: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
     const BEFORE: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
     const AFTER: &str = "Sun, 06 Nov 1994 08:49:38 GMT";
-    const OURS: Validators<'static> = Validators { etag: Some(b"\"abc\""), modified_secs: Some(MODIFIED) };
+    const OURS: Validators<'static> =
+        Validators { etag: Some(b"\"abc\""), weak: false, modified_secs: Some(MODIFIED) };
 
     fn check_for(get: bool, fields: &[(&str, &str)], expected: Outcome) {
         let find = |name: &'static str| {
@@ -187,6 +190,21 @@ mod tests {
         check(BEFORE, NOW, false);
         check("abc", NOW, false);
         check("", NOW, false);
+    }
+
+    #[test]
+    fn a_weak_tag_of_ours_serves_caches_only() {
+        let weak = Validators { weak: true, ..OURS };
+        let check = |name: &'static str, value: &'static str, expected: Outcome| {
+            let find = |asked: &'static str| (asked == name).then_some(value.as_bytes()).into_iter();
+            assert_eq!(evaluate(find, true, &weak, NOW), expected, "{name}: {value}");
+        };
+        check("if-none-match", "W/\"abc\"", Outcome::NotModified);
+        check("if-none-match", "\"abc\"", Outcome::NotModified);
+        check("if-match", "\"abc\"", Outcome::Failed);
+        check("if-match", "W/\"abc\"", Outcome::Failed);
+        check("if-match", "*", Outcome::Proceed);
+        assert!(!if_range_holds(b"\"abc\"", &weak, NOW) && !if_range_holds(b"W/\"abc\"", &weak, NOW));
     }
 
     proptest! {

@@ -129,7 +129,8 @@ pub struct Timeouts {
     pub file: Duration,
     /// For the peer to finish after we did, while what it still sends is thrown away. Default: 2 s.
     pub linger: Duration,
-    /// How long what was learned of a file is believed without asking again. Default: 1 s.
+    /// How long what was learned of a file is believed without asking the file system again. Default: not at all;
+    /// requests that come together share an answer, and content that did not change is not read again.
     pub cache: Duration,
 }
 
@@ -142,7 +143,7 @@ impl Default for Timeouts {
             progress_bytes: 4_096,
             file: Duration::from_secs(30),
             linger: Duration::from_secs(2),
-            cache: Duration::from_secs(1),
+            cache: Duration::ZERO,
         }
     }
 }

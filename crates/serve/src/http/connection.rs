@@ -10,9 +10,9 @@
 //! ```
 
 use super::body::Body;
-use super::cache::FileInfo;
 use super::config::Timeouts;
 use super::exchange::Exchange;
+use super::file_info::FileInfo;
 use super::headers::HeadScan;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

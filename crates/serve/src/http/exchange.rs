@@ -7,10 +7,11 @@ use super::method::Method;
 use super::negotiate::Preference;
 use super::request::{Expectation, Framing, Head, RequestError, Version};
 use super::response::{After, Status};
-use super::uri::{self, DecodedPath, Target};
+use super::uri::{self, DecodedPath, Target, UriError};
 use crate::memory::{self, MemoryFile};
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use linerate_transport::PathError;
 use linerate_wire::units::Instant;
 
 /// A request and how far its answer is.
@@ -25,8 +26,10 @@ pub(super) struct Exchange {
     pub keep_alive: bool,
     pub framing: Framing,
     pub expectation: Expectation,
-    /// The path; `None` for the server as a whole.
+    /// The path; `None` for the server as a whole, and where no file can have it.
     pub path: Option<DecodedPath>,
+    /// The path is longer, or has a longer component, than any file's: it names nothing.
+    pub names_nothing: bool,
     pub memory: Option<MemoryFile>,
     pub preference: Preference,
     /// Whether there are preconditions.
@@ -72,9 +75,13 @@ impl Exchange {
     ) -> Result<Exchange, RequestError> {
         let mut room = NO_FIELDS;
         let head = Head::parse(bytes, place, &mut room)?;
-        let path = match head.target {
-            Target::Path { path, .. } => Some(uri::decode_path(path)?),
-            Target::Asterisk | Target::Authority => None,
+        let (path, names_nothing) = match head.target {
+            Target::Path { path, .. } => match uri::decode_path(path) {
+                Ok(path) => (Some(path), false),
+                Err(UriError::Path(PathError::TooLong)) => (None, true),
+                Err(error) => return Err(error.into()),
+            },
+            Target::Asterisk | Target::Authority => (None, false),
         };
         let memory = match &path {
             Some(decoded) if memory_files && !decoded.directory => memory::lookup(&decoded.path),
@@ -89,6 +96,7 @@ impl Exchange {
             framing: head.framing,
             expectation: head.expectation,
             path,
+            names_nothing,
             memory,
             preference: Preference::default(),
             conditional: false,

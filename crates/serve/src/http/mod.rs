@@ -12,6 +12,7 @@ mod counters;
 pub mod date;
 mod drive;
 mod exchange;
+mod file_info;
 pub mod headers;
 mod listing;
 pub mod method;

@@ -5,7 +5,6 @@ use super::method::Method;
 use super::response::Status;
 use super::uri::{self, Target, UriError};
 use core::fmt;
-use linerate_transport::PathError;
 
 /// The protocol version a request is answered in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,7 +84,7 @@ pub enum RequestError {
     ContentLength,
     /// Content-Length and Transfer-Encoding together.
     LengthAndCoding,
-    /// Transfer-Encoding in HTTP/1.0, or not one `chunked`.
+    /// Transfer-Encoding in HTTP/1.0, without `chunked` at its end, or with more than one of it.
     TransferCoding,
     /// A transfer coding that is not implemented.
     UnknownCoding,
@@ -95,9 +94,7 @@ impl RequestError {
     /// The status that it is answered with.
     pub fn status(self) -> Status {
         match self {
-            RequestError::LineTooLong | RequestError::Target(UriError::Path(PathError::TooLong)) => {
-                Status::UriTooLong
-            }
+            RequestError::LineTooLong => Status::UriTooLong,
             RequestError::FieldsTooLong | RequestError::TooManyFields => Status::FieldsTooLarge,
             RequestError::Method | RequestError::UnknownCoding => Status::NotImplemented,
             RequestError::Version => Status::VersionNotSupported,
@@ -212,14 +209,19 @@ fn framing(fields: &Fields<'_>, version: Version) -> Result<Framing, RequestErro
         if version == Version::Http10 {
             return Err(RequestError::TransferCoding);
         }
-        let mut count = 0;
+        let (mut count, mut chunked, mut last) = (0, 0, false);
         for coding in fields.elements("transfer-encoding") {
-            if !coding.eq_ignore_ascii_case(b"chunked") {
-                return Err(RequestError::UnknownCoding);
-            }
+            last = coding.eq_ignore_ascii_case(b"chunked");
+            chunked += u32::from(last);
             count += 1;
         }
-        return if count == 1 { Ok(Framing::Chunked) } else { Err(RequestError::TransferCoding) };
+        // Without `chunked` at the end nobody knows where the body ends: 400 (section 6.3, rule 4), whatever the other
+        // codings are. With it, a coding that we do not have is 501 (section 6.1).
+        return match (last && chunked == 1, count) {
+            (false, _) => Err(RequestError::TransferCoding),
+            (true, 1) => Ok(Framing::Chunked),
+            (true, _) => Err(RequestError::UnknownCoding),
+        };
     }
     let Some(digits) = length else { return Ok(Framing::Empty) };
     let number = digits.iter().try_fold(0u64, |sum, b| {

@@ -1,7 +1,8 @@
 //! From a path to what answers it: a file, one of its compressed copies, an index, a listing, or a refusal.
 
-use super::cache::{Asker, FileInfo, Found};
+use super::cache::{Asker, Found};
 use super::exchange::Exchange;
+use super::file_info::FileInfo;
 use super::mime::{self, Mime};
 use super::negotiate::Coding;
 use super::response::Status;
@@ -9,6 +10,7 @@ use super::server::Server;
 use crate::Context;
 use alloc::format;
 use alloc::sync::Arc;
+use core::time::Duration;
 use linerate_transport::{FileError, VirtualPath};
 
 /// What answers a path.
@@ -44,6 +46,9 @@ pub(super) fn is_hidden(path: &VirtualPath) -> bool {
 /// How much older than its file a compressed copy may be, in seconds: what unpacks a tree writes in any order.
 const COPY_AGE_SECS: i64 = 2;
 
+/// How long it is believed that a file has no compressed copy: most have none, and each request would look for three.
+const NO_COPY_AGE: Duration = Duration::from_secs(1);
+
 /// Whether a compressed copy saves anything, and was not forgotten when its file changed.
 fn is_good_copy(copy: &FileInfo, file: &FileInfo) -> bool {
     copy.meta.len < file.meta.len && copy.modified_secs.saturating_add(COPY_AGE_SECS) >= file.modified_secs
@@ -62,7 +67,10 @@ pub(super) fn status_of(error: FileError) -> Status {
 impl Server {
     /// Finds what answers the path of a request.
     pub(super) fn resolve(&mut self, ctx: &mut Context<'_>, ex: &Exchange, asker: Asker) -> Resolved {
-        let Some(decoded) = &ex.path else { return Resolved::Failed(Status::BadRequest) };
+        let Some(decoded) = &ex.path else {
+            let status = if ex.names_nothing { Status::NotFound } else { Status::BadRequest };
+            return Resolved::Failed(status);
+        };
         if !self.config.hidden_files && is_hidden(&decoded.path) {
             return Resolved::Failed(Status::NotFound);
         }
@@ -113,6 +121,7 @@ impl Server {
     ) -> Resolved {
         let mime = mime::lookup(path.name());
         if self.config.precompressed && mime.negotiable {
+            let asker = Asker { max_age_of_absence: asker.max_age.max(NO_COPY_AGE), ..asker };
             for coding in ex.preference.iter() {
                 // A name that is too long with the suffix is that of no file.
                 let name = format!("{}{}", path.as_str(), coding.suffix());

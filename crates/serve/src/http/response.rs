@@ -95,10 +95,16 @@ impl fmt::Display for Status {
 /// 2000-01-01: a clock that shows an earlier time was never set.
 const FIRST_BELIEVED_SECS: i64 = 946_684_800;
 
+/// A wall-clock time, unless it shows that the clock was never set.
+pub(super) fn believed(wall_ns: i64) -> Option<i64> {
+    (wall_ns.div_euclid(1_000_000_000) >= FIRST_BELIEVED_SECS).then_some(wall_ns)
+}
+
 /// What goes into every head: the date, made once a second, and the name of the server.
 #[derive(Clone, Debug)]
 pub(super) struct Common {
     secs: i64,
+    wall_ns: i64,
     date: [u8; DATE_LEN],
     /// Whether to send `Server`.
     pub server: bool,
@@ -106,16 +112,22 @@ pub(super) struct Common {
 
 impl Common {
     pub fn new(server: bool) -> Common {
-        Common { secs: i64::MIN, date: *b"Thu, 01 Jan 1970 00:00:00 GMT", server }
+        Common { secs: i64::MIN, wall_ns: i64::MIN, date: *b"Thu, 01 Jan 1970 00:00:00 GMT", server }
     }
 
     /// Notes what time it is.
     pub fn set_time(&mut self, wall_ns: i64) {
+        self.wall_ns = wall_ns;
         let secs = wall_ns.div_euclid(1_000_000_000);
         if secs != self.secs {
             self.secs = secs;
             self.date = date::format(secs);
         }
+    }
+
+    /// Nanoseconds since 1970; `None` where no clock was set.
+    pub fn wall_ns(&self) -> Option<i64> {
+        believed(self.wall_ns)
     }
 
     /// Seconds since 1970.

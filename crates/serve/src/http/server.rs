@@ -9,7 +9,7 @@ use super::exchange::Exchange;
 use super::listing::{ListingRules, Listings};
 use super::ops::{self, Ops, Purpose};
 use super::response::{After, Common, HeadWriter, Status};
-use crate::{Context, Deadlines, Service, StartError};
+use crate::{Change, Context, Deadlines, Service, StartError};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
@@ -509,6 +509,10 @@ impl Service for Server {
             (Some(timer), Some(retry)) => Some(timer.min(retry)),
             (timer, retry) => timer.or(retry),
         }
+    }
+
+    fn handle_change(&mut self, change: &Change) {
+        self.cache.handle_change(change);
     }
 
     fn drain(&mut self, ctx: &mut Context<'_>) {

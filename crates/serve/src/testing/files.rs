@@ -31,6 +31,8 @@ pub struct MemoryFiles {
     pub read_only: bool,
     /// Most operations under way.
     pub limit: usize,
+    /// Files opened so far.
+    pub opened: u64,
     /// When set, the next operations fail with it.
     pub fail: Option<FileError>,
 }
@@ -45,6 +47,7 @@ impl MemoryFiles {
             hold: false,
             read_only: false,
             limit: 64,
+            opened: 0,
             fail: None,
         };
         files.add_dir("/");
@@ -131,6 +134,7 @@ impl MemoryFiles {
         let meta = Self::meta(self.node(path)?);
         self.next += 1;
         let file = FileId::new(self.next, 0);
+        self.opened += 1;
         self.open.insert(file, Open { path: path.as_str().to_string(), listed: 0 });
         Ok(FileReply::Opened { file, meta })
     }

@@ -24,6 +24,34 @@ fn files_are_retrieved_as_they_are() {
 }
 
 #[test]
+fn a_slash_at_the_end_names_no_file() {
+    let mut ftp = Ftp::anna();
+    ftp.passive();
+    for (line, code) in [
+        ("RETR a.txt/", "550"),
+        ("RETR a.txt/.", "550"),
+        ("HASH a.txt/", "550"),
+        ("SIZE a.txt/", "550"),
+        ("DELE a.txt/", "550"),
+        ("MDTM a.txt/", "550"),
+        ("MLST a.txt/", "550"),
+        ("RNFR a.txt/", "550"),
+        ("STAT a.txt/", "550"),
+        ("LIST a.txt/", "550"),
+        ("CWD a.txt/", "550"),
+        ("STOR new/", "553"),
+        ("APPE a.txt/", "553"),
+        ("STOU new/", "553"),
+    ] {
+        ftp.expect(line, code);
+    }
+    assert_eq!(ftp.content("/a.txt"), b"one\ntwo\n");
+    ftp.expect("MDTM sub/", "213");
+    ftp.expect("CWD sub/", "250");
+    assert_eq!(ftp.world.files.open_count(), 0);
+}
+
+#[test]
 fn a_reply_tells_the_size() {
     let mut ftp = Ftp::anonymous();
     ftp.passive();
@@ -80,6 +108,8 @@ fn ascii_converts_line_ends_both_ways() {
     assert_eq!(ftp.fetch("RETR a.txt"), b"one\r\ntwo\r\n");
     ftp.expect("REST 4", "350");
     assert_eq!(ftp.fetch("RETR a.txt"), b"\ntwo\r\n", "the offset counts bytes of the network form");
+    ftp.world.files.add_file("/dos.txt", b"one\r\ntwo\r\n");
+    assert_eq!(ftp.fetch("RETR dos.txt"), b"one\r\ntwo\r\n", "no second CR");
     ftp.store("STOR c.txt", b"x\r\ny\r\n\r");
     assert_eq!(ftp.content("/c.txt"), b"x\ny\n\r");
     let lines: Vec<u8> = core::iter::repeat_n(*b"\n", 100_000).flatten().collect();

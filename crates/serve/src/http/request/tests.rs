@@ -117,8 +117,11 @@ fn shapes_that_smuggle() {
         "chunked chunked",
         "\x0cchunked",
     ] {
-        let error = if value.starts_with('\x0c') { RequestError::Field } else { RequestError::UnknownCoding };
-        let status = if value.starts_with('\x0c') { 400 } else { 501 };
+        let (error, status) = match value {
+            _ if value.starts_with('\x0c') => (RequestError::Field, 400),
+            "gzip, chunked" => (RequestError::UnknownCoding, 501),
+            _ => (RequestError::TransferCoding, 400),
+        };
         check_fields(&std::format!("Transfer-Encoding: {value}"), error, status);
     }
     check_fields("Transfer-Encoding: chunked, chunked", RequestError::TransferCoding, 400);
@@ -127,7 +130,9 @@ fn shapes_that_smuggle() {
         RequestError::TransferCoding,
         400,
     );
-    check_fields("Transfer-Encoding: chunked\r\nTransfer-Encoding: x", RequestError::UnknownCoding, 501);
+    check_fields("Transfer-Encoding: chunked\r\nTransfer-Encoding: x", RequestError::TransferCoding, 400);
+    check_fields("Transfer-Encoding: x\r\nTransfer-Encoding: chunked", RequestError::UnknownCoding, 501);
+    check_fields("Transfer-Encoding: chunked, x, chunked", RequestError::TransferCoding, 400);
     check_fields("Transfer-Encoding:", RequestError::TransferCoding, 400);
     check_fields("Transfer-Encoding : chunked", RequestError::Field, 400);
     check_error("GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", RequestError::TransferCoding, 400);

@@ -271,7 +271,9 @@ fn the_cache_stays_within_its_bounds() {
 #[test]
 fn listings_at_once_are_bounded() {
     let limits = Limits { listings: 2, ..Limits::default() };
-    let mut rig = Rig::with(Config { limits, ..config() });
+    // That it is a directory is still known.
+    let timeouts = Timeouts { cache: Duration::from_secs(1), ..Timeouts::default() };
+    let mut rig = Rig::with(Config { limits, timeouts, ..config() });
     rig.get("/list/", "");
     rig.world.files.hold = true;
     let conns: Vec<_> = (0..3).map(|_| rig.connect()).collect();

@@ -12,7 +12,6 @@ fn broken_requests_get_their_status_and_the_connection_ends() {
     let mut rig = Rig::new();
     let long_line = format!("GET /{} HTTP/1.1\r\n", "a".repeat(9_000));
     let long_fields = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}", "a".repeat(17_000));
-    let long_name = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "a".repeat(300));
     for (request, status) in [
         ("GET / HTTP/1.1\n", "400 Bad Request"),
         ("GET / HTTP/1.1\r\n\r\n", "400 Bad Request"),
@@ -29,9 +28,10 @@ fn broken_requests_get_their_status_and_the_connection_ends() {
         ("GET /\r\n", "400 Bad Request"),
         ("\x16\x03\x01\x02\0\x01\0\x01", "400 Bad Request"),
         (&long_line, "414 URI Too Long"),
-        (&long_name, "414 URI Too Long"),
         (&long_fields, "431 Request Header Fields Too Large"),
-        ("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", "501 Not Implemented"),
+        ("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", "400 Bad Request"),
+        ("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, gzip\r\n\r\n", "400 Bad Request"),
+        ("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "501 Not Implemented"),
         ("BREW / HTTP/1.1\r\nHost: a\r\n\r\n", "501 Not Implemented"),
         ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505 HTTP Version Not Supported"),
     ] {
@@ -50,8 +50,22 @@ fn broken_requests_get_their_status_and_the_connection_ends() {
         rig.run();
         assert_eq!(rig.world.net.released(conn), Some(crate::testing::net::Released::Closed));
     }
-    assert_eq!(rig.server.counters().malformed, 17);
+    assert_eq!(rig.server.counters().malformed, 18);
     rig.check_at_rest();
+}
+
+#[test]
+fn a_path_that_no_file_can_have_is_404_and_the_connection_goes_on() {
+    let mut rig = Rig::new();
+    let conn = rig.connect();
+    let (name, deep) = ("a".repeat(256), "/ab".repeat(2_000));
+    for target in [format!("/{name}"), format!("/sub/{name}/x"), format!("/{name}/"), deep] {
+        let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(rig.exchange(conn, request), page_response("404 Not Found", ""), "{target}");
+    }
+    assert_eq!(status_of(&rig.exchange(conn, format!("HEAD /{name} HTTP/1.1\r\nHost: a\r\n\r\n"))), "404");
+    assert_eq!(status_of(&rig.exchange(conn, format!("DELETE /{name} HTTP/1.1\r\nHost: a\r\n\r\n"))), "405");
+    assert_eq!(rig.exchange(conn, HELLO), hello(&rig));
 }
 
 #[test]

@@ -222,6 +222,46 @@ fn preconditions_and_ranges_in_their_order() {
 }
 
 #[test]
+fn a_directory_exists_whatever_its_tag() {
+    let mut rig = Rig::new();
+    let get = |rig: &mut Rig, fields: &str| owned(status_of(&rig.get("/list/", fields)));
+    assert_eq!(rig.get("/list/", "If-None-Match: *\r\n"), format!("{}\r\n", head("304 Not Modified")));
+    assert_eq!(get(&mut rig, "If-None-Match: \"x\"\r\n"), "200");
+    assert_eq!(get(&mut rig, "If-Match: *\r\n"), "200");
+    assert_eq!(get(&mut rig, "If-Match: \"x\"\r\n"), "412");
+    assert_eq!(get(&mut rig, &format!("If-Modified-Since: {DATE}\r\n")), "200");
+    // What would be no 200 is not changed by preconditions (RFC 9110 section 13.2.1).
+    assert_eq!(status_of(&rig.get("/list", "If-None-Match: *\r\n")), "301");
+}
+
+#[test]
+fn a_time_in_the_future_is_told_as_the_present() {
+    let mut rig = Rig::new();
+    let node = rig.world.files.nodes.get_mut("/hello.txt").unwrap();
+    node.modified_ns = 4_000_000_000_000_000_000;
+    let answer = rig.ask(HELLO);
+    assert_eq!((field(&answer, "Last-Modified"), field(&answer, "Date")), (Some(DATE), Some(DATE)));
+    // A cache that asks with that date gets the file: nobody knows whether it is the same.
+    let later = "If-Modified-Since: Fri, 02 Jan 2026 03:04:04 GMT\r\n";
+    assert_eq!(status_of(&rig.get("/hello.txt", later)), "200");
+}
+
+#[test]
+fn a_tag_is_weak_while_another_change_would_not_show() {
+    let mut rig = Rig::new();
+    for (age_ms, weak) in [(0, true), (999, true), (1_000, false)] {
+        let node = rig.world.files.nodes.get_mut("/hello.txt").unwrap();
+        node.modified_ns = rig.world.wall_ns - age_ms * 1_000_000;
+        let (answer, etag) = (rig.ask(HELLO), rig.etag("/hello.txt"));
+        let expected = format!("{}{etag}", if weak { "W/" } else { "" });
+        assert_eq!(field(&answer, "ETag"), Some(expected.as_str()), "{age_ms} ms");
+        assert_eq!(status_of(&rig.get("/hello.txt", &format!("If-None-Match: {expected}\r\n"))), "304");
+        let part = rig.get("/hello.txt", &format!("If-Range: {expected}\r\nRange: bytes=0-1\r\n"));
+        assert_eq!(status_of(&part), if weak { "200" } else { "206" });
+    }
+}
+
+#[test]
 fn compressed_copies_are_preferred_by_those_who_take_them() {
     let mut rig = Rig::new();
     rig.world.files.add_file("/a.css", b"body{}");

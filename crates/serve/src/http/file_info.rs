@@ -1,0 +1,127 @@
+//! What responses say of a file: its validators, and the fields that follow from them.
+
+use super::conditional::Validators;
+use super::date;
+use super::response::append_hex;
+use alloc::vec::Vec;
+use linerate_transport::{FileId, Metadata, Shared};
+
+/// How long after a change another one might not show, in ns: file systems keep times in steps of a few
+/// milliseconds up to a second, and a file can be written twice within one of them.
+const UNSETTLED_NS: i64 = 1_000_000_000;
+
+/// Where the content of a file is.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    /// In memory, all of it.
+    Memory(Shared),
+    /// In an open file.
+    Open(FileId),
+}
+
+/// A file that can be served.
+#[derive(Debug)]
+pub(super) struct FileInfo {
+    /// Its metadata when it was opened.
+    pub meta: Metadata,
+    /// Last modification in seconds since 1970.
+    pub modified_secs: i64,
+    /// The opaque part of its entity tag, with quotes.
+    pub etag: Vec<u8>,
+    /// Header fields that every response about it carries, from a second after its last change on.
+    lines: Vec<u8>,
+    /// Its bytes.
+    pub content: Content,
+    /// Its content was read so shortly after a change that another one may have gone unnoticed.
+    unsettled: bool,
+}
+
+/// What a response at a certain time says of a file.
+pub(super) struct Description<'a> {
+    /// For preconditions.
+    pub validators: Validators<'a>,
+    /// The fields, where they are not those of the file itself.
+    own: Option<Vec<u8>>,
+    lines: &'a [u8],
+}
+
+impl Description<'_> {
+    /// Complete header lines: ranges and validators.
+    pub fn lines(&self) -> &[u8] {
+        self.own.as_deref().unwrap_or(self.lines)
+    }
+}
+
+impl FileInfo {
+    /// A file that was found to be so at `wall_ns`, which is `None` where no clock was set.
+    pub fn new(path: &str, meta: Metadata, content: Content, wall_ns: Option<i64>) -> FileInfo {
+        let modified_secs = meta.modified_ns.div_euclid(1_000_000_000);
+        let mut etag = Vec::with_capacity(48);
+        etag.push(b'"');
+        // Where files have no numbers, their names tell two of equal length and age apart.
+        append_hex(&mut etag, if meta.inode == 0 { fnv1a(path) } else { meta.inode });
+        etag.push(b'-');
+        append_hex(&mut etag, meta.len);
+        etag.push(b'-');
+        append_hex(&mut etag, meta.modified_ns as u64);
+        etag.push(b'"');
+        let lines = lines(modified_secs, &etag, false);
+        let unsettled = wall_ns.is_some_and(|now| is_unsettled(&meta, now));
+        FileInfo { meta, modified_secs, etag, lines, content, unsettled }
+    }
+
+    /// Bytes of content held.
+    pub fn memory(&self) -> usize {
+        match &self.content {
+            Content::Memory(bytes) => bytes.len(),
+            Content::Open(_) => 0,
+        }
+    }
+
+    /// Whether a file of this metadata is this one, unchanged.
+    pub fn is_still(&self, meta: &Metadata) -> bool {
+        let copied = matches!(self.content, Content::Memory(_)) && self.unsettled;
+        same_file(&self.meta, meta) && !copied
+    }
+
+    /// What to say of it at `wall_ns`.
+    ///
+    /// The tag is weak while the last change is not a second old, as another one would not show in it (RFC 9110
+    /// section 8.8.1). A date of modification that lies in the future gives way to the present (section 8.8.2.1).
+    pub fn describe(&self, wall_ns: Option<i64>) -> Description<'_> {
+        let mut validators =
+            Validators { etag: Some(&self.etag), modified_secs: Some(self.modified_secs), weak: false };
+        let own = wall_ns.filter(|now| is_unsettled(&self.meta, *now)).map(|now| {
+            let secs = self.modified_secs.min(now.div_euclid(1_000_000_000));
+            validators.weak = true;
+            validators.modified_secs = Some(secs);
+            lines(secs, &self.etag, true)
+        });
+        Description { validators, own, lines: &self.lines }
+    }
+}
+
+fn lines(modified_secs: i64, etag: &[u8], weak: bool) -> Vec<u8> {
+    let mut lines = Vec::with_capacity(128);
+    lines.extend_from_slice(b"Accept-Ranges: bytes\r\nLast-Modified: ");
+    lines.extend_from_slice(&date::format(modified_secs));
+    lines.extend_from_slice(if weak { b"\r\nETag: W/" } else { b"\r\nETag: " });
+    lines.extend_from_slice(etag);
+    lines.extend_from_slice(b"\r\n");
+    lines
+}
+
+fn is_unsettled(meta: &Metadata, wall_ns: i64) -> bool {
+    meta.modified_ns.saturating_add(UNSETTLED_NS) > wall_ns
+}
+
+/// Whether two looks found the same file with the same content.
+pub(super) fn same_file(a: &Metadata, b: &Metadata) -> bool {
+    (a.kind, a.len, a.modified_ns, a.inode) == (b.kind, b.len, b.modified_ns, b.inode)
+}
+
+/// The FNV-1a hash.
+fn fnv1a(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
