@@ -19,7 +19,11 @@ pub enum OpenMode {
     Read,
     /// For writing: created if missing, emptied if not.
     Create,
-    /// For writing: must not exist yet.
+    /// For writing a file as a whole: what is written gets the name with [`FileOp::Publish`]; until then whatever has
+    /// it stays, and without it nothing is left. Where the file cannot be replaced (its directory takes no new file, or
+    /// it has several names) it is opened as by [`OpenMode::Update`].
+    Replace,
+    /// The same for a name that must not exist yet.
     CreateNew,
     /// For writing at any offset: created if missing, kept if not.
     Update,
@@ -92,7 +96,8 @@ pub enum FileOp {
         /// Most bytes to return.
         len: usize,
     },
-    /// Write all of `data`; answers [`FileReply::Done`].
+    /// Write all of `data`; answers [`FileReply::Done`]. After a write that failed, those that follow fail likewise, so
+    /// that what is there has no gap.
     Write {
         /// The file.
         file: FileId,
@@ -107,6 +112,15 @@ pub enum FileOp {
         file: FileId,
         /// Its new length in bytes.
         len: u64,
+    },
+    /// Give a file opened with [`OpenMode::Replace`] or [`OpenMode::CreateNew`] its name; answers [`FileReply::Done`]. A
+    /// file that has its name already stays as it is.
+    Publish {
+        /// The file.
+        file: FileId,
+        /// It is complete and takes the place of what had the name; fails when a write failed. Otherwise it gets the
+        /// name only if nothing has it, and fails with [`FileError::Exists`].
+        whole: bool,
     },
     /// Close a file after the operations submitted before; answers [`FileReply::Done`] (or the error that an earlier
     /// write left behind).
@@ -187,6 +201,8 @@ pub enum FileError {
     Exists,
     /// The directory is not empty.
     NotEmpty,
+    /// Somebody else is writing it.
+    Busy,
     /// The disk or quota is full.
     NoSpace,
     /// The server serves read-only.
@@ -208,6 +224,7 @@ impl core::fmt::Display for FileError {
             FileError::IsADirectory => "is a directory",
             FileError::Exists => "exists already",
             FileError::NotEmpty => "directory not empty",
+            FileError::Busy => "somebody else is writing it",
             FileError::NoSpace => "no space left",
             FileError::ReadOnly => "read-only",
             FileError::Stale => "file is not open",

@@ -176,6 +176,7 @@ impl DemoFiles {
             },
             FileOp::Write { .. }
             | FileOp::Truncate { .. }
+            | FileOp::Publish { .. }
             | FileOp::Remove { .. }
             | FileOp::RemoveDir { .. }
             | FileOp::MakeDir { .. }

@@ -29,6 +29,7 @@ pub(crate) enum FileWork {
     Read { offset: u64, len: usize },
     Write { offset: u64, data: Vec<u8> },
     Truncate { len: u64 },
+    Publish { whole: bool },
     Close,
 }
 

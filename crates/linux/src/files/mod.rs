@@ -4,9 +4,12 @@
 
 mod demo;
 mod job;
+mod links;
 mod pages;
 mod root;
+mod sweep;
 mod table;
+mod upload;
 mod worker;
 
 #[cfg(test)]
@@ -25,6 +28,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use sweep::Sweep;
 use table::{FileTable, OpenFile as File};
 use worker::WorkQueue;
 
@@ -76,6 +80,8 @@ linerate_wire::figures! {
 #[derive(Debug)]
 pub struct WorkerFiles {
     work: Arc<WorkQueue>,
+    /// Looks for what uploads of a killed server left.
+    _sweep: Option<Sweep>,
     threads: Vec<JoinHandle<()>>,
     table: FileTable,
     config: WorkerConfig,
@@ -95,9 +101,11 @@ impl WorkerFiles {
     /// is not to be had.
     pub fn start(path: &Path, config: WorkerConfig) -> Result<WorkerFiles, RootError> {
         let root = root::Root::open(path, config.writable)?;
+        let sweep = if config.writable { root.descriptor().ok().map(Sweep::start) } else { None };
         let work = WorkQueue::new(root, PagePool::new(config.pool_bytes)).map_err(RootError::Resources)?;
         let mut files = WorkerFiles {
             work: Arc::new(work),
+            _sweep: sweep,
             threads: Vec::new(),
             table: FileTable::new(config.open_max),
             config,
@@ -189,6 +197,9 @@ impl Files for WorkerFiles {
             }
             FileOp::Truncate { file, len } => {
                 self.submit_file(owner, tag, file, FileWork::Truncate { len });
+            }
+            FileOp::Publish { file, whole } => {
+                self.submit_file(owner, tag, file, FileWork::Publish { whole });
             }
             FileOp::Close { file } => self.submit_file(owner, tag, file, FileWork::Close),
             op => self.submit_path(owner, tag, op),

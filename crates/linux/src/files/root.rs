@@ -1,8 +1,10 @@
 //! The directory that is served, and the system calls that never leave it.
 
 use super::job::{FileWork, Outcome};
+use super::links;
 use super::pages::PagePool;
 use super::table::{Content, DirPosition, OpenDir, OpenFile};
+use super::upload::{self, Opened, Unpublished};
 use super::{READ_DIR_MAX, READ_MAX};
 use crate::mailbox::lock;
 use linerate_transport::{DirEntry, FileError, FileKind, FileOp, FileReply, Metadata, OpenMode, VirtualPath};
@@ -17,6 +19,8 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug)]
 pub(crate) struct Root {
     fd: OwnedFd,
+    /// What absolute links may begin with.
+    names: Vec<String>,
     writable: AtomicBool,
 }
 
@@ -49,9 +53,9 @@ impl std::fmt::Display for RootError {
 impl std::error::Error for RootError {}
 
 /// Links may lead anywhere beneath the root; nothing leads out.
-const RESOLVE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
+pub(super) const RESOLVE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 /// Never wait on a FIFO, never inherit, never become a controlling terminal.
-const SAFE: OFlags = OFlags::NONBLOCK.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
+pub(super) const SAFE: OFlags = OFlags::NONBLOCK.union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
 /// A rename elsewhere in the tree makes the kernel give up a resolution that contains `..` links; try again this often.
 const RESOLVE_TRIES: usize = 16;
 
@@ -60,11 +64,17 @@ impl Root {
     pub(crate) fn open(path: &Path, writable: bool) -> Result<Root, RootError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| RootError::Open(e.into()))?;
-        let root = Root { fd, writable: AtomicBool::new(writable) };
+        let names = links::names_of_root(&fd, path);
+        let root = Root { fd, names, writable: AtomicBool::new(writable) };
         match rustix::fs::openat2(&root.fd, ".", flags, Mode::empty(), RESOLVE) {
             Ok(_) => Ok(root),
             Err(error) => Err(RootError::NoOpenat2(error.into())),
         }
+    }
+
+    /// Another descriptor of the directory.
+    pub(super) fn descriptor(&self) -> Result<OwnedFd, Errno> {
+        rustix::io::fcntl_dupfd_cloexec(&self.fd, 0)
     }
 
     /// Allows or refuses changes from the next operation on; files that are open for writing stay so.
@@ -82,14 +92,22 @@ impl Root {
         if changes && !self.writable.load(Ordering::Relaxed) {
             return Err(FileError::ReadOnly);
         }
+        // Files under way have no name for anybody but us.
+        if paths_of(&op).into_iter().flatten().any(is_under_way) {
+            return Err(if changes { FileError::Permission } else { FileError::NotFound });
+        }
         match op {
+            FileOp::Open { path, mode: mode @ (OpenMode::Replace | OpenMode::CreateNew) } => {
+                let (file, meta) = self.open_whole(path, mode)?;
+                return Ok(Outcome::Opened(Arc::new(file), meta));
+            }
             FileOp::Open { path, mode } => {
                 let (file, meta) = self.open_file(path, mode)?;
                 return Ok(Outcome::Opened(Arc::new(file), meta));
             }
             FileOp::Stat { path } => return Ok(Outcome::Reply(FileReply::Meta(self.stat(path.relative())?))),
             FileOp::Remove { path } => self.unlink(&path, AtFlags::empty())?,
-            FileOp::RemoveDir { path } => self.unlink(&path, AtFlags::REMOVEDIR)?,
+            FileOp::RemoveDir { path } => self.remove_dir(&path)?,
             FileOp::MakeDir { path } => {
                 let parent = self.parent(&path, FileError::Exists)?;
                 rustix::fs::mkdirat(&parent, path.name(), Mode::from_raw_mode(0o777)).map_err(error)?;
@@ -113,6 +131,7 @@ impl Root {
             | FileOp::Read { .. }
             | FileOp::Write { .. }
             | FileOp::Truncate { .. }
+            | FileOp::Publish { .. }
             | FileOp::Close { .. } => return Err(FileError::Stale),
         }
         Ok(Outcome::Reply(FileReply::Done))
@@ -136,11 +155,14 @@ impl Root {
             (FileWork::ReadDir { .. }, _) => Err(FileError::NotADirectory),
             (FileWork::Read { offset, len }, Content::Fd(fd)) => read(fd, offset, len, pages),
             (_, Content::Dir(_)) => Err(FileError::IsADirectory),
-            (FileWork::Write { .. } | FileWork::Truncate { .. }, _) if !file.writable => {
+            (FileWork::Write { .. } | FileWork::Truncate { .. } | FileWork::Publish { .. }, _)
+                if !file.writable =>
+            {
                 Err(FileError::Permission)
             }
             (FileWork::Write { offset, data }, Content::Fd(fd)) => {
-                let result = write(fd, offset, &data);
+                let earlier = *lock(&file.late_error);
+                let result = earlier.map_or_else(|| write(fd, offset, &data), Err);
                 if let Err(error) = result {
                     file.record_error(error);
                 }
@@ -150,19 +172,37 @@ impl Root {
                 rustix::fs::ftruncate(fd, len).map_err(error)?;
                 Ok(FileReply::Done)
             }
+            (FileWork::Publish { whole }, Content::Fd(_)) => {
+                if let Some(error) = lock(&file.late_error).filter(|_| whole) {
+                    return Err(error);
+                }
+                let unpublished = lock(&file.unpublished).take();
+                unpublished.map_or(Ok(()), |file| file.publish(whole)).map(|()| FileReply::Done)
+            }
             (_, Content::Static(_)) => Err(FileError::Stale),
         }
     }
 
     /// Resolves `path` beneath the root.
     fn resolve(&self, path: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, FileError> {
+        match self.try_resolve(path, flags, mode) {
+            // Out of the root, or an absolute link that leads back into it.
+            Err(Errno::XDEV) => {
+                let path =
+                    links::rewrite(&self.fd, &self.names, path, RESOLVE).ok_or(FileError::Permission)?;
+                self.try_resolve(&path, flags, mode).map_err(error)
+            }
+            result => result.map_err(error),
+        }
+    }
+
+    fn try_resolve(&self, path: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
         let path = if path.is_empty() { "." } else { path };
         let mut tries = 0;
         loop {
             match rustix::fs::openat2(&self.fd, path, flags | OFlags::CLOEXEC, mode, RESOLVE) {
-                Ok(fd) => return Ok(fd),
                 Err(Errno::AGAIN | Errno::INTR) if tries < RESOLVE_TRIES => tries += 1,
-                Err(errno) => return Err(error(errno)),
+                result => return result,
             }
         }
     }
@@ -177,6 +217,24 @@ impl Root {
     fn unlink(&self, path: &VirtualPath, flags: AtFlags) -> Result<(), FileError> {
         let parent = self.parent(path, FileError::Permission)?;
         rustix::fs::unlinkat(&parent, path.name(), flags).map_err(error)
+    }
+
+    fn remove_dir(&self, path: &VirtualPath) -> Result<(), FileError> {
+        let result = self.unlink(path, AtFlags::REMOVEDIR);
+        if result != Err(FileError::NotEmpty) {
+            return result;
+        }
+        // Perhaps all that is in it is what a killed server left there, which nobody else can see or remove.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | SAFE;
+        let mut dir = Dir::new(self.resolve(path.relative(), flags, Mode::empty())?).map_err(error)?;
+        while let Some(Ok(entry)) = dir.read() {
+            if let (Ok(name), Ok(fd)) = (entry.file_name().to_str(), dir.fd())
+                && name.starts_with(upload::PREFIX)
+            {
+                upload::remove_if_stale(fd, name);
+            }
+        }
+        self.unlink(path, AtFlags::REMOVEDIR)
     }
 
     fn stat(&self, path: &str) -> Result<Metadata, FileError> {
@@ -199,12 +257,26 @@ impl Root {
         }
     }
 
+    /// Opens a file that is to be written as a whole.
+    fn open_whole(&self, path: VirtualPath, mode: OpenMode) -> Result<(OpenFile, Metadata), FileError> {
+        let dir = self.parent(&path, FileError::IsADirectory)?;
+        match upload::open(dir, path.name(), mode == OpenMode::Replace)? {
+            Opened::InPlace => self.open_file(path, OpenMode::Update),
+            Opened::Aside(fd, unpublished) => {
+                let meta = metadata(&rustix::fs::fstat(&fd).map_err(error)?);
+                let file = OpenFile::new(Content::Fd(fd), true);
+                let waiting: Option<Unpublished> = Some(unpublished);
+                *lock(&file.unpublished) = waiting;
+                Ok((file, meta))
+            }
+        }
+    }
+
     fn open_file(&self, path: VirtualPath, mode: OpenMode) -> Result<(OpenFile, Metadata), FileError> {
         let flags = match mode {
             OpenMode::Read => OFlags::RDONLY,
             // Emptied below, once it is known to be a regular file.
-            OpenMode::Create | OpenMode::Update => OFlags::WRONLY | OFlags::CREATE,
-            OpenMode::CreateNew => OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
+            _ => OFlags::WRONLY | OFlags::CREATE,
         };
         let create = if mode == OpenMode::Read { Mode::empty() } else { Mode::from_raw_mode(0o666) };
         let fd = self.resolve(path.relative(), flags | SAFE, create)?;
@@ -216,6 +288,9 @@ impl Root {
                 position: Mutex::new(DirPosition::Stream(Dir::new(fd).map_err(error)?)),
             }),
             FileKind::File => {
+                if mode != OpenMode::Read {
+                    upload::lock_for_writing(fd.as_fd())?;
+                }
                 if mode == OpenMode::Create && meta.len > 0 {
                     rustix::fs::ftruncate(&fd, 0).map_err(error)?;
                     meta.len = 0;
@@ -241,6 +316,12 @@ impl Root {
                 continue;
             }
             let Ok(fd) = stream.fd() else { return Err(FileError::Io) };
+            if name.starts_with(upload::PREFIX) {
+                if self.writable.load(Ordering::Relaxed) {
+                    upload::remove_if_stale(fd, name);
+                }
+                continue;
+            }
             let Ok(stat) = rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) else {
                 // Removed since the directory was read.
                 continue;
@@ -257,6 +338,26 @@ impl Root {
         }
         Ok(entries)
     }
+}
+
+/// The paths that an operation names.
+fn paths_of(op: &FileOp) -> [Option<&VirtualPath>; 2] {
+    match op {
+        FileOp::Open { path, .. }
+        | FileOp::Stat { path }
+        | FileOp::Remove { path }
+        | FileOp::RemoveDir { path }
+        | FileOp::MakeDir { path }
+        | FileOp::SetModified { path, .. }
+        | FileOp::SetMode { path, .. } => [Some(path), None],
+        FileOp::Rename { from, to } => [Some(from), Some(to)],
+        _ => [None, None],
+    }
+}
+
+/// Whether a component of the path is the name of a file under way.
+fn is_under_way(path: &VirtualPath) -> bool {
+    path.relative().split('/').any(|name| name.starts_with(upload::PREFIX))
 }
 
 fn read(fd: &OwnedFd, offset: u64, len: usize, pages: &Arc<PagePool>) -> Result<FileReply, FileError> {
@@ -309,7 +410,7 @@ pub(crate) fn read_ahead(file: &OpenFile, offset: u64, len: u64, scratch: &mut [
     }
 }
 
-fn metadata(stat: &Stat) -> Metadata {
+pub(super) fn metadata(stat: &Stat) -> Metadata {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => FileKind::File,
         FileType::Directory => FileKind::Directory,
@@ -332,9 +433,10 @@ fn timespec(ns: i64) -> Timespec {
 }
 
 /// What an error of the system means to a server.
-fn error(errno: Errno) -> FileError {
+pub(super) fn error(errno: Errno) -> FileError {
     match errno {
-        Errno::NOENT => FileError::NotFound,
+        // A name that is too long for the file system is that of no file.
+        Errno::NOENT | Errno::NAMETOOLONG => FileError::NotFound,
         // `openat2` reports a way out of the root as XDEV, a magic or circular link as LOOP, and opening a FIFO or a
         // socket ends in NXIO.
         Errno::ACCESS | Errno::PERM | Errno::XDEV | Errno::LOOP | Errno::NXIO | Errno::TXTBSY => {

@@ -1,6 +1,7 @@
 //! The table of open files, shared by the file service and the transport that sends ranges of them.
 
 use super::job::FileQueue;
+use super::upload::Unpublished;
 use super::worker::WorkQueue;
 use crate::mailbox::{Mailbox, lock};
 use crate::slab::{Key, Slab};
@@ -45,7 +46,9 @@ pub(crate) enum DirPosition {
 pub struct OpenFile {
     pub(crate) content: Content,
     pub(crate) writable: bool,
-    /// What the first failing write left behind, for `Close` to report.
+    /// What it needs to get its name, while it has none.
+    pub(crate) unpublished: Mutex<Option<Unpublished>>,
+    /// What the first failing write left behind, for those after it and for `Close`.
     pub(crate) late_error: Mutex<Option<FileError>>,
     /// Operations on this file that wait for the one under way.
     pub(crate) queue: Mutex<FileQueue>,
@@ -72,6 +75,7 @@ impl OpenFile {
         OpenFile {
             content,
             writable,
+            unpublished: Mutex::new(None),
             late_error: Mutex::new(None),
             queue: Mutex::new(FileQueue::default()),
             cannot_probe: AtomicBool::new(false),

@@ -6,9 +6,10 @@
 //!    │  PORT, EPRT            transfer command            established  ^
 //!    └──────────> Active ────────────────────> Connecting ────────────┘
 //! ```
+//! After an upload that could not be stored it is `Draining` until the client has seen that, or two seconds have passed.
 //! Any of them goes back to `None` when a new address is agreed on, and after each transfer.
 
-use super::hub::Turn;
+use super::hub::{Timer, Turn};
 use super::session::Session;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use linerate_transport::{
@@ -19,6 +20,8 @@ use linerate_transport::{
 const PORT_TRIES: u32 = 64;
 /// Connections to a passive port that wait to be looked at: the client's, and some of others.
 const BACKLOG: AcceptBacklog = AcceptBacklog(8);
+/// Bytes thrown away in one turn; then others get theirs.
+const DRAIN_LEN: usize = 1 << 20;
 /// Lowest port that PORT and EPRT may name: those below belong to services (RFC 2577 section 3).
 const LOWEST_PORT: u16 = 1_024;
 
@@ -35,13 +38,16 @@ pub(super) enum Channel {
     Connecting(ConnId),
     /// It is there.
     Open(ConnId),
+    /// The upload over it failed here. What still comes is thrown away for a moment, so that the client, which is
+    /// sending, reads the reply before its connection is reset.
+    Draining(ConnId),
 }
 
 impl Channel {
     /// The connection, coming about or open.
     pub(super) fn conn(self) -> Option<ConnId> {
         match self {
-            Channel::Connecting(conn) | Channel::Open(conn) => Some(conn),
+            Channel::Connecting(conn) | Channel::Open(conn) | Channel::Draining(conn) => Some(conn),
             _ => None,
         }
     }
@@ -252,6 +258,30 @@ impl Session {
         }
     }
 
+    /// Throws away what comes over a connection whose upload has failed; lets it go when the client has ended it.
+    pub(super) fn drain_channel(&mut self, turn: &mut Turn<'_, '_>) {
+        let Channel::Draining(conn) = self.channel else { return };
+        // The state first: what arrives between the two looks is seen by the second.
+        let state = turn.ctx.net.state(conn);
+        let mut left = DRAIN_LEN;
+        while left > 0 {
+            let len = turn.ctx.net.peek(conn).len();
+            if len == 0 {
+                break;
+            }
+            turn.ctx.net.consume(conn, len);
+            left = left.saturating_sub(len);
+        }
+        match state {
+            _ if left == 0 => turn.set_timer(self.id, Timer::Resume, turn.ctx.now),
+            ConnState::Open { finished: false } | ConnState::Connecting => {}
+            ConnState::Open { finished: true } | ConnState::Closed(_) => {
+                turn.clear_timer(self.id, Timer::Data);
+                self.finish_channel(turn);
+            }
+        }
+    }
+
     /// Whether the open data connection was lost before a transfer began.
     pub(super) fn data_was_lost(&self, turn: &Turn<'_, '_>) -> bool {
         match self.channel {
@@ -278,7 +308,7 @@ impl Session {
                 turn.hub.data_listeners.remove(&listener);
                 turn.ctx.net.close_listener(listener);
             }
-            Channel::Connecting(conn) | Channel::Open(conn) => {
+            Channel::Connecting(conn) | Channel::Open(conn) | Channel::Draining(conn) => {
                 turn.hub.conns.remove(&conn);
                 turn.ctx.net.abort(conn);
             }

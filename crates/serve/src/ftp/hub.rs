@@ -3,11 +3,11 @@
 use super::config::Config;
 use super::login::Throttle;
 use super::stats::Stats;
-use crate::{Context, Deadlines};
+use crate::{Changes, Context, Deadlines};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use core::time::Duration;
-use linerate_transport::{ConnId, FileOp, ListenerId, Owner};
+use linerate_transport::{ConnId, FileOp, ListenerId, Owner, VirtualPath};
 use linerate_wire::units::Instant;
 
 /// A session's number. Numbers are used again after 2^32 sessions, never while one is alive.
@@ -61,6 +61,8 @@ pub(super) enum Kind {
     Write,
     /// The end.
     Close,
+    /// Giving an upload its name.
+    Publish,
     /// A piece to convert or to hash.
     Read,
     /// A page of a directory.
@@ -69,8 +71,16 @@ pub(super) enum Kind {
     Path,
 }
 
-const KINDS: [Kind; 7] =
-    [Kind::Open, Kind::Truncate, Kind::Write, Kind::Close, Kind::Read, Kind::ReadDir, Kind::Path];
+const KINDS: [Kind; 8] = [
+    Kind::Open,
+    Kind::Truncate,
+    Kind::Write,
+    Kind::Close,
+    Kind::Publish,
+    Kind::Read,
+    Kind::ReadDir,
+    Kind::Path,
+];
 const NUMBER_MASK: u32 = 0xff_ffff;
 
 impl JobId {
@@ -102,6 +112,10 @@ pub(super) struct Hub {
     pub(super) data_listeners: BTreeMap<ListenerId, SessionId>,
     /// File operations that were refused for now, in their order. Each session adds a bounded number.
     waiting: VecDeque<(u64, FileOp)>,
+    /// Names that are being uploaded to, and by whom.
+    pub(super) uploads: BTreeMap<VirtualPath, SessionId>,
+    /// What was changed, for the other servers.
+    pub(super) changes: Changes,
     pub(super) throttle: Throttle,
     pub(super) stats: Stats,
     pub(super) draining: bool,
@@ -118,11 +132,21 @@ impl Hub {
             conns: BTreeMap::new(),
             data_listeners: BTreeMap::new(),
             waiting: VecDeque::new(),
+            uploads: BTreeMap::new(),
+            changes: Changes::default(),
             throttle: Throttle::default(),
             stats: Stats::default(),
             draining: false,
             started_ns: 0,
         }
+    }
+
+    /// Whether somebody uploads to this name or to one below it.
+    pub(super) fn is_uploaded_to(&self, path: &VirtualPath) -> bool {
+        self.uploads
+            .range(path.clone()..)
+            .take_while(|(name, _)| name.as_str().starts_with(path.as_str()))
+            .any(|(name, _)| name.is_within(path))
     }
 
     /// Whether file operations wait to be submitted.

@@ -2,6 +2,7 @@
 //! STAT with a path, and HASH.
 
 use super::ascii::ToNetwork;
+use super::data::Channel;
 use super::hub::{Kind, Turn};
 use super::listing::{Format, ListArgs, Listing, split_pattern};
 use super::paths::{error_code, names_directory, new_name_code};
@@ -62,7 +63,7 @@ impl Session {
         if self.data_was_lost(turn) {
             self.close_channel(turn);
         }
-        let agreed = self.channel != super::data::Channel::None;
+        let agreed = !matches!(self.channel, Channel::None | Channel::Draining(_));
         if !agreed {
             self.reply(425, "Use EPSV, PASV, EPRT or PORT first");
         }
@@ -116,8 +117,31 @@ impl Session {
             let text = format!("Opening data connection for {path}, which forgets everything");
             return self.begin(turn, Transfer::new(verb, path, false, Body::Receive(body)), &text);
         }
-        if self.check_may_write(turn, 553) {
-            self.open(turn, Opening { verb, path, intent }, OpenMode::Update);
+        if !self.check_may_write(turn, 553) || !self.take_name(turn, &path) {
+            return;
+        }
+        let mode = match intent {
+            // The old file stays until the new one is complete.
+            Intent::Store(0) => OpenMode::Replace,
+            _ => OpenMode::Update,
+        };
+        self.open(turn, Opening { verb, path, intent }, mode);
+    }
+
+    /// Notes that this session uploads to a name, unless another one does.
+    fn take_name(&mut self, turn: &mut Turn<'_, '_>, path: &VirtualPath) -> bool {
+        if self.refuse_if_uploaded_to(turn, path) {
+            return false;
+        }
+        turn.hub.uploads.insert(path.clone(), self.id);
+        self.uploads_to = Some(path.clone());
+        true
+    }
+
+    /// The upload is over, or did not begin.
+    pub(super) fn release_name(&mut self, turn: &mut Turn<'_, '_>) {
+        if let Some(path) = self.uploads_to.take() {
+            turn.hub.uploads.remove(&path);
         }
     }
 
@@ -136,6 +160,9 @@ impl Session {
         let ending = (turn.ctx.random)() as u32;
         let name = format!("{}.{ending:08x}", base.name());
         let Some(path) = self.resolve(turn, &format!("{}/{name}", base.parent()), 553) else { return };
+        if !self.take_name(turn, &path) {
+            return;
+        }
         let opening = Opening { verb: "STOU", path, intent: Intent::Unique(base, tries + 1) };
         self.open(turn, opening, OpenMode::CreateNew);
     }
@@ -289,7 +316,13 @@ impl Session {
         match result {
             Ok(FileReply::Opened { file, meta }) => self.opened(turn, verb, path, intent, file, meta),
             Ok(_) => self.reply(451, "Unexpected answer of the file system"),
-            Err(error) => self.open_failed(turn, verb, path, intent, error),
+            Err(error) => {
+                self.release_name(turn);
+                self.open_failed(turn, verb, path, intent, error);
+            }
+        }
+        if !matches!(self.job, Job::Transfer(_) | Job::Open(_)) {
+            self.release_name(turn);
         }
     }
 

@@ -5,9 +5,11 @@ use super::facts;
 use super::hub::{Kind, Turn};
 use super::reply::Quoted;
 use super::session::{Job, Session};
+use crate::Change;
 use crate::memory::{self, MemoryFile};
 use alloc::boxed::Box;
 use alloc::string::String;
+use core::mem;
 use linerate_transport::{FileError, FileKind, FileOp, FileReply, Metadata, PathError, VirtualPath};
 
 /// The directory of the memory files.
@@ -48,7 +50,7 @@ impl PathJob {
 /// The reply code for an operation that failed on a file that exists or should (RFC 959 section 4.2.2).
 pub(super) fn error_code(error: FileError) -> u16 {
     match error {
-        FileError::TooManyOpen => 450,
+        FileError::TooManyOpen | FileError::Busy => 450,
         FileError::Io | FileError::Stale => 451,
         FileError::NoSpace => 452,
         _ => 550,
@@ -120,6 +122,15 @@ impl Session {
 
     /// Begins an operation on a path.
     fn start(&mut self, turn: &mut Turn<'_, '_>, job: PathJob, op: FileOp) {
+        let moves = matches!(op, FileOp::Remove { .. } | FileOp::RemoveDir { .. } | FileOp::Rename { .. });
+        for path in named_by(&op).into_iter().flatten().filter(|_| moves) {
+            if self.refuse_if_uploaded_to(turn, path) {
+                return;
+            }
+        }
+        if !matches!(op, FileOp::Stat { .. }) {
+            self.changing = named_by(&op).map(Option::<&VirtualPath>::cloned);
+        }
         let id = self.new_job();
         self.job = Job::Path(job);
         turn.submit(id, Kind::Path, op);
@@ -137,6 +148,9 @@ impl Session {
     pub(super) fn on_path_done(&mut self, turn: &mut Turn<'_, '_>, result: Result<FileReply, FileError>) {
         let Job::Path(job) = core::mem::replace(&mut self.job, Job::None) else { return };
         self.touch(turn.now());
+        for path in mem::take(&mut self.changing).into_iter().flatten() {
+            turn.hub.changes.push(Change::Tree(path));
+        }
         match (job, result) {
             (job, Ok(FileReply::Meta(meta))) => self.on_meta(turn, job, meta),
             (PathJob::Renamed, Err(error)) => self.reply(new_name_code(error), error),
@@ -193,6 +207,15 @@ impl Session {
         may
     }
 
+    /// Replies when somebody uploads to this name or below it: what is done to it now would meet half a file.
+    pub(super) fn refuse_if_uploaded_to(&mut self, turn: &Turn<'_, '_>, path: &VirtualPath) -> bool {
+        let busy = turn.hub.is_uploaded_to(path);
+        if busy {
+            self.reply(450, "An upload to this name is under way, try later");
+        }
+        busy
+    }
+
     /// Resolves a path to change; not the root, and only for those who may.
     fn resolve_change(&mut self, turn: &mut Turn<'_, '_>, arg: &str, code: u16) -> Option<VirtualPath> {
         if !self.check_may_write(turn, code) {
@@ -243,7 +266,9 @@ impl Session {
 
     pub(super) fn rnfr(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
         if let Some(path) = self.resolve_change(turn, arg, 550) {
-            self.start(turn, PathJob::RenameFrom(path.clone()).of(arg), FileOp::Stat { path });
+            if !self.refuse_if_uploaded_to(turn, &path) {
+                self.start(turn, PathJob::RenameFrom(path.clone()).of(arg), FileOp::Stat { path });
+            }
         }
     }
 
@@ -305,6 +330,19 @@ impl Session {
         if let Some(path) = self.resolve_change(turn, path, 550) {
             self.start(turn, PathJob::Done(200, "Mode changed"), FileOp::SetMode { path, mode });
         }
+    }
+}
+
+/// The names that an operation on paths changes.
+fn named_by(op: &FileOp) -> [Option<&VirtualPath>; 2] {
+    match op {
+        FileOp::Remove { path }
+        | FileOp::RemoveDir { path }
+        | FileOp::MakeDir { path }
+        | FileOp::SetModified { path, .. }
+        | FileOp::SetMode { path, .. } => [Some(path), None],
+        FileOp::Rename { from, to } => [Some(from), Some(to)],
+        _ => [None, None],
     }
 }
 

@@ -4,6 +4,7 @@ use super::ascii::FromNetwork;
 use super::config::Limits;
 use super::hub::{JobId, Kind, Turn};
 use super::send::Pump;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem;
 use linerate_transport::{CloseReason, ConnId, ConnState, FileError, FileId, FileOp};
@@ -24,7 +25,19 @@ pub(super) struct Receiver {
     chunk_len: usize,
     /// Most writes under way at once.
     writes_max: usize,
-    writes: usize,
+    /// The lengths of those under way.
+    writes: VecDeque<u64>,
+    /// Where the upload began in the file.
+    start: u64,
+    /// There is a file, or was.
+    stores: bool,
+    /// Everything came; whether it was so.
+    ending: Option<bool>,
+    whole: bool,
+    /// Bytes that are in the file.
+    pub(super) stored: u64,
+    /// Whether what came has the name that it was sent to.
+    pub(super) kept: Option<bool>,
     /// TYPE A.
     ascii: Option<FromNetwork>,
     /// Bytes received, as they came.
@@ -44,7 +57,13 @@ impl Receiver {
             chunk: Vec::new(),
             chunk_len: limits.write_chunk_len,
             writes_max: limits.writes_under_way,
-            writes: 0,
+            writes: VecDeque::new(),
+            start: offset,
+            stores: file.is_some(),
+            ending: None,
+            whole: false,
+            stored: 0,
+            kept: None,
             ascii,
             received: 0,
             failed: None,
@@ -53,7 +72,7 @@ impl Receiver {
 
     /// Whether the delay is not the client's but that of our files.
     pub(super) fn awaits_files(&self) -> bool {
-        self.writes > 0
+        !self.writes.is_empty()
     }
 
     /// The data connection is there: what the file has from the offset on gives way. Not earlier, so that an upload
@@ -77,7 +96,7 @@ impl Receiver {
     ) -> Result<Pump, CloseReason> {
         let start = self.received;
         while self.received - start < TURN_LEN {
-            if self.writes >= self.writes_max {
+            if self.writes.len() >= self.writes_max {
                 return Ok(Pump::Blocked);
             }
             // The state first: what arrives between the two looks is seen by the second.
@@ -91,7 +110,7 @@ impl Receiver {
                     ConnState::Closed(reason) => Err(reason),
                     ConnState::Open { finished: false } | ConnState::Connecting => {
                         // Nothing to wait for: what is here goes to the disk now.
-                        if self.writes == 0 {
+                        if self.writes.is_empty() {
                             self.write(turn, job);
                         }
                         Ok(Pump::Blocked)
@@ -125,28 +144,87 @@ impl Receiver {
         let data = mem::take(&mut self.chunk);
         let offset = self.offset;
         self.offset += data.len() as u64;
-        self.writes += 1;
+        self.writes.push_back(data.len() as u64);
         turn.submit(job, Kind::Write, FileOp::Write { file, offset, data });
     }
 
-    /// Nothing more comes: writes the rest and closes the file. False when there is none to be closed.
-    pub(super) fn finish(&mut self, turn: &mut Turn<'_, '_>, job: JobId) -> bool {
+    /// Nothing more comes: writes the rest, and when that is done gives the file its name and closes it. `whole`: the
+    /// client sent everything. False when there is no file.
+    pub(super) fn finish(&mut self, turn: &mut Turn<'_, '_>, job: JobId, whole: bool) -> bool {
         if let Some(convert) = &mut self.ascii {
             convert.finish(&mut self.chunk);
         }
         self.write(turn, job);
-        let Some(file) = self.file.take() else { return false };
-        turn.submit(job, Kind::Close, FileOp::Close { file });
-        true
+        self.whole = whole;
+        self.ending = self.file.is_some().then_some(whole);
+        self.settle(turn, job);
+        self.ending.is_some() || self.stores && self.file.is_none()
     }
 
-    /// A write or the truncation ended.
-    pub(super) fn on_done(&mut self, kind: Kind, result: Result<(), FileError>) {
-        if kind == Kind::Write {
-            self.writes = self.writes.saturating_sub(1);
+    /// Ends the file as soon as all is written.
+    fn settle(&mut self, turn: &mut Turn<'_, '_>, job: JobId) {
+        if !self.writes.is_empty() {
+            return;
         }
-        if let Err(error) = result {
-            self.failed.get_or_insert(error);
+        let (Some(whole), Some(file)) = (self.ending, self.file) else { return };
+        (self.ending, self.file) = (None, None);
+        if self.failed.is_some() && !self.cut {
+            // A write that failed may have left some of its bytes: what is told to be there is there, and no more.
+            let len = self.start.saturating_add(self.stored);
+            turn.submit(job, Kind::Truncate, FileOp::Truncate { file, len });
         }
+        let whole = whole && self.failed.is_none();
+        if whole || self.stored > 0 {
+            turn.submit(job, Kind::Publish, FileOp::Publish { file, whole });
+        }
+        turn.submit(job, Kind::Close, FileOp::Close { file });
+    }
+
+    /// The session is over: what came is written, without waiting for how that ends.
+    pub(super) fn abandon(&mut self, turn: &mut Turn<'_, '_>, job: JobId) {
+        if let Some(convert) = &mut self.ascii {
+            convert.finish(&mut self.chunk);
+        }
+        self.write(turn, job);
+        let Some(file) = self.file.take() else { return };
+        if self.stored > 0 || !self.writes.is_empty() {
+            turn.submit(job, Kind::Publish, FileOp::Publish { file, whole: false });
+        }
+        turn.submit(job, Kind::Close, FileOp::Close { file });
+    }
+
+    /// An operation on the file ended.
+    pub(super) fn on_done(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        job: JobId,
+        kind: Kind,
+        result: Result<(), FileError>,
+    ) {
+        match (kind, result) {
+            (Kind::Write, result) => {
+                let len = self.writes.pop_front().unwrap_or(0);
+                match result {
+                    Ok(()) if self.failed.is_none() => self.stored += len,
+                    Ok(()) => {}
+                    Err(error) => self.fail(error),
+                }
+                self.settle(turn, job);
+            }
+            // A part does not take the place of a whole file.
+            (Kind::Publish, Err(FileError::Exists)) if !self.whole => self.kept = Some(false),
+            (Kind::Publish, Ok(())) => self.kept = Some(true),
+            (_, Err(error)) => self.fail(error),
+            (_, Ok(())) => {}
+        }
+    }
+
+    fn fail(&mut self, error: FileError) {
+        self.failed.get_or_insert(error);
+    }
+
+    /// Bytes for the log: those stored, or received where nothing is stored.
+    pub(super) fn counted(&self) -> u64 {
+        if self.stores { self.stored } else { self.received }
     }
 }

@@ -1,11 +1,11 @@
 //! The server: listeners, sessions by number, and the events handed to them.
 
 use super::config::{Config, ConfigError};
-use super::hub::{Hub, JobId, Key, SessionId, Timer, Turn};
+use super::hub::{Hub, JobId, Key, Kind, SessionId, Timer, Turn};
 use super::login::limit_key;
 use super::session::{Session, canonical, discard};
 use super::stats::Stats;
-use crate::{Context, Service, StartError};
+use crate::{Change, Context, Service, StartError};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -13,7 +13,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem;
 use core::net::IpAddr;
-use linerate_transport::{ConnId, Event, FileDone, ListenAddr, ListenOptions, ListenerId, Owner, Source};
+use linerate_transport::{
+    ConnId, Event, FileDone, ListenAddr, ListenOptions, ListenerId, Owner, Source, VirtualPath,
+};
 use linerate_wire::units::Instant;
 
 /// An FTP server (RFC 959, 1123, 2389, 2428, 3659). See [`Service`] for the order of calls.
@@ -240,6 +242,10 @@ impl Service for Server {
         if self.sessions.contains_key(&job.session) {
             self.with(ctx, job.session, |session, turn| session.on_file(turn, job, kind, done.result));
         } else {
+            // Somebody has left in the middle of something that changed who knows what.
+            if matches!(kind, Kind::Publish | Kind::Path | Kind::Truncate) {
+                turn.hub.changes.push(Change::Tree(VirtualPath::root()));
+            }
             discard(&mut turn, job, done.result);
         }
     }
@@ -274,6 +280,10 @@ impl Service for Server {
 
     fn poll_timeout(&self) -> Option<Instant> {
         self.hub.deadlines.next()
+    }
+
+    fn poll_change(&mut self) -> Option<Change> {
+        self.hub.changes.pop()
     }
 
     fn drain(&mut self, ctx: &mut Context<'_>) {

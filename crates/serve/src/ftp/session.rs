@@ -91,6 +91,10 @@ pub(super) struct Session {
     pub(super) channel: Channel,
     pub(super) cwd: VirtualPath,
     pub(super) rename_from: Option<VirtualPath>,
+    /// The name that it uploads to.
+    pub(super) uploads_to: Option<VirtualPath>,
+    /// The names that the operation under way changes.
+    pub(super) changing: [Option<VirtualPath>; 2],
     /// The offset of REST for the next transfer.
     pub(super) restart: u64,
     /// TYPE A.
@@ -139,6 +143,8 @@ impl Session {
             channel: Channel::None,
             cwd: VirtualPath::root(),
             rename_from: None,
+            uploads_to: None,
+            changing: [None, None],
             restart: 0,
             ascii: true,
             epsv_all: false,

@@ -17,13 +17,17 @@ use super::paths::error_code;
 use super::receive::Receiver;
 use super::send::{Pump, Sender};
 use super::session::{Job, Session};
+use crate::Change;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
-use core::mem;
+use core::time::Duration;
+use core::{fmt, mem};
 use linerate_transport::{CloseReason, ConnId, ConnState, FileError, FileReply, Ready, VirtualPath};
 use linerate_wire::units::Instant;
 
+/// How long a client that is still sending has to read that its upload failed.
+const DRAIN_TIME: Duration = Duration::from_secs(2);
 /// Looks at a transfer's progress within the time that it may stall.
 const STALL_LOOKS: u32 = 4;
 
@@ -155,6 +159,7 @@ impl Session {
                     self.data_established(turn);
                 }
             }
+            Channel::Draining(c) if c == conn => self.drain_channel(turn),
             Channel::Open(c) if c == conn => {
                 self.pump(turn);
                 self.check_sent(turn, conn, ready);
@@ -166,6 +171,7 @@ impl Session {
 
     /// Moves what can be moved now.
     pub(super) fn pump(&mut self, turn: &mut Turn<'_, '_>) {
+        self.drain_channel(turn);
         let (Job::Transfer(transfer), Channel::Open(conn)) = (&mut self.job, self.channel) else { return };
         if transfer.phase != Phase::Moving {
             return;
@@ -217,7 +223,7 @@ impl Session {
                 Err(error) => return self.end_transfer(turn, Outcome::File(error)),
             },
             (Body::Receive(receiver), _) => {
-                receiver.on_done(kind, result.map(|_| ()));
+                receiver.on_done(turn, self.job_id, kind, result.map(|_| ()));
                 let failed = receiver.failed;
                 match transfer.phase {
                     Phase::Closing(outcome) if kind == Kind::Close => {
@@ -242,6 +248,9 @@ impl Session {
     /// The data connection did not come about in time, or it is time to look at the progress.
     pub(super) fn on_data_timer(&mut self, turn: &mut Turn<'_, '_>) {
         let channel = self.channel;
+        if matches!(self.channel, Channel::Draining(_)) {
+            return self.close_channel(turn);
+        }
         let Job::Transfer(transfer) = &mut self.job else { return };
         match transfer.phase {
             Phase::Connecting => {
@@ -293,9 +302,15 @@ impl Session {
         turn.clear_timer(self.id, Timer::Resume);
         match &mut transfer.body {
             Body::Receive(receiver) => {
-                let closing = receiver.finish(turn, self.job_id);
+                let closing = receiver.finish(turn, self.job_id, outcome == Outcome::Complete);
                 transfer.phase = Phase::Closing(outcome);
-                self.release_channel(turn, outcome);
+                match (outcome, self.channel) {
+                    (Outcome::File(_), Channel::Open(conn)) => {
+                        self.channel = Channel::Draining(conn);
+                        self.drain_channel(turn);
+                    }
+                    _ => self.release_channel(turn, outcome),
+                }
                 if !closing {
                     self.finish_transfer(turn, outcome, bytes);
                 }
@@ -321,10 +336,17 @@ impl Session {
         let Job::Transfer(transfer) = mem::replace(&mut self.job, Job::None) else { return };
         let now = turn.now();
         self.touch(now);
-        let bytes = match &transfer.body {
-            Body::Send(_) => sent,
-            Body::Receive(receiver) => receiver.received,
+        if matches!(self.channel, Channel::Draining(_)) {
+            turn.set_timer(self.id, Timer::Data, now + DRAIN_TIME);
+        }
+        let (bytes, stored, kept) = match &transfer.body {
+            Body::Send(_) => (sent, sent, None),
+            Body::Receive(receiver) => (receiver.received, receiver.counted(), receiver.kept),
         };
+        if let Some(path) = self.uploads_to.clone() {
+            turn.hub.changes.push(Change::Path(path));
+        }
+        self.release_name(turn);
         let stats = &mut turn.hub.stats;
         match &transfer.body {
             Body::Send(_) => stats.bytes_sent += bytes,
@@ -334,18 +356,26 @@ impl Session {
             Outcome::Complete => stats.transfers += 1,
             _ => stats.failed_transfers += 1,
         }
-        transfer.log(self, bytes, now, outcome);
+        transfer.log(self, stored, now, outcome);
         match outcome {
             Outcome::Complete => self.reply(226, format_args!("Transfer complete, {bytes} bytes")),
             Outcome::NotConnected => self.reply(425, "The data connection did not come about"),
-            Outcome::Stalled => self.reply(426, "No progress for too long, transfer ended"),
-            Outcome::Lost(_) => self.reply(426, "Data connection lost"),
-            Outcome::File(error) => match error_code(error) {
-                550 => self.reply(451, error),
-                code => self.reply(code, error),
-            },
+            Outcome::Stalled => {
+                self.reply(
+                    426,
+                    format_args!("No progress for too long, transfer ended{}", Left(kept, stored)),
+                );
+            }
+            Outcome::Lost(_) => self.reply(426, format_args!("Data connection lost{}", Left(kept, stored))),
+            Outcome::File(error) => {
+                let code = match error_code(error) {
+                    550 => 451,
+                    code => code,
+                };
+                self.reply(code, format_args!("{error}{}", Left(kept, stored)));
+            }
             Outcome::Aborted => {
-                self.reply(426, "Transfer aborted");
+                self.reply(426, format_args!("Transfer aborted{}", Left(kept, stored)));
                 self.reply(226, "Aborted");
             }
         }
@@ -353,6 +383,7 @@ impl Session {
 
     /// Gives up what is under way without a reply; files are closed, and what was received is written.
     pub(super) fn drop_job(&mut self, turn: &mut Turn<'_, '_>) {
+        self.release_name(turn);
         match mem::replace(&mut self.job, Job::None) {
             Job::None | Job::Login(_) | Job::Refusing | Job::Path(_) | Job::Open(_) => {}
             Job::Hash(job) => self.close_file(turn, Some(job.file)),
@@ -362,11 +393,22 @@ impl Session {
                 self.close_channel(turn);
                 match transfer.body {
                     Body::Send(sender) => self.close_file(turn, sender.file),
-                    Body::Receive(mut receiver) => {
-                        receiver.finish(turn, self.job_id);
-                    }
+                    Body::Receive(mut receiver) => receiver.abandon(turn, self.job_id),
                 }
             }
+        }
+    }
+}
+
+/// What an upload that failed leaves, for the reply: whether it has its name, and how many bytes were stored.
+struct Left(Option<bool>, u64);
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Left(Some(true), stored) => write!(f, "; {stored} bytes are kept"),
+            Left(Some(false), _) => f.write_str("; the old file stays"),
+            Left(None, _) => Ok(()),
         }
     }
 }

@@ -17,6 +17,10 @@ pub struct Node {
 struct Open {
     path: String,
     listed: usize,
+    /// The name that it gets when it is published, and whether it may replace what has it.
+    unpublished: Option<(String, bool)>,
+    writes: bool,
+    failed: Option<FileError>,
 }
 
 /// Files by absolute path. Operations are carried out when their completion is polled, in order.
@@ -27,12 +31,16 @@ pub struct MemoryFiles {
     next: u32,
     /// While set, nothing finishes: a slow disk.
     pub hold: bool,
+    /// While set, no file can be replaced: all are written in place.
+    pub in_place: bool,
     /// While set, every change is refused.
     pub read_only: bool,
     /// Most operations under way.
     pub limit: usize,
     /// Files opened so far.
     pub opened: u64,
+    /// Bytes that may still be written; the disk is full then.
+    pub space: usize,
     /// When set, the next operations fail with it.
     pub fail: Option<FileError>,
 }
@@ -46,8 +54,10 @@ impl MemoryFiles {
             next: 0,
             hold: false,
             read_only: false,
+            in_place: false,
             limit: 64,
             opened: 0,
+            space: usize::MAX,
             fail: None,
         };
         files.add_dir("/");
@@ -127,16 +137,88 @@ impl MemoryFiles {
                 (Some(FileKind::Directory), _) => return Err(FileError::IsADirectory),
                 (Some(_), OpenMode::CreateNew) => return Err(FileError::Exists),
                 (Some(_), OpenMode::Create) => self.node(path)?.data.clear(),
+                (None, OpenMode::Replace | OpenMode::CreateNew) | (Some(_), OpenMode::Replace) => {
+                    return self.open_aside(path, mode);
+                }
                 (None, _) => self.put(path.as_str(), FileKind::File, &[]),
                 _ => {}
             }
         }
         let meta = Self::meta(self.node(path)?);
+        let writes = mode != OpenMode::Read;
+        if writes && self.open.values().any(|open| open.writes && open.path == path.as_str()) {
+            return Err(FileError::Busy);
+        }
+        Ok(self.add_open(path.as_str(), meta, writes, None))
+    }
+
+    fn open_aside(&mut self, path: &VirtualPath, mode: OpenMode) -> Result<FileReply, FileError> {
+        if self.in_place {
+            return self.open(path, OpenMode::Update);
+        }
+        // No name of a file begins so.
+        let aside = alloc::format!("aside {}", self.next);
+        self.put(&aside, FileKind::File, &[]);
+        let meta = Self::meta(&self.nodes[&aside]);
+        let name = (path.as_str().to_string(), mode == OpenMode::Replace);
+        Ok(self.add_open(&aside, meta, true, Some(name)))
+    }
+
+    fn add_open(
+        &mut self,
+        path: &str,
+        meta: Metadata,
+        writes: bool,
+        unpublished: Option<(String, bool)>,
+    ) -> FileReply {
         self.next += 1;
         let file = FileId::new(self.next, 0);
         self.opened += 1;
-        self.open.insert(file, Open { path: path.as_str().to_string(), listed: 0 });
-        Ok(FileReply::Opened { file, meta })
+        let open = Open { path: path.to_string(), listed: 0, unpublished, writes, failed: None };
+        self.open.insert(file, open);
+        FileReply::Opened { file, meta }
+    }
+
+    fn publish(&mut self, file: FileId, whole: bool) -> Result<(), FileError> {
+        let open = self.open.get_mut(&file).ok_or(FileError::Stale)?;
+        if let Some(error) = open.failed.filter(|_| whole) {
+            return Err(error);
+        }
+        let Some((name, replaces)) = open.unpublished.take() else { return Ok(()) };
+        let node = self.nodes.remove(&open.path).ok_or(FileError::Stale)?;
+        if self.nodes.contains_key(&name) && !(whole && replaces) {
+            return Err(FileError::Exists);
+        }
+        open.path.clone_from(&name);
+        self.nodes.insert(name, node);
+        Ok(())
+    }
+
+    fn write(&mut self, file: FileId, offset: usize, mut data: Vec<u8>) -> Result<(), FileError> {
+        if let Some(error) = self.open.get(&file).ok_or(FileError::Stale)?.failed {
+            return Err(error);
+        }
+        let fits = data.len().min(self.space);
+        let full = fits < data.len();
+        data.truncate(fits);
+        self.space -= fits;
+        let node = self.opened(file)?;
+        let end = offset + fits;
+        if node.data.len() < end {
+            node.data.resize(end, 0);
+        }
+        node.data[offset..end].copy_from_slice(&data);
+        if full {
+            self.fail_writes(file, FileError::NoSpace);
+            return Err(FileError::NoSpace);
+        }
+        Ok(())
+    }
+
+    fn fail_writes(&mut self, file: FileId, error: FileError) {
+        if let Some(open) = self.open.get_mut(&file) {
+            open.failed.get_or_insert(error);
+        }
     }
 
     fn opened(&mut self, file: FileId) -> Result<&mut Node, FileError> {
@@ -163,20 +245,19 @@ impl MemoryFiles {
                 Ok(FileReply::Data(Shared::from(data[start..end].to_vec())))
             }
             FileOp::Write { file, offset, data } => {
-                let node = self.opened(file)?;
-                let end = offset as usize + data.len();
-                if node.data.len() < end {
-                    node.data.resize(end, 0);
-                }
-                node.data[offset as usize..end].copy_from_slice(&data);
-                Ok(FileReply::Done)
+                self.write(file, offset as usize, data).map(|()| FileReply::Done)
             }
             FileOp::Truncate { file, len } => {
                 self.opened(file)?.data.resize(len as usize, 0);
                 Ok(FileReply::Done)
             }
+            FileOp::Publish { file, whole } => self.publish(file, whole).map(|()| FileReply::Done),
             FileOp::Close { file } => {
-                self.open.remove(&file).ok_or(FileError::Stale).map(|_| FileReply::Done)
+                let open = self.open.remove(&file).ok_or(FileError::Stale)?;
+                if open.unpublished.is_some() {
+                    self.nodes.remove(&open.path);
+                }
+                open.failed.map_or(Ok(FileReply::Done), Err)
             }
             other => self.on_path(other),
         }
@@ -244,8 +325,16 @@ impl Files for MemoryFiles {
         }
         let (owner, tag, op) = self.queue.pop_front()?;
         let close = matches!(op, FileOp::Close { .. });
+        // What needs no space works on a full disk, too.
+        let keeps = self.fail == Some(FileError::NoSpace)
+            && matches!(op, FileOp::Truncate { .. } | FileOp::Publish { .. });
         let result = match self.fail {
-            Some(error) if !close => Err(error),
+            Some(error) if !close && !keeps => {
+                if let FileOp::Write { file, .. } = op {
+                    self.fail_writes(file, error);
+                }
+                Err(error)
+            }
             _ if self.read_only && changes(&op) => Err(FileError::ReadOnly),
             _ => self.on_open(op),
         };

@@ -53,6 +53,147 @@ fn each_mode_opens_in_its_way() {
 }
 
 #[test]
+fn a_file_takes_its_name_when_it_is_complete() {
+    let dir = TempDir::new();
+    dir.write("old", b"old content");
+    std::fs::set_permissions(dir.0.join("old"), std::os::unix::fs::PermissionsExt::from_mode(0o640)).unwrap();
+    let mut files = serve(&dir, true);
+    let on_disk = |name: &str| std::fs::read(dir.0.join(name)).ok();
+    let names = || {
+        let mut names: Vec<_> = std::fs::read_dir(&dir.0).unwrap().map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    for (name, mode) in
+        [("old", OpenMode::Replace), ("new", OpenMode::Replace), ("only", OpenMode::CreateNew)]
+    {
+        let (old, (file, meta)) = (on_disk(name), open(&mut files, name, mode).unwrap());
+        assert_eq!(meta.len, 0);
+        done(ask(&mut files, FileOp::Write { file, offset: 0, data: b"whole".to_vec() }));
+        assert_eq!(on_disk(name), old, "nothing is seen of it");
+        assert!(list(&mut files, "/", 10).iter().all(|entry| !entry.name.starts_with('.')));
+        done(ask(&mut files, FileOp::Publish { file, whole: true }));
+        assert_eq!(on_disk(name), Some(b"whole".to_vec()));
+        done(ask(&mut files, FileOp::Close { file }));
+    }
+    assert_eq!(stat(&mut files, "/old").unwrap().mode, 0o640);
+    assert_eq!(names().len(), before.len() + 2);
+    // One that is not complete takes only a name that is free.
+    for (name, taken) in [("old", true), ("part", false)] {
+        let (file, _) = open(&mut files, name, OpenMode::Replace).unwrap();
+        done(ask(&mut files, FileOp::Write { file, offset: 0, data: b"par".to_vec() }));
+        let result = ask(&mut files, FileOp::Publish { file, whole: false });
+        if taken {
+            fails(result, FileError::Exists)
+        } else {
+            done(result)
+        }
+        done(ask(&mut files, FileOp::Close { file }));
+        assert_eq!(on_disk(name), Some(if taken { b"whole".to_vec() } else { b"par".to_vec() }));
+    }
+    // One that is closed without a name leaves nothing, and neither does a server that ends.
+    let (file, _) = open(&mut files, "gone", OpenMode::Replace).unwrap();
+    done(ask(&mut files, FileOp::Close { file }));
+    open(&mut files, "gone", OpenMode::Replace).unwrap();
+    assert_eq!(names().len(), before.len() + 4);
+    drop(files);
+    assert_eq!(names().len(), before.len() + 3);
+}
+
+#[test]
+fn links_and_files_with_several_names_are_written_in_place() {
+    let dir = TempDir::new();
+    dir.write("target", b"a long content");
+    std::os::unix::fs::symlink("target", dir.0.join("link")).unwrap();
+    dir.write("one", b"a long content");
+    std::fs::hard_link(dir.0.join("one"), dir.0.join("two")).unwrap();
+    let mut files = serve(&dir, true);
+    for (name, other) in [("link", "target"), ("one", "two")] {
+        let (file, meta) = open(&mut files, name, OpenMode::Replace).unwrap();
+        assert_eq!(meta.len, 14, "{name}");
+        done(ask(&mut files, FileOp::Truncate { file, len: 0 }));
+        done(ask(&mut files, FileOp::Write { file, offset: 0, data: b"new".to_vec() }));
+        done(ask(&mut files, FileOp::Publish { file, whole: true }));
+        done(ask(&mut files, FileOp::Close { file }));
+        assert_eq!(std::fs::read(dir.0.join(other)).unwrap(), b"new");
+    }
+    assert!(std::fs::symlink_metadata(dir.0.join("link")).unwrap().is_symlink());
+    assert_eq!(open(&mut files, "link", OpenMode::CreateNew).map(|_| ()), Err(FileError::Exists));
+}
+
+#[test]
+fn a_file_has_one_writer_under_whatever_name() {
+    let dir = TempDir::new();
+    dir.write("target", b"content");
+    std::os::unix::fs::symlink("target", dir.0.join("link")).unwrap();
+    let mut files = serve(&dir, true);
+    for mode in [OpenMode::Update, OpenMode::Replace] {
+        let (file, _) = open(&mut files, "target", mode).unwrap();
+        for (name, mode) in
+            [("link", OpenMode::Update), ("target", OpenMode::Replace), ("target", OpenMode::Update)]
+        {
+            assert_eq!(open(&mut files, name, mode).map(|_| ()), Err(FileError::Busy), "{name} {mode:?}");
+        }
+        open(&mut files, "target", OpenMode::Read).unwrap();
+        done(ask(&mut files, FileOp::Close { file }));
+    }
+    open(&mut files, "link", OpenMode::Update).unwrap();
+}
+
+#[test]
+fn what_a_killed_server_left_is_removed_and_what_is_under_way_stays() {
+    let dir = TempDir::new();
+    let stale = |name: &str| {
+        let path = dir.0.join(name);
+        std::fs::write(&path, b"half").unwrap();
+        path
+    };
+    std::fs::create_dir_all(dir.0.join("a/b")).unwrap();
+    let (top, deep) = (stale(".linerate-upload-0"), stale("a/b/.linerate-upload-1"));
+    let mut files = serve(&dir, true);
+    for _ in 0..1_000 {
+        if !deep.exists() && !top.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(!deep.exists() && !top.exists());
+    let (file, _) = open(&mut files, "a/b/new", OpenMode::Replace).unwrap();
+    done(ask(&mut files, FileOp::Write { file, offset: 0, data: b"whole".to_vec() }));
+    let late = stale("a/b/.linerate-upload-2");
+    // Another server that starts, a listing and an attempt to remove the directory leave alone what is under way.
+    let mut second = serve(&dir, true);
+    assert!(list(&mut second, "/a/b", 10).is_empty() && !late.exists());
+    fails(ask(&mut second, FileOp::RemoveDir { path: path("/a/b") }), FileError::NotEmpty);
+    fails(ask(&mut second, FileOp::Stat { path: path("/a/b/.linerate-upload-2") }), FileError::NotFound);
+    let remove = FileOp::Remove { path: path("/a/b/.linerate-upload-2") };
+    fails(ask(&mut second, remove), FileError::Permission);
+    drop(second);
+    done(ask(&mut files, FileOp::Publish { file, whole: true }));
+    done(ask(&mut files, FileOp::Close { file }));
+    assert_eq!(std::fs::read(dir.0.join("a/b/new")).unwrap(), b"whole");
+    done(ask(&mut files, FileOp::Remove { path: path("/a/b/new") }));
+    stale("a/b/.linerate-upload-3");
+    done(ask(&mut files, FileOp::RemoveDir { path: path("/a/b") }));
+}
+
+#[test]
+fn after_a_failed_write_nothing_more_is_written_or_published() {
+    let dir = TempDir::new();
+    dir.write("old", b"old");
+    let mut files = serve(&dir, true);
+    let (file, _) = open(&mut files, "old", OpenMode::Replace).unwrap();
+    done(ask(&mut files, FileOp::Write { file, offset: 0, data: b"ab".to_vec() }));
+    assert!(ask(&mut files, FileOp::Write { file, offset: u64::MAX - 1, data: vec![0; 10] }).is_err());
+    assert!(ask(&mut files, FileOp::Write { file, offset: 2, data: b"cd".to_vec() }).is_err());
+    assert!(ask(&mut files, FileOp::Publish { file, whole: true }).is_err());
+    assert!(ask(&mut files, FileOp::Close { file }).is_err());
+    assert_eq!(std::fs::read(dir.0.join("old")).unwrap(), b"old");
+    assert_eq!(std::fs::read_dir(&dir.0).unwrap().count(), 1);
+}
+
+#[test]
 fn a_failed_write_is_told_again_by_close() {
     let dir = TempDir::new();
     let mut files = serve(&dir, true);

@@ -108,6 +108,61 @@ fn nothing_leads_out_of_the_root() {
 }
 
 #[test]
+fn an_absolute_link_that_stays_inside_works() {
+    let (dir, outside) = (TempDir::new(), TempDir::new());
+    outside.write("secret", b"secret");
+    std::fs::create_dir_all(dir.0.join("sub/deep")).unwrap();
+    dir.write("sub/deep/file", b"inside");
+    let link =
+        |target: &std::path::Path, name: &str| std::os::unix::fs::symlink(target, dir.0.join(name)).unwrap();
+    link(&dir.0.join("sub/deep/file"), "to-file");
+    link(&dir.0.join("sub"), "to-dir");
+    link(&dir.0.join("to-dir/deep/../deep"), "sub/chain");
+    link(&dir.0, "self");
+    link(&dir.0.join("none"), "dangling");
+    link(&dir.0.join("loop"), "loop");
+    link(&outside.0.join("secret"), "out");
+    link(&dir.0.join("..").join(outside.0.file_name().unwrap()).join("secret"), "up-and-out");
+    link(&dir.0.join("sub/out2"), "twice");
+    link(&outside.0, "sub/out2");
+    // A name that merely begins like that of the root.
+    let beside = PathBuf::from(format!("{}-beside", dir.0.display()));
+    std::fs::create_dir(&beside).unwrap();
+    std::fs::write(beside.join("secret"), b"secret").unwrap();
+    link(&beside.join("secret"), "beside");
+    let mut files = serve(&dir, true);
+    for name in ["to-file", "to-dir/deep/file", "sub/chain/file", "self/self/to-file", "self/sub/chain/file"]
+    {
+        let (file, meta) = open(&mut files, name, OpenMode::Read).unwrap();
+        assert_eq!(meta.len, 6, "{name}");
+        assert_eq!(read(&mut files, file, 0, 100).unwrap().as_ref(), b"inside");
+        assert_eq!(stat(&mut files, name).unwrap().kind, FileKind::File);
+    }
+    assert_eq!(list(&mut files, "/to-dir/deep", 9).len(), 1);
+    let kinds = list(&mut files, "/", 99);
+    assert_eq!(kinds.iter().find(|entry| entry.name == "to-dir").unwrap().meta.kind, FileKind::Directory);
+    for name in ["out", "up-and-out", "twice/secret", "loop", "beside"] {
+        for mode in [OpenMode::Read, OpenMode::Update, OpenMode::Replace] {
+            assert_eq!(
+                open(&mut files, name, mode).map(|_| ()),
+                Err(FileError::Permission),
+                "{name} {mode:?}"
+            );
+        }
+        assert_eq!(stat(&mut files, name), Err(FileError::Permission), "{name}");
+    }
+    assert_eq!(stat(&mut files, "dangling"), Err(FileError::NotFound));
+    let (file, _) = open(&mut files, "to-dir/new", OpenMode::Replace).unwrap();
+    done(ask(&mut files, FileOp::Publish { file, whole: true }));
+    assert!(dir.0.join("sub/new").exists());
+    let (file, _) = open(&mut files, "dangling", OpenMode::Update).unwrap();
+    done(ask(&mut files, FileOp::Close { file }));
+    assert!(dir.0.join("none").exists());
+    assert_eq!(std::fs::read(outside.0.join("secret")).unwrap(), b"secret");
+    std::fs::remove_dir_all(beside).unwrap();
+}
+
+#[test]
 fn a_fifo_or_a_socket_hangs_nobody() {
     let dir = TempDir::new();
     let fifo = dir.0.join("fifo");

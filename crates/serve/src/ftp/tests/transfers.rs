@@ -1,6 +1,7 @@
 //! Transfers, both ways, and how they end.
 
 use super::*;
+use crate::testing::net::Released;
 use linerate_transport::FileError;
 
 #[test]
@@ -211,11 +212,193 @@ fn a_disk_that_fills_up_ends_the_upload() {
     ftp.run();
     ftp.world.files.fail = Some(FileError::NoSpace);
     ftp.world.client_send(data, b"second");
-    ftp.expect_replies("452");
-    assert_eq!(ftp.world.net.held(), 1, "the data connection is gone");
+    assert!(ftp.expect_replies("452").contains("5 bytes are kept"));
     ftp.world.files.fail = None;
     assert_eq!(ftp.content("/new"), b"first");
     assert_eq!(ftp.server.stats().failed_transfers, 1);
+}
+
+#[test]
+fn a_full_disk_is_told_before_the_data_connection_is_reset() {
+    let old: Vec<u8> = vec![1; 1_000];
+    for (target, left) in [("new", "200000 bytes are kept"), ("old", "the old file stays")] {
+        let mut ftp = Ftp::anna();
+        ftp.world.files.add_file("/old", &old);
+        ftp.world.files.space = 250_000;
+        let data = ftp.passive();
+        ftp.expect(&format!("STOR {target}"), "150");
+        let mut replies = String::new();
+        for _ in 0..100 {
+            ftp.world.client_send(data, &[7; 100_000]);
+            replies += &ftp.replies();
+            assert_eq!(
+                ftp.world.net.released(data),
+                None,
+                "the client goes on sending, and can read why not"
+            );
+        }
+        assert!(codes(&replies) == "452" && replies.contains(left), "{replies}");
+        assert_eq!(linerate_transport::Transport::readable(&ftp.world.net, data), 0);
+        match target {
+            // Whole pieces only: what the reply tells is what SIZE tells.
+            "new" => assert_eq!(ftp.cmd("SIZE new"), "213 200000\r\n"),
+            _ => assert_eq!(ftp.content("/old"), old),
+        }
+        ftp.expect("RETR a.txt", "425");
+        // A client that never looks is cut off, one that ends its side is let go in order.
+        match target {
+            "new" => ftp.advance(Duration::from_secs(2)),
+            _ => {
+                ftp.world.net.client_finish(data);
+                ftp.run();
+            }
+        }
+        let how = if target == "new" { Released::Aborted } else { Released::Closed };
+        assert_eq!(ftp.world.net.released(data), Some(how));
+        ftp.world.files.space = usize::MAX;
+        ftp.store("STOR other", b"x");
+        ftp.world.net.client_reset(ftp.control);
+        ftp.assert_released();
+    }
+}
+
+#[test]
+fn nobody_sees_half_an_upload() {
+    let mut ftp = Ftp::anna();
+    for target in ["/a.txt", "/new"] {
+        let old = ftp.world.files.content(target).map(<[u8]>::to_vec);
+        let listing = ftp.fetch("NLST -a");
+        let data = ftp.passive();
+        ftp.expect(&format!("STOR {target}"), "150");
+        ftp.world.client_send(data, &[7; 600_000]);
+        ftp.run();
+        assert_eq!(ftp.world.files.content(target).map(<[u8]>::to_vec), old, "{target}");
+        let other = ftp.world.connect(at_port(PEER, 5009), 21);
+        ftp.world.client_send(other, b"USER ftp\r\nPASS x\r\nSTAT -a /\r\n");
+        ftp.run();
+        let status = String::from_utf8(ftp.world.received(other)).unwrap();
+        assert_eq!(status.matches("ftp      ftp").count(), listing.split(|b| *b == b'\n').count() - 1);
+        ftp.world.net.client_finish(data);
+        ftp.expect_replies("226");
+        assert_eq!(ftp.content(target), vec![7; 600_000]);
+    }
+    // Where a file cannot be replaced it is written as it is.
+    ftp.world.files.in_place = true;
+    ftp.store("STOR a.txt", b"in place");
+    assert_eq!(ftp.content("/a.txt"), b"in place");
+}
+
+#[test]
+fn what_is_cut_short_does_not_replace_a_whole_file() {
+    let mut ftp = Ftp::anna();
+    let data = ftp.passive();
+    ftp.expect("STOR a.txt", "150");
+    ftp.world.client_send(data, b"half");
+    ftp.run();
+    ftp.world.net.client_reset(data);
+    assert!(ftp.expect_replies("426").contains("the old file stays"));
+    assert_eq!(ftp.content("/a.txt"), b"one\ntwo\n");
+    // Not even the session's end changes that.
+    let data = ftp.passive();
+    ftp.expect("STOR a.txt", "150");
+    ftp.world.client_send(data, b"half");
+    ftp.run();
+    ftp.world.net.client_reset(ftp.control);
+    ftp.assert_released();
+    assert_eq!(ftp.content("/a.txt"), b"one\ntwo\n");
+    assert!(ftp.world.files.nodes.keys().all(|name| name.starts_with('/')));
+    // Nothing came: nothing is left.
+    let mut ftp = Ftp::anna();
+    ftp.passive();
+    ftp.expect("STOR nothing", "150");
+    ftp.expect("ABOR", "426 226");
+    assert_eq!(ftp.world.files.content("/nothing"), None);
+}
+
+#[test]
+fn one_upload_to_a_name_at_a_time() {
+    let mut ftp = Ftp::anna();
+    let first = ftp.control;
+    let data = ftp.passive();
+    ftp.expect("STOR sub/up", "150");
+    ftp.world.client_send(data, b"first");
+    ftp.control = ftp.world.connect(at_port(PEER, 6000), 21);
+    ftp.expect_replies("220");
+    ftp.log_in_anna();
+    ftp.passive();
+    ftp.expect("REST 0", "350");
+    for line in ["STOR sub/up", "STOR /sub/./up", "APPE sub/up", "DELE sub/up", "RNFR sub/up", "RNFR sub"] {
+        assert!(ftp.expect(line, "450").contains("upload"), "{line}");
+    }
+    ftp.expect("RNFR a.txt", "350");
+    ftp.expect("RNTO sub/up", "450");
+    ftp.expect("RMD sub", "450");
+    ftp.store("STOR sub/up2", b"another name");
+    ftp.world.net.client_finish(data);
+    ftp.run();
+    assert!(ftp.world.received(first).starts_with(b"226"));
+    assert_eq!(ftp.content("/sub/up"), b"first");
+    ftp.store("STOR sub/up", b"second");
+    assert_eq!(ftp.content("/sub/up"), b"second");
+    // However an upload ends, the name is free again.
+    for end in ["ABOR", "reset", "vanish", "refused"] {
+        let uploader = ftp.world.connect(at_port(PEER, 6100), 21);
+        let other = core::mem::replace(&mut ftp.control, uploader);
+        ftp.expect_replies("220");
+        ftp.log_in_anna();
+        let data = ftp.passive();
+        if end == "refused" {
+            ftp.expect("STOR sub", "553");
+        } else {
+            ftp.expect("STOR sub/up", "150");
+        }
+        match end {
+            "ABOR" => drop(ftp.expect("ABOR", "426 226")),
+            "reset" => ftp.world.net.client_reset(data),
+            _ => ftp.world.net.client_reset(uploader),
+        }
+        ftp.run();
+        ftp.control = other;
+        ftp.store("STOR sub/up", end.as_bytes());
+        ftp.expect("RNFR sub", "350");
+        assert_eq!(ftp.content("/sub/up"), end.as_bytes());
+    }
+}
+
+#[test]
+fn changes_are_told_to_the_other_servers() {
+    use crate::Change;
+    let mut ftp = Ftp::anna();
+    let path = |text: &str| linerate_transport::VirtualPath::parse(text).unwrap();
+    let told = |ftp: &mut Ftp, name: &str| {
+        let changes: Vec<Change> = core::iter::from_fn(|| ftp.server.poll_change()).collect();
+        changes.iter().any(|change| change.concerns(&path(name)))
+    };
+    assert!(!told(&mut ftp, "/"));
+    ftp.store("STOR a.txt", b"new");
+    assert!(told(&mut ftp, "/a.txt"));
+    ftp.store("APPE a.txt", b"new");
+    assert!(told(&mut ftp, "/a.txt"));
+    for (line, code, name) in [
+        ("DELE a.txt", "250", "/a.txt"),
+        ("RNFR sub", "350", ""),
+        ("RNTO other", "250", "/sub/x y"),
+        ("MKD made", "257", "/made"),
+        ("RMD made", "250", "/made"),
+        ("MFMT 20200102030405 b.bin", "213", "/b.bin"),
+        ("SITE CHMOD 600 b.bin", "200", "/b.bin"),
+        ("SIZE b.bin", "213", ""),
+    ] {
+        ftp.expect(line, code);
+        assert_eq!(!name.is_empty() && told(&mut ftp, name), !name.is_empty(), "{line}");
+    }
+    let data = ftp.passive();
+    ftp.expect("STOR late", "150");
+    ftp.world.client_send(data, b"late");
+    ftp.run();
+    ftp.world.net.client_reset(ftp.control);
+    ftp.assert_released();
+    assert!(told(&mut ftp, "/late"));
 }
 
 #[test]
