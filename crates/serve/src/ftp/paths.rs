@@ -265,10 +265,9 @@ impl Session {
     }
 
     pub(super) fn rnfr(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
-        if let Some(path) = self.resolve_change(turn, arg, 550) {
-            if !self.refuse_if_uploaded_to(turn, &path) {
-                self.start(turn, PathJob::RenameFrom(path.clone()).of(arg), FileOp::Stat { path });
-            }
+        let Some(path) = self.resolve_change(turn, arg, 550) else { return };
+        if !self.refuse_if_uploaded_to(turn, &path) {
+            self.start(turn, PathJob::RenameFrom(path.clone()).of(arg), FileOp::Stat { path });
         }
     }
 
