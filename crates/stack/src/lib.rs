@@ -20,6 +20,7 @@ mod demux;
 mod dhcp;
 mod dhcp_io;
 mod egress;
+mod ending;
 mod fast_open;
 mod icmp;
 mod ingress;

@@ -56,6 +56,29 @@ fn data_arrives_over_both_families_with_and_without_offloads() {
 }
 
 #[test]
+fn what_a_stack_leaves_unfinished_is_reset() {
+    let mut world = World::new(Setup::default());
+    let (busy, busy_peer) = world.connected("10.0.0.2:80");
+    let (closed, closed_peer) = world.connected("10.0.0.2:81");
+    let (half, half_peer) = world.connected("10.0.0.2:82");
+    world.b.stack.write(busy_peer, b"not read yet").unwrap();
+    // Both have all: this one waits for nothing but old segments.
+    world.b.stack.close(closed_peer);
+    world.pass(Duration::from_millis(100));
+    world.a.stack.close(closed);
+    // The peer has all and does not close: nothing of it would be lost.
+    world.b.stack.close(half_peer);
+    world.pass(Duration::from_millis(100));
+    assert_eq!(world.b.stack.unfinished(), 1);
+    assert_eq!(world.b.stack.abort_all(world.now), 1);
+    world.exchange();
+    assert_eq!(world.a.stack.state(busy), ConnState::Closed(CloseReason::Reset));
+    assert_eq!(world.a.stack.state(half), ConnState::Open { finished: true });
+    assert_eq!(world.b.stack.state(busy_peer), ConnState::Closed(CloseReason::Stale));
+    assert_eq!((world.b.stack.unfinished(), world.b.stack.abort_all(world.now)), (0, 0));
+}
+
+#[test]
 fn memory_is_back_at_the_start_after_time_wait() {
     let world = World::new(Setup::default());
     let before = (world.a.stack.memory(), world.b.stack.memory(), world.pool.free());

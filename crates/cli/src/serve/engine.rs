@@ -21,6 +21,8 @@ pub struct Figures {
     pub sent_packets: u64,
     /// Connections now.
     pub connections: u64,
+    /// Connections that came since the start.
+    pub accepted: u64,
     /// Segments retransmitted.
     pub retransmits: u64,
     /// Frames and segments dropped, for whatever reason.
@@ -64,6 +66,9 @@ pub trait Engine {
         None
     }
 
-    /// Whether closed connections still have data to deliver.
+    /// Whether nothing would be lost if the process ended now.
     fn is_quiet(&self) -> bool;
+
+    /// Resets what is still under way and sees to it that the resets leave; returns how many connections these were.
+    fn cut_off(&mut self, now: Instant) -> u64;
 }

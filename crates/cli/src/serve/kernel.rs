@@ -48,6 +48,7 @@ impl Engine for KernelTransport {
             received_packets: counters.datagrams_received,
             sent_packets: counters.datagrams_sent,
             connections: counters.connections as u64,
+            accepted: counters.accepted,
             retransmits: 0,
             drops: counters.buffers_refused,
             memory_bytes: counters.memory as u64,
@@ -60,6 +61,10 @@ impl Engine for KernelTransport {
     }
 
     fn is_quiet(&self) -> bool {
-        self.counters().connections == 0
+        self.unfinished() == 0
+    }
+
+    fn cut_off(&mut self, _now: Instant) -> u64 {
+        self.abort_all() as u64
     }
 }

@@ -12,6 +12,7 @@ use linerate_transport::{FileDone, FileError, FileOp, FileReply, Files as _, Own
 use linerate_wire::units::Instant;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 /// Packets between stack and device.
 const TX_QUEUE: usize = 128;
@@ -19,6 +20,11 @@ const TX_QUEUE: usize = 128;
 const RX_BATCH: usize = 256;
 /// Rounds of filling and emptying the transmit queue in one turn.
 const TX_ROUNDS: usize = 4;
+
+/// Rounds, and the pause after one in which the device took nothing, while the last packets are sent: 0.2 s at most for
+/// a device that takes nothing at all.
+const FLUSH_ROUNDS: usize = 2_000;
+const FLUSH_PAUSE: Duration = Duration::from_micros(100);
 
 /// A device that can be slept on and counts its bytes.
 pub trait HostDevice: Device + AsFd {
@@ -203,6 +209,7 @@ impl<D: HostDevice> Engine for OwnStack<D> {
             received_packets: traffic.received_packets,
             sent_packets: traffic.sent_packets,
             connections: memory.connections as u64,
+            accepted: counters.tcp_established,
             retransmits: counters.tcp_retransmits,
             drops: traffic.drops + counters.drops(),
             memory_bytes: memory.used as u64,
@@ -214,9 +221,27 @@ impl<D: HostDevice> Engine for OwnStack<D> {
     }
 
     fn is_quiet(&self) -> bool {
-        // TIME-WAIT holds nothing that would be lost.
-        let memory = self.stack.memory();
-        memory.connections == memory.time_wait && self.queue.is_empty() && !self.port.is_pending()
+        self.queue.is_empty() && !self.port.is_pending() && self.stack.unfinished() == 0
+    }
+
+    fn cut_off(&mut self, now: Instant) -> u64 {
+        let cut_off = self.stack.abort_all(now);
+        for _ in 0..FLUSH_ROUNDS {
+            self.stack.poll_transmit(now, &mut self.queue);
+            if self.queue.is_empty() && !self.port.is_pending() {
+                break;
+            }
+            match self.port.transmit(now, &mut self.queue) {
+                // A device that is full takes more in a moment.
+                Ok(0) => std::thread::sleep(FLUSH_PAUSE),
+                Ok(_) => {}
+                Err(error) => {
+                    log::warn!("resets could not be sent: {error}");
+                    break;
+                }
+            }
+        }
+        cut_off as u64
     }
 
     fn addresses_in_use(&self) -> Option<Vec<IpAddr>> {

@@ -1,8 +1,10 @@
 //! The statistics line: rates since the line before, and gauges.
 
 use super::engine::Figures;
+use crate::output;
 use linerate_linux::cpu;
 use linerate_wire::units::Instant;
+use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -32,42 +34,85 @@ impl Stats {
         self.next
     }
 
-    /// The line for the time since the last one.
-    pub fn line(&mut self, now: Instant, figures: Figures) -> String {
+    /// Prints the line for the time since the last one.
+    pub fn print(&mut self, now: Instant, figures: Figures) {
         let cpu_ns = cpu::process_time_ns();
-        let span_ns = (now - self.last).as_nanos().max(1) as f64;
-        let line = format(span_ns, &self.figures, &figures, cpu_ns - self.cpu_ns, cpu::resident_bytes());
+        let sample = Sample {
+            span_ns: (now - self.last).as_nanos().max(1) as f64,
+            before: self.figures,
+            now: figures,
+            cpu_ns: cpu_ns - self.cpu_ns,
+            resident: cpu::resident_bytes(),
+        };
+        output::event("stats", sample.text(), sample.json());
         self.next = (self.next + self.interval).max(now);
         self.last = now;
         self.figures = figures;
         self.cpu_ns = cpu_ns;
-        line
     }
 }
 
-fn format(span_ns: f64, before: &Figures, now: &Figures, cpu_ns: u64, resident: Option<u64>) -> String {
-    let gbps = |bytes: u64| bytes as f64 * 8.0 / span_ns;
-    let per_second = |count: u64| count as f64 * 1e9 / span_ns;
-    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    let mut line = String::new();
-    // Writing to a string cannot fail.
-    let _ = write!(
-        line,
-        "in {:.3} Gb/s {:.0} pkt/s  out {:.3} Gb/s {:.0} pkt/s  conns {}  retrans {}  drops {}  memory {:.1} MiB",
-        gbps(now.received_bytes.saturating_sub(before.received_bytes)),
-        per_second(now.received_packets.saturating_sub(before.received_packets)),
-        gbps(now.sent_bytes.saturating_sub(before.sent_bytes)),
-        per_second(now.sent_packets.saturating_sub(before.sent_packets)),
-        now.connections,
-        now.retransmits.saturating_sub(before.retransmits),
-        now.drops.saturating_sub(before.drops),
-        mib(now.memory_bytes),
-    );
-    if let Some(resident) = resident {
-        let _ = write!(line, "  rss {:.1} MiB", mib(resident));
+/// Totals at both ends of a span of time.
+struct Sample {
+    span_ns: f64,
+    before: Figures,
+    now: Figures,
+    cpu_ns: u64,
+    resident: Option<u64>,
+}
+
+impl Sample {
+    fn since(&self, total: impl Fn(&Figures) -> u64) -> u64 {
+        total(&self.now).saturating_sub(total(&self.before))
     }
-    let _ = write!(line, "  cpu {:.0}%", cpu_ns as f64 / span_ns * 100.0);
-    line
+
+    fn per_second(&self, total: impl Fn(&Figures) -> u64) -> f64 {
+        self.since(total) as f64 * 1e9 / self.span_ns
+    }
+
+    fn cpu_percent(&self) -> f64 {
+        self.cpu_ns as f64 / self.span_ns * 100.0
+    }
+
+    fn text(&self) -> String {
+        let gbps = |total: fn(&Figures) -> u64| self.per_second(total) * 8.0 / 1e9;
+        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        let mut line = String::new();
+        // Writing to a string cannot fail.
+        let _ = write!(
+            line,
+            "in {:.3} Gb/s {:.0} pkt/s  out {:.3} Gb/s {:.0} pkt/s  conns {}  retrans {}  drops {}  memory {:.1} MiB",
+            gbps(|figures| figures.received_bytes),
+            self.per_second(|figures| figures.received_packets),
+            gbps(|figures| figures.sent_bytes),
+            self.per_second(|figures| figures.sent_packets),
+            self.now.connections,
+            self.since(|figures| figures.retransmits),
+            self.since(|figures| figures.drops),
+            mib(self.now.memory_bytes),
+        );
+        if let Some(resident) = self.resident {
+            let _ = write!(line, "  rss {:.1} MiB", mib(resident));
+        }
+        let _ = write!(line, "  cpu {:.0}%", self.cpu_percent());
+        line
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "seconds": self.span_ns / 1e9,
+            "in_bits_per_second": self.per_second(|figures| figures.received_bytes) * 8.0,
+            "in_packets_per_second": self.per_second(|figures| figures.received_packets),
+            "out_bits_per_second": self.per_second(|figures| figures.sent_bytes) * 8.0,
+            "out_packets_per_second": self.per_second(|figures| figures.sent_packets),
+            "connections": self.now.connections,
+            "retransmits": self.since(|figures| figures.retransmits),
+            "drops": self.since(|figures| figures.drops),
+            "memory_bytes": self.now.memory_bytes,
+            "resident_bytes": self.resident,
+            "cpu_percent": self.cpu_percent(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -85,10 +130,14 @@ mod tests {
             memory_bytes: 1 << 20,
             ..before
         };
+        let sample = Sample { span_ns: 1e9, before, now, cpu_ns: 250_000_000, resident: Some(3 << 20) };
         assert_eq!(
-            format(1e9, &before, &now, 250_000_000, Some(3 << 20)),
+            sample.text(),
             "in 1.000 Gb/s 100000 pkt/s  out 0.000 Gb/s 0 pkt/s  conns 3  retrans 2  drops 0  memory 1.0 MiB  \
              rss 3.0 MiB  cpu 25%"
         );
+        let json = sample.json();
+        assert_eq!((&json["in_bits_per_second"], &json["retransmits"]), (&1e9.into(), &2.into()));
+        assert_eq!((&json["resident_bytes"], &json["cpu_percent"]), (&(3 << 20).into(), &25.0.into()));
     }
 }

@@ -1,8 +1,10 @@
 //! The loop that brings engine, files and services together.
 
+use super::banner::{Announcements, Banner};
 use super::engine::Engine;
 use super::services::Services;
 use super::stats::Stats;
+use super::summary::Summary;
 use crate::logging;
 use linerate_linux::clock::{MonotonicClock, wall_clock_ns};
 use linerate_linux::files::AnyFiles;
@@ -18,8 +20,8 @@ use std::time::Duration;
 
 /// Most events, and most file completions, handed out in one turn: after that, packets have their turn again.
 const EVENTS_PER_TURN: usize = 1024;
-/// Turns without a sleep after which signals are looked at anyway.
-const TURNS_PER_LOOK: u32 = 256;
+/// How often a busy loop looks at signals, statistics and the log.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a stopping server waits for transfers under way.
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 
@@ -37,6 +39,12 @@ pub struct Loop {
     pub stats: Option<Stats>,
     /// The clock.
     pub clock: MonotonicClock,
+    /// When serving began.
+    pub started: Instant,
+    /// What is printed of addresses.
+    pub banner: Banner,
+    /// Which addresses were told.
+    pub announcements: Announcements,
     /// State of the random number generator.
     pub random: Random,
 }
@@ -97,39 +105,68 @@ impl Loop {
         }
     }
 
-    /// Serves until a signal ends it. `reload` is called for SIGHUP.
-    pub fn run(&mut self, mut reload: impl FnMut(&mut Loop)) -> Result<(), DeviceError> {
+    /// Serves until a signal ends it; returns how many connections were cut off. `reload` is called for SIGHUP.
+    pub fn run(&mut self, mut reload: impl FnMut(&mut Loop)) -> Result<u64, DeviceError> {
         let mut drain_until: Option<Instant> = None;
-        let mut turns: u32 = 0;
+        let mut next_look = self.clock.now();
         loop {
-            let busy = self.turn()?;
-            turns = turns.wrapping_add(1);
-            if !busy {
-                self.sleep(drain_until);
+            let mut busy = self.turn()?;
+            let now = self.clock.now();
+            if busy && now < next_look {
+                continue;
             }
-            if !busy || turns.is_multiple_of(TURNS_PER_LOOK) {
-                while let Some(signal) = self.signals.take() {
-                    match signal {
-                        Signal::Hangup => reload(self),
-                        Signal::Interrupt | Signal::Terminate if drain_until.is_some() => return Ok(()),
-                        Signal::Interrupt | Signal::Terminate => {
-                            log::info!("finishing what is under way; a second signal ends at once");
-                            self.with(|services, ctx| services.drain(ctx));
-                            drain_until = Some(self.clock.now() + DRAIN_TIME);
-                        }
+            next_look = now + LOOK_INTERVAL;
+            logging::flush();
+            self.print_stats();
+            self.announce();
+            while let Some(signal) = self.signals.take() {
+                busy = true;
+                match signal {
+                    Signal::Hangup => reload(self),
+                    Signal::Interrupt | Signal::Terminate if drain_until.is_some() => {
+                        return Ok(self.cut_off());
+                    }
+                    Signal::Interrupt | Signal::Terminate => {
+                        log::info!("finishing what is under way; a second signal ends at once");
+                        self.with(|services, ctx| services.drain(ctx));
+                        drain_until = Some(self.clock.now() + DRAIN_TIME);
                     }
                 }
-                self.print_stats();
             }
             if let Some(until) = drain_until {
                 if self.services.is_idle() && self.engine.is_quiet() {
-                    return Ok(());
+                    return Ok(0);
                 }
                 if self.clock.now() >= until {
-                    log::warn!("transfers were still under way after {DRAIN_TIME:?} and are cut off");
-                    return Ok(());
+                    log::warn!(
+                        "transfers were still under way after {} s and are cut off",
+                        DRAIN_TIME.as_secs()
+                    );
+                    return Ok(self.cut_off());
                 }
             }
+            if !busy {
+                self.sleep(drain_until);
+            }
+        }
+    }
+
+    /// What was served so far.
+    pub fn summary(&mut self, cut_off: u64) -> Summary {
+        Summary { figures: self.engine.figures(), cut_off, duration: self.clock.now() - self.started }
+    }
+
+    /// Resets what is under way.
+    fn cut_off(&mut self) -> u64 {
+        let now = self.clock.now();
+        self.engine.cut_off(now)
+    }
+
+    /// Tells of addresses that have come or gone since they were last looked at.
+    fn announce(&mut self) {
+        let Some(usable) = self.engine.addresses_in_use() else { return };
+        for ip in self.announcements.update(usable) {
+            self.banner.print_address(ip);
         }
     }
 
@@ -180,7 +217,10 @@ impl Loop {
     fn print_stats(&mut self) {
         let now = self.clock.now();
         if let Some(stats) = self.stats.as_mut().filter(|stats| stats.due_at() <= now) {
-            println!("{}", stats.line(now, self.engine.figures()));
+            stats.print(now, self.engine.figures());
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

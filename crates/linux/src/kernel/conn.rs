@@ -316,6 +316,12 @@ impl Conn {
         }
     }
 
+    /// Whether something of it would be lost if the process ended now. What the kernel has taken it delivers by itself.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        let is_delivered = self.released && self.fin == Fin::Sent;
+        !matches!(self.phase, Phase::Closed(_)) && !is_delivered
+    }
+
     /// Gives back what it holds of the shared means; the connection is dropped after that.
     pub(crate) fn dismantle(&mut self, hub: &mut Hub) {
         self.receive.clear(&mut hub.pool);

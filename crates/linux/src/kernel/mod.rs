@@ -130,6 +130,25 @@ impl KernelTransport {
         }
     }
 
+    /// Connections of which something would be lost if the process ended now: a walk over all, for a program that is
+    /// about to end.
+    pub fn unfinished(&self) -> usize {
+        self.conns.iter().filter(|(_, conn)| conn.is_unfinished()).count()
+    }
+
+    /// Drops all connections, and resets those that are unfinished; returns how many these were.
+    pub fn abort_all(&mut self) -> usize {
+        let keys: Vec<(Key, bool)> =
+            self.conns.iter().map(|(key, conn)| (key, conn.is_unfinished())).collect();
+        for &(key, is_unfinished) in &keys {
+            if is_unfinished && let Some(conn) = self.conns.get_mut(key) {
+                conn.reset_on_close();
+            }
+            self.remove_conn(key);
+        }
+        keys.iter().filter(|(_, is_unfinished)| *is_unfinished).count()
+    }
+
     /// The address a UDP socket is bound to.
     pub fn udp_addr(&self, socket: UdpId) -> Option<SocketAddr> {
         self.udps.get(udp_key(socket)).map(UdpSocket::local_addr)

@@ -132,13 +132,6 @@ impl Server {
         if kept { self.keep(conn) } else { self.drop_conn(ctx, conn) }
     }
 
-    /// Ends a connection on which nothing is under way.
-    pub(super) fn end_idle(&mut self, ctx: &mut Context<'_>, mut conn: Box<Connection>) {
-        conn.linger = true;
-        let kept = self.end(ctx, &mut conn) != Step::Gone && self.turn(ctx, &mut conn);
-        if kept { self.keep(conn) } else { self.drop_conn(ctx, conn) }
-    }
-
     // Requests in.
 
     fn read_head(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) -> Step {
@@ -279,7 +272,7 @@ impl Server {
         let progress = match progress {
             Ok(progress) => progress,
             Err(error) => {
-                log::info!(target: "http::refused", "{}: malformed body: {error:?}", conn.remote);
+                log::info!(target: "http::refused", "{}: malformed body: {error}", conn.remote);
                 self.counters.bad_bodies += 1;
                 return self.answer_last(ctx, conn, *ex, Status::BadRequest);
             }

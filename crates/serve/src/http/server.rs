@@ -410,9 +410,10 @@ impl Server {
     fn close_idle(&mut self, ctx: &mut Context<'_>) {
         for id in self.table.ids() {
             let Some(conn) = self.table.take(id) else { continue };
-            // What has arrived is answered first.
+            // What has arrived is answered first. A client that has nothing under way is not waited for.
             if conn.is_idle() && ctx.net.peek(id).is_empty() {
-                self.end_idle(ctx, conn);
+                ctx.net.close(id);
+                self.drop_conn(ctx, conn);
             } else {
                 self.drive(ctx, conn);
             }

@@ -237,6 +237,20 @@ fn the_end_waits_for_what_is_under_way() {
 }
 
 #[test]
+fn idle_clients_do_not_hold_the_end_up() {
+    let mut rig = Rig::new();
+    let never_asked = rig.connect();
+    let kept = rig.connect();
+    let answer = rig.exchange(kept, HELLO);
+    assert_eq!(status_of(&answer), "200");
+    rig.world.with(|ctx| rig.server.drain(ctx));
+    // No time passes, and neither client does anything.
+    rig.run();
+    assert!(rig.world.net.client_sees_end(never_asked) && rig.world.net.client_sees_end(kept));
+    assert!(rig.server.is_idle());
+}
+
+#[test]
 fn pipelined_requests_end_with_the_one_that_says_so() {
     let mut rig = Rig::new();
     let conn = rig.connect();

@@ -1,0 +1,100 @@
+//! The loop with an engine that never rests.
+
+use super::*;
+use crate::args::{Cli, Command};
+use crate::serve::banner::{Announcements, Banner};
+use crate::serve::engine::Figures;
+use crate::serve::services::Ports;
+use crate::settings::Settings;
+use clap::Parser as _;
+use linerate_linux::files::{DemoFile, DemoFiles};
+use linerate_linux::kernel::{KernelConfig, KernelTransport};
+use linerate_nic::Capabilities;
+use linerate_transport::{FileDone, Transport};
+use std::cell::Cell;
+use std::os::fd::BorrowedFd;
+use std::process::Command as Program;
+use std::rc::Rc;
+
+/// Says after every turn that there is more to do, and takes its time for each.
+struct Busy {
+    sockets: KernelTransport,
+    turns: Rc<Cell<u32>>,
+    /// Turns until the process gets SIGTERM.
+    signal_at: u32,
+}
+
+impl Engine for Busy {
+    fn net(&mut self) -> &mut dyn Transport {
+        &mut self.sockets
+    }
+
+    fn input(&mut self, _now: Instant) -> Result<bool, DeviceError> {
+        self.turns.set(self.turns.get() + 1);
+        if self.turns.get() == self.signal_at {
+            let pid = std::process::id().to_string();
+            Program::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        Ok(true)
+    }
+
+    fn output(&mut self, _now: Instant, _files: &mut AnyFiles) -> Result<bool, DeviceError> {
+        Ok(true)
+    }
+
+    fn handle_file(&mut self, _now: Instant, _done: FileDone) {}
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn fd(&self) -> (BorrowedFd<'_>, PollFlags) {
+        (self.sockets.as_fd(), PollFlags::IN)
+    }
+
+    fn figures(&mut self) -> Figures {
+        Figures { accepted: 7, ..Figures::default() }
+    }
+
+    fn set_offloads(&mut self, _allowed: Capabilities) -> Result<Capabilities, DeviceError> {
+        Ok(Capabilities::NONE)
+    }
+
+    fn is_quiet(&self) -> bool {
+        true
+    }
+
+    fn cut_off(&mut self, _now: Instant) -> u64 {
+        0
+    }
+}
+
+#[test]
+fn a_busy_loop_sees_a_signal_within_a_few_turns() {
+    let signals = Signals::catch().unwrap();
+    let turns = Rc::new(Cell::new(0));
+    let files = DemoFiles::new(&[DemoFile { path: "a", bytes: b"", modified_ns: 0 }]).unwrap();
+    let sockets = KernelTransport::new(KernelConfig::default(), files.access()).unwrap();
+    let cli = Cli::try_parse_from(["linerate", "serve", "--device", "kernel"]).unwrap();
+    let Command::Serve(args) = cli.command else { panic!("the arguments say serve") };
+    let settings = Settings::load(&args).unwrap();
+    let ports = Ports { http: None, ftp: None, iperf3: None };
+    let clock = MonotonicClock::new();
+    let mut serving = Loop {
+        engine: Box::new(Busy { sockets, turns: Rc::clone(&turns), signal_at: 10 }),
+        files: AnyFiles::Demo(files),
+        services: Services::new(&settings, Vec::new(), ports, Vec::new()).unwrap(),
+        signals,
+        stats: None,
+        started: clock.now(),
+        banner: Banner { dir: None, device: String::new(), ports, writable: false, user: None },
+        announcements: Announcements::default(),
+        clock,
+        random: Random::new(),
+    };
+    assert_eq!(serving.run(|_| {}).unwrap(), 0);
+    // By turns it would be a multiple of hundreds.
+    assert!((10..30).contains(&turns.get()), "{} turns", turns.get());
+    assert_eq!(serving.summary(3).figures.accepted, 7);
+}
