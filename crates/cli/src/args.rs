@@ -25,6 +25,9 @@ pub enum Command {
     /// Serve a directory over HTTP, FTP and iperf3
     #[command(long_about = SERVE_ABOUT)]
     Serve(Box<Serve>),
+    /// Hash a password for --ftp-user: typed twice, or a line on standard input
+    #[command(name = "hash-password")]
+    HashPassword,
     /// Predict a chip's throughput, name the bottleneck, audit its datasheet
     Fabric(Box<Fabric>),
     /// Run a network in virtual time: goodput, retransmissions, what limits, and what to do about it
@@ -33,8 +36,9 @@ pub enum Command {
 
 const SERVE_ABOUT: &str = "Serve a directory over HTTP, FTP and iperf3.
 
-As root, linerate makes a TAP device, brings it up and serves on an address of its own TCP/IP stack. Without root, or \
-where a TAP device cannot be had, the same servers run on the host's kernel sockets on 127.0.0.1.
+As root, linerate makes a TAP device, brings it up and serves on an address of its own TCP/IP stack; then it becomes user \
+nobody, or the one that --user names. Without root, it serves on a TAP device that was made ready for you (ip tuntap add \
+linerate0 mode tap user YOU), or where there is none, on the host's kernel sockets on 127.0.0.1.
 
 SIGINT and SIGTERM finish what is under way and exit; SIGHUP reads the configuration file again.";
 
@@ -102,13 +106,19 @@ pub struct ServeOptions {
     #[arg(long, value_name = "PORT")]
     pub iperf3_port: Option<u16>,
 
-    /// FTP user with a password, or with its argon2 hash ($argon2id$...); repeatable. Anonymous may read in any case
+    /// FTP user with a password, or with its argon2 hash ($argon2id$..., see hash-password); repeatable. Anonymous may
+    /// read in any case
     #[arg(long, value_name = "NAME:PASSWORD")]
     pub ftp_user: Vec<FtpUser>,
 
     /// Let FTP users (not anonymous) change files
     #[arg(long)]
     pub writable: bool,
+
+    /// User to become once all is open, if started by root: a name, UID or UID:GID; root to stay root [default: nobody,
+    /// or the owner of DIR where nobody may not use it]
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
 
     /// Offloads to use where the device has them: all, none, or a list of tx-checksum, rx-checksum, tso, gro, gather
     /// [default: all]
@@ -123,7 +133,7 @@ pub struct ServeOptions {
     #[arg(long, value_name = "TIME")]
     pub stats: Option<Span>,
 
-    /// Form of the log on standard error [default: text]
+    /// Form of the log on standard error, and of what is printed on standard output [default: text]
     #[arg(long, value_enum, value_name = "text|json")]
     pub log_format: Option<LogFormat>,
 
@@ -163,6 +173,28 @@ pub struct TcpOptions {
 }
 
 impl ServeOptions {
+    /// Whether they say something about the setting of this name.
+    pub fn has(&self, name: &str) -> bool {
+        match name {
+            "dir" => self.dir.is_some(),
+            "device" => self.device.is_some(),
+            "address" => !self.address.is_empty(),
+            "gateway" => !self.gateway.is_empty(),
+            "mtu" => self.mtu.is_some(),
+            "http-port" => self.http_port.is_some(),
+            "ftp-port" => self.ftp_port.is_some(),
+            "iperf3-port" => self.iperf3_port.is_some(),
+            "ftp-user" => !self.ftp_user.is_empty(),
+            "writable" => self.writable,
+            "user" => self.user.is_some(),
+            "offload" => self.offload.is_some(),
+            "memory" => self.memory.is_some(),
+            "stats" => self.stats.is_some(),
+            "log-format" => self.log_format.is_some(),
+            _ => false,
+        }
+    }
+
     /// These options, and where they say nothing, those of `file`.
     pub fn over(self, file: ServeOptions) -> ServeOptions {
         fn list<T>(flags: Vec<T>, file: Vec<T>) -> Vec<T> {
@@ -179,6 +211,7 @@ impl ServeOptions {
             iperf3_port: self.iperf3_port.or(file.iperf3_port),
             ftp_user: list(self.ftp_user, file.ftp_user),
             writable: self.writable || file.writable,
+            user: self.user.or(file.user),
             offload: self.offload.or(file.offload),
             memory: self.memory.or(file.memory),
             stats: self.stats.or(file.stats),

@@ -2,7 +2,9 @@
 
 pub mod args;
 pub mod fabric;
+pub mod hash_password;
 pub mod logging;
+pub mod output;
 pub mod quantity;
 pub mod serve;
 pub mod settings;

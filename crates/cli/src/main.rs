@@ -2,7 +2,7 @@
 
 use clap::Parser as _;
 use linerate_cli::args::{Cli, Command};
-use linerate_cli::{fabric, logging, serve, sim};
+use linerate_cli::{fabric, hash_password, logging, output, serve, sim};
 use std::fmt::Display;
 use std::process::ExitCode;
 
@@ -11,6 +11,7 @@ fn main() -> ExitCode {
     match &cli.command {
         Command::Serve(args) => end(serve::run(args), serve::ServeError::exit_code),
         Command::Fabric(args) => end(fabric::run(args), fabric::error::FabricError::exit_code),
+        Command::HashPassword => end(hash_password::run(), hash_password::HashPasswordError::exit_code),
         Command::Sim(args) => end(sim::run(args), sim::error::SimError::exit_code),
     }
 }
@@ -21,7 +22,7 @@ fn end<E: Display>(result: Result<(), E>, code: impl Fn(&E) -> ExitCode) -> Exit
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("linerate: {error}");
+            output::failure(&error);
             code(&error)
         }
     }

@@ -1,7 +1,7 @@
 //! Settings as they take effect: flags over configuration file over defaults, checked against each other.
 
 use crate::args::{LogFormat, Serve, ServeOptions, TcpOptions};
-use crate::values::{AddressChoice, DeviceChoice, FtpUser};
+use crate::values::{AddressChoice, ByteSize, DeviceChoice, FtpUser, Span};
 use linerate_nic::Capabilities;
 use linerate_stack::Cidr;
 use linerate_transport::{BufferSize, DelayedAck, FastOpen, KeepAlive, SocketOptions};
@@ -47,6 +47,8 @@ pub struct Settings {
     pub ftp_users: Vec<FtpUser>,
     /// Whether FTP users may change files.
     pub writable: bool,
+    /// The user to become, if named.
+    pub user: Option<String>,
     /// Offloads that may be used.
     pub offload: Capabilities,
     /// Memory in bytes.
@@ -82,11 +84,15 @@ pub enum SettingsError {
     Value {
         /// The flag or key.
         name: &'static str,
+        /// The configuration file, if it was said there.
+        file: Option<PathBuf>,
         /// What it was given.
         value: String,
         /// What is allowed.
         expected: String,
     },
+    /// Settings that do not go together.
+    Together(String),
 }
 
 impl fmt::Display for SettingsError {
@@ -98,9 +104,20 @@ impl fmt::Display for SettingsError {
             SettingsError::Malformed { path, why } => {
                 write!(f, "in the configuration file {}:\n{why}", path.display())
             }
-            SettingsError::Value { name, value, expected } => {
+            SettingsError::Value { name, file: Some(path), value, expected } => {
+                let path = path.display();
+                write!(
+                    f,
+                    "invalid value '{value}' for '{name}' in the configuration file {path}: expected {expected}"
+                )
+            }
+            SettingsError::Value { name: "dir", file: None, value, expected } => {
+                write!(f, "invalid value '{value}' for DIR: expected {expected}")
+            }
+            SettingsError::Value { name, file: None, value, expected } => {
                 write!(f, "invalid value '{value}' for '--{name}': expected {expected}")
             }
+            SettingsError::Together(why) => f.write_str(why),
         }
     }
 }
@@ -108,7 +125,7 @@ impl fmt::Display for SettingsError {
 impl std::error::Error for SettingsError {}
 
 fn bad(name: &'static str, value: impl fmt::Display, expected: impl Into<String>) -> SettingsError {
-    SettingsError::Value { name, value: value.to_string(), expected: expected.into() }
+    SettingsError::Value { name, file: None, value: value.to_string(), expected: expected.into() }
 }
 
 impl Settings {
@@ -118,7 +135,53 @@ impl Settings {
             Some(path) => read(path)?,
             None => ServeOptions::default(),
         };
-        Settings::resolve(args.options.clone().over(file))
+        let settings = Settings::resolve(args.options.clone().over(file));
+        settings.map_err(|error| match (error, &args.config) {
+            (SettingsError::Value { name, value, expected, .. }, Some(path)) if !args.options.has(name) => {
+                SettingsError::Value { name, file: Some(path.clone()), value, expected }
+            }
+            (error, _) => error,
+        })
+    }
+
+    /// Whether the directory can be served, as far as it can be told before it is opened.
+    pub fn check_dir(&self) -> Result<(), SettingsError> {
+        let Some(dir) = &self.dir else { return Ok(()) };
+        match std::fs::metadata(dir) {
+            Ok(meta) if meta.is_dir() => Ok(()),
+            Ok(_) => Err(bad("dir", dir.display(), "a directory; this is a file")),
+            Err(error) => Err(bad("dir", dir.display(), format!("a directory ({error})"))),
+        }
+    }
+
+    /// What was asked for and has no effect, to be told at the start. `kernel`: the host's sockets serve.
+    pub fn ineffective(&self, kernel: bool) -> Vec<String> {
+        let mut told = Vec::new();
+        let mut tell = |applies: bool, text: &str| {
+            if applies {
+                told.push(text.to_owned());
+            }
+        };
+        let ftp = self.ftp_port != Some(0);
+        let writes = self.writable && ftp;
+        tell(
+            writes && self.ftp_users.is_empty(),
+            "writable has no effect without a user who may write (ftp-user)",
+        );
+        tell(self.writable && !ftp, "writable has no effect while the FTP server is off");
+        tell(writes && self.dir.is_none(), "writable has no effect on the built-in demo directory");
+        tell(!self.ftp_users.is_empty() && !ftp, "ftp-user has no effect while the FTP server is off");
+        if kernel {
+            tell(
+                self.device.is_none() && !self.default_addresses,
+                "address has no effect on the host's sockets",
+            );
+            tell(self.mtu.is_some(), "mtu has no effect on the host's sockets");
+            tell(!self.gateways.is_empty(), "gateway has no effect on the host's sockets");
+            tell(self.offload != Capabilities::ALL, "offload has no effect on the host's sockets");
+            tell(self.fast_open.is_some(), "tcp.fast-open has no effect on the host's sockets");
+        }
+        told
     }
 
     /// Names of settings that differ from `running` and cannot change while running.
@@ -137,6 +200,7 @@ impl Settings {
             ("http-port", self.http_port != running.http_port),
             ("ftp-port", self.ftp_port != running.ftp_port),
             ("iperf3-port", self.iperf3_port != running.iperf3_port),
+            ("user", self.user != running.user),
             ("memory", self.memory != running.memory),
             ("log-format", self.log_format != running.log_format),
             ("tcp.fast-open", self.fast_open != running.fast_open),
@@ -145,23 +209,19 @@ impl Settings {
     }
 
     fn resolve(options: ServeOptions) -> Result<Settings, SettingsError> {
-        if let Some(dir) = &options.dir {
-            match std::fs::metadata(dir) {
-                Ok(meta) if meta.is_dir() => {}
-                Ok(_) => return Err(bad("dir", dir.display(), "a directory; this is a file")),
-                Err(error) => return Err(bad("dir", dir.display(), format!("a directory ({error})"))),
-            }
-        }
         let memory = options.memory.map_or(DEFAULT_MEMORY, |size| size.0);
         if !(MIN_MEMORY..=1 << 40).contains(&memory) {
-            return Err(bad("memory", memory, "4MiB to 1024GiB"));
+            return Err(bad("memory", ByteSize(memory), "4MiB to 1024GiB"));
         }
         let kernel = options.device == Some(DeviceChoice::Kernel);
+        if kernel {
+            check_kernel(&options)?;
+        }
         let (addresses, dhcp, slaac) = addresses(&options, kernel)?;
         check_gateways(&options.gateway, &addresses)?;
         check_ports(&options)?;
-        if options.stats.is_some_and(|span| span.0 < Duration::from_millis(100)) {
-            return Err(bad("stats", "less than 100ms", "100ms or more"));
+        if let Some(span) = options.stats.filter(|span| span.0 < Duration::from_millis(100)) {
+            return Err(bad("stats", span, "100ms or more"));
         }
         Ok(Settings {
             dir: options.dir,
@@ -177,6 +237,7 @@ impl Settings {
             iperf3_port: options.iperf3_port.unwrap_or(5201),
             ftp_users: options.ftp_user,
             writable: options.writable,
+            user: options.user,
             offload: options.offload.map_or(Capabilities::ALL, |offload| offload.0),
             memory,
             stats: options.stats.map(|span| span.0),
@@ -221,6 +282,18 @@ fn addresses(options: &ServeOptions, kernel: bool) -> Result<(Vec<Cidr>, bool, b
     Ok((addresses, dhcp, slaac))
 }
 
+/// What the host's sockets cannot do at all, and was asked for together with them.
+fn check_kernel(options: &ServeOptions) -> Result<(), SettingsError> {
+    let own = "a device with an address of its own (--device tap or packet:INTERFACE)";
+    if let Some(mtu) = options.mtu {
+        return Err(bad("mtu", mtu, format!("{own}; the host's interfaces have their own")));
+    }
+    match options.gateway.first() {
+        Some(gateway) => Err(bad("gateway", gateway, format!("{own}; the host has its own routes"))),
+        None => Ok(()),
+    }
+}
+
 fn check_gateways(gateways: &[IpAddr], addresses: &[Cidr]) -> Result<(), SettingsError> {
     for (at, gateway) in gateways.iter().enumerate() {
         if gateways[..at].iter().any(|other| other.is_ipv4() == gateway.is_ipv4()) {
@@ -229,11 +302,11 @@ fn check_gateways(gateways: &[IpAddr], addresses: &[Cidr]) -> Result<(), Setting
         let link_local = matches!(gateway, IpAddr::V6(ip) if ip.is_unicast_link_local());
         if !link_local && !addresses.iter().any(|cidr| cidr.contains(*gateway)) {
             let nets: Vec<String> = addresses.iter().map(Cidr::to_string).collect();
-            return Err(bad(
-                "gateway",
-                gateway,
-                format!("an address in the network of {}", nets.join(" or ")),
-            ));
+            let expected = match nets.is_empty() {
+                true => "none: with dhcp and slaac alone, the network names the gateway".to_owned(),
+                false => format!("an address in the network of {}", nets.join(" or ")),
+            };
+            return Err(bad("gateway", gateway, expected));
         }
     }
     Ok(())
@@ -248,8 +321,12 @@ fn check_ports(options: &ServeOptions) -> Result<(), SettingsError> {
     for (at, (name, port)) in ports.iter().enumerate() {
         let taken = ports[..at].iter().find(|(_, other)| port.is_some_and(|p| p != 0) && other == port);
         if let (Some((other, _)), Some(port)) = (taken, port) {
-            return Err(bad(name, port, format!("a port other than that of --{other}")));
+            return Err(bad(name, port, format!("a port other than that of {other}")));
         }
+    }
+    if ports.iter().all(|(_, port)| *port == Some(0)) {
+        let all = "http-port, ftp-port and iperf3-port are all 0: there is nothing to serve";
+        return Err(SettingsError::Together(all.to_owned()));
     }
     Ok(())
 }
@@ -260,7 +337,7 @@ fn fast_open(tcp: &TcpOptions) -> Option<FastOpen> {
 
 fn socket_options(tcp: &TcpOptions) -> Result<SocketOptions, SettingsError> {
     let mut socket = SocketOptions::default();
-    let fixed = |name, size: Option<crate::values::ByteSize>| match size {
+    let fixed = |name, size: Option<ByteSize>| match size {
         Some(size) if (2048..=1 << 30).contains(&size.0) => Ok(Some(BufferSize::Fixed(size.0 as usize))),
         Some(size) => Err(bad(name, size, "2KiB to 1GiB")),
         None => Ok(None),
@@ -288,7 +365,7 @@ fn socket_options(tcp: &TcpOptions) -> Result<SocketOptions, SettingsError> {
     };
     // RFC 1122 section 4.2.3.2: a delayed acknowledgement must come within 0.5 s.
     if socket.delayed_ack.timeout > Duration::from_millis(500) {
-        return Err(bad("tcp.delayed-ack-timeout", "more than 500ms", "500ms at most"));
+        return Err(bad("tcp.delayed-ack-timeout", Span(socket.delayed_ack.timeout), "500ms at most"));
     }
     if let Some(idle) = tcp.keep_alive {
         socket.keep_alive = (!idle.0.is_zero()).then_some(KeepAlive {
@@ -299,7 +376,7 @@ fn socket_options(tcp: &TcpOptions) -> Result<SocketOptions, SettingsError> {
     }
     if let Some(timeout) = tcp.user_timeout {
         if timeout.0 < Duration::from_secs(1) {
-            return Err(bad("tcp.user-timeout", "less than 1s", "1s or more"));
+            return Err(bad("tcp.user-timeout", timeout, "1s or more"));
         }
         socket.user_timeout = timeout.0;
     }
@@ -344,11 +421,24 @@ mod tests {
         check_error(&["--mtu", "500"], &["--mtu", "500", "1280..=9216"]);
         check_error(&["--address", "1.2.3.4/99"], &["--address", "1.2.3.4/99", "prefix"]);
         check_error(&["--gateway", "10.9.9.9"], &["--gateway", "10.9.9.9", "192.168.1.4/24"]);
-        check_error(&["--memory", "1MiB"], &["--memory", "4MiB"]);
+        check_error(&["--memory", "3MiB"], &["--memory", "'3MiB'", "4MiB"]);
+        check_error(&["--stats", "90ms"], &["--stats", "'90ms'", "100ms"]);
         check_error(&["--offload", "warp"], &["--offload", "warp", "tso"]);
         check_error(&["--ftp-user", "eric"], &["--ftp-user", "NAME:PASSWORD"]);
-        check_error(&["--http-port", "5201"], &["--iperf3-port", "5201", "--http-port"]);
-        check_error(&["/no/such/dir"], &["dir", "/no/such/dir"]);
+        check_error(&["--http-port", "5201"], &["--iperf3-port", "5201", "http-port"]);
+        check_error(
+            &["--http-port=0", "--ftp-port=0", "--iperf3-port=0"],
+            &["iperf3-port", "nothing to serve"],
+        );
+        check_error(&["--device", "kernel", "--mtu", "1400"], &["--mtu", "1400", "--device tap"]);
+        check_error(
+            &["--device", "kernel", "--gateway", "10.0.0.1"],
+            &["--gateway", "10.0.0.1", "--device tap"],
+        );
+        check_error(
+            &["--address", "dhcp", "--gateway", "10.0.0.1"],
+            &["--gateway", "10.0.0.1", "dhcp", "names"],
+        );
         check_error(&["--device", "kernel", "--address", "dhcp"], &["--address", "kernel"]);
         check_error(&["--config", "/no/such.toml"], &["/no/such.toml"]);
     }
@@ -378,6 +468,7 @@ mod tests {
             iperf3-port = 0
             ftp-user = ["eric:ding"]
             writable = true
+            user = "www-data"
             offload = "tso,gro"
             memory = "16MiB"
             stats = "1s"
@@ -403,6 +494,7 @@ mod tests {
             (Some(8000), Some(2100), 0)
         );
         assert_eq!(settings.device, Some(DeviceChoice::Tap("lab0".to_owned())));
+        assert_eq!(settings.user.as_deref(), Some("www-data"));
         assert!(
             settings.slaac && settings.writable && settings.offload.tso4 && !settings.offload.rx_checksum
         );
@@ -425,6 +517,35 @@ mod tests {
             let error = with_file(&format!("[tcp]\n{key} = \"{value}\"\n"), &[]).unwrap_err();
             assert!(error.contains("line 2") && error.contains(value), "{error}");
         }
-        assert!(error.contains("tcp.mss") && error.contains("64"), "{error}");
+        assert!(error.contains("'tcp.mss'") && error.contains("64"), "{error}");
+        // It is no flag: the file is named instead.
+        assert!(!error.contains("--") && error.contains(".toml"), "{error}");
+        let error = with_file("memory = \"3MiB\"\n", &[]).unwrap_err();
+        assert!(error.contains("'3MiB' for 'memory' in the configuration file"), "{error}");
+        // The flag wins over the file, and so it is the flag that is wrong.
+        let error = with_file("memory = \"8MiB\"\n", &["--memory", "2MiB"]).unwrap_err();
+        assert!(error.contains("'2MiB' for '--memory'"), "{error}");
+    }
+
+    #[test]
+    fn what_has_no_effect_is_told() {
+        let told = |args: &[&str], kernel| load(args).unwrap().ineffective(kernel).join("; ");
+        assert_eq!(told(&[], true), "");
+        assert!(told(&["/tmp", "--writable"], false).contains("ftp-user"));
+        assert!(told(&["/tmp", "--writable", "--ftp-port", "0"], false).contains("FTP server is off"));
+        assert_eq!(told(&["/tmp", "--writable", "--ftp-user", "a:b"], false), "");
+        let text = told(&["--mtu", "1400", "--address", "10.0.0.4/24", "--offload", "none"], true);
+        assert!(text.contains("mtu") && text.contains("address") && text.contains("offload"), "{text}");
+        assert_eq!(told(&["--mtu", "1400", "--offload", "none"], false), "");
+    }
+
+    #[test]
+    fn a_directory_is_looked_at_once() {
+        let error = load(&["/no/such/dir"]).unwrap().check_dir().unwrap_err().to_string();
+        assert!(error.contains("DIR") && error.contains("/no/such/dir"), "{error}");
+        assert!(
+            load(&["/etc/passwd"]).unwrap().check_dir().unwrap_err().to_string().contains("this is a file")
+        );
+        assert_eq!(load(&["/tmp"]).unwrap().check_dir(), Ok(()));
     }
 }

@@ -249,6 +249,18 @@ impl FromStr for Span {
     }
 }
 
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let us = self.0.as_micros();
+        match us {
+            0 => f.write_str("0s"),
+            us if us % 1_000_000 == 0 => write!(f, "{}s", us / 1_000_000),
+            us if us % 1000 == 0 => write!(f, "{}ms", us / 1000),
+            us => write!(f, "{us}us"),
+        }
+    }
+}
+
 /// A congestion control algorithm: `cubic`, `newreno` (or `new-reno`, `reno`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CongestionName(pub Congestion);
@@ -376,6 +388,9 @@ mod tests {
         }
         assert_eq!("250us".parse::<Span>().unwrap().0, Duration::from_micros(250));
         assert!("5".parse::<Span>().is_err() && "s".parse::<Span>().is_err());
+        check::<Span>("90ms", Some("90ms"));
+        check::<Span>("1500us", Some("1500us"));
+        check::<Span>("2m", Some("120s"));
         check::<Offload>("tso,gro", Some("tso,gro"));
         check::<Offload>("none", Some("none"));
         check::<Offload>("everything", None);

@@ -18,7 +18,9 @@ fn output(args: &[&str]) -> Result<String, FabricError> {
     let all = ["linerate", "fabric"].iter().chain(args);
     match Cli::try_parse_from(all).unwrap().command {
         Command::Fabric(args) => fabric::output(&args.command),
-        Command::Serve(_) | Command::Sim(_) => unreachable!("the arguments say fabric"),
+        Command::Serve(_) | Command::Sim(_) | Command::HashPassword => {
+            unreachable!("the arguments say fabric")
+        }
     }
 }
 

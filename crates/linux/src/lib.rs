@@ -13,12 +13,15 @@ pub mod mailbox;
 pub mod netconfig;
 pub mod packet;
 pub mod poller;
+pub mod privileges;
+pub mod random;
 mod rx;
 pub mod signals;
 mod slab;
 mod stats;
 mod sys;
 pub mod tap;
+pub mod terminal;
 #[cfg(test)]
 mod testing;
 mod tx;

@@ -78,14 +78,6 @@ impl<T> Slab<T> {
         if entry.generation == key.generation { entry.value.as_mut() } else { None }
     }
 
-    /// All entries with their keys.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
-        self.entries.iter().zip(0u32..).filter_map(|(entry, index)| {
-            let key = Key { index, generation: entry.generation };
-            entry.value.as_ref().map(|value| (key, value))
-        })
-    }
-
     /// Takes the entry of `key` out; the key finds nothing from now on.
     pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
         let entry = self.entries.get_mut(key.index as usize)?;

@@ -38,14 +38,14 @@ impl Stack {
             // Again, now that there may be a source address for it.
             self.join_group(solicited_node(ip));
         }
-        log::info!("{} is usable ({origin:?})", cidr.address());
+        log::info!("{} is usable ({})", cidr.address(), named(origin));
     }
 
     fn address_is_gone(&mut self, cidr: Cidr, origin: AddressOrigin) {
         if origin != AddressOrigin::Slaac {
             self.net.routes.remove(cidr, None, route_origin(origin));
         }
-        log::info!("{} is gone ({origin:?})", cidr.address());
+        log::info!("{} is gone ({})", cidr.address(), named(origin));
     }
 
     /// Somebody else has an address that we wanted.
@@ -70,5 +70,15 @@ impl Net {
         if let Some(any) = Cidr::new(any, 0) {
             self.routes.remove(any, Some(gateway), origin);
         }
+    }
+}
+
+/// Where an address came from, as people name it.
+fn named(origin: AddressOrigin) -> &'static str {
+    match origin {
+        AddressOrigin::Static => "from the settings",
+        AddressOrigin::LinkLocal => "link-local",
+        AddressOrigin::Dhcp => "by DHCP",
+        AddressOrigin::Slaac => "by router advertisement",
     }
 }

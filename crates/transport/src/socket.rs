@@ -264,6 +264,23 @@ pub enum CloseReason {
     Stale,
 }
 
+impl core::fmt::Display for CloseReason {
+    /// What happened to the connection, to follow its name.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            CloseReason::Done => "closed",
+            CloseReason::Reset => "reset by the peer",
+            CloseReason::Refused => "refused",
+            CloseReason::Unreachable => "lost: the peer cannot be reached",
+            CloseReason::TimedOut => "timed out",
+            CloseReason::KeepAlive => "lost: the peer answers no probe",
+            CloseReason::NoMemory => "given up for want of memory",
+            CloseReason::File => "reset: the file cannot be read to its end",
+            CloseReason::Stale => "gone",
+        })
+    }
+}
+
 /// What kept a connection from sending faster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]

@@ -8,11 +8,15 @@ mod open;
 mod own;
 mod services;
 mod stats;
+mod summary;
+mod tap;
 mod turn;
+mod user;
 
-use crate::args::Serve;
-use crate::logging;
+use crate::args::{LogFormat, Serve};
 use crate::settings::{Settings, SettingsError};
+use crate::{logging, output};
+use banner::{Announcements, Banner};
 use linerate_linux::clock::MonotonicClock;
 use linerate_linux::files::{AnyFiles, DemoFile, DemoFiles, RootError, WorkerConfig, WorkerFiles};
 use linerate_linux::signals::Signals;
@@ -25,6 +29,7 @@ use std::fmt;
 use std::process::ExitCode;
 use std::time::Duration;
 use turn::{Loop, Random};
+use user::UserError;
 
 /// Longest that serving waits for duplicate address detection before it says that it is ready.
 const ADDRESS_PATIENCE: Duration = Duration::from_secs(4);
@@ -38,6 +43,8 @@ pub enum ServeError {
     Open(OpenError),
     /// The directory cannot be served.
     Root(RootError),
+    /// The user that the server is to become.
+    User(UserError),
     /// A password could not be hashed.
     Password(ftp::HashError),
     /// The FTP server's settings are wrong.
@@ -58,6 +65,7 @@ impl ServeError {
         match self {
             ServeError::Settings(_) | ServeError::Ftp(_) => ExitCode::from(2),
             ServeError::Open(error) if error.is_usage() => ExitCode::from(2),
+            ServeError::User(error) if error.is_usage() => ExitCode::from(2),
             _ => ExitCode::FAILURE,
         }
     }
@@ -69,6 +77,7 @@ impl fmt::Display for ServeError {
             ServeError::Settings(error) => error.fmt(f),
             ServeError::Open(error) => error.fmt(f),
             ServeError::Root(error) => write!(f, "cannot serve the directory: {error}"),
+            ServeError::User(error) => error.fmt(f),
             ServeError::Password(error) => write!(f, "a password cannot be hashed: {error}"),
             ServeError::Ftp(error) => write!(f, "FTP: {error}"),
             ServeError::FtpReload(error) => write!(f, "FTP: {error}"),
@@ -83,31 +92,50 @@ impl std::error::Error for ServeError {}
 
 /// Runs `linerate serve` until a signal ends it.
 pub fn run(args: &Serve) -> Result<(), ServeError> {
+    // What is wrong with the settings is said in the form that was asked for, as far as that is known.
+    output::set_json(args.options.log_format == Some(LogFormat::Json));
     let settings = Settings::load(args).map_err(ServeError::Settings)?;
+    settings.check_dir().map_err(ServeError::Settings)?;
+    output::set_json(settings.log_format == LogFormat::Json);
     logging::start(settings.log_format, args.verbose);
     // Before any thread is there, so that all of them leave these signals to the loop.
     let signals = Signals::catch().map_err(ServeError::System)?;
     let mut random = Random::new();
+    let account = user::choose(&settings).map_err(ServeError::User)?;
     let users = users(&settings, &mut random)?;
     let files = files(&settings)?;
-    let Opened { engine, what, bind, addresses, kernel } =
+    let Opened { engine, what, bind, addresses, kernel, kept } =
         open::engine(&settings, &files, &mut random).map_err(ServeError::Open)?;
+    settings.ineffective(kernel).iter().for_each(|text| log::warn!("{text}"));
     let ports = services::Ports::new(&settings, kernel);
     let clock = MonotonicClock::new();
+    let banner = Banner {
+        dir: settings.dir.clone(),
+        device: what,
+        ports,
+        writable: settings.writable,
+        user: account.as_ref().map(|account| account.name.clone()),
+    };
     let mut serving = Loop {
         engine,
         files,
         services: Services::new(&settings, bind, ports, users).map_err(ServeError::Ftp)?,
         signals,
         stats: settings.stats.map(|interval| Stats::new(clock.now(), interval)),
+        started: clock.now(),
+        banner,
+        announcements: Announcements::new(&addresses),
         clock,
         random,
     };
     serving.with(|services, ctx| services.start(ctx)).map_err(ServeError::Start)?;
+    if let Some(account) = &account {
+        user::adopt(account, kept, args.config.as_deref()).map_err(ServeError::User)?;
+    }
     serving.settle(&addresses, ADDRESS_PATIENCE).map_err(ServeError::Device)?;
-    print!("{}", banner::text(settings.dir.as_deref(), &what, &addresses, ports, settings.writable));
+    serving.banner.print_ready(&addresses);
     let mut current = settings;
-    serving
+    let cut_off = serving
         .run(|serving| match reload(args, &current, serving) {
             Ok(settings) => {
                 log::info!("configuration reloaded");
@@ -115,7 +143,10 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
             }
             Err(error) => log::error!("the configuration is not reloaded, the old one stays: {error}"),
         })
-        .map_err(ServeError::Device)
+        .map_err(ServeError::Device)?;
+    logging::flush();
+    serving.summary(cut_off).print();
+    Ok(())
 }
 
 /// Reads the configuration again and applies what can change while running.

@@ -2,7 +2,9 @@
 
 use super::engine::Engine;
 use super::own::{self, HostDevice, OwnStack};
+use super::tap;
 use super::turn::Random;
+use crate::output;
 use crate::settings::{KERNEL_ADDRESS, Settings};
 use crate::values::DeviceChoice;
 use linerate_linux::RxPools;
@@ -10,20 +12,16 @@ use linerate_linux::files::AnyFiles;
 use linerate_linux::kernel::{KernelConfig, KernelTransport};
 use linerate_linux::netconfig::{HostInterface, NetconfigError};
 use linerate_linux::packet::{PacketConfig, PacketDevice, PacketError};
+use linerate_linux::privileges::Kept;
 use linerate_linux::tap::{Tap, TapConfig, TapError};
 use linerate_nic::{Capabilities, Device as _, DeviceError};
 use linerate_stack::memory::StackPools;
 use linerate_stack::{Cidr, Stack, StackConfig};
 use std::fmt;
-use std::net::{IpAddr, UdpSocket};
+use std::net::IpAddr;
 
 /// The name of the TAP device when none is given.
 const TAP_NAME: &str = "linerate0";
-/// MTU of a TAP when none is given, in bytes.
-const TAP_MTU: u16 = 1500;
-/// Addresses for a TAP where the host already has a network of the default one: of the range for benchmarks
-/// (RFC 2544), which no real network uses.
-const OTHER_ADDRESS: &str = "198.18.108.4/24";
 
 /// Why the device asked for cannot be had.
 #[derive(Debug)]
@@ -38,6 +36,10 @@ pub enum OpenError {
     Device(DeviceError),
     /// No kernel sockets.
     Kernel(std::io::Error),
+    /// Nobody on a TAP device of our own could give addresses.
+    Private,
+    /// The TAP device of this name is down, and we may not bring it up.
+    Down(String),
 }
 
 impl OpenError {
@@ -49,6 +51,7 @@ impl OpenError {
                 | OpenError::Packet(
                     PacketError::NoSuchInterface(_) | PacketError::NotEthernet(_) | PacketError::Mtu { .. }
                 )
+                | OpenError::Private
         )
     }
 }
@@ -61,6 +64,15 @@ impl fmt::Display for OpenError {
             OpenError::Host(error) => write!(f, "the host's side of the TAP device: {error}"),
             OpenError::Device(error) => error.fmt(f),
             OpenError::Kernel(error) => write!(f, "no kernel sockets: {error}"),
+            OpenError::Private => f.write_str(
+                "invalid value 'dhcp' or 'slaac' for '--address': on a TAP device made for the run there is nobody to give \
+                 an address; expected ADDRESS/PREFIX, or a TAP device that is part of a network already, or \
+                 --device packet:INTERFACE",
+            ),
+            OpenError::Down(name) => write!(
+                f,
+                "the TAP device {name} is down, and bringing it up needs root: ip link set {name} up"
+            ),
         }
     }
 }
@@ -77,6 +89,8 @@ pub struct Opened {
     pub addresses: Vec<IpAddr>,
     /// Whether these are the host's sockets.
     pub kernel: bool,
+    /// Rights of root that are needed to the end.
+    pub kept: Kept,
 }
 
 /// Opens what the settings ask for. Where they ask for nothing, a TAP device is tried, and the host's sockets serve
@@ -88,8 +102,7 @@ pub fn engine(settings: &Settings, files: &AnyFiles, random: &mut Random) -> Res
         Some(DeviceChoice::Tap(name)) => tap(settings, name, random),
         None => match tap(settings, TAP_NAME, random) {
             Err(error @ OpenError::Tap(_)) => {
-                println!("{error}");
-                println!("The same servers run on the host's sockets instead.");
+                output::note(format_args!("{error}. The same servers run on the host's sockets instead."));
                 kernel(settings, files)
             }
             result => result,
@@ -112,34 +125,82 @@ fn kernel(settings: &Settings, files: &AnyFiles) -> Result<Opened, OpenError> {
         bind: addresses.iter().copied().map(Some).collect(),
         addresses,
         kernel: true,
+        kept: Kept { low_ports: sends_from_low_port(settings), ..Kept::default() },
     })
 }
 
+/// Whether the FTP server opens data connections from a port that needs a right: the one below its own (RFC 959 section
+/// 3.2).
+fn sends_from_low_port(settings: &Settings) -> bool {
+    settings.ftp_port.is_some_and(|port| (2..=1024).contains(&port))
+}
+
 fn tap(settings: &Settings, name: &str, random: &mut Random) -> Result<Opened, OpenError> {
-    let mtu = settings.mtu.unwrap_or(TAP_MTU);
     let pools = own::receive_pools(settings.memory);
     let config = TapConfig {
         name: name.to_owned(),
-        mtu: Some(u32::from(mtu)),
+        mtu: settings.mtu.map(u32::from),
         mac: None,
         enabled: Capabilities::NONE,
         pools: pools.clone(),
     };
     let device = Tap::open(config).map_err(OpenError::Tap)?;
-    let addresses = addresses(settings);
-    let mut host = HostInterface::open(device.name()).map_err(OpenError::Host)?;
-    for cidr in &addresses {
-        host.add_address(neighbor(cidr), cidr.prefix_len()).map_err(OpenError::Host)?;
+    let was_there = device.existed();
+    if !was_there && (settings.dhcp || settings.slaac) {
+        return Err(OpenError::Private);
     }
-    host.up().map_err(OpenError::Host)?;
+    let mut host = HostInterface::open(device.name()).map_err(OpenError::Host)?;
+    let given = if was_there { host.addresses().map_err(OpenError::Host)? } else { Vec::new() };
+    let addresses = tap::addresses(settings, &given);
+    let gateways = connect(&mut host, &addresses, &given, was_there)?;
+    host.up().map_err(|error| match error {
+        NetconfigError::Permission { .. } => OpenError::Down(device.name().to_owned()),
+        error => OpenError::Host(error),
+    })?;
     let mut stack = stack_config(settings, addresses);
     if settings.gateways.is_empty() {
-        stack.gateways = stack.addresses.iter().map(neighbor).collect();
+        stack.gateways = gateways;
     }
-    // Nobody else is on this cable, so addresses are used at once.
-    stack.dad_transmits = 0;
-    let what = format!("TAP device {}, MTU {mtu}", device.name());
-    own(settings, stack, device, pools, Some(host), what, random)
+    if !was_there {
+        // It goes with us, and so do its addresses.
+        host.leave_as_it_is();
+        // Nobody else is on this cable, so addresses are used at once.
+        stack.dad_transmits = 0;
+    }
+    let kept = Kept { net_admin: host.has_added(), ..Kept::default() };
+    let made = if was_there { ", which was there before" } else { "" };
+    let what = format!("TAP device {}{made}, MTU {}", device.name(), device.mtu());
+    let opened = own(settings, stack, device, pools, Some(host), what, random)?;
+    Ok(Opened { kept, ..opened })
+}
+
+/// Sees to it that the host has an address in each of our networks; returns these addresses. A TAP that was there before
+/// and that we may not change is taken as it is: it may lead somewhere else, as over a bridge.
+fn connect(
+    host: &mut HostInterface,
+    addresses: &[Cidr],
+    given: &[(IpAddr, u8)],
+    was_there: bool,
+) -> Result<Vec<IpAddr>, OpenError> {
+    let mut gateways = Vec::new();
+    for cidr in addresses {
+        if let Some((ip, _)) = given.iter().find(|(ip, _)| cidr.contains(*ip)) {
+            gateways.push(*ip);
+            continue;
+        }
+        let neighbor = tap::neighbor(cidr);
+        match host.add_address(neighbor, cidr.prefix_len()) {
+            Ok(()) => gateways.push(neighbor),
+            Err(NetconfigError::Permission { .. }) if was_there => log::warn!(
+                "the host has no address in the network of {cidr} on {name}, and giving it one needs root: \
+                 ip addr add {neighbor}/{len} dev {name}",
+                name = host.link().name,
+                len = cidr.prefix_len()
+            ),
+            Err(error) => return Err(OpenError::Host(error)),
+        }
+    }
+    Ok(gateways)
 }
 
 fn packet(settings: &Settings, interface: &str, random: &mut Random) -> Result<Opened, OpenError> {
@@ -182,6 +243,7 @@ fn own<D: HostDevice + 'static>(
         bind: vec![None],
         addresses,
         kernel: false,
+        kept: Kept::default(),
     })
 }
 
@@ -194,62 +256,5 @@ fn stack_config(settings: &Settings, addresses: Vec<Cidr>) -> StackConfig {
         // What sockets may hold: the receive buffers (half) and as much again in pages and files.
         memory: usize::try_from(settings.memory / 4 * 3).unwrap_or(usize::MAX),
         ..StackConfig::default()
-    }
-}
-
-/// The addresses of the settings. A default one whose network the host has already gives way, so that starting a demo
-/// never cuts a host off from its own network.
-fn addresses(settings: &Settings) -> Vec<Cidr> {
-    if !settings.default_addresses {
-        return settings.addresses.clone();
-    }
-    let replace = |cidr: &Cidr| match (reaches_directly(cidr), cidr.address().is_ipv4()) {
-        (true, true) => {
-            println!("This host has a network of {cidr} already; {OTHER_ADDRESS} is used instead.");
-            OTHER_ADDRESS.parse().unwrap_or(*cidr)
-        }
-        _ => *cidr,
-    };
-    settings.addresses.iter().map(replace).collect()
-}
-
-/// Whether the host would reach `cidr`'s address from an address in the same network.
-fn reaches_directly(cidr: &Cidr) -> bool {
-    let any: IpAddr = if cidr.address().is_ipv4() { [0, 0, 0, 0].into() } else { [0_u16; 8].into() };
-    // Connecting a UDP socket sends nothing; it only looks up the route.
-    let local = UdpSocket::bind((any, 0))
-        .and_then(|socket| socket.connect((cidr.address(), 9)).and_then(|()| socket.local_addr()));
-    local.is_ok_and(|local| cidr.contains(local.ip()))
-}
-
-/// The host's address on a TAP device: the first one of the network, or the second where the first is our own.
-fn neighbor(cidr: &Cidr) -> IpAddr {
-    let pick = |first: IpAddr, second: IpAddr| if cidr.address() == first { second } else { first };
-    match cidr.network().address() {
-        IpAddr::V4(net) => {
-            let bits = net.to_bits();
-            pick(IpAddr::V4((bits | 1).into()), IpAddr::V4((bits | 2).into()))
-        }
-        IpAddr::V6(net) => {
-            let bits = net.to_bits();
-            pick(IpAddr::V6((bits | 1).into()), IpAddr::V6((bits | 2).into()))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_host_takes_the_first_free_address() {
-        for (ours, host) in [
-            ("192.168.1.4/24", "192.168.1.1"),
-            ("10.0.0.1/8", "10.0.0.2"),
-            ("fd00:6c72::4/64", "fd00:6c72::1"),
-            ("192.168.1.129/25", "192.168.1.130"),
-        ] {
-            assert_eq!(neighbor(&ours.parse().unwrap()).to_string(), host, "{ours}");
-        }
     }
 }

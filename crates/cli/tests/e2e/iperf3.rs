@@ -46,8 +46,16 @@ fn modes(wire: Wire) {
     assert!((104_857_600.0..=105_906_176.0).contains(&sent), "{sent}");
     assert_eq!(number(&report, "/end/sum_received/bytes"), sent);
     let report = run(&lab, "-n 100M -R");
-    assert!(number(&report, "/end/sum_received/bytes") >= 104_857_600.0);
+    assert_eq!(number(&report, "/end/sum_sent/bytes"), 104_857_600.0);
+    assert_eq!(number(&report, "/end/sum_received/bytes"), 104_857_600.0);
+    let ours = if wire == Wire::Kernel { "reno" } else { "cubic" };
+    assert_eq!(report["end"]["sender_tcp_congestion"], ours, "{report:#}");
+    let report = run(&lab, "-n 100M -R -P 4");
+    assert_eq!(number(&report, "/end/sum_sent/bytes"), 104_857_600.0);
     run(&lab, "-k 500");
+    // A client counts what it reads at a time, which may be less than a block.
+    let report = run(&lab, "-k 500 -R");
+    assert!(number(&report, "/end/sum_sent/bytes") <= 500.0 * 131_072.0, "{report:#}");
 
     let report = run(&lab, "-t 2 --get-server-output");
     let server = &report["server_output_json"];

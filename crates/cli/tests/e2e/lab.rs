@@ -145,7 +145,7 @@ impl Lab {
     fn wait_ready(&mut self, args: &[String]) {
         let deadline = Instant::now() + Duration::from_secs(15);
         while let Some(line) = self.next_line(deadline) {
-            if line.starts_with("Ready") {
+            if line.starts_with("Ready") || line.starts_with("{\"event\":\"ready\"") {
                 return;
             }
         }

@@ -111,6 +111,9 @@ fn addresses_come_from_dhcp_and_router_advertisements() {
         std::thread::sleep(Duration::from_millis(200));
     };
     lab.client.must("curl -sSf --max-time 5 http://192.168.1.50/hello.txt");
+    // The URLs are printed when the address is there.
+    let mut lines = std::iter::from_fn(|| lab.next_line(deadline));
+    assert!(lines.any(|line| line.contains("curl http://192.168.1.50/")), "no URL with the address");
     lab.client.must(&format!("curl -sSf --max-time 5 http://[{v6}]/hello.txt"));
     dnsmasq.kill().and_then(|()| dnsmasq.wait()).expect("dnsmasq ends");
     lab.stop();

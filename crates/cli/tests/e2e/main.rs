@@ -3,6 +3,7 @@
 //! Run by `cargo xtask test [FILTER]`, as root. Nothing touches the host's own network.
 
 mod data;
+mod ending;
 mod fast_open;
 mod ftp;
 mod http;
@@ -11,4 +12,5 @@ mod lab;
 mod life;
 mod load;
 mod ping;
+mod privileges;
 mod relay;

@@ -29,6 +29,8 @@ pub(crate) struct Root {
 pub enum RootError {
     /// It could not be opened as a directory.
     Open(std::io::Error),
+    /// This user may not search it.
+    Permission,
     /// The kernel lacks `openat2` (it came with Linux 5.6) or something forbids it, so nothing could hold paths
     /// within the root.
     NoOpenat2(std::io::Error),
@@ -40,6 +42,9 @@ impl std::fmt::Display for RootError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             RootError::Open(error) => write!(f, "cannot open the directory: {error}"),
+            RootError::Permission => f.write_str(
+                "this user may list it at best, and not open what is in it: the directory needs the right to search (x)",
+            ),
             RootError::NoOpenat2(error) => write!(
                 f,
                 "the system call openat2 (Linux 5.6), which keeps every path within the directory, is not available: \
@@ -68,6 +73,7 @@ impl Root {
         let root = Root { fd, names, writable: AtomicBool::new(writable) };
         match rustix::fs::openat2(&root.fd, ".", flags, Mode::empty(), RESOLVE) {
             Ok(_) => Ok(root),
+            Err(Errno::ACCESS) => Err(RootError::Permission),
             Err(error) => Err(RootError::NoOpenat2(error.into())),
         }
     }

@@ -54,7 +54,7 @@ impl fmt::Display for NetconfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NetconfigError::NoSuchInterface(name) => write!(f, "there is no interface {name}"),
-            NetconfigError::Name(name) => write!(f, "{name:?} is no interface name"),
+            NetconfigError::Name(name) => write!(f, "\"{name}\" is no interface name"),
             NetconfigError::Prefix(address, len) => {
                 write!(f, "a prefix of {len} bits is longer than the address {address}")
             }

@@ -31,6 +31,21 @@ impl HostInterface {
         &self.link
     }
 
+    /// The addresses that the interface has, without those that are good on the link alone.
+    pub fn addresses(&mut self) -> Result<Vec<(IpAddr, u8)>, NetconfigError> {
+        self.netlink.addresses(self.link.index)
+    }
+
+    /// Whether something is to be taken back at the end. That needs the right which adding it needed.
+    pub fn has_added(&self) -> bool {
+        !self.added.is_empty()
+    }
+
+    /// Takes nothing back at the end: the interface itself will be gone.
+    pub fn leave_as_it_is(&mut self) {
+        self.added.clear();
+    }
+
     /// Adds an address with its prefix and the route that comes with it. One that the interface had is left alone, now
     /// and at the end. When the interface is up, packets to the address are taken as soon as this returns.
     pub fn add_address(&mut self, address: IpAddr, prefix_len: u8) -> Result<(), NetconfigError> {
@@ -42,7 +57,11 @@ impl HostInterface {
 
     /// Brings the interface up, and waits until the addresses that were added are usable.
     pub fn up(&mut self) -> Result<(), NetconfigError> {
-        self.netlink.change_link(self.link.index, &LinkChange { up: Some(true), ..LinkChange::default() })?;
+        // Asking for what is so already would need a right that the owner of a TAP may not have.
+        if !self.netlink.link(&self.link.name)?.up {
+            let up = LinkChange { up: Some(true), ..LinkChange::default() };
+            self.netlink.change_link(self.link.index, &up)?;
+        }
         for i in 0..self.added.len() {
             self.await_local(self.added[i].0)?;
         }

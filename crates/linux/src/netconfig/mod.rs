@@ -21,6 +21,7 @@ use std::time::Duration;
 
 const REQUEST: u16 = libc::NLM_F_REQUEST as u16;
 const CHANGE: u16 = REQUEST | libc::NLM_F_ACK as u16;
+const DUMP: u16 = REQUEST | libc::NLM_F_DUMP as u16;
 const CREATE: u16 = CHANGE | libc::NLM_F_CREATE as u16 | libc::NLM_F_EXCL as u16;
 const REPLACE: u16 = CHANGE | libc::NLM_F_CREATE as u16 | libc::NLM_F_REPLACE as u16;
 
@@ -189,6 +190,31 @@ impl Netlink {
         }
     }
 
+    /// Addresses of the interface with their prefix lengths, without those that are good on the link alone.
+    pub fn addresses(&mut self, index: u32) -> Result<Vec<(IpAddr, u8)>, NetconfigError> {
+        let request = self.request(libc::RTM_GETADDR, DUMP, &[0; 8]);
+        rustix::net::send(&self.fd, &request.finish(), SendFlags::empty())?;
+        let mut found = Vec::new();
+        for _ in 0..MAX_ANSWERS {
+            let (len, _) = match rustix::net::recv(&self.fd, &mut *self.buffer, RecvFlags::empty()) {
+                Err(Errno::INTR) => continue,
+                other => other?,
+            };
+            for reply in replies(&self.buffer[..len]).filter(|reply| reply.sequence == self.sequence) {
+                match i32::from(reply.kind) {
+                    libc::NLMSG_DONE => return Ok(found),
+                    libc::NLMSG_ERROR => {
+                        let code = word32(reply.body, 0).ok_or(NetconfigError::Answer)? as i32;
+                        let error = Errno::from_raw_os_error(code.wrapping_neg());
+                        return Err(NetconfigError::refused("listing addresses", error));
+                    }
+                    _ => found.extend(parse_address(reply.body, index)),
+                }
+            }
+        }
+        Err(NetconfigError::Answer)
+    }
+
     /// Fixes the Ethernet address of a neighbour on the interface, without ARP or NDP.
     pub fn set_neighbour(&mut self, index: u32, address: IpAddr, mac: MacAddr) -> Result<(), NetconfigError> {
         let mut neighbour = [0; 12];
@@ -344,6 +370,22 @@ fn parse_link(body: &[u8]) -> Option<Link> {
         }
     }
     Some(link)
+}
+
+/// The address that a `struct ifaddrmsg` with its attributes gives to interface `index`.
+fn parse_address(body: &[u8], index: u32) -> Option<(IpAddr, u8)> {
+    let (prefix_len, scope) = (*body.get(1)?, *body.get(3)?);
+    if word32(body, 4)? != index || scope != libc::RT_SCOPE_UNIVERSE {
+        return None;
+    }
+    // On a link of two hosts IFA_ADDRESS is the other one's.
+    let of_kind = |wanted| attributes(body.get(8..).unwrap_or(&[])).find(move |(kind, _)| *kind == wanted);
+    let (_, octets) = of_kind(libc::IFA_LOCAL).or_else(|| of_kind(libc::IFA_ADDRESS))?;
+    let ip = match octets.len() {
+        4 => IpAddr::from(<[u8; 4]>::try_from(octets).ok()?),
+        _ => IpAddr::from(<[u8; 16]>::try_from(octets).ok()?),
+    };
+    Some((ip, prefix_len))
 }
 
 fn zero_terminated(name: &str) -> Vec<u8> {

@@ -47,7 +47,11 @@ impl fmt::Display for TapError {
                 "there is no /dev/net/tun: load the `tun` module, or give the container that device",
             ),
             TapError::Permission { step } => {
-                write!(f, "{step} was refused: a TAP needs CAP_NET_ADMIN (run as root)")
+                write!(
+                    f,
+                    "{step} was refused: it needs CAP_NET_ADMIN (run as root), or a TAP that was made for you \
+                     (ip tuntap add NAME mode tap user YOU)"
+                )
             }
             TapError::Name(name) => write!(
                 f,

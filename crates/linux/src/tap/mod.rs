@@ -8,7 +8,7 @@ mod tests;
 pub use error::TapError;
 
 use crate::mac;
-use crate::netconfig::{LinkChange, NetconfigError, Netlink, is_interface_name};
+use crate::netconfig::{Link, LinkChange, NetconfigError, Netlink, is_interface_name};
 use crate::rx::{HEADROOM, Landed, Landing, MIN_LARGE_BUFFER, RxPools};
 use crate::stats::DeviceStats;
 use crate::sys::tun::{self, IFNAMSIZ};
@@ -58,6 +58,7 @@ pub struct Tap {
     fd: OwnedFd,
     name: String,
     index: u32,
+    existed: bool,
     mtu: usize,
     mac: MacAddr,
     host_mac: MacAddr,
@@ -89,9 +90,10 @@ impl Tap {
         let name = name_of(&name);
         tun::set_virtio_header_len(fd.as_fd(), HEADER_LEN_MERGEABLE)
             .map_err(|error| step_error("setting the length of the virtio-net header", error))?;
-        let index = netlink.link(&name)?.index;
+        let Link { index, mtu, .. } = netlink.link(&name)?;
         let change = LinkChange {
-            mtu: config.mtu,
+            // The owner of a TAP may attach to it, and not change it.
+            mtu: config.mtu.filter(|wanted| *wanted != mtu),
             tx_queue_len: (!existed).then_some(TX_QUEUE_LEN),
             ..LinkChange::default()
         };
@@ -105,6 +107,7 @@ impl Tap {
             fd,
             name,
             index,
+            existed,
             mtu: link.mtu as usize,
             mac,
             host_mac: link.mac,
@@ -126,6 +129,11 @@ impl Tap {
     /// The interface's number.
     pub fn index(&self) -> u32 {
         self.index
+    }
+
+    /// Whether it was there before: then it stays when this is dropped.
+    pub fn existed(&self) -> bool {
+        self.existed
     }
 
     /// The address of the host's end of the cable.

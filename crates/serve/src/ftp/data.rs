@@ -223,7 +223,9 @@ impl Session {
             if remote.map(|addr| addr.ip().to_canonical()) != Some(self.peer.ip()) {
                 // Else somebody who guesses the port would get the file, or give one (RFC 2577 section 4).
                 turn.hub.stats.foreign_data += 1;
-                log::warn!(target: "ftp", "{}: data connection from {remote:?} refused", self.peer);
+                if let Some(remote) = remote {
+                    log::warn!(target: "ftp", "{}: data connection from {remote} refused", self.peer);
+                }
                 turn.ctx.net.abort(conn);
                 continue;
             }

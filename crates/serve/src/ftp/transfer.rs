@@ -61,6 +61,19 @@ pub(super) enum Outcome {
     File(FileError),
 }
 
+impl core::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Outcome::Complete => f.write_str("complete"),
+            Outcome::NotConnected => f.write_str("no data connection"),
+            Outcome::Aborted => f.write_str("aborted by the client"),
+            Outcome::Stalled => f.write_str("no progress for too long"),
+            Outcome::Lost(reason) => write!(f, "data connection {reason}"),
+            Outcome::File(error) => error.fmt(f),
+        }
+    }
+}
+
 /// A transfer under way.
 pub(super) struct Transfer {
     verb: &'static str,
@@ -102,7 +115,7 @@ impl Transfer {
         let kilobits = u128::from(bytes) * 8_000 / us;
         log::info!(
             target: "ftp::transfer",
-            "{} {} {} {} {direction} {bytes} bytes in {}.{:06} s, {}.{:03} Mb/s, type {}, {outcome:?}",
+            "{} {} {} {} {direction} {bytes} bytes in {}.{:06} s, {}.{:03} Mb/s, type {}, {outcome}",
             session.peer,
             session.user_name(),
             self.verb,

@@ -17,7 +17,7 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding
 h1{font-size:1.3rem;font-weight:600;overflow-wrap:anywhere}\
 table{width:100%;border-collapse:collapse;font-variant-numeric:tabular-nums}\
 th{text-align:left;font-weight:500;opacity:.65;border-bottom:1px solid #8886}\
-td,th{padding:.25rem .75rem .25rem 0}\
+td,th{padding:.25rem .75rem .25rem 0;vertical-align:top}\
 tr:hover td{background:#8881}\
 td:first-child{width:100%;overflow-wrap:anywhere}\
 .n{text-align:right;white-space:nowrap}\

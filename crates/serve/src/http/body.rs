@@ -25,6 +25,19 @@ pub enum BodyError {
     Overhead,
 }
 
+impl core::fmt::Display for BodyError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            BodyError::ChunkLine => {
+                "a chunk's size is not a hexadecimal number, or its line does not end with CRLF"
+            }
+            BodyError::ChunkEnd => "a chunk is not followed by CRLF",
+            BodyError::Trailer => "a trailer field breaks the grammar",
+            BodyError::Overhead => "chunk extensions or trailers are too long",
+        })
+    }
+}
+
 /// What a call of [`Body::feed`] found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {

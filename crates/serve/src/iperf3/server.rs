@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use super::control::is_udp;
+use super::params::Protocol;
 use super::protocol::{self, COOKIE_LEN, Cookie, State};
 use super::session::{Phase, Test};
 use super::stream::{Carrier, Pause, Stream};
@@ -265,7 +266,9 @@ impl Server {
             None => params.time + params.omit + self.config.overrun,
         };
         self.deadlines.set(Key::Phase(id), now + limit);
-        log::info!(target: "iperf3", "test {id}: client {client}, {streams} {:?} streams", params.protocol);
+        let protocol = if params.protocol == Protocol::Udp { "UDP" } else { "TCP" };
+        let plural = if streams == 1 { "" } else { "s" };
+        log::info!(target: "iperf3", "test {id}: client {client}, {streams} {protocol} stream{plural}");
         self.say(ctx, id, State::TestStart);
         self.say(ctx, id, State::TestRunning);
         for index in 0..streams {

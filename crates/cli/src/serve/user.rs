@@ -1,0 +1,154 @@
+//! Whose rights the server has once everything is open: those of a user that may do little, not those of root.
+
+use crate::output;
+use crate::settings::Settings;
+use linerate_linux::privileges::{self, Account, AccountError, GiveUpError, Kept, Need};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The user that a server started by root becomes if nobody says otherwise.
+const NOBODY: &str = "nobody";
+
+/// Why the process cannot have the rights of the user.
+#[derive(Debug)]
+pub enum UserError {
+    /// There is no such user.
+    Account(AccountError),
+    /// `--user` without the rights of root.
+    NotRoot(String),
+    /// The user that was asked for cannot use the directory.
+    Directory {
+        /// The directory.
+        dir: PathBuf,
+        /// The user.
+        user: String,
+        /// What would be needed of it.
+        need: Need,
+    },
+    /// The system does not let this process act for the user.
+    Refused {
+        /// The user.
+        user: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A step on the way failed.
+    GiveUp(GiveUpError),
+}
+
+impl UserError {
+    /// Whether what was said is at fault.
+    pub fn is_usage(&self) -> bool {
+        !matches!(self, UserError::Refused { .. } | UserError::GiveUp(_))
+    }
+}
+
+impl fmt::Display for UserError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UserError::Account(error) => write!(f, "--user: {error}"),
+            UserError::NotRoot(user) => {
+                write!(
+                    f,
+                    "--user {user}: only root can become another user; without --user the server runs as you"
+                )
+            }
+            UserError::Directory { dir, user, need } => {
+                let (verb, mode) = match need {
+                    Need::Read => ("read", "rx"),
+                    Need::Write => ("change", "rwx"),
+                };
+                write!(
+                    f,
+                    "user {user} may not {verb} {dir}: give it that right (as by setfacl -m u:{user}:{mode} {dir}), or \
+                     name another user with --user",
+                    dir = dir.display()
+                )
+            }
+            UserError::Refused { user, source } => {
+                write!(f, "this process may not act for user {user}: {source}")
+            }
+            UserError::GiveUp(error) => write!(f, "the rights of root cannot be given up: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for UserError {}
+
+/// The user to become; `None` to stay who we are.
+///
+/// Who was named must be able to use the directory. Else it is nobody if nobody can, or else the directory's owner; and
+/// where only root can, root it is, with a warning.
+pub fn choose(settings: &Settings) -> Result<Option<Account>, UserError> {
+    let Some(name) = &settings.user else {
+        return Ok(if privileges::is_root() { default_user(settings) } else { None });
+    };
+    let account = Account::find(name).map_err(UserError::Account)?;
+    if account.uid == privileges::user() {
+        return Ok(None);
+    }
+    if !privileges::is_root() {
+        return Err(UserError::NotRoot(name.clone()));
+    }
+    if let Some(dir) = &settings.dir {
+        let need = need(settings);
+        match privileges::allows(&account, dir, need) {
+            Ok(true) => {}
+            Ok(false) => return Err(UserError::Directory { dir: dir.clone(), user: name.clone(), need }),
+            Err(source) => return Err(UserError::Refused { user: name.clone(), source }),
+        }
+    }
+    Ok(Some(account))
+}
+
+/// Becomes that user. A configuration file that he cannot read is told now rather than at the first SIGHUP.
+pub fn adopt(account: &Account, kept: Kept, config: Option<&Path>) -> Result<(), UserError> {
+    privileges::become_user(account, kept).map_err(UserError::GiveUp)?;
+    if let Some(path) = config.filter(|path| !privileges::can_read(path)) {
+        log::warn!(
+            "user {} may not read {}: SIGHUP will not be able to read it again",
+            account.name,
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+fn need(settings: &Settings) -> Need {
+    if settings.writable { Need::Write } else { Need::Read }
+}
+
+fn default_user(settings: &Settings) -> Option<Account> {
+    let nobody = Account::find(NOBODY).unwrap_or_else(|_| Account {
+        name: NOBODY.to_owned(),
+        uid: 65534,
+        gid: 65534,
+        groups: vec![65534],
+    });
+    let Some(dir) = &settings.dir else {
+        // Only to see whether this user namespace has a nobody.
+        return privileges::allows(&nobody, Path::new("/"), Need::Read).is_ok().then_some(nobody);
+    };
+    let need = need(settings);
+    let can = |account: &Account| privileges::allows(account, dir, need).unwrap_or(false);
+    if can(&nobody) {
+        return Some(nobody);
+    }
+    let verb = if need == Need::Write { "change" } else { "read" };
+    let owner = privileges::owner(dir).ok().filter(|uid| *uid != 0);
+    let owner = owner.and_then(|uid| Account::find(&uid.to_string()).ok()).filter(can);
+    match &owner {
+        Some(owner) => output::note(format_args!(
+            "User {NOBODY} may not {verb} {}; the server runs as its owner, {}.",
+            dir.display(),
+            owner.name
+        )),
+        None => log::warn!(
+            "only root may {verb} {}, so the server keeps the rights of root; give the directory to a user, and name him \
+             with --user",
+            dir.display()
+        ),
+    }
+    owner
+}

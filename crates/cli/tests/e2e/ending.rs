@@ -1,0 +1,95 @@
+//! How a server ends: at once where nothing is under way, and with a reset where something is.
+
+use crate::lab::{Lab, Wire};
+use std::time::{Duration, Instant};
+
+const WIRES: [Wire; 3] = [Wire::Tap, Wire::Packet, Wire::Kernel];
+
+/// The last line that a server printed.
+fn summary(lab: &Lab) -> String {
+    let deadline = Instant::now() + Duration::from_secs(15);
+    let mut lines = std::iter::from_fn(|| lab.next_line(deadline));
+    lines.find(|line| line.starts_with("Ended")).unwrap_or_else(|| panic!("no summary; log:\n{}", lab.log()))
+}
+
+#[test]
+fn idle_clients_hold_no_server_up() {
+    for wire in WIRES {
+        let lab = Lab::start(wire, 1500, &[]);
+        let (host, http, ftp) = (lab.host4(), lab.http(), lab.ftp_port());
+        let port = http.rsplit(':').next().expect("a port");
+        // One that asked and keeps its connection, one that never asked, and one in an FTP session: all wait for the end.
+        let client = format!(
+            "import socket\n\
+             kept = socket.create_connection(('{host}', {port}), 20)\n\
+             kept.sendall(b'GET /hello.txt HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n')\n\
+             while not kept.recv(4096).endswith(b'linerate.\\n'): pass\n\
+             silent = socket.create_connection(('{host}', {port}), 20)\n\
+             ftp = socket.create_connection(('{host}', {ftp}), 20)\n\
+             ftp.recv(4096)\n\
+             print('waiting', flush=True)\n\
+             print(kept.recv(9), silent.recv(9), ftp.recv(3), flush=True)\n"
+        );
+        let mut clients = lab.client.command("python3");
+        let clients = clients.args(["-c", &client]).stdout(std::process::Stdio::piped()).spawn();
+        let mut clients = clients.expect("python3 starts");
+        let mut output = std::io::BufReader::new(clients.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut output, &mut line).expect("a line");
+        assert_eq!(line.trim(), "waiting", "{wire:?}");
+        lab.signal("TERM");
+        let text = summary(&lab);
+        assert!(text.contains("3 connections, 0 cut off"), "{wire:?}: {text}\n{}", lab.log());
+        line.clear();
+        std::io::BufRead::read_line(&mut output, &mut line).expect("a line");
+        assert_eq!(line.trim(), "b'' b'' b'421'", "{wire:?}");
+        // By the deadline it would say so.
+        assert!(!lab.log().contains("cut off"), "{}", lab.log());
+        clients.wait().expect("python3 ends");
+        lab.stop_after_signal();
+    }
+}
+
+#[test]
+fn what_is_cut_off_is_reset() {
+    for wire in WIRES {
+        let lab = Lab::start(wire, 1500, &[]);
+        let line =
+            format!("curl -sS --limit-rate 1M --max-time 60 -o /dev/null {}/memory/1G; echo $?", lab.http());
+        std::thread::scope(|scope| {
+            let lab = &lab;
+            let transfer = scope.spawn(move || lab.client.must(&line));
+            std::thread::sleep(Duration::from_millis(700));
+            // The second signal ends at once.
+            lab.signal("TERM");
+            std::thread::sleep(Duration::from_millis(100));
+            lab.signal("TERM");
+            let text = summary(lab);
+            assert!(text.contains("1 connection, 1 cut off"), "{wire:?}: {text}");
+            // 56: the connection was reset. 28 would be curl's own patience.
+            assert_eq!(transfer.join().expect("curl ends").trim(), "56", "{wire:?}");
+        });
+        lab.stop_after_signal();
+    }
+}
+
+#[test]
+fn everything_printed_is_json_where_that_is_asked_for() {
+    let lab = Lab::start(Wire::Kernel, 1500, &["--log-format", "json", "--stats", "100ms"]);
+    lab.client.must(&format!("curl -sSf {}/hello.txt", lab.http()));
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let json = |line: String| -> serde_json::Value {
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    };
+    let stats = json(lab.next_line(deadline).expect("a statistics line"));
+    assert_eq!(stats["event"], "stats");
+    assert!(stats["cpu_percent"].is_number(), "{stats}");
+    lab.signal("TERM");
+    let mut rest = std::iter::from_fn(|| lab.next_line(deadline)).map(json);
+    let ended = rest.find(|object| object["event"] == "ended").expect("a summary");
+    assert_eq!((&ended["connections"], &ended["cut_off"]), (&1.into(), &0.into()));
+    for line in lab.log().lines() {
+        assert!(json(line.to_owned())["level"].is_string(), "{line}");
+    }
+    lab.stop_after_signal();
+}
