@@ -2,6 +2,8 @@
 
 use crate::fabric::args::Fabric;
 use crate::sim::args::Sim;
+use crate::status::address::StatusAddress;
+use crate::top::args::Top;
 use crate::values::{
     AddressChoice, ByteSize, CongestionName, DeviceChoice, EcnPolicy, FtpUser, Offload, PacingPolicy, Span,
 };
@@ -30,6 +32,8 @@ pub enum Command {
     HashPassword,
     /// Predict a chip's throughput, name the bottleneck, audit its datasheet
     Fabric(Box<Fabric>),
+    /// Watch a running server: rates, connections and what limits them, drops, memory
+    Top(Top),
     /// Run a network in virtual time: goodput, retransmissions, what limits, and what to do about it
     Sim(Box<Sim>),
 }
@@ -137,6 +141,15 @@ pub struct ServeOptions {
     #[arg(long, value_enum, value_name = "text|json")]
     pub log_format: Option<LogFormat>,
 
+    /// Serve the status over HTTP on this port, 0 for none: figures, who is connected and what limits it; for linerate
+    /// top, monitoring systems and browsers. Whoever reaches the port reads it [default: off; ADDR 127.0.0.1]
+    #[arg(long, value_name = "[ADDR:]PORT")]
+    pub status: Option<StatusAddress>,
+
+    /// Let --status listen on an address that is neither of this host alone nor of a private network
+    #[arg(long)]
+    pub status_public: bool,
+
     /// Settings of every TCP socket; only in the configuration file.
     #[arg(skip)]
     pub tcp: TcpOptions,
@@ -216,6 +229,8 @@ impl ServeOptions {
             memory: self.memory.or(file.memory),
             stats: self.stats.or(file.stats),
             log_format: self.log_format.or(file.log_format),
+            status: self.status.or(file.status),
+            status_public: self.status_public || file.status_public,
             tcp: file.tcp,
         }
     }

@@ -9,5 +9,7 @@ pub mod quantity;
 pub mod serve;
 pub mod settings;
 pub mod sim;
+pub mod status;
+pub mod top;
 pub mod values;
 pub mod verdict;

@@ -1,6 +1,7 @@
 //! Settings as they take effect: flags over configuration file over defaults, checked against each other.
 
 use crate::args::{LogFormat, Serve, ServeOptions, TcpOptions};
+use crate::status::address::StatusAddress;
 use crate::values::{AddressChoice, ByteSize, DeviceChoice, FtpUser, Span};
 use linerate_nic::Capabilities;
 use linerate_stack::Cidr;
@@ -55,6 +56,8 @@ pub struct Settings {
     pub memory: u64,
     /// Interval of the statistics line.
     pub stats: Option<Duration>,
+    /// Where the status is served; `None` for nowhere.
+    pub status: Option<StatusAddress>,
     /// Form of the log.
     pub log_format: LogFormat,
     /// Settings of every TCP socket.
@@ -201,6 +204,7 @@ impl Settings {
             ("ftp-port", self.ftp_port != running.ftp_port),
             ("iperf3-port", self.iperf3_port != running.iperf3_port),
             ("user", self.user != running.user),
+            ("status", self.status != running.status),
             ("memory", self.memory != running.memory),
             ("log-format", self.log_format != running.log_format),
             ("tcp.fast-open", self.fast_open != running.fast_open),
@@ -223,6 +227,7 @@ impl Settings {
         if let Some(span) = options.stats.filter(|span| span.0 < Duration::from_millis(100)) {
             return Err(bad("stats", span, "100ms or more"));
         }
+        let status = status(&options)?;
         Ok(Settings {
             dir: options.dir,
             default_addresses: options.address.is_empty(),
@@ -241,6 +246,7 @@ impl Settings {
             offload: options.offload.map_or(Capabilities::ALL, |offload| offload.0),
             memory,
             stats: options.stats.map(|span| span.0),
+            status,
             log_format: options.log_format.unwrap_or(LogFormat::Text),
             socket: socket_options(&options.tcp)?,
             fast_open: fast_open(&options.tcp),
@@ -329,6 +335,16 @@ fn check_ports(options: &ServeOptions) -> Result<(), SettingsError> {
         return Err(SettingsError::Together(all.to_owned()));
     }
     Ok(())
+}
+
+/// Who is connected is told to nobody on the Internet by mistake.
+fn status(options: &ServeOptions) -> Result<Option<StatusAddress>, SettingsError> {
+    let Some(address) = options.status.filter(|address| address.0.port() != 0) else { return Ok(None) };
+    if !address.is_private() && !options.status_public {
+        let expected = "an address of this host alone or of a private network; with --status-public any";
+        return Err(bad("status", address, expected));
+    }
+    Ok(Some(address))
 }
 
 fn fast_open(tcp: &TcpOptions) -> Option<FastOpen> {
@@ -440,6 +456,9 @@ mod tests {
             &["--gateway", "10.0.0.1", "dhcp", "names"],
         );
         check_error(&["--device", "kernel", "--address", "dhcp"], &["--address", "kernel"]);
+        check_error(&["--status", "8.8.8.8:9180"], &["--status", "8.8.8.8:9180", "--status-public"]);
+        check_error(&["--status", "0.0.0.0:9180"], &["--status", "private"]);
+        check_error(&["--status", "here"], &["--status", "here", "9180"]);
         check_error(&["--config", "/no/such.toml"], &["/no/such.toml"]);
     }
 
@@ -473,6 +492,7 @@ mod tests {
             memory = "16MiB"
             stats = "1s"
             log-format = "json"
+            status = 9180
             [tcp]
             send-buffer = "8KiB"
             receive-buffer = "8KiB"
@@ -502,6 +522,9 @@ mod tests {
         assert_eq!(settings.socket.congestion, Congestion::NewReno);
         assert_eq!((settings.socket.ecn, settings.socket.pacing), (Ecn::Request, Pacing::Rate(10 << 20)));
         assert_eq!((settings.socket.mss, settings.socket.keep_alive), (Some(536), None));
+        assert_eq!(settings.status.unwrap().to_string(), "127.0.0.1:9180");
+        assert_eq!(load(&["--status", "0"]).unwrap().status, None);
+        assert!(load(&["--status", "[::]:9180", "--status-public"]).unwrap().status.is_some());
         assert_eq!(settings.fast_open, Some(FastOpen { max_pending: 64 }));
         assert_eq!(with_file("[tcp]\nfast-open = 0\n", &[]).unwrap().fast_open, None);
     }

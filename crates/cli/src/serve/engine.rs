@@ -1,5 +1,6 @@
 //! What the loop drives: a transport with its input and output.
 
+use crate::status::collect::Observed;
 use linerate_linux::files::AnyFiles;
 use linerate_linux::poller::PollFlags;
 use linerate_nic::{Capabilities, DeviceError};
@@ -25,9 +26,7 @@ pub struct Figures {
     pub accepted: u64,
     /// Segments retransmitted.
     pub retransmits: u64,
-    /// Frames and segments dropped, for whatever reason.
-    pub drops: u64,
-    /// Bytes of packet and socket memory in use.
+    /// Bytes that connections take, their table included: now, or in the line of figures the most since the last one.
     pub memory_bytes: u64,
 }
 
@@ -57,6 +56,12 @@ pub trait Engine {
 
     /// Totals and gauges.
     fn figures(&mut self) -> Figures;
+
+    /// Everything that reports tell of it.
+    fn observed(&mut self) -> &mut dyn Observed;
+
+    /// Bytes of memory that connections take now: what is charged to sockets, and the table of connections.
+    fn memory_used(&self) -> u64;
 
     /// Changes the offloads that may be used; returns what the device does from now on.
     fn set_offloads(&mut self, allowed: Capabilities) -> Result<Capabilities, DeviceError>;

@@ -1,6 +1,7 @@
 //! The host's own sockets as an engine.
 
 use super::engine::{Engine, Figures};
+use crate::status::collect::Observed;
 use linerate_linux::files::AnyFiles;
 use linerate_linux::kernel::KernelTransport;
 use linerate_linux::poller::PollFlags;
@@ -47,12 +48,19 @@ impl Engine for KernelTransport {
             sent_bytes: counters.bytes_sent,
             received_packets: counters.datagrams_received,
             sent_packets: counters.datagrams_sent,
-            connections: counters.connections as u64,
+            connections: counters.connections,
             accepted: counters.accepted,
             retransmits: 0,
-            drops: counters.buffers_refused,
-            memory_bytes: counters.memory as u64,
+            memory_bytes: counters.memory,
         }
+    }
+
+    fn observed(&mut self) -> &mut dyn Observed {
+        self
+    }
+
+    fn memory_used(&self) -> u64 {
+        KernelTransport::memory_used(self) as u64
     }
 
     fn set_offloads(&mut self, _allowed: Capabilities) -> Result<Capabilities, DeviceError> {

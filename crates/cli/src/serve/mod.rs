@@ -4,10 +4,12 @@ mod banner;
 mod demo;
 mod engine;
 mod kernel;
+mod observe;
 mod open;
 mod own;
 mod services;
 mod stats;
+mod status;
 mod summary;
 mod tap;
 mod turn;
@@ -25,6 +27,7 @@ use linerate_serve::{StartError, ftp};
 use open::{OpenError, Opened};
 use services::Services;
 use stats::Stats;
+use status::{MemoryPeak, Status, StatusError};
 use std::fmt;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -53,6 +56,8 @@ pub enum ServeError {
     FtpReload(ftp::ReloadError),
     /// A listener cannot be opened.
     Start(StartError),
+    /// The status cannot be served.
+    Status(StatusError),
     /// The device failed while serving.
     Device(DeviceError),
     /// Descriptors or threads ran out at the start.
@@ -82,6 +87,7 @@ impl fmt::Display for ServeError {
             ServeError::Ftp(error) => write!(f, "FTP: {error}"),
             ServeError::FtpReload(error) => write!(f, "FTP: {error}"),
             ServeError::Start(error) => error.fmt(f),
+            ServeError::Status(error) => error.fmt(f),
             ServeError::Device(error) => error.fmt(f),
             ServeError::System(error) => write!(f, "cannot start: {error}"),
         }
@@ -125,10 +131,14 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
         started: clock.now(),
         banner,
         announcements: Announcements::new(&addresses),
+        status: None,
+        memory: MemoryPeak::default(),
         clock,
         random,
     };
     serving.with(|services, ctx| services.start(ctx)).map_err(ServeError::Start)?;
+    serving.status =
+        Status::start(&settings, serving.clock.now(), &serving.banner.device).map_err(ServeError::Status)?;
     if let Some(account) = &account {
         user::adopt(account, kept, args.config.as_deref()).map_err(ServeError::User)?;
     }

@@ -1,13 +1,14 @@
 //! Our own stack on a device as an engine.
 
 use super::engine::{Engine, Figures};
-use linerate_linux::RxPools;
+use crate::status::collect::Observed;
 use linerate_linux::files::AnyFiles;
 use linerate_linux::packet::PacketDevice;
 use linerate_linux::poller::PollFlags;
 use linerate_linux::tap::Tap;
+use linerate_linux::{DeviceStats, RxPools};
 use linerate_nic::{Capabilities, Device, DeviceError, Port, PortConfig, RxBatch, TxQueue};
-use linerate_stack::{MemoryStats, Stack, StackFileRequest};
+use linerate_stack::{Stack, StackFileRequest};
 use linerate_transport::{FileDone, FileError, FileOp, FileReply, Files as _, Owner, Shared, Transport};
 use linerate_wire::units::Instant;
 use std::net::IpAddr;
@@ -28,43 +29,16 @@ const FLUSH_PAUSE: Duration = Duration::from_micros(100);
 
 /// A device that can be slept on and counts its bytes.
 pub trait HostDevice: Device + AsFd {
-    /// Frames and bytes received, frames and bytes sent, drops.
-    fn traffic(&mut self) -> Traffic;
+    /// What it counted since it was opened.
+    fn counted(&mut self) -> DeviceStats;
 
     /// Whether receiving stopped because no buffer was free.
     fn is_starved(&self) -> bool;
 }
 
-/// What a device counted.
-#[derive(Clone, Copy, Debug)]
-pub struct Traffic {
-    received_packets: u64,
-    received_bytes: u64,
-    sent_packets: u64,
-    sent_bytes: u64,
-    drops: u64,
-}
-
-impl From<linerate_linux::DeviceStats> for Traffic {
-    fn from(stats: linerate_linux::DeviceStats) -> Self {
-        Traffic {
-            received_packets: stats.rx_frames,
-            received_bytes: stats.rx_bytes,
-            sent_packets: stats.tx_frames,
-            sent_bytes: stats.tx_bytes,
-            drops: stats.rx_cut
-                + stats.rx_refused
-                + stats.rx_kernel_dropped
-                + stats.tx_link_down
-                + stats.tx_no_memory
-                + stats.tx_refused,
-        }
-    }
-}
-
 impl HostDevice for Tap {
-    fn traffic(&mut self) -> Traffic {
-        self.stats().into()
+    fn counted(&mut self) -> DeviceStats {
+        self.stats()
     }
 
     fn is_starved(&self) -> bool {
@@ -73,8 +47,8 @@ impl HostDevice for Tap {
 }
 
 impl HostDevice for PacketDevice {
-    fn traffic(&mut self) -> Traffic {
-        self.stats().into()
+    fn counted(&mut self) -> DeviceStats {
+        self.stats()
     }
 
     fn is_starved(&self) -> bool {
@@ -91,11 +65,11 @@ pub fn receive_pools(memory: u64) -> RxPools {
 
 /// Our stack on a device.
 pub struct OwnStack<D> {
-    stack: Stack,
-    port: Port<D>,
+    pub(super) stack: Stack,
+    pub(super) port: Port<D>,
     batch: RxBatch,
     queue: TxQueue,
-    pools: RxPools,
+    pub(super) pools: RxPools,
     /// A file request that the file service had no room for.
     refused: Option<StackFileRequest>,
     /// Whatever lies beyond the device and must outlive it.
@@ -200,20 +174,25 @@ impl<D: HostDevice> Engine for OwnStack<D> {
     }
 
     fn figures(&mut self) -> Figures {
-        let traffic = self.port.device_mut().traffic();
-        let memory: MemoryStats = self.stack.memory();
-        let counters = self.stack.counters();
+        let traffic = self.traffic();
         Figures {
             received_bytes: traffic.received_bytes,
             sent_bytes: traffic.sent_bytes,
             received_packets: traffic.received_packets,
             sent_packets: traffic.sent_packets,
-            connections: memory.connections as u64,
-            accepted: counters.tcp_established,
-            retransmits: counters.tcp_retransmits,
-            drops: traffic.drops + counters.drops(),
-            memory_bytes: memory.used as u64,
+            connections: self.stack.memory().connections as u64,
+            accepted: self.stack.counters().tcp_established,
+            retransmits: traffic.retransmits,
+            memory_bytes: Engine::memory_used(self),
         }
+    }
+
+    fn observed(&mut self) -> &mut dyn Observed {
+        self
+    }
+
+    fn memory_used(&self) -> u64 {
+        (self.stack.memory_used() + self.stack.table_bytes()) as u64
     }
 
     fn set_offloads(&mut self, allowed: Capabilities) -> Result<Capabilities, DeviceError> {

@@ -1,7 +1,9 @@
 //! The three servers, and whose event is whose.
 
 use crate::settings::Settings;
+use crate::status::catalogue::{FtpNow, Iperf3Now, Tally};
 use linerate_linux::cpu;
+use linerate_linux::files::AnyFiles;
 use linerate_serve::iperf3::CpuTimes;
 use linerate_serve::{Context, Service, StartError, ftp, http, iperf3};
 use linerate_transport::{Event, FileDone, ListenAddr, ListenOptions, Owner};
@@ -11,6 +13,16 @@ use std::net::IpAddr;
 const HTTP: Owner = Owner(1);
 const FTP: Owner = Owner(2);
 const IPERF3: Owner = Owner(3);
+
+/// What the owner of a socket is called.
+pub fn name(owner: Owner) -> &'static str {
+    match owner {
+        HTTP => "http",
+        FTP => "ftp",
+        IPERF3 => "iperf3",
+        _ => "other",
+    }
+}
 
 /// Ports that the servers listen on; `None` for a server that is off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,6 +152,26 @@ impl Services {
             IPERF3 => self.iperf3.as_mut().map(|server| server as &mut dyn Service),
             _ => None,
         }
+    }
+
+    /// What servers and files have counted.
+    pub fn tallies(&self, files: &AnyFiles) -> Vec<Tally> {
+        let mut tallies = Vec::new();
+        if let AnyFiles::Directory(files) = files {
+            tallies.push(Tally::of("files", &files.counters()));
+        }
+        if let Some(http) = &self.http {
+            tallies.push(Tally::of("http", &http.counters()).and(&http.gauges()));
+        }
+        if let Some(ftp) = &self.ftp {
+            let now = FtpNow { sessions_now: ftp.sessions() as u64 };
+            tallies.push(Tally::of("ftp", ftp.stats()).and(&now));
+        }
+        if let Some(iperf3) = &self.iperf3 {
+            let now = Iperf3Now { tests_now: iperf3.tests() as u64 };
+            tallies.push(Tally::of("iperf3", &iperf3.counters()).and(&now));
+        }
+        tallies
     }
 
     /// Opens all listeners.

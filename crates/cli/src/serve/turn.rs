@@ -1,9 +1,10 @@
 //! The loop that brings engine, files and services together.
 
 use super::banner::{Announcements, Banner};
-use super::engine::Engine;
+use super::engine::{Engine, Figures};
 use super::services::Services;
 use super::stats::Stats;
+use super::status::{MemoryPeak, Status};
 use super::summary::Summary;
 use crate::logging;
 use linerate_linux::clock::{MonotonicClock, wall_clock_ns};
@@ -37,6 +38,10 @@ pub struct Loop {
     pub signals: Signals,
     /// Statistics, if wanted.
     pub stats: Option<Stats>,
+    /// The status port, if wanted.
+    pub status: Option<Status>,
+    /// The most memory that sockets held.
+    pub memory: MemoryPeak,
     /// The clock.
     pub clock: MonotonicClock,
     /// When serving began.
@@ -118,6 +123,7 @@ impl Loop {
             next_look = now + LOOK_INTERVAL;
             logging::flush();
             self.print_stats();
+            self.answer_status();
             self.announce();
             while let Some(signal) = self.signals.take() {
                 busy = true;
@@ -174,6 +180,8 @@ impl Loop {
     fn turn(&mut self) -> Result<bool, DeviceError> {
         let now = self.clock.now();
         let mut busy = self.engine.input(now)?;
+        // What is held of the input is most now, and what is held of the output at the end of the turn.
+        self.memory.note(self.engine.memory_used());
         for _ in 0..EVENTS_PER_TURN {
             let Some(done) = self.files.poll_done() else { break };
             busy = true;
@@ -194,6 +202,7 @@ impl Loop {
         }
         let now = self.clock.now();
         busy |= self.engine.output(now, &mut self.files)?;
+        self.memory.note(self.engine.memory_used());
         Ok(busy)
     }
 
@@ -201,13 +210,18 @@ impl Loop {
         logging::flush();
         let now = self.clock.now();
         let stats = self.stats.as_ref().map(Stats::due_at);
-        let deadlines = [self.engine.poll_timeout(), self.services.poll_timeout(), stats, drain_until];
+        let status = self.status.as_ref();
+        let asked = status.and_then(Status::poll_timeout);
+        let deadlines = [self.engine.poll_timeout(), self.services.poll_timeout(), stats, asked, drain_until];
         let timeout = deadlines.iter().flatten().min().map(|at| *at - now);
         let (fd, flags) = self.engine.fd();
+        let signals = self.signals.as_fd();
         let mut fds = [
             PollFd::from_borrowed_fd(fd, flags),
             PollFd::from_borrowed_fd(self.files.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(signals, PollFlags::IN),
+            // Without a status port, the place is taken by what is looked at anyway.
+            PollFd::from_borrowed_fd(status.map_or(signals, Status::as_fd), PollFlags::IN),
         ];
         if let Err(error) = poller::wait(&mut fds, timeout) {
             log::error!("waiting failed: {error}");
@@ -217,7 +231,11 @@ impl Loop {
     fn print_stats(&mut self) {
         let now = self.clock.now();
         if let Some(stats) = self.stats.as_mut().filter(|stats| stats.due_at() <= now) {
-            stats.print(now, self.engine.figures());
+            // What is held between two turns is next to nothing: the most that was held says what is needed.
+            let figures = Figures { memory_bytes: self.memory.take(), ..self.engine.figures() };
+            let mut tallies = self.engine.observed().tallies();
+            tallies.extend(self.services.tallies(&self.files));
+            stats.print(now, Duration::from_nanos(wall_clock_ns()), figures, &tallies);
         }
     }
 }

@@ -227,6 +227,11 @@ impl Lab {
         format!("ftp://[{}]:{}", self.host6(), self.ftp_port())
     }
 
+    /// Runs a shell line where the server runs; it must succeed; returns what it printed.
+    pub fn on_server(&self, line: &str) -> String {
+        self.server_side.as_ref().unwrap_or(&self.client).must(line)
+    }
+
     /// Ends the server with SIGTERM; it must exit with 0 in time.
     pub fn stop(self) {
         self.signal("TERM");

@@ -14,3 +14,4 @@ mod load;
 mod ping;
 mod privileges;
 mod relay;
+mod status;

@@ -34,6 +34,11 @@ impl KernelTransport {
         })
     }
 
+    /// Most bytes that these may be: half for each of them.
+    pub fn memory_limit(&self) -> usize {
+        self.hub.config.memory_max
+    }
+
     /// Bytes that large receive buffers and queued payload hold now.
     pub fn memory_used(&self) -> usize {
         self.hub.pool.large_bytes() + self.hub.queued_memory

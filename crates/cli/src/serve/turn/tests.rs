@@ -6,6 +6,7 @@ use crate::serve::banner::{Announcements, Banner};
 use crate::serve::engine::Figures;
 use crate::serve::services::Ports;
 use crate::settings::Settings;
+use crate::status::collect::Observed;
 use clap::Parser as _;
 use linerate_linux::files::{DemoFile, DemoFiles};
 use linerate_linux::kernel::{KernelConfig, KernelTransport};
@@ -57,6 +58,14 @@ impl Engine for Busy {
         Figures { accepted: 7, ..Figures::default() }
     }
 
+    fn observed(&mut self) -> &mut dyn Observed {
+        &mut self.sockets
+    }
+
+    fn memory_used(&self) -> u64 {
+        0
+    }
+
     fn set_offloads(&mut self, _allowed: Capabilities) -> Result<Capabilities, DeviceError> {
         Ok(Capabilities::NONE)
     }
@@ -87,6 +96,8 @@ fn a_busy_loop_sees_a_signal_within_a_few_turns() {
         services: Services::new(&settings, Vec::new(), ports, Vec::new()).unwrap(),
         signals,
         stats: None,
+        status: None,
+        memory: MemoryPeak::default(),
         started: clock.now(),
         banner: Banner { dir: None, device: String::new(), ports, writable: false, user: None },
         announcements: Announcements::default(),
