@@ -22,6 +22,16 @@ pub fn rate(bps: f64) -> String {
     }
 }
 
+/// Bits per second as bytes per second, which is how programs that copy files count.
+pub fn byte_rate(bps: f64) -> String {
+    match bps / 8.0 {
+        rate @ 1e9.. => format!("{} GB/s", digits(rate / 1e9)),
+        rate @ 1e6.. => format!("{} MB/s", digits(rate / 1e6)),
+        rate @ 1e3.. => format!("{} kB/s", digits(rate / 1e3)),
+        rate => format!("{} B/s", digits(rate)),
+    }
+}
+
 /// A number of bytes.
 pub fn bytes(bytes: u64) -> String {
     let value = bytes as f64;
@@ -69,6 +79,10 @@ mod tests {
     fn figures_are_short() {
         assert_eq!(rate(94_930_000.0), "94.9 Mbit/s");
         assert_eq!(rate(1e9), "1 Gbit/s");
+        assert_eq!(byte_rate(94_930_000.0), "11.9 MB/s");
+        assert_eq!(byte_rate(1e10), "1.25 GB/s");
+        assert_eq!(byte_rate(12_000.0), "1.5 kB/s");
+        assert_eq!(byte_rate(80.0), "10 B/s");
         assert_eq!(bytes(65_536), "64 KiB");
         assert_eq!(bytes(1_000), "1000 B");
         assert_eq!(span(Duration::from_micros(2_346)), "2.35 ms");

@@ -39,6 +39,11 @@ fn program(args: &[&str]) -> (Option<i32>, String, String) {
     (run.status.code(), text(run.stdout), text(run.stderr))
 }
 
+/// A scenario of a text, run.
+fn run_text(text: &str) -> Outcome {
+    sim::simulate(&sim::load::parse(text).unwrap(), None)
+}
+
 /// A file that is gone after the test.
 struct Scratch(PathBuf);
 
@@ -118,6 +123,77 @@ fn a_slow_reader_is_named() {
     let outcome = check("slow-reader", &[], 7.5..8.5, "the reader");
     assert_eq!(outcome.flows[0].info.unwrap().retransmits, 0);
     assert_eq!(outcome.flows[0].flow.from, Side::Server);
+}
+
+#[test]
+fn a_send_buffer_bounds_what_is_under_way() {
+    let check = |size: &str, most: f64, rtt_s: f64| {
+        let outcome = run_text(&format!(
+            "link = {{ rate = \"100 Mbit/s\", delay = \"5 ms\" }}\nworld.duration = \"2 s\"\n\
+             [server.tcp]\nsend-buffer = \"{size}\"\n"
+        ));
+        let flow = &outcome.flows[0];
+        assert!(flow.mean.in_flight <= most + 1.0, "{size}: {} under way", flow.mean.in_flight);
+        assert!(mbps(&outcome) <= most * 8.0 / rtt_s / 1e6, "{size}: {} Mbit/s", mbps(&outcome));
+        let verdict = verdict::of(&outcome, flow);
+        assert_eq!(verdict.bottleneck, "the send buffer", "{verdict:?}");
+        // What the text computes is what was measured, within a tenth.
+        let bound: f64 =
+            verdict.because.split(" are ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        let unit = if verdict.because.contains("kbit/s") { 1e-3 } else { 1.0 };
+        assert!((bound * unit / mbps(&outcome) - 1.0).abs() < 0.1, "{}: {verdict:?}", mbps(&outcome));
+    };
+    check("2 KiB", 2_048.0, 0.01);
+    check("20 KiB", 20_480.0, 0.01);
+    check("100 KiB", 102_400.0, 0.01);
+}
+
+#[test]
+fn nonsense_is_refused_and_extremes_are_told_truly() {
+    let total = run_text("link.loss = \"100 %\"\nworld.duration = \"5 s\"\n");
+    assert_eq!(verdict::of(&total, &total.flows[0]).bottleneck, "the path");
+    let text = sim::text::text(&total);
+    assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    assert!(!sim::json::json(&total).contains("NaN"));
+    let late = run_text("world.duration = \"1 s\"\n[[flow]]\nstart = \"2 s\"\n");
+    assert_eq!(verdict::of(&late, &late.flows[0]).bottleneck, "the scenario");
+    let mut changed = run("minimal", &["flow.0.bytes=1 MiB", "link.loss=0 %"]);
+    assert_eq!(changed.flows.remove(0).received, 1 << 20);
+    // Right only together: a queue needs a rate.
+    run("slow-reader", &["from-client.queue=64 KiB", "world.duration=100 ms", "from-client.rate=1 Gbit/s"]);
+}
+
+/// Runs the samples of the page: after a line `$ linerate ...` in a console block stands what it prints. With
+/// `LINERATE_UPDATE_DOCS` set, writes the page anew instead.
+#[test]
+fn samples_of_the_page_are_true() {
+    let path = root().join("docs/sim.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (mut fresh, mut inside, mut samples) = (String::new(), false, 0);
+    for line in page.lines() {
+        if line.starts_with("```") {
+            inside = line == "```console";
+        }
+        let command = line.strip_prefix("$ linerate ").filter(|_| inside);
+        if inside && command.is_none() && !line.starts_with("```") {
+            continue;
+        }
+        fresh.push_str(line);
+        fresh.push('\n');
+        if let Some(command) = command {
+            samples += 1;
+            let (code, text, errors) = program(&command.split_whitespace().collect::<Vec<_>>());
+            assert!(code == Some(0) || code == Some(2), "{command}: {errors}");
+            fresh.push_str(&text);
+            fresh.push_str(&errors);
+        }
+    }
+    assert!(samples >= 3);
+    if std::env::var_os("LINERATE_UPDATE_DOCS").is_some() {
+        fs::write(&path, &fresh).unwrap();
+    } else {
+        assert!(page == fresh, "docs/sim.md is out of date: run with LINERATE_UPDATE_DOCS=1\n{fresh}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A connection between two hosts with a pattern sent in one direction or both: how to set it up, what came of it.
 
-use crate::apps::{Amount, EndReport, Reader};
+use crate::apps::{Amount, EndReport, Reader, Writer};
 use crate::world::HostId;
 use linerate_transport::SocketOptions;
 use linerate_wire::units::Instant;
@@ -30,6 +30,10 @@ pub struct FlowConfig {
     pub client_reader: Reader,
     /// How the server reads.
     pub server_reader: Reader,
+    /// How the client writes.
+    pub client_writer: Writer,
+    /// How the server writes. One of the two may be [`Writer::Exchange`]; the other end answers, and sends nothing else.
+    pub server_writer: Writer,
     /// Settings of the client's socket.
     pub client_options: SocketOptions,
     /// Settings of the server's socket.
@@ -49,6 +53,8 @@ impl FlowConfig {
             download: Amount::Nothing,
             client_reader: Reader::Eager,
             server_reader: Reader::Eager,
+            client_writer: Writer::Eager,
+            server_writer: Writer::Eager,
             client_options: SocketOptions::default(),
             server_options: SocketOptions::default(),
         }

@@ -20,6 +20,35 @@ pub struct CpuCost {
     pub packet: Duration,
     /// For each kilobyte (1,000 bytes) of them.
     pub kilobyte: Duration,
+    /// For each kilobyte whose checksum software computes or verifies, because the interface does not.
+    pub checksum: Duration,
+}
+
+/// Time that a processor has spent, by what for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CpuTimes {
+    /// On frames and packets, whatever their length.
+    pub packets: Duration,
+    /// On their bytes.
+    pub bytes: Duration,
+    /// On checksums in software.
+    pub checksums: Duration,
+}
+
+impl CpuTimes {
+    /// All of it.
+    pub fn total(&self) -> Duration {
+        self.packets + self.bytes + self.checksums
+    }
+}
+
+/// What went through an offload layer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Work {
+    packets: u64,
+    bytes: u64,
+    /// Checksums that software has done.
+    sums: u64,
 }
 
 /// How to build a host.
@@ -92,6 +121,8 @@ pub struct Host {
     /// It may have something to do at the present time.
     pub(crate) is_touched: bool,
     cpu: CpuCost,
+    cpu_times: CpuTimes,
+    worked: Work,
     /// When the processor is free again.
     pub(crate) busy_until: Instant,
 }
@@ -114,6 +145,8 @@ impl Host {
             file_len: config.file_len,
             is_touched: true,
             cpu: config.cpu,
+            cpu_times: CpuTimes::default(),
+            worked: Work::default(),
             busy_until: Instant::ZERO,
         })
     }
@@ -126,6 +159,11 @@ impl Host {
     /// The interface.
     pub fn nic(&self) -> &SimNic {
         self.port.device()
+    }
+
+    /// Time that the processor has spent so far.
+    pub fn cpu_times(&self) -> CpuTimes {
+        self.cpu_times
     }
 
     pub(crate) fn nic_mut(&mut self) -> &mut SimNic {
@@ -160,7 +198,7 @@ impl Host {
 
     /// One turn of the loop.
     pub(crate) fn turn(&mut self, now: Instant) -> Turn {
-        let before = self.work();
+        let before = self.worked;
         self.stack.set_now(now);
         // A simulated interface never fails.
         let _ = self.port.receive(now, &mut self.batch);
@@ -182,9 +220,8 @@ impl Host {
         let told_late = self.run_events(now);
         told |= told_late;
         let after = self.work();
-        let packets = u32::try_from(after.0 - before.0).unwrap_or(u32::MAX);
-        let bytes = Duration::from_nanos((after.1 - before.1) * self.cpu.kilobyte.as_nanos() as u64 / 1_000);
-        self.busy_until = now + self.cpu.packet * packets + bytes;
+        self.worked = after;
+        self.busy_until = now + self.spend(before, after);
         let nic = self.nic();
         let sends = (self.stack.wants_transmit() || self.port.is_pending() || !self.queue.is_empty())
             && !nic.is_full();
@@ -192,10 +229,34 @@ impl Host {
         Turn { has_more, moved: ran || told || after != before }
     }
 
-    /// Packets and bytes that went through the offload layer so far.
-    fn work(&self) -> (u64, u64) {
+    /// What went through the offload layer so far.
+    fn work(&self) -> Work {
         let stats = self.port.stats();
-        (stats.rx.frames + stats.tx.packets, stats.rx.bytes + stats.tx.bytes)
+        let (rx, tx) = (stats.rx, stats.tx);
+        Work {
+            packets: rx.frames + tx.packets,
+            bytes: rx.bytes + tx.bytes,
+            sums: rx.software_good + rx.software_bad + tx.software_checksums,
+        }
+    }
+
+    /// What a turn costs the processor. The packets whose checksums software did have the mean length of the turn.
+    fn spend(&mut self, before: Work, after: Work) -> Duration {
+        let of = |cost: Duration, bytes: u64| {
+            Duration::from_nanos(bytes.saturating_mul(cost.as_nanos() as u64) / 1_000)
+        };
+        let (packets, bytes) = (after.packets - before.packets, after.bytes - before.bytes);
+        let sums = (after.sums - before.sums).min(packets);
+        let summed = (sums * bytes).checked_div(packets).unwrap_or(0);
+        let turn = CpuTimes {
+            packets: self.cpu.packet * u32::try_from(packets).unwrap_or(u32::MAX),
+            bytes: of(self.cpu.kilobyte, bytes),
+            checksums: of(self.cpu.checksum, summed),
+        };
+        self.cpu_times.packets += turn.packets;
+        self.cpu_times.bytes += turn.bytes;
+        self.cpu_times.checksums += turn.checksums;
+        turn.total()
     }
 
     /// Hands out events; true if there were any.

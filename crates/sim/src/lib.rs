@@ -46,10 +46,12 @@ mod schedule;
 mod timeline;
 mod world;
 
-pub use apps::{Amount, App, Context, Echo, EndReport, Endpoint, EndpointConfig, Pattern, Reader, Role};
+pub use apps::{
+    Amount, App, Context, Echo, EndReport, Endpoint, EndpointConfig, Pattern, Reader, Role, Writer,
+};
 pub use codel::CodelConfig;
 pub use flow::{FlowConfig, FlowId, FlowReport};
-pub use host::{CpuCost, Host, HostConfig, TEST};
+pub use host::{CpuCost, CpuTimes, Host, HostConfig, TEST};
 pub use linerate_nic::loopback::Verdict;
 pub use linerate_nic::{Capabilities, MacAddr, PacingConfig, PacingMode};
 pub use linerate_wire::units::Instant;

@@ -8,7 +8,7 @@ use crate::queue::{Backlog, Managed};
 use crate::random::Random;
 use crate::timeline::{Pace, Timeline};
 use linerate_nic::loopback::Verdict;
-use linerate_wire::units::Instant;
+use linerate_wire::units::{Instant, nanos};
 use std::time::Duration;
 
 /// Decides about each segment that comes to a path, before everything else; it sees time and frame.
@@ -64,6 +64,8 @@ pub(crate) struct LinkPath {
     changes: Vec<Scheduled>,
     /// For paths in which nothing may overtake.
     last_out: Instant,
+    /// Whether the model of loss took the segment before.
+    was_lost: bool,
 }
 
 impl LinkPath {
@@ -82,6 +84,7 @@ impl LinkPath {
             random,
             changes: Vec::new(),
             last_out: Instant::ZERO,
+            was_lost: false,
         }
     }
 
@@ -282,6 +285,7 @@ impl LinkPath {
         self.stats.codel_dropped += managed.dropped;
         self.stats.marked += managed.marked;
         if let Some(parcel) = next {
+            self.stats.queue_wait_ns += nanos(at - self.backlog.taken_from.min(at));
             // Without a rate any more, what waits leaves at once.
             let bps = self.path.rate_bps.unwrap_or(u64::MAX);
             self.transmitter.send(at, wire_bytes(parcel.len()), bps);
@@ -294,9 +298,12 @@ impl LinkPath {
         let len = parcel.len() as u64;
         if self.loss.loses(&self.path.loss, &mut self.random) {
             self.stats.lost += 1;
+            self.stats.lost_runs += u64::from(!self.was_lost);
+            self.was_lost = true;
             self.stats.lost_bytes += len;
             return;
         }
+        self.was_lost = false;
         if self.random.chance(self.path.corrupt) {
             parcel.corrupt(self.random.next_u64() as u32);
             self.stats.corrupted += 1;
@@ -316,7 +323,8 @@ impl LinkPath {
 
     /// When a segment that leaves at `at` is at the other end.
     fn due(&mut self, at: Instant, extra: Duration) -> Instant {
-        let delay = self.path.delay;
+        let delay_without_faults = self.path.delay;
+        let delay = delay_without_faults;
         let delay = match self.path.jitter {
             Jitter::None => delay,
             Jitter::Uniform(most) => {
@@ -337,6 +345,7 @@ impl LinkPath {
             self.stats.reordered += 1;
             due += self.path.reorder_delay;
         }
+        self.stats.late_ns += nanos((due - at).saturating_sub(delay_without_faults));
         due + extra
     }
 }

@@ -82,6 +82,18 @@ pub struct NicStats {
     pub rx_no_buffer: u64,
     /// Times that the host was interrupted, or looked by itself, and found frames.
     pub interrupts: u64,
+    /// Time that segments waited in the receive ring until the host took them, in ns, of all taken together.
+    pub rx_wait_ns: u64,
+    /// Segments taken from the receive ring.
+    pub rx_taken: u64,
+}
+
+/// Segments in the receive ring.
+#[derive(Debug)]
+struct Arrived {
+    parcel: Parcel,
+    /// The sum of the times at which they came, in ns.
+    at_ns: u128,
 }
 
 /// See the module. The world moves it between the calls of [`Device`].
@@ -99,7 +111,7 @@ pub struct SimNic {
     completing: VecDeque<(Instant, TxToken)>,
     done: VecDeque<TxToken>,
     pub(crate) inbound: Timeline,
-    ring: VecDeque<Parcel>,
+    ring: VecDeque<Arrived>,
     pacing: Pacing,
     stats: NicStats,
     /// Packets wait for a place in the transmit ring.
@@ -208,33 +220,37 @@ impl SimNic {
             seen(&parcel, last_at);
             self.pacing.handle_packet(first_at, 1);
             self.pacing.handle_packet(last_at, u32::from(parcel.count()) - 1);
-            self.arrive(parcel);
+            self.arrive(parcel, first_at, last_at);
         }
         wakes || !self.done.is_empty() || self.pacing.poll_interrupt(now)
     }
 
-    /// Puts segments into the receive ring.
-    fn arrive(&mut self, mut parcel: Parcel) {
+    /// Puts segments into the receive ring that came between these times at a steady rate.
+    fn arrive(&mut self, mut parcel: Parcel, first_at: Instant, last_at: Instant) {
+        let mean_ns = u128::from(first_at.as_nanos()) / 2 + u128::from(last_at.as_nanos()) / 2;
+        let at_ns = mean_ns * u128::from(parcel.count());
         self.stats.rx_segments += u64::from(parcel.count());
         if self.enabled.rx_coalescing
             && let Some(last) = self.ring.back_mut()
-            && last.is_followed_by(&parcel)
+            && last.parcel.is_followed_by(&parcel)
         {
-            last.append(parcel);
+            last.parcel.append(parcel);
+            last.at_ns += at_ns;
             return;
         }
         while parcel.count() > 1 && !self.enabled.rx_coalescing {
             let segment = parcel.split_front(1);
-            self.put(segment);
+            self.put(Arrived { parcel: segment, at_ns: mean_ns });
         }
-        self.put(parcel);
+        let at_ns = mean_ns * u128::from(parcel.count());
+        self.put(Arrived { parcel, at_ns });
     }
 
-    fn put(&mut self, parcel: Parcel) {
+    fn put(&mut self, arrived: Arrived) {
         if self.ring.len() < self.config.rx_ring {
-            self.ring.push_back(parcel);
+            self.ring.push_back(arrived);
         } else {
-            self.stats.rx_ring_full += u64::from(parcel.count());
+            self.stats.rx_ring_full += u64::from(arrived.parcel.count());
         }
     }
 
@@ -308,7 +324,10 @@ impl Device for SimNic {
         }
         let mut count = 0;
         while !batch.is_full() {
-            let Some(parcel) = self.ring.pop_front() else { break };
+            let Some(Arrived { parcel, at_ns }) = self.ring.pop_front() else { break };
+            let waited = (u128::from(now.as_nanos()) * u128::from(parcel.count())).saturating_sub(at_ns);
+            self.stats.rx_wait_ns += u64::try_from(waited).unwrap_or(u64::MAX);
+            self.stats.rx_taken += u64::from(parcel.count());
             match self.dma.frame(&parcel, self.enabled.rx_checksum) {
                 Some(frame) => {
                     // There is room: asked above.

@@ -148,6 +148,13 @@ pub struct PathStats {
     pub duplicated: u64,
     /// Held back so that others overtake.
     pub reordered: u64,
+    /// Runs of segments lost one after the other by the model of loss: as many as `lost` where each is lost alone.
+    pub lost_runs: u64,
+    /// Time that segments waited in the queue until they were begun, in ns, of all together.
+    pub queue_wait_ns: u64,
+    /// Time that segments were on the way for longer than the delay says, by jitter or being held back, in ns, of all
+    /// together.
+    pub late_ns: u64,
     /// Most segments that ever waited in the queue.
     pub queue_max: usize,
     /// Most bytes that ever waited in the queue.

@@ -52,6 +52,8 @@ pub(crate) struct Backlog {
     waiting: VecDeque<(Instant, Parcel)>,
     bytes: usize,
     codel: Codel,
+    /// When the segment taken last was put in.
+    pub(crate) taken_from: Instant,
 }
 
 /// What became of segments at the head of the queue.
@@ -106,6 +108,7 @@ impl Backlog {
     pub(crate) fn take(&mut self) -> Option<(Instant, Parcel)> {
         let (at, parcel) = self.waiting.pop_front()?;
         self.bytes -= parcel.len();
+        self.taken_from = at;
         Some((at, parcel))
     }
 }

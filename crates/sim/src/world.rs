@@ -359,6 +359,8 @@ impl World {
             sends: patterns[1],
             expects: patterns[0],
             reader: config.server_reader,
+            writer: config.server_writer,
+            peer_writer: config.client_writer,
             options: config.server_options,
         });
         let client = Endpoint::new(EndpointConfig {
@@ -367,6 +369,8 @@ impl World {
             sends: patterns[0],
             expects: patterns[1],
             reader: config.client_reader,
+            writer: config.client_writer,
+            peer_writer: config.server_writer,
             options: config.client_options,
         });
         let server = (config.server, self.add_app(config.server, server));

@@ -125,7 +125,11 @@ fn a_slow_processor_is_the_limit() {
         host.nic.capabilities = Capabilities::NONE;
         host.offloads.rx_coalescing = false;
     }
-    config.hosts[1].cpu = CpuCost { packet: Duration::from_micros(20), kilobyte: Duration::from_micros(10) };
+    config.hosts[1].cpu = CpuCost {
+        packet: Duration::from_micros(20),
+        kilobyte: Duration::from_micros(10),
+        ..CpuCost::default()
+    };
     let (mut world, a, b) = World::pair(4, config);
     let flow = world.add_flow(FlowConfig::upload(a, b, Amount::Bytes(20_000_000)));
     assert!(world.run_flow(flow, 60 * SECOND));

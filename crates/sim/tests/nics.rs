@@ -180,6 +180,8 @@ fn an_echo_on_a_switch_with_three_hosts() {
             sends: number,
             expects: number,
             reader: Reader::Eager,
+            writer: Writer::Eager,
+            peer_writer: Writer::Eager,
             options: Default::default(),
         });
         (host, world.add_app(host, end))

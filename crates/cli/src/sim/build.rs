@@ -1,17 +1,20 @@
 //! Makes a world of a scenario.
 
-use super::models::{QueueModel, ReaderModel, time};
-use super::scenario::{ChangeTable, EcnName, FlowTable, HostTable, PathTable, Scenario, Side, TcpTable};
-use linerate_fabric::units::BitsPerSecond;
+use super::models::{QueueModel, ReaderModel, WriterModel, time};
+use super::scenario::{
+    ChangeTable, EcnName, FlowTable, HostTable, PathTable, ProcessorTable, Scenario, Side, TcpTable,
+};
+use linerate_fabric::units::{BitsPerSecond, Bytes, Nanoseconds};
 use linerate_nic::PacingConfig;
 use linerate_sim::{
-    Amount, Change, Direction, FlowConfig, FlowId, HostConfig, HostId, Loss, NicConfig, PairConfig, Path,
-    Queue, Reader, TooLong, World,
+    Amount, Change, CpuCost, Direction, FlowConfig, FlowId, HostConfig, HostId, Loss, NicConfig, PairConfig,
+    Path, Queue, Reader, TooLong, World, Writer,
 };
 use linerate_transport::{BufferSize, Ecn, SocketOptions};
 use linerate_wire::units::Instant;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
+use toml::Spanned;
 
 /// Rate of an interface where neither it nor the link says more.
 const LINE_RATE_BPS: u64 = 1_000_000_000;
@@ -70,6 +73,10 @@ pub struct Flow {
     pub receive_buffer: BufferSize,
     /// How its receiver reads.
     pub reader: Option<ReaderModel>,
+    /// How its sender writes.
+    pub writer: Option<WriterModel>,
+    /// When it opens, since the start.
+    pub start: Duration,
 }
 
 /// The world of a scenario.
@@ -144,18 +151,19 @@ fn host(scenario: &Scenario, side: Side, line_rate_bps: u64) -> HostConfig {
     let flows = scenario.flow.len().max(1) as u64;
     // Enough for every buffer to be full, with the slack of frames in larger buffers.
     let wanted = (2 * (send + receive) * flows).max(MEMORY);
-    config.stack.memory = table.memory.map_or(wanted, |bytes| bytes.value() as u64) as usize;
+    config.stack.memory = number(&table.memory).map_or(wanted, |bytes| bytes.value() as u64) as usize;
     if let Some(offload) = table.offload {
         config.offloads = offload.0;
     }
     let mtu = scenario.world.mtu.as_ref().map_or(nic.mtu, |mtu| *mtu.get_ref());
     let buffers = (2 * receive * flows / mtu as u64) as usize;
+    config.cpu = processor(&table.processor);
     config.nic = NicConfig {
         rate_bps: Some(line_rate_bps),
         mtu,
-        tx_ring: table.tx_ring.unwrap_or(nic.tx_ring),
-        rx_ring: table.rx_ring.unwrap_or(nic.rx_ring),
-        rx_buffers: table.rx_buffers.unwrap_or(nic.rx_buffers.max(buffers)),
+        tx_ring: number(&table.tx_ring).unwrap_or(nic.tx_ring),
+        rx_ring: number(&table.rx_ring).unwrap_or(nic.rx_ring),
+        rx_buffers: number(&table.rx_buffers).unwrap_or(nic.rx_buffers.max(buffers)),
         pacing: pacing(table, nic.pacing),
         completion_delay: table.completion_delay.map_or(nic.completion_delay, time),
         ..nic
@@ -163,9 +171,19 @@ fn host(scenario: &Scenario, side: Side, line_rate_bps: u64) -> HostConfig {
     config
 }
 
+/// A value without its place in the file.
+fn number<T: Copy>(value: &Option<Spanned<T>>) -> Option<T> {
+    value.as_ref().map(|value| *value.get_ref())
+}
+
+fn processor(table: &ProcessorTable) -> CpuCost {
+    let cost = |value: &Option<Spanned<Nanoseconds>>| number(value).map_or(Duration::ZERO, time);
+    CpuCost { packet: cost(&table.packet), kilobyte: cost(&table.kilobyte), checksum: cost(&table.checksum) }
+}
+
 fn pacing(table: &HostTable, default: PacingConfig) -> PacingConfig {
-    let threshold = table.interrupt_packets.unwrap_or(default.threshold);
-    match table.interrupt_timer {
+    let threshold = number(&table.interrupt_packets).unwrap_or(default.threshold);
+    match number(&table.interrupt_timer) {
         None => PacingConfig { threshold, ..default },
         Some(timer) => PacingConfig {
             timer_ticks: u32::from(timer.value() > 0.0),
@@ -193,29 +211,29 @@ fn sockets(host: &TcpTable, flow: &TcpTable) -> SocketOptions {
         (_, [None, Some(max)]) => BufferSize::Auto { max: max as usize },
         _ => default,
     };
-    let value = |f: fn(&TcpTable) -> Option<f64>| [f(flow), f(host)];
+    let value = |f: fn(&TcpTable) -> &Option<Spanned<Bytes>>| {
+        [flow, host].map(|t| number(f(t)).map(|bytes| bytes.value()))
+    };
     let mut delayed_ack = default.delayed_ack;
-    if let Some(segments) = flow.delayed_ack_segments.or(host.delayed_ack_segments) {
+    if let Some(segments) = number(&flow.delayed_ack_segments).or(number(&host.delayed_ack_segments)) {
         delayed_ack.segments = segments;
     }
     if let Some(timeout) = flow.delayed_ack_timeout.or(host.delayed_ack_timeout) {
         delayed_ack.timeout = time(timeout);
     }
     SocketOptions {
-        send_buffer: size(
-            value(|t| t.send_buffer.map(|bytes| bytes.value())),
-            value(|t| t.send_buffer_max.map(|bytes| bytes.value())),
-            default.send_buffer,
-        ),
+        send_buffer: size(value(|t| &t.send_buffer), value(|t| &t.send_buffer_max), default.send_buffer),
         receive_buffer: size(
-            value(|t| t.receive_buffer.map(|bytes| bytes.value())),
-            value(|t| t.receive_buffer_max.map(|bytes| bytes.value())),
+            value(|t| &t.receive_buffer),
+            value(|t| &t.receive_buffer_max),
             default.receive_buffer,
         ),
-        mss: flow.mss.or(host.mss),
+        mss: number(&flow.mss).or(number(&host.mss)),
         no_delay: flow.no_delay.or(host.no_delay).unwrap_or(default.no_delay),
         delayed_ack,
-        user_timeout: flow.user_timeout.or(host.user_timeout).map_or(default.user_timeout, time),
+        user_timeout: number(&flow.user_timeout)
+            .or(number(&host.user_timeout))
+            .map_or(default.user_timeout, time),
         congestion: flow.congestion.or(host.congestion).map_or(default.congestion, |name| name.0),
         ecn: match flow.ecn.or(host.ecn) {
             None => default.ecn,
@@ -326,9 +344,11 @@ fn flow(
     if table.from == opens {
         config.upload = amount;
         config.server_reader = reader(table.reader, world.now());
+        config.client_writer = writer(table.writer);
     } else {
         config.download = amount;
         config.client_reader = reader(table.reader, world.now());
+        config.server_writer = writer(table.writer);
     }
     Flow {
         id: world.add_flow(config),
@@ -337,22 +357,38 @@ fn flow(
         send_buffer: options.of(table.from).send_buffer,
         receive_buffer: options.of(table.from.other()).receive_buffer,
         reader: table.reader,
+        writer: table.writer,
+        start: table.start.map_or(Duration::ZERO, time),
     }
 }
 
-/// A rate becomes reads of at least one segment, a millisecond or more apart.
 fn reader(model: Option<ReaderModel>, begin: Instant) -> Reader {
     match model {
         None => Reader::Eager,
         Some(ReaderModel::Never) => Reader::Never,
         Some(ReaderModel::From(at)) => Reader::From(begin + at),
         Some(ReaderModel::Rate(rate)) => {
-            let bytes_per_second = rate.value() / 8.0;
-            let bytes = (bytes_per_second / 1_000.0).max(1_448.0);
-            Reader::Paced {
-                bytes: bytes as usize,
-                every: Duration::from_secs_f64((bytes / bytes_per_second).min(3_600.0)),
-            }
+            let (bytes, every) = pieces(rate);
+            Reader::Paced { bytes: bytes as usize, every }
         }
     }
+}
+
+fn writer(model: Option<WriterModel>) -> Writer {
+    match model {
+        None => Writer::Eager,
+        Some(WriterModel::Rate(rate)) => {
+            let (bytes, every) = pieces(rate);
+            Writer::Paced { bytes, every }
+        }
+        Some(WriterModel::Pieces { bytes, every }) => Writer::Paced { bytes, every },
+        Some(WriterModel::Request { bytes }) => Writer::Exchange { bytes },
+    }
+}
+
+/// A rate as pieces of at least one segment, a millisecond or more apart.
+fn pieces(rate: BitsPerSecond) -> (u64, Duration) {
+    let bytes_per_second = rate.value() / 8.0;
+    let bytes = (bytes_per_second / 1_000.0).max(1_448.0).floor();
+    (bytes as u64, Duration::from_secs_f64((bytes / bytes_per_second).min(3_600.0)))
 }

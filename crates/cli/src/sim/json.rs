@@ -1,4 +1,4 @@
-//! A run for programs: one object. Times are in seconds, rates in bits per second, sizes in bytes.
+//! A run for programs: one object. Times are in seconds, rates in bits per second (those in bytes say so), sizes in bytes.
 
 use super::outcome::{FlowOutcome, Outcome};
 use super::scenario::Side;
@@ -53,7 +53,9 @@ fn one(outcome: &Outcome, flow: &FlowOutcome) -> Value {
         "error": flow.error,
         "opened_at": seconds(flow.opened_at),
         "last_byte_at": seconds(flow.last_byte_at),
+        "until": flow.until.as_secs_f64(),
         "goodput": flow.goodput_bps(),
+        "goodput_bytes": flow.goodput_bps() / 8.0,
         "ideal": outcome.ideal_bps(flow.flow.from),
         "longest_stall": flow.longest_stall.as_secs_f64(),
         "stalled_at": flow.stalled_at.as_secs_f64(),
@@ -62,9 +64,28 @@ fn one(outcome: &Outcome, flow: &FlowOutcome) -> Value {
             json!({ "least": least.as_secs_f64(), "mean": mean.as_secs_f64(), "most": most.as_secs_f64() })
         }),
         "limits": limits,
+        "mishaps": mishaps(flow),
         "bottleneck": verdict.bottleneck,
         "because": verdict.because,
         "advice": verdict.advice,
+    })
+}
+
+/// Round trips in which each kind of mishap happened.
+fn mishaps(flow: &FlowOutcome) -> Value {
+    let seen = &flow.mishaps;
+    json!({
+        "lost": seen.lost,
+        "damaged": seen.damaged,
+        "queue": seen.queue,
+        "codel": seen.codel,
+        "marked": seen.marked,
+        "ring": seen.ring,
+        "no_buffer": seen.no_buffer,
+        "no_memory": seen.no_memory,
+        "too_long": seen.too_long,
+        "reordered": seen.reordered,
+        "acks": seen.acks,
     })
 }
 
@@ -87,7 +108,7 @@ fn path(outcome: &Outcome, side: Side) -> Value {
         "reordered": stats.reordered,
         "queue_max": stats.queue_max,
         "queue_max_bytes": stats.queue_max_bytes,
-        "mean_wait": path.mean_wait.as_secs_f64(),
+        "mean_wait": path.mean_wait().as_secs_f64(),
     })
 }
 
@@ -104,5 +125,10 @@ fn host(outcome: &Outcome, side: Side) -> Value {
         "rx_ring_full": host.nic.rx_ring_full,
         "rx_no_buffer": host.nic.rx_no_buffer,
         "interrupts": host.nic.interrupts,
+        "rx_wait": host.mean_rx_wait().as_secs_f64(),
+        "processor": outcome.cpu_share(side),
+        "memory": host.memory,
+        "memory_used": host.memory_used,
+        "no_memory": host.no_memory,
     })
 }

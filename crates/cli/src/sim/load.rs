@@ -2,7 +2,10 @@
 
 use super::error::{Mistake, SimError};
 use super::models::QueueModel;
-use super::scenario::{PathTable, Scenario};
+use super::scenario::{HostTable, PathTable, Scenario, TcpTable};
+use super::text::bytes;
+use linerate_fabric::units::{Bytes, Nanoseconds};
+use linerate_stack::tcp::{LEAST_BUFFER, MIN_MSS};
 use std::path::Path;
 use toml::{Spanned, Table, Value};
 
@@ -10,6 +13,16 @@ use toml::{Spanned, Table, Value};
 const MAX_SECONDS: f64 = 3_600.0;
 /// Most transfers.
 const MAX_FLOWS: usize = 64;
+/// Most places of a ring, and buffers of a pool.
+const MAX_RING: usize = 1 << 20;
+/// Least buffers of a pool: two frames of coalesced segments, as one is being read while the next arrives.
+const MIN_BUFFERS: usize = 64;
+/// Least memory of a host in bytes.
+const LEAST_MEMORY: usize = 64 << 10;
+/// Most memory of a host in bytes.
+const MAX_MEMORY: f64 = (1u64 << 40) as f64;
+/// Largest socket buffer in bytes: the largest window that TCP can express (RFC 7323 section 2.3).
+const MAX_BUFFER: f64 = (1u64 << 30) as f64;
 
 /// The scenario of a file with the changes of `--set`.
 ///
@@ -23,13 +36,29 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Scenario, SimError> {
     if sets.is_empty() {
         return Ok(scenario);
     }
-    let mut table: Table = text.parse().map_err(|error| malformed(of_toml(&text, &error)))?;
+    let whole: Table = text.parse().map_err(|error| malformed(of_toml(&text, &error)))?;
+    let mut table = whole.clone();
     for change in sets {
-        let refused = |why: String| SimError::Value { name: "--set", value: change.clone(), why };
-        set(&mut table, change).map_err(refused)?;
-        scenario = parse(&table.to_string()).map_err(|mistake| refused(mistake.what))?;
+        set(&mut table, change).map_err(|why| refused(change, why))?;
     }
-    Ok(scenario)
+    let Err(mistake) = parse(&table.to_string()).map(|changed| scenario = changed) else {
+        return Ok(scenario);
+    };
+    // Some changes are right only together. Where all together are not, the first is named that is wrong, or else the last.
+    let mut table = whole;
+    for change in sets {
+        set(&mut table, change).map_err(|why| refused(change, why))?;
+        if let Err(first) = parse(&table.to_string())
+            && first.what == mistake.what
+        {
+            return Err(refused(change, first.what));
+        }
+    }
+    Err(refused(sets.last().map_or("", String::as_str), mistake.what))
+}
+
+fn refused(change: &str, why: String) -> SimError {
+    SimError::Value { name: "--set", value: change.to_owned(), why }
 }
 
 /// The scenario of a text.
@@ -52,19 +81,26 @@ fn set(table: &mut Table, change: &str) -> Result<(), String> {
         .ok()
         .and_then(|mut table| table.remove("value"))
         .unwrap_or_else(|| Value::String(value.to_owned()));
-    let mut names = key.trim().split('.').peekable();
-    let mut place: &mut Value = names
-        .next()
-        .map(|name| table.entry(name).or_insert_with(|| Value::Table(Table::new())))
-        .ok_or("expected a key")?;
+    let mut names = key.trim().split('.');
+    let first = names.next().unwrap_or("");
+    let mut place: &mut Value = table.entry(first).or_insert_with(|| match first {
+        // The transfer that there is where the file names none.
+        "flow" => Value::Array(vec![Value::Table(Table::new())]),
+        "change" => Value::Array(Vec::new()),
+        _ => Value::Table(Table::new()),
+    });
     for name in names {
         place = match place {
             Value::Array(list) => {
                 let count = list.len();
                 let index = name.parse::<usize>().ok();
-                index
-                    .and_then(|index| list.get_mut(index))
-                    .ok_or(format!("expected a number below {count} instead of {name:?}"))?
+                let Some(entry) = index.and_then(|index| list.get_mut(index)) else {
+                    return Err(match count {
+                        0 => format!("the file has no [[{first}]]"),
+                        _ => format!("expected a number below {count} instead of {name:?}"),
+                    });
+                };
+                entry
             }
             Value::Table(table) => table.entry(name).or_insert_with(|| Value::Table(Table::new())),
             _ => return Err(format!("there are no keys below a value; {name:?} is one too many")),
@@ -115,7 +151,48 @@ fn check(text: &str, scenario: &Scenario) -> Result<(), Mistake> {
     for path in [&scenario.from_server, &scenario.from_client] {
         check_queue(text, &path.clone().over(&scenario.link))?;
     }
-    Ok(())
+    for host in [&scenario.client, &scenario.server] {
+        check_host(text, host)?;
+        check_tcp(text, &host.tcp)?;
+    }
+    scenario.flow.iter().try_for_each(|flow| check_tcp(text, &flow.tcp))
+}
+
+/// What no interface, loop or stack can have.
+fn check_host(text: &str, host: &HostTable) -> Result<(), Mistake> {
+    let ring = format!("1 to {MAX_RING}");
+    within(text, &host.tx_ring, 1, MAX_RING, &format!("{ring} packets"))?;
+    within(text, &host.rx_ring, 1, MAX_RING, &format!("{ring} frames"))?;
+    within(
+        text,
+        &host.rx_buffers,
+        MIN_BUFFERS,
+        MAX_RING,
+        &format!("{MIN_BUFFERS} (two coalesced frames) to {MAX_RING} buffers"),
+    )?;
+    within(text, &host.interrupt_packets, 1, u32::MAX, "1 packet or more")?;
+    let (none, second) = (Nanoseconds::ZERO, Nanoseconds::new(1e9));
+    within(text, &host.interrupt_timer, none, second, "0 s to 1 s")?;
+    let costs = &host.processor;
+    for cost in [&costs.packet, &costs.kilobyte, &costs.checksum] {
+        within(text, cost, none, second, "0 s to 1 s")?;
+    }
+    let least = Bytes::new(LEAST_MEMORY as f64);
+    let expected = format!("{} at least: less is too small for one connection", bytes(LEAST_MEMORY as u64));
+    within(text, &host.memory, least, Bytes::new(MAX_MEMORY), &expected)
+}
+
+/// What no socket can have.
+fn check_tcp(text: &str, tcp: &TcpTable) -> Result<(), Mistake> {
+    let (least, most) = (Bytes::new(LEAST_BUFFER as f64), Bytes::new(MAX_BUFFER));
+    let expected = format!("{} to {}", bytes(LEAST_BUFFER as u64), bytes(MAX_BUFFER as u64));
+    for size in [&tcp.send_buffer, &tcp.receive_buffer, &tcp.send_buffer_max, &tcp.receive_buffer_max] {
+        within(text, size, least, most, &expected)?;
+    }
+    within(text, &tcp.mss, MIN_MSS, u16::MAX, &format!("{MIN_MSS} to 65535 bytes"))?;
+    within(text, &tcp.delayed_ack_segments, 1, u8::MAX, "1 to 255 segments")?;
+    let (least, most) = (Nanoseconds::new(1e6), Nanoseconds::new(MAX_SECONDS * 1e9));
+    within(text, &tcp.user_timeout, least, most, &format!("1 ms to {MAX_SECONDS} s"))
 }
 
 /// A queue stands in front of a rate.
@@ -170,6 +247,18 @@ mod tests {
         );
         check("[[flow]]\nfrom = \"me\"\n", "unknown variant `me`, expected `client` or `server`");
         check("[[flow]]\nreader = \"slow\"\n", "no way to read; expected a rate");
+        check("[client]\nrx-ring = 0\n", "line 2, column 11: rx-ring: expected 1 to 1048576 frames");
+        check("[server]\ntx-ring = 0\n", "tx-ring: expected 1 to 1048576 packets");
+        check("[server]\nrx-buffers = 3\n", "rx-buffers: expected 64");
+        check("[server]\nmemory = \"1 KiB\"\n", "memory: expected 64 KiB at least");
+        check("[server]\ninterrupt-packets = 0\n", "interrupt-packets: expected 1 packet");
+        check("[client.tcp]\nreceive-buffer = \"1 B\"\n", "receive-buffer: expected 2 KiB to 1 GiB");
+        check("[[flow]]\ntcp = { send-buffer = \"2 GiB\" }\n", "expected 2 KiB to 1 GiB");
+        check("[client.tcp]\nmss = 1\n", "mss: expected ");
+        check("[client.tcp]\ndelayed-ack-segments = 0\n", "expected 1 to 255 segments");
+        check("[client.tcp]\nuser-timeout = \"0 s\"\n", "expected 1 ms to 3600 s");
+        check("[[flow]]\nwriter = \"slow\"\n", "no way to write; expected a rate");
+        check("[[flow]]\nwriter = { bytes = \"3 B\" }\n", "these keys say nothing about writing");
         check("[client.tcp]\ncongestion = \"bbr\"\n", "expected cubic, newreno or new-reno");
     }
 
@@ -188,6 +277,9 @@ mod tests {
         check("[[flow]]\nstart = \"1 s\"", "flow.0.start=\"2 s\"", Ok("[[flow]]\nstart = \"2 s\""));
         check("[[flow]]\nstart = \"1 s\"", "flow.1.start=\"2 s\"", Err("expected a number below 1"));
         check("title = \"x\"", "title.y=1", Err("no keys below a value"));
+        check("", "flow.0.bytes=\"1 MiB\"", Ok("[[flow]]\nbytes = \"1 MiB\""));
+        check("", "flow.1.bytes=\"1 MiB\"", Err("expected a number below 1"));
+        check("", "change.0.at=\"1 s\"", Err("the file has no [[change]]"));
         check("", "seed", Err("expected KEY=VALUE"));
     }
 }

@@ -8,6 +8,7 @@ pub mod load;
 pub mod models;
 pub mod outcome;
 pub mod plot;
+pub mod progress;
 pub mod run;
 pub mod scenario;
 pub mod text;

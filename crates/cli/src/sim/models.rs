@@ -100,7 +100,7 @@ macro_rules! either {
     )*};
 }
 
-either!(LossModel, JitterModel, QueueModel, ReaderModel);
+either!(LossModel, JitterModel, QueueModel, ReaderModel, WriterModel);
 
 /// `loss`: "0.5 %", or a table.
 #[derive(Clone, PartialEq, Debug)]
@@ -265,11 +265,64 @@ impl TextOrTable for ReaderModel {
         if text == "never" {
             return Ok(ReaderModel::Never);
         }
-        let wanted = |_| format!("{text:?} is no way to read; expected {}", Self::EXPECTED);
-        text.parse().map(ReaderModel::Rate).map_err(wanted)
+        let wanted = || format!("{text:?} is no way to read; expected {}", Self::EXPECTED);
+        let rate: BitsPerSecond = text.parse().map_err(|_| wanted())?;
+        if rate.value() >= 1.0 { Ok(ReaderModel::Rate(rate)) } else { Err(wanted()) }
     }
 
     fn from_table(table: ReaderTable) -> Result<Self, String> {
         Ok(ReaderModel::From(time(table.from)))
+    }
+}
+
+/// `writer`: "20 Mbit/s", { bytes = "100 B", every = "1 ms" }, or { request = "2000 B" }.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum WriterModel {
+    /// At this many bits per second.
+    Rate(BitsPerSecond),
+    /// So many bytes, every so often.
+    Pieces {
+        /// Bytes at once.
+        bytes: u64,
+        /// Time between two pieces.
+        every: Duration,
+    },
+    /// So many bytes, and the next as many when the receiver has answered with one.
+    Request {
+        /// Bytes at once.
+        bytes: u64,
+    },
+}
+
+/// The table of `writer`.
+#[derive(Deserialize, Debug, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct WriterTable {
+    bytes: Option<Bytes>,
+    every: Option<Nanoseconds>,
+    request: Option<Bytes>,
+}
+
+impl TextOrTable for WriterModel {
+    type Table = WriterTable;
+    const EXPECTED: &'static str =
+        "a rate such as \"20 Mbit/s\", { bytes = \"100 B\", every = \"1 ms\" } or { request = \"2000 B\" }";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        let wanted = || format!("{text:?} is no way to write; expected {}", Self::EXPECTED);
+        let rate: BitsPerSecond = text.parse().map_err(|_| wanted())?;
+        if rate.value() >= 1.0 { Ok(WriterModel::Rate(rate)) } else { Err(wanted()) }
+    }
+
+    fn from_table(table: WriterTable) -> Result<Self, String> {
+        let whole = |bytes: Bytes| Some(bytes.value() as u64).filter(|bytes| *bytes > 0);
+        let found = match (table.bytes, table.every, table.request) {
+            (Some(bytes), Some(every), None) if every.value() >= 1.0 => {
+                whole(bytes).map(|bytes| WriterModel::Pieces { bytes, every: time(every) })
+            }
+            (None, None, Some(bytes)) => whole(bytes).map(|bytes| WriterModel::Request { bytes }),
+            _ => None,
+        };
+        found.ok_or_else(|| format!("these keys say nothing about writing; expected {}", Self::EXPECTED))
     }
 }

@@ -3,7 +3,7 @@
 use super::build::{Flow, Pair};
 use super::scenario::Side;
 use crate::verdict::main_limit;
-use linerate_sim::{NicStats, Path, PathStats};
+use linerate_sim::{Capabilities, CpuTimes, Jitter, NicStats, Path, PathStats};
 use linerate_transport::{CloseReason, ConnInfo, LimitCause};
 use std::time::Duration;
 
@@ -50,14 +50,59 @@ pub struct FlowOutcome {
     pub opened_at: Option<Duration>,
     /// When the last byte was read.
     pub last_byte_at: Option<Duration>,
+    /// Until when it lasted: the last byte of a transfer that is complete, else the end of the connection or of the run.
+    pub until: Duration,
     /// Longest time in which nothing new was read while something was to be sent.
     pub longest_stall: Duration,
     /// When that began.
     pub stalled_at: Duration,
     /// The sender's last measurements.
     pub info: Option<ConnInfo>,
+    /// What of it was there on the mean, by time.
+    pub mean: FlowMean,
+    /// How often each kind of mishap happened to the paths of the flow, at most once a round trip.
+    pub mishaps: Mishaps,
     /// Least, mean and largest of the smoothed round-trip times that were seen.
     pub rtt: Option<[Duration; 3]>,
+}
+
+/// Means over the time in which a transfer was under way, in bytes.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct FlowMean {
+    /// Sent and not acknowledged.
+    pub in_flight: f64,
+    /// The window that the receiver offered.
+    pub window: f64,
+    /// Received and not read.
+    pub unread: f64,
+}
+
+/// What can make a sender slow down, counted by round trips in which it happened: TCP slows down once a round trip,
+/// whether one segment was lost in it or a hundred.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Mishaps {
+    /// Lost by the model of loss, or by a script.
+    pub lost: u32,
+    /// Damaged.
+    pub damaged: u32,
+    /// Dropped by a full queue.
+    pub queue: u32,
+    /// Dropped by CoDel.
+    pub codel: u32,
+    /// Marked with congestion experienced.
+    pub marked: u32,
+    /// Dropped by the receiver's full ring.
+    pub ring: u32,
+    /// Dropped by the receiver's interface, which had no buffer.
+    pub no_buffer: u32,
+    /// Dropped by the receiver's stack, which had no memory.
+    pub no_memory: u32,
+    /// Longer than the path carries.
+    pub too_long: u32,
+    /// Held back, so that others overtook.
+    pub reordered: u32,
+    /// Acknowledgements lost on the way back, for whatever reason.
+    pub acks: u32,
 }
 
 /// A direction of the cable.
@@ -69,12 +114,30 @@ pub struct PathOutcome {
     pub stats: PathStats,
     /// Whether changes were scheduled, so that `path` does not hold for the whole run.
     pub changes: bool,
-    /// Mean time that a segment waited in the queue, by the samples; none without a rate.
-    pub mean_wait: Duration,
+}
+
+impl PathOutcome {
+    /// Mean time that a segment waited in the queue.
+    pub fn mean_wait(&self) -> Duration {
+        let stats = &self.stats;
+        let passed = (stats.delivered + stats.lost).saturating_sub(stats.duplicated);
+        Duration::from_nanos(stats.queue_wait_ns.checked_div(passed).unwrap_or(0))
+    }
+
+    /// Mean time that a segment was late by jitter, or by being held back.
+    pub fn mean_lateness(&self) -> Duration {
+        Duration::from_nanos(self.stats.late_ns.checked_div(self.stats.delivered).unwrap_or(0))
+    }
+
+    /// Whether segments can overtake each other here.
+    pub fn reorders(&self) -> bool {
+        let jitters = self.path.jitter_reorders && self.path.jitter != Jitter::None;
+        jitters || self.stats.reordered > 0
+    }
 }
 
 /// An interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct HostOutcome {
     /// Its counters.
     pub nic: NicStats,
@@ -82,6 +145,29 @@ pub struct HostOutcome {
     pub line_rate_bps: u64,
     /// Frames that its receive ring holds.
     pub rx_ring: usize,
+    /// Packets that its transmit ring holds.
+    pub tx_ring: usize,
+    /// Largest IP packet in bytes.
+    pub mtu: usize,
+    /// What it does for the processor, as far as it may.
+    pub offloads: Capabilities,
+    /// Time from a packet's last bit to the report that it left.
+    pub completion_delay: Duration,
+    /// What its processor did.
+    pub cpu: CpuTimes,
+    /// The memory that its sockets may hold, in bytes.
+    pub memory: usize,
+    /// How much of that they held on the mean, by time; 0 to 1.
+    pub memory_used: f64,
+    /// Segments and SYNs that its stack dropped for want of memory.
+    pub no_memory: u64,
+}
+
+impl HostOutcome {
+    /// Mean time that a segment waited in the receive ring for the host to take it.
+    pub fn mean_rx_wait(&self) -> Duration {
+        Duration::from_nanos(self.nic.rx_wait_ns.checked_div(self.nic.rx_taken).unwrap_or(0))
+    }
 }
 
 /// What was seen at one time.
@@ -107,15 +193,24 @@ pub struct FlowSample {
 }
 
 impl FlowOutcome {
-    /// Time from the connection to the last byte.
+    /// Time from the connection to the last byte, or to the end where not everything has arrived.
     pub fn active(&self) -> Option<Duration> {
-        let time = self.last_byte_at?.checked_sub(self.opened_at?)?;
+        let time = self.until.checked_sub(self.opened_at?)?;
         (!time.is_zero()).then_some(time)
     }
 
-    /// Payload bits per second read, from the connection to the last byte.
+    /// Payload bits per second read in that time.
     pub fn goodput_bps(&self) -> f64 {
         self.active().map_or(0.0, |time| self.received as f64 * 8.0 / time.as_secs_f64())
+    }
+
+    /// How long data was under way until it was acknowledged, on average: what was in flight over the rate (Little 1961).
+    /// Longer than the smoothed round-trip time where acknowledgements wait that nobody measured.
+    pub fn time_in_flight(&self) -> Option<Duration> {
+        let [_, rtt, _] = self.rtt?;
+        let seconds = self.mean.in_flight * 8.0 / self.goodput_bps();
+        // Nothing arrived, or nearly: an hour stands for ever.
+        Some(rtt.max(Duration::from_secs_f64(if seconds.is_finite() { seconds.min(3_600.0) } else { 0.0 })))
     }
 
     /// What kept the sender from sending faster for the longest time, and its share of all time.
@@ -123,12 +218,22 @@ impl FlowOutcome {
         main_limit(&self.info?.limits)
     }
 
+    /// Bytes of the IP and TCP headers of a segment with data.
+    pub fn ip_header_bytes(&self) -> f64 {
+        let is_ipv4 = self.info.is_none_or(|info| info.remote.is_ipv4());
+        TIMESTAMPS + if is_ipv4 { 40.0 } else { 60.0 }
+    }
+
+    /// Bytes on the wire beside the payload of a segment.
+    pub fn header_bytes(&self) -> f64 {
+        self.ip_header_bytes() + ETHERNET
+    }
+
     /// The share of the rate that payload has when all segments are full: headers, preamble and gap take the rest.
     pub fn payload_share(&self) -> f64 {
         let Some(info) = self.info else { return 1.0 };
         let payload = f64::from(info.send_mss);
-        let headers = if info.remote.is_ipv4() { 40.0 } else { 60.0 };
-        payload / (payload + headers + TIMESTAMPS + ETHERNET)
+        payload / (payload + self.header_bytes())
     }
 }
 
@@ -140,28 +245,54 @@ impl Outcome {
     }
 
     /// What the flows that `side` sends could get in all: the rate without headers and without what the model of loss
-    /// takes. `None` when the path changes on the way, or nothing is sent.
+    /// takes. `None` when the path changes on the way, or nothing is sent or can arrive.
     pub fn ideal_bps(&self, side: Side) -> Option<f64> {
         let path = self.paths.of(side);
         let flow = self.flows.iter().find(|flow| flow.flow.from == side)?;
         let lost = path.path.loss.mean().unwrap_or(0.0);
-        (!path.changes).then(|| self.rate_bps(side) as f64 * flow.payload_share() * (1.0 - lost))
+        let ideal = self.rate_bps(side) as f64 * flow.payload_share() * (1.0 - lost);
+        (!path.changes && ideal >= 1.0).then_some(ideal)
     }
 
-    /// How much of the time the path that `side` sends into was busy, from the first flow's start to the last byte.
+    /// How much of the time the path that `side` sends into was busy, from the first connection to the end of the flows
+    /// that it sends.
     pub fn utilisation(&self, side: Side) -> f64 {
         let flows = || self.flows.iter().filter(|flow| flow.flow.from == side);
         let start = flows().filter_map(|flow| flow.opened_at).min();
-        let end = flows().filter_map(|flow| flow.last_byte_at).max();
+        let end = flows().map(|flow| flow.until).max();
+        start.zip(end).map_or(0.0, |(start, end)| self.busy(side, end.saturating_sub(start)))
+    }
+
+    /// The same from the first connection to the end of all transfers: for what carries acknowledgements alone.
+    pub fn wire_share(&self, side: Side) -> f64 {
+        self.busy(side, self.active())
+    }
+
+    fn busy(&self, side: Side, time: Duration) -> f64 {
         let stats = self.paths.of(side).stats;
         let sent = stats.delivered - stats.duplicated + stats.lost;
         let bytes = stats.delivered_bytes + stats.lost_bytes + 24 * sent;
-        match (start, end) {
-            (Some(start), Some(end)) if end > start && self.rate_bps(side) > 0 => {
-                bytes as f64 * 8.0 / (self.rate_bps(side) as f64 * (end - start).as_secs_f64())
-            }
-            _ => 0.0,
-        }
+        let could = self.rate_bps(side) as f64 * time.as_secs_f64();
+        if could > 0.0 { bytes as f64 * 8.0 / could } else { 0.0 }
+    }
+
+    /// The time from the first connection to the end of the last transfer.
+    pub fn active(&self) -> Duration {
+        let start = self.flows.iter().filter_map(|flow| flow.opened_at).min();
+        let end = self.flows.iter().map(|flow| flow.until).max();
+        start.zip(end).map_or(Duration::ZERO, |(start, end)| end.saturating_sub(start))
+    }
+
+    /// How much of that time a host's processor was busy.
+    pub fn cpu_share(&self, side: Side) -> f64 {
+        self.hosts.of(side).cpu.total().as_secs_f64() / self.active().as_secs_f64().max(1e-9)
+    }
+
+    /// Payload bits per second of all transfers that `side` sends, from the first connection to the end.
+    pub fn goodput_bps(&self, side: Side) -> f64 {
+        let received: u64 =
+            self.flows.iter().filter(|flow| flow.flow.from == side).map(|flow| flow.received).sum();
+        received as f64 * 8.0 / self.active().as_secs_f64().max(1e-9)
     }
 
     /// The round-trip time without any waiting.

@@ -13,6 +13,8 @@ const SIZE: (u32, u32) = (900, 980);
 const TITLE: u32 = 56;
 /// Points of the goodput curve: each is a mean over the time since the one before.
 const GOODPUT_POINTS: usize = 200;
+/// More curves than this have no legend: it would leave no room for them.
+const MAX_LEGEND: usize = 6;
 const INK: RGBColor = RGBColor(0x1B, 0x1F, 0x23);
 const FAINT: RGBColor = RGBColor(0xD9, 0xDD, 0xE1);
 
@@ -116,6 +118,9 @@ fn goodput(samples: &[Sample], flow: usize) -> Vec<(f64, f64)> {
 fn one(area: &Area<'_>, panel: &Panel, end: f64) -> Result<(), Box<dyn Error>> {
     let most = panel.curves.iter().flat_map(|curve| &curve.points).map(|point| point.1).fold(0.0, f64::max);
     let (unit, size) = *panel.units.iter().rev().find(|(_, size)| most >= *size).unwrap_or(&panel.units[0]);
+    // The legend stands above the curves, not on them.
+    let has_legend = (2..=MAX_LEGEND).contains(&panel.curves.len());
+    let headroom = if has_legend { 1.1 + 0.14 * panel.curves.len() as f64 } else { 1.08 };
     let mut chart = ChartBuilder::on(area)
         .margin_left(10)
         .margin_right(24)
@@ -123,7 +128,7 @@ fn one(area: &Area<'_>, panel: &Panel, end: f64) -> Result<(), Box<dyn Error>> {
         .x_label_area_size(36)
         .y_label_area_size(62)
         .caption(format!("{}, {unit}", panel.title), ("sans-serif", 15).into_font().color(&INK))
-        .build_cartesian_2d(0.0..end, 0.0..(most / size * 1.08).max(1e-9))?;
+        .build_cartesian_2d(0.0..end, 0.0..(most / size * headroom).max(1e-9))?;
     let text = |size: u32| ("sans-serif", size).into_font().color(&INK);
     chart
         .configure_mesh()
@@ -146,7 +151,7 @@ fn one(area: &Area<'_>, panel: &Panel, end: f64) -> Result<(), Box<dyn Error>> {
             .label(&curve.name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2)));
     }
-    if panel.curves.len() > 1 {
+    if has_legend {
         chart
             .configure_series_labels()
             .position(SeriesLabelPosition::UpperRight)

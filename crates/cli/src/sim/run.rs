@@ -2,7 +2,9 @@
 
 use super::build::{Flow, Pair, Setup};
 use super::outcome::{FlowOutcome, FlowSample, HostOutcome, Outcome, PathOutcome, Sample};
+use super::progress::{Counted, Progress};
 use super::scenario::Side;
+use linerate_nic::Device;
 use linerate_sim::{Direction, EndReport, World};
 use linerate_wire::units::Instant;
 use std::time::Duration;
@@ -12,48 +14,14 @@ const MAX_SAMPLES: usize = 2_000;
 /// Samples in the whole time if nothing ended before.
 const FINEST: u32 = 40_000;
 
-/// Follows how a flow gets on.
-#[derive(Clone, Copy, Debug, Default)]
-struct Progress {
-    received: u64,
-    since: Duration,
-    longest: Duration,
-    longest_at: Duration,
-    rtt_sum: Duration,
-    rtt_least: Option<Duration>,
-    rtt_most: Duration,
-    rtt_count: u32,
-}
-
-impl Progress {
-    fn see(&mut self, at: Duration, sample: FlowSample, is_active: bool) {
-        if sample.received > self.received || !is_active {
-            self.received = sample.received;
-            self.since = at;
-        } else if at - self.since > self.longest {
-            self.longest = at - self.since;
-            self.longest_at = self.since;
-        }
-        if let Some(rtt) = sample.rtt {
-            self.rtt_sum += rtt;
-            self.rtt_count += 1;
-            self.rtt_least = Some(self.rtt_least.map_or(rtt, |least| least.min(rtt)));
-            self.rtt_most = self.rtt_most.max(rtt);
-        }
-    }
-
-    fn rtt(&self) -> Option<[Duration; 3]> {
-        Some([self.rtt_least?, self.rtt_sum.checked_div(self.rtt_count)?, self.rtt_most])
-    }
-}
-
 /// Runs until all flows are over or the time is up.
 pub fn run(setup: &mut Setup, title: Option<String>, changes: Pair<bool>) -> Outcome {
     let begin = setup.world.now();
     let mut step = (setup.duration / FINEST).max(Duration::from_micros(1));
     let mut samples = Vec::new();
     let mut progress = vec![Progress::default(); setup.flows.len()];
-    let mut waited = Pair::<(f64, u32)>::default();
+    let mut memory = Pair::<f64>::default();
+    let mut before = Duration::ZERO;
     loop {
         let at = setup.world.now() - begin;
         let ids: Vec<_> = setup.flows.iter().map(|flow| flow.id).collect();
@@ -62,16 +30,13 @@ pub fn run(setup: &mut Setup, title: Option<String>, changes: Pair<bool>) -> Out
         for ((flow, seen), progress) in setup.flows.iter().zip(&sample.flows).zip(&mut progress) {
             let report = setup.world.flow(flow.id);
             let (sender, receiver) = ends(flow, &report);
-            let is_active = sender.opened_at.is_some()
-                && receiver.finished_at.is_none()
-                && receiver.bytes_received < sender.bytes_sent;
-            progress.see(at, *seen, is_active);
+            progress.see(at, *seen, sender, receiver, &counted(setup, flow));
         }
-        for (queued, waited) in
-            [(sample.queued.client, &mut waited.client), (sample.queued.server, &mut waited.server)]
-        {
-            *waited = (waited.0 + queued as f64, waited.1 + 1);
+        for (side, held) in [(Side::Client, &mut memory.client), (Side::Server, &mut memory.server)] {
+            let stats = setup.world.host(*setup.hosts.of(side)).stack.memory();
+            *held += (at - before).as_secs_f64() * stats.used as f64 / stats.limit.max(1) as f64;
         }
+        before = at;
         samples.push(sample);
         if samples.len() > MAX_SAMPLES {
             let mut index = 0;
@@ -89,23 +54,36 @@ pub fn run(setup: &mut Setup, title: Option<String>, changes: Pair<bool>) -> Out
     }
     let flows =
         setup.flows.iter().zip(&progress).map(|(flow, seen)| outcome(setup, flow, seen, begin)).collect();
-    let waits = Pair { client: mean(waited.client), server: mean(waited.server) };
+    let time = setup.world.now() - begin;
+    let share = |held: f64| held / time.as_secs_f64().max(1e-9);
     Outcome {
         title,
         seed: setup.world.seed(),
-        time: setup.world.now() - begin,
+        time,
         flows,
         paths: Pair {
-            client: path(setup, Side::Client, changes, waits),
-            server: path(setup, Side::Server, changes, waits),
+            client: path(setup, Side::Client, changes),
+            server: path(setup, Side::Server, changes),
         },
-        hosts: Pair { client: host(setup, Side::Client), server: host(setup, Side::Server) },
+        hosts: Pair {
+            client: host(setup, Side::Client, share(memory.client)),
+            server: host(setup, Side::Server, share(memory.server)),
+        },
         samples,
     }
 }
 
-fn mean((sum, count): (f64, u32)) -> f64 {
-    sum / f64::from(count.max(1))
+/// What the paths and the receiver of a flow have counted so far.
+fn counted(setup: &Setup, flow: &Flow) -> Counted {
+    let (from, to) = (*setup.hosts.of(flow.from), *setup.hosts.of(flow.from.other()));
+    let receiver = setup.world.host(to);
+    Counted {
+        there: setup.world.path_stats(from, Direction::Up),
+        back: setup.world.path_stats(to, Direction::Up),
+        receiver: receiver.nic().stats(),
+        sender: setup.world.host(from).nic().stats(),
+        no_memory: receiver.stack.counters().drop_tcp_no_memory,
+    }
 }
 
 /// The sending and the receiving end of a flow.
@@ -139,38 +117,51 @@ fn outcome(setup: &Setup, flow: &Flow, progress: &Progress, begin: Instant) -> F
     let report = setup.world.flow(flow.id);
     let (sender, receiver) = ends(flow, &report);
     let since = |at: Option<Instant>| at.map(|at| at - begin);
+    let last_byte_at = since(receiver.last_byte_at);
+    let is_complete = receiver.finished_at.is_some() && receiver.bytes_received == sender.bytes_sent;
+    let end = since(sender.closed_at).unwrap_or(setup.world.now() - begin);
     FlowOutcome {
         flow: flow.clone(),
         queued: sender.bytes_sent,
         received: receiver.bytes_received,
-        is_complete: receiver.finished_at.is_some() && receiver.bytes_received == sender.bytes_sent,
+        is_complete,
         closed: sender.closed.or(receiver.closed),
         error: sender.error.clone().or_else(|| receiver.error.clone()),
         opened_at: since(sender.opened_at),
-        last_byte_at: since(receiver.last_byte_at),
+        last_byte_at,
+        until: last_byte_at.filter(|_| is_complete).unwrap_or(end),
         longest_stall: progress.longest,
         stalled_at: progress.longest_at,
+        mean: progress.mean(),
+        mishaps: progress.mishaps,
         info: sender.info,
         rtt: progress.rtt(),
     }
 }
 
-fn path(setup: &Setup, side: Side, changes: Pair<bool>, mean_queued: Pair<f64>) -> PathOutcome {
-    let path = setup.paths.of(side).clone();
-    let wait = path.rate_bps.map_or(0.0, |rate| mean_queued.of(side) * 8.0 / rate as f64);
+fn path(setup: &Setup, side: Side, changes: Pair<bool>) -> PathOutcome {
     PathOutcome {
         stats: setup.world.path_stats(*setup.hosts.of(side), Direction::Up),
-        path,
+        path: setup.paths.of(side).clone(),
         changes: *changes.of(side),
-        mean_wait: Duration::from_secs_f64(wait),
     }
 }
 
-fn host(setup: &Setup, side: Side) -> HostOutcome {
-    let nic = setup.world.host(*setup.hosts.of(side)).nic();
+fn host(setup: &Setup, side: Side, memory_used: f64) -> HostOutcome {
+    let host = setup.world.host(*setup.hosts.of(side));
+    let nic = host.nic();
+    let counters = host.stack.counters();
     HostOutcome {
         nic: nic.stats(),
         line_rate_bps: *setup.line_rates_bps.of(side),
         rx_ring: nic.config().rx_ring,
+        tx_ring: nic.config().tx_ring,
+        mtu: nic.config().mtu,
+        offloads: nic.enabled(),
+        completion_delay: nic.config().completion_delay,
+        cpu: host.cpu_times(),
+        memory: host.stack.memory().limit,
+        memory_used,
+        no_memory: counters.drop_tcp_no_memory + counters.drop_syn_no_memory,
     }
 }

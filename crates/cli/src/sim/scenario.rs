@@ -1,6 +1,6 @@
 //! A scenario file: what its tables and keys are. Quantities are text with a unit, as in "100 Mbit/s".
 
-use super::models::{JitterModel, LossModel, PacingModel, QueueModel, ReaderModel, Share};
+use super::models::{JitterModel, LossModel, PacingModel, QueueModel, ReaderModel, Share, WriterModel};
 use crate::values::{CongestionName, Offload};
 use linerate_fabric::units::{BitsPerSecond, Bytes, Nanoseconds};
 use serde::Deserialize;
@@ -82,21 +82,35 @@ pub struct HostTable {
     /// Rate of its interface. Default: 1 Gbit/s, or twice the link's rate where that is more.
     pub line_rate: Option<BitsPerSecond>,
     /// Packets in the transmit ring. Default: 256.
-    pub tx_ring: Option<usize>,
+    pub tx_ring: Option<Spanned<usize>>,
     /// Frames in the receive ring. Default: 512.
-    pub rx_ring: Option<usize>,
+    pub rx_ring: Option<Spanned<usize>>,
     /// Buffers for received frames. Default: 4096, more where the memory is more than 64 MiB.
-    pub rx_buffers: Option<usize>,
+    pub rx_buffers: Option<Spanned<usize>>,
     /// A received frame waits this long at most for an interrupt. Default: 50 us.
-    pub interrupt_timer: Option<Nanoseconds>,
+    pub interrupt_timer: Option<Spanned<Nanoseconds>>,
     /// So many frames interrupt at once. Default: 32.
-    pub interrupt_packets: Option<u32>,
+    pub interrupt_packets: Option<Spanned<u32>>,
     /// Time from a packet's last bit to the report that it was sent. Default: none.
     pub completion_delay: Option<Nanoseconds>,
+    /// What its processor needs for a packet. Default: no time at all.
+    pub processor: ProcessorTable,
     /// Memory for sockets. Default: 64 MiB.
-    pub memory: Option<Bytes>,
+    pub memory: Option<Spanned<Bytes>>,
     /// Settings of all its sockets.
     pub tcp: TcpTable,
+}
+
+/// `processor` of a host: the time that its loop takes.
+#[derive(Deserialize, Clone, Debug, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ProcessorTable {
+    /// For each packet given to the interface and each frame received; a super-segment is one.
+    pub packet: Option<Spanned<Nanoseconds>>,
+    /// For each 1,000 bytes of them.
+    pub kilobyte: Option<Spanned<Nanoseconds>>,
+    /// For each 1,000 bytes whose checksum the interface leaves to software.
+    pub checksum: Option<Spanned<Nanoseconds>>,
 }
 
 /// `[client.tcp]`, `[server.tcp]` and `[flow.tcp]`: the settings of sockets that a file may change.
@@ -104,23 +118,23 @@ pub struct HostTable {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct TcpTable {
     /// Send buffer of a fixed size. Default: automatic up to 4 MiB.
-    pub send_buffer: Option<Bytes>,
+    pub send_buffer: Option<Spanned<Bytes>>,
     /// Receive buffer of a fixed size. Default: automatic up to 4 MiB.
-    pub receive_buffer: Option<Bytes>,
+    pub receive_buffer: Option<Spanned<Bytes>>,
     /// Most that an automatic send buffer grows to.
-    pub send_buffer_max: Option<Bytes>,
+    pub send_buffer_max: Option<Spanned<Bytes>>,
     /// Most that an automatic receive buffer grows to.
-    pub receive_buffer_max: Option<Bytes>,
+    pub receive_buffer_max: Option<Spanned<Bytes>>,
     /// Largest segment in bytes of payload. Default: what the MTU allows.
-    pub mss: Option<u16>,
+    pub mss: Option<Spanned<u16>>,
     /// Send small segments at once. Default: true.
     pub no_delay: Option<bool>,
     /// Acknowledge at the latest after so many full-sized segments. Default: 2.
-    pub delayed_ack_segments: Option<u8>,
+    pub delayed_ack_segments: Option<Spanned<u8>>,
     /// Acknowledge at the latest after this time. Default: 40 ms.
     pub delayed_ack_timeout: Option<Nanoseconds>,
     /// End a connection whose data stays unacknowledged this long. Default: 60 s.
-    pub user_timeout: Option<Nanoseconds>,
+    pub user_timeout: Option<Spanned<Nanoseconds>>,
     /// Congestion control. Default: cubic.
     pub congestion: Option<CongestionName>,
     /// Explicit congestion notification. Default: accept.
@@ -232,6 +246,8 @@ pub struct FlowTable {
     pub duration: Option<Nanoseconds>,
     /// How the receiver reads. Default: at once.
     pub reader: Option<ReaderModel>,
+    /// How the sender writes. Default: as much as the send buffer takes.
+    pub writer: Option<WriterModel>,
     /// Settings of both ends' sockets; they win over those of the hosts.
     pub tcp: TcpTable,
 }

@@ -1,9 +1,9 @@
 //! A run for people.
 
-use super::outcome::{FlowOutcome, HostOutcome, Outcome, PathOutcome};
+use super::outcome::{FlowOutcome, Outcome, PathOutcome};
 use super::scenario::Side;
 use super::verdict;
-use crate::quantity::count;
+use crate::quantity::{byte_rate, count};
 pub use crate::quantity::{bytes, rate, share, span};
 pub use crate::verdict::cause_name;
 use linerate_transport::LimitCause;
@@ -26,7 +26,7 @@ pub fn text(outcome: &Outcome) -> String {
         path(&mut text, side, outcome.paths.of(side));
     }
     for side in [Side::Server, Side::Client] {
-        host(&mut text, side, outcome.hosts.of(side));
+        host(&mut text, side, outcome);
     }
     text
 }
@@ -74,7 +74,8 @@ fn one(text: &mut String, outcome: &Outcome, flow: &FlowOutcome) {
 fn transferred(outcome: &Outcome, flow: &FlowOutcome) -> String {
     let mut text = bytes(flow.received);
     if let Some(time) = flow.active() {
-        let _ = write!(text, " in {}, {}", span(time), rate(flow.goodput_bps()));
+        let goodput = flow.goodput_bps();
+        let _ = write!(text, " in {}, {} = {}", span(time), rate(goodput), byte_rate(goodput));
     }
     let sharing = outcome.flows.iter().filter(|other| other.flow.from == flow.flow.from).count();
     if let Some(ideal) = outcome.ideal_bps(flow.flow.from)
@@ -84,7 +85,7 @@ fn transferred(outcome: &Outcome, flow: &FlowOutcome) -> String {
     }
     match flow.closed {
         Some(reason) if !flow.is_complete => {
-            let _ = write!(text, "; ended early: {reason:?}");
+            let _ = write!(text, "; ended early: {}", verdict::ended(reason));
         }
         _ => {}
     }
@@ -113,13 +114,14 @@ fn path(text: &mut String, side: Side, path: &PathOutcome) {
             "; queue at most {} ({} segments), {} to wait on average",
             bytes(stats.queue_max_bytes as u64),
             count(stats.queue_max as u64),
-            span(path.mean_wait)
+            span(path.mean_wait())
         );
     }
     let _ = writeln!(text, "{line}");
 }
 
-fn host(text: &mut String, side: Side, host: &HostOutcome) {
+fn host(text: &mut String, side: Side, outcome: &Outcome) {
+    let host = outcome.hosts.of(side);
     let nic = host.nic;
     let mut line = format!(
         "{}: {} packets as {} segments sent, {} segments as {} frames received in {} interrupts",
@@ -133,10 +135,14 @@ fn host(text: &mut String, side: Side, host: &HostOutcome) {
     let counted = [
         ("lost to a full receive ring", nic.rx_ring_full),
         ("lost for want of buffers", nic.rx_no_buffer),
+        ("lost for want of memory", host.no_memory),
         ("refused", nic.tx_refused),
     ];
     for (name, number) in counted.into_iter().filter(|(_, number)| *number > 0) {
         let _ = write!(line, ", {} {name}", count(number));
+    }
+    if !host.cpu.total().is_zero() {
+        let _ = write!(line, "; processor busy {}", share(outcome.cpu_share(side)));
     }
     let _ = writeln!(text, "{line}");
 }

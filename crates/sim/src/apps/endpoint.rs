@@ -45,6 +45,36 @@ pub enum Reader {
     Never,
 }
 
+/// How one end writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Writer {
+    /// As much as the send buffer takes, at once.
+    #[default]
+    Eager,
+    /// So many bytes in one piece, every so often; later where the send buffer has no room.
+    Paced {
+        /// Bytes at once.
+        bytes: u64,
+        /// Time between two pieces.
+        every: Duration,
+    },
+    /// Requests: so many bytes in one piece, and the next when the peer has answered the one before with a byte.
+    Exchange {
+        /// Bytes at once.
+        bytes: u64,
+    },
+}
+
+impl Writer {
+    /// After how many bytes the peer answers.
+    fn answered_every(self) -> Option<u64> {
+        match self {
+            Writer::Exchange { bytes } => Some(bytes.max(1)),
+            _ => None,
+        }
+    }
+}
+
 /// Who opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
@@ -75,6 +105,10 @@ pub struct EndpointConfig {
     pub expects: u64,
     /// How it reads.
     pub reader: Reader,
+    /// How it writes.
+    pub writer: Writer,
+    /// How the peer writes: [`Writer::Exchange`] is answered, instead of what `send` says.
+    pub peer_writer: Writer,
     /// Its socket's settings.
     pub options: SocketOptions,
 }
@@ -100,6 +134,8 @@ pub struct EndReport {
     pub closed_at: Option<Instant>,
     /// Why.
     pub closed: Option<CloseReason>,
+    /// Bytes that wait to be read, while the connection is open.
+    pub unread: u64,
     /// The connection's measurements: live ones while it is open, the last ones after.
     pub info: Option<ConnInfo>,
     /// What is wrong: a byte that is not what was sent, or a socket that could not be opened.
@@ -126,6 +162,9 @@ pub struct Endpoint {
     expected: Pattern,
     /// When it reads next; at once if `None`.
     read_at: Option<Instant>,
+    /// When it writes the next piece, and what is left of the piece that it writes.
+    write_at: Option<Instant>,
+    to_write: u64,
     /// The connection has ended in order, and there may be something left to read.
     is_over: bool,
     report: EndReport,
@@ -144,6 +183,11 @@ impl Endpoint {
             read_at: match config.reader {
                 Reader::From(at) => Some(at),
                 _ => None,
+            },
+            write_at: None,
+            to_write: match config.writer {
+                Writer::Eager => u64::MAX,
+                Writer::Paced { bytes, .. } | Writer::Exchange { bytes } => bytes.max(1),
             },
             is_over: false,
             report: EndReport::default(),
@@ -164,7 +208,8 @@ impl Endpoint {
     /// What it has seen so far, with live measurements.
     pub fn report(&self, stack: &linerate_stack::Stack) -> EndReport {
         let live = self.conn.and_then(|conn| stack.info(conn));
-        EndReport { info: live.or(self.report.info), ..self.report.clone() }
+        let unread = self.conn.map_or(0, |conn| stack.readable(conn) as u64);
+        EndReport { info: live.or(self.report.info), unread, ..self.report.clone() }
     }
 
     /// What it has seen so far, without measurements of a live connection.
@@ -213,36 +258,83 @@ impl Endpoint {
         }
     }
 
-    /// Queues what there is room for.
+    /// Queues what there is room for: never more than the send buffer holds, as a socket that takes a part of a write.
     fn send(&mut self, context: &mut Context<'_>, conn: ConnId) {
         if self.is_shut_down || self.report.opened_at.is_none() {
             return;
         }
         loop {
-            let left = match self.config.send {
-                Amount::Nothing => 0,
-                Amount::Bytes(bytes) => bytes - self.report.bytes_sent.min(bytes),
-                Amount::Until(end) if context.now < end => u64::MAX,
-                Amount::Until(_) => 0,
-            };
-            if left == 0 {
+            let left = self.left(context, conn);
+            if left == Some(0) {
                 self.is_shut_down = true;
                 context.stack.shutdown(conn);
                 return;
             }
-            if context.stack.sendable(conn) == 0 {
+            let room = context.stack.sendable(conn) as u64;
+            let wanted = left.unwrap_or(0).min(self.wanted(context.now)).min(room);
+            if wanted == 0 {
                 return;
             }
-            let piece = self.out.next(self.report.bytes_sent, left.min(PIECE) as usize);
+            let piece = self.out.next(self.report.bytes_sent, wanted);
             let len = piece.len() as u64;
             match context.stack.send(conn, Payload::Shared(piece)) {
-                Ok(()) => self.report.bytes_sent += len,
+                Ok(()) => self.wrote(context.now, len),
                 Err(SendError::Full) => return,
                 Err(_) => {
                     self.is_shut_down = true;
                     return;
                 }
             }
+        }
+    }
+
+    /// How much there is to send in all; `None` while that is nothing, but more will come.
+    fn left(&self, context: &mut Context<'_>, conn: ConnId) -> Option<u64> {
+        let sent = self.report.bytes_sent;
+        if let Some(every) = self.config.peer_writer.answered_every() {
+            let answers = self.report.bytes_received.div_ceil(every);
+            let due =
+                if self.report.finished_at.is_some() { answers } else { self.report.bytes_received / every };
+            let is_over = self.report.finished_at.is_some()
+                || matches!(context.stack.state(conn), ConnState::Closed(_));
+            return Some(due - sent.min(due)).filter(|left| *left > 0 || is_over);
+        }
+        Some(match self.config.send {
+            Amount::Nothing => 0,
+            Amount::Bytes(bytes) => bytes - sent.min(bytes),
+            Amount::Until(end) if context.now < end => u64::MAX,
+            Amount::Until(_) => 0,
+        })
+    }
+
+    /// How much the writer wants to write now.
+    fn wanted(&mut self, now: Instant) -> u64 {
+        if self.to_write == 0 {
+            match self.config.writer {
+                Writer::Exchange { bytes } => {
+                    let answered = self.report.bytes_received.saturating_mul(bytes.max(1));
+                    if answered >= self.report.bytes_sent {
+                        self.to_write = bytes.max(1);
+                    }
+                }
+                Writer::Paced { bytes, .. } if self.write_at.is_some_and(|at| at <= now) => {
+                    self.to_write = bytes.max(1);
+                }
+                Writer::Paced { .. } => {}
+                Writer::Eager => self.to_write = u64::MAX,
+            }
+        }
+        self.to_write
+    }
+
+    fn wrote(&mut self, now: Instant, len: u64) {
+        self.report.bytes_sent += len;
+        self.to_write -= len.min(self.to_write);
+        if let Writer::Paced { every, .. } = self.config.writer
+            && self.to_write == 0
+        {
+            // Who was held up does not make up for it.
+            self.write_at = Some((self.write_at.unwrap_or(now) + every).max(now));
         }
     }
 
@@ -359,7 +451,8 @@ impl App for Endpoint {
             Amount::Until(end) if !self.is_shut_down && self.report.opened_at.is_some() => Some(end),
             _ => None,
         };
-        [self.read_at, ends].into_iter().flatten().min()
+        let writes = self.write_at.filter(|_| self.to_write == 0 && !self.is_shut_down);
+        [self.read_at, ends, writes].into_iter().flatten().min()
     }
 }
 
@@ -368,35 +461,35 @@ impl App for Endpoint {
 struct Generator {
     pattern: Pattern,
     buffers: VecDeque<Arc<Vec<u8>>>,
-    /// What was made and could not be queued.
-    kept: Option<(u64, Shared)>,
+    /// The buffer from which payload is cut, and where its first byte is in the stream.
+    open: Option<(u64, Shared)>,
 }
 
 impl Generator {
     fn new(pattern: Pattern) -> Generator {
-        Generator { pattern, buffers: VecDeque::new(), kept: None }
+        Generator { pattern, buffers: VecDeque::new(), open: None }
     }
 
-    /// The bytes from `offset` on.
-    fn next(&mut self, offset: u64, len: usize) -> Shared {
-        if let Some((at, kept)) = &self.kept
-            && *at == offset
-            && kept.len() == len
-        {
-            return kept.clone();
+    /// Up to `len` bytes from `offset` on, at least one.
+    fn next(&mut self, offset: u64, len: u64) -> Shared {
+        let piece = |(base, whole): &(u64, Shared)| {
+            let from = offset.checked_sub(*base).filter(|from| *from < PIECE)?;
+            whole.slice(from as usize..(from + len).min(PIECE) as usize)
+        };
+        if let Some(piece) = self.open.as_ref().and_then(piece) {
+            return piece;
         }
-        self.kept = None;
+        self.open = None;
         let is_free = self.buffers.front().is_some_and(|buffer| Arc::strong_count(buffer) == 1);
         let free = if is_free { self.buffers.pop_front() } else { None };
         let mut buffer = free.unwrap_or_else(|| Arc::new(vec![0; PIECE as usize]));
         if let Some(bytes) = Arc::get_mut(&mut buffer) {
-            self.pattern.fill(offset, &mut bytes[..len]);
+            self.pattern.fill(offset, bytes);
         }
         self.buffers.push_back(Arc::clone(&buffer));
         let whole = Shared::new(buffer);
-        // No piece is longer than a buffer.
-        let piece = whole.slice(0..len).unwrap_or(whole);
-        self.kept = Some((offset, piece.clone()));
-        piece
+        let first = piece(&(offset, whole.clone())).unwrap_or_else(|| whole.clone());
+        self.open = Some((offset, whole));
+        first
     }
 }

@@ -5,7 +5,7 @@ mod endpoint;
 mod pattern;
 
 pub use echo::Echo;
-pub use endpoint::{Amount, EndReport, Endpoint, EndpointConfig, Reader, Role};
+pub use endpoint::{Amount, EndReport, Endpoint, EndpointConfig, Reader, Role, Writer};
 pub use pattern::Pattern;
 
 use linerate_stack::Stack;

@@ -60,7 +60,11 @@ impl Default for Setup {
 
 /// What the victim's processor takes for each packet in or out, and for each kilobyte. A SYN and its answer are two
 /// packets, which were measured at about a microsecond together (example `syn_flood` of the stack): this is twice that.
-const CPU: CpuCost = CpuCost { packet: Duration::from_micros(1), kilobyte: Duration::from_nanos(100) };
+const CPU: CpuCost = CpuCost {
+    packet: Duration::from_micros(1),
+    kilobyte: Duration::from_nanos(100),
+    checksum: Duration::ZERO,
+};
 
 /// How long the bystander transfers before the attack.
 const WARM: Duration = Duration::from_millis(500);
@@ -273,6 +277,8 @@ impl Arena {
             sends: 1,
             expects: 0,
             reader: Reader::Eager,
+            writer: Writer::Eager,
+            peer_writer: Writer::Eager,
             options: SocketOptions::default(),
         };
         self.world.add_app(self.newcomer, Endpoint::new(config))

@@ -80,7 +80,7 @@ mod timers;
 pub use autotune::LEAST_BUFFER;
 pub use budget::{Charge, MemoryBudget};
 pub use config::{Config, Resources};
-pub use connection::{Connection, Counters, FileRead, Tally};
+pub use connection::{Connection, Counters, FileRead, MIN_MSS, Tally};
 pub use segment::{DropReason, Outcome, SegmentIn, TxInfo, TxLimits};
 pub use state::State;
 pub use timers::Timer;

@@ -47,7 +47,7 @@ pub use tally::Tally;
 
 /// Least segment size that a peer or a path can talk us into, in bytes with options: a smaller one would let anybody
 /// make us send mountains of headers.
-pub(super) const MIN_MSS: u16 = 88;
+pub const MIN_MSS: u16 = 88;
 
 /// Send buffer of a connection whose peer keeps its window closed while memory is tight, in bytes.
 const STALLED_SEND: usize = 16 << 10;

@@ -1,0 +1,151 @@
+//! Resources that are used up: the link, an interface, a processor, the way back.
+
+use super::super::outcome::{FlowOutcome, Outcome};
+use super::super::scenario::Side;
+use super::super::text::{bytes, rate, share, span};
+use crate::verdict::{Verdict, verdict};
+use std::time::Duration;
+
+/// A link this busy is the limit, whatever else there is.
+const BUSY: f64 = 0.95;
+/// The same for a processor: it also waits for interrupts.
+const BUSY_PROCESSOR: f64 = 0.9;
+/// A busy link whose receiver gets less than this part of what it could carry is busy with something else.
+const USEFUL: f64 = 0.9;
+/// Waiting this many times the round-trip time without a queue is a bloated one.
+const BLOAT: f64 = 2.0;
+/// Small segments are worth a word when full ones would carry this much more.
+const GAIN: f64 = 1.1;
+
+/// The rate is used up.
+pub(super) fn link(outcome: &Outcome, flow: &FlowOutcome) -> Option<Verdict> {
+    let side = flow.flow.from;
+    let used = outcome.utilisation(side);
+    if used < BUSY || outcome.paths.of(side).changes {
+        return None;
+    }
+    let bps = outcome.rate_bps(side) as f64;
+    let is_path = outcome.paths.of(side).path.rate_bps.is_some_and(|path| path <= outcome.rate_bps(side));
+    let place = if is_path { "the link" } else { "the interface" };
+    let busy = format!("{place} was busy {} of the time at {}", share(used), rate(bps));
+    if let Some(verdict) = small_segments(outcome, flow, &busy) {
+        return Some(verdict);
+    }
+    if outcome.goodput_bps(side) < USEFUL * bps * flow.payload_share() {
+        return None;
+    }
+    let because = format!("{busy} (at most {} of payload)", rate(bps * flow.payload_share()));
+    let wait = outcome.paths.of(side).mean_wait();
+    let base = outcome.base_rtt().max(Duration::from_millis(1));
+    if wait.as_secs_f64() > BLOAT * base.as_secs_f64() && wait > Duration::from_millis(10) {
+        let because = format!("{because}; its queue holds everything up by {}", span(wait));
+        let advice = "the rate is used up, but others wait too: a smaller queue, or queue = { codel = true, ecn = true } with \
+                      tcp.ecn = \"request\"";
+        return Some(verdict(place, because, advice));
+    }
+    Some(verdict(place, because, "nothing is left to gain at this rate"))
+}
+
+/// The link is busy, but with headers.
+fn small_segments(outcome: &Outcome, flow: &FlowOutcome, busy: &str) -> Option<Verdict> {
+    let info = flow.info?;
+    let mtu = outcome.hosts.of(flow.flow.from).mtu;
+    let headers = flow.header_bytes();
+    let sent = (info.bytes_acked + info.bytes_retransmitted) as f64 / info.segments_sent.max(1) as f64;
+    let share_of = |payload: f64| payload / (payload + headers);
+    let full = share_of(mtu as f64 - flow.ip_header_bytes());
+    let (now, negotiated) = (share_of(sent.min(f64::from(info.send_mss))), flow.payload_share());
+    if full < GAIN * now {
+        return None;
+    }
+    let because = |what: String| format!("{busy}, {} of it with headers: {what}", share(1.0 - now));
+    // The application writes less at once than a segment holds.
+    if full < GAIN * negotiated || now * GAIN < negotiated {
+        let what = format!("{} in a segment that may hold {} B", bytes(sent as u64), info.send_mss);
+        return Some(verdict("the sender", because(what), "write more at once, or without no-delay"));
+    }
+    let what = format!("{} B in a segment", info.send_mss);
+    if (info.path_mtu as usize) < mtu {
+        let what = format!("{what}, as the path carries packets of {} B", info.path_mtu);
+        return Some(verdict("path MTU", because(what), "a path that carries longer packets"));
+    }
+    Some(verdict("the segment size", because(what), "a larger mss: the MTU has room for more"))
+}
+
+/// A processor is used up.
+pub(super) fn processor(outcome: &Outcome, flow: &FlowOutcome) -> Option<Verdict> {
+    let sides = [flow.flow.from, flow.flow.from.other()];
+    let busiest = sides.into_iter().max_by(|a, b| outcome.cpu_share(*a).total_cmp(&outcome.cpu_share(*b)))?;
+    (outcome.cpu_share(busiest) >= BUSY_PROCESSOR).then(|| busy(outcome, busiest))
+}
+
+/// What a busy processor does.
+pub(super) fn busy(outcome: &Outcome, side: Side) -> Verdict {
+    let host = outcome.hosts.of(side);
+    let cpu = host.cpu;
+    let total = cpu.total().as_secs_f64().max(1e-9);
+    let part = |time: Duration| share(time.as_secs_f64() / total);
+    let name = match side {
+        Side::Client => "the client's processor",
+        Side::Server => "the server's processor",
+    };
+    let worst = cpu.packets.max(cpu.bytes).max(cpu.checksums);
+    let (what, advice) = if worst == cpu.checksums {
+        ("checksums", "let the interface do checksums (offload tx-checksum, rx-checksum)")
+    } else if worst == cpu.bytes {
+        ("bytes", "a faster processor or memory: every byte costs")
+    } else if host.offloads.tso4 && host.offloads.rx_coalescing {
+        ("packets", "a faster processor, or a larger MTU: every packet costs")
+    } else {
+        ("packets", "fewer, longer packets (offload tso and gro, a larger MTU): every packet costs")
+    };
+    let because = format!(
+        "it was busy {} of the time, {} of that with {what}",
+        share(outcome.cpu_share(side)),
+        part(worst)
+    );
+    verdict(name, because, advice)
+}
+
+/// The acknowledgements have no room.
+pub(super) fn way_back(outcome: &Outcome, flow: &FlowOutcome) -> Option<Verdict> {
+    let back = flow.flow.from.other();
+    let used = outcome.wire_share(back);
+    if used < BUSY || outcome.paths.of(back).changes {
+        return None;
+    }
+    let because = format!(
+        "acknowledgements have {} and use {} of it; they waited {} on average",
+        rate(outcome.rate_bps(back) as f64),
+        share(used),
+        span(outcome.paths.of(back).mean_wait())
+    );
+    Some(verdict(
+        "the way back",
+        because,
+        "more rate there, or fewer acknowledgements (delayed-ack-segments, gro)",
+    ))
+}
+
+/// The interface, or the ring in front of it, took no more.
+pub(super) fn device(outcome: &Outcome, flow: &FlowOutcome, time: &str) -> Verdict {
+    let side = flow.flow.from;
+    let host = outcome.hosts.of(side);
+    let used = outcome.wire_share(side) * outcome.rate_bps(side) as f64 / host.line_rate_bps.max(1) as f64;
+    if host.nic.tx_ring_full > 0 && used < USEFUL {
+        let because = format!(
+            "its {} packets were full {time}, while the interface was busy {} of the time; a packet leaves it {} after its \
+             last bit",
+            host.tx_ring,
+            share(used),
+            span(host.completion_delay)
+        );
+        return verdict(
+            "the transmit ring",
+            because,
+            "a larger tx-ring, or completions that are told sooner",
+        );
+    }
+    let because = format!("it had more to send than it could {time}, at {}", rate(host.line_rate_bps as f64));
+    verdict("the interface", because, "a faster line-rate")
+}
