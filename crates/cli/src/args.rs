@@ -110,10 +110,14 @@ pub struct ServeOptions {
     #[arg(long, value_name = "PORT")]
     pub iperf3_port: Option<u16>,
 
-    /// FTP user with a password, or with its argon2 hash ($argon2id$..., see hash-password); repeatable. Anonymous may
-    /// read in any case
+    /// FTP user with a password, or with its argon2 hash ($argon2id$..., see hash-password); repeatable
     #[arg(long, value_name = "NAME:PASSWORD")]
     pub ftp_user: Vec<FtpUser>,
+
+    /// Whether anonymous FTP users may read everything, what others upload, too [default: true without --ftp-user,
+    /// false with]
+    #[arg(long, value_name = "true|false")]
+    pub ftp_anonymous: Option<bool>,
 
     /// Let FTP users (not anonymous) change files
     #[arg(long)]
@@ -223,6 +227,7 @@ impl ServeOptions {
             ftp_port: self.ftp_port.or(file.ftp_port),
             iperf3_port: self.iperf3_port.or(file.iperf3_port),
             ftp_user: list(self.ftp_user, file.ftp_user),
+            ftp_anonymous: self.ftp_anonymous.or(file.ftp_anonymous),
             writable: self.writable || file.writable,
             user: self.user.or(file.user),
             offload: self.offload.or(file.offload),

@@ -46,6 +46,8 @@ pub struct Settings {
     pub iperf3_port: u16,
     /// FTP users.
     pub ftp_users: Vec<FtpUser>,
+    /// Whether anonymous FTP users may read.
+    pub ftp_anonymous: bool,
     /// Whether FTP users may change files.
     pub writable: bool,
     /// The user to become, if named.
@@ -224,6 +226,11 @@ impl Settings {
         let (addresses, dhcp, slaac) = addresses(&options, kernel)?;
         check_gateways(&options.gateway, &addresses)?;
         check_ports(&options)?;
+        if options.ftp_anonymous == Some(false) && options.ftp_user.is_empty() && options.ftp_port != Some(0)
+        {
+            let expected = "true, or a user named by --ftp-user: nobody could log in";
+            return Err(bad("ftp-anonymous", "false", expected));
+        }
         if let Some(span) = options.stats.filter(|span| span.0 < Duration::from_millis(100)) {
             return Err(bad("stats", span, "100ms or more"));
         }
@@ -240,6 +247,8 @@ impl Settings {
             http_port: options.http_port,
             ftp_port: options.ftp_port,
             iperf3_port: options.iperf3_port.unwrap_or(5201),
+            // What users with a password put there is not for everybody, unless that is said.
+            ftp_anonymous: options.ftp_anonymous.unwrap_or(options.ftp_user.is_empty()),
             ftp_users: options.ftp_user,
             writable: options.writable,
             user: options.user,
@@ -428,6 +437,7 @@ mod tests {
         let settings = load(&[]).unwrap();
         assert_eq!(settings.addresses.iter().map(Cidr::to_string).collect::<Vec<_>>(), DEFAULT_ADDRESSES);
         assert_eq!((settings.memory, settings.iperf3_port, settings.writable), (64 << 20, 5201, false));
+        assert!(settings.ftp_anonymous);
         assert_eq!((settings.fast_open, &settings.socket), (None, &SocketOptions::default()));
     }
 
@@ -460,6 +470,20 @@ mod tests {
         check_error(&["--status", "0.0.0.0:9180"], &["--status", "private"]);
         check_error(&["--status", "here"], &["--status", "here", "9180"]);
         check_error(&["--config", "/no/such.toml"], &["/no/such.toml"]);
+    }
+
+    #[test]
+    fn anonymous_users_are_kept_from_what_others_upload_unless_it_is_said() {
+        for (args, expected) in [
+            (&["--ftp-user", "eric:ding"][..], false),
+            (&["--ftp-user", "eric:ding", "--ftp-anonymous", "true"], true),
+            (&["--ftp-anonymous", "true"], true),
+            (&["--ftp-port", "0", "--ftp-anonymous", "false"], false),
+        ] {
+            assert_eq!(load(args).unwrap().ftp_anonymous, expected, "{args:?}");
+        }
+        check_error(&["--ftp-anonymous", "false"], &["ftp-anonymous", "false", "--ftp-user"]);
+        assert!(with_file("ftp-user = [\"a:b\"]\nftp-anonymous = true\n", &[]).unwrap().ftp_anonymous);
     }
 
     fn with_file(text: &str, args: &[&str]) -> Result<Settings, String> {

@@ -4,6 +4,7 @@ use crate::event::Owner;
 use crate::path::VirtualPath;
 use crate::payload::Shared;
 use crate::socket::id;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -62,6 +63,27 @@ pub struct DirEntry {
     pub name: String,
     /// Its metadata, links inside the root followed.
     pub meta: Metadata,
+}
+
+/// Work of the asker's own that takes a processor some milliseconds, as hashing a password does.
+pub struct Work(Box<dyn FnOnce() -> Vec<u8> + Send>);
+
+impl Work {
+    /// Work that comes to these bytes.
+    pub fn new(work: impl FnOnce() -> Vec<u8> + Send + 'static) -> Work {
+        Work(Box::new(work))
+    }
+
+    /// Does it.
+    pub fn run(self) -> Vec<u8> {
+        (self.0)()
+    }
+}
+
+impl core::fmt::Debug for Work {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Work")
+    }
 }
 
 /// A file operation. Paths are under the virtual root and cannot leave it, by symbolic links neither.
@@ -128,6 +150,11 @@ pub enum FileOp {
         /// The file.
         file: FileId,
     },
+    /// No file at all, but work that would hold up the loop as a slow disk would; answers [`FileReply::Data`].
+    Compute {
+        /// What is to be done.
+        work: Work,
+    },
     /// Remove a file.
     Remove {
         /// Which.
@@ -180,7 +207,7 @@ pub enum FileReply {
     Meta(Metadata),
     /// Directory entries.
     Entries(Vec<DirEntry>),
-    /// Bytes read.
+    /// Bytes read, or computed.
     Data(Shared),
     /// Done; there is nothing to tell.
     Done,

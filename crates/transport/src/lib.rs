@@ -31,7 +31,7 @@ pub mod survey;
 pub use algorithm::AlgorithmName;
 pub use event::{Event, Owner, Ready, Source};
 pub use files::{
-    DirEntry, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode,
+    DirEntry, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Work,
 };
 pub use path::{PathError, VirtualPath};
 pub use payload::{FileRange, Payload, Shared};

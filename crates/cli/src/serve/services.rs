@@ -122,6 +122,7 @@ impl Services {
         ftp::Config {
             listen: self.listen(port),
             users,
+            anonymous: settings.ftp_anonymous,
             writable: settings.writable,
             socket: settings.socket.clone(),
             ..ftp::Config::default()

@@ -3,7 +3,7 @@
 use crate::data::{Folder, SIZES, assert_same, write_random};
 use crate::lab::{Lab, Wire};
 
-const USER: [&str; 3] = ["--writable", "--ftp-user", "eric:secret"];
+const USER: [&str; 5] = ["--writable", "--ftp-user", "eric:secret", "--ftp-anonymous", "true"];
 
 /// Downloads with curl (passive) and wget, uploads with curl, and compares hashes.
 fn transfers(wire: Wire, mtu: u32, args: &[&str], largest: u64) {
@@ -172,6 +172,29 @@ fn python_ftplib_active_and_passive() {
         for host in [lab.host4(), lab.host6()] {
             lab.client.must(&format!("python3 {} {host} {}", script.display(), lab.ftp_port()));
         }
+        lab.stop();
+    }
+}
+
+/// A full disk, and uploads that replace a file while others read it, seen by Python's ftplib and http.client.
+#[test]
+fn uploads_are_whole_or_refused_with_the_reason() {
+    for wire in [Wire::Tap, Wire::Kernel] {
+        let served = Folder::new();
+        std::fs::create_dir(served.file("small")).expect("a folder");
+        let mut all = vec![served.path()];
+        all.extend(USER);
+        let lab = Lab::start(wire, 1500, &all);
+        // The server has a mount namespace of its own, which ends with it.
+        let small = served.file("small");
+        let mount = format!("nsenter -m -t {} mount -t tmpfs -o size=1m none {}", lab.pid(), small.display());
+        lab.client.must(&mount);
+        let script = served.file("client.py");
+        std::fs::write(&script, include_str!("ftp_uploads.py")).expect("a file");
+        let (http, ftp) = (lab.http(), lab.ftp_port());
+        let stored = lab.client.must(&format!("python3 {} {} {ftp} {http}", script.display(), lab.host4()));
+        let line = format!("STOR /small/up received {} bytes", stored.trim());
+        assert!(lab.log().contains(&line), "{line} is not in\n{}", lab.log());
         lab.stop();
     }
 }

@@ -174,6 +174,7 @@ impl DemoFiles {
                 Some(_) => Ok(FileReply::Done),
                 None => Err(FileError::Stale),
             },
+            FileOp::Compute { work } => Ok(FileReply::Data(Shared::from(work.run()))),
             FileOp::Write { .. }
             | FileOp::Truncate { .. }
             | FileOp::Publish { .. }

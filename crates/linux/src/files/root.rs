@@ -7,7 +7,9 @@ use super::table::{Content, DirPosition, OpenDir, OpenFile};
 use super::upload::{self, Opened, Unpublished};
 use super::{READ_DIR_MAX, READ_MAX};
 use crate::mailbox::lock;
-use linerate_transport::{DirEntry, FileError, FileKind, FileOp, FileReply, Metadata, OpenMode, VirtualPath};
+use linerate_transport::{
+    DirEntry, FileError, FileKind, FileOp, FileReply, Metadata, OpenMode, Shared, VirtualPath,
+};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
@@ -92,7 +94,7 @@ impl Root {
     pub(crate) fn perform(&self, op: FileOp) -> Result<Outcome, FileError> {
         let changes = match &op {
             FileOp::Open { mode, .. } => *mode != OpenMode::Read,
-            FileOp::Stat { .. } => false,
+            FileOp::Stat { .. } | FileOp::Compute { .. } => false,
             _ => true,
         };
         if changes && !self.writable.load(Ordering::Relaxed) {
@@ -112,6 +114,9 @@ impl Root {
                 return Ok(Outcome::Opened(Arc::new(file), meta));
             }
             FileOp::Stat { path } => return Ok(Outcome::Reply(FileReply::Meta(self.stat(path.relative())?))),
+            FileOp::Compute { work } => {
+                return Ok(Outcome::Reply(FileReply::Data(Shared::from(work.run()))));
+            }
             FileOp::Remove { path } => self.unlink(&path, AtFlags::empty())?,
             FileOp::RemoveDir { path } => self.remove_dir(&path)?,
             FileOp::MakeDir { path } => {

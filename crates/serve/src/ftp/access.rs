@@ -3,11 +3,18 @@
 use super::config::is_anonymous;
 use super::facts::FactSet;
 use super::hash::HashAlgorithm;
-use super::hub::{Timer, Turn};
+use super::hub::{Kind, Timer, Turn};
 use super::login::{self, HashError};
 use super::session::{Job, Login, Session};
 use alloc::string::String;
-use linerate_transport::VirtualPath;
+use alloc::vec::Vec;
+use core::mem;
+use linerate_transport::{FileError, FileOp, FileReply, VirtualPath, Work};
+
+/// What checking a password comes to.
+const RIGHT: &[u8] = b"right";
+const WRONG: &[u8] = b"wrong";
+const NO_MEMORY: &[u8] = b"no memory";
 
 impl Session {
     /// Whether the user may upload, change and delete.
@@ -16,12 +23,12 @@ impl Session {
     }
 
     /// USER. Any name is asked for a password, so that the answer does not tell which exist.
-    pub(super) fn user(&mut self, name: &str) {
+    pub(super) fn user(&mut self, turn: &Turn<'_, '_>, name: &str) {
         if name.chars().any(char::is_control) {
             return self.reply(501, "Control character in the name");
         }
         self.login = Login::Named(String::from(name));
-        if is_anonymous(name) {
+        if is_anonymous(name) && turn.hub.config.anonymous {
             self.reply(331, "Any password will do, your e-mail address for example");
         } else {
             self.reply(331, "Password required");
@@ -37,41 +44,51 @@ impl Session {
             let name = name.clone();
             return self.log_in(turn, name, true);
         }
-        let at = turn.hub.throttle.next_check(self.peer.ip(), turn.now());
         self.new_job();
-        self.job = Job::Login(password.as_bytes().into());
-        turn.set_timer(self.id, Timer::Login, at);
+        self.job = Job::Login(Some(password.as_bytes().into()));
+        turn.hub.checks.add(self.peer.ip(), self.id);
     }
 
-    /// Whether a password waits to be checked.
-    pub(super) fn awaits_check(&self) -> bool {
-        matches!(self.job, Job::Login(_))
-    }
-
-    /// Checks the password that waits, which takes some milliseconds. False when the time for it has not come.
-    pub(super) fn check_password(&mut self, turn: &mut Turn<'_, '_>) -> bool {
-        let now = turn.now();
-        let at = turn.hub.throttle.next_check(self.peer.ip(), now);
-        if at > now {
-            turn.set_timer(self.id, Timer::Login, at);
-            return false;
-        }
-        let Job::Login(password) = core::mem::replace(&mut self.job, Job::None) else { return false };
-        let Login::Named(name) = core::mem::replace(&mut self.login, Login::Nobody) else { return false };
+    /// Begins to check the password that waits; false when none does.
+    pub(super) fn begin_check(&mut self, turn: &mut Turn<'_, '_>) -> bool {
+        let (Job::Login(password), Login::Named(name)) = (&mut self.job, &self.login) else { return false };
+        let Some(password) = password.take() else { return false };
         let config = turn.config();
-        let user = config.user(&name);
         // A name without a password takes as long to refuse as one with a wrong one.
-        let model = config.users.first().filter(|_| user.is_none());
-        let hash = user.or(model).map(|user| user.password_hash.as_str());
-        match login::verify(hash, &password) {
-            Ok(true) if user.is_some() => self.log_in(turn, name, false),
-            Err(HashError::NoMemory) => {
+        let exists = config.user(name).is_some();
+        let user = config.user(name).or(config.users.first());
+        let hash = user.map(|user| user.password_hash.clone());
+        let work = Work::new(move || {
+            Vec::from(match login::verify(hash.as_deref(), &password) {
+                Ok(true) if exists => RIGHT,
+                Err(HashError::NoMemory) => NO_MEMORY,
+                Ok(_) | Err(_) => WRONG,
+            })
+        });
+        turn.submit(self.job_id, Kind::Check, FileOp::Compute { work });
+        true
+    }
+
+    /// The password was checked.
+    pub(super) fn on_checked(&mut self, turn: &mut Turn<'_, '_>, result: Result<FileReply, FileError>) {
+        self.job = Job::None;
+        let Login::Named(name) = mem::replace(&mut self.login, Login::Nobody) else { return };
+        let Ok(FileReply::Data(outcome)) = result else {
+            self.reply(421, "The password cannot be checked now, try later");
+            return self.end_after_replies();
+        };
+        match outcome.as_ref() {
+            RIGHT if turn.hub.config.user(&name).is_some() => {
+                let now = turn.now();
+                turn.hub.throttle.right(self.peer.ip(), now);
+                self.log_in(turn, name, false);
+            }
+            NO_MEMORY => {
                 self.reply(421, "Not enough memory to check the password, try later");
                 self.end_after_replies();
             }
-            Ok(_) | Err(_) => self.refuse_password(turn, &name),
+            _ => self.refuse_password(turn, &name),
         }
-        true
     }
 
     fn log_in(&mut self, turn: &mut Turn<'_, '_>, name: String, anonymous: bool) {
@@ -88,11 +105,11 @@ impl Session {
     fn refuse_password(&mut self, turn: &mut Turn<'_, '_>, name: &str) {
         turn.hub.stats.login_failures += 1;
         self.wrong_passwords += 1;
-        let delay = turn.hub.config.limits.login_delay;
-        turn.hub.throttle.penalise(self.peer.ip(), turn.now(), delay);
+        let (now, delay) = (turn.now(), turn.hub.config.limits.login_delay);
+        let at = now + turn.hub.throttle.wrong(self.peer.ip(), now, delay);
         log::warn!(target: "ftp", "{}: wrong password for {name:?}", self.peer);
         self.job = Job::Refusing;
-        let at = turn.now() + delay;
+        self.refusing_until = Some(at);
         if self.wrong_passwords >= turn.hub.config.limits.login_tries {
             turn.hub.stats.login_ends += 1;
         }
@@ -105,6 +122,7 @@ impl Session {
             return;
         }
         self.job = Job::None;
+        self.refusing_until = None;
         self.touch(turn.now());
         self.reply(530, "Wrong name or password");
         if self.wrong_passwords >= turn.hub.config.limits.login_tries {

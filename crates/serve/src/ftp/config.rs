@@ -20,7 +20,8 @@ pub struct Config {
     pub banner: String,
     /// Who may log in with a password. Default: nobody.
     pub users: Vec<User>,
-    /// Whether `anonymous` and `ftp` may log in with any password and read. Default: true.
+    /// Whether `anonymous` and `ftp` may log in with any password and read everything, what users upload, too.
+    /// Default: true.
     pub anonymous: bool,
     /// Whether users with a password may upload, change and delete. Anonymous users never may. Default: false.
     pub writable: bool,
@@ -80,8 +81,12 @@ pub struct Limits {
     pub sessions_per_address: usize,
     /// Wrong passwords after which the session ends. Default: 3.
     pub login_tries: u32,
-    /// How long a wrong password is answered late, and the address's next one checked late. Default: 1 s.
+    /// How late a wrong password is answered; from an address's fourth on twice as late each, up to 16 times. Default:
+    /// 1 s.
     pub login_delay: Duration,
+    /// Passwords checked at once, each of which takes a processor, and memory ([`MEMORY_KIB`](super::login::MEMORY_KIB)),
+    /// for some milliseconds. Default: 2.
+    pub password_checks: usize,
     /// Unknown commands before login after which the session ends. Default: 10.
     pub unknown_commands: u32,
     /// Silence on the control connection after which a session without a transfer ends. Default: 300 s.
@@ -112,6 +117,7 @@ impl Default for Limits {
             sessions_per_address: 50,
             login_tries: 3,
             login_delay: Duration::from_secs(1),
+            password_checks: 2,
             unknown_commands: 10,
             idle: Duration::from_secs(300),
             data_idle: Duration::from_secs(60),
@@ -187,6 +193,7 @@ impl Config {
             ("sessions", limits.sessions == 0),
             ("sessions_per_address", limits.sessions_per_address == 0),
             ("login_tries", limits.login_tries == 0),
+            ("password_checks", limits.password_checks == 0),
             ("idle", limits.idle.is_zero()),
             ("data_idle", limits.data_idle.is_zero()),
             ("data_open", limits.data_open.is_zero()),

@@ -37,7 +37,7 @@ impl Session {
 
     fn dispatch(&mut self, turn: &mut Turn<'_, '_>, verb: Verb, arg: &str) {
         match verb {
-            Verb::User => self.user(arg),
+            Verb::User => self.user(turn, arg),
             Verb::Pass => self.pass(turn, arg),
             Verb::Acct => self.reply(202, "No account is needed"),
             Verb::Rein => self.rein(turn),

@@ -1,7 +1,7 @@
 //! What the sessions of one server share: settings, deadlines, the file operations, and who owns which socket.
 
 use super::config::Config;
-use super::login::Throttle;
+use super::login::{Checks, Throttle};
 use super::stats::Stats;
 use crate::{Changes, Context, Deadlines};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -23,7 +23,7 @@ pub(super) enum Timer {
     Idle,
     /// The data connection must come about, or make progress.
     Data,
-    /// A password may be checked, or its refusal be sent.
+    /// The refusal of a password may be sent.
     Login,
     /// Work left over from a turn whose budget was used up.
     Resume,
@@ -38,6 +38,8 @@ impl Timer {
 pub(super) enum Key {
     /// File operations that wait.
     Files,
+    /// Sessions that ended while their wrong password was not answered stop counting.
+    Parked,
     /// A session's timer.
     Session(SessionId, Timer),
 }
@@ -69,9 +71,11 @@ pub(super) enum Kind {
     ReadDir,
     /// An operation on a path.
     Path,
+    /// Checking a password.
+    Check,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 9] = [
     Kind::Open,
     Kind::Truncate,
     Kind::Write,
@@ -80,6 +84,7 @@ const KINDS: [Kind; 8] = [
     Kind::Read,
     Kind::ReadDir,
     Kind::Path,
+    Kind::Check,
 ];
 const NUMBER_MASK: u32 = 0xff_ffff;
 
@@ -117,6 +122,7 @@ pub(super) struct Hub {
     /// What was changed, for the other servers.
     pub(super) changes: Changes,
     pub(super) throttle: Throttle,
+    pub(super) checks: Checks,
     pub(super) stats: Stats,
     pub(super) draining: bool,
     /// Wall-clock time of the start, the date of memory files.
@@ -135,6 +141,7 @@ impl Hub {
             uploads: BTreeMap::new(),
             changes: Changes::default(),
             throttle: Throttle::default(),
+            checks: Checks::default(),
             stats: Stats::default(),
             draining: false,
             started_ns: 0,

@@ -1,12 +1,12 @@
 //! Who is who: password hashes, and the pace at which wrong passwords may be tried.
 //!
-//! FTP sends passwords in the clear, and a server that checks one does nothing else meanwhile. The hash is therefore
+//! FTP sends passwords in the clear, and firmware that checks one does nothing else meanwhile. The hash is therefore
 //! argon2id with little memory and two passes ([`MEMORY_KIB`], [`PASSES`]): about 10 ms of a PC's processor (7 MiB and
 //! five passes, the least that is advised for web accounts, take 25 ms), and memory that a firmware image can spare
-//! for that moment. It keeps a settings file from giving a password away at a glance. The server checks one password
-//! per turn at most, and those of an address that was wrong one second apart.
+//! for that moment. It keeps a settings file from giving a password away at a glance. The hashing is work for other threads
+//! where there are some; a bounded number of checks is under way at once, and addresses take turns.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::{String, ToString};
 use argon2::{Algorithm, Argon2, Params, PasswordHasher, Version};
 use core::fmt;
@@ -111,37 +111,117 @@ pub(super) fn limit_key(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// Addresses that gave a wrong password lately, and when their next one may be checked.
+/// What is remembered of an address.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Record {
+    /// Wrong passwords, none of them longer than [`Throttle::FORGET`] after the one before.
+    wrong: u32,
+    last_wrong: Option<Instant>,
+    last_valid: Option<Instant>,
+}
+
+/// Addresses that gave passwords lately: how late their next wrong one is answered, and whether somebody there knows
+/// one.
+///
+/// A right password is answered at once, whatever others at the same address do. A wrong one is answered late, and the
+/// later the more there were.
 #[derive(Default)]
 pub(super) struct Throttle {
-    until: BTreeMap<IpAddr, Instant>,
+    records: BTreeMap<IpAddr, Record>,
 }
 
 impl Throttle {
-    /// Most addresses remembered; beyond, the one whose time ends first is forgotten.
+    /// Most addresses remembered; beyond, the one that was quiet for longest is forgotten.
     const MAX: usize = 1_024;
+    /// After this time without a wrong password those before do not count.
+    const FORGET: Duration = Duration::from_secs(300);
+    /// How long an address is known by a right password.
+    const KNOWN: Duration = Duration::from_secs(3_600);
+    /// Wrong passwords that are answered after the plain delay; each further one doubles it.
+    const PLAIN: u32 = 3;
+    /// Most doublings.
+    const DOUBLINGS: u32 = 4;
 
-    /// When the next password from `ip` may be checked.
-    pub(super) fn next_check(&self, ip: IpAddr, now: Instant) -> Instant {
-        self.until.get(&limit_key(ip)).copied().unwrap_or(now).max(now)
+    fn record(&mut self, ip: IpAddr) -> &mut Record {
+        let key = limit_key(ip);
+        if self.records.len() >= Self::MAX && !self.records.contains_key(&key) {
+            let quiet =
+                self.records.iter().min_by_key(|(_, record)| record.last_wrong.max(record.last_valid));
+            quiet.map(|(ip, _)| *ip).and_then(|ip| self.records.remove(&ip));
+        }
+        self.records.entry(key).or_default()
     }
 
-    /// `ip` gave a wrong password.
-    pub(super) fn penalise(&mut self, ip: IpAddr, now: Instant, delay: Duration) {
-        if self.until.len() >= Self::MAX {
-            self.until.retain(|_, until| *until > now);
+    /// `ip` gave a wrong password. Answers how much later than now that is told, `delay` being the least.
+    pub(super) fn wrong(&mut self, ip: IpAddr, now: Instant, delay: Duration) -> Duration {
+        let record = self.record(ip);
+        if record.last_wrong.is_none_or(|last| last + Self::FORGET < now) {
+            record.wrong = 0;
         }
-        if self.until.len() >= Self::MAX {
-            let first = self.until.iter().min_by_key(|(_, until)| **until).map(|(ip, _)| *ip);
-            first.and_then(|ip| self.until.remove(&ip));
+        record.wrong = record.wrong.saturating_add(1);
+        record.last_wrong = Some(now);
+        let doublings = record.wrong.saturating_sub(Self::PLAIN).min(Self::DOUBLINGS);
+        delay.saturating_mul(1 << doublings)
+    }
+
+    /// `ip` gave a right password.
+    pub(super) fn right(&mut self, ip: IpAddr, now: Instant) {
+        self.record(ip).last_valid = Some(now);
+    }
+
+    /// Whether `ip` gave a right password lately.
+    pub(super) fn is_known(&self, ip: IpAddr, now: Instant) -> bool {
+        let record = self.records.get(&limit_key(ip));
+        record.and_then(|record| record.last_valid).is_some_and(|valid| valid + Self::KNOWN > now)
+    }
+}
+
+/// Passwords that wait to be checked. Addresses take turns, so that one with many does not hold up the others.
+#[derive(Default)]
+pub(super) struct Checks {
+    waiting: BTreeMap<IpAddr, VecDeque<u32>>,
+    turns: VecDeque<IpAddr>,
+    under_way: usize,
+}
+
+impl Checks {
+    /// A session's password waits.
+    pub(super) fn add(&mut self, ip: IpAddr, session: u32) {
+        let ip = limit_key(ip);
+        let queue = self.waiting.entry(ip).or_default();
+        if queue.is_empty() {
+            self.turns.push_back(ip);
         }
-        self.until.insert(limit_key(ip), now + delay);
+        queue.push_back(session);
+    }
+
+    /// The next session whose password is to be checked, unless `max` are being checked. It counts as under way.
+    pub(super) fn begin(&mut self, max: usize) -> Option<u32> {
+        if self.under_way >= max {
+            return None;
+        }
+        let ip = self.turns.pop_front()?;
+        let queue = self.waiting.get_mut(&ip)?;
+        let session = queue.pop_front()?;
+        if queue.is_empty() {
+            self.waiting.remove(&ip);
+        } else {
+            self.turns.push_back(ip);
+        }
+        self.under_way += 1;
+        Some(session)
+    }
+
+    /// A check that was under way has ended.
+    pub(super) fn end(&mut self) {
+        self.under_way = self.under_way.saturating_sub(1);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use core::net::Ipv4Addr;
 
     #[test]
@@ -179,19 +259,43 @@ mod tests {
         assert!(is_valid_hash(NOBODY));
     }
 
+    const SECOND: Duration = Duration::from_secs(1);
+
     #[test]
-    fn the_throttle_is_bounded_and_counts_a_64_as_one() {
+    fn wrong_passwords_are_answered_ever_later_up_to_a_bound() {
         let mut throttle = Throttle::default();
         let now = Instant::from_millis(5);
         let a: IpAddr = "2001:db8::1".parse().unwrap();
-        throttle.penalise(a, now, Duration::from_secs(1));
-        assert_eq!(throttle.next_check("2001:db8::ffff:2".parse().unwrap(), now), Instant::from_millis(1005));
-        assert_eq!(throttle.next_check("2001:db8:0:1::1".parse().unwrap(), now), now);
-        for i in 0..5_000 {
-            let ip = IpAddr::V4(Ipv4Addr::from(i));
-            throttle.penalise(ip, now, Duration::from_secs(1));
-            assert_eq!(throttle.next_check(ip, now), Instant::from_millis(1005));
+        let same: IpAddr = "2001:db8::ffff:2".parse().unwrap();
+        for expected in [1, 1, 1, 2, 4, 8, 16, 16, 16] {
+            assert_eq!(throttle.wrong(same, now, SECOND), expected * SECOND, "a /64 is one address");
         }
-        assert_eq!(throttle.until.len(), Throttle::MAX);
+        assert_eq!(throttle.wrong("2001:db8:0:1::1".parse().unwrap(), now, SECOND), SECOND);
+        assert_eq!(throttle.wrong(a, now + Throttle::FORGET + SECOND, SECOND), SECOND);
+        assert!(!throttle.is_known(a, now));
+        throttle.right(a, now);
+        assert!(throttle.is_known(same, now) && !throttle.is_known(a, now + Throttle::KNOWN));
+        for i in 0..5_000 {
+            throttle.wrong(IpAddr::V4(Ipv4Addr::from(i)), now + SECOND, SECOND);
+        }
+        assert_eq!(throttle.records.len(), Throttle::MAX);
+    }
+
+    #[test]
+    fn addresses_take_turns() {
+        let mut checks = Checks::default();
+        let ip = |last: u8| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
+        for session in 0..100 {
+            checks.add(ip(1), session);
+        }
+        checks.add(ip(2), 1_000);
+        assert_eq!((checks.begin(2), checks.begin(2), checks.begin(2)), (Some(0), Some(1_000), None));
+        checks.end();
+        assert_eq!((checks.begin(2), checks.begin(2)), (Some(1), None));
+        checks.end();
+        checks.end();
+        let rest: Vec<u32> = core::iter::from_fn(|| checks.begin(usize::MAX)).collect();
+        assert_eq!(rest, (2..100).collect::<Vec<u32>>());
+        assert!(checks.waiting.is_empty() && checks.turns.is_empty());
     }
 }

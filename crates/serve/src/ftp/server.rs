@@ -1,7 +1,7 @@
 //! The server: listeners, sessions by number, and the events handed to them.
 
 use super::config::{Config, ConfigError};
-use super::hub::{Hub, JobId, Key, Kind, SessionId, Timer, Turn};
+use super::hub::{Hub, JobId, Key, Kind, SessionId, Turn};
 use super::login::limit_key;
 use super::session::{Session, canonical, discard};
 use super::stats::Stats;
@@ -26,6 +26,9 @@ pub struct Server {
     /// Sessions by address, in the sense of the limit.
     addresses: BTreeMap<IpAddr, usize>,
     next_session: SessionId,
+    /// Sessions that are over and count until their wrong password would have been answered, so that leaving early
+    /// speeds up no guessing.
+    parked: BTreeMap<(Instant, SessionId), IpAddr>,
     /// Kept for its allocation.
     due: Vec<Key>,
 }
@@ -40,6 +43,7 @@ impl Server {
             sessions: BTreeMap::new(),
             addresses: BTreeMap::new(),
             next_session: 0,
+            parked: BTreeMap::new(),
             due: Vec::new(),
         })
     }
@@ -98,14 +102,67 @@ impl Server {
         act(session, &mut Turn { hub: &mut self.hub, ctx });
         if session.over {
             let key = limit_key(session.peer.ip());
+            let until = session.refusing_until.filter(|until| *until > ctx.now);
             self.sessions.remove(&id);
-            if let Some(count) = self.addresses.get_mut(&key) {
-                *count -= 1;
-                if *count == 0 {
-                    self.addresses.remove(&key);
+            match until {
+                Some(until) => {
+                    self.parked.insert((until, id), key);
+                    self.set_parked_timer();
                 }
+                None => self.forget_one_of(key),
             }
         }
+        self.start_checks(ctx);
+    }
+
+    /// A session of this address counts no longer.
+    fn forget_one_of(&mut self, key: IpAddr) {
+        if let Some(count) = self.addresses.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                self.addresses.remove(&key);
+            }
+        }
+    }
+
+    fn set_parked_timer(&mut self) {
+        if let Some(((until, _), _)) = self.parked.first_key_value() {
+            self.hub.deadlines.set(Key::Parked, *until);
+        }
+    }
+
+    fn expire_parked(&mut self, now: Instant) {
+        while let Some(entry) = self.parked.first_entry().filter(|entry| entry.key().0 <= now) {
+            let key = entry.remove();
+            self.forget_one_of(key);
+        }
+        self.set_parked_timer();
+    }
+
+    /// Has passwords checked, as many at once as may be.
+    fn start_checks(&mut self, ctx: &mut Context<'_>) {
+        while let Some(id) = self.hub.checks.begin(self.hub.config.limits.password_checks) {
+            let mut turn = Turn { hub: &mut self.hub, ctx };
+            let begun = self.sessions.get_mut(&id).is_some_and(|session| session.begin_check(&mut turn));
+            if !begun {
+                // The client is gone.
+                self.hub.checks.end();
+            }
+        }
+    }
+
+    /// Whether half of the sessions that the address may have only wait for the answer to a wrong password. Where
+    /// somebody has given a right one lately the other half is for him.
+    fn is_guessing(&self, key: IpAddr, now: Instant) -> bool {
+        let half = self.hub.config.limits.sessions_per_address.div_ceil(2);
+        let total = self.addresses.get(&key).copied().unwrap_or(0);
+        if total < half || self.hub.throttle.is_known(key, now) {
+            return false;
+        }
+        let here =
+            |session: &Session| session.refusing_until.is_some() && limit_key(session.peer.ip()) == key;
+        let refusing = self.sessions.values().filter(|session| here(session)).count();
+        refusing + self.parked.values().filter(|parked| **parked == key).count() >= half
     }
 
     fn accept(&mut self, ctx: &mut Context<'_>, listener: ListenerId) {
@@ -126,6 +183,9 @@ impl Server {
         } else if of_address >= limits.sessions_per_address {
             self.hub.stats.refused_address += 1;
             b"421 Too many sessions from your address\r\n"
+        } else if self.is_guessing(key, ctx.now) {
+            self.hub.stats.refused_guessers += 1;
+            b"421 Too many wrong passwords from your address\r\n"
         } else {
             b""
         };
@@ -239,6 +299,9 @@ impl Service for Server {
         let mut turn = Turn { hub: &mut self.hub, ctx };
         turn.resubmit();
         let Some((job, kind)) = JobId::from_tag(done.tag) else { return };
+        if kind == Kind::Check {
+            turn.hub.checks.end();
+        }
         if self.sessions.contains_key(&job.session) {
             self.with(ctx, job.session, |session, turn| session.on_file(turn, job, kind, done.result));
         } else {
@@ -248,6 +311,7 @@ impl Service for Server {
             }
             discard(&mut turn, job, done.result);
         }
+        self.start_checks(ctx);
     }
 
     fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
@@ -255,23 +319,10 @@ impl Service for Server {
         while let Some(key) = self.hub.deadlines.pop_expired(ctx.now) {
             due.push(key);
         }
-        // A password takes some milliseconds to check: one per turn, so that others get theirs.
-        let mut may_check = true;
         for key in due.drain(..) {
             match key {
                 Key::Files => Turn { hub: &mut self.hub, ctx }.resubmit(),
-                Key::Session(id, Timer::Login)
-                    if self.sessions.get(&id).is_some_and(|session| session.awaits_check()) =>
-                {
-                    if !may_check {
-                        self.hub.deadlines.set(key, ctx.now);
-                        continue;
-                    }
-                    self.with(ctx, id, |session, turn| {
-                        may_check = !session.check_password(turn);
-                        session.progress(turn);
-                    });
-                }
+                Key::Parked => self.expire_parked(ctx.now),
                 Key::Session(id, timer) => self.with(ctx, id, |session, turn| session.on_timer(turn, timer)),
             }
         }

@@ -47,8 +47,8 @@ pub(super) enum Login {
 pub(super) enum Job {
     /// Nothing: commands are carried out.
     None,
-    /// This password is to be checked.
-    Login(Vec<u8>),
+    /// This password is to be checked; `None` while it is.
+    Login(Option<Vec<u8>>),
     /// A wrong password will be answered when its time has come.
     Refusing,
     /// An operation on a path.
@@ -82,6 +82,8 @@ pub(super) struct Session {
     queue: VecDeque<Line>,
     replies: Replies,
     pub(super) login: Login,
+    /// Until when a wrong password is not answered.
+    pub(super) refusing_until: Option<Instant>,
     /// Wrong passwords so far.
     pub(super) wrong_passwords: u32,
     /// Unknown commands before login so far.
@@ -136,6 +138,7 @@ impl Session {
             queue: VecDeque::new(),
             replies: Replies::default(),
             login: Login::Nobody,
+            refusing_until: None,
             wrong_passwords: 0,
             unknown_commands: 0,
             job: Job::None,
@@ -232,7 +235,8 @@ impl Session {
             Job::Transfer(_) => self.on_transfer_file(turn, kind, result),
             Job::Status(_) => self.on_status_page(turn, result),
             Job::Hash(_) => self.on_hash_data(turn, kind, result),
-            Job::None | Job::Login(_) | Job::Refusing => return discard(turn, job, result),
+            Job::Login(_) => self.on_checked(turn, result),
+            Job::None | Job::Refusing => return discard(turn, job, result),
         }
         self.progress(turn);
     }

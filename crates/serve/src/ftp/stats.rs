@@ -9,6 +9,8 @@ linerate_wire::figures! {
         refused_full [drop],
         /// Control connections refused because their address had too many.
         refused_address [drop],
+        /// Control connections refused because half of those of their address wait for the answer to a wrong password.
+        refused_guessers [drop],
         /// Logins, anonymous ones included.
         logins,
         /// Wrong passwords.

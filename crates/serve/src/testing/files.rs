@@ -85,6 +85,11 @@ impl MemoryFiles {
         self.nodes.get(path).map(|node| node.data.as_slice())
     }
 
+    /// Operations submitted and not finished.
+    pub fn under_way(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Files that are open now.
     pub fn open_count(&self) -> usize {
         self.open.len()
@@ -251,6 +256,7 @@ impl MemoryFiles {
                 self.opened(file)?.data.resize(len as usize, 0);
                 Ok(FileReply::Done)
             }
+            FileOp::Compute { work } => Ok(FileReply::Data(Shared::from(work.run()))),
             FileOp::Publish { file, whole } => self.publish(file, whole).map(|()| FileReply::Done),
             FileOp::Close { file } => {
                 let open = self.open.remove(&file).ok_or(FileError::Stale)?;
@@ -305,7 +311,11 @@ impl MemoryFiles {
 fn changes(op: &FileOp) -> bool {
     match op {
         FileOp::Open { mode, .. } => *mode != OpenMode::Read,
-        FileOp::Stat { .. } | FileOp::ReadDir { .. } | FileOp::Read { .. } | FileOp::Close { .. } => false,
+        FileOp::Compute { .. }
+        | FileOp::Stat { .. }
+        | FileOp::ReadDir { .. }
+        | FileOp::Read { .. }
+        | FileOp::Close { .. } => false,
         _ => true,
     }
 }

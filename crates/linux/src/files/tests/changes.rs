@@ -255,4 +255,8 @@ fn read_only_changes_nothing() {
     }
     assert_eq!(std::fs::read(dir.0.join("f")).unwrap(), b"kept");
     assert_eq!(list(&mut files, "/", 10).len(), 1);
+    // Work that touches no file is done all the same.
+    let work = linerate_transport::Work::new(|| vec![1, 2, 3]);
+    let Ok(FileReply::Data(data)) = ask(&mut files, FileOp::Compute { work }) else { panic!() };
+    assert_eq!(data.as_ref(), [1, 2, 3]);
 }

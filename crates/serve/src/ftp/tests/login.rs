@@ -21,40 +21,112 @@ fn a_wrong_password_is_answered_late_and_three_end_the_session() {
     ftp.assert_released();
 }
 
-#[test]
-fn a_new_connection_does_not_speed_up_guessing() {
-    let mut ftp = Ftp::new();
-    ftp.expect("USER anna", "331");
-    ftp.expect("PASS wrong", "");
-    ftp.control = ftp.world.connect(at_port(PEER, 5002), 21);
-    ftp.expect_replies("220");
-    ftp.expect("USER anna", "331");
-    ftp.expect("PASS secret", "");
-    ftp.advance(SECOND);
-    ftp.expect_replies("230");
-    assert_eq!(ftp.server.stats().logins, 1);
-    ftp.control = ftp.world.connect("10.0.0.10:5002".parse().unwrap(), 21);
-    ftp.expect_replies("220");
-    ftp.log_in_anna();
+/// Another session from `ip`, with the greeting read.
+fn dial(ftp: &mut Ftp, ip: &str, port: u16) -> ConnId {
+    let control = ftp.world.connect(at_port(&format!("{ip}:1"), port), 21);
+    ftp.run();
+    ftp.world.received(control);
+    control
 }
 
 #[test]
-fn one_password_is_checked_per_turn() {
+fn guessing_slows_down_the_guesser_only() {
     let mut ftp = Ftp::new();
-    for i in 0..5u8 {
-        let control = ftp.world.connect(SocketAddr::new([10, 0, 1, i].into(), 5000), 21);
-        ftp.world.client_send(control, b"USER anna\r\nPASS secret\r\n");
-        while let Some(event) = linerate_transport::Transport::poll_event(&mut ftp.world.net) {
-            let server = &mut ftp.server;
-            ftp.world.with(|ctx| server.handle_event(ctx, event));
-        }
+    let guessers: Vec<ConnId> = (0..20).map(|i| dial(&mut ftp, "10.0.0.9", 6000 + i)).collect();
+    for guesser in &guessers {
+        ftp.world.client_send(*guesser, b"USER anna\r\nPASS wrong\r\n");
     }
-    for checked in 1..=5 {
+    ftp.run();
+    assert_eq!(ftp.server.stats().login_failures, 20);
+    // Somebody at the same address who knows the password is let in at once.
+    ftp.log_in_anna();
+    let answered = |ftp: &mut Ftp| {
+        ftp.run();
+        let replies = guessers.iter().map(|guesser| ftp.world.received(*guesser));
+        replies.filter(|replies| replies.windows(4).any(|w| w == b"530 ")).count()
+    };
+    assert_eq!(answered(&mut ftp), 0);
+    for (seconds, expected) in [(1, 3), (1, 1), (2, 1), (4, 1), (7, 0), (1, 14)] {
+        ftp.advance(seconds * SECOND);
+        assert_eq!(answered(&mut ftp), expected);
+    }
+}
+
+#[test]
+fn leaving_early_does_not_speed_up_guessing() {
+    let mut config = config();
+    config.limits.sessions_per_address = 10;
+    let mut ftp = Ftp::with(config);
+    let mut tried = 0;
+    let mut guess = |ftp: &mut Ftp| {
+        let control = ftp.world.connect(at_port("10.0.5.5:1", 6000 + tried), 21);
+        tried += 1;
+        ftp.world.client_send(control, b"USER anna\r\nPASS wrong\r\n");
+        ftp.run();
+        ftp.world.net.client_reset(control);
+        ftp.run();
+        String::from_utf8(ftp.world.received(control)).unwrap()
+    };
+    for _ in 0..5 {
+        guess(&mut ftp);
+    }
+    let failures = ftp.server.stats().login_failures;
+    for _ in 0..5 {
+        guess(&mut ftp);
+    }
+    assert_eq!((ftp.server.stats().login_failures, ftp.server.stats().refused_guessers), (failures, 5));
+    // Others are not concerned, and neither is the address for ever.
+    ftp.log_in_anna();
+    ftp.advance(16 * SECOND);
+    guess(&mut ftp);
+    assert_eq!(ftp.server.stats().login_failures, failures + 1);
+    // Where somebody has logged in there is room for him beside the guesser.
+    let control = ftp.world.connect(at_port("10.0.5.5:1", 7000), 21);
+    ftp.world.client_send(control, b"USER anna\r\nPASS secret\r\n");
+    ftp.run();
+    for _ in 0..5 {
+        guess(&mut ftp);
+    }
+    let control = ftp.world.connect(at_port("10.0.5.5:1", 7001), 21);
+    ftp.world.client_send(control, b"USER anna\r\nPASS secret\r\n");
+    ftp.run();
+    assert!(String::from_utf8(ftp.world.received(control)).unwrap().contains("230 "));
+    ftp.advance(60 * SECOND);
+    ftp.world.client_send(ftp.control, b"QUIT\r\n");
+    ftp.advance(300 * SECOND);
+    ftp.assert_released();
+}
+
+#[test]
+fn a_bounded_number_of_passwords_is_checked_at_once_and_addresses_take_turns() {
+    let mut ftp = Ftp::new();
+    let guessers: Vec<ConnId> = (0..40).map(|i| dial(&mut ftp, "10.0.0.9", 6000 + i)).collect();
+    let other = dial(&mut ftp, "10.0.1.1", 5000);
+    ftp.world.files.hold = true;
+    for guesser in &guessers {
+        ftp.world.client_send(*guesser, b"USER anna\r\nPASS wrong\r\n");
+    }
+    ftp.run();
+    ftp.world.client_send(other, b"USER anna\r\nPASS secret\r\n");
+    ftp.run();
+    assert_eq!(ftp.world.files.under_way(), 2);
+    ftp.world.files.hold = false;
+    let mut checked = 0;
+    while ftp.server.stats().logins == 0 {
+        let done = linerate_transport::Files::poll_done(&mut ftp.world.files).unwrap();
         let server = &mut ftp.server;
-        assert_eq!(server.poll_timeout(), Some(ftp.world.now), "the next turn comes at once");
-        ftp.world.with(|ctx| server.handle_timeout(ctx));
-        assert_eq!(server.stats().logins, checked);
+        ftp.world.with(|ctx| server.handle_file(ctx, done));
+        assert!(ftp.world.files.under_way() <= 2);
+        checked += 1;
     }
+    assert!(checked <= 4, "{checked} were checked before the one of another address");
+    // Clients that leave while they wait hold up nobody.
+    for guesser in guessers {
+        ftp.world.net.client_reset(guesser);
+    }
+    ftp.run();
+    assert_eq!(ftp.world.files.under_way(), 0);
+    ftp.log_in_anna();
 }
 
 #[test]
@@ -78,8 +150,9 @@ fn names_are_not_told_apart() {
 #[test]
 fn anonymous_can_be_switched_off() {
     let mut ftp = Ftp::with(Config { anonymous: false, ..config() });
+    let usual = ftp.cmd("USER anna");
     for name in ["anonymous", "FTP"] {
-        ftp.expect(&format!("USER {name}"), "331");
+        assert_eq!(ftp.cmd(&format!("USER {name}")), usual);
         ftp.expect("PASS x", "");
         ftp.advance(SECOND);
         ftp.expect_replies("530");
