@@ -160,7 +160,7 @@ impl Collector {
             if keeps {
                 look.limits.insert(row.conn.id, detail.info.limits);
             }
-            list.push(describe(row, &detail, base, now));
+            list.push(describe(row, &detail, of.transport() == "kernel", base, now));
         }
         if keeps {
             self.history.keep(look);
@@ -235,7 +235,7 @@ fn recent(times: &LimitTimes, before: Option<&LimitTimes>) -> LimitTimes {
     recent
 }
 
-fn describe(row: &Row, detail: &ConnDetail, base: Option<&Look>, now: Instant) -> Conn {
+fn describe(row: &Row, detail: &ConnDetail, is_kernel: bool, base: Option<&Look>, now: Instant) -> Conn {
     let ConnDetail { info, state, queued, unread } = detail;
     let age = info.limits.ns.iter().sum::<u64>() as f64 / 1e9;
     let span = match (base, row.before) {
@@ -248,7 +248,7 @@ fn describe(row: &Row, detail: &ConnDetail, base: Option<&Look>, now: Instant) -
     let (send_rate, receive_rate) = (sent as f64 * 8.0 / span, received as f64 * 8.0 / span);
     let times = recent(&info.limits, base.and_then(|look| look.limits.get(&row.conn.id)));
     let cause = main_limit(&times);
-    let verdict = live::of(&Seen { detail, send_rate, receive_rate, cause });
+    let verdict = live::of(&Seen { detail, is_kernel, send_rate, receive_rate, cause });
     let total = times.ns.iter().sum::<u64>().max(1) as f64;
     let by_cause = |times: &LimitTimes, scale: f64| {
         let named =

@@ -17,6 +17,8 @@ const STALE: f64 = 1.2;
 pub struct Seen<'a> {
     /// Its measurements.
     pub detail: &'a ConnDetail,
+    /// Whether it is a socket of the host's, whose kernel knows nothing of what waits in our queue.
+    pub is_kernel: bool,
     /// Payload sent, in bits per second.
     pub send_rate: f64,
     /// Payload received, in bits per second.
@@ -56,6 +58,14 @@ pub fn of(seen: &Seen<'_>) -> Verdict {
     let Some((cause, part)) = seen.cause else {
         return verdict("nothing", "nothing was measured yet".to_owned(), "look again in a second");
     };
+    if seen.is_kernel && cause == LimitCause::Application && *queued > 0 {
+        let because = format!(
+            "the kernel had nothing to send for {} of the time, while {} waited here",
+            share(part),
+            bytes(*queued)
+        );
+        return verdict("the loop or the disk", because, "a faster processor or disk, or fewer connections");
+    }
     let sender = Sender {
         rtt: info.rtt.unwrap_or_default(),
         send_buffer: None,
@@ -169,8 +179,13 @@ mod tests {
     }
 
     fn check(detail: ConnDetail, rates: (f64, f64), cause: LimitCause, bottleneck: &str, parts: &[&str]) {
-        let seen =
-            Seen { detail: &detail, send_rate: rates.0, receive_rate: rates.1, cause: Some((cause, 0.9)) };
+        let seen = Seen {
+            detail: &detail,
+            is_kernel: false,
+            send_rate: rates.0,
+            receive_rate: rates.1,
+            cause: Some((cause, 0.9)),
+        };
         let verdict = of(&seen);
         assert_eq!(verdict.bottleneck, bottleneck, "{verdict:?}");
         for part in parts {
@@ -196,6 +211,16 @@ mod tests {
         check(detail(), sends, LimitCause::Application, "the server", &["nothing queued", "90 %"]);
         check(detail(), sends, LimitCause::SendBuffer, "the send buffer", &["--memory"]);
         check(detail(), sends, LimitCause::Device, "the interface", &["90 %"]);
+    }
+
+    #[test]
+    fn what_waits_before_the_kernel_is_not_the_clients_doing() {
+        let detail = detail();
+        let cause = Some((LimitCause::Application, 0.5));
+        let seen = Seen { detail: &detail, is_kernel: true, send_rate: 1e6, receive_rate: 0.0, cause };
+        let verdict = of(&seen);
+        assert_eq!(verdict.bottleneck, "the loop or the disk");
+        assert!(verdict.because.contains("50 %") && verdict.because.contains("58.6 KiB"), "{verdict:?}");
     }
 
     #[test]
