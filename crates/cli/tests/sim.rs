@@ -119,6 +119,20 @@ fn an_outage_ends_when_it_ends() {
 }
 
 #[test]
+fn what_waits_for_acknowledgements_or_a_processor_is_named() {
+    check("nagle", &[], 0.3..0.5, "Nagle and delayed acknowledgements");
+    check("nagle", &["client.tcp.no-delay=true"], 5.0..8.0, "the sender");
+    let software = check("slow-processor", &[], 100.0..300.0, "the server's processor");
+    assert!(verdict::of(&software, &software.flows[0]).advice.contains("checksum"));
+    check(
+        "slow-processor",
+        &["server.offload=tx-checksum,rx-checksum"],
+        500.0..945.0,
+        "the server's processor",
+    );
+}
+
+#[test]
 fn a_slow_reader_is_named() {
     let outcome = check("slow-reader", &[], 7.5..8.5, "the reader");
     assert_eq!(outcome.flows[0].info.unwrap().retransmits, 0);
