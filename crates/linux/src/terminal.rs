@@ -28,6 +28,8 @@ pub fn read_hidden(tty: impl AsFd, prompt: &str, mut to: impl Write) -> io::Resu
         poller::wait(&mut fds, None)?;
         let has_input = !fds[0].revents().is_empty();
         if signals.take().is_some() {
+            // What follows is not to stand behind the prompt.
+            to.write_all(b"\n")?;
             return Err(io::ErrorKind::Interrupted.into());
         }
         if !has_input {
