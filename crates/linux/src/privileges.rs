@@ -1,6 +1,6 @@
 //! Giving up the rights of root once everything that needs them is open.
 //!
-//! Order of calls: [`allows`] as often as wanted, then [`become_user`] once, from the thread that opened the devices.
+//! Order of calls: [`refuse_new`] before there are threads, [`allows`] as often as wanted, then [`become_user`] once, from the thread that opened the devices.
 
 use crate::sys::ids;
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
@@ -188,12 +188,18 @@ impl fmt::Display for GiveUpError {
 
 impl std::error::Error for GiveUpError {}
 
+/// Refuses new privileges to the calling thread, to all that it starts from now on, and to programs that they might start. To
+/// be called before any thread is there, as the system has no way to do it for all of them later.
+pub fn refuse_new() -> io::Result<()> {
+    Ok(thread::set_no_new_privs(true)?)
+}
+
 /// Makes all threads those of `account`, with no capability but, in the calling thread, those of `kept`. There is no way
-/// back: neither for the process nor, as new privileges are refused, for a program that it might start.
+/// back.
 pub fn become_user(account: &Account, kept: Kept) -> Result<(), GiveUpError> {
     let step = |step, result: io::Result<()>| result.map_err(|source| GiveUpError { step, source });
     let keeps = kept != Kept::default();
-    step("refusing new privileges", thread::set_no_new_privs(true).map_err(Into::into))?;
+    step("refusing new privileges", refuse_new())?;
     step("keeping capabilities", thread::set_keep_capabilities(keeps).map_err(Into::into))?;
     step("changing the groups", ids::set_groups(&account.groups))?;
     step("changing the group", ids::set_group(account.gid))?;

@@ -21,6 +21,7 @@ use crate::{logging, output};
 use banner::{Announcements, Banner};
 use linerate_linux::clock::MonotonicClock;
 use linerate_linux::files::{AnyFiles, DemoFile, DemoFiles, RootError, WorkerConfig, WorkerFiles};
+use linerate_linux::privileges;
 use linerate_linux::signals::Signals;
 use linerate_nic::DeviceError;
 use linerate_serve::{StartError, ftp};
@@ -107,6 +108,7 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     // Before any thread is there, so that all of them leave these signals to the loop.
     let signals = Signals::catch().map_err(ServeError::System)?;
     let mut random = Random::new();
+    privileges::refuse_new().map_err(ServeError::System)?;
     let account = user::choose(&settings).map_err(ServeError::User)?;
     let users = users(&settings, &mut random)?;
     let files = files(&settings)?;
