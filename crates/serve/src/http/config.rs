@@ -74,9 +74,11 @@ pub struct Limits {
     pub header_fields: usize,
     /// Bytes of a request body that are read and thrown away; 413 beyond, but for `/memory/null`. Default: 1 MiB.
     pub body: u64,
-    /// Connections at once; 503 beyond. Default: 16,384.
+    /// Connections at once. Beyond nine tenths of them, one that waits for its client (or hardly moves) gives way for each
+    /// newcomer, as [`crate::admission`] says; where none can, the newcomer gets 503. Default: 16,384.
     pub connections: usize,
-    /// Connections at once from one address; 503 beyond. Default: 4,096.
+    /// Connections at once from one address, or one /64 network of IPv6; for more of them, others of the same address
+    /// give way, or they get 503. Default: 4,096.
     pub connections_per_address: usize,
     /// Bytes of unfinished or waiting heads of all connections together; 503 beyond. Default: 8 MiB.
     pub head_memory: usize,

@@ -174,6 +174,11 @@ impl Table {
         self.put_back(conn);
     }
 
+    /// A connection, unless it is taken out.
+    pub fn get(&self, id: ConnId) -> Option<&Connection> {
+        self.slots.get(id.index() as usize)?.as_deref().filter(|conn| conn.id == id)
+    }
+
     /// Takes a connection out for a moment.
     pub fn take(&mut self, id: ConnId) -> Option<Box<Connection>> {
         let slot = self.slots.get_mut(id.index() as usize)?;

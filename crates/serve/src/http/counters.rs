@@ -15,6 +15,8 @@ linerate_wire::figures! {
         refused_total [drop],
         /// Connections refused because there are too many from their address.
         refused_address [drop],
+        /// Connections closed because newcomers needed their place: those that waited longest, of the sources that hold most.
+        gave_way,
         /// Requests answered with a status of 200 to 299.
         responses_2xx,
         /// Requests answered with a status of 300 to 399.

@@ -1,6 +1,7 @@
 //! An HTTP/1.1 server for static files (RFC 9110, RFC 9112).
 
 pub mod access_log;
+mod admit;
 mod answer;
 mod autoindex;
 pub mod body;

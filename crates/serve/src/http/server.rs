@@ -8,10 +8,11 @@ use super::drive::first_line;
 use super::exchange::Exchange;
 use super::listing::{ListingRules, Listings};
 use super::ops::{self, Ops, Purpose};
-use super::response::{After, Common, HeadWriter, Status};
+use super::response::{Common, Status};
+use crate::admission::Admission;
 use crate::{Change, Context, Deadlines, Service, StartError};
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -35,8 +36,9 @@ pub struct Server {
     pub(super) config: Config,
     pub(super) common: Common,
     listeners: Vec<(ListenAddr, ListenerId)>,
-    table: Table,
-    addresses: BTreeMap<IpAddr, usize>,
+    pub(super) table: Table,
+    /// Who holds the connections of `table`, and who gives way.
+    pub(super) admission: Admission,
     timers: Deadlines<ConnId>,
     /// Connections that were not done with their input when their turn ended.
     ready: VecDeque<ConnId>,
@@ -67,13 +69,14 @@ pub struct Server {
 impl Server {
     /// A server that has not started; `owner` is how its sockets and file operations are marked.
     pub fn new(owner: Owner, config: Config) -> Server {
+        let admission = Admission::new(config.limits.connections, config.limits.connections_per_address);
         Server {
             owner,
             common: Common::new(config.server_header),
             config,
             listeners: Vec::new(),
             table: Table::default(),
-            addresses: BTreeMap::new(),
+            admission,
             timers: Deadlines::new(),
             ready: VecDeque::new(),
             accept_again: false,
@@ -101,6 +104,7 @@ impl Server {
     pub fn reload(&mut self, config: Config) {
         self.relisten = config.listen != self.config.listen;
         self.common.server = config.server_header;
+        self.admission.set_limits(config.limits.connections, config.limits.connections_per_address);
         self.config = config;
         self.cache.distrust();
     }
@@ -247,49 +251,15 @@ impl Server {
     fn accept_all(&mut self, ctx: &mut Context<'_>, mut budget: usize) {
         self.accept_again = false;
         for at in 0..self.listeners.len() {
-            while let Some(id) = ctx.net.accept(self.listeners[at].1) {
+            while budget > 0
+                && let Some(id) = ctx.net.accept(self.listeners[at].1)
+            {
                 self.admit(ctx, id);
                 budget -= 1;
-                if budget == 0 {
-                    self.accept_again = true;
-                    return;
-                }
             }
         }
-    }
-
-    fn admit(&mut self, ctx: &mut Context<'_>, id: ConnId) {
-        self.counters.accepted += 1;
-        let Some(remote) = ctx.net.remote_addr(id) else { return ctx.net.abort(id) };
-        // IPv4 clients count by the same address on a socket for both families.
-        let remote = remote.ip().to_canonical();
-        let limits = &self.config.limits;
-        let from_there = self.addresses.get(&remote).copied().unwrap_or(0);
-        if self.table.len() >= limits.connections {
-            self.counters.refused_total += 1;
-            return self.turn_away(ctx, id);
-        }
-        if from_there >= limits.connections_per_address {
-            self.counters.refused_address += 1;
-            return self.turn_away(ctx, id);
-        }
-        self.addresses.insert(remote, from_there + 1);
-        let conn = Connection::new(id, remote, ctx.now);
-        self.table.add(Box::new(conn));
-        if let Some(conn) = self.table.take(id) {
-            self.drive(ctx, conn);
-        }
-    }
-
-    fn turn_away(&mut self, ctx: &mut Context<'_>, id: ConnId) {
-        let mut head = HeadWriter::begin(&mut self.out, &self.common, Status::Unavailable, After::Close);
-        head.field("Retry-After", b"1").content_length(0);
-        head.end();
-        self.counters.count_response(Status::Unavailable);
-        // If there is no room for this, the connection is over anyway.
-        let _ = ctx.net.write(id, &self.out);
-        self.out.clear();
-        ctx.net.close(id);
+        self.accept_again = budget == 0;
+        Server::report_crowd(&mut self.admission, ctx.now);
     }
 
     /// Puts a connection back after its turn, with its timer and its memory accounted for.
@@ -297,6 +267,7 @@ impl Server {
         let memory = conn.head_memory();
         self.head_memory = self.head_memory - conn.charged + memory;
         conn.charged = memory;
+        self.admission.place(conn.id, conn.standing(), conn.since);
         let deadline = conn.deadline(&self.config.timeouts);
         // Later deadlines wait until the timer fires: most are put off many times before.
         if deadline < conn.armed {
@@ -310,12 +281,7 @@ impl Server {
     pub(super) fn drop_conn(&mut self, ctx: &mut Context<'_>, mut conn: Box<Connection>) {
         self.timers.clear(conn.id);
         self.head_memory -= conn.charged;
-        if let Some(count) = self.addresses.get_mut(&conn.remote) {
-            *count -= 1;
-            if *count == 0 {
-                self.addresses.remove(&conn.remote);
-            }
-        }
+        self.admission.remove(conn.id);
         if let State::Listing(slot) = conn.state {
             self.listings.abandon(slot);
         }

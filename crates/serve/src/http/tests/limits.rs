@@ -160,8 +160,14 @@ fn a_busy_file_system_is_asked_again() {
 fn too_many_connections_are_told_so() {
     let limits = Limits { connections: 3, connections_per_address: 2, ..Limits::default() };
     let mut rig = Rig::with(Config { limits, ..config() });
-    let first = rig.connect_from("10.0.0.1:1");
-    let second = rig.connect_from("10.0.0.1:2");
+    let busy = |rig: &mut Rig, remote: &str| {
+        let conn = rig.connect_from(remote);
+        rig.world.net.client_stall(conn, true);
+        rig.send(conn, BIG);
+        conn
+    };
+    let first = busy(&mut rig, "10.0.0.1:1");
+    busy(&mut rig, "10.0.0.1:2");
     let refused = format!(
         "{}Connection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n",
         head("503 Service Unavailable")
@@ -169,18 +175,76 @@ fn too_many_connections_are_told_so() {
     let third = rig.connect_from("10.0.0.1:3");
     assert_eq!(rig.text(third), refused);
     assert_eq!(rig.world.net.released(third), Some(Released::Closed));
-    let other = rig.connect_from("10.0.0.2:1");
+    busy(&mut rig, "10.0.0.2:1");
     let fifth = rig.connect_from("10.0.0.3:1");
     assert_eq!(rig.text(fifth), refused);
-    for conn in [first, second, other] {
-        assert_eq!(status_of(&rig.exchange(conn, HELLO)), "200");
-        rig.world.net.client_reset(conn);
-    }
+    rig.world.net.client_reset(first);
     rig.run();
     let again = rig.connect_from("10.0.0.1:4");
     assert_eq!(status_of(&rig.exchange(again, HELLO)), "200");
     let counters = rig.server.counters();
     assert_eq!((counters.refused_address, counters.refused_total, counters.accepted), (1, 1, 6));
+    assert_eq!(counters.gave_way, 0);
+}
+
+#[test]
+fn who_waits_longest_gives_way_to_newcomers() {
+    let limits = Limits { connections: 10, connections_per_address: 6, ..Limits::default() };
+    let mut rig = Rig::with(Config { limits, ..config() });
+    let of_crowd: Vec<_> = (0..6).map(|n| rig.connect_from(&format!("10.0.0.1:{n}"))).collect();
+    // One more of the same address takes the place of its first.
+    rig.advance_ms(10);
+    let seventh = rig.connect_from("10.0.0.1:7");
+    assert_eq!(rig.world.net.released(of_crowd[0]), Some(Released::Closed));
+    assert_eq!(status_of(&rig.exchange(seventh, HELLO)), "200");
+    let others: Vec<_> = (2..5).map(|n| rig.connect_from(&format!("10.0.0.{n}:1"))).collect();
+    // Who asks for something waits anew; who has sent half a head does not.
+    assert_eq!(status_of(&rig.exchange(of_crowd[1], HELLO)), "200");
+    rig.send(of_crowd[2], "GET / HT");
+    rig.advance_ms(10);
+    for n in [2, 3, 4, 5] {
+        let newcomer = rig.connect_from(&format!("10.0.1.{n}:1"));
+        assert_eq!(status_of(&rig.exchange(newcomer, HELLO)), "200", "{n}");
+        assert_eq!(rig.world.net.released(newcomer), None);
+    }
+    for conn in [of_crowd[3], of_crowd[4], of_crowd[5], seventh] {
+        assert_eq!(rig.world.net.released(conn), Some(Released::Closed));
+        assert_eq!(rig.text(conn), "", "FIN and nothing else");
+    }
+    let kept = [of_crowd[1], of_crowd[2], others[0], others[1], others[2]];
+    assert!(kept.iter().all(|conn| rig.world.net.released(*conn).is_none()));
+    assert_eq!(rig.server.counters().gave_way, 5);
+}
+
+#[test]
+fn slow_heads_and_bodies_give_way_with_a_word() {
+    let limits = Limits { connections: 10, connections_per_address: 10, ..Limits::default() };
+    let mut rig = Rig::with(Config { limits, ..config() });
+    let fast = rig.connect_from("10.0.0.9:1");
+    rig.send(fast, "PUT /memory/null HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n");
+    let heads: Vec<_> = (0..4).map(|n| rig.connect_from(&format!("10.0.0.1:{n}"))).collect();
+    let bodies: Vec<_> = (0..4).map(|n| rig.connect_from(&format!("10.0.0.2:{n}"))).collect();
+    heads.iter().for_each(|conn| rig.send(*conn, "GET / HTTP/1.1\r\n"));
+    let body = "PUT /memory/null HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n";
+    bodies.iter().for_each(|conn| rig.send(*conn, body));
+    for _ in 0..20 {
+        rig.advance_ms(100);
+        rig.send(fast, [0; 4_096]);
+        heads.iter().for_each(|conn| rig.send(*conn, "X"));
+        bodies.iter().for_each(|conn| rig.send(*conn, "X"));
+    }
+    for n in 0..8 {
+        let newcomer = rig.connect_from(&format!("10.0.1.{n}:1"));
+        assert_eq!(status_of(&rig.exchange(newcomer, HELLO)), "200", "{n}");
+        rig.send(newcomer, body);
+        rig.advance_ms(1);
+    }
+    for conn in heads.iter().chain(&bodies) {
+        assert_eq!(status_of(&rig.text(*conn)), "408");
+        assert_eq!(rig.world.net.released(*conn), Some(Released::Closed));
+    }
+    assert_eq!(rig.world.net.released(fast), None, "what moves stays");
+    assert_eq!(rig.server.counters().gave_way, 8);
 }
 
 #[test]

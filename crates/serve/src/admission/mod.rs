@@ -1,0 +1,383 @@
+//! Who gives way when a server's connections run short: the one that waited longest, of the source that holds most.
+//!
+//! A server has a limit of connections, and a lower one for each source ([`Source`]). Nine tenths of the limit are there
+//! for everybody. Beyond that, and where a source has reached its own limit, one connection gives way for each newcomer:
+//!
+//! 1. one of the newcomer's own source, if that has reached its limit or holds more than an equal share;
+//! 2. else one of the sources that hold most, if they hold more than an equal share;
+//! 3. else the one that waited longest of all.
+//!
+//! Among those of a source, the *waiting* ones go first (nothing is under way, or half a request came), the oldest first, then
+//! the *moving* ones whose transfer is too slow to count as one; the server judges that. Where nobody can give way, the
+//! newcomer is refused, and told so at once.
+//!
+//! Everything costs O(1), or O(log n) when a connection comes or goes.
+
+mod list;
+mod source;
+
+pub use source::Source;
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+use linerate_transport::ConnId;
+use linerate_wire::units::Instant;
+use list::{Ends, Links};
+
+/// Sources that hold much and are looked at for one that can give way.
+const SOURCES_TRIED: usize = 4;
+/// Connections judged for one newcomer.
+const JUDGED_MAX: usize = 32;
+/// Between two reports.
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
+
+/// What a connection is doing, as far as giving way is concerned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// It waits for its client: it may give way.
+    Waiting,
+    /// Something is under way that its client may slow down: it may give way if it is too slow.
+    Moving,
+    /// The server works for it: it stays.
+    Busy,
+}
+
+/// How to treat a newcomer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// There is room.
+    Admit,
+    /// There is room once this one has been closed and removed.
+    Replace(ConnId),
+    /// There is none: its source has reached its limit.
+    SourceFull,
+    /// There is none at all.
+    Full,
+}
+
+/// What a crowd did since the last report, for the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// Connections now.
+    pub used: usize,
+    /// The limit.
+    pub limit: usize,
+    /// The source that holds most.
+    pub source: Source,
+    /// How many it holds.
+    pub held: usize,
+    /// The limit of one source.
+    pub per_source: usize,
+    /// Connections that gave way since the last report.
+    pub gave_way: u64,
+    /// Newcomers refused since the last report.
+    pub refused: u64,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { used, limit, source, held, per_source, gave_way, refused } = self;
+        write!(
+            f,
+            "{used} of {limit} connections are in use, {held} of {per_source} by {source}, which holds the most; since \
+             the last report {gave_way} gave way to newcomers and {refused} newcomers were refused"
+        )
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: ConnId,
+    holder: u32,
+    standing: Standing,
+    since: Instant,
+}
+
+/// A source with what it holds.
+#[derive(Debug)]
+struct Holder {
+    source: Source,
+    count: u32,
+    waiting: Ends,
+    moving: Ends,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Admission {
+    limit: usize,
+    per_source: usize,
+    len: usize,
+    /// By the slot of their id.
+    entries: Vec<Option<Entry>>,
+    /// Places in the lists of all, and in those of the source.
+    all: Links,
+    own: Links,
+    waiting: Ends,
+    moving: Ends,
+    holders: Vec<Holder>,
+    free_holders: Vec<u32>,
+    sources: BTreeMap<Source, u32>,
+    /// Sources by how many they hold.
+    by_count: BTreeSet<(u32, Source)>,
+    gave_way: u64,
+    refused: u64,
+    report_at: Option<Instant>,
+}
+
+impl Admission {
+    /// At most `limit` connections, `per_source` of them from one source.
+    pub fn new(limit: usize, per_source: usize) -> Admission {
+        Admission { limit, per_source, ..Admission::default() }
+    }
+
+    /// Other limits from now on; those beyond them stay until they end or give way.
+    pub fn set_limits(&mut self, limit: usize, per_source: usize) {
+        (self.limit, self.per_source) = (limit, per_source);
+    }
+
+    /// Connections now.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many a source holds.
+    pub fn held_by(&self, source: Source) -> usize {
+        self.sources.get(&source).map_or(0, |&at| self.holders[at as usize].count as usize)
+    }
+
+    /// How to treat a newcomer of `source`. `may_go` tells of a connection that waits or moves whether it may give way at
+    /// all; one that may not is asked last from then on.
+    pub fn judge(&mut self, source: Source, mut may_go: impl FnMut(ConnId) -> bool) -> Verdict {
+        let held = self.held_by(source);
+        let mut left = JUDGED_MAX;
+        if held >= self.per_source {
+            return match self.victim_of(source, &mut left, &mut may_go) {
+                Some(victim) => self.replace(victim),
+                None => {
+                    self.refused += 1;
+                    Verdict::SourceFull
+                }
+            };
+        }
+        if self.len < self.limit - self.limit / 10 {
+            return Verdict::Admit;
+        }
+        let share = self.fair_share(held == 0);
+        let victim = if held >= share {
+            self.victim_of(source, &mut left, &mut may_go)
+        } else {
+            self.victim_of_many(share, &mut left, &mut may_go)
+        };
+        match victim {
+            Some(victim) => self.replace(victim),
+            None if self.len < self.limit => Verdict::Admit,
+            None => {
+                self.refused += 1;
+                Verdict::Full
+            }
+        }
+    }
+
+    fn replace(&mut self, victim: ConnId) -> Verdict {
+        self.gave_way += 1;
+        Verdict::Replace(victim)
+    }
+
+    /// An equal share of the limit, with one more source or not.
+    fn fair_share(&self, one_more: bool) -> usize {
+        (self.limit / (self.sources.len() + usize::from(one_more)).max(1)).max(1)
+    }
+
+    /// Somebody of the sources that hold more than their share, else whoever waited longest.
+    fn victim_of_many(
+        &mut self,
+        share: usize,
+        left: &mut usize,
+        may_go: &mut impl FnMut(ConnId) -> bool,
+    ) -> Option<ConnId> {
+        let mut top = [None; SOURCES_TRIED];
+        let greedy = self.by_count.iter().rev().take_while(|(count, _)| *count as usize > share);
+        for (place, (_, source)) in top.iter_mut().zip(greedy) {
+            *place = Some(*source);
+        }
+        for source in top.into_iter().flatten() {
+            if let Some(victim) = self.victim_of(source, left, may_go) {
+                return Some(victim);
+            }
+        }
+        for standing in [Standing::Waiting, Standing::Moving] {
+            while *left > 0 {
+                let first = if standing == Standing::Waiting { self.waiting.first } else { self.moving.first };
+                let Some(id) = self.id_at(first) else { break };
+                *left -= 1;
+                if may_go(id) {
+                    return Some(id);
+                }
+                self.join(first, standing);
+            }
+        }
+        None
+    }
+
+    fn victim_of(
+        &mut self,
+        source: Source,
+        left: &mut usize,
+        may_go: &mut impl FnMut(ConnId) -> bool,
+    ) -> Option<ConnId> {
+        let holder = *self.sources.get(&source)?;
+        // Each is looked at once: those that stay go to the end.
+        let count = self.holders[holder as usize].count as usize;
+        for standing in [Standing::Waiting, Standing::Moving] {
+            for _ in 0..count.min(*left) {
+                let ends = &self.holders[holder as usize];
+                let first =
+                    if standing == Standing::Waiting { ends.waiting.first } else { ends.moving.first };
+                let Some(id) = self.id_at(first) else { break };
+                *left -= 1;
+                if may_go(id) {
+                    return Some(id);
+                }
+                self.join(first, standing);
+            }
+        }
+        None
+    }
+
+    fn id_at(&self, slot: u32) -> Option<ConnId> {
+        self.entries.get(slot as usize)?.as_ref().map(|entry| entry.id)
+    }
+
+    /// Adds a connection, which waits for its client since `now`.
+    pub fn add(&mut self, id: ConnId, source: Source, now: Instant) {
+        self.remove_slot(id.index());
+        let holder = self.holder(source);
+        self.change_count(holder, 1);
+        let at = id.index() as usize;
+        if at >= self.entries.len() {
+            self.entries.resize_with(at + 1, || None);
+        }
+        self.entries[at] = Some(Entry { id, holder, standing: Standing::Busy, since: now });
+        self.len += 1;
+        self.join(id.index(), Standing::Waiting);
+    }
+
+    /// What a connection does now, and since when. Cheap where nothing has changed.
+    pub fn place(&mut self, id: ConnId, standing: Standing, since: Instant) {
+        let Some(Some(entry)) = self.entries.get_mut(id.index() as usize) else { return };
+        if entry.id == id && (entry.standing != standing || entry.since != since) {
+            entry.since = since;
+            self.join(id.index(), standing);
+        }
+    }
+
+    /// Forgets a connection.
+    pub fn remove(&mut self, id: ConnId) {
+        if self.id_at(id.index()) == Some(id) {
+            self.remove_slot(id.index());
+        }
+    }
+
+    /// What to tell the log, at most once in ten seconds: `Some` if anybody gave way or was refused since the last time.
+    pub fn report(&mut self, now: Instant) -> Option<Report> {
+        if self.gave_way + self.refused == 0 || self.report_at.is_some_and(|at| now < at) {
+            return None;
+        }
+        let &(held, source) = self.by_count.last()?;
+        self.report_at = Some(now + REPORT_INTERVAL);
+        Some(Report {
+            used: self.len,
+            limit: self.limit,
+            source,
+            held: held as usize,
+            per_source: self.per_source,
+            gave_way: core::mem::take(&mut self.gave_way),
+            refused: core::mem::take(&mut self.refused),
+        })
+    }
+
+    fn remove_slot(&mut self, slot: u32) {
+        let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::take) else { return };
+        self.leave(slot, entry.standing, entry.holder);
+        self.change_count(entry.holder, -1);
+        self.len -= 1;
+    }
+
+    fn holder(&mut self, source: Source) -> u32 {
+        if let Some(&at) = self.sources.get(&source) {
+            return at;
+        }
+        let holder = Holder { source, count: 0, waiting: Ends::EMPTY, moving: Ends::EMPTY };
+        let at = match self.free_holders.pop() {
+            Some(at) => {
+                self.holders[at as usize] = holder;
+                at
+            }
+            None => {
+                self.holders.push(holder);
+                self.holders.len() as u32 - 1
+            }
+        };
+        self.sources.insert(source, at);
+        at
+    }
+
+    fn change_count(&mut self, at: u32, by: i32) {
+        let holder = &mut self.holders[at as usize];
+        let source = holder.source;
+        self.by_count.remove(&(holder.count, source));
+        holder.count = holder.count.saturating_add_signed(by);
+        if holder.count > 0 {
+            self.by_count.insert((holder.count, source));
+        } else {
+            self.sources.remove(&source);
+            self.free_holders.push(at);
+        }
+    }
+
+    /// Puts a connection at the end of the lists of its standing.
+    fn join(&mut self, slot: u32, standing: Standing) {
+        let Some(Some(entry)) = self.entries.get_mut(slot as usize) else { return };
+        let before = core::mem::replace(&mut entry.standing, standing);
+        let at = entry.holder;
+        self.leave(slot, before, at);
+        let holder = &mut self.holders[at as usize];
+        match standing {
+            Standing::Waiting => {
+                self.all.push(&mut self.waiting, slot);
+                self.own.push(&mut holder.waiting, slot);
+            }
+            Standing::Moving => {
+                self.all.push(&mut self.moving, slot);
+                self.own.push(&mut holder.moving, slot);
+            }
+            Standing::Busy => {}
+        }
+    }
+
+    fn leave(&mut self, slot: u32, standing: Standing, holder: u32) {
+        let holder = &mut self.holders[holder as usize];
+        match standing {
+            Standing::Waiting => {
+                self.all.remove(&mut self.waiting, slot);
+                self.own.remove(&mut holder.waiting, slot);
+            }
+            Standing::Moving => {
+                self.all.remove(&mut self.moving, slot);
+                self.own.remove(&mut holder.moving, slot);
+            }
+            Standing::Busy => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
