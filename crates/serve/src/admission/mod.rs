@@ -215,7 +215,8 @@ impl Admission {
         }
         for standing in [Standing::Waiting, Standing::Moving] {
             while *left > 0 {
-                let first = if standing == Standing::Waiting { self.waiting.first } else { self.moving.first };
+                let first =
+                    if standing == Standing::Waiting { self.waiting.first } else { self.moving.first };
                 let Some(id) = self.id_at(first) else { break };
                 *left -= 1;
                 if may_go(id) {

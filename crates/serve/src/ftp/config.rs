@@ -75,9 +75,11 @@ impl fmt::Debug for User {
 /// Bounds on what clients may use, in numbers, bytes and time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Sessions at once. Default: 1,024.
+    /// Sessions at once. Beyond nine tenths of them, one that has not logged in, or else one without a transfer, gives way
+    /// for each newcomer, as [`crate::admission`] says. Default: 1,024.
     pub sessions: usize,
-    /// Sessions at once from one address (one /64 network of IPv6). Default: 50.
+    /// Sessions at once from one address (one /64 network of IPv6); for more of them, those that have not logged in give
+    /// way. Default: 50.
     pub sessions_per_address: usize,
     /// Wrong passwords after which the session ends. Default: 3.
     pub login_tries: u32,

@@ -5,6 +5,7 @@
 //! `transfer` the machine that moves bytes. `docs/ftp.md` lists the commands and limits.
 
 mod access;
+mod admit;
 mod ascii;
 mod command;
 mod config;

@@ -3,8 +3,9 @@
 use super::config::{Config, ConfigError};
 use super::hub::{Hub, JobId, Key, Kind, SessionId, Turn};
 use super::login::limit_key;
-use super::session::{Session, canonical, discard};
+use super::session::{Session, discard};
 use super::stats::Stats;
+use crate::admission::{Admission, Source};
 use crate::{Change, Context, Service, StartError};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -14,21 +15,23 @@ use alloc::vec::Vec;
 use core::mem;
 use core::net::IpAddr;
 use linerate_transport::{
-    ConnId, Event, FileDone, ListenAddr, ListenOptions, ListenerId, Owner, Source, VirtualPath,
+    Event, FileDone, ListenAddr, ListenOptions, ListenerId, Owner, Source, VirtualPath,
 };
 use linerate_wire::units::Instant;
 
 /// An FTP server (RFC 959, 1123, 2389, 2428, 3659). See [`Service`] for the order of calls.
 pub struct Server {
-    hub: Hub,
+    pub(super) hub: Hub,
     listeners: Vec<(ListenAddr, ListenerId)>,
-    sessions: BTreeMap<SessionId, Box<Session>>,
-    /// Sessions by address, in the sense of the limit.
-    addresses: BTreeMap<IpAddr, usize>,
+    pub(super) sessions: BTreeMap<SessionId, Box<Session>>,
+    /// Who has the sessions, by their control connections, and which give way.
+    pub(super) admission: Admission,
     next_session: SessionId,
     /// Sessions that are over and count until their wrong password would have been answered, so that leaving early
     /// speeds up no guessing.
     parked: BTreeMap<(Instant, SessionId), IpAddr>,
+    /// How many of them by address, in the sense of the limit.
+    parked_of: BTreeMap<IpAddr, usize>,
     /// Kept for its allocation.
     due: Vec<Key>,
 }
@@ -37,13 +40,15 @@ impl Server {
     /// A server whose sockets and file operations belong to `owner`. An error names what is wrong with the settings.
     pub fn new(owner: Owner, config: Config) -> Result<Server, ConfigError> {
         config.validate()?;
+        let admission = Admission::new(config.limits.sessions, config.limits.sessions_per_address);
         Ok(Server {
             hub: Hub::new(owner, config),
             listeners: Vec::new(),
             sessions: BTreeMap::new(),
-            addresses: BTreeMap::new(),
+            admission,
             next_session: 0,
             parked: BTreeMap::new(),
+            parked_of: BTreeMap::new(),
             due: Vec::new(),
         })
     }
@@ -72,6 +77,7 @@ impl Server {
             ctx.net.close_listener(entry.1);
         }
         self.listeners = listeners;
+        self.admission.set_limits(config.limits.sessions, config.limits.sessions_per_address);
         self.hub.config = Arc::new(config);
         Ok(())
     }
@@ -92,7 +98,7 @@ impl Server {
     }
 
     /// Lets a session act, and forgets it if it is over then.
-    fn with(
+    pub(super) fn with(
         &mut self,
         ctx: &mut Context<'_>,
         id: SessionId,
@@ -100,29 +106,37 @@ impl Server {
     ) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         act(session, &mut Turn { hub: &mut self.hub, ctx });
+        let control = session.control;
         if session.over {
             let key = limit_key(session.peer.ip());
             let until = session.refusing_until.filter(|until| *until > ctx.now);
             self.sessions.remove(&id);
-            match until {
-                Some(until) => {
-                    self.parked.insert((until, id), key);
-                    self.set_parked_timer();
-                }
-                None => self.forget_one_of(key),
+            self.admission.remove(control);
+            if let Some(until) = until {
+                self.parked.insert((until, id), key);
+                *self.parked_of.entry(key).or_insert(0) += 1;
+                self.set_parked_timer();
             }
+        } else {
+            let (standing, since) = session.standing();
+            self.admission.place(control, standing, since);
         }
         self.start_checks(ctx);
     }
 
-    /// A session of this address counts no longer.
+    /// A parked session of this address counts no longer.
     fn forget_one_of(&mut self, key: IpAddr) {
-        if let Some(count) = self.addresses.get_mut(&key) {
+        if let Some(count) = self.parked_of.get_mut(&key) {
             *count -= 1;
             if *count == 0 {
-                self.addresses.remove(&key);
+                self.parked_of.remove(&key);
             }
         }
+    }
+
+    /// Sessions of this address that are over and count still.
+    pub(super) fn parked_of(&self, key: IpAddr) -> usize {
+        self.parked_of.get(&key).copied().unwrap_or(0)
     }
 
     fn set_parked_timer(&mut self) {
@@ -153,16 +167,16 @@ impl Server {
 
     /// Whether half of the sessions that the address may have only wait for the answer to a wrong password. Where
     /// somebody has given a right one lately the other half is for him.
-    fn is_guessing(&self, key: IpAddr, now: Instant) -> bool {
+    pub(super) fn is_guessing(&self, key: IpAddr, now: Instant) -> bool {
         let half = self.hub.config.limits.sessions_per_address.div_ceil(2);
-        let total = self.addresses.get(&key).copied().unwrap_or(0);
+        let total = self.admission.held_by(Source::of(key)) + self.parked_of(key);
         if total < half || self.hub.throttle.is_known(key, now) {
             return false;
         }
         let here =
             |session: &Session| session.refusing_until.is_some() && limit_key(session.peer.ip()) == key;
         let refusing = self.sessions.values().filter(|session| here(session)).count();
-        refusing + self.parked.values().filter(|parked| **parked == key).count() >= half
+        refusing + self.parked_of(key) >= half
     }
 
     fn accept(&mut self, ctx: &mut Context<'_>, listener: ListenerId) {
@@ -171,44 +185,14 @@ impl Server {
         }
     }
 
-    fn greet(&mut self, ctx: &mut Context<'_>, conn: ConnId) {
-        let Some(info) = ctx.net.info(conn) else { return ctx.net.abort(conn) };
-        let (peer, local) = (canonical(info.remote), canonical(info.local));
-        let key = limit_key(peer.ip());
-        let limits = &self.hub.config.limits;
-        let of_address = self.addresses.get(&key).copied().unwrap_or(0);
-        let refusal: &[u8] = if self.sessions.len() >= limits.sessions {
-            self.hub.stats.refused_full += 1;
-            b"421 Too many sessions, try later\r\n"
-        } else if of_address >= limits.sessions_per_address {
-            self.hub.stats.refused_address += 1;
-            b"421 Too many sessions from your address\r\n"
-        } else if self.is_guessing(key, ctx.now) {
-            self.hub.stats.refused_guessers += 1;
-            b"421 Too many wrong passwords from your address\r\n"
-        } else {
-            b""
-        };
-        if !refusal.is_empty() {
-            log::debug!(target: "ftp", "{peer}: refused");
-            // A client that does not take even that is not told.
-            let _ = ctx.net.write(conn, refusal);
-            return ctx.net.close(conn);
-        }
+    /// A number that no session has.
+    pub(super) fn next_session_id(&mut self) -> SessionId {
         while self.sessions.contains_key(&self.next_session) {
             self.next_session = self.next_session.wrapping_add(1);
         }
         let id = self.next_session;
         self.next_session = id.wrapping_add(1);
-        self.hub.stats.sessions += 1;
-        self.hub.conns.insert(conn, id);
-        *self.addresses.entry(key).or_insert(0) += 1;
-        log::debug!(target: "ftp", "{peer}: session begins");
-        let mut turn = Turn { hub: &mut self.hub, ctx };
-        let session = Session::new(&mut turn, id, conn, peer, local);
-        self.sessions.insert(id, Box::new(session));
-        // What has come already had no event of its own.
-        self.with(ctx, id, |session, turn| session.progress(turn));
+        id
     }
 }
 

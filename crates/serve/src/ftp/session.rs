@@ -108,7 +108,9 @@ pub(super) struct Session {
     ending: bool,
     /// The session is over and to be forgotten.
     pub(super) over: bool,
-    last_active: Instant,
+    pub(super) last_active: Instant,
+    /// When it began.
+    pub(super) begun: Instant,
 }
 
 /// The address without an IPv4 address in IPv6 clothes.
@@ -156,6 +158,7 @@ impl Session {
             ending: false,
             over: false,
             last_active: now,
+            begun: now,
         };
         let config = turn.config();
         let mut lines = config.banner.lines().peekable();

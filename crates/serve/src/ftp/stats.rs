@@ -11,6 +11,8 @@ linerate_wire::figures! {
         refused_address [drop],
         /// Control connections refused because half of those of their address wait for the answer to a wrong password.
         refused_guessers [drop],
+        /// Sessions ended because newcomers needed their place: those that waited longest.
+        gave_way,
         /// Logins, anonymous ones included.
         logins,
         /// Wrong passwords.

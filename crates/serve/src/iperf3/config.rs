@@ -23,6 +23,13 @@ pub struct Config {
     /// Settings that TCP sockets start with; a client's `-w`, `-M`, `-N`, `-C` and `--fq-rate` change
     /// them for its streams.
     pub socket: SocketOptions,
+    /// Connections at once, of all tests and of clients that have not said yet what they want; beyond nine tenths of them,
+    /// those that have said nothing for longest give way, and then tests that have not begun. Default: 4,096.
+    pub max_connections: usize,
+    /// Connections at once from one address, or one /64 network of IPv6; a test has up to 129. Default: 2,048.
+    pub connections_per_address: usize,
+    /// Tests at once from one address; more are answered with "access denied". Default: 32.
+    pub tests_per_address: usize,
     /// Tests at once; more are answered with "access denied". Default: 64.
     pub max_tests: usize,
     /// Receive buffer of the UDP socket in bytes. Default: 1 MiB.
@@ -47,6 +54,9 @@ impl Default for Config {
             owner: Owner(3),
             listen: alloc::vec![ListenAddr { ip: None, port: 5201 }],
             socket: SocketOptions::default(),
+            max_connections: 4_096,
+            connections_per_address: 2_048,
+            tests_per_address: 32,
             max_tests: 64,
             udp_buffer: 1 << 20,
             greeting_timeout: Duration::from_secs(10),

@@ -3,6 +3,7 @@
 //! Tested with the iperf3 client 3.12. Where the original answers "busy" while a test runs, this one takes
 //! every client that its limits allow; connections find their test by the cookie that they send first.
 
+mod admit;
 pub mod config;
 mod control;
 mod pacer;

@@ -7,6 +7,7 @@ use super::protocol::{self, COOKIE_LEN, Cookie, State};
 use super::session::{Phase, Test};
 use super::stream::{Carrier, Pause, Stream};
 use super::udp;
+use crate::admission::{Admission, Standing};
 use crate::{Context, Deadlines, Service, StartError};
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -20,14 +21,12 @@ use linerate_wire::units::Instant;
 const DRAIN_GAP: Duration = Duration::from_millis(500);
 /// The same when all that was announced is here: a client may have sent a block more.
 const SETTLE_GAP: Duration = Duration::from_millis(20);
-/// Most connections that have not sent a cookie yet; more are reset.
-const MAX_GREETING: usize = 512;
 /// Most datagrams taken in one call.
 const DATAGRAM_BUDGET: usize = 256;
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug)]
-enum Role {
+pub(super) enum Role {
     /// Not known before its cookie is here.
     Greeting {
         cookie: Cookie,
@@ -58,6 +57,8 @@ linerate_wire::figures! {
         tests,
         /// Tests that came to their goodbye.
         completed,
+        /// Connections and tests ended because newcomers needed their place: those that said nothing for longest.
+        gave_way,
         /// Clients refused because of a limit or a bad cookie.
         refused [drop],
         /// Tests ended by a deadline.
@@ -72,7 +73,9 @@ pub struct Server {
     pub(super) config: Config,
     listeners: Vec<ListenerId>,
     sockets: Vec<UdpId>,
-    roles: BTreeMap<ConnId, Role>,
+    pub(super) roles: BTreeMap<ConnId, Role>,
+    /// Who holds these connections, and which give way.
+    pub(super) admission: Admission,
     pub(super) tests: BTreeMap<u32, Test>,
     udp_streams: BTreeMap<(UdpId, SocketAddr), (u32, usize)>,
     pub(super) deadlines: Deadlines<Key>,
@@ -83,11 +86,13 @@ pub struct Server {
 impl Server {
     /// A server with these settings, not listening yet.
     pub fn new(config: Config) -> Self {
+        let admission = Admission::new(config.max_connections, config.connections_per_address);
         Server {
             config,
             listeners: Vec::new(),
             sockets: Vec::new(),
             roles: BTreeMap::new(),
+            admission,
             tests: BTreeMap::new(),
             udp_streams: BTreeMap::new(),
             deadlines: Deadlines::new(),
@@ -108,26 +113,12 @@ impl Server {
 
     /// Takes new settings: limits and time-outs for tests from now on; addresses stay.
     pub fn reload(&mut self, config: Config) {
+        self.admission.set_limits(config.max_connections, config.connections_per_address);
         self.config =
             Config { owner: self.config.owner, listen: core::mem::take(&mut self.config.listen), ..config };
     }
 
-    fn accept(&mut self, ctx: &mut Context<'_>, listener: ListenerId) {
-        while let Some(conn) = ctx.net.accept(listener) {
-            let greeting = self.roles.values().filter(|role| matches!(role, Role::Greeting { .. })).count();
-            if greeting >= MAX_GREETING {
-                self.counters.refused += 1;
-                ctx.net.abort(conn);
-                continue;
-            }
-            self.roles.insert(conn, Role::Greeting { cookie: [0; COOKIE_LEN], len: 0 });
-            self.deadlines.set(Key::Greeting(conn), ctx.now + self.config.greeting_timeout);
-            // Data may have come with the handshake, before anyone asked for events.
-            self.handle_conn(ctx, conn, Ready::READABLE);
-        }
-    }
-
-    fn handle_conn(&mut self, ctx: &mut Context<'_>, conn: ConnId, ready: Ready) {
+    pub(super) fn handle_conn(&mut self, ctx: &mut Context<'_>, conn: ConnId, ready: Ready) {
         match self.roles.get(&conn).copied() {
             Some(Role::Greeting { cookie, len }) => self.greet(ctx, conn, cookie, len, ready),
             Some(Role::Control(id)) => self.handle_control(ctx, id, ready),
@@ -166,7 +157,7 @@ impl Server {
         let known = self.tests.iter().find(|(_, test)| test.cookie == cookie).map(|(id, _)| *id);
         match known {
             Some(id) => self.add_tcp_stream(ctx, id, conn),
-            None if protocol::cookie_is_valid(&cookie) && self.tests.len() < self.config.max_tests => {
+            None if protocol::cookie_is_valid(&cookie) && self.make_room_for_test(ctx, conn) => {
                 self.begin(ctx, conn, cookie);
             }
             None => {
@@ -176,15 +167,15 @@ impl Server {
         }
     }
 
-    fn forget_greeting(&mut self, ctx: &mut Context<'_>, conn: ConnId) {
+    pub(super) fn forget_greeting(&mut self, ctx: &mut Context<'_>, conn: ConnId) {
         self.deadlines.clear(Key::Greeting(conn));
-        self.roles.remove(&conn);
+        self.forget(conn);
         ctx.net.abort(conn);
     }
 
     fn refuse(&mut self, ctx: &mut Context<'_>, conn: ConnId) {
         self.counters.refused += 1;
-        self.roles.remove(&conn);
+        self.forget(conn);
         // A connection that cannot even take one byte needs no answer.
         let _ = ctx.net.write(conn, &[State::AccessDenied.byte()]);
         ctx.net.close(conn);
@@ -192,7 +183,7 @@ impl Server {
 
     fn begin(&mut self, ctx: &mut Context<'_>, conn: ConnId, cookie: Cookie) {
         let Some(info) = ctx.net.info(conn) else {
-            self.roles.remove(&conn);
+            self.forget(conn);
             ctx.net.abort(conn);
             return;
         };
@@ -201,7 +192,7 @@ impl Server {
         let test = Test::new(conn, info.remote, cookie, ctx.now, (self.config.cpu_times)());
         self.tests.insert(id, test);
         self.counters.tests += 1;
-        self.roles.insert(conn, Role::Control(id));
+        self.assign(ctx, conn, Role::Control(id));
         self.deadlines.set(Key::Phase(id), ctx.now + self.config.greeting_timeout);
         log::debug!(target: "iperf3", "test {id}: client {}", info.remote);
         self.say(ctx, id, State::ParamExchange);
@@ -229,7 +220,7 @@ impl Server {
         }
         ctx.net.set_options(conn, &options);
         let index = test.streams.len();
-        self.roles.insert(conn, Role::Stream(id, index));
+        self.assign(ctx, conn, Role::Stream(id, index));
         self.add_stream(ctx, id, Carrier::Tcp(conn));
     }
 
@@ -256,6 +247,7 @@ impl Server {
         }
         let streams = test.streams.len();
         let client = test.client;
+        self.admission.place(test.control, Standing::Busy, now);
         self.deadlines.set(Key::Interval(id), now + Duration::from_secs(1));
         if !params.omit.is_zero() {
             self.deadlines.set(Key::Omit(id), now + params.omit);
@@ -355,6 +347,7 @@ impl Server {
             match stream.carrier {
                 Carrier::Tcp(conn) => {
                     self.roles.remove(&conn);
+                    self.admission.remove(conn);
                     ctx.net.close(conn);
                 }
                 Carrier::Udp { socket, remote, .. } => {
@@ -368,7 +361,7 @@ impl Server {
     pub(super) fn end(&mut self, ctx: &mut Context<'_>, id: u32, why: &str) {
         self.close_streams(ctx, id);
         let Some(test) = self.tests.remove(&id) else { return };
-        self.roles.remove(&test.control);
+        self.forget(test.control);
         ctx.net.close(test.control);
         for key in [Key::Phase(id), Key::Omit(id), Key::Interval(id)] {
             self.deadlines.clear(key);

@@ -370,3 +370,44 @@ proptest! {
         prop_assert_eq!(world.net.held(), 0);
     }
 }
+
+#[test]
+fn who_says_nothing_gives_way_to_a_client_with_a_test() {
+    let mut world = World::new();
+    let config = Config {
+        owner: OWNER,
+        max_connections: 20,
+        connections_per_address: 10,
+        max_tests: 2,
+        ..Config::default()
+    };
+    let mut server = Server::new(config);
+    world.start(&mut server);
+    let dial = |world: &mut World, server: &mut Server, ip: &str, first: &[u8]| {
+        let conn = world.connect(SocketAddr::new(ip.parse().unwrap(), 40_000), 5201);
+        world.client_send(conn, first);
+        world.run(server);
+        conn
+    };
+    for n in 0..100 {
+        dial(&mut world, &mut server, if n % 3 == 0 { "10.0.0.1" } else { "10.0.0.2" }, b"");
+    }
+    assert_eq!((server.counters().refused, server.counters().gave_way), (0, 82));
+    // Two tests that never begin, and a third one.
+    let first = dial(&mut world, &mut server, "10.0.0.3", &cookie(b'a'));
+    dial(&mut world, &mut server, "10.0.0.3", &cookie(b'b'));
+    let control = dial(&mut world, &mut server, "10.0.0.4", &cookie(b'c'));
+    assert_eq!(world.received(control), [9]);
+    assert!(world.net.client_sees_end(first));
+    world.client_send(control, &framed(br#"{"tcp":true,"time":1,"parallel":1,"len":1000}"#));
+    world.run(&mut server);
+    assert_eq!(world.received(control), [10]);
+    dial(&mut world, &mut server, "10.0.0.4", &cookie(b'c'));
+    assert_eq!(world.received(control), [1, 2]);
+    // A test that runs stays, whoever comes.
+    for n in 0..100 {
+        dial(&mut world, &mut server, &format!("10.0.1.{n}"), b"");
+    }
+    assert!(!world.net.client_sees_end(control));
+    assert_eq!(server.counters().refused, 0);
+}

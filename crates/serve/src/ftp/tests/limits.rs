@@ -66,29 +66,75 @@ fn a_stalled_transfer_ends() {
     ftp.expect("NOOP", "200");
 }
 
+fn dial(ftp: &mut Ftp, ip: &str) -> (ConnId, String) {
+    let control = ftp.world.connect(at_port(&format!("{ip}:1"), 5000), 21);
+    ftp.run();
+    (control, String::from_utf8(ftp.world.received(control)).unwrap())
+}
+
+fn log_in(ftp: &mut Ftp, control: ConnId) {
+    ftp.world.client_send(control, b"USER anonymous\r\nPASS x\r\n");
+    ftp.run();
+    assert!(String::from_utf8(ftp.world.received(control)).unwrap().contains("230"));
+}
+
 #[test]
 fn sessions_are_limited_per_address_and_in_all() {
     let mut ftp = limited(|limits| {
         limits.sessions = 5;
         limits.sessions_per_address = 2;
     });
-    let dial = |ftp: &mut Ftp, ip: &str| {
-        let control = ftp.world.connect(at_port(&format!("{ip}:1"), 5000), 21);
-        ftp.run();
-        (control, String::from_utf8(ftp.world.received(control)).unwrap())
-    };
+    // The one of the rig and a second one, both logged in.
+    let first = ftp.control;
+    log_in(&mut ftp, first);
     let (second, greeting) = dial(&mut ftp, "10.0.0.9");
     assert_eq!(codes(&greeting), "220");
+    log_in(&mut ftp, second);
     assert_eq!(dial(&mut ftp, "10.0.0.9").1, "421 Too many sessions from your address\r\n");
+    // Three that wait for a file, so that they cannot give way.
+    ftp.world.files.hold = true;
     for i in 1..=3 {
-        assert_eq!(codes(&dial(&mut ftp, &format!("10.0.1.{i}")).1), "220");
+        let (busy, greeting) = dial(&mut ftp, &format!("10.0.1.{i}"));
+        assert_eq!(codes(&greeting), "220");
+        log_in(&mut ftp, busy);
+        ftp.world.client_send(busy, b"MDTM a\r\n");
     }
+    for control in [second, first] {
+        ftp.world.client_send(control, b"MDTM a\r\n");
+    }
+    ftp.run();
     assert_eq!(dial(&mut ftp, "10.0.2.1").1, "421 Too many sessions, try later\r\n");
+    ftp.world.files.hold = false;
     ftp.world.client_send(second, b"QUIT\r\n");
     ftp.run();
     assert_eq!(codes(&dial(&mut ftp, "10.0.0.9").1), "220");
     let stats = ftp.server.stats();
-    assert_eq!((stats.sessions, stats.refused_address, stats.refused_full), (6, 1, 1));
+    assert_eq!((stats.sessions, stats.refused_address, stats.refused_full, stats.gave_way), (6, 1, 1, 0));
+}
+
+#[test]
+fn sessions_without_login_give_way_first_and_then_idle_ones() {
+    let mut ftp = limited(|limits| {
+        limits.sessions = 10;
+        limits.sessions_per_address = 4;
+    });
+    let (named, _) = dial(&mut ftp, "10.0.0.1");
+    log_in(&mut ftp, named);
+    let silent: Vec<_> = (0..4).map(|_| dial(&mut ftp, "10.0.0.2").0).collect();
+    // One more of the same address: the first of them goes, with a word.
+    assert_eq!(codes(&dial(&mut ftp, "10.0.0.2").1), "220");
+    assert!(ftp.world.net.client_sees_end(silent[0]));
+    assert_eq!(codes(&String::from_utf8(ftp.world.received(silent[0])).unwrap()), "421");
+    // What is said before the login does not help.
+    ftp.world.client_send(silent[1], b"NOOP\r\n");
+    for i in 0..6 {
+        ftp.advance(SECOND);
+        assert_eq!(codes(&dial(&mut ftp, &format!("10.0.1.{i}")).1), "220", "{i}");
+    }
+    assert!(ftp.world.net.client_sees_end(silent[1]));
+    assert!(!ftp.world.net.client_sees_end(named), "who has logged in stays while others have not");
+    assert_eq!(ftp.server.stats().refused_full, 0);
+    ftp.expect("NOOP", "200");
 }
 
 #[test]
