@@ -157,6 +157,24 @@ pub struct ServeOptions {
     /// Settings of every TCP socket; only in the configuration file.
     #[arg(skip)]
     pub tcp: TcpOptions,
+
+    /// Most connections; only in the configuration file.
+    #[arg(skip)]
+    pub limits: LimitOptions,
+}
+
+/// The `[limits]` table of the configuration file.
+#[derive(Deserialize, Clone, Debug, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct LimitOptions {
+    /// Most connections of all servers together [default: by memory, 4,096 with 64MiB; 16,384 with kernel].
+    pub connections: Option<usize>,
+    /// Most HTTP connections from one address [default: half of what HTTP may have].
+    pub http_per_address: Option<usize>,
+    /// Most FTP sessions from one address [default: 50].
+    pub ftp_per_address: Option<usize>,
+    /// Most iperf3 connections from one address [default: seven eighths of what iperf3 may have].
+    pub iperf3_per_address: Option<usize>,
 }
 
 /// The `[tcp]` table of the configuration file: the per-socket policies of the stack.
@@ -237,6 +255,7 @@ impl ServeOptions {
             status: self.status.or(file.status),
             status_public: self.status_public || file.status_public,
             tcp: file.tcp,
+            limits: file.limits,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Settings as they take effect: flags over configuration file over defaults, checked against each other.
 
-use crate::args::{LogFormat, Serve, ServeOptions, TcpOptions};
+use crate::args::{LimitOptions, LogFormat, Serve, ServeOptions, TcpOptions};
 use crate::status::address::StatusAddress;
 use crate::values::{AddressChoice, ByteSize, DeviceChoice, FtpUser, Span};
 use linerate_nic::Capabilities;
@@ -66,6 +66,21 @@ pub struct Settings {
     pub socket: SocketOptions,
     /// TCP Fast Open of the HTTP listeners. FTP and iperf3 do without: a command that comes twice may do harm.
     pub fast_open: Option<FastOpen>,
+    /// Most connections.
+    pub limits: LimitSettings,
+}
+
+/// Most connections, where they are not left to the defaults.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LimitSettings {
+    /// Of all servers together.
+    pub connections: Option<usize>,
+    /// Of HTTP from one address.
+    pub http_per_address: Option<usize>,
+    /// FTP sessions from one address.
+    pub ftp_per_address: Option<usize>,
+    /// Of iperf3 from one address.
+    pub iperf3_per_address: Option<usize>,
 }
 
 /// What is wrong with the settings, and where it was said.
@@ -210,6 +225,7 @@ impl Settings {
             ("memory", self.memory != running.memory),
             ("log-format", self.log_format != running.log_format),
             ("tcp.fast-open", self.fast_open != running.fast_open),
+            ("limits.connections", self.limits.connections != running.limits.connections),
         ];
         pairs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
     }
@@ -259,6 +275,7 @@ impl Settings {
             log_format: options.log_format.unwrap_or(LogFormat::Text),
             socket: socket_options(&options.tcp)?,
             fast_open: fast_open(&options.tcp),
+            limits: limits(&options.limits)?,
         })
     }
 }
@@ -358,6 +375,25 @@ fn status(options: &ServeOptions) -> Result<Option<StatusAddress>, SettingsError
 
 fn fast_open(tcp: &TcpOptions) -> Option<FastOpen> {
     tcp.fast_open.filter(|&max_pending| max_pending > 0).map(|max_pending| FastOpen { max_pending })
+}
+
+fn limits(limits: &LimitOptions) -> Result<LimitSettings, SettingsError> {
+    if let Some(count) = limits.connections.filter(|count| !(64..=1 << 20).contains(count)) {
+        return Err(bad("limits.connections", count, "64 to 1048576 connections"));
+    }
+    let most = limits.connections.unwrap_or(1 << 20);
+    let per_address = |name, value: Option<usize>| match value {
+        Some(count) if !(1..=most).contains(&count) => {
+            Err(bad(name, count, format!("1 to {most}, the most connections of all")))
+        }
+        value => Ok(value),
+    };
+    Ok(LimitSettings {
+        connections: limits.connections,
+        http_per_address: per_address("limits.http-per-address", limits.http_per_address)?,
+        ftp_per_address: per_address("limits.ftp-per-address", limits.ftp_per_address)?,
+        iperf3_per_address: per_address("limits.iperf3-per-address", limits.iperf3_per_address)?,
+    })
 }
 
 fn socket_options(tcp: &TcpOptions) -> Result<SocketOptions, SettingsError> {

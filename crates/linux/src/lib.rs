@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod cpu;
+pub mod descriptors;
 pub mod files;
 pub mod kernel;
 pub mod mac;

@@ -136,7 +136,9 @@ pub struct StackConfig {
     /// Most memory that sockets may hold, in bytes: received data by the buffers it holds, queued data by its length.
     /// See [`crate::memory`] for what happens on the way there. Default: 64 MiB.
     pub memory: usize,
-    /// Most TCP connections, TIME-WAIT included. Default: 4,096.
+    /// Most TCP connections, TIME-WAIT included. Each takes about 4 KB once it was used; before, the table takes 100 bytes
+    /// a connection. Where it is full, those in TIME-WAIT, half-open ones and those that their owner has closed give
+    /// way; accepted ones never do, so servers must keep below it. Default: 4,096.
     pub max_connections: usize,
     /// Most half-open connections, of all listeners together; SYNs beyond are answered with cookies (RFC 4987), and so are
     /// those beyond a listener's backlog. At most half of [`StackConfig::max_connections`]. Default: 1,024.

@@ -192,6 +192,11 @@ impl Conns {
         }
     }
 
+    /// Half-open connections, the oldest first: at most [`StackConfig::max_half_open`](crate::StackConfig::max_half_open).
+    pub(crate) fn half_open(&self) -> impl Iterator<Item = u32> + '_ {
+        core::iter::successors(self.half_open.first(0), |&slot| self.half_open.next(slot))
+    }
+
     /// The connection that is half-open for longest; it is taken out of the list.
     pub(crate) fn oldest_half_open(&mut self) -> Option<u32> {
         let slot = self.half_open.pop(0)?;

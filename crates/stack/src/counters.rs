@@ -242,8 +242,10 @@ counters! {
     drop_tcp_no_connection,
     /// SYNs dropped because their listener's accept queue is full.
     drop_syn_backlog,
-    /// ACKs of valid SYN cookies dropped because their listener's accept queue is full; the client sends again.
+    /// ACKs of valid SYN cookies answered with a RST because their listener's accept queue is full.
     drop_syn_cookie_backlog,
+    /// ACKs of valid SYN cookies answered with a RST because the table of connections is full, and none can give way.
+    drop_syn_cookie_table,
     /// SYNs while memory or connection slots are short.
     drop_syn_no_memory,
     /// RST segments not sent because of their rate limit.

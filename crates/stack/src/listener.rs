@@ -5,6 +5,9 @@ use alloc::collections::VecDeque;
 use core::net::IpAddr;
 use linerate_transport::{ConnId, ListenOptions, ListenerId, Owner, SocketOptions};
 
+/// Connections that may wait to be accepted after a burst that was answered with cookies, however short the backlog.
+const LEAST_OVERFLOW: usize = 64;
+
 /// A listener.
 #[derive(Debug)]
 pub(crate) struct Listener {
@@ -48,6 +51,12 @@ impl Listener {
         self.queue.len() >= self.backlog
     }
 
+    /// Whether a client that has proved by a cookie that it receives finds no place any more. It was told to come while there
+    /// was room, so that the bound for it is twice as far, and never less than [`LEAST_OVERFLOW`].
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.queue.len() >= (2 * self.backlog).max(LEAST_OVERFLOW)
+    }
+
     /// Connections that are half-open or not accepted yet.
     pub(crate) fn waiting(&self) -> usize {
         self.half_open + self.queue.len()
@@ -79,6 +88,11 @@ impl Listener {
         self.queue.pop_front()
     }
 
+    /// How many are half-open.
+    pub(crate) fn half_open(&self) -> usize {
+        self.half_open
+    }
+
     /// Whether another listener on `ip` would take the same connections.
     pub(crate) fn overlaps(&self, ip: Option<IpAddr>, port: u16) -> bool {
         self.port == port && (self.ip.is_none() || ip.is_none() || self.ip == ip)
@@ -103,6 +117,11 @@ mod tests {
         listener.establish(id(1));
         listener.establish(id(2));
         assert!(!listener.has_room() && !listener.is_full());
+        (3..65).for_each(|n| listener.establish(id(n)));
+        assert!(listener.is_full() && listener.is_overfull());
+        (3..65).for_each(|n| listener.forget(id(n)));
+        assert!(!listener.is_overfull());
+        listener.begin();
         listener.fail();
         assert!(listener.has_room());
         listener.forget(id(1));

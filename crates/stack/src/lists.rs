@@ -71,12 +71,19 @@ impl Lists {
         self.links.get(slot as usize).is_some_and(|link| link.list != END)
     }
 
+    /// The first slot of a list.
+    pub(crate) fn first(&self, list: u32) -> Option<u32> {
+        self.ends.get(list as usize).map(|ends| ends.first).filter(|&slot| slot != END)
+    }
+
+    /// The slot after this one in its list.
+    pub(crate) fn next(&self, slot: u32) -> Option<u32> {
+        self.links.get(slot as usize).map(|link| link.next).filter(|&slot| slot != END)
+    }
+
     /// Takes the first slot out of a list.
     pub(crate) fn pop(&mut self, list: u32) -> Option<u32> {
-        let first = self.ends.get(list as usize)?.first;
-        if first == END {
-            return None;
-        }
+        let first = self.first(list)?;
         self.leave(first);
         Some(first)
     }
@@ -107,6 +114,10 @@ mod tests {
                         model.iter_mut().for_each(|list| list.retain(|&s| s != slot));
                         model[list as usize].push_back(slot);
                     }
+                }
+                for (list, model) in model.iter().enumerate() {
+                    let walk = core::iter::successors(lists.first(list as u32), |&slot| lists.next(slot));
+                    prop_assert_eq!(&walk.collect::<VecDeque<u32>>(), model);
                 }
                 for slot in 0..6 {
                     prop_assert_eq!(lists.is_in(slot), model.iter().any(|list| list.contains(&slot)));

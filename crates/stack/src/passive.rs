@@ -4,6 +4,9 @@
 //! Beyond that it is answered with a cookie ([`crate::syn_cookie`]), which costs a reply and no memory. A SYN is dropped
 //! where the connection could not be accepted anyway: the accept queue is full, or memory is short. It is never
 //! refused with a RST: the client tries again (RFC 9293 section 3.10.7.2 leaves it open).
+//!
+//! The ACK of a cookie is the end of a handshake that the client takes for done. Where there is no place for the
+//! connection any more, a RST says so at once: a client that waits for the server to speak first would wait for ever.
 
 use crate::conns::Stage;
 use crate::demux::FlowKey;
@@ -145,15 +148,17 @@ impl Stack {
             return;
         };
         let Some(listening) = self.conns.listeners.at(listener) else { return };
-        if listening.is_full() {
+        if listening.is_overfull() {
             self.net.counters.drop_syn_cookie_backlog += 1;
-            return;
+            return self.reset(&arrived);
         }
-        if memory::refuses_connections(&self.conns.resources.budget, &self.net.pools)
-            || !self.make_room_for_proven()
-        {
+        if memory::refuses_connections(&self.conns.resources.budget, &self.net.pools) {
             self.net.counters.drop_syn_no_memory += 1;
             return;
+        }
+        if !self.make_room_for_proven() {
+            self.net.counters.drop_syn_cookie_table += 1;
+            return self.reset(&arrived);
         }
         self.resume_handshake(listener, arrived, &offer);
     }

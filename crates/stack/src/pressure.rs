@@ -17,6 +17,7 @@
 use crate::conns::{Mark, Stage};
 use crate::memory;
 use crate::stack::Stack;
+use crate::tcp::State;
 use crate::timers::Timer;
 use core::time::Duration;
 use linerate_transport::CloseReason;
@@ -130,15 +131,19 @@ impl Stack {
         }
     }
 
-    /// Gives up an orphan: of the oldest few, the one whose peer takes nothing for longest. `at_once`: its
+    /// Gives up an orphan: of the oldest few, one that has delivered everything, or whose peer takes nothing for longest. `at_once`: its
     /// slot is needed at once, so that no RST can be sent; the peer hears of it when it sends. False without any.
     pub(crate) fn shed_orphan(&mut self, at_once: bool) -> bool {
         let mut victim: Option<(u32, Instant)> = None;
         for _ in 0..ORPHANS_COMPARED.min(self.conns.orphans_len) {
             let Some(slot) = self.conns.oldest_orphan() else { break };
             self.conns.enter_orphan(slot);
-            let stalled = self.conns.table.at(slot).and_then(|conn| conn.tcp.stalled_since());
-            let since = stalled.unwrap_or(self.net.now);
+            let Some(conn) = self.conns.table.at(slot) else { continue };
+            // Whose data is all there waits for the peer's FIN and nothing else: nobody loses anything.
+            let since = match conn.tcp.tcp_state() {
+                State::FinWait2 => Instant::ZERO,
+                _ => conn.tcp.stalled_since().unwrap_or(self.net.now),
+            };
             if victim.is_none_or(|(_, longest)| since < longest) {
                 victim = Some((slot, since));
             }

@@ -10,6 +10,7 @@ use crate::ready::Slot;
 use crate::stack::Stack;
 use crate::tcp::{Connection, State};
 use crate::tcp_input::NewConn;
+use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use linerate_transport::{
     AlgorithmName, CloseReason, ConnId, ConnInfo, ConnState, ConnectError, Datagram, Event, ListenAddr,
@@ -91,15 +92,23 @@ impl Stack {
         self.after_call(id);
     }
 
-    /// Resets the connections of a listener that nobody accepted.
-    fn abort_unaccepted(&mut self, listener: ListenerId) {
-        let now = self.net.now;
-        let is_its = |stage| stage == Stage::HalfOpen(listener) || stage == Stage::Waiting(listener);
-        // A walk over the table, only for a listener that closes while clients wait.
-        for slot in 0..self.net.config.max_connections as u32 {
-            let Some(conn) = self.conns.table.at_mut(slot).filter(|conn| is_its(conn.stage)) else {
-                continue;
+    /// Resets the connections of a listener that nobody accepted. The work is bounded by those and by what is half-open,
+    /// whatever the size of the table: a passive FTP port closes while others knock.
+    fn abort_unaccepted(&mut self, mut closed: Listener) {
+        let listener = closed.id;
+        let mut slots: Vec<u32> = Vec::new();
+        while let Some(conn) = closed.accept() {
+            slots.push(conn.index());
+        }
+        if closed.half_open() > 0 {
+            let is_its = |slot: &u32| {
+                self.conns.table.at(*slot).is_some_and(|conn| conn.stage == Stage::HalfOpen(listener))
             };
+            slots.extend(self.conns.half_open().filter(is_its));
+        }
+        let now = self.net.now;
+        for slot in slots {
+            let Some(conn) = self.conns.table.at_mut(slot) else { continue };
             conn.stage = Stage::Orphan;
             conn.tcp.abort(now, CloseReason::Reset);
             self.conns.sending.push(slot);
@@ -142,7 +151,7 @@ impl Transport for Stack {
             self.conns.ports.remove(&(closed.ip, closed.port));
             self.ready.clear(Slot::Listener(listener.index()));
             if closed.waiting() > 0 {
-                self.abort_unaccepted(listener);
+                self.abort_unaccepted(closed);
             }
         }
     }

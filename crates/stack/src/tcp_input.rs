@@ -187,7 +187,8 @@ impl Stack {
         }
     }
 
-    fn reset(&mut self, arrived: &Arrived) {
+    /// Answers a segment of no connection with a RST, within the limit of them.
+    pub(crate) fn reset(&mut self, arrived: &Arrived) {
         let reset = tcp::reset_for(&arrived.segment, arrived.remote.port(), arrived.local.port());
         let Some(reset) = reset else { return };
         let net = &mut self.net;

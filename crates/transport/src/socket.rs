@@ -79,9 +79,10 @@ pub struct FastOpen {
 /// Settings of a listener.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ListenOptions {
-    /// Length of the accept queue. What is beyond it is dropped, never refused, so that the client tries again. Half-open
+    /// Length of the accept queue. A SYN beyond it is dropped, never refused, so that the client tries again. Half-open
     /// connections count too, but our own stack answers SYNs beyond these with cookies (RFC 4987), so that a flood of
-    /// SYNs does not keep clients out.
+    /// SYNs does not keep clients out; up to twice as many (64 at least) may wait after a burst of these, and what is beyond is
+    /// reset.
     pub backlog: AcceptBacklog,
     /// TCP Fast Open (RFC 7413); `None`, the default, for none.
     pub fast_open: Option<FastOpen>,

@@ -63,6 +63,9 @@ pub trait Engine {
     /// Bytes of memory that connections take now: what is charged to sockets, and the table of connections.
     fn memory_used(&self) -> u64;
 
+    /// Newcomers reset since the start because there was no place for them, and no server heard of them.
+    fn refused(&self) -> u64;
+
     /// Changes the offloads that may be used; returns what the device does from now on.
     fn set_offloads(&mut self, allowed: Capabilities) -> Result<Capabilities, DeviceError>;
 

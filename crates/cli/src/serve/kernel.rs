@@ -63,6 +63,10 @@ impl Engine for KernelTransport {
         KernelTransport::memory_used(self) as u64
     }
 
+    fn refused(&self) -> u64 {
+        self.counters().accept_refused
+    }
+
     fn set_offloads(&mut self, _allowed: Capabilities) -> Result<Capabilities, DeviceError> {
         // The kernel uses what its interfaces have.
         Ok(Capabilities::NONE)

@@ -1,6 +1,7 @@
 //! `linerate serve`: from settings to a running loop.
 
 mod banner;
+mod crowd;
 mod demo;
 mod engine;
 mod kernel;
@@ -8,6 +9,7 @@ mod observe;
 mod open;
 mod own;
 mod services;
+pub mod shares;
 mod stats;
 mod status;
 mod summary;
@@ -112,7 +114,7 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     let account = user::choose(&settings).map_err(ServeError::User)?;
     let users = users(&settings, &mut random)?;
     let files = files(&settings)?;
-    let Opened { engine, what, bind, addresses, kernel, kept } =
+    let Opened { engine, what, bind, addresses, kernel, kept, table } =
         open::engine(&settings, &files, &mut random).map_err(ServeError::Open)?;
     settings.ineffective(kernel).iter().for_each(|text| log::warn!("{text}"));
     let ports = services::Ports::new(&settings, kernel);
@@ -127,7 +129,7 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     let mut serving = Loop {
         engine,
         files,
-        services: Services::new(&settings, bind, ports, users).map_err(ServeError::Ftp)?,
+        services: Services::new(&settings, bind, ports, table, users).map_err(ServeError::Ftp)?,
         signals,
         stats: settings.stats.map(|interval| Stats::new(clock.now(), interval)),
         started: clock.now(),
@@ -137,6 +139,7 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
         memory: MemoryPeak::default(),
         clock,
         random,
+        crowd: crowd::CrowdWatch::default(),
     };
     serving.with(|services, ctx| services.start(ctx)).map_err(ServeError::Start)?;
     serving.status =

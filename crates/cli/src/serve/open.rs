@@ -2,6 +2,7 @@
 
 use super::engine::Engine;
 use super::own::{self, HostDevice, OwnStack};
+use super::shares;
 use super::tap;
 use super::turn::Random;
 use crate::output;
@@ -91,6 +92,8 @@ pub struct Opened {
     pub kernel: bool,
     /// Rights of root that are needed to the end.
     pub kept: Kept,
+    /// Most connections at once.
+    pub table: usize,
 }
 
 /// Opens what the settings ask for. Where they ask for nothing, a TAP device is tried, and the host's sockets serve
@@ -112,7 +115,14 @@ pub fn engine(settings: &Settings, files: &AnyFiles, random: &mut Random) -> Res
 
 fn kernel(settings: &Settings, files: &AnyFiles) -> Result<Opened, OpenError> {
     let memory_max = usize::try_from(settings.memory).unwrap_or(usize::MAX);
-    let config = KernelConfig { memory_max, ..KernelConfig::default() };
+    let descriptors = linerate_linux::descriptors::raise_limit();
+    let table = shares::kernel_table(settings.memory, descriptors, &settings.limits);
+    if settings.limits.connections.is_some_and(|wanted| wanted > table) {
+        log::warn!(
+            "the limit of {descriptors} descriptors allows {table} connections, fewer than limits.connections"
+        );
+    }
+    let config = KernelConfig { memory_max, connections_max: table, ..KernelConfig::default() };
     let transport = KernelTransport::new(config, files.access()).map_err(OpenError::Kernel)?;
     let asked = settings.device == Some(DeviceChoice::Kernel) && !settings.addresses.is_empty();
     let addresses: Vec<IpAddr> = match asked {
@@ -126,6 +136,7 @@ fn kernel(settings: &Settings, files: &AnyFiles) -> Result<Opened, OpenError> {
         addresses,
         kernel: true,
         kept: Kept { low_ports: sends_from_low_port(settings), ..Kept::default() },
+        table,
     })
 }
 
@@ -233,6 +244,7 @@ fn own<D: HostDevice + 'static>(
         piece.copy_from_slice(&random.next().to_le_bytes());
     }
     let stack_pools = StackPools::for_memory(config.memory).with_receive(pools.large.clone());
+    let table = config.max_connections;
     let stack = Stack::new(config, seed, stack_pools);
     let mut engine =
         OwnStack::new(stack, device, pools, settings.offload, host).map_err(OpenError::Device)?;
@@ -244,11 +256,19 @@ fn own<D: HostDevice + 'static>(
         addresses,
         kernel: false,
         kept: Kept::default(),
+        table,
     })
 }
 
 fn stack_config(settings: &Settings, addresses: Vec<Cidr>) -> StackConfig {
+    let table = shares::own_table(settings.memory, &settings.limits);
     StackConfig {
+        max_connections: table,
+        max_half_open: table / 4,
+        max_orphans: table / 4,
+        max_time_wait: table / 4,
+        // A passive port for each FTP session, and the servers' own.
+        max_listeners: table / 4,
         addresses,
         gateways: settings.gateways.clone(),
         dhcp: settings.dhcp,

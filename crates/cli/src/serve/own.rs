@@ -195,6 +195,11 @@ impl<D: HostDevice> Engine for OwnStack<D> {
         (self.stack.memory_used() + self.stack.table_bytes()) as u64
     }
 
+    fn refused(&self) -> u64 {
+        let counters = self.stack.counters();
+        counters.drop_syn_cookie_table + counters.drop_syn_cookie_backlog
+    }
+
     fn set_offloads(&mut self, allowed: Capabilities) -> Result<Capabilities, DeviceError> {
         self.port.set_offloads(allowed)
     }

@@ -1,5 +1,6 @@
 //! The three servers, and whose event is whose.
 
+use super::shares::Shares;
 use crate::settings::Settings;
 use crate::status::catalogue::{FtpNow, Iperf3Now, Tally};
 use linerate_linux::cpu;
@@ -58,17 +59,20 @@ pub struct Services {
     iperf3: Option<iperf3::Server>,
     addresses: Vec<Option<IpAddr>>,
     ports: Ports,
+    /// Connections that all of them may hold.
+    table: usize,
 }
 
 impl Services {
-    /// The servers, listening on these addresses (`None` for all) once started.
+    /// The servers, listening on these addresses (`None` for all) once started, with `table` connections among them.
     pub fn new(
         settings: &Settings,
         addresses: Vec<Option<IpAddr>>,
         ports: Ports,
+        table: usize,
         users: Vec<ftp::User>,
     ) -> Result<Services, ftp::ConfigError> {
-        let mut services = Services { http: None, ftp: None, iperf3: None, addresses, ports };
+        let mut services = Services { http: None, ftp: None, iperf3: None, addresses, ports, table };
         services.http = ports.http.map(|port| http::Server::new(HTTP, services.http_config(settings, port)));
         if let Some(port) = ports.ftp {
             services.ftp = Some(ftp::Server::new(FTP, services.ftp_config(settings, port, users))?);
@@ -106,10 +110,23 @@ impl Services {
         self.addresses.iter().map(|ip| ListenAddr { ip: *ip, port }).collect()
     }
 
+    /// What each server may hold.
+    fn shares(&self, settings: &Settings) -> Shares {
+        let Ports { http, ftp, iperf3 } = self.ports;
+        Shares::new(self.table, [http, ftp, iperf3].map(|port| port.is_some()), &settings.limits)
+    }
+
     fn http_config(&self, settings: &Settings, port: u16) -> http::Config {
+        let shares = self.shares(settings);
         http::Config {
             listen: self.listen(port),
+            limits: http::Limits {
+                connections: shares.http,
+                connections_per_address: shares.http_per_address,
+                ..http::Limits::default()
+            },
             options: ListenOptions {
+                backlog: shares.http_backlog,
                 socket: settings.socket.clone(),
                 fast_open: settings.fast_open,
                 ..ListenOptions::default()
@@ -119,8 +136,15 @@ impl Services {
     }
 
     fn ftp_config(&self, settings: &Settings, port: u16, users: Vec<ftp::User>) -> ftp::Config {
+        let shares = self.shares(settings);
         ftp::Config {
             listen: self.listen(port),
+            backlog: shares.backlog,
+            limits: ftp::Limits {
+                sessions: shares.ftp_sessions,
+                sessions_per_address: shares.ftp_per_address,
+                ..ftp::Limits::default()
+            },
             users,
             anonymous: settings.ftp_anonymous,
             writable: settings.writable,
@@ -130,8 +154,12 @@ impl Services {
     }
 
     fn iperf3_config(&self, settings: &Settings, port: u16) -> iperf3::Config {
+        let shares = self.shares(settings);
         iperf3::Config {
             owner: IPERF3,
+            backlog: shares.backlog,
+            max_connections: shares.iperf3,
+            connections_per_address: shares.iperf3_per_address,
             listen: self.listen(port),
             socket: settings.socket.clone(),
             cpu_times: process_cpu_times,

@@ -1,6 +1,7 @@
 //! The loop that brings engine, files and services together.
 
 use super::banner::{Announcements, Banner};
+use super::crowd::CrowdWatch;
 use super::engine::{Engine, Figures};
 use super::services::Services;
 use super::stats::Stats;
@@ -52,6 +53,8 @@ pub struct Loop {
     pub announcements: Announcements,
     /// State of the random number generator.
     pub random: Random,
+    /// What the log was told of newcomers without a place.
+    pub crowd: CrowdWatch,
 }
 
 /// Numbers that a peer cannot guess, for ports, cookies and salts: a keyed hash of a counter.
@@ -182,6 +185,11 @@ impl Loop {
         let mut busy = self.engine.input(now)?;
         // What is held of the input is most now, and what is held of the output at the end of the turn.
         self.memory.note(self.engine.memory_used());
+        if let Some(refused) = self.crowd.look(self.engine.refused(), now) {
+            log::warn!(
+                "connections, descriptors or accept queues are used up: {refused} newcomers were reset"
+            );
+        }
         for _ in 0..EVENTS_PER_TURN {
             let Some(done) = self.files.poll_done() else { break };
             busy = true;

@@ -11,6 +11,7 @@ mod iperf3;
 mod lab;
 mod life;
 mod load;
+mod lockout;
 mod ping;
 mod privileges;
 mod relay;

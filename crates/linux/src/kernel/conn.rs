@@ -308,6 +308,11 @@ impl Conn {
         Fate::Keep
     }
 
+    /// Whether its server has closed it, and if so whether everything is sent.
+    pub(crate) fn closing(&self) -> Option<bool> {
+        self.released.then_some(self.fin == Fin::Sent)
+    }
+
     /// Makes closing the descriptor send a reset.
     pub(crate) fn reset_on_close(&self) {
         if let Some(fd) = &self.fd {

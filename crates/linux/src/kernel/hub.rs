@@ -16,8 +16,9 @@ use std::time::Duration;
 /// Settings of a [`super::KernelTransport`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelConfig {
-    /// Most connections at once, closing ones included; further ones wait in the kernel's accept queues. Default:
-    /// 16,384.
+    /// Most connections at once, closing ones included. Beyond them, connections that their server has closed and whose
+    /// data is all sent give way, the oldest first; where there are none, newcomers are reset at once. It should leave
+    /// descriptors for files and listeners. Default: 16,384.
     pub connections_max: usize,
     /// Memory for receive buffers and queued payload, in bytes, half of it each. Where it is used up, connections
     /// still work with 4 KiB to receive and one payload to send. Default: 256 MiB.
@@ -42,6 +43,10 @@ linerate_wire::figures! {
         connected,
         /// Times that nothing was accepted because descriptors, memory or connections ran out.
         accept_starved,
+        /// Closed connections that gave way before their peer's FIN came.
+        gave_way,
+        /// Connections accepted and reset at once, because descriptors or connections ran out.
+        accept_refused [drop],
         /// Connections that broke: reset, refused, unreachable, timed out.
         broken,
         /// Connections reset by us because a file range could not be read to its end.
@@ -119,6 +124,8 @@ pub(crate) struct Hub {
     pub(crate) events: VecDeque<Source>,
     pub(crate) deadlines: BTreeSet<(Instant, Key)>,
     pub(crate) counters: KernelCounters,
+    /// A descriptor kept for the moment when there are no others: with it a connection can be accepted, and refused.
+    reserve: Option<OwnedFd>,
 }
 
 impl Hub {
@@ -139,6 +146,7 @@ impl Hub {
             events: VecDeque::new(),
             deadlines: BTreeSet::new(),
             counters: KernelCounters::default(),
+            reserve: reserve(),
         };
         hub.watch(&*hub.ahead, Kind::ReadAhead, Key { index: 0, generation: 0 }, EventFlags::IN)?;
         Ok(hub)
@@ -149,10 +157,30 @@ impl Hub {
         epoll::add(&self.epoll, fd, event_data(kind, key), flags)
     }
 
+    /// Calls `f` with one more descriptor to be had than before; `None` if the reserve is gone already.
+    pub(crate) fn with_reserve<R>(&mut self, f: impl FnOnce(&mut Hub) -> R) -> Option<R> {
+        drop(self.reserve.take()?);
+        let result = f(self);
+        self.reserve = reserve();
+        Some(result)
+    }
+
+    /// Gets the reserve back after somebody else was faster.
+    pub(crate) fn restore_reserve(&mut self) {
+        if self.reserve.is_none() {
+            self.reserve = reserve();
+        }
+    }
+
     /// Whether queued payload is to be kept short, because all of them together hold much.
     pub(crate) fn is_tight(&self) -> bool {
         self.queued_memory >= self.config.memory_max / 2
     }
+}
+
+/// A descriptor that stands for nothing.
+fn reserve() -> Option<OwnedFd> {
+    rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).ok()
 }
 
 pub(crate) fn conn_id(key: Key) -> ConnId {

@@ -7,6 +7,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, SocketFlags, SocketType, sockopt};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// Most connections accepted per listener and turn, so that a storm of them leaves time for the others.
 const ACCEPTS_PER_TURN: u32 = 64;
@@ -37,6 +38,12 @@ pub(crate) struct Listener {
     /// More may wait than this turn's budget, or the means, allowed to accept.
     pub(crate) unfinished: bool,
     accepts_left: u32,
+}
+
+/// Closes a connection with a reset.
+pub(crate) fn refuse(fd: OwnedFd) {
+    // If this fails, the peer gets a FIN instead, and no answer either.
+    let _ = sockopt::set_socket_linger(&fd, Some(Duration::ZERO));
 }
 
 impl Listener {
@@ -70,6 +77,18 @@ impl Listener {
         self.accepts_left = ACCEPTS_PER_TURN;
     }
 
+    /// Accepts one connection with the last descriptor and resets it, so that its client hears of it at once. False when that
+    /// is not possible either.
+    fn refuse_one(&mut self, hub: &mut Hub) -> bool {
+        let fd = &self.fd;
+        let accepted = hub.with_reserve(|_| net::accept_with(fd, SocketFlags::CLOEXEC).map(refuse).is_ok());
+        if accepted == Some(true) {
+            hub.counters.accept_refused += 1;
+            self.accepts_left -= 1;
+        }
+        accepted == Some(true)
+    }
+
     pub(crate) fn accept(&mut self, hub: &mut Hub) -> Accept {
         if self.accepts_left == 0 {
             self.unfinished = true;
@@ -86,8 +105,15 @@ impl Listener {
                     return Accept::Conn(fd, remote.unwrap_or(unknown));
                 }
                 Err(Errno::AGAIN) => return Accept::Nothing,
+                Err(Errno::MFILE | Errno::NFILE) if self.refuse_one(hub) => {
+                    if self.accepts_left == 0 {
+                        self.unfinished = true;
+                        return Accept::Budget;
+                    }
+                }
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
                     hub.counters.accept_starved += 1;
+                    hub.restore_reserve();
                     self.unfinished = true;
                     return Accept::Starved;
                 }

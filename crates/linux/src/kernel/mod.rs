@@ -44,6 +44,8 @@ const EVENTS_PER_TURN: usize = 1024;
 const BYTES_PER_TURN: u64 = 8 << 20;
 /// Most listeners, and most UDP sockets.
 const SOCKETS_MAX: usize = 4096;
+/// Closed connections looked at to find the one that gives way.
+const CLOSING_COMPARED: usize = 16;
 /// When descriptors ran out, accepting is tried again after this time, or as soon as a connection ends.
 const STARVED_RETRY: Duration = Duration::from_millis(100);
 
@@ -56,6 +58,8 @@ pub struct KernelTransport {
     /// Listeners that may have more than they gave; asked again at `retry_at`.
     unfinished: VecDeque<Key>,
     retry_at: Option<Instant>,
+    /// Connections that their server has closed, the oldest first; some of them are gone already.
+    closing: VecDeque<Key>,
     edges: Vec<epoll::Event>,
     ahead: VecDeque<ReadAheadDone>,
 }
@@ -73,6 +77,7 @@ impl KernelTransport {
             udps: Slab::new(SOCKETS_MAX),
             unfinished: VecDeque::new(),
             retry_at: None,
+            closing: VecDeque::new(),
             edges: Vec::with_capacity(EVENTS_PER_TURN),
             ahead: VecDeque::new(),
         })
@@ -233,6 +238,34 @@ impl KernelTransport {
         }
         let at = if starved { self.hub.now + STARVED_RETRY } else { self.hub.now };
         self.retry_at = Some(self.retry_at.map_or(at, |old| old.min(at)));
+    }
+
+    /// Notes a connection that its server has closed, for when its place is needed.
+    fn note_closing(&mut self, key: Key) {
+        // Those that ended meanwhile go from time to time; each walk pays for as many notes.
+        if self.closing.len() >= 2 * self.conns.len() + CLOSING_COMPARED {
+            let conns = &self.conns;
+            self.closing.retain(|&other| conns.get(other).is_some());
+        }
+        self.closing.push_back(key);
+    }
+
+    /// Whether there is room for one more connection; if need be, one that its server has closed gives way: of the oldest
+    /// few one that has sent everything, else the oldest, which is reset.
+    fn make_room(&mut self) -> bool {
+        while self.conns.is_full() {
+            let state = |key: Key| self.conns.get(key).and_then(Conn::closing);
+            let all_sent =
+                self.closing.iter().take(CLOSING_COMPARED).position(|&key| state(key) == Some(true));
+            let Some(key) = self.closing.remove(all_sent.unwrap_or(0)) else { return false };
+            let Some(conn) = self.conns.get(key) else { continue };
+            if all_sent.is_none() {
+                conn.reset_on_close();
+            }
+            self.hub.counters.gave_way += 1;
+            self.remove_conn(key);
+        }
+        true
     }
 
     fn remove_conn(&mut self, key: Key) {

@@ -2,7 +2,7 @@
 
 use super::conn::{Conn, Fate, PAYLOAD_MAX};
 use super::hub::{Kind, conn_id, listener_id, udp_id};
-use super::listener::{Accept, Listener};
+use super::listener::{self, Accept, Listener};
 use super::udp::UdpSocket;
 use super::{KernelTransport, conn_key, listener_key, socket, udp_key};
 use crate::slab::Key;
@@ -141,38 +141,39 @@ impl Transport for KernelTransport {
 
     fn accept(&mut self, listener: ListenerId) -> Option<ConnId> {
         let key = listener_key(listener);
-        let full = self.conns.is_full();
-        let entry = self.listeners.get_mut(key)?;
-        if entry.unfinished {
-            return None;
-        }
-        if full {
-            self.hub.counters.accept_starved += 1;
-            entry.unfinished = true;
-            self.retry_listener(key, true);
-            return None;
-        }
-        match entry.accept(&mut self.hub) {
-            Accept::Conn(fd, remote) => {
-                let (owner, options) = (entry.owner, entry.options.clone());
-                let conn = self.adopt(fd, owner, remote, &options, false);
-                if conn.is_some() {
-                    self.hub.counters.accepted += 1;
-                } else {
-                    // The epoll set took no more. This one is lost; those behind it are asked for later.
-                    self.hub.counters.accept_starved += 1;
-                    self.retry_listener(key, true);
+        // Bounded by the listener's budget for the turn.
+        loop {
+            let entry = self.listeners.get_mut(key)?;
+            if entry.unfinished {
+                return None;
+            }
+            match entry.accept(&mut self.hub) {
+                Accept::Conn(fd, remote) => {
+                    let (owner, options) = (entry.owner, entry.options.clone());
+                    if !self.make_room() {
+                        self.hub.counters.accept_refused += 1;
+                        listener::refuse(fd);
+                        continue;
+                    }
+                    let conn = self.adopt(fd, owner, remote, &options, false);
+                    if conn.is_some() {
+                        self.hub.counters.accepted += 1;
+                    } else {
+                        // The epoll set took no more. This one is lost; those behind it are asked for later.
+                        self.hub.counters.accept_starved += 1;
+                        self.retry_listener(key, true);
+                    }
+                    return conn.map(conn_id);
                 }
-                conn.map(conn_id)
-            }
-            Accept::Nothing => None,
-            Accept::Budget => {
-                self.retry_listener(key, false);
-                None
-            }
-            Accept::Starved => {
-                self.retry_listener(key, true);
-                None
+                Accept::Nothing => return None,
+                Accept::Budget => {
+                    self.retry_listener(key, false);
+                    return None;
+                }
+                Accept::Starved => {
+                    self.retry_listener(key, true);
+                    return None;
+                }
             }
         }
     }
@@ -184,7 +185,7 @@ impl Transport for KernelTransport {
         remote: SocketAddr,
         options: &SocketOptions,
     ) -> Result<ConnId, ConnectError> {
-        if self.conns.is_full() {
+        if !self.make_room() {
             return Err(ConnectError::NoMemory);
         }
         let (fd, failed) = Self::dial(local, remote, options)?;
@@ -256,10 +257,10 @@ impl Transport for KernelTransport {
     }
 
     fn close(&mut self, conn: ConnId) {
-        if let Some((entry, hub)) = self.conn_mut(conn)
-            && entry.release(hub) == Fate::Remove
-        {
-            self.remove_conn(conn_key(conn));
+        let Some((entry, hub)) = self.conn_mut(conn) else { return };
+        match entry.release(hub) {
+            Fate::Remove => self.remove_conn(conn_key(conn)),
+            Fate::Keep => self.note_closing(conn_key(conn)),
         }
     }
 

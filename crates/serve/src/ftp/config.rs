@@ -8,7 +8,7 @@ use core::fmt;
 use core::net::Ipv4Addr;
 use core::ops::RangeInclusive;
 use core::time::Duration;
-use linerate_transport::{ListenAddr, SocketOptions};
+use linerate_transport::{AcceptBacklog, ListenAddr, SocketOptions};
 
 /// Settings of the FTP server. A change with [`Server::reload`](super::Server::reload) applies to new sessions and to
 /// the next command of those under way.
@@ -32,6 +32,8 @@ pub struct Config {
     /// The address to tell clients in the answer to PASV, for a server behind address translation. Default: none,
     /// which tells the address that the control connection came to.
     pub passive_address: Option<Ipv4Addr>,
+    /// Control connections that may wait to be accepted. Default: 1,024.
+    pub backlog: AcceptBacklog,
     /// Options of control and data connections.
     pub socket: SocketOptions,
     /// Limits.
@@ -49,6 +51,7 @@ impl Default for Config {
             memory_files: true,
             passive_ports: 49_152..=65_535,
             passive_address: None,
+            backlog: AcceptBacklog::default(),
             socket: SocketOptions::default(),
             limits: Limits::default(),
         }

@@ -202,7 +202,8 @@ fn listen(
     addr: ListenAddr,
     config: &Config,
 ) -> Result<ListenerId, StartError> {
-    let options = ListenOptions { socket: config.socket.clone(), ..ListenOptions::default() };
+    let options =
+        ListenOptions { backlog: config.backlog, socket: config.socket.clone(), ..ListenOptions::default() };
     ctx.net.listen(owner, addr, &options).map_err(|why| {
         let what = match addr.ip {
             Some(IpAddr::V6(ip)) => format!("ftp [{ip}]:{}", addr.port),

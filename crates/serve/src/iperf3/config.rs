@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 use core::time::Duration;
-use linerate_transport::{ListenAddr, Owner, SocketOptions};
+use linerate_transport::{AcceptBacklog, ListenAddr, Owner, SocketOptions};
 
 /// Processor time that the serving process used so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct Config {
     /// Settings that TCP sockets start with; a client's `-w`, `-M`, `-N`, `-C` and `--fq-rate` change
     /// them for its streams.
     pub socket: SocketOptions,
+    /// TCP connections that may wait to be accepted. Default: 1,024.
+    pub backlog: AcceptBacklog,
     /// Connections at once, of all tests and of clients that have not said yet what they want; beyond nine tenths of them,
     /// those that have said nothing for longest give way, and then tests that have not begun. Default: 4,096.
     pub max_connections: usize,
@@ -54,6 +56,7 @@ impl Default for Config {
             owner: Owner(3),
             listen: alloc::vec![ListenAddr { ip: None, port: 5201 }],
             socket: SocketOptions::default(),
+            backlog: AcceptBacklog::default(),
             max_connections: 4_096,
             connections_per_address: 2_048,
             tests_per_address: 32,

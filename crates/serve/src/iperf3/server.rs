@@ -460,7 +460,11 @@ fn drain_gap(test: &Test) -> Duration {
 
 impl Service for Server {
     fn start(&mut self, ctx: &mut Context<'_>) -> Result<(), StartError> {
-        let options = ListenOptions { socket: self.config.socket.clone(), ..ListenOptions::default() };
+        let options = ListenOptions {
+            backlog: self.config.backlog,
+            socket: self.config.socket.clone(),
+            ..ListenOptions::default()
+        };
         for addr in self.config.listen.clone() {
             let name = |kind: &str| match addr.ip {
                 Some(ip) => format!("iperf3 {kind} {}", SocketAddr::new(ip, addr.port)),

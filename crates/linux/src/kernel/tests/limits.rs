@@ -4,21 +4,33 @@ use super::*;
 use std::time::Duration;
 
 #[test]
-fn connections_beyond_the_bound_wait_in_the_kernel() {
+fn connections_beyond_the_bound_are_reset_at_once() {
     let mut rig =
         Rig::with(KernelConfig { connections_max: 4, ..KernelConfig::default() }, FileAccess::none());
     let (listener, addr) = rig.listen(Some("127.0.0.1"));
-    let peers: Vec<_> = (0..6).map(|_| std::net::TcpStream::connect(addr).unwrap()).collect();
+    let mut peers: Vec<_> = (0..6).map(|_| std::net::TcpStream::connect(addr).unwrap()).collect();
     let mut servers: Vec<ConnId> = (0..4).map(|_| rig.accept(listener)).collect();
     assert!(rig.net.accept(listener).is_none());
-    rig.seen.clear();
+    assert_eq!(rig.net.counters().accept_refused, 2);
+    for peer in peers.drain(4..) {
+        let error = std::io::Read::read(&mut &peer, &mut [0]).expect_err("a reset");
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    }
+    // Whose server has closed it gives way, before its peer has closed too: the oldest first.
+    rig.net.close(servers.remove(1));
+    rig.net.close(servers.remove(0));
     rig.settle();
-    assert!(rig.net.accept(listener).is_none());
-    assert!(rig.net.counters().accept_starved >= 1);
-    rig.seen.clear();
-    rig.net.abort(servers.pop().unwrap());
-    rig.wait("the listener reports again", |rig| rig.seen.contains_key(&Source::Listener(listener)));
-    servers.push(rig.accept(listener));
+    let newcomers: Vec<_> = (0..2).map(|_| std::net::TcpStream::connect(addr).unwrap()).collect();
+    for newcomer in &newcomers {
+        let server = rig.accept(listener);
+        assert_eq!(rig.net.remote_addr(server), Some(newcomer.local_addr().unwrap()));
+        servers.push(server);
+    }
+    let counters = rig.net.counters();
+    assert_eq!((counters.gave_way, counters.accept_refused, counters.connections), (2, 2, 4));
+    for peer in &peers[..2] {
+        assert_eq!(std::io::Read::read(&mut &*peer, &mut [0]).unwrap(), 0, "FIN, not a reset");
+    }
     drop(peers);
 }
 
@@ -95,6 +107,7 @@ fn child_without_descriptors() {
     let mut rig = Rig::new();
     let (listener, addr) = rig.listen(Some("127.0.0.1"));
     let peers: Vec<_> = (0..20).map(|_| std::net::TcpStream::connect(addr).unwrap()).collect();
+    let late = Unconnected::new();
     let used = std::fs::read_dir("/proc/self/fd").unwrap().count() as u64;
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = Some(used + 5);
@@ -109,18 +122,46 @@ fn child_without_descriptors() {
             servers.push(conn);
         }
     }
-    assert!((1..20).contains(&servers.len()), "{}", servers.len());
-    assert!(rig.net.counters().accept_starved > 0);
-    // It waits for a time instead of spinning.
-    assert!(!rig.net.pending());
-    let retry = rig.net.poll_timeout().unwrap();
-    assert!(retry <= rig.now() + Duration::from_millis(100));
+    let accepted = servers.len();
+    assert!((1..20).contains(&accepted), "{accepted}");
+    // The others are told at once, by means of the descriptor in reserve.
+    assert_eq!(rig.net.counters().accept_refused as usize, peers.len() - accepted);
+    for peer in &peers[accepted..] {
+        let error = std::io::Read::read(&mut &*peer, &mut [0]).expect_err("a reset");
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    }
+    assert!(!rig.net.pending(), "it does not spin");
+    // Somebody takes the reserve in its moment: waiting for a time is what is left.
+    limit.current = Some(0);
+    setrlimit(Resource::Nofile, limit).unwrap();
+    // The client's socket exists already.
+    let late = late.connect(addr);
+    while rig.net.poll_timeout().is_none() {
+        rig.step();
+        assert!(rig.net.accept(listener).is_none());
+    }
+    assert!(rig.net.counters().accept_starved > 0 && !rig.net.pending());
+    assert!(rig.net.poll_timeout().unwrap() <= rig.now() + Duration::from_millis(100));
     limit.current = Some(used + 100);
     setrlimit(Resource::Nofile, limit).unwrap();
-    rig.wait("the others are accepted", |rig| {
-        while let Some(conn) = rig.net.accept(listener) {
-            servers.push(conn);
-        }
-        servers.len() == peers.len()
+    rig.wait("he is accepted later", |rig| {
+        servers.extend(rig.net.accept(listener));
+        servers.len() > accepted
     });
+    assert_eq!(rig.net.remote_addr(servers[accepted]), Some(late.local_addr().unwrap()));
+}
+
+/// A socket that connects later.
+struct Unconnected(rustix::fd::OwnedFd);
+
+impl Unconnected {
+    fn new() -> Self {
+        use rustix::net::{AddressFamily, SocketType, socket};
+        Unconnected(socket(AddressFamily::INET, SocketType::STREAM, None).unwrap())
+    }
+
+    fn connect(self, addr: std::net::SocketAddr) -> std::net::TcpStream {
+        rustix::net::connect(&self.0, &addr).unwrap();
+        self.0.into()
+    }
 }

@@ -1,0 +1,56 @@
+//! Crowds that take all connections there are, with real clients: newcomers are served on their first try. The figures that
+//! are printed are times of the machine and not asserted; `tests/lockout` asserts them in virtual time.
+
+use crate::data::Folder;
+use crate::lab::{Lab, Wire};
+
+/// Attacks of so many connections to HTTP, and a few of them to the others.
+fn check(wire: Wire, memory: &str, count: usize) {
+    let lab = Lab::start(wire, 1500, &["--memory", memory]);
+    // Any of these addresses may be a client's: those of the loopback network are there anyway.
+    lab.client.must("ip route add local 198.18.0.0/15 dev lo");
+    let (one, many) = match wire {
+        Wire::Kernel => ("127.0.0.9", "127.1.0.0/16"),
+        _ => ("198.18.0.9", "198.19.0.0/16"),
+    };
+    let folder = Folder::new();
+    let script = folder.file("crowd.py");
+    std::fs::write(&script, include_str!("crowd.py")).expect("a file");
+    let http = lab.http().rsplit(':').next().and_then(|port| port.parse::<u16>().ok()).unwrap_or(80);
+    let ftp = lab.ftp_port();
+    let few = count / 4;
+    let report = lab.client.must(&format!(
+        "ulimit -n {}; timeout 600 python3 {} {} {http} {ftp} 5201 idle:{one}:{count}:{http} \
+         idle:{many}:{count}:{http} idle:{many}:{few}:{ftp} idle:{many}:{few}:5201 head:{one}:{few}:{http} \
+         head:{many}:{few}:{http} body:{one}:{few}:{http} body:{many}:{few}:{http}",
+        count + 1_000,
+        script.display(),
+        lab.host4(),
+    ));
+    println!("{wire:?}, {memory}:\n{report}");
+    assert!(report.ends_with("all served\n"), "{report}");
+    let log = lab.log();
+    let warnings = log.lines().filter(|line| line.contains("gave way to newcomers")).count();
+    assert!((1..=200).contains(&warnings), "a warning now and then: {log}");
+    assert!(log.contains(&format!("by {one}")), "it names who holds most: {log}");
+    lab.stop();
+}
+
+#[test]
+fn newcomers_are_served_while_a_crowd_holds_what_it_can_on_a_tap() {
+    check(Wire::Tap, "64MiB", 10_000);
+}
+
+#[test]
+fn newcomers_are_served_while_a_crowd_holds_what_it_can_on_kernel_sockets() {
+    // As many connections as the own stack has with 64 MiB.
+    check(Wire::Kernel, "16MiB", 10_000);
+}
+
+/// The long form: `cargo test --release -p linerate-cli --test e2e -- --ignored --nocapture fifty_thousand`.
+#[test]
+#[ignore = "ten minutes, and 100,000 sockets of the kernel"]
+fn newcomers_are_served_while_fifty_thousand_hold_what_they_can() {
+    check(Wire::Tap, "64MiB", 50_000);
+    check(Wire::Kernel, "64MiB", 50_000);
+}
