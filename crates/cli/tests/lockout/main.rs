@@ -23,7 +23,6 @@ use linerate_cli::serve::shares::{Shares, own_table};
 use linerate_cli::settings::LimitSettings;
 use linerate_serve::{ftp, http, iperf3};
 use linerate_sim::{CpuCost, Direction, HostConfig, HostId, Path, World};
-use linerate_stack::memory::StackPools;
 use linerate_transport::{ListenOptions, Owner};
 use linerate_wire::arp::Operation;
 use linerate_wire::units::Instant;
@@ -59,7 +58,8 @@ const ATTACK: Attack = Attack {
     memory: 64 << 20,
 };
 
-fn victim(world: &mut World, memory: u64) -> HostId {
+/// The host with its servers, and how many connections it can hold.
+fn victim(world: &mut World, memory: u64) -> (HostId, usize) {
     let limits = LimitSettings::default();
     let table = own_table(memory, &limits);
     let shares = Shares::new(table, [true; 3], &limits);
@@ -71,7 +71,6 @@ fn victim(world: &mut World, memory: u64) -> HostId {
     config.stack.max_connections = table;
     (config.stack.max_half_open, config.stack.max_orphans) = (table / 4, table / 4);
     (config.stack.max_time_wait, config.stack.max_listeners) = (table / 4, table / 4);
-    assert!(StackPools::for_memory(config.stack.memory).pages.len() > 64);
     let host = world.add_host(config);
     let limits = http::Limits {
         connections: shares.http,
@@ -99,12 +98,12 @@ fn victim(world: &mut World, memory: u64) -> HostId {
         host,
         ServiceApp::new(move |owner| Box::new(iperf3::Server::new(iperf3::Config { owner, ..iperf3 }))),
     );
-    host
+    (host, table)
 }
 
 fn check(name: &str, attack: Attack) {
     let mut world = World::new(8);
-    let host = victim(&mut world, attack.memory);
+    let (host, table) = victim(&mut world, attack.memory);
     assert_eq!(world.mac(host), VICTIM_MAC);
     let clients = HostConfig::new("newcomers", &["10.0.0.3/24"]);
     let clients = world.add_host(clients);
@@ -158,7 +157,7 @@ fn check(name: &str, attack: Attack) {
     );
     assert!(worst.iter().all(|time| *time < PATIENCE), "{name}: {worst:?}");
     assert!(opened.get() >= attack.count * 95 / 100, "{name}: only {} connected", opened.get());
-    assert!(most <= world.host(host).stack.memory().limit / 1_024, "bounded");
+    assert!((table / 4..=table).contains(&most) || attack.port != 80, "{name}: {most} of {table}");
     // All that the crowd held comes back: the longest deadline is FTP's, 300 s, and 60 s for those that do not close.
     world.run_for(Duration::from_secs(420));
     let memory = world.host(host).stack.memory();
