@@ -7,9 +7,10 @@
 //! 2. else one of the sources that hold most, if they hold more than an equal share;
 //! 3. else the one that waited longest of all.
 //!
-//! Among those of a source, the *waiting* ones go first (nothing is under way, or half a request came), the oldest first, then
-//! the *moving* ones whose transfer is too slow to count as one; the server judges that. Where nobody can give way, the
-//! newcomer is refused, and told so at once.
+//! Those that *wait* for their client go first (nothing is under way, or half a request came), the oldest first, and only
+//! where none of them is left those that *move* something, too slowly to count; the server judges that. Where nobody
+//! can give way, the newcomer is refused, and told so at once. A few connections count as an equal share in any case, or a
+//! client with two of them would lose one to a crowd of many with one each.
 //!
 //! Everything costs O(1), or O(log n) when a connection comes or goes.
 
@@ -28,6 +29,9 @@ use list::{Ends, Links};
 
 /// Sources that hold much and are looked at for one that can give way.
 const SOURCES_TRIED: usize = 4;
+/// Connections that a source may hold without holding more than its share, however many sources there are: a browser or a
+/// test opens some at once.
+const LEAST_SHARE: usize = 8;
 /// Connections judged for one newcomer.
 const JUDGED_MAX: usize = 32;
 /// Between two reports.
@@ -170,12 +174,7 @@ impl Admission {
         if self.len < self.limit - self.limit / 10 {
             return Verdict::Admit;
         }
-        let share = self.fair_share(held == 0);
-        let victim = if held >= share {
-            self.victim_of(source, &mut left, &mut may_go)
-        } else {
-            self.victim_of_many(share, &mut left, &mut may_go)
-        };
+        let victim = self.victim_in_crowd(source, held, &mut left, &mut may_go);
         match victim {
             Some(victim) => self.replace(victim),
             None if self.len < self.limit => Verdict::Admit,
@@ -191,29 +190,35 @@ impl Admission {
         Verdict::Replace(victim)
     }
 
-    /// An equal share of the limit, with one more source or not.
+    /// An equal share of the limit, with one more source or not; a few connections are nobody's greed.
     fn fair_share(&self, one_more: bool) -> usize {
-        (self.limit / (self.sources.len() + usize::from(one_more)).max(1)).max(1)
+        (self.limit / (self.sources.len() + usize::from(one_more)).max(1)).max(LEAST_SHARE)
     }
 
-    /// Somebody of the sources that hold more than their share, else whoever waited longest.
-    fn victim_of_many(
+    /// Somebody of those who hold more than their share, else whoever waited longest; those that wait before those that move.
+    fn victim_in_crowd(
         &mut self,
-        share: usize,
+        newcomer: Source,
+        held: usize,
         left: &mut usize,
         may_go: &mut impl FnMut(ConnId) -> bool,
     ) -> Option<ConnId> {
-        let mut top = [None; SOURCES_TRIED];
-        let greedy = self.by_count.iter().rev().take_while(|(count, _)| *count as usize > share);
-        for (place, (_, source)) in top.iter_mut().zip(greedy) {
-            *place = Some(*source);
-        }
-        for source in top.into_iter().flatten() {
-            if let Some(victim) = self.victim_of(source, left, may_go) {
-                return Some(victim);
+        let share = self.fair_share(held == 0);
+        let mut greedy = [None; SOURCES_TRIED];
+        if held >= share {
+            greedy[0] = Some(newcomer);
+        } else {
+            let most = self.by_count.iter().rev().take_while(|(count, _)| *count as usize > share);
+            for (place, (_, source)) in greedy.iter_mut().zip(most) {
+                *place = Some(*source);
             }
         }
         for standing in [Standing::Waiting, Standing::Moving] {
+            for source in greedy.into_iter().flatten() {
+                if let Some(victim) = self.first_of(source, standing, left, may_go) {
+                    return Some(victim);
+                }
+            }
             while *left > 0 {
                 let first =
                     if standing == Standing::Waiting { self.waiting.first } else { self.moving.first };
@@ -228,27 +233,35 @@ impl Admission {
         None
     }
 
+    /// Somebody of one source.
     fn victim_of(
         &mut self,
         source: Source,
         left: &mut usize,
         may_go: &mut impl FnMut(ConnId) -> bool,
     ) -> Option<ConnId> {
-        let holder = *self.sources.get(&source)?;
+        let waiting = self.first_of(source, Standing::Waiting, left, may_go);
+        waiting.or_else(|| self.first_of(source, Standing::Moving, left, may_go))
+    }
+
+    fn first_of(
+        &mut self,
+        source: Source,
+        standing: Standing,
+        left: &mut usize,
+        may_go: &mut impl FnMut(ConnId) -> bool,
+    ) -> Option<ConnId> {
+        let holder = *self.sources.get(&source)? as usize;
         // Each is looked at once: those that stay go to the end.
-        let count = self.holders[holder as usize].count as usize;
-        for standing in [Standing::Waiting, Standing::Moving] {
-            for _ in 0..count.min(*left) {
-                let ends = &self.holders[holder as usize];
-                let first =
-                    if standing == Standing::Waiting { ends.waiting.first } else { ends.moving.first };
-                let Some(id) = self.id_at(first) else { break };
-                *left -= 1;
-                if may_go(id) {
-                    return Some(id);
-                }
-                self.join(first, standing);
+        for _ in 0..(self.holders[holder].count as usize).min(*left) {
+            let ends = &self.holders[holder];
+            let first = if standing == Standing::Waiting { ends.waiting.first } else { ends.moving.first };
+            let id = self.id_at(first)?;
+            *left -= 1;
+            if may_go(id) {
+                return Some(id);
             }
+            self.join(first, standing);
         }
         None
     }

@@ -82,6 +82,8 @@ fn who_is_busy_stays_and_who_moves_goes_after_who_waits() {
     assert_eq!(admission.judge(source(2), |_| true), Verdict::Replace(id(8)));
     admission.remove(id(8));
     admission.add(id(8), source(2), at(200));
+    assert_eq!(admission.judge(source(3), |_| true), Verdict::Replace(id(8)), "whoever waits");
+    admission.place(id(8), Standing::Busy, at(250));
     assert_eq!(admission.judge(source(3), |_| true), Verdict::Replace(id(6)));
     assert_eq!(admission.judge(source(3), |conn| conn != id(6)), Verdict::Replace(id(7)));
     for n in 6..9 {
@@ -91,6 +93,28 @@ fn who_is_busy_stays_and_who_moves_goes_after_who_waits() {
     admission.add(id(9), source(3), at(400));
     admission.place(id(9), Standing::Busy, at(400));
     assert_eq!(admission.judge(source(3), |_| true), Verdict::Full);
+}
+
+#[test]
+fn two_connections_are_no_greed_in_a_crowd_of_single_ones() {
+    let mut admission = Admission::new(100, 50);
+    fill(&mut admission, 1_000, 0, 2);
+    admission.place(id(0), Standing::Moving, at(0));
+    for n in 2..90 {
+        fill(&mut admission, n, n, 1);
+    }
+    assert_eq!(admission.judge(source(2_000), |_| true), Verdict::Replace(id(1)), "the oldest that waits");
+    admission.place(id(1), Standing::Busy, at(1_000));
+    assert_eq!(admission.judge(source(1_000), |_| true), Verdict::Replace(id(2)));
+    // With more than a few, a source pays for itself as long as it has somebody who waits.
+    for n in 90..97 {
+        admission.add(id(n), source(1_000), at(2_000));
+    }
+    assert_eq!(admission.judge(source(1_000), |_| true), Verdict::Replace(id(90)));
+    for n in 90..97 {
+        admission.place(id(n), Standing::Busy, at(2_000));
+    }
+    assert_eq!(admission.judge(source(1_000), |_| true), Verdict::Replace(id(2)));
 }
 
 #[test]

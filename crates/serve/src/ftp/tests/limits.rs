@@ -118,7 +118,8 @@ fn sessions_without_login_give_way_first_and_then_idle_ones() {
         limits.sessions = 10;
         limits.sessions_per_address = 4;
     });
-    let (named, _) = dial(&mut ftp, "10.0.0.1");
+    let (first, (named, _)) = (ftp.control, dial(&mut ftp, "10.0.0.1"));
+    log_in(&mut ftp, first);
     log_in(&mut ftp, named);
     let silent: Vec<_> = (0..4).map(|_| dial(&mut ftp, "10.0.0.2").0).collect();
     // One more of the same address: the first of them goes, with a word.
