@@ -1,6 +1,10 @@
 //! Settings as they take effect: flags over configuration file over defaults, checked against each other.
 
-use crate::args::{LimitOptions, LogFormat, Serve, ServeOptions, TcpOptions};
+mod limits;
+
+pub use limits::LimitSettings;
+
+use crate::args::{LogFormat, Serve, ServeOptions, TcpOptions};
 use crate::status::address::StatusAddress;
 use crate::values::{AddressChoice, ByteSize, DeviceChoice, FtpUser, Span};
 use linerate_nic::Capabilities;
@@ -68,19 +72,6 @@ pub struct Settings {
     pub fast_open: Option<FastOpen>,
     /// Most connections.
     pub limits: LimitSettings,
-}
-
-/// Most connections, where they are not left to the defaults.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LimitSettings {
-    /// Of all servers together.
-    pub connections: Option<usize>,
-    /// Of HTTP from one address.
-    pub http_per_address: Option<usize>,
-    /// FTP sessions from one address.
-    pub ftp_per_address: Option<usize>,
-    /// Of iperf3 from one address.
-    pub iperf3_per_address: Option<usize>,
 }
 
 /// What is wrong with the settings, and where it was said.
@@ -275,7 +266,7 @@ impl Settings {
             log_format: options.log_format.unwrap_or(LogFormat::Text),
             socket: socket_options(&options.tcp)?,
             fast_open: fast_open(&options.tcp),
-            limits: limits(&options.limits)?,
+            limits: LimitSettings::resolve(&options.limits)?,
         })
     }
 }
@@ -375,25 +366,6 @@ fn status(options: &ServeOptions) -> Result<Option<StatusAddress>, SettingsError
 
 fn fast_open(tcp: &TcpOptions) -> Option<FastOpen> {
     tcp.fast_open.filter(|&max_pending| max_pending > 0).map(|max_pending| FastOpen { max_pending })
-}
-
-fn limits(limits: &LimitOptions) -> Result<LimitSettings, SettingsError> {
-    if let Some(count) = limits.connections.filter(|count| !(64..=1 << 20).contains(count)) {
-        return Err(bad("limits.connections", count, "64 to 1048576 connections"));
-    }
-    let most = limits.connections.unwrap_or(1 << 20);
-    let per_address = |name, value: Option<usize>| match value {
-        Some(count) if !(1..=most).contains(&count) => {
-            Err(bad(name, count, format!("1 to {most}, the most connections of all")))
-        }
-        value => Ok(value),
-    };
-    Ok(LimitSettings {
-        connections: limits.connections,
-        http_per_address: per_address("limits.http-per-address", limits.http_per_address)?,
-        ftp_per_address: per_address("limits.ftp-per-address", limits.ftp_per_address)?,
-        iperf3_per_address: per_address("limits.iperf3-per-address", limits.iperf3_per_address)?,
-    })
 }
 
 fn socket_options(tcp: &TcpOptions) -> Result<SocketOptions, SettingsError> {
