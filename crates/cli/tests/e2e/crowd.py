@@ -7,12 +7,17 @@ must succeed on the first try.
 """
 
 import ipaddress
+import json
+import os
 import socket
 import subprocess
 import sys
 import time
 
 host, http, ftp, iperf3 = sys.argv[1], *map(int, sys.argv[2:5])
+
+# Connections of one process.
+PROCESS = 15_000
 
 SAY = {
     "idle": b"",
@@ -38,14 +43,13 @@ def newcomers(worst):
         worst[name] = max(worst.get(name, 0), ms)
 
 
-def attack(manner, sources, count, port):
-    first = ipaddress.ip_network(sources)
+def hold(manner, first, count, port, numbers):
+    """Opens the connections with these numbers; returns them, the slowest newcomers, and how many were refused."""
     held, worst, refused = [], {}, 0
-    for number in range(count):
-        source = str(first[number % first.num_addresses])
+    for number in numbers:
         connection = socket.socket()
         connection.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT
-        connection.bind((source, 0))
+        connection.bind((str(first[number % first.num_addresses]), 0))
         connection.settimeout(30)
         try:
             connection.connect((host, port))
@@ -63,10 +67,36 @@ def attack(manner, sources, count, port):
                     except OSError:
                         pass
             newcomers(worst)
+    return held, worst, refused
+
+
+def attack(manner, sources, count, port):
+    first = ipaddress.ip_network(sources)
+    worst, refused = {}, 0
+    end_read, end_write = os.pipe()
+    for begin in range(0, count, PROCESS):
+        # A process has a limit of descriptors; all of them hold their connections to the end.
+        told_read, told_write = os.pipe()
+        if os.fork() == 0:
+            os.close(end_write)
+            numbers = range(begin, min(begin + PROCESS, count))
+            held, *told = hold(manner, first, count, port, numbers)
+            os.write(told_write, json.dumps(told).encode())
+            os.close(told_write)
+            os.read(end_read, 1)
+            os._exit(0)
+        os.close(told_write)
+        with os.fdopen(told_read) as told:
+            times, lost = json.load(told)
+        refused += lost
+        for name, ms in times.items():
+            worst[name] = max(worst.get(name, 0), ms)
+    os.close(end_write)
+    os.close(end_read)
+    for _ in range(0, count, PROCESS):
+        os.wait()
     figures = ", ".join(f"{name} {ms:.0f} ms" for name, ms in worst.items())
     print(f"{manner} from {sources} to port {port}: {count} connections, {refused} refused; slowest {figures}", flush=True)
-    for connection in held:
-        connection.close()
 
 
 for words in sys.argv[5:]:

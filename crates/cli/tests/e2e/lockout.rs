@@ -20,10 +20,9 @@ fn check(wire: Wire, memory: &str, count: usize) {
     let ftp = lab.ftp_port();
     let few = count / 4;
     let report = lab.client.must(&format!(
-        "ulimit -n {}; timeout 600 python3 {} {} {http} {ftp} 5201 idle:{one}:{count}:{http} \
+        "ulimit -n 16000; timeout 600 python3 {} {} {http} {ftp} 5201 idle:{one}:{count}:{http} \
          idle:{many}:{count}:{http} idle:{many}:{few}:{ftp} idle:{many}:{few}:5201 head:{one}:{few}:{http} \
          head:{many}:{few}:{http} body:{one}:{few}:{http} body:{many}:{few}:{http}",
-        count + 1_000,
         script.display(),
         lab.host4(),
     ));
