@@ -129,7 +129,6 @@ impl Services {
                 backlog: shares.http_backlog,
                 socket: settings.socket.clone(),
                 fast_open: settings.fast_open,
-                ..ListenOptions::default()
             },
             ..http::Config::default()
         }
