@@ -62,6 +62,10 @@ impl Engine for Busy {
         &mut self.sockets
     }
 
+    fn refused(&self) -> u64 {
+        0
+    }
+
     fn memory_used(&self) -> u64 {
         0
     }
@@ -91,9 +95,10 @@ fn a_busy_loop_sees_a_signal_within_a_few_turns() {
     let ports = Ports { http: None, ftp: None, iperf3: None };
     let clock = MonotonicClock::new();
     let mut serving = Loop {
+        crowd: CrowdWatch::default(),
         engine: Box::new(Busy { sockets, turns: Rc::clone(&turns), signal_at: 10 }),
         files: AnyFiles::Demo(files),
-        services: Services::new(&settings, Vec::new(), ports, Vec::new()).unwrap(),
+        services: Services::new(&settings, Vec::new(), ports, 512, Vec::new()).unwrap(),
         signals,
         stats: None,
         status: None,
