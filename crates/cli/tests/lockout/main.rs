@@ -64,7 +64,8 @@ fn victim(world: &mut World, memory: u64) -> (HostId, usize) {
     let table = own_table(memory, &limits);
     let shares = Shares::new(table, [true; 3], &limits);
     let mut config = HostConfig::new("victim", &["10.0.0.1/24"]);
-    config.cpu = CpuCost { packet: Duration::from_micros(1), kilobyte: Duration::from_nanos(100) };
+    let (packet, kilobyte) = (Duration::from_micros(1), Duration::from_nanos(100));
+    config.cpu = CpuCost { packet, kilobyte, ..CpuCost::default() };
     config.nic.rate_bps = Some(1_000_000_000);
     config.stack.gateways = vec![ROUTER4.into()];
     config.stack.memory = (memory / 4 * 3) as usize;

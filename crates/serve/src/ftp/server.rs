@@ -5,7 +5,7 @@ use super::hub::{Hub, JobId, Key, Kind, SessionId, Turn};
 use super::login::limit_key;
 use super::session::{Session, discard};
 use super::stats::Stats;
-use crate::admission::{Admission, Source};
+use crate::admission::{self, Admission};
 use crate::{Change, Context, Service, StartError};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -169,7 +169,7 @@ impl Server {
     /// somebody has given a right one lately the other half is for him.
     pub(super) fn is_guessing(&self, key: IpAddr, now: Instant) -> bool {
         let half = self.hub.config.limits.sessions_per_address.div_ceil(2);
-        let total = self.admission.held_by(Source::of(key)) + self.parked_of(key);
+        let total = self.admission.held_by(admission::Source::of(key)) + self.parked_of(key);
         if total < half || self.hub.throttle.is_known(key, now) {
             return false;
         }
