@@ -76,7 +76,10 @@ impl Stack {
                     icmpv4::UnreachableCode::PROTOCOL | icmpv4::UnreachableCode::PORT => {
                         Meaning::Unreachable { hard: true, reason: CloseReason::Refused }
                     }
-                    _ => Meaning::Unreachable { hard: false, reason: CloseReason::Unreachable },
+                    // A filter says no: waiting will not help who opens (RFC 1812 section 5.2.7.1).
+                    code => {
+                        Meaning::Unreachable { hard: code.is_prohibited(), reason: CloseReason::Unreachable }
+                    }
                 };
                 self.handle_error(quoted_flow4(quoted.0), meaning);
             }
@@ -123,7 +126,9 @@ impl Stack {
                     icmpv6::UnreachableCode::PORT => {
                         Meaning::Unreachable { hard: true, reason: CloseReason::Refused }
                     }
-                    _ => Meaning::Unreachable { hard: false, reason: CloseReason::Unreachable },
+                    code => {
+                        Meaning::Unreachable { hard: code.is_prohibited(), reason: CloseReason::Unreachable }
+                    }
                 };
                 self.handle_error(quoted_flow6(quoted.0), meaning);
             }

@@ -40,6 +40,11 @@ impl Listener {
         Listener { id, owner, ip, port, options, fast_open, backlog, half_open: 0, queue }
     }
 
+    /// What connections start with from now on.
+    pub(crate) fn set_options(&mut self, options: &SocketOptions) {
+        self.options = options.clone();
+    }
+
     /// Whether one more connection may begin: half-open ones and those not accepted yet share the bound, so that a
     /// flood of either kind has the same limit.
     pub(crate) fn has_room(&self) -> bool {

@@ -57,9 +57,14 @@ impl PathMtus {
         self.link_mtu6 = mtu;
     }
 
+    /// Largest packet in bytes that the link carries, of the family of `address`: what we can receive.
+    pub(crate) fn link_mtu(&self, address: IpAddr) -> usize {
+        if address.is_ipv4() { self.link_mtu4 } else { self.link_mtu6 }
+    }
+
     /// Largest packet for `destination` in bytes.
     pub(crate) fn mtu(&self, destination: IpAddr, now: Instant) -> usize {
-        let link_mtu = if destination.is_ipv4() { self.link_mtu4 } else { self.link_mtu6 };
+        let link_mtu = self.link_mtu(destination);
         if self.paths.is_empty() {
             return link_mtu;
         }

@@ -347,6 +347,29 @@ impl Stack {
         self.conns.owned(conn).map(|conn| conn.tcp.tcp_state())
     }
 
+    /// Details of a connection for diagnostics such as TCP_INFO; `None` for an unknown id.
+    pub fn tcp_details(&self, conn: ConnId) -> Option<crate::tcp::Details> {
+        self.conns.owned(conn).map(|conn| conn.tcp.details(self.net.now))
+    }
+
+    /// All received bytes that can be read, in pieces, in place: what [`Transport::peek`] would show one after the other.
+    pub fn received(&self, conn: ConnId) -> impl Iterator<Item = &[u8]> {
+        self.conns.owned(conn).into_iter().flat_map(|conn| conn.tcp.received())
+    }
+
+    /// As [`Transport::close`], but data that the peer sends from now on resets the connection (RFC 1122 section 4.2.2.13).
+    pub fn close_strictly(&mut self, conn: ConnId) {
+        let now = self.net.now;
+        self.let_go(conn, |tcp| tcp.close_strictly(now));
+    }
+
+    /// Changes what a listener's connections start with. Those that have begun keep what they have.
+    pub fn set_listener_options(&mut self, listener: ListenerId, options: &SocketOptions) {
+        if let Some(listener) = self.conns.listener_mut(listener) {
+            listener.set_options(options);
+        }
+    }
+
     /// The address that a UDP socket is bound to; an unspecified IP where it takes datagrams to all of ours. `None` for
     /// an unknown id.
     pub fn udp_addr(&self, socket: UdpId) -> Option<SocketAddr> {

@@ -126,10 +126,11 @@ impl Stack {
         remote: SocketAddr,
     ) -> (tcp::Config, SeqNumber) {
         let flow = FlowKey::of(local, remote);
-        let mtu = self.net.paths.mtu(remote.ip(), self.net.now);
+        let path_mtu = self.net.paths.mtu(remote.ip(), self.net.now);
         let config = tcp::Config {
             timestamp_offset: self.net.iss.timestamp_offset(&flow),
-            ..tcp::Config::new(options.clone(), tcp_mss(remote.ip(), mtu))
+            path_mss: tcp_mss(remote.ip(), path_mtu),
+            ..tcp::Config::new(options.clone(), tcp_mss(remote.ip(), self.net.paths.link_mtu(remote.ip())))
         };
         (config, SeqNumber(self.net.iss.iss(&flow, self.net.now)))
     }

@@ -37,6 +37,12 @@ impl UnreachableCode {
     pub const SOURCE_ROUTE_FAILED: UnreachableCode = UnreachableCode(5);
     /// Administratively prohibited (RFC 1812).
     pub const PROHIBITED: UnreachableCode = UnreachableCode(13);
+
+    /// Whether a filter forbids it: to the network (9), to the host (10), or by rule (13) (RFC 1122 section 3.2.2.1, RFC
+    /// 1812 section 5.2.7.1).
+    pub fn is_prohibited(self) -> bool {
+        matches!(self.0, 9 | 10 | 13)
+    }
 }
 
 /// An echo request's or reply's identity and data.

@@ -38,6 +38,11 @@ impl UnreachableCode {
     pub const ADDRESS: UnreachableCode = UnreachableCode(3);
     /// Nobody listens on the port.
     pub const PORT: UnreachableCode = UnreachableCode(4);
+
+    /// Whether a filter or a policy forbids it: codes 1, 5 and 6 (RFC 4443 section 3.1).
+    pub fn is_prohibited(self) -> bool {
+        matches!(self.0, 1 | 5 | 6)
+    }
 }
 
 /// The packet that an error is about: its header and as much of its payload as the error quotes.

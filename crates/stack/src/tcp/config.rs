@@ -10,9 +10,12 @@ use linerate_transport::SocketOptions;
 pub struct Config {
     /// The socket's settings.
     pub socket: SocketOptions,
-    /// Largest TCP payload without options in bytes that the path's MTU carries: MTU - 40 over IPv4, MTU - 60 over
+    /// Largest TCP payload without options in bytes that our interface's MTU carries: MTU - 40 over IPv4, MTU - 60 over
     /// IPv6 (RFC 9293 section 3.7.1). We offer this in the MSS option, unless the socket wants less.
     pub mss: u16,
+    /// The same for the path to the peer, as far as it is known: what we send. The peer's path to us is another one, so it
+    /// does not count for what we offer. Default: [`Config::mss`].
+    pub path_mss: u16,
     /// Offer (or accept) timestamps (RFC 7323). Default: true.
     pub timestamps: bool,
     /// Where our timestamp clock starts; a secret per connection keeps uptime private (RFC 7323 section 5.4).
@@ -37,6 +40,9 @@ pub struct Config {
     pub time_wait: Duration,
     /// Longest stay in FIN-WAIT-2 after `close`. Default: 60 s.
     pub fin_wait_timeout: Duration,
+    /// How many segments are acknowledged at once at the beginning, however acknowledgements are delayed later, so that the
+    /// peer's slow start is not held up. Default: 16.
+    pub quick_acks: u8,
     /// Initial congestion window in segments. Default: 10 (RFC 6928).
     pub initial_window_segments: u8,
     /// Most pieces that wait out of order in each 2 MiB of the receive buffer, and in a smaller one. Default: 4,096, so that
@@ -53,6 +59,7 @@ impl Config {
         Config {
             socket,
             mss,
+            path_mss: mss,
             timestamps: true,
             timestamp_offset: 0,
             sack: true,
@@ -64,6 +71,7 @@ impl Config {
             syn_ack_retries: 3,
             time_wait: Duration::from_secs(60),
             fin_wait_timeout: Duration::from_secs(60),
+            quick_acks: 16,
             initial_window_segments: 10,
             max_out_of_order_pieces: 4_096,
             challenge_acks_per_second: 10,

@@ -99,10 +99,10 @@ pub(super) fn initial_window(mss: u64, segments: u8) -> u64 {
     (segments * mss).min((2 * mss).max(segments * 1_460))
 }
 
-/// Whether a window is used: one of which less than half is says nothing about the path and does not grow (RFC 7661
-/// section 4.2).
+/// Whether a window is used: one of which no more than half is says nothing about the path and does not grow (RFC 7661
+/// section 4.2 draws the line at a half): twice what was carried is enough.
 pub(super) fn is_used(window: u64, pipe: u64) -> bool {
-    pipe >= window / 2
+    pipe > window / 2
 }
 
 /// The threshold when the window falls back to the initial one after a pause: slow start leads back to three quarters of

@@ -261,7 +261,8 @@ impl CongestionControl for Cubic {
 
     fn on_timeout(&mut self, _now: Instant, flight: u64, first: bool) {
         if first {
-            self.reduce(flight);
+            // Section 4.8 refers to 4.6, so the window counts here too: the flight of a short tail says nothing of the path.
+            self.reduce(flight.max(self.window));
             // Section 4.8: the stage after a timeout starts on the flat part.
             self.w_max = None;
         }

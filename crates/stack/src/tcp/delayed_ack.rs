@@ -1,5 +1,8 @@
 //! When to acknowledge (RFC 9293 section 3.8.6.3, RFC 5681 section 4.2).
 //!
+//! The first segments of a connection are acknowledged one by one: the sender is in slow start, and each acknowledgement lets
+//! its window grow. An answer with data ends that: the peers talk in turns, and the answer acknowledges.
+//!
 //! Received segments only note what is due; one acknowledgement goes out when the connection is polled next. So a batch,
 //! or a coalesced super-frame, is answered once, at once where it held as much as the setting allows to leave open.
 
@@ -33,12 +36,14 @@ pub(super) struct AckPolicy {
     segment: usize,
     /// Acknowledgements without payload to send one by one, for a peer that counts duplicates.
     duplicates: u8,
+    /// Acknowledgements more that are not delayed.
+    quick: u8,
 }
 
 impl AckPolicy {
-    /// Nothing is due.
-    pub fn new() -> Self {
-        AckPolicy { due: AckDue::Nothing, open: 0, segment: DEFAULT_SEGMENT, duplicates: 0 }
+    /// Nothing is due; the first `quick` acknowledgements will not be delayed.
+    pub fn new(quick: u8) -> Self {
+        AckPolicy { due: AckDue::Nothing, open: 0, segment: DEFAULT_SEGMENT, duplicates: 0, quick }
     }
 
     /// `bytes` arrived in order, in segments of `segment` bytes.
@@ -51,8 +56,15 @@ impl AckPolicy {
         }
         self.open = self.open.saturating_add(bytes);
         let allowed = self.segment.saturating_mul(usize::from(options.segments.max(1)));
-        let at_once = options.segments <= 1 || self.open >= allowed || options.timeout.is_zero();
+        let is_quick = self.quick > 0;
+        self.quick = self.quick.saturating_sub(1);
+        let at_once = is_quick || options.segments <= 1 || self.open >= allowed || options.timeout.is_zero();
         self.due = self.due.max(if at_once { AckDue::Now } else { AckDue::Later });
+    }
+
+    /// Size of the peer's full segments, as far as seen.
+    pub fn segment(&self) -> usize {
+        self.segment
     }
 
     /// Whether a segment of this size is one of the peer's full ones, as far as seen.
@@ -85,6 +97,13 @@ impl AckPolicy {
         self.duplicates > 0
     }
 
+    /// Data goes out: what it answers is acknowledged by it, now and from now on.
+    pub fn on_answer(&mut self) {
+        if self.due != AckDue::Nothing {
+            self.quick = 0;
+        }
+    }
+
     /// An acknowledgement was sent.
     pub fn on_sent(&mut self) {
         self.open = 0;
@@ -100,7 +119,7 @@ mod tests {
 
     fn check(segments: u8, arrivals: &[(usize, usize)], expected: &[AckDue]) {
         let options = DelayedAck { segments, timeout: Duration::from_millis(40) };
-        let mut policy = AckPolicy::new();
+        let mut policy = AckPolicy::new(0);
         let seen: alloc::vec::Vec<_> = arrivals
             .iter()
             .map(|&(bytes, segment)| {
@@ -128,8 +147,29 @@ mod tests {
     }
 
     #[test]
+    fn the_first_segments_are_not_waited_for_unless_data_answers_them() {
+        let options = DelayedAck { segments: 2, timeout: Duration::from_millis(40) };
+        let mut policy = AckPolicy::new(3);
+        let take = |policy: &mut AckPolicy| {
+            policy.on_data(100, 1_448, &options);
+            let due = policy.due();
+            policy.on_sent();
+            due
+        };
+        let seen: alloc::vec::Vec<_> = (0..4).map(|_| take(&mut policy)).collect();
+        assert_eq!(seen, [AckDue::Now, AckDue::Now, AckDue::Now, AckDue::Later]);
+        let mut policy = AckPolicy::new(3);
+        policy.on_answer();
+        assert_eq!(take(&mut policy), AckDue::Now, "data that answers nothing changes nothing");
+        policy.on_data(100, 1_448, &options);
+        policy.on_answer();
+        policy.on_sent();
+        assert_eq!(take(&mut policy), AckDue::Later);
+    }
+
+    #[test]
     fn duplicates_are_counted_only_for_peers_without_sack() {
-        let mut policy = AckPolicy::new();
+        let mut policy = AckPolicy::new(0);
         policy.on_gap(3, false);
         for left in [true, true, false] {
             policy.on_sent();

@@ -8,6 +8,8 @@ use linerate_wire::units::{Instant, nanos};
 #[derive(Clone, Debug, Default)]
 pub(super) struct LimitClock {
     running: Option<(Instant, LimitCause)>,
+    /// Beside the causes: whether there was anything to do.
+    pub busy: BusyClock,
     times: LimitTimes,
 }
 
@@ -49,9 +51,48 @@ impl LimitClock {
     }
 }
 
+/// How long there was something to send or to be acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BusyClock {
+    since: Option<Instant>,
+    total: Duration,
+}
+
+impl BusyClock {
+    /// From `now` on it is busy, or not.
+    pub fn set(&mut self, now: Instant, is_busy: bool) {
+        match self.since {
+            None if is_busy => self.since = Some(now),
+            Some(_) if !is_busy => {
+                self.total = self.time(now);
+                self.since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// The time up to `now`.
+    pub fn time(&self, now: Instant) -> Duration {
+        self.total + self.since.map_or(Duration::ZERO, |since| now - since)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn busy_is_what_lies_between_the_first_byte_and_its_acknowledgement() {
+        let at = Instant::from_millis;
+        let mut clock = BusyClock::default();
+        clock.set(at(5), false);
+        clock.set(at(10), true);
+        clock.set(at(12), true);
+        assert_eq!(clock.time(at(15)), Duration::from_millis(5));
+        clock.set(at(20), false);
+        clock.set(at(30), true);
+        assert_eq!(clock.time(at(31)), Duration::from_millis(11));
+    }
 
     #[test]
     fn every_nanosecond_has_one_cause() {

@@ -25,7 +25,7 @@
 //!
 //! | rule | what we do | why |
 //! |---|---|---|
-//! | RFC 6298 section 2.4: RTO of at least 1 s | 200 ms ([`Config::min_rto`]) | delayed ACKs take at most 200 ms today |
+//! | RFC 6298 section 2.4: RTO of at least 1 s | SRTT and at least 200 ms ([`Config::min_rto`]): it takes the place of the clock's granularity in section 2.3 | delayed ACKs take at most 200 ms today, beside the round trip |
 //! | RFC 9406 section 4.3, RFC 3465 section 2.2: one ACK opens the window by L = 8 segments (2 without HyStart++) | 8 segments or 64 KiB, whichever is more; no limit when paced; 1 segment after a timeout | coalesced ACKs cover 64 KiB: otherwise such a peer's slow start takes four times as long |
 //! | RFC 9293 section 3.10.7.2 and 3.10.7.3: a SYN with FIN opens | it is dropped | only scanners send it |
 //! | RFC 9293 section 3.10.2: SEND before ESTABLISHED is queued | refused, but for a TCP Fast Open; WRITABLE tells when | nothing is held for connections that may never be |
@@ -35,18 +35,19 @@
 //! | RFC 9293 section 3.10.7.4: a SYN in the window ends SYN-RECEIVED | a challenge ACK | a forged SYN must not; RFC 5961 section 4.2 says so for the other states |
 //! | RFC 9293 section 3.10.7.4: data beyond the peer's FIN is ignored | acknowledged, not taken | shows a confused peer where we stand |
 //! | RFC 9293 section 3.10.5: ABORT in CLOSING and LAST-ACK is silent | a RST | the peer learns at once that data was given up |
-//! | RFC 9293 section 3.10.7.4: a RST ends TIME-WAIT | ignored | RFC 1337 |
+//! | RFC 9293 section 3.10.7.4: a RST ends TIME-WAIT | every RST is ignored | RFC 1337; a challenge ACK (RFC 5961 section 3.2) would ask for one that has no effect either |
 //! | RFC 9293 section 3.8.4: keep-alive is off, its interval two hours | on, after 60 s ([`SocketOptions::keep_alive`](linerate_transport::SocketOptions::keep_alive)) | a client that vanished must not keep its memory |
 //! | RFC 9293 section 3.8.3: give up after 100 s, a SYN after 3 min | after 60 s ([`SocketOptions::user_timeout`](linerate_transport::SocketOptions::user_timeout)) | a client that stalls must not keep its memory |
 //! | RFC 9293 section 3.8.6.1: a closed window is probed for ever | until the user timeout | a client that stalls must not keep its memory |
 //! | RFC 9293 section 3.8.6: the window does not shrink | the field may name up to 2^scale - 1 bytes less than before | RFC 7323 section 2.4; what was promised is still taken |
-//! | RFC 9293 section 3.10.7.2: text on a SYN is kept | only with a TCP Fast Open cookie; otherwise it is not acknowledged, so it comes again | nothing is held for half-open connections |
+//! | RFC 9293 section 3.10.7.2 and 3.10.7.3: text on a SYN is kept | only with a TCP Fast Open cookie; otherwise it is not acknowledged, so it comes again | nothing is held for half-open connections |
 //! | RFC 9293 section 3.10.7.2: an ACK to a listener is reset | dropped while SYN cookies are out (three minutes after the last), unless it fits one | it may be a client's second segment, whose first is lost |
 //! | RFC 7323 section 5.4: the timestamp clock | the SYN-ACK of a cookie is up to 64 ms behind it | its low bits carry window scale, SACK and ECN |
 //! | RFC 6298 section 5.7, RFC 9293 section 3.8.3: a SYN-ACK as often as a SYN | three times again, 15 s in all ([`Config::syn_ack_retries`]) | whoever is there repeats its SYN |
 //! | RFC 8201 section 4, RFC 1191 section 3: a "too big" message is obeyed at once | one that contradicts a size that arrived waits for a timeout; one below 552 (IPv6: 1,280) bytes, or of a packet that fits it, is ignored | RFC 5927 section 7: anybody may have sent it |
 //! | RFC 4821 section 7.3: the size is searched as far as the interface | with single longer segments, only upwards after it was lowered | nothing is risked on a path that works |
-//! | RFC 9293 section 3.10.4: CLOSE with unread data resets | the data is discarded, FIN goes | a lingering close lets the last reply arrive |
+//! | RFC 9293 section 3.10.4, RFC 1122 section 4.2.2.13: CLOSE with unread data resets, and data after it too | the data is discarded, FIN goes; the C interface resets ([`Connection::close_strictly`]) | a lingering close lets a server's last reply arrive, which a RST could destroy |
+//! | RFC 9293 section 3.10.7.4: what is beyond the window is not taken | the ACK field of an empty segment at RCV.NXT + RCV.WND is, beside the answer | a peer that filled our window, of which something was lost, acknowledges from there |
 //! | RFC 9293 section 3.8.5: urgent data | delivered in line, pointer ignored | RFC 6093 |
 
 mod autotune;
@@ -57,6 +58,7 @@ mod connection;
 mod cubic;
 mod delayed_ack;
 mod departures;
+mod details;
 mod ecn;
 mod limits;
 mod newreno;
@@ -81,6 +83,7 @@ pub use autotune::LEAST_BUFFER;
 pub use budget::{Charge, MemoryBudget};
 pub use config::{Config, Resources};
 pub use connection::{Connection, Counters, FileRead, MIN_MSS, Tally};
+pub use details::{Details, Phase};
 pub use segment::{DropReason, Outcome, SegmentIn, TxInfo, TxLimits};
 pub use state::State;
 pub use timers::Timer;

@@ -152,9 +152,9 @@ mod tests {
     #[test]
     fn an_unused_window_does_not_grow() {
         let mut reno = NewReno::new(1_000, 10);
-        reno.on_ack(NOW, &ack(1_000, 4_999));
-        assert_eq!(reno.window(), 10_000);
         reno.on_ack(NOW, &ack(1_000, 5_000));
+        assert_eq!(reno.window(), 10_000, "half of it");
+        reno.on_ack(NOW, &ack(1_000, 5_001));
         assert_eq!(reno.window(), 11_000);
     }
 

@@ -62,6 +62,16 @@ pub(super) struct PathSize {
 }
 
 impl PathSize {
+    /// For a path that is taken to carry `size`, where `most` would be the largest. If somebody was told of less, nothing
+    /// longer is tried for a while.
+    pub fn new(now: Instant, size: u16, most: u16) -> Self {
+        let mut new = PathSize::default();
+        if size < most {
+            new.on_lowered(now, size, false);
+        }
+        new
+    }
+
     /// The segment under way that is watched.
     pub fn trial(&self) -> Option<Trial> {
         self.trial

@@ -128,6 +128,11 @@ impl Receiver {
         self.queue.front().map_or(&[], Slice::bytes)
     }
 
+    /// All pieces that are readable, in order.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.queue.iter().map(Slice::bytes)
+    }
+
     /// The application read `len` bytes.
     pub fn read(&mut self, now: Instant, len: usize) {
         let may_grow = !self.budget().is_tight();
@@ -214,6 +219,7 @@ impl Receiver {
         let mut arrival = Arrival::default();
         let had_gap = self.has_gap();
         let before = self.next;
+        let reported = self.duplicate.take();
         let mut at = seq;
         for piece in first.into_iter().chain(more.drain()) {
             let len = piece.len() as u64;
@@ -222,6 +228,7 @@ impl Receiver {
             }
             at += len;
         }
+        self.duplicate = self.duplicate.or(reported);
         self.note_fin(at, fin, &mut arrival);
         self.drain();
         arrival.in_order = (self.next - before) as usize;
@@ -240,6 +247,13 @@ impl Receiver {
     pub fn note_duplicate(&mut self, start: u64, end: u64) {
         if start < end {
             self.duplicate = Some((start, end));
+        }
+    }
+
+    /// The same for a range of the segment that is being taken: of several, the first is reported (RFC 2883 section 4.2.3).
+    fn note_repeated(&mut self, start: u64, end: u64) {
+        if self.duplicate.is_none() {
+            self.note_duplicate(start, end);
         }
     }
 
@@ -330,7 +344,7 @@ impl Receiver {
             end = fin;
         }
         if start < self.next {
-            self.note_duplicate(start, end.min(self.next));
+            self.note_repeated(start, end.min(self.next));
             arrival.duplicate = true;
             start = self.next;
         }
@@ -361,7 +375,7 @@ impl Receiver {
         let mut from = start;
         while let Some((gap, gap_end)) = self.waiting.first_gap(from, end) {
             if gap > from {
-                self.note_duplicate(from, gap);
+                self.note_repeated(from, gap);
                 arrival.duplicate = true;
             }
             if !in_order && (self.waiting.pieces() >= self.most_waiting() || self.charge.budget().is_tight())
@@ -390,7 +404,7 @@ impl Receiver {
             from = gap_end;
         }
         if from < end {
-            self.note_duplicate(from, end);
+            self.note_repeated(from, end);
             self.waiting.touch(from);
             arrival.duplicate = true;
         }

@@ -2,9 +2,6 @@
 
 use core::time::Duration;
 
-/// Resolution of the estimate; G of RFC 6298 section 2.
-const GRANULARITY: Duration = Duration::from_micros(1);
-
 /// Most doublings of the timeout; the greatest timeout bounds it long before.
 const MAX_BACKOFF: u32 = 16;
 
@@ -54,8 +51,13 @@ impl RttEstimator {
 
     fn restart_from_estimate(&mut self) {
         let smoothed = self.smoothed.unwrap_or_default();
-        self.base = (smoothed + (self.variation * 4).max(GRANULARITY)).clamp(self.min, self.max);
+        self.base = (smoothed + (self.variation * 4).max(self.min)).clamp(self.min, self.max);
         self.backoff = 0;
+    }
+
+    /// How often the timeout is doubled.
+    pub fn backoff(&self) -> u32 {
+        self.backoff
     }
 
     /// Whether the timeout is doubled.
@@ -119,10 +121,13 @@ mod tests {
         rtt.measure(ms(100), 1);
         assert_eq!((rtt.smoothed(), rtt.variation()), (Some(ms(100)), Some(ms(50))));
         assert_eq!(rtt.timeout(), ms(300));
+        let mut steady = rtt;
+        (0..9).for_each(|_| steady.measure(ms(100), 1));
+        assert_eq!(steady.timeout(), ms(300), "a delayed acknowledgement comes after the round trip");
         rtt.measure(ms(180), 1);
         assert_eq!(rtt.smoothed(), Some(ms(110)));
         assert_eq!(rtt.variation(), Some(Duration::from_micros(57_500)));
-        assert_eq!(rtt.timeout(), ms(340));
+        assert_eq!(rtt.timeout(), ms(340), "the variation is the larger part");
     }
 
     #[test]
@@ -135,7 +140,7 @@ mod tests {
         for _ in 0..100 {
             rtt.measure(ms(10), 1);
         }
-        assert_eq!(rtt.timeout(), ms(200), "the floor");
+        assert!(rtt.timeout() - rtt.smoothed().unwrap() == ms(200), "the floor: {:?}", rtt.timeout());
     }
 
     #[test]
@@ -148,7 +153,7 @@ mod tests {
         }
         assert_eq!(seen, [1, 2, 4, 8, 16, 32, 60, 60]);
         rtt.measure(ms(1), 1);
-        assert_eq!(rtt.timeout(), ms(200));
+        assert_eq!(rtt.timeout(), ms(201));
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub(super) struct Arrivals {
     pub resent: bool,
     /// A first transmission arrived after what was sent later.
     pub reordered: bool,
+    /// How far behind the highest position that had arrived it lay, in bytes, at most.
+    pub distance: u64,
     /// Bytes that arrived by their first transmission, taken to be lost and not sent again.
     pub unexpected: u64,
 }
@@ -110,6 +112,12 @@ impl Scoreboard {
     /// Bytes that the peer reported, or whose arrival its duplicates tell of.
     pub fn reported(&self) -> u64 {
         self.sacked.bytes() + self.assumed
+    }
+
+    /// Bytes that were sent again and are in the network.
+    pub fn resent_bytes(&self) -> u64 {
+        let waiting = self.resent.iter().filter(|(_, resent)| !resent.lost);
+        waiting.map(|(start, resent)| resent.end - start).sum()
     }
 
     /// Whether the peer reported something that it has not acknowledged.
@@ -201,7 +209,7 @@ impl Scoreboard {
         let mut from = start;
         while let Some((at, resent)) = self.take_resent(start, end) {
             if from < at {
-                self.arrive_first(at, clues, arrivals);
+                self.arrive_first(from, at, clues, arrivals);
             }
             if resent.lost {
                 unexpected -= resent.end - at;
@@ -211,14 +219,17 @@ impl Scoreboard {
             from = resent.end;
         }
         if from < end {
-            self.arrive_first(end, clues, arrivals);
+            self.arrive_first(from, end, clues, arrivals);
         }
         arrivals.unexpected += unexpected;
     }
 
     /// What was sent only once, up to `end`, arrived.
-    fn arrive_first(&mut self, end: u64, clues: &Clues, arrivals: &mut Arrivals) {
-        arrivals.reordered |= end <= clues.fack;
+    fn arrive_first(&mut self, start: u64, end: u64, clues: &Clues, arrivals: &mut Arrivals) {
+        if end <= clues.fack {
+            arrivals.reordered = true;
+            arrivals.distance = arrivals.distance.max(clues.fack - start);
+        }
         if let Some(packet) = self.departures.find(end - 1) {
             arrivals.see_original(Newest { serial: packet.serial, end, left: packet.left });
         }
@@ -230,7 +241,7 @@ impl Scoreboard {
         if clues.echo.is_some_and(|echo| (echo.wrapping_sub(resent.stamp) as i32) < 0) {
             // The echo is that of an older segment (RFC 3522): sending again was in vain.
             self.repeated.remove(start, resent.end);
-            self.arrive_first(resent.end, clues, arrivals);
+            self.arrive_first(start, resent.end, clues, arrivals);
             return;
         }
         // Faster than the path ever was: it may have been the first transmission (RFC 8985 section 6.2 step 2). One that

@@ -22,6 +22,7 @@ impl Connection {
         if self.state == State::TimeWait {
             return;
         }
+        self.last.ack = now;
         let old_window = self.window.size;
         // The acknowledgement of our SYN repeats none, though data may be in flight already.
         let is_first = self.window.updated_by == (0, 0);
@@ -54,9 +55,12 @@ impl Connection {
         }
         self.note_arrivals(now, &news);
         self.judge_loss_probe(now, ack, &news);
-        self.recover(now, &news);
-        let delivered = news.arrivals.delivered;
-        if delivered > 0 && !was_fast && !matches!(self.recovery, Recovery::Fast { .. }) {
+        self.recover(now, &mut news);
+        let delivered = news.arrivals.delivered.saturating_sub(news.settled);
+        // Duplicates do not open the window (RFC 3042 section 2, RFC 5681 section 3.2 step 1). Where the path is known to
+        // reorder, they tell of what is acknowledged late, and count.
+        let counts = news.advance > 0 || self.repair.rack.reordering_seen();
+        if delivered > 0 && counts && !was_fast && !matches!(self.recovery, Recovery::Fast { .. }) {
             let event = self.ack_event(delivered, pipe, rtt);
             self.congestion.on_ack(now, &event);
         }

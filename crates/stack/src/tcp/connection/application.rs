@@ -24,6 +24,11 @@ impl Connection {
         self.receiver.peek()
     }
 
+    /// All that can be read, in pieces, in place.
+    pub fn received(&self) -> impl Iterator<Item = &[u8]> {
+        self.receiver.pieces()
+    }
+
     /// Releases the first `len` received bytes (at most [`Connection::readable`]).
     pub fn consume(&mut self, now: Instant, len: usize) {
         let count = self.receiver.consume(len);
@@ -89,6 +94,7 @@ impl Connection {
             return Err(self.refuse(now));
         }
         self.queue.push_file(range);
+        self.note_work(now);
         Ok(())
     }
 
@@ -218,6 +224,13 @@ impl Connection {
             self.timers.set_if_idle(Timer::FinWait2, now + self.config.fin_wait_timeout);
         }
         self.update_peer();
+    }
+
+    /// As [`Connection::close`], but the peer is not left in the belief that anybody takes what it still sends: data that
+    /// comes from now on is answered with a RST (RFC 1122 section 4.2.2.13). The caller looks for data that was not read.
+    pub fn close_strictly(&mut self, now: Instant) {
+        self.is_strict = true;
+        self.close(now);
     }
 
     /// Ends the connection at once with `reason`; a RST is due where the peer knows of the connection (RFC 9293 section

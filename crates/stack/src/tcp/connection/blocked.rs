@@ -10,6 +10,7 @@ pub(super) type Blocked = LimitCause;
 impl Connection {
     /// Something changed that sending depends on. If nothing stands in its way any more, it is the processor's turn.
     pub(super) fn note_work(&mut self, now: Instant) {
+        self.limits.busy.set(now, self.reason.is_none() && self.queue.len() > 0);
         let Some(cause) = self.limits.cause() else { return };
         // Whoever waits for its turn, or for room in the queue to the device, is judged anew when it gets it.
         if cause != LimitCause::Processor && !self.device_full {

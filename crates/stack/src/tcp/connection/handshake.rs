@@ -5,7 +5,7 @@ use super::super::segment::{DropReason, Outcome, SegmentIn};
 use super::super::sequence::{origin, unwrap};
 use super::super::state::{Event, State};
 use super::super::timers::Timer;
-use super::{Connection, MIN_MSS, TimestampState};
+use super::{Connection, Last, MIN_MSS, Opened, TimestampState};
 use core::time::Duration;
 use linerate_transport::{CloseReason, LimitCause, Ready};
 use linerate_wire::tcp::{Flags, MAX_WINDOW_SCALE, Options};
@@ -21,6 +21,7 @@ impl Connection {
             return Err(DropReason::Handshake);
         }
         self.state = State::SynReceived;
+        self.opened = Opened::Passively;
         self.take_syn(now, syn);
         Ok(())
     }
@@ -43,7 +44,7 @@ impl Connection {
         self.window.max = size;
         self.window.edge = self.una + size;
         self.window.updated_by = (irs, self.una);
-        self.last_received = now;
+        self.last.received = now;
     }
 
     fn agree(&mut self, now: Instant, options: &Options) {
@@ -159,7 +160,7 @@ impl Connection {
     }
 
     fn acknowledge_syn(&mut self, now: Instant, ack: u64, options: &Options) {
-        if !self.is_resumed {
+        if self.opened != Opened::ByCookie {
             self.measure_syn(now, ack, options);
         }
         self.expired = 0;
@@ -185,7 +186,7 @@ impl Connection {
         } else if let Some(rtt) = self.rtt.smoothed() {
             self.receiver.tuner.measure(rtt);
         }
-        self.last_sent = now;
+        self.last = Last::at(now);
         self.limits.set(now, LimitCause::Application);
         self.arm_keep_alive(now);
         self.tell(Ready::WRITABLE);

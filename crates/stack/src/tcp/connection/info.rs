@@ -1,6 +1,8 @@
 //! Measurements.
 
-use super::{Connection, Counters};
+use super::super::details::{Details, Phase};
+use super::super::scoreboard::DUPLICATE_THRESHOLD;
+use super::{Connection, Counters, Recovery};
 use linerate_transport::{Congestion, ConnInfo, LimitCause};
 use linerate_wire::units::Instant;
 
@@ -37,6 +39,44 @@ impl Connection {
             segments_sent: self.counters.segments_sent,
             path_mtu: u32::from(self.path_mss) + headers,
             limits: self.limits.times(now),
+        }
+    }
+
+    /// Details up to `now`.
+    pub fn details(&self, now: Instant) -> Details {
+        let mss = self.mss().max(1);
+        let options = if self.timestamps.is_some() { 12 } else { 0 };
+        let (reported, resent) = (self.board.reported(), self.board.resent_bytes());
+        let phase = match self.recovery {
+            Recovery::Fast { .. } => Phase::Recovery,
+            Recovery::Timeout { .. } => Phase::Loss,
+            Recovery::Open if reported > 0 || self.board.lost_bytes() > 0 => Phase::Disorder,
+            Recovery::Open if self.ecn.is_reduced(self.una) => Phase::Reduced,
+            Recovery::Open => Phase::Open,
+        };
+        Details {
+            phase,
+            sacked: reported.div_ceil(mss),
+            lost: (self.board.lost_bytes() + resent).div_ceil(mss),
+            resent: resent.div_ceil(mss),
+            duplicates_reported: self.counters.duplicates_reported,
+            reordering: self.counters.reordering_distance.div_ceil(mss).max(DUPLICATE_THRESHOLD),
+            reordering_seen: self.counters.reordering_seen,
+            timeouts: self.expired,
+            probes: self.probes + u32::from(self.keep_alives),
+            backoff: self.rtt.backoff(),
+            receive_mss: self.ack.segment() as u32,
+            advertised_mss: u32::from(self.offered_mss()) - options,
+            scales: self.peer_scales.then_some((self.window.scale, self.receiver.scale)),
+            timestamps: self.timestamps.is_some(),
+            sack: self.sack,
+            ecn: self.ecn.is_agreed(),
+            least_rtt: Some(self.repair.rack.minimum()).filter(|rtt| !rtt.is_zero()),
+            busy: self.limits.busy.time(now),
+            since_sent: now - self.last.sent,
+            since_received: now - self.last.data,
+            since_acknowledged: now - self.last.ack,
+            segments_received: self.counters.segments_received,
         }
     }
 

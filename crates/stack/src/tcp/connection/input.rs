@@ -5,7 +5,7 @@ use super::super::segment::{DropReason, Outcome, SegmentIn};
 use super::super::sequence::unwrap;
 use super::super::state::{Event, State};
 use super::super::timers::Timer;
-use super::Connection;
+use super::{Connection, Opened};
 use core::time::Duration;
 use linerate_transport::{CloseReason, Ready};
 use linerate_wire::tcp::Flags;
@@ -46,11 +46,15 @@ impl Connection {
         {
             return false;
         }
-        let newer = match (&self.timestamps, segment.options.timestamps) {
-            (Some(ours), Some(theirs)) => (theirs.value.wrapping_sub(ours.recent) as i32) > 0,
-            _ => false,
-        };
-        newer || unwrap(self.receiver.next(), segment.seq) >= self.receiver.next()
+        let is_beyond = unwrap(self.receiver.next(), segment.seq) >= self.receiver.next();
+        match (&self.timestamps, segment.options.timestamps) {
+            // RFC 6191 section 2: the timestamp decides, the number only between equal ones.
+            (Some(ours), Some(theirs)) => match theirs.value.wrapping_sub(ours.recent) as i32 {
+                0 => is_beyond,
+                newer => newer > 0,
+            },
+            _ => is_beyond,
+        }
     }
 
     fn handle_synchronized(&mut self, now: Instant, mut segment: SegmentIn) -> Outcome {
@@ -67,12 +71,15 @@ impl Connection {
         }
         if segment.flags.contains(Flags::RST) {
             // RFC 1337: a RST does not end TIME-WAIT.
-            if self.state != State::TimeWait {
-                self.end(now, CloseReason::Reset);
+            match self.state {
+                State::TimeWait => {}
+                // RFC 9293 section 3.10.7.4, second: an active open that crossed the peer's was refused.
+                State::SynReceived if self.opened == Opened::Actively => self.end(now, CloseReason::Refused),
+                _ => self.end(now, CloseReason::Reset),
             }
             return Outcome::Accepted;
         }
-        self.last_received = now;
+        self.last.received = now;
         self.keep_alives = 0;
         let ack = unwrap(self.una, segment.ack);
         if self.state == State::SynReceived
@@ -100,7 +107,8 @@ impl Connection {
         }
         self.check_window(now, seq, segment)?;
         if is_reset {
-            if seq == self.receiver.next() {
+            // In TIME-WAIT none has an effect (RFC 1337), so none is asked for either.
+            if seq == self.receiver.next() || self.state == State::TimeWait {
                 return Ok(());
             }
             self.challenge(now);
@@ -148,8 +156,14 @@ impl Connection {
             self.challenge(now);
             return Ok(());
         }
+        if len == 0 && seq == edge && seq > next && !is_reset {
+            // Beyond the window by the letter, so it is answered. But a peer that has filled our window, of which something
+            // was lost, acknowledges from there: its acknowledgement counts.
+            self.challenge(now);
+            return Ok(());
+        }
         let acceptable = match len {
-            0 => seq >= next && seq <= edge,
+            0 => seq == next || (seq >= next && seq < edge),
             _ => seq == next || (seq + len > next && seq < edge),
         };
         if acceptable {
@@ -220,6 +234,14 @@ impl Connection {
             return if new { Outcome::Dropped(DropReason::AfterFin) } else { Outcome::Accepted };
         }
         let seq = unwrap(self.receiver.next(), segment.seq);
+        if self.is_strict && seq + segment.payload_len() as u64 > self.receiver.next() {
+            self.end(now, CloseReason::Reset);
+            self.reset_reply = Some(segment.ack);
+            return Outcome::Dropped(DropReason::Closed);
+        }
+        if segment.payload_len() > 0 {
+            self.last.data = now;
+        }
         let segments = segment.segments();
         let size = match segment.segment_size {
             0 => segment.payload_len(),

@@ -92,6 +92,8 @@ pub struct Counters {
     pub reordering_timeouts: u64,
     /// Whether the path was found to reorder (RFC 8985 section 6.2 step 3).
     pub reordering_seen: bool,
+    /// How far behind the highest position that had arrived something came that had been sent once, at most, in bytes.
+    pub reordering_distance: u64,
     /// Tail loss probes sent (RFC 8985 section 7).
     pub tail_loss_probes: u64,
     /// Losses that a tail loss probe repaired by itself.
@@ -151,6 +153,36 @@ struct PeerWindow {
     scale: u8,
 }
 
+/// How the connection began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Opened {
+    /// By us (RFC 9293: an active OPEN).
+    Actively,
+    /// By the peer's SYN.
+    Passively,
+    /// By the ACK of a SYN cookie: its timestamp carries options and measures nothing.
+    ByCookie,
+}
+
+/// When something happened last; at first, when the connection was made or established.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    /// Data or FIN was sent.
+    sent: Instant,
+    /// An acceptable segment came.
+    received: Instant,
+    /// Payload came.
+    data: Instant,
+    /// An acknowledgement came.
+    ack: Instant,
+}
+
+impl Last {
+    fn at(now: Instant) -> Self {
+        Last { sent: now, received: now, data: now, ack: now }
+    }
+}
+
 /// The timestamps that were agreed upon (RFC 7323 section 4).
 #[derive(Clone, Copy, Debug)]
 struct TimestampState {
@@ -202,8 +234,7 @@ pub struct Connection {
     path_size: PathSize,
     syn_due: bool,
     syn_retries: u8,
-    /// Opened by the ACK of a SYN cookie: its timestamp carries options and measures nothing.
-    is_resumed: bool,
+    opened: Opened,
     fast_open: FastOpen,
     /// Position of the peer's first byte.
     peer_start: u64,
@@ -243,7 +274,7 @@ pub struct Connection {
     /// Most bytes in the network of late, and the position that must be acknowledged for that to be past: a window of
     /// which half is used is used, however the acknowledgements are batched (RFC 7661 section 4.2).
     peak: (u64, u64),
-    last_sent: Instant,
+    last: Last,
     /// Since when the peer has made no progress with what is outstanding.
     stalled_since: Option<Instant>,
     probe_due: bool,
@@ -255,7 +286,6 @@ pub struct Connection {
     ack: AckPolicy,
     last_ack_sent: u64,
     challenges: ChallengeLimit,
-    last_received: Instant,
     /// The last echo that a full segment of the peer carried.
     last_echo: u32,
     keep_alive_due: bool,
@@ -267,6 +297,8 @@ pub struct Connection {
     reset_reply: Option<SeqNumber>,
     /// The application has let go.
     released: bool,
+    /// Data that comes after that resets.
+    is_strict: bool,
 }
 
 impl Connection {
@@ -298,11 +330,11 @@ impl Connection {
             sack: false,
             peer_scales: false,
             peer_mss: super::default_mss(remote.ip()),
-            path_mss: config.mss,
-            path_size: PathSize::default(),
+            path_mss: config.path_mss.min(config.mss),
+            path_size: PathSize::new(now, config.path_mss, config.mss),
             syn_due: true,
             syn_retries: 0,
-            is_resumed: false,
+            opened: Opened::Actively,
             fast_open: FastOpen::default(),
             peer_start: 0,
             una: first,
@@ -330,22 +362,22 @@ impl Connection {
             next_tag: 1,
             device_full: false,
             peak: (0, 0),
-            last_sent: now,
+            last: Last::at(now),
             stalled_since: None,
             probe_due: false,
             probes: 0,
             write_refused: false,
             receiver: new_receiver(now, &config, resources),
-            ack: AckPolicy::new(),
+            ack: AckPolicy::new(config.quick_acks),
             last_ack_sent: 0,
             challenges: ChallengeLimit::default(),
-            last_received: now,
             last_echo: 0,
             keep_alive_due: false,
             keep_alives: 0,
             reset_due: false,
             reset_reply: None,
             released: false,
+            is_strict: false,
             config,
         };
         connection.stall(now);
@@ -391,7 +423,7 @@ impl Connection {
         connection.nxt = connection.una + 1;
         connection.left_end = connection.nxt;
         connection.syn_due = false;
-        connection.is_resumed = true;
+        connection.opened = Opened::ByCookie;
         Ok(connection)
     }
 
@@ -404,7 +436,7 @@ impl Connection {
 
     /// Whether it is closed and has nothing left to send: it may be dropped.
     pub fn is_finished(&self) -> bool {
-        self.state == State::Closed && !self.reset_due
+        self.state == State::Closed && !self.reset_due && self.reset_reply.is_none()
     }
 
     /// The state of RFC 9293.
@@ -468,6 +500,7 @@ impl Connection {
             self.tell(Ready::CLOSED);
         }
         self.limits.stop(now);
+        self.limits.busy.set(now, false);
         self.stalled_since = None;
         self.queue.clear();
         self.board = Scoreboard::default();

@@ -255,7 +255,7 @@ impl Connection {
 
     /// RFC 5681 section 4.1.
     fn restart_after_idle(&mut self, now: Instant) {
-        if self.una == self.nxt && now - self.last_sent > self.rtt.base_timeout() {
+        if self.una == self.nxt && now - self.last.sent > self.rtt.base_timeout() {
             self.congestion.on_idle(now);
         }
     }

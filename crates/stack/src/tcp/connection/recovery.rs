@@ -26,6 +26,8 @@ pub(super) struct News {
     pub is_duplicate: bool,
     /// Bytes that it tells of as a duplicate, without SACK.
     pub assumed: u64,
+    /// Bytes of the advance that duplicates had told of before, without SACK.
+    pub settled: u64,
     /// What the peer had received before (DSACK).
     pub duplicated: Option<(u64, u64)>,
 }
@@ -81,6 +83,7 @@ impl Connection {
         }
         if arrivals.reordered {
             self.repair.rack.on_reordering();
+            self.counters.reordering_distance = self.counters.reordering_distance.max(arrivals.distance);
         }
         self.repair.rack.arrived(arrivals.end);
         self.repair.rack.on_advance(self.una);
@@ -95,11 +98,11 @@ impl Connection {
     }
 
     /// Finds losses; enters, steers, leaves or takes back a recovery.
-    pub(super) fn recover(&mut self, now: Instant, news: &News) {
-        let mut delivered = news.arrivals.delivered + news.assumed;
+    pub(super) fn recover(&mut self, now: Instant, news: &mut News) {
         if news.advance > 0 {
-            delivered -= self.recover_on_advance(now, news.advance);
+            news.settled = self.recover_on_advance(now, news.advance);
         }
+        let delivered = (news.arrivals.delivered + news.assumed).saturating_sub(news.settled);
         let lost = self.una < self.nxt && self.find_losses(now, news.advance > 0);
         if lost && self.recovery == Recovery::Open && !self.has_lost_only_probe() {
             self.enter_recovery(now, delivered);
@@ -118,7 +121,11 @@ impl Connection {
     fn recover_on_advance(&mut self, now: Instant, advance: u64) -> u64 {
         let mss = self.mss();
         match self.recovery {
-            Recovery::Open => self.forget_duplicates(),
+            Recovery::Open => {
+                let settled = self.board.settle_assumed(advance);
+                self.forget_duplicates();
+                return settled;
+            }
             Recovery::Fast { until } | Recovery::Timeout { until } if self.una >= until => {
                 if matches!(self.recovery, Recovery::Fast { .. }) {
                     self.congestion.on_recovered(now, self.pipe());

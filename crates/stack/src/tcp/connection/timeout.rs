@@ -119,7 +119,7 @@ impl Connection {
 
     fn on_keep_alive(&mut self, now: Instant) {
         let Some(keep_alive) = self.config.socket.keep_alive else { return };
-        let quiet_until = self.last_received + keep_alive.idle;
+        let quiet_until = self.last.received + keep_alive.idle;
         if now < quiet_until {
             self.keep_alives = 0;
             self.timers.set(Timer::KeepAlive, quiet_until);

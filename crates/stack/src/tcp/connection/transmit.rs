@@ -49,12 +49,12 @@ impl Connection {
         let in_syn = flags.contains(Flags::SYN);
         let options = if in_syn {
             self.syn_options(out.now)
-        } else if flags.contains(Flags::RST) {
-            Options::default()
         } else {
+            let is_reset = flags.contains(Flags::RST);
             Options {
+                // RFC 7323 section 3.2: in resets too.
                 timestamps: self.timestamps.map(|_| self.timestamps_option(out.now)),
-                sack_blocks: self.sack_blocks(),
+                sack_blocks: if is_reset { Default::default() } else { self.sack_blocks() },
                 ..Options::default()
             }
         };
@@ -130,6 +130,9 @@ impl Connection {
         if got > 0 && end == self.queue.end() {
             flags |= Flags::PSH;
         }
+        if got > 0 && !plan.retransmission {
+            self.ack.on_answer();
+        }
         flags |= self.cwr_flag(got, plan.retransmission);
         let mut info = self.emit(out, plan.start, flags)?;
         let segments = if self.is_size_probe(plan.start) { 1 } else { got.div_ceil(payload).max(1) };
@@ -158,7 +161,7 @@ impl Connection {
             self.counters.segments_sent += segments;
         }
         self.note_paced(out.now, got);
-        self.last_sent = out.now;
+        self.last.sent = out.now;
         self.probe_due = false;
         let (start, retransmission) = (plan.start, plan.retransmission);
         info.completion = self.sent(out, InDevice { tag: 0, start, end, serial, retransmission });

@@ -54,6 +54,13 @@ fn section_4_7_fast_convergence_gives_room_to_new_flows() {
 }
 
 #[test]
+fn section_4_8_the_tail_of_a_transfer_does_not_make_the_threshold_small() {
+    let mut cubic = after_loss(100);
+    cubic.on_timeout(millis(0), 1_000, true);
+    assert_eq!(cubic.slow_start_threshold(), Some(49_000), "0.7 of the window, whatever was in flight");
+}
+
+#[test]
 fn section_4_8_a_timeout_starts_the_next_stage_on_the_flat_part() {
     let mut cubic = after_loss(100);
     cubic.on_timeout(millis(0), 70_000, true);

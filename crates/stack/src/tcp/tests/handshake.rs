@@ -179,7 +179,7 @@ fn the_handshake_measures_a_round_trip() {
     solo.pass(ms(30));
     let _ = solo.input_with(SYN_ACK, -1, 0, 0, offer(true, false));
     let info = solo.connection.info(solo.now);
-    assert_eq!((info.rtt, info.rto), (Some(ms(30)), Some(ms(200))));
+    assert_eq!((info.rtt, info.rto), (Some(ms(30)), Some(ms(230))));
 }
 
 #[test]

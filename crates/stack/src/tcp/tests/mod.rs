@@ -2,6 +2,7 @@
 //! that delays, loses, reorders and duplicates ([`world`]).
 
 mod closing;
+mod conformance;
 mod device;
 mod ecn;
 mod faults;
@@ -121,7 +122,8 @@ pub(super) fn resources() -> Resources {
 pub(super) fn config() -> Config {
     // NewReno: windows are halved and grow by whole segments, so that expectations can be checked in the head.
     let socket = SocketOptions { congestion: Congestion::NewReno, ..SocketOptions::default() };
-    Config::new(socket, 1_460)
+    // Delayed acknowledgements from the start, so that their tests need no run-up.
+    Config { quick_acks: 0, ..Config::new(socket, 1_460) }
 }
 
 /// The byte at a position of the test stream.

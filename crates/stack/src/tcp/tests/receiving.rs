@@ -15,7 +15,7 @@ use proptest::prelude::*;
 fn with(change: impl FnOnce(&mut SocketOptions)) -> Config {
     let mut socket = SocketOptions::default();
     change(&mut socket);
-    Config::new(socket, 1_460)
+    Config { quick_acks: 0, ..Config::new(socket, 1_460) }
 }
 
 fn sized(receive: usize) -> Config {

@@ -88,11 +88,13 @@ pub static DEPARTURES: &[Departure] = &[
     },
     Departure {
         rule: "RFC 9293 section 3.10.7.4: a RST ends TIME-WAIT",
-        ours: "ignored",
-        reason: "RFC 1337",
+        ours: "every RST is ignored",
+        reason: "RFC 1337; a challenge ACK (RFC 5961 section 3.2) would ask for one that has no effect either",
         concerns: |start, event| {
-            let reset =
-                matches!(event, Event::Reset | Event::ResetAck | Event::ResetAckFuture | Event::SynRst);
+            let reset = matches!(
+                event,
+                Event::Reset | Event::ResetInside | Event::ResetAck | Event::ResetAckFuture | Event::SynRst
+            );
             reset && start == Start::TimeWait
         },
     },

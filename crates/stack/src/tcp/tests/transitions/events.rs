@@ -45,6 +45,7 @@ events! {
     SynOld "`SYN` of the handshake again",
     SynOldNewer "`SYN` below the window, newer timestamp",
     SynOldOlder "`SYN` below the window, older timestamp",
+    SynNewOlder "`SYN` at RCV.NXT, older timestamp",
     SynData "`SYN` at RCV.NXT with 100 bytes",
     SynFin "`SYN,FIN` at RCV.NXT",
     SynRst "`SYN,RST` at RCV.NXT",
@@ -88,6 +89,7 @@ events! {
     PortUnreachable "ICMP port unreachable, segment in flight",
     HostUnreachable "ICMP host unreachable, segment in flight",
     UnreachableOld "ICMP port unreachable, segment not in flight",
+    Prohibited "ICMP prohibited by a filter, segment in flight",
     TooBig "ICMP fragmentation needed, MTU 600, segment in flight",
 }
 
@@ -186,6 +188,7 @@ impl Event {
             Event::SynOld => of(SYN, -1, 0, 0),
             Event::SynOldNewer => Segment { tick: Some(5), ..of(SYN, -70_000, 0, 0) },
             Event::SynOldOlder => Segment { tick: Some(-5), ..of(SYN, -70_000, 0, 0) },
+            Event::SynNewOlder => Segment { tick: Some(-5), ..of(SYN, rcv, 0, 0) },
             Event::SynData => of(SYN, rcv, 0, 100),
             Event::SynFin => of(SYN | FIN, rcv, 0, 0),
             Event::SynRst => of(SYN | RST, rcv, 0, 0),
@@ -267,6 +270,7 @@ impl Event {
         segment.emit(&mut quoted[ipv4::MIN_HEADER_LEN..]).unwrap();
         let (code, next_hop_mtu) = match self {
             Event::HostUnreachable => (icmpv4::UnreachableCode::HOST, 0),
+            Event::Prohibited => (icmpv4::UnreachableCode::PROHIBITED, 0),
             Event::TooBig => (icmpv4::UnreachableCode::FRAGMENTATION_NEEDED, 600),
             _ => (icmpv4::UnreachableCode::PORT, 0),
         };

@@ -64,9 +64,11 @@ pub fn expect(start: Start, event: Event, station: &Station) -> Rule {
         Event::Send | Event::Receive | Event::ReceiveData | Event::Status => uses(start, event),
         Event::Shutdown | Event::Close => closes(start),
         Event::Abort => aborts(start),
-        Event::PortUnreachable | Event::HostUnreachable | Event::UnreachableOld | Event::TooBig => {
-            icmp(start, event)
-        }
+        Event::PortUnreachable
+        | Event::HostUnreachable
+        | Event::UnreachableOld
+        | Event::Prohibited
+        | Event::TooBig => icmp(start, event),
         _ => times_out(start, event),
     }
 }
@@ -138,6 +140,9 @@ fn icmp(start: Start, event: Event) -> Rule {
         Event::UnreachableOld => rule(stay, "", "5927 4.1"),
         Event::HostUnreachable => rule(stay, "", "9293 3.9.2.2 MUST-56"),
         Event::TooBig => rule(stay, "|DATA|FIN", "1191 6.5, 5927 7"),
+        // Neither soft nor hard by RFC 9293 section 3.9.2.2.
+        Event::Prohibited if !start.is_synchronized() => rule(over(start), "", "1812 5.2.7.1"),
+        Event::Prohibited => rule(stay, "", "1812 5.2.7.1, 5927 4.2"),
         _ if start.is_synchronized() => rule(stay, "", "5927 4.2 (not 9293 3.9.2.2)"),
         _ => rule(over(start), "", "9293 3.9.2.2"),
     }
@@ -213,8 +218,8 @@ fn arrives_otherwise(start: Start, segment: &Segment, numbers: &Numbers) -> Rule
     let has = |flags| segment.flags.contains(flags);
     let only_syn = has(Flags::SYN) && !segment.flags.intersects(Flags::ACK | Flags::RST | Flags::FIN);
     if start == Start::TimeWait && only_syn {
-        let newer = segment.tick.is_some_and(|tick| tick > 0);
-        return match newer || segment.seq >= numbers.rcv {
+        let beyond = segment.seq >= numbers.rcv;
+        return match segment.tick.map_or(beyond, |tick| tick > 0 || (tick == 0 && beyond)) {
             true => rule(State::SynReceived, "SYN-ACK", "6191 2, 9293 3.6.1 MAY-2"),
             false => rule(stay, "|ACK", "6191 2"),
         };
