@@ -140,6 +140,11 @@ typedef struct lr_stack_config {
      */
     size_t memory;
     /*
+     Largest buffer of a stream socket that sizes its buffers by itself, in bytes, for each direction. The window scale
+     follows from it. Default: 4 MiB.
+     */
+    size_t buffer_max;
+    /*
      Random and secret bytes, different at every start: sequence numbers, ports and hash keys come from them.
      `lr_stack_config_init` fills them from the operating system; tests that must repeat set their own.
      */
@@ -280,27 +285,27 @@ typedef struct lr_tcp_info {
      */
     uint8_t tcpi_state;
     /*
-     0: not counted.
+     Loss recovery, by Linux's numbers: 0 open, 1 disorder, 2 window reduced for a congestion mark, 3 fast recovery, 4 loss.
      */
     uint8_t tcpi_ca_state;
     /*
-     0: not counted.
+     Timeouts in a row without progress.
      */
     uint8_t tcpi_retransmits;
     /*
-     0: not counted.
+     Window or keep-alive probes in a row without an answer.
      */
     uint8_t tcpi_probes;
     /*
-     0: not counted.
+     How often the retransmission timeout is doubled.
      */
     uint8_t tcpi_backoff;
     /*
-     0: not counted.
+     What was agreed upon: 1 timestamps, 2 SACK, 4 window scaling, 8 ECN.
      */
     uint8_t tcpi_options;
     /*
-     0: not given.
+     Window scales: the peer's, and ours times 16.
      */
     uint8_t tcpi_wscale;
     /*
@@ -320,7 +325,7 @@ typedef struct lr_tcp_info {
      */
     uint32_t tcpi_snd_mss;
     /*
-     0: not counted.
+     Full segments of the peer, as far as seen, in bytes of payload.
      */
     uint32_t tcpi_rcv_mss;
     /*
@@ -328,15 +333,15 @@ typedef struct lr_tcp_info {
      */
     uint32_t tcpi_unacked;
     /*
-     0: not counted.
+     Segments that the peer reported beyond a gap.
      */
     uint32_t tcpi_sacked;
     /*
-     0: not counted.
+     Segments taken to be lost, whether or not they were sent again.
      */
     uint32_t tcpi_lost;
     /*
-     0: not counted.
+     Segments that were sent again and are in the network.
      */
     uint32_t tcpi_retrans;
     /*
@@ -344,7 +349,7 @@ typedef struct lr_tcp_info {
      */
     uint32_t tcpi_fackets;
     /*
-     0: not counted.
+     Milliseconds since data was sent last.
      */
     uint32_t tcpi_last_data_sent;
     /*
@@ -352,11 +357,11 @@ typedef struct lr_tcp_info {
      */
     uint32_t tcpi_last_ack_sent;
     /*
-     0: not counted.
+     Milliseconds since data came, or the connection was established.
      */
     uint32_t tcpi_last_data_recv;
     /*
-     0: not counted.
+     Milliseconds since an acknowledgement came.
      */
     uint32_t tcpi_last_ack_recv;
     /*
@@ -384,11 +389,11 @@ typedef struct lr_tcp_info {
      */
     uint32_t tcpi_snd_cwnd;
     /*
-     0: not counted.
+     The segment size that we offer, less our timestamps, in bytes.
      */
     uint32_t tcpi_advmss;
     /*
-     0: not counted.
+     By how many segments the path was seen to reorder, at least 3.
      */
     uint32_t tcpi_reordering;
     /*
@@ -424,7 +429,7 @@ typedef struct lr_tcp_info {
      */
     uint32_t tcpi_segs_out;
     /*
-     0: not counted.
+     Segments received.
      */
     uint32_t tcpi_segs_in;
     /*
@@ -432,7 +437,7 @@ typedef struct lr_tcp_info {
      */
     uint32_t tcpi_notsent_bytes;
     /*
-     0: not counted.
+     Least round-trip time of late in microseconds; 0xffffffff without one.
      */
     uint32_t tcpi_min_rtt;
     /*
@@ -448,7 +453,7 @@ typedef struct lr_tcp_info {
      */
     uint64_t tcpi_delivery_rate;
     /*
-     Microseconds in which there was something to send.
+     Microseconds in which there was something to send, or to be acknowledged.
      */
     uint64_t tcpi_busy_time;
     /*
@@ -476,11 +481,11 @@ typedef struct lr_tcp_info {
      */
     uint64_t tcpi_bytes_retrans;
     /*
-     0: not counted.
+     Duplicates that the peer reported.
      */
     uint32_t tcpi_dsack_dups;
     /*
-     0: not counted.
+     1 if the path was seen to reorder.
      */
     uint32_t tcpi_reord_seen;
     /*
@@ -547,7 +552,7 @@ ssize_t lr_recvfrom(struct lr_stack *stack,
  Receives. On a stream socket: as many bytes as are there and fit. On a datagram socket: one datagram, of which what
  does not fit is lost; then MSG_TRUNC is set in `msg_flags`, and the flag MSG_TRUNC makes the call return the whole
  length. `msg_name` (may be null) gets a datagram's sender. There are no control messages: `msg_controllen` becomes 0.
- The flag MSG_PEEK leaves the data there; on a stream socket it may show less than a read would give. MSG_DONTWAIT and
+ The flag MSG_PEEK leaves the data there; a read would give the same. MSG_DONTWAIT and
  MSG_NOSIGNAL change nothing; urgent data (MSG_OOB) is not supported, it is delivered in line.
 
  Returns the number of bytes; 0 at the end of a stream or when it is shut for reading; -EAGAIN if there is nothing yet;
@@ -608,12 +613,11 @@ ssize_t lr_sendto(struct lr_stack *stack,
 /*
  Sends. The bytes are copied before this returns and leave with the next `lr_stack_turn`. On a stream socket as many
  are taken as fit in the send buffer; on a datagram socket the pieces are one datagram, to `msg_name` or, if that is
- null, the connected peer. An unbound datagram socket is bound to a free port first. There are no control messages:
- `msg_controllen` must be 0. MSG_DONTWAIT, MSG_NOSIGNAL (no signal is ever raised) and MSG_MORE change nothing.
+ null, the connected peer; a stream socket does not look at it. An unbound datagram socket is bound to a free port
+ first. There are no control messages: `msg_controllen` must be 0. MSG_DONTWAIT, MSG_NOSIGNAL (no signal is ever raised) and MSG_MORE change nothing.
 
  Returns the number of bytes taken; -EAGAIN if there is no room; -EPIPE on a stream that is shut for writing or over;
- once the error that ended it; -ENOTCONN; -EISCONN for an address on a stream socket; -EDESTADDRREQ without an address;
- -EMSGSIZE for a datagram that is too long; -ENETUNREACH; -EOPNOTSUPP for other flags or control messages; -EINVAL,
+ once the error that ended it; -ENOTCONN; -EDESTADDRREQ without an address; -EMSGSIZE for a datagram that is too long; -ENETUNREACH; -EOPNOTSUPP for other flags or control messages; -EINVAL,
  -EFAULT, -EBADF, -EAFNOSUPPORT.
 
  # Safety
@@ -705,8 +709,8 @@ int lr_connect(struct lr_stack *stack,
                socklen_t length);
 
 /*
- Shuts a connection: `how` SHUT_RD (reads return 0; what comes is thrown away), SHUT_WR (FIN after everything written;
- further writes return -EPIPE) or SHUT_RDWR.
+ Shuts a connection: `how` SHUT_RD (reads return 0 where nothing is waiting, instead of -EAGAIN), SHUT_WR (FIN after
+ everything written; further writes return -EPIPE) or SHUT_RDWR.
 
  Returns 0; -ENOTCONN; -EINVAL; -EBADF.
 
@@ -721,7 +725,7 @@ int lr_shutdown(struct lr_stack *stack,
 /*
  Closes a socket; its descriptor is free at once. What was written is still delivered, in the background and bounded by
  the user timeout, also with SO_LINGER (nothing here waits). The connection is reset instead if SO_LINGER is on with
- 0 seconds, or if received data was not read (RFC 2525 section 2.17). Connections of a listener that were not accepted
+ 0 seconds, if received data was not read (RFC 2525 section 2.17), or when data comes later. Connections of a listener that were not accepted
  are reset.
 
  Returns 0; -EBADF.
@@ -757,7 +761,7 @@ int lr_getsockopt(struct lr_stack *stack,
 /*
  Sets an option; see `lr_getsockopt` for their values. TCP_CONGESTION knows "cubic" and "reno". SO_REUSEADDR lets a socket bind to
  a port of connections in TIME-WAIT, which here is always allowed, or of another bound socket that does not listen.
- TCP_MAXSEG and IPV6_V6ONLY have an effect before connect and listen only. Buffers of a fixed size end autotuning.
+ TCP_MAXSEG has an effect before connect, on a listener for connections to come; IPV6_V6ONLY before connect and listen. Buffers of a fixed size end autotuning.
 
  Returns 0; -ENOPROTOOPT for an option that there is not, or that can only be read; -EINVAL for a value out of range
  or a short `length`; -ENOENT for an unknown congestion control; -EBADF; -EFAULT.

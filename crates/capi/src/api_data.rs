@@ -55,7 +55,6 @@ fn send(
     }
     match &mut host.sockets.get(fd)?.kind {
         Kind::Idle { .. } | Kind::Listening { .. } => Err(Errno(libc::ENOTCONN)),
-        Kind::Stream(_) if to.is_some() => Err(Errno(libc::EISCONN)),
         Kind::Stream(stream) => stream.write(&mut host.stack, data),
         Kind::Datagram { .. } => host.send_datagram(fd, to, data),
     }
@@ -180,7 +179,7 @@ unsafe fn give_sender(
 /// Receives. On a stream socket: as many bytes as are there and fit. On a datagram socket: one datagram, of which what
 /// does not fit is lost; then MSG_TRUNC is set in `msg_flags`, and the flag MSG_TRUNC makes the call return the whole
 /// length. `msg_name` (may be null) gets a datagram's sender. There are no control messages: `msg_controllen` becomes 0.
-/// The flag MSG_PEEK leaves the data there; on a stream socket it may show less than a read would give. MSG_DONTWAIT and
+/// The flag MSG_PEEK leaves the data there; a read would give the same. MSG_DONTWAIT and
 /// MSG_NOSIGNAL change nothing; urgent data (MSG_OOB) is not supported, it is delivered in line.
 ///
 /// Returns the number of bytes; 0 at the end of a stream or when it is shut for reading; -EAGAIN if there is nothing yet;
@@ -318,12 +317,11 @@ unsafe fn destination(
 
 /// Sends. The bytes are copied before this returns and leave with the next `lr_stack_turn`. On a stream socket as many
 /// are taken as fit in the send buffer; on a datagram socket the pieces are one datagram, to `msg_name` or, if that is
-/// null, the connected peer. An unbound datagram socket is bound to a free port first. There are no control messages:
-/// `msg_controllen` must be 0. MSG_DONTWAIT, MSG_NOSIGNAL (no signal is ever raised) and MSG_MORE change nothing.
+/// null, the connected peer; a stream socket does not look at it. An unbound datagram socket is bound to a free port
+/// first. There are no control messages: `msg_controllen` must be 0. MSG_DONTWAIT, MSG_NOSIGNAL (no signal is ever raised) and MSG_MORE change nothing.
 ///
 /// Returns the number of bytes taken; -EAGAIN if there is no room; -EPIPE on a stream that is shut for writing or over;
-/// once the error that ended it; -ENOTCONN; -EISCONN for an address on a stream socket; -EDESTADDRREQ without an address;
-/// -EMSGSIZE for a datagram that is too long; -ENETUNREACH; -EOPNOTSUPP for other flags or control messages; -EINVAL,
+/// once the error that ended it; -ENOTCONN; -EDESTADDRREQ without an address; -EMSGSIZE for a datagram that is too long; -ENETUNREACH; -EOPNOTSUPP for other flags or control messages; -EINVAL,
 /// -EFAULT, -EBADF, -EAFNOSUPPORT.
 ///
 /// # Safety

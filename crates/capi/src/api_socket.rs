@@ -41,7 +41,7 @@ pub unsafe extern "C" fn lr_socket(
             (libc::SOCK_STREAM | libc::SOCK_DGRAM, _) => return Err(Errno(libc::EPROTONOSUPPORT)),
             _ => return Err(Errno(libc::EPROTOTYPE)),
         };
-        host.sockets.insert(Socket { family: domain, settings: Settings::default(), kind })
+        host.sockets.insert(Socket { family: domain, settings: Settings::new(host.buffer_max), kind })
     };
     // SAFETY: the caller's contract.
     unsafe { enter(stack, work) }
@@ -150,8 +150,8 @@ pub unsafe extern "C" fn lr_connect(
     unsafe { enter(stack, work) }
 }
 
-/// Shuts a connection: `how` SHUT_RD (reads return 0; what comes is thrown away), SHUT_WR (FIN after everything written;
-/// further writes return -EPIPE) or SHUT_RDWR.
+/// Shuts a connection: `how` SHUT_RD (reads return 0 where nothing is waiting, instead of -EAGAIN), SHUT_WR (FIN after
+/// everything written; further writes return -EPIPE) or SHUT_RDWR.
 ///
 /// Returns 0; -ENOTCONN; -EINVAL; -EBADF.
 ///
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn lr_shutdown(stack: *mut lr_stack, fd: c_int, how: c_int
 
 /// Closes a socket; its descriptor is free at once. What was written is still delivered, in the background and bounded by
 /// the user timeout, also with SO_LINGER (nothing here waits). The connection is reset instead if SO_LINGER is on with
-/// 0 seconds, or if received data was not read (RFC 2525 section 2.17). Connections of a listener that were not accepted
+/// 0 seconds, if received data was not read (RFC 2525 section 2.17), or when data comes later. Connections of a listener that were not accepted
 /// are reset.
 ///
 /// Returns 0; -EBADF.
@@ -239,7 +239,7 @@ unsafe fn put_value<T: Copy>(found: &T, value: *mut c_void, length: *mut socklen
 
 /// Sets an option; see `lr_getsockopt` for their values. TCP_CONGESTION knows "cubic" and "reno". SO_REUSEADDR lets a socket bind to
 /// a port of connections in TIME-WAIT, which here is always allowed, or of another bound socket that does not listen.
-/// TCP_MAXSEG and IPV6_V6ONLY have an effect before connect and listen only. Buffers of a fixed size end autotuning.
+/// TCP_MAXSEG has an effect before connect, on a listener for connections to come; IPV6_V6ONLY before connect and listen. Buffers of a fixed size end autotuning.
 ///
 /// Returns 0; -ENOPROTOOPT for an option that there is not, or that can only be read; -EINVAL for a value out of range
 /// or a short `length`; -ENOENT for an unknown congestion control; -EBADF; -EFAULT.

@@ -126,6 +126,9 @@ pub struct lr_stack_config {
     pub receive_buffers: u32,
     /// Most memory that sockets may hold, in bytes. Default: 16 MiB. A quarter of it is allocated at start.
     pub memory: usize,
+    /// Largest buffer of a stream socket that sizes its buffers by itself, in bytes, for each direction. The window scale
+    /// follows from it. Default: 4 MiB.
+    pub buffer_max: usize,
     /// Random and secret bytes, different at every start: sequence numbers, ports and hash keys come from them.
     /// `lr_stack_config_init` fills them from the operating system; tests that must repeat set their own.
     pub seed: [u8; 32],
@@ -145,6 +148,7 @@ impl lr_stack_config {
             max_sockets: 1_024,
             receive_buffers: 1_024,
             memory: 16 << 20,
+            buffer_max: 4 << 20,
             seed: [0; 32],
         }
     }

@@ -31,6 +31,8 @@ pub(crate) struct Host {
     pub(crate) sockets: Table,
     /// Where a message of several pieces is put together.
     pub(crate) scratch: Vec<u8>,
+    /// Largest automatic buffer of a stream.
+    pub(crate) buffer_max: usize,
     last_turn: i32,
 }
 
@@ -58,6 +60,7 @@ impl Host {
             now,
             sockets: Table::new(config.max_sockets.clamp(1, 1 << 16) as usize),
             scratch: Vec::new(),
+            buffer_max: config.buffer_max,
             last_turn: 0,
         })
     }
@@ -77,7 +80,6 @@ impl Host {
         }
         // Readiness is asked for where it is wanted; the queue of edges is only emptied.
         while self.stack.poll_event().is_some() {}
-        self.sockets.discard_unwanted(&mut self.stack);
         let sent = self.transmit(now);
         received?;
         bits |= sent?;

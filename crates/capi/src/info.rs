@@ -1,7 +1,7 @@
 //! TCP_INFO as Linux lays it out.
 
 use core::time::Duration;
-use linerate_stack::tcp::State;
+use linerate_stack::tcp::{Details, Phase, State};
 use linerate_transport::{ConnInfo, LimitCause};
 
 /// What `lr_getsockopt` gives for TCP_INFO: the first 232 bytes of Linux's `struct tcp_info`, in its layout and its
@@ -12,17 +12,17 @@ pub struct lr_tcp_info {
     /// The state, by Linux's numbers: 1 ESTABLISHED, 2 SYN-SENT, 3 SYN-RECEIVED, 4 FIN-WAIT-1, 5 FIN-WAIT-2,
     /// 6 TIME-WAIT, 7 CLOSED, 8 CLOSE-WAIT, 9 LAST-ACK, 10 LISTEN, 11 CLOSING.
     pub tcpi_state: u8,
-    /// 0: not counted.
+    /// Loss recovery, by Linux's numbers: 0 open, 1 disorder, 2 window reduced for a congestion mark, 3 fast recovery, 4 loss.
     pub tcpi_ca_state: u8,
-    /// 0: not counted.
+    /// Timeouts in a row without progress.
     pub tcpi_retransmits: u8,
-    /// 0: not counted.
+    /// Window or keep-alive probes in a row without an answer.
     pub tcpi_probes: u8,
-    /// 0: not counted.
+    /// How often the retransmission timeout is doubled.
     pub tcpi_backoff: u8,
-    /// 0: not counted.
+    /// What was agreed upon: 1 timestamps, 2 SACK, 4 window scaling, 8 ECN.
     pub tcpi_options: u8,
-    /// 0: not given.
+    /// Window scales: the peer's, and ours times 16.
     pub tcpi_wscale: u8,
     /// 0: not counted.
     pub tcpi_flags: u8,
@@ -32,25 +32,25 @@ pub struct lr_tcp_info {
     pub tcpi_ato: u32,
     /// Largest segment sent, in bytes of payload.
     pub tcpi_snd_mss: u32,
-    /// 0: not counted.
+    /// Full segments of the peer, as far as seen, in bytes of payload.
     pub tcpi_rcv_mss: u32,
     /// Segments of the largest size in flight, rounded up.
     pub tcpi_unacked: u32,
-    /// 0: not counted.
+    /// Segments that the peer reported beyond a gap.
     pub tcpi_sacked: u32,
-    /// 0: not counted.
+    /// Segments taken to be lost, whether or not they were sent again.
     pub tcpi_lost: u32,
-    /// 0: not counted.
+    /// Segments that were sent again and are in the network.
     pub tcpi_retrans: u32,
     /// 0: not counted.
     pub tcpi_fackets: u32,
-    /// 0: not counted.
+    /// Milliseconds since data was sent last.
     pub tcpi_last_data_sent: u32,
     /// 0: not counted.
     pub tcpi_last_ack_sent: u32,
-    /// 0: not counted.
+    /// Milliseconds since data came, or the connection was established.
     pub tcpi_last_data_recv: u32,
-    /// 0: not counted.
+    /// Milliseconds since an acknowledgement came.
     pub tcpi_last_ack_recv: u32,
     /// Path MTU in bytes.
     pub tcpi_pmtu: u32,
@@ -64,9 +64,9 @@ pub struct lr_tcp_info {
     pub tcpi_snd_ssthresh: u32,
     /// Congestion window in segments.
     pub tcpi_snd_cwnd: u32,
-    /// 0: not counted.
+    /// The segment size that we offer, less our timestamps, in bytes.
     pub tcpi_advmss: u32,
-    /// 0: not counted.
+    /// By how many segments the path was seen to reorder, at least 3.
     pub tcpi_reordering: u32,
     /// 0: not counted.
     pub tcpi_rcv_rtt: u32,
@@ -84,11 +84,11 @@ pub struct lr_tcp_info {
     pub tcpi_bytes_received: u64,
     /// 0: not counted.
     pub tcpi_segs_out: u32,
-    /// 0: not counted.
+    /// Segments received.
     pub tcpi_segs_in: u32,
     /// Payload bytes queued and neither sent nor acknowledged.
     pub tcpi_notsent_bytes: u32,
-    /// 0: not counted.
+    /// Least round-trip time of late in microseconds; 0xffffffff without one.
     pub tcpi_min_rtt: u32,
     /// 0: not counted.
     pub tcpi_data_segs_in: u32,
@@ -96,7 +96,7 @@ pub struct lr_tcp_info {
     pub tcpi_data_segs_out: u32,
     /// 0: not counted.
     pub tcpi_delivery_rate: u64,
-    /// Microseconds in which there was something to send.
+    /// Microseconds in which there was something to send, or to be acknowledged.
     pub tcpi_busy_time: u64,
     /// Microseconds in which the peer's window was the limit.
     pub tcpi_rwnd_limited: u64,
@@ -110,9 +110,9 @@ pub struct lr_tcp_info {
     pub tcpi_bytes_sent: u64,
     /// Payload bytes retransmitted.
     pub tcpi_bytes_retrans: u64,
-    /// 0: not counted.
+    /// Duplicates that the peer reported.
     pub tcpi_dsack_dups: u32,
-    /// 0: not counted.
+    /// 1 if the path was seen to reorder.
     pub tcpi_reord_seen: u32,
     /// 0: not counted.
     pub tcpi_rcv_ooopack: u32,
@@ -146,18 +146,59 @@ fn micros(time: Option<Duration>) -> u32 {
     time.map_or(0, |time| u32::try_from(time.as_micros()).unwrap_or(u32::MAX))
 }
 
+fn millis(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+}
+
+/// Linux's number of a phase of loss recovery.
+fn phase_number(phase: Phase) -> u8 {
+    match phase {
+        Phase::Open => 0,
+        Phase::Disorder => 1,
+        Phase::Reduced => 2,
+        Phase::Recovery => 3,
+        Phase::Loss => 4,
+    }
+}
+
+/// Linux's bits of what was agreed upon.
+fn option_bits(details: &Details) -> u8 {
+    u8::from(details.timestamps)
+        | u8::from(details.sack) << 1
+        | u8::from(details.scales.is_some()) << 2
+        | u8::from(details.ecn) << 3
+}
+
 fn bounded(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// The measurements of a connection in C's layout; `unsent` are the bytes queued and not acknowledged.
-pub(crate) fn tcp_info(state: Option<State>, info: &ConnInfo, unsent: u64) -> lr_tcp_info {
+pub(crate) fn tcp_info(state: Option<State>, info: &ConnInfo, details: &Details, unsent: u64) -> lr_tcp_info {
     let mss = info.send_mss.max(1);
     let limited = |cause: LimitCause| info.limits.ns[cause as usize] / 1_000;
-    let total: u64 = info.limits.ns.iter().sum();
     lr_tcp_info {
         tcpi_state: state_number(state),
+        tcpi_ca_state: phase_number(details.phase),
+        tcpi_retransmits: details.timeouts.min(255) as u8,
+        tcpi_probes: details.probes.min(255) as u8,
+        tcpi_backoff: details.backoff.min(255) as u8,
+        tcpi_options: option_bits(details),
+        tcpi_wscale: details.scales.map_or(0, |(theirs, ours)| theirs | ours << 4),
         tcpi_rto: micros(info.rto),
+        tcpi_rcv_mss: details.receive_mss,
+        tcpi_sacked: bounded(details.sacked),
+        tcpi_lost: bounded(details.lost),
+        tcpi_retrans: bounded(details.resent),
+        tcpi_last_data_sent: millis(details.since_sent),
+        tcpi_last_data_recv: millis(details.since_received),
+        tcpi_last_ack_recv: millis(details.since_acknowledged),
+        tcpi_advmss: details.advertised_mss,
+        tcpi_reordering: bounded(details.reordering),
+        tcpi_segs_in: bounded(details.segments_received),
+        tcpi_min_rtt: details.least_rtt.map_or(u32::MAX, |rtt| micros(Some(rtt))),
+        tcpi_dsack_dups: bounded(details.duplicates_reported),
+        tcpi_reord_seen: u32::from(details.reordering_seen),
         tcpi_snd_mss: info.send_mss,
         tcpi_unacked: info.in_flight.div_ceil(mss),
         tcpi_pmtu: info.path_mtu,
@@ -171,7 +212,7 @@ pub(crate) fn tcp_info(state: Option<State>, info: &ConnInfo, unsent: u64) -> lr
         tcpi_bytes_received: info.bytes_received,
         tcpi_notsent_bytes: bounded(unsent.saturating_sub(u64::from(info.in_flight))),
         tcpi_data_segs_out: bounded(info.segments_sent),
-        tcpi_busy_time: total / 1_000 - limited(LimitCause::Application).min(total / 1_000),
+        tcpi_busy_time: u64::try_from(details.busy.as_micros()).unwrap_or(u64::MAX),
         tcpi_rwnd_limited: limited(LimitCause::PeerWindow),
         tcpi_sndbuf_limited: limited(LimitCause::SendBuffer),
         tcpi_bytes_sent: info.bytes_acked + u64::from(info.in_flight) + info.bytes_retransmitted,

@@ -150,7 +150,10 @@ impl Host {
                 let nothing =
                     lr_tcp_info { tcpi_state: crate::info::state_number(state), ..lr_tcp_info::default() };
                 let unsent = conn.map_or(0, |id| self.stack.unsent(id));
-                let found = info.map_or(nothing, |info| tcp_info(state, &info, unsent));
+                let details = conn.and_then(|id| self.stack.tcp_details(id));
+                let found = info
+                    .zip(details)
+                    .map_or(nothing, |(info, details)| tcp_info(state, &info, &details, unsent));
                 Ok(Value::Info(Box::new(found)))
             }
             _ => unknown(),
@@ -180,8 +183,10 @@ impl Host {
             _ => return unknown(),
         }
         settings.stream.keep_alive = settings.keep_alive_on.then_some(settings.keep_alive);
-        if let Kind::Stream(stream) = &socket.kind {
-            self.stack.set_options(stream.id, &socket.settings.stream);
+        match &socket.kind {
+            Kind::Stream(stream) => self.stack.set_options(stream.id, &socket.settings.stream),
+            Kind::Listening { id, .. } => self.stack.set_listener_options(*id, &socket.settings.stream),
+            Kind::Idle { .. } | Kind::Datagram { .. } => {}
         }
         Ok(())
     }

@@ -43,25 +43,20 @@ impl Stream {
         error
     }
 
-    /// Reads into `out`; with `peek` only the first contiguous piece, which stays.
+    /// Reads into `out`; with `peek` everything stays.
     pub(crate) fn read(&mut self, stack: &mut Stack, out: &mut Scatter<'_>, peek: bool) -> Result<usize> {
-        if self.read_shut || out.room() == 0 {
+        if out.room() == 0 {
             return Ok(0);
         }
-        let mut total = 0;
-        loop {
-            let piece = stack.peek(self.id);
-            let count = out.put(piece);
-            total += count;
-            if peek || count == 0 {
-                break;
-            }
-            stack.consume(self.id, count);
-        }
+        let total: usize = stack.received(self.id).map(|piece| out.put(piece)).sum();
         if total > 0 {
+            if !peek {
+                stack.consume(self.id, total);
+            }
             return Ok(total);
         }
         match self.state(stack) {
+            ConnState::Open { .. } if self.read_shut => Ok(0),
             ConnState::Open { finished: true } => Ok(0),
             ConnState::Open { .. } | ConnState::Connecting => Err(Errno(libc::EAGAIN)),
             ConnState::Closed(_) => self.take_error(stack).map_or(Ok(0), Err),
@@ -253,10 +248,6 @@ impl Host {
             stream.write_shut = true;
             self.stack.shutdown(stream.id);
         }
-        if read {
-            self.stack.consume(stream.id, self.stack.readable(stream.id));
-            self.sockets.note_read_shut();
-        }
         Ok(())
     }
 
@@ -273,11 +264,11 @@ impl Host {
             }
             Kind::Stream(stream) => {
                 // What the peer sent and nobody read is lost, and it must not believe otherwise (RFC 2525 section 2.17).
-                let is_lossy = !stream.read_shut && self.stack.readable(stream.id) > 0;
+                let is_lossy = self.stack.readable(stream.id) > 0;
                 if socket.settings.linger == Some(0) || is_lossy {
                     self.stack.abort(stream.id);
                 } else {
-                    self.stack.close(stream.id);
+                    self.stack.close_strictly(stream.id);
                 }
             }
             Kind::Datagram { id, .. } => {

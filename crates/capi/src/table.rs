@@ -3,10 +3,7 @@
 use crate::errno::{Errno, Result};
 use core::ffi::c_int;
 use core::net::SocketAddr;
-use linerate_stack::Stack;
-use linerate_transport::{
-    BufferSize, ConnId, KeepAlive, ListenerId, Owner, SocketOptions, Transport as _, UdpId,
-};
+use linerate_transport::{BufferSize, ConnId, KeepAlive, ListenerId, Owner, SocketOptions, UdpId};
 use std::time::Duration;
 
 /// All sockets are of one owner: their readiness is asked for, not told.
@@ -14,8 +11,6 @@ pub(crate) const OWNER: Owner = Owner(0);
 
 /// Buffer of a datagram socket when none is asked for, in bytes.
 const DATAGRAM_BUFFER: usize = 256 << 10;
-/// Most that a buffer of a stream grows to when no size is asked for, in bytes.
-const STREAM_BUFFER: usize = 4 << 20;
 /// When unacknowledged data ends a connection, unless TCP_USER_TIMEOUT says otherwise. RFC 1122 section 4.2.3.5 asks for
 /// 100 s at least.
 pub(crate) const USER_TIMEOUT: Duration = Duration::from_secs(180);
@@ -36,9 +31,10 @@ pub(crate) struct Settings {
     pub(crate) stream: SocketOptions,
 }
 
-impl Default for Settings {
-    /// As in BSD: Nagle on, keep-alive off (two hours, 75 s, 9 probes when it is switched on).
-    fn default() -> Self {
+impl Settings {
+    /// As in BSD: Nagle on, keep-alive off (two hours, 75 s, 9 probes when it is switched on). Buffers of streams grow to
+    /// `buffer_max` bytes when no size is asked for.
+    pub(crate) fn new(buffer_max: usize) -> Self {
         Settings {
             reuse_address: false,
             keep_alive_on: false,
@@ -51,8 +47,8 @@ impl Default for Settings {
             v6_only: false,
             datagram_buffer: DATAGRAM_BUFFER,
             stream: SocketOptions {
-                send_buffer: BufferSize::Auto { max: STREAM_BUFFER },
-                receive_buffer: BufferSize::Auto { max: STREAM_BUFFER },
+                send_buffer: BufferSize::Auto { max: buffer_max },
+                receive_buffer: BufferSize::Auto { max: buffer_max },
                 no_delay: false,
                 keep_alive: None,
                 user_timeout: USER_TIMEOUT,
@@ -111,14 +107,12 @@ pub(crate) struct Socket {
 pub(crate) struct Table {
     slots: Vec<Option<Socket>>,
     limit: usize,
-    /// Whether a socket may be shut for reading and must throw away what comes.
-    any_read_shut: bool,
 }
 
 impl Table {
     /// A table for at most `limit` sockets.
     pub(crate) fn new(limit: usize) -> Self {
-        Table { slots: Vec::with_capacity(limit.min(1_024)), limit, any_read_shut: false }
+        Table { slots: Vec::with_capacity(limit.min(1_024)), limit }
     }
 
     /// Adds a socket.
@@ -155,27 +149,6 @@ impl Table {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Socket> {
         self.slots.iter().flatten()
     }
-
-    /// A socket was shut for reading.
-    pub(crate) fn note_read_shut(&mut self) {
-        self.any_read_shut = true;
-    }
-
-    /// Throws away what came for sockets that are shut for reading, so that their windows stay open.
-    pub(crate) fn discard_unwanted(&mut self, stack: &mut Stack) {
-        if !self.any_read_shut {
-            return;
-        }
-        self.any_read_shut = false;
-        for socket in self.slots.iter().flatten() {
-            if let Kind::Stream(stream) = &socket.kind
-                && stream.read_shut
-            {
-                self.any_read_shut = true;
-                stack.consume(stream.id, stack.readable(stream.id));
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -186,7 +159,7 @@ mod tests {
     fn descriptors_are_the_lowest_free_numbers() {
         let socket = || Socket {
             family: libc::AF_INET,
-            settings: Settings::default(),
+            settings: Settings::new(4 << 20),
             kind: Kind::Idle { local: None },
         };
         let mut table = Table::new(3);

@@ -79,6 +79,36 @@ fn measurements_of_a_connection() {
 }
 
 #[test]
+fn a_listener_offers_the_segment_size_that_was_set_last() {
+    let mut world = World::new();
+    let listener = world.listener(80);
+    assert_eq!(world.b.set(listener, IPPROTO_TCP, libc::TCP_MAXSEG, &1_100), 0);
+    let client = world.a.socket(libc::SOCK_STREAM);
+    world.a.connect(client, "10.0.0.2", 80);
+    world.until(|world| world.a.poll(client, libc::POLLOUT) != 0);
+    let info = world.a.get(client, IPPROTO_TCP, libc::TCP_INFO, lr_tcp_info::default()).unwrap();
+    assert_eq!(info.tcpi_snd_mss, 1_100 - 12, "less the timestamps");
+}
+
+#[test]
+fn measurements_have_what_programs_ask_for() {
+    let mut world = World::new();
+    let (client, server) = world.connected(80);
+    world.a.write(client, &[7; 10_000]);
+    world.pass(300);
+    let sent = world.a.get(client, IPPROTO_TCP, libc::TCP_INFO, lr_tcp_info::default()).unwrap();
+    assert_eq!((sent.tcpi_ca_state, sent.tcpi_sacked, sent.tcpi_lost, sent.tcpi_retrans), (0, 0, 0, 0));
+    assert_eq!((sent.tcpi_advmss, sent.tcpi_options & 7, sent.tcpi_reordering), (1_448, 7, 3));
+    assert!(sent.tcpi_busy_time > 0 && sent.tcpi_busy_time < 300_000, "until the last acknowledgement");
+    assert!(
+        (1..400).contains(&sent.tcpi_last_ack_recv) && sent.tcpi_last_data_recv >= sent.tcpi_last_ack_recv
+    );
+    let got = world.b.get(server, IPPROTO_TCP, libc::TCP_INFO, lr_tcp_info::default()).unwrap();
+    assert!((1_400..=1_448).contains(&got.tcpi_rcv_mss), "{}", got.tcpi_rcv_mss);
+    assert!(got.tcpi_last_data_recv < 400 && got.tcpi_segs_in >= 7);
+}
+
+#[test]
 fn flags_and_requests_that_make_sense() {
     let world = World::new();
     let fd = world.a.socket(libc::SOCK_STREAM);
