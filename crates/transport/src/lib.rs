@@ -130,8 +130,8 @@ pub trait Transport {
     /// Measurements of a connection; `None` for an unknown id. A closed but not yet released one still answers.
     fn info(&self, conn: ConnId) -> Option<ConnInfo>;
 
-    /// The peer's address; `None` for an unknown id. Servers ask for it once per connection, so an implementation to
-    /// which [`Transport::info`] is dear should answer by itself.
+    /// The peer's address; `None` for an unknown id. Servers ask for it once per connection, so an implementation for
+    /// which [`Transport::info`] is expensive should override this.
     fn remote_addr(&self, conn: ConnId) -> Option<SocketAddr> {
         self.info(conn).map(|info| info.remote)
     }

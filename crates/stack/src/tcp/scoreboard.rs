@@ -91,7 +91,7 @@ pub(super) struct Scoreboard {
     resent: BTreeMap<u64, Resent>,
     /// Those of them that are not lost by time of transmission: (serial, start).
     order: BTreeSet<(u64, u64)>,
-    /// What was sent again in this recovery, without what was shown to have been sent in vain.
+    /// What was sent again in this recovery, without what turned out to be spurious.
     repeated: RangeSet,
     serial: u64,
     /// First transmissions below were judged.
@@ -239,7 +239,7 @@ impl Scoreboard {
     fn arrive_again(&mut self, start: u64, resent: Resent, clues: &Clues, arrivals: &mut Arrivals) {
         arrivals.resent = true;
         if clues.echo.is_some_and(|echo| (echo.wrapping_sub(resent.stamp) as i32) < 0) {
-            // The echo is that of an older segment (RFC 3522): sending again was in vain.
+            // The echo is that of an older segment (RFC 3522): the retransmission was spurious.
             self.repeated.remove(start, resent.end);
             self.arrive_first(start, resent.end, clues, arrivals);
             return;
@@ -251,17 +251,17 @@ impl Scoreboard {
         }
     }
 
-    /// The peer reported that `start..end` came twice: sending it again was in vain (RFC 3708).
+    /// The peer reported that `start..end` came twice: the retransmission was spurious (RFC 3708).
     pub fn duplicated(&mut self, start: u64, end: u64) {
         self.repeated.remove(start, end);
     }
 
-    /// Whether all that was sent again since [`Scoreboard::watch_repeats`] was sent in vain.
+    /// Whether all that was sent again since [`Scoreboard::watch_repeats`] was spurious.
     pub fn repeated_in_vain(&self) -> bool {
         self.repeated.is_empty()
     }
 
-    /// From now on it counts whether sending again was in vain.
+    /// From now on it counts whether the retransmission was spurious.
     pub fn watch_repeats(&mut self) {
         self.repeated.clear();
     }

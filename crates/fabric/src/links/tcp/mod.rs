@@ -272,7 +272,7 @@ impl TcpServer {
     fn core_limit(&self, times: &Times) -> (&'static str, BytesPerSecond, String) {
         let time = self.core_time(times);
         let text = format!(
-            "{:.2} of network and {:.2} of application work per segment on {} cores and {} queues",
+            "{:.2} of network and {:.2} of application work per segment; cores: {}, queues: {}",
             times.network, times.application, self.cores, self.queues
         );
         ("cores", times.payload / time.max(Nanoseconds::new(1e-3)), text)

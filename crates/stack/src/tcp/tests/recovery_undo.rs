@@ -1,4 +1,4 @@
-//! Recoveries that were in vain are taken back (RFC 3522, RFC 3708, RFC 4015, RFC 5682).
+//! Spurious recoveries are undone (RFC 3522, RFC 3708, RFC 4015, RFC 5682).
 
 use super::config;
 use super::solo::{ACK, Solo, ms, offer};

@@ -2,11 +2,15 @@
 //!
 //! `cargo bench -p linerate-cli --bench throughput` as root; needs iproute2 and iperf3. Every setting has its turn in
 //! each round, so that a change of the machine's speed meets all of them; medians of the rounds are printed.
+//! With `-- --svg FILE TITLE` they are drawn, too.
 
-#[path = "../tests/e2e/lab.rs"]
+mod chart;
+
+#[path = "../../tests/e2e/lab.rs"]
 #[allow(dead_code, reason = "the end-to-end tests use all of it")]
 mod lab;
 
+use chart::Bars;
 use lab::{Lab, Namespace, Wire};
 use serde_json::Value;
 use std::process::{Child, Stdio};
@@ -51,8 +55,10 @@ fn main() {
     }
     println!("MTU 1500, {ROUNDS} rounds of {SECONDS} s, medians; CPU of the server process");
     println!("{:46} {:>9} {:>9} {:>11} {:>11}", "", "in Gb/s", "out Gb/s", "in CPUs/GB", "out CPUs/GB");
+    let mut bars = Vec::new();
     for setting in settings {
         let [forward, reverse] = setting.results.map(median);
+        bars.push(Bars { name: setting.name, rates: [forward.0, reverse.0] });
         println!(
             "{:46} {:9.2} {:9.2} {:11.3} {:11.3}",
             setting.name, forward.0, reverse.0, forward.1, reverse.1
@@ -63,6 +69,10 @@ fn main() {
                 process.kill().and_then(|()| process.wait()).expect("iperf3 ends");
             }
         }
+    }
+    let args: Vec<String> = std::env::args().skip_while(|arg| arg != "--svg").skip(1).collect();
+    if let [path, title, ..] = args.as_slice() {
+        chart::draw(path, title, &bars).expect("the chart can be written");
     }
 }
 
