@@ -158,6 +158,13 @@ impl WorkerFiles {
             }
             self.opening += 1;
         }
+        // Servers ask for every request whether a file is still the same: a worker would double what that costs.
+        if let FileOp::Stat { path } = &op
+            && let Some(result) = self.work.stat_cached(path)
+        {
+            let result = result.map(|meta| Outcome::Reply(FileReply::Meta(meta)));
+            return self.work.done.push(Finished { owner, tag, was_open: false, result });
+        }
         self.work.push(Job { owner, tag, work: Work::Path(op) });
     }
 

@@ -248,6 +248,22 @@ impl Root {
         self.unlink(path, AtFlags::REMOVEDIR)
     }
 
+    /// Metadata of a path if the kernel has all of it in its caches, so that no disk can stall the caller; `None` where
+    /// a worker must look.
+    pub(crate) fn stat_cached(&self, path: &VirtualPath) -> Option<Result<Metadata, FileError>> {
+        if is_under_way(path) {
+            return Some(Err(FileError::NotFound));
+        }
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let name = if path.relative().is_empty() { "." } else { path.relative() };
+        match rustix::fs::openat2(&self.fd, name, flags, Mode::empty(), RESOLVE | ResolveFlags::CACHED) {
+            Ok(fd) => Some(rustix::fs::fstat(&fd).map(|stat| metadata(&stat)).map_err(error)),
+            // Not in the caches; a link out of the root, that may lead back; or Linux before 5.12, which lacks this.
+            Err(Errno::AGAIN | Errno::INTR | Errno::XDEV | Errno::INVAL) => None,
+            Err(failed) => Some(Err(error(failed))),
+        }
+    }
+
     fn stat(&self, path: &str) -> Result<Metadata, FileError> {
         let fd = self.resolve(path, OFlags::PATH, Mode::empty())?;
         Ok(metadata(&rustix::fs::fstat(&fd).map_err(error)?))

@@ -6,7 +6,7 @@ use super::root::{Root, read_ahead};
 use super::table::{Content, OpenFile, ReadAheadDone};
 use crate::mailbox::{Mailbox, lock};
 use crate::slab::Key;
-use linerate_transport::{FileError, FileOp, FileReply};
+use linerate_transport::{FileError, FileOp, FileReply, Metadata, VirtualPath};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -58,6 +58,11 @@ impl WorkQueue {
 
     pub(crate) fn set_writable(&self, writable: bool) {
         self.root.set_writable(writable);
+    }
+
+    /// Does what takes no waiting: see [`Root::stat_cached`].
+    pub(crate) fn stat_cached(&self, path: &VirtualPath) -> Option<Result<Metadata, FileError>> {
+        self.root.stat_cached(path)
     }
 
     /// Queues a job: behind the others of its file if it has one, so that they run in order.

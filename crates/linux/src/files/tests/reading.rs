@@ -33,6 +33,25 @@ fn a_file_reads_as_it_is() {
 }
 
 #[test]
+fn what_the_kernel_knows_of_a_path_takes_no_worker() {
+    let dir = TempDir::new();
+    dir.write("a", b"four");
+    let mut files = serve(&dir, false);
+    let mut look = |name: &str| {
+        files.submit(OWNER, 1, FileOp::Stat { path: path(name) }).unwrap();
+        // Without waiting: nobody else works on it.
+        files.poll_done().map(|done| done.result)
+    };
+    let Some(Ok(FileReply::Meta(meta))) = look("/a") else { panic!("known, and not answered at once") };
+    assert_eq!((meta.kind, meta.len), (FileKind::File, 4));
+    dir.write("a", b"longer");
+    let Some(Ok(FileReply::Meta(meta))) = look("/a") else { panic!("known, and not answered at once") };
+    assert_eq!(meta.len, 6, "it is the file as it is now");
+    std::fs::remove_file(dir.0.join("a")).unwrap();
+    assert!(matches!(look("/a"), Some(Err(FileError::NotFound))));
+}
+
+#[test]
 fn nothing_leads_out_of_the_root() {
     let dir = TempDir::new();
     let outside = TempDir::new();
