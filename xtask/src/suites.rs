@@ -30,15 +30,17 @@ impl Suite {
 /// Builds the test programs of the whole workspace and the end-to-end tests, or those alone, and shows what cargo says
 /// meanwhile.
 pub fn build(end_to_end_only: bool) -> Result<Vec<Suite>> {
+    let mut suites = if end_to_end_only { Vec::new() } else { compile("--tests")? };
+    // They are not among the tests of plain `cargo test`, and cargo takes them by name only alone.
+    suites.extend(compile("--test=e2e")?);
+    Ok(suites)
+}
+
+/// Always for the workspace, so that the features of dependencies are the same and nothing is built twice.
+fn compile(what: &str) -> Result<Vec<Suite>> {
     let mut cargo = shell::cargo();
     cargo.args(["test", "--no-run", "--message-format=json-render-diagnostics"]).args(PROFILE);
-    // Always for the workspace, so that the features of dependencies are the same and nothing is built twice. The
-    // end-to-end tests are named because they are not among the tests that plain `cargo test` runs.
-    cargo.args(["--workspace", "--test=e2e"]);
-    if !end_to_end_only {
-        cargo.arg("--tests");
-    }
-    cargo.stdout(Stdio::piped());
+    cargo.args(["--workspace", what]).stdout(Stdio::piped());
     let mut child = cargo.spawn().context("cannot start cargo")?;
     let output = child.stdout.take().context("cargo has no output")?;
     let mut suites = Vec::new();

@@ -449,7 +449,7 @@ pub const CASES: &[Case] = &[
         "an acknowledgement for 255 segments, or after 200 ms",
         &["delayed acknowledgements"],
         r#"
-        link = { rate = "100 Mbit/s", delay = "1 ms" }
+        link = { rate = "1 Gbit/s", delay = "400 us" }
         client.tcp = { delayed-ack-segments = 255, delayed-ack-timeout = "200 ms", receive-buffer = "128 KiB" }
         client.offload = "none"
         world.duration = "5 s""#,
