@@ -178,7 +178,7 @@ fn add_newcomers(
             let owner = world.add_app(host, Newcomer::new(errand, VICTIM4.into(), at));
             newcomers.push((errand, at, owner));
         }
-        at = at + INTERVAL;
+        at += INTERVAL;
     }
     newcomers
 }
