@@ -23,7 +23,7 @@ fn a_thousand_connections_at_once_each_move_a_mebibyte() {
 fn a_hundred_thousand_short_connections_leave_memory_flat() {
     for wire in [Wire::Tap, Wire::Kernel] {
         let served = Folder::with_files(1);
-        let lab = Lab::start(wire, 1500, &[served.path(), "--stats", "500ms"]);
+        let lab = Lab::start(wire, 1500, &[served.path(), "--status", "9180"]);
         let ab = |count: u32| {
             let report =
                 lab.client.must(&format!("timeout 240 ab -q -r -n {count} -c 50 {}/one 2>&1", lab.http()));
@@ -45,7 +45,7 @@ fn a_hundred_thousand_short_connections_leave_memory_flat() {
 fn little_memory_slows_down_and_loses_nothing() {
     for offload in ["all", "none"] {
         let lab =
-            Lab::start(Wire::Tap, 1500, &["--memory", "4MiB", "--offload", offload, "--stats", "500ms"]);
+            Lab::start(Wire::Tap, 1500, &["--memory", "4MiB", "--offload", offload, "--status", "9180"]);
         let http = lab.http();
         let get = format!("curl -sSf --max-time 100 {http}/memory/8M | sha256sum");
         let put = format!("head -c 8388608 /dev/zero | curl -sSf --max-time 100 -T - {http}/memory/null");

@@ -11,10 +11,10 @@
 use super::hub::{Hub, conn_id};
 use super::info;
 use super::receive::{Read, ReceiveBuffer};
-use super::send_queue::{Flush, SendQueue};
+use super::send_queue::{Flush, SendQueue, queue_limit};
 use super::socket;
 use crate::slab::Key;
-use linerate_transport::{BufferSize, CloseReason, ConnInfo, ConnState, Owner, Ready, SocketOptions, Source};
+use linerate_transport::{CloseReason, ConnInfo, ConnState, Owner, Ready, SocketOptions, Source};
 use linerate_wire::units::Instant;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,10 +27,6 @@ use std::time::Duration;
 pub(crate) const BUDGET: u64 = 256 << 10;
 /// Longest memory payload of one call, in bytes.
 pub(crate) const PAYLOAD_MAX: usize = 64 << 10;
-/// What an automatic send buffer queues here; the kernel's own buffer grows by itself behind it.
-const AUTO_QUEUE: usize = 512 << 10;
-/// Longest queue that a fixed send buffer size gives.
-const FIXED_QUEUE_MAX: usize = 16 << 20;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
@@ -592,12 +588,5 @@ impl Conn {
             // Its turn is what removes it.
             self.schedule(hub);
         }
-    }
-}
-
-fn queue_limit(size: BufferSize) -> usize {
-    match size {
-        BufferSize::Fixed(bytes) => bytes.clamp(1, FIXED_QUEUE_MAX),
-        BufferSize::Auto { max } => max.clamp(1, AUTO_QUEUE),
     }
 }

@@ -1,13 +1,18 @@
 //! What a connection has queued for sending, and how it is handed to the kernel.
 
 use crate::files::{OpenFile, Sendable};
-use linerate_transport::Shared;
+use linerate_transport::{BufferSize, Shared};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::Arc;
+
+/// What an automatic send buffer queues here; the kernel's own buffer grows by itself behind it.
+const AUTO_QUEUE: usize = 512 << 10;
+/// Longest queue that a fixed send buffer size gives.
+const FIXED_QUEUE_MAX: usize = 16 << 20;
 
 /// Most pieces that may wait in one connection.
 pub(crate) const ITEMS_MAX: usize = 1024;
@@ -263,5 +268,13 @@ impl SendQueue {
                 }
             }
         }
+    }
+}
+
+/// Bytes of memory that a send buffer of this size queues.
+pub(super) fn queue_limit(size: BufferSize) -> usize {
+    match size {
+        BufferSize::Fixed(bytes) => bytes.clamp(1, FIXED_QUEUE_MAX),
+        BufferSize::Auto { max } => max.clamp(1, AUTO_QUEUE),
     }
 }

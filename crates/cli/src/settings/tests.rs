@@ -1,0 +1,167 @@
+//! Flags and files, right and wrong.
+
+use super::*;
+use crate::args::Cli;
+use crate::args::Command;
+use clap::Parser as _;
+use linerate_transport::{Congestion, Ecn, Pacing};
+
+fn load(args: &[&str]) -> Result<Settings, String> {
+    let cli = Cli::try_parse_from(["linerate", "serve"].iter().chain(args)).map_err(|e| e.to_string())?;
+    let Command::Serve(serve) = cli.command else { panic!("the arguments say serve") };
+    Settings::load(&serve).map_err(|error| error.to_string())
+}
+
+fn check_error(args: &[&str], parts: &[&str]) {
+    let error = load(args).expect_err("must be refused");
+    for part in parts {
+        assert!(error.contains(part), "{args:?}: {part:?} is not in {error:?}");
+    }
+}
+
+#[test]
+fn defaults_are_those_of_the_manual() {
+    let settings = load(&[]).unwrap();
+    assert_eq!(settings.addresses.iter().map(Cidr::to_string).collect::<Vec<_>>(), DEFAULT_ADDRESSES);
+    assert_eq!((settings.memory, settings.iperf3_port, settings.writable), (64 << 20, 5201, false));
+    assert!(settings.ftp_anonymous);
+    assert_eq!((settings.fast_open, &settings.socket), (None, &SocketOptions::default()));
+}
+
+#[test]
+fn a_bad_value_names_flag_value_and_what_is_allowed() {
+    check_error(&["--device", "wire"], &["--device", "wire", "kernel"]);
+    check_error(&["--mtu", "500"], &["--mtu", "500", "1280..=9216"]);
+    check_error(&["--address", "1.2.3.4/99"], &["--address", "1.2.3.4/99", "prefix"]);
+    check_error(&["--gateway", "10.9.9.9"], &["--gateway", "10.9.9.9", "192.168.1.4/24"]);
+    check_error(&["--memory", "3MiB"], &["--memory", "'3MiB'", "4MiB"]);
+    check_error(&["--stats", "90ms"], &["--stats", "'90ms'", "100ms"]);
+    check_error(&["--offload", "warp"], &["--offload", "warp", "tso"]);
+    check_error(&["--ftp-user", "eric"], &["--ftp-user", "NAME:PASSWORD"]);
+    check_error(&["--http-port", "5201"], &["--iperf3-port", "5201", "http-port"]);
+    check_error(&["--http-port=0", "--ftp-port=0", "--iperf3-port=0"], &["iperf3-port", "nothing to serve"]);
+    check_error(&["--device", "kernel", "--mtu", "1400"], &["--mtu", "1400", "--device tap"]);
+    check_error(&["--device", "kernel", "--gateway", "10.0.0.1"], &["--gateway", "10.0.0.1", "--device tap"]);
+    check_error(&["--address", "dhcp", "--gateway", "10.0.0.1"], &["--gateway", "10.0.0.1", "dhcp", "names"]);
+    check_error(&["--device", "kernel", "--address", "dhcp"], &["--address", "kernel"]);
+    check_error(&["--status", "8.8.8.8:9180"], &["--status", "8.8.8.8:9180", "--status-public"]);
+    check_error(&["--status", "0.0.0.0:9180"], &["--status", "private"]);
+    check_error(&["--status", "here"], &["--status", "here", "9180"]);
+    check_error(&["--config", "/no/such.toml"], &["/no/such.toml"]);
+}
+
+#[test]
+fn anonymous_users_are_kept_from_what_others_upload_unless_it_is_said() {
+    for (args, expected) in [
+        (&["--ftp-user", "eric:ding"][..], false),
+        (&["--ftp-user", "eric:ding", "--ftp-anonymous", "true"], true),
+        (&["--ftp-anonymous", "true"], true),
+        (&["--ftp-port", "0", "--ftp-anonymous", "false"], false),
+    ] {
+        assert_eq!(load(args).unwrap().ftp_anonymous, expected, "{args:?}");
+    }
+    check_error(&["--ftp-anonymous", "false"], &["ftp-anonymous", "false", "--ftp-user"]);
+    assert!(with_file("ftp-user = [\"a:b\"]\nftp-anonymous = true\n", &[]).unwrap().ftp_anonymous);
+}
+
+fn with_file(text: &str, args: &[&str]) -> Result<Settings, String> {
+    let name = format!("linerate-settings-{}-{:x}.toml", std::process::id(), text.len() * 31 + args.len());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, text).unwrap();
+    let path_text = path.to_str().unwrap().to_owned();
+    let mut all = vec!["--config", &path_text];
+    all.extend(args);
+    let result = load(&all);
+    std::fs::remove_file(&path).unwrap();
+    result
+}
+
+#[test]
+fn every_flag_is_a_key_and_flags_win() {
+    let text = r#"
+        device = "tap:lab0"
+        address = ["10.1.0.4/16", "slaac"]
+        gateway = ["10.1.0.1"]
+        mtu = 9000
+        http-port = 8000
+        ftp-port = 2100
+        iperf3-port = 0
+        ftp-user = ["eric:ding"]
+        writable = true
+        user = "www-data"
+        offload = "tso,gro"
+        memory = "16MiB"
+        stats = "1s"
+        log-format = "json"
+        status = 9180
+        [tcp]
+        send-buffer = "8KiB"
+        receive-buffer = "8KiB"
+        mss = 536
+        no-delay = false
+        delayed-ack-segments = 1
+        delayed-ack-timeout = "10ms"
+        congestion = "newreno"
+        ecn = "request"
+        pacing = "10MiB"
+        fast-open = 64
+        keep-alive = "0s"
+        user-timeout = "5s"
+    "#;
+    let settings = with_file(text, &["--mtu", "1400", "--log-format", "text"]).unwrap();
+    assert_eq!((settings.mtu, settings.log_format), (Some(1400), LogFormat::Text));
+    assert_eq!((settings.http_port, settings.ftp_port, settings.iperf3_port), (Some(8000), Some(2100), 0));
+    assert_eq!(settings.device, Some(DeviceChoice::Tap("lab0".to_owned())));
+    assert_eq!(settings.user.as_deref(), Some("www-data"));
+    assert!(settings.slaac && settings.writable && settings.offload.tso4 && !settings.offload.rx_checksum);
+    assert_eq!(settings.socket.send_buffer, BufferSize::Fixed(8192));
+    assert_eq!(settings.socket.congestion, Congestion::NewReno);
+    assert_eq!((settings.socket.ecn, settings.socket.pacing), (Ecn::Request, Pacing::Rate(10 << 20)));
+    assert_eq!((settings.socket.mss, settings.socket.keep_alive), (Some(536), None));
+    assert_eq!(settings.status.unwrap().to_string(), "127.0.0.1:9180");
+    assert_eq!(load(&["--status", "0"]).unwrap().status, None);
+    assert!(load(&["--status", "[::]:9180", "--status-public"]).unwrap().status.is_some());
+    assert_eq!(settings.fast_open, Some(FastOpen { max_pending: 64 }));
+    assert_eq!(with_file("[tcp]\nfast-open = 0\n", &[]).unwrap().fast_open, None);
+}
+
+#[test]
+fn a_bad_file_is_answered_with_line_and_key() {
+    let error = with_file("mtu = 1500\ncolour = 3\n", &[]).unwrap_err();
+    assert!(error.contains("line 2") && error.contains("colour"), "{error}");
+    let error = with_file("offload = \"warp\"\n", &[]).unwrap_err();
+    assert!(error.contains("line 1") && error.contains("warp") && error.contains("tso"), "{error}");
+    let error = with_file("[tcp]\nmss = 5\n", &[]).unwrap_err();
+    for (key, value) in [("congestion", "bbr"), ("ecn", "on"), ("pacing", "fast")] {
+        let error = with_file(&format!("[tcp]\n{key} = \"{value}\"\n"), &[]).unwrap_err();
+        assert!(error.contains("line 2") && error.contains(value), "{error}");
+    }
+    assert!(error.contains("'tcp.mss'") && error.contains("64"), "{error}");
+    // It is no flag: the file is named instead.
+    assert!(!error.contains("--") && error.contains(".toml"), "{error}");
+    let error = with_file("memory = \"3MiB\"\n", &[]).unwrap_err();
+    assert!(error.contains("'3MiB' for 'memory' in the configuration file"), "{error}");
+    // The flag wins over the file, and so it is the flag that is wrong.
+    let error = with_file("memory = \"8MiB\"\n", &["--memory", "2MiB"]).unwrap_err();
+    assert!(error.contains("'2MiB' for '--memory'"), "{error}");
+}
+
+#[test]
+fn what_has_no_effect_is_told() {
+    let told = |args: &[&str], kernel| load(args).unwrap().ineffective(kernel).join("; ");
+    assert_eq!(told(&[], true), "");
+    assert!(told(&["/tmp", "--writable"], false).contains("ftp-user"));
+    assert!(told(&["/tmp", "--writable", "--ftp-port", "0"], false).contains("FTP server is off"));
+    assert_eq!(told(&["/tmp", "--writable", "--ftp-user", "a:b"], false), "");
+    let text = told(&["--mtu", "1400", "--address", "10.0.0.4/24", "--offload", "none"], true);
+    assert!(text.contains("mtu") && text.contains("address") && text.contains("offload"), "{text}");
+    assert_eq!(told(&["--mtu", "1400", "--offload", "none"], false), "");
+}
+
+#[test]
+fn a_directory_is_looked_at_once() {
+    let error = load(&["/no/such/dir"]).unwrap().check_dir().unwrap_err().to_string();
+    assert!(error.contains("DIR") && error.contains("/no/such/dir"), "{error}");
+    assert!(load(&["/etc/passwd"]).unwrap().check_dir().unwrap_err().to_string().contains("this is a file"));
+    assert_eq!(load(&["/tmp"]).unwrap().check_dir(), Ok(()));
+}
