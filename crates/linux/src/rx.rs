@@ -26,9 +26,9 @@ pub struct RxPools {
 }
 
 impl RxPools {
-    /// `large` buffers of 64 KiB + 256 and `small` buffers of 2 KiB.
+    /// Up to `large` buffers of 64 KiB + 256 and `small` buffers of 2 KiB, each made when it is needed.
     pub fn new(large: usize, small: usize) -> Self {
-        RxPools { large: Pool::new(large, (64 << 10) + 256), small: Pool::new(small, 2 << 10) }
+        RxPools { large: Pool::on_demand(large, (64 << 10) + 256), small: Pool::on_demand(small, 2 << 10) }
     }
 
     /// The pool whose buffers are too small and what they should have, if one is.

@@ -1,7 +1,9 @@
 //! Fixed-size buffers that return to their pool when the last handle is dropped.
 //!
-//! Everything is allocated when the pool is made. A handle is one pointer; cloning it counts up. Handles are not
-//! `Send`: a queue and its buffers belong to one core.
+//! Either everything is allocated when the pool is made ([`Pool::new`]), or a buffer is when it is needed for the first
+//! time ([`Pool::on_demand`]); none is ever freed before the pool. The buffer that came back last is taken first, so that
+//! few are in use where few would do. A handle is one pointer; cloning it counts up. Handles are not `Send`: a queue and
+//! its buffers belong to one core.
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -14,6 +16,8 @@ struct Shelf {
     free: RefCell<Vec<Rc<Block>>>,
     buffer_size: usize,
     total: usize,
+    /// Buffers that exist; the others are made when they are needed.
+    made: Cell<usize>,
     low_water: Cell<usize>,
     exhausted: Cell<u64>,
     /// Live `Pool` handles. At zero nobody takes buffers any more: they are freed instead of shelved.
@@ -48,30 +52,46 @@ pub struct PoolStats {
 impl Pool {
     /// A pool of `count` buffers of `buffer_size` bytes, all allocated now.
     pub fn new(count: usize, buffer_size: usize) -> Self {
+        let pool = Pool::on_demand(count, buffer_size);
+        let blocks = (0..count).map_while(|_| pool.make());
+        pool.shelf.free.borrow_mut().extend(blocks);
+        pool
+    }
+
+    /// A pool of at most `count` buffers of `buffer_size` bytes, each of which is allocated when it is needed for the
+    /// first time: what is never used takes no memory. Where the system has no memory left, the pool is out of buffers.
+    pub fn on_demand(count: usize, buffer_size: usize) -> Self {
         let shelf = Rc::new(Shelf {
             free: RefCell::new(Vec::with_capacity(count)),
             buffer_size,
             total: count,
+            made: Cell::new(0),
             low_water: Cell::new(count),
             exhausted: Cell::new(0),
             pools: Cell::new(1),
         });
-        for _ in 0..count {
-            let block = Rc::new(Block {
-                bytes: alloc::vec![0; buffer_size].into_boxed_slice(),
-                shelf: Rc::clone(&shelf),
-            });
-            shelf.free.borrow_mut().push(block);
-        }
         Pool { shelf }
+    }
+
+    /// One buffer more; `None` when all exist, or the system has no memory.
+    fn make(&self) -> Option<Rc<Block>> {
+        let shelf = &self.shelf;
+        if shelf.made.get() == shelf.total {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(shelf.buffer_size).ok()?;
+        bytes.resize(shelf.buffer_size, 0);
+        shelf.made.set(shelf.made.get() + 1);
+        Some(Rc::new(Block { bytes: bytes.into_boxed_slice(), shelf: Rc::clone(shelf) }))
     }
 
     /// A buffer of which the caller is the only owner; `None` (and counted) when none is free.
     pub fn take(&self) -> Option<Buffer> {
-        let mut free = self.shelf.free.borrow_mut();
-        match free.pop() {
+        let block = self.shelf.free.borrow_mut().pop();
+        match block.or_else(|| self.make()) {
             Some(block) => {
-                self.shelf.low_water.set(self.shelf.low_water.get().min(free.len()));
+                self.shelf.low_water.set(self.shelf.low_water.get().min(self.free()));
                 Some(Buffer { handle: Handle { block: Some(block) } })
             }
             None => {
@@ -93,7 +113,7 @@ impl Pool {
 
     /// Buffers free now.
     pub fn free(&self) -> usize {
-        self.shelf.free.borrow().len()
+        self.shelf.free.borrow().len() + self.shelf.total - self.shelf.made.get()
     }
 
     /// Size of one buffer in bytes.
@@ -323,6 +343,22 @@ mod tests {
         slice.bytes_mut().unwrap().copy_from_slice(b"ab");
         assert_eq!(slice.bytes(), b"ab");
         assert_eq!(slice.try_into_buffer().unwrap().len(), 8);
+    }
+
+    #[test]
+    fn buffers_on_demand_exist_once_they_were_needed() {
+        let pool = Pool::on_demand(3, 64);
+        let made = || pool.shelf.made.get();
+        assert_eq!((made(), pool.free(), pool.len()), (0, 3, 3));
+        for _ in 0..10 {
+            let two = (pool.take().unwrap(), pool.take().unwrap());
+            assert_eq!((made(), pool.free()), (2, 1));
+            drop(two);
+        }
+        let all: Vec<Buffer> = core::iter::from_fn(|| pool.take()).collect();
+        assert_eq!((all.len(), pool.free(), pool.stats().low_water), (3, 0, 0));
+        drop(all);
+        assert_eq!((made(), pool.free()), (3, 3));
     }
 
     #[test]

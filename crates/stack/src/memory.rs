@@ -1,7 +1,7 @@
 //! The memory of a stack: its pools, its cap, and what gives way when it runs out.
 //!
 //! Received data lies in the device's receive pool until it is read. What the stack itself needs it takes from two
-//! pools, both allocated at start ([`StackPools`]):
+//! pools ([`StackPools`]), whose number of buffers is fixed at start:
 //!
 //! - *pages* of 4 KiB: copies made by `write` and `udp_send`, and small payloads moved out of large receive buffers;
 //! - *datagram buffers* of 64 KiB: datagrams being reassembled, and UDP datagrams longer than a page.
@@ -42,10 +42,14 @@ pub struct StackPools {
 
 impl StackPools {
     /// Pools that suit a memory cap of `memory` bytes: a quarter of it in pages, a thirty-second in datagram buffers
-    /// (2 to 32 of them).
+    /// (2 to 32 of them). Each is made when it is needed.
     pub fn for_memory(memory: usize) -> Self {
         let datagrams = (memory / 32 / DATAGRAM_BUFFER).clamp(2, 32);
-        StackPools::new((memory / 4 / PAGE_SIZE).max(64), datagrams)
+        StackPools {
+            pages: Pool::on_demand((memory / 4 / PAGE_SIZE).max(64), PAGE_SIZE),
+            datagrams: Pool::on_demand(datagrams, DATAGRAM_BUFFER),
+            receive: None,
+        }
     }
 
     /// Pools of so many pages and datagram buffers.

@@ -60,6 +60,18 @@ fn little_memory_slows_down_and_loses_nothing() {
 }
 
 #[test]
+fn much_memory_is_taken_when_it_is_used() {
+    for wire in [Wire::Tap, Wire::Packet] {
+        let lab = Lab::start(wire, 1500, &["--memory", "1GiB"]);
+        lab.client.must(&format!("curl -sSf {}/ > /dev/null", lab.http()));
+        let resident = lab.resident_kib() / 1024;
+        println!("{wire:?}: {resident} MiB resident");
+        assert!(resident < 40, "{wire:?}: {resident} MiB resident at the start");
+        lab.stop();
+    }
+}
+
+#[test]
 fn stalled_clients_disturb_nobody() {
     for wire in [Wire::Tap, Wire::Kernel] {
         let lab = Lab::start(wire, 1500, &[]);
