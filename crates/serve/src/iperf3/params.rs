@@ -116,6 +116,7 @@ impl Params {
         let mss = number(&json, "MSS", 9216, ErrorCode::Mss)?;
         // The original's default for UDP is 1 Mb/s, which its client always sends in full; absent is unlimited.
         let rate_bps = number(&json, "bandwidth", u64::MAX, ErrorCode::Params)?;
+        let (reverse, bidirectional) = (flag(&json, "reverse")?, flag(&json, "bidirectional")?);
         Ok(Params {
             protocol,
             omit: Duration::from_secs(number(&json, "omit", MAX_OMIT_S, ErrorCode::Omit)?),
@@ -124,13 +125,13 @@ impl Params {
             blocks: number(&json, "blockcount", u64::MAX, ErrorCode::Params)?,
             parallel: usize::try_from(parallel).map_err(|_| ErrorCode::Streams)?,
             len: usize::try_from(len).map_err(|_| ErrorCode::BlockSize)?,
-            reverse: flag(&json, "reverse")?,
-            bidirectional: flag(&json, "bidirectional")?,
+            reverse,
+            bidirectional,
             window: (window > 0).then(|| usize::try_from(window).unwrap_or(usize::MAX)),
             mss: if mss > 0 { u16::try_from(mss).ok() } else { None },
             no_delay: flag(&json, "nodelay")?,
             rate_bps,
-            congestion: congestion(&json)?,
+            congestion: congestion(&json, reverse || bidirectional)?,
             pacing_bps: number(&json, "fqrate", u64::MAX, ErrorCode::Params)?,
             tos: u8::try_from(number(&json, "TOS", 255, ErrorCode::Params)?).unwrap_or(0) & 0xfc,
             counters_64bit: flag(&json, "udp_counters_64bit")?,
@@ -149,12 +150,16 @@ fn flag(json: &Value, name: &str) -> Result<bool, ErrorCode> {
     }
 }
 
-/// The client's `-C`, by the name that its system has for it; absent or empty is none.
-fn congestion(json: &Value) -> Result<Option<Congestion>, ErrorCode> {
+/// The client's `-C`, by the name that its system has for it; absent or empty is none. One that we lack is refused only
+/// where `we_send`: to receive takes none.
+fn congestion(json: &Value, we_send: bool) -> Result<Option<Congestion>, ErrorCode> {
     match &json["congestion"] {
         Value::Null => Ok(None),
         Value::String(name) if name.is_empty() => Ok(None),
-        Value::String(name) => Congestion::from_name(name).map(Some).ok_or(ErrorCode::Congestion),
+        Value::String(name) => match Congestion::from_name(name) {
+            None if we_send => Err(ErrorCode::Congestion),
+            known => Ok(known),
+        },
         _ => Err(ErrorCode::Params),
     }
 }
@@ -201,7 +206,8 @@ mod tests {
         check(r#"{"tcp":true,"time":"10"}"#, Err(ErrorCode::Params));
         check(r#"{"tcp":true,"udp":true}"#, Err(ErrorCode::Params));
         check(r#"{"tcp":[]}"#, Err(ErrorCode::Params));
-        check(r#"{"tcp":true,"congestion":"bbr"}"#, Err(ErrorCode::Congestion));
+        check(r#"{"tcp":true,"reverse":true,"congestion":"bbr"}"#, Err(ErrorCode::Congestion));
+        check(r#"{"tcp":true,"bidirectional":true,"congestion":"bbr"}"#, Err(ErrorCode::Congestion));
         check(r#"{"tcp":true,"congestion":3}"#, Err(ErrorCode::Params));
         check("[]", Err(ErrorCode::Params));
         check("{", Err(ErrorCode::Params));
@@ -215,6 +221,9 @@ mod tests {
         assert_eq!((p.congestion, p.pacing_bps), (Some(Congestion::NewReno), 8_000_000));
         let p = Params::parse(br#"{"tcp":true,"congestion":""}"#).unwrap();
         assert_eq!((p.congestion, p.pacing_bps), (None, 0));
+        // What the client sends with is its own business.
+        let p = Params::parse(br#"{"tcp":true,"congestion":"bbr"}"#).unwrap();
+        assert_eq!(p.congestion, None);
     }
 
     #[test]
