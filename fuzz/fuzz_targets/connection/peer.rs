@@ -15,6 +15,8 @@ pub struct Peer {
     is_known: bool,
     /// End of what the host has sent.
     pub host_end: i64,
+    /// End of what it has given to its device: it takes acknowledgements of that, though nothing of it has arrived.
+    given_end: i64,
     /// The right edge of the window that the peer has offered at most.
     edge: i64,
     scales: bool,
@@ -42,6 +44,7 @@ impl Peer {
             acked: 0,
             is_known: false,
             host_end: 0,
+            given_end: 0,
             edge: 0,
             scales: setup.scale.is_some(),
             scale: setup.scale.unwrap_or(0).min(14),
@@ -88,15 +91,39 @@ impl Peer {
         if !is_syn {
             self.next = self.next.wrapping_add(u32::from(len));
         }
-        self.offer(ack, window);
+        self.offer(flags, ack, window);
         let payload = (0..u32::from(len)).map(|i| peer_byte(start.wrapping_add(i))).collect();
         (self.builder(flags, seq, ack, window, options), payload)
     }
 
-    fn offer(&mut self, ack: i64, window: u16) {
-        if ack <= self.host_end {
-            self.edge = self.edge.max(ack + (i64::from(window) << self.scale));
+    /// Notes the edge of a window that the host may take for true.
+    fn offer(&mut self, flags: Flags, ack: i64, window: u16) {
+        // RFC 7323 section 2.2: a SYN's is not scaled. One without an ACK begins at the host's first byte.
+        let is_syn = flags.contains(Flags::SYN);
+        let scale = if is_syn { 0 } else { self.scale };
+        let start = match flags.contains(Flags::ACK) {
+            true => ack,
+            false if is_syn => 0,
+            false => return,
+        };
+        if start <= self.host_end.max(self.given_end) {
+            self.edge = self.edge.max(start + (i64::from(window) << scale));
         }
+    }
+
+    /// Notes a segment that waits in the host's device.
+    pub fn expect(&mut self, segment: &tcp::Header<'_>) {
+        if self.iss.is_some() && !segment.flags().intersects(Flags::SYN | Flags::RST) {
+            self.given_end = self.given_end.max(self.extent(segment).1);
+        }
+    }
+
+    /// The positions from which and to which a segment of the host reaches; a FIN takes one too.
+    fn extent(&self, segment: &tcp::Header<'_>) -> (i64, i64) {
+        let first = self.iss.unwrap_or(SeqNumber(0)) + 1;
+        let seq = near(self.host_end, segment.sequence().0.wrapping_sub(first.0));
+        let fin = i64::from(segment.flags().contains(Flags::FIN));
+        (seq, seq + segment.payload().len() as i64 + fin)
     }
 
     fn builder(&self, flags: Flags, seq: SeqNumber, ack: i64, window: u16, options: Options) -> tcp::Builder {
@@ -148,9 +175,7 @@ impl Peer {
         if position == self.next && !is_syn {
             self.next = end;
         }
-        if flags.contains(Flags::ACK) {
-            self.offer(ack, say.window);
-        }
+        self.offer(flags, ack, say.window);
         let mut builder = self.builder(flags, seq, ack, say.window, options);
         builder.urgent = say.urgent;
         (builder, payload)
@@ -174,14 +199,16 @@ impl Peer {
         if flags.contains(Flags::SYN) {
             self.hear_syn(segment);
         }
-        let Some(iss) = self.iss else { return };
+        if self.iss.is_none() {
+            return;
+        }
         if let Some(timestamps) = segment.options().timestamps {
             self.echo = timestamps.value;
         }
         if flags.contains(Flags::RST) || self.is_over {
             return;
         }
-        let seq = near(self.host_end, segment.sequence().0.wrapping_sub(iss.0.wrapping_add(1)));
+        let (seq, reached) = self.extent(segment);
         let end = seq + segment.payload().len() as i64;
         if !segment.payload().is_empty() {
             assert!(seq >= 0 && end as u64 <= queued, "{seq}..{end} of {queued} bytes");
@@ -193,7 +220,7 @@ impl Peer {
         if flags.contains(Flags::FIN) {
             assert!(finished && end as u64 == queued, "FIN at {end} of {queued} bytes");
         }
-        self.host_end = self.host_end.max(end + i64::from(flags.contains(Flags::FIN)));
+        self.host_end = self.host_end.max(reached);
         if flags.contains(Flags::ACK) {
             self.hear_ack(segment);
         }

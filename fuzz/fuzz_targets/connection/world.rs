@@ -254,6 +254,7 @@ impl World {
     fn transmit(&mut self) -> bool {
         self.stack.poll_transmit(self.now, &mut self.queue);
         if self.is_stalled || self.queue.is_empty() {
+            self.expect();
             return false;
         }
         while let Some(packet) = self.queue.front() {
@@ -269,6 +270,22 @@ impl World {
         }
         assert!(self.sent < MOST_SENT, "a step that never ends sending");
         true
+    }
+
+    /// Tells the peer what the queue to a stalled device holds.
+    fn expect(&mut self) {
+        for packet in self.queue.iter() {
+            let mut bytes = vec![0; packet.len()];
+            packet.linearise(&mut bytes).unwrap();
+            let header = ethernet::Header::parse(&bytes).expect("our own frame");
+            if header.ether_type() != EtherType::IPV4 {
+                continue;
+            }
+            let packet = ipv4::Header::parse(header.payload()).expect("our own packet");
+            if packet.protocol() == Protocol::TCP {
+                self.peer.expect(&tcp::Header::parse(packet.payload()).expect("our own segment"));
+            }
+        }
     }
 
     fn look_at(&mut self, frame: &[u8]) {
