@@ -17,8 +17,8 @@ use linerate_wire::units::Instant;
 const HALF_TICK: Duration = Duration::from_micros(500);
 
 impl Connection {
-    /// Takes the ACK field (RFC 9293 section 3.10.7.4, fifth step), already checked.
-    pub(super) fn handle_ack(&mut self, now: Instant, seq: u64, ack: u64, segment: &SegmentIn) {
+    /// Takes the ACK field (RFC 9293 section 3.10.7.4, fifth step), already checked; `window` in bytes.
+    pub(super) fn handle_ack(&mut self, now: Instant, seq: u64, ack: u64, window: u64, segment: &SegmentIn) {
         if self.state == State::TimeWait {
             return;
         }
@@ -27,7 +27,7 @@ impl Connection {
         // The acknowledgement of our SYN repeats none, though data may be in flight already.
         let is_first = self.window.updated_by == (0, 0);
         if ack >= self.una {
-            self.update_window(now, seq, ack, segment.window);
+            self.update_window(now, seq, ack, window);
         }
         self.leave_device_until(ack);
         let pipe = if self.una < self.peak.1 { self.peak.0.max(self.pipe()) } else { self.pipe() };
@@ -105,12 +105,11 @@ impl Connection {
     }
 
     /// RFC 9293 section 3.10.7.4: the window of a newer segment counts, whether it grows or shrinks.
-    fn update_window(&mut self, now: Instant, seq: u64, ack: u64, field: u16) {
+    fn update_window(&mut self, now: Instant, seq: u64, ack: u64, size: u64) {
         let (by_seq, by_ack) = self.window.updated_by;
         if by_seq > seq || (by_seq == seq && by_ack > ack) {
             return;
         }
-        let size = u64::from(field) << self.window.scale;
         let edge = ack + size;
         if size > 0 && edge > self.window.edge && self.una == self.nxt {
             // The peer reads, if slowly.

@@ -58,6 +58,8 @@ impl Connection {
     }
 
     fn handle_synchronized(&mut self, now: Instant, mut segment: SegmentIn) -> Outcome {
+        // RFC 7323 section 2.2: the window of a SYN, which a SYN-ACK is too, is not scaled.
+        let scale = if segment.flags.contains(Flags::SYN) { 0 } else { self.window.scale };
         if self.state == State::SynReceived
             && segment.flags.contains(Flags::SYN)
             && let Some(outcome) = self.handle_syn_in_syn_received(&mut segment)
@@ -65,6 +67,7 @@ impl Connection {
             return outcome;
         }
         let seq = unwrap(self.receiver.next(), segment.seq);
+        let window = u64::from(segment.window) << scale;
         match self.check(now, seq, &segment) {
             Ok(()) => {}
             Err(reason) => return Outcome::Dropped(reason),
@@ -92,7 +95,7 @@ impl Connection {
         }
         self.note_timestamp(now, seq, &segment);
         self.take_ecn(now, ack, &segment);
-        self.handle_ack(now, seq, ack, &segment);
+        self.handle_ack(now, seq, ack, window, &segment);
         if segment.payload_len() > 0 || segment.flags.contains(Flags::FIN) {
             return self.take_payload(now, segment);
         }

@@ -125,6 +125,21 @@ fn simultaneous_open() {
 }
 
 #[test]
+fn the_window_of_a_syn_ack_is_not_scaled_in_a_simultaneous_open() {
+    // RFC 7323 section 2.2.
+    let mut solo = Solo::in_state(State::SynSent);
+    solo.window = 1_000;
+    let options = Options { window_scale: Some(7), ..offer(true, false) };
+    let _ = solo.input_with(SYN, -1, 0, 0, options);
+    solo.output();
+    let _ = solo.input_with(SYN_ACK, -1, 0, 0, options);
+    solo.send(5_000);
+    assert_eq!(solo.lengths(), [(0, 1_000)]);
+    let _ = solo.input(ACK, 0, 1_000, 0);
+    assert_eq!(solo.lengths(), [(1_000, 1_460), (2_460, 1_460), (3_920, 1_080)], "from then on it is");
+}
+
+#[test]
 fn simultaneous_open_of_two_connections() {
     let (ours, theirs) = (resources(), resources());
     let now = linerate_wire::units::Instant::from_millis(1);
