@@ -53,6 +53,8 @@ impl Connection {
                 0 => is_beyond,
                 newer => newer > 0,
             },
+            // Where only the new connection has timestamps, nothing of the old one can be taken for a part of it.
+            (None, Some(_)) if self.config.timestamps => true,
             _ => is_beyond,
         }
     }
