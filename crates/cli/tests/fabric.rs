@@ -1,5 +1,7 @@
 //! The fabric commands from outside: every command, exit codes, formats, and the examples of the documentation.
 
+mod samples;
+
 use clap::Parser as _;
 use linerate_cli::args::{Cli, Command};
 use linerate_cli::fabric::{self, builtin, error::FabricError};
@@ -305,41 +307,9 @@ fn schema_describes_a_chip() {
     }
 }
 
-/// Runs the examples of a page: after a line `$ linerate ...` in a console block stands what it prints. With
-/// `LINERATE_UPDATE_DOCS` set, writes the page anew instead.
-fn check_page(name: &str) -> usize {
-    let path = root().join("docs/fabric").join(name);
-    let page = fs::read_to_string(&path).unwrap();
-    let (mut fresh, mut inside, mut examples) = (String::new(), false, 0);
-    for line in page.lines() {
-        if line.starts_with("```") {
-            inside = line == "```console";
-        }
-        let command = line.strip_prefix("$ linerate ").filter(|_| inside);
-        if inside && command.is_none() && !line.starts_with("```") {
-            continue;
-        }
-        fresh.push_str(line);
-        fresh.push('\n');
-        if let Some(command) = command {
-            examples += 1;
-            let words: Vec<String> = command.split_whitespace().map(|word| word.replace('\'', "")).collect();
-            let (code, text, errors) = program(&words.iter().map(String::as_str).collect::<Vec<_>>());
-            assert!(code == Some(0) || code == Some(2), "{command}: {errors}");
-            fresh.push_str(&text);
-            fresh.push_str(&errors);
-        }
-    }
-    if std::env::var_os("LINERATE_UPDATE_DOCS").is_some() {
-        fs::write(&path, &fresh).unwrap();
-    } else {
-        assert!(page == fresh, "{name} is out of date: run with LINERATE_UPDATE_DOCS=1\n{fresh}");
-    }
-    examples
-}
-
 #[test]
 fn examples_of_the_pages_are_true() {
+    let check_page = |name: &str| samples::check_page(&root().join("docs/fabric").join(name), program);
     assert!(check_page("tutorial.md") >= 5);
     assert!(check_page("command.md") >= 4);
 }

@@ -1,6 +1,8 @@
 //! `linerate sim` from outside: every example shows what it says, the same seed gives the same run, errors name their
 //! place. Times are virtual, so goodput may be asserted.
 
+mod samples;
+
 use linerate_cli::sim::{self, outcome::Outcome, scenario::Side, verdict};
 use serde_json::Value;
 use std::fs;
@@ -172,37 +174,9 @@ fn nonsense_is_refused_and_extremes_are_told_truly() {
     run("slow-reader", &["from-client.queue=64 KiB", "world.duration=100 ms", "from-client.rate=1 Gbit/s"]);
 }
 
-/// Runs the samples of the page: after a line `$ linerate ...` in a console block stands what it prints. With
-/// `LINERATE_UPDATE_DOCS` set, writes the page anew instead.
 #[test]
 fn samples_of_the_page_are_true() {
-    let path = root().join("docs/sim.md");
-    let page = fs::read_to_string(&path).unwrap();
-    let (mut fresh, mut inside, mut samples) = (String::new(), false, 0);
-    for line in page.lines() {
-        if line.starts_with("```") {
-            inside = line == "```console";
-        }
-        let command = line.strip_prefix("$ linerate ").filter(|_| inside);
-        if inside && command.is_none() && !line.starts_with("```") {
-            continue;
-        }
-        fresh.push_str(line);
-        fresh.push('\n');
-        if let Some(command) = command {
-            samples += 1;
-            let (code, text, errors) = program(&command.split_whitespace().collect::<Vec<_>>());
-            assert!(code == Some(0) || code == Some(2), "{command}: {errors}");
-            fresh.push_str(&text);
-            fresh.push_str(&errors);
-        }
-    }
-    assert!(samples >= 3);
-    if std::env::var_os("LINERATE_UPDATE_DOCS").is_some() {
-        fs::write(&path, &fresh).unwrap();
-    } else {
-        assert!(page == fresh, "docs/sim.md is out of date: run with LINERATE_UPDATE_DOCS=1\n{fresh}");
-    }
+    assert!(samples::check_page(&root().join("docs/sim.md"), program) >= 3);
 }
 
 #[test]

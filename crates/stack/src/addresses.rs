@@ -206,8 +206,11 @@ impl OwnAddress {
                 AddressAction::Probe(ip)
             }
             Phase::Probing { .. } => {
-                self.phase = Phase::Announcing { sent: 0 };
-                self.next = Some(now);
+                // IPv6 announces nothing.
+                (self.phase, self.next) = match ip {
+                    IpAddr::V4(_) => (Phase::Announcing { sent: 0 }, Some(now)),
+                    IpAddr::V6(_) => (Phase::Ready, None),
+                };
                 AddressAction::Ready(self.cidr, self.origin)
             }
             Phase::Announcing { sent } => match ip {
@@ -287,8 +290,7 @@ mod tests {
         assert_eq!((addresses.is_ours(ip), addresses.is_probing(ip)), (false, true));
         assert_eq!(addresses.link_local(), None);
         let ready = AddressAction::Ready(cidr("fe80::1/64"), AddressOrigin::LinkLocal);
-        let seen = run(&mut addresses);
-        assert_eq!(seen[..2], [(0, AddressAction::Probe(ip)), (1_000, ready)]);
+        assert_eq!(run(&mut addresses), [(0, AddressAction::Probe(ip)), (1_000, ready)], "told once");
         assert!(addresses.is_ours(ip) && addresses.link_local().is_some());
 
         let mut addresses = Addresses::new(1);
