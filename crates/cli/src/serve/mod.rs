@@ -147,6 +147,7 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     if let Some(account) = &account {
         user::adopt(account, kept, args.config.as_deref()).map_err(ServeError::User)?;
     }
+    serving.check_uploads(&settings);
     serving.settle(&addresses, ADDRESS_PATIENCE).map_err(ServeError::Device)?;
     serving.banner.print_ready(&addresses);
     let mut current = settings;
@@ -174,6 +175,9 @@ fn reload(args: &Serve, current: &Settings, serving: &mut Loop) -> Result<Settin
     serving.with(|services, ctx| services.reload(ctx, &settings, users)).map_err(ServeError::FtpReload)?;
     if let AnyFiles::Directory(files) = &mut serving.files {
         files.set_writable(settings.writable);
+    }
+    if settings.writable && !current.writable {
+        serving.check_uploads(&settings);
     }
     serving.engine.set_offloads(settings.offload).map_err(ServeError::Device)?;
     let now = serving.clock.now();

@@ -1,7 +1,9 @@
 //! Whose rights the server has once everything is open: those of a user that may do little, not those of root.
 
+use super::turn::Loop;
 use crate::output;
 use crate::settings::Settings;
+use linerate_linux::files::AnyFiles;
 use linerate_linux::privileges::{self, Account, AccountError, GiveUpError, Kept, Need};
 use std::fmt;
 use std::io;
@@ -113,6 +115,24 @@ pub fn adopt(account: &Account, kept: Kept, config: Option<&Path>) -> Result<(),
         );
     }
     Ok(())
+}
+
+impl Loop {
+    /// Warns where FTP users may change the directory by the settings, but this process has no right to.
+    pub(super) fn check_uploads(&self, settings: &Settings) {
+        let (AnyFiles::Directory(files), Some(dir)) = (&self.files, &settings.dir) else { return };
+        if !settings.writable || files.may_change() {
+            return;
+        }
+        let dir = dir.display();
+        match &self.banner.user {
+            Some(user) => log::warn!(
+                "uploads will fail: user {user} may not change {dir}; give it that right (as by setfacl -m u:{user}:rwx \
+                 {dir}), or start again with another --user"
+            ),
+            None => log::warn!("uploads will fail: the user of this process may not change {dir}"),
+        }
+    }
 }
 
 fn need(settings: &Settings) -> Need {

@@ -58,6 +58,29 @@ fn root_becomes_nobody_who_can_still_serve() {
 }
 
 #[test]
+fn uploads_that_are_allowed_too_late_are_explained() {
+    let served = Folder::with_files(1);
+    std::fs::set_permissions(served.path(), std::fs::Permissions::from_mode(0o755)).expect("as root");
+    let config = served.file("linerate.toml");
+    std::fs::write(&config, "ftp-user = [\"eric:ding\"]\n").expect("a file");
+    let lab = Lab::start(Wire::Kernel, 1500, &[served.path(), "--config", config.to_str().expect("UTF-8")]);
+    check_user(&lab, 65534, "65534");
+    let upload = format!("echo hello | curl -sS -u eric:ding -T - {}/up 2>&1", lab.ftp());
+    assert!(!lab.client.sh(&upload).status.success());
+    assert!(!lab.log().contains("uploads will fail"), "nobody may upload yet: {}", lab.log());
+    std::fs::write(&config, "ftp-user = [\"eric:ding\"]\nwritable = true\n").expect("a file");
+    lab.signal("HUP");
+    lab.client.must("sleep 0.3");
+    assert!(!lab.client.sh(&upload).status.success(), "nobody has no right to");
+    let log = lab.log();
+    assert!(
+        log.contains("uploads will fail: user nobody may not change") && log.contains(served.path()),
+        "{log}"
+    );
+    lab.stop();
+}
+
+#[test]
 fn the_owner_serves_what_nobody_may_read() {
     let served = Folder::with_files(1);
     let path = Path::new(served.path());

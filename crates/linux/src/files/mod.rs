@@ -131,6 +131,11 @@ impl WorkerFiles {
         self.work.set_writable(writable);
     }
 
+    /// Whether this process has the right to make and remove files in the directory.
+    pub fn may_change(&self) -> bool {
+        self.work.may_change()
+    }
+
     /// What a transport needs to send these files.
     pub fn access(&self) -> FileAccess {
         FileAccess { table: self.table.clone(), workers: Some(Arc::clone(&self.work)) }

@@ -11,7 +11,7 @@ use linerate_transport::{
     DirEntry, FileError, FileKind, FileOp, FileReply, Metadata, OpenMode, Shared, VirtualPath,
 };
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps};
+use rustix::fs::{Access, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -88,6 +88,12 @@ impl Root {
     /// Allows or refuses changes from the next operation on; files that are open for writing stay so.
     pub(crate) fn set_writable(&self, writable: bool) {
         self.writable.store(writable, Ordering::Relaxed);
+    }
+
+    /// Whether this process has the right to change the directory.
+    pub(crate) fn may_change(&self) -> bool {
+        let access = Access::WRITE_OK | Access::EXEC_OK;
+        rustix::fs::accessat(&self.fd, ".", access, AtFlags::empty()).is_ok()
     }
 
     /// Does an operation on a path.

@@ -60,6 +60,11 @@ impl WorkQueue {
         self.root.set_writable(writable);
     }
 
+    /// See [`Root::may_change`].
+    pub(crate) fn may_change(&self) -> bool {
+        self.root.may_change()
+    }
+
     /// Does what takes no waiting: see [`Root::stat_cached`].
     pub(crate) fn stat_cached(&self, path: &VirtualPath) -> Option<Result<Metadata, FileError>> {
         self.root.stat_cached(path)
