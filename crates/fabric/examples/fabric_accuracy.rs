@@ -1,6 +1,7 @@
 //! Prints how well the 66AK2H's description meets the KeyStone II guide: `cargo xtask fabric-accuracy`.
 //!
-//! With the argument `calibrate`, prints the parameters of memories and EDMA fitted anew instead.
+//! Ends with an error where intervals do not hold what they promise, a goal of the fit is missed, or a sentence of the guide
+//! is contradicted. With the argument `calibrate`, prints the parameters of memories and EDMA fitted anew instead.
 
 use linerate_fabric::predict::Calibrate;
 use linerate_fabric::{guide, model::accuracy, soc};
@@ -27,7 +28,12 @@ fn run() -> Result<(), String> {
             println!("{:<40} {:>10.4} -> {:>10.4} {}", old.name, old.value, new.value, new.unit);
         }
     } else {
-        print!("{}", accuracy::report(&soc, &guide));
+        let report = accuracy::report(&soc, &guide).map_err(|error| error.to_string())?;
+        print!("{report}");
+        let faults = report.faults();
+        if !faults.is_empty() {
+            return Err(faults.join("; "));
+        }
     }
     Ok(())
 }

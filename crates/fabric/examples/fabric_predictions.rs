@@ -2,7 +2,8 @@
 //!
 //! `cargo run -p linerate-fabric --example fabric_predictions > docs/predictions/keystone2.csv`
 
-use linerate_fabric::{guide, model::predictions, soc};
+use linerate_fabric::model::{accuracy, predictions};
+use linerate_fabric::{guide, soc};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -22,6 +23,7 @@ fn csv() -> Result<String, String> {
     let soc = soc::load(include_str!("../../../boards/socs/k2h.toml")).map_err(|error| error.to_string())?;
     let guide = guide::load(include_str!("../../../boards/guides/keystone2.toml"))
         .map_err(|error| error.to_string())?;
-    let (text, missing) = predictions::csv(&soc, &guide);
+    let ensemble = accuracy::ensemble(&soc, &guide).map_err(|error| error.to_string())?;
+    let (text, missing) = predictions::csv(&ensemble, &guide);
     if missing.is_empty() { Ok(text) } else { Err(format!("no prediction for {missing:?}")) }
 }

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ask;
 pub mod audit;
 pub mod edma;
 pub mod engine;

@@ -2,8 +2,8 @@
 
 use super::fit::CellName;
 use super::grid::GridFormat;
-use super::transfer::Transfer;
 use clap::{Args, Subcommand, ValueEnum};
+use linerate_fabric::ask::Transfer;
 use std::path::PathBuf;
 
 /// Arguments of `fabric`.

@@ -1,5 +1,6 @@
 //! What goes wrong in `linerate fabric`, and whose fault it is.
 
+use linerate_fabric::ask::AskError;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -82,3 +83,9 @@ impl fmt::Display for FabricError {
 }
 
 impl std::error::Error for FabricError {}
+
+impl From<AskError> for FabricError {
+    fn from(error: AskError) -> FabricError {
+        FabricError::Transfer(error.to_string())
+    }
+}

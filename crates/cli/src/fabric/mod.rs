@@ -3,13 +3,11 @@
 pub mod args;
 pub mod audit;
 pub mod builtin;
-pub mod chip;
 pub mod compare;
 pub mod error;
 pub mod figures;
 pub mod fit;
 pub mod grid;
-pub mod links;
 pub mod page;
 pub mod plot;
 pub mod predict;
@@ -17,7 +15,6 @@ pub mod report;
 pub mod show;
 pub mod sweeps;
 pub mod table;
-pub mod transfer;
 
 use args::{Fabric, FabricCommand};
 use error::FabricError;

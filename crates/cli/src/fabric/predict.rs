@@ -3,9 +3,8 @@
 use super::args::{Format, Predict};
 use super::error::FabricError;
 use super::show::{self, Answer};
-use super::transfer::{Access, Edma, Transfer};
-use super::{builtin, chip, links};
-use linerate_fabric::memory::Pattern;
+use super::builtin;
+use linerate_fabric::ask::{self, Edma, Transfer};
 use linerate_fabric::soc::Soc;
 
 /// What the command prints.
@@ -37,25 +36,15 @@ pub fn answers(
     let mut answers = Vec::new();
     if !edma.is_empty() {
         let question = edma.iter().map(|transfer| transfer.to_string()).collect::<Vec<_>>().join(" and ");
-        let prediction = chip::edma(soc, &edma, setup)?;
-        let simulated = if engine { Some(chip::simulate(soc, &edma)?) } else { None };
+        let prediction = ask::edma(soc, &edma, setup)?;
+        let simulated = if engine { Some(ask::simulate(soc, &edma)?) } else { None };
         answers.push(Answer { question, prediction, simulated });
     }
     for transfer in transfers {
-        let prediction = match transfer {
-            Transfer::Edma(_) => continue,
-            Transfer::Core { core, memory, access } => {
-                let pattern = match access {
-                    Access::Single => Pattern::Single,
-                    Access::Burst => Pattern::Burst,
-                };
-                chip::read(soc, core, memory, pattern)?
-            }
-            link => match links::predict(soc, link) {
-                Some(prediction) => prediction?,
-                None => continue,
-            },
-        };
+        if matches!(transfer, Transfer::Edma(_)) {
+            continue;
+        }
+        let prediction = ask::single(soc, transfer)?;
         answers.push(Answer { question: transfer.to_string(), prediction, simulated: None });
     }
     Ok(answers)

@@ -5,8 +5,8 @@ use super::error::FabricError;
 use super::grid::{Cell, Grid};
 use super::page::{self, Block, Section};
 use super::plot::Figure;
-use super::transfer::{Counted, Transfer};
-use super::{audit, builtin, compare, figures, links, show, sweeps};
+use super::{audit, builtin, compare, figures, show, sweeps};
+use linerate_fabric::ask::{self, Counted, Transfer};
 use linerate_fabric::guide::{FigureText, Guide};
 use linerate_fabric::model::accuracy::{self, Errors, Line};
 use linerate_fabric::predict::FreeParameter;
@@ -153,7 +153,7 @@ fn ports(soc: &Soc) -> Option<Section> {
         for frame in [64, 128, 256, 512, 1024, 1518] {
             let transfer =
                 Transfer::Ethernet { frame_bytes: frame, port: Some(name.clone()), counted: Counted::Frame };
-            let Some(Ok(prediction)) = links::predict(soc, &transfer) else { continue };
+            let Some(Ok(prediction)) = ask::link(soc, &transfer) else { continue };
             if frame as f64 > (port.mtu + port.header + port.check_sequence).value() {
                 continue;
             }

@@ -1,10 +1,8 @@
 //! The figures of the throughput guide that show no table: sweeps over a chip's transfers.
 
-use super::chip;
 use super::figures::caption;
-use super::links;
 use super::plot::{Axis, Figure, Mark, Series};
-use super::transfer::{Direction, Edma, Sync, Transfer};
+use linerate_fabric::ask::{self, Direction, Edma, Sync, Transfer};
 use linerate_fabric::guide::Guide;
 use linerate_fabric::soc::Soc;
 
@@ -69,7 +67,7 @@ fn transfer(controller: &str, from: &str, to: &str, a_bytes: u64, b_count: u64) 
 }
 
 fn rate(soc: &Soc, transfers: &[&Edma]) -> Option<f64> {
-    chip::edma(soc, transfers, true).ok().map(|prediction| prediction.predicted)
+    ask::edma(soc, transfers, true).ok().map(|prediction| prediction.predicted)
 }
 
 /// Figure 1: one controller of each EDMA, and two of the first.
@@ -163,7 +161,7 @@ fn pcie(soc: &Soc, plan: &Pcie) -> (Axis, Vec<Series>) {
                         bridged: port == 1 && edma.width.value() < widest,
                         controller: edma.transfer_controllers.first().map(|tc| tc.name.to_string()),
                     };
-                    let prediction = links::predict(soc, &ask)?.ok()?;
+                    let prediction = ask::link(soc, &ask)?.ok()?;
                     Some((x as f64, prediction.predicted))
                 };
                 let points = soc.edma.keys().map(String::as_str).enumerate().filter_map(point).collect();

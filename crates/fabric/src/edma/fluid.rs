@@ -78,7 +78,7 @@ pub(super) fn bottlenecks(
 ) -> Vec<Bottleneck> {
     let unit = Unit::MegabytesPerSecond;
     let mut used = vec![0.0; resources.len()];
-    let mut windows: Vec<(&str, f64, f64)> = Vec::new();
+    let mut windows: Vec<(&(String, String), f64, f64)> = Vec::new();
     for stretch in stretches {
         let part = stretch.time.over(time).value();
         for (q, rate) in stretch.rates.iter().enumerate() {
@@ -88,7 +88,7 @@ pub(super) fn bottlenecks(
             }
             if flow.cap.is_finite() && *rate > 0.0 {
                 let share = rate / flow.cap;
-                match windows.iter_mut().find(|(window, ..)| *window == flow.window) {
+                match windows.iter_mut().find(|(window, ..)| **window == flow.window) {
                     Some((.., most)) => *most = most.max(share),
                     None => windows.push((&flow.window, flow.cap, share)),
                 }
@@ -109,9 +109,9 @@ pub(super) fn bottlenecks(
     for (window, cap, share) in windows {
         let rate = BytesPerSecond::new(cap * 1e9);
         all.push(
-            Bottleneck::limit("read window of one TC", rate, rate, unit)
+            Bottleneck::limit(&window.0, rate, rate, unit)
                 .with_share(share)
-                .because(format!("{window} = {:.0} MB/s", rate.megabytes())),
+                .because(format!("{} = {:.0} MB/s", window.1, rate.megabytes())),
         );
     }
     all.sort_by(|a, b| b.share.total_cmp(&a.share));

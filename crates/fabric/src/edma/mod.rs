@@ -111,6 +111,20 @@ pub fn rate(soc: &Soc, transfers: &[Transfer], setup: bool) -> Result<BytesPerSe
     Ok(bytes / stretches.iter().map(|stretch| stretch.time).sum::<Nanoseconds>())
 }
 
+/// The figure of [`predict`] without the time before the first byte, and without bounds and reasons.
+///
+/// # Errors
+/// As [`predict`].
+pub fn figure(soc: &Soc, transfers: &[Transfer]) -> Result<f64, TransferError> {
+    let of = |mode| -> Result<f64, TransferError> {
+        let (queues, resources) = queues(soc, transfers, mode)?;
+        let bytes: Bytes = transfers.iter().map(|transfer| transfer.shape.bytes()).sum();
+        let time = run(&queues, resources.len(), false).iter().map(|stretch| stretch.time).sum::<Nanoseconds>();
+        Ok((bytes / time).megabytes())
+    };
+    Ok(of(Mode::Achievable)?.min(of(Mode::Theoretical)?))
+}
+
 struct Outcome {
     rate: BytesPerSecond,
     bottlenecks: Vec<Bottleneck>,

@@ -124,6 +124,41 @@ impl Shape {
         Bytes::new(self.acnt as f64 / mean_lines(self.acnt, index, offset, burst))
     }
 
+    /// How many lines of `line` bytes the transfer touches for each of its bytes, which is `1 / line` for aligned runs.
+    pub fn lines_per_byte(&self, line: Bytes, destination: bool) -> f64 {
+        let line = line.value().max(1.0) as u64;
+        let offset = if destination { self.destination_offset } else { self.source_offset } % line;
+        if self.is_contiguous() {
+            let run = self.acnt * if self.bcnt == 1 { 1 } else { self.bcnt };
+            return (offset + run).div_ceil(line) as f64 / run as f64;
+        }
+        let index = if destination { self.destination_index } else { self.source_index };
+        mean_lines(self.acnt, index, offset, line) / self.acnt as f64
+    }
+
+    /// How many pages of `page` bytes are opened for each byte, when arrays that follow each other within one share it.
+    pub fn pages_per_byte(&self, page: Bytes, destination: bool) -> f64 {
+        let index = if destination { self.destination_index } else { self.source_index };
+        if self.is_contiguous() {
+            return 1.0 / page.value().max(1.0);
+        }
+        if index as f64 >= page.value() {
+            return self.lines_per_byte(page, destination);
+        }
+        index.max(self.acnt) as f64 / page.value().max(1.0) / self.acnt as f64
+    }
+
+    /// How many of `banks` banks, each `line` bytes wide, the arrays reach on the whole.
+    pub fn banks_hit(&self, line: Bytes, banks: u32, destination: bool) -> f64 {
+        if self.is_contiguous() {
+            return f64::from(banks);
+        }
+        let around = line.value().max(1.0) as u64 * u64::from(banks);
+        let index = if destination { self.destination_index } else { self.source_index };
+        let starts = around / gcd(index % around, around);
+        (starts as f64 * mean_lines(self.acnt, index, 0, line.value().max(1.0) as u64)).min(f64::from(banks))
+    }
+
     /// The part of the banks' width that is used: 1 for aligned runs, less when arrays begin or end inside a bank line.
     pub fn bank_use(&self, line: Bytes, destination: bool) -> f64 {
         let line = line.value().max(1.0) as u64;

@@ -268,7 +268,7 @@ fn relative_errors<M: Calibrate>(model: &M, data: &[Measurement], values: &[f64]
     let model = model.with_free(values);
     data.iter()
         .filter_map(|one| {
-            Some((model.cell(&one.table, &one.row, one.column)?.predicted / one.value - 1.0).abs())
+            Some((model.figure(&one.table, &one.row, one.column)? / one.value - 1.0).abs())
         })
         .collect()
 }

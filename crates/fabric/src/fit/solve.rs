@@ -13,6 +13,8 @@ use nalgebra::{DMatrix, DVector, Dyn, Owned};
 const PULL: f64 = 1e-5;
 /// How close to a bound a start may be, as a share of the range; at the bound itself nothing moves.
 const MARGIN: f64 = 1e-3;
+/// A relative gain below this ends the search.
+const TOLERANCE: f64 = 1e-9;
 /// Steps of the numeric derivatives, as a share of the value.
 const STEP: f64 = 1e-5;
 
@@ -46,7 +48,7 @@ impl<'a, M: Calibrate> Problem<'a, M> {
         if self.active.is_empty() {
             return self.values;
         }
-        let (solved, _) = LevenbergMarquardt::new().with_patience(200).minimize(self);
+        let (solved, _) = LevenbergMarquardt::new().with_tol(TOLERANCE).with_patience(100).minimize(self);
         solved.at(&solved.x)
     }
 
@@ -101,7 +103,7 @@ pub(super) fn residuals<M: Calibrate>(model: &M, data: &[Measurement], values: &
     let model = model.with_free(values);
     data.iter()
         .map(|one| {
-            let predicted = model.cell(&one.table, &one.row, one.column)?.predicted;
+            let predicted = model.figure(&one.table, &one.row, one.column)?;
             let residual = (predicted / one.value - 1.0) / one.error.unwrap_or(1.0);
             residual.is_finite().then_some(residual)
         })

@@ -12,7 +12,7 @@ use super::cell::Cell;
 use super::table::{Column, Derived, Footnote, Legend, Role, Row, Table};
 use super::text::{
     CellAt, Claim, Entry, FigureText, Formula, List, Mention, Operand, Paragraph, Reference, Relation,
-    Section,
+    Section, Sentence, Statement,
 };
 
 /// The longest transcription that is read.
@@ -65,6 +65,8 @@ pub enum Fault {
     },
     /// No table has this number or name.
     NoTable(String),
+    /// A sentence names no transfer, or one that cannot be read.
+    Sentence(String),
     /// A noise level outside 0 to 100 percent.
     Noise,
 }
@@ -98,6 +100,7 @@ impl fmt::Display for Fault {
                 write!(f, "table `{table}` has no column {column}; expected 1 to {columns}")
             }
             Fault::NoTable(id) => write!(f, "no table `{id}`; expected the `id` of one"),
+            Fault::Sentence(what) => write!(f, "{what}"),
             Fault::Noise => f.write_str("expected `noise-percent` between 0 and 100"),
         }
     }
@@ -148,6 +151,11 @@ pub fn load(text: &str) -> Result<Guide, LoadError> {
         }
         tables.push(table);
     }
+    let mut sentences = Vec::with_capacity(file.sentences.len());
+    for sentence in file.sentences {
+        readable(sentence.get_ref()).map_err(|fault| source.at(sentence.span().start, fault))?;
+        sentences.push(sentence.into_inner());
+    }
     let guide = Guide {
         title: file.title,
         devices: file.devices,
@@ -160,6 +168,7 @@ pub fn load(text: &str) -> Result<Guide, LoadError> {
         figures: file.figures,
         formulas: Vec::new(),
         claims: Vec::new(),
+        sentences,
         paragraphs: file.paragraphs,
         lists: file.lists,
         mentions: file.mentions,
@@ -193,6 +202,8 @@ struct File {
     formulas: Vec<Spanned<Formula>>,
     #[serde(default, rename = "claim")]
     claims: Vec<Spanned<Claim>>,
+    #[serde(default, rename = "sentence")]
+    sentences: Vec<Spanned<Sentence>>,
     #[serde(default, rename = "paragraph")]
     paragraphs: Vec<Paragraph>,
     #[serde(default, rename = "list")]
@@ -404,6 +415,23 @@ fn exists(guide: &Guide, table: &str, row: Option<&str>, column: Option<usize>) 
         }
         _ => Ok(()),
     }
+}
+
+/// Whether the transfers of a sentence can be read.
+fn readable(sentence: &Sentence) -> Result<(), Fault> {
+    let sides = match &sentence.says {
+        Statement::Less { less, than, .. } => [less, than],
+        Statement::Alike { transfers, .. } => [transfers, transfers],
+        Statement::Closer { closer, apart } => [closer, apart],
+    };
+    if sides.iter().any(|side| side.is_empty()) {
+        return Err(Fault::Sentence("a side without transfers; expected one or more".into()));
+    }
+    let all = sides.into_iter().flatten().flat_map(|text| text.split(" and "));
+    for text in all {
+        text.parse::<crate::ask::Transfer>().map_err(|error| Fault::Sentence(error.to_string()))?;
+    }
+    Ok(())
 }
 
 /// Whether what a claim speaks of is there.

@@ -16,7 +16,7 @@ pub use load::{Fault, LoadError, MAX_BYTES, load};
 pub use table::{Column, Derived, Footnote, Legend, Role, Row, Table};
 pub use text::{
     CellAt, Cells, Claim, Entry, FigureText, Formula, Kind, List, Mention, Operand, Order, Paragraph,
-    Reference, Relation, Section,
+    Reference, Relation, Section, Sentence, Statement,
 };
 
 use serde::Serialize;
@@ -46,6 +46,8 @@ pub struct Guide {
     pub formulas: Vec<Formula>,
     /// Sentences that can be held against numbers.
     pub claims: Vec<Claim>,
+    /// Sentences on transfers that a chip has to meet.
+    pub sentences: Vec<Sentence>,
     /// Paragraphs by digest.
     pub paragraphs: Vec<Paragraph>,
     /// Lists of items.

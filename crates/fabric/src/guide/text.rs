@@ -188,6 +188,51 @@ pub struct Claim {
     pub relation: Relation,
 }
 
+/// A sentence on transfers, as text of [`crate::ask`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sentence {
+    /// The section in which it stands.
+    pub section: String,
+    /// The figure that it is about, if any.
+    #[serde(default)]
+    pub figure: Option<String>,
+    /// The sentence, shortened.
+    pub text: String,
+    /// What it says.
+    pub says: Statement,
+}
+
+/// What a sentence says of rates, for a machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum Statement {
+    /// Each of `less` is below each of `than`, by at least this many percent.
+    Less {
+        /// The slower ones.
+        less: Vec<String>,
+        /// The faster ones.
+        than: Vec<String>,
+        /// By how much.
+        #[serde(default)]
+        by_percent: f64,
+    },
+    /// All are the same within so many percent.
+    Alike {
+        /// The transfers.
+        transfers: Vec<String>,
+        /// How far they may be apart.
+        within_percent: f64,
+    },
+    /// The first lie closer to each other than the second do: curves that converge.
+    Closer {
+        /// Those that are close.
+        closer: Vec<String>,
+        /// Those that are apart.
+        apart: Vec<String>,
+    },
+}
+
 /// What a cross reference points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

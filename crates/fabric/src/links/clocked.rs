@@ -27,6 +27,9 @@ pub struct ClockedTime {
     /// The most of it that is possible; as `line_share` when left out.
     #[serde(default)]
     pub line_share_max: Option<Ratio>,
+    /// What that clock runs at now; as in the measurement when nothing is said.
+    #[serde(skip)]
+    pub runs_at: Option<Hertz>,
 }
 
 /// Which share of a [`ClockedTime`] to take for line-paced.
@@ -61,7 +64,7 @@ impl ClockedTime {
             Structure::MostOnLine => self.line_share_max.map_or(argued, Ratio::value),
         };
         let line = rates.measured_line.over(rates.line).value();
-        let core = rates.core.map_or(1.0, |clock| self.measured_at.over(clock).value());
+        let core = rates.core.or(self.runs_at).map_or(1.0, |clock| self.measured_at.over(clock).value());
         self.time * (share * line + (1.0 - share) * core)
     }
 

@@ -99,6 +99,12 @@ impl Ethernet {
         self.rate / self.encoding.unwrap_or(Encoding::PLAIN).efficiency().value()
     }
 
+    /// The rate on the line where a code makes it more.
+    fn on_the_line(&self) -> String {
+        let coded = |code: Encoding| format!(", {:.4} Gbaud with {code}", self.baud().gigabits());
+        self.encoding.map_or_else(String::new, coded)
+    }
+
     /// The time of one frame on the line.
     pub fn frame_time(&self, frame: Bytes) -> Nanoseconds {
         (frame + self.line_overhead()) / self.rate.bytes()
@@ -121,6 +127,10 @@ impl Ethernet {
         if !(ask.frame > around && ask.frame.value().is_finite()) {
             return Err(LinkError::Payload);
         }
+        let most = self.mtu + around;
+        if ask.frame > most {
+            return Err(LinkError::TooLong { what: "frame", asked: ask.frame, most });
+        }
         usable_rates(self.rate, ask.core_clock)?;
         let counted = match ask.counted {
             Counted::Line => ask.frame + self.line_overhead(),
@@ -136,10 +146,11 @@ impl Ethernet {
         let spread = self.packet_dma.as_ref().map_or(0.0, |dma| dma.spread.value());
         let mut limits =
             vec![Bottleneck::limit("Ethernet line", counted / line, predicted, unit).because(format!(
-                "({} + {}) / {:#}",
+                "({} + {}) / {:#}{}",
                 ask.frame,
                 self.line_overhead(),
-                self.rate
+                self.rate,
+                self.on_the_line()
             ))];
         if dma > Nanoseconds::ZERO {
             limits.push(

@@ -19,7 +19,7 @@
 
 use super::{ClockedTime, Encoding, LinkError, Rates, Structure, Under, usable_rates};
 use crate::predict::{Bottleneck, Prediction, Unit};
-use crate::units::{BitsPerSecond, Bytes, BytesPerSecond, Hertz, Ratio};
+use crate::units::{BitsPerSecond, Bytes, BytesPerSecond, Hertz, Nanoseconds, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -74,6 +74,12 @@ pub struct Path {
     pub burst: Bytes,
     /// What may be outstanding in reads.
     pub read_window: Bytes,
+    /// How many responses may be outstanding, where the window counts those instead of bytes.
+    #[serde(default)]
+    pub responses: Option<u32>,
+    /// What the way adds to the round trip.
+    #[serde(default)]
+    pub latency: Option<ClockedTime>,
 }
 
 /// A question to the link.
@@ -110,6 +116,10 @@ impl Hyperlink {
         for (name, path) in &self.path {
             faults.positive(path.burst.value(), &format!("path.{name}.burst"));
             faults.positive(path.read_window.value(), &format!("path.{name}.read_window"));
+            faults.require(path.responses != Some(0), &format!("path.{name}.responses"), "1 or more");
+            if let Some(latency) = &path.latency {
+                faults.clocked(latency, &format!("path.{name}.latency"));
+            }
         }
     }
 
@@ -187,8 +197,19 @@ impl Hyperlink {
     ) -> Result<BytesPerSecond, LinkError> {
         let rates = Rates { line, measured_line: self.measured_line_rate, core: ask.core_clock };
         let memory = named(&self.memory, "memory", &ask.memory)?;
-        let latency = self.round_trip.at(rates, structure) + memory.latency.at(rates, structure);
-        Ok(named(&self.path, "path", &ask.path)?.read_window / latency)
+        let path = named(&self.path, "path", &ask.path)?;
+        let way = path.latency.as_ref().map_or(Nanoseconds::ZERO, |way| way.at(rates, structure));
+        let latency = self.round_trip.at(rates, structure) + memory.latency.at(rates, structure) + way;
+        Ok(self.window(ask)? / latency)
+    }
+
+    /// What may be outstanding: bytes, or as many responses of the memory.
+    fn window(&self, ask: &HyperlinkTransfer) -> Result<Bytes, LinkError> {
+        let path = named(&self.path, "path", &ask.path)?;
+        match path.responses {
+            Some(count) => Ok(self.packet_payload(ask)? * f64::from(count)),
+            None => Ok(path.read_window),
+        }
     }
 
     fn window_limit(
@@ -197,7 +218,7 @@ impl Hyperlink {
         rate: BytesPerSecond,
         predicted: BitsPerSecond,
     ) -> Result<Bottleneck, LinkError> {
-        let window = named(&self.path, "path", &ask.path)?.read_window;
+        let window = self.window(ask)?;
         let latency = window / rate;
         let name = format!("read window of the {} path", ask.path);
         Ok(Bottleneck::limit(name, rate, predicted.bytes(), Unit::GigabitsPerSecond)

@@ -19,7 +19,7 @@ mod tests;
 pub use clocked::{ClockedTime, Rates, Structure};
 pub use encoding::Encoding;
 
-use crate::units::{BitsPerSecond, ClockId, Hertz};
+use crate::units::{BitsPerSecond, Bytes, ClockId, Hertz};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ impl fmt::Display for LinkFault {
 }
 
 /// Why a link has no answer. All are faults of the question.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum LinkError {
     /// The link has no mode with this many lanes.
     Lanes {
@@ -75,6 +75,22 @@ pub enum LinkError {
     Payload,
     /// A rate or clock of 0.
     Rate,
+    /// A line rate that the port does not have.
+    LineRate {
+        /// Asked for.
+        asked: BitsPerSecond,
+        /// What it has.
+        has: Vec<BitsPerSecond>,
+    },
+    /// More than one frame or message carries.
+    TooLong {
+        /// What is too long.
+        what: &'static str,
+        /// Asked for.
+        asked: Bytes,
+        /// The most that there may be.
+        most: Bytes,
+    },
     /// A name that the chip file does not have.
     Unknown {
         /// What kind of thing: "memory", "path".
@@ -92,6 +108,11 @@ impl fmt::Display for LinkError {
             Self::Lanes { asked, has } => write!(f, "{asked} lanes; expected one of {has:?}"),
             Self::Payload => f.write_str("expected a payload of at least one byte"),
             Self::Rate => f.write_str("expected rates and clocks above 0"),
+            Self::LineRate { asked, has } => {
+                let has: Vec<String> = has.iter().map(|rate| format!("{}", rate.gigabits())).collect();
+                write!(f, "a line rate of {} Gbaud; expected one of {}", asked.gigabits(), has.join(", "))
+            }
+            Self::TooLong { what, asked, most } => write!(f, "a {what} of {asked}; expected at most {most}"),
             Self::Unknown { kind, name, known } => {
                 write!(f, "no {kind} {name:?}; expected one of {}", known.join(", "))
             }
@@ -119,8 +140,14 @@ impl Links {
         }
         for (name, server) in &self.tcp {
             server.check(&mut faults.under(&format!("tcp.{name}")));
-            if !self.ethernet.contains_key(&server.port) {
-                faults.add(&format!("tcp.{name}.port"), "the name of a port under links.ethernet");
+            match self.ethernet.get(&server.port) {
+                None => faults.add(&format!("tcp.{name}.port"), "the name of a port under links.ethernet"),
+                Some(port) if server.segment > port.mtu - tcp::HEADERS => {
+                    let most = (port.mtu - tcp::HEADERS).value();
+                    let expected = format!("at most {most} B: the MTU of its port less 40 B of headers");
+                    faults.add(&format!("tcp.{name}.segment"), &expected);
+                }
+                Some(_) => {}
             }
         }
         faults.list
@@ -128,6 +155,34 @@ impl Links {
 }
 
 impl Links {
+    /// The same with every time and every server at what `clock` says that its clock runs at.
+    #[must_use]
+    pub fn at_clocks(&self, clock: impl Fn(&str) -> Option<Hertz>) -> Links {
+        let mut links = self.clone();
+        let at = |time: &mut ClockedTime| time.runs_at = clock(&time.clock.0);
+        if let Some(srio) = &mut links.srio {
+            let parts =
+                [&mut srio.packet_engine, &mut srio.issue, &mut srio.doorbell, &mut srio.round_trip, &mut srio.copy];
+            parts.into_iter().chain(srio.memory.values_mut()).chain(srio.descriptor.values_mut()).for_each(at);
+        }
+        if let Some(hyperlink) = &mut links.hyperlink {
+            let memories = hyperlink.memory.values_mut().map(|memory| &mut memory.latency);
+            std::iter::once(&mut hyperlink.round_trip).chain(memories).for_each(at);
+        }
+        for dma in links.ethernet.values_mut().filter_map(|port| port.packet_dma.as_mut()) {
+            [&mut dma.per_packet, &mut dma.per_burst].into_iter().for_each(at);
+        }
+        links.resolve(&clock);
+        links
+    }
+
+    /// Says what the clocks of servers run at.
+    pub(crate) fn resolve(&mut self, clock: &impl Fn(&str) -> Option<Hertz>) {
+        for server in self.tcp.values_mut() {
+            server.runs_at = clock(&server.clock.0);
+        }
+    }
+
     /// Clocks that a time or a server names and that `known` denies.
     pub fn unknown_clocks<'a>(&'a self, known: impl Fn(&str) -> bool) -> Vec<LinkFault> {
         let mut named: Vec<(String, &'a ClockId)> = Vec::new();

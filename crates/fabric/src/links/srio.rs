@@ -47,6 +47,8 @@ use std::collections::BTreeMap;
 
 /// Above this many bytes a packet carries a second check sum (RapidIO part 6, 2.4).
 const EARLY_CRC: f64 = 80.0;
+/// The most data of a message: 16 segments of 256 B (RapidIO part 2, 3.1).
+const MAX_MESSAGE: Bytes = Bytes::new(4096.0);
 /// The physical and type fields of every packet, in bytes.
 const COMMON_HEADER: f64 = 2.0;
 /// Each check sum, in bytes.
@@ -194,6 +196,12 @@ impl Srio {
             return Err(LinkError::Payload);
         }
         usable_rates(ask.line_rate, ask.core_clock)?;
+        if !self.line_rates.iter().any(|rate| (rate.value() / ask.line_rate.value() - 1.0).abs() < 1e-6) {
+            return Err(LinkError::LineRate { asked: ask.line_rate, has: self.line_rates.clone() });
+        }
+        if ask.operation == Operation::Message && ask.payload > MAX_MESSAGE {
+            return Err(LinkError::TooLong { what: "type 11 message", asked: ask.payload, most: MAX_MESSAGE });
+        }
         let parts = self.parts(ask, Structure::Argued)?;
         let rate = |time: Nanoseconds| (ask.payload / time).bits().megabits();
         let best = rate(self.on_line(ask));

@@ -4,8 +4,12 @@
 //! answers come from the same functions that any other question uses. Tables of links are asked of the links.
 
 pub mod accuracy;
+pub mod ensemble;
 mod free;
+pub mod mixture;
+pub mod part;
 pub mod predictions;
+pub mod sentences;
 pub mod tables;
 #[cfg(test)]
 mod tests;

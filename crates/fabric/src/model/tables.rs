@@ -14,6 +14,9 @@ const TO_DDR: [&[&str]; 3] = [&["TC0", "TC1"], &["TC2", "TC6"], &["TC7", "TC8", 
 /// Those of tables 11 to 15.
 const AT_DDR: [&[&str]; 3] = [&["TC0", "TC1"], &["TC2", "TC6"], &["TC10", "TC11"]];
 
+/// The table whose rows are transfers as text: measurements of one's own.
+pub const TRANSFER: &str = "transfer";
+
 impl TableModel for Soc {
     fn cell(&self, table: &str, row: &str, column: usize) -> Option<Prediction> {
         match table {
@@ -24,8 +27,24 @@ impl TableModel for Soc {
             "6" | "7" | "8" | "9" | "10" | "11" | "12" | "13" | "14" | "15" => {
                 self.complex(table, row, column.checked_sub(1)?)
             }
+            TRANSFER => (column == 1).then(|| crate::ask::answer(self, row).ok()).flatten(),
             _ => self.links.cell(table, row, column),
         }
+    }
+
+    fn figure(&self, table: &str, row: &str, column: usize) -> Option<f64> {
+        let aggregate = self.aggregate(table, row, column);
+        aggregate.or_else(|| Some(self.cell(table, row, column)?.predicted))
+    }
+}
+
+impl Soc {
+    /// The figure of an aggregate alone, where the cell is one.
+    fn aggregate(&self, table: &str, row: &str, column: usize) -> Option<f64> {
+        if !row.starts_with("Aggregate") {
+            return None;
+        }
+        edma::figure(self, &complex(table, column.checked_sub(1)?)?).ok()
     }
 }
 
@@ -100,12 +119,7 @@ impl Soc {
     /// A column of the tables of section 5.2; columns from 0.
     fn complex(&self, table: &str, row: &str, column: usize) -> Option<Prediction> {
         let setup = complex(table, column)?;
-        let mut prediction = edma::predict(self, &setup, false).ok()?;
-        if setup.iter().any(|transfer| transfer.source == "ddr3b")
-            && let Some(others) = self.queue_clocks_of("ddr3b")
-        {
-            prediction = widened(prediction, &others, |soc| edma::predict(soc, &setup, false).ok());
-        }
+        let prediction = edma::predict(self, &setup, false).ok()?;
         if row.starts_with("Theoretical") {
             Some(Prediction::exact(prediction.theoretical, Unit::MegabytesPerSecond))
         } else if row.starts_with("Aggregate") {
@@ -123,45 +137,6 @@ impl Soc {
         } else {
             None
         }
-    }
-
-    /// The other structures that explain the same core reads of a DRAM whose queues run slower than another's.
-    ///
-    /// The guide gives one pair of latencies for two differences between DDR3A and DDR3B: the clock of the queues and the
-    /// way there. Either may be the whole of it, so both extremes are asked and the interval holds both.
-    fn queue_clocks_of(&self, name: &str) -> Option<Vec<Soc>> {
-        let dram = self.endpoints.get(name)?.dram.as_ref()?;
-        let fast = self.endpoints.values().filter_map(|memory| memory.dram.as_ref()).max_by(|a, b| {
-            let rate = |clock: &str| self.frequency(clock).map_or(0.0, crate::units::Hertz::value);
-            rate(&a.queues.clock.0).total_cmp(&rate(&b.queues.clock.0))
-        })?;
-        if fast.queues.clock == dram.queues.clock {
-            return None;
-        }
-        let detour = self.cores.values().find_map(|core| core.reads.get(name)).map_or(0.0, |read| {
-            let crossings = read.bridges.iter().filter_map(|bridge| self.bridges.get(bridge.as_str()));
-            crossings.filter_map(|bridge| self.time(&bridge.crossing)).map(|time| time.value()).sum()
-        });
-        let period = self.frequency(&dram.queues.clock.0)?.period().value();
-        let saved = self.time(&dram.queues)?.value() - self.time(&fast.queues)?.value();
-        let with = |more: f64| {
-            let mut soc = self.clone();
-            let dram = soc.endpoints.get_mut(name)?.value_mut().dram.as_mut()?;
-            let mut queues = dram.queues.clone();
-            queues.value_mut().count = (queues.count + more / period).max(0.0);
-            dram.value_mut().queues = queues;
-            Some(soc)
-        };
-        // All of the difference is the way, which a DMA master does not take; or all of it is the queues; or the queues
-        // also pace the change of direction.
-        let (way, queues) = (with(-saved)?, with(detour)?);
-        let mut turning = queues.clone();
-        let slower =
-            self.frequency(&fast.queues.clock.0)?.over(self.frequency(&dram.queues.clock.0)?).value();
-        let memory = turning.endpoints.get_mut(name)?.value_mut().dram.as_mut()?.value_mut();
-        let turnaround = memory.turnaround.count * slower;
-        set_count(&mut memory.turnaround, turnaround);
-        Some(vec![way, queues, turning])
     }
 }
 
@@ -199,19 +174,6 @@ pub fn complex(table: &str, column: usize) -> Option<Vec<Transfer>> {
 
 fn exact(rate: BytesPerSecond) -> Prediction {
     Prediction::exact(rate.megabytes(), Unit::MegabytesPerSecond)
-}
-
-/// The prediction with an interval that holds those of other structures too.
-fn widened(
-    mut prediction: Prediction,
-    others: &[Soc],
-    ask: impl Fn(&Soc) -> Option<Prediction>,
-) -> Prediction {
-    for other in others.iter().filter_map(ask) {
-        prediction.low = prediction.low.min(other.low);
-        prediction.high = prediction.high.max(other.high);
-    }
-    prediction
 }
 
 /// Whether a table is about memories, cores and EDMA, rather than links.

@@ -178,6 +178,11 @@ pub trait TableModel {
     /// The prediction for the cell in `column` (counted from 1 behind the row's first cell) of the row whose first cell
     /// reads `row`, of the table with this `table` number (or `10gbe`); `None` where the model says nothing on the cell.
     fn cell(&self, table: &str, row: &str, column: usize) -> Option<Prediction>;
+
+    /// The figure of [`Self::cell`] alone, for fits that ask many times.
+    fn figure(&self, table: &str, row: &str, column: usize) -> Option<f64> {
+        Some(self.cell(table, row, column)?.predicted)
+    }
 }
 
 /// A number of a model that measurements decide, within what physics allows.

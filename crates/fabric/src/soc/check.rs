@@ -1,6 +1,8 @@
 //! What must hold in a chip beyond the syntax of its file.
 
-use super::{At, Clock, Core, CoreRead, EdmaController, Endpoint, EndpointKind, Name, Soc};
+use super::{
+    At, Clock, Core, CoreRead, EdmaController, Endpoint, EndpointKind, MAX_STRUCTURES, Name, Soc,
+};
 use crate::units::{Bytes, Cycles, Hertz};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -59,6 +61,38 @@ pub(super) fn check(soc: &Soc) -> Checked {
         for tc in &controller.transfer_controllers {
             if names.insert(tc.name.as_str(), ()).is_some() {
                 return fault(&tc.name, format!("a second transfer controller named {:?}", tc.name.as_str()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks what is open: every answer has to give a chip, and the transfer that would decide has to be one of it.
+pub(super) fn alternatives(soc: &Soc) -> Checked {
+    for (name, open) in &soc.alternatives {
+        if let Some(what) = open.fault() {
+            return fault(open, format!("alternative {name:?}: {what}"));
+        }
+        if let Err(error) = crate::ask::answer(soc, &open.decides) {
+            return fault(&open.decides, format!("alternative {name:?}: {error}"));
+        }
+    }
+    for part in soc.open_parts() {
+        let of_part = || soc.alternatives.values().filter(|open| open.part() == part);
+        let count = of_part().map(|open| open.choices().len()).fold(1usize, usize::saturating_mul);
+        let Some(first) = of_part().next() else { continue };
+        if count > MAX_STRUCTURES {
+            let what = format!("{count} combinations of what is open of {part}; expected at most {MAX_STRUCTURES}");
+            return fault(first, what);
+        }
+        // Each answer alone: all their combinations would be the same checks again and again.
+        for open in of_part() {
+            let plain = Soc { alternatives: BTreeMap::new(), ..soc.clone() };
+            for choice in open.choices() {
+                let changes: Vec<(String, String)> = choice.set.into_iter().collect();
+                if let Err(error) = plain.with(&changes) {
+                    return fault(open, format!("option {:?}: {error}", choice.name));
+                }
             }
         }
     }
@@ -128,6 +162,19 @@ fn endpoint(soc: &Soc, name: &str, memory: &At<Endpoint>) -> Checked {
     for count in memory.banks.iter() {
         counted(count, 4096)?;
     }
+    if let (Some(banks), EndpointKind::Sram) = (&memory.banks, memory.kind)
+        && memory.bank_width.as_ref().is_none_or(|line| line.value() >= memory.width.value())
+    {
+        let what = format!(
+            "endpoint {name:?}: static memory that is as narrow as a bank works on one access at a time; expected no \
+             banks, or a bank_width below its width of {}",
+            memory.width
+        );
+        return fault(banks, what);
+    }
+    if let (Some(line), EndpointKind::Dram) = (&memory.bank_width, memory.kind) {
+        return fault(line, "expected no bank_width in dynamic memory, whose banks are as wide as its bus");
+    }
     for size in [&memory.bank_width, &memory.max_read_response].into_iter().flatten() {
         positive(size)?;
     }
@@ -149,6 +196,9 @@ fn endpoint(soc: &Soc, name: &str, memory: &At<Endpoint>) -> Checked {
                 &dram.turnaround,
                 &dram.rank_switch,
             ] {
+                cycles(soc, time)?;
+            }
+            if let Some(time) = &dram.row_cycle {
                 cycles(soc, time)?;
             }
             for size in [&dram.turnaround_every, &dram.page, &dram.rank_switch_every] {
@@ -211,6 +261,9 @@ fn edma(soc: &Soc, controller: &At<EdmaController>) -> Checked {
     known("fabric", &controller.fabric, &soc.fabrics)?;
     known("clock", &controller.clock, &soc.clocks)?;
     cycles(soc, &controller.setup)?;
+    if let Some(command) = &controller.command {
+        cycles(soc, command)?;
+    }
     for size in [&controller.default_burst, &controller.fifo] {
         positive(size)?;
     }

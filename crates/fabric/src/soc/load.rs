@@ -1,6 +1,7 @@
 //! Reads a chip file.
 
 use super::{Soc, SocError, check};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
@@ -19,7 +20,7 @@ pub fn load(text: &str) -> Result<Soc, SocError> {
             format!("{} bytes; expected at most {MAX_FILE}", text.len()),
         ));
     }
-    let soc: Soc = toml::from_str(text).map_err(|error| {
+    let mut soc: Soc = toml::from_str(text).map_err(|error| {
         let span = error.span().unwrap_or(text.len()..text.len());
         SocError::at(text, &span, error.message())
     })?;
@@ -29,7 +30,23 @@ pub fn load(text: &str) -> Result<Soc, SocError> {
         let span = place(text, &format!("links.{}", fault.key));
         return Err(SocError::at(text, &span, fault.to_string()));
     }
+    if let Some((key, what)) = slow_clock(&soc) {
+        return Err(SocError::at(text, &place(text, &key), what));
+    }
+    let frequencies: BTreeMap<String, _> =
+        soc.clocks.keys().filter_map(|name| Some((name.clone(), soc.frequency(name)?))).collect();
+    soc.links.resolve(&|clock: &str| frequencies.get(clock).copied());
+    check::alternatives(&soc).map_err(|fault| SocError::at(text, &fault.span, fault.what))?;
     Ok(soc)
+}
+
+/// A server that was measured on cores faster than their clock is.
+fn slow_clock(soc: &Soc) -> Option<(String, String)> {
+    soc.links.tcp.iter().find_map(|(name, server)| {
+        let (rate, clock) = (server.core_rate?, soc.frequency(&server.clock.0)?);
+        let what = format!("{rate:#}; expected at most the {clock:#} of the clock {:?}", server.clock.0);
+        (rate.value() > clock.value() * (1.0 + 1e-9)).then(|| (format!("links.tcp.{name}.core_rate"), what))
+    })
 }
 
 /// Where the value of a dotted key stands, or the nearest table above it.

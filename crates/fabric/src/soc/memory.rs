@@ -1,7 +1,8 @@
 //! Memories as a chip file describes them.
 
-use super::{At, Name};
-use crate::units::{Bytes, BytesPerCycle, Cycles, Ratio};
+use super::{At, Name, Soc};
+use crate::edma::TransferError;
+use crate::units::{Bytes, BytesPerCycle, Cycles, Nanoseconds, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,9 +48,10 @@ pub struct Endpoint {
     pub transfers_per_cycle: u32,
     /// Whether it reads and writes at the same time.
     pub direction: Direction,
-    /// The number of banks.
+    /// The number of banks: of dynamic memory, which open rows side by side (8 when left out); of static memory that is
+    /// wider than a bank, which accesses must hit evenly for the full rate.
     pub banks: Option<At<u32>>,
-    /// How wide a bank is, which addresses must hit evenly for the full rate.
+    /// How wide a bank of static memory is.
     pub bank_width: Option<At<Bytes>>,
     /// The port for masters on the fabric, where that is narrower than the memory.
     pub port: Option<DmaPort>,
@@ -59,7 +61,7 @@ pub struct Endpoint {
     pub write_latency: Option<At<Cycles>>,
     /// What each access costs above its data.
     pub access_overhead: Option<At<Cycles>>,
-    /// The largest piece in which it returns data that is read.
+    /// The largest piece in which it returns data that is read; a piece below the width of a bus fills a cycle of it.
     pub max_read_response: Option<At<Bytes>>,
     /// What dynamic memory adds.
     pub dram: Option<At<Dram>>,
@@ -95,14 +97,28 @@ pub struct Dram {
     pub turnaround: At<Cycles>,
     /// The data moved between two such changes when a master reads and writes the same memory.
     pub turnaround_every: At<Bytes>,
-    /// The page of one rank across the bus.
+    /// The page of one rank across the bus: a transfer opens a row for each page that it enters.
     pub page: At<Bytes>,
+    /// From opening a row of a bank to opening the next one; 50 ns when left out, as in all standards from DDR2 to DDR4.
+    #[serde(default)]
+    pub row_cycle: Option<At<Cycles>>,
     /// The number of ranks in use.
     pub ranks: At<u32>,
     /// What the bus stands still for when accesses go to another rank.
     pub rank_switch: At<Cycles>,
     /// The data moved between changes of rank, where there is more than one.
     pub rank_switch_every: At<Bytes>,
+}
+
+/// The row cycle of a memory that says nothing of it (JESD79-2 to JESD79-4: 45 to 60 ns).
+const ROW_CYCLE: Nanoseconds = Nanoseconds::new(50.0);
+
+impl Dram {
+    /// From opening a row of a bank to opening the next one of the same bank.
+    pub(crate) fn row_cycle(&self, soc: &Soc) -> Result<Nanoseconds, TransferError> {
+        let Some(cycles) = &self.row_cycle else { return Ok(ROW_CYCLE) };
+        soc.time(cycles).ok_or_else(|| TransferError::Incomplete(format!("clock {}", cycles.clock)))
+    }
 }
 
 fn one() -> u32 {

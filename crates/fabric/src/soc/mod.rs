@@ -7,8 +7,10 @@
 //! Each has a width and a clock, so each has a rate; latencies are cycles of a named clock. [`load`] refuses what cannot
 //! be: unknown keys and names, missing units, zero widths, clocks that derive from each other, memories behind each other.
 
+mod alternatives;
 mod at;
 mod check;
+mod edit;
 mod error;
 mod load;
 mod memory;
@@ -16,7 +18,9 @@ mod route;
 #[cfg(test)]
 mod tests;
 
+pub use alternatives::{Alternative, Choice, MAX_STRUCTURES, Span, Structure};
 pub use at::{At, Name};
+pub use edit::EditError;
 pub use error::SocError;
 pub use load::{json_schema, load};
 pub use memory::{Direction, DmaPort, Dram, Endpoint, EndpointKind};
@@ -54,6 +58,9 @@ pub struct Soc {
     /// Its links to the outside.
     #[serde(default)]
     pub links: Links,
+    /// What is not known of it, by name.
+    #[serde(default)]
+    pub alternatives: BTreeMap<String, At<Alternative>>,
 }
 
 /// What a chip is called.
@@ -165,6 +172,9 @@ pub struct EdmaController {
     pub outstanding_writes: At<Bytes>,
     /// What the first byte of a transfer request waits for: parameter set, queue, first command.
     pub setup: At<Cycles>,
+    /// The least time from one command to the next of a transfer controller; none where its buses are slower anyway.
+    #[serde(default)]
+    pub command: Option<At<Cycles>>,
     /// The transfer controllers: each with the bridges that it may use.
     pub transfer_controllers: Vec<At<TransferController>>,
 }

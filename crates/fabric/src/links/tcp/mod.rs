@@ -36,7 +36,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The headers of IPv4 and TCP without options (RFC 791, RFC 9293).
-const HEADERS: Bytes = Bytes::new(40.0);
+pub(super) const HEADERS: Bytes = Bytes::new(40.0);
 /// Duplicate acknowledgements that start a fast retransmission (RFC 5681, 3.2).
 const DUPLICATES: f64 = 3.0;
 
@@ -50,8 +50,12 @@ pub struct TcpServer {
     pub port: String,
     /// The clock of its cores.
     pub clock: ClockId,
-    /// What that clock runs at.
-    pub core_rate: Hertz,
+    /// What the cores ran at where that was measured at less than the clock of the chip; as the clock when left out.
+    #[serde(default)]
+    pub core_rate: Option<Hertz>,
+    /// What the clock runs at; a chip that is loaded knows.
+    #[serde(skip)]
+    pub runs_at: Option<Hertz>,
     /// Cores in all.
     pub cores: u8,
     /// Cores that run the application.
@@ -133,7 +137,7 @@ struct Times {
 
 impl TcpServer {
     pub(super) fn check(&self, faults: &mut Under<'_>) {
-        faults.positive(self.core_rate.value(), "core_rate");
+        faults.require(self.core_rate.is_none_or(|rate| rate.value() > 0.0), "core_rate", "more than 0");
         for (key, count) in
             [("cores", self.cores), ("application_cores", self.application_cores), ("queues", self.queues)]
         {
@@ -160,6 +164,11 @@ impl TcpServer {
         faults.require(self.spread.value() < 1.0, "spread", "less than 100 %");
     }
 
+    /// What its cores run at.
+    pub fn rate_of_cores(&self) -> Hertz {
+        self.core_rate.or(self.runs_at).unwrap_or(Hertz::new(1e9))
+    }
+
     /// What a segment takes of the window.
     fn unit(&self) -> Bytes {
         self.window_unit.unwrap_or(self.segment)
@@ -181,7 +190,7 @@ impl TcpServer {
     pub fn load(&self, rate: BitsPerSecond) -> Ratio {
         let work = self.network_cycles(self.segment) + self.application_cycles(self.segment);
         let segments = rate.bytes().value() / self.segment.value();
-        Ratio::new(segments * work / (self.core_rate.value() * f64::from(self.cores)))
+        Ratio::new(segments * work / (self.rate_of_cores().value() * f64::from(self.cores)))
     }
 
     fn network_cycles(&self, payload: Bytes) -> f64 {
@@ -198,7 +207,7 @@ impl TcpServer {
         let payload = self.segment.min(port.mtu - HEADERS).max(Bytes::new(1.0));
         let frame = payload + HEADERS + port.header + port.check_sequence;
         let line = port.frame_time(frame).max(port.dma_time(frame, None));
-        let core = |cycles: f64| CoreCycles::new(cycles).at(self.core_rate);
+        let core = |cycles: f64| CoreCycles::new(cycles).at(self.rate_of_cores());
         Times {
             payload,
             line,

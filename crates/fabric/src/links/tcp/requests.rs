@@ -46,7 +46,7 @@ impl Requests {
     pub(super) fn prediction(&self, work: f64, server: &TcpServer, line_megabytes: f64) -> Prediction {
         let unit = Unit::RequestsPerSecond;
         let cores = f64::from(server.application_cores.min(server.cores));
-        let core = cores * server.core_rate.value() / work.max(1.0);
+        let core = cores * server.rate_of_cores().value() / work.max(1.0);
         let line = line_megabytes * 1e6 / self.response.value().max(1.0);
         let predicted = core.min(line);
         let limit = |name: &str, rate: f64, explanation: String| Bottleneck {
@@ -56,7 +56,7 @@ impl Requests {
             explanation,
         };
         let limits = vec![
-            limit("cores", core, format!("{cores} x {} / {work:.0} cycles", server.core_rate)),
+            limit("cores", core, format!("{cores} x {} / {work:.0} cycles", server.rate_of_cores())),
             limit("Ethernet line", line, format!("{line_megabytes:.1} MB/s / {}", self.response)),
         ];
         Prediction::rate(line, predicted, server.spread.value(), unit, limits)

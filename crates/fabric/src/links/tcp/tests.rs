@@ -127,7 +127,7 @@ proptest! {
         server.offered = None;
         server.segment = Bytes::new(segment);
         server.window = Bytes::new(segment * window);
-        server.core_rate = Hertz::new(core);
+        server.core_rate = Some(Hertz::new(core));
         (server.queues, server.cores, server.application_cores) = (queues, cores, cores);
         server.loss = Some(Loss { share: Ratio::new(lossy), timeout: Nanoseconds::new(5e7) });
         let rate = |server: &TcpServer| {
@@ -141,7 +141,7 @@ proptest! {
             change(&mut other);
             rate(&other)
         };
-        prop_assert!(with(&|server| server.core_rate = Hertz::new(core * more)) >= base);
+        prop_assert!(with(&|server| server.core_rate = Some(Hertz::new(core * more))) >= base);
         prop_assert!(with(&|server| server.window = server.window * more) >= base);
         prop_assert!(with(&|server| server.queues = queues.saturating_mul(2)) >= base);
         prop_assert!(with(&|server| server.cores = cores.saturating_mul(2)) >= base);

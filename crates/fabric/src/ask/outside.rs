@@ -1,14 +1,14 @@
 //! Transfers over the links of a chip, from their text form to a prediction.
 
-use super::error::FabricError;
-use super::transfer::{Counted, Direction, Rapidio, Transfer};
-use linerate_fabric::links::ethernet::{self, EthernetTransfer};
-use linerate_fabric::links::hyperlink::HyperlinkTransfer;
-use linerate_fabric::links::pcie::PcieTransfer;
-use linerate_fabric::links::srio::{Operation, SrioTransfer};
-use linerate_fabric::predict::Prediction;
-use linerate_fabric::soc::Soc;
-use linerate_fabric::units::{BitsPerSecond, Bytes};
+use super::{AskError, Counted, Direction, Rapidio, Transfer};
+use crate::links::ethernet::{self, EthernetTransfer};
+use crate::links::Links;
+use crate::links::hyperlink::HyperlinkTransfer;
+use crate::links::pcie::PcieTransfer;
+use crate::links::srio::{Operation, SrioTransfer};
+use crate::predict::Prediction;
+use crate::soc::Soc;
+use crate::units::{BitsPerSecond, Bytes};
 use std::fmt::Display;
 
 /// The burst size of a controller that nothing is said of.
@@ -16,8 +16,9 @@ const BURST: u64 = 128;
 /// How many transactions share a doorbell in the guide's tests (section 7.1).
 const SERIES: u32 = 16;
 
-/// The prediction for a transfer over a link; `None` for one that is no link's.
-pub fn predict(soc: &Soc, transfer: &Transfer) -> Option<Result<Prediction, FabricError>> {
+/// The prediction for a transfer over a link, at what the clocks of the chip run at; `None` for one that is no link's.
+pub fn link(soc: &Soc, transfer: &Transfer) -> Option<Result<Prediction, AskError>> {
+    let links = soc.links.at_clocks(|clock| soc.frequency(clock));
     Some(match transfer {
         Transfer::Pcie { direction, payload_bytes, both_ways, bridged, controller } => {
             burst(soc, controller.as_deref()).and_then(|burst| {
@@ -29,7 +30,7 @@ pub fn predict(soc: &Soc, transfer: &Transfer) -> Option<Result<Prediction, Fabr
                     bridged: *bridged,
                     lanes: None,
                 };
-                let pcie = soc.links.pcie.as_ref().ok_or_else(|| missing("PCIe"))?;
+                let pcie = links.pcie.as_ref().ok_or_else(|| missing("PCIe"))?;
                 pcie.predict(&ask).map_err(refused)
             })
         }
@@ -47,7 +48,7 @@ pub fn predict(soc: &Soc, transfer: &Transfer) -> Option<Result<Prediction, Fabr
                 core_clock: None,
                 series: SERIES,
             };
-            let srio = soc.links.srio.as_ref().ok_or_else(|| missing("Serial RapidIO"));
+            let srio = links.srio.as_ref().ok_or_else(|| missing("Serial RapidIO"));
             srio.and_then(|srio| srio.predict(&ask).map_err(refused))
         }
         Transfer::Hyperlink { direction, memory, path } => {
@@ -59,24 +60,24 @@ pub fn predict(soc: &Soc, transfer: &Transfer) -> Option<Result<Prediction, Fabr
                 line_rate: None,
                 core_clock: None,
             };
-            let hyperlink = soc.links.hyperlink.as_ref().ok_or_else(|| missing("HyperLink"));
+            let hyperlink = links.hyperlink.as_ref().ok_or_else(|| missing("HyperLink"));
             hyperlink.and_then(|hyperlink| hyperlink.predict(&ask).map_err(refused))
         }
         Transfer::Ethernet { frame_bytes, port, counted } => {
-            ethernet(soc, *frame_bytes, port.as_deref(), *counted)
+            ethernet(&links, *frame_bytes, port.as_deref(), *counted)
         }
-        Transfer::Tcp { workload } => tcp(soc, workload),
+        Transfer::Tcp { workload } => tcp(&links, workload),
         Transfer::Edma(_) | Transfer::Core { .. } => return None,
     })
 }
 
 fn ethernet(
-    soc: &Soc,
+    links: &Links,
     frame_bytes: u64,
     port: Option<&str>,
     counted: Counted,
-) -> Result<Prediction, FabricError> {
-    let ports = &soc.links.ethernet;
+) -> Result<Prediction, AskError> {
+    let ports = &links.ethernet;
     let fastest = || ports.values().max_by(|a, b| a.rate.value().total_cmp(&b.rate.value()));
     let found = match port {
         None => fastest().ok_or_else(|| missing("Ethernet port"))?,
@@ -96,8 +97,8 @@ fn ethernet(
     found.predict(&ask).map_err(refused)
 }
 
-fn tcp(soc: &Soc, workload: &str) -> Result<Prediction, FabricError> {
-    let servers = &soc.links.tcp;
+fn tcp(links: &Links, workload: &str) -> Result<Prediction, AskError> {
+    let servers = &links.tcp;
     if servers.is_empty() {
         return Err(missing("TCP server"));
     }
@@ -106,14 +107,14 @@ fn tcp(soc: &Soc, workload: &str) -> Result<Prediction, FabricError> {
         .ok_or_else(|| unknown("workload", workload, servers.keys().map(String::as_str)))?;
     // A server with requests is asked for requests: bytes are not what limits it.
     let answer = match &server.requests {
-        Some(_) => server.predict_requests(&soc.links),
-        None => server.predict(&soc.links),
+        Some(_) => server.predict_requests(links),
+        None => server.predict(links),
     };
     answer.map_err(refused)
 }
 
 /// The burst size of a transfer controller.
-fn burst(soc: &Soc, controller: Option<&str>) -> Result<Bytes, FabricError> {
+fn burst(soc: &Soc, controller: Option<&str>) -> Result<Bytes, AskError> {
     let Some(name) = controller else { return Ok(bytes(BURST)) };
     match soc.transfer_controller(name) {
         Some((controller, _)) => Ok(*controller.default_burst),
@@ -131,17 +132,17 @@ fn bytes(count: u64) -> Bytes {
 }
 
 /// A link that the chip does not have.
-fn missing(link: &str) -> FabricError {
-    FabricError::Transfer(format!("the chip's description has no {link}"))
+fn missing(link: &str) -> AskError {
+    AskError(format!("the chip's description has no {link}"))
 }
 
 /// A question that a model refuses; the error says what it expected.
-pub fn refused(error: impl Display) -> FabricError {
-    FabricError::Transfer(error.to_string())
+pub fn refused(error: impl Display) -> AskError {
+    AskError(error.to_string())
 }
 
 /// A name that the chip does not have.
-pub fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> FabricError {
+pub fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> AskError {
     let known: Vec<&str> = known.collect();
-    FabricError::Transfer(format!("no {kind} '{name}'; expected one of {}", known.join(", ")))
+    AskError(format!("no {kind} '{name}'; expected one of {}", known.join(", ")))
 }

@@ -1,26 +1,34 @@
 //! Transfers inside a chip, from their text form to a prediction.
 
-use super::error::FabricError;
-use super::links::{refused, unknown};
-use super::transfer::{Edma, Sync};
-use linerate_fabric::edma::{self, Shape};
-use linerate_fabric::engine::{self, Simulated};
-use linerate_fabric::memory::{self, Pattern};
-use linerate_fabric::predict::Prediction;
-use linerate_fabric::soc::Soc;
+use super::outside::{controllers, refused, unknown};
+use super::{AskError, Edma, Sync};
+use crate::edma::{self, Shape};
+use crate::engine::{self, Simulated};
+use crate::memory::{self, Pattern};
+use crate::predict::Prediction;
+use crate::soc::Soc;
 
 /// The aggregate of EDMA transfers that start together. With `setup`, the time before the first byte counts.
-pub fn edma(soc: &Soc, transfers: &[&Edma], setup: bool) -> Result<Prediction, FabricError> {
-    edma::predict(soc, &asked(soc, transfers)?, setup).map_err(refused)
+///
+/// # Errors
+/// What the chip does not have.
+pub fn edma(soc: &Soc, transfers: &[&Edma], setup: bool) -> Result<Prediction, AskError> {
+    edma::predict(soc, &edma_transfers(soc, transfers)?, setup).map_err(refused)
 }
 
 /// The same by following each burst; without the time before the first byte.
-pub fn simulate(soc: &Soc, transfers: &[&Edma]) -> Result<Simulated, FabricError> {
-    engine::simulate(soc, &asked(soc, transfers)?).map_err(refused)
+///
+/// # Errors
+/// As [`edma()`], and more bursts than are followed.
+pub fn simulate(soc: &Soc, transfers: &[&Edma]) -> Result<Simulated, AskError> {
+    engine::simulate(soc, &edma_transfers(soc, transfers)?).map_err(refused)
 }
 
 /// The transfers as the model knows them: both ways are two of them.
-fn asked(soc: &Soc, transfers: &[&Edma]) -> Result<Vec<edma::Transfer>, FabricError> {
+///
+/// # Errors
+/// Controllers and memories that the chip does not have.
+pub fn edma_transfers(soc: &Soc, transfers: &[&Edma]) -> Result<Vec<edma::Transfer>, AskError> {
     let mut asked = Vec::new();
     for transfer in transfers {
         let one = edma::Transfer {
@@ -58,16 +66,16 @@ fn shape(transfer: &Edma) -> Shape {
 }
 
 /// The name of a transfer controller as the chip's description spells it.
-fn controller(soc: &Soc, asked: &str) -> Result<String, FabricError> {
-    let mut names = super::links::controllers(soc);
+fn controller(soc: &Soc, asked: &str) -> Result<String, AskError> {
+    let mut names = controllers(soc);
     match names.find(|name| name.eq_ignore_ascii_case(asked)) {
         Some(name) => Ok(name.to_owned()),
-        None => Err(unknown("transfer controller", asked, super::links::controllers(soc))),
+        None => Err(unknown("transfer controller", asked, controllers(soc))),
     }
 }
 
 /// The name of a memory as the chip's description spells it, with the number of its instance.
-fn endpoint(soc: &Soc, asked: &str) -> Result<String, FabricError> {
+fn endpoint(soc: &Soc, asked: &str) -> Result<String, AskError> {
     let (kind, instance) = asked.split_once('.').map_or((asked, None), |(kind, number)| (kind, Some(number)));
     let Some(name) = soc.endpoints.keys().find(|name| name.eq_ignore_ascii_case(kind)) else {
         return Err(unknown("memory", asked, soc.endpoints.keys().map(String::as_str)));
@@ -78,13 +86,16 @@ fn endpoint(soc: &Soc, asked: &str) -> Result<String, FabricError> {
         None => {
             let count = soc.endpoints.get(name).map_or(0, |endpoint| endpoint.count);
             let last = count.saturating_sub(1);
-            Err(FabricError::Transfer(format!("no memory '{asked}'; expected {name}.0 to {name}.{last}")))
+            Err(AskError(format!("no memory '{asked}'; expected {name}.0 to {name}.{last}")))
         }
     }
 }
 
 /// The cycles of a core's reads.
-pub fn read(soc: &Soc, core: &str, memory: &str, pattern: Pattern) -> Result<Prediction, FabricError> {
+///
+/// # Errors
+/// A core or source that the chip does not have.
+pub fn read(soc: &Soc, core: &str, memory: &str, pattern: Pattern) -> Result<Prediction, AskError> {
     let Some((core, described)) = soc.cores.iter().find(|(name, _)| name.eq_ignore_ascii_case(core)) else {
         return Err(unknown("core", core, soc.cores.keys().map(String::as_str)));
     };
