@@ -17,6 +17,7 @@ pub mod fit;
 pub mod guide;
 pub mod links;
 pub mod memory;
+pub mod mix;
 pub mod model;
 pub mod predict;
 pub mod soc;

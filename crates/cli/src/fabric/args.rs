@@ -1,6 +1,7 @@
 //! Arguments of `linerate fabric`.
 
-use super::fit::CellName;
+use super::change::{Setting, Sweep};
+use super::fit::{CellName, Measured};
 use super::grid::GridFormat;
 use clap::{Args, Subcommand, ValueEnum};
 use linerate_fabric::ask::Transfer;
@@ -20,6 +21,10 @@ pub enum FabricCommand {
     /// Predict the rate of one or several concurrent transfers, and name what limits them
     #[command(after_long_help = TRANSFERS)]
     Predict(Predict),
+    /// Show the way of a transfer with the room of each part of it, and what to change first
+    Explain(Explain),
+    /// Predict traffic of several kinds at once on one chip: the rate and latency of each flow
+    Mix(Mix),
     /// Print a table of a throughput guide as predicted, published and error
     Table(Table),
     /// Write one self-contained HTML page with every table and figure of a guide
@@ -52,7 +57,8 @@ Examples:
 
 const DATA: &str = "Data: CSV with the header table,row,column,value and, if you know it, error_percent. `table` is a number of the \
 guide, or 10gbe; `row` is the first cell of the row as printed; `column` counts the cells after it from 1; `value` is in \
-the unit of the table.";
+the unit of the table. Transfers of one's own have the header transfer,value and, if you know it, error_percent: the transfer as \
+for predict, in quotes where it has commas, and its value in the unit that predict answers in.";
 
 /// Form of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -62,6 +68,30 @@ pub enum Format {
     Text,
     /// One JSON value.
     Json,
+}
+
+/// Form of the answers of `predict`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum SweepFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON value.
+    Json,
+    /// Comma-separated values, with a sweep.
+    Csv,
+    /// A picture, with a sweep.
+    Svg,
+}
+
+/// Form of an explanation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum ExplainFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// A picture.
+    Svg,
 }
 
 /// What SOC means, in every command.
@@ -86,6 +116,62 @@ pub struct Predict {
     /// Follow each burst of EDMA transfers too, and print that rate beside the closed form's (it has no setup)
     #[arg(long)]
     pub engine: bool,
+
+    /// Set a key of the description to another value first, such as clock.ddr=400MHz; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<Setting>,
+
+    /// Ask at many values of a key, such as clock.ddr=400MHz..800MHz
+    #[arg(long, value_name = "KEY=FROM..TO")]
+    pub sweep: Option<Sweep>,
+
+    /// Points of the sweep
+    #[arg(long, value_name = "N", default_value = "9")]
+    pub points: u32,
+
+    /// Form of the answer; csv and svg with --sweep
+    #[arg(long, value_enum, value_name = "text|json|csv|svg", default_value = "text")]
+    pub format: SweepFormat,
+}
+
+/// Arguments of `fabric explain`.
+#[derive(Args, Debug)]
+pub struct Explain {
+    #[arg(help = SOC)]
+    /// The chip.
+    pub soc: String,
+
+    /// The transfer, as for predict
+    #[arg(value_name = "TRANSFER")]
+    pub transfer: Transfer,
+
+    /// Set a key of the description to another value first; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<Setting>,
+
+    /// The file to write instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Form of the answer
+    #[arg(long, value_enum, value_name = "text|svg", default_value = "text")]
+    pub format: ExplainFormat,
+}
+
+/// Arguments of `fabric mix`.
+#[derive(Args, Debug)]
+pub struct Mix {
+    #[arg(help = SOC)]
+    /// The chip.
+    pub soc: String,
+
+    /// The flows, as in examples/fabric
+    #[arg(value_name = "FLOWS.toml")]
+    pub flows: PathBuf,
+
+    /// Set a key of the description to another value first; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<Setting>,
 
     /// Form of the answer
     #[arg(long, value_enum, value_name = "text|json", default_value = "text")]
@@ -136,8 +222,16 @@ pub struct Fit {
     pub soc: String,
 
     /// Measurements (--help describes the columns)
-    #[arg(value_name = "DATA.csv")]
-    pub data: PathBuf,
+    #[arg(value_name = "DATA.csv", required_unless_present = "transfer")]
+    pub data: Option<PathBuf>,
+
+    /// A measured transfer with its value, such as edma:D0:dram->sram:64KiB=840MB/s; repeatable
+    #[arg(long, value_name = "TRANSFER=VALUE")]
+    pub transfer: Vec<Measured>,
+
+    /// Predict this transfer with the fitted parameters; repeatable
+    #[arg(long, value_name = "TRANSFER")]
+    pub predict: Vec<Transfer>,
 
     /// Predict this cell with the fitted parameters, its interval wide where the data does not decide; repeatable
     #[arg(long, value_name = "TABLE,ROW,COLUMN")]

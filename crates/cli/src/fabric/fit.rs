@@ -5,8 +5,14 @@ use super::builtin;
 use super::error::FabricError;
 use super::grid::{Cell, Grid, GridFormat};
 use super::show;
+use linerate_fabric::ask;
 use linerate_fabric::fit::{self, Estimate, Fitted, Identified, Measurement, Report, Tie};
+use linerate_fabric::model::ensemble;
+use linerate_fabric::model::part::{Whole, part_of};
+use linerate_fabric::model::tables::TRANSFER;
 use linerate_fabric::predict::{Calibrate, Prediction, TableModel};
+use linerate_fabric::soc::Soc;
+use linerate_fabric::units::split_number;
 use serde_json::{Value, json};
 use std::fmt;
 use std::fmt::Write as _;
@@ -34,7 +40,68 @@ impl FromStr for CellName {
 
 impl fmt::Display for CellName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.table == TRANSFER {
+            return f.write_str(&self.row);
+        }
         write!(f, "{},{},{}", self.table, self.row, self.column)
+    }
+}
+
+/// A measured transfer, as `TRANSFER=VALUE`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measured {
+    transfer: String,
+    value: f64,
+    unit: String,
+}
+
+impl FromStr for Measured {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // Options of a transfer have an equals sign too: the value stands behind the last one.
+        let (transfer, value) = text
+            .rsplit_once('=')
+            .ok_or_else(|| "expected TRANSFER=VALUE such as edma:D0:dram->sram:64KiB=840MB/s".to_owned())?;
+        let (number, unit) = split_number(value);
+        match number.parse::<f64>() {
+            Ok(value) if value > 0.0 && value.is_finite() => {
+                Ok(Measured { transfer: fit::canonical(transfer)?, value, unit: unit.to_owned() })
+            }
+            _ => Err(format!("'{value}' for the value; expected a number above 0, with a unit or without")),
+        }
+    }
+}
+
+impl Measured {
+    /// As the fit reads it: in the unit of the prediction.
+    fn measurement(&self, soc: &Soc, line: usize) -> Result<Measurement, FabricError> {
+        let unit = ask::answer(soc, &self.transfer)?.unit;
+        // In millions of bits: units of rate have one in common.
+        let scale = |unit: &str| match unit {
+            "MB/s" => Some(8.0),
+            "GB/s" => Some(8000.0),
+            "Mb/s" | "Mbit/s" => Some(1.0),
+            "Gb/s" | "Gbit/s" => Some(1000.0),
+            _ => None,
+        };
+        let factor = match self.unit.as_str() {
+            "" => Some(1.0),
+            own if own == unit.symbol() => Some(1.0),
+            own => scale(own).zip(scale(unit.symbol())).map(|(from, to)| from / to),
+        };
+        let Some(factor) = factor else {
+            let given = format!("{}={} {}", self.transfer, self.value, self.unit);
+            return Err(FabricError::value("--transfer", given, format!("a value in {}", unit.symbol())));
+        };
+        Ok(Measurement {
+            table: TRANSFER.to_owned(),
+            row: self.transfer.clone(),
+            column: 1,
+            value: self.value * factor,
+            error: None,
+            line,
+        })
     }
 }
 
@@ -45,28 +112,53 @@ struct Part {
     predictions: Vec<(String, Prediction)>,
 }
 
+/// The measurements of the file and of the arguments.
+fn measured(args: &Fit, soc: &Soc) -> Result<(String, Vec<Measurement>), FabricError> {
+    let file = args.data.as_ref().map_or_else(|| "--transfer".to_owned(), |path| path.display().to_string());
+    let mut data = match &args.data {
+        None => Vec::new(),
+        Some(path) => fit::read(&builtin::read(path)?)
+            .map_err(|error| FabricError::Malformed { file: file.clone(), why: error.to_string() })?,
+    };
+    for (number, one) in args.transfer.iter().enumerate() {
+        data.push(one.measurement(soc, number + 1)?);
+    }
+    Ok((file, data))
+}
+
 /// What the command prints.
 pub fn run(args: &Fit) -> Result<String, FabricError> {
     let soc = builtin::soc(&args.soc)?;
-    let file = args.data.display().to_string();
+    let (file, data) = measured(args, &soc)?;
     let malformed = |why: String| FabricError::Malformed { file: file.clone(), why };
-    let data = fit::read(&builtin::read(&args.data)?).map_err(|error| malformed(error.to_string()))?;
-    // Links and the rest share no parameter: each is fitted to its own cells, and sees no others.
-    let (links, chip): (Vec<Measurement>, Vec<Measurement>) =
-        data.into_iter().partition(|one| soc.links.cell(&one.table, &one.row, one.column).is_some());
+    let mut asked = args.cell.clone();
+    asked.extend(args.predict.iter().map(|transfer| CellName {
+        table: TRANSFER.to_owned(),
+        row: transfer.to_string(),
+        column: 1,
+    }));
     let mut parts = Vec::new();
-    if !chip.is_empty() {
-        let fitted = fit::fit(&soc, &chip).map_err(|error| malformed(error.to_string()))?;
-        parts.push(part("memories, EDMA and cores", &fitted, &args.cell));
-    }
-    if !links.is_empty() {
-        let fitted = fit::fit(&soc.links, &links).map_err(|error| malformed(error.to_string()))?;
-        parts.push(part("links", &fitted, &args.cell));
+    if data.iter().any(|one| one.table == TRANSFER) {
+        // Transfers may take any way through the chip, so all of it is fitted at once.
+        let fitted = fit::fit(&Whole(soc.clone()), &data).map_err(|error| malformed(error.to_string()))?;
+        parts.push(part("the chip", &fitted, &asked));
+    } else {
+        // Links and the rest share no parameter: each is fitted to its own cells, and sees no others.
+        let (links, chip): (Vec<Measurement>, Vec<Measurement>) =
+            data.iter().cloned().partition(|one| soc.links.cell(&one.table, &one.row, one.column).is_some());
+        if !chip.is_empty() {
+            let fitted = fit::fit(&soc, &chip).map_err(|error| malformed(error.to_string()))?;
+            parts.push(part("memories, EDMA and cores", &fitted, &asked));
+        }
+        if !links.is_empty() {
+            let fitted = fit::fit(&soc.links, &links).map_err(|error| malformed(error.to_string()))?;
+            parts.push(part("links", &fitted, &asked));
+        }
     }
     if parts.is_empty() {
         return Err(malformed("no measurements".to_owned()));
     }
-    for cell in &args.cell {
+    for cell in &asked {
         let name = cell.to_string();
         if !parts.iter().any(|part| part.predictions.iter().any(|(known, _)| *known == name)) {
             return Err(FabricError::value(
@@ -77,9 +169,36 @@ pub fn run(args: &Fit) -> Result<String, FabricError> {
         }
     }
     Ok(match args.format {
-        Format::Text => parts.iter().map(text).collect::<Vec<_>>().join("\n"),
+        Format::Text => {
+            let mut said = parts.iter().map(text).collect::<Vec<_>>().join("\n");
+            said.push_str(&open(&soc, &data)?);
+            said
+        }
         Format::Json => format!("{:#}\n", Value::Array(parts.iter().map(object).collect())),
     })
+}
+
+/// How the answers to what is open of the chip do on the measurements.
+fn open(soc: &Soc, data: &[Measurement]) -> Result<String, FabricError> {
+    let mut said = String::new();
+    for part in soc.open_parts() {
+        let own: Vec<Measurement> =
+            data.iter().filter(|one| part_of(&one.table, &one.row) == part).cloned().collect();
+        if own.is_empty() {
+            continue;
+        }
+        let structures = soc.structures(&part).map_err(|error| FabricError::Failed(error.to_string()))?;
+        let left: Vec<_> = structures.into_iter().filter(|structure| structure.weight > 0.0).collect();
+        let found = ensemble::open(&left, &part, &own, &[]);
+        for (name, question) in soc.alternatives.iter().filter(|(_, open)| open.part() == part) {
+            let _ = writeln!(said, "open: {}", question.question);
+            for (answer, weight) in found.answers(name) {
+                let _ = writeln!(said, "  {:>5.1} %  {answer}", weight * 100.0);
+            }
+            let _ = writeln!(said, "  measure to decide: {}", *question.decides);
+        }
+    }
+    Ok(said)
 }
 
 fn part<M: Calibrate>(name: &'static str, fitted: &Fitted<M>, cells: &[CellName]) -> Part {
@@ -119,6 +238,26 @@ fn text(part: &Part) -> String {
     );
     for (explanation, names) in gathered(&known.ties) {
         let _ = writeln!(text, "  {}: {explanation}", names.join(", "));
+    }
+    let moved = |one: &&Estimate| {
+        one.identified != Identified::No && (one.value - one.before).abs() > 1e-6 * one.before.abs()
+    };
+    let settings: Vec<String> = report
+        .estimates
+        .iter()
+        .filter(moved)
+        .map(|one| {
+            let unit = one.unit.split(' ').next().filter(|unit| matches!(*unit, "ns" | "x")).unwrap_or("");
+            format!(
+                "--set '{}={:.4}{}'",
+                one.name,
+                one.value,
+                if unit.is_empty() { String::new() } else { format!(" {unit}") }
+            )
+        })
+        .collect();
+    if !settings.is_empty() {
+        let _ = writeln!(text, "the fitted chip: linerate fabric predict SOC {}", settings.join(" "));
     }
     for (cell, prediction) in &part.predictions {
         let _ = writeln!(

@@ -3,11 +3,17 @@
 pub mod args;
 pub mod audit;
 pub mod builtin;
+pub mod change;
 pub mod compare;
 pub mod error;
+pub mod explain;
 pub mod figures;
 pub mod fit;
 pub mod grid;
+pub mod inside;
+pub mod known;
+pub mod mix;
+pub mod open;
 pub mod page;
 pub mod plot;
 pub mod predict;
@@ -15,6 +21,7 @@ pub mod report;
 pub mod show;
 pub mod sweeps;
 pub mod table;
+pub mod what_if;
 
 use args::{Fabric, FabricCommand};
 use error::FabricError;
@@ -35,6 +42,8 @@ pub fn run(args: &Fabric) -> Result<(), FabricError> {
 pub fn output(command: &FabricCommand) -> Result<String, FabricError> {
     match command {
         FabricCommand::Predict(args) => predict::run(args),
+        FabricCommand::Explain(args) => explain::run(args),
+        FabricCommand::Mix(args) => mix::run(args),
         FabricCommand::Table(args) => table::run(args),
         FabricCommand::Report(args) => report::run(args),
         FabricCommand::Fit(args) => fit::run(args),

@@ -5,11 +5,11 @@ use super::error::FabricError;
 use super::grid::{Cell, Grid};
 use super::page::{self, Block, Section};
 use super::plot::Figure;
-use super::{audit, builtin, compare, figures, show, sweeps};
+use super::{audit, builtin, compare, figures, known, show, sweeps};
 use linerate_fabric::ask::{self, Counted, Transfer};
 use linerate_fabric::guide::{FigureText, Guide};
 use linerate_fabric::model::accuracy::{self, Errors, Line};
-use linerate_fabric::predict::FreeParameter;
+use linerate_fabric::predict::{FreeParameter, TableModel};
 use linerate_fabric::soc::Soc;
 use std::fs;
 
@@ -25,16 +25,18 @@ pub fn run(args: &Report) -> Result<String, FabricError> {
 
 /// The page.
 pub fn html(soc: &Soc, guide: &Guide) -> Result<String, FabricError> {
-    let report = accuracy::report(soc, guide);
+    let report = known::report(soc, guide)?;
     let findings = audit::findings(guide, soc);
-    let tables = tables(soc, guide);
-    let figures = all_figures(soc, guide);
+    let tables = tables(&report.ensemble, guide);
+    let figures = all_figures(soc, &report.ensemble, guide);
     let mut sections = Vec::new();
     // A chip that the guide does not speak of has neither its tables nor its errors.
     let known = report.groups.iter().any(|group| group.fitted.cells > 0);
     if known {
         sections.push(summary(&report));
+        sections.extend(super::open::section(&report));
     }
+    sections.extend(super::inside::sections(soc));
     sections.extend(servers(soc));
     sections.extend(ports(soc));
     if known {
@@ -42,7 +44,7 @@ pub fn html(soc: &Soc, guide: &Guide) -> Result<String, FabricError> {
         sections.push(Section { id: "figures".to_owned(), title: "Figures".to_owned(), blocks: figures });
     }
     if !report.parameters.is_empty() {
-        sections.push(parameters(&report.parameters));
+        sections.push(parameters(&report.parameters, known));
     }
     sections.push(clocks(soc));
     if known {
@@ -69,16 +71,21 @@ fn percent(ratio: f64) -> String {
 }
 
 fn summary(report: &accuracy::Report) -> Section {
-    let tile = |line: &Line| (percent(line.fitted.mean), format!("mean error, {}", line.name));
-    let mut tiles: Vec<(String, String)> =
-        report.groups.iter().filter(|line| line.fitted.cells > 0).map(tile).collect();
+    let unseen = |line: &Line| match line.without_table.cells {
+        0 => "not tested".to_owned(),
+        _ => percent(line.without_table.mean),
+    };
+    let tile = |line: &Line| (unseen(line), format!("error on unseen tables, {}", line.name));
+    let mut tiles = vec![tile(&report.all)];
+    tiles.extend(report.groups.iter().filter(|line| line.fitted.cells > 0).map(tile));
     tiles.push((report.parameters.len().to_string(), "fitted parameters".to_owned()));
     let cells: usize = report.tables.iter().map(|line| line.fitted.cells).sum();
     tiles.push((cells.to_string(), "measured cells".to_owned()));
     let text = format!(
-        "Relative errors against the cells that the guide prints. \"Table out\" fits the parameters to all other \
-         tables, \"alternate\" to every other row or column; both are asked for what they have not seen. {} latencies \
-         that the description takes over as printed count nowhere.",
+        "Relative errors against the cells that the guide prints. The honest figure is \"table out\": parameters and \
+         structures are fitted to all other tables and asked for what they have not seen; \"alternate\" leaves every other \
+         row or column out, \"fitted\" none. Where nothing can be tested it says so. {} latencies that the description takes \
+         over as printed count nowhere.",
         report.given
     );
     Section {
@@ -96,22 +103,25 @@ fn summary(report: &accuracy::Report) -> Section {
 fn errors(id: &str, title: &str, lines: &[Line]) -> Grid {
     let headers = [
         "",
-        "cells",
-        "mean %",
-        "largest %",
         "table out, mean %",
         "largest %",
         "alternate, mean %",
         "largest %",
-        "goal %",
+        "cells",
+        "fitted, mean %",
+        "largest %",
+        "goal of the fit %",
     ];
     let mut grid = Grid::new(id, title, &headers);
-    let pair = |errors: &Errors| [Cell::number(errors.mean * 100.0, 2), Cell::number(errors.max * 100.0, 2)];
+    let pair = |errors: &Errors| match errors.cells {
+        0 => [Cell::text("not tested"), Cell::Empty],
+        _ => [Cell::number(errors.mean * 100.0, 2), Cell::number(errors.max * 100.0, 2)],
+    };
     for line in lines {
-        let mut row = vec![Cell::text(&line.name), Cell::number(line.fitted.cells as f64, 0)];
-        for errors in [&line.fitted, &line.without_table, &line.alternate] {
-            row.extend(pair(errors));
-        }
+        let mut row = vec![Cell::text(&line.name)];
+        row.extend([&line.without_table, &line.alternate].into_iter().flat_map(pair));
+        row.push(Cell::number(line.fitted.cells as f64, 0));
+        row.extend(pair(&line.fitted));
         row.push(line.goal.map_or(Cell::Empty, |goal| Cell::number(goal * 100.0, 0)));
         grid.rows.push(row);
     }
@@ -175,12 +185,12 @@ fn ports(soc: &Soc) -> Option<Section> {
 }
 
 /// Every table of the guide.
-fn tables(soc: &Soc, guide: &Guide) -> Vec<Block> {
+fn tables(model: &dyn TableModel, guide: &Guide) -> Vec<Block> {
     let lead = "In each cell the prediction stands above the printed number and the relative error. Point at a cell for \
                 the interval and what limits it. Cells without a prediction show the print alone.";
     let mut blocks = vec![Block::Text(lead.to_owned())];
     for table in &guide.tables {
-        let pairs = compare::pairs(table, soc);
+        let pairs = compare::pairs(table, model);
         let mut compared = compare::compared(table, &pairs);
         if pairs.iter().all(|pair| pair.predicted.is_none()) {
             compared.notes.push("Part of the chip's description: there is nothing to predict.".to_owned());
@@ -191,8 +201,8 @@ fn tables(soc: &Soc, guide: &Guide) -> Vec<Block> {
 }
 
 /// Every figure of the guide in its order: with curves, or in words.
-fn all_figures(soc: &Soc, guide: &Guide) -> Vec<Block> {
-    let mut drawn: Vec<(String, Figure)> = figures::of_tables(guide, soc);
+fn all_figures(soc: &Soc, model: &dyn TableModel, guide: &Guide) -> Vec<Block> {
+    let mut drawn: Vec<(String, Figure)> = figures::of_tables(guide, model);
     drawn.extend(sweeps::of_chip(guide, soc));
     let block = |figure: &FigureText| {
         let at = drawn.iter().position(|(number, _)| *number == figure.number);
@@ -209,7 +219,7 @@ fn all_figures(soc: &Soc, guide: &Guide) -> Vec<Block> {
     guide.figures.iter().map(block).collect()
 }
 
-fn parameters(parameters: &[FreeParameter]) -> Section {
+fn parameters(parameters: &[FreeParameter], known: bool) -> Section {
     let headers = ["parameter", "value", "unit and clock", "least", "most"];
     let mut grid = Grid::new("parameters-table", "Parameters that measurements decide", &headers);
     for parameter in parameters {
@@ -221,8 +231,13 @@ fn parameters(parameters: &[FreeParameter]) -> Section {
             Cell::number(parameter.max, 3),
         ]);
     }
-    let lead = "Each is physical, has a unit and a clock domain, and is shared by the cells of at least one table; none \
-                belongs to a cell. Everything else in the description is printed in the guide or follows from a standard.";
+    let lead = if known {
+        "Each is physical, has a unit and a clock domain, and is shared by the cells of at least one table; none belongs to a \
+         cell. Everything else in the description is printed in the guide, follows from a standard, or is marked as assumed."
+    } else {
+        "Each is physical and has a unit and a clock domain. They are what the description says until measurements of the chip \
+         are fitted (linerate fabric fit); everything else stays as it is."
+    };
     Section {
         id: "parameters".to_owned(),
         title: "Parameters".to_owned(),

@@ -2,7 +2,7 @@
 
 use super::args::Table;
 use super::error::FabricError;
-use super::{builtin, compare};
+use super::{builtin, compare, known};
 use linerate_fabric::guide::Guide;
 
 /// What the command prints.
@@ -12,7 +12,8 @@ pub fn run(args: &Table) -> Result<String, FabricError> {
     let Some(table) = guide.tables.iter().find(|table| table.id.eq_ignore_ascii_case(&args.table)) else {
         return Err(FabricError::value("N", &args.table, format!("one of {}", names(&guide))));
     };
-    Ok(compare::grid(table, &compare::pairs(table, &soc)).render(args.format, None))
+    let report = known::report(&soc, &guide)?;
+    Ok(compare::grid(table, &compare::pairs(table, &report.ensemble)).render(args.format, None))
 }
 
 /// The names of all tables of a guide: runs of numbers as `1 to 26`.

@@ -4,6 +4,7 @@
 //! others have their places. What a kind leaves out takes the value that the guide measured with. [`answer`] predicts
 //! what a text asks for.
 
+pub mod advice;
 mod inside;
 mod outside;
 mod parse;
@@ -21,6 +22,19 @@ use std::fmt;
 /// A text that is no transfer, or a transfer that the chip cannot do: what is wrong and what was expected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AskError(String);
+
+impl AskError {
+    /// What is wrong and what was expected.
+    pub fn new(what: impl fmt::Display) -> Self {
+        Self(what.to_string())
+    }
+
+    /// The same with the name of what it is about.
+    #[must_use]
+    pub fn of(self, name: &str) -> Self {
+        Self(format!("{name}: {}", self.0))
+    }
+}
 
 impl fmt::Display for AskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,7 +60,8 @@ pub fn answer(soc: &Soc, text: &str) -> Result<Prediction, AskError> {
                     _ => None,
                 })
                 .collect();
-            let edma = edma.ok_or_else(|| AskError("transfers with one rate in common; expected edma only".into()))?;
+            let edma =
+                edma.ok_or_else(|| AskError("transfers with one rate in common; expected edma only".into()))?;
             inside::edma(soc, &edma, true)
         }
     }
@@ -146,6 +161,24 @@ pub struct Edma {
     pub index_bytes: Option<u64>,
     /// Distance of the start from a burst boundary in bytes.
     pub misaligned_bytes: u64,
+}
+
+impl Edma {
+    /// A contiguous transfer of so many bytes.
+    pub fn linear(controller: &str, from: &str, to: &str, bytes: u64) -> Self {
+        Self {
+            controller: controller.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+            both_ways: false,
+            sync: Sync::A,
+            a_bytes: bytes,
+            b_count: 1,
+            c_count: 1,
+            index_bytes: None,
+            misaligned_bytes: 0,
+        }
+    }
 }
 
 /// A transfer as asked for; names are looked up in the chip's description later.

@@ -1,8 +1,8 @@
 //! Transfers over the links of a chip, from their text form to a prediction.
 
 use super::{AskError, Counted, Direction, Rapidio, Transfer};
-use crate::links::ethernet::{self, EthernetTransfer};
 use crate::links::Links;
+use crate::links::ethernet::{self, EthernetTransfer};
 use crate::links::hyperlink::HyperlinkTransfer;
 use crate::links::pcie::PcieTransfer;
 use crate::links::srio::{Operation, SrioTransfer};

@@ -126,9 +126,7 @@ fn edma(parts: &mut Parts<'_>) -> Result<Transfer, AskError> {
         (None, Some(total)) if total.is_multiple_of(b_count * c_count) => total / (b_count * c_count),
         (None, None) => 32 << 10,
         (None, Some(total)) => {
-            return Err(AskError(format!(
-                "{total} B are no {b_count} x {c_count} arrays of one length"
-            )));
+            return Err(AskError(format!("{total} B are no {b_count} x {c_count} arrays of one length")));
         }
         (Some(a_bytes), Some(total)) if a_bytes.saturating_mul(b_count * c_count) == total => a_bytes,
         (Some(a_bytes), Some(total)) => {
@@ -253,8 +251,6 @@ fn size(name: &str, text: &str) -> Result<u64, AskError> {
     let bytes = number.parse::<u64>().ok().zip(scale).and_then(|(number, scale)| number.checked_mul(scale));
     match bytes {
         Some(bytes) if (1..=MAX_BYTES).contains(&bytes) => Ok(bytes),
-        _ => Err(AskError(format!(
-            "'{text}' for '{name}'; expected a size such as 64, 128B, 32KiB or 1MiB"
-        ))),
+        _ => Err(AskError(format!("'{text}' for '{name}'; expected a size such as 64, 128B, 32KiB or 1MiB"))),
     }
 }

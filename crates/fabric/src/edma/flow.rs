@@ -1,7 +1,8 @@
 //! What one transfer takes of every resource on its way.
 
+use super::resources::{Key, Kind, Resources};
 use super::{Transfer, TransferError};
-use crate::soc::{At, Direction, EdmaController, Endpoint, Soc};
+use crate::soc::{At, Dram, EdmaController, Endpoint, Soc};
 use crate::units::{Bytes, BytesPerCycle, BytesPerSecond, Cycles, Hertz, Nanoseconds};
 
 /// Whether overheads and latencies count.
@@ -13,46 +14,6 @@ pub enum Mode {
     Achievable,
 }
 
-/// The resources that flows share, by name.
-#[derive(Debug, Clone, Default)]
-pub struct Resources {
-    names: Vec<String>,
-    raw: Vec<BytesPerSecond>,
-}
-
-impl Resources {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.names.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
-    }
-
-    /// The name of one; empty for one that is not there.
-    pub fn name(&self, index: usize) -> &str {
-        self.names.get(index).map_or("", String::as_str)
-    }
-
-    /// What its width and clock allow.
-    pub fn raw(&self, index: usize) -> BytesPerSecond {
-        self.raw.get(index).copied().unwrap_or_default()
-    }
-
-    fn index(&mut self, name: &str, raw: BytesPerSecond) -> usize {
-        match self.names.iter().position(|known| known == name) {
-            Some(index) => index,
-            None => {
-                self.names.push(name.to_owned());
-                self.raw.push(raw);
-                self.names.len() - 1
-            }
-        }
-    }
-}
-
 /// A transfer as the shares see it. Rates are bytes per nanosecond.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
@@ -62,8 +23,8 @@ pub struct Flow {
     pub costs: Vec<(usize, f64)>,
     /// The rate that its windows of reads and of writes under way allow.
     pub cap: f64,
-    /// What that window is, in words: its name, and its arithmetic.
-    pub window: (String, String),
+    /// Whether that is the window of writes.
+    pub writes_bind: bool,
     /// From the event to the first byte, for all its requests that nothing hides.
     pub setup: Nanoseconds,
     /// From the first read to the last write beyond the time of the data itself.
@@ -74,98 +35,55 @@ pub struct Flow {
     pub outstanding: Bytes,
 }
 
-/// Works out the flow of one transfer, and enters the resources that it uses.
-///
-/// # Errors
-/// When the transfer has no shape or no way.
-pub fn flow(
-    soc: &Soc,
-    transfer: &Transfer,
-    mode: Mode,
-    resources: &mut Resources,
-) -> Result<Flow, TransferError> {
-    transfer.shape.check().map_err(TransferError::Shape)?;
-    let reading = soc.route(&transfer.controller, &transfer.source)?;
-    let writing = soc.route(&transfer.controller, &transfer.destination)?;
-    let lacks = |what: &str| TransferError::Incomplete(what.to_owned());
-    let (controller, _) =
-        soc.transfer_controller(&transfer.controller).ok_or_else(|| lacks("the controller"))?;
-    let source = soc.endpoint(&transfer.source).ok_or_else(|| lacks("the source"))?;
-    let destination = soc.endpoint(&transfer.destination).ok_or_else(|| lacks("the destination"))?;
-    let pieces = source.max_read_response.as_deref().copied();
-    let mut builder = Builder { soc, transfer, controller, mode, resources, pieces, costs: Vec::new() };
-    let bursts = [false, true].map(|destination| {
-        transfer.shape.mean_burst(*controller.default_burst, destination).min(*controller.fifo)
-    });
-    builder.controller(&bursts)?;
-    for (names, side) in [(&reading, 0), (&writing, 1)] {
-        for name in names {
-            builder.bridge(name, side, bursts[side], reading.contains(name) && writing.contains(name))?;
-        }
+impl Flow {
+    /// The arithmetic of its window.
+    pub fn window(&self) -> String {
+        format!("{} / {:.1}", self.outstanding, Nanoseconds::new(self.outstanding.value() / self.cap))
     }
-    builder.endpoint(source, &transfer.source, 0, bursts[0])?;
-    builder.endpoint(destination, &transfer.destination, 1, bursts[1])?;
-    if transfer.source == transfer.destination && mode == Mode::Achievable {
-        builder.turnaround(source, reading.len(), bursts[0])?;
+
+    /// The name of its window.
+    pub const fn window_name(&self) -> &'static str {
+        if self.writes_bind { "write window of one TC" } else { "read window of one TC" }
     }
-    let costs = builder.costs;
-    let round = round_trip(soc, controller, source, &reading, bursts[0])?;
-    let setup = soc.time(&controller.setup).ok_or_else(|| lacks("a clock"))?;
-    let write = soc.crossings(&writing)? + soc.access(destination, true)?;
-    let (window, cap, name) = narrowest(controller, round, write);
-    Ok(Flow {
-        bytes: transfer.shape.bytes(),
-        costs,
-        cap: if mode == Mode::Achievable { cap } else { f64::INFINITY },
-        window: name,
-        setup: setup * transfer.shape.requests(),
-        latency: round + write,
-        burst: bursts[0].min(bursts[1]),
-        outstanding: window,
-    })
 }
 
-/// The window that holds a controller back more: that of reads until their data is there, or that of writes until they
-/// are acknowledged; its size, the rate in bytes per nanosecond, and its name with the arithmetic.
-fn narrowest(
-    controller: &EdmaController,
-    read: Nanoseconds,
-    write: Nanoseconds,
-) -> (Bytes, f64, (String, String)) {
-    let rate = |window: Bytes, trip: Nanoseconds| window.value() / trip.value().max(1e-3);
-    let (reads, writes) = (*controller.outstanding_reads, *controller.outstanding_writes);
-    let (window, trip, side) =
-        if rate(writes, write) < rate(reads, read) { (writes, write, "write") } else { (reads, read, "read") };
-    let name = (format!("{side} window of one TC"), format!("{window} / {trip:.1}"));
-    (window, rate(window, trip), name)
+/// A chip whose clocks are worked out once for many questions.
+pub(super) struct Clocks<'a> {
+    soc: &'a Soc,
+    known: Vec<(&'a str, Hertz)>,
 }
 
-/// From sending a read to having its data, with the window full of reads.
-fn round_trip(
-    soc: &Soc,
-    controller: &EdmaController,
-    source: &Endpoint,
-    route: &[String],
-    burst: Bytes,
-) -> Result<Nanoseconds, TransferError> {
-    let mut time = soc.crossings(route)? + soc.access(source, false)?;
-    if let Some(dram) = &source.dram {
-        for part in [&dram.queues, &dram.device, &dram.dma_wait] {
-            time = time + soc.cycles(&Some(part.clone()))?;
-        }
-        let commands = controller.outstanding_reads.over(burst).value();
-        time = time + soc.cycles(&Some(dram.command.clone()))? * commands;
+impl<'a> Clocks<'a> {
+    pub(super) fn new(soc: &'a Soc) -> Self {
+        let known =
+            soc.clocks.keys().filter_map(|name| Some((name.as_str(), soc.frequency(name)?))).collect();
+        Self { soc, known }
     }
-    Ok(time)
-}
 
-impl Soc {
+    fn frequency(&self, clock: &str) -> Result<Hertz, TransferError> {
+        let found = self.known.iter().find(|(name, _)| *name == clock).map(|(_, frequency)| *frequency);
+        found.ok_or_else(|| TransferError::Incomplete(format!("clock {clock}")))
+    }
+
+    fn rate(&self, width: BytesPerCycle, clock: &str) -> Result<BytesPerSecond, TransferError> {
+        Ok(width * self.frequency(clock)?)
+    }
+
+    fn time(&self, cycles: &Cycles) -> Result<Nanoseconds, TransferError> {
+        Ok(cycles.at(self.frequency(&cycles.clock.0)?))
+    }
+
+    fn optional(&self, cycles: Option<&At<Cycles>>) -> Result<Nanoseconds, TransferError> {
+        cycles.map_or(Ok(Nanoseconds::ZERO), |cycles| self.time(cycles))
+    }
+
     /// What the bridges of a route add to a read, there and back.
-    fn crossings(&self, route: &[String]) -> Result<Nanoseconds, TransferError> {
+    fn crossings(&self, route: &[&str]) -> Result<Nanoseconds, TransferError> {
         let mut time = Nanoseconds::ZERO;
         for name in route {
-            let bridge = self.bridges.get(name).ok_or_else(|| TransferError::Incomplete(name.clone()))?;
-            time = time + self.cycles(&Some(bridge.crossing.clone()))?;
+            let bridge = self.soc.bridges.get(*name);
+            let bridge = bridge.ok_or_else(|| TransferError::Incomplete((*name).to_owned()))?;
+            time = time + self.time(&bridge.crossing)?;
         }
         Ok(time)
     }
@@ -173,68 +91,175 @@ impl Soc {
     /// What an access waits for in a memory and in the one that it lies behind, but for what dynamic memory adds.
     fn access(&self, memory: &Endpoint, write: bool) -> Result<Nanoseconds, TransferError> {
         let of = |memory: &Endpoint| {
-            self.cycles(if write { &memory.write_latency } else { &memory.read_latency })
+            self.optional(if write { memory.write_latency.as_ref() } else { memory.read_latency.as_ref() })
         };
         let mut time = of(memory)?;
-        for (_, front) in self.in_front_of(memory) {
+        for (_, front) in self.soc.in_front_of(memory) {
             time = time + of(front)?;
         }
         Ok(time)
     }
 
-    /// The memories whose controllers requests pass on their way to this one.
-    fn in_front_of<'a>(&'a self, memory: &'a Endpoint) -> Vec<(&'a str, &'a Endpoint)> {
-        let mut passed: Vec<(&str, &Endpoint)> = Vec::new();
-        let mut next = memory.behind.as_deref();
-        // No chain is longer than there are memories; a loaded chip has no circle.
-        while let Some(front) = next.and_then(|name| self.endpoints.get(name)).filter(|_| passed.len() < 16) {
-            passed.push((next.map_or("", String::as_str), front));
-            next = front.behind.as_deref();
-        }
-        passed
+    /// From opening a row of a bank of a memory to opening the next one of the same bank.
+    fn row_cycle(&self, dram: &Dram) -> Result<Nanoseconds, TransferError> {
+        dram.row_cycle.as_ref().map_or(Ok(Dram::ROW_CYCLE), |cycles| self.time(cycles))
     }
 
-    fn cycles(&self, cycles: &Option<At<Cycles>>) -> Result<Nanoseconds, TransferError> {
-        match cycles {
-            None => Ok(Nanoseconds::ZERO),
-            Some(cycles) => {
-                self.time(cycles).ok_or_else(|| TransferError::Incomplete(format!("clock {}", cycles.clock)))
+    /// From sending a read to having its data, with the window full of reads.
+    fn round_trip(
+        &self,
+        controller: &EdmaController,
+        source: &Endpoint,
+        route: &[&str],
+        burst: Bytes,
+    ) -> Result<Nanoseconds, TransferError> {
+        let mut time = self.crossings(route)? + self.access(source, false)?;
+        if let Some(dram) = &source.dram {
+            for part in [&dram.queues, &dram.device, &dram.dma_wait] {
+                time = time + self.time(part)?;
             }
+            let commands = controller.outstanding_reads.over(burst).value();
+            time = time + self.time(&dram.command)? * commands;
         }
-    }
-
-    fn clocked(&self, width: BytesPerCycle, clock: &str) -> Result<BytesPerSecond, TransferError> {
-        self.bus_rate(width, clock).ok_or_else(|| TransferError::Incomplete(format!("clock {clock}")))
+        Ok(time)
     }
 }
 
-struct Builder<'a> {
-    soc: &'a Soc,
+/// Works out the flow of one transfer, and enters the resources that it uses.
+pub(super) fn flow<'a>(
+    clocks: &Clocks<'a>,
     transfer: &'a Transfer,
-    controller: &'a EdmaController,
     mode: Mode,
-    resources: &'a mut Resources,
-    /// The pieces in which the source returns what is read.
-    pieces: Option<Bytes>,
-    costs: Vec<(usize, f64)>,
+    resources: &mut Resources<'a>,
+) -> Result<Flow, TransferError> {
+    transfer.shape.check().map_err(TransferError::Shape)?;
+    let soc = clocks.soc;
+    let reading = soc.way(&transfer.controller, &transfer.source)?;
+    let writing = soc.way(&transfer.controller, &transfer.destination)?;
+    let lacks = |what: &str| TransferError::Incomplete(what.to_owned());
+    let (controller, _) =
+        soc.transfer_controller(&transfer.controller).ok_or_else(|| lacks("the controller"))?;
+    let source = soc.endpoint(&transfer.source).ok_or_else(|| lacks("the source"))?;
+    let destination = soc.endpoint(&transfer.destination).ok_or_else(|| lacks("the destination"))?;
+    let pieces = source.max_read_response.as_deref().copied();
+    let mut builder =
+        Builder { clocks, transfer, controller, mode, resources, pieces, costs: Vec::with_capacity(16) };
+    let bursts = [false, true].map(|destination| {
+        transfer.shape.mean_burst(*controller.default_burst, destination).min(*controller.fifo)
+    });
+    builder.controller(&bursts)?;
+    for (names, side) in [(&reading, 0), (&writing, 1)] {
+        for &name in names {
+            builder.bridge(name, side, bursts[side], reading.contains(&name) && writing.contains(&name))?;
+        }
+    }
+    builder.endpoint(source, &transfer.source, 0, bursts[0])?;
+    builder.endpoint(destination, &transfer.destination, 1, bursts[1])?;
+    if transfer.source == transfer.destination && mode == Mode::Achievable {
+        builder.turnaround(source, &reading, bursts[0])?;
+    }
+    let costs = builder.costs;
+    let round = clocks.round_trip(controller, source, &reading, bursts[0])?;
+    let setup = clocks.time(&controller.setup)?;
+    let write = clocks.crossings(&writing)? + clocks.access(destination, true)?;
+    let rate = |window: Bytes, trip: Nanoseconds| window.value() / trip.value().max(1e-3);
+    let (reads, writes) = (*controller.outstanding_reads, *controller.outstanding_writes);
+    let writes_bind = rate(writes, write) < rate(reads, round);
+    let (outstanding, cap) =
+        if writes_bind { (writes, rate(writes, write)) } else { (reads, rate(reads, round)) };
+    Ok(Flow {
+        bytes: transfer.shape.bytes(),
+        costs,
+        cap: if mode == Mode::Achievable { cap } else { f64::INFINITY },
+        writes_bind,
+        setup: setup * transfer.shape.requests(),
+        latency: round + write,
+        burst: bursts[0].min(bursts[1]),
+        outstanding,
+    })
+}
+
+/// What data takes on one side of a controller's way to a memory: of the memory and, `via` the controller, of its bus and bridges.
+pub(super) fn one_way<'a>(
+    clocks: &Clocks<'a>,
+    transfer: &'a Transfer,
+    write: bool,
+    via: bool,
+    resources: &mut Resources<'a>,
+) -> Result<Vec<(usize, f64)>, TransferError> {
+    let soc = clocks.soc;
+    let side = usize::from(write);
+    let name = transfer.source.as_str();
+    let route = soc.way(&transfer.controller, name)?;
+    let lacks = || TransferError::Incomplete(name.to_owned());
+    let (controller, _) = soc.transfer_controller(&transfer.controller).ok_or_else(lacks)?;
+    let memory = soc.endpoint(name).ok_or_else(lacks)?;
+    let pieces = memory.max_read_response.as_deref().copied();
+    let burst = transfer.shape.mean_burst(*controller.default_burst, write).min(*controller.fifo);
+    let mode = Mode::Achievable;
+    let mut builder =
+        Builder { clocks, transfer, controller, mode, resources, pieces, costs: Vec::with_capacity(8) };
+    if via {
+        let frequency = clocks.frequency(&controller.clock)?;
+        let cost = builder.bus(controller.width, frequency, side);
+        let key = Key::new(Kind::Controller, transfer.controller.as_str()).side(side);
+        builder.take(key, controller.width * frequency, cost);
+        for name in route {
+            builder.bridge(name, side, burst, false)?;
+        }
+    }
+    builder.endpoint(memory, name, side, burst)?;
+    Ok(builder.costs)
+}
+
+/// What a core takes of a memory: its data path, its rows, and the controllers in front of it; its own way there is counted in
+/// the latency of its reads.
+pub(super) fn core_costs<'a>(
+    clocks: &Clocks<'a>,
+    name: &'a str,
+    write: bool,
+    line: Bytes,
+    resources: &mut Resources<'a>,
+) -> Result<Vec<(usize, f64)>, TransferError> {
+    let soc = clocks.soc;
+    let memory = soc.endpoint(name).ok_or_else(|| TransferError::Incomplete(name.to_owned()))?;
+    let side = usize::from(write);
+    let raw = clocks.rate(memory.width, &memory.clock)? * f64::from(memory.transfers_per_cycle);
+    let mut cost =
+        1e9 / raw.value() + clocks.optional(memory.access_overhead.as_ref())?.value() / line.value();
+    let mut costs = Vec::new();
+    if let Some(dram) = &memory.dram {
+        cost /= dram.efficiency.value();
+        let banks = memory.banks.as_deref().copied().unwrap_or(Dram::BANKS);
+        let rows = clocks.row_cycle(dram)?.value() / f64::from(banks) / dram.page.value();
+        costs.push((resources.index(Key::new(Kind::Rows, name), raw), rows));
+    }
+    costs.insert(0, (resources.index(Key::new(Kind::Memory, name).way(memory.direction, side), raw), cost));
+    for (front, through) in soc.in_front_of(memory) {
+        let raw = clocks.rate(through.width, &through.clock)? * f64::from(through.transfers_per_cycle);
+        let key = Key::new(Kind::Memory, front).way(through.direction, side);
+        costs.push((resources.index(key, raw), 1e9 / raw.value()));
+    }
+    Ok(costs)
 }
 
 /// What stands for no time at all where something is divided by it.
 const NO_TIME: Nanoseconds = Nanoseconds::new(1e-6);
 
-const SIDES: [&str; 2] = ["read", "write"];
-
-/// Reads and writes of a memory that does both at once are two resources.
-fn suffix(direction: Direction, side: usize) -> String {
-    match direction {
-        Direction::Half => String::new(),
-        Direction::Full => format!(" {}", SIDES[side]),
-    }
+struct Builder<'a, 'b> {
+    clocks: &'b Clocks<'a>,
+    transfer: &'a Transfer,
+    controller: &'a EdmaController,
+    mode: Mode,
+    resources: &'b mut Resources<'a>,
+    /// The pieces in which the source returns what is read.
+    pieces: Option<Bytes>,
+    costs: Vec<(usize, f64)>,
 }
 
-impl Builder<'_> {
-    fn take(&mut self, name: &str, raw: BytesPerSecond, cost: f64) {
-        let index = self.resources.index(name, raw);
+impl<'a> Builder<'a, '_> {
+    fn take(&mut self, key: Key<'a>, raw: BytesPerSecond, cost: f64) {
+        let index = self.resources.index(key, raw);
         self.costs.push((index, cost));
     }
 
@@ -252,105 +277,95 @@ impl Builder<'_> {
         period * self.transfer.shape.lines_per_byte(Bytes::new(line), side == 1)
     }
 
-    fn frequency(&self, clock: &str) -> Result<Hertz, TransferError> {
-        self.soc.frequency(clock).ok_or_else(|| TransferError::Incomplete(format!("clock {clock}")))
-    }
-
     /// The commands and buses of the transfer controller, and its port of the fabric where that is slower.
     fn controller(&mut self, bursts: &[Bytes; 2]) -> Result<(), TransferError> {
-        let controller = self.controller;
-        let frequency = self.frequency(&controller.clock)?;
+        let (controller, name) = (self.controller, self.transfer.controller.as_str());
+        let frequency = self.clocks.frequency(&controller.clock)?;
         if let Some(command) = controller.command.as_ref().filter(|_| self.mode == Mode::Achievable) {
             let burst = bursts[0].min(bursts[1]);
-            let time = self.soc.cycles(&Some(command.clone()))?;
-            self.take(&format!("{} commands", self.transfer.controller), burst / time.max(NO_TIME), time.value() / burst.value());
+            let time = self.clocks.time(command)?;
+            let key = Key::new(Kind::Commands, name);
+            self.take(key, burst / time.max(NO_TIME), time.value() / burst.value());
         }
         let own = controller.width * frequency;
-        let fabric = self.soc.fabrics.get(controller.fabric.as_str());
-        for (side, name) in SIDES.iter().enumerate() {
+        let fabric = self.clocks.soc.fabrics.get(controller.fabric.as_str());
+        for side in [0, 1] {
             let cost = self.bus(controller.width, frequency, side);
-            self.take(&format!("{} {name} bus", self.transfer.controller), own, cost);
+            self.take(Key::new(Kind::Controller, name).side(side), own, cost);
             let Some(fabric) = fabric else { continue };
-            let clock = self.frequency(&fabric.clock)?;
+            let clock = self.clocks.frequency(&fabric.clock)?;
             if fabric.width * clock < own {
                 let cost = self.bus(fabric.width, clock, side);
-                let port = format!(
-                    "{} {name} port of {}",
-                    controller.fabric.as_str(),
-                    self.transfer.controller
-                );
-                self.take(&port, fabric.width * clock, cost);
+                let key = Key::new(Kind::FabricPort, name).of(controller.fabric.as_str()).side(side);
+                self.take(key, fabric.width * clock, cost);
             }
         }
         Ok(())
     }
 
     /// A bridge is as fast as the slowest of its own bus and those of the fabrics that it joins.
-    fn bridge(&mut self, name: &str, side: usize, burst: Bytes, both: bool) -> Result<(), TransferError> {
-        let Some(bridge) = self.soc.bridges.get(name) else { return Ok(()) };
-        let mut buses = vec![(bridge.width, self.frequency(&bridge.clock)?)];
+    fn bridge(&mut self, name: &'a str, side: usize, burst: Bytes, both: bool) -> Result<(), TransferError> {
+        let soc = self.clocks.soc;
+        let Some(bridge) = soc.bridges.get(name) else { return Ok(()) };
+        let own = self.clocks.frequency(&bridge.clock)?;
+        let mut raw = bridge.width * own;
+        let mut cost = self.bus(bridge.width, own, side);
         for fabric in [&bridge.from, &bridge.to] {
-            if let Some(fabric) = self.soc.fabrics.get(fabric.as_str()) {
-                buses.push((fabric.width, self.frequency(&fabric.clock)?));
+            let Some(fabric) = soc.fabrics.get(fabric.as_str()) else { continue };
+            let clock = self.clocks.frequency(&fabric.clock)?;
+            if fabric.width * clock < raw {
+                raw = fabric.width * clock;
+                cost = cost.max(self.bus(fabric.width, clock, side));
             }
         }
-        let mut raw = BytesPerSecond::new(f64::INFINITY);
-        let mut cost: f64 = 0.0;
-        for (width, frequency) in buses {
-            raw = raw.min(width * frequency);
-            cost = cost.max(self.bus(width, frequency, side));
-        }
         if both && self.mode == Mode::Achievable {
-            cost += self.soc.cycles(&Some(bridge.gap.clone()))?.value() / burst.value();
+            cost += self.clocks.time(&bridge.gap)?.value() / burst.value();
         }
-        self.take(&format!("bridge {name} {}", SIDES[side]), raw, cost);
+        self.take(Key::new(Kind::Bridge, name).side(side), raw, cost);
         Ok(())
     }
 
     fn endpoint(
         &mut self,
-        memory: &Endpoint,
-        name: &str,
+        memory: &'a Endpoint,
+        name: &'a str,
         side: usize,
         burst: Bytes,
     ) -> Result<(), TransferError> {
-        let raw = self.soc.clocked(memory.width, &memory.clock)? * f64::from(memory.transfers_per_cycle);
+        let clocks = self.clocks;
+        let raw = clocks.rate(memory.width, &memory.clock)? * f64::from(memory.transfers_per_cycle);
         let mut cost = 1e9 / raw.value();
         if self.mode == Mode::Achievable {
             if let Some(line) = &memory.bank_width {
                 cost /= self.transfer.shape.bank_use(**line, side == 1);
                 cost *= self.conflicts(memory, **line, side);
             }
-            cost += self.soc.cycles(&memory.access_overhead)?.value() / burst.value();
+            cost += clocks.optional(memory.access_overhead.as_ref())?.value() / burst.value();
             if let Some(dram) = &memory.dram {
                 cost /= dram.efficiency.value();
                 if *dram.ranks > 1 {
-                    let switch = self.soc.cycles(&Some(dram.rank_switch.clone()))?;
-                    cost += switch.value() / dram.rank_switch_every.value();
+                    cost += clocks.time(&dram.rank_switch)?.value() / dram.rank_switch_every.value();
                 }
             }
         }
-        let way = suffix(memory.direction, side);
-        self.take(&format!("{name}{way}"), raw, cost);
+        self.take(Key::new(Kind::Memory, name).way(memory.direction, side), raw, cost);
         if let Some(dram) = memory.dram.as_ref().filter(|_| self.mode == Mode::Achievable) {
-            let rows = dram.row_cycle(self.soc)?.value() / f64::from(memory.banks.as_deref().copied().unwrap_or(8));
+            let banks = memory.banks.as_deref().copied().unwrap_or(Dram::BANKS);
+            let rows = clocks.row_cycle(dram)?.value() / f64::from(banks);
             let changes = self.transfer.shape.pages_per_byte(*dram.page, side == 1);
-            self.take(&format!("{name} rows"), raw, rows * changes);
+            self.take(Key::new(Kind::Rows, name), raw, rows * changes);
         }
         if let Some(port) = &memory.port {
-            let frequency = self.frequency(&port.clock)?;
+            let frequency = clocks.frequency(&port.clock)?;
             let mut cost = self.bus(port.width, frequency, side);
             if self.mode == Mode::Achievable {
-                let lost = self.soc.cycles(&Some(port.beat_overhead.clone()))?;
-                cost += lost.value() / port.width.value();
+                cost += clocks.time(&port.beat_overhead)?.value() / port.width.value();
             }
-            self.take(&format!("{name} port{way}"), port.width * frequency, cost);
+            self.take(Key::new(Kind::Port, name).way(memory.direction, side), port.width * frequency, cost);
         }
-        for (front, through) in self.soc.in_front_of(memory) {
-            let raw =
-                self.soc.clocked(through.width, &through.clock)? * f64::from(through.transfers_per_cycle);
-            let name = format!("{front}{}", suffix(through.direction, side));
-            self.take(&name, raw, 1e9 / raw.value());
+        for (front, through) in clocks.soc.in_front_of(memory) {
+            let raw = clocks.rate(through.width, &through.clock)? * f64::from(through.transfers_per_cycle);
+            self.take(Key::new(Kind::Memory, front).way(through.direction, side), raw, 1e9 / raw.value());
         }
         Ok(())
     }
@@ -366,16 +381,15 @@ impl Builder<'_> {
 
     /// A copy within one DRAM stops its bus once per window: for the change of direction, and for what a window waits
     /// for between the reads and the writes of its data.
-    fn turnaround(&mut self, memory: &Endpoint, bridges: usize, burst: Bytes) -> Result<(), TransferError> {
+    fn turnaround(&mut self, memory: &Endpoint, route: &[&str], burst: Bytes) -> Result<(), TransferError> {
         let Some(dram) = &memory.dram else { return Ok(()) };
-        let route = self.soc.route(&self.transfer.controller, &self.transfer.source)?;
         let every = dram.turnaround_every.value();
-        let mut stop = self.soc.cycles(&Some(dram.turnaround.clone()))?;
-        stop = stop + self.soc.crossings(route.get(..bridges).unwrap_or(&[]))?;
-        stop = stop + self.soc.cycles(&Some(dram.command.clone()))? * (every / burst.value());
-        let raw = self.soc.clocked(memory.width, &memory.clock)? * f64::from(memory.transfers_per_cycle);
-        let name = self.transfer.source.clone();
-        self.take(&name, raw, stop.value() / every);
+        let mut stop = self.clocks.time(&dram.turnaround)?;
+        stop = stop + self.clocks.crossings(route)?;
+        stop = stop + self.clocks.time(&dram.command)? * (every / burst.value());
+        let raw = self.clocks.rate(memory.width, &memory.clock)? * f64::from(memory.transfers_per_cycle);
+        let key = Key::new(Kind::Memory, &self.transfer.source).way(memory.direction, 0);
+        self.take(key, raw, stop.value() / every);
         Ok(())
     }
 }

@@ -72,13 +72,13 @@ pub fn run(queues: &[Vec<Flow>], resources: usize, setup: bool) -> Vec<Stretch> 
 /// What was in the way, over all stretches: how full each resource and each window was on average.
 pub(super) fn bottlenecks(
     queues: &[Vec<Flow>],
-    resources: &Resources,
+    resources: &Resources<'_>,
     stretches: &[Stretch],
     time: Nanoseconds,
 ) -> Vec<Bottleneck> {
     let unit = Unit::MegabytesPerSecond;
     let mut used = vec![0.0; resources.len()];
-    let mut windows: Vec<(&(String, String), f64, f64)> = Vec::new();
+    let mut windows: Vec<(&Flow, f64, f64)> = Vec::new();
     for stretch in stretches {
         let part = stretch.time.over(time).value();
         for (q, rate) in stretch.rates.iter().enumerate() {
@@ -88,9 +88,13 @@ pub(super) fn bottlenecks(
             }
             if flow.cap.is_finite() && *rate > 0.0 {
                 let share = rate / flow.cap;
-                match windows.iter_mut().find(|(window, ..)| **window == flow.window) {
+                let same = |known: &Flow| {
+                    (known.writes_bind, known.outstanding, known.cap)
+                        == (flow.writes_bind, flow.outstanding, flow.cap)
+                };
+                match windows.iter_mut().find(|(known, ..)| same(known)) {
                     Some((.., most)) => *most = most.max(share),
-                    None => windows.push((&flow.window, flow.cap, share)),
+                    None => windows.push((flow, flow.cap, share)),
                 }
             }
         }
@@ -106,13 +110,13 @@ pub(super) fn bottlenecks(
             ))
         })
         .collect();
-    for (window, cap, share) in windows {
+    for (flow, cap, share) in windows {
         let rate = BytesPerSecond::new(cap * 1e9);
-        all.push(
-            Bottleneck::limit(&window.0, rate, rate, unit)
-                .with_share(share)
-                .because(format!("{} = {:.0} MB/s", window.1, rate.megabytes())),
-        );
+        all.push(Bottleneck::limit(flow.window_name(), rate, rate, unit).with_share(share).because(format!(
+            "{} = {:.0} MB/s",
+            flow.window(),
+            rate.megabytes()
+        )));
     }
     all.sort_by(|a, b| b.share.total_cmp(&a.share));
     all

@@ -7,13 +7,15 @@
 
 mod flow;
 mod fluid;
+mod resources;
 mod shape;
 pub mod share;
 #[cfg(test)]
 mod tests;
 
-pub use flow::{Flow, Mode, Resources, flow};
+pub use flow::{Flow, Mode};
 pub use fluid::{Stretch, run};
+pub use resources::Resources;
 pub use shape::{Shape, ShapeError, Sync};
 
 use crate::predict::{Bottleneck, Prediction, Unit};
@@ -111,18 +113,55 @@ pub fn rate(soc: &Soc, transfers: &[Transfer], setup: bool) -> Result<BytesPerSe
     Ok(bytes / stretches.iter().map(|stretch| stretch.time).sum::<Nanoseconds>())
 }
 
-/// The figure of [`predict`] without the time before the first byte, and without bounds and reasons.
+/// The achievable rate in MB/s without the time before the first byte, bounds and reasons: for fits, which ask many times and
+/// whose measured rates lie below any theory.
 ///
 /// # Errors
 /// As [`predict`].
 pub fn figure(soc: &Soc, transfers: &[Transfer]) -> Result<f64, TransferError> {
-    let of = |mode| -> Result<f64, TransferError> {
-        let (queues, resources) = queues(soc, transfers, mode)?;
-        let bytes: Bytes = transfers.iter().map(|transfer| transfer.shape.bytes()).sum();
-        let time = run(&queues, resources.len(), false).iter().map(|stretch| stretch.time).sum::<Nanoseconds>();
-        Ok((bytes / time).megabytes())
-    };
-    Ok(of(Mode::Achievable)?.min(of(Mode::Theoretical)?))
+    Ok(rate(soc, transfers, false)?.megabytes())
+}
+
+/// What one transfer takes, entered into `resources` that others share.
+///
+/// # Errors
+/// When the transfer has no shape or no way.
+pub fn flow_of<'a>(
+    soc: &'a Soc,
+    transfer: &'a Transfer,
+    mode: Mode,
+    resources: &mut Resources<'a>,
+) -> Result<Flow, TransferError> {
+    flow::flow(&flow::Clocks::new(soc), transfer, mode, resources)
+}
+
+/// What data takes on one side of a controller's way to the memory that `transfer` reads and writes, as (resource, nanoseconds
+/// for each byte); without `via` of the memory alone.
+///
+/// # Errors
+/// When there is no way.
+pub fn one_way<'a>(
+    soc: &'a Soc,
+    transfer: &'a Transfer,
+    write: bool,
+    via: bool,
+    resources: &mut Resources<'a>,
+) -> Result<Vec<(usize, f64)>, TransferError> {
+    flow::one_way(&flow::Clocks::new(soc), transfer, write, via, resources)
+}
+
+/// What a core that reads or writes a memory in pieces of `line` takes of it, as (resource, nanoseconds for each byte).
+///
+/// # Errors
+/// When the chip does not say what the model needs; a loaded chip always does.
+pub fn core_costs<'a>(
+    soc: &'a Soc,
+    memory: &'a str,
+    write: bool,
+    line: Bytes,
+    resources: &mut Resources<'a>,
+) -> Result<Vec<(usize, f64)>, TransferError> {
+    flow::core_costs(&flow::Clocks::new(soc), memory, write, line, resources)
 }
 
 struct Outcome {
@@ -146,18 +185,19 @@ fn outcome(soc: &Soc, transfers: &[Transfer], mode: Mode, setup: bool) -> Result
 ///
 /// # Errors
 /// When there are none or too many, or a transfer has no shape or no way.
-pub fn queues(
-    soc: &Soc,
-    transfers: &[Transfer],
+pub fn queues<'a>(
+    soc: &'a Soc,
+    transfers: &'a [Transfer],
     mode: Mode,
-) -> Result<(Vec<Vec<Flow>>, Resources), TransferError> {
+) -> Result<(Vec<Vec<Flow>>, Resources<'a>), TransferError> {
     if transfers.is_empty() || transfers.len() > MAX_TRANSFERS {
         return Err(TransferError::Count(transfers.len()));
     }
+    let clocks = flow::Clocks::new(soc);
     let mut resources = Resources::default();
     let mut queues: Vec<(&str, Vec<Flow>)> = Vec::new();
     for transfer in transfers {
-        let flow = flow(soc, transfer, mode, &mut resources)?;
+        let flow = flow::flow(&clocks, transfer, mode, &mut resources)?;
         match queues.iter_mut().find(|(controller, _)| *controller == transfer.controller) {
             Some((_, queue)) => queue.push(flow),
             None => queues.push((&transfer.controller, vec![flow])),

@@ -6,20 +6,25 @@
 /// do alone. A resource is full at a total of 1. The answer is the max-min fair allocation by progressive filling: no
 /// flow can have more without one that has no more than it getting less. Costs must not be negative.
 pub fn max_min(costs: &[Vec<(usize, f64)>], caps: &[f64], resources: usize) -> Vec<f64> {
+    let costs: Vec<&[(usize, f64)]> = costs.iter().map(Vec::as_slice).collect();
+    fill(&costs, caps, &mut vec![1.0f64; resources])
+}
+
+/// Progressive filling of what is left of each resource.
+fn fill(costs: &[&[(usize, f64)]], caps: &[f64], left: &mut [f64]) -> Vec<f64> {
     let flows = costs.len().min(caps.len());
     let mut rates = vec![0.0; flows];
     let mut frozen = vec![false; flows];
-    let mut left = vec![1.0f64; resources];
     // Each round freezes at least one flow.
     for _ in 0..flows {
-        let mut load = vec![0.0f64; resources];
+        let mut load = vec![0.0f64; left.len()];
         for f in (0..flows).filter(|f| !frozen[*f]) {
-            for (resource, cost) in &costs[f] {
+            for (resource, cost) in costs[f] {
                 load[*resource] += cost;
             }
         }
         let mut step = f64::INFINITY;
-        for (load, left) in load.iter().zip(&left) {
+        for (load, left) in load.iter().zip(left.iter()) {
             if *load > 0.0 {
                 step = step.min(left.max(0.0) / load);
             }
@@ -33,7 +38,7 @@ pub fn max_min(costs: &[Vec<(usize, f64)>], caps: &[f64], resources: usize) -> V
         let step = step.max(0.0);
         for f in (0..flows).filter(|f| !frozen[*f]) {
             rates[f] += step;
-            for (resource, cost) in &costs[f] {
+            for (resource, cost) in costs[f] {
                 left[*resource] -= cost * step;
             }
         }
@@ -43,6 +48,24 @@ pub fn max_min(costs: &[Vec<(usize, f64)>], caps: &[f64], resources: usize) -> V
         }
         if frozen.iter().all(|frozen| *frozen) {
             break;
+        }
+    }
+    rates
+}
+
+/// As [`max_min`], but flows of a smaller number take what they need before those of a larger one.
+pub fn by_priority(costs: &[&[(usize, f64)]], caps: &[f64], priorities: &[u8], resources: usize) -> Vec<f64> {
+    let mut rates = vec![0.0; costs.len().min(caps.len()).min(priorities.len())];
+    let mut left = vec![1.0f64; resources];
+    let mut levels: Vec<u8> = priorities.to_vec();
+    levels.sort_unstable();
+    levels.dedup();
+    for level in levels {
+        let own: Vec<usize> = (0..rates.len()).filter(|&f| priorities[f] == level).collect();
+        let of: Vec<&[(usize, f64)]> = own.iter().map(|&f| costs[f]).collect();
+        let most: Vec<f64> = own.iter().map(|&f| caps[f]).collect();
+        for (&f, rate) in own.iter().zip(fill(&of, &most, &mut left)) {
+            rates[f] = rate;
         }
     }
     rates

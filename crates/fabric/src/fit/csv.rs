@@ -1,11 +1,16 @@
 //! Measurements from CSV text (RFC 4180), each with its line for messages.
 
+use crate::ask::Transfer;
+use crate::model::tables::TRANSFER;
 use std::fmt;
 
 /// More rows than this are refused.
 pub const MAX_ROWS: usize = 1_000_000;
 /// The columns, in this order; the last one may be left out.
 pub const HEADER: &str = "table,row,column,value,error_percent";
+
+/// The columns of measured transfers.
+pub const TRANSFERS: &str = "transfer,value,error_percent";
 
 /// One measured cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +52,8 @@ pub enum CsvFault {
     Error(String),
     /// The same cell as on an earlier line.
     Twice(usize),
+    /// No transfer; what was expected.
+    Transfer(String),
 }
 
 /// Why measurements were not read, and on which line.
@@ -63,7 +70,10 @@ impl fmt::Display for CsvError {
         write!(f, "line {}: ", self.line)?;
         match &self.fault {
             CsvFault::Header(found) => {
-                write!(f, "{found:?}; expected the header {HEADER:?}, its last field optional")
+                write!(
+                    f,
+                    "{found:?}; expected the header {HEADER:?} or {TRANSFERS:?}, the last field optional"
+                )
             }
             CsvFault::Empty => f.write_str("expected measurements below the header"),
             CsvFault::TooLong => write!(f, "expected at most {MAX_ROWS} measurements"),
@@ -73,6 +83,7 @@ impl fmt::Display for CsvError {
             CsvFault::Fields(count) => {
                 write!(f, "{count} fields; expected {HEADER:?}, the last one optional")
             }
+            CsvFault::Transfer(what) => write!(f, "{what}; a transfer with a comma stands in quotes"),
             CsvFault::Name => f.write_str("expected the name of a table and of a row"),
             CsvFault::Column(text) => write!(f, "{text:?}; expected the number of a column, from 1"),
             CsvFault::Value(text) => write!(f, "{text:?}; expected a number above 0"),
@@ -95,8 +106,12 @@ pub fn read(text: &str) -> Result<Vec<Measurement>, CsvError> {
     });
     let (at, header) = lines.next().unwrap_or((0, ""));
     let fields: Vec<&str> = header.trim().trim_start_matches('\u{feff}').split(',').map(str::trim).collect();
-    let expected: Vec<&str> = HEADER.split(',').collect();
-    if !(fields == expected || fields == expected[..4]) {
+    let is = |header: &str| {
+        let expected: Vec<&str> = header.split(',').collect();
+        fields == expected || fields == expected[..expected.len() - 1]
+    };
+    let transfers = is(TRANSFERS);
+    if !is(HEADER) && !transfers {
         return Err(CsvError { line: at + 1, fault: CsvFault::Header(header.trim().into()) });
     }
     let mut seen = std::collections::BTreeMap::new();
@@ -106,7 +121,8 @@ pub fn read(text: &str) -> Result<Vec<Measurement>, CsvError> {
         if all.len() == MAX_ROWS {
             return Err(error(CsvFault::TooLong));
         }
-        let measurement = measurement(line, at + 1).map_err(error)?;
+        let read = if transfers { transfer(line, at + 1) } else { measurement(line, at + 1) };
+        let measurement = read.map_err(error)?;
         let cell = (measurement.table.clone(), measurement.row.clone(), measurement.column);
         if let Some(earlier) = seen.insert(cell, at + 1) {
             return Err(error(CsvFault::Twice(earlier)));
@@ -150,6 +166,29 @@ fn measurement(line: &str, number: usize) -> Result<Measurement, CsvFault> {
         error,
         line: number,
     })
+}
+
+/// A line with a transfer as text.
+fn transfer(line: &str, number: usize) -> Result<Measurement, CsvFault> {
+    let fields = split(line)?;
+    let [text, rest @ ..] = fields.as_slice() else { return Err(CsvFault::Fields(fields.len())) };
+    if !matches!(rest.len(), 1 | 2) {
+        return Err(CsvFault::Fields(fields.len()));
+    }
+    let quoted = |field: &String| format!("\"{}\"", field.replace('"', "\"\""));
+    let mut read = measurement(&format!("{TRANSFER},{},1,{}", quoted(text), rest.join(",")), number)?;
+    read.row = canonical(text).map_err(CsvFault::Transfer)?;
+    Ok(read)
+}
+
+/// A measured transfer as text: several at the same time with `" and "` between them.
+///
+/// # Errors
+/// What is no transfer, and what was expected.
+pub fn canonical(text: &str) -> Result<String, String> {
+    let one = |part: &str| part.trim().parse::<Transfer>().map(|transfer| transfer.to_string());
+    let all: Result<Vec<String>, _> = text.split(" and ").map(one).collect();
+    all.map(|all| all.join(" and ")).map_err(|error| error.to_string())
 }
 
 /// The fields of one line; quotes as in RFC 4180, without line breaks inside.

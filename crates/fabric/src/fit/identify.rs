@@ -55,6 +55,8 @@ pub struct Identifiability {
 /// The Jacobian in parts.
 pub(super) struct Analysis {
     pub(super) seen: Vec<bool>,
+    /// The measurements that respond to each parameter.
+    pub(super) rows: Vec<Vec<usize>>,
     pub(super) state: Vec<Identified>,
     pub(super) report: Identifiability,
     /// The covariance of the parameters for residuals of variance 1; zero for those that are not seen.
@@ -107,7 +109,9 @@ pub(super) fn analyse(jacobian: &DMatrix<f64>, names: &[String], ranges: &[f64])
     }
     ties.extend(pairs(&covariance, names, &active, &ties));
     let report = Identifiability { parameters: count, rank, condition, ties };
-    Analysis { seen, state, report, covariance }
+    let moved = |at: usize| (0..jacobian.nrows()).filter(|&row| jacobian[(row, at)] != 0.0).collect();
+    let rows = (0..count).map(moved).collect();
+    Analysis { seen, rows, state, report, covariance }
 }
 
 fn add_variance(covariance: &mut DMatrix<f64>, active: &[usize], weights: &[f64], norms: &[f64], value: f64) {

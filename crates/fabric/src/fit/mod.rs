@@ -16,14 +16,15 @@ mod solve;
 #[cfg(test)]
 mod tests;
 
-pub use csv::{CsvError, CsvFault, HEADER, MAX_ROWS, Measurement, read};
+pub use csv::{CsvError, CsvFault, HEADER, MAX_ROWS, Measurement, TRANSFERS, canonical, read};
 pub use identify::{Identifiability, Identified, Tie};
 
+use crate::model::tables::TRANSFER;
 use crate::predict::{Calibrate, FreeParameter, Prediction};
 use identify::Analysis;
 use nalgebra::DMatrix;
 use serde::Serialize;
-use solve::{Problem, residuals, slopes};
+use solve::{Problem, residual, residuals, slopes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -52,6 +53,9 @@ impl fmt::Display for FitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoData => f.write_str("expected at least one measurement"),
+            Self::NoPrediction { line, table, row, .. } if table == TRANSFER => {
+                write!(f, "line {line}: the chip has no prediction for {row:?}")
+            }
             Self::NoPrediction { line, table, row, column } => write!(
                 f,
                 "line {line}: the chip has no prediction for table {table}, row {row:?}, column {column}"
@@ -163,7 +167,14 @@ pub fn fit<M: Calibrate>(model: &M, data: &[Measurement]) -> Result<Fitted<M>, F
         .collect();
     let errors = relative_errors(model, data, &values);
     let rows = alternate_rows(model, data, &free);
-    let tables = cross_validated(model, data, &free, |one| one.table.clone());
+    let tables = cross_validated(model, data, &free, |one| {
+        // A transfer is a table of its own.
+        if one.table == TRANSFER {
+            (one.table.clone(), one.row.clone())
+        } else {
+            (one.table.clone(), String::new())
+        }
+    });
     let report = Report {
         estimates,
         measurements: data.len(),
@@ -229,9 +240,17 @@ pub(crate) fn calibrated<M: Calibrate>(model: &M, data: &[Measurement], free: &[
     let mut values: Vec<f64> = free.iter().map(|one| one.value).collect();
     // A parameter may come into sight once others have moved; three rounds are enough for nested limits.
     for _ in 0..3 {
-        let seen = analysis(model, data, free, &values).seen;
-        let active: Vec<usize> = (0..free.len()).filter(|&at| seen[at]).collect();
-        let next = Problem::new(model, data, free, &active, values.clone()).solve();
+        let analysis = analysis(model, data, free, &values);
+        let active: Vec<usize> = (0..free.len()).filter(|&at| analysis.seen[at]).collect();
+        let rows = active.iter().map(|&at| analysis.rows[at].clone()).collect();
+        let ask = |values: &[f64], rows: Option<&[usize]>| -> Option<Vec<f64>> {
+            let model = model.with_free(values);
+            match rows {
+                Some(rows) => rows.iter().map(|&row| residual(&model, data.get(row)?)).collect(),
+                None => data.iter().map(|one| residual(&model, one)).collect(),
+            }
+        };
+        let next = Problem::new(&ask, free, &active, rows, values.clone()).solve();
         let cost = |values: &[f64]| {
             residuals(model, data, values).map_or(f64::INFINITY, |all| all.iter().map(|one| one * one).sum())
         };
@@ -267,9 +286,7 @@ fn analysis<M: Calibrate>(
 fn relative_errors<M: Calibrate>(model: &M, data: &[Measurement], values: &[f64]) -> Vec<f64> {
     let model = model.with_free(values);
     data.iter()
-        .filter_map(|one| {
-            Some((model.figure(&one.table, &one.row, one.column)? / one.value - 1.0).abs())
-        })
+        .filter_map(|one| Some((model.figure(&one.table, &one.row, one.column)? / one.value - 1.0).abs()))
         .collect()
 }
 

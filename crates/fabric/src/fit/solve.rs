@@ -18,29 +18,33 @@ const TOLERANCE: f64 = 1e-9;
 /// Steps of the numeric derivatives, as a share of the value.
 const STEP: f64 = 1e-5;
 
-/// A model, measurements, and which of its parameters may move.
-pub(super) struct Problem<'a, M> {
-    model: &'a M,
-    data: &'a [Measurement],
+/// The residuals at these values: of the measurements with these numbers, or of all.
+pub(super) type Residuals<'a> = &'a dyn Fn(&[f64], Option<&[usize]>) -> Option<Vec<f64>>;
+
+/// What is asked of a model, and which of its parameters may move. It knows no model: the solver is compiled once for all.
+pub(super) struct Problem<'a> {
+    residuals: Residuals<'a>,
     free: &'a [FreeParameter],
     /// Positions in `free` of the parameters that move.
     active: &'a [usize],
+    /// The rows that each of them moves; the others need not be asked.
+    rows: Vec<Vec<usize>>,
     values: Vec<f64>,
     x: DVector<f64>,
     start: DVector<f64>,
 }
 
-impl<'a, M: Calibrate> Problem<'a, M> {
+impl<'a> Problem<'a> {
     pub(super) fn new(
-        model: &'a M,
-        data: &'a [Measurement],
+        residuals: Residuals<'a>,
         free: &'a [FreeParameter],
         active: &'a [usize],
+        rows: Vec<Vec<usize>>,
         values: Vec<f64>,
     ) -> Self {
         let x =
             DVector::from_iterator(active.len(), active.iter().map(|&at| unbounded(&free[at], values[at])));
-        Self { model, data, free, active, values, start: x.clone(), x }
+        Self { residuals, free, active, rows, values, start: x.clone(), x }
     }
 
     /// The parameters that come closest, in the order of `free`.
@@ -59,9 +63,22 @@ impl<'a, M: Calibrate> Problem<'a, M> {
         }
         values
     }
+
+    /// How the residuals of the rows that parameter `at` moves change with it, to one side; `here` are those of all rows.
+    fn slopes(&self, here: &[f64], rows: &[usize], values: &[f64], at: usize) -> Option<Vec<f64>> {
+        let parameter = &self.free[at];
+        let step = STEP * values[at].abs().max((parameter.max - parameter.min) * 0.1);
+        let mut moved = values.to_vec();
+        // Away from the bound that is closer.
+        let up = values[at] + step <= parameter.max;
+        moved[at] = if up { values[at] + step } else { values[at] - step };
+        let width = moved[at] - values[at];
+        let there = (self.residuals)(&moved, Some(rows))?;
+        rows.iter().zip(there).map(|(&row, there)| Some((there - here.get(row)?) / width)).collect()
+    }
 }
 
-impl<M: Calibrate> LeastSquaresProblem<f64, Dyn, Dyn> for Problem<'_, M> {
+impl LeastSquaresProblem<f64, Dyn, Dyn> for Problem<'_> {
     type ParameterStorage = Owned<f64, Dyn>;
     type ResidualStorage = Owned<f64, Dyn>;
     type JacobianStorage = Owned<f64, Dyn, Dyn>;
@@ -75,21 +92,22 @@ impl<M: Calibrate> LeastSquaresProblem<f64, Dyn, Dyn> for Problem<'_, M> {
     }
 
     fn residuals(&self) -> Option<DVector<f64>> {
-        let fit = residuals(self.model, self.data, &self.at(&self.x))?;
+        let fit = (self.residuals)(&self.at(&self.x), None)?;
         let pull = (&self.x - &self.start) * PULL;
         Some(DVector::from_iterator(fit.len() + pull.len(), fit.into_iter().chain(pull.iter().copied())))
     }
 
     fn jacobian(&self) -> Option<DMatrix<f64>> {
         let values = self.at(&self.x);
-        let rows = self.data.len();
+        let here = (self.residuals)(&values, None)?;
+        let rows = here.len();
         let mut jacobian = DMatrix::zeros(rows + self.active.len(), self.active.len());
-        for (column, &at) in self.active.iter().enumerate() {
-            let slope = slopes(self.model, self.data, self.free, &values, at)?;
+        for (column, (&at, own)) in self.active.iter().zip(&self.rows).enumerate() {
+            let slope = self.slopes(&here, own, &values, at)?;
             let range = self.free[at].max - self.free[at].min;
             let share = (values[at] - self.free[at].min) / range;
             let chain = range * share * (1.0 - share);
-            for (row, slope) in slope.into_iter().enumerate() {
+            for (&row, slope) in own.iter().zip(slope) {
                 jacobian[(row, column)] = slope * chain;
             }
             jacobian[(rows + column, column)] = PULL;
@@ -101,13 +119,13 @@ impl<M: Calibrate> LeastSquaresProblem<f64, Dyn, Dyn> for Problem<'_, M> {
 /// `predicted / measured - 1` over the error, of every measurement; `None` where the model has no prediction.
 pub(super) fn residuals<M: Calibrate>(model: &M, data: &[Measurement], values: &[f64]) -> Option<Vec<f64>> {
     let model = model.with_free(values);
-    data.iter()
-        .map(|one| {
-            let predicted = model.figure(&one.table, &one.row, one.column)?;
-            let residual = (predicted / one.value - 1.0) / one.error.unwrap_or(1.0);
-            residual.is_finite().then_some(residual)
-        })
-        .collect()
+    data.iter().map(|one| residual(&model, one)).collect()
+}
+
+pub(super) fn residual<M: Calibrate>(model: &M, one: &Measurement) -> Option<f64> {
+    let predicted = model.figure(&one.table, &one.row, one.column)?;
+    let residual = (predicted / one.value - 1.0) / one.error.unwrap_or(1.0);
+    residual.is_finite().then_some(residual)
 }
 
 /// How the residuals change with parameter `at`, per unit of the parameter.

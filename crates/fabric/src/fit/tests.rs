@@ -18,7 +18,8 @@ fn synthetic(model: &impl TableModel, tables: &[&str], noise: impl Fn(usize) -> 
     for table in tables {
         for row in payloads {
             for column in 1..=6 {
-                let cell = model.cell(table, row, column).expect("a cell");
+                // Messages end at 4096 B.
+                let Some(cell) = model.cell(table, row, column) else { continue };
                 let value = cell.predicted * (1.0 + noise(data.len()));
                 let line = data.len() + 2;
                 data.push(Measurement {
@@ -89,7 +90,7 @@ fn one_line_rate_cannot_say_what_scales_with_it() {
     let one_rate = fit(&links, &synthetic(&links, &["16", "17", "20"], scatter)).expect("a fit");
     let open = estimate(&one_rate, share);
     assert_eq!((open.identified, open.value), (Identified::No, open.before));
-    assert!((open.low - 0.2).abs() < 1e-9 && (open.high - 0.7).abs() < 1e-9, "{open:?}");
+    assert!(open.low.abs() < 1e-9 && (open.high - 0.73).abs() < 1e-9, "{open:?}");
     let said = &one_rate.report.identifiability;
     assert!(
         said.ties.iter().any(|tie| tie.names == [share] && tie.explanation.contains("second line rate")),
@@ -152,11 +153,8 @@ fn the_chip_file_holds_what_the_guide_fits() {
     let open: Vec<&str> = open.map(|one| one.name.as_str()).collect();
     assert_eq!(
         open,
-        [
-            "links.srio.packet_engine.line_share",
-            "links.srio.round_trip.line_share",
-            "links.srio.copy.line_share"
-        ]
+        // Messages were measured at another clock of the cores, which tells what paces the packet engine.
+        ["links.srio.round_trip.line_share", "links.srio.copy.line_share"]
     );
 }
 

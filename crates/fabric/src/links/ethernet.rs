@@ -85,6 +85,14 @@ impl Ethernet {
             faults.positive(dma.burst.value(), "packet_dma.burst");
             faults.clocked(&dma.per_packet, "packet_dma.per_packet");
             faults.clocked(&dma.per_burst, "packet_dma.per_burst");
+            for (key, time) in [("per_packet", &dma.per_packet), ("per_burst", &dma.per_burst)] {
+                let none = time.line_share.value() == 0.0 && time.line_share_max.is_none();
+                faults.require(
+                    none,
+                    &format!("packet_dma.{key}.line_share"),
+                    "none: the line of a port has one rate",
+                );
+            }
             faults.require(dma.spread.value() < 1.0, "packet_dma.spread", "less than 100 %");
         }
     }
@@ -144,14 +152,9 @@ impl Ethernet {
         let predicted = counted / total;
         let best = (counted / line).bits().megabits();
         let spread = self.packet_dma.as_ref().map_or(0.0, |dma| dma.spread.value());
-        let mut limits =
-            vec![Bottleneck::limit("Ethernet line", counted / line, predicted, unit).because(format!(
-                "({} + {}) / {:#}{}",
-                ask.frame,
-                self.line_overhead(),
-                self.rate,
-                self.on_the_line()
-            ))];
+        let mut limits = vec![Bottleneck::limit("Ethernet line", counted / line, predicted, unit).because(
+            format!("({} + {}) / {:#}{}", ask.frame, self.line_overhead(), self.rate, self.on_the_line()),
+        )];
         if dma > Nanoseconds::ZERO {
             limits.push(
                 Bottleneck::limit("descriptors and bursts of the packet DMA", counted / dma, predicted, unit)

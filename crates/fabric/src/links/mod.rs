@@ -161,9 +161,18 @@ impl Links {
         let mut links = self.clone();
         let at = |time: &mut ClockedTime| time.runs_at = clock(&time.clock.0);
         if let Some(srio) = &mut links.srio {
-            let parts =
-                [&mut srio.packet_engine, &mut srio.issue, &mut srio.doorbell, &mut srio.round_trip, &mut srio.copy];
-            parts.into_iter().chain(srio.memory.values_mut()).chain(srio.descriptor.values_mut()).for_each(at);
+            let parts = [
+                &mut srio.packet_engine,
+                &mut srio.issue,
+                &mut srio.doorbell,
+                &mut srio.round_trip,
+                &mut srio.copy,
+            ];
+            parts
+                .into_iter()
+                .chain(srio.memory.values_mut())
+                .chain(srio.descriptor.values_mut())
+                .for_each(at);
         }
         if let Some(hyperlink) = &mut links.hyperlink {
             let memories = hyperlink.memory.values_mut().map(|memory| &mut memory.latency);

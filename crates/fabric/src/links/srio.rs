@@ -200,7 +200,11 @@ impl Srio {
             return Err(LinkError::LineRate { asked: ask.line_rate, has: self.line_rates.clone() });
         }
         if ask.operation == Operation::Message && ask.payload > MAX_MESSAGE {
-            return Err(LinkError::TooLong { what: "type 11 message", asked: ask.payload, most: MAX_MESSAGE });
+            return Err(LinkError::TooLong {
+                what: "type 11 message",
+                asked: ask.payload,
+                most: MAX_MESSAGE,
+            });
         }
         let parts = self.parts(ask, Structure::Argued)?;
         let rate = |time: Nanoseconds| (ask.payload / time).bits().megabits();

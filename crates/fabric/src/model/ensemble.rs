@@ -57,37 +57,26 @@ pub struct Ensemble {
 
 /// Fits structures of a part to cells of it, and weighs them.
 ///
-/// Those that contradict more sentences than others do are not fitted: they count nothing. `start` gives the parameters from
-/// which fits start, where that is not the file.
-pub fn open(
-    structures: &[Structure],
-    part: &str,
-    start: Option<&[f64]>,
-    cells: &[Measurement],
-    said: &[Sentence],
-) -> Open {
+/// Those that contradict more sentences than others do are not fitted: they count nothing.
+pub fn open(structures: &[Structure], part: &str, cells: &[Measurement], said: &[Sentence]) -> Open {
     let broken: Vec<Vec<(usize, String)>> =
         structures.iter().map(|structure| broken(&structure.soc, part, said)).collect();
     let fewest = broken.iter().map(Vec::len).min().unwrap_or(0);
-    let mut fitted: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
+    let mut fitted: Vec<(Vec<f64>, Vec<String>, Vec<f64>)> = Vec::new();
     let mut members = Vec::new();
     for (structure, broken) in structures.iter().zip(broken) {
         let mut model = Part::new(&structure.soc, part);
-        if let Some(values) = start {
-            model = model.with_free(values);
-        }
         if broken.len() == fewest {
             let at_start = errors(&model, cells);
             // Structures that say the same of all these cells have the same fit; it need not be made again.
-            let known = fitted.iter().find(|(start, values)| {
-                *start == at_start && errors(&model.with_free(values), cells).len() == cells.len()
-            });
+            let names: Vec<String> = model.free().into_iter().map(|one| one.name).collect();
+            let known = fitted.iter().find(|(start, same, _)| *start == at_start && *same == names);
             let values = match known {
-                Some((_, values)) => values.clone(),
+                Some((.., values)) => values.clone(),
                 None => calibrated(&model, cells, &model.free()),
             };
             model = model.with_free(&values);
-            fitted.push((at_start, values));
+            fitted.push((at_start, names, values));
         }
         let squares: f64 = errors(&model, cells).iter().map(|error| error * error).sum();
         members.push(Member {
@@ -133,6 +122,19 @@ fn weigh(members: &mut [Member], cells: usize) {
 }
 
 impl Open {
+    /// The structures that no sentence rules out, to be fitted to other cells: fits start where this one ended.
+    pub fn allowed(&self) -> Vec<Structure> {
+        let fewest = self.members.iter().map(|member| member.broken.len()).min().unwrap_or(0);
+        let allowed = self.members.iter().filter(|member| member.broken.len() == fewest);
+        allowed
+            .map(|member| Structure {
+                choices: member.choices.clone(),
+                weight: member.weight,
+                soc: member.soc.clone(),
+            })
+            .collect()
+    }
+
     /// What the structures that are left say of a cell, each with its weight.
     pub fn predictions(&self, table: &str, row: &str, column: usize) -> Vec<(f64, Prediction)> {
         let left = self.members.iter().filter(|member| member.weight > 0.0);
@@ -148,7 +150,9 @@ impl Open {
     pub fn answers(&self, question: &str) -> Vec<(String, f64)> {
         let mut answers: Vec<(String, f64)> = Vec::new();
         for member in &self.members {
-            let Some((_, choice)) = member.choices.iter().find(|(name, _)| name == question) else { continue };
+            let Some((_, choice)) = member.choices.iter().find(|(name, _)| name == question) else {
+                continue;
+            };
             match answers.iter_mut().find(|(known, _)| known == choice) {
                 Some((_, weight)) => *weight += member.weight,
                 None => answers.push((choice.clone(), member.weight)),
@@ -161,7 +165,9 @@ impl Open {
     pub fn told_apart(&self, question: &str, transfer: &str) -> Vec<(String, f64, f64)> {
         let mut told: Vec<(String, f64, f64)> = Vec::new();
         for member in self.members.iter().filter(|member| member.weight > 0.0) {
-            let Some((_, choice)) = member.choices.iter().find(|(name, _)| name == question) else { continue };
+            let Some((_, choice)) = member.choices.iter().find(|(name, _)| name == question) else {
+                continue;
+            };
             let Ok(found) = crate::ask::answer(&member.soc, transfer) else { continue };
             match told.iter_mut().find(|(known, ..)| known == choice) {
                 Some((_, low, high)) => {
@@ -176,26 +182,25 @@ impl Open {
 }
 
 impl Ensemble {
-    /// Fits a chip in all its structures to measurements, with what a guide says in words.
+    /// A chip with what is known of its parts already; the others have every structure, each by the weight of the file.
     ///
     /// # Errors
     /// A change that the chip refuses; a loaded chip has none.
     pub fn new(
         soc: &Soc,
-        cells: &[Measurement],
+        mut parts: Vec<Open>,
         said: &[Sentence],
         spreads: BTreeMap<&'static str, f64>,
     ) -> Result<Self, EditError> {
         let mut names = soc.open_parts();
-        names.extend(cells.iter().map(|cell| part_of(&cell.table, &cell.row)));
         names.push(CHIP.to_owned());
         names.sort();
         names.dedup();
-        let of = |part: &str| -> Vec<Measurement> {
-            cells.iter().filter(|cell| part_of(&cell.table, &cell.row) == part).cloned().collect()
-        };
-        let of_part = |part: &String| Ok(open(&soc.structures(part)?, part, None, &of(part), said));
-        let parts = names.iter().map(of_part).collect::<Result<_, EditError>>()?;
+        for name in names {
+            if parts.iter().all(|open| open.part != name) {
+                parts.push(open(&soc.structures(&name)?, &name, &[], said));
+            }
+        }
         Ok(Self { soc: soc.clone(), parts, spreads })
     }
 

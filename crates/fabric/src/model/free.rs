@@ -2,7 +2,7 @@
 
 use super::tables::set_count;
 use crate::predict::{Calibrate, FreeParameter};
-use crate::soc::Soc;
+use crate::soc::{At, Dram, Soc};
 use crate::units::{Cycles, Ratio};
 
 /// Reads a parameter from a chip that has it.
@@ -10,7 +10,7 @@ type Read = Box<dyn Fn(&Soc) -> Option<f64>>;
 /// Writes it to every place where it stands.
 type Write = Box<dyn Fn(&mut Soc, f64)>;
 
-/// One parameter that may stand at several places of the file, always with the same value.
+/// One parameter that may stand at several places of the file, then with the same value.
 struct Slot {
     name: String,
     unit: String,
@@ -20,111 +20,163 @@ struct Slot {
     write: Write,
 }
 
-fn cycles_slot(
-    name: &str,
-    unit: &str,
+/// A number of cycles that every bridge, memory or controller of a chip may have.
+struct Field {
+    /// The table of the file.
+    table: &'static str,
+    /// The key below a name of the table.
+    key: &'static str,
+    /// The most that makes sense.
     max: f64,
-    read: impl Fn(&Soc) -> Option<Cycles> + 'static,
-    write: impl Fn(&mut Soc, f64) + 'static,
-) -> Slot {
-    Slot {
-        name: name.into(),
-        unit: format!("cycles @ {unit}"),
-        min: 0.0,
-        max,
-        read: Box::new(move |soc| read(soc).map(|cycles| cycles.count)),
-        write: Box::new(write),
+    names: fn(&Soc) -> Vec<String>,
+    get: for<'a> fn(&'a mut Soc, &str) -> Option<&'a mut At<Cycles>>,
+}
+
+fn bridges(soc: &Soc) -> Vec<String> {
+    soc.bridges.keys().cloned().collect()
+}
+
+fn endpoints(soc: &Soc) -> Vec<String> {
+    soc.endpoints.keys().cloned().collect()
+}
+
+fn controllers(soc: &Soc) -> Vec<String> {
+    soc.edma.keys().cloned().collect()
+}
+
+fn dram<'a>(soc: &'a mut Soc, name: &str) -> Option<&'a mut Dram> {
+    Some(soc.endpoints.get_mut(name)?.value_mut().dram.as_mut()?.value_mut())
+}
+
+static FIELDS: [Field; 9] = [
+    Field {
+        table: "bridges",
+        key: "crossing",
+        max: 20.0,
+        names: bridges,
+        get: |soc, name| Some(&mut soc.bridges.get_mut(name)?.value_mut().crossing),
+    },
+    Field {
+        table: "bridges",
+        key: "gap",
+        max: 4.0,
+        names: bridges,
+        get: |soc, name| Some(&mut soc.bridges.get_mut(name)?.value_mut().gap),
+    },
+    Field {
+        table: "endpoints",
+        key: "port.beat_overhead",
+        max: 0.5,
+        names: endpoints,
+        get: |soc, name| Some(&mut soc.endpoints.get_mut(name)?.value_mut().port.as_mut()?.beat_overhead),
+    },
+    Field {
+        table: "endpoints",
+        key: "access_overhead",
+        max: 4.0,
+        names: endpoints,
+        get: |soc, name| soc.endpoints.get_mut(name)?.value_mut().access_overhead.as_mut(),
+    },
+    Field {
+        table: "endpoints",
+        key: "dram.queues",
+        max: 40.0,
+        names: endpoints,
+        get: |soc, name| Some(&mut dram(soc, name)?.queues),
+    },
+    Field {
+        table: "endpoints",
+        key: "dram.dma_wait",
+        max: 100.0,
+        names: endpoints,
+        get: |soc, name| Some(&mut dram(soc, name)?.dma_wait),
+    },
+    Field {
+        table: "endpoints",
+        key: "dram.turnaround",
+        max: 60.0,
+        names: endpoints,
+        get: |soc, name| Some(&mut dram(soc, name)?.turnaround),
+    },
+    Field {
+        table: "endpoints",
+        key: "read_latency",
+        max: 200.0,
+        names: endpoints,
+        get: |soc, name| soc.endpoints.get_mut(name)?.value_mut().read_latency.as_mut(),
+    },
+    Field {
+        table: "edma",
+        key: "setup",
+        max: 1000.0,
+        names: controllers,
+        get: |soc, name| Some(&mut soc.edma.get_mut(name)?.value_mut().setup),
+    },
+];
+
+impl Field {
+    /// One slot where all places have the same number, else one for each.
+    fn slots(&'static self, soc: &Soc, copy: &mut Soc, slots: &mut Vec<Slot>) {
+        let places: Vec<(String, Cycles)> = (self.names)(soc)
+            .into_iter()
+            .filter_map(|name| {
+                let cycles = (**(self.get)(copy, &name)?).clone();
+                Some((name, cycles))
+            })
+            .collect();
+        let Some((_, first)) = places.first() else { return };
+        let same = places.iter().all(|(_, cycles)| cycles.count == first.count);
+        let groups: Vec<Vec<(String, Cycles)>> =
+            if same { vec![places] } else { places.into_iter().map(|place| vec![place]).collect() };
+        for group in groups {
+            let Some((name, cycles)) = group.first().cloned() else { continue };
+            let shown = if same { "*" } else { &name };
+            let mut clocks: Vec<&str> = group.iter().map(|(_, cycles)| cycles.clock.0.as_str()).collect();
+            clocks.sort_unstable();
+            clocks.dedup();
+            let names: Vec<String> = group.iter().map(|(name, _)| name.clone()).collect();
+            let count = cycles.count;
+            slots.push(Slot {
+                name: format!("{}.{shown}.{}", self.table, self.key),
+                unit: format!("cycles @ {}", clocks.join(" / ")),
+                min: 0.0,
+                max: self.max.max(4.0 * count),
+                read: Box::new(move |_| Some(count)),
+                write: Box::new(move |soc, count| {
+                    for name in &names {
+                        if let Some(cycles) = (self.get)(soc, name) {
+                            set_count(cycles, count);
+                        }
+                    }
+                }),
+            });
+        }
     }
 }
 
-/// A parameter of the DRAMs of a chip, in cycles.
-macro_rules! dram_slot {
-    ($field:ident, $unit:literal, $max:literal) => {
-        cycles_slot(
-            concat!("endpoints.*.dram.", stringify!($field)),
-            $unit,
-            $max,
-            |soc| soc.endpoints.values().find_map(|e| e.dram.as_ref().map(|dram| (*dram.$field).clone())),
-            |soc, count| {
-                for endpoint in soc.endpoints.values_mut() {
-                    if let Some(dram) = &mut endpoint.value_mut().dram {
-                        set_count(&mut dram.value_mut().$field, count);
-                    }
-                }
-            },
-        )
-    };
-}
-
-/// A parameter of all bridges.
-macro_rules! bridge_slot {
-    ($field:ident, $max:literal) => {
-        cycles_slot(
-            concat!("bridges.*.", stringify!($field)),
-            "dsp3",
-            $max,
-            |soc| soc.bridges.values().next().map(|bridge| (*bridge.$field).clone()),
-            |soc, count| {
-                for bridge in soc.bridges.values_mut() {
-                    set_count(&mut bridge.value_mut().$field, count);
-                }
-            },
-        )
-    };
-}
-
 fn slots(soc: &Soc) -> Vec<Slot> {
-    let mut slots = vec![
-        bridge_slot!(crossing, 20.0),
-        bridge_slot!(gap, 4.0),
-        cycles_slot(
-            "endpoints.*.port.beat_overhead",
-            "dsp3",
-            0.5,
-            |soc| {
-                soc.endpoints.values().find_map(|e| e.port.as_ref().map(|port| (*port.beat_overhead).clone()))
-            },
-            |soc, count| {
-                for endpoint in soc.endpoints.values_mut() {
-                    if let Some(port) = &mut endpoint.value_mut().port {
-                        set_count(&mut port.beat_overhead, count);
-                    }
+    let mut slots = Vec::new();
+    // The places are reached for writing only; this copy is what they are read from.
+    let mut copy = soc.clone();
+    for field in &FIELDS {
+        field.slots(soc, &mut copy, &mut slots);
+    }
+    slots.push(Slot {
+        name: "endpoints.*.dram.efficiency".into(),
+        unit: "x of the bus".into(),
+        min: 0.5,
+        max: 1.0,
+        read: Box::new(|soc| {
+            soc.endpoints.values().find_map(|e| e.dram.as_ref().map(|dram| dram.efficiency.value()))
+        }),
+        write: Box::new(|soc, share| {
+            for endpoint in soc.endpoints.values_mut() {
+                if let Some(dram) = &mut endpoint.value_mut().dram {
+                    *dram.value_mut().efficiency.value_mut() = Ratio::new(share);
                 }
-            },
-        ),
-        cycles_slot(
-            "endpoints.*.access_overhead",
-            "dsp",
-            4.0,
-            |soc| soc.endpoints.values().find_map(|e| e.access_overhead.as_ref().map(|at| (**at).clone())),
-            |soc, count| {
-                for endpoint in soc.endpoints.values_mut() {
-                    if let Some(overhead) = &mut endpoint.value_mut().access_overhead {
-                        set_count(overhead, count);
-                    }
-                }
-            },
-        ),
-        dram_slot!(queues, "clock of the queues", 40.0),
-        dram_slot!(dma_wait, "ddr", 100.0),
-        dram_slot!(turnaround, "ddr", 60.0),
-        Slot {
-            name: "endpoints.*.dram.efficiency".into(),
-            unit: "x of the bus".into(),
-            min: 0.5,
-            max: 1.0,
-            read: Box::new(|soc| {
-                soc.endpoints.values().find_map(|e| e.dram.as_ref().map(|dram| dram.efficiency.value()))
-            }),
-            write: Box::new(|soc, share| {
-                for endpoint in soc.endpoints.values_mut() {
-                    if let Some(dram) = &mut endpoint.value_mut().dram {
-                        *dram.value_mut().efficiency.value_mut() = Ratio::new(share);
-                    }
-                }
-            }),
-        },
-    ];
+            }
+        }),
+    });
     for (core, of) in &soc.cores {
         for pipeline in of.outstanding.keys() {
             slots.push(outstanding(core.clone(), pipeline.clone()));

@@ -1,8 +1,8 @@
 //! A part of a chip that is fitted on its own: its memories, controllers and cores, or one of its links.
 
 use super::tables::{TRANSFER, is_memory_table};
-use crate::predict::{Calibrate, FreeParameter, Prediction, TableModel};
 use crate::links::Links;
+use crate::predict::{Calibrate, FreeParameter, Prediction, TableModel};
 use crate::soc::Soc;
 
 /// Memories, controllers and cores.
@@ -94,7 +94,11 @@ impl Calibrate for Part {
         let mut given = values.iter();
         let whole: Vec<f64> = all
             .iter()
-            .map(|one| if self.has(&one.name) { given.next().copied().unwrap_or(one.value) } else { one.value })
+            .map(
+                |one| {
+                    if self.has(&one.name) { given.next().copied().unwrap_or(one.value) } else { one.value }
+                },
+            )
             .collect();
         let soc = if of_chip {
             self.soc.with_free(&whole)

@@ -27,12 +27,20 @@ pub fn check(soc: &Soc, sentence: &Sentence) -> Option<Result<(), String>> {
         Statement::Less { less, than, by_percent } => {
             let ((_, most), (least, _)) = (bounds(&rates(less)?), bounds(&rates(than)?));
             let margin = 1.0 + by_percent / 100.0;
-            if most * margin <= least { Ok(()) } else { Err(format!("{most:.2} and {least:.2}: not less by {by_percent} %")) }
+            if most * margin <= least {
+                Ok(())
+            } else {
+                Err(format!("{most:.2} and {least:.2}: not less by {by_percent} %"))
+            }
         }
         Statement::Alike { transfers, within_percent } => {
             let (least, most) = bounds(&rates(transfers)?);
             let apart = (most / least - 1.0) * 100.0;
-            if apart <= *within_percent { Ok(()) } else { Err(format!("{least:.2} to {most:.2}: {apart:.1} % apart")) }
+            if apart <= *within_percent {
+                Ok(())
+            } else {
+                Err(format!("{least:.2} to {most:.2}: {apart:.1} % apart"))
+            }
         }
         Statement::Closer { closer, apart } => {
             let (near, far) = (bounds(&rates(closer)?), bounds(&rates(apart)?));

@@ -72,6 +72,9 @@ pub struct Structure {
     pub soc: Soc,
 }
 
+/// The answers so far, their weight, and the changes that they make.
+type Combination = (Vec<(String, String)>, f64, Vec<(String, String)>);
+
 fn one() -> f64 {
     1.0
 }
@@ -150,7 +153,7 @@ impl Soc {
     /// A change that the chip refuses; a loaded chip has none.
     pub fn structures(&self, part: &str) -> Result<Vec<Structure>, EditError> {
         let plain = Soc { alternatives: BTreeMap::new(), ..self.clone() };
-        let mut all: Vec<(Vec<(String, String)>, f64, Vec<(String, String)>)> = vec![(Vec::new(), 1.0, Vec::new())];
+        let mut all: Vec<Combination> = vec![(Vec::new(), 1.0, Vec::new())];
         for (name, open) in self.alternatives.iter().filter(|(_, open)| open.part() == part) {
             let choices = open.choices();
             let total: f64 = choices.iter().map(|choice| choice.weight).sum();

@@ -1,8 +1,6 @@
 //! What must hold in a chip beyond the syntax of its file.
 
-use super::{
-    At, Clock, Core, CoreRead, EdmaController, Endpoint, EndpointKind, MAX_STRUCTURES, Name, Soc,
-};
+use super::{At, Clock, Core, CoreRead, EdmaController, Endpoint, EndpointKind, MAX_STRUCTURES, Name, Soc};
 use crate::units::{Bytes, Cycles, Hertz};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -48,6 +46,12 @@ pub(super) fn check(soc: &Soc) -> Checked {
         if let Some(clock) = &core.bus_clock {
             known("clock", clock, &soc.clocks)?;
         }
+        if let Some(line) = &core.line {
+            positive(line)?;
+        }
+        if !(1..=1024).contains(&core.count) {
+            return fault(core, "expected a count of 1 to 1024 cores");
+        }
         if !core.outstanding.values().all(|reads| (1.0..=1024.0).contains(reads)) {
             return fault(core, "expected outstanding reads from 1 to 1024");
         }
@@ -82,7 +86,8 @@ pub(super) fn alternatives(soc: &Soc) -> Checked {
         let count = of_part().map(|open| open.choices().len()).fold(1usize, usize::saturating_mul);
         let Some(first) = of_part().next() else { continue };
         if count > MAX_STRUCTURES {
-            let what = format!("{count} combinations of what is open of {part}; expected at most {MAX_STRUCTURES}");
+            let what =
+                format!("{count} combinations of what is open of {part}; expected at most {MAX_STRUCTURES}");
             return fault(first, what);
         }
         // Each answer alone: all their combinations would be the same checks again and again.

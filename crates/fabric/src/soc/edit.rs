@@ -92,7 +92,11 @@ fn set(place: &mut Value, levels: &[&str], text: &str) -> Result<(), String> {
                 set(inner, rest, text)?;
                 count += 1;
             }
-            if count > 0 { Ok(()) } else { Err(format!("nothing has {}; expected a key of the chip", rest.join("."))) }
+            if count > 0 {
+                Ok(())
+            } else {
+                Err(format!("nothing has {}; expected a key of the chip", rest.join(".")))
+            }
         }
         Value::Table(table) => match table.get_mut(*level) {
             Some(inner) => set(inner, rest, text),
@@ -118,9 +122,7 @@ fn has(place: &Value, levels: &[&str]) -> bool {
     match (levels.split_first(), place) {
         (None, _) => true,
         (Some((&"*", rest)), Value::Table(table)) => table.values().any(|inner| has(inner, rest)),
-        (Some((level, rest)), Value::Table(table)) => {
-            table.get(*level).is_some_and(|inner| has(inner, rest))
-        }
+        (Some((level, rest)), Value::Table(table)) => table.get(*level).is_some_and(|inner| has(inner, rest)),
         _ => false,
     }
 }

@@ -30,6 +30,11 @@ pub fn load(text: &str) -> Result<Soc, SocError> {
         let span = place(text, &format!("links.{}", fault.key));
         return Err(SocError::at(text, &span, fault.to_string()));
     }
+    if let Some(name) = idle_clock(&soc) {
+        let what =
+            format!("clock {name:?} paces nothing; expected something that names it, or no such clock");
+        return Err(SocError::at(text, &place(text, &format!("clocks.{name}")), what));
+    }
     if let Some((key, what)) = slow_clock(&soc) {
         return Err(SocError::at(text, &place(text, &key), what));
     }
@@ -38,6 +43,18 @@ pub fn load(text: &str) -> Result<Soc, SocError> {
     soc.links.resolve(&|clock: &str| frequencies.get(clock).copied());
     check::alternatives(&soc).map_err(|fault| SocError::at(text, &fault.span, fault.what))?;
     Ok(soc)
+}
+
+/// A clock that nothing names.
+fn idle_clock(soc: &Soc) -> Option<String> {
+    let keys = soc.keys();
+    let named = |clock: &str| {
+        let paced = |value: &str| value.rsplit_once("@ ").is_some_and(|(_, name)| name == clock);
+        keys.iter().any(|(key, value)| {
+            paced(value) || (value == clock && (key.ends_with("clock") || key.ends_with(".from")))
+        })
+    };
+    soc.clocks.keys().find(|clock| !named(clock)).cloned()
 }
 
 /// A server that was measured on cores faster than their clock is.

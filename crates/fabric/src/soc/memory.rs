@@ -1,7 +1,6 @@
 //! Memories as a chip file describes them.
 
-use super::{At, Name, Soc};
-use crate::edma::TransferError;
+use super::{At, Name};
 use crate::units::{Bytes, BytesPerCycle, Cycles, Nanoseconds, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -110,15 +109,11 @@ pub struct Dram {
     pub rank_switch_every: At<Bytes>,
 }
 
-/// The row cycle of a memory that says nothing of it (JESD79-2 to JESD79-4: 45 to 60 ns).
-const ROW_CYCLE: Nanoseconds = Nanoseconds::new(50.0);
-
 impl Dram {
-    /// From opening a row of a bank to opening the next one of the same bank.
-    pub(crate) fn row_cycle(&self, soc: &Soc) -> Result<Nanoseconds, TransferError> {
-        let Some(cycles) = &self.row_cycle else { return Ok(ROW_CYCLE) };
-        soc.time(cycles).ok_or_else(|| TransferError::Incomplete(format!("clock {}", cycles.clock)))
-    }
+    /// The row cycle of a memory that says nothing of it (JESD79-2 to JESD79-4: 45 to 60 ns).
+    pub(crate) const ROW_CYCLE: Nanoseconds = Nanoseconds::new(50.0);
+    /// The banks of a memory that says nothing of them (JESD79-3).
+    pub(crate) const BANKS: u32 = 8;
 }
 
 fn one() -> u32 {

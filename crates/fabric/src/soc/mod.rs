@@ -12,6 +12,8 @@ mod at;
 mod check;
 mod edit;
 mod error;
+#[cfg(test)]
+mod keys;
 mod load;
 mod memory;
 mod route;
@@ -27,7 +29,7 @@ pub use memory::{Direction, DmaPort, Dram, Endpoint, EndpointKind};
 pub use route::{Route, RouteError};
 
 use crate::links::Links;
-use crate::units::{Bytes, BytesPerCycle, BytesPerSecond, Cycles, Hertz, Nanoseconds};
+use crate::units::{Bytes, BytesPerCycle, BytesPerSecond, Cycles, Hertz, Nanoseconds, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -130,6 +132,12 @@ pub struct Core {
     /// How many reads of a burst are under way at once, by the name of what overlaps them.
     #[serde(default)]
     pub outstanding: BTreeMap<String, f64>,
+    /// A line of its cache, which it moves at once in mixed traffic; its width when left out.
+    #[serde(default)]
+    pub line: Option<At<Bytes>>,
+    /// How many lines that are pushed out of its cache go back to memory, for each line that it writes.
+    #[serde(default)]
+    pub victims: Option<Ratio>,
     /// Where it reads from and what that takes, by the name of the source.
     #[serde(default)]
     pub reads: BTreeMap<String, At<CoreRead>>,
@@ -188,6 +196,13 @@ pub struct TransferController {
     /// The bridges that it may use.
     #[serde(default)]
     pub bridges: Vec<Name>,
+}
+
+impl Core {
+    /// What it moves at once.
+    pub fn line(&self) -> Bytes {
+        self.line.as_deref().copied().unwrap_or(Bytes::new(self.width.value().max(1.0)))
+    }
 }
 
 impl Soc {

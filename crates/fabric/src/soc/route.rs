@@ -1,7 +1,6 @@
 //! Which bridges lie between a master and a memory.
 
 use super::{Endpoint, Soc};
-use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 /// The bridges on the way from a fabric to a memory, in order.
@@ -53,38 +52,56 @@ impl Soc {
     /// # Errors
     /// When one of the two does not exist or no bridges join them.
     pub fn route(&self, master: &str, endpoint: &str) -> Result<Route, RouteError> {
+        Ok(self.way(master, endpoint)?.into_iter().map(str::to_owned).collect())
+    }
+
+    /// The memories whose controllers requests pass on their way to this one.
+    pub(crate) fn in_front_of<'a>(&'a self, memory: &'a Endpoint) -> Vec<(&'a str, &'a Endpoint)> {
+        let mut passed: Vec<(&str, &Endpoint)> = Vec::new();
+        let mut next = memory.behind.as_deref();
+        // A loaded chip has no circle; no chain is longer than its memories.
+        while let Some(name) = next.filter(|_| passed.len() < self.endpoints.len()) {
+            let Some(front) = self.endpoints.get(name) else { break };
+            passed.push((name, front));
+            next = front.behind.as_deref();
+        }
+        passed
+    }
+
+    /// As [`Self::route`], by the names that the chip has.
+    pub(crate) fn way(&self, master: &str, endpoint: &str) -> Result<Vec<&str>, RouteError> {
         let (controller, tc) =
             self.transfer_controller(master).ok_or_else(|| RouteError::NoMaster(master.into()))?;
         let memory = self.endpoint(endpoint).ok_or_else(|| RouteError::NoEndpoint(endpoint.into()))?;
         let target = memory.fabric.as_deref().ok_or_else(|| RouteError::Private(endpoint.into()))?;
-        let mut via: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
-        let mut queue = VecDeque::from([controller.fabric.as_str()]);
-        while let Some(fabric) = queue.pop_front() {
+        // Each fabric with the one before it and the bridge between them, in the order in which they were reached.
+        let mut via: Vec<(&str, usize, &str)> = vec![(controller.fabric.as_str(), 0, "")];
+        let mut at = 0;
+        while let Some(&(fabric, ..)) = via.get(at) {
             if fabric == target {
-                return Ok(path(&via, &controller.fabric, target));
+                return Ok(path(&via, at));
             }
             // A master uses its own bridge where it starts; behind that, all that are its own again.
             for name in &tc.bridges {
                 let Some(bridge) = self.bridges.get(name.as_str()) else { continue };
                 let to = bridge.to.as_str();
-                if bridge.from.as_str() == fabric && to != controller.fabric.as_str() && !via.contains_key(to)
-                {
-                    via.insert(to, (fabric, name.as_str()));
-                    queue.push_back(to);
+                if bridge.from.as_str() == fabric && via.iter().all(|(known, ..)| *known != to) {
+                    via.push((to, at, name.as_str()));
                 }
             }
+            at += 1;
         }
         Err(RouteError::NoWay { master: master.into(), endpoint: endpoint.into() })
     }
 }
 
-fn path(via: &BTreeMap<&str, (&str, &str)>, start: &str, target: &str) -> Route {
-    let (mut at, mut route) = (target, Vec::new());
-    // Each fabric was entered once, so this ends.
-    while at != start {
-        let Some((from, bridge)) = via.get(at) else { break };
-        route.push((*bridge).to_owned());
-        at = from;
+/// The bridges to the fabric at this place, in order.
+fn path<'a>(via: &[(&'a str, usize, &'a str)], mut at: usize) -> Vec<&'a str> {
+    let mut route = Vec::new();
+    // Each fabric was reached from one before it, so this ends.
+    while let Some((_, before, bridge)) = via.get(at).filter(|_| at > 0) {
+        route.push(*bridge);
+        at = *before;
     }
     route.reverse();
     route

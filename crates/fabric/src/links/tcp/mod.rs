@@ -143,6 +143,8 @@ impl TcpServer {
         {
             faults.require(count > 0, key, "1 or more");
         }
+        let most = self.cores;
+        faults.require(self.application_cores <= most, "application_cores", "at most as many as cores");
         faults.require(self.segment.value() >= 1.0, "segment", "1 B or more");
         faults.require(self.window >= self.unit(), "window", "room for one segment");
         faults.require(self.window_unit.is_none_or(|unit| unit.value() >= 1.0), "window_unit", "1 B or more");

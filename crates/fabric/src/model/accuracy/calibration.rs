@@ -46,8 +46,11 @@ fn groups(judged: &[Judged]) -> Vec<(String, Vec<&'static str>)> {
     }
     let few: Vec<&'static str> =
         counts.iter().filter(|(_, count)| **count < FEW).map(|(kind, _)| *kind).collect();
-    let mut groups: Vec<(String, Vec<&'static str>)> =
-        counts.keys().filter(|kind| !few.contains(kind)).map(|kind| ((*kind).to_owned(), vec![*kind])).collect();
+    let mut groups: Vec<(String, Vec<&'static str>)> = counts
+        .keys()
+        .filter(|kind| !few.contains(kind))
+        .map(|kind| ((*kind).to_owned(), vec![*kind]))
+        .collect();
     if !few.is_empty() {
         groups.push((TOGETHER.to_owned(), few));
     }

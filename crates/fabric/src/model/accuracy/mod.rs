@@ -156,8 +156,8 @@ fn share_of_nine_in_ten(mut errors: Vec<f64>) -> Option<f64> {
 /// A change that the chip refuses; a loaded chip has none.
 pub fn ensemble(soc: &Soc, guide: &Guide) -> Result<Ensemble, EditError> {
     let cells = measurements(soc, guide);
-    let judged = unseen::judge(soc, &cells, &guide.sentences)?;
-    Ensemble::new(soc, &cells, &guide.sentences, calibration::spreads(&judged))
+    let (judged, parts) = unseen::judge(soc, &cells, &guide.sentences)?;
+    Ensemble::new(soc, parts, &guide.sentences, calibration::spreads(&judged))
 }
 
 /// Measures the accuracy of a chip file, and cross-validates it.
@@ -169,10 +169,12 @@ pub fn report(soc: &Soc, guide: &Guide) -> Result<Report, EditError> {
     let given = measured.iter().filter(|(_, given)| *given).count();
     let cells: Vec<Measurement> =
         measured.into_iter().filter(|(_, given)| !given).map(|(cell, _)| cell).collect();
-    let judged = unseen::judge(soc, &cells, &guide.sentences)?;
-    let ensemble = Ensemble::new(soc, &cells, &guide.sentences, calibration::spreads(&judged))?;
+    let (judged, parts) = unseen::judge(soc, &cells, &guide.sentences)?;
+    let ensemble = Ensemble::new(soc, parts, &guide.sentences, calibration::spreads(&judged))?;
     let line = |name: &str, rows: &[&Judged], goal| {
-        let of = |pick: &dyn Fn(&Judged) -> Option<f64>| join(rows.iter().filter_map(|one| Some(pick(one)?.abs())));
+        let of = |pick: &dyn Fn(&Judged) -> Option<f64>| {
+            join(rows.iter().filter_map(|one| Some(pick(one)?.abs())))
+        };
         Line {
             name: name.into(),
             fitted: of(&|one| one.seen),
@@ -250,7 +252,8 @@ fn decided(soc: &Soc, cells: &[Measurement]) -> Vec<FreeParameter> {
         for (at, parameter) in free.iter().enumerate() {
             let mut moved = values.clone();
             let middle = f64::midpoint(parameter.min, parameter.max);
-            let step = 1e-3 * (parameter.max - parameter.min) * if parameter.value < middle { 1.0 } else { -1.0 };
+            let step =
+                1e-3 * (parameter.max - parameter.min) * if parameter.value < middle { 1.0 } else { -1.0 };
             if let Some(value) = moved.get_mut(at) {
                 *value += step;
             }

@@ -105,13 +105,19 @@ impl Report {
         }
         writeln!(f, "\nWhat is open, how much each answer counts, and which measurement would decide:")?;
         for (name, open) in &self.ensemble.soc.alternatives {
-            let Some(part) = self.ensemble.parts.iter().find(|part| part.part == open.part()) else { continue };
+            let Some(part) = self.ensemble.parts.iter().find(|part| part.part == open.part()) else {
+                continue;
+            };
             writeln!(f, "  {name}: {}", open.question)?;
             let told = part.told_apart(name, &open.decides);
             for (answer, weight) in part.answers(name) {
                 let says = told.iter().find(|(known, ..)| *known == answer);
                 let says = says.map_or_else(String::new, |(_, low, high)| {
-                    if high - low < 0.005 * high { format!("{low:.4}") } else { format!("{low:.4} to {high:.4}") }
+                    if high - low < 0.005 * high {
+                        format!("{low:.4}")
+                    } else {
+                        format!("{low:.4} to {high:.4}")
+                    }
                 });
                 writeln!(f, "    {:>5.1} %  {answer:<44} {says}", weight * 100.0)?;
             }

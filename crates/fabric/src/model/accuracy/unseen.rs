@@ -66,8 +66,8 @@ struct Refitted {
 }
 
 impl Refitted {
-    fn new(structures: &[Structure], part: &str, kept: &[Measurement], said: &[Sentence]) -> Self {
-        let open = open(structures, part, None, kept, said);
+    fn new(structures: &[Structure], part: &str, kept: &[Measurement]) -> Self {
+        let open = open(structures, part, kept, &[]);
         let mut unseen = Vec::new();
         if let Some(best) = open.best() {
             let model = Part::new(&best.soc, part);
@@ -119,29 +119,34 @@ fn half(cell: &Measurement, cells: &[Measurement]) -> bool {
 }
 
 /// Judges the cells of every part by fits that have not seen them.
-pub(super) fn judge(soc: &Soc, cells: &[Measurement], said: &[Sentence]) -> Result<Vec<Judged>, EditError> {
+pub(super) fn judge(
+    soc: &Soc,
+    cells: &[Measurement],
+    said: &[Sentence],
+) -> Result<(Vec<Judged>, Vec<Open>), EditError> {
     let mut parts: Vec<String> = cells.iter().map(|cell| part_of(&cell.table, &cell.row)).collect();
     parts.sort();
     parts.dedup();
-    let mut judged = Vec::new();
+    let (mut judged, mut parts_open) = (Vec::new(), Vec::new());
     for part in parts {
         let own: Vec<Measurement> =
             cells.iter().filter(|cell| part_of(&cell.table, &cell.row) == part).cloned().collect();
         let keep = |wanted: &dyn Fn(&Measurement) -> bool| -> Vec<Measurement> {
             own.iter().filter(|cell| wanted(cell)).cloned().collect()
         };
-        let structures = soc.structures(&part)?;
-        let refit = |kept: &[Measurement]| Refitted::new(&structures, &part, kept, said);
+        let whole = open(&soc.structures(&part)?, &part, &own, said);
+        // Words are no cells: what they rule out is ruled out whichever cells are left out. What the cells rule out is not.
+        let allowed = whole.allowed();
+        let refit = |kept: &[Measurement]| Refitted::new(&allowed, &part, kept);
         let mut tables: Vec<&str> = own.iter().map(|cell| cell.table.as_str()).collect();
         tables.dedup();
-        let whole = refit(&own);
         let mut without = Vec::new();
         for table in tables {
             without.push((table, refit(&keep(&|cell| cell.table != table))));
         }
         let halves = [refit(&keep(&|cell| !half(cell, &own))), refit(&keep(&|cell| half(cell, &own)))];
         for cell in &own {
-            let seen = whole.open.predictions(&cell.table, &cell.row, cell.column);
+            let seen = whole.predictions(&cell.table, &cell.row, cell.column);
             let table = without.iter().find(|(table, _)| *table == cell.table);
             let [odd, even] = &halves;
             let (other, name) = if half(cell, &own) { (odd, "even rows") } else { (even, "odd rows") };
@@ -152,8 +157,9 @@ pub(super) fn judge(soc: &Soc, cells: &[Measurement], said: &[Sentence]) -> Resu
                 cell: cell.clone(),
             });
         }
+        parts_open.push(whole);
     }
-    Ok(judged)
+    Ok((judged, parts_open))
 }
 
 /// The relative half width that nine of ten of the errors of a kind stay within, those of `but` left out.

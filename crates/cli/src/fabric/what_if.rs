@@ -1,0 +1,102 @@
+//! `linerate fabric predict --sweep`: the same questions at many values of one key.
+
+use super::args::{Predict, SweepFormat};
+use super::change::{MAX_POINTS, Setting, Sweep, apply};
+use super::error::FabricError;
+use super::grid::{Cell, Grid, GridFormat};
+use super::plot::{Axis, Figure, Mark, Series};
+use super::predict;
+use super::show::{self, Answer};
+use linerate_fabric::soc::Soc;
+
+/// A point of a sweep with the answers there.
+struct Point {
+    number: f64,
+    answers: Vec<Answer>,
+}
+
+/// What the command prints.
+pub fn run(soc: &Soc, args: &Predict, sweep: &Sweep) -> Result<String, FabricError> {
+    if !(2..=MAX_POINTS).contains(&args.points) {
+        return Err(FabricError::value("--points", args.points, format!("2 to {MAX_POINTS} points")));
+    }
+    let mut points = Vec::new();
+    for number in sweep.points(args.points) {
+        let setting = sweep.setting(number);
+        let changed =
+            apply(soc.clone(), std::slice::from_ref(&setting)).map_err(|error| at(&setting, error))?;
+        let answers = predict::answers(&changed, &args.transfer, !args.without_setup, args.engine)?;
+        points.push(Point { number, answers });
+    }
+    match args.format {
+        SweepFormat::Text => Ok(grid(sweep, &points).render(GridFormat::Terminal, None)),
+        SweepFormat::Csv => Ok(grid(sweep, &points).render(GridFormat::Csv, None)),
+        SweepFormat::Json => Ok(grid(sweep, &points).render(GridFormat::Json, None)),
+        SweepFormat::Svg => {
+            let svg = figure(sweep, &points).svg().map_err(|why| FabricError::Failed(why.to_string()))?;
+            Ok(format!("{svg}\n"))
+        }
+    }
+}
+
+fn at(setting: &Setting, error: FabricError) -> FabricError {
+    match error {
+        FabricError::Value { expected, .. } => FabricError::value("--sweep", setting, expected),
+        other => other,
+    }
+}
+
+fn heading(sweep: &Sweep) -> String {
+    if sweep.unit.is_empty() { sweep.key.clone() } else { format!("{}, {}", sweep.key, sweep.unit) }
+}
+
+/// A line for each point and question.
+fn grid(sweep: &Sweep, points: &[Point]) -> Grid {
+    let key = heading(sweep);
+    let headers = [key.as_str(), "transfer", "predicted", "low", "high", "unit", "limited by"];
+    let mut grid = Grid::new("sweep", format!("Sweep of {}", sweep.key), &headers);
+    for point in points {
+        for answer in &point.answers {
+            let found = &answer.prediction;
+            let limit = found.bottlenecks.first();
+            grid.rows.push(vec![
+                Cell::number(point.number, decimals(point.number)),
+                Cell::text(&answer.question),
+                Cell::text(show::figure(found.predicted)),
+                Cell::text(show::figure(found.low)),
+                Cell::text(show::figure(found.high)),
+                Cell::text(found.unit.symbol()),
+                limit.map_or(Cell::Empty, |limit| Cell::text(&limit.name)),
+            ]);
+        }
+    }
+    grid
+}
+
+/// As many decimals as the number has, to three.
+fn decimals(number: f64) -> usize {
+    (0..3).find(|digits| (number * 10f64.powi(*digits)).fract().abs() < 1e-9).unwrap_or(3) as usize
+}
+
+fn figure(sweep: &Sweep, points: &[Point]) -> Figure {
+    let questions = points.first().map_or(&[][..], |point| &point.answers);
+    let unit = questions.first().map_or("", |answer| answer.prediction.unit.symbol());
+    let series = questions.iter().enumerate().map(|(colour, question)| Series {
+        name: question.question.clone(),
+        mark: Mark::Predicted,
+        colour,
+        points: points
+            .iter()
+            .filter_map(|point| Some((point.number, point.answers.get(colour)?.prediction.predicted)))
+            .collect(),
+    });
+    Figure {
+        id: "sweep".to_owned(),
+        title: format!("Sweep of {}", sweep.key),
+        x: heading(sweep),
+        y: unit.to_owned(),
+        axis: Axis::Linear,
+        series: series.collect(),
+        notes: Vec::new(),
+    }
+}

@@ -1,0 +1,214 @@
+//! Mixed traffic: DMA, cores, links and servers at once on one chip, flow by flow.
+//!
+//! A flow is a transfer with a priority, a start, and the place of its data. Transfers by DMA take what [`crate::edma`] says.
+//! A link or a server moves what it predicts alone, and takes of the chip the memory that its data lies in and the controller
+//! that moves it, where the flow names them. A core copies as fast as its reads and writes let it, and writes victims back.
+//!
+//! Two models answer. The fluid one shares resources max-min fairly among flows of one priority, after those before them; the
+//! rates hold until a flow begins or ends. The engine follows each burst: a resource works on one burst at a time, takes the
+//! most urgent that waits, and among equals the one that has waited longest. Rates are shown of both; latency under load is
+//! the engine's, from a burst being ready to its last byte.
+
+mod core;
+mod engine;
+mod fluid;
+mod scenario;
+#[cfg(test)]
+mod tests;
+
+pub use engine::MAX_BURSTS;
+pub use scenario::{FlowText, Scenario, load};
+
+use crate::ask::{AskError, Transfer, single};
+use crate::edma::{self, Flow, Mode, Resources};
+use crate::predict::Unit;
+use crate::soc::Soc;
+use crate::units::{Bytes, BytesPerSecond, Nanoseconds};
+
+/// The most flows at once.
+pub const MAX_FLOWS: usize = 64;
+
+/// A flow with what it takes of each resource.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    /// Its name.
+    pub name: String,
+    /// What it takes.
+    pub flow: Flow,
+    /// 0 is the most urgent.
+    pub priority: u8,
+    /// When it begins.
+    pub start: Nanoseconds,
+    /// Whether it goes on until the others have ended.
+    pub endless: bool,
+    /// Flows of the same controller follow each other.
+    pub queue: usize,
+}
+
+/// What one flow does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Its name.
+    pub name: String,
+    /// Alone on the chip, in bytes per second.
+    pub alone: BytesPerSecond,
+    /// In the mix, by the fluid model: its bytes over the time that it was there.
+    pub fluid: BytesPerSecond,
+    /// By the engine.
+    pub engine: BytesPerSecond,
+    /// The mean latency of a burst alone, by the engine.
+    pub latency_alone: Nanoseconds,
+    /// In the mix.
+    pub latency: Nanoseconds,
+    /// That 99 of 100 stay within.
+    pub latency_99: Nanoseconds,
+    /// What is fullest of what it passes, and how full.
+    pub limit: Option<(String, f64)>,
+}
+
+/// What a mix does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mixed {
+    /// Flow by flow.
+    pub flows: Vec<Outcome>,
+    /// How full each resource is while the flows are there, the fullest first.
+    pub resources: Vec<(String, f64)>,
+    /// Until the last flow that ends has ended.
+    pub time: Nanoseconds,
+}
+
+/// Works out a mix.
+///
+/// # Errors
+/// What the chip does not have, and more flows or bursts than are followed.
+pub fn run(soc: &Soc, scenario: &Scenario) -> Result<Mixed, AskError> {
+    let transfers = scenario::transfers(soc, scenario)?;
+    let mut resources = Resources::default();
+    let streams = streams(soc, scenario, &transfers, &mut resources)?;
+    let fluid = fluid::run(&streams, resources.len());
+    let engine = engine::run(&streams, resources.len()).map_err(AskError::new)?;
+    let mut flows = Vec::new();
+    for (at, stream) in streams.iter().enumerate() {
+        let one = [Stream { start: Nanoseconds::ZERO, endless: false, ..stream.clone() }];
+        let alone = engine::run(&one, resources.len()).map_err(AskError::new)?;
+        let fluid_alone = fluid::run(&one, resources.len());
+        let get = |all: &[f64]| Nanoseconds::new(all.get(at).copied().unwrap_or(0.0));
+        let fullest = stream.flow.costs.iter().max_by(|a, b| {
+            let used = |index: usize| fluid.used.get(index).copied().unwrap_or(0.0);
+            used(a.0).total_cmp(&used(b.0))
+        });
+        flows.push(Outcome {
+            name: stream.name.clone(),
+            alone: BytesPerSecond::new(fluid_alone.rates.first().copied().unwrap_or(0.0) * 1e9),
+            fluid: BytesPerSecond::new(fluid.rates.get(at).copied().unwrap_or(0.0) * 1e9),
+            engine: BytesPerSecond::new(engine.rates.get(at).copied().unwrap_or(0.0) * 1e9),
+            latency_alone: Nanoseconds::new(alone.mean.first().copied().unwrap_or(0.0)),
+            latency: get(&engine.mean),
+            latency_99: get(&engine.most),
+            limit: fullest
+                .map(|(index, _)| (resources.name(*index), fluid.used.get(*index).copied().unwrap_or(0.0))),
+        });
+    }
+    let mut used: Vec<(String, f64)> =
+        fluid.used.iter().enumerate().map(|(index, used)| (resources.name(index), *used)).collect();
+    used.retain(|(_, used)| *used > 0.0);
+    used.sort_by(|a, b| b.1.total_cmp(&a.1));
+    Ok(Mixed { flows, resources: used, time: Nanoseconds::new(fluid.time) })
+}
+
+/// The flows with what each takes; what several flows of a scenario share has one index.
+fn streams<'a>(
+    soc: &'a Soc,
+    scenario: &Scenario,
+    transfers: &'a [scenario::Asked],
+    resources: &mut Resources<'a>,
+) -> Result<Vec<Stream>, AskError> {
+    let mut streams = Vec::new();
+    let mut queues: Vec<String> = Vec::new();
+    for (text, asked) in scenario.flows.iter().zip(transfers) {
+        for (way, moved) in asked.moves.iter().enumerate() {
+            let mut own = Resources::default();
+            let mut flow = if asked.side.is_some() {
+                edma::flow_of(soc, moved, Mode::Achievable, &mut own).map_err(AskError::new)?
+            } else {
+                edma::flow_of(soc, moved, Mode::Achievable, resources).map_err(AskError::new)?
+            };
+            if let Some(write) = asked.side {
+                // Data of a link goes into a memory or comes out of it; what the controller copied is no part of it.
+                flow.costs = edma::one_way(soc, moved, write, asked.via, resources).map_err(AskError::new)?;
+            }
+            let mut queue = format!("{} {way}", text.name);
+            match &asked.transfer {
+                Transfer::Edma(_) => {
+                    queue.clone_from(&moved.controller);
+                }
+                other => {
+                    // The link is as fast as it is alone; in the chip its data takes what it takes.
+                    flow.cap = link_rate(soc, other)?;
+                    flow.outstanding = Bytes::new((flow.cap * LINK_WINDOW).max(flow.burst.value()));
+                }
+            }
+            if let Some(bytes) = text.bytes {
+                flow.bytes = bytes;
+            }
+            if let Some(rate) = text.rate {
+                flow.cap = flow.cap.min(rate.value() / 1e9);
+                flow.outstanding = Bytes::new((flow.cap * LINK_WINDOW).max(flow.burst.value()));
+            }
+            let queue = match queues.iter().position(|known| *known == queue) {
+                Some(at) => at,
+                None => {
+                    queues.push(queue);
+                    queues.len() - 1
+                }
+            };
+            let name = if asked.moves.len() > 1 {
+                format!("{} ({})", text.name, way + 1)
+            } else {
+                text.name.clone()
+            };
+            let start = text.start.unwrap_or(Nanoseconds::ZERO);
+            streams.push(Stream {
+                name,
+                flow,
+                priority: text.priority,
+                start,
+                endless: text.background,
+                queue,
+            });
+        }
+        if let Some(copy) = &asked.copy {
+            let flow = core::flow(soc, copy, text.bytes, resources)?;
+            queues.push(text.name.clone());
+            streams.push(Stream {
+                name: text.name.clone(),
+                flow,
+                priority: text.priority,
+                start: text.start.unwrap_or(Nanoseconds::ZERO),
+                endless: text.background,
+                queue: queues.len() - 1,
+            });
+        }
+    }
+    if streams.is_empty() || streams.len() > MAX_FLOWS {
+        return Err(AskError::new(format!("{} flows; expected 1 to {MAX_FLOWS}", streams.len())));
+    }
+    Ok(streams)
+}
+
+/// How long data of a link may wait in the chip before the link stands still, in nanoseconds: a frame or two of a fast port.
+const LINK_WINDOW: f64 = 2000.0;
+
+/// What a link or a server does alone, in bytes per nanosecond.
+fn link_rate(soc: &Soc, transfer: &Transfer) -> Result<f64, AskError> {
+    let found = single(soc, transfer)?;
+    let per_second = match found.unit {
+        Unit::MegabytesPerSecond => found.predicted * 1e6,
+        Unit::MegabitsPerSecond => found.predicted * 1e6 / 8.0,
+        Unit::GigabitsPerSecond => found.predicted * 1e9 / 8.0,
+        other => {
+            return Err(AskError::new(format!("{transfer} has no rate of bytes but {}", other.symbol())));
+        }
+    };
+    Ok(per_second / 1e9)
+}
