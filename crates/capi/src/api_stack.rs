@@ -64,7 +64,7 @@ pub unsafe extern "C" fn lr_stack_config_init(config: *mut lr_stack_config) -> c
 /// must not be negative nor ever go back (CLOCK_MONOTONIC, a counter of a simulation).
 ///
 /// Returns 0; -EFAULT if a pointer or a callback other than `completed` is null; -EINVAL if the configuration was not
-/// made by `lr_stack_config_init` of this version, an address cannot be read, or MTU or Ethernet address are out of
+/// made by `lr_stack_config_init` of this version, an address cannot be read, or memory, MTU or Ethernet address are out of
 /// range.
 ///
 /// # Safety

@@ -3,6 +3,7 @@
 use crate::errno::{Errno, Result};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use libc::{iovec, ssize_t};
+use linerate_stack::memory::LEAST_MEMORY;
 use linerate_stack::{Cidr, StackConfig};
 use std::net::IpAddr;
 
@@ -124,7 +125,7 @@ pub struct lr_stack_config {
     /// Frames that can lie received and unread, each in a buffer of the MTU (64 KiB with LR_DEVICE_RX_COALESCING),
     /// allocated at start. Default: 1,024.
     pub receive_buffers: u32,
-    /// Most memory that sockets may hold, in bytes. Default: 16 MiB. A quarter of it is allocated at start.
+    /// Most memory that sockets may hold, in bytes, 16,384 at least. Default: 16 MiB. A quarter of it is allocated at start.
     pub memory: usize,
     /// Largest buffer of a stream socket that sizes its buffers by itself, in bytes, for each direction. The window scale
     /// follows from it. Default: 4 MiB.
@@ -162,6 +163,9 @@ impl lr_stack_config {
         // SAFETY: the caller's contract.
         let (addresses, gateways) = unsafe { (text(self.addresses)?, text(self.gateways)?) };
         let sockets = self.max_sockets.clamp(1, 1 << 16) as usize;
+        if self.memory < LEAST_MEMORY {
+            return Err(Errno(libc::EINVAL));
+        }
         let is_ip = device.capabilities & LR_DEVICE_IP != 0;
         Ok(StackConfig {
             mtu: usize::from(device.mtu),

@@ -124,7 +124,7 @@ fn drain(device: &mut impl Device, batch: &mut RxBatch) -> Result<usize, Box<dyn
 }
 
 fn tap(load: Load) -> Result<(), Box<dyn Error>> {
-    let mut tap = Tap::open(TapConfig::new(RxPools::new(64, 64)))?;
+    let mut tap = Tap::open(TapConfig::new(RxPools::for_memory(4 << 20, 1_500)))?;
     Netlink::open()?.change_link(tap.index(), &UP)?;
     // Queues are not shared between the closures: the one fills what the other empties.
     let queue = std::cell::RefCell::new(TxQueue::with_capacity(load.frames));
@@ -135,7 +135,7 @@ fn tap(load: Load) -> Result<(), Box<dyn Error>> {
         },
         || send(&mut tap, &mut queue.borrow_mut()),
     )?;
-    let mut host = PacketDevice::open(PacketConfig::new(tap.name(), RxPools::new(32, 32)))?;
+    let mut host = PacketDevice::open(PacketConfig::new(tap.name(), RxPools::for_memory(4 << 20, 1_500)))?;
     let mut batch = RxBatch::with_limit(32);
     drain(&mut tap, &mut batch)?;
     let read = median(
@@ -157,7 +157,7 @@ fn packet(load: Load, size: usize) -> Result<(), Box<dyn Error>> {
     netlink.change_link(index, &UP)?;
     netlink.change_link(peer, &UP)?;
     let open = |name, mac| {
-        let config = PacketConfig::new(name, RxPools::new(96, 64));
+        let config = PacketConfig::new(name, RxPools::for_memory(8 << 20, 1_500));
         PacketDevice::open(PacketConfig { batch: size, mac: Some(mac), ..config })
     };
     let mut sender = open("lrcost0", NOBODY)?;

@@ -283,8 +283,10 @@ pub(crate) fn tcp_from_host<D: Device + AsFd>(
         let mut received = 0;
         while received < data.len() {
             let frame = await_frame(device, |frame| is_to_port(frame, 6, port) && frame.len() > 66);
-            let payload = &frame.data.bytes()[54..];
-            assert!(payload == &data[received..received + payload.len()], "out of order at {received}");
+            // A large frame lies in several buffers.
+            let pieces = frame.more.iter().flat_map(|piece| piece.bytes());
+            let payload: Vec<u8> = frame.data.bytes()[54..].iter().chain(pieces).copied().collect();
+            assert!(payload == data[received..received + payload.len()], "out of order at {received}");
             received += payload.len();
             frames.push(frame);
         }

@@ -268,6 +268,17 @@ impl Slice {
         self.handle.bytes().len()
     }
 
+    /// Copies `bytes` into the buffer behind this slice, which then covers them too. False, and nothing is done, when
+    /// another handle shares the buffer or they do not fit.
+    pub fn extend(&mut self, bytes: &[u8]) -> bool {
+        let (start, end) = (self.end as usize, self.end as usize + bytes.len());
+        let block = self.handle.block.as_mut().and_then(Rc::get_mut);
+        let Some(room) = block.and_then(|block| block.bytes.get_mut(start..end)) else { return false };
+        room.copy_from_slice(bytes);
+        self.end = end as u32;
+        true
+    }
+
     /// Cuts `count` bytes off the front (all, when there are fewer).
     pub fn trim_front(&mut self, count: usize) {
         self.start = self.start.saturating_add(u32::try_from(count).unwrap_or(u32::MAX)).min(self.end);
@@ -359,6 +370,22 @@ mod tests {
         assert_eq!((all.len(), pool.free(), pool.stats().low_water), (3, 0, 0));
         drop(all);
         assert_eq!((made(), pool.free()), (3, 3));
+    }
+
+    #[test]
+    fn a_sole_owner_extends_into_the_rest_of_the_buffer() {
+        let pool = Pool::new(1, 8);
+        let mut buffer = pool.take().unwrap();
+        buffer.bytes_mut().copy_from_slice(b"..abcxxx");
+        let mut slice = buffer.freeze(2..5);
+        assert!(!slice.extend(b"defg"), "no room");
+        assert!(slice.extend(b"de"));
+        assert_eq!(slice.bytes(), b"abcde");
+        let other = slice.clone();
+        assert!(!slice.extend(b"f"), "somebody else may read there");
+        drop(other);
+        assert!(slice.extend(b"f") && !slice.extend(b"g"));
+        assert_eq!(slice.bytes(), b"abcdef");
     }
 
     #[test]

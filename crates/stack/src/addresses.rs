@@ -80,7 +80,7 @@ pub(crate) struct Addresses {
 impl Addresses {
     /// An empty list; IPv6 addresses will be probed so often.
     pub(crate) fn new(dad_transmits: u8) -> Self {
-        Addresses { list: Vec::with_capacity(MAX_ADDRESSES), dad_transmits }
+        Addresses { list: Vec::new(), dad_transmits }
     }
 
     /// Adds an address, or gives a known one new lifetimes. False when the list is full.

@@ -1,5 +1,6 @@
 //! Settings of a stack, every one with a documented default.
 
+use crate::memory::LEAST_MEMORY;
 use alloc::vec::Vec;
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -134,7 +135,8 @@ pub struct StackConfig {
     /// addresses at once. Default: 1.
     pub dad_transmits: u8,
     /// Most memory that sockets may hold, in bytes: received data by the buffers it holds, queued data by its length.
-    /// See [`crate::memory`] for what happens on the way there. Default: 64 MiB.
+    /// See [`crate::memory`] for what happens on the way there. At least [`crate::memory::LEAST_MEMORY`], 16 KiB.
+    /// Default: 64 MiB.
     pub memory: usize,
     /// Most TCP connections, TIME-WAIT included. Each takes about 4 KB once it was used; before, the table takes 100 bytes
     /// a connection. Where it is full, those in TIME-WAIT, half-open ones and those that their owner has closed give
@@ -154,6 +156,17 @@ pub struct StackConfig {
     pub max_udp_sockets: usize,
     /// Entries of the neighbour cache. Default: 512.
     pub max_neighbors: usize,
+    /// Packets that may wait for the address of their next hop, of all neighbours together. Default: 64.
+    pub max_parked: usize,
+    /// Destinations whose path MTU is remembered, for TCP and as many for datagrams. Default: 256.
+    pub max_paths: usize,
+    /// Reads of files that may be under way at once, of all connections together. Default: 1,024.
+    pub max_file_reads: usize,
+    /// Control packets that may wait for the device: replies, errors, resets, address resolution; 16 at least. An eighth of
+    /// the places is kept for address resolution and resets, another one for answers of address resolution. Default: 512.
+    pub control_queue: usize,
+    /// UDP datagrams that may wait for the device, of all sockets together. Default: 512.
+    pub datagram_queue: usize,
     /// Largest IP packet handed to the device for segmentation, in bytes; up to 65,535. Default: 65,535.
     pub max_super_segment: usize,
     /// Frames taken from a batch in one call. Default: 256.
@@ -192,6 +205,11 @@ impl Default for StackConfig {
             max_listeners: 1_024,
             max_udp_sockets: 256,
             max_neighbors: 512,
+            max_parked: 64,
+            max_paths: 256,
+            max_file_reads: 1_024,
+            control_queue: 512,
+            datagram_queue: 512,
             max_super_segment: 65_535,
             receive_budget: 256,
             send_quantum: 128 << 10,
@@ -209,12 +227,18 @@ impl StackConfig {
         self.ipv6 &= self.mtu >= 1_280;
         self.slaac &= self.ipv6;
         self.vlan = self.vlan.map(|vlan| vlan & 0x0fff);
+        self.memory = self.memory.max(LEAST_MEMORY);
         self.max_connections = self.max_connections.clamp(1, 1 << 20);
         self.max_half_open = self.max_half_open.min(self.max_connections.div_ceil(2));
         self.max_time_wait = self.max_time_wait.min(self.max_connections);
         self.max_listeners = self.max_listeners.clamp(1, 1 << 16);
         self.max_udp_sockets = self.max_udp_sockets.clamp(1, 1 << 16);
         self.max_neighbors = self.max_neighbors.clamp(8, 1 << 16);
+        self.max_parked = self.max_parked.clamp(1, 1 << 16);
+        self.max_paths = self.max_paths.clamp(1, 1 << 20);
+        self.max_file_reads = self.max_file_reads.clamp(1, 1 << 20);
+        self.control_queue = self.control_queue.clamp(16, 1 << 16);
+        self.datagram_queue = self.datagram_queue.clamp(1, 1 << 16);
         self.max_super_segment = self.max_super_segment.clamp(self.mtu, 65_535);
         self.receive_budget = self.receive_budget.max(1);
         self.send_quantum = self.send_quantum.max(self.mtu);

@@ -1,5 +1,6 @@
 //! The TCP connections and listeners of a stack, and the tables that lead to them.
 
+use crate::config::StackConfig;
 use crate::demux::{Demux, FlowKey};
 use crate::listener::Listener;
 use crate::lists::Lists;
@@ -14,9 +15,6 @@ use hashbrown::HashMap;
 use linerate_nic::TxToken;
 use linerate_transport::{ConnId, ListenerId, Owner, Ready};
 use linerate_wire::units::Instant;
-
-/// Reads of files that may be under way at once, of all connections together.
-pub(crate) const MAX_FILE_READS: usize = 1_024;
 
 /// How far a connection has come towards its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,8 +103,9 @@ pub(crate) struct Conns {
 }
 
 impl Conns {
-    /// Tables for so many connections and listeners.
-    pub(crate) fn new(connections: usize, listeners: usize, state: KeyedState, resources: Resources) -> Self {
+    /// The tables of a stack with this configuration, whose numbers are in range.
+    pub(crate) fn new(config: &StackConfig, state: KeyedState, resources: Resources) -> Self {
+        let (connections, listeners) = (config.max_connections, config.max_listeners);
         Conns {
             table: Slab::new(connections),
             demux: Demux::new(connections, state),
@@ -116,7 +115,7 @@ impl Conns {
             sending: Ring::new(connections),
             link_full: false,
             reading: Ring::new(connections),
-            reads: Slab::new(MAX_FILE_READS),
+            reads: Slab::new(config.max_file_reads),
             time_wait: Lists::new(1, connections),
             time_wait_len: 0,
             half_open: Lists::new(1, connections),

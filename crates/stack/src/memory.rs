@@ -6,15 +6,19 @@
 //! - *pages* of 4 KiB: copies made by `write` and `udp_send`, and small payloads moved out of large receive buffers;
 //! - *datagram buffers* of 64 KiB: datagrams being reassembled, and UDP datagrams longer than a page.
 //!
+//! A window that was advertised is a promise: what comes in it finds a buffer, in order or not. So the windows of all
+//! connections together stay within what is free of the budget, of the receive pool and of the device's own queue, each with
+//! a share that shrinks as others come, and never below two segments for who holds nothing ([`crate::tcp::MemoryBudget`]).
+//! A quarter of the budget is kept for sending, so that data which nobody reads yet never stops the answers.
+//!
 //! Everything that a socket holds is charged to one budget, [`StackConfig::memory`](crate::StackConfig::memory):
 //! received pieces with the whole buffer that they keep, pages with their size, shared payload with its length. As the
 //! budget fills up, this gives way, in this order:
 //!
 //! 1. at three quarters, automatic receive buffers stop growing, automatic send buffers hold one congestion window instead
-//!    of two, data out of order is not kept any more (the sender repeats it), and a peer that keeps its window closed is
-//!    served from a buffer of 16 KiB;
+//!    of two, and a peer that keeps its window closed is served from a buffer of 16 KiB;
 //! 2. at seven eighths, files are read only for connections that have nothing left to send, a page at a time; there, or
-//!    when an eighth of a pool is left, SYNs are dropped and active opens refused; data out of order that has waited for a
+//!    when an eighth of the pages or a sixteenth of the receive buffers is left, SYNs are dropped and active opens refused; data out of order that has waited for a
 //!    second is dropped; and connections whose peers would take longer than ten seconds for what is queued for them are
 //!    reset, the slowest first (`pressure.rs`);
 //! 3. at the cap, `send` and `write` answer `Full`, and datagrams and data that go beyond what was promised are dropped.
@@ -29,7 +33,12 @@ use linerate_nic::{Pool, PoolStats};
 /// Size of a page in bytes: 16 of them and two cut ends fit a gather list.
 pub const PAGE_SIZE: usize = 4_096;
 
-/// The pools that a stack works with.
+/// The least that [`StackConfig::memory`](crate::StackConfig::memory) may be, in bytes: a page can be written while received
+/// data fills the rest, and a window holds some segments.
+pub const LEAST_MEMORY: usize = 16 << 10;
+
+/// The pools that a stack works with. Small machines make them in other sizes than [`StackPools::new`] does: pages of 512
+/// bytes do, and a stack that neither sends long datagrams nor takes any in fragments needs no datagram buffers.
 #[derive(Clone, Debug)]
 pub struct StackPools {
     /// Buffers of [`PAGE_SIZE`].
@@ -38,6 +47,9 @@ pub struct StackPools {
     pub datagrams: Pool,
     /// The device's receive pool, whose level tells when to refuse new connections; `None` if there is no such pool.
     pub receive: Option<Pool>,
+    /// Frames that may wait in the device before they take a receive buffer, where that is known. Windows are
+    /// kept within it.
+    pub device_queue: Option<usize>,
 }
 
 impl StackPools {
@@ -49,21 +61,29 @@ impl StackPools {
             pages: Pool::on_demand((memory / 4 / PAGE_SIZE).max(64), PAGE_SIZE),
             datagrams: Pool::on_demand(datagrams, DATAGRAM_BUFFER),
             receive: None,
+            device_queue: None,
         }
     }
 
-    /// Pools of so many pages and datagram buffers.
+    /// Pools of so many pages and datagram buffers, all allocated now.
     pub fn new(pages: usize, datagrams: usize) -> Self {
         StackPools {
             pages: Pool::new(pages, PAGE_SIZE),
             datagrams: Pool::new(datagrams, DATAGRAM_BUFFER),
             receive: None,
+            device_queue: None,
         }
     }
 
     /// The same pools, and the receive pool of the device.
     pub fn with_receive(mut self, receive: Pool) -> Self {
         self.receive = Some(receive);
+        self
+    }
+
+    /// The same pools, with the number of frames that may wait in the device.
+    pub fn with_device_queue(mut self, frames: usize) -> Self {
+        self.device_queue = Some(frames);
         self
     }
 }
@@ -73,6 +93,8 @@ impl StackPools {
 pub struct MemoryStats {
     /// Bytes charged to sockets.
     pub used: usize,
+    /// Bytes that the windows of all connections may still take.
+    pub promised: usize,
     /// The cap in bytes.
     pub limit: usize,
     /// How often a charge was refused.
@@ -93,16 +115,18 @@ pub struct MemoryStats {
     pub udp_sockets: usize,
 }
 
-/// Whether new connections are to be refused.
+/// Whether new connections are to be refused. What was promised to others does not stand against them, as an eighth of the
+/// receive pool is never promised; half of that may be held by frames that are being looked at.
 pub(crate) fn refuses_connections(budget: &MemoryBudget, pools: &StackPools) -> bool {
     budget.used() > budget.limit() / 8 * 7
+        || budget.is_sending_short()
         || is_short(&pools.pages)
-        || pools.receive.as_ref().is_some_and(is_short)
+        || pools.receive.as_ref().is_some_and(|pool| pool.free() < pool.len() / 16)
 }
 
 /// Whether giving up queued data would help: the budget is tight, or the pages are short. Receive buffers hold none.
 pub(crate) fn is_short_of_queued(budget: &MemoryBudget, pools: &StackPools) -> bool {
-    budget.is_tight() || is_short(&pools.pages)
+    budget.is_tight() || budget.is_sending_short() || is_short(&pools.pages)
 }
 
 fn is_short(pool: &Pool) -> bool {
@@ -117,14 +141,15 @@ mod tests {
     fn new_connections_are_refused_when_budget_or_pool_is_short() {
         let pools = StackPools::new(64, 2).with_receive(Pool::new(16, 64));
         let budget = MemoryBudget::new(800);
-        let mut charge = budget.charge();
+        let mut charge = budget.charge_sending();
         charge.add(700);
         assert!(!refuses_connections(&budget, &pools));
         charge.add(1);
         assert!(refuses_connections(&budget, &pools));
         charge.sub(700);
         let receive = pools.receive.clone().unwrap();
-        let held: alloc::vec::Vec<_> = (0..14).map(|_| receive.take().unwrap()).collect();
+        // An eighth is never promised; half of that is for what comes at the moment.
+        let held: alloc::vec::Vec<_> = (0..15).map(|_| receive.take().unwrap()).collect();
         assert!(!refuses_connections(&budget, &pools));
         let more = receive.take();
         assert!(refuses_connections(&budget, &pools));

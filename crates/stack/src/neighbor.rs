@@ -21,7 +21,7 @@
 //! table is full, entries that were never confirmed go first, so that a flood of new ones only displaces itself.
 //!
 //! What one unreachable peer can use up is bounded: a connection keeps its data and waits in a list (no packet is held
-//! at all), other packets wait in a queue of [`PARKED_PER_NEIGHBOR`] per entry and [`PARKED_TOTAL`] in all, new entries
+//! at all), other packets wait in a queue of [`PARKED_PER_NEIGHBOR`] per entry, and so many in all, new entries
 //! are made for on-link addresses only (the caller checks) and at a limited rate, and unanswered entries take half of
 //! the table at most.
 
@@ -37,8 +37,6 @@ use linerate_wire::units::Instant;
 
 /// Packets that wait for one neighbour; the oldest goes first (RFC 1122 section 2.3.2.2 asks for the latest to be kept).
 pub(crate) const PARKED_PER_NEIGHBOR: usize = 4;
-/// Packets that wait for all neighbours together.
-pub(crate) const PARKED_TOTAL: usize = 64;
 const REACHABLE_TIME: Duration = Duration::from_secs(30);
 const DELAY_FIRST_PROBE: Duration = Duration::from_secs(5);
 const RETRANSMIT: Duration = Duration::from_secs(1);
@@ -113,6 +111,7 @@ pub(crate) struct NeighborCache<P> {
     free: Vec<u32>,
     due: VecDeque<u32>,
     parked: VecDeque<(u32, P)>,
+    max_parked: usize,
     incomplete: usize,
     /// Entries made because we want to send.
     new_entries: RateLimit,
@@ -125,14 +124,15 @@ pub(crate) struct NeighborCache<P> {
 }
 
 impl<P> NeighborCache<P> {
-    /// A cache of `capacity` entries.
-    pub(crate) fn new(capacity: usize, state: KeyedState) -> Self {
+    /// A cache of `capacity` entries; `max_parked` packets may wait for them in all.
+    pub(crate) fn new(capacity: usize, max_parked: usize, state: KeyedState) -> Self {
         NeighborCache {
             entries: Vec::with_capacity(capacity),
             index: HashMap::with_capacity_and_hasher(capacity, state),
             free: Vec::with_capacity(capacity),
             due: VecDeque::with_capacity(capacity),
-            parked: VecDeque::with_capacity(PARKED_TOTAL),
+            parked: VecDeque::with_capacity(max_parked),
+            max_parked,
             incomplete: 0,
             new_entries: RateLimit::new(200, 64),
             observed_entries: RateLimit::new(200, 64),
@@ -210,7 +210,7 @@ impl<P> NeighborCache<P> {
         if of_this >= PARKED_PER_NEIGHBOR {
             let at = self.parked.iter().position(|(slot, _)| *slot == neighbor.slot);
             dropped = at.and_then(|at| self.parked.remove(at)).map(|(_, packet)| packet);
-        } else if self.parked.len() >= PARKED_TOTAL {
+        } else if self.parked.len() >= self.max_parked {
             return Some(packet);
         }
         self.parked.push_back((neighbor.slot, packet));

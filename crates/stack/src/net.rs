@@ -23,13 +23,9 @@ use linerate_nic::{MacAddr, TxQueue};
 use linerate_wire::arp;
 use linerate_wire::units::Instant;
 
-/// Control packets that may wait: replies, errors, resets, ARP, neighbour discovery, DHCP.
-pub(crate) const CONTROL_QUEUE: usize = 512;
-/// Places of the control queue that answers to others may not take; other answers than those of address resolution
-/// leave twice as many.
-const CONTROL_RESERVE: usize = 64;
-/// UDP datagrams that may wait, of all sockets together.
-pub(crate) const DATAGRAM_QUEUE: usize = 512;
+/// One place in this many of the control queue is not for answers to others; other answers than those of address
+/// resolution leave twice as many.
+const CONTROL_RESERVE: usize = 8;
 
 /// Path MTUs of datagrams lowered per second.
 const TOO_BIG_PER_SECOND: u32 = 20;
@@ -84,6 +80,7 @@ impl Net {
         let mut random = Random::new(seed);
         let identification = random.next_u32();
         let datagrams = pools.datagrams.stats().total;
+        let groups = config.max_connections;
         Net {
             now: Instant::ZERO,
             counters: Counters::default(),
@@ -92,21 +89,21 @@ impl Net {
             fast_open: FastOpenCookies::new(seed),
             addresses: Addresses::new(config.dad_transmits),
             routes: Routes::new(),
-            neighbors: NeighborCache::new(config.max_neighbors, state),
+            neighbors: NeighborCache::new(config.max_neighbors, config.max_parked, state),
             waiting: Lists::new(config.max_neighbors, config.max_connections),
-            paths: PathMtus::new(config.mtu, state),
-            datagram_paths: PathMtus::new(config.mtu, state),
+            paths: PathMtus::new(config.mtu, config.max_paths, state),
+            datagram_paths: PathMtus::new(config.mtu, config.max_paths, state),
             // One buffer in four stays for sending.
-            reassembly: Reassembly::new(pools.datagrams.clone(), (datagrams * 3 / 4).max(1)),
+            reassembly: Reassembly::new(pools.datagrams.clone(), (datagrams * 3 / 4).max(datagrams.min(1))),
             egress: Egress::new(config.mac, config.vlan, state, identification),
             timers: Timers::new(config.max_neighbors, config.max_connections),
             defence_limit: RateLimit::new(10, 20),
-            errors_limit: SourceLimit::new(config.icmp_errors_per_second, 20, state),
-            resets_limit: SourceLimit::new(config.resets_per_second, 100, state),
+            errors_limit: SourceLimit::new(config.icmp_errors_per_second, 20, groups, state),
+            resets_limit: SourceLimit::new(config.resets_per_second, 100, groups, state),
             reports_limit: RateLimit::new(1, 2),
             too_big_limit: RateLimit::new(TOO_BIG_PER_SECOND, 32),
-            control: VecDeque::with_capacity(CONTROL_QUEUE),
-            datagrams: VecDeque::with_capacity(DATAGRAM_QUEUE),
+            control: VecDeque::with_capacity(config.control_queue),
+            datagrams: VecDeque::with_capacity(config.datagram_queue),
             random,
             pools,
             config,
@@ -115,11 +112,12 @@ impl Net {
 
     /// Queues a control packet; drops and counts it when there is no room.
     pub(crate) fn send(&mut self, packet: Outgoing, priority: Priority) {
-        let room = CONTROL_QUEUE - self.control.len().min(CONTROL_QUEUE);
+        let places = self.config.control_queue;
+        let room = places - self.control.len().min(places);
         let reserve = match priority {
             Priority::Control => 0,
-            Priority::Neighbor => CONTROL_RESERVE,
-            Priority::Reply => 2 * CONTROL_RESERVE,
+            Priority::Neighbor => places / CONTROL_RESERVE,
+            Priority::Reply => 2 * places / CONTROL_RESERVE,
         };
         if room > reserve {
             self.control.push_back(packet);
@@ -135,7 +133,7 @@ impl Net {
 
     /// Whether one more UDP datagram may be queued.
     pub(crate) fn has_datagram_room(&self) -> bool {
-        self.datagrams.len() < DATAGRAM_QUEUE
+        self.datagrams.len() < self.config.datagram_queue
     }
 
     /// Queues a UDP datagram, if [`Net::has_datagram_room`].

@@ -96,7 +96,7 @@ impl Stack {
         let ecn = asks_for_ecn && listening.options.ecn != Ecn::Off;
         let offer = Offer::of(theirs, tcp::default_mss(remote.ip()), ecn);
         let iss = net.cookies.make(&flow, syn.segment.seq, &offer, net.now);
-        let (window, scale) = tcp::initial_window(&listening.options);
+        let (window, scale) = tcp::initial_window(&listening.options, &self.conns.resources.budget);
         let most = tcp_mss(remote.ip(), net.paths.link_mtu(remote.ip()));
         let clock = net.iss.timestamp_offset(&flow).wrapping_add(net.now.as_millis() as u32);
         let syn_ack = Flags::SYN | Flags::ACK;

@@ -15,8 +15,6 @@ use linerate_wire::units::Instant;
 pub(crate) const MIN_MTU4: usize = 552;
 /// Least IPv6 path MTU (RFC 8200 section 5).
 pub(crate) const MIN_MTU6: usize = 1_280;
-/// Most destinations remembered.
-pub(crate) const MAX_PATHS: usize = 256;
 /// How long a value is believed.
 const LIFETIME: Duration = Duration::from_secs(600);
 /// Common MTUs (RFC 1191 section 7.1), for routers that do not tell theirs.
@@ -41,15 +39,16 @@ pub(crate) enum Verdict {
 /// The cache.
 pub(crate) struct PathMtus {
     paths: HashMap<IpAddr, Path, KeyedState>,
+    most: usize,
     link_mtu4: usize,
     link_mtu6: usize,
 }
 
 impl PathMtus {
-    /// An empty cache over a link of this MTU.
-    pub(crate) fn new(link_mtu: usize, state: KeyedState) -> Self {
-        let paths = HashMap::with_capacity_and_hasher(MAX_PATHS, state);
-        PathMtus { paths, link_mtu4: link_mtu, link_mtu6: link_mtu }
+    /// An empty cache of `most` destinations over a link of this MTU.
+    pub(crate) fn new(link_mtu: usize, most: usize, state: KeyedState) -> Self {
+        let paths = HashMap::with_capacity_and_hasher(most, state);
+        PathMtus { paths, most, link_mtu4: link_mtu, link_mtu6: link_mtu }
     }
 
     /// Sets the link's MTU for IPv6, which routers can lower (RFC 4861 section 4.6.4).
@@ -95,7 +94,7 @@ impl PathMtus {
         if mtu >= self.mtu(destination, now) {
             return false;
         }
-        if self.paths.len() >= MAX_PATHS && !self.paths.contains_key(&destination) {
+        if self.paths.len() >= self.most && !self.paths.contains_key(&destination) {
             self.evict();
         }
         self.paths.insert(destination, Path { mtu, until: now + LIFETIME });
@@ -121,7 +120,7 @@ mod tests {
     const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
     fn check(destination: IpAddr, packet_len: usize, reported: usize, expected: Verdict) {
-        let mut paths = PathMtus::new(1_500, KeyedState::new(&[0; 32]));
+        let mut paths = PathMtus::new(1_500, 256, KeyedState::new(&[0; 32]));
         let verdict = judge(destination, packet_len, reported);
         assert_eq!(verdict, expected, "{destination} {packet_len} {reported}");
         let mut mtu = 1_500;
@@ -158,12 +157,12 @@ mod tests {
 
     #[test]
     fn the_cache_is_bounded_and_drops_the_oldest() {
-        let mut paths = PathMtus::new(1_500, KeyedState::new(&[0; 32]));
+        let mut paths = PathMtus::new(1_500, 256, KeyedState::new(&[0; 32]));
         let ip = |i: u32| IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + i));
         for i in 0..1_000 {
             assert!(paths.lower(ip(i), 1_000, Instant::from_millis(u64::from(i))));
         }
-        assert_eq!(paths.paths.len(), MAX_PATHS);
+        assert_eq!(paths.paths.len(), 256);
         assert_eq!(paths.mtu(ip(0), Instant::from_millis(1_000)), 1_500);
         assert_eq!(paths.mtu(ip(999), Instant::from_millis(1_000)), 1_000);
         assert!(!paths.lower(ip(999), 1_200, Instant::from_millis(1_000)), "nothing raises");

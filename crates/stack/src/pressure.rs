@@ -3,6 +3,9 @@
 //! While the budget or a pool is short ([`memory::refuses_connections`]), the table of connections is looked over twice a
 //! second. What a connection moved since the last look, against what it holds, says how long it will go on holding it.
 //!
+//! The same look is taken while most of the memory is promised away as windows: what was promised to connections that
+//! received nothing between two looks does not count any more, beyond the least.
+//!
 //! 1. Data out of order that waited for the whole time between two looks is dropped; the sender has it still (RFC 2018
 //!    section 8).
 //! 2. Connections whose send buffers would take more than [`PATIENCE`] to drain are reset, the slowest first: those
@@ -45,9 +48,13 @@ impl Stack {
         memory::refuses_connections(&self.conns.resources.budget, &self.net.pools)
     }
 
+    fn is_promised_away(&self) -> bool {
+        self.conns.resources.budget.is_promised_away()
+    }
+
     /// Begins to look for connections to give up, if memory is short. Cheap: called after every change.
     pub(crate) fn watch_pressure(&mut self) {
-        if !self.conns.under_pressure && self.is_short() {
+        if !self.conns.under_pressure && (self.is_short() || self.is_promised_away()) {
             self.conns.under_pressure = true;
             self.net.timers.set(Timer::Pressure, Some(self.net.now));
         }
@@ -57,8 +64,8 @@ impl Stack {
     pub(crate) fn run_pressure(&mut self) {
         let now = self.net.now;
         let is_short = self.is_short();
-        self.conns.under_pressure = is_short;
-        if !is_short {
+        self.conns.under_pressure = is_short || self.is_promised_away();
+        if !self.conns.under_pressure {
             return;
         }
         self.net.timers.set(Timer::Pressure, Some(now + INTERVAL));
@@ -66,7 +73,7 @@ impl Stack {
         // follows every half second, and each ends what holds memory longest.
         let mut worst: [Option<Candidate>; 8] = [None; 8];
         for slot in 0..self.net.config.max_connections as u32 {
-            if let Some(candidate) = self.look_at(slot, now) {
+            if let Some(candidate) = self.look_at(slot, now, is_short) {
                 insert_by_badness(&mut worst, candidate);
             }
         }
@@ -75,8 +82,9 @@ impl Stack {
         }
     }
 
-    /// Measures one connection and drops its idle data out of order; a candidate if it would drain too slowly.
-    fn look_at(&mut self, slot: u32, now: Instant) -> Option<Candidate> {
+    /// Measures one connection, forgets its idle promise and, where memory `is_short`, drops its idle data out of order; a
+    /// candidate then if it would drain too slowly.
+    fn look_at(&mut self, slot: u32, now: Instant, is_short: bool) -> Option<Candidate> {
         let conn = self.conns.table.at_mut(slot)?;
         let (sent, received) = conn.tcp.progress();
         let mark = *conn.mark.get_or_insert(Mark { at: now, sent, received });
@@ -85,6 +93,12 @@ impl Stack {
             return None;
         }
         conn.mark = Some(Mark { at: now, sent, received });
+        if received == mark.received {
+            conn.tcp.rest();
+        }
+        if !is_short {
+            return None;
+        }
         if received == mark.received && conn.tcp.drop_out_of_order() {
             self.net.counters.tcp_out_of_order_shed += 1;
         }

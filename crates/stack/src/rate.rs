@@ -53,11 +53,11 @@ impl RateLimit {
     }
 }
 
-/// Groups of sources.
+/// Most groups of sources.
 const GROUPS: usize = 64;
 
-/// A limit for all sources together, with random prices, and a lower one for each of [`GROUPS`] groups of sources. Which
-/// group a source is in is secret.
+/// A limit for all sources together, with random prices, and a lower one for each group of sources. Which group a source is
+/// in is secret.
 pub(crate) struct SourceLimit {
     all: RateLimit,
     groups: Box<[RateLimit]>,
@@ -65,16 +65,17 @@ pub(crate) struct SourceLimit {
 }
 
 impl SourceLimit {
-    /// `per_second` events and `burst` at once for all sources; half of each for one group.
-    pub(crate) fn new(per_second: u32, burst: u32, state: KeyedState) -> Self {
+    /// `per_second` events and `burst` at once for all sources; half of each for one group. A stack of few `connections` has
+    /// few groups, 8 to 64.
+    pub(crate) fn new(per_second: u32, burst: u32, connections: usize, state: KeyedState) -> Self {
         let group = || RateLimit::new(per_second.div_ceil(2), burst.div_ceil(2));
-        let groups = (0..GROUPS).map(|_| group()).collect();
+        let groups = (0..connections.clamp(8, GROUPS)).map(|_| group()).collect();
         SourceLimit { all: RateLimit::new(per_second, burst), groups, state }
     }
 
     /// Whether one more answer to `source` is allowed at `now`; if so it is counted.
     pub(crate) fn allow(&mut self, source: IpAddr, now: Instant, random: &mut Random) -> bool {
-        let group = self.state.hash_one(source) as usize % GROUPS;
+        let group = self.state.hash_one(source) as usize % self.groups.len();
         self.groups.get_mut(group).is_some_and(|group| group.allow(now)) && self.all.allow_about(now, random)
     }
 }
@@ -90,7 +91,7 @@ mod tests {
         // How many of 60 answers another source gets after a victim's `used`.
         let left = |used: u32, other: u8| {
             let mut random = Random::new(&[3; 32]);
-            let mut limit = SourceLimit::new(1_000, 200, KeyedState::new(&[9; 32]));
+            let mut limit = SourceLimit::new(1_000, 200, 64, KeyedState::new(&[9; 32]));
             let now = Instant::from_millis(1_000);
             (0..used).for_each(|_| {
                 limit.allow(ip(1), now, &mut random);
@@ -107,7 +108,7 @@ mod tests {
         let counts: alloc::vec::Vec<usize> = (0..50)
             .map(|seed| {
                 let mut random = Random::new(&[seed; 32]);
-                let mut limit = SourceLimit::new(1_000, 100, KeyedState::new(&[seed; 32]));
+                let mut limit = SourceLimit::new(1_000, 100, 64, KeyedState::new(&[seed; 32]));
                 let ip = |n: u32| IpAddr::V4(Ipv4Addr::from(n));
                 (0..1_000).filter(|&n| limit.allow(ip(n), Instant::from_millis(1_000), &mut random)).count()
             })

@@ -34,7 +34,7 @@ pub(crate) struct Routes {
 
 impl Routes {
     pub(crate) fn new() -> Self {
-        Routes { routes: Vec::with_capacity(MAX_ROUTES) }
+        Routes { routes: Vec::new() }
     }
 
     /// Adds a route; the same prefix, gateway and origin are kept once. False when the table is full.

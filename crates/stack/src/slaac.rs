@@ -35,13 +35,7 @@ pub(crate) struct Slaac {
 
 impl Slaac {
     pub(crate) fn new(is_enabled: bool) -> Self {
-        Slaac {
-            is_enabled,
-            routers: Vec::with_capacity(MAX_ROUTERS),
-            prefixes: Vec::with_capacity(MAX_PREFIXES),
-            solicited: 0,
-            next_solicitation: None,
-        }
+        Slaac { is_enabled, routers: Vec::new(), prefixes: Vec::new(), solicited: 0, next_solicitation: None }
     }
 
     /// Begins to ask for routers at `now`, if that is wanted.

@@ -65,10 +65,10 @@ impl Stack {
     pub fn new(config: StackConfig, seed: [u8; 32], pools: StackPools) -> Self {
         let config = config.in_range();
         let state = KeyedState::new(&seed);
-        let budget = MemoryBudget::with_receive(config.memory, pools.receive.clone());
+        let budget = MemoryBudget::with_receive(config.memory, pools.receive.clone(), pools.device_queue);
         let resources = Resources { budget: budget.clone(), pages: pools.pages.clone() };
         let mut stack = Stack {
-            conns: Conns::new(config.max_connections, config.max_listeners, state, resources),
+            conns: Conns::new(&config, state, resources),
             udp: UdpSockets::new(config.max_udp_sockets, state, budget),
             ready: ReadyQueue::new(config.max_listeners, config.max_connections, config.max_udp_sockets),
             slaac: Slaac::new(config.slaac),
@@ -157,6 +157,7 @@ impl Stack {
         let pools = &self.net.pools;
         MemoryStats {
             used: budget.used(),
+            promised: budget.promised(),
             limit: budget.limit(),
             refused: budget.refused(),
             pages: pools.pages.stats(),

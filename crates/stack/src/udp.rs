@@ -1,6 +1,5 @@
 //! UDP sockets (RFC 768): bounded receive queues of slices, datagrams read where they lie.
 
-use crate::memory::PAGE_SIZE;
 use crate::packet::{IpFields, Packet, Received, pseudo_header};
 use crate::ports;
 use crate::random::KeyedState;
@@ -258,7 +257,7 @@ impl Stack {
     /// A copy in a page or, where that is too short, a datagram buffer. An eighth of the pages stays for others.
     fn copy_datagram(&self, data: &[u8]) -> Option<Slice> {
         let pools = &self.net.pools;
-        let pool = if data.len() <= PAGE_SIZE { &pools.pages } else { &pools.datagrams };
+        let pool = if data.len() <= pools.pages.buffer_size() { &pools.pages } else { &pools.datagrams };
         if pool.free() <= pool.stats().total / 8 {
             return None;
         }
@@ -275,8 +274,9 @@ fn copy_to(pool: &Pool, data: &[u8]) -> Option<Slice> {
 
 /// Moves a short payload out of a large buffer, so that what is charged is what is held.
 fn compact(data: &mut Slice, pages: &Pool) {
-    if data.len() <= PAGE_SIZE
-        && data.held() > PAGE_SIZE
+    let page = pages.buffer_size();
+    if data.len() <= page
+        && data.held() > page
         && data.len() * 4 < data.held()
         && let Some(copy) = copy_to(pages, data.bytes())
     {

@@ -5,18 +5,41 @@ mod common;
 
 use common::frames::{HOST4, PEER4, arp, tcp4_from};
 use common::peer::{Peer, modern};
-use common::{Bench, Setup, World};
+use common::{Bench, Host, OWNER, Setup, World};
 use core::net::Ipv4Addr;
 use core::time::Duration;
-use linerate_nic::{Capabilities, TxQueue};
-use linerate_transport::{Payload, SendError, Transport};
+use linerate_nic::{Capabilities, GroConfig, Link, Pool, Port, PortConfig, RxBatch, TxQueue};
+use linerate_stack::{Stack, StackConfig, StackPools};
+use linerate_transport::{
+    AcceptBacklog, ListenAddr, ListenOptions, Payload, SendError, SocketOptions, Transport,
+};
 use linerate_wire::arp::Operation;
+use linerate_wire::units::Instant;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
     /// Of this thread: the test harness has its own. A constant without a destructor needs no memory of the allocator.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// Bytes that are allocated, and the most that ever were, while `WEIGHS`.
+    static BYTES: Cell<isize> = const { Cell::new(0) };
+    static MOST_BYTES: Cell<isize> = const { Cell::new(0) };
+    static WEIGHS: Cell<bool> = const { Cell::new(false) };
+}
+
+fn weigh(bytes: isize) {
+    if WEIGHS.get() {
+        BYTES.set(BYTES.get() + bytes);
+        MOST_BYTES.set(MOST_BYTES.get().max(BYTES.get()));
+    }
+}
+
+/// Does something, and counts the memory that it takes and gives back.
+fn weighed<T>(does: impl FnOnce() -> T) -> T {
+    WEIGHS.set(true);
+    let result = does();
+    WEIGHS.set(false);
+    result
 }
 
 struct Counting;
@@ -25,10 +48,12 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        weigh(layout.size() as isize);
         // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        weigh(-(layout.size() as isize));
         // SAFETY: the caller's promise is passed on.
         unsafe { System.dealloc(at, layout) }
     }
@@ -121,4 +146,125 @@ fn a_flood_of_syns_allocates_nothing() {
         (2 * (2_000 - 16), 0),
         "16 are half-open"
     );
+}
+
+/// What a small machine would set: tables of eight, a few pages of 512 bytes, no datagrams longer than that.
+fn small_config() -> StackConfig {
+    StackConfig {
+        memory: 20 << 10,
+        max_connections: 8,
+        max_half_open: 4,
+        max_orphans: 4,
+        max_time_wait: 4,
+        max_listeners: 1,
+        max_udp_sockets: 1,
+        max_neighbors: 8,
+        max_parked: 2,
+        max_paths: 4,
+        max_file_reads: 2,
+        control_queue: 16,
+        datagram_queue: 2,
+        ..Setup::default().config[1].clone()
+    }
+}
+
+/// The loop of a small machine that answers each line with itself.
+struct Small {
+    stack: Stack,
+    port: Port<Link>,
+    batch: RxBatch,
+    queue: TxQueue,
+    listener: linerate_transport::ListenerId,
+    conns: Vec<linerate_transport::ConnId>,
+}
+
+impl Small {
+    fn new(link: Link, receive: Pool) -> Small {
+        let gro = GroConfig { flows: 0, frames: 0, segments: 0 };
+        let limits = PortConfig { rx_batch: 4, rx_budget: 8, tx_segments: 2, gro };
+        let port = Port::new(link, limits).unwrap();
+        let pools = StackPools {
+            pages: Pool::new(6, 512),
+            datagrams: Pool::new(0, 0),
+            receive: Some(receive),
+            device_queue: None,
+        };
+        let config = StackConfig { mac: port.mac(), ..small_config() };
+        let mut stack = Stack::new(config, [3; 32], pools);
+        let socket = SocketOptions { mss: Some(256), ..SocketOptions::default() };
+        let options = ListenOptions { backlog: AcceptBacklog(8), socket, ..ListenOptions::default() };
+        let listener = stack.listen(OWNER, ListenAddr { ip: None, port: 7 }, &options).unwrap();
+        Small {
+            stack,
+            port,
+            batch: RxBatch::with_limit(8),
+            queue: TxQueue::with_capacity(2),
+            listener,
+            conns: Vec::with_capacity(8),
+        }
+    }
+
+    fn turn(&mut self, now: Instant) -> bool {
+        let mut moved = self.port.receive(now, &mut self.batch).unwrap() > 0;
+        self.stack.handle_frames(now, &mut self.batch);
+        while let Some(token) = self.port.poll_completion() {
+            self.stack.handle_completion(now, token);
+        }
+        if self.stack.poll_timeout().is_some_and(|at| at <= now) {
+            self.stack.handle_timeout(now);
+            moved = true;
+        }
+        self.conns.extend(self.stack.accept(self.listener));
+        while self.stack.poll_event().is_some() {}
+        for conn in &self.conns {
+            let mut line = [0; 256];
+            let piece = self.stack.peek(*conn);
+            let len = piece.len().min(line.len());
+            line[..len].copy_from_slice(&piece[..len]);
+            if len > 0 && self.stack.write(*conn, &line[..len]).is_ok() {
+                self.stack.consume(*conn, len);
+                moved = true;
+            }
+        }
+        self.stack.poll_transmit(now, &mut self.queue);
+        moved | (self.port.transmit(now, &mut self.queue).unwrap() > 0)
+    }
+}
+
+#[test]
+fn eight_connections_are_served_with_64_kib_of_heap() {
+    let receive = weighed(|| Pool::new(32, 384));
+    let (left, right) = Link::pair(&receive, 576, Capabilities::NONE, 4);
+    let setup = Setup::default();
+    let mut client = Host::new(left, Capabilities::NONE, setup.config[0].clone(), 1, StackPools::new(256, 2));
+    let mut small = weighed(|| Small::new(right, receive));
+    let mut now = Instant::from_millis(1);
+    let to = "10.0.0.2:7".parse().unwrap();
+    let conns: Vec<_> =
+        (0..8).map(|_| client.stack.connect(OWNER, None, to, &SocketOptions::default()).unwrap()).collect();
+    let len = 20_000;
+    let (mut sent, mut came) = ([0; 8], [0; 8]);
+    for _ in 0..200_000 {
+        let mut moved = client.turn(now) | weighed(|| small.turn(now));
+        for (at, conn) in conns.iter().enumerate() {
+            while sent[at] < len && client.stack.write(*conn, &DATA[..500]).is_ok() {
+                sent[at] += 500;
+                moved = true;
+            }
+            let piece = client.stack.peek(*conn).len();
+            client.stack.consume(*conn, piece);
+            came[at] += piece;
+            moved |= piece > 0;
+        }
+        if came == [len; 8] {
+            break;
+        }
+        if !moved {
+            let deadlines = [client.stack.poll_timeout(), small.stack.poll_timeout()];
+            now = now.max(deadlines.into_iter().flatten().min().expect("somebody waits for something"));
+        }
+    }
+    println!("{} bytes of heap at most; {now:?}", MOST_BYTES.get());
+    assert_eq!(came, [len; 8], "{:?} {:?}", small.stack, common::shown(small.stack.counters()));
+    assert!(MOST_BYTES.get() <= 64 << 10, "{} bytes of heap", MOST_BYTES.get());
 }

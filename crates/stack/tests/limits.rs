@@ -194,7 +194,7 @@ fn without_pages_or_receive_buffers_syns_are_dropped() {
     assert_eq!(bench.host.stack.counters().drop_syn_no_memory, 1);
     drop(held);
     assert_eq!(flags(&bench.ask(&syn(5_000, 80))), [Flags::SYN | Flags::ACK]);
-    let held: Vec<_> = (0..950).map(|_| bench.pool.take().unwrap()).collect();
+    let held: Vec<_> = (0..965).map(|_| bench.pool.take().unwrap()).collect();
     assert!(flags(&bench.ask(&syn(5_001, 80))).is_empty());
     drop(held);
     assert_eq!(bench.host.stack.counters().drop_syn_no_memory, 2);

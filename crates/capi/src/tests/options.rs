@@ -168,6 +168,9 @@ fn a_stack_tells_its_addresses_and_refuses_bad_settings() {
     config.size -= 1;
     assert_eq!(code(&config, &device), -libc::EINVAL);
     config.size += 1;
+    let enough = core::mem::replace(&mut config.memory, (16 << 10) - 1);
+    assert_eq!(code(&config, &device), -libc::EINVAL);
+    config.memory = enough;
     device.mtu = 100;
     assert_eq!(code(&config, &device), -libc::EINVAL);
     device.mtu = 1500;

@@ -11,7 +11,7 @@ use crate::values::DeviceChoice;
 use linerate_linux::RxPools;
 use linerate_linux::files::AnyFiles;
 use linerate_linux::kernel::{KernelConfig, KernelTransport};
-use linerate_linux::netconfig::{HostInterface, NetconfigError};
+use linerate_linux::netconfig::{HostInterface, NetconfigError, Netlink};
 use linerate_linux::packet::{PacketConfig, PacketDevice, PacketError};
 use linerate_linux::privileges::Kept;
 use linerate_linux::tap::{Tap, TapConfig, TapError};
@@ -23,6 +23,8 @@ use std::net::IpAddr;
 
 /// The name of the TAP device when none is given.
 const TAP_NAME: &str = "linerate0";
+/// The MTU of an Ethernet interface that nobody has changed, in bytes.
+const USUAL_MTU: usize = 1_500;
 
 /// Why the device asked for cannot be had.
 #[derive(Debug)]
@@ -147,7 +149,7 @@ fn sends_from_low_port(settings: &Settings) -> bool {
 }
 
 fn tap(settings: &Settings, name: &str, random: &mut Random) -> Result<Opened, OpenError> {
-    let pools = own::receive_pools(settings.memory);
+    let pools = receive_pools(settings, name);
     let config = TapConfig {
         name: name.to_owned(),
         mtu: settings.mtu.map(u32::from),
@@ -214,8 +216,15 @@ fn connect(
     Ok(gateways)
 }
 
+/// Receive buffers for the MTU that is asked for, or else the interface's; one that is not there yet has the usual one.
+fn receive_pools(settings: &Settings, interface: &str) -> RxPools {
+    let link = || Netlink::open().and_then(|mut netlink| netlink.link(interface));
+    let its = || link().map_or(USUAL_MTU, |link| link.mtu as usize);
+    own::receive_pools(settings.memory, settings.mtu.map_or_else(its, usize::from))
+}
+
 fn packet(settings: &Settings, interface: &str, random: &mut Random) -> Result<Opened, OpenError> {
-    let pools = own::receive_pools(settings.memory);
+    let pools = receive_pools(settings, interface);
     let config = PacketConfig {
         mtu: settings.mtu.map(usize::from),
         enabled: Capabilities::NONE,
@@ -243,11 +252,12 @@ fn own<D: HostDevice + 'static>(
     for piece in seed.chunks_exact_mut(8) {
         piece.copy_from_slice(&random.next().to_le_bytes());
     }
-    let stack_pools = StackPools::for_memory(config.memory).with_receive(pools.large.clone());
+    let stack_pools = StackPools::for_memory(config.memory)
+        .with_receive(pools.small.clone())
+        .with_device_queue(device.queue_len());
     let table = config.max_connections;
     let stack = Stack::new(config, seed, stack_pools);
-    let mut engine =
-        OwnStack::new(stack, device, pools, settings.offload, host).map_err(OpenError::Device)?;
+    let mut engine = OwnStack::new(stack, device, pools, settings.offload, host).map_err(OpenError::Device)?;
     let enabled = engine.set_offloads(settings.offload).map_err(OpenError::Device)?;
     Ok(Opened {
         engine: Box::new(engine),

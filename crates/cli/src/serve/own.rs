@@ -32,8 +32,11 @@ pub trait HostDevice: Device + AsFd {
     /// What it counted since it was opened.
     fn counted(&mut self) -> DeviceStats;
 
-    /// Whether receiving stopped because no buffer was free.
+    /// Whether receiving stopped because too few buffers were free.
     fn is_starved(&self) -> bool;
+
+    /// Frames that may wait for us in the kernel.
+    fn queue_len(&self) -> usize;
 }
 
 impl HostDevice for Tap {
@@ -43,6 +46,10 @@ impl HostDevice for Tap {
 
     fn is_starved(&self) -> bool {
         self.starved()
+    }
+
+    fn queue_len(&self) -> usize {
+        Self::queue_len(self)
     }
 }
 
@@ -54,13 +61,16 @@ impl HostDevice for PacketDevice {
     fn is_starved(&self) -> bool {
         self.starved()
     }
+
+    fn queue_len(&self) -> usize {
+        Self::queue_len(self)
+    }
 }
 
-/// How the memory of a server is divided: a quarter each for large and small receive buffers, and the stack's pools
-/// and sockets from the rest.
-pub fn receive_pools(memory: u64) -> RxPools {
-    let quarter = usize::try_from(memory / 4).unwrap_or(usize::MAX);
-    RxPools::new((quarter / ((64 << 10) + 256)).max(8), (quarter / (2 << 10)).max(64))
+/// The receive buffers of a server for a device of this MTU: half of its memory. The stack's pools and sockets have the
+/// rest.
+pub fn receive_pools(memory: u64, mtu: usize) -> RxPools {
+    RxPools::for_memory(usize::try_from(memory / 2).unwrap_or(usize::MAX), mtu)
 }
 
 /// Our stack on a device.
@@ -164,8 +174,7 @@ impl<D: HostDevice> Engine for OwnStack<D> {
 
     fn fd(&self) -> (BorrowedFd<'_>, PollFlags) {
         // Frames that wait for a buffer would wake the loop for nothing until one comes back.
-        let starved =
-            self.port.device().is_starved() && self.pools.large.free() + self.pools.small.free() == 0;
+        let starved = self.port.device().is_starved() && self.pools.large.free() + self.pools.small.free() == 0;
         let mut flags = if starved { PollFlags::empty() } else { PollFlags::IN };
         if !self.queue.is_empty() || self.port.is_pending() {
             flags |= PollFlags::OUT;

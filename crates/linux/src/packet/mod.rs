@@ -15,13 +15,14 @@ pub use error::PacketError;
 
 use crate::mac;
 use crate::netconfig::{Link, Netlink};
-use crate::rx::{HEADROOM, Landed, Landing, RxPools};
+use crate::rx::{Forecast, HEADROOM, Landed, Landing, MAX_PLACES, RxPools};
 use crate::stats::DeviceStats;
 use crate::sys::packet::{self as sys, AuxData, MAX_BATCH, Received};
 use crate::tx::{self, Completions, MAX_PIECES, device_error};
 use crate::vnet::{Checksum, HEADER_LEN, VirtioHeader};
 use linerate_nic::{
-    Buffer, Capabilities, ChecksumRequest, Device, DeviceError, Frame, MacAddr, RxBatch, TxQueue, TxToken,
+    Buffer, Capabilities, ChecksumRequest, Device, DeviceError, Frame, MacAddr, RxBatch, TxQueue,
+    TxToken,
 };
 use linerate_wire::units::Instant;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -36,6 +37,12 @@ const ADDRESSES_LEN: usize = 12;
 const TPID_8021Q: u16 = 0x8100;
 /// Room for some hundred super-frames on their way out; the kernel charges their pages to it.
 const SEND_BUFFER: usize = 8 << 20;
+
+/// Super-frames taken in one call: each has a list of places that is built anew.
+const LARGE_BATCH: usize = 4;
+
+/// What a frame in the kernel's queue counts for, in bytes: a page, and the kernel's bookkeeping, for a frame of 1,514.
+const FRAME_IN_KERNEL: usize = 4 << 10;
 
 /// Pieces of all packets of one call: eight super-segments with the longest gather lists, or a whole batch of others.
 const BATCH_PIECES: usize = 8 * MAX_PIECES;
@@ -56,8 +63,7 @@ pub struct PacketConfig {
     /// Bytes that may wait for us in the kernel, its own bookkeeping included.
     pub receive_buffer: usize,
     /// Frames per system call, 1 to 32. With 16, frames of 1,514 bytes cost three quarters of what they cost one by one
-    /// (`examples/device_cost.rs` measures it); super-frames cost little less. Each takes a buffer of both pools in
-    /// advance, so that the pools should have several times as many.
+    /// (`examples/device_cost.rs` measures it); super-frames cost little less, and are taken up to four at once.
     pub batch: usize,
     /// Whether to use virtio-net headers. Without them nothing is offloaded and no super-frame can be told from a large
     /// frame; it is what happens on a kernel that lacks them.
@@ -93,10 +99,15 @@ pub struct PacketDevice {
     enabled: Capabilities,
     virtio_len: usize,
     batch: usize,
+    pools: RxPools,
     landings: Box<[Landing]>,
+    forecast: Forecast,
+    queue_bytes: usize,
     completions: Completions,
     stats: DeviceStats,
     starved: bool,
+    /// The last call of `receive` took nothing, for want of buffers.
+    dry: bool,
     gone: bool,
 }
 
@@ -119,6 +130,9 @@ impl PacketDevice {
         } else {
             Capabilities { rx_checksum: true, rx_coalescing: true, gather: true, ..Capabilities::NONE }
         };
+        let lists = config.pools.piece_lists();
+        let queue_bytes = sockopt::socket_recv_buffer_size(&fd)
+            .map_err(|error| step_error("asking for the size of the receive buffer", error))?;
         Ok(PacketDevice {
             fd,
             name: link.name,
@@ -129,10 +143,14 @@ impl PacketDevice {
             enabled: Capabilities { rx_coalescing: true, ..config.enabled.and(capabilities) },
             virtio_len: if virtio { HEADER_LEN } else { 0 },
             batch,
-            landings: (0..batch).map(|_| Landing::new(config.pools.clone(), 0)).collect(),
+            landings: (0..batch).map(|_| Landing::new(config.pools.clone(), lists.clone())).collect(),
+            pools: config.pools,
+            forecast: Forecast::default(),
+            queue_bytes,
             completions: Completions::new(),
             stats: DeviceStats::default(),
             starved: false,
+            dry: false,
             gone: false,
         })
     }
@@ -153,29 +171,55 @@ impl PacketDevice {
         self.stats
     }
 
-    /// Whether the last [`Device::receive`] stopped because no buffer was free. Frames may wait in the kernel then, and
+    /// Frames that may wait for us in the kernel, which counts its own bookkeeping too. What comes then is lost.
+    pub fn queue_len(&self) -> usize {
+        self.queue_bytes / FRAME_IN_KERNEL
+    }
+
+    /// Whether the last [`Device::receive`] stopped because too few buffers were free. Frames may wait in the kernel then, and
     /// `poll` says so at once: do not wait for readability until buffers have come back.
     pub fn starved(&self) -> bool {
         self.starved
     }
 
     /// Receives once, up to `limit` frames; returns how many messages came and how many places they had.
-    fn receive_batch(&mut self, limit: usize, batch: &mut RxBatch) -> Result<(usize, usize), Errno> {
-        let mut headers = [[0; HEADER_LEN]; MAX_BATCH];
-        let mut received = [Received::default(); MAX_BATCH];
-        let mut places: [[IoSliceMut<'_>; 3]; MAX_BATCH] =
+    fn receive_batch(
+        &mut self,
+        limit: usize,
+        scrape: bool,
+        batch: &mut RxBatch,
+    ) -> Result<(usize, usize), Errno> {
+        // As many as would find room if all of them were of the largest kind.
+        let room = self.pools.small.free() / self.pools.most_small() + self.pools.large.free();
+        let limit = limit.min(self.batch).min(room.max(1));
+        let scatters = self.forecast.expects_large() && !self.landings[0].find_large();
+        if scatters {
+            self.receive_into::<{ MAX_PLACES + 1 }, LARGE_BATCH>(limit, scrape, batch)
+        } else {
+            self.receive_into::<3, MAX_BATCH>(limit, scrape, batch)
+        }
+    }
+
+    /// The same, up to `MANY` frames of `PLACES` places each, that of the header included.
+    fn receive_into<const PLACES: usize, const MANY: usize>(
+        &mut self,
+        limit: usize,
+        scrape: bool,
+        batch: &mut RxBatch,
+    ) -> Result<(usize, usize), Errno> {
+        let mut headers = [[0; HEADER_LEN]; MANY];
+        let mut received = [Received::default(); MANY];
+        let mut places: [[IoSliceMut<'_>; PLACES]; MANY] =
             array::from_fn(|_| array::from_fn(|_| IoSliceMut::new(&mut [])));
-        // Which landing has which place: those without a buffer are passed over.
-        let mut owner = [0; MAX_BATCH];
+        let expects_large = self.forecast.expects_large();
         let mut ready = 0;
-        let wanted = limit.min(self.batch);
-        for ((at, landing), header) in self.landings.iter_mut().enumerate().zip(&mut headers) {
-            if ready == wanted {
+        for (landing, header) in self.landings.iter_mut().zip(&mut headers).take(limit) {
+            // Two places beside the header are enough for a large frame only where one is a large buffer.
+            if PLACES == 3 && expects_large && !landing.find_large() || !landing.prepare(expects_large, scrape) {
                 break;
             }
-            let Some((first, second)) = landing.places() else { continue };
-            places[ready] = [&mut header[..self.virtio_len], first, second].map(IoSliceMut::new);
-            owner[ready] = at;
+            places[ready][0] = IoSliceMut::new(&mut header[..self.virtio_len]);
+            landing.places(&mut places[ready][1..]);
             ready += 1;
         }
         if ready == 0 {
@@ -184,9 +228,8 @@ impl PacketDevice {
             return Ok((0, 0));
         }
         let came = sys::receive_many(self.fd.as_fd(), &mut places[..ready], &mut received)?;
-        for i in 0..came {
-            let at = owner[i];
-            if let Some(frame) = self.take_frame(at, &headers[at], received[i]) {
+        for at in 0..came {
+            if let Some(frame) = self.take_frame(at, &headers[at], received[at]) {
                 // No more places were offered than the batch has room for.
                 let _ = batch.push(frame);
             }
@@ -210,17 +253,19 @@ impl PacketDevice {
             self.stats.rx_refused += 1;
             return None;
         };
-        let Landed::Frame(buffer, len) = self.landings.get_mut(at)?.settle(len) else {
+        let Landed::Frame(buffer, more) = self.landings.get_mut(at)?.settle(len) else {
             self.stats.rx_cut += 1;
             return None;
         };
-        let meta = header.rx_meta(&buffer.bytes()[HEADROOM..HEADROOM + len], self.enabled.rx_checksum);
+        self.forecast.note(self.pools.is_large(len));
+        let end = buffer.len().min(HEADROOM + len);
+        let meta = header.rx_meta(&buffer.bytes()[HEADROOM..end], self.enabled.rx_checksum);
         let (buffer, start) = restore_tag(buffer, len, &received.aux);
-        let data = buffer.freeze(start..HEADROOM + len);
+        let data = buffer.freeze(start..end);
         self.stats.rx_frames += 1;
-        self.stats.rx_bytes += data.len() as u64;
+        self.stats.rx_bytes += (len + HEADROOM - start) as u64;
         self.stats.rx_super_frames += u64::from(meta.segment_size != 0);
-        Some(Frame::new(data, meta))
+        Some(Frame { data, more, meta })
     }
 
     /// Whether an error while receiving ends it: an interface that went down may come up again, one that was removed
@@ -283,9 +328,13 @@ impl Device for PacketDevice {
 
     fn receive(&mut self, _now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
         let before = batch.len();
-        self.starved = false;
+        // Where whoever holds the buffers had a turn and gave none back, a frame is taken with what is left:
+        // acknowledgements must pass.
+        let mut scrape = self.dry;
+        (self.starved, self.dry) = (false, false);
         while !batch.is_full() && !self.gone {
-            match self.receive_batch(batch.room(), batch) {
+            let limit = if scrape { 1 } else { batch.room() };
+            match self.receive_batch(limit, core::mem::take(&mut scrape), batch) {
                 // Fewer than there were places for: the queue is empty.
                 Ok((came, ready)) if came < ready || ready == 0 => break,
                 Ok(_) => {}
@@ -299,6 +348,7 @@ impl Device for PacketDevice {
             }
         }
         let received = batch.len() - before;
+        self.dry = self.starved && received == 0;
         if self.gone && received == 0 { Err(DeviceError::Gone) } else { Ok(received) }
     }
 

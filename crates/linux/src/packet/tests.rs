@@ -6,7 +6,7 @@ use crate::testing::{
     DATA, HOST4, HOST6, OUR_MAC, OURS4, OURS6, await_frame, host_socket, in_namespace, is_to_port, ours,
     send_one, tcp_from_host, to_host, udp_checksum_holds, wait_readable,
 };
-use linerate_nic::ChecksumStatus;
+use linerate_nic::{ChecksumStatus, Pool};
 use std::time::Duration;
 
 const UP: LinkChange = LinkChange { up: Some(true), mtu: None, tx_queue_len: None, mac: None };
@@ -36,7 +36,7 @@ fn cable() -> Cable {
 }
 
 fn config() -> PacketConfig {
-    PacketConfig { mac: Some(OUR_MAC), ..PacketConfig::new("lrours", RxPools::new(24, 64)) }
+    PacketConfig { mac: Some(OUR_MAC), ..PacketConfig::new("lrours", RxPools::new(0, 1_024)) }
 }
 
 fn ip(args: &[&str]) -> bool {
@@ -78,7 +78,7 @@ fn complete_checksums_are_left_to_the_stack() {
         let from_host = PacketConfig {
             interface: "lrhost".to_owned(),
             mac: Some(cable.host_mac),
-            ..PacketConfig::new("lrhost", RxPools::new(1, 1))
+            ..PacketConfig::new("lrhost", RxPools::new(0, 64))
         };
         let mut peer = PacketDevice::open(from_host).unwrap();
         let mut packet = to_host(OUR_MAC, true, 17, 7);
@@ -197,7 +197,7 @@ fn pools_that_run_dry_stop_the_device_until_buffers_return() {
     in_namespace("packet_pools_run_dry", || {
         let _cable = cable();
         let mut device =
-            PacketDevice::open(PacketConfig { pools: RxPools::new(2, 2), batch: 8, ..config() }).unwrap();
+            PacketDevice::open(PacketConfig { pools: RxPools::new(0, 36), batch: 8, ..config() }).unwrap();
         let socket = host_socket(true);
         let mut batch = RxBatch::with_limit(64);
         let deadline = std::time::Instant::now() + Duration::from_secs(5);
@@ -206,9 +206,14 @@ fn pools_that_run_dry_stop_the_device_until_buffers_return() {
             device.receive(Instant::ZERO, &mut batch).unwrap();
         }
         assert_eq!(batch.len(), 4);
-        socket.send_to(b"last", ours(true, 7)).unwrap();
+        // 32 buffers stay: one fewer than a super-frame needs.
+        socket.send_to(b"kept", ours(true, 7)).unwrap();
         assert_eq!(device.receive(Instant::ZERO, &mut batch), Ok(0));
         assert!(device.starved());
+        // Nobody gave any back: one frame is taken with what is left.
+        socket.send_to(b"last", ours(true, 7)).unwrap();
+        assert_eq!(device.receive(Instant::ZERO, &mut batch), Ok(1));
+        assert_eq!(device.receive(Instant::ZERO, &mut batch), Ok(0));
         drop(batch);
         await_frame(&mut device, |frame| frame.data.bytes().ends_with(b"last"));
     });
@@ -294,7 +299,7 @@ fn what_can_be_switched() {
 #[test]
 fn what_cannot_be_opened_says_why() {
     in_namespace("packet_what_cannot_be_opened", || {
-        let named = |name: &str| PacketDevice::open(PacketConfig::new(name, RxPools::new(1, 1)));
+        let named = |name: &str| PacketDevice::open(PacketConfig::new(name, RxPools::new(0, 64)));
         assert!(matches!(named("lrnone"), Err(PacketError::NoSuchInterface(name)) if name == "lrnone"));
         assert!(matches!(named("a/b"), Err(PacketError::NoSuchInterface(_))));
         assert!(matches!(named("lo"), Err(PacketError::NotEthernet(_))));

@@ -9,7 +9,7 @@ pub use error::TapError;
 
 use crate::mac;
 use crate::netconfig::{Link, LinkChange, NetconfigError, Netlink, is_interface_name};
-use crate::rx::{HEADROOM, Landed, Landing, MIN_LARGE_BUFFER, RxPools};
+use crate::rx::{Forecast, HEADROOM, Landed, Landing, MAX_PLACES, RxPools};
 use crate::stats::DeviceStats;
 use crate::sys::tun::{self, IFNAMSIZ};
 use crate::tx::{self, Completions, MAX_PIECES, device_error};
@@ -19,14 +19,18 @@ use linerate_wire::units::Instant;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use std::array;
 use std::io::{IoSlice, IoSliceMut};
 
 /// The interface name that lets the kernel choose the number.
 pub const DEFAULT_NAME: &str = "linerate%d";
 
-/// Frames that wait for us in the kernel, on a TAP that we made. The kernel's own 1,000 are lost once a window is
-/// larger than 1.4 MB.
+/// Frames that may wait for us in the kernel, on a TAP that we made: as many as there are small receive buffers, and no fewer
+/// than this. The kernel's own 1,000 are lost once a window is larger than 1.4 MB.
 pub const TX_QUEUE_LEN: u32 = 10_000;
+
+/// The longest queue asked for: the kernel takes 8 bytes for each place.
+const MOST_QUEUED: usize = 1 << 20;
 
 /// How to open a TAP.
 #[derive(Clone, Debug)]
@@ -63,10 +67,15 @@ pub struct Tap {
     mac: MacAddr,
     host_mac: MacAddr,
     enabled: Capabilities,
+    queue_len: u32,
+    pools: RxPools,
     landing: Landing,
+    forecast: Forecast,
     completions: Completions,
     stats: DeviceStats,
     starved: bool,
+    /// The last call of `receive` took nothing, for want of buffers.
+    dry: bool,
 }
 
 impl Tap {
@@ -94,7 +103,7 @@ impl Tap {
         let change = LinkChange {
             // The owner of a TAP may attach to it, and not change it.
             mtu: config.mtu.filter(|wanted| *wanted != mtu),
-            tx_queue_len: (!existed).then_some(TX_QUEUE_LEN),
+            tx_queue_len: (!existed).then(|| TX_QUEUE_LEN.max(config.pools.small.len().min(MOST_QUEUED) as u32)),
             ..LinkChange::default()
         };
         netlink.change_link(index, &change)?;
@@ -112,10 +121,14 @@ impl Tap {
             mac,
             host_mac: link.mac,
             enabled: Capabilities::NONE,
-            landing: Landing::new(config.pools, MIN_LARGE_BUFFER),
+            queue_len: link.tx_queue_len,
+            landing: Landing::new(config.pools.clone(), config.pools.piece_lists()),
+            pools: config.pools,
+            forecast: Forecast::default(),
             completions: Completions::new(),
             stats: DeviceStats::default(),
             starved: false,
+            dry: false,
         };
         tap.switch(config.enabled).map_err(|error| step_error("switching offloads on", error))?;
         Ok(tap)
@@ -146,7 +159,12 @@ impl Tap {
         self.stats
     }
 
-    /// Whether the last [`Device::receive`] stopped because no buffer was free. Frames may wait in the kernel then, and
+    /// Frames that may wait for us in the kernel. What comes then is lost.
+    pub fn queue_len(&self) -> usize {
+        self.queue_len as usize
+    }
+
+    /// Whether the last [`Device::receive`] stopped because too few buffers were free. Frames may wait in the kernel then, and
     /// `poll` says so at once: do not wait for readability until buffers have come back.
     pub fn starved(&self) -> bool {
         self.starved
@@ -158,17 +176,20 @@ impl Tap {
         Ok(())
     }
 
-    /// Reads one frame; `None` when none waits or there is no buffer for it.
-    fn read_frame(&mut self) -> Result<Option<Frame>, DeviceError> {
+    /// Reads one frame; `None` when none waits or there are too few buffers for one of any size. `scrape`: a frame that
+    /// does not fit those that are left may be lost.
+    fn read_frame(&mut self, scrape: bool) -> Result<Option<Frame>, DeviceError> {
         loop {
-            let Some((first, second)) = self.landing.places() else {
+            if !self.landing.prepare(self.forecast.expects_large(), scrape) {
                 self.stats.rx_starved += 1;
                 self.starved = true;
                 return Ok(None);
-            };
+            }
             let mut header = [0; HEADER_LEN_MERGEABLE];
-            let mut places = [&mut header[..], first, second].map(IoSliceMut::new);
-            let filled = match rustix::io::readv(&self.fd, &mut places) {
+            let mut places: [IoSliceMut<'_>; MAX_PLACES + 1] = array::from_fn(|_| IoSliceMut::new(&mut []));
+            places[0] = IoSliceMut::new(&mut header);
+            let count = 1 + self.landing.places(&mut places[1..]);
+            let filled = match rustix::io::readv(&self.fd, &mut places[..count]) {
                 Ok(filled) => filled,
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => continue,
@@ -179,21 +200,22 @@ impl Tap {
                 }
                 Err(error) => return Err(device_error(error)),
             };
-            let Landed::Frame(buffer, len) = self.landing.settle(filled.saturating_sub(HEADER_LEN_MERGEABLE))
-            else {
+            let len = filled.saturating_sub(HEADER_LEN_MERGEABLE);
+            let Landed::Frame(first, more) = self.landing.settle(len) else {
                 self.stats.rx_cut += 1;
                 continue;
             };
+            self.forecast.note(self.pools.is_large(len));
             let Ok(header) = VirtioHeader::parse(&header) else {
                 self.stats.rx_refused += 1;
                 continue;
             };
-            let data = buffer.freeze(HEADROOM..HEADROOM + len);
+            let data = first.freeze(HEADROOM..HEADROOM + len);
             let meta = header.rx_meta(data.bytes(), self.enabled.rx_checksum);
             self.stats.rx_frames += 1;
             self.stats.rx_bytes += len as u64;
             self.stats.rx_super_frames += u64::from(meta.segment_size != 0);
-            return Ok(Some(Frame::new(data, meta)));
+            return Ok(Some(Frame { data, more, meta }));
         }
     }
 }
@@ -232,9 +254,12 @@ impl Device for Tap {
 
     fn receive(&mut self, _now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
         let mut received = 0;
-        self.starved = false;
+        // Where whoever holds the buffers had a turn and gave none back, a single frame is taken with what is left:
+        // acknowledgements must pass.
+        let scrape = self.dry;
+        (self.starved, self.dry) = (false, false);
         while !batch.is_full() {
-            match self.read_frame() {
+            match self.read_frame(scrape && received == 0) {
                 Ok(Some(frame)) => {
                     // The batch was not full, so that the frame is never given back.
                     let _ = batch.push(frame);
@@ -246,6 +271,7 @@ impl Device for Tap {
                 Err(error) => return Err(error),
             }
         }
+        self.dry = self.starved && received == 0;
         Ok(received)
     }
 

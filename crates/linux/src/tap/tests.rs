@@ -10,7 +10,7 @@ use linerate_nic::{ChecksumStatus, Pool};
 
 /// A TAP with addresses on the host's side, up, with us as static neighbour.
 fn open(enabled: Capabilities) -> (Tap, HostInterface) {
-    let config = TapConfig { mac: Some(OUR_MAC), enabled, ..TapConfig::new(RxPools::new(8, 64)) };
+    let config = TapConfig { mac: Some(OUR_MAC), enabled, ..TapConfig::new(RxPools::new(0, 104)) };
     let tap = Tap::open(config).unwrap();
     let mut host = HostInterface::open(tap.name()).unwrap();
     host.up().unwrap();
@@ -122,7 +122,8 @@ fn a_full_pool_stops_the_device_until_buffers_return() {
         let (mut tap, _host) = open(Capabilities::ALL);
         let socket = host_socket(true);
         let mut held = Vec::new();
-        for _ in 0..8 + 64 {
+        // 32 buffers stay: one fewer than a super-frame needs.
+        for _ in 0..72 {
             socket.send_to(b"x", ours(true, 7)).unwrap();
             held.push(await_frame(&mut tap, |frame| is_to_port(frame, 17, 7)));
         }
@@ -138,13 +139,14 @@ fn a_full_pool_stops_the_device_until_buffers_return() {
 }
 
 #[test]
-fn acknowledgements_pass_when_large_buffers_are_gone() {
+fn acknowledgements_pass_when_buffers_are_short() {
     in_namespace("acknowledgements_pass", || {
+        let pool = Pool::new(64, 2048);
         let config = TapConfig {
             name: "lrdry".to_owned(),
             mtu: Some(9000),
             mac: Some(OUR_MAC),
-            ..TapConfig::new(RxPools::new(1, 4))
+            ..TapConfig::new(pool.clone())
         };
         let mut tap = Tap::open(config).unwrap();
         let mut host = HostInterface::open("lrdry").unwrap();
@@ -154,16 +156,20 @@ fn acknowledgements_pass_when_large_buffers_are_gone() {
         let socket = host_socket(true);
         socket.send_to(&[1; 5000], ours(true, 7)).unwrap();
         let large = await_frame(&mut tap, |frame| is_to_port(frame, 17, 7));
-        assert_eq!(large.len(), 5042);
+        assert_eq!((large.len(), large.more.len()), (5042, 2));
+        drop(large);
+        let mut held: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
+        held.truncate(held.len() - 2);
         socket.send_to(&[2; 5000], ours(true, 7)).unwrap();
         socket.send_to(&[3; 100], ours(true, 7)).unwrap();
         let small = await_frame(&mut tap, |frame| is_to_port(frame, 17, 7));
         assert_eq!(small.len(), 142);
         assert_eq!(tap.stats().rx_cut, 1);
-        drop(large);
+        drop(held);
         socket.send_to(&[4; 5000], ours(true, 7)).unwrap();
         let frame = await_frame(&mut tap, |frame| is_to_port(frame, 17, 7));
-        assert!(frame.data.bytes()[42..].iter().all(|&byte| byte == 4));
+        let bytes = frame.data.bytes()[42..].iter().chain(frame.more.iter().flat_map(|piece| piece.bytes()));
+        assert!(frame.len() == 5042 && bytes.into_iter().all(|&byte| byte == 4));
     });
 }
 
@@ -208,14 +214,14 @@ fn packets_the_kernel_refuses_are_dropped_and_counted() {
 fn the_interface_is_configured_and_disappears() {
     in_namespace("the_interface_disappears", || {
         let mut netlink = Netlink::open().unwrap();
-        let config = TapConfig { mtu: Some(9000), ..TapConfig::new(RxPools::new(2, 2)) };
+        let config = TapConfig { mtu: Some(9000), ..TapConfig::new(RxPools::new(0, 20_000)) };
         let tap = Tap::open(config).unwrap();
         assert_eq!(tap.name(), "linerate0");
         assert_eq!(tap.mtu(), 9000);
         assert_ne!(tap.mac(), tap.host_mac());
         assert_eq!(tap.capabilities(), Capabilities::ALL);
         let link = netlink.link("linerate0").unwrap();
-        assert_eq!((link.mtu, link.tx_queue_len, link.mac), (9000, TX_QUEUE_LEN, tap.host_mac()));
+        assert_eq!((link.mtu, link.tx_queue_len, link.mac), (9000, 20_000, tap.host_mac()));
         drop(tap);
         assert!(matches!(netlink.link("linerate0"), Err(NetconfigError::NoSuchInterface(_))));
     });
@@ -224,8 +230,9 @@ fn the_interface_is_configured_and_disappears() {
 #[test]
 fn what_cannot_be_opened_says_why() {
     in_namespace("what_cannot_be_opened", || {
-        let named =
-            |name: &str| Tap::open(TapConfig { name: name.to_owned(), ..TapConfig::new(RxPools::new(1, 1)) });
+        let named = |name: &str| {
+            Tap::open(TapConfig { name: name.to_owned(), ..TapConfig::new(RxPools::new(0, 64)) })
+        };
         for name in ["", "a b", "seventeen-letters", "a%s", "%d%d", "a/b"] {
             assert!(matches!(named(name), Err(TapError::Name(bad)) if bad == name), "{name:?}");
         }
@@ -234,9 +241,9 @@ fn what_cannot_be_opened_says_why() {
         assert!(matches!(named("linerate7"), Err(TapError::Busy(name)) if name == "linerate7"));
         drop(first);
         named("linerate7").unwrap();
-        let pools = RxPools { large: Pool::new(1, 2048), small: Pool::new(1, 2048) };
+        let pools = RxPools { small: Pool::new(64, 2047), ..RxPools::new(1, 1) };
         let small = Tap::open(TapConfig::new(pools));
-        assert!(matches!(small, Err(TapError::BufferTooSmall { pool: "large", has: 2048, .. })));
+        assert!(matches!(small, Err(TapError::BufferTooSmall { pool: "small", has: 2047, needs: 2048 })));
     });
 }
 
@@ -251,7 +258,7 @@ fn a_tap_that_stays_is_attached_and_left() {
         }
         let mut netlink = Netlink::open().unwrap();
         let before = netlink.link("lrkeep").unwrap();
-        let config = TapConfig { name: "lrkeep".to_owned(), ..TapConfig::new(RxPools::new(1, 1)) };
+        let config = TapConfig { name: "lrkeep".to_owned(), ..TapConfig::new(RxPools::new(0, 64)) };
         let tap = Tap::open(config).unwrap();
         assert_eq!(tap.index(), before.index);
         assert_eq!(netlink.link("lrkeep").unwrap().tx_queue_len, before.tx_queue_len);

@@ -1,4 +1,15 @@
-//! The memory that connections may hold together, and what each of them holds of it.
+//! The memory that connections may hold together, what each of them holds of it, and what was promised to peers.
+//!
+//! A window that was advertised cannot be taken back (RFC 9293 section 3.8.6): what it invites needs a buffer when it
+//! comes. So the windows of all connections are entered here as *promises*, in bytes of the memory that their data will
+//! hold, and a window grows only into what nobody holds and nobody was promised: of the budget, of the device's receive
+//! pool, and of the device's own queue. Each connection may have four parts of five of what the others leave (dynamic
+//! thresholds, Choudhury and Hahne 1998): one alone gets four fifths, eight get 12 % each, and a newcomer always finds
+//! something, however many there are.
+//!
+//! An eighth of the receive pool is never promised: control packets and newcomers live on it, and so does what the windows
+//! that every connection is granted, two segments, may bring in beyond. A quarter of the budget is kept for sending, so
+//! that data which nobody reads yet cannot stop the answers; what is sent beyond that quarter leaves room for what was promised.
 
 use alloc::rc::Rc;
 use core::cell::Cell;
@@ -8,10 +19,22 @@ use linerate_nic::Pool;
 /// One in this many buffers of the receive pool stays free for what arrives next; with fewer, new connections are refused.
 const RESERVE: usize = 8;
 
+/// One part in this many of the budget is kept for sending.
+const SENDING: usize = 4;
+
+/// How many parts of what is left a connection takes for each part that it leaves.
+const GREED: usize = 4;
+
 struct Account {
     limit: usize,
     receive: Option<Pool>,
-    used: Cell<usize>,
+    /// Frames that may wait in the device.
+    device_queue: Option<usize>,
+    /// Held by queues of received data, and by whatever else does not wait to be sent.
+    received: Cell<usize>,
+    /// Held by send queues.
+    sending: Cell<usize>,
+    promised: Cell<usize>,
     refused: Cell<u64>,
 }
 
@@ -27,29 +50,80 @@ pub struct MemoryBudget {
 impl MemoryBudget {
     /// A budget of `limit` bytes of which none is used.
     pub fn new(limit: usize) -> Self {
-        MemoryBudget::with_receive(limit, None)
+        MemoryBudget::with_receive(limit, None, None)
     }
 
-    /// The same, with an eye on the device's receive pool.
-    pub fn with_receive(limit: usize, receive: Option<Pool>) -> Self {
-        let account = Account { limit, receive, used: Cell::new(0), refused: Cell::new(0) };
+    /// The same, with an eye on the device's receive pool, and on its queue of so many frames.
+    pub fn with_receive(limit: usize, receive: Option<Pool>, device_queue: Option<usize>) -> Self {
+        let account = Account {
+            limit,
+            receive,
+            device_queue,
+            received: Cell::new(0),
+            sending: Cell::new(0),
+            promised: Cell::new(0),
+            refused: Cell::new(0),
+        };
         MemoryBudget { account: Rc::new(account) }
     }
 
-    /// Whether a connection that holds `held` bytes may keep a receive buffer: while it holds no more than is free beyond
-    /// the reserve. So one connection gets half of the pool at most, two a third each, and so on (dynamic thresholds,
-    /// Choudhury and Hahne 1998); and the device never runs dry because of what waits for a missing segment.
-    pub fn lets_keep(&self, held: usize) -> bool {
-        self.account.receive.as_ref().is_none_or(|pool| {
-            let reserve = (pool.len() / RESERVE).max(1);
-            held <= pool.free().saturating_sub(reserve).saturating_mul(pool.buffer_size())
-                && pool.free() > reserve
-        })
+    /// The memory, in bytes, that may be promised to somebody who holds `held` and whose promise is `promised` now, in
+    /// place of that.
+    pub(super) fn share(&self, held: usize, promised: usize) -> usize {
+        let left = self.unpromised().saturating_add(promised);
+        (left.saturating_mul(GREED)).saturating_sub(held) / (GREED + 1)
+    }
+
+    /// The memory, in bytes, that may be promised while nobody holds any.
+    pub(super) fn capacity(&self) -> usize {
+        let account = &self.account;
+        let most = account.limit - account.limit / SENDING;
+        let pool = account.receive.as_ref().map(|pool| (pool.len() - reserve(pool)) * pool.buffer_size());
+        pool.map_or(most, |pool| pool.min(most))
+    }
+
+    /// The memory, in bytes, that nobody holds and nobody was promised.
+    pub(super) fn unpromised(&self) -> usize {
+        let account = &self.account;
+        let promised = account.promised.get();
+        let sending = account.sending.get().max(account.limit / SENDING);
+        let mut left = account.limit.saturating_sub(account.received.get()).saturating_sub(sending);
+        if let Some(pool) = &account.receive {
+            let size = pool.buffer_size();
+            left = left.min(pool.free().saturating_sub(reserve(pool)).saturating_mul(size));
+            if let Some(frames) = account.device_queue {
+                left = left.min((frames - frames / RESERVE).saturating_mul(size));
+            }
+        }
+        left.saturating_sub(promised)
+    }
+
+    /// Whether so little is left to promise that those who do not use their windows should have none to speak of.
+    pub(crate) fn is_promised_away(&self) -> bool {
+        let promised = self.promised();
+        promised > 0 && promised / 2 > self.unpromised()
+    }
+
+    /// Whether receive buffers are so short that none may be kept: for the sake of a few bytes, `of_little`, while there
+    /// are more than the reserve; for more, half of it.
+    pub(super) fn is_scarce(&self, of_little: bool) -> bool {
+        let spared = |pool: &Pool| if of_little { reserve(pool) } else { reserve(pool).div_ceil(2) };
+        self.account.receive.as_ref().is_some_and(|pool| pool.free() < spared(pool))
+    }
+
+    /// The size of a receive buffer in bytes, where it is known.
+    pub(super) fn buffer_size(&self) -> Option<usize> {
+        self.account.receive.as_ref().map(Pool::buffer_size)
     }
 
     /// Bytes in use.
     pub fn used(&self) -> usize {
-        self.account.used.get()
+        self.account.received.get().saturating_add(self.account.sending.get())
+    }
+
+    /// Bytes of memory that the peers' windows may still take.
+    pub fn promised(&self) -> usize {
+        self.account.promised.get()
     }
 
     /// The limit in bytes.
@@ -62,25 +136,82 @@ impl MemoryBudget {
         self.account.refused.get()
     }
 
-    /// Whether more than three quarters are in use: buffers stop growing, out-of-order data is no longer kept.
+    /// Whether more than three quarters are in use: buffers stop growing.
     pub fn is_tight(&self) -> bool {
         self.used() > self.limit() / 4 * 3
     }
 
-    /// Whether `bytes` more would leave less than an eighth: files are then read only for who has nothing left to send.
+    /// Whether `bytes` more would leave less than an eighth of what may be held for sending: files are then read only for who
+    /// has nothing left to send.
     pub fn has_room_to_read(&self, bytes: u64) -> bool {
-        self.used() as u64 + bytes <= (self.limit() / 8 * 7) as u64
+        let most = self.sending_limit();
+        self.account.sending.get() as u64 + bytes <= (most - most / 8) as u64
     }
 
-    /// An empty charge against this budget.
-    pub fn charge(&self) -> Charge {
-        Charge { budget: self.clone(), bytes: 0 }
+    /// Whether half of everything is held for sending, and hardly more may be: windows have been promised the rest.
+    pub(crate) fn is_sending_short(&self) -> bool {
+        let sending = self.account.sending.get();
+        sending > self.limit() / 2 && !self.has_room_to_read(0)
     }
+
+    /// Most bytes that may be held for sending.
+    fn sending_limit(&self) -> usize {
+        let account = &self.account;
+        let taken = account.received.get().saturating_add(account.promised.get());
+        account.limit.saturating_sub(taken).max(account.limit / SENDING)
+    }
+
+    /// An empty charge against this budget, for received data.
+    pub fn charge(&self) -> Charge {
+        Charge { budget: self.clone(), bytes: 0, sends: false }
+    }
+
+    /// An empty charge against this budget, for data to be sent.
+    pub fn charge_sending(&self) -> Charge {
+        Charge { budget: self.clone(), bytes: 0, sends: true }
+    }
+
+    /// A promise of nothing.
+    pub(super) fn promise(&self) -> Promise {
+        Promise { budget: self.clone(), bytes: 0 }
+    }
+}
+
+/// Buffers that are not promised.
+fn reserve(pool: &Pool) -> usize {
+    (pool.len() / RESERVE).max(1)
 }
 
 impl fmt::Debug for MemoryBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MemoryBudget({} of {} bytes)", self.used(), self.limit())
+        write!(f, "MemoryBudget({} of {} bytes, {} promised)", self.used(), self.limit(), self.promised())
+    }
+}
+
+/// The memory that the window of one connection may take; given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Promise {
+    budget: MemoryBudget,
+    bytes: usize,
+}
+
+impl Promise {
+    /// It is `bytes` from now on.
+    pub fn set(&mut self, bytes: usize) {
+        let promised = &self.budget.account.promised;
+        promised.set(promised.get().saturating_sub(self.bytes).saturating_add(bytes));
+        self.bytes = bytes;
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        self.set(0);
     }
 }
 
@@ -89,14 +220,19 @@ impl fmt::Debug for MemoryBudget {
 pub struct Charge {
     budget: MemoryBudget,
     bytes: usize,
+    sends: bool,
 }
 
 impl Charge {
     /// Takes `bytes` more, if the budget has them; counts a refusal otherwise.
     pub fn try_add(&mut self, bytes: usize) -> bool {
         let account = &self.budget.account;
-        let used = account.used.get().saturating_add(bytes);
-        if used > account.limit {
+        let most = if self.sends {
+            self.budget.sending_limit()
+        } else {
+            account.limit - account.sending.get().max(account.limit / SENDING).min(account.limit)
+        };
+        if self.held().get().saturating_add(bytes) > most {
             account.refused.set(account.refused.get() + 1);
             return false;
         }
@@ -106,17 +242,23 @@ impl Charge {
 
     /// Takes `bytes` more in any case: for memory that is held already, whatever the limit says.
     pub fn add(&mut self, bytes: usize) {
-        let account = &self.budget.account;
-        account.used.set(account.used.get().saturating_add(bytes));
+        let held = self.held();
+        held.set(held.get().saturating_add(bytes));
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
     /// Gives `bytes` back (all, when there are fewer).
     pub fn sub(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
-        let account = &self.budget.account;
-        account.used.set(account.used.get().saturating_sub(bytes));
+        let held = self.held();
+        held.set(held.get().saturating_sub(bytes));
         self.bytes -= bytes;
+    }
+
+    /// What all of this kind hold.
+    fn held(&self) -> &Cell<usize> {
+        let account = &self.budget.account;
+        if self.sends { &account.sending } else { &account.received }
     }
 
     /// Bytes charged.
@@ -139,24 +281,44 @@ impl Drop for Charge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
+
+    fn promise(budget: &MemoryBudget) -> Promise {
+        let mut promise = budget.promise();
+        promise.set(budget.share(0, 0));
+        promise
+    }
 
     #[test]
-    fn nobody_keeps_more_of_the_receive_pool_than_is_free() {
+    fn what_is_promised_never_exceeds_what_is_there() {
+        // Two of sixteen buffers are the reserve.
         let pool = Pool::new(16, 100);
-        let budget = MemoryBudget::with_receive(10_000, Some(pool.clone()));
-        let (mut kept, mut others) = (alloc::vec::Vec::new(), alloc::vec::Vec::new());
-        while budget.lets_keep(100 * kept.len()) {
-            kept.push(pool.take().unwrap());
-        }
-        // Two of sixteen are the reserve.
-        assert_eq!((kept.len(), pool.free()), (8, 8));
-        while budget.lets_keep(0) {
-            others.push(pool.take().unwrap());
-        }
-        assert_eq!(pool.free(), 2);
-        kept.clear();
-        assert!(budget.lets_keep(800) && !budget.lets_keep(801));
-        assert!(MemoryBudget::new(10).lets_keep(usize::MAX));
+        let budget = MemoryBudget::with_receive(10_000, Some(pool.clone()), None);
+        let promises: Vec<Promise> = (0..10).map(|_| promise(&budget)).collect();
+        let bytes: Vec<usize> = promises.iter().map(Promise::bytes).collect();
+        assert_eq!(bytes[..4], [1_120, 224, 44, 9]);
+        assert!(budget.promised() <= 1_400 && budget.is_promised_away());
+        drop(promises);
+        assert_eq!((budget.promised(), budget.is_promised_away()), (0, false));
+        // Somebody holds half of the pool: there is less to promise, and to the holder less than to others.
+        let held: Vec<_> = (0..7).map(|_| pool.take().unwrap()).collect();
+        assert_eq!((budget.share(0, 0), budget.share(700, 0)), (560, 420));
+        drop(held);
+        // Its own promise does not count against a connection.
+        let mut first = promise(&budget);
+        assert_eq!(budget.share(0, first.bytes()), 1_120);
+        first.set(100);
+        assert_eq!(budget.share(0, first.bytes()), 1_120);
+    }
+
+    #[test]
+    fn the_budget_and_the_queue_of_the_device_bound_promises_too() {
+        let pool = || Some(Pool::new(1_000, 100));
+        // A quarter is kept for sending.
+        assert_eq!(MemoryBudget::with_receive(10_000, pool(), None).share(0, 0), 6_000);
+        assert_eq!(MemoryBudget::with_receive(1 << 20, pool(), Some(80)).share(0, 0), 5_600);
+        assert_eq!(MemoryBudget::with_receive(1 << 20, pool(), None).share(0, 0), 70_000);
+        assert_eq!(MemoryBudget::new(10_000).share(0, 0), 6_000);
     }
 
     #[test]
@@ -164,14 +326,32 @@ mod tests {
         let budget = MemoryBudget::new(100);
         let mut one = budget.charge();
         let mut two = budget.charge();
-        assert!(one.try_add(60));
-        assert!(!two.try_add(41));
-        assert!(two.try_add(40) && budget.is_tight());
+        assert!(one.try_add(50));
+        assert!(!two.try_add(26), "a quarter is kept for sending");
+        assert!(two.try_add(25) && !budget.is_tight());
         one.sub(1_000);
-        assert_eq!((one.bytes(), budget.used(), budget.refused()), (0, 40, 1));
+        assert_eq!((one.bytes(), budget.used(), budget.refused()), (0, 25, 1));
         two.add(1_000);
-        assert_eq!(budget.used(), 1_040);
+        assert_eq!(budget.used(), 1_025);
         drop(two);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn sending_has_its_quarter_and_leaves_what_was_promised() {
+        let budget = MemoryBudget::new(100);
+        let (mut received, mut sent) = (budget.charge(), budget.charge_sending());
+        received.add(1_000);
+        assert!(sent.try_add(25) && !sent.try_add(1), "whatever is received");
+        received.sub(1_000);
+        let mut promise = budget.promise();
+        promise.set(40);
+        assert!(sent.try_add(35) && !sent.try_add(1), "40 were promised");
+        assert!(received.try_add(40) && !received.try_add(1));
+        promise.set(0);
+        assert!(!sent.try_add(1));
+        received.sub(40);
+        assert!(sent.try_add(40) && budget.is_tight());
+        assert!(!budget.has_room_to_read(1) && MemoryBudget::new(100).has_room_to_read(87));
     }
 }

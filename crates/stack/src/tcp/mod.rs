@@ -114,10 +114,12 @@ pub fn reset_for(segment: &SegmentIn, source_port: u16, destination_port: u16) -
     Some(reset)
 }
 
-/// Window field and window scale of a SYN-ACK for a socket with these settings, before there is a connection.
-pub(crate) fn initial_window(socket: &SocketOptions) -> (u16, u8) {
+/// Window field and window scale of a SYN-ACK for a socket with these settings, before there is a connection. The same
+/// whatever is in use, so that it is known when the connection begins.
+pub(crate) fn initial_window(socket: &SocketOptions, budget: &MemoryBudget) -> (u16, u8) {
     let tuner = autotune::ReceiveTuner::new(Instant::ZERO, socket.receive_buffer);
-    (u16::try_from(tuner.limit()).unwrap_or(u16::MAX), connection::scale_for(tuner.max()))
+    let window = tuner.limit().min(receiver::first_window_of(budget));
+    (u16::try_from(window).unwrap_or(u16::MAX), connection::scale_for(tuner.max()))
 }
 
 /// Segment size of a peer that names none (RFC 9293 section 3.7.1; IPv6 section 8.3 of RFC 8200).

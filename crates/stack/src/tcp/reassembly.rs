@@ -41,6 +41,16 @@ impl Reassembly {
         self.pieces.insert(at, piece);
     }
 
+    /// Copies `bytes`, which begin at `at` and lie in a gap, behind the piece that ends there, if its buffer has room.
+    pub fn append(&mut self, at: u64, bytes: &[u8]) -> bool {
+        let Some((&start, last)) = self.pieces.range_mut(..at).next_back() else { return false };
+        if start + last.len() as u64 != at || !last.extend(bytes) {
+            return false;
+        }
+        self.ranges.insert(at, at + bytes.len() as u64);
+        true
+    }
+
     /// Notes that the range around `at` is the one that changed last.
     pub fn touch(&mut self, at: u64) {
         let Some((start, end)) = self.ranges.containing(at) else { return };

@@ -1,15 +1,21 @@
 //! The receiving half: what arrived, what waits for it, and the window that is promised.
 //!
-//! Positions are 64-bit sequence numbers. Payload is kept by handle; a piece that holds less than a quarter of its buffer
-//! is copied into a page instead (in order: behind the bytes before it), so that what a connection is charged with
-//! stays within four times what it holds.
+//! Positions are 64-bit sequence numbers. Payload is kept by handle. A piece that fills less than half of its buffer is
+//! copied behind the bytes before it where the buffer of these has room, and one of less than a quarter into a page
+//! otherwise, so that what a connection is charged with stays within four times what it holds.
 //!
 //! The right edge of the window, once promised, is honoured: bytes up to it are taken even if the limit has fallen since.
+//! So it moves only as far as memory is there for all that may come: what it lets in is entered into the budget as a promise
+//! ([`super::budget`]), at the rate at which this connection's data fills its buffers.
 //! The window field has a granularity of 2^scale; it is rounded down, and so may name up to 2^scale - 1 bytes less
 //! than was promised before (RFC 7323 section 2.4). Nothing is refused for that.
 
+mod window;
+
+pub(super) use window::first_window_of;
+
 use super::autotune::ReceiveTuner;
-use super::budget::{Charge, MemoryBudget};
+use super::budget::{Charge, MemoryBudget, Promise};
 use super::pages;
 use super::reassembly::Reassembly;
 use super::segment::DropReason;
@@ -18,8 +24,11 @@ use linerate_nic::{Pieces, Pool, Slice};
 use linerate_wire::tcp::SackBlocks;
 use linerate_wire::units::Instant;
 
-/// A slice is copied when its buffer is this many times larger.
+/// A slice is copied into a page when its buffer is this many times larger.
 const COMPACT_BELOW: usize = 4;
+
+/// A slice is copied behind the one before it when its buffer is this many times larger.
+const APPEND_BELOW: usize = 2;
 
 /// The receive buffer that [`super::Config::max_out_of_order_pieces`] counts for, in bytes: larger ones hold more segments.
 const PIECES_WITHIN: usize = 2 << 20;
@@ -55,8 +64,9 @@ pub(super) struct Receiver {
     pub scale: u8,
     queue: VecDeque<Slice>,
     queued: usize,
-    page_fill: Option<usize>,
     waiting: Reassembly,
+    /// Bytes that wait.
+    waiting_len: usize,
     /// Memory that what waits holds, in bytes.
     waiting_held: usize,
     max_waiting: usize,
@@ -68,6 +78,13 @@ pub(super) struct Receiver {
     /// Size of the buffer.
     pub tuner: ReceiveTuner,
     charge: Charge,
+    promise: Promise,
+    /// Nothing came for a while; see [`Receiver::rest`].
+    rests: bool,
+    /// Memory that a byte of data takes, as arrivals have shown, in [`window::COST_ONE`]ths of a byte.
+    cost: usize,
+    /// Bytes of a full segment.
+    mss: usize,
     pages: Pool,
     /// Payload bytes received in order.
     pub bytes_received: u64,
@@ -76,16 +93,24 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that does not know its first sequence number yet.
-    pub fn new(tuner: ReceiveTuner, charge: Charge, pages: Pool, max_waiting: usize) -> Self {
+    /// A receiver that does not know its first sequence number yet. `mss`: bytes of a full segment.
+    pub fn new(
+        tuner: ReceiveTuner,
+        budget: &MemoryBudget,
+        pages: Pool,
+        mss: usize,
+        max_waiting: usize,
+    ) -> Self {
+        let mss = mss.max(1);
+        let cost = window::first_cost(budget, mss);
         Receiver {
             next: 0,
             edge: 0,
             scale: 0,
             queue: VecDeque::new(),
             queued: 0,
-            page_fill: None,
             waiting: Reassembly::default(),
+            waiting_len: 0,
             waiting_held: 0,
             max_waiting,
             fin: None,
@@ -93,19 +118,25 @@ impl Receiver {
             discard: false,
             duplicate: None,
             tuner,
-            charge,
+            charge: budget.charge(),
+            promise: budget.promise(),
+            rests: false,
+            cost,
+            mss,
             pages,
             bytes_received: 0,
             bytes_compacted: 0,
         }
     }
 
-    /// The first byte of data will be number `next`.
+    /// The first byte of data will be number `next`; the peer has been told of a window of `told` bytes.
     ///
     /// The window of a SYN is not scaled; what the SYN that went before may have promised is taken.
-    pub fn start(&mut self, next: u64) {
+    pub fn start(&mut self, next: u64, told: u64) {
+        let told = told.max(self.edge - self.next);
         self.next = next;
-        self.edge = next + self.space().min(usize::from(u16::MAX)) as u64;
+        self.edge = next + told.max(self.first_window());
+        self.enter_promise();
     }
 
     /// The next sequence number expected, FIN included (RCV.NXT).
@@ -163,6 +194,7 @@ impl Receiver {
     pub fn consume(&mut self, len: usize) -> usize {
         let mut left = len.min(self.queued);
         let count = left;
+        self.rests &= count == 0;
         while left > 0 {
             let Some(front) = self.queue.front_mut() else { break };
             if front.len() > left {
@@ -174,11 +206,8 @@ impl Receiver {
             self.queue.pop_front();
         }
         self.queued -= count;
-        if self.queue.is_empty() {
-            self.page_fill = None;
-            if self.finished {
-                self.queue = VecDeque::new();
-            }
+        if self.queue.is_empty() && self.finished {
+            self.queue = VecDeque::new();
         }
         count
     }
@@ -190,7 +219,8 @@ impl Receiver {
         }
         self.waiting.clear();
         self.charge.sub(self.waiting_held);
-        self.waiting_held = 0;
+        (self.waiting_held, self.waiting_len) = (0, 0);
+        self.enter_promise();
         // The FIN that was seen may belong to what is gone; it comes again too.
         if !self.finished {
             self.fin = None;
@@ -208,10 +238,10 @@ impl Receiver {
     pub fn clear(&mut self) {
         self.queue = VecDeque::new();
         self.queued = 0;
-        self.page_fill = None;
         self.waiting.clear();
-        self.waiting_held = 0;
+        (self.waiting_held, self.waiting_len) = (0, 0);
         self.charge.sub(self.charge.bytes());
+        self.promise.set(0);
     }
 
     /// Takes the payload that begins at `seq`, and the FIN after it.
@@ -220,6 +250,8 @@ impl Receiver {
         let had_gap = self.has_gap();
         let before = self.next;
         let reported = self.duplicate.take();
+        let (held, readable) = (self.charge.bytes(), self.queued + self.waiting_len);
+        self.rests &= first.is_none();
         let mut at = seq;
         for piece in first.into_iter().chain(more.drain()) {
             let len = piece.len() as u64;
@@ -240,6 +272,9 @@ impl Receiver {
             self.drop_waiting();
             arrival.finished = true;
         }
+        let took = self.charge.bytes().saturating_sub(held);
+        self.note_cost(took, (self.queued + self.waiting_len).saturating_sub(readable));
+        self.enter_promise();
         arrival
     }
 
@@ -273,39 +308,6 @@ impl Receiver {
         self.waiting.has_unreported()
     }
 
-    /// The window field of the next segment. The promised edge moves by steps worth it only (RFC 9293 section
-    /// 3.8.6.2.2).
-    pub fn window_field(&mut self, mss: usize, in_syn: bool) -> u16 {
-        let wanted = self.next + self.space() as u64;
-        if wanted >= self.edge + self.step(mss) as u64 {
-            self.edge = wanted;
-        }
-        let scale = if in_syn { 0 } else { self.scale };
-        let field = self.edge.saturating_sub(self.next()) >> scale;
-        let field = u16::try_from(field).unwrap_or(u16::MAX);
-        // What the field cannot express was not promised.
-        self.edge = self.edge.min(self.next() + (u64::from(u16::MAX) << scale)).max(self.next);
-        field
-    }
-
-    /// Bytes that the peer may still send, as promised.
-    pub fn window(&self) -> u64 {
-        self.edge.saturating_sub(self.next())
-    }
-
-    /// Whether the application read so much that the peer should hear of it: its window is less than half of the buffer
-    /// and would at least double, by a step worth a segment.
-    pub fn is_update_due(&self, mss: usize) -> bool {
-        if self.finished {
-            return false;
-        }
-        // What the window field cannot express is no news.
-        let most = usize::from(u16::MAX) << self.scale;
-        let (offered, space) = (self.window() as usize, self.space().min(most));
-        let half = self.tuner.limit().min(most) / 2;
-        offered < half && space.saturating_sub(offered) >= offered.max(self.step(2 * mss))
-    }
-
     /// Most memory for what waits: twice the receive buffer, as full segments fill most of their buffers.
     fn most_waiting_held(&self) -> usize {
         self.tuner.limit().saturating_mul(2).max(LEAST_WAITING_HELD)
@@ -314,18 +316,6 @@ impl Receiver {
     /// Most pieces that wait: a whole window of segments must find room, however large it has grown.
     fn most_waiting(&self) -> usize {
         self.max_waiting.saturating_mul((self.tuner.limit() / PIECES_WITHIN).max(1))
-    }
-
-    fn step(&self, mss: usize) -> usize {
-        mss.min(self.tuner.limit() / 2).max(1)
-    }
-
-    /// Room for data from `next` on: what the limit leaves, within what the budget leaves.
-    fn space(&self) -> usize {
-        let budget = self.charge.budget();
-        let free = budget.limit().saturating_sub(budget.used());
-        let free = if budget.is_tight() { free / 4 } else { free };
-        self.tuner.limit().saturating_sub(self.queued).min(free)
     }
 
     fn note_fin(&mut self, end: u64, fin: bool, arrival: &mut Arrival) {
@@ -378,12 +368,19 @@ impl Receiver {
                 self.note_repeated(from, gap);
                 arrival.duplicate = true;
             }
-            if !in_order && (self.waiting.pieces() >= self.most_waiting() || self.charge.budget().is_tight())
-            {
+            if !in_order && self.waiting.pieces() >= self.most_waiting() {
                 arrival.dropped = Some(DropReason::OutOfOrderFull);
                 return;
             }
             let part = piece.slice((gap - at) as usize..(gap_end - at) as usize);
+            if part.len() * APPEND_BELOW <= part.held() && self.waiting.append(gap, part.bytes()) {
+                self.waiting_len += part.len();
+                self.bytes_compacted += part.len() as u64;
+                self.waiting.touch(gap);
+                arrival.out_of_order |= !in_order;
+                from = gap_end;
+                continue;
+            }
             let Some(part) = self.compacted(part, in_order) else {
                 arrival.dropped = Some(DropReason::OutOfOrderFull);
                 return;
@@ -398,6 +395,7 @@ impl Receiver {
                 return;
             }
             self.waiting_held += part.held();
+            self.waiting_len += part.len();
             self.waiting.insert(gap, part);
             self.waiting.touch(gap);
             arrival.out_of_order |= !in_order;
@@ -415,13 +413,13 @@ impl Receiver {
         while let Some(piece) = self.waiting.take(self.next) {
             self.next += piece.len() as u64;
             self.waiting_held = self.waiting_held.saturating_sub(piece.held());
+            self.waiting_len -= piece.len();
             if self.discard {
                 self.charge.sub(piece.held());
                 continue;
             }
             self.queued += piece.len();
             self.queue.push_back(piece);
-            self.page_fill = None;
         }
     }
 
@@ -430,50 +428,42 @@ impl Receiver {
             return true;
         }
         let len = piece.len();
-        let may_keep = self.charge.budget().lets_keep(self.charge.bytes());
-        let is_small = len.saturating_mul(COMPACT_BELOW) <= piece.held();
-        if (is_small || !may_keep) && self.copy(piece.bytes()) {
+        if self.copy(&piece) {
             self.queued += len;
+            self.bytes_compacted += len as u64;
             return true;
         }
         // A connection that holds nothing is always let on: its application may read at once.
-        if !may_keep && self.charge.bytes() > 0 || !self.charge.try_add(piece.held()) {
-            return false;
+        if !self.charge.try_add(piece.held()) {
+            if self.charge.bytes() > 0 {
+                return false;
+            }
+            self.charge.add(piece.held());
         }
         self.queue.push_back(piece);
-        self.page_fill = None;
         self.queued += len;
         true
     }
 
-    /// Copies `bytes` behind the last piece, or into one fresh page; `false` if they do not fit.
-    fn copy(&mut self, bytes: &[u8]) -> bool {
-        if let Some(fill) = self.page_fill
-            && let Some(last) = self.queue.pop_back()
+    /// Copies a piece that fills little of its buffer behind the last one, or into a fresh page. False if that is not
+    /// worth it, or there is no room.
+    fn copy(&mut self, piece: &Slice) -> bool {
+        let (len, held) = (piece.len(), piece.held());
+        let is_little = len * APPEND_BELOW <= held;
+        let is_scarce = self.charge.budget().is_scarce(is_little);
+        if (is_scarce || is_little)
+            && let Some(last) = self.queue.back_mut()
+            && last.extend(piece.bytes())
         {
-            if last.held().saturating_sub(fill) >= bytes.len() {
-                match pages::append(last, fill, bytes) {
-                    Ok((longer, count)) => {
-                        self.queue.push_back(longer);
-                        self.page_fill = Some(fill + count);
-                        self.bytes_compacted += count as u64;
-                        return true;
-                    }
-                    Err(last) => self.queue.push_back(last),
-                }
-            } else {
-                self.queue.push_back(last);
-            }
+            return true;
         }
         let size = self.pages.buffer_size();
-        if size < bytes.len() || !self.charge.try_add(size) {
+        if !(is_scarce || len * COMPACT_BELOW <= held) || size < len || !self.charge.try_add(size) {
             return false;
         }
-        match pages::fresh(&self.pages, bytes) {
-            Some((page, count)) => {
+        match pages::fresh(&self.pages, piece.bytes()) {
+            Some((page, _)) => {
                 self.queue.push_back(page);
-                self.page_fill = Some(count);
-                self.bytes_compacted += count as u64;
                 true
             }
             None => {
@@ -483,11 +473,12 @@ impl Receiver {
         }
     }
 
-    /// The piece, in a page of its own if it is much smaller than its buffer, or the receive pool is short of buffers;
+    /// The piece, in a page of its own if it is much smaller than its buffer, or receive buffers are scarce;
     /// `None` if that is so and no page has room for it. What closes a gap stays where it lies: it frees what waits.
     fn compacted(&mut self, piece: Slice, closes_gap: bool) -> Option<Slice> {
         let size = self.pages.buffer_size();
-        let may_keep = closes_gap || self.charge.budget().lets_keep(self.charge.bytes());
+        let is_little = piece.len() * APPEND_BELOW <= piece.held();
+        let may_keep = closes_gap || !self.charge.budget().is_scarce(is_little);
         let worth = piece.len().saturating_mul(COMPACT_BELOW) <= piece.held() && size * 2 <= piece.held();
         if may_keep && !worth || piece.len() > size {
             return may_keep.then_some(piece);

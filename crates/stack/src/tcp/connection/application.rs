@@ -39,7 +39,7 @@ impl Connection {
     /// Tells the peer of a window that has grown much. A SYN-ACK needs no help by that.
     fn update_peer(&mut self) {
         let may_tell = self.state.can_receive() && !self.is_early();
-        if may_tell && self.receiver.is_update_due(usize::from(self.offered_mss())) {
+        if may_tell && self.receiver.is_update_due() {
             self.ack.now();
         }
     }
@@ -47,6 +47,11 @@ impl Connection {
     /// Drops data that waits for data before it: the peer sends it again (RFC 2018 section 8). False if there is none.
     pub fn drop_out_of_order(&mut self) -> bool {
         self.receiver.drop_waiting()
+    }
+
+    /// Nothing came for a while: its window does not count any more, beyond the least.
+    pub fn rest(&mut self) {
+        self.receiver.rest();
     }
 
     /// Bytes received and not consumed.

@@ -15,20 +15,26 @@ use linerate_wire::units::Instant;
 const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
 impl Connection {
-    pub(super) fn begin_passive(&mut self, now: Instant, syn: &SegmentIn) -> Result<(), DropReason> {
+    pub(super) fn begin_passive(
+        &mut self,
+        now: Instant,
+        syn: &SegmentIn,
+        told: u16,
+    ) -> Result<(), DropReason> {
         let unwanted = Flags::ACK | Flags::RST | Flags::FIN;
         if !syn.flags.contains(Flags::SYN) || syn.flags.intersects(unwanted) {
             return Err(DropReason::Handshake);
         }
         self.state = State::SynReceived;
         self.opened = Opened::Passively;
-        self.take_syn(now, syn);
+        self.take_syn(now, syn, told);
         Ok(())
     }
 
     /// Notes the peer's initial sequence number, its window and its options. Payload of a SYN is not
     /// acknowledged, so it comes again, unless [`Connection::open_early`] takes it.
-    fn take_syn(&mut self, now: Instant, syn: &SegmentIn) {
+    /// `told`: the window that the peer has heard of already.
+    fn take_syn(&mut self, now: Instant, syn: &SegmentIn, told: u16) {
         let irs = origin(syn.seq);
         if syn.flags.contains(Flags::ACK) {
             self.ecn.on_syn_ack(syn.flags);
@@ -37,7 +43,7 @@ impl Connection {
         }
         self.agree(now, &syn.options);
         self.peer_start = irs + 1;
-        self.receiver.start(self.peer_start);
+        self.receiver.start(self.peer_start, told.into());
         self.last_ack_sent = irs + 1;
         let size = u64::from(syn.window);
         self.window.size = size;
@@ -103,7 +109,7 @@ impl Connection {
         if !segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::FIN) {
             return Outcome::Dropped(DropReason::Handshake);
         }
-        self.take_syn(now, &segment);
+        self.take_syn(now, &segment, 0);
         if !has_ack {
             // Both sides opened at once: our SYN again, now with an ACK.
             self.follow(now, Event::Syn);

@@ -342,7 +342,7 @@ impl Connection {
             left_end: first,
             probe_end: first,
             window: PeerWindow::default(),
-            queue: SendQueue::new(first + 1, resources.budget.charge()),
+            queue: SendQueue::new(first + 1, resources.budget.charge_sending()),
             fin_queued: false,
             fin_sent: false,
             board: Scoreboard::default(),
@@ -399,7 +399,7 @@ impl Connection {
         syn: &SegmentIn,
     ) -> Result<Self, DropReason> {
         let mut connection = Connection::active(now, config, resources, local, remote, iss);
-        connection.begin_passive(now, syn)?;
+        connection.begin_passive(now, syn, 0)?;
         Ok(connection)
     }
 
@@ -419,7 +419,9 @@ impl Connection {
         iss: SeqNumber,
         syn: &SegmentIn,
     ) -> Result<Self, DropReason> {
-        let mut connection = Connection::passive(now, config, resources, local, remote, iss, syn)?;
+        let (told, _) = super::initial_window(&config.socket, &resources.budget);
+        let mut connection = Connection::active(now, config, resources, local, remote, iss);
+        connection.begin_passive(now, syn, told)?;
         connection.nxt = connection.una + 1;
         connection.left_end = connection.nxt;
         connection.syn_due = false;
@@ -573,7 +575,9 @@ fn new_receiver(now: Instant, config: &Config, resources: &Resources) -> Receive
     let tuner = ReceiveTuner::new(now, config.socket.receive_buffer);
     let max_waiting = config.max_out_of_order_pieces;
     let scale = if config.window_scaling { scale_for(tuner.max()) } else { 0 };
-    let mut receiver = Receiver::new(tuner, resources.budget.charge(), resources.pages.clone(), max_waiting);
+    let mss = usize::from(config.socket.mss.map_or(config.mss, |mss| mss.min(config.mss)).max(MIN_MSS));
+    let pages = resources.pages.clone();
+    let mut receiver = Receiver::new(tuner, &resources.budget, pages, mss, max_waiting);
     receiver.scale = scale;
     receiver
 }

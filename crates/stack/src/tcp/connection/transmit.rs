@@ -61,7 +61,7 @@ impl Connection {
         let has_ack = flags.contains(Flags::ACK);
         let echo = has_ack && !in_syn && !flags.contains(Flags::RST);
         let flags = if echo { flags | self.ecn.ack_flags() } else { flags };
-        let window = self.receiver.window_field(usize::from(self.offered_mss()), in_syn);
+        let window = self.receiver.window_field(in_syn);
         let builder = Builder {
             source_port: self.local.port(),
             destination_port: self.remote.port(),

@@ -351,15 +351,18 @@ fn memory_that_runs_out_is_a_state_like_others() {
     let mut solo = Solo::established();
     // Somebody else takes nearly all.
     let mut other = solo.resources.budget.charge();
-    other.add(solo.resources.budget.limit() - 5_000);
-    assert_eq!(solo.input(ACK, 5_000, 0, 1_000), Outcome::Dropped(DropReason::OutOfOrderFull));
+    let limit = solo.resources.budget.limit();
+    other.add(limit / 4 * 3 - 5_000);
+    let mut sender = solo.resources.budget.charge_sending();
+    assert!(sender.try_add(limit / 4 - 5_000) && !sender.try_add(10_000), "a quarter is kept for sending");
     assert_eq!(solo.input(ACK, 0, 0, 1_460), Outcome::Accepted);
     assert_eq!(solo.input(ACK, 1_460, 0, 1_460), Outcome::Accepted);
+    assert_eq!(solo.input(ACK, 5_000, 0, 1_000), Outcome::Dropped(DropReason::NoMemory));
     assert_eq!(solo.input(ACK, 2_920, 0, 1_460), Outcome::Dropped(DropReason::NoMemory));
     assert_eq!(solo.output().pop().unwrap().ack, 2_920);
     let shared = || linerate_transport::Payload::Shared(linerate_transport::Shared::from(stream(0..9_000)));
     assert_eq!(solo.connection.send(solo.now, shared()), Err(SendError::Full));
-    drop(other);
+    drop((other, sender));
     assert_eq!(solo.input(ACK, 2_920, 0, 1_460), Outcome::Accepted);
     solo.connection.poll_ready();
     solo.pass(ms(10));
