@@ -181,10 +181,12 @@ impl Stream {
     pub fn swallow(&mut self, ctx: &mut Context<'_>) {
         let Carrier::Tcp(conn) = self.carrier else { return };
         loop {
-            let len = ctx.net.peek(conn).len();
-            if len == 0 {
+            let first = ctx.net.peek(conn).len();
+            if first == 0 {
                 return;
             }
+            // All of it at once: what comes together may lie in many pieces.
+            let len = ctx.net.readable(conn).max(first);
             ctx.net.consume(conn, len);
             self.bytes += len as u64;
         }
