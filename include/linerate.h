@@ -136,7 +136,8 @@ typedef struct lr_stack_config {
      */
     uint32_t receive_buffers;
     /*
-     Most memory that sockets may hold, in bytes. Default: 16 MiB. A quarter of it is allocated at start.
+     Most memory that sockets may hold, in bytes, 16,384 at least. Default: 16 MiB. Up to a quarter of it is pages,
+     allocated when they are first needed.
      */
     size_t memory;
     /*
@@ -862,7 +863,7 @@ int lr_stack_config_init(struct lr_stack_config *config);
  must not be negative nor ever go back (CLOCK_MONOTONIC, a counter of a simulation).
 
  Returns 0; -EFAULT if a pointer or a callback other than `completed` is null; -EINVAL if the configuration was not
- made by `lr_stack_config_init` of this version, an address cannot be read, or MTU or Ethernet address are out of
+ made by `lr_stack_config_init` of this version, an address cannot be read, or memory, MTU or Ethernet address are out of
  range.
 
  # Safety

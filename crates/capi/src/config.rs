@@ -125,7 +125,8 @@ pub struct lr_stack_config {
     /// Frames that can lie received and unread, each in a buffer of the MTU (64 KiB with LR_DEVICE_RX_COALESCING),
     /// allocated at start. Default: 1,024.
     pub receive_buffers: u32,
-    /// Most memory that sockets may hold, in bytes, 16,384 at least. Default: 16 MiB. A quarter of it is allocated at start.
+    /// Most memory that sockets may hold, in bytes, 16,384 at least. Default: 16 MiB. Up to a quarter of it is pages,
+    /// allocated when they are first needed.
     pub memory: usize,
     /// Largest buffer of a stream socket that sizes its buffers by itself, in bytes, for each direction. The window scale
     /// follows from it. Default: 4 MiB.

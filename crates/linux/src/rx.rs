@@ -53,14 +53,14 @@ impl RxPools {
         RxPools { small: Pool::on_demand(small, MIN_SMALL_BUFFER), large }
     }
 
-    /// Buffers for a device of this MTU: three quarters of `memory` bytes in small ones, 64 at least, the rest in large ones.
+    /// Buffers for a device of this MTU: four fifths of `memory` bytes in small ones, 64 at least, the rest in large ones.
     /// Each takes its memory when it is used for the first time.
     pub fn for_memory(memory: usize, mtu: usize) -> Self {
         let small = (HEADROOM + 18 + mtu).next_multiple_of(256).max(MIN_SMALL_BUFFER);
         let large = MIN_LARGE_BUFFER.next_multiple_of(256);
         RxPools {
-            small: Pool::on_demand((memory / 4 * 3 / small).max(64), small),
-            large: Pool::on_demand(memory / 4 / large, large),
+            small: Pool::on_demand((memory / 5 * 4 / small).max(64), small),
+            large: Pool::on_demand(memory / 5 / large, large),
         }
     }
 
@@ -137,7 +137,15 @@ impl Landing {
     pub(crate) fn new(pools: RxPools, lists: Rc<PieceShelf>) -> Self {
         let most = pools.most_small();
         let overflow = vec![0; HEADROOM + LONGEST].into_boxed_slice();
-        Landing { pools, lists, large: None, small: Vec::with_capacity(most), overflow, most, small_first: false }
+        Landing {
+            pools,
+            lists,
+            large: None,
+            small: Vec::with_capacity(most),
+            overflow,
+            most,
+            small_first: false,
+        }
     }
 
     /// Whether a large buffer is at hand for the next read.
@@ -176,23 +184,18 @@ impl Landing {
                 count += 1;
             }
         };
+        let is_small_offered = self.small_first || self.large.is_none();
+        // Where the next place begins in its buffer.
+        let mut from = HEADROOM;
+        for small in self.small.iter_mut().rev().filter(|_| is_small_offered) {
+            add(&mut small.bytes_mut()[core::mem::take(&mut from)..]);
+        }
         match &mut self.large {
-            Some(large) if !self.small_first => add(&mut large.bytes_mut()[HEADROOM..]),
             Some(large) => {
-                let mut from = HEADROOM;
-                for small in &mut self.small {
-                    add(&mut small.bytes_mut()[HEADROOM..]);
-                    from = small.len();
-                }
+                let from = if is_small_offered { self.pools.small.buffer_size() } else { HEADROOM };
                 add(&mut large.bytes_mut()[from..]);
             }
-            None => {
-                let mut from = HEADROOM;
-                for small in self.small.iter_mut().rev() {
-                    add(&mut small.bytes_mut()[core::mem::take(&mut from)..]);
-                }
-                add(&mut self.overflow);
-            }
+            None => add(&mut self.overflow),
         }
         count
     }
@@ -326,7 +329,8 @@ mod tests {
                     assert_eq!(1 + more.len(), if is_worth { 1 } else { end.div_ceil(size) }, "{len} bytes");
                 }
             }
-            let frames = [land(&mut landing, true, 65_553).unwrap(), land(&mut landing, true, 65_553).unwrap()];
+            let frames =
+                [land(&mut landing, true, 65_553).unwrap(), land(&mut landing, true, 65_553).unwrap()];
             assert_eq!(pools.large.free(), 0);
             let scattered = land(&mut landing, true, 65_553).unwrap();
             assert_eq!(1 + scattered.1.len(), pools.most_small());
@@ -343,8 +347,7 @@ mod tests {
         frames.extend([60, 5_000, 65_553].map(|len| land(&mut landing, false, len).unwrap()));
         assert_eq!((pools.small.free(), pools.large.free()), (0, 0));
         assert!(land(&mut landing, false, 60).is_none());
-        frames.truncate(2);
-        // Two are free, and three were needed: it stays where it is.
+        frames.drain(..2);
         assert!(land(&mut landing, false, 1514).is_some());
         assert!(land(&mut landing, true, 65_553).is_none(), "no room for it");
     }
@@ -392,9 +395,9 @@ mod tests {
         for (mtu, size, most) in
             [(1_280, 2_048, 33), (1_500, 2_048, 33), (2_030, 2_304, 29), (9_000, 9_216, 8)]
         {
-            let pools = RxPools::for_memory(4 << 20, mtu);
+            let pools = RxPools::for_memory(5 << 20, mtu);
             assert_eq!((pools.small.buffer_size(), pools.most_small()), (size, most), "MTU {mtu}");
-            assert_eq!(pools.small.len(), (3 << 20) / size);
+            assert_eq!(pools.small.len(), (4 << 20) / size);
             assert_eq!(pools.large.len(), 15);
             assert!(pools.flaw().is_none());
         }

@@ -93,8 +93,10 @@ impl StackPools {
 pub struct MemoryStats {
     /// Bytes charged to sockets.
     pub used: usize,
-    /// Bytes that the windows of all connections may still take.
+    /// Bytes that the windows of all connections may still take, beyond two segments each.
     pub promised: usize,
+    /// Bytes that two segments for each connection may still take, which are set aside.
+    pub granted: usize,
     /// The cap in bytes.
     pub limit: usize,
     /// How often a charge was refused.

@@ -3,14 +3,14 @@
 //! While the budget or a pool is short ([`memory::refuses_connections`]), the table of connections is looked over twice a
 //! second. What a connection moved since the last look, against what it holds, says how long it will go on holding it.
 //!
-//! The same look is taken while most of the memory is promised away as windows: what was promised to connections that
-//! received nothing between two looks does not count any more, beyond the least.
+//! The same look is taken while hardly any memory is left to promise as windows ([`tcp::MemoryBudget`]).
 //!
-//! 1. Data out of order that waited for the whole time between two looks is dropped; the sender has it still (RFC 2018
-//!    section 8).
-//! 2. Connections whose send buffers would take more than [`PATIENCE`] to drain are reset, the slowest first: those
-//!    whose peers keep a window of zero or take a few bytes at a time, and which hold their share of the budget. This ends when a quarter of the budget is free. A
-//!    shortage of receive buffers is not their fault, and resets nobody.
+//! 1. What was promised to connections that received nothing between two looks does not count any more, beyond the least.
+//!    Data out of order that waited for the whole time is dropped; the sender has it still (RFC 2018 section 8).
+//! 2. While memory is short, connections whose send buffers would take more than [`PATIENCE`] to drain are reset, the
+//!    slowest first: those whose peers keep a window of zero or take a few bytes at a time, and which hold their share of
+//!    the budget. This ends when a quarter of the budget is free. A shortage of receive buffers is not their fault, and
+//!    resets nobody.
 //!
 //! What our own application does not read is never the peer's fault, and costs nobody the connection.
 //!
@@ -82,8 +82,8 @@ impl Stack {
         }
     }
 
-    /// Measures one connection, forgets its idle promise and, where memory `is_short`, drops its idle data out of order; a
-    /// candidate then if it would drain too slowly.
+    /// Measures one connection, forgets its idle promise and drops its idle data out of order; a candidate where memory
+    /// `is_short` and it would drain too slowly.
     fn look_at(&mut self, slot: u32, now: Instant, is_short: bool) -> Option<Candidate> {
         let conn = self.conns.table.at_mut(slot)?;
         let (sent, received) = conn.tcp.progress();
@@ -95,12 +95,10 @@ impl Stack {
         conn.mark = Some(Mark { at: now, sent, received });
         if received == mark.received {
             conn.tcp.rest();
+            self.net.counters.tcp_out_of_order_shed += u64::from(conn.tcp.drop_out_of_order());
         }
         if !is_short {
             return None;
-        }
-        if received == mark.received && conn.tcp.drop_out_of_order() {
-            self.net.counters.tcp_out_of_order_shed += 1;
         }
         let held = conn.tcp.send_memory();
         let moved = sent.saturating_sub(mark.sent);

@@ -158,6 +158,7 @@ impl Stack {
         MemoryStats {
             used: budget.used(),
             promised: budget.promised(),
+            granted: budget.granted(),
             limit: budget.limit(),
             refused: budget.refused(),
             pages: pools.pages.stats(),

@@ -257,7 +257,8 @@ fn own<D: HostDevice + 'static>(
         .with_device_queue(device.queue_len());
     let table = config.max_connections;
     let stack = Stack::new(config, seed, stack_pools);
-    let mut engine = OwnStack::new(stack, device, pools, settings.offload, host).map_err(OpenError::Device)?;
+    let mut engine =
+        OwnStack::new(stack, device, pools, settings.offload, host).map_err(OpenError::Device)?;
     let enabled = engine.set_offloads(settings.offload).map_err(OpenError::Device)?;
     Ok(Opened {
         engine: Box::new(engine),

@@ -67,10 +67,10 @@ impl HostDevice for PacketDevice {
     }
 }
 
-/// The receive buffers of a server for a device of this MTU: half of its memory. The stack's pools and sockets have the
-/// rest.
+/// The receive buffers of a server for a device of this MTU: five eighths of its memory. The stack's pools and tables have
+/// the rest.
 pub fn receive_pools(memory: u64, mtu: usize) -> RxPools {
-    RxPools::for_memory(usize::try_from(memory / 2).unwrap_or(usize::MAX), mtu)
+    RxPools::for_memory(usize::try_from(memory / 8 * 5).unwrap_or(usize::MAX), mtu)
 }
 
 /// Our stack on a device.
@@ -174,7 +174,8 @@ impl<D: HostDevice> Engine for OwnStack<D> {
 
     fn fd(&self) -> (BorrowedFd<'_>, PollFlags) {
         // Frames that wait for a buffer would wake the loop for nothing until one comes back.
-        let starved = self.port.device().is_starved() && self.pools.large.free() + self.pools.small.free() == 0;
+        let starved =
+            self.port.device().is_starved() && self.pools.large.free() + self.pools.small.free() == 0;
         let mut flags = if starved { PollFlags::empty() } else { PollFlags::IN };
         if !self.queue.is_empty() || self.port.is_pending() {
             flags |= PollFlags::OUT;

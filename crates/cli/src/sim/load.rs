@@ -5,6 +5,7 @@ use super::models::QueueModel;
 use super::scenario::{HostTable, PathTable, Scenario, TcpTable};
 use super::text::bytes;
 use linerate_fabric::units::{Bytes, Nanoseconds};
+use linerate_stack::memory::LEAST_MEMORY;
 use linerate_stack::tcp::{LEAST_BUFFER, MIN_MSS};
 use std::path::Path;
 use toml::{Spanned, Table, Value};
@@ -17,8 +18,6 @@ const MAX_FLOWS: usize = 64;
 const MAX_RING: usize = 1 << 20;
 /// Least buffers of a pool: two frames of coalesced segments, as one is being read while the next arrives.
 const MIN_BUFFERS: usize = 64;
-/// Least memory of a host in bytes.
-const LEAST_MEMORY: usize = 64 << 10;
 /// Most memory of a host in bytes.
 const MAX_MEMORY: f64 = (1u64 << 40) as f64;
 /// Largest socket buffer in bytes: the largest window that TCP can express (RFC 7323 section 2.3).
@@ -250,7 +249,7 @@ mod tests {
         check("[client]\nrx-ring = 0\n", "line 2, column 11: rx-ring: expected 1 to 1048576 frames");
         check("[server]\ntx-ring = 0\n", "tx-ring: expected 1 to 1048576 packets");
         check("[server]\nrx-buffers = 3\n", "rx-buffers: expected 64");
-        check("[server]\nmemory = \"1 KiB\"\n", "memory: expected 64 KiB at least");
+        check("[server]\nmemory = \"1 KiB\"\n", "memory: expected 16 KiB at least");
         check("[server]\ninterrupt-packets = 0\n", "interrupt-packets: expected 1 packet");
         check("[client.tcp]\nreceive-buffer = \"1 B\"\n", "receive-buffer: expected 2 KiB to 1 GiB");
         check("[[flow]]\ntcp = { send-buffer = \"2 GiB\" }\n", "expected 2 KiB to 1 GiB");

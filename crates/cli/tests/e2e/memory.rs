@@ -1,4 +1,4 @@
-//! Memory: little of it loses nothing, and much of it is taken when it is used.
+//! Little memory: what a window let in finds a buffer.
 
 use crate::lab::{Lab, Wire};
 use crate::uploads::{Congestion, Upload, measure};
@@ -38,16 +38,4 @@ fn a_hundred_uploads_share_little_memory() {
     let lab = Lab::start(Wire::Tap, 1500, &["--memory", "4MiB"]);
     check(&lab, Upload::bytes(100, Congestion::Bbr, 100_000_000), "4 MiB");
     lab.stop();
-}
-
-#[test]
-fn memory_is_taken_when_it_is_used() {
-    for wire in [Wire::Tap, Wire::Packet] {
-        let lab = Lab::start(wire, 1500, &["--memory", "1GiB"]);
-        lab.client.must(&format!("curl -sSf {}/ > /dev/null", lab.http()));
-        let resident = lab.resident_kib() / 1024;
-        println!("{wire:?}: {resident} MiB resident");
-        assert!(resident < 40, "{wire:?}: {resident} MiB resident at the start");
-        lab.stop();
-    }
 }

@@ -52,6 +52,7 @@ pub struct Uploaded {
 
 impl Uploaded {
     /// The share of segments that were sent again.
+    #[allow(dead_code, reason = "the end-to-end tests use it")]
     pub fn retransmitted(&self) -> f64 {
         self.retransmits as f64 / (self.sent as f64 / 1448.0)
     }

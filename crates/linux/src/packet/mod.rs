@@ -21,8 +21,7 @@ use crate::sys::packet::{self as sys, AuxData, MAX_BATCH, Received};
 use crate::tx::{self, Completions, MAX_PIECES, device_error};
 use crate::vnet::{Checksum, HEADER_LEN, VirtioHeader};
 use linerate_nic::{
-    Buffer, Capabilities, ChecksumRequest, Device, DeviceError, Frame, MacAddr, RxBatch, TxQueue,
-    TxToken,
+    Buffer, Capabilities, ChecksumRequest, Device, DeviceError, Frame, MacAddr, RxBatch, TxQueue, TxToken,
 };
 use linerate_wire::units::Instant;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -215,7 +214,9 @@ impl PacketDevice {
         let mut ready = 0;
         for (landing, header) in self.landings.iter_mut().zip(&mut headers).take(limit) {
             // Two places beside the header are enough for a large frame only where one is a large buffer.
-            if PLACES == 3 && expects_large && !landing.find_large() || !landing.prepare(expects_large, scrape) {
+            if PLACES == 3 && expects_large && !landing.find_large()
+                || !landing.prepare(expects_large, scrape)
+            {
                 break;
             }
             places[ready][0] = IoSliceMut::new(&mut header[..self.virtio_len]);

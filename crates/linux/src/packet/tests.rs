@@ -6,7 +6,7 @@ use crate::testing::{
     DATA, HOST4, HOST6, OUR_MAC, OURS4, OURS6, await_frame, host_socket, in_namespace, is_to_port, ours,
     send_one, tcp_from_host, to_host, udp_checksum_holds, wait_readable,
 };
-use linerate_nic::{ChecksumStatus, Pool};
+use linerate_nic::ChecksumStatus;
 use std::time::Duration;
 
 const UP: LinkChange = LinkChange { up: Some(true), mtu: None, tx_queue_len: None, mac: None };

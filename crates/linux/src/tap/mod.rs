@@ -103,7 +103,8 @@ impl Tap {
         let change = LinkChange {
             // The owner of a TAP may attach to it, and not change it.
             mtu: config.mtu.filter(|wanted| *wanted != mtu),
-            tx_queue_len: (!existed).then(|| TX_QUEUE_LEN.max(config.pools.small.len().min(MOST_QUEUED) as u32)),
+            tx_queue_len: (!existed)
+                .then(|| TX_QUEUE_LEN.max(config.pools.small.len().min(MOST_QUEUED) as u32)),
             ..LinkChange::default()
         };
         netlink.change_link(index, &change)?;

@@ -141,12 +141,12 @@ fn a_full_pool_stops_the_device_until_buffers_return() {
 #[test]
 fn acknowledgements_pass_when_buffers_are_short() {
     in_namespace("acknowledgements_pass", || {
-        let pool = Pool::new(64, 2048);
+        let pools = RxPools::new(0, 64);
         let config = TapConfig {
             name: "lrdry".to_owned(),
             mtu: Some(9000),
             mac: Some(OUR_MAC),
-            ..TapConfig::new(pool.clone())
+            ..TapConfig::new(pools.clone())
         };
         let mut tap = Tap::open(config).unwrap();
         let mut host = HostInterface::open("lrdry").unwrap();
@@ -158,7 +158,7 @@ fn acknowledgements_pass_when_buffers_are_short() {
         let large = await_frame(&mut tap, |frame| is_to_port(frame, 17, 7));
         assert_eq!((large.len(), large.more.len()), (5042, 2));
         drop(large);
-        let mut held: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
+        let mut held: Vec<_> = std::iter::from_fn(|| pools.small.take()).collect();
         held.truncate(held.len() - 2);
         socket.send_to(&[2; 5000], ours(true, 7)).unwrap();
         socket.send_to(&[3; 100], ours(true, 7)).unwrap();

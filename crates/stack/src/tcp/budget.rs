@@ -7,9 +7,10 @@
 //! thresholds, Choudhury and Hahne 1998): one alone gets four fifths, eight get 12 % each, and a newcomer always finds
 //! something, however many there are.
 //!
-//! An eighth of the receive pool is never promised: control packets and newcomers live on it, and so does what the windows
-//! that every connection is granted, two segments, may bring in beyond. A quarter of the budget is kept for sending, so
-//! that data which nobody reads yet cannot stop the answers; what is sent beyond that quarter leaves room for what was promised.
+//! An eighth of the receive pool is never promised: control packets and newcomers live on it. Every connection is *granted*
+//! two segments whatever the others have; what it does not hold of these is set aside, within three quarters of what is free:
+//! of ten thousand idle connections only some send at once. A quarter of the budget is kept for sending, so that data which nobody reads yet
+//! cannot stop the answers; what is sent beyond that quarter leaves room for what was promised.
 
 use alloc::rc::Rc;
 use core::cell::Cell;
@@ -35,6 +36,8 @@ struct Account {
     /// Held by send queues.
     sending: Cell<usize>,
     promised: Cell<usize>,
+    /// What connections may receive whatever was promised to others, and do not hold.
+    granted: Cell<usize>,
     refused: Cell<u64>,
 }
 
@@ -62,6 +65,7 @@ impl MemoryBudget {
             received: Cell::new(0),
             sending: Cell::new(0),
             promised: Cell::new(0),
+            granted: Cell::new(0),
             refused: Cell::new(0),
         };
         MemoryBudget { account: Rc::new(account) }
@@ -85,23 +89,30 @@ impl MemoryBudget {
     /// The memory, in bytes, that nobody holds and nobody was promised.
     pub(super) fn unpromised(&self) -> usize {
         let account = &self.account;
-        let promised = account.promised.get();
+        let granted = |of: usize| account.granted.get().min(of / 4 * 3);
         let sending = account.sending.get().max(account.limit / SENDING);
-        let mut left = account.limit.saturating_sub(account.received.get()).saturating_sub(sending);
+        let free = account.limit.saturating_sub(account.received.get()).saturating_sub(sending);
+        let mut left = free - granted(free);
         if let Some(pool) = &account.receive {
             let size = pool.buffer_size();
-            left = left.min(pool.free().saturating_sub(reserve(pool)).saturating_mul(size));
+            let free = pool.free() * size;
+            left = left.min(free.saturating_sub(granted(free).max(reserve(pool) * size)));
             if let Some(frames) = account.device_queue {
-                left = left.min((frames - frames / RESERVE).saturating_mul(size));
+                let room = frames.saturating_mul(size);
+                left = left.min(room - granted(room).max(room / RESERVE));
             }
         }
-        left.saturating_sub(promised)
+        left.saturating_sub(account.promised.get())
     }
 
-    /// Whether so little is left to promise that those who do not use their windows should have none to speak of.
+    /// Whether so little is left to promise that those who do not use what they have should give it up.
     pub(crate) fn is_promised_away(&self) -> bool {
-        let promised = self.promised();
-        promised > 0 && promised / 2 > self.unpromised()
+        self.unpromised() < self.capacity() / 8
+    }
+
+    /// Whether more than half of what may be promised is held or promised: then nobody may hold more than was promised.
+    pub(super) fn is_half_promised(&self) -> bool {
+        self.unpromised() < self.capacity() / 2
     }
 
     /// Whether receive buffers are so short that none may be kept: for the sake of a few bytes, `of_little`, while there
@@ -121,9 +132,14 @@ impl MemoryBudget {
         self.account.received.get().saturating_add(self.account.sending.get())
     }
 
-    /// Bytes of memory that the peers' windows may still take.
+    /// Bytes of memory that the peers' windows may still take, beyond two segments each.
     pub fn promised(&self) -> usize {
         self.account.promised.get()
+    }
+
+    /// Bytes of memory that two segments for each connection may still take.
+    pub fn granted(&self) -> usize {
+        self.account.granted.get()
     }
 
     /// The limit in bytes.
@@ -157,7 +173,8 @@ impl MemoryBudget {
     /// Most bytes that may be held for sending.
     fn sending_limit(&self) -> usize {
         let account = &self.account;
-        let taken = account.received.get().saturating_add(account.promised.get());
+        let granted = account.granted.get().min(account.limit / 2);
+        let taken = account.received.get().saturating_add(account.promised.get()).saturating_add(granted);
         account.limit.saturating_sub(taken).max(account.limit / SENDING)
     }
 
@@ -171,9 +188,11 @@ impl MemoryBudget {
         Charge { budget: self.clone(), bytes: 0, sends: true }
     }
 
-    /// A promise of nothing.
-    pub(super) fn promise(&self) -> Promise {
-        Promise { budget: self.clone(), bytes: 0 }
+    /// A promise of nothing beyond the `grant`, in bytes of memory, that its connection has in any case.
+    pub(super) fn promise(&self, grant: usize) -> Promise {
+        let mut promise = Promise { budget: self.clone(), bytes: 0, grant, set_aside: 0 };
+        promise.set(0, 0);
+        promise
     }
 }
 
@@ -192,26 +211,46 @@ impl fmt::Debug for MemoryBudget {
 #[derive(Debug)]
 pub(super) struct Promise {
     budget: MemoryBudget,
+    /// Beyond the grant.
     bytes: usize,
+    grant: usize,
+    /// Of the grant, what is not held.
+    set_aside: usize,
 }
 
 impl Promise {
-    /// It is `bytes` from now on.
-    pub fn set(&mut self, bytes: usize) {
+    /// Its window may take `bytes` from now on, of which the grant covers the first; `held` bytes are held.
+    pub fn set(&mut self, bytes: usize, held: usize) {
+        let granted = &self.budget.account.granted;
+        let set_aside = self.grant.saturating_sub(held);
+        granted.set(granted.get().saturating_sub(self.set_aside).saturating_add(set_aside));
+        self.set_aside = set_aside;
+        let bytes = bytes.saturating_sub(set_aside);
         let promised = &self.budget.account.promised;
         promised.set(promised.get().saturating_sub(self.bytes).saturating_add(bytes));
         self.bytes = bytes;
     }
 
-    /// Bytes of memory.
+    /// What its connection has in any case, in bytes of memory.
+    pub fn grant(&self) -> usize {
+        self.grant
+    }
+
+    /// Bytes of memory beyond the grant.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Nothing comes any more: promise and grant are given back.
+    pub fn end(&mut self) {
+        self.grant = 0;
+        self.set(0, 0);
     }
 }
 
 impl Drop for Promise {
     fn drop(&mut self) {
-        self.set(0);
+        self.end();
     }
 }
 
@@ -284,8 +323,8 @@ mod tests {
     use alloc::vec::Vec;
 
     fn promise(budget: &MemoryBudget) -> Promise {
-        let mut promise = budget.promise();
-        promise.set(budget.share(0, 0));
+        let mut promise = budget.promise(0);
+        promise.set(budget.share(0, 0), 0);
         promise
     }
 
@@ -307,8 +346,33 @@ mod tests {
         // Its own promise does not count against a connection.
         let mut first = promise(&budget);
         assert_eq!(budget.share(0, first.bytes()), 1_120);
-        first.set(100);
+        first.set(100, 0);
         assert_eq!(budget.share(0, first.bytes()), 1_120);
+    }
+
+    #[test]
+    fn what_every_connection_is_granted_is_set_aside_within_what_is_free() {
+        let pool = Pool::new(16, 100);
+        let budget = MemoryBudget::with_receive(10_000, Some(pool), None);
+        let mut promises: Vec<Promise> = (0..3).map(|_| budget.promise(200)).collect();
+        // Beyond the reserve of two buffers: six of sixteen.
+        assert_eq!((budget.granted(), budget.unpromised()), (600, 1_000));
+        // The grant covers the first 200 bytes of a window.
+        promises[0].set(200, 0);
+        assert_eq!((budget.promised(), budget.unpromised()), (0, 1_000));
+        promises[0].set(500, 0);
+        assert_eq!((budget.promised(), budget.unpromised()), (300, 700));
+        // What is held of a grant is not set aside as well.
+        promises[0].set(500, 150);
+        assert_eq!((budget.granted(), budget.promised()), (450, 450));
+        promises[0].set(500, 0);
+        promises.extend((0..1_000).map(|_| budget.promise(200)));
+        assert_eq!(budget.unpromised(), 100);
+        promises[1].end();
+        promises.truncate(2);
+        assert_eq!((budget.granted(), budget.promised()), (200, 300));
+        drop(promises);
+        assert_eq!((budget.granted(), budget.unpromised()), (0, 1_400));
     }
 
     #[test]
@@ -344,11 +408,11 @@ mod tests {
         received.add(1_000);
         assert!(sent.try_add(25) && !sent.try_add(1), "whatever is received");
         received.sub(1_000);
-        let mut promise = budget.promise();
-        promise.set(40);
+        let mut promise = budget.promise(0);
+        promise.set(40, 0);
         assert!(sent.try_add(35) && !sent.try_add(1), "40 were promised");
         assert!(received.try_add(40) && !received.try_add(1));
-        promise.set(0);
+        promise.set(0, 0);
         assert!(!sent.try_add(1));
         received.sub(40);
         assert!(sent.try_add(40) && budget.is_tight());

@@ -119,7 +119,7 @@ impl Receiver {
             duplicate: None,
             tuner,
             charge: budget.charge(),
-            promise: budget.promise(),
+            promise: budget.promise(window::grant(budget, mss)),
             rests: false,
             cost,
             mss,
@@ -206,6 +206,9 @@ impl Receiver {
             self.queue.pop_front();
         }
         self.queued -= count;
+        if self.charge.bytes() < self.promise.grant() {
+            self.enter_promise();
+        }
         if self.queue.is_empty() && self.finished {
             self.queue = VecDeque::new();
         }
@@ -241,7 +244,7 @@ impl Receiver {
         self.waiting.clear();
         (self.waiting_held, self.waiting_len) = (0, 0);
         self.charge.sub(self.charge.bytes());
-        self.promise.set(0);
+        self.promise.end();
     }
 
     /// Takes the payload that begins at `seq`, and the FIN after it.
@@ -251,7 +254,6 @@ impl Receiver {
         let before = self.next;
         let reported = self.duplicate.take();
         let (held, readable) = (self.charge.bytes(), self.queued + self.waiting_len);
-        self.rests &= first.is_none();
         let mut at = seq;
         for piece in first.into_iter().chain(more.drain()) {
             let len = piece.len() as u64;
@@ -264,6 +266,7 @@ impl Receiver {
         self.note_fin(at, fin, &mut arrival);
         self.drain();
         arrival.in_order = (self.next - before) as usize;
+        self.rests &= arrival.in_order == 0;
         self.bytes_received += arrival.in_order as u64;
         let fin_waits = fin && self.fin.is_some_and(|fin| fin > self.next);
         arrival.gap = self.has_gap() || (had_gap && arrival.in_order > 0) || fin_waits;
@@ -386,7 +389,9 @@ impl Receiver {
                 return;
             };
             // Small pieces in large buffers hold more than the window that they are within.
-            if !in_order && self.waiting_held + part.held() > self.most_waiting_held() {
+            let is_too_much = self.waiting_held + part.held() > self.most_waiting_held()
+                || !self.is_covered(part.held()) && self.budget().is_half_promised();
+            if !in_order && is_too_much {
                 arrival.dropped = Some(DropReason::OutOfOrderFull);
                 return;
             }

@@ -18,6 +18,11 @@ const FIRST_SHARE: usize = 16;
 /// Segments that every connection is granted which holds nothing: with fewer, a peer could wait for its own timer.
 const LEAST_SEGMENTS: usize = 2;
 
+/// The memory that these take, each in a buffer of its own.
+pub(super) fn grant(budget: &MemoryBudget, mss: usize) -> usize {
+    LEAST_SEGMENTS * mss * first_cost(budget, mss) / COST_ONE
+}
+
 /// The first window where nothing is held nor promised, in bytes; two small segments at least.
 pub(in super::super) fn first_window_of(budget: &MemoryBudget) -> usize {
     (budget.capacity() / FIRST_SHARE * COST_ONE / *COSTS.end()).max(2 * 536)
@@ -71,8 +76,8 @@ impl Receiver {
     }
 
     /// Nothing came for a while: what was promised is honoured, and neither counted on nor raised beyond the least, so that
-    /// idle connections do not keep memory from others. This lasts until data arrives or the application reads; what is
-    /// sent meanwhile does not end it.
+    /// idle connections do not keep memory from others. This lasts until data arrives in order or the application reads; what
+    /// is sent meanwhile does not end it.
     pub fn rest(&mut self) {
         self.rests = true;
         self.enter_promise();
@@ -108,14 +113,23 @@ impl Receiver {
         usize::try_from(len).unwrap_or(usize::MAX).saturating_mul(self.cost) / COST_ONE
     }
 
+    /// The memory that is promised for the window, what waits in it included.
+    fn quota(&self) -> usize {
+        if self.rests { 0 } else { self.memory_for(self.window()) }
+    }
+
+    /// Whether memory was promised for `held` bytes more of what waits.
+    pub(super) fn is_covered(&self, held: usize) -> bool {
+        self.waiting_held + held <= self.quota().max(self.promise.grant())
+    }
+
     /// Enters what may still come into the budget.
     pub(super) fn enter_promise(&mut self) {
-        let may_come = if self.finished || self.discard { 0 } else { self.window() };
-        let mut may_come = may_come.saturating_sub(self.waiting_len as u64);
-        if self.rests {
-            may_come = may_come.min(self.least() as u64);
+        if self.finished || self.discard {
+            return self.promise.end();
         }
-        self.promise.set(self.memory_for(may_come));
+        // What waits lies within the window.
+        self.promise.set(self.quota().saturating_sub(self.waiting_held), self.charge.bytes());
     }
 
     /// `len` bytes of data took `held` bytes of memory.
