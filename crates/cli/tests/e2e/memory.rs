@@ -36,6 +36,6 @@ fn little_memory_makes_nobody_send_twice() {
 #[test]
 fn a_hundred_uploads_share_little_memory() {
     let lab = Lab::start(Wire::Tap, 1500, &["--memory", "4MiB"]);
-    check(&lab, Upload::bytes(100, Congestion::Bbr, 100_000_000), "4 MiB");
+    check(&lab, Upload::bytes(100, Congestion::Bbr, 1_000_000_000), "4 MiB");
     lab.stop();
 }

@@ -117,11 +117,11 @@ fn a_test_of_known_length_waits_for_its_last_bytes() {
     world.run(&mut server);
     assert_eq!(world.received(control), [1, 2]);
     world.client_send(stream, &[0; 5_000]);
-    world.advance(&mut server, Duration::from_millis(10));
+    world.advance(&mut server, Duration::from_millis(210));
     world.client_send(stream, &[0; 1_000]);
-    world.advance(&mut server, Duration::from_millis(10));
+    world.advance(&mut server, Duration::from_millis(210));
     assert!(world.received(control).is_empty(), "a client may send a block more than it announced");
-    world.advance(&mut server, Duration::from_millis(10));
+    world.advance(&mut server, Duration::from_millis(50));
     assert_eq!(world.received(control), [13]);
     assert_eq!(finish(&mut world, &mut server, control)["streams"][0]["bytes"], 21_000);
 }
