@@ -1,7 +1,7 @@
 //! Every test: units, properties and virtual worlds of all crates, then real clients against the `linerate` command.
 //!
 //! Everything is built once, in the profile `checked`: optimised, with all assertions. The suites then run several at
-//! a time, those that took longest in the run before first; the end-to-end tests run after them, one at a time, because
+//! a time, those that took longest in the run before first; the end-to-end tests run after them, two at a time, because
 //! they share the cores with their clients and several of them move gigabytes.
 
 use crate::suites::{self, Suite};
@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What the end-to-end tests run.
 const CLIENTS: [&str; 14] = [
@@ -85,7 +85,7 @@ pub fn run(filter: Option<&str>) -> Result<()> {
         say(start, "3/4 examples in the documentation");
         examples(&mut tally, &mut failed)?;
     }
-    say(start, "4/4 end-to-end: real clients in network namespaces, one test at a time");
+    say(start, "4/4 end-to-end: real clients in network namespaces, two tests at a time");
     end_to_end(start, e2e, filter, &mut tally, &mut failed)?;
     println!("\nall tests took {:.0} s", start.elapsed().as_secs_f64());
     println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
@@ -178,7 +178,8 @@ fn examples(tally: &mut Tally, failed: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// The end-to-end tests, each printed as it ends, with its time.
+/// The end-to-end tests, each printed as it ends. Two run side by side: they wait more than they compute, and each has its
+/// own namespaces.
 fn end_to_end(
     start: Instant,
     suite: &Suite,
@@ -188,10 +189,10 @@ fn end_to_end(
 ) -> Result<()> {
     let count = listed(suite, filter)?;
     let mut command = suite.command();
-    command.arg("--test-threads=1").args(filter).stdout(Stdio::piped());
+    command.arg("--test-threads=2").args(filter).stdout(Stdio::piped());
     let mut child = command.spawn().context("cannot start the end-to-end tests")?;
     let output = child.stdout.take().context("the end-to-end tests have no output")?;
-    let (mut number, mut began) = (0, Instant::now());
+    let mut number = 0;
     for line in BufReader::new(output).lines() {
         let line = line?;
         tally.read(&line);
@@ -204,23 +205,12 @@ fn end_to_end(
             continue;
         };
         number += 1;
-        say(
-            start,
-            &format!("{number:3}/{count} {verdict} {name:<66}{:6.1} s", took(&mut began).as_secs_f64()),
-        );
+        say(start, &format!("{number:3}/{count} {verdict} {name}"));
     }
     if !child.wait()?.success() {
         failed.push(suite.name.clone());
     }
     Ok(())
-}
-
-/// The time since `began`, which starts anew.
-fn took(began: &mut Instant) -> Duration {
-    let now = Instant::now();
-    let took = now - *began;
-    *began = now;
-    took
 }
 
 /// How many tests of a suite have `filter` in their name.

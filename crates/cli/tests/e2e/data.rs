@@ -13,6 +13,9 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 /// Hashes of the files that all tests serve, by inode number.
 static HASHES: Mutex<BTreeMap<u64, String>> = Mutex::new(BTreeMap::new());
 
+/// Held while a file that all tests serve is made: tests run side by side.
+static MAKING: Mutex<()> = Mutex::new(());
+
 /// Names and lengths of the files that every transfer test moves.
 pub const SIZES: [(&str, u64); 4] = [("empty", 0), ("one", 1), ("mib", 1 << 20), ("gib", 1 << 30)];
 
@@ -34,6 +37,7 @@ impl Folder {
     /// A folder with the files of [`SIZES`] up to `largest` bytes.
     pub fn with_files(largest: u64) -> Folder {
         let folder = Folder::new();
+        let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
         for ((name, len), kept) in SIZES.iter().zip(kept_files()).filter(|((_, len), _)| *len <= largest) {
             // A gigabyte takes longer to make than to move: it is made once, whole or not at all, and linked.
             if !kept.exists() {
