@@ -126,6 +126,30 @@ fn step(ftp: &mut Ftp, act: &Act, replies: &mut String, data: &mut Option<ConnId
     replies.push_str(&String::from_utf8_lossy(&bytes));
 }
 
+impl Ftp {
+    /// The client is gone. Who gave a wrong password counts against his address until the answer would have come,
+    /// at most 16 s after it.
+    #[track_caller]
+    fn leave(&mut self) {
+        self.world.net.client_reset(self.control);
+        self.run();
+        assert_eq!(self.server.sessions(), 0);
+        self.advance(Duration::from_secs(16));
+        self.assert_released();
+    }
+}
+
+#[test]
+fn a_guesser_who_leaves_is_forgotten() {
+    let mut ftp = Ftp::new();
+    let (mut replies, mut data) = (String::new(), None);
+    step(&mut ftp, &Act::Control(b"USER anna\r\nPASS wrong\r\n".to_vec()), &mut replies, &mut data);
+    ftp.world.net.client_reset(ftp.control);
+    ftp.run();
+    assert!(ftp.server.poll_timeout().is_some(), "the address counts until the answer was due");
+    ftp.leave();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
@@ -142,8 +166,7 @@ proptest! {
             prop_assert!(line.chars().all(|c| !c.is_control()), "{line:?}");
         }
         ftp.world.files.hold = false;
-        ftp.world.net.client_reset(ftp.control);
-        ftp.assert_released();
+        ftp.leave();
     }
 
     #[test]
@@ -156,7 +179,6 @@ proptest! {
             ftp.run();
             prop_assert!(ftp.server.held_len() < 30_000);
         }
-        ftp.world.net.client_reset(ftp.control);
-        ftp.assert_released();
+        ftp.leave();
     }
 }
