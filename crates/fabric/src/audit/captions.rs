@@ -7,7 +7,7 @@ use super::{Confidence, Finding, Place, Severity, show, words};
 use crate::guide::{Cell, Entry, Guide, Number, Relation, Table};
 
 /// Words of which a caption can hold only one for its table.
-const OPPOSITES: [(&str, &str); 5] = [
+pub const OPPOSITES: [(&str, &str); 5] = [
     ("read", "write"),
     ("transmit", "receive"),
     ("maximum", "measured"),
@@ -39,6 +39,7 @@ pub fn check(guide: &Guide, findings: &mut Vec<Finding>) {
         marks(guide, table, findings);
         footnote_rows(table, findings);
         rows_and_corner(table, findings);
+        corner_of_another(guide, table, findings);
         parts(table, findings);
     }
 }
@@ -287,6 +288,27 @@ fn rows_and_corner(table: &Table, findings: &mut Vec<Finding>) {
             ));
         }
     }
+}
+
+/// A heading of the first column that names the subject of another table: it came with the table that was copied.
+fn corner_of_another(guide: &Guide, table: &Table, findings: &mut Vec<Finding>) {
+    let corner = table.corner.trim();
+    let is_name =
+        corner.len() > 2 && corner.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+    let names_it = |other: &Table| words(&other.caption).contains(&corner.to_lowercase());
+    if !is_name || table.caption.is_empty() || names_it(table) {
+        return;
+    }
+    let Some(other) = guide.tables.iter().find(|other| other.corner.trim() == corner && names_it(other))
+    else {
+        return;
+    };
+    let at = place("table", &table.id, &table.section);
+    findings.push(Finding::new("caption-corner", Severity::Note, Confidence::Likely, at).says(
+        format!("the first column is headed `{corner}`, which is what {} is about", other.label()),
+        format!("caption \"{}\"; caption there \"{}\"", table.caption, other.caption),
+        "head the column with what its rows are",
+    ));
 }
 
 /// A caption that lists its rows (`of A, B and C`) must have them.

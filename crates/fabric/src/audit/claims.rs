@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::captions::{opposite_in, rates};
-use super::expression::{evaluate, unit};
-use super::{Confidence, Finding, Place, Severity, show, words};
-use crate::guide::{Cells, Claim, Guide, Number, Operand, Order, Relation};
+use super::expression::{evaluate, literals, unit};
+use super::{Confidence, Finding, Place, Severity, overheads, show, words};
+use crate::guide::{CellAt, Cells, Claim, Guide, Number, Operand, Order, Relation};
 
 /// Holds every claim against what it speaks of. A claim about withheld cells only is left alone.
 pub fn check(guide: &Guide, findings: &mut Vec<Finding>) {
@@ -17,12 +17,19 @@ pub fn check(guide: &Guide, findings: &mut Vec<Finding>) {
             Relation::Steps { table, from, to, step } => {
                 steps(guide, claim, table, (*from, *to, *step), findings)
             }
-            Relation::Describes { table, attributes } => describes(guide, claim, table, attributes, findings),
+            Relation::Describes { table, attributes, also } => {
+                describes(guide, claim, table, attributes, findings);
+                endpoints(guide, claim, (table, also), attributes, findings);
+            }
+            Relation::Factor { cell, value } => factor(guide, claim, cell, value, findings),
+            Relation::Overhead { stated, line, packets } => {
+                overheads::check(guide, claim, (stated, line), packets, findings);
+            }
         }
     }
 }
 
-fn place(claim: &Claim, table: Option<&str>, row: Option<&str>) -> Place {
+pub fn place(claim: &Claim, table: Option<&str>, row: Option<&str>) -> Place {
     Place {
         section: claim.section.clone(),
         table: table.map(str::to_owned),
@@ -143,7 +150,7 @@ fn sign(order: Order, margin_percent: f64) -> String {
     if margin_percent > 0.0 { format!("{sign} (margin {margin_percent} %)") } else { sign.to_owned() }
 }
 
-fn unreadable(claim: &Claim, why: &str, findings: &mut Vec<Finding>) {
+pub fn unreadable(claim: &Claim, why: &str, findings: &mut Vec<Finding>) {
     let place = place(claim, None, None);
     findings.push(Finding::new("formula-unreadable", Severity::Warning, Confidence::Certain, place).says(
         "a claim cannot be held against anything".to_owned(),
@@ -216,4 +223,86 @@ fn describes(
         format!("{}; caption \"{}\"", wrong.join("; "), of.caption),
         "correct the caption or the sentence",
     ));
+}
+
+/// What the text says was measured, against the tags of the columns: every one of them, and nothing else.
+fn endpoints(
+    guide: &Guide,
+    claim: &Claim,
+    (table, also): (&str, &[String]),
+    attributes: &BTreeMap<String, String>,
+    findings: &mut Vec<Finding>,
+) {
+    for (key, value) in attributes {
+        let said: Vec<&str> = value
+            .split(", ")
+            .flat_map(|part| part.split(" and "))
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .collect();
+        let mut wrong = Vec::new();
+        for id in [table].into_iter().chain(also.iter().map(String::as_str)) {
+            let Some(of) = guide.table(id) else { continue };
+            let mut printed: Vec<&str> =
+                of.columns.iter().filter_map(|column| column.tags.get(key)).map(String::as_str).collect();
+            printed.sort_unstable();
+            printed.dedup();
+            if printed.is_empty() {
+                continue;
+            }
+            let more: Vec<&str> = printed.iter().filter(|one| !said.contains(one)).copied().collect();
+            let fewer: Vec<&str> = said.iter().filter(|one| !printed.contains(one)).copied().collect();
+            for (what, which) in [("has also", more), ("lacks", fewer)] {
+                if !which.is_empty() {
+                    wrong.push(format!("{} {what} {}", of.label(), which.join(", ")));
+                }
+            }
+        }
+        if wrong.is_empty() {
+            continue;
+        }
+        findings.push(
+            Finding::new(
+                "column-text",
+                Severity::Warning,
+                Confidence::Likely,
+                place(claim, Some(table), None),
+            )
+            .says(
+                format!("the text says that {key} was {value}, and the columns say otherwise"),
+                wrong.join("; "),
+                "say what was measured, or say of which columns the sentence speaks",
+            ),
+        );
+    }
+}
+
+/// A property that the text states, against what the formula of a cell counts with.
+fn factor(guide: &Guide, claim: &Claim, cell: &CellAt, value: &str, findings: &mut Vec<Finding>) {
+    let Ok(stated) = evaluate(value, &|_| None) else { return unreadable(claim, value, findings) };
+    for formula in guide.formulas.iter().filter(|formula| formula.cell.as_ref() == Some(cell)) {
+        let all = literals(&formula.expression);
+        let alike: Vec<_> = all.iter().filter(|literal| literal.same_kind(&stated)).collect();
+        let same =
+            |literal: &&&super::Quantity| (literal.value - stated.value).abs() <= 1e-9 * stated.value.abs();
+        if stated.is_plain() || alike.is_empty() || alike.iter().any(|literal| same(&literal)) {
+            continue;
+        }
+        let unit = unit_of(value);
+        let one = evaluate(&format!("1 {unit}"), &|_| None).map_or(1.0, |one| one.value);
+        let used: Vec<String> =
+            alike.iter().map(|literal| format!("{} {unit}", show(literal.value / one))).collect();
+        let mut at = place(claim, Some(&cell.table), Some(&cell.row));
+        at.column = Some(cell.column);
+        findings.push(Finding::new("factor", Severity::Warning, Confidence::Likely, at).says(
+            format!("the text says {value}, and the formula counts with {}", used.join(", ")),
+            format!("section {}: \"{}\"; formula `{}`", claim.section, claim.text, formula.text),
+            "look the value up in the data manual, and say where both hold if both do",
+        ));
+    }
+}
+
+/// The unit at the end of a value: `bits` of `128 bits`.
+fn unit_of(value: &str) -> &str {
+    value.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ' ')
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::noise::Noise;
 use super::{Confidence, Finding, Place, Severity, measured, show};
 use crate::guide::{Cell, Guide, Number, Role, Table};
 
@@ -12,7 +13,7 @@ pub const MAX_COINCIDENCE: f64 = 1e-6;
 const MAX_LINES: usize = 4096;
 
 /// What share of the compared cells has to agree.
-const MIN_SHARE: f64 = 0.9;
+pub const MIN_SHARE: f64 = 0.9;
 
 /// How many sizes in a row have to take the same time.
 const MIN_RUN: usize = 4;
@@ -20,8 +21,8 @@ const MIN_RUN: usize = 4;
 /// What a cell is to this rule.
 #[derive(Clone, Copy)]
 enum Slot<'g> {
-    /// A measurement.
-    Measured(&'g Number),
+    /// A measurement, and the decimal logarithm of the probability that another prints the same digits.
+    Measured(&'g Number, f64),
     /// A measurement that is kept back: it can never be shown to agree.
     Withheld,
     /// No measurement.
@@ -29,12 +30,14 @@ enum Slot<'g> {
 }
 
 impl<'g> Slot<'g> {
-    fn new(table: &'g Table, row: usize, column: usize) -> Slot<'g> {
+    fn new(noise: &Noise, table: &'g Table, row: usize, column: usize) -> Slot<'g> {
         if table.role(row, column) != Some(Role::Measured) {
             return Slot::Other;
         }
         match table.rows.get(row).and_then(|row| row.cells.get(column)) {
-            Some(Cell::Number(number)) => Slot::Measured(number),
+            Some(Cell::Number(number)) => {
+                Slot::Measured(number, noise.log_chance(table, row, column, number))
+            }
             Some(Cell::Withheld) => Slot::Withheld,
             _ => Slot::Other,
         }
@@ -51,16 +54,16 @@ struct Lines<'g> {
 }
 
 impl<'g> Lines<'g> {
-    fn new(table: &'g Table, columns: bool) -> Lines<'g> {
+    fn new(noise: &Noise, table: &'g Table, columns: bool) -> Lines<'g> {
         let (rows, across) = (table.rows.len(), table.columns.len());
-        let column = |index: usize| (0..rows).map(|row| Slot::new(table, row, index)).collect();
-        let row = |index: usize| (0..across).map(|column| Slot::new(table, index, column)).collect();
+        let column = |index: usize| (0..rows).map(|row| Slot::new(noise, table, row, index)).collect();
+        let row = |index: usize| (0..across).map(|column| Slot::new(noise, table, index, column)).collect();
         let mut cells: Vec<(usize, Vec<_>)> = if columns {
             (0..across).map(|index| (index, column(index))).collect()
         } else {
             (0..rows).map(|index| (index, row(index))).collect()
         };
-        cells.retain(|(_, line)| line.iter().filter(|slot| matches!(slot, Slot::Measured(_))).count() >= 2);
+        cells.retain(|(_, line)| line.iter().filter(|slot| matches!(slot, Slot::Measured(..))).count() >= 2);
         Lines { table, columns, cells }
     }
 
@@ -93,7 +96,7 @@ struct Pair {
     names: (String, String),
     equal: usize,
     compared: usize,
-    /// The decimal logarithm of the probability under the guide's noise.
+    /// The decimal logarithm of the probability under the scatter of the tables.
     log_probability: f64,
 }
 
@@ -101,25 +104,25 @@ struct Pair {
 ///
 /// Two independent measurements of one value scatter by the noise; that both print the same digits has about the
 /// probability of one last digit over the width of the scatter. Over a line of cells the probabilities multiply.
-pub fn check(guide: &Guide, findings: &mut Vec<Finding>) {
+pub fn check(guide: &Guide, noises: &[Noise], findings: &mut Vec<Finding>) {
     let mut lines = Vec::new();
-    for table in &guide.tables {
-        lines.push(Lines::new(table, true));
-        lines.push(Lines::new(table, false));
+    for (table, noise) in guide.tables.iter().zip(noises) {
+        lines.push(Lines::new(noise, table, true));
+        lines.push(Lines::new(noise, table, false));
     }
     bound(&mut lines, findings);
     let mut pairs = Vec::new();
     let mut compared = 0u32;
     for (index, left) in lines.iter().enumerate() {
         for right in lines.iter().skip(index).filter(|right| right.columns == left.columns) {
-            compare(guide, left, right, &mut compared, &mut pairs);
+            compare(left, right, &mut compared, &mut pairs);
         }
     }
     let chances = f64::from(compared.max(1)).log10();
     let limit = MAX_COINCIDENCE.log10();
     report(pairs.into_iter().filter(|pair| pair.log_probability + chances <= limit), compared, findings);
-    for table in &guide.tables {
-        constant_time(guide, table, findings);
+    for (table, noise) in guide.tables.iter().zip(noises) {
+        constant_time(noise, table, findings);
     }
 }
 
@@ -144,14 +147,7 @@ fn bound(lines: &mut [Lines<'_>], findings: &mut Vec<Finding>) {
     }
 }
 
-/// The decimal logarithm of the probability that another measurement prints the same digits.
-fn log_chance(guide: &Guide, number: &Number) -> f64 {
-    let width = 2.0 * number.value.abs() * guide.noise_percent / 100.0;
-    let digit = 2.0 * number.half_unit();
-    if width <= digit { 0.0 } else { (digit / width).log10() }
-}
-
-fn compare(guide: &Guide, left: &Lines<'_>, right: &Lines<'_>, compared: &mut u32, pairs: &mut Vec<Pair>) {
+fn compare(left: &Lines<'_>, right: &Lines<'_>, compared: &mut u32, pairs: &mut Vec<Pair>) {
     let same_table = std::ptr::eq(left.table, right.table);
     for (i, one) in &left.cells {
         for (j, two) in &right.cells {
@@ -169,15 +165,15 @@ fn compare(guide: &Guide, left: &Lines<'_>, right: &Lines<'_>, compared: &mut u3
                 names: (left.name(*i), right.name(*j)),
                 equal: equal.len(),
                 compared: of,
-                log_probability: equal.iter().map(|number| log_chance(guide, number)).sum(),
+                log_probability: equal.iter().sum(),
             });
         }
     }
 }
 
-/// The measurements that agree, and how many there are to compare; `None` if there are fewer than two. A withheld cell
+/// How probable each agreement is, and how many measurements there are to compare; `None` if there are fewer than two. A withheld cell
 /// is one to compare that does not agree, so that keeping cells back never makes a copy.
-fn agreement<'g>(one: &[Slot<'g>], two: &[Slot<'g>]) -> Option<(Vec<&'g Number>, usize)> {
+fn agreement(one: &[Slot<'_>], two: &[Slot<'_>]) -> Option<(Vec<f64>, usize)> {
     if one.len() != two.len() {
         return None;
     }
@@ -185,11 +181,11 @@ fn agreement<'g>(one: &[Slot<'g>], two: &[Slot<'g>]) -> Option<(Vec<&'g Number>,
     let (mut of, mut both) = (0usize, 0usize);
     for slots in one.iter().zip(two) {
         match slots {
-            (Slot::Measured(one), Slot::Measured(two)) => {
+            (Slot::Measured(one, chance), Slot::Measured(two, other)) => {
                 both += 1;
                 of += 1;
                 if one.value == two.value {
-                    equal.push(*one);
+                    equal.push(chance.max(*other));
                 }
             }
             (Slot::Withheld, _) | (_, Slot::Withheld) => of += 1,
@@ -223,7 +219,7 @@ fn report(pairs: impl Iterator<Item = Pair>, compared: u32, findings: &mut Vec<F
                 format!("table {right} prints measurements of table {left} over again, digit by digit")
             },
             format!(
-                "{equal} of {of} cells the same: {}; under the stated noise one pair of lines has a probability of \
+                "{equal} of {of} cells the same: {}; under their scatter one pair of lines has a probability of \
                  10^{best:.0}, and {compared} pairs of lines were compared",
                 named.join("; ")
             ),
@@ -233,7 +229,7 @@ fn report(pairs: impl Iterator<Item = Pair>, compared: u32, findings: &mut Vec<F
 }
 
 /// Rows of growing size whose time (size over rate) is the same within what was printed.
-fn constant_time(guide: &Guide, table: &Table, findings: &mut Vec<Finding>) {
+fn constant_time(noise: &Noise, table: &Table, findings: &mut Vec<Finding>) {
     let sizes: Vec<Option<f64>> =
         table.rows.iter().map(|row| Number::read(&row.name).map(|number| number.value)).collect();
     let mut runs = Vec::new();
@@ -250,9 +246,12 @@ fn constant_time(guide: &Guide, table: &Table, findings: &mut Vec<Finding>) {
             let high = size / (number.value - number.half_unit());
             let grows = row > 0 && sizes.get(row - 1).copied().flatten().is_some_and(|before| before < size);
             start = match start {
-                Some((from, to, count, chance)) if grows && low <= to && high >= from => {
-                    Some((from.max(low), to.min(high), count + 1, chance + log_chance(guide, number)))
-                }
+                Some((from, to, count, chance)) if grows && low <= to && high >= from => Some((
+                    from.max(low),
+                    to.min(high),
+                    count + 1,
+                    chance + noise.log_chance(table, row, column, number),
+                )),
                 other => {
                     close(other, &mut runs, column);
                     Some((low, high, 1, 0.0))
@@ -275,7 +274,7 @@ fn constant_time(guide: &Guide, table: &Table, findings: &mut Vec<Finding>) {
     findings.push(Finding::new("constant-time", Severity::Note, Confidence::Possible, place).says(
         "different sizes took exactly the same time, far closer than measurements scatter".to_owned(),
         format!(
-            "size / rate stays at {} within the printed digits ({}); under the stated noise the longest run has a \
+            "size / rate stays at {} within the printed digits ({}); under their scatter the longest run has a \
              probability of 10^{:.0}",
             show(longest.time),
             named.join(", "),

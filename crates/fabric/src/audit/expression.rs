@@ -134,6 +134,22 @@ pub fn evaluate(text: &str, names: &dyn Fn(&str) -> Option<f64>) -> Result<Quant
     Ok(value)
 }
 
+/// The numbers in an expression, each with its unit: what it was computed from.
+pub fn literals(text: &str) -> Vec<Quantity> {
+    let mut parser = Parser { text, at: 0, depth: 0, names: &|_| None };
+    let mut found = Vec::new();
+    while let Some(byte) = parser.peek() {
+        if byte.is_ascii_digit() {
+            found.extend(parser.number());
+        } else if byte.is_ascii_alphabetic() {
+            parser.word(false);
+        } else {
+            parser.at += 1;
+        }
+    }
+    found
+}
+
 /// Recursive descent over the bytes of an expression.
 struct Parser<'a> {
     text: &'a str,

@@ -1,24 +1,40 @@
 //! Orders that physics demands: more payload, more lanes and bursts are never slower.
 
+use super::noise::Noise;
 use super::{Confidence, Finding, Severity, cell_place, measured, show, unit};
 use crate::guide::{Column, Guide, Number, Table};
 
 /// Holds measured cells against the orders that physics demands.
 ///
-/// A cell only counts as out of order when it is so by more than the stated noise and what rounding explains.
-pub fn check(guide: &Guide, findings: &mut Vec<Finding>) {
-    for table in &guide.tables {
-        sizes(guide, table, findings);
-        lanes(guide, table, findings);
+/// A cell only counts as out of order when it is so by more than its table's scatter ([`Noise`]) and what rounding
+/// explains; where nothing is known of the scatter, rates are in no order.
+pub fn check(guide: &Guide, noises: &[Noise], findings: &mut Vec<Finding>) {
+    for (table, noise) in guide.tables.iter().zip(noises) {
+        sizes(noise, table, findings);
+        times(noise, table, findings);
+        lanes(noise, table, findings);
         bursts(table, findings);
     }
 }
 
+/// A measurement, where it stands, and how far noise and rounding may have moved it.
+#[derive(Clone, Copy)]
+struct Measured<'t> {
+    number: &'t Number,
+    allowed: f64,
+}
+
+/// A measured rate whose scatter is known.
+fn rate<'t>(noise: &Noise, table: &'t Table, row: usize, column: usize) -> Option<Measured<'t>> {
+    let number = measured(table, row, column).filter(|_| is_rate(table, row, column))?;
+    let allowed = number.value * noise.share(table, row, column)? + number.half_unit();
+    Some(Measured { number, allowed })
+}
+
 /// By how much `less` is under `more` beyond noise and rounding, in percent of `more`; `None` within them.
-fn short_percent(guide: &Guide, less: &Number, more: &Number) -> Option<f64> {
-    let gap = more.value - less.value;
-    let allowed = more.value * guide.noise_percent / 100.0 + less.half_unit() + more.half_unit();
-    (gap > allowed).then(|| 100.0 * gap / more.value)
+fn short_percent(less: Measured<'_>, more: Measured<'_>) -> Option<f64> {
+    let gap = more.number.value - less.number.value;
+    (gap > less.allowed + more.allowed).then(|| 100.0 * gap / more.number.value)
 }
 
 /// Whether the unit of a cell is data over time.
@@ -26,42 +42,79 @@ fn is_rate(table: &Table, row: usize, column: usize) -> bool {
     table.unit(row, column).and_then(unit).is_some_and(|unit| unit.bits == 1 && unit.seconds == -1)
 }
 
-/// Throughput by size: a larger transfer shares the same fixed cost among more bytes.
-fn sizes(guide: &Guide, table: &Table, findings: &mut Vec<Finding>) {
+/// The sizes of a table whose first column holds them: each with its row.
+fn sized(table: &Table) -> Vec<(usize, f64)> {
     if !table.corner.to_lowercase().contains("size") {
-        return;
+        return Vec::new();
     }
+    let rows = table.rows.iter().enumerate();
+    rows.filter_map(|(row, of)| Some((row, Number::read(&of.name)?.value))).collect()
+}
+
+/// Throughput by size: a larger transfer shares the same fixed cost among more bytes.
+fn sizes(noise: &Noise, table: &Table, findings: &mut Vec<Finding>) {
+    let sizes = sized(table);
     for column in 0..table.columns.len() {
-        let mut best: Option<(f64, &Number)> = None;
-        for (row, of) in table.rows.iter().enumerate() {
-            let Some(size) = Number::read(&of.name).map(|number| number.value) else { continue };
-            let Some(number) = measured(table, row, column).filter(|_| is_rate(table, row, column)) else {
-                continue;
-            };
-            let below = best.filter(|(smaller, _)| *smaller < size);
+        let mut best: Option<(f64, Measured<'_>)> = None;
+        for (row, size) in &sizes {
+            let Some(one) = rate(noise, table, *row, column) else { continue };
+            let below = best.filter(|(smaller, _)| smaller < size);
             if let Some((smaller, higher)) = below
-                && let Some(percent) = short_percent(guide, number, higher)
+                && let Some(percent) = short_percent(one, higher)
             {
-                let place = cell_place(table, row, column);
+                let place = cell_place(table, *row, column);
                 findings.push(
                     Finding::new("falls-with-size", Severity::Warning, Confidence::Likely, place).says(
                         format!(
                             "throughput falls from {} to {} as the size grows",
-                            higher.printed, number.printed
+                            higher.number.printed, one.number.printed
                         ),
                         format!(
-                            "{} at {size} is {} % under {} at {smaller}; noise is {} %",
-                            number.printed,
+                            "{} at {size} is {} % under {} at {smaller}; {}",
+                            one.number.printed,
                             show(percent),
-                            higher.printed,
-                            guide.noise_percent
+                            higher.number.printed,
+                            noise.source()
                         ),
                         "measure both sizes again, or state what costs more at the larger size",
                     ),
                 );
             }
-            if best.is_none_or(|(_, highest)| number.value >= highest.value) {
-                best = Some((size, number));
+            if best.is_none_or(|(_, highest)| one.number.value >= highest.number.value) {
+                best = Some((*size, one));
+            }
+        }
+    }
+}
+
+/// Time by size: whatever moves more bytes over the same path does not take less time for it.
+fn times(noise: &Noise, table: &Table, findings: &mut Vec<Finding>) {
+    let sizes = sized(table);
+    for column in 0..table.columns.len() {
+        let mut longest: Option<(f64, f64, f64)> = None;
+        for (row, size) in &sizes {
+            let Some(one) = rate(noise, table, *row, column) else { continue };
+            let Some(time) = noise.time(table, *row, column) else { continue };
+            let allowed = time * one.allowed / one.number.value;
+            let before = longest.filter(|(smaller, ..)| smaller < size);
+            if let Some((smaller, longer, its)) = before
+                && longer - time > its + allowed
+            {
+                let place = cell_place(table, *row, column);
+                findings.push(Finding::new("time-falls", Severity::Error, Confidence::Likely, place).says(
+                    format!("{size} bytes take less time than {smaller}"),
+                    format!(
+                        "size / rate is {} ns for {size} and {} ns for {smaller}, {} ns less; {}",
+                        show(time * 1e9),
+                        show(longer * 1e9),
+                        show((longer - time) * 1e9),
+                        noise.source()
+                    ),
+                    "measure both sizes again: one of the two cells is another measurement's",
+                ));
+            }
+            if longest.is_none_or(|(_, most, _)| time >= most) {
+                longest = Some((*size, time, allowed));
             }
         }
     }
@@ -86,7 +139,7 @@ fn differ_only_in(key: &str, left: &Column, right: &Column) -> bool {
 }
 
 /// Throughput by lanes: a wider link never carries less. A cell is reported once, against the widest that it beats.
-fn lanes(guide: &Guide, table: &Table, findings: &mut Vec<Finding>) {
+fn lanes(noise: &Noise, table: &Table, findings: &mut Vec<Finding>) {
     for row in 0..table.rows.len() {
         for (narrow, few) in table.columns.iter().enumerate() {
             let wider = table.columns.iter().enumerate().filter(|(_, many)| {
@@ -94,9 +147,8 @@ fn lanes(guide: &Guide, table: &Table, findings: &mut Vec<Finding>) {
                     && lane_count(few).zip(lane_count(many)).is_some_and(|(few, many)| few < many)
             });
             let mut beaten = wider.filter_map(|(wide, many)| {
-                let fast = measured(table, row, narrow).filter(|_| is_rate(table, row, narrow))?;
-                let slow = measured(table, row, wide)?;
-                Some((lane_count(many)?, wide, short_percent(guide, slow, fast)?, fast, slow))
+                let (fast, slow) = (rate(noise, table, row, narrow)?, rate(noise, table, row, wide)?);
+                Some((lane_count(many)?, wide, short_percent(slow, fast)?, fast, slow))
             });
             let Some(first) = beaten.next() else { continue };
             let (lanes, wide, percent, fast, slow) =
@@ -104,13 +156,16 @@ fn lanes(guide: &Guide, table: &Table, findings: &mut Vec<Finding>) {
             let place = cell_place(table, row, narrow);
             findings.push(
                 Finding::new("fewer-lanes-faster", Severity::Warning, Confidence::Likely, place).says(
-                    format!("{} over fewer lanes is more than {} over {lanes}", fast.printed, slow.printed),
                     format!(
-                        "column {} is {} % under column {}; noise is {} %",
+                        "{} over fewer lanes is more than {} over {lanes}",
+                        fast.number.printed, slow.number.printed
+                    ),
+                    format!(
+                        "column {} is {} % under column {}; {}",
                         wide + 1,
                         show(percent),
                         narrow + 1,
-                        guide.noise_percent
+                        noise.source()
                     ),
                     "measure both again",
                 ),

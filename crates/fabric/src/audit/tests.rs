@@ -1,8 +1,11 @@
-//! Tests of the audit: the arithmetic, a guide without mistakes, planted ones, and the KeyStone II guide.
+//! Tests of the audit: the arithmetic, a guide without mistakes, planted ones, and two guides that were published.
 
+mod am243x;
 mod arithmetic;
 mod clean;
+mod errata;
 mod keystone2;
+mod kinds;
 mod planted;
 
 use super::{Finding, run};

@@ -6,7 +6,7 @@ use super::{Confidence, Finding, Place, Severity, measured, show};
 use crate::guide::{Guide, Number, Table};
 
 /// Factors that a mixed prefix leaves in a rate: kilo, mega and giga of 1024 for those of 1000.
-const FACTORS: [f64; 3] = [1.024, 1.048_576, 1.073_741_824];
+pub const FACTORS: [f64; 3] = [1.024, 1.048_576, 1.073_741_824];
 
 /// How well a time has to be known for its fraction of a cycle to say anything, in cycles.
 const MAX_UNCERTAINTY: f64 = 0.15;
@@ -15,7 +15,7 @@ const MAX_UNCERTAINTY: f64 = 0.15;
 const MAX_TABLE: f64 = 1e-3;
 
 /// How far a bound on times reaches, so that a file with many cells cannot make the comparison long.
-const MAX_TIMES: usize = 512;
+pub const MAX_TIMES: usize = 512;
 
 /// Reports the factor at which the times of measured transfers are whole cycles, if they are so at no factor of one.
 ///
@@ -78,9 +78,11 @@ pub fn check(guide: &Guide, findings: &mut Vec<Finding>) {
 }
 
 /// A time in cycles of the clock that took it, and how far the printed digits leave it open.
-struct Time {
-    cycles: f64,
-    uncertainty: f64,
+pub struct Time {
+    /// In cycles.
+    pub cycles: f64,
+    /// To either side, in cycles.
+    pub uncertainty: f64,
 }
 
 /// The distinct times of a table whose conditions name the clock and how many transfers were timed together.
@@ -120,7 +122,7 @@ fn times(table: &Table) -> Vec<Time> {
 }
 
 /// How many times are whole under a factor, and the decimal logarithm of a bound on the probability of so many.
-fn log_bound(times: &[Time], factor: f64) -> (usize, f64) {
+pub fn log_bound(times: &[Time], factor: f64) -> (usize, f64) {
     let whole = |time: &&Time| {
         let cycles = time.cycles * factor;
         (cycles - cycles.round()).abs() <= time.uncertainty * factor

@@ -48,9 +48,13 @@ fn missing(table: &Table, findings: &mut Vec<Finding>) {
 
 /// Units of columns and rows that neither heading, row, corner nor caption shows.
 fn unprinted(table: &Table, findings: &mut Vec<Finding>) {
+    // A word such as `cycles` may begin a heading; of `Mbps` and `MBPS` the case is the meaning.
+    let is_word = |unit: &str| unit.len() > 3 && unit.bytes().all(|byte| byte.is_ascii_lowercase());
     let shown = |unit: &str, name: &str| {
-        [name, &table.caption, &table.corner].iter().any(|text| text.contains(unit))
-            || (unit == "%" && name.to_lowercase().contains("efficiency"))
+        [name, &table.caption, &table.corner].iter().any(|text| {
+            text.contains(unit)
+                || (is_word(unit) && !unit.ends_with("ps") && text.to_lowercase().contains(unit))
+        }) || (unit == "%" && name.to_lowercase().contains("efficiency"))
     };
     let columns = table.columns.iter().map(|column| (column.unit.as_deref(), column.name()));
     let rows = table.rows.iter().map(|row| (row.unit.as_deref(), row.name.clone()));

@@ -11,7 +11,7 @@ use super::Guide;
 use super::cell::Cell;
 use super::table::{Column, Derived, Footnote, Legend, Role, Row, Table};
 use super::text::{
-    CellAt, Claim, Entry, FigureText, Formula, List, Mention, Operand, Paragraph, Reference, Relation,
+    CellAt, Claim, Entry, FigureText, Formula, List, Mention, Name, Operand, Paragraph, Reference, Relation,
     Section, Sentence, Statement,
 };
 
@@ -138,8 +138,9 @@ pub fn load(text: &str) -> Result<Guide, LoadError> {
         let start = error.span().map_or(0, |span| span.start);
         source.at(start, Fault::Form(error.message().to_owned()))
     })?;
-    if !(0.0..=100.0).contains(file.noise_percent.get_ref()) {
-        return Err(source.at(file.noise_percent.span().start, Fault::Noise));
+    if let Some(noise) = file.noise_percent.as_ref().filter(|noise| !(0.0..=100.0).contains(noise.get_ref()))
+    {
+        return Err(source.at(noise.span().start, Fault::Noise));
     }
     let mut tables = Vec::with_capacity(file.tables.len());
     let mut known = BTreeSet::new();
@@ -159,7 +160,7 @@ pub fn load(text: &str) -> Result<Guide, LoadError> {
     let guide = Guide {
         title: file.title,
         devices: file.devices,
-        noise_percent: file.noise_percent.into_inner(),
+        noise_percent: file.noise_percent.map(Spanned::into_inner),
         contents: file.contents,
         table_list: file.table_list,
         figure_list: file.figure_list,
@@ -170,6 +171,7 @@ pub fn load(text: &str) -> Result<Guide, LoadError> {
         claims: Vec::new(),
         sentences,
         paragraphs: file.paragraphs,
+        names: file.names,
         lists: file.lists,
         mentions: file.mentions,
         citations: file.citations,
@@ -185,7 +187,7 @@ struct File {
     title: String,
     #[serde(default)]
     devices: Vec<String>,
-    noise_percent: Spanned<f64>,
+    noise_percent: Option<Spanned<f64>>,
     #[serde(default)]
     contents: Vec<Entry>,
     #[serde(default)]
@@ -206,6 +208,8 @@ struct File {
     sentences: Vec<Spanned<Sentence>>,
     #[serde(default, rename = "paragraph")]
     paragraphs: Vec<Paragraph>,
+    #[serde(default, rename = "name")]
+    names: Vec<Name>,
     #[serde(default, rename = "list")]
     lists: Vec<List>,
     #[serde(default, rename = "mention")]
@@ -441,6 +445,13 @@ fn claim_exists(guide: &Guide, relation: &Relation) -> Result<(), Fault> {
             Operand::Cells(cells) => exists(guide, &cells.table, cells.row.as_deref(), cells.column),
             Operand::Expression(_) => Ok(()),
         }),
-        Relation::Steps { table, .. } | Relation::Describes { table, .. } => exists(guide, table, None, None),
+        Relation::Steps { table, .. } => exists(guide, table, None, None),
+        Relation::Describes { table, also, .. } => {
+            also.iter().chain([table]).try_for_each(|table| exists(guide, table, None, None))
+        }
+        Relation::Factor { cell, .. } => exists(guide, &cell.table, Some(&cell.row), Some(cell.column)),
+        Relation::Overhead { packets, .. } => packets
+            .iter()
+            .try_for_each(|of| exists(guide, &of.cells.table, of.cells.row.as_deref(), of.cells.column)),
     }
 }

@@ -15,8 +15,8 @@ pub use cell::{Cell, Number};
 pub use load::{Fault, LoadError, MAX_BYTES, load};
 pub use table::{Column, Derived, Footnote, Legend, Role, Row, Table};
 pub use text::{
-    CellAt, Cells, Claim, Entry, FigureText, Formula, Kind, List, Mention, Operand, Order, Paragraph,
-    Reference, Relation, Section, Sentence, Statement,
+    CellAt, Cells, Claim, Entry, FigureText, Formula, Kind, List, Mention, Name, Operand, Order, Packets,
+    Paragraph, Reference, Relation, Section, Sentence, Statement,
 };
 
 use serde::Serialize;
@@ -28,8 +28,8 @@ pub struct Guide {
     pub title: String,
     /// The devices that it covers.
     pub devices: Vec<String>,
-    /// The scatter of its measurements in percent, below which two of them count as the same.
-    pub noise_percent: f64,
+    /// The scatter of its measurements in percent, if it states one; else the audit takes it from their times.
+    pub noise_percent: Option<f64>,
     /// The table of contents.
     pub contents: Vec<Entry>,
     /// The list of tables.
@@ -50,6 +50,8 @@ pub struct Guide {
     pub sentences: Vec<Sentence>,
     /// Paragraphs by digest.
     pub paragraphs: Vec<Paragraph>,
+    /// What the text calls things.
+    pub names: Vec<Name>,
     /// Lists of items.
     pub lists: Vec<List>,
     /// References to tables, figures and sections.

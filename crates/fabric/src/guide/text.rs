@@ -171,9 +171,50 @@ pub enum Relation {
     Describes {
         /// The table.
         table: String,
-        /// The attributes, such as `direction = "write"`, `rate = "3.125 Gbps"`.
+        /// The attributes, such as `direction = "write"`, `rate = "3.125 Gbps"`; or tags of its columns, as in
+        /// `memory = "L2 and DDR3"`: all that were measured, so that columns have these and no others.
         attributes: BTreeMap<String, String>,
+        /// Other tables of which the same sentence says the same.
+        #[serde(default)]
+        also: Vec<String>,
     },
+    /// What the text says of a part, against the formula of the cell that is about it: `128 bits` wide, where the formula
+    /// counts with 256.
+    Factor {
+        /// The cell.
+        cell: CellAt,
+        /// The value with its unit.
+        value: String,
+    },
+    /// What a packet costs besides its payload: the cells say it too, as `payload * (line / rate - 1)`.
+    Overhead {
+        /// The cost as stated: `8 bytes`.
+        stated: String,
+        /// What the line carries, with `lanes` for the tag of a column: `25 Gbps * (8/9)`, `2.5 Gbps * lanes`.
+        line: String,
+        /// The cells, each with its payload.
+        packets: Vec<Packets>,
+    },
+}
+
+/// Cells that are the rate of packets with one payload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Packets {
+    /// The payload of a packet: `32 bytes`.
+    pub payload: String,
+    /// The cells.
+    pub cells: Cells,
+}
+
+/// What a place in the text calls something: `DDR3A SDRAM`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Name {
+    /// The section in which it stands.
+    pub section: String,
+    /// The name as printed.
+    pub text: String,
 }
 
 /// A sentence that can be held against numbers.

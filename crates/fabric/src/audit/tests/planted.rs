@@ -7,7 +7,7 @@ use crate::audit::{Expected, run};
 use crate::guide::{Cell, CellAt, Guide, load};
 
 /// Replaces texts in the clean guide, each there exactly once, and expects these findings.
-fn check(edits: &[(&str, &str)], expected: &[&str]) {
+pub fn check(edits: &[(&str, &str)], expected: &[&str]) {
     let mut text = CLEAN.to_owned();
     for (from, to) in edits {
         assert_eq!(text.matches(from).count(), 1, "`{from}` has to be there once");
@@ -16,7 +16,7 @@ fn check(edits: &[(&str, &str)], expected: &[&str]) {
     check_guide(&load(&text).unwrap(), expected);
 }
 
-fn check_guide(guide: &Guide, expected: &[&str]) {
+pub fn check_guide(guide: &Guide, expected: &[&str]) {
     let findings = run(guide, None);
     let ids: Vec<&str> = findings.iter().map(|finding| finding.id.as_str()).collect();
     assert_eq!(ids, expected, "\n{}", shown(&findings));
