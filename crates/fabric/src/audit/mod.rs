@@ -90,7 +90,7 @@ pub fn run(guide: &Guide, expectations: Option<&dyn Expectations>) -> Vec<Findin
     copies::check(guide, &noises, &mut findings);
     twice::check(guide, &noises, &mut findings);
     same::check(guide, &noises, &mut findings);
-    ticks::check(guide, &mut findings);
+    ticks::check(guide, &noises, &mut findings);
     claims::check(guide, &mut findings);
     captions::check(guide, &mut findings);
     names::check(guide, &mut findings);

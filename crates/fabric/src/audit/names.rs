@@ -18,10 +18,13 @@ impl Kind {
     fn of(word: &str) -> Option<Kind> {
         let word = word.to_ascii_lowercase();
         let ddr = word.trim_start_matches("lp").strip_prefix("ddr");
-        // `DDR`, `DDR3`, `LPDDR4X`, `DDR3B`: a generation, and perhaps the number of a controller.
+        // `DDR3`, `LPDDR4X`, `DDR3B`: a generation, and perhaps the letter of a controller. `DDR` alone is a way to clock
+        // pins, which flash and static memories have too.
         let generation = |rest: &str| {
             let letters = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-            letters.len() <= 1 && letters.bytes().all(|byte| byte.is_ascii_alphabetic())
+            letters.len() < rest.len()
+                && letters.len() <= 1
+                && letters.bytes().all(|byte| byte.is_ascii_alphabetic())
         };
         match word.as_str() {
             "sram" | "tcm" | "itcm" | "dtcm" => Some(Kind::Static),

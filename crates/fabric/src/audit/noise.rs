@@ -14,6 +14,8 @@ const RUNS: [u32; 5] = [1, 2, 3, 4, 5];
 const MAX_UNCERTAINTY: f64 = 0.15;
 /// How many different times make a grid.
 const MIN_TIMES: usize = 8;
+/// How many times its scatter a measurement may be off.
+const BOUND: f64 = 3.0;
 /// What share of the times has to be known so well.
 const MIN_KNOWN: f64 = 0.75;
 /// What share of these has to stand on the grid.
@@ -21,8 +23,10 @@ const MIN_SHARE: f64 = 0.9;
 
 /// The scatter of a table's measurements. What nothing is known of is no evidence for anything.
 pub struct Noise {
-    /// The scatter of one time to either side in seconds: at least a tick.
+    /// The scatter of one time in seconds: at least a tick.
     seconds: Option<f64>,
+    /// How far a time may be off to either side in seconds.
+    bound: Option<f64>,
     /// The tick in seconds, where the times show one.
     tick: Option<f64>,
     /// What the guide itself says of its measurements, in percent.
@@ -46,6 +50,7 @@ impl Noise {
         let clock = clock.filter(|clock| (clock.bits, clock.seconds) == (0, -1)).map(|clock| clock.value);
         let mut noise = Noise {
             seconds: None,
+            bound: None,
             tick: None,
             stated: guide.noise_percent.filter(|percent| *percent > 0.0),
             factor: 1.0,
@@ -57,12 +62,14 @@ impl Noise {
             noise.factor = factor;
             noise.tick = Some(cycles / clock);
         }
-        noise.seconds = match (noise.scatter(table), noise.tick) {
-            (Scatter::Seconds(scatter), Some(tick)) => Some(scatter.max(tick)),
-            (Scatter::Seconds(scatter), None) => Some(scatter),
-            (Scatter::TooFew, tick) => tick,
-            (Scatter::Withheld, _) => None,
+        let scatter = match (noise.scatter(table), noise.tick) {
+            (Scatter::Withheld, _) | (Scatter::TooFew, None) => return noise,
+            (Scatter::TooFew, Some(_)) => 0.0,
+            (Scatter::Seconds(scatter), _) => scatter,
         };
+        let tick = noise.tick.unwrap_or(0.0);
+        noise.seconds = Some(scatter.max(tick));
+        noise.bound = Some((BOUND * scatter).max(tick));
         noise
     }
 
@@ -77,7 +84,11 @@ impl Noise {
 
     /// How far another measurement of a cell may be off, as a share of it; `None` where nothing is known of it.
     pub fn share(&self, table: &Table, row: usize, column: usize) -> Option<f64> {
-        let counted = self.seconds.and_then(|seconds| Some(seconds / self.time(table, row, column)?));
+        self.share_of(self.bound, table, row, column)
+    }
+
+    fn share_of(&self, seconds: Option<f64>, table: &Table, row: usize, column: usize) -> Option<f64> {
+        let counted = seconds.and_then(|seconds| Some(seconds / self.time(table, row, column)?));
         let stated = self.stated.map(|percent| percent / 100.0);
         match (counted, stated) {
             (Some(counted), Some(stated)) => Some(counted.max(stated)),
@@ -87,12 +98,17 @@ impl Noise {
 
     /// The decimal logarithm of the probability that another measurement prints the same digits.
     pub fn log_chance(&self, table: &Table, row: usize, column: usize, number: &Number) -> f64 {
-        let Some(share) = self.share(table, row, column) else { return 0.0 };
+        let Some(share) = self.share_of(self.seconds, table, row, column) else { return 0.0 };
         let digit = 2.0 * number.half_unit();
         let tick = self.tick.and_then(|tick| Some(number.value * tick / self.time(table, row, column)?));
         let width = 2.0 * number.value.abs() * share;
         let step = digit.max(tick.unwrap_or(0.0));
         -(1.0 + width / step).log10()
+    }
+
+    /// The prefix that was left in the rates of the table, where its times show one, and the tick in nanoseconds.
+    pub fn prefix(&self) -> Option<(f64, f64)> {
+        self.tick.map(|tick| (self.factor, tick * 1e9))
     }
 
     /// Where the scatter comes from, for a reader.

@@ -2,6 +2,7 @@
 
 use super::copies::MAX_COINCIDENCE;
 use super::expression::{evaluate, unit};
+use super::noise::Noise;
 use super::{Confidence, Finding, Place, Severity, measured, show};
 use crate::guide::{Guide, Number, Table};
 
@@ -22,7 +23,7 @@ pub const MAX_TIMES: usize = 512;
 /// A program that times `transactions` transfers of a row's size by a clock divides bits by a whole number of cycles.
 /// Under a wrong factor a time known to `u` cycles is whole by chance with probability `2u`; the number of whole ones among
 /// `n` times has the tail bound `exp(-n KL(hits/n, mean))`, and the bounds of several tables multiply.
-pub fn check(guide: &Guide, findings: &mut Vec<Finding>) {
+pub fn check(guide: &Guide, noises: &[Noise], findings: &mut Vec<Finding>) {
     let timed: Vec<(&Table, Vec<Time>)> = guide
         .tables
         .iter()
@@ -47,8 +48,19 @@ pub fn check(guide: &Guide, findings: &mut Vec<Finding>) {
         .filter(|(_, _, (_, log))| *log <= MAX_TABLE.log10())
         .collect();
     let Some((first, ..)) = evidence.first() else { return };
-    let tables: Vec<&str> = evidence.iter().map(|(table, ..)| table.id.as_str()).collect();
-    let counts: Vec<String> = evidence
+    // Tables whose times are known to a tick and not to a cycle say the same by theirs.
+    let by_tick: Vec<(&Table, f64)> = guide
+        .tables
+        .iter()
+        .zip(noises)
+        .filter(|(table, _)| evidence.iter().all(|(known, ..)| known.id != table.id))
+        .filter_map(|(table, noise)| Some((table, noise.prefix().filter(|(of, _)| *of == factor)?.1)))
+        .collect();
+    let mut tables: Vec<&Table> = evidence.iter().map(|(table, ..)| **table).collect();
+    tables.extend(by_tick.iter().map(|(table, _)| *table));
+    tables.sort_by_key(|table| table.line);
+    let tables: Vec<&str> = tables.iter().map(|table| table.id.as_str()).collect();
+    let mut counts: Vec<String> = evidence
         .iter()
         .map(|(table, times, (hits, log))| {
             let (plain, _) = log_bound(times, 1.0);
@@ -62,6 +74,9 @@ pub fn check(guide: &Guide, findings: &mut Vec<Finding>) {
             )
         })
         .collect();
+    counts.extend(
+        by_tick.iter().map(|(table, tick)| format!("table {}: whole ticks of {} ns", table.id, show(*tick))),
+    );
     let place = Place {
         section: first.section.clone(),
         what: Some(format!("tables {}", tables.join(", "))),

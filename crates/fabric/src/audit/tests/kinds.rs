@@ -104,6 +104,7 @@ fn a_name_fits_its_kind() {
         texts.iter().map(|text| format!("[[name]]\nsection = \"1\"\ntext = \"{text}\"\n")).collect::<String>()
     };
     with(&names(&["DDR3 SDRAM", "LPDDR4X DRAM", "DDR3A RAM", "On-chip SRAM", "boot flash, SRAM"]), &[]);
+    with(&names(&["OSPI flash DDR mode", "DDR SRAM", "QSPI DDR flash"]), &[]);
     with(&names(&["DDR3B SDRAM", "DDR3B SRAM"]), &["name-kind:1/\"DDR3B SRAM\""]);
     with(&names(&["LPDDR4 SRAM."]), &["name-kind:1/\"LPDDR4 SRAM\""]);
     with(&names(&["NAND ROM", "the SRAM", "the DRAM"]), &[]);
@@ -245,6 +246,21 @@ fn noise_is_the_tick_of_the_clock_and_not_a_share() {
     // 16 B take 5,040 ns and 32 B 5,240: a tick more than that is noise, ten more are not, and both are under 10 %.
     check_guide(&polled(40.0, 6.0), &[]);
     check_guide(&polled(40.0, 15.0), &["time-falls:6/32/1"]);
+}
+
+#[test]
+fn without_a_clock_the_line_of_a_table_says_how_far_it_scatters() {
+    let guide = |edits: &[(&str, &str)]| {
+        let text = edits.iter().fold(CLEAN.to_owned(), |text, (from, to)| text.replace(from, to));
+        let mut guide = load(&text).unwrap();
+        guide.noise_percent = None;
+        guide
+    };
+    check_guide(&guide(&[]), &[]);
+    check_guide(&guide(&[("\"1439.28\"", "\"1650.00\"")]), &["time-falls:6/64/1"]);
+    check_guide(&guide(&[("\"5490.52\"", "\"3824.40\"")]), &["falls-with-size:6/512/1"]);
+    // With one of the largest sizes kept back nothing is known of the scatter, and nothing is said.
+    check_guide(&guide(&[("\"1439.28\"", "\"1650.00\""), ("\"7874.76\"", "\"withheld\"")]), &[]);
 }
 
 #[test]
