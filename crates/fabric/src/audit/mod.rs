@@ -36,7 +36,7 @@
 //! guide that states its accuracy (`noise-percent`) is believed. A table of whose scatter nothing is known is no evidence for
 //! an order or a copy. A coincidence is only reported when its probability under that scatter, times the number of places
 //! where it could have happened, stays below [`MAX_COINCIDENCE`]. And withheld cells are no evidence for anything. A synthetic
-//! guide without mistakes gives no finding, and one planted mistake gives that one; the tests hold both, for two published
+//! guide without mistakes gives no finding, and one planted mistake gives that one; the tests hold both, for three published
 //! guides they hold every finding, and for the KeyStone II guide a list of its errata.
 
 mod captions;

@@ -1,8 +1,11 @@
 //! Orders that physics demands: more payload, more lanes and bursts are never slower.
 
 use super::noise::Noise;
-use super::{Confidence, Finding, Severity, cell_place, measured, show, unit};
+use super::{Confidence, Finding, Place, Severity, cell_place, measured, show, unit};
 use crate::guide::{Column, Guide, Number, Table};
+
+/// How many cells a finding names.
+const MAX_NAMED: usize = 4;
 
 /// Holds measured cells against the orders that physics demands.
 ///
@@ -51,9 +54,25 @@ fn sized(table: &Table) -> Vec<(usize, f64)> {
     rows.filter_map(|(row, of)| Some((row, Number::read(&of.name)?.value))).collect()
 }
 
+/// Cells of one table that are out of one order: one finding at the first.
+fn report(
+    table: &Table,
+    cells: &[(usize, usize, String)],
+    finding: &dyn Fn(Place, String) -> Finding,
+) -> Option<Finding> {
+    let (row, column, _) = cells.first()?;
+    let named: Vec<&str> = cells.iter().take(MAX_NAMED).map(|(.., text)| text.as_str()).collect();
+    let more = match cells.len() - named.len() {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    Some(finding(cell_place(table, *row, *column), named.join("; ") + &more))
+}
+
 /// Throughput by size: a larger transfer shares the same fixed cost among more bytes.
 fn sizes(noise: &Noise, table: &Table, findings: &mut Vec<Finding>) {
     let sizes = sized(table);
+    let mut fallen = Vec::new();
     for column in 0..table.columns.len() {
         let mut best: Option<(f64, Measured<'_>)> = None;
         for (row, size) in &sizes {
@@ -62,34 +81,33 @@ fn sizes(noise: &Noise, table: &Table, findings: &mut Vec<Finding>) {
             if let Some((smaller, higher)) = below
                 && let Some(percent) = short_percent(one, higher)
             {
-                let place = cell_place(table, *row, column);
-                findings.push(
-                    Finding::new("falls-with-size", Severity::Warning, Confidence::Likely, place).says(
-                        format!(
-                            "throughput falls from {} to {} as the size grows",
-                            higher.number.printed, one.number.printed
-                        ),
-                        format!(
-                            "{} at {size} is {} % under {} at {smaller}; {}",
-                            one.number.printed,
-                            show(percent),
-                            higher.number.printed,
-                            noise.source()
-                        ),
-                        "measure both sizes again, or state what costs more at the larger size",
-                    ),
+                let text = format!(
+                    "{} at {size} is {} % under {} at {smaller} (column {})",
+                    one.number.printed,
+                    show(percent),
+                    higher.number.printed,
+                    column + 1
                 );
+                fallen.push((*row, column, text));
             }
             if best.is_none_or(|(_, highest)| one.number.value >= highest.number.value) {
                 best = Some((*size, one));
             }
         }
     }
+    findings.extend(report(table, &fallen, &|place, cells| {
+        Finding::new("falls-with-size", Severity::Warning, Confidence::Likely, place).says(
+            "throughput falls as the size grows".to_owned(),
+            format!("{cells}; {}", noise.source()),
+            "measure both sizes again, or state what costs more at the larger size",
+        )
+    }));
 }
 
 /// Time by size: whatever moves more bytes over the same path does not take less time for it.
 fn times(noise: &Noise, table: &Table, findings: &mut Vec<Finding>) {
     let sizes = sized(table);
+    let mut fallen = Vec::new();
     for column in 0..table.columns.len() {
         let mut longest: Option<(f64, f64, f64)> = None;
         for (row, size) in &sizes {
@@ -100,24 +118,27 @@ fn times(noise: &Noise, table: &Table, findings: &mut Vec<Finding>) {
             if let Some((smaller, longer, its)) = before
                 && longer - time > its + allowed
             {
-                let place = cell_place(table, *row, column);
-                findings.push(Finding::new("time-falls", Severity::Error, Confidence::Likely, place).says(
-                    format!("{size} bytes take less time than {smaller}"),
-                    format!(
-                        "size / rate is {} ns for {size} and {} ns for {smaller}, {} ns less; {}",
-                        show(time * 1e9),
-                        show(longer * 1e9),
-                        show((longer - time) * 1e9),
-                        noise.source()
-                    ),
-                    "measure both sizes again: one of the two cells is another measurement's",
-                ));
+                let text = format!(
+                    "{size} take {} ns and {smaller} take {} ns, {} ns more (column {})",
+                    show(time * 1e9),
+                    show(longer * 1e9),
+                    show((longer - time) * 1e9),
+                    column + 1
+                );
+                fallen.push((*row, column, text));
             }
             if longest.is_none_or(|(_, most, _)| time >= most) {
                 longest = Some((*size, time, allowed));
             }
         }
     }
+    findings.extend(report(table, &fallen, &|place, cells| {
+        Finding::new("time-falls", Severity::Error, Confidence::Likely, place).says(
+            "a larger transfer takes less time than a smaller one".to_owned(),
+            format!("{cells}; {}", noise.source()),
+            "measure both sizes again: one of the two cells is another measurement's",
+        )
+    }));
 }
 
 /// The lanes of a column, if it has that tag.

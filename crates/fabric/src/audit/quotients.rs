@@ -6,6 +6,9 @@ use super::expression::evaluate;
 use super::{Confidence, Finding, Place, Severity, show};
 use crate::guide::{Cell, Derived, Guide, Number, Role, Table};
 
+/// How far rounding to tens or hundreds moves a value at most before it is another value, as a share of it.
+const MAX_ROUNDING: f64 = 1e-3;
+
 /// Holds every derived cell against the cells that it follows from.
 ///
 /// Every input lies within half its last digit, unless it was chosen and not measured (a size, an overhead); the result
@@ -86,6 +89,14 @@ fn one(table: &Table, derived: &Derived, by_row: bool, index: usize, findings: &
         column: Some(column),
         what: None,
     };
+    if to_coarser_digits(&printed, result.value) {
+        findings.push(Finding::new("rounding", Severity::Note, Confidence::Certain, place).says(
+            format!("{} is rounded more than its digits show", printed.printed),
+            format!("{} with {} = {}", derived.expression, inputs.join(", "), show(result.value)),
+            "print every digit that is known, or say how many are",
+        ));
+        return;
+    }
     findings.push(Finding::new("quotient", Severity::Error, Confidence::Certain, place).says(
         format!("{} does not follow from the cells that it names", printed.printed),
         format!(
@@ -98,6 +109,14 @@ fn one(table: &Table, derived: &Derived, by_row: bool, index: usize, findings: &
         ),
         "measure again, or correct the one cell of these that was mistyped",
     ));
+}
+
+/// Whether a whole number ends with zeros that are no digits of the result: 7430 for 7429.42.
+fn to_coarser_digits(printed: &Number, result: f64) -> bool {
+    let zeros = printed.printed.len() - printed.printed.trim_end_matches('0').len();
+    let step = 10f64.powi(i32::try_from(zeros).unwrap_or(0));
+    let off = (result - printed.value).abs();
+    printed.decimals == 0 && zeros > 0 && off <= 0.5 * step && off <= MAX_ROUNDING * result.abs()
 }
 
 fn unreadable(table: &Table, derived: &Derived, findings: &mut Vec<Finding>) {

@@ -51,6 +51,8 @@ fn quotients() {
     check(&[("\"97%\"", "\"95%\"")], &["quotient:3/Efficiency/1"]);
     check(&[("16.41 (92%)", "16.41 (82%)")], &["quotient:9/Read from SRAM/2"]);
     check(&[("\"753664\"", "\"753646\"")], &["quotient:packets/164/2"]);
+    check(&[("\"753664\"", "\"753660\"")], &["rounding:packets/164/2"]);
+    check(&[("\"753664\"", "\"753670\"")], &["quotient:packets/164/2"]);
     check(
         &[("\"100 * aggregate / theoretical\"", "\"100 * aggregate / bandwidth\"")],
         &["formula-unreadable:3/Efficiency"],
