@@ -2,20 +2,18 @@
 
 use crate::device::Fifo;
 use core::hint::black_box;
-use linerate_nic::{Pool, Port, PortConfig, RxBatch, TxQueue};
-use linerate_stack::{Stack, StackConfig, StackPools};
+use linerate_nic::{Pool, Port, PortConfig};
+use linerate_stack::{Node, NodeConfig, StackConfig, StackPools};
+use linerate_transport::Engine as _;
 use linerate_wire::units::Instant;
 
 /// Buffers for received frames.
 const RECEIVE: usize = 16;
 
-/// Stack, port and the queues between them.
+/// Stack and interface.
 pub struct Machine {
-    /// The stack.
-    pub stack: Stack,
-    port: Port<Fifo>,
-    batch: RxBatch,
-    queue: TxQueue,
+    /// Both of them.
+    pub node: Node<Fifo>,
 }
 
 impl Machine {
@@ -25,27 +23,15 @@ impl Machine {
         let port = Port::new(Fifo::new(receive.clone()), PortConfig::default()).ok()?;
         let config = StackConfig { dhcp: true, max_connections: 8, ..StackConfig::default() };
         let pools = StackPools::new(16, 1).with_receive(receive);
-        Some(Machine {
-            stack: Stack::new(config, black_box([0; 32]), pools),
-            port,
-            batch: RxBatch::with_limit(RECEIVE),
-            queue: TxQueue::with_capacity(RECEIVE),
-        })
+        let sizes = NodeConfig { rx_batch: RECEIVE, tx_queue: RECEIVE, ..NodeConfig::default() };
+        Some(Machine { node: Node::new(port, config, black_box([0; 32]), pools, sizes) })
     }
 
     /// Takes what arrived, lets the stack act, sends what is due; answers with the time of this turn.
     pub fn turn(&mut self) -> Instant {
         let now = black_box(Instant::ZERO);
-        black_box(self.port.receive(now, &mut self.batch).is_ok());
-        self.stack.handle_frames(now, &mut self.batch);
-        if self.stack.poll_timeout().is_some_and(|at| at <= now) {
-            self.stack.handle_timeout(now);
-        }
-        self.stack.poll_transmit(now, &mut self.queue);
-        black_box(self.port.transmit(now, &mut self.queue).is_ok());
-        while let Some(token) = self.port.poll_completion() {
-            self.stack.handle_completion(now, token);
-        }
+        black_box(self.node.input(now).is_ok());
+        black_box(self.node.output(now).is_ok());
         now
     }
 }

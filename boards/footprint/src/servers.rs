@@ -3,8 +3,9 @@
 use crate::Machine;
 use alloc::collections::VecDeque;
 use core::hint::black_box;
-use linerate_serve::{Context, Service};
-use linerate_transport::{FileDone, FileError, FileOp, Files, Owner, Transport};
+use linerate_serve::{Group, Host, Loop, Service};
+use linerate_transport::{FileDone, FileError, FileOp, Files, Owner};
+use linerate_wire::units::Instant;
 
 /// A file system without files: flash and cards come with a board.
 pub struct NoFiles {
@@ -39,43 +40,34 @@ impl Files for NoFiles {
     }
 }
 
+/// Time and numbers that the compiler cannot foresee, though they stand still.
+struct Bare {
+    seed: u64,
+}
+
+impl Host for Bare {
+    fn now(&mut self) -> Instant {
+        black_box(Instant::ZERO)
+    }
+
+    fn wall_ns(&mut self) -> i64 {
+        black_box(0)
+    }
+
+    fn random(&mut self) -> u64 {
+        self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.seed
+    }
+}
+
 /// Turns machine and servers for ever; the owner of a server's sockets is its place in the list, counted from 1.
 pub fn run(services: &mut [&mut dyn Service]) -> ! {
-    let Some(mut machine) = Machine::new() else { panic!("the interface refuses") };
-    let mut files = NoFiles::new();
-    let mut seed = 1_u64;
-    let mut started = false;
+    let Some(machine) = Machine::new() else { panic!("the interface refuses") };
+    let mut host = Bare { seed: 1 };
+    let mut serving = Loop::new(machine.node, NoFiles::new(), Group::new(services));
+    black_box(serving.with(&mut host, |services, ctx| services.start(ctx).is_ok()));
     loop {
-        let now = machine.turn();
-        let mut random = || {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            seed
-        };
-        let event = machine.stack.poll_event();
-        let net: &mut dyn Transport = &mut machine.stack;
-        let done = files.poll_done();
-        let mut ctx = Context { net, files: &mut files, now, wall_ns: black_box(0), random: &mut random };
-        if !started {
-            started = true;
-            for service in services.iter_mut() {
-                black_box(service.start(&mut ctx).is_ok());
-            }
-        }
-        let place = |owner: Owner| usize::from(owner.0).wrapping_sub(1);
-        if let Some(event) = event {
-            if let Some(service) = services.get_mut(place(event.owner)) {
-                service.handle_event(&mut ctx, event);
-            }
-        }
-        if let Some(done) = done {
-            if let Some(service) = services.get_mut(place(done.owner)) {
-                service.handle_file(&mut ctx, done);
-            }
-        }
-        for service in services.iter_mut() {
-            if service.poll_timeout().is_some_and(|at| at <= now) {
-                service.handle_timeout(&mut ctx);
-            }
-        }
+        black_box(serving.take_in(&mut host).is_ok());
+        black_box(serving.serve(&mut host).is_ok());
     }
 }

@@ -31,7 +31,7 @@ fn receive(host: &mut Host, fd: c_int, mut out: Scatter<'_>, flags: c_int) -> Re
         Kind::Idle { .. } | Kind::Listening { .. } => Err(Errno(libc::ENOTCONN)),
         Kind::Stream(_) if flags & libc::MSG_TRUNC != 0 => Err(Errno(libc::EOPNOTSUPP)),
         Kind::Stream(stream) => {
-            let len = stream.read(&mut host.stack, &mut out, peek)?;
+            let len = stream.read(&mut host.node.stack, &mut out, peek)?;
             Ok(Received { len, remote: None, is_cut: false })
         }
         Kind::Datagram { .. } => {
@@ -55,7 +55,7 @@ fn send(
     }
     match &mut host.sockets.get(fd)?.kind {
         Kind::Idle { .. } | Kind::Listening { .. } => Err(Errno(libc::ENOTCONN)),
-        Kind::Stream(stream) => stream.write(&mut host.stack, data),
+        Kind::Stream(stream) => stream.write(&mut host.node.stack, data),
         Kind::Datagram { .. } => host.send_datagram(fd, to, data),
     }
 }

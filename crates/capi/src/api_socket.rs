@@ -290,9 +290,9 @@ pub unsafe extern "C" fn lr_getsockname(
         let family = socket.family;
         let local = match &socket.kind {
             Kind::Idle { local } => *local,
-            Kind::Listening { id, .. } => host.stack.listener_addr(*id),
-            Kind::Stream(stream) => host.stack.info(stream.id).map(|info| info.local),
-            Kind::Datagram { id, .. } => id.and_then(|id| host.stack.udp_addr(id)),
+            Kind::Listening { id, .. } => host.node.stack.listener_addr(*id),
+            Kind::Stream(stream) => host.node.stack.info(stream.id).map(|info| info.local),
+            Kind::Datagram { id, .. } => id.and_then(|id| host.node.stack.udp_addr(id)),
         };
         // SAFETY: the caller's contract.
         unsafe { give_address(local.unwrap_or(unspecified(family)), family, address, length) }
@@ -319,8 +319,8 @@ pub unsafe extern "C" fn lr_getpeername(
         let socket = host.sockets.get(fd)?;
         let family = socket.family;
         let remote = match &socket.kind {
-            Kind::Stream(stream) if matches!(host.stack.state(stream.id), ConnState::Open { .. }) => {
-                host.stack.remote_addr(stream.id)
+            Kind::Stream(stream) if matches!(host.node.stack.state(stream.id), ConnState::Open { .. }) => {
+                host.node.stack.remote_addr(stream.id)
             }
             Kind::Datagram { peer, .. } => *peer,
             _ => None,
@@ -398,8 +398,8 @@ pub unsafe extern "C" fn lr_ioctl(
         }
         let count = match (request, &kind) {
             (libc::FIONREAD, Kind::Datagram { .. }) => host.next_datagram_len(fd)? as u64,
-            (libc::FIONREAD, Kind::Stream(stream)) => host.stack.readable(stream.id) as u64,
-            (libc::TIOCOUTQ, Kind::Stream(stream)) => host.stack.unsent(stream.id),
+            (libc::FIONREAD, Kind::Stream(stream)) => host.node.stack.readable(stream.id) as u64,
+            (libc::TIOCOUTQ, Kind::Stream(stream)) => host.node.stack.unsent(stream.id),
             (libc::FIONREAD | libc::TIOCOUTQ, Kind::Listening { .. }) => return Err(Errno(libc::EINVAL)),
             (libc::FIONREAD | libc::TIOCOUTQ, _) => 0,
             (libc::FIONBIO, _) => {

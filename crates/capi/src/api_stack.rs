@@ -167,7 +167,7 @@ pub unsafe extern "C" fn lr_stack_address(
         if address.is_null() || length.is_null() {
             return Err(NULL);
         }
-        let cidr = host.stack.addresses().nth(index).ok_or(Errno(libc::ENOENT))?;
+        let cidr = host.node.stack.addresses().nth(index).ok_or(Errno(libc::ENOENT))?;
         let family = if cidr.address().is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
         // SAFETY: the caller's contract.
         unsafe { address::write(SocketAddr::new(cidr.address(), 0), family, address, length)? };
@@ -194,7 +194,8 @@ pub unsafe extern "C" fn lr_stack_stats(stack: *const lr_stack, stats: *mut lr_s
         if stats.is_null() {
             return Err(NULL);
         }
-        let (memory, counters, device) = (host.stack.memory(), host.stack.counters(), host.device_stats());
+        let (memory, counters, device) =
+            (host.node.stack.memory(), host.node.stack.counters(), host.device_stats());
         let found = lr_stats {
             frames_received: device.rx.frames,
             frames_sent: counters.frames_out,

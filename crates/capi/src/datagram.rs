@@ -32,7 +32,7 @@ impl Host {
         }
         let ip = address.ip().to_canonical();
         let addr = ListenAddr { ip: (!ip.is_unspecified()).then_some(ip), port: address.port() };
-        let bound = self.stack.udp_bind(OWNER, addr, socket.settings.datagram_buffer)?;
+        let bound = self.node.stack.udp_bind(OWNER, addr, socket.settings.datagram_buffer)?;
         *id = Some(bound);
         Ok(bound)
     }
@@ -81,7 +81,7 @@ impl Host {
         }
         let id = self.bound(fd)?;
         data.copy_to(&mut self.scratch);
-        self.stack.udp_send(id, None, remote, &self.scratch)?;
+        self.node.stack.udp_send(id, None, remote, &self.scratch)?;
         Ok(data.len())
     }
 
@@ -92,12 +92,12 @@ impl Host {
         let (family, v6_only) = (socket.family, socket.settings.v6_only);
         let Kind::Datagram { id, peer } = socket.kind else { return Err(Errno(libc::EOPNOTSUPP)) };
         let Some(id) = id else { return Ok(false) };
-        while let Some(datagram) = self.stack.udp_peek(id) {
+        while let Some(datagram) = self.node.stack.udp_peek(id) {
             let is_known = peer.is_none_or(|peer| peer == datagram.remote);
             if is_known && suits(family, v6_only, datagram.remote.ip()) {
                 return Ok(true);
             }
-            self.stack.udp_consume(id);
+            self.node.stack.udp_consume(id);
         }
         Ok(false)
     }
@@ -115,11 +115,11 @@ impl Host {
         let Kind::Datagram { id: Some(id), .. } = self.sockets.get(fd)?.kind else {
             return Err(Errno(libc::EAGAIN));
         };
-        let datagram = self.stack.udp_peek(id).ok_or(Errno(libc::EAGAIN))?;
+        let datagram = self.node.stack.udp_peek(id).ok_or(Errno(libc::EAGAIN))?;
         let received =
             Received { copied: out.put(datagram.data), whole: datagram.data.len(), remote: datagram.remote };
         if !peek {
-            self.stack.udp_consume(id);
+            self.node.stack.udp_consume(id);
         }
         Ok(received)
     }
@@ -130,6 +130,6 @@ impl Host {
             return Ok(0);
         }
         let Kind::Datagram { id: Some(id), .. } = self.sockets.get(fd)?.kind else { return Ok(0) };
-        Ok(self.stack.udp_peek(id).map_or(0, |datagram| datagram.data.len()))
+        Ok(self.node.stack.udp_peek(id).map_or(0, |datagram| datagram.data.len()))
     }
 }

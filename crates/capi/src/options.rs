@@ -94,7 +94,7 @@ impl Host {
         match name {
             libc::SO_ERROR => {
                 let error = match &mut socket.kind {
-                    Kind::Stream(stream) => stream.take_error(&self.stack),
+                    Kind::Stream(stream) => stream.take_error(&self.node.stack),
                     _ => None,
                 };
                 self.forget_failed(fd)?;
@@ -126,7 +126,7 @@ impl Host {
             Kind::Stream(stream) => Some(stream.id),
             _ => None,
         };
-        let info = conn.and_then(|id| self.stack.info(id));
+        let info = conn.and_then(|id| self.node.stack.info(id));
         match option {
             libc::TCP_NODELAY => flag(settings.stream.no_delay),
             libc::TCP_MAXSEG => match info {
@@ -145,12 +145,12 @@ impl Host {
             libc::TCP_INFO => {
                 let state = match socket.kind {
                     Kind::Listening { .. } => Some(linerate_stack::tcp::State::Listen),
-                    _ => conn.and_then(|id| self.stack.tcp_state(id)),
+                    _ => conn.and_then(|id| self.node.stack.tcp_state(id)),
                 };
                 let nothing =
                     lr_tcp_info { tcpi_state: crate::info::state_number(state), ..lr_tcp_info::default() };
-                let unsent = conn.map_or(0, |id| self.stack.unsent(id));
-                let details = conn.and_then(|id| self.stack.tcp_details(id));
+                let unsent = conn.map_or(0, |id| self.node.stack.unsent(id));
+                let details = conn.and_then(|id| self.node.stack.tcp_details(id));
                 let found = info
                     .zip(details)
                     .map_or(nothing, |(info, details)| tcp_info(state, &info, &details, unsent));
@@ -184,8 +184,8 @@ impl Host {
         }
         settings.stream.keep_alive = settings.keep_alive_on.then_some(settings.keep_alive);
         match &socket.kind {
-            Kind::Stream(stream) => self.stack.set_options(stream.id, &socket.settings.stream),
-            Kind::Listening { id, .. } => self.stack.set_listener_options(*id, &socket.settings.stream),
+            Kind::Stream(stream) => self.node.stack.set_options(stream.id, &socket.settings.stream),
+            Kind::Listening { id, .. } => self.node.stack.set_listener_options(*id, &socket.settings.stream),
             Kind::Idle { .. } | Kind::Datagram { .. } => {}
         }
         Ok(())

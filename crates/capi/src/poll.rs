@@ -20,7 +20,7 @@ impl Host {
             Kind::Listening { .. } => Ok(if self.peek_accept(fd)?.is_some() { READABLE } else { 0 }),
             Kind::Datagram { .. } => Ok(WRITABLE | if self.has_datagram(fd)? { READABLE } else { 0 }),
             Kind::Stream(stream) => {
-                let stack = &self.stack;
+                let stack = &self.node.stack;
                 let state = stream.state(stack);
                 let finished = match state {
                     ConnState::Connecting => return Ok(0),

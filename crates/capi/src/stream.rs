@@ -115,11 +115,11 @@ impl Host {
             return Err(Errno(libc::EADDRINUSE));
         }
         // A listener that is closed at once finds out whether the address is ours and the port free, or which one is.
-        let probe = self.stack.listen(OWNER, listen_addr(address), &ListenOptions::default());
+        let probe = self.node.stack.listen(OWNER, listen_addr(address), &ListenOptions::default());
         let port = match probe {
             Ok(id) => {
-                let port = self.stack.listener_addr(id).map_or(address.port(), |address| address.port());
-                self.stack.close_listener(id);
+                let port = self.node.stack.listener_addr(id).map_or(address.port(), |address| address.port());
+                self.node.stack.close_listener(id);
                 port
             }
             Err(linerate_transport::ListenError::InUse) if reuse => address.port(),
@@ -154,7 +154,7 @@ impl Host {
             socket: socket.settings.stream.clone(),
             ..ListenOptions::default()
         };
-        let id = self.stack.listen(OWNER, listen_addr(local), &options)?;
+        let id = self.node.stack.listen(OWNER, listen_addr(local), &options)?;
         socket.kind = Kind::Listening { id, next: None };
         Ok(())
     }
@@ -166,10 +166,10 @@ impl Host {
         let Kind::Listening { id, next } = &mut socket.kind else { return Err(Errno(libc::EINVAL)) };
         // The stack's listeners take both families; the backlog bounds the loop.
         while next.is_none() {
-            let Some(conn) = self.stack.accept(*id) else { break };
-            match self.stack.remote_addr(conn) {
+            let Some(conn) = self.node.stack.accept(*id) else { break };
+            match self.node.stack.remote_addr(conn) {
                 Some(remote) if suits(family, v6_only, remote.ip()) => *next = Some(conn),
-                _ => self.stack.abort(conn),
+                _ => self.node.stack.abort(conn),
             }
         }
         Ok(*next)
@@ -189,8 +189,8 @@ impl Host {
             *next = None;
         }
         let socket = Socket { kind: Kind::Stream(Stream::new(conn, true)), ..listener.clone() };
-        self.stack.set_options(conn, &socket.settings.stream);
-        let remote = self.stack.remote_addr(conn).unwrap_or(unspecified(socket.family));
+        self.node.stack.set_options(conn, &socket.settings.stream);
+        let remote = self.node.stack.remote_addr(conn).unwrap_or(unspecified(socket.family));
         Ok((self.sockets.insert(socket)?, remote))
     }
 
@@ -201,10 +201,12 @@ impl Host {
             Kind::Idle { local } => *local,
             Kind::Listening { .. } | Kind::Datagram { .. } => return Err(Errno(libc::EISCONN)),
             Kind::Stream(stream) => {
-                let error = match stream.state(&self.stack) {
+                let error = match stream.state(&self.node.stack) {
                     ConnState::Connecting => Errno(libc::EALREADY),
                     ConnState::Open { .. } => Errno(libc::EISCONN),
-                    ConnState::Closed(_) => stream.take_error(&self.stack).unwrap_or(Errno(libc::EISCONN)),
+                    ConnState::Closed(_) => {
+                        stream.take_error(&self.node.stack).unwrap_or(Errno(libc::EISCONN))
+                    }
                 };
                 self.forget_failed(fd)?;
                 return Err(error);
@@ -213,7 +215,7 @@ impl Host {
         if !suits(socket.family, socket.settings.v6_only, remote.ip()) {
             return Err(Errno(libc::ENETUNREACH));
         }
-        let id = self.stack.connect(OWNER, local, remote, &socket.settings.stream)?;
+        let id = self.node.stack.connect(OWNER, local, remote, &socket.settings.stream)?;
         socket.kind = Kind::Stream(Stream::new(id, false));
         Err(Errno(libc::EINPROGRESS))
     }
@@ -225,7 +227,7 @@ impl Host {
             && !stream.was_open
             && stream.error_told
         {
-            self.stack.abort(stream.id);
+            self.node.stack.abort(stream.id);
             socket.kind = Kind::Idle { local: None };
         }
         Ok(())
@@ -240,13 +242,13 @@ impl Host {
             _ => return Err(Errno(libc::EINVAL)),
         };
         let Kind::Stream(stream) = &mut self.sockets.get(fd)?.kind else { return Err(Errno(libc::ENOTCONN)) };
-        if !matches!(stream.state(&self.stack), ConnState::Open { .. }) {
+        if !matches!(stream.state(&self.node.stack), ConnState::Open { .. }) {
             return Err(Errno(libc::ENOTCONN));
         }
         stream.read_shut |= read;
         if write && !stream.write_shut {
             stream.write_shut = true;
-            self.stack.shutdown(stream.id);
+            self.node.stack.shutdown(stream.id);
         }
         Ok(())
     }
@@ -258,22 +260,22 @@ impl Host {
             Kind::Idle { .. } => {}
             Kind::Listening { id, next } => {
                 if let Some(conn) = next {
-                    self.stack.abort(conn);
+                    self.node.stack.abort(conn);
                 }
-                self.stack.close_listener(id);
+                self.node.stack.close_listener(id);
             }
             Kind::Stream(stream) => {
                 // What the peer sent and nobody read is lost, and it must not believe otherwise (RFC 2525 section 2.17).
-                let is_lossy = self.stack.readable(stream.id) > 0;
+                let is_lossy = self.node.stack.readable(stream.id) > 0;
                 if socket.settings.linger == Some(0) || is_lossy {
-                    self.stack.abort(stream.id);
+                    self.node.stack.abort(stream.id);
                 } else {
-                    self.stack.close_strictly(stream.id);
+                    self.node.stack.close_strictly(stream.id);
                 }
             }
             Kind::Datagram { id, .. } => {
                 if let Some(id) = id {
-                    self.stack.udp_close(id);
+                    self.node.stack.udp_close(id);
                 }
             }
         }

@@ -15,6 +15,7 @@ pub mod calendar;
 pub mod changes;
 pub mod deadlines;
 pub mod ftp;
+pub mod group;
 pub mod http;
 pub mod iperf3;
 pub mod memory;
@@ -22,7 +23,10 @@ pub mod service;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod testing;
+pub mod turn;
 
 pub use changes::{Change, Changes};
 pub use deadlines::Deadlines;
+pub use group::Group;
 pub use service::{Context, Service, StartError};
+pub use turn::{Host, Loop};

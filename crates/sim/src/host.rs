@@ -2,11 +2,12 @@
 
 use crate::apps::{App, Context};
 use crate::nic::{NicConfig, SimNic};
-use linerate_nic::{Capabilities, DeviceError, MacAddr, Port, PortConfig, RxBatch, TxQueue};
-use linerate_stack::{Stack, StackConfig, StackPools};
-use linerate_transport::{Event, Owner, Source, Transport};
+use linerate_nic::{Capabilities, DeviceError, MacAddr, Port, PortConfig};
+use linerate_stack::{Node, NodeConfig, StackConfig, StackPools};
+use linerate_transport::{Engine as _, Event, Owner, Source, Transport as _};
 use linerate_wire::units::Instant;
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 /// The owner of sockets that a test opens by itself, without an application; their events are in [`Host::events`].
@@ -107,15 +108,12 @@ pub(crate) struct Turn {
 
 /// See the module.
 pub struct Host {
-    /// The stack, to be used as an application would. The world gives the host its turn afterwards.
-    pub stack: Stack,
-    /// The interface and its offload layer.
-    pub port: Port<SimNic>,
+    /// The stack, to be used as an application would, and the interface with its offload layer. The world gives the host
+    /// its turn afterwards.
+    pub node: Node<SimNic>,
     /// Events of sockets that belong to no application of this host.
     pub events: VecDeque<Event>,
     name: String,
-    batch: RxBatch,
-    queue: TxQueue,
     apps: Vec<Box<dyn App>>,
     file_len: u64,
     /// It may have something to do at the present time.
@@ -127,20 +125,31 @@ pub struct Host {
     pub(crate) busy_until: Instant,
 }
 
+/// A host is a node with applications.
+impl Deref for Host {
+    type Target = Node<SimNic>;
+
+    fn deref(&self) -> &Node<SimNic> {
+        &self.node
+    }
+}
+
+impl DerefMut for Host {
+    fn deref_mut(&mut self) -> &mut Node<SimNic> {
+        &mut self.node
+    }
+}
+
 impl Host {
     pub(crate) fn new(config: HostConfig, nic: SimNic, seed: [u8; 32]) -> Result<Host, DeviceError> {
-        let stack =
-            StackConfig { mac: linerate_nic::Device::mac(&nic), mtu: nic.config().mtu, ..config.stack };
-        let pools = StackPools::for_memory(stack.memory).with_receive(nic.pool().clone());
+        let pools = StackPools::for_memory(config.stack.memory).with_receive(nic.pool().clone());
         let mut port = Port::new(nic, config.port)?;
         port.set_offloads(config.offloads)?;
+        let sizes = NodeConfig { tx_queue: config.tx_queue, ..NodeConfig::default() };
         Ok(Host {
-            stack: Stack::new(stack, seed, pools),
-            port,
+            node: Node::new(port, config.stack, seed, pools, sizes),
             events: VecDeque::new(),
             name: config.name,
-            batch: RxBatch::with_limit(256),
-            queue: TxQueue::with_capacity(config.tx_queue),
             apps: Vec::new(),
             file_len: config.file_len,
             is_touched: true,
@@ -158,7 +167,7 @@ impl Host {
 
     /// The interface.
     pub fn nic(&self) -> &SimNic {
-        self.port.device()
+        self.node.port.device()
     }
 
     /// Time that the processor has spent so far.
@@ -167,7 +176,7 @@ impl Host {
     }
 
     pub(crate) fn nic_mut(&mut self) -> &mut SimNic {
-        self.port.device_mut()
+        self.node.port.device_mut()
     }
 
     pub(crate) fn add_app(&mut self, app: Box<dyn App>) -> Owner {
@@ -187,35 +196,26 @@ impl Host {
         work: impl FnOnce(&mut dyn App, &mut Context<'_>) -> R,
     ) -> Option<R> {
         let app = self.apps.get_mut(usize::from(owner.0))?;
-        Some(work(&mut **app, &mut Context { now, owner, stack: &mut self.stack }))
+        Some(work(&mut **app, &mut Context { now, owner, stack: &mut self.node.stack }))
     }
 
     /// When the host has something to do without anything coming from outside.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let apps = self.apps.iter().filter_map(|app| app.poll_timeout()).min();
-        [self.stack.poll_timeout(), apps].into_iter().flatten().min()
+        [self.node.poll_timeout(), apps].into_iter().flatten().min()
     }
 
     /// One turn of the loop.
     pub(crate) fn turn(&mut self, now: Instant) -> Turn {
         let before = self.worked;
-        self.stack.set_now(now);
         // A simulated interface never fails.
-        let _ = self.port.receive(now, &mut self.batch);
-        while !self.batch.is_empty() {
-            self.stack.handle_frames(now, &mut self.batch);
-        }
-        while let Some(token) = self.port.poll_completion() {
-            self.stack.handle_completion(now, token);
-        }
-        if self.stack.poll_timeout().is_some_and(|at| at <= now) {
-            self.stack.handle_timeout(now);
-        }
+        let input = self.node.input(now);
+        debug_assert!(input.is_ok(), "{input:?}");
         let mut told = self.run_events(now);
         let ran = self.run_timers(now);
         self.answer_files(now);
-        self.stack.poll_transmit(now, &mut self.queue);
-        let _ = self.port.transmit(now, &mut self.queue);
+        let output = self.node.output(now);
+        debug_assert!(output.is_ok(), "{output:?}");
         // Sending may have told something too.
         let told_late = self.run_events(now);
         told |= told_late;
@@ -223,15 +223,14 @@ impl Host {
         self.worked = after;
         self.busy_until = now + self.spend(before, after);
         let nic = self.nic();
-        let sends = (self.stack.wants_transmit() || self.port.is_pending() || !self.queue.is_empty())
-            && !nic.is_full();
+        let sends = self.node.wants_transmit() && !nic.is_full();
         let has_more = ran || told_late || sends || nic.has_news();
         Turn { has_more, moved: ran || told || after != before }
     }
 
     /// What went through the offload layer so far.
     fn work(&self) -> Work {
-        let stats = self.port.stats();
+        let stats = self.node.port.stats();
         let (rx, tx) = (stats.rx, stats.tx);
         Work {
             packets: rx.frames + tx.packets,
@@ -262,11 +261,13 @@ impl Host {
     /// Hands out events; true if there were any.
     fn run_events(&mut self, now: Instant) -> bool {
         let mut told = false;
-        while let Some(event) = self.stack.poll_event() {
+        while let Some(event) = self.node.stack.poll_event() {
             told = true;
             let owner = event.owner;
             match self.apps.get_mut(usize::from(owner.0)) {
-                Some(app) => app.handle_event(&mut Context { now, owner, stack: &mut self.stack }, event),
+                Some(app) => {
+                    app.handle_event(&mut Context { now, owner, stack: &mut self.node.stack }, event)
+                }
                 None => self.events.push_back(event),
             }
         }
@@ -279,7 +280,7 @@ impl Host {
         for (index, app) in self.apps.iter_mut().enumerate() {
             if app.poll_timeout().is_some_and(|at| at <= now) {
                 let owner = Owner(index as u16);
-                app.handle_timeout(&mut Context { now, owner, stack: &mut self.stack });
+                app.handle_timeout(&mut Context { now, owner, stack: &mut self.node.stack });
                 ran = true;
             }
         }
@@ -287,11 +288,11 @@ impl Host {
     }
 
     fn answer_files(&mut self, now: Instant) {
-        while let Some(request) = self.stack.poll_file_request() {
+        while let Some(request) = self.node.stack.poll_file_request() {
             let left = self.file_len.saturating_sub(request.offset);
             let mut bytes = vec![0; request.len.min(usize::try_from(left).unwrap_or(usize::MAX))];
             crate::Pattern::new(0).fill(request.offset, &mut bytes);
-            self.stack.handle_file_data(now, request.token, Ok(bytes.into()));
+            self.node.stack.handle_file_data(now, request.token, Ok(bytes.into()));
         }
     }
 

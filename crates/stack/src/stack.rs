@@ -17,28 +17,14 @@ use crate::udp::UdpSockets;
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use linerate_nic::{RxBatch, TxToken};
-use linerate_transport::FileId;
 use linerate_wire::ipv6;
 use linerate_wire::units::Instant;
-
-/// A part of a file that a connection wants to send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StackFileRequest {
-    /// Names the request towards [`Stack::handle_file_data`].
-    pub token: u64,
-    /// The file.
-    pub file: FileId,
-    /// First byte.
-    pub offset: u64,
-    /// Bytes wanted; fewer are an error.
-    pub len: usize,
-}
 
 /// A TCP/IP stack on one interface queue, without I/O and without a clock.
 ///
 /// # Order of calls
 ///
-/// In each turn of the loop, the owner
+/// [`Node`](crate::Node) puts a stack on a device and keeps this order. In each turn of the loop, the owner
 /// 1. tells the time ([`Stack::set_now`]; every other call that takes `now` does it too),
 /// 2. hands in what came: [`Stack::handle_frames`] until the batch is empty, [`Stack::handle_completion`],
 ///    [`Stack::handle_file_data`], and [`Stack::handle_timeout`] when [`Stack::poll_timeout`] has passed,

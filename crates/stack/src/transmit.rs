@@ -10,12 +10,12 @@
 use crate::conns::token;
 use crate::egress::{TcpFrame, ip_header_len};
 use crate::neighbor::{Lookup, Solicit};
-use crate::stack::{Stack, StackFileRequest};
+use crate::stack::Stack;
 use crate::tcp::TxLimits;
 use core::net::IpAddr;
 use core::time::Duration;
 use linerate_nic::{MacAddr, TxQueue};
-use linerate_transport::{FileError, Shared};
+use linerate_transport::{FileError, FileRequest, Shared};
 use linerate_wire::arp;
 use linerate_wire::units::Instant;
 
@@ -203,7 +203,7 @@ impl Stack {
 
     /// The next part of a file that a connection wants to send. It must be answered with
     /// [`Stack::handle_file_data`], in any order.
-    pub fn poll_file_request(&mut self) -> Option<StackFileRequest> {
+    pub fn poll_file_request(&mut self) -> Option<FileRequest> {
         for _ in 0..self.conns.reading.len() {
             if self.conns.reads.is_full() {
                 return None;
@@ -221,7 +221,7 @@ impl Stack {
                 token = u64::from(generation) << 32 | u64::from(index);
                 crate::conns::FileWait { conn: id, index: read.index, token }
             })?;
-            return Some(StackFileRequest { token, file: read.file, offset: read.offset, len: read.len });
+            return Some(FileRequest { token, file: read.file, offset: read.offset, len: read.len });
         }
         None
     }

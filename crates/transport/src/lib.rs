@@ -1,7 +1,9 @@
-//! What a server sees of a network and of its files: the contract between `serve` and whatever carries it.
+//! What a server sees of a network and of its files: the contract between `serve` and whatever carries it; and what the
+//! owner of the loop sees of the same thing.
 //!
 //! A [`Transport`] is implemented by our own engine (`linerate-stack`), by kernel sockets (`linerate-linux`), or by
-//! an engine on another core or device. A server neither knows nor cares.
+//! an engine on another core or device. A server neither knows nor cares. The loop drives each of them through
+//! [`Engine`].
 //!
 //! # Order of calls
 //!
@@ -21,6 +23,7 @@
 extern crate alloc;
 
 pub mod algorithm;
+pub mod engine;
 pub mod event;
 pub mod files;
 pub mod path;
@@ -29,6 +32,7 @@ pub mod socket;
 pub mod survey;
 
 pub use algorithm::AlgorithmName;
+pub use engine::{Engine, FileRequest, Input, Left, Output};
 pub use event::{Event, Owner, Ready, Source};
 pub use files::{
     DirEntry, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Work,

@@ -1,11 +1,9 @@
-//! What the loop drives: a transport with its input and output.
+//! What the loop asks of an engine because it runs in a process of this host.
 
 use crate::status::collect::Observed;
-use linerate_linux::files::AnyFiles;
 use linerate_linux::poller::PollFlags;
 use linerate_nic::{Capabilities, DeviceError};
-use linerate_transport::{FileDone, Transport};
-use linerate_wire::units::Instant;
+use linerate_transport::Engine;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
@@ -30,27 +28,8 @@ pub struct Figures {
     pub memory_bytes: u64,
 }
 
-/// A transport and what carries it.
-///
-/// One turn of the loop: [`Engine::input`], then events and file completions to the services, then
-/// [`Engine::output`]. When nothing happened in a turn, the loop sleeps on [`Engine::fd`] until
-/// [`Engine::poll_timeout`].
-pub trait Engine {
-    /// The sockets.
-    fn net(&mut self) -> &mut dyn Transport;
-
-    /// Takes in what has arrived, within a budget; returns whether anything had.
-    fn input(&mut self, now: Instant) -> Result<bool, DeviceError>;
-
-    /// Sends what is queued; returns whether anything was.
-    fn output(&mut self, now: Instant, files: &mut AnyFiles) -> Result<bool, DeviceError>;
-
-    /// Takes a finished file operation that the transport asked for.
-    fn handle_file(&mut self, now: Instant, done: FileDone);
-
-    /// When [`Engine::input`] must be called at the latest.
-    fn poll_timeout(&self) -> Option<Instant>;
-
+/// An engine of this host: what it sleeps on, and what is told of it.
+pub trait HostEngine: Engine<Error = DeviceError> {
     /// What to sleep on.
     fn fd(&self) -> (BorrowedFd<'_>, PollFlags);
 
@@ -60,12 +39,6 @@ pub trait Engine {
     /// Everything that reports tell of it.
     fn observed(&mut self) -> &mut dyn Observed;
 
-    /// Bytes of memory that connections take now: what is charged to sockets, and the table of connections.
-    fn memory_used(&self) -> u64;
-
-    /// Newcomers reset since the start because there was no place for them, and no server heard of them.
-    fn refused(&self) -> u64;
-
     /// Changes the offloads that may be used; returns what the device does from now on.
     fn set_offloads(&mut self, allowed: Capabilities) -> Result<Capabilities, DeviceError>;
 
@@ -73,10 +46,4 @@ pub trait Engine {
     fn addresses_in_use(&self) -> Option<Vec<IpAddr>> {
         None
     }
-
-    /// Whether nothing would be lost if the process ended now.
-    fn is_quiet(&self) -> bool;
-
-    /// Resets what is still under way and sees to it that the resets leave; returns how many connections these were.
-    fn cut_off(&mut self, now: Instant) -> u64;
 }

@@ -26,7 +26,7 @@ use linerate_linux::files::{AnyFiles, DemoFile, DemoFiles, RootError, WorkerConf
 use linerate_linux::privileges;
 use linerate_linux::signals::Signals;
 use linerate_nic::DeviceError;
-use linerate_serve::{StartError, ftp};
+use linerate_serve::{Loop, Service as _, StartError, ftp};
 use open::{OpenError, Opened};
 use services::Services;
 use stats::Stats;
@@ -34,7 +34,7 @@ use status::{MemoryPeak, Status, StatusError};
 use std::fmt;
 use std::process::ExitCode;
 use std::time::Duration;
-use turn::{Loop, Random};
+use turn::{Machine, Process, Random};
 use user::UserError;
 
 /// Longest that serving waits for duplicate address detection before it says that it is ready.
@@ -114,7 +114,8 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     let account = user::choose(&settings).map_err(ServeError::User)?;
     let users = users(&settings, &mut random)?;
     let files = files(&settings)?;
-    let Opened { engine, what, bind, addresses, kernel, kept, table } =
+    // The host's side of the device goes after the device.
+    let Opened { engine, interface: _interface, what, bind, addresses, kernel, kept, table } =
         open::engine(&settings, &files, &mut random).map_err(ServeError::Open)?;
     settings.ineffective(kernel).iter().for_each(|text| log::warn!("{text}"));
     let ports = services::Ports::new(&settings, kernel);
@@ -126,10 +127,9 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
         writable: settings.writable,
         user: account.as_ref().map(|account| account.name.clone()),
     };
-    let mut serving = Loop {
-        engine,
-        files,
-        services: Services::new(&settings, bind, ports, table, users).map_err(ServeError::Ftp)?,
+    let services = Services::new(&settings, bind, ports, table, users).map_err(ServeError::Ftp)?;
+    let mut serving = Process {
+        core: Loop::new(engine, files, services),
         signals,
         stats: settings.stats.map(|interval| Stats::new(clock.now(), interval)),
         started: clock.now(),
@@ -137,13 +137,12 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
         announcements: Announcements::new(&addresses),
         status: None,
         memory: MemoryPeak::default(),
-        clock,
-        random,
+        machine: Machine { clock, random },
         crowd: crowd::CrowdWatch::default(),
     };
     serving.with(|services, ctx| services.start(ctx)).map_err(ServeError::Start)?;
-    serving.status =
-        Status::start(&settings, serving.clock.now(), &serving.banner.device).map_err(ServeError::Status)?;
+    serving.status = Status::start(&settings, serving.machine.clock.now(), &serving.banner.device)
+        .map_err(ServeError::Status)?;
     if let Some(account) = &account {
         user::adopt(account, kept, args.config.as_deref()).map_err(ServeError::User)?;
     }
@@ -166,21 +165,21 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
 }
 
 /// Reads the configuration again and applies what can change while running.
-fn reload(args: &Serve, current: &Settings, serving: &mut Loop) -> Result<Settings, ServeError> {
+fn reload(args: &Serve, current: &Settings, serving: &mut Process) -> Result<Settings, ServeError> {
     let settings = Settings::load(args).map_err(ServeError::Settings)?;
     for name in settings.fixed_differences(current) {
         log::warn!("{name} has changed in the configuration and takes effect at the next start");
     }
-    let users = users(&settings, &mut serving.random)?;
+    let users = users(&settings, &mut serving.machine.random)?;
     serving.with(|services, ctx| services.reload(ctx, &settings, users)).map_err(ServeError::FtpReload)?;
-    if let AnyFiles::Directory(files) = &mut serving.files {
+    if let AnyFiles::Directory(files) = &mut serving.core.files {
         files.set_writable(settings.writable);
     }
     if settings.writable && !current.writable {
         serving.check_uploads(&settings);
     }
-    serving.engine.set_offloads(settings.offload).map_err(ServeError::Device)?;
-    let now = serving.clock.now();
+    serving.core.engine.set_offloads(settings.offload).map_err(ServeError::Device)?;
+    let now = serving.machine.clock.now();
     if settings.stats != current.stats {
         serving.stats = settings.stats.map(|interval| Stats::new(now, interval));
     }

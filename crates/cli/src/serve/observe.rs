@@ -1,13 +1,14 @@
 //! What each engine tells of itself.
 
-use super::own::{HostDevice, OwnStack};
+use super::own::HostDevice;
 use crate::status::catalogue::Tally;
 use crate::status::collect::{Observed, live_pool, pool};
 use crate::status::report::{Memory, PoolReport, Traffic};
 use linerate_linux::kernel::KernelTransport;
+use linerate_stack::Node;
 use linerate_transport::{ConnDetail, ConnId, ConnSummary, Owner};
 
-impl<D: HostDevice> Observed for OwnStack<D> {
+impl<D: HostDevice> Observed for Node<D> {
     fn transport(&self) -> &'static str {
         "own"
     }
@@ -48,9 +49,10 @@ impl<D: HostDevice> Observed for OwnStack<D> {
 
     fn pools(&self) -> Vec<PoolReport> {
         let memory = self.stack.memory();
+        let receive = self.port.device().pools();
         vec![
-            live_pool("large receive buffers", &self.pools.large),
-            live_pool("small receive buffers", &self.pools.small),
+            live_pool("large receive buffers", &receive.large),
+            live_pool("small receive buffers", &receive.small),
             pool("pages", memory.pages),
             pool("datagram buffers", memory.datagrams),
         ]

@@ -1,7 +1,7 @@
 //! The engine that the settings ask for, or the best that can be had.
 
-use super::engine::Engine;
-use super::own::{self, HostDevice, OwnStack};
+use super::engine::HostEngine;
+use super::own::{self, HostDevice};
 use super::shares;
 use super::tap;
 use super::turn::Random;
@@ -15,9 +15,9 @@ use linerate_linux::netconfig::{HostInterface, NetconfigError, Netlink};
 use linerate_linux::packet::{PacketConfig, PacketDevice, PacketError};
 use linerate_linux::privileges::Kept;
 use linerate_linux::tap::{Tap, TapConfig, TapError};
-use linerate_nic::{Capabilities, Device as _, DeviceError};
+use linerate_nic::{Capabilities, Device as _, DeviceError, Port, PortConfig};
 use linerate_stack::memory::StackPools;
-use linerate_stack::{Cidr, Stack, StackConfig};
+use linerate_stack::{Cidr, Node, NodeConfig, StackConfig};
 use std::fmt;
 use std::net::IpAddr;
 
@@ -83,7 +83,9 @@ impl fmt::Display for OpenError {
 /// An engine, and what to tell of it.
 pub struct Opened {
     /// The engine.
-    pub engine: Box<dyn Engine>,
+    pub engine: Box<dyn HostEngine>,
+    /// The host's side of the device, which must outlive it.
+    pub interface: Option<HostInterface>,
     /// One line that describes it.
     pub what: String,
     /// Addresses to listen on; `None` for all of the stack's.
@@ -133,6 +135,7 @@ fn kernel(settings: &Settings, files: &AnyFiles) -> Result<Opened, OpenError> {
     };
     Ok(Opened {
         engine: Box::new(transport),
+        interface: None,
         what: "the host's own sockets".to_owned(),
         bind: addresses.iter().copied().map(Some).collect(),
         addresses,
@@ -155,7 +158,7 @@ fn tap(settings: &Settings, name: &str, random: &mut Random) -> Result<Opened, O
         mtu: settings.mtu.map(u32::from),
         mac: None,
         enabled: Capabilities::NONE,
-        pools: pools.clone(),
+        pools,
     };
     let device = Tap::open(config).map_err(OpenError::Tap)?;
     let was_there = device.existed();
@@ -183,8 +186,8 @@ fn tap(settings: &Settings, name: &str, random: &mut Random) -> Result<Opened, O
     let kept = Kept { net_admin: host.has_added(), ..Kept::default() };
     let made = if was_there { ", which was there before" } else { "" };
     let what = format!("TAP device {}{made}, MTU {}", device.name(), device.mtu());
-    let opened = own(settings, stack, device, pools, Some(host), what, random)?;
-    Ok(Opened { kept, ..opened })
+    let opened = own(settings, stack, device, what, random)?;
+    Ok(Opened { kept, interface: Some(host), ..opened })
 }
 
 /// Sees to it that the host has an address in each of our networks; returns these addresses. A TAP that was there before
@@ -228,40 +231,36 @@ fn packet(settings: &Settings, interface: &str, random: &mut Random) -> Result<O
     let config = PacketConfig {
         mtu: settings.mtu.map(usize::from),
         enabled: Capabilities::NONE,
-        ..PacketConfig::new(interface, pools.clone())
+        ..PacketConfig::new(interface, pools)
     };
     let device = PacketDevice::open(config).map_err(OpenError::Packet)?;
     let stack = stack_config(settings, settings.addresses.clone());
     let what = format!("interface {interface}, address {}, MTU {}", device.mac(), device.mtu());
-    own(settings, stack, device, pools, None, what, random)
+    own(settings, stack, device, what, random)
 }
 
 fn own<D: HostDevice + 'static>(
     settings: &Settings,
-    mut config: StackConfig,
+    config: StackConfig,
     device: D,
-    pools: RxPools,
-    host: Option<HostInterface>,
     what: String,
     random: &mut Random,
 ) -> Result<Opened, OpenError> {
-    config.mac = device.mac();
-    config.mtu = device.mtu();
     let addresses = config.addresses.iter().map(Cidr::address).collect();
     let mut seed = [0; 32];
     for piece in seed.chunks_exact_mut(8) {
         piece.copy_from_slice(&random.next().to_le_bytes());
     }
     let stack_pools = StackPools::for_memory(config.memory)
-        .with_receive(pools.small.clone())
+        .with_receive(device.pools().small.clone())
         .with_device_queue(device.queue_len());
     let table = config.max_connections;
-    let stack = Stack::new(config, seed, stack_pools);
-    let mut engine =
-        OwnStack::new(stack, device, pools, settings.offload, host).map_err(OpenError::Device)?;
-    let enabled = engine.set_offloads(settings.offload).map_err(OpenError::Device)?;
+    let mut port = Port::new(device, PortConfig::default()).map_err(OpenError::Device)?;
+    let enabled = port.set_offloads(settings.offload).map_err(OpenError::Device)?;
+    let node = Node::new(port, config, seed, stack_pools, NodeConfig::default());
     Ok(Opened {
-        engine: Box::new(engine),
+        engine: Box::new(node),
+        interface: None,
         what: format!("{what}, offloads {}", crate::values::Offload(enabled)),
         bind: vec![None],
         addresses,

@@ -202,28 +202,6 @@ impl Services {
         tallies
     }
 
-    /// Opens all listeners.
-    pub fn start(&mut self, ctx: &mut Context<'_>) -> Result<(), StartError> {
-        self.all().try_for_each(|service| service.start(ctx))
-    }
-
-    /// Hands an event to its server.
-    pub fn handle_event(&mut self, ctx: &mut Context<'_>, event: Event) {
-        if let Some(service) = self.of(event.owner) {
-            service.handle_event(ctx, event);
-        }
-        self.spread_changes(event.owner);
-    }
-
-    /// Hands a finished file operation to its server.
-    pub fn handle_file(&mut self, ctx: &mut Context<'_>, done: FileDone) {
-        let owner = done.owner;
-        if let Some(service) = self.of(owner) {
-            service.handle_file(ctx, done);
-        }
-        self.spread_changes(owner);
-    }
-
     /// Tells the other servers what this one changed in the files.
     fn spread_changes(&mut self, owner: Owner) {
         while let Some(change) = self.of(owner).and_then(Service::poll_change) {
@@ -232,9 +210,30 @@ impl Services {
             }
         }
     }
+}
 
-    /// Lets the servers whose deadline has passed act on it.
-    pub fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
+/// To the loop they are one service.
+impl Service for Services {
+    fn start(&mut self, ctx: &mut Context<'_>) -> Result<(), StartError> {
+        self.all().try_for_each(|service| service.start(ctx))
+    }
+
+    fn handle_event(&mut self, ctx: &mut Context<'_>, event: Event) {
+        if let Some(service) = self.of(event.owner) {
+            service.handle_event(ctx, event);
+        }
+        self.spread_changes(event.owner);
+    }
+
+    fn handle_file(&mut self, ctx: &mut Context<'_>, done: FileDone) {
+        let owner = done.owner;
+        if let Some(service) = self.of(owner) {
+            service.handle_file(ctx, done);
+        }
+        self.spread_changes(owner);
+    }
+
+    fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
         let now = ctx.now;
         for service in self.all().filter(|service| service.poll_timeout().is_some_and(|at| at <= now)) {
             service.handle_timeout(ctx);
@@ -244,21 +243,18 @@ impl Services {
         }
     }
 
-    /// The earliest deadline.
-    pub fn poll_timeout(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         let http = self.http.as_ref().and_then(Service::poll_timeout);
         let ftp = self.ftp.as_ref().and_then(Service::poll_timeout);
         let iperf3 = self.iperf3.as_ref().and_then(Service::poll_timeout);
         [http, ftp, iperf3].into_iter().flatten().min()
     }
 
-    /// Stops listening; what is under way goes on.
-    pub fn drain(&mut self, ctx: &mut Context<'_>) {
+    fn drain(&mut self, ctx: &mut Context<'_>) {
         self.all().for_each(|service| service.drain(ctx));
     }
 
-    /// Whether nothing is under way.
-    pub fn is_idle(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.http.as_ref().is_none_or(Service::is_idle)
             && self.ftp.as_ref().is_none_or(Service::is_idle)
             && self.iperf3.as_ref().is_none_or(Service::is_idle)

@@ -1,7 +1,7 @@
 //! The status port of a running server: questions in, reports out.
 
 use super::services;
-use super::turn::Loop;
+use super::turn::Process;
 use crate::settings::Settings;
 use crate::status::address::StatusAddress;
 use crate::status::collect::{Around, Collector};
@@ -66,21 +66,21 @@ impl AsFd for Status {
     }
 }
 
-impl Loop {
+impl Process {
     /// Answers who asks for the status, one report at a time.
     pub fn answer_status(&mut self) {
-        let begun = self.clock.now();
+        let begun = self.machine.clock.now();
         let Some(status) = &mut self.status else { return };
         let Some(query) = status.desk.due(begun) else { return };
         let around = Around {
             now: begun,
             wall: Duration::from_nanos(wall_clock_ns()),
             memory_peak: self.memory.since_start(),
-            tallies: self.services.tallies(&self.files),
+            tallies: self.core.services.tallies(&self.core.files),
             server_name: &services::name,
         };
-        let mut report = status.collector.report(self.engine.observed(), around, query);
-        let now = self.clock.now();
+        let mut report = status.collector.report(self.core.engine.observed(), around, query);
+        let now = self.machine.clock.now();
         report.process.report = now.saturating_since(begun).as_secs_f64();
         status.desk.answer(begun, now, query, report);
     }

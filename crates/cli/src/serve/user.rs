@@ -1,6 +1,6 @@
 //! Whose rights the server has once everything is open: those of a user that may do little, not those of root.
 
-use super::turn::Loop;
+use super::turn::Process;
 use crate::output;
 use crate::settings::Settings;
 use linerate_linux::files::AnyFiles;
@@ -117,10 +117,10 @@ pub fn adopt(account: &Account, kept: Kept, config: Option<&Path>) -> Result<(),
     Ok(())
 }
 
-impl Loop {
+impl Process {
     /// Warns where FTP users may change the directory by the settings, but this process has no right to.
     pub(super) fn check_uploads(&self, settings: &Settings) {
-        let (AnyFiles::Directory(files), Some(dir)) = (&self.files, &settings.dir) else { return };
+        let (AnyFiles::Directory(files), Some(dir)) = (&self.core.files, &settings.dir) else { return };
         if !settings.writable || files.may_change() {
             return;
         }

@@ -7,6 +7,7 @@
 //! The process must ignore SIGPIPE, as every Rust program does from its start: `sendfile` has no flag against it.
 
 mod conn;
+mod engine;
 mod hub;
 mod info;
 mod listener;

@@ -175,6 +175,11 @@ impl PacketDevice {
         self.queue_bytes / FRAME_IN_KERNEL
     }
 
+    /// The buffers that it receives into.
+    pub fn pools(&self) -> &RxPools {
+        &self.pools
+    }
+
     /// Whether the last [`Device::receive`] stopped because too few buffers were free. Frames may wait in the kernel then, and
     /// `poll` says so at once: do not wait for readability until buffers have come back.
     pub fn starved(&self) -> bool {

@@ -165,6 +165,11 @@ impl Tap {
         self.queue_len as usize
     }
 
+    /// The buffers that it receives into.
+    pub fn pools(&self) -> &RxPools {
+        &self.pools
+    }
+
     /// Whether the last [`Device::receive`] stopped because too few buffers were free. Frames may wait in the kernel then, and
     /// `poll` says so at once: do not wait for readability until buffers have come back.
     pub fn starved(&self) -> bool {

@@ -5,12 +5,15 @@ pub mod frames;
 pub mod peer;
 
 use core::net::SocketAddr;
+use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 use linerate_nic::{
-    Capabilities, Chunk, Device, Frame, Link, Pool, Port, PortConfig, RxBatch, RxMeta, TxQueue,
+    Capabilities, Chunk, Device as _, Frame, Link, Pool, Port, PortConfig, RxBatch, RxMeta, TxQueue,
 };
-use linerate_stack::{Counters, Stack, StackConfig, StackFileRequest, StackPools};
-use linerate_transport::{ConnId, ListenAddr, ListenOptions, Owner, SocketOptions, Transport};
+use linerate_stack::{Counters, Node, NodeConfig, Stack, StackConfig, StackPools};
+use linerate_transport::{
+    ConnId, Engine as _, FileRequest, ListenAddr, ListenOptions, Owner, SocketOptions, Transport as _,
+};
 use linerate_wire::units::Instant;
 use std::collections::VecDeque;
 
@@ -23,35 +26,35 @@ pub fn file_bytes(offset: u64, len: usize) -> Vec<u8> {
 
 /// A stack on one end of a link, with the loop around it.
 pub struct Host {
-    pub stack: Stack,
-    pub port: Port<Link>,
-    batch: RxBatch,
-    queue: TxQueue,
+    pub node: Node<Link>,
     /// File requests not answered yet.
-    pub requests: VecDeque<StackFileRequest>,
+    pub requests: VecDeque<FileRequest>,
     /// Length of the only file there is; reads beyond it come up short.
     pub file_len: u64,
     /// Whether requests are answered at once.
     pub reads_files: bool,
 }
 
+impl Deref for Host {
+    type Target = Node<Link>;
+
+    fn deref(&self) -> &Node<Link> {
+        &self.node
+    }
+}
+
+impl DerefMut for Host {
+    fn deref_mut(&mut self) -> &mut Node<Link> {
+        &mut self.node
+    }
+}
+
 impl Host {
-    pub fn new(
-        link: Link,
-        offloads: Capabilities,
-        mut config: StackConfig,
-        seed: u8,
-        pools: StackPools,
-    ) -> Host {
-        config.mac = link.mac();
-        config.mtu = link.mtu();
+    pub fn new(link: Link, offloads: Capabilities, config: StackConfig, seed: u8, pools: StackPools) -> Host {
         let mut port = Port::new(link, PortConfig::default()).expect("a link switches to anything it has");
         port.set_offloads(offloads).expect("a link can switch");
         Host {
-            stack: Stack::new(config, [seed; 32], pools),
-            port,
-            batch: RxBatch::with_limit(256),
-            queue: TxQueue::with_capacity(128),
+            node: Node::new(port, config, [seed; 32], pools, NodeConfig::default()),
             requests: VecDeque::new(),
             file_len: u64::MAX / 2,
             reads_files: true,
@@ -60,19 +63,7 @@ impl Host {
 
     /// One turn of the loop. True when anything moved.
     pub fn turn(&mut self, now: Instant) -> bool {
-        self.stack.set_now(now);
-        let mut moved = self.port.receive(now, &mut self.batch).expect("the link is there") > 0;
-        while !self.batch.is_empty() {
-            self.stack.handle_frames(now, &mut self.batch);
-        }
-        while let Some(token) = self.port.poll_completion() {
-            self.stack.handle_completion(now, token);
-            moved = true;
-        }
-        if self.stack.poll_timeout().is_some_and(|at| at <= now) {
-            self.stack.handle_timeout(now);
-            moved = true;
-        }
+        let mut moved = self.node.input(now).expect("the link is there").moved;
         while let Some(request) = self.stack.poll_file_request() {
             self.requests.push_back(request);
         }
@@ -80,8 +71,7 @@ impl Host {
             moved |= !self.requests.is_empty();
             self.answer_files(now);
         }
-        self.stack.poll_transmit(now, &mut self.queue);
-        moved |= self.port.transmit(now, &mut self.queue).expect("the link is there") > 0;
+        moved |= self.node.output(now).expect("the link is there").moved;
         moved
     }
 

@@ -11,7 +11,7 @@ use clap::Parser as _;
 use linerate_linux::files::{DemoFile, DemoFiles};
 use linerate_linux::kernel::{KernelConfig, KernelTransport};
 use linerate_nic::Capabilities;
-use linerate_transport::{FileDone, Transport};
+use linerate_transport::{Engine, Input, Transport};
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;
 use std::process::Command as Program;
@@ -26,30 +26,52 @@ struct Busy {
 }
 
 impl Engine for Busy {
+    type Error = DeviceError;
+
     fn net(&mut self) -> &mut dyn Transport {
         &mut self.sockets
     }
 
-    fn input(&mut self, _now: Instant) -> Result<bool, DeviceError> {
+    fn input(&mut self, _now: Instant) -> Result<Input, DeviceError> {
         self.turns.set(self.turns.get() + 1);
         if self.turns.get() == self.signal_at {
             let pid = std::process::id().to_string();
             Program::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
         }
         std::thread::sleep(Duration::from_millis(10));
-        Ok(true)
+        Ok(Input { moved: true, more: true })
     }
 
-    fn output(&mut self, _now: Instant, _files: &mut AnyFiles) -> Result<bool, DeviceError> {
-        Ok(true)
+    fn output(&mut self, _now: Instant) -> Result<Output, DeviceError> {
+        Ok(Output { moved: true, left: Left::More })
     }
-
-    fn handle_file(&mut self, _now: Instant, _done: FileDone) {}
 
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
 
+    fn waits_for_room(&self) -> bool {
+        false
+    }
+
+    fn memory_used(&self) -> usize {
+        0
+    }
+
+    fn refused(&self) -> u64 {
+        0
+    }
+
+    fn unfinished(&self) -> usize {
+        0
+    }
+
+    fn abort_all(&mut self, _now: Instant) -> usize {
+        0
+    }
+}
+
+impl HostEngine for Busy {
     fn fd(&self) -> (BorrowedFd<'_>, PollFlags) {
         (self.sockets.as_fd(), PollFlags::IN)
     }
@@ -62,24 +84,8 @@ impl Engine for Busy {
         &mut self.sockets
     }
 
-    fn refused(&self) -> u64 {
-        0
-    }
-
-    fn memory_used(&self) -> u64 {
-        0
-    }
-
     fn set_offloads(&mut self, _allowed: Capabilities) -> Result<Capabilities, DeviceError> {
         Ok(Capabilities::NONE)
-    }
-
-    fn is_quiet(&self) -> bool {
-        true
-    }
-
-    fn cut_off(&mut self, _now: Instant) -> u64 {
-        0
     }
 }
 
@@ -94,11 +100,11 @@ fn a_busy_loop_sees_a_signal_within_a_few_turns() {
     let settings = Settings::load(&args).unwrap();
     let ports = Ports { http: None, ftp: None, iperf3: None };
     let clock = MonotonicClock::new();
-    let mut serving = Loop {
+    let engine: Box<dyn HostEngine> = Box::new(Busy { sockets, turns: Rc::clone(&turns), signal_at: 10 });
+    let services = Services::new(&settings, Vec::new(), ports, 512, Vec::new()).unwrap();
+    let mut serving = Process {
         crowd: CrowdWatch::default(),
-        engine: Box::new(Busy { sockets, turns: Rc::clone(&turns), signal_at: 10 }),
-        files: AnyFiles::Demo(files),
-        services: Services::new(&settings, Vec::new(), ports, 512, Vec::new()).unwrap(),
+        core: Loop::new(engine, AnyFiles::Demo(files), services),
         signals,
         stats: None,
         status: None,
@@ -106,8 +112,7 @@ fn a_busy_loop_sees_a_signal_within_a_few_turns() {
         started: clock.now(),
         banner: Banner { dir: None, device: String::new(), ports, writable: false, user: None },
         announcements: Announcements::default(),
-        clock,
-        random: Random::new(),
+        machine: Machine { clock, random: Random::new() },
     };
     assert_eq!(serving.run(|_| {}).unwrap(), 0);
     // By turns it would be a multiple of hundreds.

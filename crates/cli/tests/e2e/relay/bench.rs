@@ -12,9 +12,9 @@ use linerate_linux::files::DemoFiles;
 use linerate_linux::kernel::{KernelConfig, KernelTransport};
 use linerate_linux::poller::{self, PollFd, PollFlags};
 use linerate_linux::tap::{Tap, TapConfig};
-use linerate_nic::{Capabilities, Pool, Port, PortConfig, RxBatch, TxQueue};
-use linerate_stack::{Cidr, Stack, StackConfig, StackPools};
-use linerate_transport::{Source, Transport as _};
+use linerate_nic::{Capabilities, Pool, Port, PortConfig};
+use linerate_stack::{Cidr, Node, NodeConfig, StackConfig, StackPools};
+use linerate_transport::{Engine as _, Left, Source, Transport as _};
 use linerate_wire::units::Instant;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::cmp::Reverse;
@@ -30,8 +30,6 @@ const ACTIVE_TINY: usize = 50;
 const STARTS_PER_TURN: usize = 4;
 /// The first port; each world has the next one.
 const FIRST_PORT: u16 = 2_000;
-/// Rounds of filling and emptying the transmit queue in one turn.
-const TX_ROUNDS: usize = 4;
 /// How long the kernel's last sockets may take to go.
 const SETTLE: Duration = Duration::from_secs(40);
 /// Longer than anything in our stack waits, TIME-WAIT included.
@@ -40,10 +38,7 @@ const ALL_TIMERS: Duration = Duration::from_secs(300);
 /// A laboratory.
 pub struct Bench {
     clock: MonotonicClock,
-    stack: Stack,
-    port: Port<Relay>,
-    batch: RxBatch,
-    queue: TxQueue,
+    node: Node<Relay>,
     kernel: KernelTransport,
     pools: [Pool; 4],
     stack_pools: StackPools,
@@ -62,11 +57,11 @@ pub fn run(kind: LabKind, plans: Vec<Plan>, traces: bool) -> (Report, Option<Tra
             enter(&namespace);
             let mut bench = Bench::new(&namespace, kind);
             if traces {
-                bench.port.device_mut().start_trace();
+                bench.node.port.device_mut().start_trace();
             }
             bench.run(plans.into());
             bench.check_memory();
-            (bench.report, bench.port.device_mut().take_trace())
+            (bench.report, bench.node.port.device_mut().take_trace())
         };
         scope.spawn(work).join()
     });
@@ -109,7 +104,10 @@ impl Bench {
         let config = TapConfig { enabled: Capabilities::NONE, ..TapConfig::new(tap_pools.clone()) };
         let tap = Tap::open(config).expect("a TAP device");
         configure_kernel(namespace, kind, tap.name());
-        let (rx, tx) = if kind.tiny_rings { (4, 8) } else { (256, 128) };
+        let sizes = match kind.tiny_rings {
+            true => NodeConfig { rx_batch: 4, tx_queue: 8, ..NodeConfig::default() },
+            false => NodeConfig::default(),
+        };
         let limits = if kind.tiny_rings {
             PortConfig { rx_batch: 2, tx_segments: 2, ..PortConfig::default() }
         } else {
@@ -119,7 +117,6 @@ impl Bench {
         let port = Port::new(relay, limits).expect("a port");
         let stack_pools = StackPools::for_memory(64 << 20).with_receive(pools.small.clone());
         let mut stack_config = StackConfig {
-            mac: port.mac(),
             dad_transmits: 0,
             // Handshakes that are given up are answered by resets, as many as there are.
             resets_per_second: 100_000,
@@ -136,10 +133,7 @@ impl Bench {
         let kernel_config = KernelConfig { memory_max, ..KernelConfig::default() };
         Bench {
             clock: MonotonicClock::new(),
-            stack: Stack::new(stack_config, [7; 32], stack_pools.clone()),
-            port,
-            batch: RxBatch::with_limit(rx),
-            queue: TxQueue::with_capacity(tx),
+            node: Node::new(port, stack_config, [7; 32], stack_pools.clone(), sizes),
             kernel: KernelTransport::new(kernel_config, files).expect("an epoll set"),
             pools: [tap_pools.large, tap_pools.small, pools.large, pools.small],
             stack_pools,
@@ -166,7 +160,7 @@ impl Bench {
             self.turn();
         }
         let until = self.clock.now() + SETTLE;
-        while self.kernel_sockets() + self.port.device().in_flight() > 0 && self.clock.now() < until {
+        while self.kernel_sockets() + self.node.port.device().in_flight() > 0 && self.clock.now() < until {
             self.turn();
         }
     }
@@ -175,9 +169,9 @@ impl Bench {
         let now = self.clock.now();
         let port = self.next_port;
         self.next_port += 1;
-        self.stack.set_now(now);
-        self.port.device_mut().add_flow(port, &plan);
-        let world = World::start(plan, port, &mut self.stack, &mut self.kernel, now);
+        self.node.stack.set_now(now);
+        self.node.port.device_mut().add_flow(port, &plan);
+        let world = World::start(plan, port, &mut self.node.stack, &mut self.kernel, now);
         self.worlds.insert(port, world);
         self.wakes.push(Reverse((now, port)));
     }
@@ -185,18 +179,12 @@ impl Bench {
     /// One turn: packets in, ends, packets out; then sleep until something comes.
     fn turn(&mut self) {
         let now = self.clock.now();
-        self.stack.set_now(now);
-        let mut busy = self.port.receive(now, &mut self.batch).expect("the TAP lives") > 0;
-        while !self.batch.is_empty() {
-            self.stack.handle_frames(now, &mut self.batch);
-        }
-        if self.stack.poll_timeout().is_some_and(|at| at <= now) {
-            self.stack.handle_timeout(now);
-        }
+        let mut busy = self.node.input(now).expect("the TAP lives").moved;
         self.kernel.turn(now);
         busy |= self.serve(now);
-        busy |= self.transmit(now);
-        busy |= self.port.device_mut().flush(now).expect("the TAP lives");
+        let output = self.node.output(now).expect("the TAP lives");
+        busy |= output.moved || output.left != Left::Nothing;
+        busy |= self.node.port.device_mut().flush(now).expect("the TAP lives");
         if !busy && !self.kernel.pending() {
             self.sleep();
         }
@@ -204,7 +192,7 @@ impl Bench {
 
     fn serve(&mut self, now: Instant) -> bool {
         let mut any = false;
-        while let Some(event) = self.stack.poll_event() {
+        while let Some(event) = self.node.stack.poll_event() {
             self.serve_world(event.owner.0, now);
             any = true;
         }
@@ -225,8 +213,8 @@ impl Bench {
 
     fn serve_world(&mut self, port: u16, now: Instant) {
         let Some(world) = self.worlds.get_mut(&port) else { return };
-        let flow = self.port.device().flow_stats(port);
-        let (verdict, wake) = world.serve(&mut self.stack, &mut self.kernel, flow, now);
+        let flow = self.node.port.device().flow_stats(port);
+        let (verdict, wake) = world.serve(&mut self.node.stack, &mut self.kernel, flow, now);
         if let Some(verdict) = verdict {
             self.end(port, verdict, now);
         } else if let Some(at) = wake {
@@ -236,15 +224,15 @@ impl Bench {
 
     fn end(&mut self, port: u16, verdict: Verdict, now: Instant) {
         let Some(mut world) = self.worlds.remove(&port) else { return };
-        let flow = self.port.device().flow_stats(port);
+        let flow = self.node.port.device().flow_stats(port);
         let verdict = match verdict {
             Verdict::Fault(what) => {
-                Verdict::Fault(format!("{what}\n{}", world.describe(&self.stack, &self.kernel, flow)))
+                Verdict::Fault(format!("{what}\n{}", world.describe(&self.node.stack, &self.kernel, flow)))
             }
             other => other,
         };
-        world.release(&mut self.stack, &mut self.kernel);
-        self.port.device_mut().remove_flow(port);
+        world.release(&mut self.node.stack, &mut self.kernel);
+        self.node.port.device_mut().remove_flow(port);
         self.report.add(Entry {
             seed: world.plan.seed,
             verdict,
@@ -255,31 +243,22 @@ impl Bench {
         });
     }
 
-    fn transmit(&mut self, now: Instant) -> bool {
-        let mut any = false;
-        for _ in 0..TX_ROUNDS {
-            self.stack.poll_transmit(now, &mut self.queue);
-            if self.queue.is_empty() && !self.port.is_pending() {
-                break;
-            }
-            any |= self.port.transmit(now, &mut self.queue).expect("the TAP lives") > 0;
-            while let Some(token) = self.port.poll_completion() {
-                self.stack.handle_completion(now, token);
-            }
-        }
-        any || self.port.is_pending() || !self.queue.is_empty()
-    }
-
     fn sleep(&mut self) {
         let now = self.clock.now();
         let wake = self.wakes.peek().map(|Reverse((at, _))| *at);
-        let deadlines =
-            [self.stack.poll_timeout(), self.kernel.poll_timeout(), self.port.device().poll_timeout(), wake];
+        let deadlines = [
+            self.node.stack.poll_timeout(),
+            self.kernel.poll_timeout(),
+            self.node.port.device().poll_timeout(),
+            wake,
+        ];
         // Worlds whose patience is over have no event of their own.
         let longest = Duration::from_secs(1);
         let timeout = deadlines.iter().flatten().min().map_or(longest, |at| (*at - now).min(longest));
-        let mut fds =
-            [PollFd::new(self.port.device().tap(), PollFlags::IN), PollFd::new(&self.kernel, PollFlags::IN)];
+        let mut fds = [
+            PollFd::new(self.node.port.device().tap(), PollFlags::IN),
+            PollFd::new(&self.kernel, PollFlags::IN),
+        ];
         if poller::wait(&mut fds, Some(timeout)).expect("poll") == 0 && timeout == longest {
             let ports: Vec<u16> = self.worlds.keys().copied().collect();
             ports.into_iter().for_each(|port| self.serve_world(port, now));
@@ -302,18 +281,13 @@ impl Bench {
         let mut now = self.clock.now();
         let end = now + ALL_TIMERS;
         while now < end {
-            self.stack.handle_timeout(now);
-            self.stack.poll_transmit(now, &mut self.queue);
-            while let Some(packet) = self.queue.front() {
-                let token = packet.meta.token;
-                self.queue.pop();
-                self.stack.handle_completion(now, token);
-            }
+            self.node.stack.handle_timeout(now);
+            self.node.output(now).expect("the TAP lives");
             now += Duration::from_millis(100);
         }
-        self.report.checksum_drops = self.port.stats().rx.software_bad;
-        self.report.starved = self.port.device().starved();
-        let memory = self.stack.memory();
+        self.report.checksum_drops = self.node.port.stats().rx.software_bad;
+        self.report.starved = self.node.port.device().starved();
+        let memory = self.node.stack.memory();
         let sockets = self.kernel_sockets();
         let pools = self.pools.each_ref().map(|pool| pool.stats().total - pool.free());
         let held =

@@ -1,0 +1,125 @@
+//! The loop that brings an engine, files and servers together, without its sleep.
+
+use crate::service::{Context, Service};
+use linerate_transport::{Engine, FileError, FileOp, FileReply, FileRequest, Files, Left, Owner};
+use linerate_wire::units::Instant;
+
+/// Most events, and most file completions, handed out in one turn: after that, packets have their turn again.
+const PER_TURN: usize = 1024;
+
+/// What a loop takes from the machine that it runs on.
+pub trait Host {
+    /// The time. It never goes back.
+    fn now(&mut self) -> Instant;
+
+    /// Wall-clock time in ns since 1970-01-01 UTC; 0 where nobody knows.
+    fn wall_ns(&mut self) -> i64;
+
+    /// A number that a peer cannot guess.
+    fn random(&mut self) -> u64;
+}
+
+/// An engine, its files and its servers.
+///
+/// Each turn is [`Loop::take_in`], then [`Loop::serve`]. While one of the two says that something moved, the next turn
+/// follows at once; otherwise the host sleeps until [`Loop::poll_timeout`], or until its device, its files or whatever
+/// else it listens to wakes it up.
+pub struct Loop<E, F, S> {
+    /// Sockets and what carries them.
+    pub engine: E,
+    /// Files.
+    pub files: F,
+    /// The servers.
+    pub services: S,
+    /// A file request that the file service had no room for.
+    refused: Option<FileRequest>,
+}
+
+impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
+    /// A loop over these.
+    pub fn new(engine: E, files: F, services: S) -> Self {
+        Loop { engine, files, services, refused: None }
+    }
+
+    /// Calls `f` with what a service may use.
+    pub fn with<R>(&mut self, host: &mut dyn Host, f: impl FnOnce(&mut S, &mut Context<'_>) -> R) -> R {
+        let (now, wall_ns) = (host.now(), host.wall_ns());
+        let mut random = || host.random();
+        let (net, files) = (self.engine.net(), &mut self.files);
+        f(&mut self.services, &mut Context { net, files, now, wall_ns, random: &mut random })
+    }
+
+    /// The first half of a turn: what has arrived. Returns whether anything had.
+    pub fn take_in(&mut self, host: &mut dyn Host) -> Result<bool, E::Error> {
+        self.engine.input(host.now()).map(|input| input.moved)
+    }
+
+    /// The second half: finished file operations and events to the servers, deadlines, file requests, packets out. Returns
+    /// whether anything moved, or would move in another turn.
+    pub fn serve(&mut self, host: &mut dyn Host) -> Result<bool, E::Error> {
+        let mut busy = self.hand_out_files(host);
+        busy |= self.hand_out_events(host);
+        let now = host.now();
+        if self.services.poll_timeout().is_some_and(|at| at <= now) {
+            self.with(host, |services, ctx| services.handle_timeout(ctx));
+            busy = true;
+        }
+        busy |= self.read_files();
+        let output = self.engine.output(host.now())?;
+        Ok(busy || output.moved || output.left == Left::More)
+    }
+
+    /// When the next turn is due at the latest, if nothing comes.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let both = [self.engine.poll_timeout(), self.services.poll_timeout()];
+        both.into_iter().flatten().min()
+    }
+
+    /// Whether nothing would be lost if it ended now.
+    pub fn is_idle(&self) -> bool {
+        self.services.is_idle() && !self.engine.waits_for_room() && self.engine.unfinished() == 0
+    }
+
+    fn hand_out_files(&mut self, host: &mut dyn Host) -> bool {
+        for count in 0..PER_TURN {
+            let Some(done) = self.files.poll_done() else { return count > 0 };
+            if done.owner == Owner::TRANSPORT {
+                let data = match done.result {
+                    Ok(FileReply::Data(data)) => Ok(data),
+                    Ok(_) => Err(FileError::Io),
+                    Err(error) => Err(error),
+                };
+                self.engine.handle_file_data(host.now(), done.tag, data);
+            } else {
+                self.with(host, |services, ctx| services.handle_file(ctx, done));
+            }
+        }
+        true
+    }
+
+    fn hand_out_events(&mut self, host: &mut dyn Host) -> bool {
+        for count in 0..PER_TURN {
+            let Some(event) = self.engine.net().poll_event() else { return count > 0 };
+            self.with(host, |services, ctx| services.handle_event(ctx, event));
+        }
+        true
+    }
+
+    /// Passes on what the engine wants to read.
+    fn read_files(&mut self) -> bool {
+        let mut any = false;
+        while let Some(request) = self.refused.take().or_else(|| self.engine.poll_file_request()) {
+            let op = FileOp::Read { file: request.file, offset: request.offset, len: request.len };
+            if self.files.submit(Owner::TRANSPORT, request.token, op).is_err() {
+                // Too many under way: some of them end soon, and then this one's turn comes.
+                self.refused = Some(request);
+                break;
+            }
+            any = true;
+        }
+        any
+    }
+}
+
+#[cfg(test)]
+mod tests;

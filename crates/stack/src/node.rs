@@ -1,0 +1,152 @@
+//! A stack on a device, and the one order in which both are driven.
+
+use crate::config::StackConfig;
+use crate::memory::StackPools;
+use crate::stack::Stack;
+use linerate_nic::{Device, DeviceError, Port, RxBatch, TxQueue};
+use linerate_transport::{Engine, FileError, FileRequest, Input, Left, Output, Shared, Transport};
+use linerate_wire::units::Instant;
+
+/// Sizes of a node, fixed when it is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeConfig {
+    /// Frames taken from the device in one turn.
+    pub rx_batch: usize,
+    /// Packets between stack and device.
+    pub tx_queue: usize,
+    /// Most rounds of filling and emptying that queue in one turn.
+    pub tx_rounds: usize,
+}
+
+impl Default for NodeConfig {
+    /// 256 frames, 128 packets, four rounds.
+    fn default() -> Self {
+        NodeConfig { rx_batch: 256, tx_queue: 128, tx_rounds: 4 }
+    }
+}
+
+/// A stack, the port to its device, and the batches between them.
+///
+/// [`Engine::input`] and [`Engine::output`] are the two halves of a turn; between them come events, file operations and
+/// the servers. A device may report completions at any time: both halves ask for them, so that the timer of the last
+/// packet is armed whenever it leaves.
+pub struct Node<D> {
+    /// The stack, as servers use it.
+    pub stack: Stack,
+    /// The device and its offload layer.
+    pub port: Port<D>,
+    batch: RxBatch,
+    queue: TxQueue,
+    tx_rounds: usize,
+}
+
+impl<D: Device> Node<D> {
+    /// A stack with these settings on a port; address and MTU are those of the device. `seed` must be random and secret, see
+    /// [`Stack::new`].
+    pub fn new(
+        port: Port<D>,
+        config: StackConfig,
+        seed: [u8; 32],
+        pools: StackPools,
+        sizes: NodeConfig,
+    ) -> Self {
+        let config = StackConfig { mac: port.mac(), mtu: port.mtu(), ..config };
+        Node {
+            stack: Stack::new(config, seed, pools),
+            port,
+            batch: RxBatch::with_limit(sizes.rx_batch.max(1)),
+            queue: TxQueue::with_capacity(sizes.tx_queue.max(1)),
+            tx_rounds: sizes.tx_rounds.max(1),
+        }
+    }
+
+    /// Whether something is ready for the device: what the stack wants to send, and what waits between the two.
+    pub fn wants_transmit(&self) -> bool {
+        self.stack.wants_transmit() || self.waits_for_room()
+    }
+
+    /// Tells the stack which packets have left; true if any had.
+    fn complete(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        while let Some(token) = self.port.poll_completion() {
+            self.stack.handle_completion(now, token);
+            any = true;
+        }
+        any
+    }
+}
+
+impl<D: Device> Engine for Node<D> {
+    type Error = DeviceError;
+
+    fn net(&mut self) -> &mut dyn Transport {
+        &mut self.stack
+    }
+
+    fn input(&mut self, now: Instant) -> Result<Input, DeviceError> {
+        self.stack.set_now(now);
+        let received = self.port.receive(now, &mut self.batch);
+        let (mut moved, more) = (!self.batch.is_empty(), self.batch.is_full());
+        while !self.batch.is_empty() {
+            self.stack.handle_frames(now, &mut self.batch);
+        }
+        moved |= self.complete(now);
+        if self.stack.poll_timeout().is_some_and(|at| at <= now) {
+            self.stack.handle_timeout(now);
+            moved = true;
+        }
+        received.map(|_| Input { moved, more })
+    }
+
+    fn output(&mut self, now: Instant) -> Result<Output, DeviceError> {
+        let mut moved = false;
+        for _ in 0..self.tx_rounds {
+            self.stack.poll_transmit(now, &mut self.queue);
+            if !self.waits_for_room() {
+                moved |= self.complete(now);
+                return Ok(Output { moved, left: Left::Nothing });
+            }
+            let sent = self.port.transmit(now, &mut self.queue);
+            moved |= self.complete(now);
+            if sent? == 0 {
+                return Ok(Output { moved, left: Left::DeviceFull });
+            }
+            moved = true;
+        }
+        let left = if self.wants_transmit() { Left::More } else { Left::Nothing };
+        Ok(Output { moved, left })
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.stack.poll_timeout()
+    }
+
+    fn waits_for_room(&self) -> bool {
+        !self.queue.is_empty() || self.port.is_pending()
+    }
+
+    fn poll_file_request(&mut self) -> Option<FileRequest> {
+        self.stack.poll_file_request()
+    }
+
+    fn handle_file_data(&mut self, now: Instant, token: u64, data: Result<Shared, FileError>) {
+        self.stack.handle_file_data(now, token, data);
+    }
+
+    fn memory_used(&self) -> usize {
+        self.stack.memory_used() + self.stack.table_bytes()
+    }
+
+    fn refused(&self) -> u64 {
+        let counters = self.stack.counters();
+        counters.drop_syn_cookie_table + counters.drop_syn_cookie_backlog
+    }
+
+    fn unfinished(&self) -> usize {
+        self.stack.unfinished()
+    }
+
+    fn abort_all(&mut self, now: Instant) -> usize {
+        self.stack.abort_all(now)
+    }
+}
