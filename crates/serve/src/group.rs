@@ -1,7 +1,7 @@
 //! Several services as one.
 
-use crate::service::{Context, Service, StartError};
 use crate::Change;
+use crate::service::{Context, Service, StartError};
 use linerate_transport::{Event, FileDone, Owner};
 use linerate_wire::units::Instant;
 

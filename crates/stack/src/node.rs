@@ -108,7 +108,8 @@ impl<D: Device> Engine for Node<D> {
             }
             let sent = self.port.transmit(now, &mut self.queue);
             moved |= self.complete(now);
-            if sent? == 0 {
+            // What the port had split before may have left although nothing was taken from the queue.
+            if sent? == 0 && self.waits_for_room() {
                 return Ok(Output { moved, left: Left::DeviceFull });
             }
             moved = true;

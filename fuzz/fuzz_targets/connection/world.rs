@@ -7,9 +7,9 @@ use crate::{HOST_PORT, PEER_PORT};
 use core::net::Ipv4Addr;
 use core::time::Duration;
 use linerate_nic::{ChecksumStatus, Frame, MacAddr, Pool, RxBatch, RxMeta, TxQueue, TxToken};
-use linerate_stack::{Stack, StackConfig, StackFileRequest, StackPools};
+use linerate_stack::{Stack, StackConfig, StackPools};
 use linerate_transport::{
-    BufferSize, Congestion, ConnId, ConnState, Ecn, FileError, FileId, FileRange, ListenAddr, ListenOptions,
+    BufferSize, Congestion, ConnId, ConnState, Ecn, FileError, FileId, FileRange, FileRequest, ListenAddr, ListenOptions,
     ListenerId, Owner, Payload, SocketOptions, Transport,
 };
 use linerate_wire::ethernet::{self, EtherType};
@@ -47,7 +47,7 @@ pub struct World {
     read: u32,
     is_stalled: bool,
     tokens: VecDeque<TxToken>,
-    requests: VecDeque<StackFileRequest>,
+    requests: VecDeque<FileRequest>,
     quotable: VecDeque<Vec<u8>>,
     /// Of this step: TCP segments, and those without payload or SYN, FIN, RST.
     sent: usize,

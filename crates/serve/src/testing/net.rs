@@ -88,7 +88,7 @@ impl MemoryNet {
         self.next
     }
 
-    fn event(&mut self, owner: Owner, source: Source, ready: Ready) {
+    pub fn event(&mut self, owner: Owner, source: Source, ready: Ready) {
         match self.events.iter_mut().find(|event| event.source == source) {
             Some(event) => event.ready |= ready,
             None => self.events.push_back(Event { owner, source, ready }),

@@ -1,0 +1,223 @@
+use super::*;
+use crate::service::StartError;
+use crate::testing::{MemoryFiles, MemoryNet};
+use alloc::vec;
+use alloc::vec::Vec;
+use linerate_transport::{Event, FileDone, FileId, Input, Output, Ready, Shared, Source, Transport, UdpId};
+
+/// An engine that does what a test wrote down, and notes what was asked of it.
+struct Scripted {
+    net: MemoryNet,
+    wants: Vec<FileRequest>,
+    got: Vec<(u64, Result<usize, FileError>)>,
+    left: Left,
+    outputs: u32,
+}
+
+impl Engine for Scripted {
+    type Error = ();
+
+    fn net(&mut self) -> &mut dyn Transport {
+        &mut self.net
+    }
+
+    fn input(&mut self, _now: Instant) -> Result<Input, ()> {
+        Ok(Input { moved: false, more: false })
+    }
+
+    fn output(&mut self, _now: Instant) -> Result<Output, ()> {
+        self.outputs += 1;
+        Ok(Output { moved: false, left: self.left })
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        Some(Instant::from_millis(70))
+    }
+
+    fn waits_for_room(&self) -> bool {
+        self.left == Left::DeviceFull
+    }
+
+    fn poll_file_request(&mut self) -> Option<FileRequest> {
+        self.wants.pop()
+    }
+
+    fn handle_file_data(&mut self, _now: Instant, token: u64, data: Result<Shared, FileError>) {
+        self.got.push((token, data.map(|data| data.len())));
+    }
+
+    fn memory_used(&self) -> usize {
+        0
+    }
+
+    fn refused(&self) -> u64 {
+        0
+    }
+
+    fn unfinished(&self) -> usize {
+        0
+    }
+
+    fn abort_all(&mut self, _now: Instant) -> usize {
+        0
+    }
+}
+
+/// Takes `room` operations, and answers each reading with two bytes.
+struct Shelf {
+    room: usize,
+    done: Vec<FileDone>,
+}
+
+impl Files for Shelf {
+    fn submit(&mut self, owner: Owner, tag: u64, op: FileOp) -> Result<(), FileOp> {
+        if self.room == 0 {
+            return Err(op);
+        }
+        self.room -= 1;
+        let result = Ok(FileReply::Data(vec![1, 2].into()));
+        self.done.insert(0, FileDone { owner, tag, result });
+        Ok(())
+    }
+
+    fn poll_done(&mut self) -> Option<FileDone> {
+        self.done.pop()
+    }
+}
+
+#[derive(Default)]
+struct Noting {
+    events: usize,
+    files: Vec<u64>,
+    timeouts: usize,
+    at: Option<Instant>,
+}
+
+impl Service for Noting {
+    fn start(&mut self, _ctx: &mut Context<'_>) -> Result<(), StartError> {
+        Ok(())
+    }
+
+    fn handle_event(&mut self, _ctx: &mut Context<'_>, _event: Event) {
+        self.events += 1;
+    }
+
+    fn handle_file(&mut self, _ctx: &mut Context<'_>, done: FileDone) {
+        self.files.push(done.tag);
+    }
+
+    fn handle_timeout(&mut self, _ctx: &mut Context<'_>) {
+        self.timeouts += 1;
+        self.at = None;
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.at
+    }
+
+    fn drain(&mut self, _ctx: &mut Context<'_>) {}
+
+    fn is_idle(&self) -> bool {
+        true
+    }
+}
+
+/// A clock that a test sets.
+struct Clock(Instant);
+
+impl Host for Clock {
+    fn now(&mut self) -> Instant {
+        self.0
+    }
+
+    fn wall_ns(&mut self) -> i64 {
+        0
+    }
+
+    fn random(&mut self) -> u64 {
+        4
+    }
+}
+
+fn request(token: u64) -> FileRequest {
+    FileRequest { token, file: FileId::new(0, 0), offset: 0, len: 2 }
+}
+
+fn serving<F: Files>(files: F) -> Loop<Scripted, F, Noting> {
+    let engine = Scripted {
+        net: MemoryNet::new(),
+        wants: Vec::new(),
+        got: Vec::new(),
+        left: Left::Nothing,
+        outputs: 0,
+    };
+    Loop::new(engine, files, Noting::default())
+}
+
+#[test]
+fn a_file_request_without_room_is_asked_for_again_and_none_is_lost() {
+    let mut serving = serving(Shelf { room: 1, done: Vec::new() });
+    let mut clock = Clock(Instant::from_millis(1));
+    serving.engine.wants = vec![request(3), request(2), request(1)];
+    assert_eq!(serving.serve(&mut clock), Ok(true));
+    assert_eq!(serving.engine.wants, [request(3)], "one was taken, one is remembered, one was not asked for");
+    assert_eq!(serving.serve(&mut clock), Ok(true));
+    assert_eq!(serving.engine.got, [(1, Ok(2))]);
+    assert_eq!(serving.serve(&mut clock), Ok(false));
+    serving.files.room = 9;
+    assert_eq!(serving.serve(&mut clock), Ok(true));
+    assert_eq!(serving.serve(&mut clock), Ok(true));
+    assert_eq!(serving.engine.got, [(1, Ok(2)), (2, Ok(2)), (3, Ok(2))]);
+    assert!(serving.services.files.is_empty(), "what the engine asked for is no server's");
+}
+
+#[test]
+fn an_answer_that_is_no_data_is_an_error_to_the_engine() {
+    let mut serving = serving(Shelf { room: 0, done: Vec::new() });
+    for (tag, result) in [(1, Ok(FileReply::Done)), (2, Err(FileError::Stale))] {
+        serving.files.done.insert(0, FileDone { owner: Owner::TRANSPORT, tag, result });
+    }
+    serving.files.done.insert(0, FileDone { owner: Owner(1), tag: 9, result: Ok(FileReply::Done) });
+    assert_eq!(serving.serve(&mut Clock(Instant::ZERO)), Ok(true));
+    assert_eq!(serving.engine.got, [(1, Err(FileError::Io)), (2, Err(FileError::Stale))]);
+    assert_eq!(serving.services.files, [9]);
+}
+
+#[test]
+fn deadlines_are_of_engine_and_servers_and_each_fires_once() {
+    let mut serving = serving(MemoryFiles::new());
+    assert_eq!(serving.poll_timeout(), Some(Instant::from_millis(70)));
+    serving.services.at = Some(Instant::from_millis(5));
+    assert_eq!(serving.poll_timeout(), Some(Instant::from_millis(5)));
+    assert_eq!(serving.serve(&mut Clock(Instant::from_millis(4))), Ok(false));
+    assert_eq!(serving.serve(&mut Clock(Instant::from_millis(5))), Ok(true));
+    assert_eq!(serving.serve(&mut Clock(Instant::from_millis(6))), Ok(false));
+    assert_eq!((serving.services.timeouts, serving.engine.outputs), (1, 3));
+}
+
+#[test]
+fn only_what_would_move_keeps_the_loop_awake() {
+    let mut serving = serving(MemoryFiles::new());
+    let mut clock = Clock(Instant::ZERO);
+    for (left, awake, idle) in
+        [(Left::Nothing, false, true), (Left::DeviceFull, false, false), (Left::More, true, true)]
+    {
+        serving.engine.left = left;
+        assert_eq!((serving.serve(&mut clock), serving.is_idle()), (Ok(awake), idle), "{left:?}");
+    }
+}
+
+#[test]
+fn events_beyond_the_budget_wait_for_the_next_turn() {
+    let mut serving = serving(MemoryFiles::new());
+    serving.engine.left = Left::Nothing;
+    let mut clock = Clock(Instant::ZERO);
+    for index in 0..PER_TURN as u32 + 5 {
+        let source = Source::Udp(UdpId::new(index, 0));
+        serving.engine.net.event(Owner(1), source, Ready::READABLE);
+    }
+    assert_eq!(serving.serve(&mut clock), Ok(true));
+    assert_eq!(serving.services.events, PER_TURN);
+    assert_eq!(serving.serve(&mut clock), Ok(true));
+    assert_eq!(serving.services.events, PER_TURN + 5);
+}

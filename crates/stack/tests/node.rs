@@ -1,0 +1,213 @@
+//! A node on a device whose completions and room come when they please.
+
+mod common;
+
+use common::Setup;
+use common::frames::PEER4;
+use linerate_nic::{
+    Capabilities, Device, DeviceError, Frame, MacAddr, Pool, Port, PortConfig, RxBatch, RxMeta, TxQueue,
+    TxToken,
+};
+use linerate_stack::{Node, NodeConfig, StackPools};
+use linerate_transport::{Engine as _, Left, ListenAddr, ListenOptions, Owner, Transport as _};
+use linerate_wire::tcp::Flags;
+use linerate_wire::units::Instant;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Takes `room` packets, and says that they have left when the test says so.
+struct Slow {
+    pool: Pool,
+    arriving: VecDeque<Vec<u8>>,
+    sent: Vec<Vec<u8>>,
+    waiting: VecDeque<TxToken>,
+    completed: VecDeque<TxToken>,
+    room: usize,
+    fails: bool,
+}
+
+impl Slow {
+    fn complete(&mut self) {
+        self.completed.append(&mut self.waiting);
+    }
+}
+
+impl Device for Slow {
+    fn mac(&self) -> MacAddr {
+        common::frames::HOST_MAC
+    }
+
+    fn mtu(&self) -> usize {
+        1_500
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::NONE
+    }
+
+    fn enabled(&self) -> Capabilities {
+        Capabilities::NONE
+    }
+
+    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
+        if wanted == Capabilities::NONE { Ok(()) } else { Err(DeviceError::Unsupported) }
+    }
+
+    fn receive(&mut self, _now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
+        let mut count = 0;
+        while !batch.is_full() {
+            let Some(bytes) = self.arriving.pop_front() else { break };
+            let mut buffer = self.pool.take().expect("a buffer");
+            buffer.bytes_mut()[..bytes.len()].copy_from_slice(&bytes);
+            batch.push(Frame::new(buffer.freeze(0..bytes.len()), RxMeta::default())).expect("room");
+            count += 1;
+        }
+        if count == 0 && self.fails { Err(DeviceError::Gone) } else { Ok(count) }
+    }
+
+    fn transmit(&mut self, _now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+        let mut count = 0;
+        while self.room > 0
+            && let Some(packet) = queue.front()
+        {
+            let mut bytes = vec![0; packet.len()];
+            packet.linearise(&mut bytes).expect("room");
+            if packet.meta.token != TxToken(0) {
+                self.waiting.push_back(packet.meta.token);
+            }
+            self.sent.push(bytes);
+            queue.pop();
+            self.room -= 1;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn poll_completion(&mut self) -> Option<TxToken> {
+        self.completed.pop_front()
+    }
+}
+
+struct Bench {
+    node: Node<Slow>,
+    now: Instant,
+}
+
+impl Bench {
+    /// A node at 10.0.0.1 that listens on port 80 and knows its peer.
+    fn new() -> Bench {
+        let pool = Pool::new(256, 2_048);
+        let device = Slow {
+            pool: pool.clone(),
+            arriving: VecDeque::new(),
+            sent: Vec::new(),
+            waiting: VecDeque::new(),
+            completed: VecDeque::new(),
+            room: usize::MAX,
+            fails: false,
+        };
+        let config = Setup::default().config[0].clone();
+        let pools = StackPools::for_memory(config.memory).with_receive(pool);
+        let port = Port::new(device, PortConfig::default()).expect("a port");
+        let node = Node::new(port, config, [5; 32], pools, NodeConfig::default());
+        let mut bench = Bench { node, now: Instant::from_millis(1) };
+        let listen = ListenAddr { ip: None, port: 80 };
+        bench.node.stack.listen(Owner(1), listen, &ListenOptions::default()).expect("free");
+        bench.arrive(&common::frames::arp(
+            linerate_wire::arp::Operation::REQUEST,
+            PEER4,
+            common::frames::HOST4,
+        ));
+        bench.turn();
+        bench.device().complete();
+        bench.turn();
+        bench
+    }
+
+    fn device(&mut self) -> &mut Slow {
+        self.node.port.device_mut()
+    }
+
+    fn arrive(&mut self, frame: &[u8]) {
+        self.device().arriving.push_back(frame.to_vec());
+    }
+
+    /// One turn; the segments that left.
+    fn turn(&mut self) -> Vec<common::peer::Answer> {
+        self.node.input(self.now).expect("the device works");
+        self.node.output(self.now).expect("the device works");
+        common::peer::answers(&std::mem::take(&mut self.device().sent))
+    }
+
+    /// Half a turn: what has come or is due, with nothing sent.
+    fn input(&mut self) {
+        self.node.input(self.now).expect("the device works");
+    }
+}
+
+/// A connection of a peer, accepted, with its handshake completed by the device.
+fn connected(bench: &mut Bench) -> (common::peer::Peer, linerate_transport::ConnId) {
+    let mut peer = common::peer::Peer::new(7_000, common::peer::old());
+    let syn = linerate_wire::tcp::Builder { options: peer.options, ..peer.segment(Flags::SYN) };
+    bench.arrive(&common::frames::tcp4(syn, &[]));
+    let answer = bench.turn().pop().expect("a SYN-ACK");
+    bench.device().complete();
+    peer.next += 1;
+    peer.ack = answer.seq + 1;
+    bench.arrive(&common::frames::tcp4(peer.segment(Flags::ACK), &[]));
+    bench.turn();
+    let event = bench.node.net().poll_event().expect("a newcomer");
+    let linerate_transport::Source::Listener(listener) = event.source else { panic!("{event:?}") };
+    let conn = bench.node.net().accept(listener).expect("a connection");
+    (peer, conn)
+}
+
+#[test]
+fn the_last_packet_is_sent_again_however_late_the_device_says_that_it_left() {
+    let mut bench = Bench::new();
+    let (_, conn) = connected(&mut bench);
+    bench.node.net().write(conn, b"the last").expect("room");
+    assert_eq!(bench.turn().len(), 1);
+    // The device says so later, in a turn in which nothing is sent.
+    bench.now += Duration::from_millis(3);
+    bench.device().complete();
+    bench.input();
+    let at = bench.node.poll_timeout().expect("a timer for the last packet");
+    assert!(at <= bench.now + Duration::from_secs(1), "{at:?}");
+    bench.now = at;
+    let again = bench.turn();
+    assert_eq!(again.len(), 1, "sent again");
+    assert_eq!(again[0].payload, b"the last");
+}
+
+#[test]
+fn a_full_device_keeps_what_waits_and_says_so() {
+    let mut bench = Bench::new();
+    let (_, conn) = connected(&mut bench);
+    bench.device().room = 0;
+    bench.node.net().write(conn, &[7; 4_000]).expect("room");
+    let output = bench.node.output(bench.now).expect("works");
+    assert_eq!(output.left, Left::DeviceFull);
+    assert!(bench.node.waits_for_room());
+    bench.device().room = 1;
+    let output = bench.node.output(bench.now).expect("works");
+    assert_eq!(output.left, Left::DeviceFull);
+    bench.device().room = usize::MAX;
+    let output = bench.node.output(bench.now).expect("works");
+    assert_eq!((output.moved, output.left), (true, Left::Nothing));
+    assert!(!bench.node.waits_for_room());
+    let sent = std::mem::take(&mut bench.device().sent);
+    let bytes: usize = common::peer::answers(&sent).iter().map(|answer| answer.payload.len()).sum();
+    assert_eq!(bytes, 4_000, "each byte once");
+}
+
+#[test]
+fn what_came_before_an_error_is_taken() {
+    let mut bench = Bench::new();
+    let (peer, conn) = connected(&mut bench);
+    let segment = common::frames::tcp4(peer.segment(Flags::ACK), b"in time");
+    bench.arrive(&segment);
+    bench.device().fails = true;
+    assert_eq!(bench.node.input(bench.now), Err(DeviceError::Gone));
+    assert_eq!(bench.node.net().peek(conn), b"in time");
+}
