@@ -1,6 +1,7 @@
 //! From addresses and ports to the connection, in constant time.
 
 use crate::random::KeyedState;
+use core::cell::Cell;
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, SocketAddr};
 use hashbrown::HashMap;
@@ -56,17 +57,27 @@ fn bits(ip: IpAddr) -> u128 {
 pub(crate) struct Demux {
     flows: HashMap<FlowKey, u32, KeyedState>,
     capacity: usize,
+    /// What was found last: segments of one flow come in rows, and comparing is cheaper than a hash that nobody can guess.
+    last: Cell<Option<(FlowKey, u32)>>,
 }
 
 impl Demux {
     /// A table for `capacity` connections.
     pub(crate) fn new(capacity: usize, state: KeyedState) -> Self {
-        Demux { flows: HashMap::with_capacity_and_hasher(capacity, state), capacity }
+        let flows = HashMap::with_capacity_and_hasher(capacity, state);
+        Demux { flows, capacity, last: Cell::new(None) }
     }
 
     /// The slot of the connection that `flow` belongs to.
     pub(crate) fn find(&self, flow: &FlowKey) -> Option<u32> {
-        self.flows.get(flow).copied()
+        if let Some((last, slot)) = self.last.get()
+            && last == *flow
+        {
+            return Some(slot);
+        }
+        let slot = self.flows.get(flow).copied()?;
+        self.last.set(Some((*flow, slot)));
+        Some(slot)
     }
 
     /// Adds a connection; false when the flow is there already or the table is full.
@@ -86,6 +97,7 @@ impl Demux {
     /// Removes a connection, if the flow still leads to `slot`.
     pub(crate) fn remove(&mut self, flow: &FlowKey, slot: u32) {
         if self.find(flow) == Some(slot) {
+            self.last.set(None);
             self.flows.remove(flow);
         }
     }
@@ -102,7 +114,6 @@ mod tests {
     extern crate std;
 
     use super::*;
-    use core::cell::Cell;
     use core::net::{Ipv4Addr, Ipv6Addr};
 
     std::thread_local! {
@@ -125,13 +136,14 @@ mod tests {
             COMPARISONS.set(0);
             assert!((0..count).all(|n| demux.find(&flow(n)) == Some(n)));
             let found = COMPARISONS.take();
+            // One with the flow found last, one with itself, and now and then one that shares its place.
             assert!(
-                (count..count * 5 / 4 + 1).contains(&(found as u32)),
+                (count..count * 9 / 4 + 1).contains(&(found as u32)),
                 "{found} for {count} that are there"
             );
             assert!((0..count).all(|n| demux.find(&flow(1_000_000 + n)).is_none()));
             let missed = COMPARISONS.take();
-            assert!(missed as u32 <= count / 4, "{missed} for {count} that are not");
+            assert!(missed as u32 <= count * 5 / 4, "{missed} for {count} that are not");
         }
     }
 
@@ -156,7 +168,7 @@ mod tests {
         demux.remove(&flows[0], 7);
         assert_eq!(demux.len(), 4, "a slot used again does not lose its new flow");
         demux.remove(&flows[0], 0);
-        assert_eq!(demux.find(&flows[0]), None);
+        assert_eq!(demux.find(&flows[0]), None, "also where it was the last that was found");
         assert!(!demux.insert(flows[1], 9), "taken");
     }
 }

@@ -52,7 +52,7 @@ impl Stack {
         self.conns.resources.budget.is_promised_away()
     }
 
-    /// Begins to look for connections to give up, if memory is short. Cheap: called after every change.
+    /// Begins to look for connections to give up, if memory is short. Called once for each batch that may have changed it.
     pub(crate) fn watch_pressure(&mut self) {
         if !self.conns.under_pressure && (self.is_short() || self.is_promised_away()) {
             self.conns.under_pressure = true;

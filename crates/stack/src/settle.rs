@@ -59,7 +59,6 @@ impl Stack {
             self.conns.leave_orphan(slot);
             self.bound_time_wait(slot);
         }
-        self.watch_pressure();
     }
 
     /// A listener's connection may be accepted.

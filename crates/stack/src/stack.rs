@@ -102,6 +102,7 @@ impl Stack {
             let Some(frame) = batch.pop() else { break };
             self.receive_frame(frame);
         }
+        self.watch_pressure();
     }
 
     /// The device has sent the packet with this token.

@@ -66,6 +66,7 @@ impl Stack {
         // What was to be sent may have met unknown neighbours.
         self.solicit_neighbors();
         self.net.transmit_control(queue);
+        self.watch_pressure();
         // Only a full queue leaves any of them over.
         self.conns.link_full = self.conns.urgent.len() + self.conns.sending.len() > 0;
     }

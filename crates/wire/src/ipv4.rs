@@ -4,7 +4,7 @@ mod options;
 
 pub use options::{Ipv4Option, OptionIter, OptionKind};
 
-use crate::bytes::{Writer, split, split_at};
+use crate::bytes::{split, split_at};
 use crate::checksum::{self, Sum};
 use crate::error::{EmitError, Field, Layer, ParseError};
 use crate::ip::{Ecn, Protocol};
@@ -260,24 +260,30 @@ impl Builder<'_> {
             return Err(EmitError::invalid(Field::Ipv4FragmentOffset, self.fragment_offset.into()));
         }
         let flags = u16::from(self.dont_fragment) << 14 | u16::from(self.more_fragments) << 13;
-        let mut writer = Writer::new(out);
+        let available = out.len();
+        let too_short = EmitError::too_short(header_len, available);
+        let header = out.get_mut(..header_len).ok_or(too_short)?;
+        let (fixed, options) = header.split_first_chunk_mut::<MIN_HEADER_LEN>().ok_or(too_short)?;
         // At most 60 / 4 = 15.
-        writer.put(&[0x40 | (header_len / 4) as u8, self.dscp << 2 | self.ecn.bits()])?;
-        writer.put16(total_len)?;
-        writer.put16(self.identification)?;
-        writer.put16(flags | self.fragment_offset >> 3)?;
-        writer.put(&[self.ttl, self.protocol.0, 0, 0])?;
-        writer.put(&self.source.octets())?;
-        writer.put(&self.destination.octets())?;
-        writer.put(self.options)?;
-        while writer.len() < header_len {
-            writer.put8(0)?;
+        fixed[0] = 0x40 | (header_len / 4) as u8;
+        fixed[1] = self.dscp << 2 | self.ecn.bits();
+        fixed[2..4].copy_from_slice(&total_len.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.identification.to_be_bytes());
+        fixed[6..8].copy_from_slice(&(flags | self.fragment_offset >> 3).to_be_bytes());
+        fixed[8..12].copy_from_slice(&[self.ttl, self.protocol.0, 0, 0]);
+        fixed[12..16].copy_from_slice(&self.source.octets());
+        fixed[16..20].copy_from_slice(&self.destination.octets());
+        let mut sum = Sum::ZERO;
+        sum.add(fixed);
+        if let Some((given, padding)) = options.split_at_mut_checked(self.options.len())
+            && !self.options.is_empty()
+        {
+            given.copy_from_slice(self.options);
+            padding.fill(0);
+            sum.add(given);
+            sum.add(padding);
         }
-        let header = writer.finish();
-        let sum = checksum::checksum(header);
-        if let Some(field) = header.get_mut(10..12) {
-            field.copy_from_slice(&sum.to_be_bytes());
-        }
+        fixed[10..12].copy_from_slice(&sum.finish().to_be_bytes());
         Ok(header_len)
     }
 }

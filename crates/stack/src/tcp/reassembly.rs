@@ -96,6 +96,9 @@ impl Reassembly {
     /// (RFC 2018 section 4).
     pub fn blocks(&self, duplicate: Option<(u64, u64)>, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
+        if self.pieces.is_empty() && duplicate.is_none() {
+            return blocks;
+        }
         let block = |(start, end): (u64, u64)| SackBlock {
             left: SeqNumber(start as u32),
             right: SeqNumber(end as u32),
@@ -119,7 +122,8 @@ impl Reassembly {
 
     /// Whether a change was not reported yet.
     pub fn has_unreported(&self) -> bool {
-        self.recent.iter().take(self.unreported).any(|&start| self.ranges.containing(start).is_some())
+        !self.pieces.is_empty()
+            && self.recent.iter().take(self.unreported).any(|&start| self.ranges.containing(start).is_some())
     }
 }
 

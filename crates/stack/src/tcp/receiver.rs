@@ -300,6 +300,11 @@ impl Receiver {
         self.waiting.blocks(self.duplicate, room)
     }
 
+    /// Whether [`Receiver::blocks`] has any.
+    pub fn has_blocks(&self) -> bool {
+        self.duplicate.is_some() || self.has_gap()
+    }
+
     /// The blocks were sent: a duplicate is reported once.
     pub fn blocks_sent(&mut self, room: usize) {
         let duplicate = self.duplicate.take();

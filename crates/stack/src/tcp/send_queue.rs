@@ -162,6 +162,11 @@ impl SendQueue {
         }
     }
 
+    /// Whether a file range was not asked for yet.
+    pub fn has_unread(&self) -> bool {
+        self.unread.is_some()
+    }
+
     /// The file range to read next, while less than `limit` bytes are loaded.
     pub fn next_read(&self, limit: u64) -> Option<Wanted> {
         if self.reads >= MAX_READS {

@@ -170,7 +170,7 @@ impl Connection {
     /// The next file range to read, if one is wanted now. It stays the next one until
     /// [`Connection::file_read_started`].
     pub fn next_file_read(&self) -> Option<FileRead> {
-        if !self.state.can_transmit() && !self.is_early() {
+        if !self.queue.has_unread() || (!self.state.can_transmit() && !self.is_early()) {
             return None;
         }
         let wanted = self.queue.next_read(self.send_limit() as u64)?;

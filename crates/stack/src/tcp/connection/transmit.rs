@@ -10,6 +10,9 @@ use linerate_nic::TxPacket;
 use linerate_wire::tcp::{Builder, Flags, MAX_SACK_BLOCKS, Options, SeqNumber, Timestamps};
 use linerate_wire::units::Instant;
 
+/// Bytes of the timestamps option, padded (RFC 7323 appendix A).
+const TIMESTAMPS_LEN: usize = 12;
+
 /// Where a packet goes.
 pub(super) struct Out<'a> {
     pub now: Instant,
@@ -21,16 +24,23 @@ pub(super) struct Out<'a> {
 impl Connection {
     /// Payload bytes of a full segment with the options that are due now.
     pub(super) fn payload_room(&self) -> u64 {
-        let options = Options {
-            timestamps: self.timestamps.map(|_| Timestamps::default()),
-            sack_blocks: self.sack_blocks(),
-            ..Options::default()
+        let timestamps = if self.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
+        let options = if self.sack && self.receiver.has_blocks() {
+            let options = Options {
+                timestamps: self.timestamps.map(|_| Timestamps::default()),
+                sack_blocks: self.sack_blocks(),
+                ..Options::default()
+            };
+            options.emitted_len()
+        } else {
+            timestamps
         };
-        u64::from(self.segment_limit()) - options.emitted_len() as u64
+        u64::from(self.segment_limit()) - options as u64
     }
 
     fn sack_blocks(&self) -> linerate_wire::tcp::SackBlocks {
-        if self.sack { self.receiver.blocks(self.sack_room()) } else { Default::default() }
+        let any = self.sack && self.receiver.has_blocks();
+        if any { self.receiver.blocks(self.sack_room()) } else { Default::default() }
     }
 
     /// SACK blocks that fit beside the other options (RFC 2018 section 3).
