@@ -50,15 +50,21 @@ impl Stack {
         if conn.tcp.next_file_read().is_some() {
             self.conns.reading.push(slot);
         }
+        self.arm(slot);
+        if state == State::TimeWait {
+            self.conns.leave_orphan(slot);
+            self.bound_time_wait(slot);
+        }
+    }
+
+    /// Sets the timer of a connection to its earliest deadline.
+    fn arm(&mut self, slot: u32) {
+        let Some(conn) = self.conns.table.at(slot) else { return };
         let deadline = match (conn.tcp.poll_timeout(), conn.retry_at) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
         self.net.timers.set(Timer::Conn(slot), deadline);
-        if state == State::TimeWait {
-            self.conns.leave_orphan(slot);
-            self.bound_time_wait(slot);
-        }
     }
 
     /// A listener's connection may be accepted.
@@ -181,10 +187,15 @@ impl Stack {
         {
             let waited = conn.tcp.limited_by() == Some(LimitCause::Device);
             conn.tcp.handle_transmitted(now, tag);
-            if waited && conn.tcp.limited_by() != Some(LimitCause::Device) {
-                self.conns.sending.push(slot);
+            if waited {
+                if conn.tcp.limited_by() != Some(LimitCause::Device) {
+                    self.conns.sending.push(slot);
+                }
+                self.settle(slot);
+            } else {
+                // Nothing but its timers has changed.
+                self.arm(slot);
             }
-            self.settle(slot);
         }
     }
 }

@@ -8,6 +8,7 @@ use common::peer::{Peer, modern};
 use common::{Bench, Host, OWNER, Setup, World};
 use core::net::Ipv4Addr;
 use core::time::Duration;
+use linerate_nic::loopback::Verdict;
 use linerate_nic::{Capabilities, GroConfig, Link, Pool, Port, PortConfig, RxBatch, TxQueue};
 use linerate_stack::{Stack, StackConfig, StackPools};
 use linerate_transport::{
@@ -110,6 +111,40 @@ fn a_transfer_allocates_nothing_per_packet() {
         let segments = world.b.stack.counters().tcp_in - before;
         assert!(segments > 14_000, "{segments}");
         assert!(allocations < 20, "{allocations} allocations for {segments} segments");
+    }
+}
+
+#[test]
+fn loss_and_reordering_allocate_nothing_per_packet() {
+    // Each hundredth frame is lost, or comes 2 ms late and so behind others; acknowledgements too.
+    let lost = |count: u64| if count % 100 == 7 { Verdict::Drop } else { Verdict::Deliver };
+    let late = |count: u64| match count % 100 {
+        7 => Verdict::Delay(Duration::from_millis(2)),
+        _ => Verdict::Deliver,
+    };
+    for (name, verdict) in [("lost", &lost as &dyn Fn(u64) -> Verdict), ("late", &late)] {
+        let verdicts: Vec<Verdict> = (0..100).map(verdict).collect();
+        let setup = Setup { offloads: Capabilities::NONE, receive_buffers: 2_048, ..Setup::default() };
+        let mut world = World::new(setup);
+        let (client, server) = world.connected("10.0.0.2:80");
+        for host in [&world.a, &world.b] {
+            let (mut count, verdicts) = (0, verdicts.clone());
+            host.port.device().set_delay(Duration::from_millis(1));
+            host.port.device().set_hook(move |_| {
+                count += 1;
+                verdicts[count % 100]
+            });
+        }
+        transfer(&mut world, client, server, 40 << 20);
+        let before = (world.b.stack.counters().tcp_in, world.a.stack.counters().tcp_retransmits);
+        let allocations = transfer(&mut world, client, server, 20 << 20);
+        let segments = world.b.stack.counters().tcp_in - before.0;
+        let again = world.a.stack.counters().tcp_retransmits - before.1;
+        assert!(segments > 14_000 && (name == "late" || again > 100), "{name}: {segments}, {again} again");
+        assert!(
+            allocations < 20,
+            "{name}: {allocations} allocations for {segments} segments, {again} sent again"
+        );
     }
 }
 

@@ -62,6 +62,7 @@ mod details;
 mod ecn;
 mod limits;
 mod newreno;
+mod ordered;
 mod pacing;
 mod pages;
 mod path_size;

@@ -1,12 +1,12 @@
-//! Sets of byte ranges on the 64-bit number line, with O(log n) operations.
+//! Sets of byte ranges on the 64-bit number line.
 
-use alloc::collections::BTreeMap;
+use super::ordered::OrderedMap;
 
 /// A set of numbers, kept as disjoint ranges that do not touch each other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RangeSet {
     /// Start to end (exclusive).
-    map: BTreeMap<u64, u64>,
+    map: OrderedMap<u64, u64>,
     bytes: u64,
 }
 
@@ -17,18 +17,20 @@ impl RangeSet {
             return 0;
         }
         let (mut from, mut to, mut covered) = (start, end, 0);
-        if let Some((&before, &before_end)) = self.map.range(..start).next_back()
+        if let Some((before, &before_end)) = self.map.below(start)
             && before_end >= start
         {
             if before_end >= end {
                 return 0;
             }
-            self.map.remove(&before);
+            self.map.remove(before);
             from = before;
             covered = before_end - before;
         }
-        while let Some((&next, &next_end)) = self.map.range(start..=to).next() {
-            self.map.remove(&next);
+        while let Some((next, &next_end)) = self.map.from(start)
+            && next <= to
+        {
+            self.map.remove(next);
             covered += next_end - next;
             to = to.max(next_end);
         }
@@ -44,7 +46,7 @@ impl RangeSet {
             return 0;
         }
         let mut removed = 0;
-        if let Some((&before, &before_end)) = self.map.range(..start).next_back()
+        if let Some((before, &before_end)) = self.map.below(start)
             && before_end > start
         {
             self.map.insert(before, start);
@@ -53,8 +55,10 @@ impl RangeSet {
                 self.map.insert(end, before_end);
             }
         }
-        while let Some((&next, &next_end)) = self.map.range(start..end).next() {
-            self.map.remove(&next);
+        while let Some((next, &next_end)) = self.map.from(start)
+            && next < end
+        {
+            self.map.remove(next);
             removed += next_end.min(end) - next;
             if next_end > end {
                 self.map.insert(end, next_end);
@@ -90,17 +94,17 @@ impl RangeSet {
 
     /// The lowest range.
     pub fn first(&self) -> Option<(u64, u64)> {
-        self.map.first_key_value().map(|(&start, &end)| (start, end))
+        self.map.first().map(|(start, &end)| (start, end))
     }
 
     /// The highest range.
     pub fn last(&self) -> Option<(u64, u64)> {
-        self.map.last_key_value().map(|(&start, &end)| (start, end))
+        self.map.last().map(|(start, &end)| (start, end))
     }
 
     /// The range that holds `at`.
     pub fn containing(&self, at: u64) -> Option<(u64, u64)> {
-        let (&start, &end) = self.map.range(..=at).next_back()?;
+        let (start, &end) = self.map.below(at.saturating_add(1))?;
         (end > at).then_some((start, end))
     }
 
@@ -110,13 +114,13 @@ impl RangeSet {
         if from >= to {
             return None;
         }
-        let next = self.map.range(from..to).next().map_or(to, |(&start, _)| start);
+        let next = self.map.from(from).map_or(to, |(start, _)| start.min(to));
         Some((from, next))
     }
 
     /// The ranges from the highest down.
     pub fn descending(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.map.iter().rev().map(|(&start, &end)| (start, end))
+        self.map.iter().rev().map(|(start, &end)| (start, end))
     }
 }
 
@@ -128,12 +132,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn members(set: &RangeSet) -> BTreeSet<u64> {
-        set.map.iter().flat_map(|(&start, &end)| start..end).collect()
+        set.map.iter().flat_map(|(start, &end)| start..end).collect()
     }
 
     fn is_canonical(set: &RangeSet) -> bool {
         let ranges: Vec<_> = set.map.iter().collect();
-        ranges.iter().all(|(start, end)| start < end) && ranges.windows(2).all(|pair| pair[0].1 < pair[1].0)
+        ranges.iter().all(|&(start, &end)| start < end)
+            && ranges.windows(2).all(|pair| *pair[0].1 < pair[1].0)
     }
 
     proptest! {

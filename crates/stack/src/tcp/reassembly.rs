@@ -1,7 +1,8 @@
 //! Received data that waits for what is missing before it.
 
+use super::ordered::OrderedMap;
 use super::ranges::RangeSet;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use linerate_nic::Slice;
 use linerate_wire::tcp::{SackBlock, SackBlocks, SeqNumber};
 
@@ -11,7 +12,7 @@ const MOST_RECENT: usize = 64;
 /// Payload out of order: disjoint pieces by position, and the ranges they form.
 #[derive(Debug, Default)]
 pub(super) struct Reassembly {
-    pieces: BTreeMap<u64, Slice>,
+    pieces: OrderedMap<u64, Slice>,
     ranges: RangeSet,
     /// Starts of the ranges that changed last, newest first (RFC 2018 section 4). Some may have become readable since.
     recent: VecDeque<u64>,
@@ -43,7 +44,7 @@ impl Reassembly {
 
     /// Copies `bytes`, which begin at `at` and lie in a gap, behind the piece that ends there, if its buffer has room.
     pub fn append(&mut self, at: u64, bytes: &[u8]) -> bool {
-        let Some((&start, last)) = self.pieces.range_mut(..at).next_back() else { return false };
+        let Some((start, last)) = self.pieces.below_mut(at) else { return false };
         if start + last.len() as u64 != at || !last.extend(bytes) {
             return false;
         }
@@ -69,11 +70,10 @@ impl Reassembly {
 
     /// Takes the piece at `next`, if it is here.
     pub fn take(&mut self, next: u64) -> Option<Slice> {
-        let first = self.pieces.first_entry()?;
-        if *first.key() != next {
+        if self.pieces.first().is_none_or(|(first, _)| first != next) {
             return None;
         }
-        let piece = first.remove();
+        let (_, piece) = self.pieces.pop_first()?;
         self.ranges.remove_below(next + piece.len() as u64);
         Some(piece)
     }

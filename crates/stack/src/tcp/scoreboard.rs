@@ -14,9 +14,9 @@
 //! A packet that waits in the device is in neither log: nothing in it can be lost.
 
 use super::departures::{Departure, Departures};
+use super::ordered::OrderedMap;
 use super::rack::{Newest, Rule};
 use super::ranges::RangeSet;
-use alloc::collections::{BTreeMap, BTreeSet};
 use core::time::Duration;
 use linerate_wire::units::{Instant, nanos};
 
@@ -88,9 +88,9 @@ pub(super) struct Scoreboard {
     sacked: RangeSet,
     lost: RangeSet,
     /// By start.
-    resent: BTreeMap<u64, Resent>,
+    resent: OrderedMap<u64, Resent>,
     /// Those of them that are not lost by time of transmission: (serial, start).
-    order: BTreeSet<(u64, u64)>,
+    order: OrderedMap<(u64, u64), ()>,
     /// What was sent again in this recovery, without what turned out to be spurious.
     repeated: RangeSet,
     serial: u64,
@@ -159,7 +159,7 @@ impl Scoreboard {
 
     /// The retransmission `serial` of `start..end` left the device.
     pub fn left_again(&mut self, start: u64, end: u64, serial: u64, now: Instant) {
-        for (_, resent) in self.resent.range_mut(start..end) {
+        for (_, resent) in self.resent.range_mut(start, end) {
             if resent.serial == serial {
                 resent.left = Some(now);
             }
@@ -393,9 +393,9 @@ impl Scoreboard {
     /// Nothing was lost after all: all is in the network again, and judged anew.
     pub fn restore(&mut self) {
         self.lost.clear();
-        for (&at, resent) in self.resent.iter_mut().filter(|(_, resent)| resent.lost) {
+        for (at, resent) in self.resent.iter_mut().filter(|(_, resent)| resent.lost) {
             resent.lost = false;
-            self.order.insert((resent.serial, at));
+            self.order.insert((resent.serial, at), ());
         }
         self.repeated.clear();
         self.judged = 0;
@@ -418,20 +418,21 @@ impl Scoreboard {
 
     /// The retransmission that was sent first and is not lost.
     fn oldest_resent(&self) -> Option<(u64, Resent)> {
-        let &(_, at) = self.order.first()?;
-        self.resent.get(&at).map(|&resent| (at, resent))
+        let ((_, at), ()) = self.order.first()?;
+        self.resent.get(at).map(|&resent| (at, resent))
     }
 
     fn lose_again(&mut self, at: u64, resent: Resent) {
-        self.order.remove(&(resent.serial, at));
+        self.order.remove((resent.serial, at));
         self.resent.insert(at, Resent { lost: true, ..resent });
         self.lost.insert(at, resent.end);
     }
 
     /// The first range sent again that overlaps `start..end`.
     fn first_resent(&self, start: u64, end: u64) -> Option<(u64, Resent)> {
-        let before = self.resent.range(..start).next_back().filter(|(_, resent)| resent.end > start);
-        before.or_else(|| self.resent.range(start..end).next()).map(|(&at, &resent)| (at, resent))
+        let before = self.resent.below(start).filter(|(_, resent)| resent.end > start);
+        let next = || self.resent.from(start).filter(|(at, _)| *at < end);
+        before.or_else(next).map(|(at, &resent)| (at, resent))
     }
 
     /// Takes the first part of `start..end` that was sent again out of the log.
@@ -440,8 +441,8 @@ impl Scoreboard {
             return None;
         }
         let (at, resent) = self.first_resent(start, end)?;
-        self.resent.remove(&at);
-        self.order.remove(&(resent.serial, at));
+        self.resent.remove(at);
+        self.order.remove((resent.serial, at));
         if at < start {
             self.keep_resent(at, Resent { end: start, ..resent });
         }
@@ -461,7 +462,7 @@ impl Scoreboard {
     fn keep_resent(&mut self, start: u64, resent: Resent) {
         self.resent.insert(start, resent);
         if !resent.lost {
-            self.order.insert((resent.serial, start));
+            self.order.insert((resent.serial, start), ());
         }
     }
 }

@@ -33,45 +33,54 @@ pub enum Timer {
 const COUNT: usize = Timer::Memory as usize + 1;
 
 /// The running timers of one connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Timers {
-    at: [Option<Instant>; COUNT],
+    /// `FAR_FUTURE` for those that do not run, so that the first is found without a branch for each.
+    at: [Instant; COUNT],
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Timers { at: [Instant::FAR_FUTURE; COUNT] }
+    }
 }
 
 impl Timers {
     /// Starts or moves a timer.
     pub fn set(&mut self, timer: Timer, at: Instant) {
-        self.at[timer as usize] = Some(at);
+        self.at[timer as usize] = at;
     }
 
     /// Starts a timer unless it runs.
     pub fn set_if_idle(&mut self, timer: Timer, at: Instant) {
-        self.at[timer as usize].get_or_insert(at);
+        if !self.is_running(timer) {
+            self.set(timer, at);
+        }
     }
 
     /// Stops a timer.
     pub fn stop(&mut self, timer: Timer) {
-        self.at[timer as usize] = None;
+        self.at[timer as usize] = Instant::FAR_FUTURE;
     }
 
     /// Stops all.
     pub fn clear(&mut self) {
-        self.at = [None; COUNT];
+        *self = Timers::default();
     }
 
     /// When a timer is due, if it runs.
     pub fn at(&self, timer: Timer) -> Option<Instant> {
-        self.at[timer as usize]
+        Some(self.at[timer as usize]).filter(|at| *at != Instant::FAR_FUTURE)
     }
 
     /// Whether a timer runs.
     pub fn is_running(&self, timer: Timer) -> bool {
-        self.at[timer as usize].is_some()
+        self.at[timer as usize] != Instant::FAR_FUTURE
     }
 
     /// Stops the timer and says so, if it has come due.
     pub fn expired(&mut self, timer: Timer, now: Instant) -> bool {
-        let due = self.at[timer as usize].is_some_and(|at| at <= now);
+        let due = self.is_running(timer) && self.at[timer as usize] <= now;
         if due {
             self.stop(timer);
         }
@@ -80,7 +89,8 @@ impl Timers {
 
     /// When the first of them is due.
     pub fn next(&self) -> Option<Instant> {
-        self.at.iter().flatten().min().copied()
+        let first = self.at.iter().fold(Instant::FAR_FUTURE, |first, at| first.min(*at));
+        Some(first).filter(|at| *at != Instant::FAR_FUTURE)
     }
 }
 

@@ -247,7 +247,7 @@ proptest! {
                 5 => {
                     board.restore();
                     model.retain(|_, fate| *fate != Fate::Lost);
-                    let again: Vec<_> = board.resent.iter().map(|(&at, resent)| at..resent.end).collect();
+                    let again: Vec<_> = board.resent.iter().map(|(at, resent)| at..resent.end).collect();
                     again.into_iter().flatten().for_each(|n| { model.insert(n, Fate::Resent); });
                 }
                 _ => {}
@@ -259,7 +259,7 @@ proptest! {
             prop_assert_eq!(board.pipe(una, nxt), nxt - una - count(Fate::Lost) - count(Fate::Sacked));
             prop_assert_eq!(resent_bytes, count(Fate::Resent));
             prop_assert_eq!(board.order.len(), resent.count());
-            for (&start, again) in board.resent.iter().filter(|(_, r)| r.lost) {
+            for (start, again) in board.resent.iter().filter(|(_, r)| r.lost) {
                 prop_assert!((start..again.end).all(|n| model.get(&n) == Some(&Fate::Lost)));
             }
         }
