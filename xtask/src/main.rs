@@ -8,6 +8,7 @@ mod fuzz;
 mod licences;
 mod packages;
 mod sanitize;
+mod segments;
 mod shell;
 mod suites;
 mod test;
@@ -25,6 +26,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   firmware         link stack and servers for a bare thumbv7em-none-eabihf and print how much code each part is
   fabric-accuracy  print how well the 66AK2H's predictions meet the throughput guide, with cross-validation
   goodput          print TCP's goodput as a share of the ideal over rates, round-trip times, losses and reordering
+  segments         count the instructions of one TCP segment, beside smoltcp
   sanitize         run the tests of every crate that has unsafe code under the address and the thread sanitizer
   capi [update]    check (or write) linerate.h, build and run everything in C
   fuzz [SECONDS [TARGET=SECONDS ...]]
@@ -71,6 +73,7 @@ fn run() -> Result<()> {
                 ])
                 .args(cells),
         ),
+        ["segments"] => segments::run(),
         ["sanitize"] => sanitize::run(),
         ["capi"] => capi::run(false),
         ["capi", "update"] => capi::run(true),

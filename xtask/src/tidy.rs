@@ -51,7 +51,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
 pub fn run() -> Result<()> {
     let mut faults = Vec::new();
     let mut files = Vec::new();
-    for folder in ["boards", "crates", "xtask", "fuzz"] {
+    for folder in ["benches", "boards", "crates", "xtask", "fuzz"] {
         rust_files(Path::new(folder), &mut files)?;
     }
     for path in &files {

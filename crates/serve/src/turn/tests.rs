@@ -1,3 +1,5 @@
+//! The loop with an engine and files that do what a test wrote down.
+
 use super::*;
 use crate::service::StartError;
 use crate::testing::{MemoryFiles, MemoryNet};
