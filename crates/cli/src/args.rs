@@ -5,11 +5,12 @@ use crate::sim::args::Sim;
 use crate::status::address::StatusAddress;
 use crate::top::args::Top;
 use crate::values::{
-    AddressChoice, ByteSize, CongestionName, DeviceChoice, EcnPolicy, FtpUser, Offload, PacingPolicy, Span,
+    AddressChoice, ByteSize, CongestionName, DeviceChoice, EcnPolicy, FtpUser, Offload, PacingPolicy,
+    PortRange, Span,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 /// Small machines that serve at line rate, and know why when they don't.
@@ -119,6 +120,15 @@ pub struct ServeOptions {
     #[arg(long, value_name = "true|false")]
     pub ftp_anonymous: Option<bool>,
 
+    /// Ports for passive FTP data connections, for a firewall that lets only these in [default: 49152-65535]
+    #[arg(long, value_name = "FROM-TO")]
+    pub ftp_passive_ports: Option<PortRange>,
+
+    /// IPv4 address to tell FTP clients in the answer to PASV, where a router translates addresses [default: the one that
+    /// the client connected to]
+    #[arg(long, value_name = "IP")]
+    pub ftp_passive_address: Option<Ipv4Addr>,
+
     /// Let FTP users (not anonymous) change files
     #[arg(long)]
     pub writable: bool,
@@ -220,6 +230,8 @@ impl ServeOptions {
             "ftp-port" => self.ftp_port.is_some(),
             "iperf3-port" => self.iperf3_port.is_some(),
             "ftp-user" => !self.ftp_user.is_empty(),
+            "ftp-passive-ports" => self.ftp_passive_ports.is_some(),
+            "ftp-passive-address" => self.ftp_passive_address.is_some(),
             "writable" => self.writable,
             "user" => self.user.is_some(),
             "offload" => self.offload.is_some(),
@@ -246,6 +258,8 @@ impl ServeOptions {
             iperf3_port: self.iperf3_port.or(file.iperf3_port),
             ftp_user: list(self.ftp_user, file.ftp_user),
             ftp_anonymous: self.ftp_anonymous.or(file.ftp_anonymous),
+            ftp_passive_ports: self.ftp_passive_ports.or(file.ftp_passive_ports),
+            ftp_passive_address: self.ftp_passive_address.or(file.ftp_passive_address),
             writable: self.writable || file.writable,
             user: self.user.or(file.user),
             offload: self.offload.or(file.offload),

@@ -12,6 +12,7 @@ use linerate_stack::Cidr;
 use linerate_transport::{BufferSize, DelayedAck, FastOpen, KeepAlive, SocketOptions};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -52,6 +53,10 @@ pub struct Settings {
     pub ftp_users: Vec<FtpUser>,
     /// Whether anonymous FTP users may read.
     pub ftp_anonymous: bool,
+    /// Ports for passive FTP data connections, if not the dynamic ones.
+    pub ftp_passive_ports: Option<RangeInclusive<u16>>,
+    /// The address to tell FTP clients, if not the one that they connected to.
+    pub ftp_passive_address: Option<Ipv4Addr>,
     /// Whether FTP users may change files.
     pub writable: bool,
     /// The user to become, if named.
@@ -256,6 +261,8 @@ impl Settings {
             iperf3_port: options.iperf3_port.unwrap_or(5201),
             // What users with a password put there is not for everybody, unless that is said.
             ftp_anonymous: options.ftp_anonymous.unwrap_or(options.ftp_user.is_empty()),
+            ftp_passive_ports: options.ftp_passive_ports.map(|ports| ports.0),
+            ftp_passive_address: options.ftp_passive_address,
             ftp_users: options.ftp_user,
             writable: options.writable,
             user: options.user,

@@ -6,6 +6,7 @@ use linerate_transport::{Congestion, Ecn, Pacing};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ macro_rules! from_text {
     )*};
 }
 
-from_text!(DeviceChoice, AddressChoice, Offload, ByteSize, Span, FtpUser);
+from_text!(DeviceChoice, AddressChoice, Offload, ByteSize, Span, FtpUser, PortRange);
 from_text!(CongestionName, EcnPolicy, PacingPolicy);
 
 /// What the servers run on.
@@ -311,6 +312,28 @@ impl FromStr for PacingPolicy {
     }
 }
 
+/// TCP ports from one to another, both included, that need no right: `50000-50100`, or one alone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PortRange(pub RangeInclusive<u16>);
+
+impl FromStr for PortRange {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let wanted = || ValueError::new("FROM-TO, ports from 1024 to 65535");
+        let (from, to) = text.split_once('-').unwrap_or((text, text));
+        let port = |text: &str| text.trim().parse::<u16>().map_err(|_| wanted());
+        let range = port(from)?..=port(to)?;
+        if range.is_empty() || *range.start() < 1_024 { Err(wanted()) } else { Ok(PortRange(range)) }
+    }
+}
+
+impl fmt::Display for PortRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.0.start(), self.0.end())
+    }
+}
+
 /// An FTP user with a password in clear, or with its argon2 hash in PHC form.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FtpUser {
@@ -346,6 +369,16 @@ mod tests {
 
     fn check<T: FromStr<Err = ValueError> + fmt::Display>(text: &str, expected: Option<&str>) {
         assert_eq!(text.parse::<T>().ok().map(|v| v.to_string()).as_deref(), expected, "{text:?}");
+    }
+
+    #[test]
+    fn port_ranges() {
+        check::<PortRange>("50000-50100", Some("50000-50100"));
+        check::<PortRange>("1024-65535", Some("1024-65535"));
+        check::<PortRange>("2000", Some("2000-2000"));
+        for bad in ["", "-", "80-90", "1023-2000", "2000-1999", "1-", "70000", "a-b", "1024-65536"] {
+            check::<PortRange>(bad, None);
+        }
     }
 
     #[test]

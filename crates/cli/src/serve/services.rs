@@ -136,6 +136,7 @@ impl Services {
 
     fn ftp_config(&self, settings: &Settings, port: u16, users: Vec<ftp::User>) -> ftp::Config {
         let shares = self.shares(settings);
+        let default = ftp::Config::default();
         ftp::Config {
             listen: self.listen(port),
             backlog: shares.backlog,
@@ -147,6 +148,8 @@ impl Services {
             users,
             anonymous: settings.ftp_anonymous,
             writable: settings.writable,
+            passive_ports: settings.ftp_passive_ports.clone().unwrap_or(default.passive_ports),
+            passive_address: settings.ftp_passive_address,
             socket: settings.socket.clone(),
             ..ftp::Config::default()
         }

@@ -165,3 +165,16 @@ fn a_directory_is_looked_at_once() {
     assert!(load(&["/etc/passwd"]).unwrap().check_dir().unwrap_err().to_string().contains("this is a file"));
     assert_eq!(load(&["/tmp"]).unwrap().check_dir(), Ok(()));
 }
+
+#[test]
+fn passive_ftp_fits_a_router() {
+    let settings =
+        load(&["--ftp-passive-ports", "50000-50100", "--ftp-passive-address", "203.0.113.5"]).unwrap();
+    assert_eq!(settings.ftp_passive_ports, Some(50_000..=50_100));
+    assert_eq!(settings.ftp_passive_address, Some([203, 0, 113, 5].into()));
+    let file = "ftp-passive-ports = \"2000-2009\"\nftp-passive-address = \"203.0.113.6\"\n";
+    let settings = with_file(file, &["--ftp-passive-ports", "3000-3009"]).unwrap();
+    assert_eq!(settings.ftp_passive_ports, Some(3_000..=3_009), "flags win");
+    assert_eq!(settings.ftp_passive_address, Some([203, 0, 113, 6].into()));
+    assert!(with_file("ftp-passive-ports = \"80-90\"\n", &[]).unwrap_err().to_string().contains("1024"));
+}

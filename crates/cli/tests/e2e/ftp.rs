@@ -160,6 +160,26 @@ fn lftp_mirrors_a_thousand_files_both_ways_over_kernel_sockets() {
     mirror(Wire::Kernel);
 }
 
+/// curl is told the address and a port of the range, and takes only the port of what it is told.
+#[test]
+fn passive_connections_use_the_ports_and_the_address_that_are_set() {
+    for wire in [Wire::Tap, Wire::Kernel] {
+        let served = Folder::with_files(4096);
+        let ports = ["--ftp-passive-ports", "40000-40001", "--ftp-passive-address", "203.0.113.5"];
+        let mut all = vec![served.path()];
+        all.extend(ports);
+        let lab = Lab::start(wire, 1500, &all);
+        let url = format!("{}/{}", lab.ftp(), SIZES[0].0);
+        // 40000 is 156 * 256 + 64.
+        let pasv =
+            lab.client.must(&format!("curl -sv --disable-epsv --ftp-skip-pasv-ip -o /dev/null {url} 2>&1"));
+        assert!(pasv.contains("(203,0,113,5,156,64)") || pasv.contains("(203,0,113,5,156,65)"), "{pasv}");
+        let epsv = lab.client.must(&format!("curl -sv -o /dev/null {url} 2>&1"));
+        assert!(epsv.contains("(|||40000|)") || epsv.contains("(|||40001|)"), "{epsv}");
+        lab.stop();
+    }
+}
+
 #[test]
 fn python_ftplib_active_and_passive() {
     for wire in [Wire::Tap, Wire::Packet, Wire::Kernel] {
