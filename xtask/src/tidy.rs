@@ -31,6 +31,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
     ("linerate-fabric", &[]),
     ("linerate-sim", &["linerate-wire", "linerate-nic", "linerate-transport", "linerate-stack"]),
     ("linerate-capi", &["linerate-wire", "linerate-nic", "linerate-transport", "linerate-stack"]),
+    ("echo", &["linerate-nic", "linerate-transport", "linerate-stack", "linerate-linux"]),
     (
         "linerate-cli",
         &[
@@ -51,7 +52,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
 pub fn run() -> Result<()> {
     let mut faults = Vec::new();
     let mut files = Vec::new();
-    for folder in ["benches", "boards", "crates", "xtask", "fuzz"] {
+    for folder in ["benches", "boards", "examples", "crates", "xtask", "fuzz"] {
         rust_files(Path::new(folder), &mut files)?;
     }
     for path in &files {
