@@ -219,6 +219,15 @@ fn what_is_named_must_be_there() {
     check(&formula("{ table = \"1\", row = \"8\", column = 2 }"), 9, 1, "expected 1 to 1");
     let claim = "[[claim]]\nsection = \"1\"\ntext = \"\"\nrelation = { steps = { table = \"7\", from = 1.0, to = 2.0, step = 1.0 } }\n";
     check(&file(claim), 9, 1, "no table `7`");
+    let claim = |relation: &str| {
+        file(&format!("[[claim]]\nsection = \"1\"\ntext = \"\"\nrelation = {{ {relation} }}\n"))
+    };
+    let describes = "describes = { table = \"1\", also = [\"4\"], attributes = {} }";
+    check(&claim(describes), 9, 1, "no table `4`");
+    let factor = "factor = { cell = { table = \"1\", row = \"9\", column = 1 }, value = \"64 bits\" }";
+    check(&claim(factor), 9, 1, "no row `9`");
+    let overhead = "overhead = { stated = \"8 B\", line = \"1 Gbps\", packets = [{ payload = \"64 B\", cells = { table = \"1\", column = 2 } }] }";
+    check(&claim(overhead), 9, 1, "expected 1 to 1");
     check(&file("share-of = \"3\"\n"), 3, 1, "no table `3`");
     let derived = "derived = [{ target = \"B\", expression = \"1\", given = {} }]\n";
     check(&file(derived), 9, 12, "`B` is no row or column");
