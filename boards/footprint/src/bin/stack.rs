@@ -10,11 +10,11 @@ use linerate_transport::{ListenAddr, ListenOptions, Owner, Ready, Source, Transp
 #[no_mangle]
 pub extern "C" fn _start() -> ! {
     let Some(mut machine) = Machine::new() else { panic!("the interface refuses") };
-    let net: &mut dyn Transport = black_box(&mut machine.stack);
+    let net: &mut dyn Transport = black_box(&mut machine.node.stack);
     black_box(net.listen(Owner(1), ListenAddr { ip: None, port: 7 }, &ListenOptions::default()).is_ok());
     loop {
         machine.turn();
-        let net: &mut dyn Transport = black_box(&mut machine.stack);
+        let net: &mut dyn Transport = black_box(&mut machine.node.stack);
         let Some(event) = net.poll_event() else { continue };
         match event.source {
             Source::Listener(listener) => while net.accept(listener).is_some() {},
