@@ -255,12 +255,16 @@ impl Receiver {
         let reported = self.duplicate.take();
         let (held, readable) = (self.charge.bytes(), self.queued + self.waiting_len);
         let mut at = seq;
-        for piece in first.into_iter().chain(more.drain()) {
+        let mut take = |piece: Slice| {
             let len = piece.len() as u64;
             if len > 0 {
                 self.place(at, piece, &mut arrival);
             }
             at += len;
+        };
+        first.into_iter().for_each(&mut take);
+        if !more.is_empty() {
+            more.drain().for_each(take);
         }
         self.duplicate = self.duplicate.or(reported);
         self.note_fin(at, fin, &mut arrival);

@@ -12,10 +12,19 @@ impl Connection {
     pub(super) fn note_work(&mut self, now: Instant) {
         self.limits.busy.set(now, self.reason.is_none() && self.queue.len() > 0);
         let Some(cause) = self.limits.cause() else { return };
+        if cause == LimitCause::Application && self.has_nothing_to_send() {
+            // Who only receives, stays so.
+            return;
+        }
         // Whoever waits for its turn, or for room in the queue to the device, is judged anew when it gets it.
         if cause != LimitCause::Processor && !self.device_full {
             self.limits.set(now, self.blocked_by(now).unwrap_or(LimitCause::Processor));
         }
+    }
+
+    /// Whether everything that the application gave is acknowledged, and it gave no end.
+    fn has_nothing_to_send(&self) -> bool {
+        self.queue.len() == 0 && self.una == self.nxt && !self.fin_queued && !self.write_refused
     }
 
     /// What prevents data from being sent now; `None`: nothing does.

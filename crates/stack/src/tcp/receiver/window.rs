@@ -67,12 +67,14 @@ impl Receiver {
         }
         // What the window field cannot express is no news.
         let most = usize::from(u16::MAX) << self.scale;
-        let (offered, space) = (self.window() as usize, self.space().min(most));
-        let half = self.tuner.limit().min(most) / 2;
+        let (offered, half) = (self.window() as usize, self.tuner.limit().min(most) / 2);
+        if offered >= half {
+            return false;
+        }
         // Where nothing is left to read, nothing else will tell a peer that waits for room for a whole segment.
         let waits = offered < self.mss && self.queued == 0;
         let worth = if waits { self.step(self.mss) } else { offered.max(self.step(2 * self.mss)) };
-        offered < half && space.saturating_sub(offered) >= worth
+        self.space().min(most).saturating_sub(offered) >= worth
     }
 
     /// Nothing came for a while: what was promised is honoured, and neither counted on nor raised beyond the least, so that
