@@ -138,7 +138,7 @@ fn every_kind_of_transfer_has_an_answer() {
             "{transfer}: {answer:#}"
         );
         let text = output(&["predict", "k2h", "--transfer", transfer]).unwrap();
-        assert!(text.contains("  predicted ") && text.contains("limits, the most used first"), "{text}");
+        assert!(text.contains("  predicted ") && text.contains("  limits"), "{text}");
     }
 }
 
@@ -324,4 +324,26 @@ fn the_tutorial_shows_its_file() {
     for block in blocks {
         assert!(file.contains(block.trim_end()), "not in heron.toml:\n{block}");
     }
+}
+
+/// What is open stands in the answer: the question, what each answer gives, what would decide, and limits for each.
+#[test]
+fn an_open_structure_is_told_with_its_limits() {
+    let args = ["predict", "k2h", "--transfer", "edma:TC0:msmc->ddr3a:128KiB"];
+    let text = output(&args).unwrap();
+    for part in [
+        "open: when a write to DDR3 leaves the window of its controller",
+        "written, after as long as a read",
+        "to decide, measure edma:TC0:msmc->ddr3a:128KiB",
+        "limits if written, half of the FIFO at once",
+        "512 B / 104.2 ns",
+        "1024 B / 104.2 ns",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    let answer = json(&output(&[&args[..], &["--format", "json"]].concat()).unwrap());
+    assert_eq!(answer[0]["open"][0]["decides"], "edma:TC0:msmc->ddr3a:128KiB");
+    assert!(answer[0]["ways"].as_array().unwrap().len() >= 2);
+    let clear = output(&["predict", "k2h", "--transfer", "edma:TC0:l2.0->msmc:128KiB"]).unwrap();
+    assert!(!clear.contains("open:") && clear.contains("limits, the most used first"), "{clear}");
 }

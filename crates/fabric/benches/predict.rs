@@ -1,17 +1,29 @@
-//! Prints what a prediction, a guide and a sweep of a million points cost.
+//! Prints what a prediction, a guide, its accuracy and a sweep of a million points cost.
 //!
-//! `cargo bench -p linerate-fabric --bench predict`. Wall clock; the bounds are 1 ms for a prediction, 2 s for a guide and
-//! 10 s for the sweep, on one core.
+//! `cargo bench -p linerate-fabric --bench predict`. Wall clock; the goals are 100 us for a prediction from a chip that is
+//! ready, 2 s for a guide with its accuracy, and 10 s for the sweep, on one core.
 
+use linerate_fabric::ask::ready::{Asked, Ready};
 use linerate_fabric::edma::{self, Transfer};
+use linerate_fabric::model::accuracy::{self, Kept};
 use linerate_fabric::predict::TableModel;
 use linerate_fabric::units::Bytes;
-use linerate_fabric::{engine, guide, soc};
+use linerate_fabric::{ask, engine, guide, soc};
 use std::hint::black_box;
 use std::time::Instant;
 
 /// Points of the sweep.
 const POINTS: u32 = 1_000_000;
+
+/// Transfers of every kind, with much and with nothing open on their way.
+const READY: [&str; 6] = [
+    "edma:TC0:l2.0->msmc:32KiB",
+    "edma:TC0:msmc->ddr3a:32KiB",
+    "edma:TC0:ddr3b->ddr3b:32KiB",
+    "core:c66x:ddr3a:burst",
+    "srio:nread:4096:4x:5G:L2",
+    "ethernet:1518,port=10gbe",
+];
 
 fn main() {
     let soc = soc::load(include_str!("../../../boards/socs/k2h.toml")).expect("the chip loads");
@@ -26,6 +38,22 @@ fn main() {
     });
     time("the same, burst by burst", 100, || {
         black_box(engine::simulate(&soc, black_box(&both)).expect("a run"));
+    });
+    let ready = Ready::new(&soc);
+    for text in READY {
+        let transfer: ask::Transfer = text.parse().expect("a transfer");
+        time(&format!("ready: {text}"), 1000, || match &transfer {
+            ask::Transfer::Edma(edma) => {
+                black_box(ready.predict(Asked::Together(&[edma], true)).expect("a prediction"));
+            }
+            other => {
+                black_box(ready.predict(Asked::One(other)).expect("a prediction"));
+            }
+        });
+    }
+    let kept = Kept::read(include_str!("../../../boards/accuracy/k2h.toml")).expect("kept");
+    time("the accuracy as kept, read and checked", 1, || {
+        black_box(accuracy::restored(&kept, &soc, &guide).expect("structures").expect("of this chip"));
     });
     time("every cell of the guide", 10, || {
         for table in &guide.tables {

@@ -18,6 +18,9 @@ pub const SOCS: [(&str, &str); 5] = [
 pub const GUIDES: [(&str, &str); 1] =
     [("keystone2", include_str!("../../../../boards/guides/keystone2.toml"))];
 
+/// What cross-validation found of chips and guides that come with the program.
+pub const ACCURACY: [&str; 1] = [include_str!("../../../../boards/accuracy/k2h.toml")];
+
 /// The chip of a built-in name or in a file.
 pub fn soc(name: &str) -> Result<Soc, FabricError> {
     let (file, text) = text("SOC", name, &SOCS)?;

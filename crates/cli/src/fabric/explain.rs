@@ -3,19 +3,13 @@
 use super::args::{Explain, ExplainFormat};
 use super::change::apply;
 use super::error::FabricError;
-use super::page::escape;
 use super::show::{self, figure};
-use super::{builtin, predict};
+use super::{builtin, predict, way};
 use linerate_fabric::ask::advice::{self, Advice};
-use linerate_fabric::predict::{Bottleneck, Prediction};
 use std::fmt::Write as _;
 
 /// How many pieces of advice are given.
 const ADVICE: usize = 5;
-/// The picture, in its own units.
-const WIDTH: usize = 720;
-const ROW: usize = 46;
-const HEAD: usize = 64;
 
 /// What the command prints.
 pub fn run(args: &Explain) -> Result<String, FabricError> {
@@ -25,7 +19,11 @@ pub fn run(args: &Explain) -> Result<String, FabricError> {
     let advice = advice::of(&soc, &args.transfer.to_string(), ADVICE);
     let text = match args.format {
         ExplainFormat::Text => text(&answer, &advice),
-        ExplainFormat::Svg => svg(&answer.question, &answer.prediction, &advice),
+        ExplainFormat::Svg => {
+            // Where ways differ, the picture is of the likeliest: a mean of several has no way.
+            let shown = answer.said.first().map_or(&answer.prediction, |way| &way.prediction);
+            way::picture(&soc, &args.transfer, shown, &below(&answer, &advice))
+        }
     };
     match &args.output {
         None => Ok(text),
@@ -50,59 +48,31 @@ fn text(answer: &show::Answer, advice: &[Advice]) -> String {
     text
 }
 
+/// What stands below the picture.
+fn below(answer: &show::Answer, advice: &[Advice]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for open in &answer.open {
+        lines.push(format!("open: {}", open.question));
+        for (choice, weight, low, high) in &open.answers {
+            let (low, high) = (figure(*low), figure(*high));
+            let range = if low == high { low } else { format!("{low} to {high}") };
+            let unit = answer.prediction.unit.symbol();
+            lines.push(format!("{:.0} %  {choice}: {range} {unit}", weight * 100.0));
+        }
+        lines.push(format!("to decide, measure {}", open.decides));
+    }
+    lines.push(if advice.is_empty() {
+        "nothing that may be changed alone helps by 1 %".to_owned()
+    } else {
+        "what to change first".to_owned()
+    });
+    lines.extend(advice.iter().enumerate().map(|(place, one)| format!("{}. {}", place + 1, said(one))));
+    lines
+}
+
 fn said(one: &Advice) -> String {
     let more =
         if one.keys.len() > 1 { format!(" (or {} others)", one.keys.len() - 1) } else { String::new() };
     let key = one.keys.first().map_or("", String::as_str);
     format!("{key}: {} instead of {} gives {:.1} % more{more}", one.to, one.from, one.gain * 100.0)
-}
-
-/// The rooms from top to bottom, each a bar as full as the transfer makes it.
-fn svg(question: &str, found: &Prediction, advice: &[Advice]) -> String {
-    let rooms: Vec<&Bottleneck> = found.bottlenecks.iter().collect();
-    let height = HEAD + ROW * rooms.len() + 34 + 20 * advice.len().max(1);
-    let unit = found.unit.symbol();
-    let title = escape(question);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
-         font-family=\"sans-serif\" font-size=\"13\"><title>{title}</title>\
-         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\
-         <text x=\"16\" y=\"26\" font-weight=\"bold\">{title}</text>\
-         <text x=\"16\" y=\"46\">{} {unit}, between {} and {}</text>",
-        figure(found.predicted),
-        figure(found.low),
-        figure(found.high)
-    );
-    for (place, room) in rooms.iter().enumerate() {
-        let top = HEAD + place * ROW;
-        let full = (room.share * 668.0).clamp(1.0, 668.0);
-        let colour = if room.share >= 0.995 { "#b3261e" } else { "#4a7fb5" };
-        let _ = write!(
-            svg,
-            "<rect x=\"16\" y=\"{}\" width=\"668\" height=\"20\" fill=\"#eef1f4\" stroke=\"#8a949e\"/>\
-             <rect x=\"16\" y=\"{}\" width=\"{full:.1}\" height=\"20\" fill=\"{colour}\"/>\
-             <text x=\"16\" y=\"{}\">{}: {:.1} %</text>\
-             <text x=\"684\" y=\"{}\" text-anchor=\"end\" fill=\"#44505c\">{}</text>",
-            top + 18,
-            top + 18,
-            top + 13,
-            escape(&room.name),
-            room.share * 100.0,
-            top + 13,
-            escape(&room.explanation)
-        );
-    }
-    let below = HEAD + ROW * rooms.len() + 24;
-    if advice.is_empty() {
-        let _ =
-            write!(svg, "<text x=\"16\" y=\"{below}\">nothing that may be changed alone helps by 1 %</text>");
-    } else {
-        let _ = write!(svg, "<text x=\"16\" y=\"{below}\" font-weight=\"bold\">what to change first</text>");
-    }
-    for (place, one) in advice.iter().enumerate() {
-        let _ =
-            write!(svg, "<text x=\"16\" y=\"{}\">{}</text>", below + 20 * (place + 1), escape(&said(one)));
-    }
-    svg.push_str("</svg>\n");
-    svg
 }

@@ -38,6 +38,17 @@ pub enum Cell {
 }
 
 impl Cell {
+    /// A number with four significant digits, or all whole ones.
+    pub fn figure(value: f64) -> Cell {
+        let decimals = match value.abs() {
+            1000.0.. => 0,
+            100.0..1000.0 => 1,
+            10.0..100.0 => 2,
+            _ => 3,
+        };
+        Cell::number(value, decimals)
+    }
+
     /// Words.
     pub fn text(text: impl Into<String>) -> Cell {
         Cell::Text(text.into())

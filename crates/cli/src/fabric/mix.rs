@@ -8,6 +8,7 @@ use super::grid::{Cell, Grid, GridFormat};
 use super::show::figure;
 use linerate_fabric::mix::{self, Mixed};
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 /// How many resources are printed; the rest has room anyway.
 const SHOWN: usize = 8;
@@ -29,7 +30,7 @@ fn text(title: &str, mixed: &Mixed) -> String {
     let headers = [
         "flow",
         "alone, MB/s",
-        "mixed, MB/s",
+        "fluid, MB/s",
         "engine, MB/s",
         "latency alone, ns",
         "mixed, ns",
@@ -55,8 +56,18 @@ fn text(title: &str, mixed: &Mixed) -> String {
     for (name, share) in mixed.resources.iter().take(SHOWN) {
         used.rows.push(vec![Cell::text(name), Cell::number(share * 100.0, 1)]);
     }
+    let mut apart = String::new();
+    for flow in &mixed.flows {
+        if let Some(why) = flow.apart() {
+            let (engine, fluid) = (figure(flow.engine.megabytes()), figure(flow.fluid.megabytes()));
+            let _ = writeln!(apart, "{}: {engine} and not {fluid} MB/s: {why}", flow.name);
+        }
+    }
+    if apart.is_empty() {
+        let _ = writeln!(apart, "fluid model and engine agree within {:.0} %", mix::AGREE * 100.0);
+    }
     format!(
-        "{}\n{}\nall that ends has ended after {:.1} us\n",
+        "{}{apart}\n{}\nall that ends has ended after {:.1} us\n",
         grid.render(GridFormat::Terminal, None),
         used.render(GridFormat::Terminal, None),
         mixed.time.value() / 1e3
@@ -76,6 +87,7 @@ fn json_text(title: &str, mixed: &Mixed) -> String {
                 "latency_alone_ns": flow.latency_alone.value(),
                 "latency_ns": flow.latency.value(),
                 "latency_99_ns": flow.latency_99.value(),
+                "apart": flow.apart(),
             })
         })
         .collect();

@@ -21,6 +21,7 @@ pub mod report;
 pub mod show;
 pub mod sweeps;
 pub mod table;
+mod way;
 pub mod what_if;
 
 use args::{Fabric, FabricCommand};

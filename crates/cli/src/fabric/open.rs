@@ -5,23 +5,30 @@ use super::page::{Block, Section};
 use super::show;
 use linerate_fabric::model::accuracy::Report;
 
-/// The part of a page; none for a chip of which nothing was measured.
+/// The part of a page; none for a chip of which nothing was measured and nothing is open.
 pub fn section(report: &Report) -> Option<Section> {
-    if report.calibration.is_empty() {
-        return None;
+    let measured = !report.calibration.is_empty();
+    let mut blocks = Vec::new();
+    if measured {
+        let lead = "Intervals promise to hold nine of ten values. On cells that a fit has not seen, with widths from other \
+                    cells, they hold the shares below; p is the chance of a share as far from nine of ten (exact binomial \
+                    test).";
+        blocks.push(Block::Text(lead.to_owned()));
+        blocks.push(Block::Grid(intervals(report)));
     }
-    let lead = "Intervals promise to hold nine of ten values. On cells that a fit has not seen, with widths from other cells, \
-                they hold the shares below; p is the chance of a share as far from nine of ten (exact binomial test).";
-    let mut blocks = vec![Block::Text(lead.to_owned()), Block::Grid(intervals(report))];
     let structures = structures(report);
     if !structures.rows.is_empty() {
-        let lead = "What measurements do not tell is open: each answer below meets the visible cells and the sentences of \
-                    the guide by its share, and predictions are the mixture. The last column is the measurement that would \
-                    decide.";
+        let lead = if measured {
+            "What measurements do not tell is open: each answer below meets the visible cells and the sentences of the guide \
+             by its share, and predictions are the mixture. The last column is the measurement that would decide."
+        } else {
+            "What the description leaves open: each answer counts by the weight that it gives, and predictions are the \
+             mixture. The last column is the measurement that would decide."
+        };
         blocks.push(Block::Text(lead.to_owned()));
         blocks.push(Block::Grid(structures));
     }
-    Some(Section { id: "open".to_owned(), title: "Uncertainty".to_owned(), blocks })
+    (!blocks.is_empty()).then(|| Section { id: "open".to_owned(), title: "Uncertainty".to_owned(), blocks })
 }
 
 fn intervals(report: &Report) -> Grid {

@@ -196,7 +196,8 @@ impl Block {
 fn open(html: &mut String, id: &str, title: &str, headers: &[String], numeric: impl Fn(usize) -> bool) {
     let _ = write!(
         html,
-        "<div class=\"table\" id=\"{}\"><table><caption>{}</caption><thead><tr>",
+        "<div class=\"table\" id=\"{0}\"><p class=\"caption\" id=\"{0}-caption\">{1}</p><div class=\"wide\">\
+         <table aria-labelledby=\"{0}-caption\"><thead><tr>",
         escape(id),
         escape(title)
     );
@@ -208,7 +209,7 @@ fn open(html: &mut String, id: &str, title: &str, headers: &[String], numeric: i
 }
 
 fn close(html: &mut String, notes: &[String]) {
-    html.push_str("</tbody></table>");
+    html.push_str("</tbody></table></div>");
     write_notes(html, notes);
     html.push_str("</div>\n");
 }
@@ -219,13 +220,25 @@ fn write_notes(html: &mut String, notes: &[String]) {
     }
 }
 
+/// Columns with longer texts are kept wide enough to be read, and scroll on a narrow screen.
+const LONG: usize = 28;
+
 fn write_grid(html: &mut String, grid: &Grid) {
     open(html, &grid.id, &grid.title, &grid.headers, |column| grid.is_numeric(column));
+    let classes: Vec<&str> = (0..grid.headers.len())
+        .map(|column| {
+            let long = |row: &Vec<Cell>| row.get(column).is_some_and(|cell| cell.shown().len() > LONG);
+            match grid.is_numeric(column) {
+                true => " class=\"n\"",
+                false if grid.rows.iter().any(long) => " class=\"w\"",
+                false => "",
+            }
+        })
+        .collect();
     for row in &grid.rows {
         html.push_str("<tr>");
-        for column in 0..grid.headers.len() {
+        for (column, class) in classes.iter().enumerate() {
             let cell = row.get(column).unwrap_or(&Cell::Empty);
-            let class = if grid.is_numeric(column) { " class=\"n\"" } else { "" };
             let _ = write!(html, "<td{class}>{}</td>", escape(&cell.shown()));
         }
         html.push_str("</tr>\n");

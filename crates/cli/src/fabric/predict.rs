@@ -5,11 +5,8 @@ use super::change::apply;
 use super::error::FabricError;
 use super::show::{self, Answer};
 use super::{builtin, what_if};
+use linerate_fabric::ask::ready::{Asked, Ready};
 use linerate_fabric::ask::{self, Edma, Transfer};
-use linerate_fabric::model::mixture::mix;
-use linerate_fabric::model::part::part_of;
-use linerate_fabric::model::tables::TRANSFER;
-use linerate_fabric::predict::Prediction;
 use linerate_fabric::soc::Soc;
 
 /// What the command prints.
@@ -44,38 +41,26 @@ pub fn answers(
             _ => None,
         })
         .collect();
+    let ready = Ready::new(soc);
     let mut answers = Vec::new();
     if !edma.is_empty() {
         let question = edma.iter().map(|transfer| transfer.to_string()).collect::<Vec<_>>().join(" and ");
-        let prediction = mixed(soc, "chip", |soc| Ok(ask::edma(soc, &edma, setup)?))?;
         let simulated = if engine { Some(ask::simulate(soc, &edma)?) } else { None };
-        answers.push(Answer { question, prediction, simulated });
+        answers.push(Answer { simulated, ..answer(&ready, question, Asked::Together(&edma, setup))? });
     }
     for transfer in transfers {
-        if matches!(transfer, Transfer::Edma(_)) {
-            continue;
+        if !matches!(transfer, Transfer::Edma(_)) {
+            answers.push(answer(&ready, transfer.to_string(), Asked::One(transfer))?);
         }
-        let part = part_of(TRANSFER, &transfer.to_string());
-        let prediction = mixed(soc, &part, |soc| Ok(ask::single(soc, transfer)?))?;
-        answers.push(Answer { question: transfer.to_string(), prediction, simulated: None });
     }
     Ok(answers)
 }
 
-/// The prediction over all that is open of a part, each answer by the weight that the file gives it.
-fn mixed(
-    soc: &Soc,
-    part: &str,
-    ask: impl Fn(&Soc) -> Result<Prediction, FabricError>,
-) -> Result<Prediction, FabricError> {
-    let plain = ask(soc)?;
-    if !soc.alternatives.values().any(|open| open.part() == part) {
-        return Ok(plain);
-    }
-    let structures = soc.structures(part).map_err(|error| FabricError::Failed(error.to_string()))?;
-    let mut members = Vec::new();
-    for structure in structures.iter().filter(|structure| structure.weight > 0.0) {
-        members.push((structure.weight, ask(&structure.soc)?));
-    }
-    Ok(mix(&members, None).unwrap_or(plain))
+/// The mixture of all that is open on the path, and what each way says where they differ.
+fn answer(ready: &Ready, question: String, asked: Asked<'_>) -> Result<Answer, FabricError> {
+    let prediction = ready.predict(asked)?;
+    let said = ready.said(asked)?;
+    let open = ready.undecided(&said);
+    let said = if open.is_empty() { Vec::new() } else { said };
+    Ok(Answer { question, prediction, simulated: None, open, said })
 }

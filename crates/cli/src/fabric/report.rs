@@ -5,11 +5,11 @@ use super::error::FabricError;
 use super::grid::{Cell, Grid};
 use super::page::{self, Block, Section};
 use super::plot::Figure;
-use super::{audit, builtin, compare, figures, known, show, sweeps};
+use super::{audit, builtin, compare, figures, known, sweeps};
 use linerate_fabric::ask::{self, Counted, Transfer};
 use linerate_fabric::guide::{FigureText, Guide};
 use linerate_fabric::model::accuracy::{self, Errors, Line};
-use linerate_fabric::predict::{FreeParameter, TableModel};
+use linerate_fabric::predict::{Calibrate as _, FreeParameter, TableModel};
 use linerate_fabric::soc::Soc;
 use std::fs;
 
@@ -34,17 +34,23 @@ pub fn html(soc: &Soc, guide: &Guide) -> Result<String, FabricError> {
     let known = report.groups.iter().any(|group| group.fitted.cells > 0);
     if known {
         sections.push(summary(&report));
-        sections.extend(super::open::section(&report));
     }
-    sections.extend(super::inside::sections(soc));
+    sections.extend(super::open::section(&report));
+    sections.extend(super::inside::sections(soc, !known));
     sections.extend(servers(soc));
     sections.extend(ports(soc));
     if known {
         sections.push(Section { id: "tables".to_owned(), title: "Tables".to_owned(), blocks: tables });
         sections.push(Section { id: "figures".to_owned(), title: "Figures".to_owned(), blocks: figures });
     }
-    if !report.parameters.is_empty() {
-        sections.push(parameters(&report.parameters, known));
+    let mut free = report.parameters.clone();
+    if !known {
+        // Nothing is measured yet: all that a fit may move.
+        free = soc.free();
+        free.extend(soc.links.free());
+    }
+    if !free.is_empty() {
+        sections.push(parameters(&free, known));
     }
     sections.push(clocks(soc));
     if known {
@@ -138,14 +144,13 @@ fn servers(soc: &Soc) -> Option<Section> {
             None => server.predict(&soc.links),
         };
         let Ok(prediction) = answer else { continue };
-        let figure = |value: f64| Cell::text(show::figure(value));
         let limit = prediction.bottlenecks.first();
         grid.rows.push(vec![
             Cell::text(name),
             Cell::text(&server.title),
-            figure(prediction.predicted),
-            figure(prediction.low),
-            figure(prediction.high),
+            Cell::figure(prediction.predicted),
+            Cell::figure(prediction.low),
+            Cell::figure(prediction.high),
             Cell::text(prediction.unit.symbol()),
             limit.map_or(Cell::Empty, |limit| Cell::text(format!("{}: {}", limit.name, limit.explanation))),
         ]);

@@ -1,5 +1,6 @@
 //! Predictions for people and for programs.
 
+use linerate_fabric::ask::ready::{self, Said, Undecided};
 use linerate_fabric::engine::Simulated;
 use linerate_fabric::predict::{Prediction, Unit};
 use serde_json::{Value, json};
@@ -7,6 +8,8 @@ use std::fmt::Write as _;
 
 /// How many bottlenecks are printed; the rest has room anyway.
 const SHOWN: usize = 6;
+/// How many ways in which a chip may be have their limits printed.
+const WAYS: usize = 3;
 
 /// One question with its answer.
 #[derive(Clone, Debug)]
@@ -17,6 +20,10 @@ pub struct Answer {
     pub prediction: Prediction,
     /// The answer of the engine that follows each burst, where it was asked.
     pub simulated: Option<Simulated>,
+    /// What is open and makes a difference, with what would decide it.
+    pub open: Vec<Undecided>,
+    /// What each way in which the chip may be says, where something is open; the likeliest first.
+    pub said: Vec<Said>,
 }
 
 /// Lines for people.
@@ -31,7 +38,8 @@ pub fn text(answers: &[Answer]) -> String {
     text
 }
 
-fn one(text: &mut String, Answer { question, prediction, simulated }: &Answer) {
+fn one(text: &mut String, answer: &Answer) {
+    let Answer { question, prediction, simulated, .. } = answer;
     let unit = prediction.unit.symbol();
     let rate = is_rate(prediction.unit);
     let _ = writeln!(text, "{question}");
@@ -54,10 +62,47 @@ fn one(text: &mut String, Answer { question, prediction, simulated }: &Answer) {
         let rate = figure(simulated.rate.megabytes());
         let _ = writeln!(text, "  engine       {rate:>10} MB/s   ({} bursts, no setup)", simulated.bursts);
     }
+    for open in &answer.open {
+        undecided(text, open, unit);
+    }
+    let ways = ready::joined(&answer.said);
+    // Where all ways are limited alike, one stands for all.
+    if ways.len() < 2 {
+        limits(text, "limits, the most used first", prediction);
+        return;
+    }
+    for (weight, way) in ways.iter().take(WAYS) {
+        let choices: Vec<&str> = answer
+            .open
+            .iter()
+            .filter_map(|open| way.choices.iter().find(|(name, _)| *name == open.name))
+            .map(|(_, choice)| choice.as_str())
+            .collect();
+        let of = format!("{:.0} %, {} {unit}", weight * 100.0, figure(way.prediction.predicted));
+        limits(text, &format!("limits if {} ({of})", choices.join("; ")), &way.prediction);
+    }
+    if let Some(more) = ways.len().checked_sub(WAYS).filter(|more| *more > 0) {
+        let _ = writeln!(text, "  and {more} more, less likely; --format json has all");
+    }
+}
+
+/// A question that is open, what each answer gives, and what would tell.
+fn undecided(text: &mut String, open: &Undecided, unit: &str) {
+    let _ = writeln!(text, "  open: {}", open.question);
+    let width = open.answers.iter().map(|(answer, ..)| answer.chars().count()).max().unwrap_or(0);
+    for (answer, weight, low, high) in &open.answers {
+        let (low, high) = (figure(*low), figure(*high));
+        let range = if low == high { low } else { format!("{low} to {high}") };
+        let _ = writeln!(text, "    {:>5.1} %  {answer:<width$}  {range} {unit}", weight * 100.0);
+    }
+    let _ = writeln!(text, "    to decide, measure {}", open.decides);
+}
+
+fn limits(text: &mut String, heading: &str, prediction: &Prediction) {
     if prediction.bottlenecks.is_empty() {
         return;
     }
-    let _ = writeln!(text, "  limits, the most used first");
+    let _ = writeln!(text, "  {heading}");
     let widest = prediction.bottlenecks.iter().take(SHOWN).map(|limit| limit.name.chars().count()).max();
     let width = widest.unwrap_or(0);
     for (place, limit) in prediction.bottlenecks.iter().take(SHOWN).enumerate() {
@@ -78,6 +123,10 @@ pub fn json(answers: &[Answer]) -> String {
         let mut value = serde_json::to_value(&answer.prediction).unwrap_or(Value::Null);
         if let Some(object) = value.as_object_mut() {
             object.insert("question".to_owned(), json!(answer.question));
+            if !answer.open.is_empty() {
+                object.insert("open".to_owned(), answer.open.iter().map(undecided_json).collect());
+                object.insert("ways".to_owned(), answer.said.iter().map(way_json).collect());
+            }
             if let Some(simulated) = &answer.simulated {
                 let (rate, bursts) = (simulated.rate.megabytes(), simulated.bursts);
                 object.insert("engine".to_owned(), json!({ "rate": rate, "unit": "MB/s", "bursts": bursts }));
@@ -87,6 +136,28 @@ pub fn json(answers: &[Answer]) -> String {
     };
     let all = answers.iter().map(object).collect::<Vec<_>>();
     format!("{:#}\n", Value::Array(all))
+}
+
+fn undecided_json(open: &Undecided) -> Value {
+    let answers: Vec<Value> = open
+        .answers
+        .iter()
+        .map(|(answer, weight, low, high)| {
+            json!({ "answer": answer, "weight": weight, "least": low, "most": high })
+        })
+        .collect();
+    json!({ "name": open.name, "question": open.question, "decides": open.decides, "answers": answers })
+}
+
+fn way_json(way: &Said) -> Value {
+    let choices: serde_json::Map<String, Value> =
+        way.choices.iter().map(|(name, choice)| (name.clone(), json!(choice))).collect();
+    let mut value = serde_json::to_value(&way.prediction).unwrap_or(Value::Null);
+    if let Some(object) = value.as_object_mut() {
+        object.insert("weight".to_owned(), json!(way.weight));
+        object.insert("answers".to_owned(), Value::Object(choices));
+    }
+    value
 }
 
 fn is_rate(unit: Unit) -> bool {
@@ -123,7 +194,13 @@ mod tests {
         };
         let limits = vec![limit("line", 0.5), limit("read window", 1.0)];
         let prediction = Prediction::rate(12_800.0, 5278.0, 0.04, Unit::MegabytesPerSecond, limits);
-        Answer { question: "edma:TC0:ddr3a->msmc".to_owned(), prediction, simulated: None }
+        Answer {
+            question: "edma:TC0:ddr3a->msmc".to_owned(),
+            prediction,
+            simulated: None,
+            open: Vec::new(),
+            said: Vec::new(),
+        }
     }
 
     #[test]
@@ -148,8 +225,7 @@ mod tests {
     #[test]
     fn a_latency_has_no_theoretical_figure() {
         let prediction = Prediction { theoretical: 0.0, unit: Unit::Cycles, ..answer().prediction };
-        let lines =
-            text(&[Answer { prediction, question: "core:app:dram:single".to_owned(), simulated: None }]);
+        let lines = text(&[Answer { prediction, question: "core:app:dram:single".to_owned(), ..answer() }]);
         assert!(lines.starts_with("core:app:dram:single\n  predicted "), "{lines}");
         assert!(!lines.contains("theoretical"), "{lines}");
     }

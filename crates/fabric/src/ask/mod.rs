@@ -8,6 +8,7 @@ pub mod advice;
 mod inside;
 mod outside;
 mod parse;
+pub mod ready;
 #[cfg(test)]
 mod tests;
 

@@ -18,7 +18,14 @@ const SERIES: u32 = 16;
 
 /// The prediction for a transfer over a link, at what the clocks of the chip run at; `None` for one that is no link's.
 pub fn link(soc: &Soc, transfer: &Transfer) -> Option<Result<Prediction, AskError>> {
-    let links = soc.links.at_clocks(|clock| soc.frequency(clock));
+    if matches!(transfer, Transfer::Edma(_) | Transfer::Core { .. }) {
+        return None;
+    }
+    link_at(&soc.links.at_clocks(|clock| soc.frequency(clock)), soc, transfer)
+}
+
+/// The same with links that know what their clocks run at.
+pub(super) fn link_at(links: &Links, soc: &Soc, transfer: &Transfer) -> Option<Result<Prediction, AskError>> {
     Some(match transfer {
         Transfer::Pcie { direction, payload_bytes, both_ways, bridged, controller } => {
             burst(soc, controller.as_deref()).and_then(|burst| {
@@ -64,9 +71,9 @@ pub fn link(soc: &Soc, transfer: &Transfer) -> Option<Result<Prediction, AskErro
             hyperlink.and_then(|hyperlink| hyperlink.predict(&ask).map_err(refused))
         }
         Transfer::Ethernet { frame_bytes, port, counted } => {
-            ethernet(&links, *frame_bytes, port.as_deref(), *counted)
+            ethernet(links, *frame_bytes, port.as_deref(), *counted)
         }
-        Transfer::Tcp { workload } => tcp(&links, workload),
+        Transfer::Tcp { workload } => tcp(links, workload),
         Transfer::Edma(_) | Transfer::Core { .. } => return None,
     })
 }

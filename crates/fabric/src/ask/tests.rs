@@ -132,3 +132,74 @@ proptest! {
         let _ = format!("{kind}{}", parts.concat()).parse::<Transfer>();
     }
 }
+
+/// Asking only of what differs on the path gives what asking every structure gives.
+#[test]
+fn a_ready_chip_answers_as_all_its_structures_do() {
+    let soc = crate::soc::load(include_str!("../../../../boards/socs/k2h.toml")).expect("the chip");
+    let ready = ready::Ready::new(&soc);
+    for text in [
+        "edma:TC0:msmc->ddr3a:128KiB",
+        "edma:TC0:ddr3b->ddr3b:128KiB",
+        "edma:TC2:l2.0->msmc,sync=ab,acnt=8,bcnt=128,index=16",
+        "edma:TC10:l2.0->l2.1:4KiB",
+        "core:c66x:ddr3b:burst",
+        "pcie:write:128:bidir,edma=TC0",
+        "srio:nread:256:4x:5G:L2",
+        "srio:nwrite:256:4x:5G:L2",
+        "srio:type11:256:4x:5G:DDR3",
+        "hyperlink:read:DDR3,path=far",
+        "hyperlink:read:DDR3,path=near",
+        "ethernet:130,port=10gbe",
+        "tcp:ftp_send_3_buffers",
+    ] {
+        let transfer: Transfer = text.parse().expect("a transfer");
+        let part = crate::model::part::part_of(crate::model::tables::TRANSFER, text);
+        let all: Vec<(f64, Prediction)> = soc
+            .structures(&part)
+            .expect("structures")
+            .iter()
+            .filter(|one| one.weight > 0.0)
+            .map(|one| (one.weight, single(&one.soc, &transfer).expect(text)))
+            .collect();
+        let expected = crate::model::mixture::mix(&all, None).expect(text);
+        let found = match &transfer {
+            Transfer::Edma(edma) => ready.predict(ready::Asked::Together(&[edma], true)),
+            other => ready.predict(ready::Asked::One(other)),
+        }
+        .expect(text);
+        for (a, b) in [
+            (found.predicted, expected.predicted),
+            (found.low, expected.low),
+            (found.high, expected.high),
+            (found.theoretical, expected.theoretical),
+        ] {
+            assert!((a - b).abs() <= 1e-6 * b.abs(), "{text}: {found:?} {expected:?}");
+        }
+        assert!(!found.bottlenecks.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn what_is_open_on_a_path_is_said_with_what_would_decide() {
+    let soc = crate::soc::load(include_str!("../../../../boards/socs/k2h.toml")).expect("the chip");
+    let ready = ready::Ready::new(&soc);
+    let asked = |text: &str| {
+        let transfer: Transfer = text.parse().expect("a transfer");
+        let said = ready.said(ready::Asked::One(&transfer)).expect(text);
+        let open = ready.undecided(&said);
+        (said, open)
+    };
+    let (said, open) = asked("edma:TC0:msmc->ddr3a:128KiB");
+    let names: Vec<&str> = open.iter().map(|open| open.name.as_str()).collect();
+    assert_eq!(names, ["ddr3_writes"]);
+    assert_eq!(open[0].decides, "edma:TC0:msmc->ddr3a:128KiB");
+    assert_eq!(open[0].answers.len(), 2, "{open:?}");
+    assert!((said.iter().map(|one| one.weight).sum::<f64>() - 1.0).abs() < 1e-9);
+    // Two groups: each window of writes is full in its own way, and neither says what the mean of both does.
+    let ways = ready::joined(&said);
+    assert_eq!(ways.len(), 2, "{ways:?}");
+    assert!(ways.iter().all(|(_, one)| one.prediction.bottlenecks[0].name.contains("write window")));
+    let (_, open) = asked("edma:TC0:l2.0->msmc:128KiB");
+    assert_eq!(open, [], "nothing that is open makes a difference");
+}

@@ -97,9 +97,12 @@ impl Transfer {
 pub fn predict(soc: &Soc, transfers: &[Transfer], setup: bool) -> Result<Prediction, TransferError> {
     let ideal = outcome(soc, transfers, Mode::Theoretical, false)?;
     let real = outcome(soc, transfers, Mode::Achievable, setup)?;
-    let theoretical = ideal.rate.megabytes();
-    let predicted = real.rate.megabytes();
-    Ok(Prediction::rate(theoretical, predicted, SPREAD, Unit::MegabytesPerSecond, real.bottlenecks))
+    Ok(around(ideal.rate.megabytes(), real.rate.megabytes(), real.bottlenecks))
+}
+
+/// The prediction for a rate in MB/s, with the interval that predictions of transfers have.
+pub(crate) fn around(theoretical: f64, predicted: f64, bottlenecks: Vec<Bottleneck>) -> Prediction {
+    Prediction::rate(theoretical, predicted, SPREAD, Unit::MegabytesPerSecond, bottlenecks)
 }
 
 /// The achievable rate alone, without theory, bounds and reasons: for sweeps over many points.

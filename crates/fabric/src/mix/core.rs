@@ -67,6 +67,15 @@ pub(super) fn flow<'a>(
     })
 }
 
+/// The memories that it touches, and whether it writes there.
+pub(super) fn touches(soc: &Soc, copy: &Copy) -> Vec<(String, bool)> {
+    let name = copy.core.split('.').next().unwrap_or("");
+    let Some(core) = soc.cores.get(name) else { return Vec::new() };
+    let of =
+        |source: &Option<String>, write| Some((memory_of(soc, core, source.as_deref()?)?.to_owned(), write));
+    [of(&copy.from, false), of(&copy.to, true)].into_iter().flatten().collect()
+}
+
 /// The rate of a stream of reads in bytes per nanosecond, and the time of one.
 fn reads(soc: &Soc, core: &Core, name: &str, from: &str) -> Result<(f64, Nanoseconds), AskError> {
     let ask = |pattern| memory::read(soc, name, from, pattern).map_err(AskError::new);

@@ -176,8 +176,9 @@ impl Sender<'_> {
             }
         }
         let flow = &self.stream.flow;
-        // A window over its rate is the time that it takes to come back.
-        let round = if flow.cap.is_finite() { flow.outstanding.value() / flow.cap } else { 0.0 };
+        // A window over its rate is the time that it takes to come back; what arrives from outside is over when it is moved.
+        let back = if flow.cap.is_finite() { flow.outstanding.value() / flow.cap } else { 0.0 };
+        let round = if self.stream.paced { 0.0 } else { back };
         let over =
             self.window.back().map_or(0.0, |(over, _)| *over).max(done).max(start + round.min(MOST_ROUND));
         self.window.push_back((over, burst));
@@ -189,9 +190,14 @@ impl Sender<'_> {
         self.waits.push(done + flow.latency.value() - ready);
         self.served = start;
         self.last = self.last.max(over);
-        // A flow that something outside paces has its next burst no sooner than its pace.
-        let pace = if flow.cap.is_finite() { self.ready.max(self.first) + burst / flow.cap } else { bus };
-        self.ready = if flow.outstanding.value() <= burst { pace } else { bus.max(ready) };
+        self.ready = if self.stream.paced && flow.cap.is_finite() {
+            // The next arrives at its pace, whether this one has waited or not; but no more waits than there is room for.
+            (self.ready + burst / flow.cap).max(start - back.min(MOST_ROUND))
+        } else if flow.outstanding.value() <= burst && flow.cap.is_finite() {
+            self.ready.max(self.first) + burst / flow.cap
+        } else {
+            bus.max(ready)
+        };
     }
 }
 

@@ -7,6 +7,8 @@ use crate::edma::share::by_priority;
 pub(super) struct Fluid {
     /// Bytes per nanosecond of each flow while it was there.
     pub(super) rates: Vec<f64>,
+    /// The share of the time that each flow was there.
+    pub(super) there: Vec<f64>,
     /// How full each resource was while a flow that ends was there.
     pub(super) used: Vec<f64>,
     /// Until the last flow that ends has ended, in nanoseconds.
@@ -43,7 +45,7 @@ pub(super) fn run(streams: &[Stream], resources: usize) -> Fluid {
             moving.iter().map(|&at| streams[at].flow.costs.as_slice()).collect();
         let caps: Vec<f64> = moving.iter().map(|&at| streams[at].flow.cap).collect();
         let priorities: Vec<u8> = moving.iter().map(|&at| streams[at].priority).collect();
-        let rates = by_priority(&costs, &caps, &priorities, resources);
+        let rates = with_waits(streams, &moving, &costs, &caps, &priorities, resources);
         let mut step = f64::INFINITY;
         for (&at, rate) in moving.iter().zip(&rates) {
             if ends(at) && *rate > 0.0 {
@@ -70,5 +72,78 @@ pub(super) fn run(streams: &[Stream], resources: usize) -> Fluid {
         now += step;
     }
     let rates = moved.iter().zip(&there).map(|(moved, there)| if *there > 0.0 { moved / there } else { 0.0 });
-    Fluid { rates: rates.collect(), used: used.iter().map(|used| used / now.max(1e-9)).collect(), time: now }
+    let share = there.iter().map(|there| there / now.max(1e-9)).collect();
+    Fluid {
+        rates: rates.collect(),
+        there: share,
+        used: used.iter().map(|used| used / now.max(1e-9)).collect(),
+        time: now,
+    }
 }
+
+/// Rounds until windows and waits agree.
+const ROUNDS: usize = 8;
+
+/// The rates of flows whose windows wait for bursts of others.
+///
+/// A burst that comes to a resource finds it working on one of another flow with the chance that it is busy with that flow,
+/// and waits for the rest of it, longer where more urgent flows take turns before it. Bursts come back in order, so a window of
+/// `n` bursts comes back later by the longest of their waits: on average `n / (n + 1)` of a burst of the other flow. A flow that
+/// something outside paces waits too, but is not slowed by it.
+fn with_waits(
+    streams: &[Stream],
+    moving: &[usize],
+    costs: &[&[(usize, f64)]],
+    caps: &[f64],
+    priorities: &[u8],
+    resources: usize,
+) -> Vec<f64> {
+    let mut rates = by_priority(costs, caps, priorities, resources);
+    if moving.len() < 2 {
+        return rates;
+    }
+    for _ in 0..ROUNDS {
+        let slowed: Vec<f64> = moving
+            .iter()
+            .enumerate()
+            .map(|(own, &at)| {
+                let stream = &streams[at];
+                let cap = caps[own];
+                if stream.paced || !cap.is_finite() {
+                    return cap;
+                }
+                let window = stream.flow.outstanding.value();
+                window / (window / cap + wait(streams, moving, &rates, own))
+            })
+            .collect();
+        let next = by_priority(costs, &slowed, priorities, resources);
+        for (rate, next) in rates.iter_mut().zip(next) {
+            *rate = f64::midpoint(*rate, next);
+        }
+    }
+    rates
+}
+
+/// How long a burst of one flow waits for those of others, at the resource where that is longest: it waits for all at once.
+fn wait(streams: &[Stream], moving: &[usize], rates: &[f64], own: usize) -> f64 {
+    let Some(stream) = moving.get(own).and_then(|at| streams.get(*at)) else { return 0.0 };
+    let bursts = (stream.flow.outstanding.value() / stream.flow.burst.value()).max(1.0);
+    let rest_of = bursts / (bursts + 1.0);
+    let mut longest = 0.0f64;
+    for (resource, _) in &stream.flow.costs {
+        let (mut rest, mut urgent) = (0.0, 0.0);
+        for (other, &at) in moving.iter().enumerate().filter(|(other, _)| *other != own) {
+            let Some(theirs) = streams.get(at) else { continue };
+            let cost: f64 =
+                theirs.flow.costs.iter().filter(|(index, _)| index == resource).map(|(_, cost)| cost).sum();
+            let busy = rates[other] * cost;
+            rest += busy * theirs.flow.burst.value() * cost * rest_of;
+            urgent += if theirs.priority < stream.priority { busy } else { 0.0 };
+        }
+        longest = longest.max(rest / (1.0 - urgent).max(LEAST_LEFT));
+    }
+    longest
+}
+
+/// What urgent flows leave of a resource at least, for the time that others wait: paced traffic does not come in heaps.
+const LEAST_LEFT: f64 = 0.25;

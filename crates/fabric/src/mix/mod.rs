@@ -4,6 +4,9 @@
 //! A link or a server moves what it predicts alone, and takes of the chip the memory that its data lies in and the controller
 //! that moves it, where the flow names them. A core copies as fast as its reads and writes let it, and writes victims back.
 //!
+//! Flows cost each other rows and changes of direction in dynamic memory (`shared`), and lines that a cache holds changed
+//! are written back when others touch them (`cores.X.dirty`).
+//!
 //! Two models answer. The fluid one shares resources max-min fairly among flows of one priority, after those before them; the
 //! rates hold until a flow begins or ends. The engine follows each burst: a resource works on one burst at a time, takes the
 //! most urgent that waits, and among equals the one that has waited longest. Rates are shown of both; latency under load is
@@ -13,6 +16,7 @@ mod core;
 mod engine;
 mod fluid;
 mod scenario;
+mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -43,6 +47,10 @@ pub struct Stream {
     pub endless: bool,
     /// Flows of the same controller follow each other.
     pub queue: usize,
+    /// Whether something outside the chip paces it, rather than its own window.
+    pub paced: bool,
+    /// The memories that it touches, and whether it writes there.
+    pub touches: Vec<(String, bool)>,
 }
 
 /// What one flow does.
@@ -62,8 +70,44 @@ pub struct Outcome {
     pub latency: Nanoseconds,
     /// That 99 of 100 stay within.
     pub latency_99: Nanoseconds,
+    /// What it moves at once.
+    pub piece: Bytes,
+    /// How much it may have under way, where that is what holds it back alone; none where something outside does.
+    pub window: Option<Bytes>,
     /// What is fullest of what it passes, and how full.
     pub limit: Option<(String, f64)>,
+}
+
+/// The models are taken to agree within this share.
+pub const AGREE: f64 = 0.1;
+
+impl Outcome {
+    /// Why the two models differ, where they do.
+    pub fn apart(&self) -> Option<String> {
+        let (fluid, engine) = (self.fluid.megabytes(), self.engine.megabytes());
+        if (engine / fluid - 1.0).abs() <= AGREE {
+            return None;
+        }
+        let held = match (engine > fluid, self.window) {
+            (true, _) => {
+                let fullest = self.limit.as_ref().map_or("what it passes", |(name, _)| name);
+                format!(
+                    "urgent flows fill {fullest} in the fluid model; burst by burst their windows leave gaps, and this flow takes \
+                     them"
+                )
+            }
+            (false, Some(window)) => format!(
+                "its window of {window} comes back later, as its bursts of {} wait for those of others: {:.0} ns instead of {:.0} ns",
+                self.piece,
+                self.latency.value(),
+                self.latency_alone.value()
+            ),
+            (false, None) => {
+                "bursts of others keep it waiting longer than the chip has room for what arrives".to_owned()
+            }
+        };
+        Some(format!("{held}; the engine is right"))
+    }
 }
 
 /// What a mix does.
@@ -85,8 +129,9 @@ pub fn run(soc: &Soc, scenario: &Scenario) -> Result<Mixed, AskError> {
     let transfers = scenario::transfers(soc, scenario)?;
     let mut resources = Resources::default();
     let streams = streams(soc, scenario, &transfers, &mut resources)?;
-    let fluid = fluid::run(&streams, resources.len());
-    let engine = engine::run(&streams, resources.len()).map_err(AskError::new)?;
+    let mixed = shared::settled(soc, &streams, &resources);
+    let fluid = fluid::run(&mixed, resources.len());
+    let engine = engine::run(&mixed, resources.len()).map_err(AskError::new)?;
     let mut flows = Vec::new();
     for (at, stream) in streams.iter().enumerate() {
         let one = [Stream { start: Nanoseconds::ZERO, endless: false, ..stream.clone() }];
@@ -105,6 +150,8 @@ pub fn run(soc: &Soc, scenario: &Scenario) -> Result<Mixed, AskError> {
             latency_alone: Nanoseconds::new(alone.mean.first().copied().unwrap_or(0.0)),
             latency: get(&engine.mean),
             latency_99: get(&engine.most),
+            piece: stream.flow.burst,
+            window: (!stream.paced && stream.flow.cap.is_finite()).then_some(stream.flow.outstanding),
             limit: fullest
                 .map(|(index, _)| (resources.name(*index), fluid.used.get(*index).copied().unwrap_or(0.0))),
         });
@@ -125,75 +172,109 @@ fn streams<'a>(
 ) -> Result<Vec<Stream>, AskError> {
     let mut streams = Vec::new();
     let mut queues: Vec<String> = Vec::new();
-    for (text, asked) in scenario.flows.iter().zip(transfers) {
-        for (way, moved) in asked.moves.iter().enumerate() {
-            let mut own = Resources::default();
-            let mut flow = if asked.side.is_some() {
-                edma::flow_of(soc, moved, Mode::Achievable, &mut own).map_err(AskError::new)?
-            } else {
-                edma::flow_of(soc, moved, Mode::Achievable, resources).map_err(AskError::new)?
-            };
-            if let Some(write) = asked.side {
-                // Data of a link goes into a memory or comes out of it; what the controller copied is no part of it.
-                flow.costs = edma::one_way(soc, moved, write, asked.via, resources).map_err(AskError::new)?;
-            }
-            let mut queue = format!("{} {way}", text.name);
-            match &asked.transfer {
-                Transfer::Edma(_) => {
-                    queue.clone_from(&moved.controller);
-                }
-                other => {
-                    // The link is as fast as it is alone; in the chip its data takes what it takes.
-                    flow.cap = link_rate(soc, other)?;
-                    flow.outstanding = Bytes::new((flow.cap * LINK_WINDOW).max(flow.burst.value()));
-                }
-            }
-            if let Some(bytes) = text.bytes {
-                flow.bytes = bytes;
-            }
-            if let Some(rate) = text.rate {
-                flow.cap = flow.cap.min(rate.value() / 1e9);
-                flow.outstanding = Bytes::new((flow.cap * LINK_WINDOW).max(flow.burst.value()));
-            }
-            let queue = match queues.iter().position(|known| *known == queue) {
-                Some(at) => at,
-                None => {
-                    queues.push(queue);
-                    queues.len() - 1
-                }
-            };
-            let name = if asked.moves.len() > 1 {
-                format!("{} ({})", text.name, way + 1)
-            } else {
-                text.name.clone()
-            };
-            let start = text.start.unwrap_or(Nanoseconds::ZERO);
-            streams.push(Stream {
-                name,
-                flow,
-                priority: text.priority,
-                start,
-                endless: text.background,
-                queue,
-            });
+    let mut queue = |name: &str| match queues.iter().position(|known| known == name) {
+        Some(at) => at,
+        None => {
+            queues.push(name.to_owned());
+            queues.len() - 1
         }
-        if let Some(copy) = &asked.copy {
-            let flow = core::flow(soc, copy, text.bytes, resources)?;
-            queues.push(text.name.clone());
-            streams.push(Stream {
-                name: text.name.clone(),
+    };
+    for (text, asked) in scenario.flows.iter().zip(transfers) {
+        let stream =
+            |name: String, flow: Flow, queue: usize, paced: bool, touches: Vec<(String, bool)>| Stream {
+                name,
                 flow,
                 priority: text.priority,
                 start: text.start.unwrap_or(Nanoseconds::ZERO),
                 endless: text.background,
-                queue: queues.len() - 1,
-            });
+                queue,
+                paced,
+                touches,
+            };
+        for (way, moved) in asked.moves.iter().enumerate() {
+            let (mut flow, paced) = moving(soc, text, asked, moved, resources)?;
+            let queue = match &asked.transfer {
+                Transfer::Edma(_) => queue(&moved.controller),
+                _ => queue(&format!("{} {way}", text.name)),
+            };
+            let several = asked.moves.len() > 1;
+            let name = if several { format!("{} ({})", text.name, way + 1) } else { text.name.clone() };
+            let touches = match asked.side {
+                Some(write) => vec![(moved.source.clone(), write)],
+                None => vec![(moved.source.clone(), false), (moved.destination.clone(), true)],
+            };
+            flow.costs.extend(written_back(soc, "", &touches, resources)?);
+            streams.push(stream(name, flow, queue, paced, touches));
+        }
+        if let Some(copy) = &asked.copy {
+            let mut flow = core::flow(soc, copy, text.bytes, resources)?;
+            let touches = core::touches(soc, copy);
+            let kind = copy.core.split('.').next().unwrap_or("");
+            flow.costs.extend(written_back(soc, kind, &touches, resources)?);
+            let queue = queue(&format!("core {}", text.name));
+            streams.push(stream(text.name.clone(), flow, queue, false, touches));
         }
     }
     if streams.is_empty() || streams.len() > MAX_FLOWS {
         return Err(AskError::new(format!("{} flows; expected 1 to {MAX_FLOWS}", streams.len())));
     }
     Ok(streams)
+}
+
+/// What one way of a transfer takes, and whether something outside paces it.
+fn moving<'a>(
+    soc: &'a Soc,
+    text: &FlowText,
+    asked: &'a scenario::Asked,
+    moved: &'a edma::Transfer,
+    resources: &mut Resources<'a>,
+) -> Result<(Flow, bool), AskError> {
+    let mut own = Resources::default();
+    let shared = if asked.side.is_some() { &mut own } else { &mut *resources };
+    let mut flow = edma::flow_of(soc, moved, Mode::Achievable, shared).map_err(AskError::new)?;
+    if let Some(write) = asked.side {
+        // Data of a link goes into a memory or comes out of it; what the controller copied is no part of it.
+        flow.costs = edma::one_way(soc, moved, write, asked.via, resources).map_err(AskError::new)?;
+    }
+    let mut paced = false;
+    if !matches!(&asked.transfer, Transfer::Edma(_)) {
+        // The link is as fast as it is alone; in the chip its data takes what it takes.
+        flow.cap = link_rate(soc, &asked.transfer)?;
+        paced = true;
+    }
+    if let Some(bytes) = text.bytes {
+        flow.bytes = bytes;
+    }
+    if let Some(rate) = text.rate {
+        flow.cap = flow.cap.min(rate.value() / 1e9);
+        paced = true;
+    }
+    if paced {
+        flow.outstanding = Bytes::new((flow.cap * LINK_WINDOW).max(flow.burst.value()));
+    }
+    Ok((flow, paced))
+}
+
+/// What others than `core` cost memory because a cache holds changed lines of it: each is written back first.
+fn written_back<'a>(
+    soc: &'a Soc,
+    core: &str,
+    touches: &[(String, bool)],
+    resources: &mut Resources<'a>,
+) -> Result<Vec<(usize, f64)>, AskError> {
+    let mut costs = Vec::new();
+    for (kind, of) in soc.cores.iter().filter(|(kind, _)| kind.as_str() != core) {
+        for (memory, share) in &of.dirty {
+            let touched = touches.iter().filter(|(name, _)| name.split('.').next() == Some(memory)).count();
+            let lines = share.value() * touched as f64;
+            if lines > 0.0 {
+                let written = edma::core_costs(soc, memory, true, of.line(), resources);
+                let written = written.map_err(|error| AskError::new(error).of(kind))?;
+                costs.extend(written.into_iter().map(|(resource, cost)| (resource, cost * lines)));
+            }
+        }
+    }
+    Ok(costs)
 }
 
 /// How long data of a link may wait in the chip before the link stands still, in nanoseconds: a frame or two of a fast port.

@@ -78,12 +78,12 @@ pub fn open(structures: &[Structure], part: &str, cells: &[Measurement], said: &
             model = model.with_free(&values);
             fitted.push((at_start, names, values));
         }
-        let squares: f64 = errors(&model, cells).iter().map(|error| error * error).sum();
+        let squared_error = squared_error(&model, cells);
         members.push(Member {
             choices: structure.choices.clone(),
             soc: model.into_chip(&structure.soc),
             weight: 1.0,
-            squared_error: squares / cells.len().max(1) as f64,
+            squared_error,
             broken,
         });
     }
@@ -95,6 +95,12 @@ pub fn open(structures: &[Structure], part: &str, cells: &[Measurement], said: &
 fn broken(soc: &Soc, part: &str, said: &[Sentence]) -> Vec<(usize, String)> {
     let own = said.iter().enumerate().filter(|(_, sentence)| sentences::part(sentence) == part);
     own.filter_map(|(number, sentence)| Some((number, sentences::check(soc, sentence)?.err()?))).collect()
+}
+
+/// The mean of the squared relative errors on some cells.
+pub(super) fn squared_error(model: &impl TableModel, cells: &[Measurement]) -> f64 {
+    let squares: f64 = errors(model, cells).iter().map(|error| error * error).sum();
+    squares / cells.len().max(1) as f64
 }
 
 fn errors(model: &impl TableModel, cells: &[Measurement]) -> Vec<f64> {

@@ -1,6 +1,6 @@
 //! Tests of the guide against the chip.
 
-use super::accuracy::{self, measurements};
+use super::accuracy::{self, Kept, Report, measurements};
 use super::ensemble::Ensemble;
 use super::predictions::{HEADER, csv};
 use crate::guide::{self, Cell, Guide, Role};
@@ -16,10 +16,53 @@ fn keystone2() -> Guide {
     guide::load(include_str!("../../../../boards/guides/keystone2.toml")).expect("the guide loads")
 }
 
-/// All that is left open of the chip, worked out once.
+/// What cross-validation finds, worked out once.
+fn report() -> &'static Report {
+    static FOUND: OnceLock<Report> = OnceLock::new();
+    FOUND.get_or_init(|| accuracy::report(&k2h(), &keystone2()).expect("structures"))
+}
+
+/// All that is left open of the chip.
 fn ensemble() -> &'static Ensemble {
-    static FOUND: OnceLock<Ensemble> = OnceLock::new();
-    FOUND.get_or_init(|| accuracy::ensemble(&k2h(), &keystone2()).expect("structures"))
+    &report().ensemble
+}
+
+const KEPT: &str = include_str!("../../../../boards/accuracy/k2h.toml");
+
+#[test]
+fn what_is_kept_of_the_accuracy_is_true() {
+    let (soc, guide) = (k2h(), keystone2());
+    let kept = Kept::read(KEPT).expect("kept");
+    let stale = kept.stale(&Kept::of(report(), &soc, &guide));
+    assert_eq!(
+        stale, None,
+        "run: cargo run --release -p linerate-fabric --example fabric_accuracy keep > boards/accuracy/k2h.toml"
+    );
+    let restored = accuracy::restored(&kept, &soc, &guide).expect("structures").expect("of this chip");
+    for (a, b) in restored.ensemble.parts.iter().zip(&ensemble().parts) {
+        assert_eq!((&a.part, a.members.len()), (&b.part, b.members.len()));
+    }
+    let cell = |report: &Report| report.ensemble.cell("9", "Aggregate Throughput", 1).map(|p| p.predicted);
+    let (a, b) = (cell(&restored), cell(report()));
+    assert!(a.zip(b).is_some_and(|(a, b)| (a / b - 1.0).abs() < 1e-3), "{a:?} {b:?}");
+}
+
+#[test]
+fn what_is_kept_is_taken_for_no_other_chip_guide_or_model() {
+    let (soc, guide) = (k2h(), keystone2());
+    let kept = Kept::read(KEPT).expect("kept");
+    let none = |kept: &Kept, soc: &Soc, guide: &Guide| {
+        accuracy::restored(kept, soc, guide).expect("structures").is_none()
+    };
+    let changed = soc.with(&[("endpoints.ddr3a.dram.efficiency".into(), "90 %".into())]).expect("a chip");
+    assert!(none(&kept, &changed, &guide));
+    let mut fewer = guide.clone();
+    fewer.sentences.pop();
+    assert!(none(&kept, &soc, &fewer));
+    // Parameters that make other errors than those kept are those of another model.
+    let first = KEPT.find("squared_error = ").expect("an error") + "squared_error = ".len();
+    let other = format!("{}9{}", &KEPT[..first], &KEPT[first..]);
+    assert!(none(&Kept::read(&other).expect("kept"), &soc, &guide));
 }
 
 /// Printed theoretical figures of tables 1 to 15 that widths and clocks do not give; each is a finding of the audit too.
@@ -156,6 +199,12 @@ fn what_the_file_rules_out_is_ruled_out() {
         for (answer, weight) in part.answers(name) {
             let choice = open.choices().into_iter().find(|choice| choice.name == answer).expect("the option");
             assert_eq!(choice.weight > 0.0, weight > 0.0, "{name}: {answer} counts {weight}");
+            let total: f64 = open.choices().iter().map(|choice| choice.weight).sum();
+            let in_file = choice.weight / total;
+            assert!(
+                (in_file - weight).abs() < 0.02,
+                "{name}: {answer} counts {weight}, the file says {in_file}"
+            );
         }
     }
 }

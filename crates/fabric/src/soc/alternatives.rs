@@ -4,6 +4,7 @@
 //! window that nothing has filled yet. A file lists such alternatives. `fit` scores them, and predictions span all that are
 //! left ([`crate::model::ensemble`]).
 
+use super::edit::Editor;
 use super::{At, EditError, Soc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,6 +90,8 @@ impl Alternative {
                 // The middle of each of as many equal parts: together they stand for a flat spread.
                 let share = (f64::from(step) + 0.5) / f64::from(steps);
                 let number = span.from + (span.to - span.from) * share;
+                // Without the last digits that only the division makes.
+                let number = (number * 1e9).round() / 1e9;
                 let value = format!("{number} {}", span.unit).trim().to_owned();
                 let mut set = BTreeMap::from([(span.key.clone(), value.clone())]);
                 if span.key.ends_with(".line_share") {
@@ -153,26 +156,38 @@ impl Soc {
     /// A change that the chip refuses; a loaded chip has none.
     pub fn structures(&self, part: &str) -> Result<Vec<Structure>, EditError> {
         let plain = Soc { alternatives: BTreeMap::new(), ..self.clone() };
-        let mut all: Vec<Combination> = vec![(Vec::new(), 1.0, Vec::new())];
-        for (name, open) in self.alternatives.iter().filter(|(_, open)| open.part() == part) {
-            let choices = open.choices();
-            let total: f64 = choices.iter().map(|choice| choice.weight).sum();
-            let mut next = Vec::new();
-            for (chosen, weight, changes) in &all {
-                for choice in &choices {
-                    let (mut chosen, mut changes) = (chosen.clone(), changes.clone());
-                    chosen.push((name.clone(), choice.name.clone()));
-                    changes.extend(choice.set.iter().map(|(key, value)| (key.clone(), value.clone())));
-                    next.push((chosen, weight * choice.weight / total, changes));
-                }
-            }
-            all = next;
-        }
-        all.into_iter()
-            .map(|(choices, weight, changes)| {
-                let soc = if changes.is_empty() { plain.clone() } else { plain.with(&changes)? };
-                Ok(Structure { choices, weight, soc })
-            })
-            .collect()
+        let of_part: Vec<(&str, Vec<Choice>)> = self
+            .alternatives
+            .iter()
+            .filter(|(_, open)| open.part() == part)
+            .map(|(name, open)| (name.as_str(), open.choices()))
+            .collect();
+        combined(&plain, &of_part)
     }
+}
+
+/// Every combination of answers to these questions, each made in `plain`.
+pub(crate) fn combined(plain: &Soc, open: &[(&str, Vec<Choice>)]) -> Result<Vec<Structure>, EditError> {
+    let mut all: Vec<Combination> = vec![(Vec::new(), 1.0, Vec::new())];
+    for (name, choices) in open {
+        let total: f64 = choices.iter().map(|choice| choice.weight).sum();
+        let mut next = Vec::new();
+        for (chosen, weight, changes) in &all {
+            for choice in choices {
+                let (mut chosen, mut changes) = (chosen.clone(), changes.clone());
+                chosen.push(((*name).to_owned(), choice.name.clone()));
+                changes.extend(choice.set.iter().map(|(key, value)| (key.clone(), value.clone())));
+                next.push((chosen, weight * choice.weight / total, changes));
+            }
+        }
+        all = next;
+    }
+    let keys = open.iter().flat_map(|(_, choices)| choices).flat_map(|choice| choice.set.keys());
+    let editor = Editor::of(plain, keys.map(String::as_str))?;
+    all.into_iter()
+        .map(|(choices, weight, changes)| {
+            let soc = if changes.is_empty() { plain.clone() } else { editor.with(&changes)? };
+            Ok(Structure { choices, weight, soc })
+        })
+        .collect()
 }

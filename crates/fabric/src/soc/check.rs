@@ -1,5 +1,6 @@
 //! What must hold in a chip beyond the syntax of its file.
 
+use super::edit::Editor;
 use super::{At, Clock, Core, CoreRead, EdmaController, Endpoint, EndpointKind, MAX_STRUCTURES, Name, Soc};
 use crate::units::{Bytes, Cycles, Hertz};
 use std::collections::BTreeMap;
@@ -55,6 +56,16 @@ pub(super) fn check(soc: &Soc) -> Checked {
         if !core.outstanding.values().all(|reads| (1.0..=1024.0).contains(reads)) {
             return fault(core, "expected outstanding reads from 1 to 1024");
         }
+        for (memory, share) in &core.dirty {
+            if !soc.endpoints.contains_key(memory) || !(0.0..=1.0).contains(&share.value()) {
+                let names: Vec<&str> = soc.endpoints.keys().map(String::as_str).collect();
+                let what = format!(
+                    "dirty {memory:?} = {share}: expected 0 % to 100 % of one of {}",
+                    names.join(", ")
+                );
+                return fault(core, what);
+            }
+        }
         for (name, read) in &core.reads {
             core_read(soc, core, name, read)?;
         }
@@ -91,11 +102,17 @@ pub(super) fn alternatives(soc: &Soc) -> Checked {
             return fault(first, what);
         }
         // Each answer alone: all their combinations would be the same checks again and again.
-        for open in of_part() {
-            let plain = Soc { alternatives: BTreeMap::new(), ..soc.clone() };
-            for choice in open.choices() {
+        let plain = Soc { alternatives: BTreeMap::new(), ..soc.clone() };
+        let choices: Vec<_> = of_part().map(|open| (open, open.choices())).collect();
+        let keys = choices.iter().flat_map(|(_, all)| all).flat_map(|choice| choice.set.keys());
+        let editor = match Editor::of(&plain, keys.map(String::as_str)) {
+            Ok(editor) => editor,
+            Err(error) => return fault(first, error.to_string()),
+        };
+        for (open, choices) in choices {
+            for choice in choices.into_iter().filter(|choice| !choice.set.is_empty()) {
                 let changes: Vec<(String, String)> = choice.set.into_iter().collect();
-                if let Err(error) = plain.with(&changes) {
+                if let Err(error) = editor.with(&changes) {
                     return fault(open, format!("option {:?}: {error}", choice.name));
                 }
             }

@@ -4,7 +4,8 @@
 //! would write it. `*` stands for every name of a level. A bare number counts cycles where the key does. The first
 //! level may be written in the singular, and a clock stands for its frequency: `clock.ddr`.
 
-use super::{Soc, load};
+use super::Soc;
+use super::load::{load, load_part};
 use std::fmt;
 use toml::{Table, Value};
 
@@ -41,20 +42,7 @@ impl Soc {
     /// # Errors
     /// The first key that the chip does not have, or a value that it refuses.
     pub fn with(&self, changes: &[(String, String)]) -> Result<Soc, EditError> {
-        let refuse = |key: &str, what: String| EditError { key: key.into(), what };
-        let mut whole = Value::try_from(self).map_err(|error| refuse("chip", error.to_string()))?;
-        for (key, text) in changes {
-            let mut levels: Vec<&str> = key.split('.').map(str::trim).collect();
-            if let Some(first) = levels.first_mut()
-                && let Some((_, full)) = LEVELS.iter().find(|(short, _)| short == first)
-            {
-                *first = full;
-            }
-            set(&mut whole, &levels, text.trim()).map_err(|what| refuse(key, what))?;
-        }
-        let text = toml::to_string(&whole).map_err(|error| refuse("chip", error.to_string()))?;
-        let names: Vec<&str> = changes.iter().map(|(key, _)| key.as_str()).collect();
-        load(&text).map_err(|error| refuse(&names.join(", "), error.what))
+        Editor::new(self)?.with(changes)
     }
 
     /// Every key of the description that has a value, with dots between the levels, and the value as a file writes it.
@@ -65,6 +53,81 @@ impl Soc {
         }
         found
     }
+}
+
+/// A chip as a tree of values, to be changed many times.
+pub(super) struct Editor {
+    whole: Table,
+    /// What changes leave as it is: it is not read again.
+    kept: Option<Kept>,
+}
+
+/// What an [`Editor`] does not read again.
+enum Kept {
+    /// All links; changes are of memories, controllers and cores.
+    Links(Soc),
+    /// All but the links.
+    Rest(Soc),
+}
+
+fn refuse(key: &str, what: impl fmt::Display) -> EditError {
+    EditError { key: key.into(), what: what.to_string() }
+}
+
+impl Editor {
+    /// For any change.
+    pub(super) fn new(soc: &Soc) -> Result<Self, EditError> {
+        Ok(Self { whole: tree(soc)?, kept: None })
+    }
+
+    /// For changes of these keys and no others: links are left out where no key is theirs, and the rest where all are.
+    pub(super) fn of<'a>(soc: &Soc, keys: impl Iterator<Item = &'a str>) -> Result<Self, EditError> {
+        let (mut links, mut rest) = (false, false);
+        for key in keys {
+            let link = key.split('.').next().is_some_and(|first| matches!(first.trim(), "link" | "links"));
+            (links, rest) = (links || link, rest || !link);
+        }
+        let mut whole = tree(soc)?;
+        let kept = match (links, rest) {
+            (true, true) => None,
+            (false, _) => {
+                whole.remove("links");
+                Some(Kept::Links(soc.clone()))
+            }
+            (true, false) => {
+                whole.retain(|name, _| matches!(name, "chip" | "clocks" | "links"));
+                Some(Kept::Rest(soc.clone()))
+            }
+        };
+        Ok(Self { whole, kept })
+    }
+
+    /// The chip with each key set to its value.
+    pub(super) fn with(&self, changes: &[(String, String)]) -> Result<Soc, EditError> {
+        let mut whole = Value::Table(self.whole.clone());
+        for (key, text) in changes {
+            let mut levels: Vec<&str> = key.split('.').map(str::trim).collect();
+            if let Some(first) = levels.first_mut()
+                && let Some((_, full)) = LEVELS.iter().find(|(short, _)| short == first)
+            {
+                *first = full;
+            }
+            set(&mut whole, &levels, text.trim()).map_err(|what| refuse(key, what))?;
+        }
+        let text = toml::to_string(&whole).map_err(|error| refuse("chip", error))?;
+        let names = || changes.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>().join(", ");
+        let read = if self.kept.is_none() { load(&text) } else { load_part(&text) };
+        let read = read.map_err(|error| refuse(&names(), error.what))?;
+        Ok(match &self.kept {
+            None => read,
+            Some(Kept::Links(soc)) => Soc { links: soc.links.clone(), ..read },
+            Some(Kept::Rest(soc)) => Soc { links: read.links, ..soc.clone() },
+        })
+    }
+}
+
+fn tree(soc: &Soc) -> Result<Table, EditError> {
+    Table::try_from(soc).map_err(|error| refuse("chip", error))
 }
 
 fn gather(above: &str, table: &Table, found: &mut Vec<(String, String)>) {

@@ -20,6 +20,26 @@ pub fn load(text: &str) -> Result<Soc, SocError> {
             format!("{} bytes; expected at most {MAX_FILE}", text.len()),
         ));
     }
+    let soc = read(text)?;
+    if let Some(name) = idle_clock(&soc) {
+        let what =
+            format!("clock {name:?} paces nothing; expected something that names it, or no such clock");
+        return Err(SocError::at(text, &place(text, &format!("clocks.{name}")), what));
+    }
+    if let Some((key, what)) = slow_clock(&soc) {
+        return Err(SocError::at(text, &place(text, &key), what));
+    }
+    check::alternatives(&soc).map_err(|fault| SocError::at(text, &fault.span, fault.what))?;
+    Ok(soc)
+}
+
+/// Reads a part of a chip, whose clocks may pace only what is not there.
+pub(super) fn load_part(text: &str) -> Result<Soc, SocError> {
+    read(text)
+}
+
+/// Reads what each part says for itself, and what one says of another.
+fn read(text: &str) -> Result<Soc, SocError> {
     let mut soc: Soc = toml::from_str(text).map_err(|error| {
         let span = error.span().unwrap_or(text.len()..text.len());
         SocError::at(text, &span, error.message())
@@ -30,18 +50,9 @@ pub fn load(text: &str) -> Result<Soc, SocError> {
         let span = place(text, &format!("links.{}", fault.key));
         return Err(SocError::at(text, &span, fault.to_string()));
     }
-    if let Some(name) = idle_clock(&soc) {
-        let what =
-            format!("clock {name:?} paces nothing; expected something that names it, or no such clock");
-        return Err(SocError::at(text, &place(text, &format!("clocks.{name}")), what));
-    }
-    if let Some((key, what)) = slow_clock(&soc) {
-        return Err(SocError::at(text, &place(text, &key), what));
-    }
     let frequencies: BTreeMap<String, _> =
         soc.clocks.keys().filter_map(|name| Some((name.clone(), soc.frequency(name)?))).collect();
     soc.links.resolve(&|clock: &str| frequencies.get(clock).copied());
-    check::alternatives(&soc).map_err(|fault| SocError::at(text, &fault.span, fault.what))?;
     Ok(soc)
 }
 

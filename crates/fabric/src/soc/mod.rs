@@ -20,6 +20,7 @@ mod route;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use alternatives::combined;
 pub use alternatives::{Alternative, Choice, MAX_STRUCTURES, Span, Structure};
 pub use at::{At, Name};
 pub use edit::EditError;
@@ -138,6 +139,10 @@ pub struct Core {
     /// How many lines that are pushed out of its cache go back to memory, for each line that it writes.
     #[serde(default)]
     pub victims: Option<Ratio>,
+    /// Of the lines of a memory that others read or write, by its name: how many this cache holds changed. Each is written
+    /// back first, in mixed traffic.
+    #[serde(default)]
+    pub dirty: BTreeMap<String, Ratio>,
     /// Where it reads from and what that takes, by the name of the source.
     #[serde(default)]
     pub reads: BTreeMap<String, At<CoreRead>>,

@@ -3,6 +3,7 @@
 use super::unseen::{Judged, Scheme, half_width, scheme};
 use super::{BTreeMap, two_sided};
 use crate::model::mixture::mix;
+use serde::{Deserialize, Serialize};
 
 /// Kinds with fewer cells are judged together.
 const FEW: usize = 15;
@@ -14,7 +15,7 @@ pub const LEAST_PLAUSIBLE: f64 = 0.05;
 const TOGETHER: &str = "all with fewer cells";
 
 /// How intervals do on cells that the fit has not seen.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibrated {
     /// The kind of transfer.
     pub kind: String,

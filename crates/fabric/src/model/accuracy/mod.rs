@@ -6,11 +6,13 @@
 
 mod binomial;
 mod calibration;
+mod kept;
 mod print;
 mod unseen;
 
 pub use binomial::two_sided;
 pub use calibration::{Calibrated, LEAST_PLAUSIBLE};
+pub use kept::{Kept, restored};
 
 use super::ensemble::Ensemble;
 use super::tables::{TRANSFER, is_memory_table};
@@ -18,6 +20,7 @@ use crate::fit::{Measurement, calibrated};
 use crate::guide::{Guide, Role};
 use crate::predict::{Calibrate, FreeParameter, TableModel, Unit};
 use crate::soc::{EditError, Soc};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use unseen::Judged;
 
@@ -31,7 +34,7 @@ const GROUPS: [(&str, &[&str], Option<f64>); 5] = [
 ];
 
 /// Errors of some cells, relative to the printed numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Errors {
     /// How many cells.
     pub cells: usize,
@@ -42,7 +45,7 @@ pub struct Errors {
 }
 
 /// One table, or a group of them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     /// Its name.
     pub name: String,
@@ -54,6 +57,7 @@ pub struct Line {
     /// only the cells that this tests.
     pub alternate: Errors,
     /// The mean error that is aimed for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<f64>,
 }
 
