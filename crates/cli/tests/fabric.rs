@@ -347,3 +347,52 @@ fn an_open_structure_is_told_with_its_limits() {
     let clear = output(&["predict", "k2h", "--transfer", "edma:TC0:l2.0->msmc:128KiB"]).unwrap();
     assert!(!clear.contains("open:") && clear.contains("limits, the most used first"), "{clear}");
 }
+
+/// A picture of a way has what the transfer passes in order, and stands as a file of its own, as that of a sweep does.
+#[test]
+fn pictures_stand_alone_and_show_the_way_in_order() {
+    let svg = output(&["explain", "k2h", "edma:TC0:ddr3a->l2.0:64KiB", "--format", "svg"]).unwrap();
+    let stops = [
+        "read from ddr3a",
+        "over bridge ses0",
+        "transfer controller TC0",
+        "read window of one TC",
+        "over bridge br2",
+        "write to l2.0",
+        "what to change first",
+    ];
+    let places: Vec<usize> =
+        stops.iter().map(|stop| svg.find(stop).unwrap_or_else(|| panic!("{stop} in {svg}"))).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert!(svg.contains("12800 MB/s, "), "capacity and use");
+    let all = ["core:c66x:ddr3b", "srio:nread:4KiB:4x:5G:L2", "ethernet:1518", "edma:TC0:ddr3a<->msmc:4KiB"];
+    let mut pictures = vec![svg];
+    pictures.extend(all.map(|transfer| output(&["explain", "k2h", transfer, "--format", "svg"]).unwrap()));
+    let sweep = ["--sweep", "clock.ddr=400..800MHz", "--points", "3", "--format", "svg"];
+    let transfers =
+        ["predict", "k2h", "--transfer", "edma:TC0:ddr3a->msmc:64KiB", "--transfer", "core:c66x:ddr3a"];
+    let sweep = output(&[&transfers[..], &sweep[..]].concat()).unwrap();
+    assert!(sweep.contains("core:c66x:ddr3a:single</text>"), "the names of the series: {sweep}");
+    pictures.push(sweep);
+    for svg in pictures {
+        assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 "), "{svg}");
+        assert!(svg.contains("prefers-color-scheme:dark") && svg.trim_end().ends_with("</svg>"), "{svg}");
+        assert_eq!(svg.matches("<text").count(), svg.matches("</text>").count());
+    }
+}
+
+/// The page of a chip of one's own has all of it, and speaks of no guide.
+#[test]
+fn the_report_of_ones_own_chip_is_complete_and_neutral() {
+    let guide = builtin::guide("keystone2").unwrap();
+    let path = root().join("boards/socs/examples/heron.toml");
+    let html = fabric::report::html(&builtin::soc(path.to_str().unwrap()).unwrap(), &guide).unwrap();
+    for section in ["memories", "dma", "cores", "servers", "ports", "parameters", "clocks"] {
+        assert!(html.contains(&format!("<section id=\"{section}\">")), "{section}");
+    }
+    assert!(html.contains("id=\"dma-sizes\""), "a curve over the size of a transfer");
+    for word in ["guide", "KeyStone", "printed", "dsp3", "table out", "unseen"] {
+        let body = html.split_once("</style>").unwrap().1;
+        assert!(!body.contains(word), "{word}");
+    }
+}

@@ -6,6 +6,7 @@ use super::error::FabricError;
 use super::show::{self, figure};
 use super::{builtin, predict, way};
 use linerate_fabric::ask::advice::{self, Advice};
+use linerate_fabric::ask::ready;
 use std::fmt::Write as _;
 
 /// How many pieces of advice are given.
@@ -20,8 +21,10 @@ pub fn run(args: &Explain) -> Result<String, FabricError> {
     let text = match args.format {
         ExplainFormat::Text => text(&answer, &advice),
         ExplainFormat::Svg => {
-            // Where ways differ, the picture is of the likeliest: a mean of several has no way.
-            let shown = answer.said.first().map_or(&answer.prediction, |way| &way.prediction);
+            // Where ways are limited differently, the picture is of the likeliest: a mean of several has no way.
+            let ways = ready::joined(&answer.said);
+            let likeliest = ways.first().filter(|_| ways.len() > 1);
+            let shown = likeliest.map_or(&answer.prediction, |(_, way)| &way.prediction);
             way::picture(&soc, &args.transfer, shown, &below(&answer, &advice))
         }
     };
@@ -57,16 +60,16 @@ fn below(answer: &show::Answer, advice: &[Advice]) -> Vec<String> {
             let (low, high) = (figure(*low), figure(*high));
             let range = if low == high { low } else { format!("{low} to {high}") };
             let unit = answer.prediction.unit.symbol();
-            lines.push(format!("{:.0} %  {choice}: {range} {unit}", weight * 100.0));
+            lines.push(format!("  if {choice}: {range} {unit} (counts {:.0} %)", weight * 100.0));
         }
-        lines.push(format!("to decide, measure {}", open.decides));
+        lines.push(format!("  to decide, measure {}", open.decides));
     }
     lines.push(if advice.is_empty() {
         "nothing that may be changed alone helps by 1 %".to_owned()
     } else {
         "what to change first".to_owned()
     });
-    lines.extend(advice.iter().enumerate().map(|(place, one)| format!("{}. {}", place + 1, said(one))));
+    lines.extend(advice.iter().enumerate().map(|(place, one)| format!("  {}. {}", place + 1, said(one))));
     lines
 }
 
@@ -74,5 +77,14 @@ fn said(one: &Advice) -> String {
     let more =
         if one.keys.len() > 1 { format!(" (or {} others)", one.keys.len() - 1) } else { String::new() };
     let key = one.keys.first().map_or("", String::as_str);
-    format!("{key}: {} instead of {} gives {:.1} % more{more}", one.to, one.from, one.gain * 100.0)
+    let (to, from) = (plain(&one.to), plain(&one.from));
+    format!("{key}: {to} instead of {from} gives {:.1} % more{more}", one.gain * 100.0)
+}
+
+/// A frequency in MHz, as descriptions have it; anything else as it is.
+fn plain(value: &str) -> String {
+    match value.strip_suffix(" Hz").and_then(|number| number.parse::<f64>().ok()) {
+        Some(hertz) => format!("{} MHz", (hertz / 1e3).round() / 1e3),
+        None => value.to_owned(),
+    }
 }

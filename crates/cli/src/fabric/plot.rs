@@ -1,8 +1,9 @@
 //! A figure as data (curves and points over two axes, or groups of bars) and its picture in SVG.
 
+use super::page::escape;
 use plotters::coord::ranged1d::{AsRangedCoord, KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::ops::Range;
 
 /// Width of a picture in pixels; the page scales it.
@@ -25,6 +26,14 @@ pub const SERIES: [RGBColor; 8] = [
     RGBColor(0xB8, 0x1F, 0x3A),
     RGBColor(0x5B, 0x5B, 0x9E),
 ];
+
+/// The same on a dark ground.
+const DARK: [&str; 8] =
+    ["#5aa9ff", "#ff9350", "#3fd0a0", "#dd86d2", "#d9b640", "#45cfe2", "#ff7088", "#a9a9f0"];
+
+fn hex(colour: RGBColor) -> String {
+    format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2)
+}
 
 /// How numbers lie on the horizontal axis.
 #[derive(Clone, PartialEq, Debug)]
@@ -132,6 +141,49 @@ impl Figure {
         };
         drawn.map_err(|error| PlotError::Drawing(error.to_string()))?;
         Ok(accessible(&svg, &self.title))
+    }
+
+    /// The same as a file of its own: with paper, colours for light and dark, and the names of the series below.
+    pub fn standalone(&self) -> Result<String, PlotError> {
+        let svg = self.svg()?;
+        let mut height = HEIGHT + 34;
+        let mut below = format!(
+            "<text x=\"16\" y=\"{}\" font-weight=\"bold\">{}</text>",
+            HEIGHT + 20,
+            escape(&self.title)
+        );
+        for series in &self.series {
+            let colour = SERIES.get(series.colour % SERIES.len()).copied().unwrap_or(INK);
+            let y = height + 10;
+            let _ = write!(
+                below,
+                "<rect x=\"16\" y=\"{}\" width=\"18\" height=\"4\" fill=\"{}\"/><text x=\"42\" y=\"{y}\">{}</text>",
+                y - 6,
+                hex(colour),
+                escape(&series.name)
+            );
+            height += 22;
+        }
+        let mut style =
+            format!("text{{font-family:sans-serif;font-size:12px;fill:{}}}.paper{{fill:#fff}}", hex(INK));
+        style.push_str("@media (prefers-color-scheme:dark){.paper{fill:#14171a}text{fill:#e6e8ea}");
+        for (light, dark) in
+            [(INK, "#e6e8ea"), (FAINT, "#343a41")].into_iter().chain(SERIES.into_iter().zip(DARK))
+        {
+            let light = hex(light);
+            let _ = write!(style, "[fill=\"{light}\"]{{fill:{dark}}}[stroke=\"{light}\"]{{stroke:{dark}}}");
+        }
+        style.push('}');
+        let open =
+            format!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {}\" ", height + 8);
+        let svg =
+            svg.replacen(&format!(" viewBox=\"0 0 {WIDTH} {HEIGHT}\""), "", 1).replacen("<svg ", &open, 1);
+        let head = format!(
+            "<style>{style}</style><rect class=\"paper\" width=\"{WIDTH}\" height=\"{}\"/>",
+            height + 8
+        );
+        let svg = svg.replacen('>', &format!(">{head}"), 1);
+        Ok(svg.replacen("</svg>", &format!("{below}</svg>"), 1))
     }
 
     fn draw<X>(

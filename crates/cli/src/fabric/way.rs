@@ -21,9 +21,13 @@ struct Stop<'a> {
     rooms: Vec<&'a Bottleneck>,
 }
 
-/// The picture of a transfer with what is said below it, the first line as a heading.
+/// The longest line below the picture, in characters.
+const LINE: usize = 78;
+
+/// The picture of a transfer with what is said below it; lines that do not begin with a space are headings.
 pub fn picture(soc: &Soc, transfer: &Transfer, found: &Prediction, said: &[String]) -> String {
     let stops = stops(soc, transfer, found);
+    let said: Vec<String> = said.iter().flat_map(|line| wrapped(line)).collect();
     let tall = |stop: &Stop<'_>| TITLE + ROOM * stop.rooms.len() + 6;
     let way: usize = stops.iter().map(|stop| tall(stop) + GAP).sum();
     let height = HEAD + way + 20 * said.len() + 16;
@@ -51,9 +55,10 @@ pub fn picture(soc: &Soc, transfer: &Transfer, found: &Prediction, said: &[Strin
         top += tall(stop) + GAP;
     }
     for (place, line) in said.iter().enumerate() {
-        let weight = if place == 0 { " font-weight=\"bold\"" } else { "" };
-        let y = top + 4 + 20 * place;
-        let _ = write!(svg, "<text x=\"{EDGE}\" y=\"{y}\"{weight}>{}</text>", escape(&shortened(line, 86)));
+        let text = line.trim_start();
+        let weight = if text.len() == line.len() { " font-weight=\"bold\"" } else { "" };
+        let (x, y) = (EDGE + 6 * (line.len() - text.len()), top + 4 + 20 * place);
+        let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\"{weight}>{}</text>", escape(text));
     }
     svg.push_str("</svg>\n");
     svg
@@ -119,6 +124,27 @@ fn capacity(room: &Bottleneck, unit: Unit) -> String {
         _ if room.name.contains("window") => shortened(&room.explanation, 40),
         _ => format!("{} {}", figure(room.rate), unit.symbol()),
     }
+}
+
+/// A line in pieces that fit; those after the first stand further in.
+fn wrapped(line: &str) -> Vec<String> {
+    let margin = line.len() - line.trim_start().len();
+    let mut lines = vec![" ".repeat(margin)];
+    for word in line.split_whitespace() {
+        let full = lines.last().is_some_and(|last| {
+            !last.trim().is_empty() && last.chars().count() + word.chars().count() >= LINE
+        });
+        if full {
+            lines.push(" ".repeat(margin + 3));
+        }
+        if let Some(last) = lines.last_mut() {
+            if !last.trim().is_empty() {
+                last.push(' ');
+            }
+            last.push_str(word);
+        }
+    }
+    lines
 }
 
 fn shortened(text: &str, most: usize) -> String {

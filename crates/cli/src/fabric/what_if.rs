@@ -33,7 +33,8 @@ pub fn run(soc: &Soc, args: &Predict, sweep: &Sweep) -> Result<String, FabricErr
         SweepFormat::Csv => Ok(grid(sweep, &points).render(GridFormat::Csv, None)),
         SweepFormat::Json => Ok(grid(sweep, &points).render(GridFormat::Json, None)),
         SweepFormat::Svg => {
-            let svg = figure(sweep, &points).svg().map_err(|why| FabricError::Failed(why.to_string()))?;
+            let svg =
+                figure(sweep, &points).standalone().map_err(|why| FabricError::Failed(why.to_string()))?;
             Ok(format!("{svg}\n"))
         }
     }

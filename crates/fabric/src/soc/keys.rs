@@ -1,13 +1,13 @@
-//! Every key of these chips changes an answer, or is refused when it changes.
-//!
-//! Not among them is the soft core, whose servers answer requests: window, round trip and peer of those are not used.
+//! Every key of the chips that come with the program changes an answer, or is refused when it changes.
 
 use super::{Soc, load};
 use crate::memory::Pattern;
 use crate::predict::TableModel;
 use crate::{ask, guide, memory, mix};
 
-const CHIPS: [(&str, &str); 3] = [
+const CHIPS: [(&str, &str); 5] = [
+    ("xupv5", include_str!("../../../../boards/socs/xupv5.toml")),
+    ("zcu102", include_str!("../../../../boards/socs/zcu102.toml")),
     ("k2h", include_str!("../../../../boards/socs/k2h.toml")),
     ("k2e", include_str!("../../../../boards/socs/k2e.toml")),
     ("stm32h743", include_str!("../../../../boards/socs/stm32h743.toml")),
