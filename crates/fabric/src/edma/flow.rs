@@ -319,7 +319,7 @@ impl<'a> Builder<'a, '_> {
             }
         }
         if both && self.mode == Mode::Achievable {
-            cost += self.clocks.time(&bridge.gap)?.value() / burst.value();
+            cost += self.clocks.optional(bridge.gap.as_ref())?.value() / burst.value();
         }
         self.take(Key::new(Kind::Bridge, name).side(side), raw, cost);
         Ok(())

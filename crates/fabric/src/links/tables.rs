@@ -242,13 +242,15 @@ impl Links {
                     target: Target::Cost(&mut server.per_segment),
                 });
             }
-            slots.push(Slot {
-                name: format!("links.tcp.{name}.round_trip"),
-                unit: "ns".into(),
-                min: trip / 10.0,
-                max: trip * 10.0,
-                target: Target::Time(&mut server.round_trip),
-            });
+            if trip > 0.0 {
+                slots.push(Slot {
+                    name: format!("links.tcp.{name}.round_trip"),
+                    unit: "ns".into(),
+                    min: trip / 10.0,
+                    max: trip * 10.0,
+                    target: Target::Time(&mut server.round_trip),
+                });
+            }
         }
         slots
     }

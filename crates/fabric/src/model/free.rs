@@ -61,7 +61,7 @@ static FIELDS: [Field; 9] = [
         key: "gap",
         max: 4.0,
         names: bridges,
-        get: |soc, name| Some(&mut soc.bridges.get_mut(name)?.value_mut().gap),
+        get: |soc, name| soc.bridges.get_mut(name)?.value_mut().gap.as_mut(),
     },
     Field {
         table: "endpoints",

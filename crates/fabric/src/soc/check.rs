@@ -34,7 +34,9 @@ pub(super) fn check(soc: &Soc) -> Checked {
         known("fabric", &bridge.to, &soc.fabrics)?;
         known("clock", &bridge.clock, &soc.clocks)?;
         cycles(soc, &bridge.crossing)?;
-        cycles(soc, &bridge.gap)?;
+        if let Some(gap) = &bridge.gap {
+            cycles(soc, gap)?;
+        }
         if *bridge.from == *bridge.to {
             return fault(&bridge.to, "a bridge joins two different fabrics");
         }
@@ -77,6 +79,14 @@ pub(super) fn check(soc: &Soc) -> Checked {
             if names.insert(tc.name.as_str(), ()).is_some() {
                 return fault(&tc.name, format!("a second transfer controller named {:?}", tc.name.as_str()));
             }
+        }
+    }
+    for (name, bridge) in &soc.bridges {
+        let mut used = soc.edma.values().flat_map(|engine| engine.transfer_controllers.iter());
+        if let Some(gap) = &bridge.gap
+            && !used.any(|tc| tc.bridges.iter().any(|own| own.as_str() == name))
+        {
+            return fault(gap, format!("no controller goes over bridge {name:?}; expected no gap"));
         }
     }
     Ok(())

@@ -51,8 +51,16 @@ const WORLD: [(&str, &str); 6] = [
 /// The chip in that world, as far as it has the keys.
 fn in_the_world(soc: &Soc) -> Soc {
     let mut soc = soc.clone();
+    let servers: Vec<String> = soc.links.tcp.keys().cloned().collect();
     for (key, value) in WORLD {
-        soc = soc.with(&[(key.to_owned(), value.to_owned())]).unwrap_or(soc);
+        // One server may refuse what others take.
+        let keys: Vec<String> = match key.strip_prefix("links.tcp.*") {
+            Some(rest) => servers.iter().map(|name| format!("links.tcp.{name}{rest}")).collect(),
+            None => vec![key.to_owned()],
+        };
+        for key in keys {
+            soc = soc.with(&[(key, value.to_owned())]).unwrap_or(soc);
+        }
     }
     soc
 }

@@ -114,8 +114,10 @@ pub struct Bridge {
     pub clock: Name,
     /// What a read waits longer because of the bridge, there and back.
     pub crossing: At<Cycles>,
-    /// What a burst costs above its data when a master reads and writes through the bridge at once.
-    pub gap: At<Cycles>,
+    /// What a burst costs above its data when a controller reads and writes through the bridge at once; nothing when left
+    /// out.
+    #[serde(default)]
+    pub gap: Option<At<Cycles>>,
 }
 
 /// A processor core that reads memory.

@@ -64,16 +64,21 @@ pub struct TcpServer {
     pub queues: u8,
     /// The data in a segment: what the application writes at once, or the most that a segment takes.
     pub segment: Bytes,
-    /// The lesser of the sender's buffer and the receiver's window.
+    /// The lesser of the sender's buffer and the receiver's window; none for a server of requests.
+    #[serde(default)]
     pub window: Bytes,
     /// What a segment takes of the window; its payload when left out.
     #[serde(default)]
     pub window_unit: Option<Bytes>,
-    /// The round trip of a lone segment, with coalescing and wake-ups on both sides.
+    /// The round trip of a lone segment, with coalescing and wake-ups on both sides; none for a server of requests, which as
+    /// many connections as it takes keep busy.
+    #[serde(default)]
     pub round_trip: Nanoseconds,
-    /// The part of the work on a window that nothing overlaps with.
+    /// The part of the work on a window that nothing overlaps with; none when left out.
+    #[serde(default)]
     pub serial_share: Ratio,
-    /// What the peer needs for a segment.
+    /// What the peer needs for a segment; nothing when left out.
+    #[serde(default)]
     pub peer_per_segment: Nanoseconds,
     /// Driver and stack for one segment.
     pub per_segment: CoreCycles,
@@ -146,9 +151,21 @@ impl TcpServer {
         let most = self.cores;
         faults.require(self.application_cores <= most, "application_cores", "at most as many as cores");
         faults.require(self.segment.value() >= 1.0, "segment", "1 B or more");
-        faults.require(self.window >= self.unit(), "window", "room for one segment");
         faults.require(self.window_unit.is_none_or(|unit| unit.value() >= 1.0), "window_unit", "1 B or more");
-        faults.positive(self.round_trip.value(), "round_trip");
+        faults.require(self.queues <= most, "queues", "at most as many as cores: nobody works on more");
+        if self.requests.is_some() {
+            for (key, value) in [
+                ("window", self.window.value()),
+                ("round_trip", self.round_trip.value()),
+                ("peer_per_segment", self.peer_per_segment.value()),
+                ("serial_share", self.serial_share.value()),
+            ] {
+                faults.require(value == 0.0, key, "none beside requests, which wait for no window");
+            }
+        } else {
+            faults.require(self.window >= self.unit(), "window", "room for one segment");
+            faults.positive(self.round_trip.value(), "round_trip");
+        }
         faults.require(self.serial_share.value() <= 1.0, "serial_share", "at most 100 %");
         let segments = self.segments_per_acknowledgement;
         faults.require((1.0..=1e6).contains(&segments), "segments_per_acknowledgement", "1 to 1000000");
@@ -315,8 +332,9 @@ impl TcpServer {
         let bulk = self.predict(links)?;
         let port = links.ethernet.get(&self.port).map_or(Bytes::new(1500.0), |port| port.mtu);
         let most = self.segment.min(port - HEADERS).max(Bytes::new(1.0));
-        let work =
-            requests.cycles(most, |payload| self.network_cycles(payload) + self.application_cycles(payload));
-        Ok(requests.prediction(work, self, bulk.theoretical))
+        let network = requests.segments(most, |payload| self.network_cycles(payload));
+        let application =
+            requests.alone() + requests.segments(most, |payload| self.application_cycles(payload));
+        Ok(requests.prediction(network, application, self, bulk.theoretical))
     }
 }

@@ -29,24 +29,38 @@ impl Requests {
         faults.require(shared, "requests.requests_per_connection", "1 to 1000000000");
     }
 
-    /// Cycles of one request whose response goes out in segments of at most `most`, each costing `segment(payload)`.
-    pub(super) fn cycles(&self, most: Bytes, segment: impl Fn(Bytes) -> f64) -> f64 {
+    /// Cycles of one request beside the segments of its response.
+    pub(super) fn alone(&self) -> f64 {
+        self.per_request.count()
+            + self.per_file.count()
+            + self.per_connection.count() / self.requests_per_connection
+    }
+
+    /// Cycles of the response's segments of at most `most`, each costing `segment(payload)`.
+    pub(super) fn segments(&self, most: Bytes, segment: impl Fn(Bytes) -> f64) -> f64 {
         let size = self.response.value();
         let full = (size / most.value()).floor();
         let rest = size - full * most.value();
         let last = if rest > 0.0 { segment(Bytes::new(rest)) } else { 0.0 };
-        self.per_request.count()
-            + self.per_file.count()
-            + self.per_connection.count() / self.requests_per_connection
-            + full * segment(most)
-            + last
+        full * segment(most) + last
     }
 
-    /// The rate on the cores of `server` when a request costs `work` cycles; `line_megabytes` bounds it from above.
-    pub(super) fn prediction(&self, work: f64, server: &TcpServer, line_megabytes: f64) -> Prediction {
+    /// The rate on the cores of `server` when a request costs so many cycles of network and application;
+    /// `line_megabytes` bounds it from above.
+    pub(super) fn prediction(
+        &self,
+        network: f64,
+        application: f64,
+        server: &TcpServer,
+        line_megabytes: f64,
+    ) -> Prediction {
         let unit = Unit::RequestsPerSecond;
-        let cores = f64::from(server.application_cores.min(server.cores));
-        let core = cores * server.rate_of_cores().value() / work.max(1.0);
+        let rate = |cores: u8, work: f64| {
+            f64::from(cores.min(server.cores)) * server.rate_of_cores().value() / work.max(1.0)
+        };
+        let work = network + application;
+        let parts = rate(server.queues, network).min(rate(server.application_cores, application));
+        let core = parts.min(rate(server.cores, work));
         let line = line_megabytes * 1e6 / self.response.value().max(1.0);
         let predicted = core.min(line);
         let limit = |name: &str, rate: f64, explanation: String| Bottleneck {
@@ -56,7 +70,16 @@ impl Requests {
             explanation,
         };
         let limits = vec![
-            limit("cores", core, format!("{cores} x {} / {work:.0} cycles", server.rate_of_cores())),
+            limit(
+                "cores",
+                core,
+                format!(
+                    "{work:.0} cycles of {}, {network:.0} of them network; cores: {}, queues: {}",
+                    server.rate_of_cores(),
+                    server.cores,
+                    server.queues
+                ),
+            ),
             limit("Ethernet line", line, format!("{line_megabytes:.1} MB/s / {}", self.response)),
         ];
         Prediction::rate(line, predicted, server.spread.value(), unit, limits)
