@@ -10,7 +10,7 @@ const OUT: &str = "target/segments";
 /// Segments of the two runs whose difference is counted, so that what comes before the first does not count.
 const COUNTS: [u64; 2] = [2_000, 12_000];
 
-/// Most instructions of ours where the device does the checksums: what was measured (2026-11-22, rustc 1.97) and a
+/// Most instructions of ours where the device does the checksums: what was measured (2026-11-22, rustc 1.95) and a
 /// twentieth. Checksums in software depend on the processor.
 const MOST: u64 = 6_800;
 
