@@ -112,6 +112,13 @@ fn check_file(path: &str, text: &str, faults: &mut Vec<String>) {
         if word("unsafe") && !unsafe_here && !path.starts_with("xtask/") {
             faults.push(format!("{path}:{}: unsafe is not allowed here", at + 1));
         }
+        let is_core = ["crates/stack/src/", "crates/nic/src/"].iter().any(|start| path.starts_with(start));
+        if is_core && !path.contains("tests") && code.contains("let _ =") {
+            faults.push(format!(
+                "{path}:{}: a result thrown away; assert that it is none, or handle it",
+                at + 1
+            ));
+        }
         // Spelled in two pieces, so that this line does not find itself.
         if [concat!("TO", "DO"), concat!("FIX", "ME")].iter().any(|mark| line.contains(mark)) {
             faults.push(format!("{path}:{}: unfinished", at + 1));

@@ -98,7 +98,8 @@ impl Gro {
     pub fn push(&mut self, frame: Frame, layers: Option<&Layers>, batch: &mut RxBatch) -> bool {
         let segment = layers.and_then(|layers| Segment::of(&frame, layers));
         let Some(segment) = segment else {
-            let _ = batch.push(frame);
+            let pushed = batch.push(frame);
+            debug_assert!(pushed.is_ok(), "no room in the batch");
             return true;
         };
         let mut frame = frame;
@@ -133,7 +134,8 @@ impl Gro {
                 joined: false,
             });
         }
-        let _ = batch.push(frame);
+        let pushed = batch.push(frame);
+        debug_assert!(pushed.is_ok(), "no room in the batch");
         true
     }
 

@@ -270,7 +270,8 @@ impl<D: Device> Port<D> {
             self.gro.push(frame, layers.as_ref(), batch);
         } else {
             // The caller has seen that there is room.
-            let _ = batch.push(frame);
+            let pushed = batch.push(frame);
+            debug_assert!(pushed.is_ok(), "no room in the batch");
         }
     }
 }

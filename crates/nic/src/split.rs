@@ -184,7 +184,8 @@ impl Splitter {
             let count = len.min(chunk.len() - self.chunk_offset);
             if count > 0 {
                 // Cannot fail: the source has no more chunks than fit a packet.
-                let _ = segment.push_chunk(chunk.slice(self.chunk_offset..self.chunk_offset + count));
+                let pushed = segment.push_chunk(chunk.slice(self.chunk_offset..self.chunk_offset + count));
+                debug_assert!(pushed.is_ok(), "no room in the gather list");
             }
             len -= count;
             self.chunk_offset += count;

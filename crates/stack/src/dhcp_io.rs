@@ -3,6 +3,7 @@
 use crate::addresses::AddressOrigin;
 use crate::dhcp::{DhcpAction, DhcpSend, Lease, MAX_MESSAGE};
 use crate::net::Priority;
+use crate::packet::must;
 use crate::packet::{IpFields, NextHop, Outgoing, Packet};
 use crate::route::Origin;
 use crate::stack::Stack;
@@ -92,7 +93,7 @@ impl Stack {
                 payload_len: len,
                 checksum: 0,
             };
-            let _ = header.emit(head);
+            must(header.emit(head));
         })
         .with_tail(page.freeze(0..len));
         packet.checksum = Some(udp::CHECKSUM_OFFSET as u8);

@@ -1,6 +1,7 @@
 //! Frames: Ethernet and IP headers around what the layers above made.
 
 use crate::counters::Counters;
+use crate::packet::must;
 use crate::packet::{Packet, v4, v6};
 use crate::random::KeyedState;
 use core::hash::BuildHasher;
@@ -76,7 +77,7 @@ impl Egress {
         let link_len = self.link_len();
         let out = slot.header_mut(link_len + arp::PACKET_LEN);
         self.ethernet(out, destination, EtherType::ARP);
-        let _ = packet.emit(&mut out[link_len..]);
+        must(packet.emit(&mut out[link_len..]));
         counters.arp_out += 1;
         count_frame(slot, counters);
         queue.commit();
@@ -135,7 +136,7 @@ impl Egress {
         out[l4..].copy_from_slice(head);
         slot.meta.header_len = (l4 + head.len()) as u16;
         if let Some(tail) = &packet.tail {
-            let _ = slot.push_chunk(Chunk::Pool(tail.clone()));
+            must(slot.push_chunk(Chunk::Pool(tail.clone())));
         }
         count_frame(slot, counters);
         count_ip(packet.fields.destination, counters);
@@ -171,7 +172,7 @@ impl Egress {
         slot.meta.header_len = (l4 + inline.len()) as u16;
         if let Some(tail) = &packet.tail {
             let range = start.max(head.len()) - head.len()..end - head.len();
-            let _ = slot.push_chunk(Chunk::Pool(tail.slice(range)));
+            must(slot.push_chunk(Chunk::Pool(tail.slice(range))));
         }
     }
 
@@ -198,7 +199,7 @@ impl Egress {
                 fragment_offset: part.map_or(0, |part| part.start as u16),
                 ..ipv4::Builder::new(v4(fields.source), v4(fields.destination), fields.protocol, payload_len)
             };
-            let _ = header.emit(&mut out[at..]);
+            must(header.emit(&mut out[at..]));
             return;
         }
         let at = self.ethernet(out, mac, EtherType::IPV6);
@@ -217,7 +218,7 @@ impl Egress {
                 payload_len + extension,
             )
         };
-        let _ = header.emit(&mut out[at..]);
+        must(header.emit(&mut out[at..]));
         if let Some(part) = part {
             let header = ipv6::Fragment {
                 next_header: fields.protocol,
@@ -225,7 +226,7 @@ impl Egress {
                 more: part.more,
                 identification: packet.identification,
             };
-            let _ = header.emit(&mut out[at + ipv6::HEADER_LEN..]);
+            must(header.emit(&mut out[at + ipv6::HEADER_LEN..]));
         }
     }
 
@@ -247,7 +248,7 @@ impl Egress {
                 let at = self.ethernet(out, frame.mac, EtherType::IPV4);
                 let header =
                     ipv4::Builder { dscp, ecn, ..ipv4::Builder::new(local, remote, Protocol::TCP, len) };
-                let _ = header.emit(&mut out[at..]);
+                must(header.emit(&mut out[at..]));
                 (header.pseudo_header(), Segmentation::Tcp4(info.segment_size))
             }
             (local, remote) => {
@@ -255,7 +256,7 @@ impl Egress {
                 let (local, remote) = (v6(local), v6(remote));
                 let header =
                     ipv6::Builder { dscp, ecn, ..ipv6::Builder::new(local, remote, Protocol::TCP, len) };
-                let _ = header.emit(&mut out[at..]);
+                must(header.emit(&mut out[at..]));
                 (header.pseudo_header(), Segmentation::Tcp6(info.segment_size))
             }
         };

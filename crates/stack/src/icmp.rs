@@ -6,6 +6,7 @@
 
 use crate::egress::ip_header_len;
 use crate::net::Priority;
+use crate::packet::must;
 use crate::packet::{IpFields, Outgoing, Packet, Received, v6};
 use crate::pmtu::{self, Verdict};
 use crate::stack::Stack;
@@ -324,7 +325,7 @@ impl Stack {
         sum.add(quote.bytes());
         let fields = IpFields::new(source, packet.source, Protocol::ICMPV4);
         let error = Packet::new(fields, icmpv4::HEADER_LEN, |head| {
-            let _ = message(icmpv4::Quoted(quote.bytes())).emit_header(head, sum);
+            must(message(icmpv4::Quoted(quote.bytes())).emit_header(head, sum));
         });
         self.queue_error(error.with_tail(quote));
     }
@@ -346,7 +347,7 @@ impl Stack {
         let fields = IpFields::new(source, packet.source, Protocol::ICMPV6);
         let error = Packet::new(fields, icmpv6::HEADER_LEN, |head| {
             let message = message(icmpv6::Quoted(quote.bytes()));
-            let _ = message.emit_header(from, to, head, sum, quote.len());
+            must(message.emit_header(from, to, head, sum, quote.len()));
         });
         self.queue_error(error.with_tail(quote));
     }

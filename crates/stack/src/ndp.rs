@@ -2,6 +2,7 @@
 
 use crate::addresses::MAX_ADDRESSES;
 use crate::net::Priority;
+use crate::packet::must;
 use crate::packet::{IpFields, NextHop, Outgoing, Packet, Received, v6};
 use crate::stack::Stack;
 use core::net::{IpAddr, Ipv6Addr};
@@ -172,7 +173,7 @@ impl Stack {
         let packet = Packet::new(fields, len, |head| {
             let (alert, report) = head.split_at_mut(ipv6::ROUTER_ALERT_MLD_LEN);
             alert.copy_from_slice(&ipv6::ROUTER_ALERT_MLD);
-            let _ = mld::emit_report(&[record], source, report);
+            must(mld::emit_report(&[record], source, report));
         });
         self.net.counters.icmp_out += 1;
         self.net.send(Outgoing::Ip(packet), Priority::Control);
@@ -192,7 +193,7 @@ impl Stack {
             ..IpFields::new(source.into(), destination.into(), Protocol::ICMPV6)
         };
         let packet = Packet::new(fields, message.emitted_len(options), |head| {
-            let _ = message.emit(options, source, destination, head);
+            must(message.emit(options, source, destination, head));
         });
         self.net.counters.ndp_out += 1;
         self.net.counters.icmp_out += 1;

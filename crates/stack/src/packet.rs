@@ -1,5 +1,6 @@
 //! Packets on their way out (not those of TCP connections, which are made where they leave), and packets that came in.
 
+use core::fmt::Debug;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use linerate_nic::{MacAddr, Pieces, Slice};
 use linerate_wire::arp;
@@ -11,6 +12,12 @@ pub(crate) const MAX_HEAD: usize = 72;
 
 /// Hop limit of what we send, unless a protocol demands another.
 pub(crate) const HOP_LIMIT: u8 = 64;
+
+/// Writing that cannot fail, because what is written was measured before: a header in its place, a piece in a gather list.
+#[track_caller]
+pub(crate) fn must<T, E: Debug>(written: Result<T, E>) {
+    debug_assert!(written.is_ok(), "{:?}", written.err());
+}
 
 /// Where on the link a packet goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,6 +12,7 @@ use crate::conns::Stage;
 use crate::demux::FlowKey;
 use crate::memory;
 use crate::net::Priority;
+use crate::packet::must;
 use crate::packet::{IpFields, Outgoing, Packet};
 use crate::stack::Stack;
 use crate::syn_cookie::Offer;
@@ -126,7 +127,7 @@ impl Stack {
     pub(crate) fn send_segment(&mut self, source: IpAddr, destination: IpAddr, segment: &Builder) {
         let fields = IpFields::new(source, destination, Protocol::TCP);
         let mut packet = Packet::new(fields, segment.header_len(), |head| {
-            let _ = segment.emit(head);
+            must(segment.emit(head));
         });
         packet.checksum = Some(CHECKSUM_OFFSET as u8);
         self.net.counters.tcp_out += 1;

@@ -1,5 +1,6 @@
 //! UDP sockets (RFC 768): bounded receive queues of slices, datagrams read where they lie.
 
+use crate::packet::must;
 use crate::packet::{IpFields, Packet, Received, pseudo_header};
 use crate::ports;
 use crate::random::KeyedState;
@@ -245,7 +246,7 @@ impl Stack {
                 payload_len: data.len(),
                 checksum: 0,
             };
-            let _ = header.emit(head);
+            must(header.emit(head));
         })
         .with_tail(tail);
         packet.checksum = Some(udp::CHECKSUM_OFFSET as u8);
