@@ -10,6 +10,9 @@ use std::thread;
 /// Targets that run at the same time: the least that a machine for this has cores.
 const AT_ONCE: usize = 2;
 
+/// Bytes of a finding that are printed.
+const MOST_SHOWN: usize = 16 << 10;
+
 /// How long to run a target.
 struct Job {
     target: String,
@@ -74,5 +77,23 @@ fn run_one(job: &Job) -> Result<()> {
     fuzz.args(["+nightly", "fuzz", "run", target]).arg(&grown).arg(&kept);
     fuzz.args(["--", &format!("-max_total_time={seconds}"), "-timeout=10", "-rss_limit_mb=2048"]);
     fuzz.arg("-print_final_stats=1").arg("-verbosity=0");
-    shell::run(&mut fuzz)
+    let result = shell::run(&mut fuzz);
+    if result.is_err() {
+        show_findings(target);
+    }
+    result
+}
+
+/// Prints what a target stumbled over, because CI keeps nothing but what was printed.
+fn show_findings(target: &str) {
+    let folder = Path::new("fuzz/artifacts").join(target);
+    let Ok(entries) = std::fs::read_dir(&folder) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let Ok(bytes) = std::fs::read(&path) else { continue };
+        println!("{} ({} bytes); to get it back: xxd -r -p > FILE", path.display(), bytes.len());
+        for line in bytes[..bytes.len().min(MOST_SHOWN)].chunks(60) {
+            let hex: String = line.iter().map(|byte| format!("{byte:02x}")).collect();
+            println!("{hex}");
+        }
+    }
 }
