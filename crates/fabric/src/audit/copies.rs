@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::noise::Noise;
 use super::{Confidence, Finding, Place, Severity, measured, show};
-use crate::guide::{Cell, Guide, Number, Role, Table};
+use crate::guide::{Cell, Guide, Number, Relation, Role, Table};
 
 /// How probable a coincidence may be, over all the places where it could have happened, and still be reported.
 pub const MAX_COINCIDENCE: f64 = 1e-6;
@@ -120,7 +120,8 @@ pub fn check(guide: &Guide, noises: &[Noise], findings: &mut Vec<Finding>) {
     }
     let chances = f64::from(compared.max(1)).log10();
     let limit = MAX_COINCIDENCE.log10();
-    report(pairs.into_iter().filter(|pair| pair.log_probability + chances <= limit), compared, findings);
+    let copies = pairs.into_iter().filter(|pair| pair.log_probability + chances <= limit);
+    report(guide, copies, compared, findings);
     for (table, noise) in guide.tables.iter().zip(noises) {
         constant_time(noise, table, findings);
     }
@@ -196,7 +197,7 @@ fn agreement(one: &[Slot<'_>], two: &[Slot<'_>]) -> Option<(Vec<f64>, usize)> {
 }
 
 /// One finding for each two tables (or one table with itself): the pairs in it are one mistake, not many.
-fn report(pairs: impl Iterator<Item = Pair>, compared: u32, findings: &mut Vec<Finding>) {
+fn report(guide: &Guide, pairs: impl Iterator<Item = Pair>, compared: u32, findings: &mut Vec<Finding>) {
     let mut groups: BTreeMap<(String, String), Vec<Pair>> = BTreeMap::new();
     for pair in pairs {
         groups.entry(pair.tables.clone()).or_default().push(pair);
@@ -222,10 +223,30 @@ fn report(pairs: impl Iterator<Item = Pair>, compared: u32, findings: &mut Vec<F
                 "{equal} of {of} cells the same: {}; under their scatter one pair of lines has a probability of \
                  10^{best:.0}, and {compared} pairs of lines were compared",
                 named.join("; ")
-            ),
+            ) + &donor(guide, &left, &right),
             "say that only one of them was measured, or print the measurements of the other",
         ));
     }
+}
+
+/// Which of the copied columns were measured, if the text says with what: the others have it from them.
+fn donor(guide: &Guide, left: &str, right: &str) -> String {
+    let Some(table) = guide.table(left).filter(|_| left == right) else { return String::new() };
+    for claim in &guide.claims {
+        let Relation::Describes { table: of, attributes, also } = &claim.relation else { continue };
+        if of != left && also.iter().all(|other| other != left) {
+            continue;
+        }
+        for (key, value) in attributes {
+            let tags = || table.columns.iter().filter_map(|column| column.tags.get(key));
+            if tags().any(|tag| tag == value) && tags().any(|tag| tag != value) {
+                return format!(
+                    "; the text says that {key} was {value}: the other columns have theirs from these"
+                );
+            }
+        }
+    }
+    String::new()
 }
 
 /// Rows of growing size whose time (size over rate) is the same within what was printed.

@@ -126,7 +126,7 @@ fn rows(noise: &Noise, table: &Table, findings: &mut Vec<Finding>) {
                     values.into_iter().collect::<Vec<_>>().join(", "),
                     if source.is_empty() { "" } else { "; " }
                 ),
-                "look up whether both rows were measured; a busy line gives nearly the same, not the same digits",
+                "look up whether both rows were measured: a line that is always busy does this to a tick, and so does a row typed twice",
             ));
         }
     }

@@ -72,6 +72,13 @@ fn the_findings_are_these() {
 }
 
 #[test]
+fn a_copy_names_its_donor_where_the_text_says_what_was_measured() {
+    let findings = run(&keystone2(), None);
+    let copy = findings.iter().find(|finding| finding.id == "copy:16").unwrap();
+    assert!(copy.arithmetic.ends_with("memory was L2: the other columns have theirs from these"), "{copy}");
+}
+
+#[test]
 fn the_chip_description_adds_what_its_widths_and_clocks_contradict() {
     let chip = soc::load(include_str!("../../../../../boards/socs/k2h.toml")).unwrap();
     let findings = run(&keystone2(), Some(&OfModel(&chip)));
