@@ -9,16 +9,16 @@ use alloc::collections::VecDeque;
 const KEPT: usize = 64;
 
 /// How often a map becomes empty before it gives memory back that it did not use since.
-const ROUNDS: u8 = 32;
+const ROUNDS: u32 = 32;
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct OrderedMap<K, V> {
     entries: VecDeque<(K, V)>,
     /// Most entries since it last gave memory back, or could have.
-    most: usize,
+    most: u32,
     /// How often it became empty since.
-    rounds: u8,
+    rounds: u32,
 }
 
 impl<K, V> Default for OrderedMap<K, V> {
@@ -49,7 +49,7 @@ impl<K: Ord + Copy, V> OrderedMap<K, V> {
             Some((other, old)) if *other == key => *old = value,
             _ => {
                 self.entries.insert(place, (key, value));
-                self.most = self.most.max(self.entries.len());
+                self.most = self.most.max(self.entries.len() as u32);
             }
         }
     }
@@ -76,8 +76,9 @@ impl<K: Ord + Copy, V> OrderedMap<K, V> {
         }
         self.rounds += 1;
         if self.rounds == ROUNDS {
-            if self.most * 4 <= self.entries.capacity() {
-                self.entries.shrink_to((self.most * 2).max(KEPT));
+            let most = self.most as usize;
+            if most * 4 <= self.entries.capacity() {
+                self.entries.shrink_to((most * 2).max(KEPT));
             }
             (self.most, self.rounds) = (0, 0);
         }
