@@ -52,6 +52,6 @@ pub use loopback::Link;
 pub use meta::{ChecksumRequest, ChecksumStatus, MacAddr, RxMeta, Segmentation, TxMeta, TxToken};
 pub use pacing::{Pacing, PacingConfig, PacingMode};
 pub use pieces::{PieceShelf, Pieces};
-pub use pool::{Buffer, Pool, PoolStats, Slice};
+pub use pool::{Buffer, Pool, PoolStats, RegionError, Slice};
 pub use port::{Port, PortConfig, PortStats, RxStats};
 pub use tx::{MAX_CHUNKS, MAX_HEADER, TxPacket, TxQueue};

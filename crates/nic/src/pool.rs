@@ -1,7 +1,8 @@
 //! Fixed-size buffers that return to their pool when the last handle is dropped.
 //!
 //! Either everything is allocated when the pool is made ([`Pool::new`]), or a buffer is when it is needed for the first
-//! time ([`Pool::on_demand`]); none is ever freed before the pool. The buffer that came back last is taken first, so that
+//! time ([`Pool::on_demand`]), or the memory is the caller's ([`Pool::over`]): what a DMA engine can reach, aligned for it.
+//! None is ever freed before the pool. The buffer that came back last is taken first, so that
 //! few are in use where few would do. A handle is one pointer; cloning it counts up. Handles are not `Send`: a queue and
 //! its buffers belong to one core.
 
@@ -10,7 +11,7 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::fmt;
-use core::ops::Range;
+use core::ops::{Deref, DerefMut, Range};
 
 struct Shelf {
     free: RefCell<Vec<Rc<Block>>>,
@@ -25,9 +26,64 @@ struct Shelf {
 }
 
 struct Block {
-    bytes: Box<[u8]>,
+    bytes: Bytes,
     shelf: Rc<Shelf>,
 }
+
+/// Whose memory it is.
+enum Bytes {
+    Own(Box<[u8]>),
+    Given(&'static mut [u8]),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Own(bytes) => bytes,
+            Bytes::Given(bytes) => bytes,
+        }
+    }
+}
+
+impl DerefMut for Bytes {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Bytes::Own(bytes) => bytes,
+            Bytes::Given(bytes) => bytes,
+        }
+    }
+}
+
+/// Why memory cannot be made into a pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RegionError {
+    /// The alignment is not a power of two.
+    Alignment(usize),
+    /// Not one buffer fits.
+    TooSmall {
+        /// Bytes given.
+        len: usize,
+        /// Bytes of one buffer.
+        buffer_size: usize,
+        /// What its address must be a multiple of.
+        align: usize,
+    },
+}
+
+impl fmt::Display for RegionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RegionError::Alignment(align) => write!(f, "alignment {align}: expected a power of two"),
+            RegionError::TooSmall { len, buffer_size, align } => {
+                write!(f, "{len} bytes hold no buffer of {buffer_size} bytes at a multiple of {align}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for RegionError {}
 
 /// A pool of equal buffers. Clones share the buffers.
 pub struct Pool {
@@ -73,6 +129,36 @@ impl Pool {
         Pool { shelf }
     }
 
+    /// A pool over memory of the caller: a static array, a region that a DMA engine reaches, huge pages. As many buffers of
+    /// `buffer_size` bytes as fit begin at multiples of `align` (a power of two). With the length of a cache line no two buffers
+    /// share one, nor does any share one with what lies behind it, as long as the region itself ends at such a multiple:
+    /// invalidating the lines of one loses nothing of another.
+    ///
+    /// # Errors
+    /// Another alignment, or no room for one buffer.
+    pub fn over(memory: &'static mut [u8], buffer_size: usize, align: usize) -> Result<Self, RegionError> {
+        if !align.is_power_of_two() {
+            return Err(RegionError::Alignment(align));
+        }
+        let len = memory.len();
+        let too_small = RegionError::TooSmall { len, buffer_size, align };
+        let stride = buffer_size.max(1).checked_next_multiple_of(align).ok_or(too_small)?;
+        let skipped = memory.as_ptr().align_offset(align);
+        let region = memory.get_mut(skipped..).ok_or(too_small)?;
+        let count = region.len() / stride;
+        if count == 0 {
+            return Err(too_small);
+        }
+        let pool = Pool::on_demand(count, buffer_size);
+        let blocks = region.chunks_exact_mut(stride).map(|chunk| {
+            let (bytes, _) = chunk.split_at_mut(buffer_size);
+            Rc::new(Block { bytes: Bytes::Given(bytes), shelf: Rc::clone(&pool.shelf) })
+        });
+        pool.shelf.free.borrow_mut().extend(blocks);
+        pool.shelf.made.set(count);
+        Ok(pool)
+    }
+
     /// One buffer more; `None` when all exist, or the system has no memory.
     fn make(&self) -> Option<Rc<Block>> {
         let shelf = &self.shelf;
@@ -83,7 +169,7 @@ impl Pool {
         bytes.try_reserve_exact(shelf.buffer_size).ok()?;
         bytes.resize(shelf.buffer_size, 0);
         shelf.made.set(shelf.made.get() + 1);
-        Some(Rc::new(Block { bytes: bytes.into_boxed_slice(), shelf: Rc::clone(shelf) }))
+        Some(Rc::new(Block { bytes: Bytes::Own(bytes.into_boxed_slice()), shelf: Rc::clone(shelf) }))
     }
 
     /// A buffer of which the caller is the only owner; `None` (and counted) when none is free.
@@ -328,6 +414,61 @@ mod tests {
         assert_eq!(pool.free(), 1, "a part keeps the whole buffer");
         drop(part);
         assert_eq!(pool.free(), 2);
+    }
+
+    /// Memory that starts `at` bytes behind a multiple of 256.
+    fn region(at: usize, len: usize) -> &'static mut [u8] {
+        let memory = Box::leak(alloc::vec![0u8; at + len + 256].into_boxed_slice());
+        let skip = memory.as_ptr().align_offset(256) + at;
+        &mut memory[skip..skip + len]
+    }
+
+    #[test]
+    fn buffers_lie_in_the_callers_memory_and_share_no_cache_line() {
+        let memory = region(3, 10_000);
+        let bounds = memory.as_ptr_range();
+        let pool = Pool::over(memory, 1_514, 64).unwrap();
+        assert_eq!(
+            (pool.len(), pool.free(), pool.buffer_size()),
+            (6, 6, 1_514),
+            "61 bytes skipped, 1,536 each"
+        );
+        let mut buffers: Vec<Buffer> = core::iter::from_fn(|| pool.take()).collect();
+        assert_eq!(buffers.len(), 6);
+        let mut lines: Vec<usize> = Vec::new();
+        for buffer in &mut buffers {
+            buffer.bytes_mut().fill(7);
+            let range = buffer.bytes().as_ptr_range();
+            assert!(bounds.start <= range.start && range.end <= bounds.end);
+            assert_eq!((range.start as usize % 64, buffer.len()), (0, 1_514));
+            lines.extend(range.start as usize / 64..=(range.end as usize - 1) / 64);
+        }
+        lines.sort_unstable();
+        assert!(lines.windows(2).all(|pair| pair[0] < pair[1]), "a line of two buffers");
+        drop(buffers);
+        assert_eq!(pool.free(), 6, "they come back");
+    }
+
+    #[test]
+    fn memory_that_holds_no_buffer_is_refused_with_the_reason() {
+        for (at, len, size, align, expected) in [
+            (0, 4_096, 1_024, 48, "alignment 48: expected a power of two"),
+            (0, 4_096, 1_024, 0, "alignment 0: expected a power of two"),
+            (0, 1_023, 1_024, 1, "1023 bytes hold no buffer of 1024 bytes at a multiple of 1"),
+            (1, 1_024, 1_024, 64, "1024 bytes hold no buffer of 1024 bytes at a multiple of 64"),
+            (1, 10, 4, 64, "10 bytes hold no buffer of 4 bytes at a multiple of 64"),
+            (
+                0,
+                10,
+                usize::MAX,
+                64,
+                &alloc::format!("10 bytes hold no buffer of {} bytes at a multiple of 64", usize::MAX),
+            ),
+        ] {
+            let error = Pool::over(region(at, len), size, align).unwrap_err();
+            assert_eq!(alloc::format!("{error}"), expected);
+        }
+        assert_eq!(Pool::over(region(0, 2_048), 1_024, 256).unwrap().len(), 2);
     }
 
     #[test]
