@@ -369,9 +369,10 @@ fn pictures_stand_alone_and_show_the_way_in_order() {
     let mut pictures = vec![svg];
     pictures.extend(all.map(|transfer| output(&["explain", "k2h", transfer, "--format", "svg"]).unwrap()));
     let sweep = ["--sweep", "clock.ddr=400..800MHz", "--points", "3", "--format", "svg"];
-    let transfers =
-        ["predict", "k2h", "--transfer", "edma:TC0:ddr3a->msmc:64KiB", "--transfer", "core:c66x:ddr3a"];
-    let sweep = output(&[&transfers[..], &sweep[..]].concat()).unwrap();
+    let both = |other| ["predict", "k2h", "--transfer", "core:c66x:ddr3a", "--transfer", other];
+    let mixed = output(&[&both("edma:TC0:ddr3a->msmc:64KiB")[..], &sweep[..]].concat()).unwrap_err();
+    assert!(mixed.to_string().contains("transfers of one unit in a picture"), "{mixed}");
+    let sweep = output(&[&both("core:a15:ddr3a")[..], &sweep[..]].concat()).unwrap();
     assert!(sweep.contains("core:c66x:ddr3a:single</text>"), "the names of the series: {sweep}");
     pictures.push(sweep);
     for svg in pictures {

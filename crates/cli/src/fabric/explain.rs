@@ -74,8 +74,11 @@ fn below(answer: &show::Answer, advice: &[Advice]) -> Vec<String> {
 }
 
 fn said(one: &Advice) -> String {
-    let more =
-        if one.keys.len() > 1 { format!(" (or {} others)", one.keys.len() - 1) } else { String::new() };
+    let more = match one.keys.len().saturating_sub(1) {
+        0 => String::new(),
+        1 => " (or 1 other)".to_owned(),
+        others => format!(" (or {others} others)"),
+    };
     let key = one.keys.first().map_or("", String::as_str);
     let (to, from) = (plain(&one.to), plain(&one.from));
     format!("{key}: {to} instead of {from} gives {:.1} % more{more}", one.gain * 100.0)

@@ -33,6 +33,17 @@ pub fn run(soc: &Soc, args: &Predict, sweep: &Sweep) -> Result<String, FabricErr
         SweepFormat::Csv => Ok(grid(sweep, &points).render(GridFormat::Csv, None)),
         SweepFormat::Json => Ok(grid(sweep, &points).render(GridFormat::Json, None)),
         SweepFormat::Svg => {
+            let mut units: Vec<&str> = points
+                .iter()
+                .flat_map(|point| &point.answers)
+                .map(|one| one.prediction.unit.symbol())
+                .collect();
+            units.sort_unstable();
+            units.dedup();
+            if units.len() > 1 {
+                let expected = "transfers of one unit in a picture; the other formats have all";
+                return Err(FabricError::value("--transfer", units.join(" and "), expected));
+            }
             let svg =
                 figure(sweep, &points).standalone().map_err(|why| FabricError::Failed(why.to_string()))?;
             Ok(format!("{svg}\n"))
