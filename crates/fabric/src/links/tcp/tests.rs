@@ -86,6 +86,36 @@ fn the_soft_core_serves_300_requests_and_61_megabits() {
     assert!(matches!(none, LinkError::Unknown { name, .. } if name == "requests"));
 }
 
+/// What a server of requests does not use is refused, and so are queues that nobody works on.
+#[test]
+fn what_a_server_does_not_use_is_refused() {
+    let soc = crate::soc::load(XUPV5).expect("the chip loads");
+    let set = |key: &str, value: &str| soc.with(&[(format!("links.tcp.{key}"), value.to_owned())]);
+    for (key, value, said) in [
+        ("nginx_small.window", "65535 B", "window: expected none beside requests"),
+        ("nginx_small.round_trip", "400 us", "round_trip: expected none beside requests"),
+        ("nginx_small.peer_per_segment", "5 us", "peer_per_segment: expected none beside requests"),
+        ("nginx_large_file.queues", "2", "queues: expected at most as many as cores"),
+        ("nginx_large_file.round_trip", "0 us", "round_trip: expected more than 0"),
+    ] {
+        let error = set(key, value).expect_err(key).to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    // Cores share requests: two of each part do twice as much, a second core for the application alone less.
+    let requests = |changes: &[(&str, &str)]| {
+        let changes: Vec<(String, String)> = changes
+            .iter()
+            .map(|(key, value)| (format!("links.tcp.nginx_10k.{key}"), (*value).to_owned()))
+            .collect();
+        let links = soc.with(&changes).expect("a chip").links;
+        links.tcp["nginx_10k"].predict_requests(&links).expect("an answer").predicted
+    };
+    let one = requests(&[("cores", "1")]);
+    let two = requests(&[("cores", "2"), ("application_cores", "2"), ("queues", "2")]);
+    let half = requests(&[("cores", "2"), ("application_cores", "1"), ("queues", "1")]);
+    assert!((two / one - 2.0).abs() < 1e-9 && one < half && half < two, "{one} {half} {two}");
+}
+
 #[test]
 fn checksum_offload_saves_cores_and_queues_add_throughput() {
     check(ZCU102, "tcp_receive", (200.0, 250.0), "cores");
