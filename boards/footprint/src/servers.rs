@@ -61,7 +61,7 @@ impl Host for Bare {
 }
 
 /// Turns machine and servers for ever; the owner of a server's sockets is its place in the list, counted from 1.
-pub fn run<'a>(services: &'a mut [&'a mut dyn Service]) -> ! {
+pub fn run(services: &mut [Option<&mut dyn Service>]) -> ! {
     let Some(machine) = Machine::new() else { panic!("the interface refuses") };
     let mut host = Bare { seed: 1 };
     let mut serving = Loop::new(machine.node, NoFiles::new(), Group::new(services));

@@ -78,6 +78,8 @@ pub struct Port<D> {
     distrusted: Capabilities,
     stage: RxBatch,
     rx_budget: usize,
+    /// The last call of `receive` ended before the device was empty.
+    rx_more: bool,
     gro: Gro,
     fallback: Fallback,
     rx: RxStats,
@@ -92,6 +94,7 @@ impl<D: Device> Port<D> {
             distrusted: Capabilities::NONE,
             stage: RxBatch::with_limit(config.rx_batch.max(1)),
             rx_budget: config.rx_budget.max(1),
+            rx_more: false,
             gro: Gro::new(config.gro),
             fallback: Fallback::new(config.tx_segments),
             rx: RxStats::default(),
@@ -190,9 +193,15 @@ impl<D: Device> Port<D> {
             budget -= 1;
             self.take(frame, batch);
         }
+        self.rx_more = budget == 0 || batch.is_full();
         self.gro.finish(batch);
         self.rx.coalesced = self.gro.coalesced;
         result.map(|()| batch.len() - before)
+    }
+
+    /// Whether the last [`Port::receive`] ended with its budget or its batch used up, so that more frames may wait in the device.
+    pub fn has_more(&self) -> bool {
+        self.rx_more
     }
 
     /// Sends packets from the front of `queue` until it is empty or the device's ring is full; returns how many were

@@ -5,74 +5,145 @@ use crate::service::{Context, Service, StartError};
 use linerate_transport::{Event, FileDone, Owner};
 use linerate_wire::units::Instant;
 
-/// Services by their places: the first one owns what belongs to `Owner(1)`, the next one `Owner(2)`, and so on.
-pub struct Group<'a> {
-    services: &'a mut [&'a mut dyn Service],
+/// Services by their places: the first one owns what belongs to `Owner(1)`, the next one `Owner(2)`, and so on; a place may be
+/// empty. What one of them changes in the files, the others hear of.
+pub struct Group<'a, 'b> {
+    services: &'a mut [Option<&'b mut dyn Service>],
 }
 
-impl<'a> Group<'a> {
+impl<'a, 'b> Group<'a, 'b> {
     /// These services as one.
-    pub fn new(services: &'a mut [&'a mut dyn Service]) -> Self {
+    pub fn new(services: &'a mut [Option<&'b mut dyn Service>]) -> Self {
         Group { services }
     }
 
-    fn of(&mut self, owner: Owner) -> Option<&mut &'a mut dyn Service> {
-        self.services.get_mut(usize::from(owner.0).checked_sub(1)?)
+    fn all(&mut self) -> impl Iterator<Item = &mut &'b mut dyn Service> {
+        self.services.iter_mut().flatten()
     }
 
-    /// Tells the others what the service of this place changed in the files.
-    fn spread_changes(&mut self, place: usize) {
-        loop {
-            let service = self.services.get_mut(place);
-            let Some(change) = service.and_then(|service| service.poll_change()) else { return };
-            for (_, other) in self.services.iter_mut().enumerate().filter(|(other, _)| *other != place) {
-                other.handle_change(&change);
-            }
+    fn at(&mut self, place: usize) -> Option<&mut &'b mut dyn Service> {
+        self.services.get_mut(place)?.as_mut()
+    }
+
+    /// Lets the service of this owner act, and tells the others what it changed in the files.
+    fn act(&mut self, owner: Owner, act: impl FnOnce(&mut dyn Service)) {
+        let Some(place) = usize::from(owner.0).checked_sub(1) else { return };
+        let Some(service) = self.at(place) else { return };
+        act(&mut **service);
+        while let Some(change) = self.at(place).and_then(|service| service.poll_change()) {
+            let others = self.services.iter_mut().enumerate().filter(|(other, _)| *other != place);
+            others.filter_map(|(_, other)| other.as_mut()).for_each(|other| other.handle_change(&change));
         }
     }
 }
 
-impl Service for Group<'_> {
+impl Service for Group<'_, '_> {
     fn start(&mut self, ctx: &mut Context<'_>) -> Result<(), StartError> {
-        self.services.iter_mut().try_for_each(|service| service.start(ctx))
+        self.all().try_for_each(|service| service.start(ctx))
     }
 
     fn handle_event(&mut self, ctx: &mut Context<'_>, event: Event) {
-        let Some(service) = self.of(event.owner) else { return };
-        service.handle_event(ctx, event);
-        self.spread_changes(usize::from(event.owner.0) - 1);
+        self.act(event.owner, |service| service.handle_event(ctx, event));
     }
 
     fn handle_file(&mut self, ctx: &mut Context<'_>, done: FileDone) {
-        let owner = done.owner;
-        let Some(service) = self.of(owner) else { return };
-        service.handle_file(ctx, done);
-        self.spread_changes(usize::from(owner.0) - 1);
+        self.act(done.owner, |service| service.handle_file(ctx, done));
     }
 
     fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
-        for place in 0..self.services.len() {
-            let Some(service) = self.services.get_mut(place) else { return };
-            if service.poll_timeout().is_some_and(|at| at <= ctx.now) {
-                service.handle_timeout(ctx);
-                self.spread_changes(place);
-            }
+        for owner in (1..).map(Owner).take(self.services.len()) {
+            self.act(owner, |service| {
+                if service.poll_timeout().is_some_and(|at| at <= ctx.now) {
+                    service.handle_timeout(ctx);
+                }
+            });
         }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.services.iter().filter_map(|service| service.poll_timeout()).min()
+        self.services.iter().flatten().filter_map(|service| service.poll_timeout()).min()
     }
 
     fn handle_change(&mut self, change: &Change) {
-        self.services.iter_mut().for_each(|service| service.handle_change(change));
+        self.all().for_each(|service| service.handle_change(change));
     }
 
     fn drain(&mut self, ctx: &mut Context<'_>) {
-        self.services.iter_mut().for_each(|service| service.drain(ctx));
+        self.all().for_each(|service| service.drain(ctx));
     }
 
     fn is_idle(&self) -> bool {
-        self.services.iter().all(|service| service.is_idle())
+        self.services.iter().flatten().all(|service| service.is_idle())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::World;
+    use alloc::vec::Vec;
+    use linerate_transport::{FileError, VirtualPath};
+
+    /// Changes the root with every answer of a file, and notes what it hears.
+    #[derive(Default)]
+    struct Editor {
+        done: Vec<u64>,
+        changes: usize,
+        heard: usize,
+        timeouts: usize,
+        at: Option<Instant>,
+    }
+
+    impl Service for Editor {
+        fn start(&mut self, _ctx: &mut Context<'_>) -> Result<(), StartError> {
+            Ok(())
+        }
+
+        fn handle_event(&mut self, _ctx: &mut Context<'_>, _event: Event) {}
+
+        fn handle_file(&mut self, _ctx: &mut Context<'_>, done: FileDone) {
+            self.done.push(done.tag);
+            self.changes += 2;
+        }
+
+        fn handle_timeout(&mut self, _ctx: &mut Context<'_>) {
+            self.timeouts += 1;
+        }
+
+        fn poll_timeout(&self) -> Option<Instant> {
+            self.at
+        }
+
+        fn poll_change(&mut self) -> Option<Change> {
+            self.changes = self.changes.checked_sub(1)?;
+            Some(Change::Tree(VirtualPath::root()))
+        }
+
+        fn handle_change(&mut self, _change: &Change) {
+            self.heard += 1;
+        }
+
+        fn drain(&mut self, _ctx: &mut Context<'_>) {}
+
+        fn is_idle(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn each_owner_gets_its_own_and_the_others_hear_of_changes() {
+        let (mut first, mut third, mut world) = (Editor::default(), Editor::default(), World::new());
+        third.at = Some(Instant::ZERO);
+        let mut places: [Option<&mut dyn Service>; 3] = [Some(&mut first), None, Some(&mut third)];
+        let mut group = Group::new(&mut places);
+        assert_eq!(group.poll_timeout(), Some(Instant::ZERO));
+        for owner in [0, 1, 2, 3, 4, u16::MAX] {
+            let done = FileDone { owner: Owner(owner), tag: u64::from(owner), result: Err(FileError::Io) };
+            world.with(|ctx| group.handle_file(ctx, done));
+        }
+        world.with(|ctx| group.handle_timeout(ctx));
+        assert!(group.is_idle());
+        assert_eq!((first.done, first.heard, first.timeouts), (alloc::vec![1], 2, 0));
+        assert_eq!((third.done, third.heard, third.timeouts), (alloc::vec![3], 2, 1));
     }
 }

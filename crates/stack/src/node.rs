@@ -86,7 +86,7 @@ impl<D: Device> Engine for Node<D> {
     fn input(&mut self, now: Instant) -> Result<Input, DeviceError> {
         self.stack.set_now(now);
         let received = self.port.receive(now, &mut self.batch);
-        let (mut moved, more) = (!self.batch.is_empty(), self.batch.is_full());
+        let (mut moved, more) = (!self.batch.is_empty(), self.port.has_more());
         while !self.batch.is_empty() {
             self.stack.handle_frames(now, &mut self.batch);
         }

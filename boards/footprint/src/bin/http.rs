@@ -8,5 +8,5 @@ use linerate_transport::Owner;
 /// Where the processor starts.
 #[no_mangle]
 pub extern "C" fn _start() -> ! {
-    footprint::run(&mut [&mut http::Server::new(Owner(1), http::Config::default())])
+    footprint::run(&mut [Some(&mut http::Server::new(Owner(1), http::Config::default()))])
 }

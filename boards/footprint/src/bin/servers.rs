@@ -10,5 +10,6 @@ use linerate_transport::Owner;
 pub extern "C" fn _start() -> ! {
     let Ok(mut ftp) = ftp::Server::new(Owner(2), ftp::Config::default()) else { panic!("bad settings") };
     let mut iperf3 = iperf3::Server::new(iperf3::Config { owner: Owner(3), ..iperf3::Config::default() });
-    footprint::run(&mut [&mut http::Server::new(Owner(1), http::Config::default()), &mut ftp, &mut iperf3])
+    let mut http = http::Server::new(Owner(1), http::Config::default());
+    footprint::run(&mut [Some(&mut http), Some(&mut ftp), Some(&mut iperf3)])
 }

@@ -6,7 +6,7 @@ use crate::status::catalogue::{FtpNow, Iperf3Now, Tally};
 use linerate_linux::cpu;
 use linerate_linux::files::AnyFiles;
 use linerate_serve::iperf3::CpuTimes;
-use linerate_serve::{Context, Service, StartError, ftp, http, iperf3};
+use linerate_serve::{Context, Group, Service, StartError, ftp, http, iperf3};
 use linerate_transport::{Event, FileDone, ListenAddr, ListenOptions, Owner};
 use linerate_wire::units::Instant;
 use std::net::IpAddr;
@@ -169,20 +169,15 @@ impl Services {
         }
     }
 
-    fn all(&mut self) -> impl Iterator<Item = &mut dyn Service> {
-        let http = self.http.as_mut().map(|server| server as &mut dyn Service);
-        let ftp = self.ftp.as_mut().map(|server| server as &mut dyn Service);
-        let iperf3 = self.iperf3.as_mut().map(|server| server as &mut dyn Service);
-        [http, ftp, iperf3].into_iter().flatten()
-    }
-
-    fn of(&mut self, owner: Owner) -> Option<&mut dyn Service> {
-        match owner {
-            HTTP => self.http.as_mut().map(|server| server as &mut dyn Service),
-            FTP => self.ftp.as_mut().map(|server| server as &mut dyn Service),
-            IPERF3 => self.iperf3.as_mut().map(|server| server as &mut dyn Service),
-            _ => None,
-        }
+    /// Calls `f` with the servers as one.
+    fn together<R>(&mut self, f: impl FnOnce(&mut Group<'_, '_>) -> R) -> R {
+        // In the order of their owners.
+        let mut all = [
+            self.http.as_mut().map(|server| server as &mut dyn Service),
+            self.ftp.as_mut().map(|server| server as &mut dyn Service),
+            self.iperf3.as_mut().map(|server| server as &mut dyn Service),
+        ];
+        f(&mut Group::new(&mut all))
     }
 
     /// What servers and files have counted.
@@ -204,46 +199,24 @@ impl Services {
         }
         tallies
     }
-
-    /// Tells the other servers what this one changed in the files.
-    fn spread_changes(&mut self, owner: Owner) {
-        while let Some(change) = self.of(owner).and_then(Service::poll_change) {
-            for other in [HTTP, FTP, IPERF3].into_iter().filter(|other| *other != owner) {
-                self.of(other).into_iter().for_each(|service| service.handle_change(&change));
-            }
-        }
-    }
 }
 
 /// To the loop they are one service.
 impl Service for Services {
     fn start(&mut self, ctx: &mut Context<'_>) -> Result<(), StartError> {
-        self.all().try_for_each(|service| service.start(ctx))
+        self.together(|all| all.start(ctx))
     }
 
     fn handle_event(&mut self, ctx: &mut Context<'_>, event: Event) {
-        if let Some(service) = self.of(event.owner) {
-            service.handle_event(ctx, event);
-        }
-        self.spread_changes(event.owner);
+        self.together(|all| all.handle_event(ctx, event));
     }
 
     fn handle_file(&mut self, ctx: &mut Context<'_>, done: FileDone) {
-        let owner = done.owner;
-        if let Some(service) = self.of(owner) {
-            service.handle_file(ctx, done);
-        }
-        self.spread_changes(owner);
+        self.together(|all| all.handle_file(ctx, done));
     }
 
     fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
-        let now = ctx.now;
-        for service in self.all().filter(|service| service.poll_timeout().is_some_and(|at| at <= now)) {
-            service.handle_timeout(ctx);
-        }
-        for owner in [HTTP, FTP, IPERF3] {
-            self.spread_changes(owner);
-        }
+        self.together(|all| all.handle_timeout(ctx));
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -254,7 +227,7 @@ impl Service for Services {
     }
 
     fn drain(&mut self, ctx: &mut Context<'_>) {
-        self.all().for_each(|service| service.drain(ctx));
+        self.together(|all| all.drain(ctx));
     }
 
     fn is_idle(&self) -> bool {

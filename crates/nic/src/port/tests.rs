@@ -192,8 +192,10 @@ fn budget_and_batch_bound_one_call() {
     let mut counts = Vec::new();
     while let Ok(count @ 1..) = b.receive(NOW, &mut batch) {
         counts.push(count);
+        assert!(b.has_more(), "the budget was used up, though the batch was not");
         while batch.pop().is_some() {}
     }
+    assert!(!b.has_more());
     // Each call joins its 20 segments to one frame; what it has fetched too much waits for the next.
     assert_eq!(counts, [1; 5]);
     assert_eq!((b.stats().rx.frames, b.stats().rx.coalesced), (100, 95));
