@@ -28,13 +28,20 @@ impl Sweep {
     }
 }
 
-impl Drop for Sweep {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+impl Sweep {
+    /// Waits for its end.
+    pub(super) fn wait(&mut self) {
         if let Some(thread) = self.thread.take() {
             // One that panicked has nothing to hand over.
             let _ = thread.join();
         }
+    }
+}
+
+impl Drop for Sweep {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.wait();
     }
 }
 

@@ -41,7 +41,17 @@ pub(crate) fn path(path: &str) -> VirtualPath {
     VirtualPath::parse(path).unwrap()
 }
 
+/// A server whose sweep is over: while it lasts, it may have got hold of a file just made, which is then left for it to remove.
 pub(crate) fn serve(dir: &TempDir, writable: bool) -> AnyFiles {
+    let mut files = start(dir, writable);
+    if let AnyFiles::Directory(WorkerFiles { _sweep: Some(sweep), .. }) = &mut files {
+        sweep.wait();
+    }
+    files
+}
+
+/// A server whose sweep may be under way.
+pub(crate) fn start(dir: &TempDir, writable: bool) -> AnyFiles {
     let config = WorkerConfig { writable, ..WorkerConfig::default() };
     AnyFiles::Directory(WorkerFiles::start(&dir.0, config).unwrap())
 }
