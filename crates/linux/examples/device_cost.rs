@@ -69,7 +69,7 @@ fn fill(queue: &mut TxQueue, load: Load, to: MacAddr) {
         let mut left = load.payload;
         while left > 0 {
             let len = left.min(PAGE.len());
-            if packet.push_chunk(Chunk::Static(&PAGE[..len])).is_err() {
+            if packet.push_chunk(Chunk::constant(&PAGE[..len])).is_err() {
                 break;
             }
             left -= len;

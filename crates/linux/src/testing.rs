@@ -6,7 +6,6 @@ use linerate_wire::units::Instant;
 use rustix::fd::AsFd;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Addresses of the host's end and of ours.
@@ -187,7 +186,7 @@ impl Packet {
         let header = [header, layer4].concat();
         packet.header_mut(header.len()).copy_from_slice(&header);
         for piece in pieces {
-            packet.push_chunk(Chunk::Static(piece)).unwrap();
+            packet.push_chunk(Chunk::constant(piece)).unwrap();
         }
         packet.meta.header_len = header.len() as u16;
         packet.meta.checksum = offload.then_some(ChecksumRequest { start, offset: offset as u16 });
@@ -264,7 +263,7 @@ pub(crate) fn tcp_from_host<D: Device + AsFd>(
         let packet = Packet { ports: (port, from_port), ..packet };
         send_one(device, |slot| {
             // The options go where payload would: MSS and window scale 7, padded.
-            let options = Arc::new([2, 4, (mss >> 8) as u8, mss as u8, 3, 3, 7, 0]);
+            let options = vec![2, 4, (mss >> 8) as u8, mss as u8, 3, 3, 7, 0];
             packet.fill(slot, &[], true, 0);
             let mut header = slot.header().to_vec();
             header[42..46].copy_from_slice(&sequence.wrapping_add(1).to_be_bytes());
@@ -277,7 +276,7 @@ pub(crate) fn tcp_from_host<D: Device + AsFd>(
             let pseudo = pseudo_sum(OURS4.into(), HOST4.into(), 6, 28);
             header[50..52].copy_from_slice(&pseudo.to_be_bytes());
             slot.header_mut(header.len()).copy_from_slice(&header);
-            slot.push_chunk(Chunk::shared(options, 0..8)).unwrap();
+            slot.push_chunk(Chunk::Shared(options.into())).unwrap();
         });
         let mut frames = Vec::new();
         let mut received = 0;

@@ -147,7 +147,7 @@ mod tests {
         for token in 1..=count {
             let packet = queue.vacant().unwrap();
             packet.header_mut(14);
-            packet.push_chunk(Chunk::Static(b"payload")).unwrap();
+            packet.push_chunk(Chunk::constant(b"payload")).unwrap();
             packet.meta.token = TxToken(token);
             queue.commit();
         }

@@ -182,7 +182,7 @@ mod tests {
         let mut header = [0xff, 0xff, 0, 0];
         fill(
             &mut header,
-            &[Chunk::Static(&[0]), Chunk::Static(&[])],
+            &[Chunk::constant(&[0]), Chunk::constant(&[])],
             ChecksumRequest { start: 0, offset: 2 },
         );
         assert_eq!(header, [0xff; 4]);

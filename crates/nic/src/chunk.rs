@@ -1,7 +1,7 @@
 //! A piece of payload in a gather list, whoever owns it.
 
 use crate::pool::Slice;
-use alloc::sync::Arc;
+use bytes::{Buf, Bytes};
 use core::fmt;
 use core::ops::Range;
 
@@ -10,35 +10,21 @@ use core::ops::Range;
 pub enum Chunk {
     /// In a pool buffer.
     Pool(Slice),
-    /// In memory that lives forever: flash, or a constant.
-    Static(&'static [u8]),
-    /// In a buffer shared with others.
-    Shared {
-        /// The buffer.
-        buffer: Arc<dyn AsRef<[u8]> + Send + Sync>,
-        /// First byte.
-        start: u32,
-        /// One past the last byte.
-        end: u32,
-    },
+    /// In a buffer shared with others, or in memory that lives forever: flash, or a constant.
+    Shared(Bytes),
 }
 
 impl Chunk {
-    /// The part `range` of a shared buffer. Ranges beyond 4 GiB or beyond the buffer are cut.
-    pub fn shared(buffer: Arc<dyn AsRef<[u8]> + Send + Sync>, range: Range<usize>) -> Chunk {
-        let len = (*buffer).as_ref().len().min(u32::MAX as usize);
-        let end = range.end.min(len);
-        Chunk::Shared { buffer, start: range.start.min(end) as u32, end: end as u32 }
+    /// Memory that lives forever.
+    pub const fn constant(bytes: &'static [u8]) -> Chunk {
+        Chunk::Shared(Bytes::from_static(bytes))
     }
 
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Chunk::Pool(slice) => slice.bytes(),
-            Chunk::Static(bytes) => bytes,
-            Chunk::Shared { buffer, start, end } => {
-                (**buffer).as_ref().get(*start as usize..*end as usize).unwrap_or(&[])
-            }
+            Chunk::Shared(bytes) => bytes,
         }
     }
 
@@ -46,8 +32,7 @@ impl Chunk {
     pub fn len(&self) -> usize {
         match self {
             Chunk::Pool(slice) => slice.len(),
-            Chunk::Static(bytes) => bytes.len(),
-            Chunk::Shared { start, end, .. } => (end - start) as usize,
+            Chunk::Shared(bytes) => bytes.len(),
         }
     }
 
@@ -62,12 +47,7 @@ impl Chunk {
         let from = range.start.min(end);
         match self {
             Chunk::Pool(slice) => Chunk::Pool(slice.slice(from..end)),
-            Chunk::Static(bytes) => Chunk::Static(&bytes[from..end]),
-            Chunk::Shared { buffer, start, .. } => Chunk::Shared {
-                buffer: Arc::clone(buffer),
-                start: start + from as u32,
-                end: start + end as u32,
-            },
+            Chunk::Shared(bytes) => Chunk::Shared(bytes.slice(from..end)),
         }
     }
 
@@ -76,8 +56,7 @@ impl Chunk {
         let count = count.min(self.len());
         match self {
             Chunk::Pool(slice) => slice.trim_front(count),
-            Chunk::Static(bytes) => *bytes = &bytes[count..],
-            Chunk::Shared { start, .. } => *start += count as u32,
+            Chunk::Shared(bytes) => bytes.advance(count),
         }
     }
 }
@@ -86,8 +65,7 @@ impl fmt::Debug for Chunk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self {
             Chunk::Pool(_) => "Pool",
-            Chunk::Static(_) => "Static",
-            Chunk::Shared { .. } => "Shared",
+            Chunk::Shared(_) => "Shared",
         };
         write!(f, "{kind}({} bytes)", self.len())
     }
@@ -105,8 +83,8 @@ mod tests {
         buffer.bytes_mut().copy_from_slice(b"01234567");
         let chunks = [
             Chunk::Pool(buffer.freeze(0..8)),
-            Chunk::Static(b"01234567"),
-            Chunk::shared(Arc::new(vec![b'x', b'0', b'1', b'2', b'3', b'4', b'5', b'6', b'7']), 1..99),
+            Chunk::Shared(Bytes::from_static(b"01234567")),
+            Chunk::Shared(Bytes::from(vec![b'x', b'0', b'1', b'2', b'3', b'4', b'5', b'6', b'7']).slice(1..)),
         ];
         for chunk in chunks {
             let mut part = chunk.slice(2..100);

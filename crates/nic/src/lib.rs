@@ -42,6 +42,7 @@ mod split;
 pub mod tx;
 mod verify;
 
+pub use bytes::Bytes;
 pub use chunk::Chunk;
 pub use device::{Capabilities, Device, DeviceError};
 pub use fallback::TxStats;

@@ -260,7 +260,7 @@ impl<D: Device, N: FnMut() -> Instant> Bench<'_, D, N> {
         let packet = queue.vacant().ok_or(Failure::NotSent)?;
         packet.header_mut(headers.len()).copy_from_slice(headers);
         for piece in payload {
-            packet.push_chunk(Chunk::Static(piece)).map_err(|_| Failure::NotSent)?;
+            packet.push_chunk(Chunk::constant(piece)).map_err(|_| Failure::NotSent)?;
         }
         packet.meta = meta;
         queue.commit();

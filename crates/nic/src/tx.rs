@@ -257,9 +257,9 @@ mod tests {
     fn the_gather_list_is_bounded() {
         let mut packet = TxPacket::new();
         for _ in 0..MAX_CHUNKS {
-            packet.push_chunk(Chunk::Static(b"ab")).unwrap();
+            packet.push_chunk(Chunk::constant(b"ab")).unwrap();
         }
-        assert!(packet.push_chunk(Chunk::Static(b"ab")).is_err());
+        assert!(packet.push_chunk(Chunk::constant(b"ab")).is_err());
         assert_eq!(packet.payload_len(), 2 * MAX_CHUNKS);
     }
 }

@@ -2,12 +2,11 @@
 
 use crate::random::mix;
 use linerate_nic::checksum;
-use linerate_nic::{ChecksumRequest, Chunk, Segmentation, TxPacket};
+use linerate_nic::{Bytes, ChecksumRequest, Chunk, Segmentation, TxPacket};
 use linerate_wire::tcp::Flags;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
 
 /// Bytes that a frame takes on an Ethernet wire beside its own: preamble 8, frame check sequence 4, gap 12.
 pub const WIRE_OVERHEAD: u64 = 24;
@@ -68,9 +67,8 @@ impl Stock {
         let mut packet = TxPacket::new();
         let head = frame.len().min(linerate_nic::MAX_HEADER);
         packet.header_mut(head).copy_from_slice(&frame[..head]);
-        let len = frame.len();
-        if len > head {
-            packet.push_chunk(Chunk::shared(Arc::new(frame), head..len)).ok()?;
+        if frame.len() > head {
+            packet.push_chunk(Chunk::Shared(Bytes::from(frame).slice(head..))).ok()?;
         }
         self.take_packet(&mut packet)
     }

@@ -4,7 +4,7 @@ use crate::config::StackConfig;
 use crate::memory::StackPools;
 use crate::stack::Stack;
 use linerate_nic::{Device, DeviceError, Port, RxBatch, TxQueue};
-use linerate_transport::{Engine, FileError, FileRequest, Input, Left, Output, Shared, Transport};
+use linerate_transport::{Bytes, Engine, FileError, FileRequest, Input, Left, Output, Transport};
 use linerate_wire::units::Instant;
 
 /// Sizes of a node, fixed when it is made.
@@ -130,7 +130,7 @@ impl<D: Device> Engine for Node<D> {
         self.stack.poll_file_request()
     }
 
-    fn handle_file_data(&mut self, now: Instant, token: u64, data: Result<Shared, FileError>) {
+    fn handle_file_data(&mut self, now: Instant, token: u64, data: Result<Bytes, FileError>) {
         self.stack.handle_file_data(now, token, data);
     }
 

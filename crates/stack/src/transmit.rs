@@ -15,7 +15,7 @@ use crate::tcp::TxLimits;
 use core::net::IpAddr;
 use core::time::Duration;
 use linerate_nic::{MacAddr, TxQueue};
-use linerate_transport::{FileError, FileRequest, Shared};
+use linerate_transport::{Bytes, FileError, FileRequest};
 use linerate_wire::arp;
 use linerate_wire::units::Instant;
 
@@ -230,7 +230,7 @@ impl Stack {
     /// The answer to a file request. Fewer bytes than asked for, or an error, end the connection
     /// ([`CloseReason::File`](linerate_transport::CloseReason::File)); answers for connections that are gone are
     /// dropped.
-    pub fn handle_file_data(&mut self, now: Instant, token: u64, data: Result<Shared, FileError>) {
+    pub fn handle_file_data(&mut self, now: Instant, token: u64, data: Result<Bytes, FileError>) {
         self.set_now(now);
         let index = token as u32;
         if self.conns.reads.at(index).is_none_or(|wait| wait.token != token) {

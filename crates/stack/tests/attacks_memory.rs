@@ -8,8 +8,8 @@ use common::{Bench, OWNER, Setup, file_bytes, shown};
 use core::time::Duration;
 use linerate_stack::StackConfig;
 use linerate_transport::{
-    AcceptBacklog, CloseReason, ConnId, ConnState, FileId, FileRange, ListenAddr, ListenOptions, ListenerId,
-    Payload, SendError, Shared, Transport,
+    AcceptBacklog, Bytes, CloseReason, ConnId, ConnState, FileId, FileRange, ListenAddr, ListenOptions,
+    ListenerId, Payload, SendError, Transport,
 };
 use linerate_wire::arp::Operation;
 use linerate_wire::tcp::{Flags, Options};
@@ -27,7 +27,7 @@ fn bench(change: impl FnOnce(&mut StackConfig)) -> (Bench, ListenerId) {
 
 /// Queues memory until the stack takes no more.
 fn fill(bench: &mut Bench, conn: ConnId) -> usize {
-    let data = Shared::from(file_bytes(0, 16_384));
+    let data = Bytes::from(file_bytes(0, 16_384));
     let mut queued = 0;
     while bench.host.stack.send(conn, Payload::Shared(data.clone())) == Ok(()) {
         queued += 16_384;
@@ -52,7 +52,7 @@ impl Reader {
     /// Sends it `len` bytes, as far as there is memory, and lets it acknowledge what arrives.
     fn read(&mut self, bench: &mut Bench, len: usize) {
         for _ in 0..len / 16_384 {
-            match bench.host.stack.send(self.conn, Payload::Shared(Shared::from(file_bytes(0, 16_384)))) {
+            match bench.host.stack.send(self.conn, Payload::Shared(Bytes::from(file_bytes(0, 16_384)))) {
                 Ok(()) | Err(SendError::Full) => {}
                 Err(error) => panic!("{error:?}"),
             }
@@ -167,7 +167,7 @@ fn memory_that_is_full_of_what_lies_behind_a_file_still_lets_the_file_be_read() 
     let range = FileRange { file: FileId::new(0, 0), offset: 0, len: 3_000 };
     bench.host.stack.send(conn, Payload::File(range)).unwrap();
     // More than seven eighths of what there is.
-    bench.host.stack.send(conn, Payload::Shared(Shared::from(vec![0; 60_000]))).unwrap();
+    bench.host.stack.send(conn, Payload::Shared(Bytes::from(vec![0; 60_000]))).unwrap();
     let frames = bench.receive();
     assert!(answers(&frames).iter().any(|answer| !answer.payload.is_empty()), "all else waits for it");
 }

@@ -8,7 +8,7 @@ use core::time::Duration;
 use linerate_nic::Capabilities;
 use linerate_nic::loopback::Verdict;
 use linerate_stack::StackConfig;
-use linerate_transport::{ListenAddr, ListenOptions, Payload, SendError, Shared, Transport};
+use linerate_transport::{Bytes, ListenAddr, ListenOptions, Payload, SendError, Transport};
 use linerate_wire::arp::Operation;
 use linerate_wire::ip::Protocol;
 use linerate_wire::ipv4;
@@ -153,7 +153,7 @@ fn a_bad_link_delays_but_never_falsifies() {
             let (mut sent, mut there, mut back) = (0, Vec::new(), Vec::new());
             let done = world.run_for(Duration::from_secs(600), |world| {
                 while sent < len {
-                    let shared = Shared::from(file_bytes(sent as u64, 10_000));
+                    let shared = Bytes::from(file_bytes(sent as u64, 10_000));
                     match world.a.stack.send(client, Payload::Shared(shared)) {
                         Ok(()) => sent += 10_000,
                         Err(SendError::Full) => break,

@@ -10,7 +10,7 @@ use core::time::Duration;
 use linerate_nic::{Chunk, Frame, RxBatch, RxMeta, TxQueue, TxToken};
 use linerate_stack::StackConfig;
 use linerate_transport::{
-    BufferSize, ConnId, ConnState, DelayedAck, ListenAddr, ListenOptions, Payload, Shared, SocketOptions,
+    BufferSize, Bytes, ConnId, ConnState, DelayedAck, ListenAddr, ListenOptions, Payload, SocketOptions,
     Transport,
 };
 use linerate_wire::ip::Protocol;
@@ -243,7 +243,7 @@ fn an_exhausted_pool_is_counted_and_the_transfer_goes_on_when_buffers_return() {
     let (mut sent, mut received) = (0, Vec::new());
     let mut step = move |world: &mut World, received: &mut Vec<u8>| {
         while sent < TOTAL {
-            let data = Shared::from(file_bytes(sent as u64, 50_000));
+            let data = Bytes::from(file_bytes(sent as u64, 50_000));
             match world.a.stack.send(client, Payload::Shared(data)) {
                 Ok(()) => sent += 50_000,
                 Err(_) => break,
@@ -312,7 +312,7 @@ fn a_closed_window_costs_few_packets_and_ends_when_the_reader_reads() {
     let (mut sent, mut received) = (0, Vec::new());
     let mut fill = move |world: &mut World| {
         while sent < TOTAL {
-            let data = Shared::from(file_bytes(sent as u64, 50_000));
+            let data = Bytes::from(file_bytes(sent as u64, 50_000));
             match world.a.stack.send(client, Payload::Shared(data)) {
                 Ok(()) => sent += 50_000,
                 Err(_) => break,

@@ -7,7 +7,7 @@ use common::{Bench, OWNER, Setup, World, file_bytes, read_all};
 use core::time::Duration;
 use linerate_stack::{StackConfig, StackPools};
 use linerate_transport::{
-    AcceptBacklog, BufferSize, CloseReason, ConnState, ListenAddr, ListenOptions, Payload, SendError, Shared,
+    AcceptBacklog, BufferSize, Bytes, CloseReason, ConnState, ListenAddr, ListenOptions, Payload, SendError,
     SocketOptions, Transport,
 };
 use linerate_wire::arp::Operation;
@@ -143,7 +143,7 @@ fn when_memory_is_full_new_connections_are_refused_and_old_ones_live() {
     }
     assert_eq!(accepted.len(), 8);
     // Everybody sends, nobody reads.
-    let data = Shared::from(file_bytes(0, 65_536));
+    let data = Bytes::from(file_bytes(0, 65_536));
     for round in 0..40 {
         for client in &clients {
             match world.a.stack.send(*client, Payload::Shared(data.clone())) {
@@ -239,7 +239,7 @@ fn an_unreachable_neighbour_does_not_disturb_others() {
     let (mut sent, mut received) = (0, Vec::new());
     let done = world.run_for(Duration::from_secs(1), |world| {
         while sent < 2_000_000 {
-            let data = Shared::from(file_bytes(sent as u64, 50_000));
+            let data = Bytes::from(file_bytes(sent as u64, 50_000));
             match world.a.stack.send(client, Payload::Shared(data)) {
                 Ok(()) => sent += 50_000,
                 Err(_) => break,

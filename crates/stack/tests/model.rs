@@ -12,7 +12,7 @@ use linerate_nic::loopback::Verdict;
 use linerate_nic::{Capabilities, Frame};
 use linerate_stack::Stack;
 use linerate_transport::{
-    BufferSize, ConnId, ConnState, FileId, FileRange, Payload, SendError, Shared, SocketOptions, Transport,
+    BufferSize, Bytes, ConnId, ConnState, FileId, FileRange, Payload, SendError, SocketOptions, Transport,
 };
 use linerate_wire::tcp::{self, Flags};
 use linerate_wire::{ethernet, ipv4};
@@ -208,7 +208,7 @@ impl Case {
             Step::Send(side, len) => {
                 let bytes = self.fresh(*side as usize, *len);
                 self.offer(*side as usize, bytes.clone(), |stack, conn| {
-                    stack.send(conn, Payload::Shared(Shared::from(bytes)))
+                    stack.send(conn, Payload::Shared(Bytes::from(bytes)))
                 });
             }
             Step::Write(side, len) => {

@@ -6,7 +6,7 @@ use common::{OWNER, Setup, World, file_bytes, read_all};
 use core::time::Duration;
 use linerate_nic::Capabilities;
 use linerate_transport::{
-    CloseReason, ConnState, Event, FileRange, Payload, Ready, SendError, Shared, Source, Transport,
+    Bytes, CloseReason, ConnState, Event, FileRange, Payload, Ready, SendError, Source, Transport,
 };
 
 /// Sends `len` bytes from `a` to `b` by `send`, and checks what arrives.
@@ -18,7 +18,7 @@ fn transfer(mut world: World, to: &str, len: usize) -> World {
     let done = world.run_for(Duration::from_secs(60), |world| {
         while sent < len {
             let piece = (len - sent).min(65_536);
-            let shared = Shared::from(expected[sent..sent + piece].to_vec());
+            let shared = Bytes::from(expected[sent..sent + piece].to_vec());
             match world.a.stack.send(client, Payload::Shared(shared)) {
                 Ok(()) => sent += piece,
                 Err(SendError::Full) => break,
@@ -234,7 +234,7 @@ fn share(
     pairs: &[(linerate_transport::ConnId, linerate_transport::ConnId)],
     total: usize,
 ) -> Vec<usize> {
-    let data = Shared::from(file_bytes(0, 65_536));
+    let data = Bytes::from(file_bytes(0, 65_536));
     let mut moved = vec![0; pairs.len()];
     let done = world.run_for(Duration::from_secs(600), |world| {
         for ((client, server), moved) in pairs.iter().zip(&mut moved) {

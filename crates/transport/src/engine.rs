@@ -1,6 +1,6 @@
 //! What drives a transport: the contract between it and the loop that gives it input, output, time and file data.
 
-use crate::{FileError, FileId, Shared, Transport};
+use crate::{Bytes, FileError, FileId, Transport};
 use alloc::boxed::Box;
 use linerate_wire::units::Instant;
 
@@ -79,7 +79,7 @@ pub trait Engine {
     }
 
     /// The answer to a [`FileRequest`]. An answer that nobody waits for (any more) changes nothing.
-    fn handle_file_data(&mut self, _now: Instant, _token: u64, _data: Result<Shared, FileError>) {}
+    fn handle_file_data(&mut self, _now: Instant, _token: u64, _data: Result<Bytes, FileError>) {}
 
     /// Bytes of memory that sockets take now: what is charged to them, and their table.
     fn memory_used(&self) -> usize;
@@ -121,7 +121,7 @@ impl<E: Engine + ?Sized> Engine for Box<E> {
         (**self).poll_file_request()
     }
 
-    fn handle_file_data(&mut self, now: Instant, token: u64, data: Result<Shared, FileError>) {
+    fn handle_file_data(&mut self, now: Instant, token: u64, data: Result<Bytes, FileError>) {
         (**self).handle_file_data(now, token, data);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::event::Owner;
 use crate::path::VirtualPath;
-use crate::payload::Shared;
+use crate::payload::Bytes;
 use crate::socket::id;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -208,7 +208,7 @@ pub enum FileReply {
     /// Directory entries.
     Entries(Vec<DirEntry>),
     /// Bytes read, or computed.
-    Data(Shared),
+    Data(Bytes),
     /// Done; there is nothing to tell.
     Done,
 }

@@ -38,7 +38,7 @@ pub use files::{
     DirEntry, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Work,
 };
 pub use path::{PathError, VirtualPath};
-pub use payload::{FileRange, Payload, Shared};
+pub use payload::{Bytes, FileRange, Payload};
 pub use socket::{
     AcceptBacklog, BufferSize, CloseReason, Congestion, ConnId, ConnInfo, ConnState, ConnectError,
     DelayedAck, Ecn, FastOpen, KeepAlive, LimitCause, LimitTimes, ListenAddr, ListenError, ListenOptions,

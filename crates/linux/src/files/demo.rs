@@ -4,8 +4,8 @@ use super::READ_DIR_MAX;
 use super::table::{Content, DirPosition, FileAccess, FileTable, OpenDir, OpenFile};
 use crate::mailbox::{Mailbox, lock};
 use linerate_transport::{
-    DirEntry, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Owner,
-    Shared, VirtualPath,
+    Bytes, DirEntry, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode,
+    Owner, VirtualPath,
 };
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::{BTreeMap, VecDeque};
@@ -45,15 +45,6 @@ pub struct DemoFiles {
     done: Mailbox<FileDone>,
     finished: VecDeque<FileDone>,
     under_way: usize,
-}
-
-/// The bytes of a built-in file as shared payload.
-struct Static(&'static [u8]);
-
-impl AsRef<[u8]> for Static {
-    fn as_ref(&self) -> &[u8] {
-        self.0
-    }
 }
 
 impl DemoFiles {
@@ -161,7 +152,7 @@ impl DemoFiles {
         let Content::Static(bytes) = file.content else { return Err(FileError::IsADirectory) };
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
         let end = start.saturating_add(len).min(bytes.len());
-        Ok(FileReply::Data(Shared::new(Arc::new(Static(&bytes[start..end])))))
+        Ok(FileReply::Data(Bytes::from_static(&bytes[start..end])))
     }
 
     fn perform(&mut self, op: FileOp) -> Result<FileReply, FileError> {
@@ -174,7 +165,7 @@ impl DemoFiles {
                 Some(_) => Ok(FileReply::Done),
                 None => Err(FileError::Stale),
             },
-            FileOp::Compute { work } => Ok(FileReply::Data(Shared::from(work.run()))),
+            FileOp::Compute { work } => Ok(FileReply::Data(Bytes::from(work.run()))),
             FileOp::Write { .. }
             | FileOp::Truncate { .. }
             | FileOp::Publish { .. }

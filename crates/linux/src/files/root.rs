@@ -8,7 +8,7 @@ use super::upload::{self, Opened, Unpublished};
 use super::{READ_DIR_MAX, READ_MAX};
 use crate::mailbox::lock;
 use linerate_transport::{
-    DirEntry, FileError, FileKind, FileOp, FileReply, Metadata, OpenMode, Shared, VirtualPath,
+    Bytes, DirEntry, FileError, FileKind, FileOp, FileReply, Metadata, OpenMode, VirtualPath,
 };
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps};
@@ -121,7 +121,7 @@ impl Root {
             }
             FileOp::Stat { path } => return Ok(Outcome::Reply(FileReply::Meta(self.stat(path.relative())?))),
             FileOp::Compute { work } => {
-                return Ok(Outcome::Reply(FileReply::Data(Shared::from(work.run()))));
+                return Ok(Outcome::Reply(FileReply::Data(Bytes::from(work.run()))));
             }
             FileOp::Remove { path } => self.unlink(&path, AtFlags::empty())?,
             FileOp::RemoveDir { path } => self.remove_dir(&path)?,

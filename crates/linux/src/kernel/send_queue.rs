@@ -1,7 +1,7 @@
 //! What a connection has queued for sending, and how it is handed to the kernel.
 
 use crate::files::{OpenFile, Sendable};
-use linerate_transport::{BufferSize, Shared};
+use linerate_transport::{BufferSize, Bytes};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
@@ -32,7 +32,7 @@ const SPARE_CAPACITY_MAX: usize = 16 << 10;
 #[derive(Debug)]
 enum Item {
     Static(&'static [u8]),
-    Shared(Shared, usize),
+    Shared(Bytes, usize),
     Copied(Vec<u8>, usize),
     File { file: Arc<OpenFile>, offset: u64, len: u64 },
 }
@@ -93,7 +93,7 @@ impl SendQueue {
         self.items.push_back(Item::Static(bytes));
     }
 
-    pub(crate) fn push_shared(&mut self, bytes: Shared) {
+    pub(crate) fn push_shared(&mut self, bytes: Bytes) {
         self.memory += bytes.len();
         self.total += bytes.len() as u64;
         self.items.push_back(Item::Shared(bytes, 0));

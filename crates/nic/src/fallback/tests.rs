@@ -32,8 +32,8 @@ fn queue_up(queue: &mut TxQueue, item: &Item, token: u64) {
     let packet = queue.vacant().expect("room");
     packet.header_mut(header.len()).copy_from_slice(&header);
     let cut = item.len / 3;
-    packet.push_chunk(Chunk::Static(&PAYLOAD[..cut])).unwrap();
-    packet.push_chunk(Chunk::Static(&PAYLOAD[cut..item.len])).unwrap();
+    packet.push_chunk(Chunk::constant(&PAYLOAD[..cut])).unwrap();
+    packet.push_chunk(Chunk::constant(&PAYLOAD[cut..item.len])).unwrap();
     packet.meta = plan.meta();
     packet.meta.token = TxToken(token);
     if item.size > 0 {

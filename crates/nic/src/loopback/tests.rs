@@ -12,7 +12,7 @@ fn send(end: &mut Link, header: usize, payload: &'static [u8], prepare: impl FnO
     let mut queue = TxQueue::with_capacity(1);
     let packet = queue.vacant().unwrap();
     packet.header_mut(header).fill(0);
-    packet.push_chunk(Chunk::Static(payload)).unwrap();
+    packet.push_chunk(Chunk::constant(payload)).unwrap();
     prepare(packet);
     queue.commit();
     assert_eq!(end.transmit(NOW, &mut queue), Ok(1));

@@ -29,7 +29,7 @@ fn send(port: &mut Port<Link>, plan: &Plan, len: usize, size: u16) {
     let packet = queue.vacant().unwrap();
     let header = plan.partial_header(len);
     packet.header_mut(header.len()).copy_from_slice(&header);
-    packet.push_chunk(Chunk::Static(&PAYLOAD[..len])).unwrap();
+    packet.push_chunk(Chunk::constant(&PAYLOAD[..len])).unwrap();
     packet.meta = plan.meta();
     packet.meta.token = TxToken(1);
     if size > 0 {

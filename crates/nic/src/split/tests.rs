@@ -26,7 +26,7 @@ fn super_segment(plan: &Plan, len: usize, cuts: &[usize], size: u16) -> TxPacket
     cuts.sort_unstable();
     let mut from = 0;
     for to in cuts {
-        packet.push_chunk(Chunk::Static(&PAYLOAD[from..to])).unwrap();
+        packet.push_chunk(Chunk::constant(&PAYLOAD[from..to])).unwrap();
         from = to;
     }
     packet.meta = plan.meta();

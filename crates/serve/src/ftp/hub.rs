@@ -5,7 +5,7 @@ use super::login::{Checks, Throttle};
 use super::stats::Stats;
 use crate::{Changes, Context, Deadlines};
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::sync::Arc;
+use alloc::rc::Rc;
 use core::time::Duration;
 use linerate_transport::{ConnId, FileOp, ListenerId, Owner, VirtualPath};
 use linerate_wire::units::Instant;
@@ -109,7 +109,7 @@ impl JobId {
 /// The shared part of a server.
 pub(super) struct Hub {
     pub(super) owner: Owner,
-    pub(super) config: Arc<Config>,
+    pub(super) config: Rc<Config>,
     pub(super) deadlines: Deadlines<Key>,
     /// Control and data connections of sessions.
     pub(super) conns: BTreeMap<ConnId, SessionId>,
@@ -133,7 +133,7 @@ impl Hub {
     pub(super) fn new(owner: Owner, config: Config) -> Self {
         Hub {
             owner,
-            config: Arc::new(config),
+            config: Rc::new(config),
             deadlines: Deadlines::new(),
             conns: BTreeMap::new(),
             data_listeners: BTreeMap::new(),
@@ -173,8 +173,8 @@ impl Turn<'_, '_> {
         self.ctx.now
     }
 
-    pub(super) fn config(&self) -> Arc<Config> {
-        Arc::clone(&self.hub.config)
+    pub(super) fn config(&self) -> Rc<Config> {
+        Rc::clone(&self.hub.config)
     }
 
     /// Sets a session's timer.

@@ -5,7 +5,7 @@ use super::hub::{JobId, Kind, Turn};
 use super::listing::Listing;
 use crate::memory;
 use alloc::vec::Vec;
-use linerate_transport::{ConnId, DirEntry, FileId, FileOp, FileRange, Payload, SendError, Shared};
+use linerate_transport::{Bytes, ConnId, DirEntry, FileId, FileOp, FileRange, Payload, SendError};
 
 /// Bytes that one transfer may queue in one turn; then others get theirs.
 const TURN_LEN: u64 = 1 << 20;
@@ -151,13 +151,13 @@ impl Sender {
             Source::Ascii { file: None, at, end, convert } => {
                 let piece = memory::pattern(*at, (*end - *at).min(CONVERT_LEN as u64));
                 *at += piece.len() as u64;
-                Next::Payload(Payload::Shared(Shared::from(convert.convert(piece))))
+                Next::Payload(Payload::Shared(Bytes::from(convert.convert(piece))))
             }
             Source::Listing { listing, dir } => {
                 let mut lines = Vec::new();
                 listing.write(&mut lines, LISTING_LEN);
                 if !lines.is_empty() {
-                    return Next::Payload(Payload::Shared(Shared::from(lines)));
+                    return Next::Payload(Payload::Shared(Bytes::from(lines)));
                 }
                 match dir {
                     Some(dir) if listing.wants_page() => {
@@ -173,7 +173,7 @@ impl Sender {
     }
 
     /// Bytes to convert were read.
-    pub(super) fn on_data(&mut self, data: &Shared) {
+    pub(super) fn on_data(&mut self, data: &Bytes) {
         let Source::Ascii { at, end, convert, .. } = &mut self.source else { return };
         self.waiting = false;
         if data.is_empty() {
@@ -183,7 +183,7 @@ impl Sender {
         }
         *at += data.len() as u64;
         let converted = convert.convert(data.as_ref());
-        self.staged = (!converted.is_empty()).then(|| Payload::Shared(Shared::from(converted)));
+        self.staged = (!converted.is_empty()).then(|| Payload::Shared(Bytes::from(converted)));
     }
 
     /// A page of a directory was read. Answers how many names cannot be shown.

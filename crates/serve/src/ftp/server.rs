@@ -10,7 +10,7 @@ use crate::{Change, Context, Service, StartError};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::sync::Arc;
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::mem;
 use core::net::IpAddr;
@@ -78,7 +78,7 @@ impl Server {
         }
         self.listeners = listeners;
         self.admission.set_limits(config.limits.sessions, config.limits.sessions_per_address);
-        self.hub.config = Arc::new(config);
+        self.hub.config = Rc::new(config);
         Ok(())
     }
 
@@ -245,7 +245,7 @@ impl core::error::Error for ReloadError {}
 impl Service for Server {
     fn start(&mut self, ctx: &mut Context<'_>) -> Result<(), StartError> {
         self.hub.started_ns = ctx.wall_ns;
-        let config = Arc::clone(&self.hub.config);
+        let config = Rc::clone(&self.hub.config);
         for addr in &config.listen {
             match listen(ctx, self.hub.owner, *addr, &config) {
                 Ok(listener) => self.listeners.push((*addr, listener)),

@@ -17,10 +17,10 @@ use super::server::Server;
 use super::uri;
 use crate::Context;
 use crate::memory::MemoryFile;
+use alloc::rc::Rc;
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
-use linerate_transport::{FileError, FileRange, Shared};
+use linerate_transport::{Bytes, FileError, FileRange};
 
 /// Content up to this length is copied behind its head; more is queued as it lies.
 const COPY_MAX: u64 = 2 << 10;
@@ -42,7 +42,7 @@ pub(super) enum Answer {
 
 /// The bytes of a representation.
 enum Origin<'a> {
-    File(&'a Arc<FileInfo>),
+    File(&'a Rc<FileInfo>),
     Memory,
 }
 
@@ -251,7 +251,7 @@ impl Server {
         head.end();
         if ex.method != Method::Head {
             ex.content = page.len() as u64;
-            self.send_bytes(ctx, conn, &Shared::from(page));
+            self.send_bytes(ctx, conn, &Bytes::from(page));
         }
     }
 
@@ -294,7 +294,7 @@ impl Server {
         ctx: &mut Context<'_>,
         conn: &mut Connection,
         ex: &mut Exchange,
-        info: &Arc<FileInfo>,
+        info: &Rc<FileInfo>,
         coding: Option<Coding>,
         mime: Mime,
     ) {
@@ -429,23 +429,21 @@ impl Server {
             Origin::File(info) => match &info.content {
                 Content::Open(file) => {
                     if conn.file.is_none() {
-                        conn.file = Some(Arc::clone(info));
+                        conn.file = Some(Rc::clone(info));
                     }
                     self.send_piece(ctx, conn, Piece::File(FileRange { file: *file, offset: start, len }));
                 }
                 // A part lies within the file, which is all in memory.
                 Content::Memory(bytes) => {
                     let (start, end) = (start as usize, (start + len) as usize);
-                    if let Some(bytes) = bytes.slice(start..end) {
-                        self.send_bytes(ctx, conn, &bytes);
-                    }
+                    self.send_bytes(ctx, conn, &bytes.slice(start..end));
                 }
             },
         }
     }
 
     /// Queues bytes: short ones copied behind the head, others as they lie.
-    fn send_bytes(&mut self, ctx: &mut Context<'_>, conn: &mut Connection, bytes: &Shared) {
+    fn send_bytes(&mut self, ctx: &mut Context<'_>, conn: &mut Connection, bytes: &Bytes) {
         if bytes.len() as u64 <= COPY_MAX {
             self.out.extend_from_slice(bytes.as_ref());
             return;
@@ -453,9 +451,7 @@ impl Server {
         let mut start = 0;
         while start < bytes.len() {
             let end = bytes.len().min(start + PIECE_MAX);
-            if let Some(piece) = bytes.slice(start..end) {
-                self.send_piece(ctx, conn, Piece::Bytes(piece));
-            }
+            self.send_piece(ctx, conn, Piece::Bytes(bytes.slice(start..end)));
             start = end;
         }
     }

@@ -11,11 +11,11 @@ use super::ops::{Ops, Purpose};
 use super::response::believed;
 use crate::{Change, Context};
 use alloc::collections::BTreeMap;
-use alloc::sync::Arc;
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::time::Duration;
 use linerate_transport::{
-    ConnId, FileError, FileId, FileKind, FileOp, FileReply, Metadata, OpenMode, Shared, VirtualPath,
+    Bytes, ConnId, FileError, FileId, FileKind, FileOp, FileReply, Metadata, OpenMode, VirtualPath,
 };
 use linerate_wire::units::Instant;
 
@@ -24,7 +24,7 @@ const MAX_ATTEMPTS: u8 = 3;
 
 #[derive(Debug)]
 enum Known {
-    File(Arc<FileInfo>),
+    File(Rc<FileInfo>),
     Directory,
     Failed(FileError),
 }
@@ -58,7 +58,7 @@ enum Step {
     /// Whether the file was still the same after it was read.
     Verify {
         meta: Metadata,
-        bytes: Shared,
+        bytes: Bytes,
     },
 }
 
@@ -83,7 +83,7 @@ struct Entry {
 #[derive(Debug)]
 pub(super) enum Found {
     /// A file; hand it to [`FileCache::release`] when it was kept.
-    File(Arc<FileInfo>),
+    File(Rc<FileInfo>),
     /// A directory.
     Directory,
     /// The file system refused it.
@@ -104,7 +104,7 @@ pub(super) struct FileCache {
     /// Files that are open or being opened.
     open: usize,
     /// Open files that no entry knows any more, but a connection still sends.
-    doomed: Vec<Arc<FileInfo>>,
+    doomed: Vec<Rc<FileInfo>>,
     memory: usize,
     turn: u64,
     /// Lookups answered at once.
@@ -175,7 +175,7 @@ impl FileCache {
             if let Some(known) = entry.known.as_ref().filter(|known| entry.is_fresh(known, now, asker)) {
                 self.hits += 1;
                 return match known {
-                    Known::File(info) => Found::File(Arc::clone(info)),
+                    Known::File(info) => Found::File(Rc::clone(info)),
                     Known::Directory => Found::Directory,
                     Known::Failed(error) => Found::Failed(*error),
                 };
@@ -244,7 +244,7 @@ impl FileCache {
         if matches!(step, Step::Open) {
             let unused = |entry: &Entry| match &entry.known {
                 Some(Known::File(info)) => {
-                    matches!(info.content, Content::Open(_)) && Arc::strong_count(info) == 1
+                    matches!(info.content, Content::Open(_)) && Rc::strong_count(info) == 1
                 }
                 _ => false,
             };
@@ -302,7 +302,7 @@ impl FileCache {
             (Some(Step::Read { file, meta }), Ok(FileReply::Data(data))) => {
                 self.close(ctx, ops, file);
                 // A copy of just its length: what was read may lie in a larger, pooled buffer.
-                let bytes = Shared::from(data.as_ref().to_vec());
+                let bytes = Bytes::from(data.as_ref().to_vec());
                 if bytes.len() as u64 == meta.len {
                     self.start(ctx, ops, limits, slot, Step::Verify { meta, bytes });
                     return Vec::new();
@@ -363,7 +363,7 @@ impl FileCache {
             }
             FileKind::File if meta.len == 0 => {
                 self.close(ctx, ops, file);
-                let nothing = Content::Memory(Shared::from(Vec::new()));
+                let nothing = Content::Memory(Bytes::from(Vec::new()));
                 Some(self.file(ctx, slot, meta, nothing))
             }
             // One payload of memory is 64 KiB at most, and one file shall not be all of the cache.
@@ -380,7 +380,7 @@ impl FileCache {
     fn file(&self, ctx: &Context<'_>, slot: u32, meta: Metadata, content: Content) -> Known {
         let entry = self.entries.get(slot as usize).and_then(Option::as_ref);
         let path = entry.map_or("", |entry| entry.path.as_str());
-        Known::File(Arc::new(FileInfo::new(path, meta, content, believed(ctx.wall_ns))))
+        Known::File(Rc::new(FileInfo::new(path, meta, content, believed(ctx.wall_ns))))
     }
 
     /// Notes what was learned and takes the waiters.
@@ -446,9 +446,9 @@ impl FileCache {
     }
 
     /// Closes a file, or has it closed when its last sender is done.
-    fn retire(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, info: Arc<FileInfo>) {
+    fn retire(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, info: Rc<FileInfo>) {
         if let Content::Open(file) = info.content {
-            if Arc::strong_count(&info) == 1 {
+            if Rc::strong_count(&info) == 1 {
                 self.close(ctx, ops, file);
             } else {
                 self.doomed.push(info);
@@ -457,11 +457,11 @@ impl FileCache {
     }
 
     /// Gives a file back that a connection has kept.
-    pub fn release(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, info: Arc<FileInfo>) {
+    pub fn release(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, info: Rc<FileInfo>) {
         drop(info);
         let mut at = 0;
         while let Some(info) = self.doomed.get(at) {
-            if Arc::strong_count(info) == 1 {
+            if Rc::strong_count(info) == 1 {
                 let info = self.doomed.swap_remove(at);
                 self.retire(ctx, ops, info);
             } else {

@@ -16,10 +16,10 @@ use super::file_info::FileInfo;
 use super::headers::HeadScan;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::sync::Arc;
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use linerate_transport::{ConnId, FileRange, Payload, Shared};
+use linerate_transport::{Bytes, ConnId, FileRange, Payload};
 use linerate_wire::units::Instant;
 
 /// What a connection is doing.
@@ -43,7 +43,7 @@ pub(super) enum State {
 #[derive(Clone, Debug)]
 pub(super) enum Piece {
     /// Bytes, at most 64 KiB of them.
-    Bytes(Shared),
+    Bytes(Bytes),
     /// A piece of a memory file.
     Pattern { offset: u64, len: u64 },
     /// A range of an open file.
@@ -81,7 +81,7 @@ pub(super) struct Connection {
     /// What the transport would not take yet, in order.
     pub pieces: VecDeque<Piece>,
     /// The file whose ranges are queued; it stays open until they are sent.
-    pub file: Option<Arc<FileInfo>>,
+    pub file: Option<Rc<FileInfo>>,
     /// Close after what is queued.
     pub closing: bool,
     /// The peer may still be sending when we close.

@@ -12,7 +12,7 @@ use super::server::Server;
 use crate::Context;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use linerate_transport::{ConnState, SendError, Shared};
+use linerate_transport::{Bytes, ConnState, SendError};
 
 /// Requests answered per turn; a client with more of them waits for its next turn.
 const REQUESTS_PER_TURN: usize = 64;
@@ -514,7 +514,7 @@ impl Server {
             }
         }
         for chunk in self.out.chunks(2 * GATHER_MAX) {
-            conn.pieces.push_back(Piece::Bytes(Shared::from(chunk.to_vec())));
+            conn.pieces.push_back(Piece::Bytes(Bytes::from(chunk.to_vec())));
         }
         self.out.clear();
     }

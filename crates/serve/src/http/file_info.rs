@@ -4,7 +4,7 @@ use super::conditional::Validators;
 use super::date;
 use super::response::append_hex;
 use alloc::vec::Vec;
-use linerate_transport::{FileId, Metadata, Shared};
+use linerate_transport::{Bytes, FileId, Metadata};
 
 /// How long after a change another one might not show, in ns: file systems keep times in steps of a few
 /// milliseconds up to a second, and a file can be written twice within one of them.
@@ -14,7 +14,7 @@ const UNSETTLED_NS: i64 = 1_000_000_000;
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     /// In memory, all of it.
-    Memory(Shared),
+    Memory(Bytes),
     /// In an open file.
     Open(FileId),
 }

@@ -9,7 +9,7 @@ use super::response::Status;
 use super::server::Server;
 use crate::Context;
 use alloc::format;
-use alloc::sync::Arc;
+use alloc::rc::Rc;
 use core::time::Duration;
 use linerate_transport::{FileError, VirtualPath};
 
@@ -19,7 +19,7 @@ pub(super) enum Resolved {
     /// A file.
     File {
         /// It, or its compressed copy.
-        info: Arc<FileInfo>,
+        info: Rc<FileInfo>,
         /// How the copy is compressed.
         coding: Option<Coding>,
         /// By the name of the file itself.
@@ -115,7 +115,7 @@ impl Server {
         &mut self,
         ctx: &mut Context<'_>,
         ex: &Exchange,
-        info: Arc<FileInfo>,
+        info: Rc<FileInfo>,
         path: &VirtualPath,
         asker: Asker,
     ) -> Resolved {

@@ -247,7 +247,7 @@ impl MemoryFiles {
                 let data = &self.opened(file)?.data;
                 let start = (offset as usize).min(data.len());
                 let end = start.saturating_add(len).min(data.len());
-                Ok(FileReply::Data(Shared::from(data[start..end].to_vec())))
+                Ok(FileReply::Data(Bytes::from(data[start..end].to_vec())))
             }
             FileOp::Write { file, offset, data } => {
                 self.write(file, offset as usize, data).map(|()| FileReply::Done)
@@ -256,7 +256,7 @@ impl MemoryFiles {
                 self.opened(file)?.data.resize(len as usize, 0);
                 Ok(FileReply::Done)
             }
-            FileOp::Compute { work } => Ok(FileReply::Data(Shared::from(work.run()))),
+            FileOp::Compute { work } => Ok(FileReply::Data(Bytes::from(work.run()))),
             FileOp::Publish { file, whole } => self.publish(file, whole).map(|()| FileReply::Done),
             FileOp::Close { file } => {
                 let open = self.open.remove(&file).ok_or(FileError::Stale)?;

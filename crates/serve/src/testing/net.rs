@@ -360,7 +360,7 @@ impl Transport for MemoryNet {
     }
 
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Result<(), SendError> {
-        self.send(conn, Payload::Shared(Shared::from(bytes.to_vec())))
+        self.send(conn, Payload::Shared(Bytes::from(bytes.to_vec())))
     }
 
     fn sendable(&self, conn: ConnId) -> usize {

@@ -5,7 +5,7 @@ use crate::service::StartError;
 use crate::testing::{MemoryFiles, MemoryNet};
 use alloc::vec;
 use alloc::vec::Vec;
-use linerate_transport::{Event, FileDone, FileId, Input, Output, Ready, Shared, Source, Transport, UdpId};
+use linerate_transport::{Bytes, Event, FileDone, FileId, Input, Output, Ready, Source, Transport, UdpId};
 
 /// An engine that does what a test wrote down, and notes what was asked of it.
 struct Scripted {
@@ -44,7 +44,7 @@ impl Engine for Scripted {
         self.wants.pop()
     }
 
-    fn handle_file_data(&mut self, _now: Instant, token: u64, data: Result<Shared, FileError>) {
+    fn handle_file_data(&mut self, _now: Instant, token: u64, data: Result<Bytes, FileError>) {
         self.got.push((token, data.map(|data| data.len())));
     }
 

@@ -2,8 +2,8 @@
 
 use super::{App, Context, Pattern};
 use linerate_transport::{
-    CloseReason, ConnId, ConnInfo, ConnState, Event, ListenAddr, ListenOptions, ListenerId, Payload, Ready,
-    SendError, Shared, SocketOptions, Source, Transport,
+    Bytes, CloseReason, ConnId, ConnInfo, ConnState, Event, ListenAddr, ListenOptions, ListenerId, Payload,
+    Ready, SendError, SocketOptions, Source, Transport,
 };
 use linerate_wire::units::Instant;
 use std::collections::VecDeque;
@@ -457,12 +457,21 @@ impl App for Endpoint {
 }
 
 /// Makes payload in buffers that are used again when nobody holds them any more.
+/// A buffer as payload; it is free again when the generator holds the only other handle no more.
+struct Piece(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 #[derive(Debug)]
 struct Generator {
     pattern: Pattern,
     buffers: VecDeque<Arc<Vec<u8>>>,
     /// The buffer from which payload is cut, and where its first byte is in the stream.
-    open: Option<(u64, Shared)>,
+    open: Option<(u64, Bytes)>,
 }
 
 impl Generator {
@@ -471,10 +480,10 @@ impl Generator {
     }
 
     /// Up to `len` bytes from `offset` on, at least one.
-    fn next(&mut self, offset: u64, len: u64) -> Shared {
-        let piece = |(base, whole): &(u64, Shared)| {
+    fn next(&mut self, offset: u64, len: u64) -> Bytes {
+        let piece = |(base, whole): &(u64, Bytes)| {
             let from = offset.checked_sub(*base).filter(|from| *from < PIECE)?;
-            whole.slice(from as usize..(from + len).min(PIECE) as usize)
+            Some(whole.slice(from as usize..(from + len).min(PIECE) as usize))
         };
         if let Some(piece) = self.open.as_ref().and_then(piece) {
             return piece;
@@ -487,7 +496,7 @@ impl Generator {
             self.pattern.fill(offset, bytes);
         }
         self.buffers.push_back(Arc::clone(&buffer));
-        let whole = Shared::new(buffer);
+        let whole = Bytes::from_owner(Piece(buffer));
         let first = piece(&(offset, whole.clone())).unwrap_or_else(|| whole.clone());
         self.open = Some((offset, whole));
         first

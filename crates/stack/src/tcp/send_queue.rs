@@ -8,7 +8,7 @@ use super::budget::Charge;
 use super::pages;
 use alloc::collections::VecDeque;
 use linerate_nic::{Chunk, Pool, TxPacket};
-use linerate_transport::{FileRange, Shared};
+use linerate_transport::{Bytes, FileRange};
 
 /// Most pieces of memory in the queue: what bounds the bookkeeping when an application queues single bytes.
 const MAX_PIECES: usize = 4_096;
@@ -219,18 +219,14 @@ impl SendQueue {
     }
 
     /// Data of the read at position `at` came.
-    pub fn read_done(&mut self, at: u64, data: Shared) -> Result<(), ShortFile> {
+    pub fn read_done(&mut self, at: u64, data: Bytes) -> Result<(), ShortFile> {
         let index = self.index_of(at).ok_or(ShortFile)?;
         let item = &mut self.items[index];
         if item.start != at || !matches!(item.body, Body::Reading) || (data.len() as u64) < item.len {
             return Err(ShortFile);
         }
-        let (buffer, range) = data.into_parts();
-        let chunk = Chunk::shared(buffer, range).slice(0..item.len as usize);
+        let chunk = Chunk::Shared(data).slice(0..item.len as usize);
         let charged = chunk.len();
-        if charged as u64 != item.len {
-            return Err(ShortFile);
-        }
         // The memory is there already: charge it in any case.
         self.charge.add(charged);
         item.body = Body::Memory { chunk, charged };

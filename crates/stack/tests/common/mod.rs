@@ -269,8 +269,7 @@ impl Bench {
         let head = frame.len().min(14);
         slot.header_mut(head).copy_from_slice(&frame[..head]);
         let rest: Vec<u8> = frame[head..].to_vec();
-        let len = rest.len();
-        slot.push_chunk(Chunk::shared(std::sync::Arc::new(rest), 0..len)).expect("room");
+        slot.push_chunk(Chunk::Shared(rest.into())).expect("room");
         self.queue.commit();
         self.link.transmit(self.now, &mut self.queue).expect("the link is there");
     }

@@ -314,9 +314,8 @@ fn fill_slot(slot: &mut linerate_nic::TxPacket, wire: &Wire) {
     let (header, payload) = wire.bytes.split_at(header_len);
     slot.header_mut(header_len).copy_from_slice(header);
     if !payload.is_empty() {
-        let len = payload.len();
         // One piece of an empty gather list always fits.
-        let _ = slot.push_chunk(Chunk::shared(Arc::new(payload.to_vec()), 0..len));
+        let _ = slot.push_chunk(Chunk::Shared(payload.to_vec().into()));
     }
     let Some(layout) = layout else { return };
     slot.meta.header_len = header_len as u16;

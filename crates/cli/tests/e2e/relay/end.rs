@@ -2,8 +2,8 @@
 
 use super::plan::{EndPlan, mix};
 use linerate_transport::{
-    AcceptBacklog, CloseReason, ConnId, ConnState, ConnectError, ListenAddr, ListenOptions, ListenerId,
-    Owner, Payload, SendError, Shared, Transport,
+    AcceptBacklog, Bytes, CloseReason, ConnId, ConnState, ConnectError, ListenAddr, ListenOptions,
+    ListenerId, Owner, Payload, SendError, Transport,
 };
 use linerate_wire::units::Instant;
 use std::net::SocketAddr;
@@ -177,7 +177,7 @@ impl End {
             let result = if bytes.len() < 4_000 {
                 net.write(conn, &bytes)
             } else {
-                net.send(conn, Payload::Shared(Shared::from(bytes)))
+                net.send(conn, Payload::Shared(Bytes::from(bytes)))
             };
             match result {
                 Ok(()) => self.sent = until,

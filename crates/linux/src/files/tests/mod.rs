@@ -5,7 +5,7 @@ mod demo;
 mod reading;
 
 use super::*;
-use linerate_transport::{DirEntry, FileKind, Metadata, OpenMode, Shared, VirtualPath};
+use linerate_transport::{Bytes, DirEntry, FileKind, Metadata, OpenMode, VirtualPath};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -88,7 +88,7 @@ pub(crate) fn open(
     }
 }
 
-pub(crate) fn read(files: &mut AnyFiles, file: FileId, offset: u64, len: usize) -> Result<Shared, FileError> {
+pub(crate) fn read(files: &mut AnyFiles, file: FileId, offset: u64, len: usize) -> Result<Bytes, FileError> {
     match ask(files, FileOp::Read { file, offset, len })? {
         FileReply::Data(data) => Ok(data),
         other => panic!("{other:?}"),

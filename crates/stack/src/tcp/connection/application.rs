@@ -8,7 +8,7 @@ use super::{Connection, FileRead, STALLED_SEND};
 use core::time::Duration;
 use linerate_nic::Chunk;
 use linerate_transport::{
-    CloseReason, ConnState, FileError, FileRange, Payload, Ready, SendError, Shared, SocketOptions,
+    Bytes, CloseReason, ConnState, FileError, FileRange, Payload, Ready, SendError, SocketOptions,
 };
 use linerate_wire::units::Instant;
 
@@ -66,11 +66,10 @@ impl Connection {
     /// No room, the wrong state, or more than 64 KiB of memory.
     pub fn send(&mut self, now: Instant, payload: Payload) -> Result<(), SendError> {
         match payload {
-            Payload::Static(bytes) => self.send_chunk(now, Chunk::Static(bytes), 0),
-            Payload::Shared(shared) => {
-                let len = shared.len();
-                let (buffer, range) = shared.into_parts();
-                self.send_chunk(now, Chunk::shared(buffer, range), len)
+            Payload::Static(bytes) => self.send_chunk(now, Chunk::constant(bytes), 0),
+            Payload::Shared(bytes) => {
+                let len = bytes.len();
+                self.send_chunk(now, Chunk::Shared(bytes), len)
             }
             Payload::File(range) => self.send_file(now, range),
         }
@@ -197,7 +196,7 @@ impl Connection {
 
     /// Bytes of a file, in any order of the requests. Fewer than asked for, or an error, resets the connection
     /// ([`CloseReason::File`]).
-    pub fn handle_file_data(&mut self, now: Instant, index: u64, data: Result<Shared, FileError>) {
+    pub fn handle_file_data(&mut self, now: Instant, index: u64, data: Result<Bytes, FileError>) {
         if self.reason.is_some() || self.state == State::Closed {
             return;
         }

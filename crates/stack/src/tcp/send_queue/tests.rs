@@ -28,9 +28,9 @@ fn file(offset: u64, len: u64) -> FileRange {
 #[test]
 fn any_range_comes_out_across_pieces() {
     let (mut queue, budget) = queue();
-    queue.push(Chunk::Static(b"abc"), 0).unwrap();
-    queue.push(Chunk::shared(alloc::sync::Arc::new(vec![b'd', b'e']), 0..2), 2).unwrap();
-    queue.push(Chunk::Static(b"fgh"), 0).unwrap();
+    queue.push(Chunk::constant(b"abc"), 0).unwrap();
+    queue.push(Chunk::Shared(vec![b'd', b'e'].into()), 2).unwrap();
+    queue.push(Chunk::constant(b"fgh"), 0).unwrap();
     let all = b"abcdefgh";
     for from in 0..8 {
         for len in 0..(8 - from) {
@@ -72,9 +72,9 @@ fn short_writes_share_a_page_that_nobody_else_reads() {
 #[test]
 fn files_are_read_a_bounded_amount_ahead_and_in_any_order() {
     let (mut queue, _budget) = queue();
-    queue.push(Chunk::Static(b"head"), 0).unwrap();
+    queue.push(Chunk::constant(b"head"), 0).unwrap();
     queue.push_file(file(100, 50_000));
-    queue.push(Chunk::Static(b"tail"), 0).unwrap();
+    queue.push(Chunk::constant(b"tail"), 0).unwrap();
     queue.push_file(file(7, 3));
     assert_eq!(queue.len(), 50_011);
     assert_eq!(queue.ready_end(), START + 4);
@@ -86,10 +86,10 @@ fn files_are_read_a_bounded_amount_ahead_and_in_any_order() {
     }
     assert_eq!(asked.iter().map(|w| w.range.len).collect::<Vec<_>>(), [16_000, 16_000, 16_000, 2_000]);
     assert_eq!((asked[0].range, asked[1].range), (file(100, 16_000), file(16_100, 16_000)));
-    queue.read_done(asked[2].at, Shared::from(vec![3; 16_000])).unwrap();
-    queue.read_done(asked[1].at, Shared::from(vec![2; 16_000])).unwrap();
+    queue.read_done(asked[2].at, Bytes::from(vec![3; 16_000])).unwrap();
+    queue.read_done(asked[1].at, Bytes::from(vec![2; 16_000])).unwrap();
     assert_eq!(queue.ready_end(), START + 4, "the first piece is missing");
-    queue.read_done(asked[0].at, Shared::from(vec![1; 17_000])).unwrap();
+    queue.read_done(asked[0].at, Bytes::from(vec![1; 17_000])).unwrap();
     assert_eq!(queue.ready_end(), START + 48_004);
     assert_eq!(bytes_of(&queue, START + 2, 5), b"ad\x01\x01\x01");
     assert_eq!(bytes_of(&queue, START + 16_002, 4), [1, 1, 2, 2]);
@@ -101,7 +101,7 @@ fn files_are_read_a_bounded_amount_ahead_and_in_any_order() {
     }
     assert_eq!(rest.iter().map(|w| w.range.len).collect::<Vec<_>>(), [3]);
     for wanted in rest.iter().chain(&asked[3..]) {
-        queue.read_done(wanted.at, Shared::from(vec![9; wanted.range.len as usize])).unwrap();
+        queue.read_done(wanted.at, Bytes::from(vec![9; wanted.range.len as usize])).unwrap();
     }
     assert_eq!(queue.ready_end(), queue.end());
     assert_eq!(bytes_of(&queue, queue.end() - 8, 99), b"\x09tail\x09\x09\x09");
@@ -112,22 +112,22 @@ fn short_and_unasked_data_are_errors() {
     let (mut queue, budget) = queue();
     queue.push_file(file(0, 10));
     let wanted = queue.next_read(100).unwrap();
-    assert_eq!(queue.read_done(wanted.at, Shared::from(vec![0; 10])), Err(ShortFile), "not asked for yet");
+    assert_eq!(queue.read_done(wanted.at, Bytes::from(vec![0; 10])), Err(ShortFile), "not asked for yet");
     queue.read_started(&wanted);
-    assert_eq!(queue.read_done(wanted.at + 1, Shared::from(vec![0; 10])), Err(ShortFile));
-    assert_eq!(queue.read_done(wanted.at, Shared::from(vec![0; 9])), Err(ShortFile));
-    queue.read_done(wanted.at, Shared::from(vec![0; 10])).unwrap();
+    assert_eq!(queue.read_done(wanted.at + 1, Bytes::from(vec![0; 10])), Err(ShortFile));
+    assert_eq!(queue.read_done(wanted.at, Bytes::from(vec![0; 9])), Err(ShortFile));
+    queue.read_done(wanted.at, Bytes::from(vec![0; 10])).unwrap();
     assert_eq!(budget.used(), 10);
     queue.clear();
     assert_eq!((budget.used(), queue.len()), (0, 0));
-    assert_eq!(queue.read_done(wanted.at, Shared::from(vec![0; 10])), Err(ShortFile));
+    assert_eq!(queue.read_done(wanted.at, Bytes::from(vec![0; 10])), Err(ShortFile));
 }
 
 #[test]
 fn the_gather_list_bounds_a_packet() {
     let (mut queue, _budget) = queue();
     for _ in 0..100 {
-        queue.push(Chunk::Static(b"x"), 0).unwrap();
+        queue.push(Chunk::constant(b"x"), 0).unwrap();
     }
     assert_eq!(bytes_of(&queue, START, 100).len(), linerate_nic::MAX_CHUNKS);
 }

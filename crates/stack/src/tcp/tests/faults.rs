@@ -157,7 +157,7 @@ fn no_ghost_sends() {
     let mut solo = Solo::established();
     solo.send(14_600);
     let mut full = TxPacket::new();
-    while full.push_chunk(linerate_nic::Chunk::Static(b"x")).is_ok() {}
+    while full.push_chunk(linerate_nic::Chunk::constant(b"x")).is_ok() {}
     for _ in 0..3 {
         assert!(solo.connection.poll_transmit(solo.now, &solo.limits, &mut full, 34).is_none());
     }

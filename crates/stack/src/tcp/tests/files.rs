@@ -5,15 +5,15 @@ use super::stream;
 use crate::tcp::{FileRead, State};
 use alloc::vec::Vec;
 use linerate_transport::{
-    BufferSize, CloseReason, ConnState, FileError, FileId, FileRange, Payload, Ready, Shared, SocketOptions,
+    BufferSize, Bytes, CloseReason, ConnState, FileError, FileId, FileRange, Payload, Ready, SocketOptions,
 };
 
 fn range(offset: u64, len: u64) -> Payload {
     Payload::File(FileRange { file: FileId::new(3, 1), offset, len })
 }
 
-fn contents(read: &FileRead) -> Shared {
-    Shared::from(stream(read.offset..read.offset + read.len as u64))
+fn contents(read: &FileRead) -> Bytes {
+    Bytes::from(stream(read.offset..read.offset + read.len as u64))
 }
 
 fn start_reads(solo: &mut Solo) -> Vec<FileRead> {
@@ -94,7 +94,7 @@ fn reads_stay_within_the_send_buffer() {
 
 #[test]
 fn a_file_that_fails_resets_the_connection() {
-    for data in [Err(FileError::Io), Ok(Shared::from(stream(0..99)))] {
+    for data in [Err(FileError::Io), Ok(Bytes::from(stream(0..99)))] {
         let mut solo = Solo::established();
         solo.connection.send(solo.now, range(0, 100)).unwrap();
         let reads = start_reads(&mut solo);

@@ -360,7 +360,7 @@ fn memory_that_runs_out_is_a_state_like_others() {
     assert_eq!(solo.input(ACK, 5_000, 0, 1_000), Outcome::Dropped(DropReason::NoMemory));
     assert_eq!(solo.input(ACK, 2_920, 0, 1_460), Outcome::Dropped(DropReason::NoMemory));
     assert_eq!(solo.output().pop().unwrap().ack, 2_920);
-    let shared = || linerate_transport::Payload::Shared(linerate_transport::Shared::from(stream(0..9_000)));
+    let shared = || linerate_transport::Payload::Shared(linerate_transport::Bytes::from(stream(0..9_000)));
     assert_eq!(solo.connection.send(solo.now, shared()), Err(SendError::Full));
     drop((other, sender));
     assert_eq!(solo.input(ACK, 2_920, 0, 1_460), Outcome::Accepted);

@@ -3,7 +3,7 @@
 use super::solo::{ACK, Solo, ms};
 use core::time::Duration;
 use linerate_transport::{
-    BufferSize, CloseReason, ConnState, FileId, FileRange, Payload, Shared, SocketOptions,
+    BufferSize, Bytes, CloseReason, ConnState, FileId, FileRange, Payload, SocketOptions,
 };
 
 #[test]
@@ -44,7 +44,7 @@ fn a_send_buffer_that_shrinks_below_what_lies_behind_a_file_still_lets_the_file_
     let mut read = 0;
     while let Some(wanted) = solo.connection.next_file_read() {
         solo.connection.file_read_started(&wanted);
-        let data = Shared::from(alloc::vec![0; wanted.len]);
+        let data = Bytes::from(alloc::vec![0; wanted.len]);
         solo.connection.handle_file_data(solo.now, wanted.index, Ok(data));
         let sent = solo.output();
         read += wanted.len as i64;

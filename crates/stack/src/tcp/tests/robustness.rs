@@ -6,7 +6,7 @@ use super::{Wire, config};
 use crate::tcp::{Config, State, TxLimits};
 use core::time::Duration;
 use linerate_transport::{
-    BufferSize, CloseReason, FileError, FileId, FileRange, Payload, Shared, SocketOptions,
+    BufferSize, Bytes, CloseReason, FileError, FileId, FileRange, Payload, SocketOptions,
 };
 use linerate_wire::tcp::{Flags, Options, SackBlock, SeqNumber, Timestamps};
 use proptest::prelude::*;
@@ -72,7 +72,7 @@ fn act(solo: &mut Solo, random: &mut Random, reads: &mut alloc::vec::Vec<u64>) {
         }
         8 => {
             let bytes = super::stream(0..random.below(20_000));
-            let _ = solo.connection.send(now, Payload::Shared(Shared::from(bytes)));
+            let _ = solo.connection.send(now, Payload::Shared(Bytes::from(bytes)));
         }
         9 => {
             let range = FileRange {
@@ -91,7 +91,7 @@ fn act(solo: &mut Solo, random: &mut Random, reads: &mut alloc::vec::Vec<u64>) {
                 let data = if random.per_mille(50) {
                     Err(FileError::Io)
                 } else {
-                    Ok(Shared::from(alloc::vec![0; 300_000]))
+                    Ok(Bytes::from(alloc::vec![0; 300_000]))
                 };
                 solo.connection.handle_file_data(now, index, data);
             }

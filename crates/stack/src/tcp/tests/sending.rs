@@ -48,7 +48,7 @@ fn payload_goes_by_reference() {
     solo.connection.send(solo.now, Payload::Static(&BYTES)).unwrap();
     let mut packet = TxPacket::new();
     solo.connection.poll_transmit(solo.now, &solo.limits, &mut packet, 34).unwrap();
-    let [Chunk::Static(bytes)] = packet.chunks() else { panic!("{:?}", packet.chunks()) };
+    let [Chunk::Shared(bytes)] = packet.chunks() else { panic!("{:?}", packet.chunks()) };
     assert!(core::ptr::eq(bytes.as_ptr(), BYTES.as_ptr()));
 }
 

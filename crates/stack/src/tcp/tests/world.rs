@@ -6,7 +6,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::time::Duration;
 use linerate_nic::{Pieces, Pool, TxPacket};
-use linerate_transport::{Payload, Ready, SendError, Shared};
+use linerate_transport::{Bytes, Payload, Ready, SendError};
 use linerate_wire::tcp::{Flags, SeqNumber};
 use linerate_wire::units::Instant;
 
@@ -150,7 +150,7 @@ impl Side {
             let result = if len <= 256 {
                 self.connection.write(now, &bytes)
             } else {
-                self.connection.send(now, Payload::Shared(Shared::from(bytes)))
+                self.connection.send(now, Payload::Shared(Bytes::from(bytes)))
             };
             match result {
                 Ok(()) => {
