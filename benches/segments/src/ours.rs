@@ -2,8 +2,8 @@
 
 use crate::{BUFFER, MSS, WIRE};
 use linerate_nic::{
-    Capabilities, ChecksumStatus, Device, DeviceError, Frame, MacAddr, Pool, Port, PortConfig, RxBatch,
-    RxMeta, TxQueue, TxToken,
+    Capabilities, ChecksumStatus, Device, DeviceError, Frame, MacAddr, Pool, Port, PortConfig, QueuePair,
+    RxBatch, RxMeta, TxQueue, TxToken,
 };
 use linerate_stack::{Node, NodeConfig, StackConfig, StackPools};
 use linerate_transport::{
@@ -43,12 +43,14 @@ impl Device for Wire {
         Capabilities { tx_checksum4: has, tx_checksum6: has, rx_checksum: has, ..Capabilities::NONE }
     }
 
-    fn enabled(&self) -> Capabilities {
-        self.capabilities()
-    }
-
     fn enable(&mut self, _wanted: Capabilities) -> Result<(), DeviceError> {
         Ok(())
+    }
+}
+
+impl QueuePair for Wire {
+    fn enabled(&self) -> Capabilities {
+        self.capabilities()
     }
 
     fn receive(&mut self, _now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {

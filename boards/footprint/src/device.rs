@@ -2,7 +2,7 @@
 
 use core::hint::black_box;
 use linerate_nic::{
-    Capabilities, Device, DeviceError, Frame, MacAddr, Pool, RxBatch, RxMeta, TxQueue, TxToken,
+    Capabilities, Device, DeviceError, Frame, MacAddr, Pool, QueuePair, RxBatch, RxMeta, TxQueue, TxToken,
 };
 use linerate_wire::units::Instant;
 
@@ -36,16 +36,18 @@ impl Device for Fifo {
         Capabilities::default()
     }
 
-    fn enabled(&self) -> Capabilities {
-        Capabilities::default()
-    }
-
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
         if wanted == Capabilities::default() {
             Ok(())
         } else {
             Err(DeviceError::Unsupported)
         }
+    }
+}
+
+impl QueuePair for Fifo {
+    fn enabled(&self) -> Capabilities {
+        Capabilities::default()
     }
 
     fn receive(&mut self, _: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {

@@ -11,8 +11,8 @@ use core::ffi::{c_int, c_void};
 use core::fmt;
 use libc::{iovec, ssize_t};
 use linerate_nic::{
-    Buffer, Capabilities, ChecksumStatus, Device, DeviceError, Frame, MAX_CHUNKS, MacAddr, Pool, RxBatch,
-    RxMeta, Segmentation, TxPacket, TxQueue, TxToken,
+    Buffer, Capabilities, ChecksumStatus, Device, DeviceError, Frame, MAX_CHUNKS, MacAddr, Pool, QueuePair,
+    RxBatch, RxMeta, Segmentation, TxPacket, TxQueue, TxToken,
 };
 use linerate_wire::ethernet;
 use linerate_wire::units::Instant;
@@ -247,16 +247,18 @@ impl Device for CallbackDevice {
         self.capabilities
     }
 
-    fn enabled(&self) -> Capabilities {
-        self.enabled
-    }
-
     fn enable(&mut self, wanted: Capabilities) -> core::result::Result<(), DeviceError> {
         if wanted.and(self.capabilities) != wanted {
             return Err(DeviceError::Unsupported);
         }
         self.enabled = wanted;
         Ok(())
+    }
+}
+
+impl QueuePair for CallbackDevice {
+    fn enabled(&self) -> Capabilities {
+        self.enabled
     }
 
     fn receive(&mut self, _now: Instant, batch: &mut RxBatch) -> core::result::Result<usize, DeviceError> {

@@ -12,7 +12,7 @@ use linerate_linux::RxPools;
 use linerate_linux::netconfig::{LinkChange, Netlink};
 use linerate_linux::packet::{PacketConfig, PacketDevice};
 use linerate_linux::tap::{Tap, TapConfig};
-use linerate_nic::{ChecksumRequest, Chunk, Device, MacAddr, RxBatch, Segmentation, TxQueue};
+use linerate_nic::{ChecksumRequest, Chunk, Interface, MacAddr, RxBatch, Segmentation, TxQueue};
 use linerate_wire::units::Instant;
 use std::error::Error;
 
@@ -104,7 +104,7 @@ fn median(
 }
 
 /// Sends all of `queue`.
-fn send(device: &mut impl Device, queue: &mut TxQueue) -> Result<usize, Box<dyn Error>> {
+fn send(device: &mut impl Interface, queue: &mut TxQueue) -> Result<usize, Box<dyn Error>> {
     let mut sent = 0;
     while !queue.is_empty() {
         sent += device.transmit(Instant::ZERO, queue)?;
@@ -113,7 +113,7 @@ fn send(device: &mut impl Device, queue: &mut TxQueue) -> Result<usize, Box<dyn 
 }
 
 /// Receives until nothing is left, dropping the frames.
-fn drain(device: &mut impl Device, batch: &mut RxBatch) -> Result<usize, Box<dyn Error>> {
+fn drain(device: &mut impl Interface, batch: &mut RxBatch) -> Result<usize, Box<dyn Error>> {
     let mut received = 0;
     while device.receive(Instant::ZERO, batch)? > 0 {
         while batch.pop().is_some() {

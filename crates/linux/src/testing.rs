@@ -1,7 +1,9 @@
 //! What the tests of the devices share: a network namespace for each, and frames of all kinds.
 #![allow(unsafe_code)]
 
-use linerate_nic::{ChecksumRequest, Chunk, Device, Frame, MacAddr, RxBatch, Segmentation, TxQueue, TxToken};
+use linerate_nic::{
+    ChecksumRequest, Chunk, Frame, Interface, MacAddr, RxBatch, Segmentation, TxQueue, TxToken,
+};
 use linerate_wire::units::Instant;
 use rustix::fd::AsFd;
 use std::io::Write;
@@ -50,7 +52,7 @@ pub(crate) fn in_namespace(name: &str, test: impl FnOnce() + Send + 'static) {
 }
 
 /// Receives until `wanted` accepts a frame.
-pub(crate) fn await_frame<D: Device + AsFd>(device: &mut D, wanted: impl Fn(&Frame) -> bool) -> Frame {
+pub(crate) fn await_frame<D: Interface + AsFd>(device: &mut D, wanted: impl Fn(&Frame) -> bool) -> Frame {
     let deadline = std::time::Instant::now() + PATIENCE;
     // One at a time: what follows the frame stays in the kernel for the next call.
     let mut batch = RxBatch::with_limit(1);
@@ -73,7 +75,7 @@ pub(crate) fn wait_readable(device: &impl AsFd, limit: Duration) {
 }
 
 /// Sends one packet made by `fill`; it must leave, with its completion.
-pub(crate) fn send_one<D: Device>(device: &mut D, fill: impl FnOnce(&mut linerate_nic::TxPacket)) {
+pub(crate) fn send_one<D: Interface>(device: &mut D, fill: impl FnOnce(&mut linerate_nic::TxPacket)) {
     let mut queue = TxQueue::with_capacity(1);
     let packet = queue.vacant().unwrap();
     fill(packet);
@@ -239,7 +241,7 @@ pub(crate) fn udp_checksum_holds(frame: &[u8], v4: bool) -> bool {
 
 /// Plays a TCP peer just long enough that the kernel sends it `data` in one piece: answers its SYN, then its frames are
 /// returned as they come.
-pub(crate) fn tcp_from_host<D: Device + AsFd>(
+pub(crate) fn tcp_from_host<D: Interface + AsFd>(
     device: &mut D,
     host_mac: MacAddr,
     port: u16,

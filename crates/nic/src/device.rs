@@ -1,10 +1,10 @@
-//! The contract of a device: batches in, batches out, completions, capabilities.
+//! The contract of a device's control: address, link, filter, capabilities, steering.
 
-use crate::frame::RxBatch;
-use crate::meta::{MacAddr, TxToken};
-use crate::tx::TxQueue;
+use crate::meta::MacAddr;
+use crate::queue::QueuePair;
 use core::fmt;
-use linerate_wire::units::Instant;
+use linerate_wire::toeplitz;
+use linerate_wire::units::Rate;
 
 /// What a device can do; also what of it is switched on. Everything it lacks, `nic` does in software.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -85,11 +85,52 @@ impl fmt::Display for DeviceError {
 
 impl core::error::Error for DeviceError {}
 
-/// A network device with one receive and one transmit queue.
+/// What is known of the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkState {
+    /// Whether frames pass.
+    pub is_up: bool,
+    /// How fast; `None` where nobody knows (a virtual device).
+    pub speed: Option<Rate>,
+    /// Whether both ends may send at once.
+    pub is_full_duplex: bool,
+}
+
+impl LinkState {
+    /// Up, at a speed that nobody knows: what a virtual device has.
+    pub const UP: LinkState = LinkState { is_up: true, speed: None, is_full_duplex: true };
+    /// Down.
+    pub const DOWN: LinkState = LinkState { is_up: false, ..LinkState::UP };
+}
+
+/// Which frames a device is to deliver, beside those to its own address and to all (broadcast).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Filter<'a> {
+    /// Groups that somebody listens to.
+    pub groups: &'a [MacAddr],
+    /// All groups.
+    pub all_groups: bool,
+    /// Everything.
+    pub promiscuous: bool,
+}
+
+/// How received frames are spread over the queues (receive-side scaling).
+#[derive(Clone, Copy, Debug)]
+pub struct Steering<'a> {
+    /// The key of the Toeplitz hash, shared by all hash types.
+    pub key: &'a [u8; toeplitz::KEY_LEN],
+    /// The queue of each value of the hash's low bits; its length is a power of two, at most 128.
+    pub indirection: &'a [u16],
+    /// Destination ports whose flows go to a queue of their own, whatever their hash.
+    pub ports: &'a [(u16, u16)],
+}
+
+/// The control of a network device: what there is once, however many queues it has.
 ///
-/// Call order in one turn of the loop: [`Device::receive`] until the batch is full or it returns 0, let the stack take
-/// the batch and fill the transmit queue, [`Device::transmit`] once for the whole queue (one doorbell), then
-/// [`Device::poll_completion`] until `None`.
+/// Methods without a body are what every device has. The others have a default for devices to which the thing does not
+/// apply: a virtual device is always up, delivers every frame, and has one queue. A device with several queues has one
+/// control and one [`QueuePair`] for each; [`Joined`](crate::Joined) and [`Member`](crate::Member) make the pair that a
+/// [`Port`](crate::Port) works with.
 pub trait Device {
     /// The device's address.
     fn mac(&self) -> MacAddr;
@@ -100,19 +141,35 @@ pub trait Device {
     /// What the device is able to do.
     fn capabilities(&self) -> Capabilities;
 
-    /// What is switched on.
-    fn enabled(&self) -> Capabilities;
-
-    /// Switches capabilities while running. What is not named is switched off; what the device lacks is refused.
+    /// Switches capabilities while running. What is not named is switched off; what the device lacks is refused. What is on
+    /// afterwards is what [`QueuePair::enabled`] says.
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError>;
 
-    /// Appends received frames to `batch` until it is full or none is waiting; returns how many.
-    fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError>;
+    /// The state of the link as last reported; asked in each turn, so it costs no more than reading a variable.
+    fn link(&self) -> LinkState {
+        LinkState::UP
+    }
 
-    /// Takes packets from the front of `queue` until it is empty or the ring is full; returns how many. A packet that
-    /// asks for something that is not switched on is never given to this method (see the offload layer).
-    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError>;
+    /// Sets which frames are delivered. A device that cannot tell as finely delivers more: the stack looks again.
+    fn set_filter(&mut self, _filter: &Filter<'_>) -> Result<(), DeviceError> {
+        Ok(())
+    }
 
-    /// The token of the next packet that has left, in order. Packets with token 0 are not reported.
-    fn poll_completion(&mut self) -> Option<TxToken>;
+    /// Queues among which received frames can be spread.
+    fn queues(&self) -> usize {
+        1
+    }
+
+    /// Spreads received frames over the queues.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] where the device does not do it, or not so.
+    fn set_steering(&mut self, _steering: &Steering<'_>) -> Result<(), DeviceError> {
+        Err(DeviceError::Unsupported)
+    }
 }
+
+/// A device that is its own only queue, or a control joined to a queue: what a [`Port`](crate::Port) works with.
+pub trait Interface: Device + QueuePair {}
+
+impl<T: Device + QueuePair> Interface for T {}

@@ -1,9 +1,10 @@
 //! Doing on transmit what the device does not: layer-4 checksums, and TCP segmentation.
 
 use crate::checksum;
-use crate::device::{Capabilities, Device, DeviceError};
+use crate::device::{Capabilities, DeviceError};
 use crate::layers::{self, Version};
 use crate::meta::{Segmentation, TxToken};
+use crate::queue::QueuePair;
 use crate::split::Splitter;
 use crate::tx::{TxPacket, TxQueue};
 use alloc::collections::VecDeque;
@@ -68,6 +69,8 @@ pub(crate) struct Fallback {
     /// Tokens of packets that were dropped: their owner waits for them.
     dropped: VecDeque<TxToken>,
     dropped_limit: usize,
+    /// What the device did when last looked at.
+    enabled: Capabilities,
     pub stats: TxStats,
 }
 
@@ -80,6 +83,7 @@ impl Fallback {
             out: TxQueue::with_capacity(room),
             dropped: VecDeque::with_capacity(room),
             dropped_limit: room,
+            enabled: Capabilities::NONE,
             stats: TxStats::default(),
         }
     }
@@ -89,6 +93,11 @@ impl Fallback {
         self.splitter.is_busy() || !self.out.is_empty()
     }
 
+    /// Whether [`Fallback::poll_dropped`] has a token.
+    pub fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty()
+    }
+
     /// The token of a dropped packet.
     pub fn poll_dropped(&mut self) -> Option<TxToken> {
         self.dropped.pop_front()
@@ -96,6 +105,7 @@ impl Fallback {
 
     /// Adapts what is under way to what the device does from now on.
     pub fn set_enabled(&mut self, enabled: Capabilities) {
+        self.enabled = enabled;
         for packet in self.out.iter_mut() {
             if task(packet, enabled) == Task::Sum {
                 // Cannot fail: only packets whose request is in their headers come here.
@@ -106,13 +116,17 @@ impl Fallback {
     }
 
     /// Takes packets from the front of `queue` until it is empty or the device's ring is full; returns how many.
-    pub fn transmit<D: Device>(
+    pub fn transmit<D: QueuePair>(
         &mut self,
         device: &mut D,
         now: Instant,
         queue: &mut TxQueue,
     ) -> Result<usize, DeviceError> {
         let enabled = device.enabled();
+        if enabled != self.enabled {
+            // The owner of the device's control may be another core.
+            self.set_enabled(enabled);
+        }
         let before = queue.len();
         loop {
             if !self.is_pending() {
@@ -208,7 +222,7 @@ impl Fallback {
 }
 
 /// One doorbell: gives `queue` to the device and counts what it took.
-fn hand_over<D: Device>(
+fn hand_over<D: QueuePair>(
     stats: &mut TxStats,
     device: &mut D,
     now: Instant,

@@ -9,6 +9,7 @@ use crate::frame::{Frame, RxBatch};
 use crate::layers;
 use crate::meta::{ChecksumStatus, MacAddr, RxMeta, Segmentation, TxToken};
 use crate::pool::{Buffer, Pool};
+use crate::queue::QueuePair;
 use crate::split::Splitter;
 use crate::tx::{MAX_HEADER, TxPacket, TxQueue};
 use crate::verify::verify;
@@ -207,10 +208,6 @@ impl Device for Link {
         self.shared.borrow().capabilities
     }
 
-    fn enabled(&self) -> Capabilities {
-        self.shared.borrow().cable.ends[self.local].enabled
-    }
-
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
         let mut shared = self.shared.borrow_mut();
         if wanted.and(shared.capabilities) != wanted {
@@ -218,6 +215,12 @@ impl Device for Link {
         }
         shared.cable.ends[self.local].enabled = wanted;
         Ok(())
+    }
+}
+
+impl QueuePair for Link {
+    fn enabled(&self) -> Capabilities {
+        self.shared.borrow().cable.ends[self.local].enabled
     }
 
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
@@ -265,6 +268,12 @@ impl Device for Link {
 
     fn poll_completion(&mut self) -> Option<TxToken> {
         self.shared.borrow_mut().cable.ends[self.local].completions.pop_front()
+    }
+
+    fn arm(&mut self, now: Instant) -> bool {
+        let shared = self.shared.borrow();
+        let end = &shared.cable.ends[self.local];
+        end.arriving.front().is_some_and(|next| next.due <= now) || !end.completions.is_empty()
     }
 }
 

@@ -1,6 +1,6 @@
 //! A device with everything that it lacks done in software: what the owner of the loop works with.
 
-use crate::device::{Capabilities, Device, DeviceError};
+use crate::device::{Capabilities, DeviceError, Filter, Interface, LinkState};
 use crate::fallback::{Fallback, TxStats};
 use crate::feature::{Feature, Place, Reason};
 use crate::frame::{Frame, RxBatch};
@@ -85,7 +85,7 @@ pub struct Port<D> {
     rx: RxStats,
 }
 
-impl<D: Device> Port<D> {
+impl<D: Interface> Port<D> {
     /// Puts the offload layer on a device and switches on what the device is able to.
     pub fn new(device: D, config: PortConfig) -> Result<Self, DeviceError> {
         let mut port = Port {
@@ -197,6 +197,22 @@ impl<D: Device> Port<D> {
         self.gro.finish(batch);
         self.rx.coalesced = self.gro.coalesced;
         result.map(|()| batch.len() - before)
+    }
+
+    /// The state of the link.
+    pub fn link(&self) -> LinkState {
+        self.device.link()
+    }
+
+    /// Sets which frames the device is to deliver.
+    pub fn set_filter(&mut self, filter: &Filter<'_>) -> Result<(), DeviceError> {
+        self.device.set_filter(filter)
+    }
+
+    /// Asks for an interrupt, as [`QueuePair::arm`](crate::QueuePair::arm); true if there is something to do already.
+    pub fn arm(&mut self, now: Instant) -> bool {
+        let staged = !self.stage.is_empty() || self.fallback.has_dropped();
+        self.device.arm(now) || staged
     }
 
     /// Whether the last [`Port::receive`] ended with its budget or its batch used up, so that more frames may wait in the device.

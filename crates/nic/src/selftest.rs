@@ -8,7 +8,7 @@
 //! identification of segments included (it counts up). What failed goes to [`Port::distrust`](crate::Port::distrust).
 
 use crate::chunk::Chunk;
-use crate::device::{Capabilities, Device, DeviceError};
+use crate::device::{Capabilities, DeviceError, Interface};
 use crate::feature::Feature;
 use crate::frame::{Frame, RxBatch};
 use crate::meta::{ChecksumStatus, Segmentation, TxMeta};
@@ -92,7 +92,7 @@ impl Report {
 ///
 /// `now` is asked for the time before each of at most `attempts` looks for a frame that is awaited, and may wait a
 /// little. The device must be idle: frames that arrive from elsewhere make it fail.
-pub fn run<D: Device>(device: &mut D, attempts: usize, now: impl FnMut() -> Instant) -> Report {
+pub fn run<D: Interface>(device: &mut D, attempts: usize, now: impl FnMut() -> Instant) -> Report {
     let before = device.enabled();
     let claims = device.capabilities();
     let mut bench = Bench { device, attempts, now };
@@ -129,7 +129,7 @@ struct Bench<'a, D, N> {
     now: N,
 }
 
-impl<D: Device, N: FnMut() -> Instant> Bench<'_, D, N> {
+impl<D: Interface, N: FnMut() -> Instant> Bench<'_, D, N> {
     fn test(&mut self, feature: Feature, claims: Capabilities) -> Result<(), Failure> {
         let only = Capabilities::NONE.with(feature, true);
         let wanted = match feature {

@@ -22,8 +22,8 @@ pub trait Host {
 /// An engine, its files and its servers.
 ///
 /// Each turn is [`Loop::take_in`], then [`Loop::serve`]. While one of the two says that something moved, the next turn
-/// follows at once; otherwise the host sleeps until [`Loop::poll_timeout`], or until its device, its files or whatever
-/// else it listens to wakes it up.
+/// follows at once, and also when [`Loop::arm`] says that something has come meanwhile; otherwise the host sleeps until
+/// [`Loop::poll_timeout`], or until its device, its files or whatever else it listens to wakes it up.
 pub struct Loop<E, F, S> {
     /// Sockets and what carries them.
     pub engine: E,
@@ -67,6 +67,11 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
         busy |= self.read_files();
         let output = self.engine.output(host.now())?;
         Ok(busy || output.moved || output.left == Left::More)
+    }
+
+    /// To be called before the host sleeps: arms the interrupt of the device; true if there is something to do already.
+    pub fn arm(&mut self, host: &mut dyn Host) -> bool {
+        self.engine.arm(host.now())
     }
 
     /// When the next turn is due at the latest, if nothing comes.

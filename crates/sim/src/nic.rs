@@ -5,7 +5,7 @@ use crate::link::{LinkPath, Output, Transmitter};
 use crate::parcel::{Parcel, Stock};
 use crate::timeline::{Pace, Timeline};
 use linerate_nic::{
-    Capabilities, Device, DeviceError, MacAddr, Pacing, PacingConfig, PacingMode, Pool, RxBatch,
+    Capabilities, Device, DeviceError, MacAddr, Pacing, PacingConfig, PacingMode, Pool, QueuePair, RxBatch,
     Segmentation, TxPacket, TxQueue, TxToken,
 };
 use linerate_wire::units::Instant;
@@ -305,16 +305,18 @@ impl Device for SimNic {
         self.config.capabilities
     }
 
-    fn enabled(&self) -> Capabilities {
-        self.enabled
-    }
-
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
         if wanted.and(self.config.capabilities) != wanted {
             return Err(DeviceError::Unsupported);
         }
         self.enabled = wanted;
         Ok(())
+    }
+}
+
+impl QueuePair for SimNic {
+    fn enabled(&self) -> Capabilities {
+        self.enabled
     }
 
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
@@ -371,5 +373,15 @@ impl Device for SimNic {
 
     fn poll_completion(&mut self) -> Option<TxToken> {
         self.done.pop_front()
+    }
+
+    fn arm(&mut self, _now: Instant) -> bool {
+        self.has_news()
+    }
+
+    fn set_pacing(&mut self, pacing: PacingConfig) -> Result<(), DeviceError> {
+        self.config.pacing = pacing;
+        self.pacing.set_config(pacing);
+        Ok(())
     }
 }

@@ -75,12 +75,14 @@ pub(crate) enum AddressAction {
 pub(crate) struct Addresses {
     list: Vec<OwnAddress>,
     dad_transmits: u8,
+    /// Changes with the set of addresses.
+    version: u32,
 }
 
 impl Addresses {
     /// An empty list; IPv6 addresses will be probed so often.
     pub(crate) fn new(dad_transmits: u8) -> Self {
-        Addresses { list: Vec::new(), dad_transmits }
+        Addresses { list: Vec::new(), dad_transmits, version: 0 }
     }
 
     /// Adds an address, or gives a known one new lifetimes. False when the list is full.
@@ -105,6 +107,7 @@ impl Addresses {
             IpAddr::V6(_) => self.dad_transmits > 0,
         };
         let phase = if probed { Phase::Probing { sent: 0 } } else { Phase::Announcing { sent: 0 } };
+        self.version = self.version.wrapping_add(1);
         self.list.push(OwnAddress { cidr, origin, phase, next: Some(now), preferred_until, valid_until });
         true
     }
@@ -112,7 +115,31 @@ impl Addresses {
     /// Removes an address.
     pub(crate) fn remove(&mut self, ip: IpAddr) -> Option<OwnAddress> {
         let at = self.list.iter().position(|own| own.cidr.address() == ip)?;
+        self.version = self.version.wrapping_add(1);
         Some(self.list.swap_remove(at))
+    }
+
+    /// A number that changes with the set of addresses.
+    pub(crate) fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// Addresses that may be used.
+    pub(crate) fn usable(&self) -> impl Iterator<Item = IpAddr> {
+        self.list.iter().filter(|own| own.is_usable()).map(|own| own.cidr.address())
+    }
+
+    /// Probes what is being probed, and announces the others, from the beginning.
+    pub(crate) fn start_over(&mut self, now: Instant) {
+        for own in &mut self.list {
+            own.phase = match own.phase {
+                Phase::Probing { .. } => Phase::Probing { sent: 0 },
+                // IPv6 announces nothing here.
+                _ if own.cidr.address().is_ipv6() => continue,
+                _ => Phase::Announcing { sent: 0 },
+            };
+            own.next = Some(now);
+        }
     }
 
     /// All addresses.
@@ -174,6 +201,7 @@ impl Addresses {
     /// The next thing that is due; `None` when nothing is.
     pub(crate) fn poll_action(&mut self, now: Instant) -> Option<AddressAction> {
         if let Some(at) = self.list.iter().position(|own| own.valid_until.is_some_and(|until| until <= now)) {
+            self.version = self.version.wrapping_add(1);
             let own = self.list.swap_remove(at);
             return Some(AddressAction::Expired(own.cidr, own.origin));
         }

@@ -38,6 +38,8 @@ counters! {
     drop_vlan,
     /// Neither ARP nor IPv4 nor IPv6.
     drop_ethertype,
+    /// How often the link went up or down.
+    link_changes,
     /// ARP packets received.
     arp_in,
     /// ARP packets sent.

@@ -204,6 +204,19 @@ impl DhcpClient {
         }
     }
 
+    /// The link was interrupted: asks whatever server there is now whether the lease still stands, or begins.
+    pub(crate) fn confirm(&mut self, now: Instant) {
+        self.state = match self.state {
+            State::Bound(lease) | State::Renewing(lease) | State::Rebinding(lease) => {
+                self.transaction_id = self.transaction_id.wrapping_add(1);
+                self.began = now;
+                State::Rebinding(lease)
+            }
+            _ => State::Init,
+        };
+        self.next = now;
+    }
+
     /// The address turned out to be in use: tells the server and starts over later (RFC 2131 section 3.1, point 5).
     pub(crate) fn decline(&mut self, now: Instant) -> Option<DhcpAction> {
         let (State::Bound(lease) | State::Renewing(lease) | State::Rebinding(lease)) = self.state else {

@@ -28,6 +28,7 @@ mod ipv4;
 mod ipv6;
 mod iss;
 mod key_ring;
+mod link_state;
 mod listener;
 mod lists;
 pub mod memory;

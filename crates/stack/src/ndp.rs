@@ -103,6 +103,11 @@ impl Stack {
         self.send_ndp(message, &[NdpOption::TargetLinkLayer(own)], target, destination, next_hop);
     }
 
+    /// Tells everybody our address unasked (RFC 4861 section 7.2.6).
+    pub(crate) fn advertise_to_all(&mut self, ip: Ipv6Addr) {
+        self.send_advertisement(ip, ipv6::ALL_NODES, Some(MacAddr::ipv6_multicast(ipv6::ALL_NODES)));
+    }
+
     /// Asks for an address of somebody else; from one of ours, to the neighbour itself or to its group.
     pub(crate) fn solicit(&mut self, target: Ipv6Addr, unicast: Option<MacAddr>) {
         let Some(IpAddr::V6(source)) = self.net.addresses.source_for(IpAddr::V6(target), self.net.now) else {

@@ -3,7 +3,7 @@
 use crate::config::StackConfig;
 use crate::memory::StackPools;
 use crate::stack::Stack;
-use linerate_nic::{Device, DeviceError, Port, RxBatch, TxQueue};
+use linerate_nic::{DeviceError, Filter, Interface, Port, RxBatch, TxQueue};
 use linerate_transport::{Bytes, Engine, FileError, FileRequest, Input, Left, Output, Transport};
 use linerate_wire::units::Instant;
 
@@ -38,9 +38,13 @@ pub struct Node<D> {
     batch: RxBatch,
     queue: TxQueue,
     tx_rounds: usize,
+    /// The link as the stack knows it.
+    is_up: bool,
+    /// The groups that the device's filter lets through.
+    groups: Option<u32>,
 }
 
-impl<D: Device> Node<D> {
+impl<D: Interface> Node<D> {
     /// A stack with these settings on a port; address and MTU are those of the device. `seed` must be random and secret, see
     /// [`Stack::new`].
     pub fn new(
@@ -57,12 +61,40 @@ impl<D: Device> Node<D> {
             batch: RxBatch::with_limit(sizes.rx_batch.max(1)),
             queue: TxQueue::with_capacity(sizes.tx_queue.max(1)),
             tx_rounds: sizes.tx_rounds.max(1),
+            is_up: true,
+            groups: None,
         }
     }
 
     /// Whether something is ready for the device: what the stack wants to send, and what waits between the two.
     pub fn wants_transmit(&self) -> bool {
         self.stack.wants_transmit() || self.waits_for_room()
+    }
+
+    /// Tells the stack of changes of the link.
+    fn watch_link(&mut self, now: Instant) {
+        let is_up = self.port.link().is_up;
+        if is_up != self.is_up {
+            self.is_up = is_up;
+            self.stack.handle_link(now, is_up);
+        }
+    }
+
+    /// Tells the device which groups the stack listens to.
+    fn set_filter(&mut self) {
+        let version = Some(self.stack.groups_version());
+        if self.groups == version {
+            return;
+        }
+        self.groups = version;
+        let groups = self.stack.groups();
+        let exact = Filter { groups: &groups, all_groups: false, promiscuous: false };
+        let all_groups = Filter { all_groups: true, ..exact };
+        let finest_first = [exact, all_groups, Filter { promiscuous: true, ..all_groups }];
+        let set = finest_first.iter().any(|filter| self.port.set_filter(filter).is_ok());
+        if !set {
+            log::warn!("the device refuses every filter: frames to groups may not come in");
+        }
     }
 
     /// Tells the stack which packets have left; true if any had.
@@ -76,7 +108,7 @@ impl<D: Device> Node<D> {
     }
 }
 
-impl<D: Device> Engine for Node<D> {
+impl<D: Interface> Engine for Node<D> {
     type Error = DeviceError;
 
     fn net(&mut self) -> &mut dyn Transport {
@@ -85,6 +117,7 @@ impl<D: Device> Engine for Node<D> {
 
     fn input(&mut self, now: Instant) -> Result<Input, DeviceError> {
         self.stack.set_now(now);
+        self.watch_link(now);
         let received = self.port.receive(now, &mut self.batch);
         let (mut moved, more) = (!self.batch.is_empty(), self.port.has_more());
         while !self.batch.is_empty() {
@@ -100,6 +133,7 @@ impl<D: Device> Engine for Node<D> {
 
     fn output(&mut self, now: Instant) -> Result<Output, DeviceError> {
         let mut moved = false;
+        self.set_filter();
         for _ in 0..self.tx_rounds {
             self.stack.poll_transmit(now, &mut self.queue);
             if !self.waits_for_room() {
@@ -120,6 +154,11 @@ impl<D: Device> Engine for Node<D> {
 
     fn poll_timeout(&self) -> Option<Instant> {
         self.stack.poll_timeout()
+    }
+
+    fn arm(&mut self, now: Instant) -> bool {
+        let link_changed = self.port.link().is_up != self.is_up;
+        self.port.arm(now) || link_changed
     }
 
     fn waits_for_room(&self) -> bool {

@@ -5,8 +5,8 @@ mod common;
 use common::Setup;
 use common::frames::PEER4;
 use linerate_nic::{
-    Capabilities, Device, DeviceError, Frame, MacAddr, Pool, Port, PortConfig, RxBatch, RxMeta, TxQueue,
-    TxToken,
+    Capabilities, Device, DeviceError, Filter, Frame, LinkState, MacAddr, Pool, Port, PortConfig, QueuePair,
+    RxBatch, RxMeta, TxQueue, TxToken,
 };
 use linerate_stack::{Node, NodeConfig, StackPools};
 use linerate_transport::{Engine as _, Left, ListenAddr, ListenOptions, Owner, Transport as _};
@@ -24,6 +24,11 @@ struct Slow {
     completed: VecDeque<TxToken>,
     room: usize,
     fails: bool,
+    link: LinkState,
+    /// The filters that were set: groups, all groups, everything.
+    filters: Vec<(Vec<MacAddr>, bool, bool)>,
+    /// Whether it tells groups apart.
+    is_exact: bool,
 }
 
 impl Slow {
@@ -45,12 +50,30 @@ impl Device for Slow {
         Capabilities::NONE
     }
 
-    fn enabled(&self) -> Capabilities {
-        Capabilities::NONE
-    }
-
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
         if wanted == Capabilities::NONE { Ok(()) } else { Err(DeviceError::Unsupported) }
+    }
+
+    fn link(&self) -> LinkState {
+        self.link
+    }
+
+    fn set_filter(&mut self, filter: &Filter<'_>) -> Result<(), DeviceError> {
+        if !self.is_exact && !filter.promiscuous {
+            return Err(DeviceError::Unsupported);
+        }
+        self.filters.push((filter.groups.to_vec(), filter.all_groups, filter.promiscuous));
+        Ok(())
+    }
+}
+
+impl QueuePair for Slow {
+    fn arm(&mut self, _now: Instant) -> bool {
+        !self.arriving.is_empty() || !self.completed.is_empty()
+    }
+
+    fn enabled(&self) -> Capabilities {
+        Capabilities::NONE
     }
 
     fn receive(&mut self, _now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
@@ -96,6 +119,11 @@ struct Bench {
 impl Bench {
     /// A node at 10.0.0.1 that listens on port 80 and knows its peer.
     fn new() -> Bench {
+        Bench::over(true)
+    }
+
+    /// The same; `is_exact`: the device's filter tells groups apart.
+    fn over(is_exact: bool) -> Bench {
         let pool = Pool::new(256, 2_048);
         let device = Slow {
             pool: pool.clone(),
@@ -105,6 +133,9 @@ impl Bench {
             completed: VecDeque::new(),
             room: usize::MAX,
             fails: false,
+            link: LinkState::UP,
+            filters: Vec::new(),
+            is_exact,
         };
         let config = Setup::default().config[0].clone();
         let pools = StackPools::for_memory(config.memory).with_receive(pool);
@@ -210,4 +241,61 @@ fn what_came_before_an_error_is_taken() {
     bench.device().fails = true;
     assert_eq!(bench.node.input(bench.now), Err(DeviceError::Gone));
     assert_eq!(bench.node.net().peek(conn), b"in time");
+}
+
+#[test]
+fn reports_in_any_order_arm_the_timer_of_what_was_sent_first() {
+    let mut bench = Bench::new();
+    let (_, conn) = connected(&mut bench);
+    for _ in 0..2 {
+        bench.node.net().write(conn, &[7; 1_072]).expect("room");
+        assert!(!bench.turn().is_empty());
+    }
+    let (first, second) = (bench.device().waiting[0], bench.device().waiting[1]);
+    bench.device().waiting.clear();
+    bench.device().completed.extend([second, first, second, TxToken(77)]);
+    bench.input();
+    bench.now = bench.node.poll_timeout().expect("a timer");
+    // The probe for a lost tail, or the timeout.
+    assert_eq!(bench.turn().len(), 1, "sent again");
+}
+
+#[test]
+fn a_link_that_comes_back_is_announced_on() {
+    let mut bench = Bench::new();
+    bench.now += Duration::from_secs(10);
+    while !bench.turn().is_empty() || bench.node.poll_timeout().is_some_and(|at| at <= bench.now) {}
+    bench.device().sent.clear();
+    bench.device().link = LinkState::DOWN;
+    assert!(bench.node.arm(bench.now), "the loop must not sleep over it");
+    bench.input();
+    assert!(!bench.node.arm(bench.now));
+    bench.node.output(bench.now).expect("works");
+    assert!(bench.device().sent.is_empty(), "nothing is announced on a dead link");
+    bench.device().link = LinkState::UP;
+    bench.input();
+    for _ in 0..2 {
+        bench.node.input(bench.now).expect("works");
+        bench.node.output(bench.now).expect("works");
+    }
+    let sent = std::mem::take(&mut bench.device().sent);
+    let ours = linerate_wire::ethernet::EtherType::ARP.0.to_be_bytes();
+    let announced = sent.iter().any(|frame| frame[..6] == [255; 6] && frame[12..14] == ours);
+    assert!(announced, "{sent:02x?}");
+    assert_eq!(bench.node.stack.counters().link_changes, 2);
+}
+
+#[test]
+fn the_filter_follows_the_addresses_and_is_coarser_where_the_device_is() {
+    for is_exact in [true, false] {
+        let mut bench = Bench::over(is_exact);
+        let filters = std::mem::take(&mut bench.device().filters);
+        let (groups, all_groups, promiscuous) = &filters[0];
+        let group = linerate_wire::ipv6::solicited_node(common::frames::HOST6);
+        assert!(groups.contains(&MacAddr::ipv6_multicast(group)), "{groups:?}");
+        assert!(groups.contains(&MacAddr([0x33, 0x33, 0, 0, 0, 1])), "{groups:?}");
+        assert_eq!((filters.len(), *all_groups, *promiscuous), (1, !is_exact, !is_exact));
+        bench.turn();
+        assert!(bench.device().filters.is_empty(), "set once");
+    }
 }

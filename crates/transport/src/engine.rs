@@ -50,9 +50,10 @@ pub struct Output {
 /// an engine on another core.
 ///
 /// One turn of the loop: [`Engine::input`]; finished file operations and events to whom they belong;
-/// [`Engine::poll_file_request`] until `None`; [`Engine::output`]. When nothing moved in a turn, the loop sleeps until
-/// [`Engine::poll_timeout`], until input comes, or, while [`Engine::waits_for_room`], until the device has room. What it
-/// sleeps on is the business of the host (a descriptor, an interrupt).
+/// [`Engine::poll_file_request`] until `None`; [`Engine::output`]. When nothing moved in a turn, the loop calls
+/// [`Engine::arm`], and if that says so too, sleeps until [`Engine::poll_timeout`], until input comes, or, while
+/// [`Engine::waits_for_room`], until the device has room. What it sleeps on is the business of the host (a descriptor, an
+/// interrupt).
 pub trait Engine {
     /// Why the device failed. After an error the engine may be asked again.
     type Error;
@@ -71,6 +72,13 @@ pub trait Engine {
 
     /// Whether packets wait for room in the device.
     fn waits_for_room(&self) -> bool;
+
+    /// Asks what wakes the host (an interrupt) to do so as soon as there is input, something has left, or a full device has
+    /// room; true if there is something already, and the loop must not sleep. The default is for engines that the host can
+    /// wait for without that (a descriptor that stays readable).
+    fn arm(&mut self, _now: Instant) -> bool {
+        false
+    }
 
     /// The next part of a file to be read; each is answered with [`Engine::handle_file_data`], in any order. An engine
     /// that reads files by itself asks for nothing.
@@ -115,6 +123,10 @@ impl<E: Engine + ?Sized> Engine for Box<E> {
 
     fn waits_for_room(&self) -> bool {
         (**self).waits_for_room()
+    }
+
+    fn arm(&mut self, now: Instant) -> bool {
+        (**self).arm(now)
     }
 
     fn poll_file_request(&mut self) -> Option<FileRequest> {

@@ -6,14 +6,14 @@ use linerate_linux::packet::PacketDevice;
 use linerate_linux::poller::PollFlags;
 use linerate_linux::tap::Tap;
 use linerate_linux::{DeviceStats, RxPools};
-use linerate_nic::{Capabilities, Device, DeviceError};
+use linerate_nic::{Capabilities, DeviceError, Interface};
 use linerate_stack::Node;
 use linerate_transport::Engine as _;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// A device that can be slept on and counts its bytes.
-pub trait HostDevice: Device + AsFd {
+pub trait HostDevice: Interface + AsFd {
     /// What it counted since it was opened.
     fn counted(&mut self) -> DeviceStats;
 

@@ -220,8 +220,11 @@ impl Process {
         Ok(taken_in || served)
     }
 
-    fn sleep(&self, drain_until: Option<Instant>) {
+    fn sleep(&mut self, drain_until: Option<Instant>) {
         logging::flush();
+        if self.core.arm(&mut self.machine) {
+            return;
+        }
         let now = self.machine.clock.now();
         let stats = self.stats.as_ref().map(Stats::due_at);
         let status = self.status.as_ref();

@@ -4,7 +4,7 @@ use super::build::{Flow, Pair, Setup};
 use super::outcome::{FlowOutcome, FlowSample, HostOutcome, Outcome, PathOutcome, Sample};
 use super::progress::{Counted, Progress};
 use super::scenario::Side;
-use linerate_nic::Device;
+use linerate_nic::QueuePair;
 use linerate_sim::{Direction, EndReport, World};
 use linerate_wire::units::Instant;
 use std::time::Duration;

@@ -21,7 +21,8 @@ use crate::sys::packet::{self as sys, AuxData, MAX_BATCH, Received};
 use crate::tx::{self, Completions, MAX_PIECES, device_error};
 use crate::vnet::{Checksum, HEADER_LEN, VirtioHeader};
 use linerate_nic::{
-    Buffer, Capabilities, ChecksumRequest, Device, DeviceError, Frame, MacAddr, RxBatch, TxQueue, TxToken,
+    Buffer, Capabilities, ChecksumRequest, Device, DeviceError, Frame, MacAddr, QueuePair, RxBatch, TxQueue,
+    TxToken,
 };
 use linerate_wire::units::Instant;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -317,10 +318,6 @@ impl Device for PacketDevice {
         self.capabilities
     }
 
-    fn enabled(&self) -> Capabilities {
-        self.enabled
-    }
-
     /// `rx_coalescing` stays on whatever is wanted: it is the interface's, or the peer's, doing. With `rx_checksum` off,
     /// frames whose checksum is partial are still vouched for, as nobody could verify them.
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
@@ -330,6 +327,12 @@ impl Device for PacketDevice {
         }
         self.enabled = Capabilities { rx_coalescing: true, ..wanted };
         Ok(())
+    }
+}
+
+impl QueuePair for PacketDevice {
+    fn enabled(&self) -> Capabilities {
+        self.enabled
     }
 
     fn receive(&mut self, _now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {

@@ -14,7 +14,7 @@ use crate::stats::DeviceStats;
 use crate::sys::tun::{self, IFNAMSIZ};
 use crate::tx::{self, Completions, MAX_PIECES, device_error};
 use crate::vnet::{HEADER_LEN_MERGEABLE, VirtioHeader};
-use linerate_nic::{Capabilities, Device, DeviceError, Frame, MacAddr, RxBatch, TxQueue, TxToken};
+use linerate_nic::{Capabilities, Device, DeviceError, Frame, MacAddr, QueuePair, RxBatch, TxQueue, TxToken};
 use linerate_wire::units::Instant;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -245,10 +245,6 @@ impl Device for Tap {
         Capabilities::ALL
     }
 
-    fn enabled(&self) -> Capabilities {
-        self.enabled
-    }
-
     /// Receive coalescing needs `rx_checksum`, and `tso4` and `tso6` need `tx_checksum4` and `tx_checksum6`: without
     /// them the combination is refused. Frames that the kernel had queued before the switch come as they were.
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
@@ -256,6 +252,12 @@ impl Device for Tap {
             Errno::INVAL => DeviceError::Unsupported,
             other => device_error(other),
         })
+    }
+}
+
+impl QueuePair for Tap {
+    fn enabled(&self) -> Capabilities {
+        self.enabled
     }
 
     fn receive(&mut self, _now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::checksum::fill_packet;
 use crate::chunk::Chunk;
+use crate::device::Device;
 use crate::feature::Feature;
 use crate::frame::RxBatch;
 use crate::loopback::Link;
@@ -271,12 +272,16 @@ impl Device for Counted {
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
     }
-    fn enabled(&self) -> Capabilities {
-        self.0.enabled()
-    }
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
         self.0.enable(wanted)
     }
+}
+
+impl QueuePair for Counted {
+    fn enabled(&self) -> Capabilities {
+        self.0.enabled()
+    }
+
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
         self.0.receive(now, batch)
     }

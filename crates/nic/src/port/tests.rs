@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::chunk::Chunk;
+use crate::device::Device;
 use crate::loopback::{Link, Verdict};
 use crate::meta::Segmentation;
 use crate::pool::Pool;
+use crate::queue::QueuePair;
 use crate::selftest::flat;
 use crate::selftest::frames::{Kind, Plan};
 use alloc::vec::Vec;
@@ -147,12 +149,16 @@ impl Device for Picky {
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
     }
-    fn enabled(&self) -> Capabilities {
-        self.0.enabled()
-    }
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
         if wanted.tso4 { Err(DeviceError::Unsupported) } else { self.0.enable(wanted) }
     }
+}
+
+impl QueuePair for Picky {
+    fn enabled(&self) -> Capabilities {
+        self.0.enabled()
+    }
+
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
         self.0.receive(now, batch)
     }

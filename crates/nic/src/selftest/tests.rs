@@ -1,11 +1,13 @@
 //! Devices that lie are found out.
 
 use super::*;
+use crate::device::Device;
 use crate::loopback::{Link, Verdict};
 use crate::meta::{MacAddr, TxToken};
 use crate::pool::Pool;
+use crate::queue::QueuePair;
 
-fn outcome_of<D: Device>(device: &mut D) -> Report {
+fn outcome_of<D: Interface>(device: &mut D) -> Report {
     run(device, 3, || Instant::ZERO)
 }
 
@@ -95,12 +97,16 @@ impl Device for Gullible {
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
     }
-    fn enabled(&self) -> Capabilities {
-        self.0.enabled()
-    }
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
         self.0.enable(wanted)
     }
+}
+
+impl QueuePair for Gullible {
+    fn enabled(&self) -> Capabilities {
+        self.0.enabled()
+    }
+
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
         let count = self.0.receive(now, batch)?;
         batch.iter_mut().for_each(|frame| frame.meta.checksum = ChecksumStatus::Good);

@@ -8,7 +8,7 @@ use core::net::SocketAddr;
 use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 use linerate_nic::{
-    Capabilities, Chunk, Device as _, Frame, Link, Pool, Port, PortConfig, RxBatch, RxMeta, TxQueue,
+    Capabilities, Chunk, Frame, Link, Pool, Port, PortConfig, QueuePair as _, RxBatch, RxMeta, TxQueue,
 };
 use linerate_stack::{Counters, Node, NodeConfig, Stack, StackConfig, StackPools};
 use linerate_transport::{

@@ -7,8 +7,8 @@ use super::trace::{Point, Trace};
 use linerate_linux::RxPools;
 use linerate_linux::tap::Tap;
 use linerate_nic::{
-    Capabilities, ChecksumRequest, ChecksumStatus, Chunk, Device, DeviceError, Frame, MacAddr, Pool, RxBatch,
-    RxMeta, Segmentation, TxQueue, TxToken,
+    Capabilities, ChecksumRequest, ChecksumStatus, Chunk, Device, DeviceError, Frame, MacAddr, Pool,
+    QueuePair, RxBatch, RxMeta, Segmentation, TxQueue, TxToken,
 };
 use linerate_wire::tcp::CHECKSUM_OFFSET;
 use linerate_wire::units::Instant;
@@ -350,10 +350,6 @@ impl Device for Relay {
         self.offloads
     }
 
-    fn enabled(&self) -> Capabilities {
-        self.enabled
-    }
-
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
         if wanted.and(self.offloads) != wanted {
             return Err(DeviceError::Unsupported);
@@ -361,6 +357,12 @@ impl Device for Relay {
         self.tap.enable(wanted)?;
         self.enabled = wanted;
         Ok(())
+    }
+}
+
+impl QueuePair for Relay {
+    fn enabled(&self) -> Capabilities {
+        self.enabled
     }
 
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {

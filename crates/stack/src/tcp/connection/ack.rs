@@ -147,10 +147,11 @@ impl Connection {
         } else {
             self.stall(now);
             if self.left_end > self.una {
+                self.watches_device = false;
                 self.timers.set(Timer::Retransmit, now + self.rtt.timeout());
             } else {
                 // All that is outstanding still waits in the device.
-                self.timers.stop(Timer::Retransmit);
+                self.watch_device(now);
             }
         }
     }

@@ -1,10 +1,15 @@
 //! What waits in the device: how much of it may, and what its reports tell.
 
 use super::super::pacing::{self, PathRate};
+use super::super::timers::Timer;
 use super::{Connection, InDevice};
+use core::time::Duration;
 use linerate_transport::{LimitCause, Pacing};
 use linerate_wire::units::Instant;
 
+/// How much longer than a timeout a device may keep packets without reporting any: after that, a report was lost. Long
+/// enough for a super-segment at 20 kbit/s, and for a pause of the link.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// As much may always wait in the device: a super-segment that it sends, and one that follows.
 const LEAST: u64 = 128 << 10;
 
@@ -15,11 +20,25 @@ impl Connection {
         self.device.push_back(packet);
     }
 
-    /// The device has sent the packet with this completion tag (and all before it). Where that lets the connection go on,
-    /// [`Connection::limited_by`] is no longer the device afterwards.
+    /// Watches over the device while nothing that has left is outstanding: a report that never comes must not leave the
+    /// connection without a timer.
+    pub(super) fn watch_device(&mut self, now: Instant) {
+        self.watches_device = true;
+        self.timers.set(Timer::Retransmit, now + self.rtt.timeout() + PATIENCE);
+    }
+
+    /// The device has sent the packet with this completion tag. Reports come in any order; a packet counts as gone once those
+    /// before it have gone too. A tag that is not known (any more) changes nothing. Where the report lets the connection go
+    /// on, [`Connection::limited_by`] is no longer the device afterwards.
     pub fn handle_transmitted(&mut self, now: Instant, completion: u32) {
+        let Some(first) = self.device.front() else { return };
+        // Tags follow one another, but for the zero that is left out when they wrap.
+        let near = (completion.wrapping_sub(first.tag) as usize).min(self.device.len() - 1);
+        let candidates = [near, near.saturating_sub(1)];
+        let Some(at) = candidates.into_iter().find(|&at| self.device[at].tag == completion) else { return };
+        self.device[at].reported = true;
         while let Some(&packet) = self.device.front()
-            && completion.wrapping_sub(packet.tag) < u32::MAX / 2
+            && packet.reported
         {
             self.leave_device(&packet);
             self.left(now, packet);
@@ -36,6 +55,14 @@ impl Connection {
             && packet.end <= ack
         {
             self.leave_device(&packet);
+        }
+    }
+
+    /// The device has reported nothing for so long that what waits in it is taken to have left.
+    pub(super) fn give_device_up(&mut self, now: Instant) {
+        while let Some(&packet) = self.device.front() {
+            self.leave_device(&packet);
+            self.left(now, packet);
         }
     }
 

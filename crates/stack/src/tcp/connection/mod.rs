@@ -200,6 +200,8 @@ struct InDevice {
     /// Number of the transmission on the scoreboard.
     serial: u64,
     retransmission: bool,
+    /// The device has reported it.
+    reported: bool,
 }
 
 /// Limits the rate of challenge ACKs (RFC 5961 section 7).
@@ -271,6 +273,8 @@ pub struct Connection {
     carried: (u64, u64),
     next_tag: u32,
     device_full: bool,
+    /// The retransmission timer runs for the device, which has not reported anything since it was set.
+    watches_device: bool,
     /// Most bytes in the network of late, and the position that must be acknowledged for that to be past: a window of
     /// which half is used is used, however the acknowledgements are batched (RFC 7661 section 4.2).
     peak: (u64, u64),
@@ -361,6 +365,7 @@ impl Connection {
             carried: (0, 0),
             next_tag: 1,
             device_full: false,
+            watches_device: false,
             peak: (0, 0),
             last: Last::at(now),
             stalled_since: None,

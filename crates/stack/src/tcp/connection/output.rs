@@ -84,7 +84,8 @@ impl Connection {
         self.nxt = start + 1;
         info.retransmission = retransmission;
         let serial = self.board.new_serial();
-        info.completion = self.sent(out, InDevice { tag: 0, start, end: start + 1, serial, retransmission });
+        info.completion = self
+            .sent(out, InDevice { tag: 0, start, end: start + 1, serial, retransmission, reported: false });
         Some(info)
     }
 

@@ -57,7 +57,11 @@ impl Connection {
         let end = if is_opening { self.nxt } else { self.una + 1 };
         if self.is_in_device(self.una, end) {
             // It has not even left: the network is not to blame.
-            self.timers.set(Timer::Retransmit, now + self.rtt.timeout());
+            if core::mem::take(&mut self.watches_device) {
+                self.give_device_up(now);
+            } else {
+                self.watch_device(now);
+            }
             return;
         }
         self.counters.timeouts += 1;

@@ -174,7 +174,8 @@ impl Connection {
         self.last.sent = out.now;
         self.probe_due = false;
         let (start, retransmission) = (plan.start, plan.retransmission);
-        info.completion = self.sent(out, InDevice { tag: 0, start, end, serial, retransmission });
+        info.completion =
+            self.sent(out, InDevice { tag: 0, start, end, serial, retransmission, reported: false });
         Some(info)
     }
 
@@ -215,6 +216,9 @@ impl Connection {
         packet.tag = self.next_tag;
         self.next_tag = self.next_tag.checked_add(1).unwrap_or(1);
         self.enter_device(packet);
+        if !self.timers.is_running(Timer::Retransmit) {
+            self.watch_device(out.now);
+        }
         Some(packet.tag)
     }
 
@@ -235,7 +239,11 @@ impl Connection {
             self.board.left_first(packet.end, packet.serial, now);
             self.left_end = self.left_end.max(packet.end);
         }
-        self.timers.set_if_idle(Timer::Retransmit, timeout);
+        if core::mem::take(&mut self.watches_device) {
+            self.timers.set(Timer::Retransmit, timeout);
+        } else {
+            self.timers.set_if_idle(Timer::Retransmit, timeout);
+        }
         self.await_loss_probe(now);
     }
 }

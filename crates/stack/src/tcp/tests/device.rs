@@ -33,6 +33,13 @@ fn fill(solo: &mut Solo) -> Vec<(usize, Option<u32>)> {
     .collect()
 }
 
+/// The device reports these packets.
+fn report(solo: &mut Solo, packets: &[(usize, Option<u32>)]) {
+    for (_, tag) in packets {
+        solo.connection.handle_transmitted(solo.now, tag.unwrap());
+    }
+}
+
 fn bytes(packets: &[(usize, Option<u32>)]) -> usize {
     packets.iter().map(|(bytes, _)| bytes).sum()
 }
@@ -43,7 +50,7 @@ fn two_super_segments_wait_in_the_device_and_the_next_one_when_one_has_left() {
     let packets = fill(&mut solo);
     assert!(LIMIT.contains(&bytes(&packets)), "{packets:?}");
     assert_eq!(solo.connection.limited_by(), Some(LimitCause::Device));
-    solo.connection.handle_transmitted(solo.now, packets[1].1.unwrap());
+    report(&mut solo, &packets[..2]);
     assert_eq!(solo.connection.limited_by(), Some(LimitCause::Processor), "it is woken");
     assert!(bytes(&fill(&mut solo)) > 0);
 }
@@ -56,8 +63,9 @@ fn what_is_acknowledged_has_left_though_no_report_came() {
     solo.ack(bytes(&first) as i64);
     let second = fill(&mut solo);
     assert_eq!(bytes(&first) + bytes(&second), 300_000);
-    // The reports come late and in one.
-    solo.connection.handle_transmitted(solo.now, second.last().unwrap().1.unwrap());
+    // The reports come late.
+    report(&mut solo, &first);
+    report(&mut solo, &second);
     assert_eq!(solo.connection.limited_by(), Some(LimitCause::Application));
 }
 
@@ -73,7 +81,7 @@ fn a_fast_path_may_have_a_millisecond_of_its_rate_in_the_device() {
     let mut solo = busy();
     // 190 KB a 100 us: about 2 GB/s.
     let first = fill(&mut solo);
-    solo.connection.handle_transmitted(solo.now, first.last().unwrap().1.unwrap());
+    report(&mut solo, &first);
     solo.pass(core::time::Duration::from_micros(100));
     solo.ack(bytes(&first) as i64);
     solo.send(bytes(&first));
@@ -89,7 +97,7 @@ fn a_paced_connection_waits_for_its_rate_not_for_the_device() {
     solo.connection.set_options(solo.now, &options);
     let sent = fill(&mut solo);
     assert_eq!(solo.connection.limited_by(), Some(LimitCause::Pacing));
-    solo.connection.handle_transmitted(solo.now, sent.last().unwrap().1.unwrap());
+    report(&mut solo, &sent);
     assert_eq!(solo.connection.limited_by(), Some(LimitCause::Pacing));
 }
 
@@ -105,4 +113,42 @@ fn a_full_link_is_blamed_by_those_who_could_send() {
     fill(&mut solo);
     solo.connection.handle_link_full(solo.now);
     assert_eq!(solo.connection.limited_by(), Some(LimitCause::Application), "it has nothing to send");
+}
+
+#[test]
+fn reports_come_in_any_order_twice_or_for_nothing() {
+    let mut solo = busy();
+    let packets = fill(&mut solo);
+    assert!(packets.len() >= 2, "{packets:?}");
+    let mut backwards = packets.clone();
+    backwards.reverse();
+    let (first, later) = backwards.split_last().unwrap();
+    for _ in 0..2 {
+        report(&mut solo, later);
+        assert_eq!(solo.connection.limited_by(), Some(LimitCause::Device), "the first one is still there");
+    }
+    for tag in [0, 99_999, u32::MAX] {
+        solo.connection.handle_transmitted(solo.now, tag);
+    }
+    assert_eq!(solo.connection.limited_by(), Some(LimitCause::Device));
+    report(&mut solo, core::slice::from_ref(first));
+    assert_eq!(solo.connection.limited_by(), Some(LimitCause::Processor));
+    assert!(bytes(&fill(&mut solo)) > 0);
+}
+
+#[test]
+fn a_report_that_never_comes_delays_the_timeout_but_does_not_prevent_it() {
+    let mut solo = busy();
+    let packets = fill(&mut solo);
+    report(&mut solo, &packets[1..]);
+    // Nothing of it arrives either.
+    let mut sent_again = 0;
+    for _ in 0..4 {
+        let due = solo.connection.poll_timeout().expect("a timer runs");
+        assert!(due - solo.now < core::time::Duration::from_secs(40));
+        solo.now = due;
+        solo.connection.handle_timeout(solo.now);
+        sent_again += bytes(&fill(&mut solo));
+    }
+    assert!(sent_again > 0);
 }

@@ -224,13 +224,13 @@ fn what_waits_in_the_device_is_not_sent_again() {
     solo.limits = TxLimits { max_payload: 0, completions: true };
     solo.send(14_600);
     solo.output();
-    solo.connection.handle_transmitted(solo.now, 9);
+    solo.report_up_to(9);
     solo.sack(0, &[(1_460, 13_140)]);
     assert_eq!(solo.lengths(), [(0, 1_460)]);
     solo.fire();
     solo.pass(Duration::from_secs(5));
     assert!(solo.lengths().is_empty(), "the retransmission has not left the ring");
-    solo.connection.handle_transmitted(solo.now, 11);
+    solo.report_up_to(11);
     solo.fire();
     assert_eq!(solo.lengths(), [(0, 1_460)], "now a timeout is one");
 }

@@ -93,19 +93,18 @@ fn rfc_8985_a_frame_in_the_ring_is_never_lost() {
     solo.limits = TxLimits { max_payload: 0, completions: true };
     solo.send(8 * MSS as usize);
     assert_eq!(solo.output().len(), 8);
-    let tag = |n: u32| n;
     // Six of eight have left.
-    solo.connection.handle_transmitted(solo.now, tag(6));
+    solo.report_up_to(6);
     solo.pass(ms(40));
     solo.sack(first, &[(first + MSS, first + 6 * MSS)]);
     assert_eq!(solo.lengths(), [(first, MSS as usize)]);
     // The retransmission waits behind the other two; whatever is reported and however late it is, nothing is sent again.
-    solo.connection.handle_transmitted(solo.now, tag(7));
+    solo.report_up_to(7);
     solo.pass(ms(150));
     solo.sack(first, &[(first + MSS, first + 7 * MSS)]);
     solo.pass(ms(5_000));
     assert_eq!((solo.lengths(), solo.connection.counters().timeouts), (Vec::new(), 0));
-    solo.connection.handle_transmitted(solo.now, tag(9));
+    solo.report_up_to(9);
     solo.pass(ms(40));
     solo.ack(first + 8 * MSS);
     assert_eq!((solo.connection.unsent(), solo.connection.counters().retransmits), (0, 1));

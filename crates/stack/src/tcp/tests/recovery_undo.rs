@@ -68,7 +68,7 @@ fn a_device_that_tells_late_what_it_sent_proves_nothing() {
     solo.limits.completions = true;
     solo.send(14_600);
     solo.output();
-    solo.connection.handle_transmitted(solo.now, 9);
+    solo.report_up_to(9);
     solo.pass(ms(30));
     solo.sack(0, &[(1_460, 7_300)]);
     assert_eq!(solo.lengths()[0], (0, 1_460));

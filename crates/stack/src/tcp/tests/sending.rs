@@ -88,7 +88,7 @@ fn a_completion_does_not_blame_the_processor() {
         packet.clear();
     }
     assert_eq!(solo.connection.limited_by(), Some(LimitCause::Device), "until it has sent what it has");
-    solo.connection.handle_transmitted(solo.now, tags[1]);
+    solo.report_up_to(tags[1]);
     assert_eq!(solo.connection.limited_by(), Some(LimitCause::PeerWindow));
 }
 

@@ -214,6 +214,13 @@ impl Solo {
         let _ = self.input_with(ACK, self.peer_next, ack, 0, options);
     }
 
+    /// The device reports all packets up to this completion tag.
+    pub fn report_up_to(&mut self, tag: u32) {
+        for tag in 1..=tag {
+            self.connection.handle_transmitted(self.now, tag);
+        }
+    }
+
     /// A plain ACK.
     pub fn ack(&mut self, ack: i64) {
         let _ = self.input(ACK, self.peer_next, ack, 0);

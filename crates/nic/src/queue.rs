@@ -1,0 +1,288 @@
+//! The contract of a queue pair: batches in, batches out, completions, interrupts; and how queues and control make an
+//! interface.
+
+use crate::device::{Capabilities, Device, DeviceError, Filter, LinkState, Steering};
+use crate::frame::RxBatch;
+use crate::meta::{MacAddr, TxToken};
+use crate::pacing::PacingConfig;
+use crate::tx::TxQueue;
+use linerate_wire::units::Instant;
+
+/// A receive and a transmit queue with their interrupt. It belongs to one core, and shares nothing with other queues that
+/// its user would have to know of.
+///
+/// Call order in one turn of the loop: [`QueuePair::receive`] until the batch is full or it returns 0, let the stack take
+/// the batch and fill the transmit queue, [`QueuePair::transmit`] once for the whole queue (one doorbell), then
+/// [`QueuePair::poll_completion`] until `None`. Before the loop sleeps, [`QueuePair::arm`].
+pub trait QueuePair {
+    /// What is switched on, for this queue.
+    fn enabled(&self) -> Capabilities;
+
+    /// Appends received frames to `batch` until it is full or none is waiting; returns how many.
+    fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError>;
+
+    /// Takes packets from the front of `queue` until it is empty or the ring is full; returns how many. A packet that
+    /// asks for something that is not switched on is never given to this method (see the offload layer).
+    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError>;
+
+    /// The token of a packet that has left or was dropped, each once, at any time and in any order. Packets with token 0 are
+    /// not reported.
+    fn poll_completion(&mut self) -> Option<TxToken>;
+
+    /// Asks for an interrupt as soon as there is something to receive, a completion, or room again in a ring that was full;
+    /// true if there is already, and the loop must not sleep. The order matters: the interrupt is armed first and the rings are
+    /// looked at afterwards, so that nothing comes unseen in between.
+    ///
+    /// The default is for devices that the host can wait for without arming (a descriptor that stays readable).
+    fn arm(&mut self, _now: Instant) -> bool {
+        false
+    }
+
+    /// Sets when an interrupt follows the frames that have come.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] where the queue does not do it, or not in this mode.
+    fn set_pacing(&mut self, _pacing: PacingConfig) -> Result<(), DeviceError> {
+        Err(DeviceError::Unsupported)
+    }
+}
+
+/// A control and the queue of the core that owns it.
+#[derive(Debug)]
+pub struct Joined<C, Q> {
+    /// The control.
+    pub control: C,
+    /// The queue.
+    pub queue: Q,
+}
+
+/// A queue whose control belongs to another core: address and MTU are as they were when it was made, and what concerns the
+/// whole device is left to its owner.
+#[derive(Debug)]
+pub struct Member<Q> {
+    /// The queue.
+    pub queue: Q,
+    mac: MacAddr,
+    mtu: usize,
+    /// What of the device's capabilities this queue's owner allows.
+    allowed: Capabilities,
+}
+
+impl<Q: QueuePair> Member<Q> {
+    /// The queue of a device with this control.
+    pub fn new(queue: Q, control: &impl Device) -> Self {
+        Member { queue, mac: control.mac(), mtu: control.mtu(), allowed: Capabilities::ALL }
+    }
+}
+
+/// The queue's methods, passed on; `enabled` is given.
+macro_rules! queue_of {
+    ($type:ident<$($param:ident),*>, |$self:ident| $enabled:expr) => {
+        impl<$($param,)*> QueuePair for $type<$($param),*>
+        where
+            Q: QueuePair,
+        {
+            fn enabled(&$self) -> Capabilities {
+                $enabled
+            }
+
+            fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
+                self.queue.receive(now, batch)
+            }
+
+            fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+                self.queue.transmit(now, queue)
+            }
+
+            fn poll_completion(&mut self) -> Option<TxToken> {
+                self.queue.poll_completion()
+            }
+
+            fn arm(&mut self, now: Instant) -> bool {
+                self.queue.arm(now)
+            }
+
+            fn set_pacing(&mut self, pacing: PacingConfig) -> Result<(), DeviceError> {
+                self.queue.set_pacing(pacing)
+            }
+        }
+    };
+}
+
+queue_of!(Joined<C, Q>, |self| self.queue.enabled());
+queue_of!(Member<Q>, |self| self.queue.enabled().and(self.allowed));
+
+impl<C: Device, Q> Device for Joined<C, Q> {
+    fn mac(&self) -> MacAddr {
+        self.control.mac()
+    }
+
+    fn mtu(&self) -> usize {
+        self.control.mtu()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.control.capabilities()
+    }
+
+    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
+        self.control.enable(wanted)
+    }
+
+    fn link(&self) -> LinkState {
+        self.control.link()
+    }
+
+    fn set_filter(&mut self, filter: &Filter<'_>) -> Result<(), DeviceError> {
+        self.control.set_filter(filter)
+    }
+
+    fn queues(&self) -> usize {
+        self.control.queues()
+    }
+
+    fn set_steering(&mut self, steering: &Steering<'_>) -> Result<(), DeviceError> {
+        self.control.set_steering(steering)
+    }
+}
+
+impl<Q: QueuePair> Device for Member<Q> {
+    fn mac(&self) -> MacAddr {
+        self.mac
+    }
+
+    fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.queue.enabled()
+    }
+
+    /// Narrows what this queue is asked for; the device stays as its owner switched it.
+    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
+        self.allowed = wanted;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::meta::ChecksumRequest;
+    use crate::port::{Port, PortConfig};
+    use crate::tx::TxPacket;
+    use alloc::rc::Rc;
+    use alloc::vec::Vec;
+    use core::cell::Cell;
+
+    /// What control and queues share: what is switched on.
+    #[derive(Clone, Default)]
+    struct Registers(Rc<Cell<Capabilities>>);
+
+    struct Control(Registers);
+
+    impl Device for Control {
+        fn mac(&self) -> MacAddr {
+            MacAddr([2, 0, 0, 0, 0, 7])
+        }
+
+        fn mtu(&self) -> usize {
+            1_500
+        }
+
+        fn capabilities(&self) -> Capabilities {
+            Capabilities::ALL
+        }
+
+        fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
+            self.0.0.set(wanted);
+            Ok(())
+        }
+
+        fn link(&self) -> LinkState {
+            LinkState::DOWN
+        }
+
+        fn queues(&self) -> usize {
+            2
+        }
+    }
+
+    /// Takes packets, and remembers which left their checksum to it.
+    struct Ring(Registers, Vec<bool>);
+
+    impl QueuePair for Ring {
+        fn enabled(&self) -> Capabilities {
+            self.0.0.get()
+        }
+
+        fn receive(&mut self, _now: Instant, _batch: &mut RxBatch) -> Result<usize, DeviceError> {
+            Ok(0)
+        }
+
+        fn transmit(&mut self, _now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+            let mut count = 0;
+            while let Some(packet) = queue.pop_front() {
+                self.1.push(packet);
+                count += 1;
+            }
+            Ok(count)
+        }
+
+        fn poll_completion(&mut self) -> Option<TxToken> {
+            None
+        }
+    }
+
+    impl TxQueue {
+        /// Whether the first packet leaves its checksum to the device; takes it.
+        fn pop_front(&mut self) -> Option<bool> {
+            let asks = self.front()?.meta.checksum.is_some();
+            self.pop();
+            Some(asks)
+        }
+    }
+
+    /// A UDP packet over IPv4 that leaves its checksum to the device.
+    fn fill(packet: &mut TxPacket) {
+        let header = packet.header_mut(42);
+        header.fill(0);
+        header[12..15].copy_from_slice(&[8, 0, 0x45]);
+        header[17] = 28;
+        header[23] = 17;
+        header[39] = 8;
+        packet.meta.header_len = 42;
+        packet.meta.checksum = Some(ChecksumRequest { start: 34, offset: 6 });
+    }
+
+    #[test]
+    fn what_the_control_switches_holds_for_the_queues_of_other_cores() {
+        let registers = Registers::default();
+        let control = Control(registers.clone());
+        let member = Member::new(Ring(registers.clone(), Vec::new()), &control);
+        let owner = Joined { control, queue: Ring(registers.clone(), Vec::new()) };
+        assert_eq!((owner.mac(), owner.queues()), (member.mac(), 2));
+        assert_eq!((owner.link(), member.link()), (LinkState::DOWN, LinkState::UP));
+        let mut owner = Port::new(owner, PortConfig::default()).unwrap();
+        let mut member = Port::new(member, PortConfig::default()).unwrap();
+        let mut queue = TxQueue::with_capacity(1);
+        let mut send = |member: &mut Port<Member<Ring>>| {
+            fill(queue.vacant().unwrap());
+            queue.commit();
+            assert_eq!(member.transmit(Instant::ZERO, &mut queue), Ok(1));
+        };
+        send(&mut member);
+        owner.set_offloads(Capabilities::NONE).unwrap();
+        send(&mut member);
+        owner.set_offloads(Capabilities::ALL).unwrap();
+        send(&mut member);
+        assert_eq!(member.device().queue.1, [true, false, true]);
+        assert_eq!(member.stats().tx.software_checksums, 1);
+        // A member takes less than there is, and never more.
+        member.set_offloads(Capabilities::NONE).unwrap();
+        send(&mut member);
+        assert_eq!(member.device().queue.1.last(), Some(&false));
+        assert_eq!(registers.0.get(), Capabilities::ALL, "the device is not switched by it");
+    }
+}

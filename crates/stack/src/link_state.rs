@@ -1,0 +1,59 @@
+//! What the link's state means for us, and which groups we listen to on it.
+
+use crate::stack::Stack;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use linerate_nic::MacAddr;
+use linerate_wire::ipv6::{self, solicited_node};
+use linerate_wire::units::Instant;
+
+impl Stack {
+    /// The link went up or down.
+    ///
+    /// After an interruption we may be plugged in elsewhere: addresses are announced, and those that are being probed are
+    /// probed, from the beginning; routers are asked for; a lease is confirmed with whatever server answers (as in the
+    /// state REBINDING of RFC 2131 section 4.4.5, where section 3.2 would allow to start over with INIT-REBOOT).
+    /// Connections are left to their timers.
+    pub fn handle_link(&mut self, now: Instant, is_up: bool) {
+        self.set_now(now);
+        self.net.counters.link_changes += 1;
+        if !is_up {
+            log::warn!("the link is down");
+            return;
+        }
+        log::info!("the link is up");
+        self.net.addresses.start_over(now);
+        let usable: Vec<IpAddr> = self.net.addresses.usable().collect();
+        for ip in usable {
+            if let IpAddr::V6(ip) = ip {
+                self.join_group(solicited_node(ip));
+                self.advertise_to_all(ip);
+            }
+        }
+        self.slaac.start(now);
+        if let Some(dhcp) = &mut self.dhcp {
+            dhcp.confirm(now);
+        }
+        self.arm_autoconfiguration();
+    }
+
+    /// A number that changes with [`Stack::groups`].
+    pub fn groups_version(&self) -> u32 {
+        self.net.addresses.version()
+    }
+
+    /// The groups that a device's filter must let through: all IPv6 nodes, and the solicited-node groups of our addresses
+    /// (also of those that are still being probed).
+    pub fn groups(&self) -> Vec<MacAddr> {
+        let mut groups = Vec::new();
+        for own in self.net.addresses.iter() {
+            if let IpAddr::V6(ip) = own.cidr.address() {
+                groups.push(MacAddr::ipv6_multicast(ipv6::ALL_NODES));
+                groups.push(MacAddr::ipv6_multicast(solicited_node(ip)));
+            }
+        }
+        groups.sort_unstable_by_key(|group| group.0);
+        groups.dedup();
+        groups
+    }
+}
