@@ -308,6 +308,7 @@ pub struct Connection {
 impl Connection {
     /// An active open: the SYN comes out of [`Connection::poll_transmit`]. `iss` is the initial sequence number
     /// (RFC 6528 is the caller's business).
+    #[expect(clippy::too_many_lines, reason = "a line for each field")]
     pub fn active(
         now: Instant,
         config: Config,
