@@ -3,12 +3,21 @@
 //!
 //! # How bytes move
 //!
-//! **Receive.** A [`Device`] fills an [`RxBatch`] with [`Frame`]s: handles to pool buffers with a range and
+//! **Receive.** A [`QueuePair`] fills an [`RxBatch`] with [`Frame`]s: handles to pool buffers with a range and
 //! [`RxMeta`]. Nothing copies; the last handle dropped returns the buffer to its [`Pool`].
 //!
 //! **Transmit.** The stack fills slots of a [`TxQueue`]: a header block, a gather list of payload [`Chunk`]s and
 //! [`TxMeta`]. The device takes them from the front. Chunks are reference-counted, so a slice lives until both the
-//! device and the send queue have let go of it; [`Device::poll_completion`] tells the stack when the device has.
+//! device and the send queue have let go of it; [`QueuePair::poll_completion`] tells the stack when the device has.
+//!
+//! **By DMA.** Buffers lie where the device reaches them ([`Pool::over`]); the driver asks the platform for bus addresses and
+//! cache maintenance ([`Dma`]).
+//!
+//! # What there is once, and what for each queue
+//!
+//! [`Device`] is the control: address, link, filter, capabilities, steering. [`QueuePair`] is what a core owns: frames in and
+//! out, completions, interrupt, pacing. A device with one queue is both ([`Interface`]); of one with several, the control
+//! is [`Joined`] to the queue of the core that owns it, and the others are [`Member`]s.
 //!
 //! # Who does the work
 //!
@@ -26,6 +35,7 @@ pub mod checksum;
 mod checksum_avx2;
 pub mod chunk;
 pub mod device;
+pub mod dma;
 mod fallback;
 pub mod feature;
 pub mod frame;
@@ -46,6 +56,7 @@ mod verify;
 pub use bytes::Bytes;
 pub use chunk::Chunk;
 pub use device::{Capabilities, Device, DeviceError, Filter, Interface, LinkState, Steering};
+pub use dma::{Coherent, Dma};
 pub use fallback::TxStats;
 pub use feature::{Feature, Place, Reason};
 pub use frame::{Frame, RxBatch};
