@@ -118,7 +118,7 @@ impl<D: Interface> Port<D> {
         &self.device
     }
 
-    /// The device below, for what is not in [`Device`]. Capabilities are to be switched here, not there.
+    /// The device below, for what is not in [`Device`](crate::Device). Capabilities are to be switched here, not there.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
