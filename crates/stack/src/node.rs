@@ -115,6 +115,10 @@ impl<D: Interface> Engine for Node<D> {
         &mut self.stack
     }
 
+    fn set_now(&mut self, now: Instant) {
+        self.stack.set_now(now);
+    }
+
     fn input(&mut self, now: Instant) -> Result<Input, DeviceError> {
         self.stack.set_now(now);
         self.watch_link(now);

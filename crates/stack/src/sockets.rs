@@ -312,6 +312,19 @@ impl Transport for Stack {
         self.close_udp(socket);
     }
 
+    fn udp_addr(&self, socket: UdpId) -> Option<SocketAddr> {
+        let (ip, port) = self.udp.at(socket.index()).filter(|found| found.id == socket)?.bound_to();
+        Some(SocketAddr::new(ip.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), port))
+    }
+
+    fn source_for(&self, remote: IpAddr) -> Option<IpAddr> {
+        let remote = remote.to_canonical();
+        if remote.is_unspecified() {
+            return self.net.addresses.source_for(remote, self.net.now);
+        }
+        Some(self.net.route(None, remote)?.0)
+    }
+
     fn poll_event(&mut self) -> Option<Event> {
         // An entry whose socket is gone was cleared, so each turn of the loop takes a live one, or the queue is empty.
         while let Some((slot, ready)) = self.ready.pop() {
@@ -368,13 +381,6 @@ impl Stack {
         if let Some(listener) = self.conns.listener_mut(listener) {
             listener.set_options(options);
         }
-    }
-
-    /// The address that a UDP socket is bound to; an unspecified IP where it takes datagrams to all of ours. `None` for
-    /// an unknown id.
-    pub fn udp_addr(&self, socket: UdpId) -> Option<SocketAddr> {
-        let (ip, port) = self.udp.at(socket.index()).filter(|found| found.id == socket)?.bound_to();
-        Some(SocketAddr::new(ip.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), port))
     }
 
     /// Whether there is an event to take.

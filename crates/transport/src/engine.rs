@@ -61,6 +61,10 @@ pub trait Engine {
     /// The sockets.
     fn net(&mut self) -> &mut dyn Transport;
 
+    /// Tells the time where sockets are used long after [`Engine::input`], which tells it too. An engine that does not need
+    /// to know ignores it.
+    fn set_now(&mut self, _now: Instant) {}
+
     /// Takes in what has arrived, within a budget, and runs what is due. What came before an error has been taken.
     fn input(&mut self, now: Instant) -> Result<Input, Self::Error>;
 
@@ -107,6 +111,10 @@ impl<E: Engine + ?Sized> Engine for Box<E> {
 
     fn net(&mut self) -> &mut dyn Transport {
         (**self).net()
+    }
+
+    fn set_now(&mut self, now: Instant) {
+        (**self).set_now(now);
     }
 
     fn input(&mut self, now: Instant) -> Result<Input, E::Error> {

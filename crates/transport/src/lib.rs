@@ -46,7 +46,7 @@ pub use socket::{
 };
 pub use survey::{ConnDetail, ConnSummary};
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 
 /// A datagram where it lies in the receive buffer.
 #[derive(Clone, Copy, Debug)]
@@ -174,6 +174,18 @@ pub trait Transport {
 
     /// Closes a UDP socket.
     fn udp_close(&mut self, socket: UdpId);
+
+    /// The address that a UDP socket is bound to; an unspecified IP where it takes datagrams to all of ours. `None` for an
+    /// unknown id, or where it is not known.
+    fn udp_addr(&self, _socket: UdpId) -> Option<SocketAddr> {
+        None
+    }
+
+    /// The address of ours that what is sent to `remote` comes from; for an unspecified `remote`, the one of its family that
+    /// suits most. `None` without such an address, or where it is not known.
+    fn source_for(&self, _remote: IpAddr) -> Option<IpAddr> {
+        None
+    }
 
     /// The next event, if any.
     fn poll_event(&mut self) -> Option<Event>;

@@ -35,7 +35,6 @@ use rustix::event::{Timespec, epoll};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::SocketAddr;
 use std::time::Duration;
 use udp::UdpSocket;
 
@@ -153,11 +152,6 @@ impl KernelTransport {
             self.remove_conn(key);
         }
         keys.iter().filter(|(_, is_unfinished)| *is_unfinished).count()
-    }
-
-    /// The address a UDP socket is bound to.
-    pub fn udp_addr(&self, socket: UdpId) -> Option<SocketAddr> {
-        self.udps.get(udp_key(socket)).map(UdpSocket::local_addr)
     }
 
     fn poll_edges(&mut self) {

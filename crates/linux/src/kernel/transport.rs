@@ -339,6 +339,10 @@ impl Transport for KernelTransport {
         self.udps.remove(udp_key(socket));
     }
 
+    fn udp_addr(&self, socket: UdpId) -> Option<SocketAddr> {
+        self.udps.get(udp_key(socket)).map(UdpSocket::local_addr)
+    }
+
     fn poll_event(&mut self) -> Option<Event> {
         self.next_event()
     }
