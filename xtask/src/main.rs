@@ -23,7 +23,7 @@ const USAGE: &str = "usage: cargo xtask <command>
                    with FILTER, only the end-to-end tests whose name contains it
   tidy             check file and module rules and the direction of dependencies
   licences         check licences and duplicate versions of dependencies against deny.toml
-  firmware         link stack and servers for a bare thumbv7em-none-eabihf and print how much code each part is
+  firmware         link stack and servers for six bare processors; print and bound how much code each part is
   fabric-accuracy  print how well the 66AK2H's predictions meet the throughput guide, with cross-validation
   goodput          print TCP's goodput as a share of the ideal over rates, round-trip times, losses and reordering
   segments         count the instructions of one TCP segment, beside smoltcp
