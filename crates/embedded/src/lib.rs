@@ -11,6 +11,8 @@
 //! - `Net` implements `TcpConnect`, and `&Net` implements `UdpStack`, for programs that know only the traits. Names are
 //!   looked up by the caller's `Dns`; [`Literals`] takes addresses written as text.
 //!
+//! [`EmbassyDevice`] makes a device for the stack out of a driver.
+//!
 //! Nothing here depends on an executor. What a net needs of the machine is a [`Clock`], and a function that says when the
 //! device has something.
 #![no_std]
@@ -20,6 +22,7 @@ extern crate alloc;
 
 mod clock;
 mod dns;
+mod driver;
 mod error;
 mod listener;
 mod nal;
@@ -30,6 +33,7 @@ mod waits;
 
 pub use clock::Clock;
 pub use dns::{Literals, NoNames};
+pub use driver::{DriverError, DriverStats, EmbassyDevice};
 pub use error::Error;
 pub use listener::Listener;
 pub use net::Net;

@@ -2,12 +2,21 @@
 
 #[path = "page/above.rs"]
 mod above;
+#[path = "page/below.rs"]
+mod below;
 mod common;
 
 use above::echo;
-use common::{World, addr, body};
+use common::cable::{Hardware, State, carry, net, run_net};
+use common::time::Time;
+use common::{World, addr, body, run};
+use embassy_net_driver::{Checksum, HardwareAddress, LinkState};
+use embassy_net_driver_channel as channel;
 use embedded_io_async::{Read as _, Write as _};
-use futures::future::{join, join_all};
+use futures::future::{LocalBoxFuture, join, join_all};
+use linerate_embedded::{Clock, Net};
+use linerate_transport::Engine;
+use std::rc::Rc;
 
 /// The page shows this code, and no other.
 fn check(code: &str) {
@@ -18,26 +27,43 @@ fn check(code: &str) {
 #[test]
 fn the_page_shows_what_is_tested() {
     check(include_str!("page/above.rs"));
+    check(include_str!("page/below.rs"));
 }
 
 #[test]
 fn the_echo_server_echoes() {
     let world = World::new();
     let server = async { echo(&world.b).await.expect("nobody else listens") };
-    world.run(vec![Box::pin(server)], async {
-        let world = &world;
-        let client = |len| async move {
-            let mut socket = talk(world, len).await;
-            socket.shutdown();
-            assert_eq!(socket.read(&mut [0]).await, Ok(0));
-        };
-        join_all([1, 3_000, 70_000].map(client)).await;
-    });
+    world.run(vec![Box::pin(server)], talk_all(&world.a));
 }
 
-/// A connection over which so many bytes went there and back.
-async fn talk(world: &World, len: usize) -> linerate_embedded::TcpSocket<'_> {
-    let mut socket = world.a.connect(addr(common::B, 7)).await.expect("a server");
+#[test]
+fn the_driver_serves_in_little_memory() {
+    let time = Rc::new(Time::new());
+    let (mut left, mut right) = (State::new(), State::new());
+    let (runner_a, device_a) = channel::new(&mut left, HardwareAddress::Ethernet([2, 0, 0, 0, 0, 1]));
+    let (runner_b, device_b) = channel::new(&mut right, HardwareAddress::Ethernet([2, 0, 0, 0, 0, 2]));
+    let ((link_a, rx_a, tx_a), (link_b, rx_b, tx_b)) = (runner_a.split(), runner_b.split());
+    link_a.set_link_state(LinkState::Up);
+    link_b.set_link_state(LinkState::Up);
+    let client = net(Hardware(device_a, Checksum::Both), 1, 256, &time);
+    let background: Vec<LocalBoxFuture<'_, ()>> = vec![
+        Box::pin(run_net(&client)),
+        Box::pin(below::serve(device_b, Rc::clone(&time), "10.0.0.2/24", [2; 32])),
+        Box::pin(carry(tx_a, rx_b, |_| true)),
+        Box::pin(carry(tx_b, rx_a, |_| true)),
+    ];
+    run(&time, background, talk_all(&client));
+}
+
+/// Three clients at once of an echo server for two at a time.
+async fn talk_all<E: Engine, C: Clock>(net: &Net<E, C>) {
+    join_all([1, 3_000, 70_000].map(|len| talk(net, len))).await;
+}
+
+/// Sends so many bytes there and gets them back.
+async fn talk<E: Engine, C: Clock>(net: &Net<E, C>, len: usize) {
+    let mut socket = net.connect(addr(common::B, 7)).await.expect("a server");
     let mut back = vec![0; len];
     {
         let (mut reader, mut writer) = socket.split();
@@ -47,5 +73,6 @@ async fn talk(world: &World, len: usize) -> linerate_embedded::TcpSocket<'_> {
         read_all.expect("as much as was sent");
     }
     assert!(back == body(len), "{len} bytes");
-    socket
+    socket.shutdown();
+    assert_eq!(socket.read(&mut [0]).await, Ok(0));
 }

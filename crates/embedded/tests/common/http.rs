@@ -1,10 +1,19 @@
-//! What picoserve asks of those who bring their own sockets and timers: a few lines around ours.
+//! A server with picoserve and a client with reqwless, and what picoserve asks of those who bring their own sockets and
+//! timers: a few lines around ours.
 
+use super::body;
 use super::time::Time;
 use embedded_io_async::{ErrorType, Read as _, Write as _};
-use linerate_embedded::{Error, TcpReader, TcpSocket, TcpWriter};
-use picoserve::Timeouts;
+use embedded_nal_async::TcpConnect;
+use futures::future::LocalBoxFuture;
+use linerate_embedded::{Error, Listener, Literals, NoNames, TcpReader, TcpSocket, TcpWriter};
+use linerate_transport::{AcceptBacklog, BufferSize, ListenOptions, SocketOptions};
 use picoserve::mem::{BorrowedBuffer, BorrowedCursor};
+use picoserve::routing::get;
+use picoserve::{Config, Timeouts};
+use reqwless::client::HttpClient;
+use reqwless::request::Method;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -89,5 +98,82 @@ impl picoserve::io::Socket<Runtime> for Socket<'_> {
         };
         let drained = timer.run_with_timeout(timeouts.read_request, drained).await;
         drained.map_err(picoserve::Error::ReadTimeout)?.map_err(picoserve::Error::Read)
+    }
+}
+
+/// Lengths of the bodies, by their number.
+pub const SIZES: [usize; 4] = [1, 10 << 10, 1 << 20, 0];
+
+/// What became of a connection, in picoserve's words.
+pub type Log = RefCell<Vec<String>>;
+
+/// Buffers as firmware has them, much smaller than the largest body.
+pub fn options() -> ListenOptions {
+    let socket = SocketOptions {
+        send_buffer: BufferSize::Fixed(16 << 10),
+        receive_buffer: BufferSize::Fixed(16 << 10),
+        ..SocketOptions::default()
+    };
+    ListenOptions { backlog: AcceptBacklog(4), socket, ..ListenOptions::default() }
+}
+
+/// Serves the bodies of all sizes, and `/back`, which answers with what was posted.
+async fn serve(listener: &Listener<'_>, time: Rc<Time>, log: &Log) {
+    let app = picoserve::Router::new()
+        .route("/0", get(|| async { body(SIZES[0]) }))
+        .route("/1", get(|| async { body(SIZES[1]) }))
+        .route("/2", get(|| async { body(SIZES[2]) }))
+        .route("/3", get(|| async { body(SIZES[3]) }))
+        .route("/back", picoserve::routing::post(|posted: Vec<u8>| async move { posted }));
+    let timeouts = Timeouts {
+        start_read_request: picoserve::time::Duration::from_secs(5),
+        persistent_start_read_request: picoserve::time::Duration::from_secs(5),
+        read_request: picoserve::time::Duration::from_secs(5),
+        write: picoserve::time::Duration::from_secs(5),
+    };
+    let config = Config::new(timeouts).keep_connection_alive();
+    let mut buffer = [0; 2_048];
+    loop {
+        let socket = Socket(listener.accept().await);
+        let server = picoserve::Server::<Runtime, _, _, _>::custom(
+            &app,
+            Timer(Rc::clone(&time)),
+            &config,
+            &mut buffer,
+        );
+        let entry = match server.serve(socket).await {
+            Ok(info) => format!("{} requests", info.handled_requests_count),
+            Err(error) => format!("{error:?}"),
+        };
+        log.borrow_mut().push(entry);
+    }
+}
+
+/// `count` servers on B's port 80, as tasks.
+pub fn servers<'a>(
+    time: &Rc<Time>,
+    listener: &'a Listener<'a>,
+    log: &'a Log,
+    count: usize,
+) -> Vec<LocalBoxFuture<'a, ()>> {
+    let serve = |_| -> LocalBoxFuture<'a, ()> { Box::pin(serve(listener, Rc::clone(time), log)) };
+    (0..count).map(serve).collect()
+}
+
+/// Fetches a body on a connection of its own, as reqwless does.
+pub async fn fetch(net: &impl TcpConnect, host: &str, which: usize) -> Result<Vec<u8>, reqwless::Error> {
+    let url = format!("http://{host}/{which}");
+    let dns = Literals(NoNames);
+    let mut client = HttpClient::new(net, &dns);
+    let mut headers = [0; 1_024];
+    let mut request = client.request(Method::GET, &url).await?;
+    let response = request.send(&mut headers).await?;
+    assert!(response.status.is_successful());
+    let (mut reader, mut all, mut piece) = (response.body().reader(), Vec::new(), [0; 1_000]);
+    loop {
+        match reader.read(&mut piece).await? {
+            0 => return Ok(all),
+            len => all.extend_from_slice(&piece[..len]),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Two nets on one link, a clock of their own, and an executor that lets time pass when nobody has anything to do.
 #![allow(dead_code)]
 
+pub mod cable;
 pub mod http;
 pub mod time;
 
