@@ -1,7 +1,7 @@
 //! Proof that the portable crates need no operating system: images for bare processors, linked to machine code, and how
 //! much of it each part is.
 
-use crate::{packages, shell};
+use crate::{packages, shell, targets};
 use anyhow::{Context, Result, ensure};
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind, elf};
 use std::collections::BTreeMap;
@@ -85,12 +85,7 @@ fn build(target: &str) -> Result<Command> {
 /// Cargo for the target: with rustup's standard library where there is one for it, and otherwise Debian's, which builds
 /// `core` and `alloc` from source.
 fn compiler(target: &str) -> Result<Command> {
-    let is_installed = || {
-        shell::output(Command::new("rustup").args(["target", "list", "--installed"]))
-            .is_ok_and(|targets| targets.lines().any(|line| line == target))
-    };
-    let add = || shell::output(Command::new("timeout").args(["60", "rustup", "target", "add", target]));
-    if is_installed() || (add().is_ok() && is_installed()) {
+    if targets::install(target) {
         return Ok(shell::cargo());
     }
     println!("no rustup target {target}: building core and alloc with Debian's compiler");

@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask test` runs every test on a fresh machine; the other commands are the checks that CI adds.
 
+mod big_endian;
 mod capi;
 mod firmware;
 mod fuzz;
@@ -11,6 +12,7 @@ mod sanitize;
 mod segments;
 mod shell;
 mod suites;
+mod targets;
 mod test;
 mod tidy;
 
@@ -24,6 +26,8 @@ const USAGE: &str = "usage: cargo xtask <command>
   tidy             check file and module rules and the direction of dependencies
   licences         check licences and duplicate versions of dependencies against deny.toml
   firmware         link stack and servers for six bare processors; print and bound how much code each part is
+  big-endian [--long]
+                   run the portable crates' tests on a big-endian processor, emulated; --long: all of the stack's
   fabric-accuracy  print how well the 66AK2H's predictions meet the throughput guide, with cross-validation
   goodput          print TCP's goodput as a share of the ideal over rates, round-trip times, losses and reordering
   segments         count the instructions of one TCP segment, beside smoltcp
@@ -54,6 +58,8 @@ fn run() -> Result<()> {
         ["tidy"] => tidy::run(),
         ["licences"] => licences::run(),
         ["firmware"] => firmware::run(),
+        ["big-endian"] => big_endian::run(false),
+        ["big-endian", "--long"] => big_endian::run(true),
         ["fabric-accuracy"] => shell::run(shell::cargo().args([
             "run",
             "--quiet",

@@ -191,8 +191,9 @@ fn unknown_protocols_and_ports_are_reported_at_a_limited_rate() {
         bench.ask(&datagram);
     }
     let counters = bench.host.stack.counters();
-    assert_eq!(counters.icmp_errors_out, 11, "half of the burst for one source, and one for another");
-    assert_eq!(counters.drop_icmp_error_limited, 192);
+    // Half of the burst for one source, and one for another, unless the key puts both into one group.
+    assert!((10..=11).contains(&counters.icmp_errors_out), "{}", counters.icmp_errors_out);
+    assert_eq!(counters.icmp_errors_out + counters.drop_icmp_error_limited, 203);
     // No error about an error.
     let error_about = frame4(to_host4(Protocol::ICMPV4), &error[..]);
     check_dropped(&mut bench, &error_about, |c| c.drop_icmp_error_unknown);
