@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use linerate_transport::BufferSize;
-use linerate_wire::units::Instant;
+use linerate_wire::units::{Instant, nanos};
 
 /// What an automatic receive buffer starts with, in bytes: ten segments of slow start and the next doublings fit, with
 /// room for one super-frame of 64 KiB beside.
@@ -35,50 +35,67 @@ pub(super) fn send_limit(size: BufferSize, window: u64, tight: bool) -> usize {
     }
 }
 
+/// A size that a buffer may have.
+fn within(bytes: usize) -> u32 {
+    bytes.clamp(LEAST, MOST) as u32
+}
+
 /// Size of the receive buffer (dynamic right-sizing): twice what the application reads per round trip. While that doubles,
 /// as in slow start, four times: the peer hears of the window a round trip before it fills it, and what was read is as old.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ReceiveTuner {
-    limit: usize,
-    max: usize,
-    rtt: Option<Duration>,
-    /// Bytes read since then.
-    read: (Instant, usize),
-    /// Bytes read in the round trip before.
-    read_before: usize,
-    /// When this position arrives, a window has passed since then.
-    window: Option<(Instant, u64)>,
+    /// At most [`MOST`], as `max`.
+    limit: u32,
+    max: u32,
+    /// Zero: not measured yet; at least [`LEAST_RTT`] then.
+    rtt_ns: u64,
+    read_since: Instant,
+    /// Bytes read since then, and in the round trip before; four times [`MOST`] stand for all that is more.
+    read: u32,
+    read_before: u32,
+    /// When `window_end` arrives, a window has passed since then; zero: none is watched yet.
+    window_since: Instant,
+    window_end: u64,
 }
 
 impl ReceiveTuner {
     /// A buffer of the initial size.
     pub fn new(now: Instant, size: BufferSize) -> Self {
         let (limit, max) = match size {
-            BufferSize::Fixed(bytes) => (bytes.clamp(LEAST, MOST), bytes.clamp(LEAST, MOST)),
-            BufferSize::Auto { max } => (INITIAL_RECEIVE.min(max.clamp(LEAST, MOST)), max.clamp(LEAST, MOST)),
+            BufferSize::Fixed(bytes) => (within(bytes), within(bytes)),
+            BufferSize::Auto { max } => (within(max).min(INITIAL_RECEIVE as u32), within(max)),
         };
-        ReceiveTuner { limit, max, rtt: None, read: (now, 0), read_before: 0, window: None }
+        ReceiveTuner {
+            limit,
+            max,
+            rtt_ns: 0,
+            read_since: now,
+            read: 0,
+            read_before: 0,
+            window_since: now,
+            window_end: 0,
+        }
     }
 
     /// Size now, in bytes.
     pub fn limit(&self) -> usize {
-        self.limit
+        self.limit as usize
     }
 
     /// The most it may become, in bytes: what the window scale must be able to express.
     pub fn max(&self) -> usize {
-        self.max
+        self.max as usize
     }
 
     /// The setting changed. What was promised to the peer stays promised; that is not the tuner's business.
     pub fn set(&mut self, size: BufferSize) {
         match size {
             BufferSize::Fixed(bytes) => {
-                self.limit = bytes.clamp(LEAST, MOST);
+                self.limit = within(bytes);
                 self.max = self.limit;
             }
             BufferSize::Auto { max } => {
-                self.max = max.clamp(LEAST, MOST);
+                self.max = within(max);
                 self.limit = self.limit.min(self.max);
             }
         }
@@ -86,38 +103,36 @@ impl ReceiveTuner {
 
     /// A round-trip time was measured. Falls at once and rises slowly: what is measured at a receiver is never too short.
     pub fn measure(&mut self, rtt: Duration) {
-        let rtt = rtt.max(LEAST_RTT);
-        self.rtt = Some(match self.rtt {
-            Some(old) if rtt > old => old + (rtt - old) / 8,
-            _ => rtt,
-        });
+        let (rtt_ns, old_ns) = (nanos(rtt.max(LEAST_RTT)), self.rtt_ns);
+        let rises = old_ns > 0 && rtt_ns > old_ns;
+        self.rtt_ns = if rises { old_ns + (rtt_ns - old_ns) / 8 } else { rtt_ns };
     }
 
     /// An upper bound of the round-trip time.
     fn measure_at_most(&mut self, rtt: Duration) {
-        let rtt = rtt.max(LEAST_RTT);
-        self.rtt = Some(self.rtt.map_or(rtt, |old| old.min(rtt)));
+        let (rtt_ns, old_ns) = (nanos(rtt.max(LEAST_RTT)), self.rtt_ns);
+        self.rtt_ns = if old_ns > 0 { old_ns.min(rtt_ns) } else { rtt_ns };
     }
 
     /// Data up to `next` arrived in order; the window reaches up to `edge`. The time in which a whole window arrives is
     /// a round trip, or more where the sender is slower than the window allows.
     pub fn on_arrival(&mut self, now: Instant, next: u64, edge: u64) {
-        match self.window {
-            Some((_, until)) if next < until => return,
-            Some((since, _)) => self.measure_at_most(now - since),
-            None => {}
+        if next < self.window_end {
+            return;
         }
-        self.window = Some((now, edge.max(next + 1)));
+        if self.window_end > 0 {
+            self.measure_at_most(now - self.window_since);
+        }
+        (self.window_since, self.window_end) = (now, edge.max(next + 1));
     }
 
     /// The application read `len` bytes. `may_grow`: memory permits it.
     pub fn on_read(&mut self, now: Instant, len: usize, may_grow: bool) {
-        self.read.1 = self.read.1.saturating_add(len);
-        let (since, bytes) = self.read;
-        let Some(rtt) = self.rtt else { return };
-        if now - since < rtt {
+        self.read = self.read.saturating_add(u32::try_from(len).unwrap_or(u32::MAX));
+        if self.rtt_ns == 0 || nanos(now - self.read_since) < self.rtt_ns {
             return;
         }
+        let bytes = self.read;
         let growth = bytes.saturating_sub(self.read_before);
         let ahead = growth.saturating_mul(2).min(bytes);
         let wanted = bytes.saturating_add(ahead).saturating_mul(2);
@@ -126,7 +141,7 @@ impl ReceiveTuner {
             // At most doubled per round trip: a pause before the measurement must not count as speed.
             self.limit = wanted.min(self.limit.saturating_mul(2)).min(self.max);
         }
-        self.read = (now, 0);
+        (self.read_since, self.read) = (now, 0);
     }
 }
 
@@ -180,9 +195,9 @@ mod tests {
         let mut tuner = ReceiveTuner::new(Instant::ZERO, BufferSize::Auto { max: 1 << 20 });
         tuner.on_arrival(Instant::from_millis(0), 0, 1_000);
         tuner.on_arrival(Instant::from_millis(5), 500, 1_500);
-        assert_eq!(tuner.rtt, None);
+        assert_eq!(tuner.rtt_ns, 0);
         tuner.on_arrival(Instant::from_millis(20), 1_000, 2_000);
-        assert_eq!(tuner.rtt, Some(Duration::from_millis(20)));
+        assert_eq!(tuner.rtt_ns, 20_000_000);
     }
 
     #[test]

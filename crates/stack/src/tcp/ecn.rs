@@ -22,8 +22,9 @@ pub(super) struct Ecn {
     echo: bool,
     /// The peer shall hear that the window was reduced.
     cwr_due: bool,
-    /// What was sent before the last reduction: until it is acknowledged, echoes tell nothing new.
-    reduced_until: Option<u64>,
+    /// What was sent before the last reduction: until it is acknowledged, echoes tell nothing new. Zero, which is below
+    /// every position, before the first.
+    reduced_until: u64,
 }
 
 impl Ecn {
@@ -80,13 +81,13 @@ impl Ecn {
 
     /// Whether the window was reduced within the round trip that `una` belongs to.
     pub fn is_reduced(&self, una: u64) -> bool {
-        self.reduced_until.is_some_and(|until| una < until)
+        una < self.reduced_until
     }
 
     /// The congestion window was reduced, for whatever reason, when `nxt` was next to be sent.
     pub fn on_reduced(&mut self, nxt: u64) {
         if self.agreed {
-            self.reduced_until = Some(nxt);
+            self.reduced_until = nxt;
             self.cwr_due = true;
         }
     }

@@ -5,7 +5,7 @@ use linerate_transport::{LimitCause, LimitTimes};
 use linerate_wire::units::{Instant, nanos};
 
 /// A clock per cause, one of which runs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct LimitClock {
     running: Option<(Instant, LimitCause)>,
     /// Beside the causes: whether there was anything to do.
@@ -52,20 +52,27 @@ impl LimitClock {
 }
 
 /// How long there was something to send or to be acknowledged.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct BusyClock {
-    since: Option<Instant>,
-    total: Duration,
+    /// `FAR_FUTURE` while it is not busy.
+    since: Instant,
+    total_ns: u64,
+}
+
+impl Default for BusyClock {
+    fn default() -> Self {
+        BusyClock { since: Instant::FAR_FUTURE, total_ns: 0 }
+    }
 }
 
 impl BusyClock {
     /// From `now` on it is busy, or not.
     pub fn set(&mut self, now: Instant, is_busy: bool) {
-        match self.since {
-            None if is_busy => self.since = Some(now),
-            Some(_) if !is_busy => {
-                self.total = self.time(now);
-                self.since = None;
+        match self.since == Instant::FAR_FUTURE {
+            true if is_busy => self.since = now,
+            false if !is_busy => {
+                self.total_ns = nanos(self.time(now));
+                self.since = Instant::FAR_FUTURE;
             }
             _ => {}
         }
@@ -73,7 +80,8 @@ impl BusyClock {
 
     /// The time up to `now`.
     pub fn time(&self, now: Instant) -> Duration {
-        self.total + self.since.map_or(Duration::ZERO, |since| now - since)
+        // Nothing has passed since the far future.
+        Duration::from_nanos(self.total_ns) + (now - self.since)
     }
 }
 

@@ -2,7 +2,7 @@
 //! reordering window before what has arrived, is lost.
 
 use core::time::Duration;
-use linerate_wire::units::Instant;
+use linerate_wire::units::{Instant, nanos};
 
 /// Least reordering window: what network cards and receive coalescing mix up among themselves. The RFC has none, and 0
 /// on a path whose round trip is near 0.
@@ -11,8 +11,8 @@ const LEAST_WINDOW: Duration = Duration::from_micros(20);
 /// Recoveries without a DSACK after which the window is small again (RACK.reo_wnd_persist).
 const PERSIST: u8 = 16;
 
-/// Most quarters of a round trip that the window is enlarged by; the smoothed round-trip time bounds it anyway.
-const MOST_ENLARGED: u32 = 255;
+/// For a time that was not measured yet, in nanoseconds.
+const UNKNOWN: u64 = u64::MAX;
 
 /// For so long a minimum of the round-trip time is remembered at most; twice half of this.
 const HALF_WINDOW: Duration = Duration::from_secs(150);
@@ -38,27 +38,32 @@ pub(super) struct Rule {
 }
 
 /// The least of the measurements of the last minutes, in two halves.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Minimum {
-    current: Option<Duration>,
-    previous: Option<Duration>,
+    /// In nanoseconds; [`UNKNOWN`] without any.
+    current_ns: u64,
+    previous_ns: u64,
     since: Instant,
+}
+
+impl Default for Minimum {
+    fn default() -> Self {
+        Minimum { current_ns: UNKNOWN, previous_ns: UNKNOWN, since: Instant::ZERO }
+    }
 }
 
 impl Minimum {
     fn add(&mut self, now: Instant, value: Duration) {
         if now - self.since >= HALF_WINDOW {
-            self.previous = self.current.take();
+            self.previous_ns = core::mem::replace(&mut self.current_ns, UNKNOWN);
             self.since = now;
         }
-        self.current = Some(self.current.map_or(value, |least| least.min(value)));
+        self.current_ns = self.current_ns.min(nanos(value));
     }
 
     fn get(&self) -> Option<Duration> {
-        match (self.current, self.previous) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let least_ns = self.current_ns.min(self.previous_ns);
+        (least_ns != UNKNOWN).then(|| Duration::from_nanos(least_ns))
     }
 }
 
@@ -71,23 +76,48 @@ pub(super) struct Situation {
     pub smoothed_rtt: Option<Duration>,
 }
 
+/// What RACK has learnt of the path, which outlasts a pause in sending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct PathTimes {
+    minimum: Minimum,
+    /// Of the newest arrival, in nanoseconds; [`UNKNOWN`] before the first.
+    rtt_ns: u64,
+    reordering_seen: bool,
+    /// How often the window was enlarged (RACK.reo_wnd_mult - 1).
+    enlarged: u8,
+    persist: u8,
+}
+
+impl Default for PathTimes {
+    fn default() -> Self {
+        let minimum = Minimum::default();
+        PathTimes { minimum, rtt_ns: UNKNOWN, reordering_seen: false, enlarged: 0, persist: 0 }
+    }
+}
+
 /// RACK's variables.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rack {
     newest: Option<Newest>,
-    rtt: Duration,
-    minimum: Minimum,
+    path: PathTimes,
     /// The highest position that arrived (RACK.fack).
     fack: u64,
-    reordering_seen: bool,
-    /// How often the window was enlarged (RACK.reo_wnd_mult - 1).
-    enlarged: u32,
-    persist: u8,
     /// No further growth before this is acknowledged (RACK.dsack_round).
     round: Option<u64>,
 }
 
 impl Rack {
+    /// Where nothing is in flight, this is all that counts: whatever is sent later was sent after the newest arrival, lies
+    /// beyond the highest position, and is acknowledged after the round.
+    pub fn path(&self) -> PathTimes {
+        self.path
+    }
+
+    /// RACK on a path that is known, with nothing in flight.
+    pub fn on(path: PathTimes) -> Rack {
+        Rack { path, ..Rack::default() }
+    }
+
     /// The highest position that arrived.
     pub fn fack(&self) -> u64 {
         self.fack
@@ -95,17 +125,17 @@ impl Rack {
 
     /// Whether anything was found to overtake on this path.
     pub fn reordering_seen(&self) -> bool {
-        self.reordering_seen
+        self.path.reordering_seen
     }
 
     /// The least round-trip time of the last minutes.
     pub fn minimum(&self) -> Duration {
-        self.minimum.get().unwrap_or(Duration::ZERO)
+        self.path.minimum.get().unwrap_or(Duration::ZERO)
     }
 
     /// The round-trip time of a segment that was sent once (section 6.2 step 1).
     pub fn measure(&mut self, now: Instant, rtt: Duration) {
-        self.minimum.add(now, rtt);
+        self.path.minimum.add(now, rtt);
     }
 
     /// Something arrived up to `end` (step 3 for the highest position).
@@ -118,13 +148,13 @@ impl Rack {
         let is_newer = self.newest.is_none_or(|old| (newest.serial, newest.end) > (old.serial, old.end));
         if is_newer {
             self.newest = Some(newest);
-            self.rtt = now - newest.left;
+            self.path.rtt_ns = nanos(now - newest.left);
         }
     }
 
     /// A segment arrived after what was sent later (step 3).
     pub fn on_reordering(&mut self) {
-        self.reordering_seen = true;
+        self.path.reordering_seen = true;
     }
 
     /// An acknowledgement moved to `una`.
@@ -138,37 +168,42 @@ impl Rack {
     pub fn on_duplicate_report(&mut self, nxt: u64) {
         if self.round.is_none() {
             self.round = Some(nxt);
-            self.enlarged = (self.enlarged + 1).min(MOST_ENLARGED);
-            self.persist = PERSIST;
+            self.path.enlarged = self.path.enlarged.saturating_add(1);
+            self.path.persist = PERSIST;
         }
     }
 
     /// A recovery ended (step 4).
     pub fn on_recovered(&mut self) {
-        self.persist = self.persist.saturating_sub(1);
-        if self.persist == 0 {
-            self.enlarged = 0;
+        self.path.persist = self.path.persist.saturating_sub(1);
+        if self.path.persist == 0 {
+            self.path.enlarged = 0;
         }
     }
 
     /// The reordering window (RACK_update_reo_wnd).
     pub fn window(&self, situation: Situation) -> Duration {
-        if !self.reordering_seen && (situation.in_recovery || situation.enough_reported) {
+        if !self.path.reordering_seen && (situation.in_recovery || situation.enough_reported) {
             return Duration::ZERO;
         }
         let most = situation.smoothed_rtt.unwrap_or(Duration::MAX);
-        (self.minimum() * (self.enlarged + 1) / 4).min(most).max(LEAST_WINDOW)
+        (self.minimum() * (u32::from(self.path.enlarged) + 1) / 4).min(most).max(LEAST_WINDOW)
     }
 
     /// What is lost now; `None` while nothing has arrived.
     pub fn rule(&self, now: Instant, situation: Situation) -> Option<Rule> {
         let newest = self.newest?;
-        Some(Rule { now, newest, wait: self.rtt + self.window(situation) })
+        Some(Rule { now, newest, wait: self.rtt()? + self.window(situation) })
     }
 
     /// How long what is lost has been outstanding at least, by what is known (section 6.3).
     pub fn patience(&self, situation: Situation) -> Option<Duration> {
-        self.newest.map(|_| self.rtt + self.window(situation))
+        Some(self.rtt()? + self.window(situation))
+    }
+
+    /// The round-trip time of the newest arrival.
+    fn rtt(&self) -> Option<Duration> {
+        (self.path.rtt_ns != UNKNOWN).then(|| Duration::from_nanos(self.path.rtt_ns))
     }
 }
 

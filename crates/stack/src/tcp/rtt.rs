@@ -1,63 +1,72 @@
 //! Round-trip time and retransmission timeout (RFC 6298).
 
 use core::time::Duration;
+use linerate_wire::units::nanos;
 
 /// Most doublings of the timeout; the greatest timeout bounds it long before.
-const MAX_BACKOFF: u32 = 16;
+const MAX_BACKOFF: u8 = 16;
 
-/// Smoothed round-trip time, its variation and the timeout that follows from them.
-#[derive(Clone, Copy, Debug)]
+/// For a smoothed round-trip time that was not measured yet.
+const UNKNOWN: u64 = u64::MAX;
+
+/// Smoothed round-trip time, its variation and the timeout that follows from them, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct RttEstimator {
-    smoothed: Option<Duration>,
-    variation: Duration,
-    base: Duration,
-    backoff: u32,
-    min: Duration,
-    max: Duration,
+    smoothed_ns: u64,
+    variation_ns: u64,
+    base_ns: u64,
+    min_ns: u64,
+    max_ns: u64,
+    backoff: u8,
 }
 
 impl RttEstimator {
     /// Without measurement: the timeout is `initial`.
     pub fn new(initial: Duration, min: Duration, max: Duration) -> Self {
-        RttEstimator { smoothed: None, variation: Duration::ZERO, base: initial, backoff: 0, min, max }
+        RttEstimator {
+            smoothed_ns: UNKNOWN,
+            variation_ns: 0,
+            base_ns: nanos(initial),
+            min_ns: nanos(min),
+            max_ns: nanos(max),
+            backoff: 0,
+        }
     }
 
     /// Takes a measurement of a segment that was sent only once, or that a timestamp identifies (section 3). Ends any
     /// backing off (section 5.7). `per_window`: how many such measurements a window gives. The gains of section 2.3 are
     /// those for one, and are divided (RFC 7323 appendix G), so that a round trip moves the estimate equally in any case.
     pub fn measure(&mut self, rtt: Duration, per_window: u32) {
-        let divisor = per_window.max(1);
-        let smoothed = match self.smoothed {
-            None => {
-                self.variation = rtt / 2;
-                rtt
-            }
-            Some(smoothed) => {
-                let deviation = smoothed.abs_diff(rtt);
-                self.variation = towards(self.variation, deviation, divisor.saturating_mul(4));
-                towards(smoothed, rtt, divisor.saturating_mul(8))
-            }
-        };
-        self.smoothed = Some(smoothed);
+        let (rtt_ns, divisor) = (nanos(rtt), u64::from(per_window.max(1)));
+        if self.smoothed_ns == UNKNOWN {
+            self.variation_ns = rtt_ns / 2;
+            self.smoothed_ns = rtt_ns;
+        } else {
+            let deviation_ns = self.smoothed_ns.abs_diff(rtt_ns);
+            self.variation_ns = towards(self.variation_ns, deviation_ns, divisor * 4);
+            self.smoothed_ns = towards(self.smoothed_ns, rtt_ns, divisor * 8);
+        }
         self.restart_from_estimate();
     }
 
     /// A timeout was spurious, and the segment took `rtt`: the next such delay shall not time out (RFC 4015 section 3.3).
     pub fn on_spurious(&mut self, rtt: Duration) {
-        self.smoothed = Some(self.smoothed.map_or(rtt, |smoothed| smoothed.max(rtt)));
-        self.variation = self.variation.max(rtt / 2);
+        let rtt_ns = nanos(rtt);
+        self.smoothed_ns =
+            if self.smoothed_ns == UNKNOWN { rtt_ns } else { self.smoothed_ns.max(rtt_ns) };
+        self.variation_ns = self.variation_ns.max(rtt_ns / 2);
         self.restart_from_estimate();
     }
 
     fn restart_from_estimate(&mut self) {
-        let smoothed = self.smoothed.unwrap_or_default();
-        self.base = (smoothed + (self.variation * 4).max(self.min)).clamp(self.min, self.max);
+        let margin_ns = self.variation_ns.saturating_mul(4).max(self.min_ns);
+        self.base_ns = self.smoothed_ns.saturating_add(margin_ns).clamp(self.min_ns, self.max_ns);
         self.backoff = 0;
     }
 
     /// How often the timeout is doubled.
     pub fn backoff(&self) -> u32 {
-        self.backoff
+        u32::from(self.backoff)
     }
 
     /// Whether the timeout is doubled.
@@ -73,32 +82,32 @@ impl RttEstimator {
     /// Ends backing off without a measurement, and starts with `base` (section 5.7: 3 s after a lost SYN).
     pub fn restart(&mut self, base: Duration) {
         self.backoff = 0;
-        self.base = base;
+        self.base_ns = nanos(base);
     }
 
     /// The timeout, doubled as often as it has expired.
     pub fn timeout(&self) -> Duration {
-        self.base.saturating_mul(1 << self.backoff).min(self.max)
+        Duration::from_nanos(self.base_ns.saturating_mul(1 << self.backoff).min(self.max_ns))
     }
 
     /// The timeout as if it had never expired.
     pub fn base_timeout(&self) -> Duration {
-        self.base
+        Duration::from_nanos(self.base_ns)
     }
 
     /// Smoothed round-trip time.
     pub fn smoothed(&self) -> Option<Duration> {
-        self.smoothed
+        (self.smoothed_ns != UNKNOWN).then(|| Duration::from_nanos(self.smoothed_ns))
     }
 
     /// Round-trip time variation.
     pub fn variation(&self) -> Option<Duration> {
-        self.smoothed.map(|_| self.variation)
+        (self.smoothed_ns != UNKNOWN).then(|| Duration::from_nanos(self.variation_ns))
     }
 }
 
 /// Moves `value` by its `divisor`th part of the way to `goal`.
-fn towards(value: Duration, goal: Duration, divisor: u32) -> Duration {
+fn towards(value: u64, goal: u64, divisor: u64) -> u64 {
     if goal > value { value + (goal - value) / divisor } else { value - (value - goal) / divisor }
 }
 
