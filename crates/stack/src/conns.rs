@@ -2,15 +2,16 @@
 
 use crate::config::StackConfig;
 use crate::demux::{Demux, FlowKey};
+use crate::dormancy::{Tcp, Wakefulness};
 use crate::listener::Listener;
 use crate::lists::Lists;
 use crate::neighbor::NeighborRef;
 use crate::random::KeyedState;
 use crate::ring::Ring;
 use crate::slab::Slab;
-use crate::tcp::{Connection, Resources};
-use core::net::IpAddr;
-use core::time::Duration;
+use crate::tcp::{RecentConfigs, Resources};
+use core::net::{IpAddr, SocketAddr};
+use core::ops::{Deref, DerefMut};
 use hashbrown::HashMap;
 use linerate_nic::TxToken;
 use linerate_transport::{ConnId, ListenerId, Owner, Ready};
@@ -31,10 +32,16 @@ pub(crate) enum Stage {
 
 /// A connection with what the stack knows of it.
 pub(crate) struct Conn {
-    pub(crate) tcp: Connection,
+    pub(crate) tcp: Tcp,
+    pub(crate) about: About,
+}
+
+/// What the stack knows of a connection, awake or not.
+pub(crate) struct About {
     pub(crate) id: ConnId,
     pub(crate) owner: Owner,
-    pub(crate) flow: FlowKey,
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
     pub(crate) stage: Stage,
     /// What happened before the owner accepted it.
     pub(crate) pending: Ready,
@@ -42,18 +49,39 @@ pub(crate) struct Conn {
     pub(crate) in_demux: bool,
     /// Whether it was counted as established.
     pub(crate) is_counted: bool,
+    /// Whether it was awake for anybody since the last look.
+    pub(crate) is_touched: bool,
+    pub(crate) tos: u8,
     /// The listener whose Fast Open requests it counts among, while its handshake lasts.
     pub(crate) fast_open: Option<ListenerId>,
     pub(crate) next_hop: IpAddr,
     pub(crate) neighbor: Option<NeighborRef>,
-    pub(crate) tos: u8,
-    pub(crate) user_timeout: Duration,
     /// Since when nobody answers for the next hop.
     pub(crate) unreachable_since: Option<Instant>,
     /// When to look for the next hop again.
     pub(crate) retry_at: Option<Instant>,
     /// Set while memory is short.
     pub(crate) mark: Option<Mark>,
+}
+
+impl Deref for Conn {
+    type Target = About;
+
+    fn deref(&self) -> &About {
+        &self.about
+    }
+}
+
+impl DerefMut for Conn {
+    fn deref_mut(&mut self) -> &mut About {
+        &mut self.about
+    }
+}
+
+impl About {
+    pub(crate) fn flow(&self) -> FlowKey {
+        FlowKey::of(self.local, self.remote)
+    }
 }
 
 /// How far a connection had come when it was last looked at.
@@ -76,7 +104,8 @@ pub(crate) struct FileWait {
 /// The tables.
 pub(crate) struct Conns {
     pub(crate) table: Slab<Conn>,
-    pub(crate) demux: Demux,
+    pub(crate) wakefulness: Wakefulness,
+    demux: Demux,
     pub(crate) listeners: Slab<Listener>,
     /// By address (unspecified: all) and port.
     pub(crate) ports: HashMap<(Option<IpAddr>, u16), u32, KeyedState>,
@@ -100,6 +129,7 @@ pub(crate) struct Conns {
     /// Whether connections to give up are being looked for.
     pub(crate) under_pressure: bool,
     pub(crate) resources: Resources,
+    pub(crate) configs: RecentConfigs,
 }
 
 impl Conns {
@@ -108,6 +138,7 @@ impl Conns {
         let (connections, listeners) = (config.max_connections, config.max_listeners);
         Conns {
             table: Slab::new(connections),
+            wakefulness: Wakefulness::new(connections),
             demux: Demux::new(connections, state),
             listeners: Slab::new(listeners),
             ports: HashMap::with_capacity_and_hasher(listeners, state),
@@ -124,6 +155,7 @@ impl Conns {
             orphans_len: 0,
             under_pressure: false,
             resources,
+            configs: RecentConfigs::default(),
         }
     }
 
@@ -132,9 +164,27 @@ impl Conns {
         self.table.find(id.index(), id.generation()).filter(|conn| conn.stage == Stage::Owned)
     }
 
-    /// The same, to change.
-    pub(crate) fn owned_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
-        self.table.find_mut(id.index(), id.generation()).filter(|conn| conn.stage == Stage::Owned)
+    /// The slot of the connection that a flow belongs to.
+    pub(crate) fn find(&self, flow: &FlowKey) -> Option<u32> {
+        self.demux.find(flow, |slot| self.table.at(slot).map(|conn| conn.flow()))
+    }
+
+    /// From now on the flow of the connection in this slot leads there.
+    pub(crate) fn attach(&mut self, slot: u32) {
+        let flow_of = |slot| self.table.at(slot).map(|conn| conn.flow());
+        if let Some(flow) = flow_of(slot) {
+            let is_new = self.demux.insert(flow, slot, flow_of);
+            debug_assert!(is_new, "the flow leads elsewhere already");
+        }
+    }
+
+    /// Nothing leads to the connection in this slot any more.
+    pub(crate) fn detach(&mut self, slot: u32) {
+        if let Some(conn) = self.table.at_mut(slot)
+            && core::mem::take(&mut conn.in_demux)
+        {
+            self.demux.remove(&conn.about.flow(), slot);
+        }
     }
 
     /// The listener that takes connections to this address and port.

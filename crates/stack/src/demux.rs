@@ -2,10 +2,10 @@
 
 use crate::random::KeyedState;
 use core::cell::Cell;
-use core::hash::{Hash, Hasher};
+use core::hash::{BuildHasher as _, Hash, Hasher};
 use core::net::{IpAddr, SocketAddr};
-use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 /// What tells one TCP connection from another. IPv4 addresses are kept in their IPv4-mapped form (RFC 4291 section
 /// 2.5.5.2), which no packet may carry on the wire, so both families share one table.
@@ -53,9 +53,11 @@ fn bits(ip: IpAddr) -> u128 {
     }
 }
 
-/// The table of connections. Its memory is taken when it is made.
+/// The table of connections. It holds their slots alone; the flows are looked up there, by the closures that its calls take. Its
+/// memory is taken when it is made.
 pub(crate) struct Demux {
-    flows: HashMap<FlowKey, u32, KeyedState>,
+    slots: HashTable<u32>,
+    state: KeyedState,
     capacity: usize,
     /// What was found last: segments of one flow come in rows, and comparing is cheaper than a hash that nobody can guess.
     last: Cell<Option<(FlowKey, u32)>>,
@@ -64,28 +66,35 @@ pub(crate) struct Demux {
 impl Demux {
     /// A table for `capacity` connections.
     pub(crate) fn new(capacity: usize, state: KeyedState) -> Self {
-        let flows = HashMap::with_capacity_and_hasher(capacity, state);
-        Demux { flows, capacity, last: Cell::new(None) }
+        Demux { slots: HashTable::with_capacity(capacity), state, capacity, last: Cell::new(None) }
     }
 
     /// The slot of the connection that `flow` belongs to.
-    pub(crate) fn find(&self, flow: &FlowKey) -> Option<u32> {
+    pub(crate) fn find(&self, flow: &FlowKey, flow_of: impl Fn(u32) -> Option<FlowKey>) -> Option<u32> {
         if let Some((last, slot)) = self.last.get()
             && last == *flow
         {
             return Some(slot);
         }
-        let slot = self.flows.get(flow).copied()?;
+        let is_it = |slot: &u32| flow_of(*slot).is_some_and(|other| other == *flow);
+        let slot = self.slots.find(self.state.hash_one(flow), is_it).copied()?;
         self.last.set(Some((*flow, slot)));
         Some(slot)
     }
 
     /// Adds a connection; false when the flow is there already or the table is full.
-    pub(crate) fn insert(&mut self, flow: FlowKey, slot: u32) -> bool {
-        if self.flows.len() >= self.capacity {
+    pub(crate) fn insert(
+        &mut self,
+        flow: FlowKey,
+        slot: u32,
+        flow_of: impl Fn(u32) -> Option<FlowKey>,
+    ) -> bool {
+        if self.slots.len() >= self.capacity {
             return false;
         }
-        match self.flows.entry(flow) {
+        let is_it = |slot: &u32| flow_of(*slot).is_some_and(|other| other == flow);
+        let hash = |slot: &u32| flow_of(*slot).map_or(0, |flow| self.state.hash_one(flow));
+        match self.slots.entry(self.state.hash_one(flow), is_it, hash) {
             Entry::Occupied(_) => false,
             Entry::Vacant(place) => {
                 place.insert(slot);
@@ -96,16 +105,18 @@ impl Demux {
 
     /// Removes a connection, if the flow still leads to `slot`.
     pub(crate) fn remove(&mut self, flow: &FlowKey, slot: u32) {
-        if self.find(flow) == Some(slot) {
+        if self.last.get().is_some_and(|(last, _)| last == *flow) {
             self.last.set(None);
-            self.flows.remove(flow);
+        }
+        if let Ok(found) = self.slots.find_entry(self.state.hash_one(flow), |other| *other == slot) {
+            found.remove();
         }
     }
 
     /// Connections in the table.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.flows.len()
+        self.slots.len()
     }
 }
 
@@ -132,16 +143,17 @@ mod tests {
         };
         for count in [1, 10, 1_000, 100_000] {
             let mut demux = Demux::new(count as usize, KeyedState::new(&[5; 32]));
-            assert!((0..count).all(|n| demux.insert(flow(n), n)));
+            let of = |slot| Some(flow(slot));
+            assert!((0..count).all(|n| demux.insert(flow(n), n, of)));
             COMPARISONS.set(0);
-            assert!((0..count).all(|n| demux.find(&flow(n)) == Some(n)));
+            assert!((0..count).all(|n| demux.find(&flow(n), of) == Some(n)));
             let found = COMPARISONS.take();
             // One with the flow found last, one with itself, and now and then one that shares its place.
             assert!(
                 (count..count * 9 / 4 + 1).contains(&(found as u32)),
                 "{found} for {count} that are there"
             );
-            assert!((0..count).all(|n| demux.find(&flow(1_000_000 + n)).is_none()));
+            assert!((0..count).all(|n| demux.find(&flow(1_000_000 + n), of).is_none()));
             let missed = COMPARISONS.take();
             assert!(missed as u32 <= count * 5 / 4, "{missed} for {count} that are not");
         }
@@ -158,17 +170,18 @@ mod tests {
             FlowKey::new(v4(1), 81, v4(2), 5000),
             FlowKey::new(v6, 80, v6, 5000),
         ];
+        let of = |slot: u32| flows.get(slot as usize).copied();
         for (slot, flow) in flows.iter().enumerate() {
-            assert!(demux.insert(*flow, slot as u32));
+            assert!(demux.insert(*flow, slot as u32, of));
         }
         for (slot, flow) in flows.iter().enumerate() {
-            assert_eq!(demux.find(flow), Some(slot as u32));
+            assert_eq!(demux.find(flow, of), Some(slot as u32));
         }
-        assert!(!demux.insert(FlowKey::new(v4(9), 1, v4(8), 2), 9), "full");
+        assert!(!demux.insert(FlowKey::new(v4(9), 1, v4(8), 2), 9, of), "full");
         demux.remove(&flows[0], 7);
         assert_eq!(demux.len(), 4, "a slot used again does not lose its new flow");
         demux.remove(&flows[0], 0);
-        assert_eq!(demux.find(&flows[0]), None, "also where it was the last that was found");
-        assert!(!demux.insert(flows[1], 9), "taken");
+        assert_eq!(demux.find(&flows[0], of), None, "also where it was the last that was found");
+        assert!(!demux.insert(flows[1], 9, of), "taken");
     }
 }

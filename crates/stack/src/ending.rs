@@ -27,8 +27,8 @@ impl Stack {
             self.conns.table.iter().filter(|(_, conn)| !is_over(conn)).map(|(slot, _)| slot).collect();
         let mut cut_off = 0;
         for slot in slots {
-            let Some(conn) = self.conns.table.at_mut(slot) else { continue };
-            cut_off += usize::from(is_unfinished(conn));
+            cut_off += usize::from(self.conns.table.at(slot).is_some_and(is_unfinished));
+            let Some(mut conn) = self.conns.awake(slot) else { continue };
             conn.stage = Stage::Orphan;
             self.ready.clear(Slot::Conn(slot));
             conn.tcp.abort(now, CloseReason::Done);

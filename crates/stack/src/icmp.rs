@@ -228,7 +228,7 @@ impl Stack {
         match meaning {
             Meaning::Unreachable { hard, reason } => {
                 let now = self.net.now;
-                let Some(conn) = self.conns.table.at_mut(slot) else { return false };
+                let Some(conn) = self.conns.awake(slot) else { return false };
                 if !conn.tcp.handle_icmp_error(now, quoted.sequence, hard, reason) {
                     self.net.counters.drop_icmp_error_not_in_flight += 1;
                 }
@@ -247,7 +247,7 @@ impl Stack {
             self.net.counters.drop_icmp_too_big_absurd += 1;
             return true;
         };
-        let Some(conn) = self.conns.table.at_mut(slot) else { return false };
+        let Some(conn) = self.conns.awake(slot) else { return false };
         if !conn.tcp.handle_path_mss(now, tcp_mss(quoted.destination, mtu), Some(quoted.sequence)) {
             self.net.counters.drop_icmp_error_not_in_flight += 1;
         }

@@ -19,6 +19,7 @@ pub mod counters;
 mod demux;
 mod dhcp;
 mod dhcp_io;
+mod dormancy;
 mod egress;
 mod ending;
 mod fast_open;

@@ -194,7 +194,7 @@ impl Stack {
         let new = NewConn { tcp, owner, stage: Stage::HalfOpen(id), next_hop, options: &options };
         let Some(slot) = self.insert_half_open(listener, new) else { return };
         self.net.counters.syn_cookies_accepted += 1;
-        let Some(conn) = self.conns.table.at_mut(slot) else { return };
+        let Some(conn) = self.conns.awake(slot) else { return };
         if let Outcome::Dropped(reason) = conn.tcp.handle_segment(self.net.now, segment) {
             self.net.counters.count_tcp_drop(reason);
         }
@@ -218,7 +218,7 @@ impl Stack {
 
     /// Ends a half-open connection without a RST: nobody may be there to hear it.
     fn finish_quietly(&mut self, slot: u32) {
-        if let Some(conn) = self.conns.table.at_mut(slot) {
+        if let Some(conn) = self.conns.awake(slot) {
             conn.tcp.give_up(self.net.now);
             self.finish(slot);
         }

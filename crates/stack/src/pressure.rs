@@ -94,8 +94,7 @@ impl Stack {
         }
         conn.mark = Some(Mark { at: now, sent, received });
         if received == mark.received {
-            conn.tcp.rest();
-            self.net.counters.tcp_out_of_order_shed += u64::from(conn.tcp.drop_out_of_order());
+            self.net.counters.tcp_out_of_order_shed += u64::from(conn.tcp.rest());
         }
         if !is_short {
             return None;
@@ -125,7 +124,7 @@ impl Stack {
 
     fn abort_conn(&mut self, slot: u32, reason: CloseReason) {
         let now = self.net.now;
-        if let Some(conn) = self.conns.table.at_mut(slot) {
+        if let Some(conn) = self.conns.awake(slot) {
             conn.tcp.abort(now, reason);
             self.conns.sending.push(slot);
             self.settle(slot);

@@ -16,10 +16,11 @@ const RETRY: Duration = Duration::from_secs(1);
 impl Stack {
     /// Brings everything around a connection up to date. To be called after every call that may change it.
     pub(crate) fn settle(&mut self, slot: u32) {
-        let Some(conn) = self.conns.table.at_mut(slot) else { return };
+        let link_full = self.conns.link_full;
+        let Some(mut conn) = self.conns.awake(slot) else { return };
         let ready = conn.tcp.poll_ready();
         let state = conn.tcp.tcp_state();
-        if self.conns.link_full {
+        if link_full {
             conn.tcp.handle_link_full(self.net.now);
         }
         if let Some(tally) = conn.tcp.take_tally() {
@@ -42,7 +43,7 @@ impl Stack {
             self.end_early(slot, true);
             self.offer(slot);
         }
-        let Some(conn) = self.conns.table.at(slot) else { return };
+        let Some(conn) = self.conns.awake(slot) else { return };
         if conn.tcp.is_finished() {
             self.finish(slot);
             return;
@@ -91,7 +92,7 @@ impl Stack {
 
     /// A connection is over: nothing leads to it any more. Its slot is free unless its owner still has the id.
     pub(crate) fn finish(&mut self, slot: u32) {
-        let Some(conn) = self.conns.table.at_mut(slot) else { return };
+        let Some(conn) = self.conns.awake(slot) else { return };
         let ready = conn.tcp.poll_ready();
         let (stage, id) = (conn.stage, conn.id);
         self.end_early(slot, false);
@@ -118,13 +119,7 @@ impl Stack {
 
     /// Takes a connection out of every table but the slots.
     fn detach(&mut self, slot: u32) {
-        if let Some(conn) = self.conns.table.at_mut(slot)
-            && conn.in_demux
-        {
-            conn.in_demux = false;
-            let flow = conn.flow;
-            self.conns.demux.remove(&flow, slot);
-        }
+        self.conns.detach(slot);
         self.conns.leave_time_wait(slot);
         self.conns.leave_half_open(slot);
         self.conns.leave_orphan(slot);
@@ -136,7 +131,7 @@ impl Stack {
     pub(crate) fn release(&mut self, slot: u32) {
         self.detach(slot);
         self.ready.clear(Slot::Conn(slot));
-        self.conns.table.remove(slot);
+        self.conns.remove(slot);
     }
 
     /// The timer of a connection fired, maybe early.
@@ -148,7 +143,10 @@ impl Stack {
             conn.retry_at = None;
             self.conns.sending.push(slot);
         }
-        if conn.tcp.poll_timeout().is_some_and(is_due) {
+        if !conn.tcp.poll_timeout().is_some_and(is_due) {
+            return self.arm(slot);
+        }
+        if let Some(conn) = self.conns.awake(slot) {
             conn.tcp.handle_timeout(now);
             self.conns.sending.push(slot);
         }
@@ -158,11 +156,11 @@ impl Stack {
     /// Nobody answers for a connection's next hop.
     pub(crate) fn handle_unreachable(&mut self, slot: u32) {
         let now = self.net.now;
-        let Some(conn) = self.conns.table.at_mut(slot) else { return };
+        let Some(mut conn) = self.conns.awake(slot) else { return };
         conn.neighbor = None;
         let since = *conn.unreachable_since.get_or_insert(now);
         let is_opening = matches!(conn.tcp.tcp_state(), State::SynSent | State::SynReceived | State::Closed);
-        if is_opening || now - since >= conn.user_timeout {
+        if is_opening || now - since >= conn.tcp.config().socket.user_timeout {
             conn.tcp.abort(now, CloseReason::Unreachable);
             // A reset could not be delivered either.
             self.finish(slot);
@@ -182,8 +180,9 @@ impl Stack {
         self.net.counters.completions += 1;
         let Some((slot, generation, tag)) = unpack(token) else { return };
         let now = self.net.now;
-        if let Some(conn) = self.conns.table.at_mut(slot)
-            && conn.id.generation() & 0x7ff == generation
+        let id = self.conns.table.at(slot).map(|conn| conn.id);
+        if id.is_some_and(|id| id.generation() & 0x7ff == generation)
+            && let Some(conn) = self.conns.awake(slot)
         {
             let waited = conn.tcp.limited_by() == Some(LimitCause::Device);
             conn.tcp.handle_transmitted(now, tag);

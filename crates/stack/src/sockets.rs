@@ -8,7 +8,7 @@ use crate::net::is_loopback;
 use crate::ports;
 use crate::ready::Slot;
 use crate::stack::Stack;
-use crate::tcp::{Connection, State};
+use crate::tcp::{self, Connection, State};
 use crate::tcp_input::NewConn;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -55,7 +55,7 @@ impl Stack {
             0 => {
                 let conns = &self.conns;
                 let is_free = |port| {
-                    conns.demux.find(&FlowKey::new(source, port, remote.ip(), remote.port())).is_none()
+                    conns.find(&FlowKey::new(source, port, remote.ip(), remote.port())).is_none()
                         && conns.listener_for(source, port).is_none()
                 };
                 ports::ephemeral(&mut self.net.random, is_free).ok_or(ConnectError::NoMemory)?
@@ -63,7 +63,7 @@ impl Stack {
             port => port,
         };
         let local = SocketAddr::new(source, port);
-        if self.conns.demux.find(&FlowKey::of(local, remote)).is_some() {
+        if self.conns.find(&FlowKey::of(local, remote)).is_some() {
             return Err(ConnectError::Address);
         }
         Ok((local, remote, next_hop))
@@ -78,14 +78,14 @@ impl Stack {
     /// The owner gives a connection up: it goes on alone, or is gone at once.
     fn let_go(&mut self, id: ConnId, end: impl FnOnce(&mut Connection)) {
         let slot = id.index();
-        let Some(conn) = self.conns.owned_mut(id) else { return };
+        let Some(mut conn) = self.conns.owned_awake(id) else { return };
         conn.stage = Stage::Orphan;
         self.ready.clear(Slot::Conn(slot));
         if conn.tcp.is_finished() {
             self.release(slot);
             return;
         }
-        end(&mut conn.tcp);
+        end(conn.tcp);
         if conn.tcp.tcp_state() != State::TimeWait {
             self.bound_orphans(slot);
         }
@@ -108,7 +108,7 @@ impl Stack {
         }
         let now = self.net.now;
         for slot in slots {
-            let Some(conn) = self.conns.table.at_mut(slot) else { continue };
+            let Some(mut conn) = self.conns.awake(slot) else { continue };
             conn.stage = Stage::Orphan;
             conn.tcp.abort(now, CloseReason::Reset);
             self.conns.sending.push(slot);
@@ -203,7 +203,7 @@ impl Transport for Stack {
 
     fn consume(&mut self, conn: ConnId, len: usize) {
         let now = self.net.now;
-        if let Some(owned) = self.conns.owned_mut(conn) {
+        if let Some(owned) = self.conns.owned_awake(conn) {
             owned.tcp.consume(now, len);
             self.after_call(conn);
         }
@@ -215,7 +215,7 @@ impl Transport for Stack {
 
     fn send(&mut self, conn: ConnId, payload: Payload) -> Result<(), SendError> {
         let now = self.net.now;
-        let owned = self.conns.owned_mut(conn).ok_or(SendError::Closed)?;
+        let owned = self.conns.owned_awake(conn).ok_or(SendError::Closed)?;
         let result = owned.tcp.send(now, payload);
         self.after_call(conn);
         result
@@ -223,14 +223,14 @@ impl Transport for Stack {
 
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Result<(), SendError> {
         let now = self.net.now;
-        let owned = self.conns.owned_mut(conn).ok_or(SendError::Closed)?;
+        let owned = self.conns.owned_awake(conn).ok_or(SendError::Closed)?;
         let result = owned.tcp.write(now, bytes);
         self.after_call(conn);
         result
     }
 
     fn sendable(&self, conn: ConnId) -> usize {
-        self.conns.owned(conn).map_or(0, |conn| conn.tcp.sendable())
+        self.conns.owned(conn).map_or(0, |conn| conn.sendable(&self.conns.resources))
     }
 
     fn unsent(&self, conn: ConnId) -> u64 {
@@ -239,7 +239,7 @@ impl Transport for Stack {
 
     fn shutdown(&mut self, conn: ConnId) {
         let now = self.net.now;
-        if let Some(owned) = self.conns.owned_mut(conn) {
+        if let Some(owned) = self.conns.owned_awake(conn) {
             owned.tcp.shutdown(now);
             self.after_call(conn);
         }
@@ -256,27 +256,27 @@ impl Transport for Stack {
     }
 
     fn state(&self, conn: ConnId) -> ConnState {
-        match self.conns.owned(conn) {
-            Some(conn) => conn.tcp.state(),
-            None => ConnState::Closed(CloseReason::Stale),
-        }
+        let state = self.conns.owned(conn).and_then(|conn| conn.tcp.state());
+        state.unwrap_or(ConnState::Closed(CloseReason::Stale))
     }
 
     fn info(&self, conn: ConnId) -> Option<ConnInfo> {
         let now = self.net.now;
-        Some(self.conns.owned(conn)?.tcp.info(now))
+        self.conns.owned(conn)?.info(&self.conns.resources, now)
     }
 
     fn congestion(&self, conn: ConnId) -> Option<AlgorithmName> {
-        AlgorithmName::new(self.conns.owned(conn)?.tcp.congestion().name())
+        AlgorithmName::new(self.conns.owned(conn)?.tcp.config()?.socket.congestion.name())
     }
 
     fn set_options(&mut self, conn: ConnId, options: &SocketOptions) {
         let now = self.net.now;
-        if let Some(owned) = self.conns.owned_mut(conn) {
-            owned.tcp.set_options(now, options);
+        let Some(config) = self.conns.owned(conn).and_then(|conn| conn.tcp.config()) else { return };
+        let config = tcp::Config { socket: options.clone(), ..(**config).clone() };
+        let config = self.conns.configs.share(config);
+        if let Some(mut owned) = self.conns.owned_awake(conn) {
+            owned.tcp.set_config(now, config);
             owned.tos = options.tos & !3;
-            owned.user_timeout = options.user_timeout;
             self.after_call(conn);
         }
     }
@@ -362,7 +362,7 @@ impl Stack {
 
     /// Details of a connection for diagnostics such as TCP_INFO; `None` for an unknown id.
     pub fn tcp_details(&self, conn: ConnId) -> Option<crate::tcp::Details> {
-        self.conns.owned(conn).map(|conn| conn.tcp.details(self.net.now))
+        self.conns.owned(conn)?.details(&self.conns.resources, self.net.now)
     }
 
     /// All received bytes that can be read, in pieces, in place: what [`Transport::peek`] would show one after the other.

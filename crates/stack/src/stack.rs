@@ -103,6 +103,7 @@ impl Stack {
             self.receive_frame(frame);
         }
         self.watch_pressure();
+        self.watch_dormancy();
     }
 
     /// The device has sent the packet with this token.
@@ -122,6 +123,7 @@ impl Stack {
                 Timer::Dhcp => self.run_dhcp(),
                 Timer::Reassembly => self.run_reassembly(),
                 Timer::Pressure => self.run_pressure(),
+                Timer::Dormancy => self.run_dormancy(),
                 Timer::Neighbor(slot) => self.run_neighbor(slot),
                 Timer::Conn(slot) => self.run_conn(slot),
             }

@@ -24,9 +24,10 @@ impl Stack {
 
     /// Looks at one connection closely, whether its owner has let go or not.
     pub fn detail(&self, id: ConnId) -> Option<ConnDetail> {
-        let tcp = &self.conns.table.find(id.index(), id.generation())?.tcp;
+        let conn = self.conns.table.find(id.index(), id.generation())?;
+        let tcp = &conn.tcp;
         Some(ConnDetail {
-            info: tcp.info(self.net.now),
+            info: conn.info(&self.conns.resources, self.net.now)?,
             state: tcp.tcp_state().name(),
             queued: tcp.unsent(),
             unread: tcp.readable() as u64,
@@ -46,9 +47,10 @@ impl Stack {
         self.conns.resources.budget.used()
     }
 
-    /// Bytes that the table of connections itself takes, beside what their queues hold.
+    /// Bytes that connections themselves take, in the table and, while anything happens on them, elsewhere; beside what their
+    /// queues hold.
     pub fn table_bytes(&self) -> usize {
-        self.conns.table.bytes()
+        self.conns.bytes()
     }
 }
 

@@ -1,11 +1,12 @@
 //! TCP segments as they come in: to their connection, to a listener, or answered with a reset.
 
-use crate::conns::{Conn, Stage};
+use crate::conns::{About, Conn, Stage};
 use crate::demux::FlowKey;
 use crate::egress::ip_header_len;
 use crate::packet::Received;
 use crate::stack::Stack;
 use crate::tcp::{self, Connection, DropReason, Outcome, SegmentIn, State};
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use linerate_nic::{Pieces, Slice};
@@ -54,7 +55,7 @@ impl Stack {
         };
         self.net.counters.tcp_in += arrived.segment.segments() as u64;
         self.net.counters.tcp_bytes_in += arrived.segment.payload_len() as u64;
-        match self.conns.demux.find(&arrived.flow()) {
+        match self.conns.find(&arrived.flow()) {
             Some(slot) => self.receive_for_conn(slot, arrived),
             None => self.receive_for_listener(arrived),
         }
@@ -62,19 +63,20 @@ impl Stack {
 
     /// The slot of the connection between these ends, ours first.
     pub(crate) fn find_flow(&self, local: (IpAddr, u16), remote: (IpAddr, u16)) -> Option<u32> {
-        self.conns.demux.find(&FlowKey::new(local.0, local.1, remote.0, remote.1))
+        self.conns.find(&FlowKey::new(local.0, local.1, remote.0, remote.1))
     }
 
     fn receive_for_conn(&mut self, slot: u32, arrived: Arrived) {
         let now = self.net.now;
+        let resources = &self.conns.resources;
         let reopens =
-            |conn: &Conn| conn.tcp.tcp_state() == State::TimeWait && conn.tcp.may_reopen(&arrived.segment);
+            |conn: &Conn| conn.tcp.tcp_state() == State::TimeWait && conn.may_reopen(resources, &arrived.segment);
         if self.conns.table.at(slot).is_some_and(reopens) && self.has_listener(&arrived) {
             self.recycle(slot);
             self.receive_for_listener(arrived);
             return;
         }
-        let Some(conn) = self.conns.table.at_mut(slot) else { return };
+        let Some(conn) = self.conns.awake(slot) else { return };
         let owes_ack = arrived.segment.sequence_len() > 0;
         match conn.tcp.handle_segment(now, arrived.segment) {
             Outcome::Accepted => {
@@ -120,47 +122,57 @@ impl Stack {
 
     /// Settings and initial sequence number of a new connection.
     pub(crate) fn connection_config(
-        &self,
+        &mut self,
         options: &SocketOptions,
         local: SocketAddr,
         remote: SocketAddr,
-    ) -> (tcp::Config, SeqNumber) {
+    ) -> (Rc<tcp::Config>, SeqNumber) {
+        let mss = tcp_mss(remote.ip(), self.net.paths.link_mtu(remote.ip()));
+        let config = self.conns.configs.share(tcp::Config::new(options.clone(), mss));
         let flow = FlowKey::of(local, remote);
-        let path_mtu = self.net.paths.mtu(remote.ip(), self.net.now);
-        let config = tcp::Config {
-            timestamp_offset: self.net.iss.timestamp_offset(&flow),
-            path_mss: tcp_mss(remote.ip(), path_mtu),
-            ..tcp::Config::new(options.clone(), tcp_mss(remote.ip(), self.net.paths.link_mtu(remote.ip())))
-        };
         (config, SeqNumber(self.net.iss.iss(&flow, self.net.now)))
+    }
+
+    /// Tells a new connection of its path, and where its timestamps start.
+    fn set_out(&mut self, tcp: &mut Connection) {
+        let (now, remote) = (self.net.now, tcp.remote().ip());
+        let flow = FlowKey::of(tcp.local(), tcp.remote());
+        let path_mtu = self.net.paths.mtu(remote, now);
+        tcp.set_out(now, tcp_mss(remote, path_mtu), self.net.iss.timestamp_offset(&flow));
     }
 
     /// Puts a connection into the tables; `None` when they are full or the flow is taken.
     pub(crate) fn insert_conn(&mut self, new: NewConn<'_>) -> Option<u32> {
         let flow = FlowKey::of(new.tcp.local(), new.tcp.remote());
-        if self.conns.table.is_full() || self.conns.demux.find(&flow).is_some() {
+        if self.conns.table.is_full() || self.conns.find(&flow).is_some() {
             return None;
         }
-        let NewConn { tcp, owner, stage, next_hop, options } = new;
-        let slot = self.conns.table.insert(|index, generation| Conn {
-            tcp,
-            id: ConnId::new(index, generation),
+        let NewConn { mut tcp, owner, stage, next_hop, options } = new;
+        self.set_out(&mut tcp);
+        let (local, remote) = (tcp.local(), tcp.remote());
+        let tcp = self.conns.place(tcp);
+        let about = |id| About {
+            id,
             owner,
-            flow,
+            local,
+            remote,
             stage,
             pending: Ready::NONE,
             in_demux: true,
             is_counted: false,
+            is_touched: true,
+            tos: options.tos & !3,
             fast_open: None,
             next_hop,
             neighbor: None,
-            tos: options.tos & !3,
-            user_timeout: options.user_timeout,
             unreachable_since: None,
             retry_at: None,
             mark: None,
-        })?;
-        self.conns.demux.insert(flow, slot);
+        };
+        let conn = |index, generation| Conn { tcp, about: about(ConnId::new(index, generation)) };
+        let slot = self.conns.table.insert(conn)?;
+        self.conns.attach(slot);
+        self.conns.welcome(slot, self.net.now);
         self.ready.clear(crate::ready::Slot::Conn(slot));
         Some(slot)
     }
@@ -179,10 +191,10 @@ impl Stack {
     /// Ends a connection in TIME-WAIT early.
     pub(crate) fn recycle(&mut self, slot: u32) {
         let now = self.net.now;
-        let Some(conn) = self.conns.table.at_mut(slot) else { return };
+        let Some(conn) = self.conns.table.at(slot) else { return };
         if conn.stage == Stage::Orphan {
             self.release(slot);
-        } else {
+        } else if let Some(conn) = self.conns.awake(slot) {
             conn.tcp.abort(now, CloseReason::Done);
             self.finish(slot);
         }

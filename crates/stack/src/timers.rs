@@ -19,6 +19,8 @@ pub(crate) enum Timer {
     Reassembly,
     /// Connections to look over while memory is short.
     Pressure,
+    /// Connections to send to sleep.
+    Dormancy,
     /// Entry of the neighbour cache.
     Neighbor(u32),
     /// A TCP connection.
@@ -26,7 +28,7 @@ pub(crate) enum Timer {
 }
 
 /// Timers that are not counted by a table.
-const SINGLE: u32 = 4;
+const SINGLE: u32 = 5;
 const ABSENT: u32 = u32::MAX;
 
 /// The heap.
@@ -54,6 +56,7 @@ impl Timers {
             Timer::Dhcp => 1,
             Timer::Reassembly => 2,
             Timer::Pressure => 3,
+            Timer::Dormancy => 4,
             Timer::Neighbor(slot) => SINGLE + slot,
             Timer::Conn(slot) => SINGLE + self.neighbors + slot,
         }
@@ -65,6 +68,7 @@ impl Timers {
             1 => Timer::Dhcp,
             2 => Timer::Reassembly,
             3 => Timer::Pressure,
+            4 => Timer::Dormancy,
             n if n < SINGLE + self.neighbors => Timer::Neighbor(n - SINGLE),
             n => Timer::Conn(n - SINGLE - self.neighbors),
         }
@@ -183,7 +187,7 @@ mod tests {
         /// Against a sorted map: what is due comes out in order, once, and nothing is lost.
         #[test]
         fn the_heap_agrees_with_a_map(ops in proptest::collection::vec((0u32..12, 0u64..50, 0u8..4), 0..300)) {
-            let mut timers = Timers::new(4, 5);
+            let mut timers = Timers::new(4, 4);
             let mut model: BTreeMap<u32, u64> = BTreeMap::new();
             for (number, ms, op) in ops {
                 let timer = timers.timer(number);

@@ -67,6 +67,7 @@ impl Stack {
         self.solicit_neighbors();
         self.net.transmit_control(queue);
         self.watch_pressure();
+        self.watch_dormancy();
         // Only a full queue leaves any of them over.
         self.conns.link_full = self.conns.urgent.len() + self.conns.sending.len() > 0;
     }
@@ -120,7 +121,7 @@ impl Stack {
     fn transmit_conn(&mut self, slot: u32, queue: &mut TxQueue, allowance: Allowance) -> Turn {
         let Some(mac) = self.way_to_peer(slot) else { return Turn::Done };
         let now = self.net.now;
-        let Some(conn) = self.conns.table.at_mut(slot) else { return Turn::Done };
+        let Some(conn) = self.conns.awake(slot) else { return Turn::Done };
         let (local, remote) = (conn.tcp.local(), conn.tcp.remote());
         let limits = tx_limits(remote.ip(), &self.net.config);
         let l4_offset = self.net.egress.l4_offset(remote.ip());
@@ -210,7 +211,7 @@ impl Stack {
                 return None;
             }
             let slot = self.conns.reading.pop()?;
-            let Some(conn) = self.conns.table.at_mut(slot) else { continue };
+            let Some(conn) = self.conns.awake(slot) else { continue };
             let Some(read) = conn.tcp.next_file_read() else { continue };
             conn.tcp.file_read_started(&read);
             let id = conn.id;
@@ -238,7 +239,10 @@ impl Stack {
         }
         let Some(wait) = self.conns.reads.remove(index) else { return };
         let slot = wait.conn.index();
-        if let Some(conn) = self.conns.table.find_mut(slot, wait.conn.generation()) {
+        if self.conns.table.find(slot, wait.conn.generation()).is_none() {
+            return;
+        }
+        if let Some(conn) = self.conns.awake(slot) {
             conn.tcp.handle_file_data(self.net.now, wait.index, data);
             self.conns.sending.push(slot);
             self.settle(slot);

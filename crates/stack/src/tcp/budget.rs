@@ -231,6 +231,13 @@ impl Promise {
         self.bytes = bytes;
     }
 
+    /// The promise itself, to be kept elsewhere; what stays here is nothing.
+    pub fn take(&mut self) -> Promise {
+        let Promise { bytes, grant, set_aside, .. } = *self;
+        (self.bytes, self.grant, self.set_aside) = (0, 0, 0);
+        Promise { budget: self.budget.clone(), bytes, grant, set_aside }
+    }
+
     /// What its connection has in any case, in bytes of memory.
     pub fn grant(&self) -> usize {
         self.grant

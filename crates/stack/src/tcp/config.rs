@@ -1,25 +1,24 @@
 //! What a connection is made with.
 
 use super::budget::MemoryBudget;
+use alloc::rc::Rc;
 use core::time::Duration;
 use linerate_nic::Pool;
 use linerate_transport::SocketOptions;
 
-/// Settings of one connection: those of the socket, and those of the engine.
-#[derive(Clone, Debug)]
+/// Settings remembered for those that come.
+const RECENT: usize = 16;
+
+/// Settings of a connection: those of the socket, and those of the engine. Connections with the same settings share them.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// The socket's settings.
     pub socket: SocketOptions,
     /// Largest TCP payload without options in bytes that our interface's MTU carries: MTU - 40 over IPv4, MTU - 60 over
     /// IPv6 (RFC 9293 section 3.7.1). We offer this in the MSS option, unless the socket wants less.
     pub mss: u16,
-    /// The same for the path to the peer, as far as it is known: what we send. The peer's path to us is another one, so it
-    /// does not count for what we offer. Default: [`Config::mss`].
-    pub path_mss: u16,
     /// Offer (or accept) timestamps (RFC 7323). Default: true.
     pub timestamps: bool,
-    /// Where our timestamp clock starts; a secret per connection keeps uptime private (RFC 7323 section 5.4).
-    pub timestamp_offset: u32,
     /// Offer (or accept) selective acknowledgements (RFC 2018). Default: true.
     pub sack: bool,
     /// Offer (or accept) window scaling (RFC 7323 section 2). Default: true.
@@ -59,9 +58,7 @@ impl Config {
         Config {
             socket,
             mss,
-            path_mss: mss,
             timestamps: true,
-            timestamp_offset: 0,
             sack: true,
             window_scaling: true,
             initial_rto: Duration::from_secs(1),
@@ -76,6 +73,28 @@ impl Config {
             max_out_of_order_pieces: 4_096,
             challenge_acks_per_second: 10,
         }
+    }
+}
+
+/// Settings in use lately, so that connections with the same ones share them. There are few: those of each listener, for
+/// either family, and what applications set on connections.
+#[derive(Debug, Default)]
+pub(crate) struct RecentConfigs {
+    recent: [Option<Rc<Config>>; RECENT],
+    /// The place that is used next.
+    next: usize,
+}
+
+impl RecentConfigs {
+    /// These settings, shared with whoever has the same.
+    pub(crate) fn share(&mut self, config: Config) -> Rc<Config> {
+        if let Some(same) = self.recent.iter().flatten().find(|recent| ***recent == config) {
+            return Rc::clone(same);
+        }
+        let config = Rc::new(config);
+        self.recent[self.next] = Some(Rc::clone(&config));
+        self.next = (self.next + 1) % RECENT;
+        config
     }
 }
 

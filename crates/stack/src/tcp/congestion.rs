@@ -2,8 +2,7 @@
 
 use super::cubic::Cubic;
 use super::newreno::NewReno;
-use alloc::boxed::Box;
-use core::fmt;
+use super::slow_start::SlowStart;
 use core::time::Duration;
 use linerate_transport::Congestion;
 use linerate_wire::units::Instant;
@@ -41,7 +40,7 @@ pub(super) struct AckEvent {
 ///
 /// During fast recovery the connection decides what it sends (RFC 9937): `slow_start_threshold` is the window that it
 /// steers to, from the flight size at `on_loss`.
-pub(super) trait CongestionControl: fmt::Debug {
+pub(super) trait CongestionControl {
     /// The congestion window in bytes.
     fn window(&self) -> u64;
 
@@ -84,11 +83,116 @@ pub(super) trait CongestionControl: fmt::Debug {
     fn on_segment_size(&mut self, mss: u64);
 }
 
-/// The algorithm that the socket asks for.
-pub(super) fn new(choice: Congestion, mss: u64, initial_segments: u8) -> Box<dyn CongestionControl> {
-    match choice {
-        Congestion::Cubic => Box::new(Cubic::new(mss, initial_segments)),
-        Congestion::NewReno => Box::new(NewReno::new(mss, initial_segments)),
+/// The algorithm that a socket asked for.
+#[derive(Clone, Debug)]
+pub(super) enum Control {
+    /// RFC 9438.
+    Cubic(Cubic),
+    /// RFC 5681.
+    NewReno(NewReno),
+}
+
+impl Control {
+    /// The algorithm that the socket asks for, in slow start.
+    pub fn new(choice: Congestion, mss: u64, initial_segments: u8) -> Control {
+        match choice {
+            Congestion::Cubic => Control::Cubic(Cubic::new(mss, initial_segments)),
+            Congestion::NewReno => Control::NewReno(NewReno::new(mss, initial_segments)),
+        }
+    }
+}
+
+/// What there is to know of an algorithm in its first slow start while everything is acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Calm {
+    pub mss: u32,
+    /// At most [`MAX_WINDOW`].
+    pub window: u32,
+    pub initial: u32,
+    /// The least round-trip time of the last round, for HyStart++.
+    pub last_round: Option<Duration>,
+}
+
+impl Calm {
+    /// Of an algorithm with these variables, if they fit.
+    pub fn new(mss: u64, window: u64, initial: u64, slow_start: &SlowStart) -> Option<Calm> {
+        let fit = |bytes| u32::try_from(bytes).ok();
+        let last_round = slow_start.last_round()?;
+        Some(Calm { mss: fit(mss)?, window: fit(window)?, initial: fit(initial)?, last_round })
+    }
+}
+
+impl Control {
+    /// All there is to know while everything is acknowledged; `None` where that is more than [`Calm`] says.
+    pub fn calm(&self) -> Option<Calm> {
+        match self {
+            Control::Cubic(cubic) => cubic.calm(),
+            Control::NewReno(newreno) => newreno.calm(),
+        }
+    }
+
+    /// The algorithm that the socket asked for, as it was.
+    pub fn after(choice: Congestion, calm: &Calm) -> Control {
+        match choice {
+            Congestion::Cubic => Control::Cubic(Cubic::after(calm)),
+            Congestion::NewReno => Control::NewReno(NewReno::after(calm)),
+        }
+    }
+}
+
+/// Calls the algorithm in use.
+macro_rules! in_use {
+    ($control:expr, $algorithm:ident => $call:expr) => {
+        match $control {
+            Control::Cubic($algorithm) => $call,
+            Control::NewReno($algorithm) => $call,
+        }
+    };
+}
+
+impl CongestionControl for Control {
+    fn window(&self) -> u64 {
+        in_use!(self, algorithm => algorithm.window())
+    }
+
+    fn slow_start_threshold(&self) -> Option<u64> {
+        in_use!(self, algorithm => algorithm.slow_start_threshold())
+    }
+
+    fn on_ack(&mut self, now: Instant, ack: &AckEvent) {
+        in_use!(self, algorithm => algorithm.on_ack(now, ack));
+    }
+
+    fn save(&mut self) {
+        in_use!(self, algorithm => algorithm.save());
+    }
+
+    fn on_loss(&mut self, now: Instant, flight: u64) {
+        in_use!(self, algorithm => algorithm.on_loss(now, flight));
+    }
+
+    fn on_recovered(&mut self, now: Instant, pipe: u64) {
+        in_use!(self, algorithm => algorithm.on_recovered(now, pipe));
+    }
+
+    fn on_timeout(&mut self, now: Instant, flight: u64, first: bool) {
+        in_use!(self, algorithm => algorithm.on_timeout(now, flight, first));
+    }
+
+    fn on_undo(&mut self, now: Instant, pipe: u64) {
+        in_use!(self, algorithm => algorithm.on_undo(now, pipe));
+    }
+
+    fn on_congestion_experienced(&mut self, now: Instant, flight: u64) {
+        in_use!(self, algorithm => algorithm.on_congestion_experienced(now, flight));
+    }
+
+    fn on_idle(&mut self, now: Instant) {
+        in_use!(self, algorithm => algorithm.on_idle(now));
+    }
+
+    fn on_segment_size(&mut self, mss: u64) {
+        in_use!(self, algorithm => algorithm.on_segment_size(mss));
     }
 }
 

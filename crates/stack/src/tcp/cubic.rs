@@ -14,7 +14,7 @@
 //!
 //! What the application leaves unused does not count as time (section 5.8): the beginning of the epoch moves with it.
 
-use super::congestion::{self, AckEvent, CongestionControl, MAX_WINDOW, Saved};
+use super::congestion::{self, AckEvent, Calm, CongestionControl, MAX_WINDOW, Saved};
 use super::slow_start::SlowStart;
 use core::time::Duration;
 use linerate_wire::units::{Instant, nanos};
@@ -98,6 +98,32 @@ impl Cubic {
             slow_start: SlowStart::default(),
             w_max: None,
             prior: initial,
+            epoch: None,
+            last_ack: Instant::ZERO,
+            before: None,
+        }
+    }
+
+    /// See [`Calm`]. When the last acknowledgement came counts only for a stage of congestion avoidance.
+    pub fn calm(&self) -> Option<Calm> {
+        let is_calm = self.threshold.is_none()
+            && self.w_max.is_none()
+            && self.prior == self.initial
+            && self.epoch.is_none()
+            && self.before.is_none();
+        if is_calm { Calm::new(self.mss, self.window, self.initial, &self.slow_start) } else { None }
+    }
+
+    /// The same again.
+    pub fn after(calm: &Calm) -> Self {
+        Cubic {
+            mss: calm.mss.into(),
+            window: calm.window.into(),
+            threshold: None,
+            initial: calm.initial.into(),
+            slow_start: SlowStart::after(calm.last_round),
+            w_max: None,
+            prior: calm.initial.into(),
             epoch: None,
             last_ack: Instant::ZERO,
             before: None,

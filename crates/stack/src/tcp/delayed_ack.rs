@@ -40,7 +40,26 @@ pub(super) struct AckPolicy {
     quick: u8,
 }
 
+/// What outlasts a pause in which nothing is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Habits {
+    segment: u16,
+    quick: u8,
+}
+
 impl AckPolicy {
+    /// What is known of the peer while nothing is due.
+    pub fn habits(&self) -> Option<Habits> {
+        let is_quiet = self.due == AckDue::Nothing && self.open == 0 && self.duplicates == 0;
+        let segment = u16::try_from(self.segment).ok()?;
+        is_quiet.then_some(Habits { segment, quick: self.quick })
+    }
+
+    /// The same again.
+    pub fn with(habits: Habits) -> AckPolicy {
+        AckPolicy { segment: usize::from(habits.segment), ..AckPolicy::new(habits.quick) }
+    }
+
     /// Nothing is due; the first `quick` acknowledgements will not be delayed.
     pub fn new(quick: u8) -> Self {
         AckPolicy { due: AckDue::Nothing, open: 0, segment: DEFAULT_SEGMENT, duplicates: 0, quick }

@@ -82,6 +82,8 @@ mod timers;
 
 pub use autotune::LEAST_BUFFER;
 pub use budget::{Charge, MemoryBudget};
+pub(crate) use config::RecentConfigs;
+pub(crate) use connection::Dormant;
 pub use config::{Config, Resources};
 pub use connection::{Connection, Counters, FileRead, MIN_MSS, Tally};
 pub use details::{Details, Phase};

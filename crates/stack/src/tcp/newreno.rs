@@ -1,6 +1,6 @@
 //! NewReno congestion control (RFC 5681, RFC 6582, RFC 6928), counting bytes that newly arrived (RFC 3465).
 
-use super::congestion::{self, AckEvent, CongestionControl, MAX_WINDOW, Saved};
+use super::congestion::{self, AckEvent, Calm, CongestionControl, MAX_WINDOW, Saved};
 use super::slow_start::SlowStart;
 use linerate_wire::units::Instant;
 
@@ -23,6 +23,25 @@ impl NewReno {
         let initial = congestion::initial_window(mss, initial_segments);
         let slow_start = SlowStart::default();
         NewReno { mss, window: initial, threshold: None, arrived: 0, initial, slow_start, saved: None }
+    }
+
+    /// See [`Calm`].
+    pub fn calm(&self) -> Option<Calm> {
+        let is_calm = self.threshold.is_none() && self.arrived == 0 && self.saved.is_none();
+        if is_calm { Calm::new(self.mss, self.window, self.initial, &self.slow_start) } else { None }
+    }
+
+    /// The same again.
+    pub fn after(calm: &Calm) -> Self {
+        NewReno {
+            mss: calm.mss.into(),
+            window: calm.window.into(),
+            threshold: None,
+            arrived: 0,
+            initial: calm.initial.into(),
+            slow_start: SlowStart::after(calm.last_round),
+            saved: None,
+        }
     }
 
     fn reduced(&self, flight: u64) -> u64 {

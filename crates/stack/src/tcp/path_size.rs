@@ -61,7 +61,30 @@ pub(super) struct PathSize {
     told: Option<(u16, u64)>,
 }
 
+/// What outlasts a pause in which nothing is in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Sizes {
+    quiet_until: Instant,
+    proved: u16,
+    ceiling: Option<u16>,
+    failures: u8,
+}
+
 impl PathSize {
+    /// What is known while nothing is under way; `None` while a segment is watched, a message waits, or there is news. A probe
+    /// that was planned is planned anew.
+    pub fn sizes(&self) -> Option<Sizes> {
+        let PathSize { proved, ceiling, failures, quiet_until, .. } = *self;
+        let is_quiet = self.trial.is_none() && self.told.is_none() && self.news.is_none();
+        is_quiet.then_some(Sizes { quiet_until, proved, ceiling, failures })
+    }
+
+    /// The same again.
+    pub fn with(sizes: Sizes) -> PathSize {
+        let Sizes { quiet_until, proved, ceiling, failures } = sizes;
+        PathSize { proved, ceiling, failures, quiet_until, ..PathSize::default() }
+    }
+
     /// For a path that is taken to carry `size`, where `most` would be the largest. If somebody was told of less, nothing
     /// longer is tried for a while.
     pub fn new(now: Instant, size: u16, most: u16) -> Self {

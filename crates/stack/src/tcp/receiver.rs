@@ -10,8 +10,10 @@
 //! The window field has a granularity of 2^scale; it is rounded down, and so may name up to 2^scale - 1 bytes less
 //! than was promised before (RFC 7323 section 2.4). Nothing is refused for that.
 
+mod at_rest;
 mod window;
 
+pub(super) use at_rest::ReceiverAtRest;
 pub(super) use window::first_window_of;
 
 use super::autotune::ReceiveTuner;

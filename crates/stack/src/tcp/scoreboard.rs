@@ -136,6 +136,11 @@ impl Scoreboard {
         self.reported() == 0 && self.lost.is_empty() && self.resent.is_empty()
     }
 
+    /// Whether nothing is on it: nothing is in flight, and whatever was is forgotten.
+    pub fn is_empty(&self) -> bool {
+        self.is_clean() && self.departures.last().is_none()
+    }
+
     /// Bytes that are taken to be lost and wait to be sent again.
     pub fn lost_bytes(&self) -> u64 {
         self.lost.bytes()

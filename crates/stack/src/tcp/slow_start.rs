@@ -65,6 +65,20 @@ struct Conservative {
 }
 
 impl SlowStart {
+    /// The least round-trip time of the round that ended last, where that is all there is to know while everything is
+    /// acknowledged: no timeout is being repaired, and the path does not seem full. With the next acknowledgement a new round
+    /// begins in any case.
+    pub fn last_round(&self) -> Option<Option<Duration>> {
+        let is_plain = self.after_timeout == AfterTimeout::No && self.conservative.is_none();
+        is_plain.then(|| self.round.and_then(|round| round.min))
+    }
+
+    /// Slow start after such a pause.
+    pub fn after(last_round: Option<Duration>) -> SlowStart {
+        let round = last_round.map(|min| Round { end: 0, last_min: None, min: Some(min), samples: 0 });
+        SlowStart { round, ..SlowStart::default() }
+    }
+
     /// A retransmission timeout: until it is repaired, an acknowledgement opens the window by one segment (RFC 3465
     /// section 2.3).
     pub fn on_timeout(&mut self) {

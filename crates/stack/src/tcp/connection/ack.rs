@@ -1,6 +1,6 @@
 //! What an acknowledgement does: window, scoreboard, round-trip time; then recovery and congestion control.
 
-use super::super::congestion::AckEvent;
+use super::super::congestion::{AckEvent, CongestionControl as _};
 use super::super::scoreboard::{Arrivals, Clues};
 use super::super::segment::SegmentIn;
 use super::super::sequence::unwrap;

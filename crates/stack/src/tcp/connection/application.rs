@@ -1,10 +1,12 @@
 //! The calls of the application and of its file system.
 
-use super::super::congestion;
+use super::super::congestion::{CongestionControl as _, Control};
 use super::super::send_queue::Wanted;
 use super::super::state::State;
 use super::super::timers::Timer;
 use super::{Connection, FileRead, STALLED_SEND};
+use super::super::config::Config;
+use alloc::rc::Rc;
 use core::time::Duration;
 use linerate_nic::Chunk;
 use linerate_transport::{
@@ -269,16 +271,28 @@ impl Connection {
 
     /// Changes the settings that can change on a live connection: all but an MSS above the negotiated one.
     pub fn set_options(&mut self, now: Instant, options: &SocketOptions) {
+        self.set_config(now, Rc::new(Config { socket: options.clone(), ..(*self.config).clone() }));
+    }
+
+    /// The settings.
+    pub(crate) fn config(&self) -> &Rc<Config> {
+        &self.config
+    }
+
+    /// The same as [`Connection::set_options`] with settings that others may share, which differ in those of the socket.
+    pub(crate) fn set_config(&mut self, now: Instant, config: Rc<Config>) {
         let old = self.mss();
-        let receive_buffer_changed = options.receive_buffer != self.config.socket.receive_buffer;
-        let congestion_changed = options.congestion != self.config.socket.congestion;
-        self.config.socket = options.clone();
+        let before = core::mem::replace(&mut self.config, config);
+        let options = &self.config.socket;
+        let receive_buffer_changed = options.receive_buffer != before.socket.receive_buffer;
+        let congestion_changed = options.congestion != before.socket.congestion;
+        let (receive_buffer, user_timeout) = (options.receive_buffer, options.user_timeout);
         if congestion_changed {
             let segments = self.config.initial_window_segments;
-            self.congestion = congestion::new(options.congestion, self.mss(), segments);
+            self.congestion = Control::new(self.config.socket.congestion, self.mss(), segments);
         }
         if receive_buffer_changed {
-            self.receiver.tuner.set(options.receive_buffer);
+            self.receiver.tuner.set(receive_buffer);
         }
         if self.mss() != old {
             self.congestion.on_segment_size(self.mss());
@@ -287,7 +301,7 @@ impl Connection {
         self.arm_keep_alive(now);
         if self.timers.is_running(Timer::UserTimeout) {
             // Maybe since the handshake, by the old timeout. Checked anew, with the new timeout, when the timer fires.
-            self.timers.set(Timer::UserTimeout, now + options.user_timeout);
+            self.timers.set(Timer::UserTimeout, now + user_timeout);
         }
         self.note_work(now);
     }

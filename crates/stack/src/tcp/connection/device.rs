@@ -1,5 +1,6 @@
 //! What waits in the device: how much of it may, and what its reports tell.
 
+use super::super::congestion::CongestionControl as _;
 use super::super::pacing::{self, PathRate};
 use super::super::timers::Timer;
 use super::{Connection, InDevice};

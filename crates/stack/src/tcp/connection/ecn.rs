@@ -1,5 +1,6 @@
 //! Congestion that the network marks instead of dropping (RFC 3168).
 
+use super::super::congestion::CongestionControl as _;
 use super::super::segment::SegmentIn;
 use super::{Connection, Recovery};
 use linerate_wire::ip;

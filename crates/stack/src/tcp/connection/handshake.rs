@@ -1,6 +1,6 @@
 //! Opening: SYN, SYN-ACK, what their options agree upon, and segments in SYN-SENT and SYN-RECEIVED.
 
-use super::super::congestion;
+use super::super::congestion::Control;
 use super::super::segment::{DropReason, Outcome, SegmentIn};
 use super::super::sequence::{origin, unwrap};
 use super::super::state::{Event, State};
@@ -186,7 +186,7 @@ impl Connection {
 
     fn on_established(&mut self, now: Instant) {
         let segments = if self.syn_retries > 0 { 1 } else { self.config.initial_window_segments };
-        self.congestion = congestion::new(self.config.socket.congestion, self.mss(), segments);
+        self.congestion = Control::new(self.config.socket.congestion, self.mss(), segments);
         if self.rtt.smoothed().is_none() && self.syn_retries > 0 {
             self.rtt.restart(RTO_AFTER_LOST_SYN);
         } else if let Some(rtt) = self.rtt.smoothed() {

@@ -1,5 +1,6 @@
 //! Measurements.
 
+use super::super::congestion::CongestionControl as _;
 use super::super::details::{Details, Phase};
 use super::super::scoreboard::DUPLICATE_THRESHOLD;
 use super::{Connection, Counters, Recovery};

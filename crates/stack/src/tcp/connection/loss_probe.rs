@@ -1,6 +1,7 @@
 //! Tail loss probes (RFC 8985 section 7): when the end of what was sent may be lost, one more segment asks for a report,
 //! so that RACK finds the loss a round trip later instead of the timeout.
 
+use super::super::congestion::CongestionControl as _;
 use super::super::timers::Timer;
 use super::output::Plan;
 use super::recovery::News;
@@ -34,6 +35,16 @@ pub(super) struct LossProbe {
 }
 
 impl LossProbe {
+    /// Whether none is to be sent.
+    pub fn is_quiet(&self) -> bool {
+        !self.is_due
+    }
+
+    /// Whether none waits for its answer.
+    pub fn has_ended(&self) -> bool {
+        self.sent.is_none()
+    }
+
     /// A recovery finds out by itself.
     pub fn forget(&mut self) {
         self.is_due = false;

@@ -4,6 +4,7 @@ mod ack;
 mod application;
 mod blocked;
 mod device;
+mod dormant;
 mod ecn;
 mod fast_open;
 mod handshake;
@@ -20,7 +21,7 @@ mod transmit;
 
 use super::autotune::{self, ReceiveTuner};
 use super::config::{Config, Resources};
-use super::congestion::{self, CongestionControl};
+use super::congestion::{CongestionControl as _, Control};
 use super::delayed_ack::AckPolicy;
 use super::ecn::Ecn;
 use super::limits::LimitClock;
@@ -34,8 +35,8 @@ use super::send_queue::SendQueue;
 use super::sequence::origin;
 use super::state::{Event, State};
 use super::timers::{Timer, Timers};
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::rc::Rc;
 use core::net::SocketAddr;
 use fast_open::FastOpen;
 use linerate_nic::Pool;
@@ -43,6 +44,7 @@ use linerate_transport::{CloseReason, FileId, Ready};
 use linerate_wire::tcp::SeqNumber;
 use linerate_wire::units::Instant;
 use recovery::Repair;
+pub(crate) use dormant::Dormant;
 pub use tally::Tally;
 
 /// Least segment size that a peer or a path can talk us into, in bytes with options: a smaller one would let anybody
@@ -219,7 +221,7 @@ pub struct Connection {
     state: State,
     reason: Option<CloseReason>,
     soft_error: Option<CloseReason>,
-    config: Config,
+    config: Rc<Config>,
     pages: Pool,
     timers: Timers,
     counters: Counters,
@@ -234,6 +236,8 @@ pub struct Connection {
     peer_mss: u16,
     path_mss: u16,
     path_size: PathSize,
+    /// Where our timestamp clock starts.
+    timestamp_offset: u32,
     syn_due: bool,
     syn_retries: u8,
     opened: Opened,
@@ -261,7 +265,7 @@ pub struct Connection {
     /// Timeouts in a row without progress, and our timestamp at the first of them.
     expired: u32,
     expired_at: u32,
-    congestion: Box<dyn CongestionControl>,
+    congestion: Control,
     ecn: Ecn,
     pacer: Pacer,
     rtt: RttEstimator,
@@ -311,12 +315,13 @@ impl Connection {
     #[expect(clippy::too_many_lines, reason = "a line for each field")]
     pub fn active(
         now: Instant,
-        config: Config,
+        config: impl Into<Rc<Config>>,
         resources: &Resources,
         local: SocketAddr,
         remote: SocketAddr,
         iss: SeqNumber,
     ) -> Self {
+        let config = config.into();
         let mss = u64::from(config.mss.max(MIN_MSS));
         let first = origin(iss);
         let mut connection = Connection {
@@ -335,8 +340,9 @@ impl Connection {
             sack: false,
             peer_scales: false,
             peer_mss: super::default_mss(remote.ip()),
-            path_mss: config.path_mss.min(config.mss),
-            path_size: PathSize::new(now, config.path_mss, config.mss),
+            path_mss: config.mss,
+            path_size: PathSize::new(now, config.mss, config.mss),
+            timestamp_offset: 0,
             syn_due: true,
             syn_retries: 0,
             opened: Opened::Actively,
@@ -356,7 +362,7 @@ impl Connection {
             force: false,
             expired: 0,
             expired_at: 0,
-            congestion: congestion::new(config.socket.congestion, mss, config.initial_window_segments),
+            congestion: Control::new(config.socket.congestion, mss, config.initial_window_segments),
             ecn: Ecn::default(),
             pacer: Pacer::default(),
             rtt: RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto),
@@ -390,6 +396,16 @@ impl Connection {
         connection
     }
 
+    /// Tells a new connection what is its own. `path_mss`: as [`Config::mss`] for the path to the peer, as far as it is
+    /// known: what we send. The peer's path to us is another one, so it does not count for what we offer; without a call it is
+    /// [`Config::mss`]. `timestamp_offset`: where our timestamp clock starts; a secret per connection keeps uptime private (RFC
+    /// 7323 section 5.4).
+    pub fn set_out(&mut self, now: Instant, path_mss: u16, timestamp_offset: u32) {
+        self.path_mss = path_mss.min(self.config.mss);
+        self.path_size = PathSize::new(now, path_mss, self.config.mss);
+        self.timestamp_offset = timestamp_offset;
+    }
+
     /// A connection for a SYN that a listener received: the SYN-ACK comes out of [`Connection::poll_transmit`].
     ///
     /// # Errors
@@ -397,7 +413,7 @@ impl Connection {
     /// The segment is not one that opens a connection.
     pub fn passive(
         now: Instant,
-        config: Config,
+        config: impl Into<Rc<Config>>,
         resources: &Resources,
         local: SocketAddr,
         remote: SocketAddr,
@@ -418,13 +434,14 @@ impl Connection {
     /// As [`Connection::passive`].
     pub fn resumed(
         now: Instant,
-        config: Config,
+        config: impl Into<Rc<Config>>,
         resources: &Resources,
         local: SocketAddr,
         remote: SocketAddr,
         iss: SeqNumber,
         syn: &SegmentIn,
     ) -> Result<Self, DropReason> {
+        let config = config.into();
         let (told, _) = super::initial_window(&config.socket, &resources.budget);
         let mut connection = Connection::active(now, config, resources, local, remote, iss);
         connection.begin_passive(now, syn, told)?;
@@ -562,7 +579,7 @@ impl Connection {
 
     /// Our timestamp clock: a tick per millisecond.
     fn timestamp(&self, now: Instant) -> u32 {
-        self.config.timestamp_offset.wrapping_add(now.as_millis() as u32)
+        self.timestamp_offset.wrapping_add(now.as_millis() as u32)
     }
 
     /// The user timeout begins to count, or counts anew.

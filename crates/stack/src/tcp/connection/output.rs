@@ -1,6 +1,7 @@
 //! Deciding what to send next, in this order: a reset, a SYN, owed duplicate acknowledgements, a tail loss probe, what was
 //! lost, new data, a window or keep-alive probe, an acknowledgement.
 
+use super::super::congestion::CongestionControl as _;
 use super::super::delayed_ack::AckDue;
 use super::super::segment::{TxInfo, TxLimits};
 use super::super::state::State;

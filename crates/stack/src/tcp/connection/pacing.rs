@@ -1,5 +1,6 @@
 //! Sending at a rate, where the socket asks for it.
 
+use super::super::congestion::CongestionControl as _;
 use super::super::pacing::{self, PathRate};
 use super::super::timers::Timer;
 use super::Connection;

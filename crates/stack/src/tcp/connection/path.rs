@@ -1,5 +1,6 @@
 //! What the path tells: ICMP errors and the size of packets it carries (RFC 5927, RFC 1191, RFC 8201, RFC 4821).
 
+use super::super::congestion::CongestionControl as _;
 use super::super::path_size::{Trial, fall_back};
 use super::super::sequence::unwrap;
 use super::super::state::State;

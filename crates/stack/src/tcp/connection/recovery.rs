@@ -7,6 +7,7 @@
 //!   any, until the next recovery ── all that was sent again was sent in vain ─────────────────────> Open, undone
 //! ```
 
+use super::super::congestion::CongestionControl as _;
 use super::super::prr::Prr;
 use super::super::rack::{Rack, Situation};
 use super::super::scoreboard::{Arrivals, DUPLICATE_THRESHOLD};

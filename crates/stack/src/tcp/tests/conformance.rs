@@ -38,8 +38,8 @@ fn without_sack_an_acknowledgement_counts_what_duplicates_did_not_tell() {
 
 #[test]
 fn a_path_that_carries_less_changes_what_is_sent_and_not_what_is_offered() {
-    let narrow = Config { path_mss: 1_160, ..config() };
-    let mut solo = Solo::passive(narrow, offer(true, false));
+    let mut solo = Solo::passive(config(), offer(true, false));
+    solo.connection.set_out(solo.now, 1_160, 0);
     let syn_ack = solo.output().remove(0);
     assert_eq!(syn_ack.wire.options.mss, Some(1_460), "RFC 9293 section 3.7.1: what we can receive");
     let _ = solo.input(ACK, 0, 0, 0);

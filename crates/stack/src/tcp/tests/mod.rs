@@ -135,3 +135,22 @@ pub(super) fn byte_at(position: u64) -> u8 {
 pub(super) fn stream(range: core::ops::Range<u64>) -> Vec<u8> {
     range.map(byte_at).collect()
 }
+
+/// Sends a connection to sleep and wakes it up again if it is quiet: nobody may notice.
+fn doze(connection: &mut Connection, resources: &Resources, now: Instant) {
+    let ends = (connection.local(), connection.remote());
+    let before = (connection.info(now), connection.details(now), *connection.counters());
+    let (state, deadline) = (connection.state(), connection.poll_timeout());
+    let room = (connection.sendable(), connection.next_file_read());
+    let promised = resources.budget.promised();
+    let Some(dormant) = connection.fall_asleep(now) else { return };
+    assert_eq!((dormant.state(), dormant.poll_timeout()), (state, deadline));
+    assert_eq!(dormant.progress(), (before.0.bytes_acked, before.0.bytes_received));
+    let seen = dormant.look(resources, ends);
+    assert_eq!((seen.info(now), seen.details(now), *seen.counters()), before);
+    *connection = dormant.wake(resources, ends);
+    assert_eq!((connection.info(now), connection.details(now), *connection.counters()), before);
+    assert_eq!((connection.state(), connection.poll_timeout()), (state, deadline));
+    assert_eq!((connection.sendable(), connection.next_file_read()), room);
+    assert_eq!(resources.budget.promised(), promised, "what was promised stays promised");
+}

@@ -201,6 +201,7 @@ impl Solo {
             payload: super::stream(seq.max(0) as u64..seq.max(0) as u64 + len as u64),
         };
         let segment = wire.to_segment(&self.rx);
+        super::doze(&mut self.connection, &self.resources, self.now);
         self.connection.handle_segment(self.now, segment)
     }
 
@@ -240,6 +241,7 @@ impl Solo {
 
     /// What it sends now.
     pub fn output(&mut self) -> Vec<Seen> {
+        super::doze(&mut self.connection, &self.resources, self.now);
         let sent = drain(&mut self.connection, self.now, &self.limits);
         sent.into_iter().map(|wire| self.seen(wire)).collect()
     }
@@ -262,6 +264,7 @@ impl Solo {
             && at <= until
         {
             self.now = self.now.max(at);
+            super::doze(&mut self.connection, &self.resources, self.now);
             self.connection.handle_timeout(self.now);
         }
         self.now = until;

@@ -270,6 +270,9 @@ impl World {
             self.sides[index].connection.handle_timeout(now);
             self.sides[index].run(now);
             self.transmit(index);
+            let side = &mut self.sides[index];
+            side.connection.take_tally();
+            super::doze(&mut side.connection, &side.resources, now);
         }
     }
 

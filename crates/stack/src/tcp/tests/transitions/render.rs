@@ -45,8 +45,9 @@ impl Before {
 }
 
 fn challenges(station: &Station) -> u64 {
-    let table = &station.stack.conns.table;
-    (0..8).filter_map(|slot| table.at(slot)).map(|conn| conn.tcp.counters().challenge_acks).sum()
+    let conns = &station.stack.conns;
+    let counters = conns.table.iter().map(|(_, conn)| conn.counters(&conns.resources));
+    counters.map(|counters| counters.challenge_acks).sum()
 }
 
 /// What an event led to.

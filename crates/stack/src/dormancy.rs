@@ -1,0 +1,347 @@
+//! Connections on which nothing happens take little memory: their state is kept in a few hundred bytes
+//! ([`Dormant`]), and the rest of it is used by others.
+//!
+//! A connection is awake while anything is done with it, and for a while after: one part in [`SHARE`] of the table may be
+//! awake for no reason. Beyond that, those that nobody touched between two looks, a quarter of a second apart, fall asleep. A
+//! crowd that comes at once does not wait for that: while more than a quarter of the table is awake, each newcomer sends
+//! others to sleep. Waking is building a value in a place on the heap that was used before.
+
+use crate::conns::{About, Conn, Conns};
+use crate::stack::Stack;
+use crate::tcp::{Config, Connection, Details, Dormant, Resources, SegmentIn, State};
+use crate::timers::Timer;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut};
+use core::time::Duration;
+use linerate_transport::{ConnId, ConnInfo, ConnState, LimitCause};
+use linerate_wire::units::Instant;
+
+/// One connection in this many slots may be awake for no reason; as many places are kept for those that wake up.
+const SHARE: usize = 64;
+/// Places that are kept however small the table is.
+const LEAST_PLACES: usize = 8;
+/// Between two looks at those that are awake.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// Looks in one turn; the next turn comes soon if that was not enough.
+const LOOKS: usize = 1_024;
+const SOON: Duration = Duration::from_millis(10);
+/// How many a newcomer sends to sleep while a crowd comes.
+const CROWD_LOOKS: usize = 2;
+
+/// A place on the heap for a connection that is awake.
+type Place = Box<Option<Connection>>;
+
+/// A connection, awake or not.
+#[expect(clippy::large_enum_variant, reason = "what is asleep lies in the table, what is awake need not")]
+pub(crate) enum Tcp {
+    Awake(Place),
+    Asleep(Dormant),
+}
+
+/// A connection that is awake, with what the stack knows of it.
+pub(crate) struct Awake<'a> {
+    pub(crate) tcp: &'a mut Connection,
+    about: &'a mut About,
+}
+
+impl Deref for Awake<'_> {
+    type Target = About;
+
+    fn deref(&self) -> &About {
+        self.about
+    }
+}
+
+impl DerefMut for Awake<'_> {
+    fn deref_mut(&mut self) -> &mut About {
+        self.about
+    }
+}
+
+/// Who is awake.
+pub(crate) struct Wakefulness {
+    /// Slots that were found awake, those that were looked at longest ago first; some may be asleep or gone.
+    round: crate::ring::Ring,
+    /// Connections awake.
+    awake: usize,
+    /// How many may be for no reason.
+    usual: usize,
+    /// More of them are a crowd.
+    crowd: usize,
+    /// Places for those that wake up.
+    places: Vec<Place>,
+    /// Whether a look is due.
+    is_watched: bool,
+}
+
+impl Wakefulness {
+    /// Nobody is there, and `connections` may be.
+    pub(crate) fn new(connections: usize) -> Wakefulness {
+        let usual = connections / SHARE;
+        Wakefulness {
+            round: crate::ring::Ring::new(connections),
+            awake: 0,
+            usual,
+            crowd: usual + connections / 4,
+            places: Vec::with_capacity(usual.max(LEAST_PLACES)),
+            is_watched: false,
+        }
+    }
+
+    fn take_place(&mut self) -> Place {
+        self.places.pop().unwrap_or_default()
+    }
+
+    fn give_back(&mut self, mut place: Place) {
+        *place = None;
+        // Those that are awake for no reason and the places for others share one bound.
+        if self.awake + self.places.len() < self.usual.max(LEAST_PLACES) {
+            self.places.push(place);
+        }
+    }
+
+    /// Bytes that connections take while they are awake, and places.
+    fn bytes(&self) -> usize {
+        (self.awake + self.places.len()) * size_of::<Option<Connection>>()
+    }
+}
+
+impl Conns {
+    /// The connection in a slot, awake.
+    pub(crate) fn awake(&mut self, slot: u32) -> Option<Awake<'_>> {
+        let Conn { tcp, about } = self.table.at_mut(slot)?;
+        if matches!(tcp, Tcp::Asleep(_)) {
+            let place = self.wakefulness.take_place();
+            if let Tcp::Asleep(dormant) = core::mem::replace(tcp, Tcp::Awake(place))
+                && let Tcp::Awake(place) = tcp
+            {
+                **place = Some(dormant.wake(&self.resources, (about.local, about.remote)));
+                self.wakefulness.awake += 1;
+                self.wakefulness.round.push(slot);
+            }
+        }
+        about.is_touched = true;
+        match tcp {
+            Tcp::Awake(place) => Some(Awake { tcp: place.as_mut().as_mut()?, about }),
+            Tcp::Asleep(_) => None,
+        }
+    }
+
+    /// The connection that an owner means by `id`, awake.
+    pub(crate) fn owned_awake(&mut self, id: ConnId) -> Option<Awake<'_>> {
+        self.owned(id)?;
+        self.awake(id.index())
+    }
+
+    /// A place with this connection in it, for the slot that it will have.
+    pub(crate) fn place(&mut self, tcp: Connection) -> Tcp {
+        let mut place = self.wakefulness.take_place();
+        *place = Some(tcp);
+        self.wakefulness.awake += 1;
+        Tcp::Awake(place)
+    }
+
+    /// A connection has its slot; while a crowd comes, others fall asleep.
+    pub(crate) fn welcome(&mut self, slot: u32, now: Instant) {
+        self.wakefulness.round.push(slot);
+        for _ in 0..CROWD_LOOKS {
+            if self.wakefulness.awake > self.wakefulness.crowd
+                && let Some(slot) = self.wakefulness.round.pop()
+            {
+                self.look(slot, now, true);
+            }
+        }
+    }
+
+    /// Takes a connection out of the table.
+    pub(crate) fn remove(&mut self, slot: u32) {
+        if let Some(Conn { tcp: Tcp::Awake(place), .. }) = self.table.remove(slot) {
+            self.wakefulness.awake -= 1;
+            self.wakefulness.give_back(place);
+        }
+    }
+
+    /// Lets a connection fall asleep if it is quiet and nobody touched it since the last look (or whoever did, where that is
+    /// all that it needs: `at_once`).
+    fn look(&mut self, slot: u32, now: Instant, at_once: bool) {
+        let Some(Conn { tcp, about }) = self.table.at_mut(slot) else { return };
+        let Tcp::Awake(place) = tcp else { return };
+        let is_left_alone = !core::mem::take(&mut about.is_touched);
+        let dormant = match place.as_mut() {
+            Some(awake) if is_left_alone || at_once => awake.fall_asleep(now),
+            _ => None,
+        };
+        let Some(dormant) = dormant else { return self.wakefulness.round.push(slot) };
+        if let Tcp::Awake(place) = core::mem::replace(tcp, Tcp::Asleep(dormant)) {
+            self.wakefulness.awake -= 1;
+            self.wakefulness.give_back(place);
+        }
+    }
+
+    /// Bytes that connections take: their slots, and what lies elsewhere while they are awake.
+    pub(crate) fn bytes(&self) -> usize {
+        self.table.bytes() + self.wakefulness.bytes()
+    }
+}
+
+impl Stack {
+    /// Begins to look at those that are awake, if they are many. Called once for each batch that may have changed it.
+    pub(crate) fn watch_dormancy(&mut self) {
+        let wakefulness = &mut self.conns.wakefulness;
+        if !wakefulness.is_watched && wakefulness.awake > wakefulness.usual {
+            wakefulness.is_watched = true;
+            self.net.timers.set(Timer::Dormancy, Some(self.net.now + INTERVAL));
+        }
+    }
+
+    /// Looks at those that are awake; see the module.
+    pub(crate) fn run_dormancy(&mut self) {
+        let now = self.net.now;
+        let all = self.conns.wakefulness.round.len();
+        for _ in 0..all.min(LOOKS) {
+            let Some(slot) = self.conns.wakefulness.round.pop() else { break };
+            self.conns.look(slot, now, false);
+        }
+        let wakefulness = &mut self.conns.wakefulness;
+        wakefulness.is_watched = wakefulness.awake > wakefulness.usual;
+        if wakefulness.is_watched {
+            let wait = if all > LOOKS { SOON } else { INTERVAL };
+            self.net.timers.set(Timer::Dormancy, Some(now + wait));
+        }
+    }
+}
+
+/// What can be asked of a connection whether or not it is awake, as of [`Connection`].
+impl Tcp {
+    fn ask<T>(
+        &self,
+        awake: impl FnOnce(&Connection) -> T,
+        asleep: impl FnOnce(&Dormant) -> T,
+    ) -> Option<T> {
+        match self {
+            Tcp::Awake(place) => place.as_ref().as_ref().map(awake),
+            Tcp::Asleep(dormant) => Some(asleep(dormant)),
+        }
+    }
+
+    /// The connection if it is awake.
+    fn connection(&self) -> Option<&Connection> {
+        match self {
+            Tcp::Awake(place) => place.as_ref().as_ref(),
+            Tcp::Asleep(_) => None,
+        }
+    }
+
+    pub(crate) fn tcp_state(&self) -> State {
+        self.ask(Connection::tcp_state, Dormant::tcp_state).unwrap_or(State::Closed)
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.ask(Connection::is_finished, |_| false).unwrap_or(true)
+    }
+
+    pub(crate) fn config(&self) -> Option<&Rc<Config>> {
+        match self {
+            Tcp::Awake(place) => place.as_ref().as_ref().map(Connection::config),
+            Tcp::Asleep(dormant) => Some(dormant.config()),
+        }
+    }
+
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        self.ask(Connection::progress, Dormant::progress).unwrap_or_default()
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.ask(Connection::poll_timeout, Dormant::poll_timeout).flatten()
+    }
+
+    pub(crate) fn limited_by(&self) -> Option<LimitCause> {
+        self.ask(Connection::limited_by, Dormant::limited_by).flatten()
+    }
+
+    pub(crate) fn state(&self) -> Option<ConnState> {
+        self.ask(Connection::state, Dormant::state)
+    }
+
+    pub(crate) fn send_memory(&self) -> usize {
+        self.connection().map_or(0, Connection::send_memory)
+    }
+
+    pub(crate) fn receive_memory(&self) -> usize {
+        self.connection().map_or(0, Connection::receive_memory)
+    }
+
+    pub(crate) fn readable(&self) -> usize {
+        self.connection().map_or(0, Connection::readable)
+    }
+
+    pub(crate) fn unsent(&self) -> u64 {
+        self.connection().map_or(0, Connection::unsent)
+    }
+
+    pub(crate) fn peek(&self) -> &[u8] {
+        self.connection().map_or(&[], Connection::peek)
+    }
+
+    pub(crate) fn received(&self) -> impl Iterator<Item = &[u8]> {
+        self.connection().into_iter().flat_map(Connection::received)
+    }
+
+    /// Nothing came for a while: what was promised does not count any more, and what waits for data before it is dropped. Says
+    /// whether anything was.
+    pub(crate) fn rest(&mut self) -> bool {
+        match self {
+            Tcp::Awake(place) => place.as_mut().as_mut().is_some_and(|tcp| {
+                tcp.rest();
+                tcp.drop_out_of_order()
+            }),
+            Tcp::Asleep(dormant) => {
+                dormant.rest();
+                false
+            }
+        }
+    }
+
+    pub(crate) fn stalled_since(&self) -> Option<Instant> {
+        self.connection().and_then(Connection::stalled_since)
+    }
+
+    /// Looks at the connection as it would be if it were awake. For rare questions.
+    fn look<T>(
+        &self,
+        resources: &Resources,
+        about: &About,
+        see: impl FnOnce(&Connection) -> T,
+    ) -> Option<T> {
+        match self {
+            Tcp::Awake(place) => place.as_ref().as_ref().map(see),
+            Tcp::Asleep(dormant) => Some(see(&dormant.look(resources, (about.local, about.remote)))),
+        }
+    }
+}
+
+impl Conn {
+    pub(crate) fn info(&self, resources: &Resources, now: Instant) -> Option<ConnInfo> {
+        self.tcp.look(resources, &self.about, |tcp| tcp.info(now))
+    }
+
+    pub(crate) fn details(&self, resources: &Resources, now: Instant) -> Option<Details> {
+        self.tcp.look(resources, &self.about, |tcp| tcp.details(now))
+    }
+
+    pub(crate) fn sendable(&self, resources: &Resources) -> usize {
+        self.tcp.look(resources, &self.about, Connection::sendable).unwrap_or(0)
+    }
+
+    pub(crate) fn may_reopen(&self, resources: &Resources, segment: &SegmentIn) -> bool {
+        self.tcp.look(resources, &self.about, |tcp| tcp.may_reopen(segment)).unwrap_or(false)
+    }
+
+    /// What was counted.
+    #[cfg(test)]
+    pub(crate) fn counters(&self, resources: &Resources) -> crate::tcp::Counters {
+        self.tcp.look(resources, &self.about, |tcp| *tcp.counters()).unwrap_or_default()
+    }
+}

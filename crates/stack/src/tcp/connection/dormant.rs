@@ -1,0 +1,396 @@
+//! A connection on which nothing happens, in a fifth of the bytes.
+//!
+//! Most of what a connection remembers is about data under way. Where there is none, a [`Dormant`] says all that is left, and
+//! [`Dormant::wake`] makes the same connection of it again: what it sends, measures and reports is as if it had been awake. So
+//! that this holds, [`Connection::fall_asleep`] refuses whatever is not quiet: anything in flight, queued, unread, due, or to
+//! be told.
+//!
+//! | not kept | because |
+//! |---|---|
+//! | scoreboard, queues, what waits in the device | they are empty |
+//! | positions of the newest arrival and of rounds (RFC 8985, RFC 9406) | whatever is sent next lies beyond them |
+//! | how a reduction of the congestion window could be taken back | for [`UNDO_LASTS`] nothing told that it was unnecessary; what still comes was sent long ago |
+//!
+//! Where loss recovery has left traces, these lie beside it ([`Traces`]).
+
+use super::super::ecn::Ecn;
+use super::super::congestion::{Calm, Control};
+use super::super::config::{Config, Resources};
+use super::super::delayed_ack::{AckPolicy, Habits};
+use super::super::limits::LimitClock;
+use super::super::pacing::Pacer;
+use super::super::path_size::{PathSize, Sizes};
+use super::super::rack::{PathTimes, Rack};
+use super::super::receiver::ReceiverAtRest;
+use super::super::rtt::RttEstimator;
+use super::super::scoreboard::Scoreboard;
+use super::super::send_queue::SendQueue;
+use super::super::state::State;
+use super::super::timers::{Timer, Timers};
+use super::fast_open::FastOpen;
+use super::loss_probe::LossProbe;
+use super::recovery::{Frto, Repair};
+use super::tally::Tally;
+use super::{
+    ChallengeLimit, Connection, Counters, Last, Opened, PeerWindow, Recovery, TimestampState,
+};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use core::net::SocketAddr;
+use core::time::Duration;
+use linerate_transport::{CloseReason, ConnState, LimitCause, Ready};
+use linerate_wire::units::Instant;
+
+/// So long after the last segment nothing can tell any more that a reduction was unnecessary.
+const UNDO_LASTS: Duration = Duration::from_secs(10);
+
+/// What counts while nothing goes wrong. The rest of [`Counters`] is zero.
+#[derive(Clone, Copy, Debug)]
+struct Usual {
+    segments_received: u64,
+    segments_sent: u64,
+    acks_sent: u64,
+    bytes_acked: u64,
+    keep_alive_probes: u64,
+    challenge_acks: u64,
+}
+
+impl Usual {
+    fn of(counters: &Counters) -> Usual {
+        Usual {
+            segments_received: counters.segments_received,
+            segments_sent: counters.segments_sent,
+            acks_sent: counters.acks_sent,
+            bytes_acked: counters.bytes_acked,
+            keep_alive_probes: counters.keep_alive_probes,
+            challenge_acks: counters.challenge_acks,
+        }
+    }
+
+    fn counters(self) -> Counters {
+        Counters {
+            segments_received: self.segments_received,
+            segments_sent: self.segments_sent,
+            acks_sent: self.acks_sent,
+            bytes_acked: self.bytes_acked,
+            keep_alive_probes: self.keep_alive_probes,
+            challenge_acks: self.challenge_acks,
+            ..Counters::default()
+        }
+    }
+}
+
+/// What losses, or a path that is full, leave behind.
+#[derive(Clone, Debug)]
+struct Traces {
+    counters: Counters,
+    congestion: Control,
+    loss_probe: LossProbe,
+}
+
+/// What was learnt by sending.
+#[derive(Clone, Debug)]
+enum Past {
+    /// Only what usually counts was counted, in the first slow start.
+    Calm(Calm),
+    Traced(Box<Traces>),
+}
+
+/// The peer's window, as [`PeerWindow`]. None is larger than 2^30 bytes (RFC 7323 section 2.3).
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    edge: u64,
+    updated_by: (u64, u64),
+    size: u32,
+    max: u32,
+    scale: u8,
+}
+
+impl From<Window> for PeerWindow {
+    fn from(window: Window) -> PeerWindow {
+        let Window { edge, updated_by, size, max, scale } = window;
+        PeerWindow { edge, size: size.into(), max: max.into(), updated_by, scale }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Dormant {
+    config: Rc<Config>,
+    past: Past,
+    counters: Usual,
+    limits: LimitClock,
+    receiver: ReceiverAtRest,
+    timers: [Instant; Timer::LASTING.len()],
+    una: u64,
+    window: Window,
+    last: Last,
+    rtt: RttEstimator,
+    path: PathTimes,
+    ecn: Ecn,
+    pacer: Pacer,
+    timestamps: Option<TimestampState>,
+    sizes: Sizes,
+    timestamp_offset: u32,
+    next_tag: u32,
+    /// Most bytes in the network of late; see [`Connection::fills_device`].
+    carried: u32,
+    last_echo: u32,
+    peer_mss: u16,
+    path_mss: u16,
+    habits: Habits,
+    state: State,
+    reason: Option<CloseReason>,
+    soft_error: Option<CloseReason>,
+    opened: Opened,
+    syn_retries: u8,
+    keep_alives: u8,
+    sack: bool,
+    peer_scales: bool,
+    fin_queued: bool,
+    fin_sent: bool,
+    released: bool,
+    is_strict: bool,
+}
+
+impl Connection {
+    /// Whether nothing is under way, and nothing is to be sent, told or answered.
+    fn is_quiet(&self, now: Instant) -> bool {
+        let lasts = matches!(
+            self.state,
+            State::Established | State::CloseWait | State::FinWait2 | State::TimeWait
+        );
+        lasts
+            && self.una == self.nxt
+            && self.has_nothing_queued()
+            && self.has_recovered(now)
+            && !self.owes_anything(now)
+            && self.ready == Ready::NONE
+            && self.tally == Tally::default()
+    }
+
+    fn has_nothing_queued(&self) -> bool {
+        self.queue.len() == 0
+            && self.queue.end() + u64::from(self.fin_sent) == self.una
+            && self.fin_queued <= self.fin_sent
+            && !self.write_refused
+            && self.device.is_empty()
+            && !self.device_full
+            && self.probe_end <= self.una
+            && self.left_end == self.una
+    }
+
+    fn has_recovered(&self, now: Instant) -> bool {
+        self.board.is_empty()
+            && self.recovery == Recovery::Open
+            && (self.duplicates, self.expired, self.probes) == (0, 0, 0)
+            && !self.force
+            && self.repair.frto == Frto::Off
+            && self.repair.loss_probe.is_quiet()
+            && (self.repair.undo.is_none() || now - self.last.received >= UNDO_LASTS)
+            && self.stalled_since.is_none()
+    }
+
+    fn owes_anything(&self, now: Instant) -> bool {
+        let limited = self.challenges.sent > 0 && now - self.challenges.second < Duration::from_secs(1);
+        limited
+            || self.last_ack_sent != self.receiver.next()
+            || self.syn_due
+            || self.probe_due
+            || self.keep_alive_due
+            || self.reset_due
+            || self.reset_reply.is_some()
+    }
+
+    /// The connection in few bytes, if it is quiet; what is left here is to be dropped.
+    pub(crate) fn fall_asleep(&mut self, now: Instant) -> Option<Dormant> {
+        if !self.is_quiet(now) {
+            return None;
+        }
+        let timers = self.timers.lasting()?;
+        let sizes = self.path_size.sizes()?;
+        let habits = self.ack.habits()?;
+        let carried = u32::try_from(self.carried.0).ok()?;
+        let window = Window {
+            edge: self.window.edge,
+            updated_by: self.window.updated_by,
+            size: u32::try_from(self.window.size).ok()?,
+            max: u32::try_from(self.window.max).ok()?,
+            scale: self.window.scale,
+        };
+        let counters = Usual::of(&self.counters);
+        let calm = self.congestion.calm().filter(|_| self.repair.loss_probe.has_ended());
+        let calm = calm.filter(|_| counters.counters() == self.counters);
+        let traced = || {
+            let (congestion, loss_probe) = (self.congestion.clone(), self.repair.loss_probe);
+            Past::Traced(Box::new(Traces { counters: self.counters, congestion, loss_probe }))
+        };
+        let past = calm.map_or_else(traced, Past::Calm);
+        let receiver = self.receiver.fall_asleep()?;
+        Some(Dormant {
+            config: Rc::clone(&self.config),
+            past,
+            counters,
+            limits: self.limits.clone(),
+            receiver,
+            timers,
+            una: self.una,
+            window,
+            last: self.last,
+            rtt: self.rtt,
+            path: self.repair.rack.path(),
+            ecn: self.ecn,
+            pacer: self.pacer,
+            timestamps: self.timestamps,
+            sizes,
+            timestamp_offset: self.timestamp_offset,
+            next_tag: self.next_tag,
+            carried,
+            last_echo: self.last_echo,
+            peer_mss: self.peer_mss,
+            path_mss: self.path_mss,
+            habits,
+            state: self.state,
+            reason: self.reason,
+            soft_error: self.soft_error,
+            opened: self.opened,
+            syn_retries: self.syn_retries,
+            keep_alives: self.keep_alives,
+            sack: self.sack,
+            peer_scales: self.peer_scales,
+            fin_queued: self.fin_queued,
+            fin_sent: self.fin_sent,
+            released: self.released,
+            is_strict: self.is_strict,
+        })
+    }
+}
+
+impl Dormant {
+    /// The connection between these ends (ours first) again.
+    pub(crate) fn wake(self, resources: &Resources, ends: (SocketAddr, SocketAddr)) -> Connection {
+        let image = self.look(resources, ends);
+        let max_waiting = self.config.max_out_of_order_pieces;
+        Connection { receiver: self.receiver.wake(resources, max_waiting), ..image }
+    }
+
+    /// The connection to look at: it was promised no memory, and must not be used.
+    pub(crate) fn look(&self, resources: &Resources, ends: (SocketAddr, SocketAddr)) -> Connection {
+        let (local, remote) = ends;
+        let una = self.una;
+        let (congestion, loss_probe, counters) = match &self.past {
+            Past::Traced(traces) => (traces.congestion.clone(), traces.loss_probe, traces.counters),
+            Past::Calm(calm) => {
+                let congestion = Control::after(self.config.socket.congestion, calm);
+                (congestion, LossProbe::default(), self.counters.counters())
+            }
+        };
+        let queue_end = una - u64::from(self.fin_sent);
+        Connection {
+            local,
+            remote,
+            state: self.state,
+            reason: self.reason,
+            soft_error: self.soft_error,
+            config: Rc::clone(&self.config),
+            pages: resources.pages.clone(),
+            timers: Timers::with(self.timers),
+            counters,
+            tally: Tally::default(),
+            ready: Ready::NONE,
+            limits: self.limits.clone(),
+            timestamps: self.timestamps,
+            sack: self.sack,
+            peer_scales: self.peer_scales,
+            peer_mss: self.peer_mss,
+            path_mss: self.path_mss,
+            path_size: PathSize::with(self.sizes),
+            timestamp_offset: self.timestamp_offset,
+            syn_due: false,
+            syn_retries: self.syn_retries,
+            opened: self.opened,
+            fast_open: FastOpen::default(),
+            peer_start: 0,
+            una,
+            nxt: una,
+            left_end: una,
+            probe_end: una,
+            window: self.window.into(),
+            queue: SendQueue::new(queue_end, resources.budget.charge_sending()),
+            fin_queued: self.fin_queued,
+            fin_sent: self.fin_sent,
+            board: Scoreboard::default(),
+            recovery: Recovery::Open,
+            duplicates: 0,
+            force: false,
+            expired: 0,
+            expired_at: 0,
+            congestion,
+            ecn: self.ecn,
+            pacer: self.pacer,
+            rtt: self.rtt,
+            repair: Repair { rack: Rack::on(self.path), loss_probe, ..Repair::default() },
+            device: VecDeque::new(),
+            device_bytes: 0,
+            carried: (u64::from(self.carried), una),
+            next_tag: self.next_tag,
+            device_full: false,
+            peak: (0, 0),
+            last: self.last,
+            stalled_since: None,
+            probe_due: false,
+            probes: 0,
+            write_refused: false,
+            receiver: self.receiver.look(resources, self.config.max_out_of_order_pieces),
+            ack: AckPolicy::with(self.habits),
+            last_ack_sent: self.receiver.next(),
+            challenges: ChallengeLimit::default(),
+            last_echo: self.last_echo,
+            keep_alive_due: false,
+            keep_alives: self.keep_alives,
+            reset_due: false,
+            reset_reply: None,
+            released: self.released,
+            is_strict: self.is_strict,
+        }
+    }
+
+    /// Nothing came for a while: as [`Connection::rest`].
+    pub(crate) fn rest(&mut self) {
+        self.receiver.rest();
+    }
+
+    /// Its settings.
+    pub(crate) fn config(&self) -> &Rc<Config> {
+        &self.config
+    }
+
+    /// As [`Connection::tcp_state`].
+    pub(crate) fn tcp_state(&self) -> State {
+        self.state
+    }
+
+    /// As [`Connection::poll_timeout`].
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        Timers::with(self.timers).next()
+    }
+
+    /// As [`Connection::progress`].
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.counters.bytes_acked, self.receiver.bytes_received)
+    }
+
+    /// As [`Connection::limited_by`].
+    pub(crate) fn limited_by(&self) -> Option<LimitCause> {
+        self.limits.cause()
+    }
+
+    /// As [`Connection::state`].
+    pub(crate) fn state(&self) -> ConnState {
+        match self.reason {
+            Some(reason) => ConnState::Closed(reason),
+            None => ConnState::Open { finished: self.receiver.finished },
+        }
+    }
+}
