@@ -114,7 +114,7 @@ impl Stack {
             Outcome::Resolved(slot) => {
                 while let Some(conn) = self.net.waiting.pop(slot) {
                     if let Some(conn) = self.conns.table.at_mut(conn) {
-                        conn.unreachable_since = None;
+                        conn.forget_unreachable();
                     }
                     self.conns.sending.push(conn);
                 }

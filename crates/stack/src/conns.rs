@@ -10,7 +10,7 @@ use crate::random::KeyedState;
 use crate::ring::Ring;
 use crate::slab::Slab;
 use crate::tcp::{RecentConfigs, Resources};
-use core::net::{IpAddr, SocketAddr};
+use core::net::IpAddr;
 use core::ops::{Deref, DerefMut};
 use hashbrown::HashMap;
 use linerate_nic::TxToken;
@@ -40,8 +40,7 @@ pub(crate) struct Conn {
 pub(crate) struct About {
     pub(crate) id: ConnId,
     pub(crate) owner: Owner,
-    pub(crate) local: SocketAddr,
-    pub(crate) remote: SocketAddr,
+    pub(crate) flow: FlowKey,
     pub(crate) stage: Stage,
     /// What happened before the owner accepted it.
     pub(crate) pending: Ready,
@@ -56,12 +55,12 @@ pub(crate) struct About {
     pub(crate) fast_open: Option<ListenerId>,
     pub(crate) next_hop: IpAddr,
     pub(crate) neighbor: Option<NeighborRef>,
-    /// Since when nobody answers for the next hop.
-    pub(crate) unreachable_since: Option<Instant>,
-    /// When to look for the next hop again.
-    pub(crate) retry_at: Option<Instant>,
+    /// Since when nobody answers for the next hop; `FAR_FUTURE` where somebody does.
+    pub(crate) unreachable_since: Instant,
+    /// When to look for the next hop again; `FAR_FUTURE` for never.
+    pub(crate) retry_at: Instant,
     /// Set while memory is short.
-    pub(crate) mark: Option<Mark>,
+    pub(crate) mark: Mark,
 }
 
 impl Deref for Conn {
@@ -78,20 +77,26 @@ impl DerefMut for Conn {
     }
 }
 
-impl About {
-    pub(crate) fn flow(&self) -> FlowKey {
-        FlowKey::of(self.local, self.remote)
-    }
-}
-
 /// How far a connection had come when it was last looked at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
+    /// `FAR_FUTURE`: never.
     pub(crate) at: Instant,
     /// Payload bytes acknowledged by the peer.
     pub(crate) sent: u64,
     /// Payload bytes received in order.
     pub(crate) received: u64,
+}
+
+impl Mark {
+    pub(crate) const NONE: Mark = Mark { at: Instant::FAR_FUTURE, sent: 0, received: 0 };
+}
+
+impl About {
+    /// Somebody answers for the next hop.
+    pub(crate) fn forget_unreachable(&mut self) {
+        self.unreachable_since = Instant::FAR_FUTURE;
+    }
 }
 
 /// A read that a connection waits for.
@@ -166,12 +171,12 @@ impl Conns {
 
     /// The slot of the connection that a flow belongs to.
     pub(crate) fn find(&self, flow: &FlowKey) -> Option<u32> {
-        self.demux.find(flow, |slot| self.table.at(slot).map(|conn| conn.flow()))
+        self.demux.find(flow, |slot| self.table.at(slot).map(|conn| conn.flow))
     }
 
     /// From now on the flow of the connection in this slot leads there.
     pub(crate) fn attach(&mut self, slot: u32) {
-        let flow_of = |slot| self.table.at(slot).map(|conn| conn.flow());
+        let flow_of = |slot| self.table.at(slot).map(|conn| conn.flow);
         if let Some(flow) = flow_of(slot) {
             let is_new = self.demux.insert(flow, slot, flow_of);
             debug_assert!(is_new, "the flow leads elsewhere already");
@@ -183,7 +188,7 @@ impl Conns {
         if let Some(conn) = self.table.at_mut(slot)
             && core::mem::take(&mut conn.in_demux)
         {
-            self.demux.remove(&conn.about.flow(), slot);
+            self.demux.remove(&conn.about.flow, slot);
         }
     }
 

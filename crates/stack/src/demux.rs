@@ -3,7 +3,7 @@
 use crate::random::KeyedState;
 use core::cell::Cell;
 use core::hash::{BuildHasher as _, Hash, Hasher};
-use core::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
@@ -11,22 +11,34 @@ use hashbrown::hash_table::Entry;
 /// 2.5.5.2), which no packet may carry on the wire, so both families share one table.
 #[derive(Clone, Copy, Eq, Debug)]
 pub(crate) struct FlowKey {
-    local: u128,
-    remote: u128,
-    ports: u32,
+    local: Ipv6Addr,
+    remote: Ipv6Addr,
+    local_port: u16,
+    remote_port: u16,
 }
 
 impl FlowKey {
     pub(crate) fn new(local: IpAddr, local_port: u16, remote: IpAddr, remote_port: u16) -> Self {
         FlowKey {
-            local: bits(local),
-            remote: bits(remote),
-            ports: u32::from(local_port) << 16 | u32::from(remote_port),
+            local: mapped(local),
+            remote: mapped(remote),
+            local_port,
+            remote_port,
         }
     }
 
     pub(crate) fn of(local: SocketAddr, remote: SocketAddr) -> Self {
         FlowKey::new(local.ip(), local.port(), remote.ip(), remote.port())
+    }
+
+    /// The ends, ours first.
+    pub(crate) fn ends(&self) -> (SocketAddr, SocketAddr) {
+        let end = |ip: Ipv6Addr, port| SocketAddr::new(ip.to_canonical(), port);
+        (end(self.local, self.local_port), end(self.remote, self.remote_port))
+    }
+
+    fn ports(&self) -> u32 {
+        u32::from(self.local_port) << 16 | u32::from(self.remote_port)
     }
 }
 
@@ -34,22 +46,22 @@ impl PartialEq for FlowKey {
     fn eq(&self, other: &FlowKey) -> bool {
         #[cfg(test)]
         tests::count_comparison();
-        self.local == other.local && self.remote == other.remote && self.ports == other.ports
+        self.local == other.local && self.remote == other.remote && self.ports() == other.ports()
     }
 }
 
 impl Hash for FlowKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u128(self.local);
-        state.write_u128(self.remote);
-        state.write_u32(self.ports);
+        state.write_u128(self.local.to_bits());
+        state.write_u128(self.remote.to_bits());
+        state.write_u32(self.ports());
     }
 }
 
-fn bits(ip: IpAddr) -> u128 {
+fn mapped(ip: IpAddr) -> Ipv6Addr {
     match ip {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped().to_bits(),
-        IpAddr::V6(ip) => ip.to_bits(),
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
     }
 }
 
@@ -125,7 +137,7 @@ mod tests {
     extern crate std;
 
     use super::*;
-    use core::net::{Ipv4Addr, Ipv6Addr};
+    use core::net::Ipv4Addr;
 
     std::thread_local! {
         static COMPARISONS: Cell<u64> = const { Cell::new(0) };
@@ -174,6 +186,8 @@ mod tests {
         for (slot, flow) in flows.iter().enumerate() {
             assert!(demux.insert(*flow, slot as u32, of));
         }
+        assert_eq!(flows[1].ends(), ((v4(1), 80).into(), (v4(3), 5000).into()), "as they were");
+        assert_eq!(flows[3].ends(), ((v6, 80).into(), (v6, 5000).into()));
         for (slot, flow) in flows.iter().enumerate() {
             assert_eq!(demux.find(flow, of), Some(slot as u32));
         }

@@ -6,7 +6,7 @@
 //! crowd that comes at once does not wait for that: while more than a quarter of the table is awake, each newcomer sends
 //! others to sleep. Waking is building a value in a place on the heap that was used before.
 
-use crate::conns::{About, Conn, Conns};
+use crate::conns::{About, Conn, Conns, Stage};
 use crate::stack::Stack;
 use crate::tcp::{Config, Connection, Details, Dormant, Resources, SegmentIn, State};
 use crate::timers::Timer;
@@ -90,6 +90,32 @@ impl Wakefulness {
         }
     }
 
+    #[inline]
+    fn awake<'a>(&mut self, slot: u32, conn: &'a mut Conn, resources: &Resources) -> Option<Awake<'a>> {
+        let Conn { tcp, about } = conn;
+        if let Tcp::Asleep(_) = tcp {
+            self.wake(slot, tcp, about, resources);
+        }
+        about.is_touched = true;
+        match tcp {
+            Tcp::Awake(place) => Some(Awake { tcp: place.as_mut().as_mut()?, about }),
+            Tcp::Asleep(_) => None,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&mut self, slot: u32, tcp: &mut Tcp, about: &About, resources: &Resources) {
+        let place = self.take_place();
+        if let Tcp::Asleep(dormant) = core::mem::replace(tcp, Tcp::Awake(place))
+            && let Tcp::Awake(place) = tcp
+        {
+            **place = Some(dormant.wake(resources, about.flow.ends()));
+            self.awake += 1;
+            self.round.push(slot);
+        }
+    }
+
     fn take_place(&mut self) -> Place {
         self.places.pop().unwrap_or_default()
     }
@@ -110,29 +136,20 @@ impl Wakefulness {
 
 impl Conns {
     /// The connection in a slot, awake.
+    #[inline]
     pub(crate) fn awake(&mut self, slot: u32) -> Option<Awake<'_>> {
-        let Conn { tcp, about } = self.table.at_mut(slot)?;
-        if matches!(tcp, Tcp::Asleep(_)) {
-            let place = self.wakefulness.take_place();
-            if let Tcp::Asleep(dormant) = core::mem::replace(tcp, Tcp::Awake(place))
-                && let Tcp::Awake(place) = tcp
-            {
-                **place = Some(dormant.wake(&self.resources, (about.local, about.remote)));
-                self.wakefulness.awake += 1;
-                self.wakefulness.round.push(slot);
-            }
-        }
-        about.is_touched = true;
-        match tcp {
-            Tcp::Awake(place) => Some(Awake { tcp: place.as_mut().as_mut()?, about }),
-            Tcp::Asleep(_) => None,
-        }
+        let conn = self.table.at_mut(slot)?;
+        self.wakefulness.awake(slot, conn, &self.resources)
     }
 
     /// The connection that an owner means by `id`, awake.
+    #[inline]
     pub(crate) fn owned_awake(&mut self, id: ConnId) -> Option<Awake<'_>> {
-        self.owned(id)?;
-        self.awake(id.index())
+        let conn = self.table.find_mut(id.index(), id.generation())?;
+        if conn.stage != Stage::Owned {
+            return None;
+        }
+        self.wakefulness.awake(id.index(), conn, &self.resources)
     }
 
     /// A place with this connection in it, for the slot that it will have.
@@ -238,10 +255,6 @@ impl Tcp {
         self.ask(Connection::tcp_state, Dormant::tcp_state).unwrap_or(State::Closed)
     }
 
-    pub(crate) fn is_finished(&self) -> bool {
-        self.ask(Connection::is_finished, |_| false).unwrap_or(true)
-    }
-
     pub(crate) fn config(&self) -> Option<&Rc<Config>> {
         match self {
             Tcp::Awake(place) => place.as_ref().as_ref().map(Connection::config),
@@ -317,7 +330,7 @@ impl Tcp {
     ) -> Option<T> {
         match self {
             Tcp::Awake(place) => place.as_ref().as_ref().map(see),
-            Tcp::Asleep(dormant) => Some(see(&dormant.look(resources, (about.local, about.remote)))),
+            Tcp::Asleep(dormant) => Some(see(&dormant.look(resources, about.flow.ends()))),
         }
     }
 }

@@ -87,12 +87,15 @@ impl Stack {
     fn look_at(&mut self, slot: u32, now: Instant, is_short: bool) -> Option<Candidate> {
         let conn = self.conns.table.at_mut(slot)?;
         let (sent, received) = conn.tcp.progress();
-        let mark = *conn.mark.get_or_insert(Mark { at: now, sent, received });
+        if conn.mark.at == Instant::FAR_FUTURE {
+            conn.mark = Mark { at: now, sent, received };
+        }
+        let mark = conn.mark;
         let elapsed = now - mark.at;
         if elapsed < MEASURE {
             return None;
         }
-        conn.mark = Some(Mark { at: now, sent, received });
+        conn.mark = Mark { at: now, sent, received };
         if received == mark.received {
             self.net.counters.tcp_out_of_order_shed += u64::from(conn.tcp.rest());
         }

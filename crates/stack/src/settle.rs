@@ -9,6 +9,7 @@ use crate::timers::Timer;
 use core::time::Duration;
 use linerate_nic::TxToken;
 use linerate_transport::{CloseReason, LimitCause, Ready};
+use linerate_wire::units::Instant;
 
 /// When to look for a next hop again that nobody answers for.
 const RETRY: Duration = Duration::from_secs(1);
@@ -36,22 +37,24 @@ impl Stack {
             Stage::HalfOpen(_) | Stage::Waiting(_) => conn.pending |= ready,
             Stage::Orphan => {}
         }
-        if !conn.is_counted && state.is_synchronized() {
-            conn.is_counted = true;
+        let is_new = !conn.is_counted && state.is_synchronized();
+        conn.is_counted |= is_new;
+        let is_finished = conn.tcp.is_finished();
+        let reads = conn.tcp.next_file_read().is_some();
+        self.net.timers.set(Timer::Conn(slot), deadline(conn.tcp.poll_timeout(), conn.retry_at));
+        if is_new {
             self.net.counters.tcp_established += 1;
             self.conns.leave_half_open(slot);
             self.end_early(slot, true);
             self.offer(slot);
         }
-        let Some(conn) = self.conns.awake(slot) else { return };
-        if conn.tcp.is_finished() {
+        if is_finished {
             self.finish(slot);
             return;
         }
-        if conn.tcp.next_file_read().is_some() {
+        if reads {
             self.conns.reading.push(slot);
         }
-        self.arm(slot);
         if state == State::TimeWait {
             self.conns.leave_orphan(slot);
             self.bound_time_wait(slot);
@@ -61,11 +64,7 @@ impl Stack {
     /// Sets the timer of a connection to its earliest deadline.
     fn arm(&mut self, slot: u32) {
         let Some(conn) = self.conns.table.at(slot) else { return };
-        let deadline = match (conn.tcp.poll_timeout(), conn.retry_at) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        self.net.timers.set(Timer::Conn(slot), deadline);
+        self.net.timers.set(Timer::Conn(slot), deadline(conn.tcp.poll_timeout(), conn.retry_at));
     }
 
     /// A listener's connection may be accepted.
@@ -139,8 +138,8 @@ impl Stack {
         let now = self.net.now;
         let Some(conn) = self.conns.table.at_mut(slot) else { return };
         let is_due = |at| at <= now;
-        if conn.retry_at.is_some_and(is_due) {
-            conn.retry_at = None;
+        if is_due(conn.retry_at) {
+            conn.retry_at = Instant::FAR_FUTURE;
             self.conns.sending.push(slot);
         }
         if !conn.tcp.poll_timeout().is_some_and(is_due) {
@@ -158,7 +157,8 @@ impl Stack {
         let now = self.net.now;
         let Some(mut conn) = self.conns.awake(slot) else { return };
         conn.neighbor = None;
-        let since = *conn.unreachable_since.get_or_insert(now);
+        conn.unreachable_since = conn.unreachable_since.min(now);
+        let since = conn.unreachable_since;
         let is_opening = matches!(conn.tcp.tcp_state(), State::SynSent | State::SynReceived | State::Closed);
         if is_opening || now - since >= conn.tcp.config().socket.user_timeout {
             conn.tcp.abort(now, CloseReason::Unreachable);
@@ -171,7 +171,7 @@ impl Stack {
         if let Some(next_hop) = self.net.routes.next_hop(remote) {
             conn.next_hop = next_hop;
         }
-        conn.retry_at = Some(now + RETRY);
+        conn.retry_at = now + RETRY;
         self.settle(slot);
     }
 
@@ -180,21 +180,26 @@ impl Stack {
         self.net.counters.completions += 1;
         let Some((slot, generation, tag)) = unpack(token) else { return };
         let now = self.net.now;
-        let id = self.conns.table.at(slot).map(|conn| conn.id);
-        if id.is_some_and(|id| id.generation() & 0x7ff == generation)
-            && let Some(conn) = self.conns.awake(slot)
-        {
-            let waited = conn.tcp.limited_by() == Some(LimitCause::Device);
-            conn.tcp.handle_transmitted(now, tag);
-            if waited {
-                if conn.tcp.limited_by() != Some(LimitCause::Device) {
-                    self.conns.sending.push(slot);
-                }
-                self.settle(slot);
-            } else {
-                // Nothing but its timers has changed.
-                self.arm(slot);
+        let Some(conn) = self.conns.awake(slot) else { return };
+        if conn.id.generation() & 0x7ff != generation {
+            return;
+        }
+        let waited = conn.tcp.limited_by() == Some(LimitCause::Device);
+        conn.tcp.handle_transmitted(now, tag);
+        if waited {
+            if conn.tcp.limited_by() != Some(LimitCause::Device) {
+                self.conns.sending.push(slot);
             }
+            self.settle(slot);
+        } else {
+            // Nothing but its timers has changed.
+            self.net.timers.set(Timer::Conn(slot), deadline(conn.tcp.poll_timeout(), conn.retry_at));
         }
     }
+}
+
+/// The earlier of the deadline of a connection, if it has one, and the time to look for its next hop again, if any.
+fn deadline(deadline: Option<Instant>, retry_at: Instant) -> Option<Instant> {
+    let at = deadline.unwrap_or(Instant::FAR_FUTURE).min(retry_at);
+    (at != Instant::FAR_FUTURE).then_some(at)
 }

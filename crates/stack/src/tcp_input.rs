@@ -1,11 +1,11 @@
 //! TCP segments as they come in: to their connection, to a listener, or answered with a reset.
 
-use crate::conns::{About, Conn, Stage};
+use crate::conns::{About, Conn, Mark, Stage};
 use crate::demux::FlowKey;
 use crate::egress::ip_header_len;
 use crate::packet::Received;
 use crate::stack::Stack;
-use crate::tcp::{self, Connection, DropReason, Outcome, SegmentIn, State};
+use crate::tcp::{self, Connection, DropReason, Outcome, SegmentIn};
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
@@ -13,6 +13,7 @@ use linerate_nic::{Pieces, Slice};
 use linerate_transport::{CloseReason, ConnId, Owner, Ready, SocketOptions};
 use linerate_wire::ip::Ecn;
 use linerate_wire::tcp::{Flags, Header, SeqNumber};
+use linerate_wire::units::Instant;
 
 /// A segment with the ends of its connection, from our side.
 pub(crate) struct Arrived {
@@ -68,10 +69,11 @@ impl Stack {
 
     fn receive_for_conn(&mut self, slot: u32, arrived: Arrived) {
         let now = self.net.now;
-        let resources = &self.conns.resources;
-        let reopens =
-            |conn: &Conn| conn.tcp.tcp_state() == State::TimeWait && conn.may_reopen(resources, &arrived.segment);
-        if self.conns.table.at(slot).is_some_and(reopens) && self.has_listener(&arrived) {
+        let reopens = |conn: &Conn| conn.may_reopen(&self.conns.resources, &arrived.segment);
+        if self.conns.time_wait.is_in(slot)
+            && self.conns.table.at(slot).is_some_and(reopens)
+            && self.has_listener(&arrived)
+        {
             self.recycle(slot);
             self.receive_for_listener(arrived);
             return;
@@ -149,13 +151,11 @@ impl Stack {
         }
         let NewConn { mut tcp, owner, stage, next_hop, options } = new;
         self.set_out(&mut tcp);
-        let (local, remote) = (tcp.local(), tcp.remote());
         let tcp = self.conns.place(tcp);
         let about = |id| About {
             id,
             owner,
-            local,
-            remote,
+            flow,
             stage,
             pending: Ready::NONE,
             in_demux: true,
@@ -165,9 +165,9 @@ impl Stack {
             fast_open: None,
             next_hop,
             neighbor: None,
-            unreachable_since: None,
-            retry_at: None,
-            mark: None,
+            unreachable_since: Instant::FAR_FUTURE,
+            retry_at: Instant::FAR_FUTURE,
+            mark: Mark::NONE,
         };
         let conn = |index, generation| Conn { tcp, about: about(ConnId::new(index, generation)) };
         let slot = self.conns.table.insert(conn)?;

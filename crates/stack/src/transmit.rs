@@ -8,8 +8,10 @@
 //! 4. Acknowledgements that are left, into the last slots: sending cannot starve receiving.
 
 use crate::conns::token;
+use crate::dormancy::Awake;
 use crate::egress::{TcpFrame, ip_header_len};
 use crate::neighbor::{Lookup, Solicit};
+use crate::net::Net;
 use crate::stack::Stack;
 use crate::tcp::TxLimits;
 use core::net::IpAddr;
@@ -40,6 +42,16 @@ enum Turn {
         /// Whether it sent anything.
         sent: bool,
     },
+}
+
+/// Where a connection's packets go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Known(MacAddr),
+    /// The connection is over, or waits for its neighbour.
+    Unknown,
+    /// The neighbour cannot be asked for now.
+    Refused,
 }
 
 /// What one turn may use.
@@ -119,9 +131,16 @@ impl Stack {
 
     /// One connection's turn.
     fn transmit_conn(&mut self, slot: u32, queue: &mut TxQueue, allowance: Allowance) -> Turn {
-        let Some(mac) = self.way_to_peer(slot) else { return Turn::Done };
         let now = self.net.now;
-        let Some(conn) = self.conns.awake(slot) else { return Turn::Done };
+        let Some(mut conn) = self.conns.awake(slot) else { return Turn::Done };
+        let mac = match self.net.way_to_peer(&mut conn, slot) {
+            Way::Known(mac) => mac,
+            Way::Unknown => return Turn::Done,
+            Way::Refused => {
+                self.settle(slot);
+                return Turn::Done;
+            }
+        };
         let (local, remote) = (conn.tcp.local(), conn.tcp.remote());
         let limits = tx_limits(remote.ip(), &self.net.config);
         let l4_offset = self.net.egress.l4_offset(remote.ip());
@@ -155,30 +174,6 @@ impl Stack {
         };
         self.settle(slot);
         turn
-    }
-
-    /// The link-layer address of a connection's next hop. Without one the connection waits where it is woken from.
-    fn way_to_peer(&mut self, slot: u32) -> Option<MacAddr> {
-        let conn = self.conns.table.at_mut(slot)?;
-        if conn.tcp.is_finished() || self.net.waiting.is_in(slot) {
-            return None;
-        }
-        match self.net.resolve_ref(conn.neighbor, conn.next_hop) {
-            Lookup::Known(neighbor, mac) => {
-                conn.neighbor = Some(neighbor);
-                Some(mac)
-            }
-            Lookup::Pending(neighbor) => {
-                conn.neighbor = Some(neighbor);
-                self.net.waiting.join(neighbor.slot, slot);
-                None
-            }
-            Lookup::Refused => {
-                conn.retry_at = Some(self.net.now + REFUSED_RETRY);
-                self.settle(slot);
-                None
-            }
-        }
     }
 
     /// Makes packets of the solicitations that are due.
@@ -246,6 +241,30 @@ impl Stack {
             conn.tcp.handle_file_data(self.net.now, wait.index, data);
             self.conns.sending.push(slot);
             self.settle(slot);
+        }
+    }
+}
+
+impl Net {
+    /// The way to a connection's next hop. Without one the connection waits where it is woken from.
+    fn way_to_peer(&mut self, conn: &mut Awake<'_>, slot: u32) -> Way {
+        if conn.tcp.is_finished() || self.waiting.is_in(slot) {
+            return Way::Unknown;
+        }
+        match self.resolve_ref(conn.neighbor, conn.next_hop) {
+            Lookup::Known(neighbor, mac) => {
+                conn.neighbor = Some(neighbor);
+                Way::Known(mac)
+            }
+            Lookup::Pending(neighbor) => {
+                conn.neighbor = Some(neighbor);
+                self.waiting.join(neighbor.slot, slot);
+                Way::Unknown
+            }
+            Lookup::Refused => {
+                conn.retry_at = self.now + REFUSED_RETRY;
+                Way::Refused
+            }
         }
     }
 }

@@ -303,3 +303,133 @@ fn eight_connections_are_served_with_64_kib_of_heap() {
     assert_eq!(came, [len; 8], "{:?} {:?}", small.stack, common::shown(small.stack.counters()));
     assert!(MOST_BYTES.get() <= 64 << 10, "{} bytes of heap", MOST_BYTES.get());
 }
+
+/// A server that is weighed, and clients that are not, on one link.
+struct Crowd {
+    clients: Host,
+    server: Host,
+    listener: linerate_transport::ListenerId,
+    now: Instant,
+    conns: Vec<linerate_transport::ConnId>,
+    accepted: Vec<linerate_transport::ConnId>,
+}
+
+impl Crowd {
+    fn new(connections: usize, memory: usize) -> Crowd {
+        let [clients, server] = Setup::default().config;
+        let config = |config: StackConfig| StackConfig {
+            max_connections: connections,
+            max_half_open: connections / 4,
+            memory,
+            // As many addresses as there are ports for.
+            addresses: vec!["10.0.0.1/8".parse().unwrap()],
+            ..config
+        };
+        let client_addresses = (0..8).map(|n| format!("10.0.1.{n}/8").parse().unwrap()).collect();
+        let server = StackConfig { addresses: vec!["10.0.0.2/8".parse().unwrap()], ..config(server) };
+        let clients = StackConfig { addresses: client_addresses, ..config(clients) };
+        let receive = Pool::on_demand(memory / 2 / 2_048, 2_048);
+        let (left, right) = Link::pair(&Pool::new(4_096, 2_048), 1_500, Capabilities::NONE, 512);
+        let pools = StackPools::for_memory(memory);
+        let clients = Host::new(left, Capabilities::NONE, clients, 1, pools);
+        let mut server = weighed(|| {
+            let pools = StackPools::for_memory(memory).with_receive(receive);
+            Host::new(right, Capabilities::NONE, server, 2, pools)
+        });
+        let listener = weighed(|| server.listen(80));
+        let (conns, accepted) = (Vec::with_capacity(connections), Vec::with_capacity(connections));
+        Crowd { clients, server, listener, now: Instant::from_millis(1), conns, accepted }
+    }
+
+    /// Turns both until nothing moves; returns how many allocations that was on the server.
+    fn exchange(&mut self) -> u64 {
+        let mut allocations = 0;
+        loop {
+            let mut moved = self.clients.turn(self.now);
+            let before = ALLOCATIONS.get();
+            moved |= weighed(|| self.server.turn(self.now));
+            while let Some(conn) = weighed(|| self.server.stack.accept(self.listener)) {
+                self.accepted.push(conn);
+            }
+            while weighed(|| self.server.stack.poll_event()).is_some() {}
+            allocations += ALLOCATIONS.get() - before;
+            while self.clients.stack.poll_event().is_some() {}
+            if !moved {
+                return allocations;
+            }
+        }
+    }
+
+    /// Connects so many more; returns how many allocations that was on the server.
+    fn connect(&mut self, count: usize) -> u64 {
+        let mut allocations = 0;
+        for _ in 0..count {
+            let source = format!("10.0.1.{}:0", self.conns.len() / 15_000).parse().unwrap();
+            let to = "10.0.0.2:80".parse().unwrap();
+            let options = SocketOptions::default();
+            let client = self.clients.stack.connect(OWNER, Some(source), to, &options).unwrap();
+            self.conns.push(client);
+            allocations += self.exchange();
+        }
+        allocations
+    }
+
+    /// Each client asks a question of `ask` bytes and gets an answer of `answer`.
+    fn talk(&mut self, ask: usize, answer: usize) {
+        for at in 0..self.conns.len() {
+            self.clients.stack.write(self.conns[at], &DATA[..ask]).unwrap();
+            self.exchange();
+            let server = &mut self.server.stack;
+            weighed(|| {
+                server.consume(self.accepted[at], ask);
+                server.write(self.accepted[at], &DATA[..answer]).unwrap();
+            });
+            self.exchange();
+            assert_eq!(self.clients.stack.readable(self.conns[at]), answer);
+            self.clients.stack.consume(self.conns[at], answer);
+            self.exchange();
+        }
+    }
+
+    /// Lets time pass.
+    fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        loop {
+            self.exchange();
+            let deadlines = [self.clients.stack.poll_timeout(), self.server.stack.poll_timeout()];
+            match deadlines.into_iter().flatten().min() {
+                Some(next) if next <= end => self.now = self.now.max(next),
+                _ => break,
+            }
+        }
+        self.now = end;
+    }
+}
+
+#[test]
+fn ten_thousand_idle_connections_take_a_kibibyte_each() {
+    let count = 10_000;
+    let mut crowd = Crowd::new(count, 256 << 20);
+    crowd.connect(count);
+    crowd.talk(100, 2_000);
+    crowd.pass(Duration::from_secs(3));
+    assert_eq!((crowd.accepted.len(), crowd.server.stack.memory().connections), (count, count));
+    // Everything that the server's stack has: tables, timers, queues and the connections in them.
+    let bytes = BYTES.get() as usize;
+    println!("{} bytes for each of {count} idle connections ({} before they came)", bytes / count, 0);
+    assert!(bytes <= count * 1_024, "{} bytes for each of {count}", bytes / count);
+    // Nobody notices: what was said to the connections that slept arrives.
+    crowd.talk(50, 2_000);
+}
+
+#[test]
+fn the_ten_thousandth_connection_is_accepted_with_as_little_work_as_the_first() {
+    let mut crowd = Crowd::new(10_000, 64 << 20);
+    // The first meet a neighbour that is not known yet, and queues that have no memory yet.
+    crowd.connect(100);
+    let first = crowd.connect(100);
+    crowd.connect(9_700);
+    let last = crowd.connect(100);
+    println!("allocations for a hundred connections: {first} among few, {last} among ten thousand");
+    assert!(last <= first, "{first}, {last}");
+}

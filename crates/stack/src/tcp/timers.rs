@@ -30,12 +30,6 @@ pub enum Timer {
     Memory,
 }
 
-impl Timer {
-    /// Those that may run while nothing happens.
-    pub(super) const LASTING: [Timer; 4] =
-        [Timer::KeepAlive, Timer::UserTimeout, Timer::TimeWait, Timer::FinWait2];
-}
-
 const COUNT: usize = Timer::Memory as usize + 1;
 
 /// The running timers of one connection.
@@ -93,17 +87,17 @@ impl Timers {
         due
     }
 
-    /// When those of [`Timer::LASTING`] are due, if no other runs.
-    pub fn lasting(&self) -> Option<[Instant; Timer::LASTING.len()]> {
-        let lasting = Timer::LASTING.map(|timer| self.at[timer as usize]);
+    /// When those are due that may run while nothing happens, if no other does; `ending`: the one that ends the state.
+    pub fn lasting(&self, ending: Timer) -> Option<[Instant; 3]> {
+        let lasting = [Timer::KeepAlive, Timer::UserTimeout, ending].map(|timer| self.at[timer as usize]);
         let count = |timers: &[Instant]| timers.iter().filter(|at| **at != Instant::FAR_FUTURE).count();
         (count(&self.at) == count(&lasting)).then_some(lasting)
     }
 
     /// Timers of which only these run.
-    pub fn with(lasting: [Instant; Timer::LASTING.len()]) -> Timers {
+    pub fn with(lasting: [Instant; 3], ending: Timer) -> Timers {
         let mut timers = Timers::default();
-        for (timer, at) in Timer::LASTING.into_iter().zip(lasting) {
+        for (timer, at) in [Timer::KeepAlive, Timer::UserTimeout, ending].into_iter().zip(lasting) {
             timers.at[timer as usize] = at;
         }
         timers

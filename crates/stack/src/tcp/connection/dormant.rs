@@ -122,7 +122,8 @@ pub(crate) struct Dormant {
     counters: Usual,
     limits: LimitClock,
     receiver: ReceiverAtRest,
-    timers: [Instant; Timer::LASTING.len()],
+    /// Keep-alive, user timeout, and what ends the state.
+    timers: [Instant; 3],
     una: u64,
     window: Window,
     last: Last,
@@ -130,7 +131,9 @@ pub(crate) struct Dormant {
     path: PathTimes,
     ecn: Ecn,
     pacer: Pacer,
-    timestamps: Option<TimestampState>,
+    /// The last timestamp of the peer, and when it came; see `has_timestamps`.
+    recent_at: Instant,
+    recent: u32,
     sizes: Sizes,
     timestamp_offset: u32,
     next_tag: u32,
@@ -146,6 +149,7 @@ pub(crate) struct Dormant {
     opened: Opened,
     syn_retries: u8,
     keep_alives: u8,
+    has_timestamps: bool,
     sack: bool,
     peer_scales: bool,
     fin_queued: bool,
@@ -208,7 +212,7 @@ impl Connection {
         if !self.is_quiet(now) {
             return None;
         }
-        let timers = self.timers.lasting()?;
+        let timers = self.timers.lasting(ending(self.state))?;
         let sizes = self.path_size.sizes()?;
         let habits = self.ack.habits()?;
         let carried = u32::try_from(self.carried.0).ok()?;
@@ -242,7 +246,9 @@ impl Connection {
             path: self.repair.rack.path(),
             ecn: self.ecn,
             pacer: self.pacer,
-            timestamps: self.timestamps,
+            recent_at: self.timestamps.map_or(Instant::ZERO, |state| state.recent_at),
+            recent: self.timestamps.map_or(0, |state| state.recent),
+            has_timestamps: self.timestamps.is_some(),
             sizes,
             timestamp_offset: self.timestamp_offset,
             next_tag: self.next_tag,
@@ -265,6 +271,11 @@ impl Connection {
             is_strict: self.is_strict,
         })
     }
+}
+
+/// The timer that ends a state.
+fn ending(state: State) -> Timer {
+    if state == State::TimeWait { Timer::TimeWait } else { Timer::FinWait2 }
 }
 
 impl Dormant {
@@ -295,12 +306,14 @@ impl Dormant {
             soft_error: self.soft_error,
             config: Rc::clone(&self.config),
             pages: resources.pages.clone(),
-            timers: Timers::with(self.timers),
+            timers: Timers::with(self.timers, ending(self.state)),
             counters,
             tally: Tally::default(),
             ready: Ready::NONE,
             limits: self.limits.clone(),
-            timestamps: self.timestamps,
+            timestamps: self
+                .has_timestamps
+                .then_some(TimestampState { recent: self.recent, recent_at: self.recent_at }),
             sack: self.sack,
             peer_scales: self.peer_scales,
             peer_mss: self.peer_mss,
@@ -373,7 +386,8 @@ impl Dormant {
 
     /// As [`Connection::poll_timeout`].
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        Timers::with(self.timers).next()
+        let first = self.timers.into_iter().fold(Instant::FAR_FUTURE, Instant::min);
+        (first != Instant::FAR_FUTURE).then_some(first)
     }
 
     /// As [`Connection::progress`].
