@@ -19,12 +19,7 @@ pub(crate) struct FlowKey {
 
 impl FlowKey {
     pub(crate) fn new(local: IpAddr, local_port: u16, remote: IpAddr, remote_port: u16) -> Self {
-        FlowKey {
-            local: mapped(local),
-            remote: mapped(remote),
-            local_port,
-            remote_port,
-        }
+        FlowKey { local: mapped(local), remote: mapped(remote), local_port, remote_port }
     }
 
     pub(crate) fn of(local: SocketAddr, remote: SocketAddr) -> Self {

@@ -232,11 +232,7 @@ impl Stack {
 
 /// What can be asked of a connection whether or not it is awake, as of [`Connection`].
 impl Tcp {
-    fn ask<T>(
-        &self,
-        awake: impl FnOnce(&Connection) -> T,
-        asleep: impl FnOnce(&Dormant) -> T,
-    ) -> Option<T> {
+    fn ask<T>(&self, awake: impl FnOnce(&Connection) -> T, asleep: impl FnOnce(&Dormant) -> T) -> Option<T> {
         match self {
             Tcp::Awake(place) => place.as_ref().as_ref().map(awake),
             Tcp::Asleep(dormant) => Some(asleep(dormant)),
@@ -322,12 +318,7 @@ impl Tcp {
     }
 
     /// Looks at the connection as it would be if it were awake. For rare questions.
-    fn look<T>(
-        &self,
-        resources: &Resources,
-        about: &About,
-        see: impl FnOnce(&Connection) -> T,
-    ) -> Option<T> {
+    fn look<T>(&self, resources: &Resources, about: &About, see: impl FnOnce(&Connection) -> T) -> Option<T> {
         match self {
             Tcp::Awake(place) => place.as_ref().as_ref().map(see),
             Tcp::Asleep(dormant) => Some(see(&dormant.look(resources, about.flow.ends()))),

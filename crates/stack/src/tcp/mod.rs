@@ -48,6 +48,7 @@
 //! | RFC 4821 section 7.3: the size is searched as far as the interface | with single longer segments, only upwards after it was lowered | nothing is risked on a path that works |
 //! | RFC 9293 section 3.10.4, RFC 1122 section 4.2.2.13: CLOSE with unread data resets, and data after it too | the data is discarded, FIN goes; the C interface resets ([`Connection::close_strictly`]) | a lingering close lets a server's last reply arrive, which a RST could destroy |
 //! | RFC 9293 section 3.10.7.4: what is beyond the window is not taken | the ACK field of an empty segment at RCV.NXT + RCV.WND is, beside the answer | a peer that filled our window, of which something was lost, acknowledges from there |
+//! | RFC 3522, RFC 3708: a recovery that was not necessary is taken back | not after 10 s in which nothing came (then a connection may fall asleep) | what would tell of it was sent long before |
 //! | RFC 9293 section 3.8.5: urgent data | delivered in line, pointer ignored | RFC 6093 |
 
 mod autotune;
@@ -83,8 +84,8 @@ mod timers;
 pub use autotune::LEAST_BUFFER;
 pub use budget::{Charge, MemoryBudget};
 pub(crate) use config::RecentConfigs;
-pub(crate) use connection::Dormant;
 pub use config::{Config, Resources};
+pub(crate) use connection::Dormant;
 pub use connection::{Connection, Counters, FileRead, MIN_MSS, Tally};
 pub use details::{Details, Phase};
 pub use segment::{DropReason, Outcome, SegmentIn, TxInfo, TxLimits};

@@ -52,8 +52,7 @@ impl RttEstimator {
     /// A timeout was spurious, and the segment took `rtt`: the next such delay shall not time out (RFC 4015 section 3.3).
     pub fn on_spurious(&mut self, rtt: Duration) {
         let rtt_ns = nanos(rtt);
-        self.smoothed_ns =
-            if self.smoothed_ns == UNKNOWN { rtt_ns } else { self.smoothed_ns.max(rtt_ns) };
+        self.smoothed_ns = if self.smoothed_ns == UNKNOWN { rtt_ns } else { self.smoothed_ns.max(rtt_ns) };
         self.variation_ns = self.variation_ns.max(rtt_ns / 2);
         self.restart_from_estimate();
     }

@@ -1,11 +1,11 @@
 //! The calls of the application and of its file system.
 
+use super::super::config::Config;
 use super::super::congestion::{CongestionControl as _, Control};
 use super::super::send_queue::Wanted;
 use super::super::state::State;
 use super::super::timers::Timer;
 use super::{Connection, FileRead, STALLED_SEND};
-use super::super::config::Config;
 use alloc::rc::Rc;
 use core::time::Duration;
 use linerate_nic::Chunk;

@@ -13,29 +13,24 @@
 //!
 //! Where loss recovery has left traces, these lie beside it ([`Traces`]).
 
-use super::super::ecn::Ecn;
-use super::super::congestion::{Calm, Control};
 use super::super::config::{Config, Resources};
+use super::super::congestion::{Calm, Control};
 use super::super::delayed_ack::{AckPolicy, Habits};
+use super::super::ecn::Ecn;
 use super::super::limits::LimitClock;
 use super::super::pacing::Pacer;
 use super::super::path_size::{PathSize, Sizes};
 use super::super::rack::{PathTimes, Rack};
 use super::super::receiver::ReceiverAtRest;
 use super::super::rtt::RttEstimator;
-use super::super::scoreboard::Scoreboard;
 use super::super::send_queue::SendQueue;
 use super::super::state::State;
 use super::super::timers::{Timer, Timers};
-use super::fast_open::FastOpen;
 use super::loss_probe::LossProbe;
 use super::recovery::{Frto, Repair};
 use super::tally::Tally;
-use super::{
-    ChallengeLimit, Connection, Counters, Last, Opened, PeerWindow, Recovery, TimestampState,
-};
+use super::{Connection, Counters, Last, Opened, PeerWindow, Recovery, TimestampState};
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -161,10 +156,8 @@ pub(crate) struct Dormant {
 impl Connection {
     /// Whether nothing is under way, and nothing is to be sent, told or answered.
     fn is_quiet(&self, now: Instant) -> bool {
-        let lasts = matches!(
-            self.state,
-            State::Established | State::CloseWait | State::FinWait2 | State::TimeWait
-        );
+        let lasts =
+            matches!(self.state, State::Established | State::CloseWait | State::FinWait2 | State::TimeWait);
         lasts
             && self.una == self.nxt
             && self.has_nothing_queued()
@@ -288,8 +281,6 @@ impl Dormant {
 
     /// The connection to look at: it was promised no memory, and must not be used.
     pub(crate) fn look(&self, resources: &Resources, ends: (SocketAddr, SocketAddr)) -> Connection {
-        let (local, remote) = ends;
-        let una = self.una;
         let (congestion, loss_probe, counters) = match &self.past {
             Past::Traced(traces) => (traces.congestion.clone(), traces.loss_probe, traces.counters),
             Past::Calm(calm) => {
@@ -297,75 +288,43 @@ impl Dormant {
                 (congestion, LossProbe::default(), self.counters.counters())
             }
         };
+        let (una, config) = (self.una, Rc::clone(&self.config));
+        let receiver = self.receiver.look(resources, config.max_out_of_order_pieces);
         let queue_end = una - u64::from(self.fin_sent);
+        let timestamps = TimestampState { recent: self.recent, recent_at: self.recent_at };
         Connection {
-            local,
-            remote,
             state: self.state,
             reason: self.reason,
             soft_error: self.soft_error,
-            config: Rc::clone(&self.config),
-            pages: resources.pages.clone(),
             timers: Timers::with(self.timers, ending(self.state)),
             counters,
-            tally: Tally::default(),
-            ready: Ready::NONE,
             limits: self.limits.clone(),
-            timestamps: self
-                .has_timestamps
-                .then_some(TimestampState { recent: self.recent, recent_at: self.recent_at }),
+            timestamps: self.has_timestamps.then_some(timestamps),
             sack: self.sack,
             peer_scales: self.peer_scales,
             peer_mss: self.peer_mss,
             path_mss: self.path_mss,
             path_size: PathSize::with(self.sizes),
             timestamp_offset: self.timestamp_offset,
-            syn_due: false,
             syn_retries: self.syn_retries,
             opened: self.opened,
-            fast_open: FastOpen::default(),
-            peer_start: 0,
-            una,
-            nxt: una,
-            left_end: una,
-            probe_end: una,
             window: self.window.into(),
             queue: SendQueue::new(queue_end, resources.budget.charge_sending()),
             fin_queued: self.fin_queued,
             fin_sent: self.fin_sent,
-            board: Scoreboard::default(),
-            recovery: Recovery::Open,
-            duplicates: 0,
-            force: false,
-            expired: 0,
-            expired_at: 0,
-            congestion,
             ecn: self.ecn,
             pacer: self.pacer,
             rtt: self.rtt,
             repair: Repair { rack: Rack::on(self.path), loss_probe, ..Repair::default() },
-            device: VecDeque::new(),
-            device_bytes: 0,
             carried: (u64::from(self.carried), una),
             next_tag: self.next_tag,
-            device_full: false,
-            peak: (0, 0),
-            last: self.last,
-            stalled_since: None,
-            probe_due: false,
-            probes: 0,
-            write_refused: false,
-            receiver: self.receiver.look(resources, self.config.max_out_of_order_pieces),
             ack: AckPolicy::with(self.habits),
             last_ack_sent: self.receiver.next(),
-            challenges: ChallengeLimit::default(),
             last_echo: self.last_echo,
-            keep_alive_due: false,
             keep_alives: self.keep_alives,
-            reset_due: false,
-            reset_reply: None,
             released: self.released,
             is_strict: self.is_strict,
+            ..Connection::blank(config, resources, ends, una, self.last, receiver, congestion)
         }
     }
 

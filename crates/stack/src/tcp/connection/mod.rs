@@ -3,6 +3,7 @@
 mod ack;
 mod application;
 mod blocked;
+mod counters;
 mod device;
 mod dormant;
 mod ecn;
@@ -38,13 +39,14 @@ use super::timers::{Timer, Timers};
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use core::net::SocketAddr;
+pub use counters::Counters;
+pub(crate) use dormant::Dormant;
 use fast_open::FastOpen;
 use linerate_nic::Pool;
 use linerate_transport::{CloseReason, FileId, Ready};
 use linerate_wire::tcp::SeqNumber;
 use linerate_wire::units::Instant;
 use recovery::Repair;
-pub(crate) use dormant::Dormant;
 pub use tally::Tally;
 
 /// Least segment size that a peer or a path can talk us into, in bytes with options: a smaller one would let anybody
@@ -65,69 +67,6 @@ pub struct FileRead {
     pub offset: u64,
     /// Bytes wanted; fewer are an error.
     pub len: usize,
-}
-
-/// What happened to a connection, counted from its start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Segments received, coalesced ones counted one by one.
-    pub segments_received: u64,
-    /// Segments, or payloads, dropped by [`DropReason`].
-    pub dropped: [u64; DropReason::ALL.len()],
-    /// Segments received in IP packets marked "congestion experienced" (RFC 3168).
-    pub congestion_experienced: u64,
-    /// Acknowledgements that asked for a reduction of the congestion window because of marks (ECE).
-    pub ecn_echoes: u64,
-    /// Reductions of the congestion window because of marks.
-    pub ecn_reductions: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Fast recoveries.
-    pub fast_recoveries: u64,
-    /// Retransmissions that were found lost without a timeout.
-    pub lost_retransmissions: u64,
-    /// Fast recoveries taken back because nothing had been lost (RFC 3522, RFC 3708, RFC 4015).
-    pub spurious_recoveries_undone: u64,
-    /// Timeouts taken back because nothing had been lost (RFC 3522, RFC 3708, RFC 5682, RFC 4015).
-    pub spurious_timeouts_undone: u64,
-    /// Losses that only the reordering timer found (RFC 8985 section 6.2).
-    pub reordering_timeouts: u64,
-    /// Whether the path was found to reorder (RFC 8985 section 6.2 step 3).
-    pub reordering_seen: bool,
-    /// How far behind the highest position that had arrived something came that had been sent once, at most, in bytes.
-    pub reordering_distance: u64,
-    /// Tail loss probes sent (RFC 8985 section 7).
-    pub tail_loss_probes: u64,
-    /// Losses that a tail loss probe repaired by itself.
-    pub tail_losses_repaired: u64,
-    /// Duplicate acknowledgements received.
-    pub duplicate_acks: u64,
-    /// Duplicates that the peer reported (DSACK, RFC 2883).
-    pub duplicates_reported: u64,
-    /// Challenge ACKs sent (RFC 5961).
-    pub challenge_acks: u64,
-    /// Challenge ACKs not sent because of their rate limit.
-    pub challenge_acks_limited: u64,
-    /// Window probes sent.
-    pub window_probes: u64,
-    /// Keep-alive probes sent.
-    pub keep_alive_probes: u64,
-    /// Segments without payload sent.
-    pub acks_sent: u64,
-    /// Segments sent with payload.
-    pub segments_sent: u64,
-    /// Segments sent again.
-    pub retransmits: u64,
-    /// Payload bytes sent again.
-    pub bytes_retransmitted: u64,
-    /// Payload bytes acknowledged by the peer.
-    pub bytes_acked: u64,
-    /// Black holes taken for the reason of repeated timeouts (RFC 4821 section 7.7).
-    pub black_holes: u64,
-    /// Longer segments sent to learn whether the path carries them (RFC 4821).
-    pub size_probes: u64,
-    /// Size probes that were lost.
-    pub size_probes_lost: u64,
 }
 
 /// Where loss recovery stands.
@@ -323,8 +262,28 @@ impl Connection {
     ) -> Self {
         let config = config.into();
         let mss = u64::from(config.mss.max(MIN_MSS));
-        let first = origin(iss);
-        let mut connection = Connection {
+        let congestion = Control::new(config.socket.congestion, mss, config.initial_window_segments);
+        let receiver = new_receiver(now, &config, resources);
+        let ends = (local, remote);
+        let last = Last::at(now);
+        let mut connection =
+            Connection::blank(config, resources, ends, origin(iss), last, receiver, congestion);
+        connection.syn_due = true;
+        connection.stall(now);
+        connection
+    }
+
+    /// A connection of which only this is known, with nothing under way.
+    fn blank(
+        config: Rc<Config>,
+        resources: &Resources,
+        (local, remote): (SocketAddr, SocketAddr),
+        first: u64,
+        last: Last,
+        receiver: Receiver,
+        congestion: Control,
+    ) -> Self {
+        Connection {
             local,
             remote,
             state: State::SynSent,
@@ -341,9 +300,9 @@ impl Connection {
             peer_scales: false,
             peer_mss: super::default_mss(remote.ip()),
             path_mss: config.mss,
-            path_size: PathSize::new(now, config.mss, config.mss),
+            path_size: PathSize::default(),
             timestamp_offset: 0,
-            syn_due: true,
+            syn_due: false,
             syn_retries: 0,
             opened: Opened::Actively,
             fast_open: FastOpen::default(),
@@ -362,7 +321,7 @@ impl Connection {
             force: false,
             expired: 0,
             expired_at: 0,
-            congestion: Control::new(config.socket.congestion, mss, config.initial_window_segments),
+            congestion,
             ecn: Ecn::default(),
             pacer: Pacer::default(),
             rtt: RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto),
@@ -374,12 +333,12 @@ impl Connection {
             device_full: false,
             watches_device: false,
             peak: (0, 0),
-            last: Last::at(now),
+            last,
             stalled_since: None,
             probe_due: false,
             probes: 0,
             write_refused: false,
-            receiver: new_receiver(now, &config, resources),
+            receiver,
             ack: AckPolicy::new(config.quick_acks),
             last_ack_sent: 0,
             challenges: ChallengeLimit::default(),
@@ -391,9 +350,7 @@ impl Connection {
             released: false,
             is_strict: false,
             config,
-        };
-        connection.stall(now);
-        connection
+        }
     }
 
     /// Tells a new connection what is its own. `path_mss`: as [`Config::mss`] for the path to the peer, as far as it is

@@ -3,8 +3,8 @@
 use super::super::autotune::ReceiveTuner;
 use super::super::budget::Promise;
 use super::super::config::Resources;
-use super::Receiver;
 use super::super::reassembly::Reassembly;
+use super::Receiver;
 use alloc::collections::VecDeque;
 
 /// What there is to know of a [`Receiver`] that holds nothing.
