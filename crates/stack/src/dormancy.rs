@@ -2,9 +2,9 @@
 //! ([`Dormant`]), and the rest of it is used by others.
 //!
 //! A connection is awake while anything is done with it, and for a while after: one part in [`SHARE`] of the table may be
-//! awake for no reason. Beyond that, those that nobody touched between two looks, a quarter of a second apart, fall asleep. A
-//! crowd that comes at once does not wait for that: while more than a quarter of the table is awake, each newcomer sends
-//! others to sleep. Waking is building a value in a place on the heap that was used before.
+//! awake for no reason. Beyond that, those that nobody touched between two looks, a quarter of a second apart or more, fall
+//! asleep. A crowd that comes at once does not wait for that: while more than a quarter of the table is awake, each newcomer
+//! sends others to sleep. Waking is building a value in a place on the heap that was used before.
 
 use crate::conns::{About, Conn, Conns, Stage};
 use crate::stack::Stack;
@@ -22,11 +22,13 @@ use linerate_wire::units::Instant;
 const SHARE: usize = 64;
 /// Places that are kept however small the table is.
 const LEAST_PLACES: usize = 8;
-/// Between two looks at those that are awake.
+/// Between two looks at those that are awake, at least.
 const INTERVAL: Duration = Duration::from_millis(250);
+/// After so long there is a look though nothing happens.
+const AT_LAST: Duration = Duration::from_secs(1);
 /// Looks in one turn; the next turn comes soon if that was not enough.
 const LOOKS: usize = 1_024;
-const SOON: Duration = Duration::from_millis(10);
+const SOON: Duration = Duration::from_millis(25);
 /// How many a newcomer sends to sleep while a crowd comes.
 const CROWD_LOOKS: usize = 2;
 
@@ -72,7 +74,9 @@ pub(crate) struct Wakefulness {
     crowd: usize,
     /// Places for those that wake up.
     places: Vec<Place>,
-    /// Whether a look is due.
+    /// Not to be looked at before.
+    next_look: Instant,
+    /// Whether the timer runs.
     is_watched: bool,
 }
 
@@ -86,8 +90,14 @@ impl Wakefulness {
             usual,
             crowd: usual + connections / 4,
             places: Vec::with_capacity(usual.max(LEAST_PLACES)),
+            next_look: Instant::ZERO,
             is_watched: false,
         }
+    }
+
+    /// Whether more are awake than may be for no reason.
+    fn are_many(&self) -> bool {
+        self.awake > self.usual
     }
 
     #[inline]
@@ -197,6 +207,16 @@ impl Conns {
         }
     }
 
+    /// Looks at those that are awake; see the module.
+    fn look_around(&mut self, now: Instant) {
+        let all = self.wakefulness.round.len();
+        for _ in 0..all.min(LOOKS) {
+            let Some(slot) = self.wakefulness.round.pop() else { break };
+            self.look(slot, now, false);
+        }
+        self.wakefulness.next_look = now + if all > LOOKS { SOON } else { INTERVAL };
+    }
+
     /// Bytes that connections take: their slots, and what lies elsewhere while they are awake.
     pub(crate) fn bytes(&self) -> usize {
         self.table.bytes() + self.wakefulness.bytes()
@@ -204,29 +224,28 @@ impl Conns {
 }
 
 impl Stack {
-    /// Begins to look at those that are awake, if they are many. Called once for each batch that may have changed it.
+    /// Looks at those that are awake, if they are many and it is time. Called once for each batch that may have changed it;
+    /// where nothing comes, by a timer.
     pub(crate) fn watch_dormancy(&mut self) {
+        let now = self.net.now;
+        if !self.conns.wakefulness.are_many() {
+            return;
+        }
+        if now >= self.conns.wakefulness.next_look {
+            self.conns.look_around(now);
+        }
         let wakefulness = &mut self.conns.wakefulness;
-        if !wakefulness.is_watched && wakefulness.awake > wakefulness.usual {
+        if !wakefulness.is_watched && wakefulness.are_many() {
             wakefulness.is_watched = true;
-            self.net.timers.set(Timer::Dormancy, Some(self.net.now + INTERVAL));
+            let at = if wakefulness.round.len() > LOOKS { wakefulness.next_look } else { now + AT_LAST };
+            self.net.timers.set(Timer::Dormancy, Some(at));
         }
     }
 
-    /// Looks at those that are awake; see the module.
+    /// Nothing else may happen any more.
     pub(crate) fn run_dormancy(&mut self) {
-        let now = self.net.now;
-        let all = self.conns.wakefulness.round.len();
-        for _ in 0..all.min(LOOKS) {
-            let Some(slot) = self.conns.wakefulness.round.pop() else { break };
-            self.conns.look(slot, now, false);
-        }
-        let wakefulness = &mut self.conns.wakefulness;
-        wakefulness.is_watched = wakefulness.awake > wakefulness.usual;
-        if wakefulness.is_watched {
-            let wait = if all > LOOKS { SOON } else { INTERVAL };
-            self.net.timers.set(Timer::Dormancy, Some(now + wait));
-        }
+        self.conns.wakefulness.is_watched = false;
+        self.watch_dormancy();
     }
 }
 
@@ -245,6 +264,10 @@ impl Tcp {
             Tcp::Awake(place) => place.as_ref().as_ref(),
             Tcp::Asleep(_) => None,
         }
+    }
+
+    pub(crate) fn is_asleep(&self) -> bool {
+        matches!(self, Tcp::Asleep(_))
     }
 
     pub(crate) fn tcp_state(&self) -> State {

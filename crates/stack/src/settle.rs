@@ -142,12 +142,13 @@ impl Stack {
             conn.retry_at = Instant::FAR_FUTURE;
             self.conns.sending.push(slot);
         }
-        if !conn.tcp.poll_timeout().is_some_and(is_due) {
+        if conn.tcp.poll_timeout().is_some_and(is_due) {
+            if let Some(conn) = self.conns.awake(slot) {
+                conn.tcp.handle_timeout(now);
+                self.conns.sending.push(slot);
+            }
+        } else if conn.tcp.is_asleep() {
             return self.arm(slot);
-        }
-        if let Some(conn) = self.conns.awake(slot) {
-            conn.tcp.handle_timeout(now);
-            self.conns.sending.push(slot);
         }
         self.settle(slot);
     }

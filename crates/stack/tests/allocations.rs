@@ -412,7 +412,7 @@ fn ten_thousand_idle_connections_take_a_kibibyte_each() {
     let mut crowd = Crowd::new(count, 256 << 20);
     crowd.connect(count);
     crowd.talk(100, 1_000);
-    crowd.pass(Duration::from_secs(3));
+    crowd.pass(Duration::from_secs(5));
     assert_eq!((crowd.accepted.len(), crowd.server.stack.memory().connections), (count, count));
     // Everything that the server's stack has: tables, timers, queues and the connections in them.
     let bytes = BYTES.get() as usize;
