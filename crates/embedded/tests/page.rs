@@ -4,6 +4,8 @@
 mod above;
 #[path = "page/below.rs"]
 mod below;
+#[path = "page/clock.rs"]
+mod clock;
 mod common;
 
 use above::echo;
@@ -16,7 +18,9 @@ use embedded_io_async::{Read as _, Write as _};
 use futures::future::{LocalBoxFuture, join, join_all};
 use linerate_embedded::{Clock, Net};
 use linerate_transport::Engine;
+use linerate_wire::units::Instant;
 use std::rc::Rc;
+use std::task::Waker;
 
 /// The page shows this code, and no other.
 fn check(code: &str) {
@@ -28,6 +32,7 @@ fn check(code: &str) {
 fn the_page_shows_what_is_tested() {
     check(include_str!("page/above.rs"));
     check(include_str!("page/below.rs"));
+    check(include_str!("page/clock.rs"));
 }
 
 #[test]
@@ -37,21 +42,47 @@ fn the_echo_server_echoes() {
     world.run(vec![Box::pin(server)], talk_all(&world.a));
 }
 
+thread_local! {
+    /// What embassy's clock shows to a test.
+    static TIME: Rc<Time> = Rc::new(Time::new());
+}
+
+/// The time of the tests in embassy's ticks.
+struct TestTicks;
+
+impl embassy_time_driver::Driver for TestTicks {
+    fn now(&self) -> u64 {
+        TIME.with(|time| time.now().as_micros())
+    }
+
+    fn schedule_wake(&self, at: u64, waker: &Waker) {
+        TIME.with(|time| time.wake_at(Instant::from_micros(at), waker));
+    }
+}
+
+embassy_time_driver::time_driver_impl!(static TICKS: TestTicks = TestTicks);
+
 #[test]
 fn the_driver_serves_in_little_memory() {
-    let time = Rc::new(Time::new());
+    assert_eq!(embassy_time_driver::TICK_HZ, 1_000_000);
+    let time = TIME.with(Rc::clone);
     let (mut left, mut right) = (State::new(), State::new());
     let (runner_a, device_a) = channel::new(&mut left, HardwareAddress::Ethernet([2, 0, 0, 0, 0, 1]));
     let (runner_b, device_b) = channel::new(&mut right, HardwareAddress::Ethernet([2, 0, 0, 0, 0, 2]));
     let ((link_a, rx_a, tx_a), (link_b, rx_b, tx_b)) = (runner_a.split(), runner_b.split());
     link_a.set_link_state(LinkState::Up);
     link_b.set_link_state(LinkState::Up);
+    let mut count = 0;
     let client = net(Hardware(device_a, Checksum::Both), 1, 256, &time);
     let background: Vec<LocalBoxFuture<'_, ()>> = vec![
         Box::pin(run_net(&client)),
-        Box::pin(below::serve(device_b, Rc::clone(&time), "10.0.0.2/24", [2; 32])),
+        Box::pin(below::serve(device_b, clock::Ticks, "10.0.0.2/24", [2; 32])),
         Box::pin(carry(tx_a, rx_b, |_| true)),
-        Box::pin(carry(tx_b, rx_a, |_| true)),
+        // One frame in eleven is lost, so that the clock has to do with it.
+        Box::pin(carry(tx_b, rx_a, move |_| {
+            count += 1;
+            count % 11 != 0
+        })),
     ];
     run(&time, background, talk_all(&client));
 }

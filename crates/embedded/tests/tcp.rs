@@ -292,10 +292,14 @@ fn each_connection_is_accepted_once_and_by_whoever_still_waits() {
             count.set(count.get() + 1);
             assert_eq!(read_all(&mut socket).await.unwrap(), b"hello");
         };
-        let connect = |_| async {
-            world.pass(Duration::from_millis(2)).await;
-            let mut socket = world.a.connect(addr(common::B, 7)).await.unwrap();
-            socket.write_all(b"hello").await.unwrap();
+        let connect = |i| {
+            let to = if i % 2 == 0 { common::B } else { "fd00::2" };
+            let world = &world;
+            async move {
+                world.pass(Duration::from_millis(2)).await;
+                let mut socket = world.a.connect(addr(to, 7)).await.unwrap();
+                socket.write_all(b"hello").await.unwrap();
+            }
         };
         join(impatient, join(join_all((0..20).map(accept)), join_all((0..20).map(connect)))).await;
         assert_eq!(count.get(), 20);

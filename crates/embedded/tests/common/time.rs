@@ -32,6 +32,12 @@ impl Time {
         true
     }
 
+    /// Wakes at `at`, and nobody can call that off.
+    pub fn wake_at(&self, at: Instant, waker: &Waker) {
+        self.count.set(self.count.get() + 1);
+        self.sleepers.borrow_mut().insert((at, self.count.get()), waker.clone());
+    }
+
     pub fn sleep(&self, at: Instant) -> Sleep<'_> {
         self.count.set(self.count.get() + 1);
         Sleep { time: self, key: (at, self.count.get()) }
