@@ -73,8 +73,9 @@ impl<E: Engine, C: Clock> Net<E, C> {
 ///   fails; data that was not read before a reset is gone.
 /// - `write` copies into the send buffer, and waits while that is full.
 /// - `flush` waits until the peer has acknowledged everything written.
-/// - Dropped, it closes: what was written is still delivered, in the background. If there is received data that nobody
-///   read, the connection is reset instead, so that the peer does not take it for read (RFC 2525 section 2.17).
+/// - Dropped, it closes: what was written is still delivered, in the background, and what the peer sends from then on is
+///   discarded. If there is received data that nobody read, the connection is reset instead, so that the peer does not take
+///   it for read (RFC 2525 section 2.17).
 pub struct TcpSocket<'a> {
     shared: &'a dyn Shared,
     id: ConnId,
