@@ -253,8 +253,9 @@ impl<D: Driver> QueuePair for EmbassyDevice<D> {
         self.is_up = is_up(&mut self.driver, cx);
         let mut count = 0;
         while !batch.is_full() {
-            let Some(mut buffer) = self.pool.take() else { break };
             let Some((token, _)) = self.driver.receive(cx) else { break };
+            // A token that is not consumed leaves its frame where it is.
+            let Some(mut buffer) = self.pool.take() else { break };
             let copied = token.consume(|frame| {
                 let place = buffer.bytes_mut().get_mut(..frame.len())?;
                 place.copy_from_slice(frame);

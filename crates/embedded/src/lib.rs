@@ -32,7 +32,7 @@ mod udp;
 mod waits;
 
 pub use clock::Clock;
-pub use dns::{Literals, NoNames};
+pub use dns::{Literals, NoNames, UnknownName};
 pub use driver::{DriverError, DriverStats, EmbassyDevice};
 pub use error::Error;
 pub use listener::Listener;

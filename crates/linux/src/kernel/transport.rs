@@ -15,7 +15,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{SocketType, sockopt};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// All edges of a connection: one registration for its whole life.
 const CONN_EDGES: EventFlags = EventFlags::IN
@@ -341,6 +341,21 @@ impl Transport for KernelTransport {
 
     fn udp_addr(&self, socket: UdpId) -> Option<SocketAddr> {
         self.udps.get(udp_key(socket)).map(UdpSocket::local_addr)
+    }
+
+    fn source_for(&self, remote: IpAddr) -> Option<IpAddr> {
+        // Addresses that belong to nobody (RFC 5737, RFC 3849) stand for all that are far away.
+        let (ours, anybody): (IpAddr, IpAddr) = match remote {
+            IpAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into()),
+            IpAddr::V6(_) => {
+                (Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into())
+            }
+        };
+        let remote = if remote.is_unspecified() { anybody } else { remote };
+        // To connect it sends nothing, but looks for the way.
+        let probe = std::net::UdpSocket::bind((ours, 0)).ok()?;
+        probe.connect((remote, 9)).ok()?;
+        Some(probe.local_addr().ok()?.ip())
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -77,3 +77,12 @@ fn many_datagrams_in_order_and_none_too_long() {
         rig.step();
     }
 }
+
+#[test]
+fn the_source_towards_an_address_is_known() {
+    let rig = Rig::new();
+    for own in ["127.0.0.1", "::1"] {
+        let own = own.parse().unwrap();
+        assert_eq!(rig.net.source_for(own), Some(own));
+    }
+}
