@@ -215,6 +215,12 @@ impl<D: Interface> Port<D> {
         self.device.arm(now) || staged
     }
 
+    /// When the device wants to be looked at though no interrupt came, as
+    /// [`QueuePair::poll_timeout`](crate::QueuePair::poll_timeout).
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.device.poll_timeout()
+    }
+
     /// Whether the last [`Port::receive`] ended with its budget or its batch used up, so that more frames may wait in the device.
     pub fn has_more(&self) -> bool {
         self.rx_more

@@ -38,6 +38,12 @@ pub trait QueuePair {
         false
     }
 
+    /// When [`QueuePair::receive`] or [`QueuePair::arm`] must be called at the latest though no interrupt came: for a driver that looks
+    /// now and then whether its hardware still goes on. `None`, the default, where interrupts tell everything.
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
     /// Sets when an interrupt follows the frames that have come.
     ///
     /// # Errors
@@ -56,14 +62,15 @@ pub struct Joined<C, Q> {
     pub queue: Q,
 }
 
-/// A queue whose control belongs to another core: address and MTU are as they were when it was made, and what concerns the
-/// whole device is left to its owner.
+/// A queue whose control belongs to another core: address, MTU and capabilities are as they were when it was made, and
+/// what concerns the whole device is left to its owner.
 #[derive(Debug)]
 pub struct Member<Q> {
     /// The queue.
     pub queue: Q,
     mac: MacAddr,
     mtu: usize,
+    capabilities: Capabilities,
     /// What of the device's capabilities this queue's owner allows.
     allowed: Capabilities,
 }
@@ -71,7 +78,8 @@ pub struct Member<Q> {
 impl<Q: QueuePair> Member<Q> {
     /// The queue of a device with this control.
     pub fn new(queue: Q, control: &impl Device) -> Self {
-        Member { queue, mac: control.mac(), mtu: control.mtu(), allowed: Capabilities::ALL }
+        let capabilities = control.capabilities();
+        Member { queue, mac: control.mac(), mtu: control.mtu(), capabilities, allowed: Capabilities::ALL }
     }
 }
 
@@ -100,6 +108,10 @@ macro_rules! queue_of {
 
             fn arm(&mut self, now: Instant) -> bool {
                 self.queue.arm(now)
+            }
+
+            fn poll_timeout(&self) -> Option<Instant> {
+                self.queue.poll_timeout()
             }
 
             fn set_pacing(&mut self, pacing: PacingConfig) -> Result<(), DeviceError> {
@@ -156,10 +168,10 @@ impl<Q: QueuePair> Device for Member<Q> {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.queue.enabled()
+        self.capabilities
     }
 
-    /// Narrows what this queue is asked for; the device stays as its owner switched it.
+    /// Narrows what this queue is asked for; the device stays as its owner switched it, now or later.
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
         self.allowed = wanted;
         Ok(())
@@ -264,8 +276,10 @@ mod tests {
         let owner = Joined { control, queue: Ring(registers.clone(), Vec::new()) };
         assert_eq!((owner.mac(), owner.queues()), (member.mac(), 2));
         assert_eq!((owner.link(), member.link()), (LinkState::DOWN, LinkState::UP));
-        let mut owner = Port::new(owner, PortConfig::default()).unwrap();
+        // In this order: what the owner switches on later holds too.
         let mut member = Port::new(member, PortConfig::default()).unwrap();
+        assert_eq!(member.enabled(), Capabilities::NONE);
+        let mut owner = Port::new(owner, PortConfig::default()).unwrap();
         let mut queue = TxQueue::with_capacity(1);
         let mut send = |member: &mut Port<Member<Ring>>| {
             fill(queue.vacant().unwrap());

@@ -157,7 +157,7 @@ impl<D: Interface> Engine for Node<D> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.stack.poll_timeout()
+        [self.stack.poll_timeout(), self.port.poll_timeout()].into_iter().flatten().min()
     }
 
     fn arm(&mut self, now: Instant) -> bool {
