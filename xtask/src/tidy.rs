@@ -21,7 +21,7 @@ const UNSAFE: [&str; 5] = [
 ];
 
 /// Which crate of ours may depend on which (ARCHITECTURE.md, "Who may know whom").
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 14] = [
     ("linerate-wire", &[]),
     ("linerate-nic", &["linerate-wire"]),
     ("linerate-transport", &["linerate-wire"]),
@@ -33,6 +33,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("linerate-sim", &["linerate-wire", "linerate-nic", "linerate-transport", "linerate-stack"]),
     ("linerate-capi", &["linerate-wire", "linerate-nic", "linerate-transport", "linerate-stack"]),
     ("echo", &["linerate-nic", "linerate-transport", "linerate-stack", "linerate-linux"]),
+    ("ring-driver", &["linerate-wire", "linerate-nic"]),
     (
         "linerate-cli",
         &[

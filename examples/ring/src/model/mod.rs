@@ -1,0 +1,334 @@
+//! The hardware as a model: registers, DMA engine, MAC, memory and caches, with faults, in safe code and virtual time.
+//!
+//! The driver cannot tell it from hardware: it sees [`Bus`] and [`Dma`]. What hardware does meanwhile happens in [`Hardware::step`],
+//! and one seed repeats it. Nothing here uses code of the driver but the numbers of registers, and nothing of `linerate_nic`'s
+//! checksums, so that a mistake in one is not repeated in the other.
+
+mod checksum;
+mod engine;
+mod faults;
+mod mac;
+mod memory;
+
+pub use faults::{Faults, Random};
+pub use memory::{CacheOperation, Memory};
+
+use crate::bus::Bus;
+use crate::registers::{Direction, channel, common};
+use core::time::Duration;
+use engine::Engine;
+use linerate_nic::{Dma, Pool};
+use linerate_wire::units::Instant;
+use mac::Mac;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+/// Channels of each direction.
+const CHANNELS: usize = 4;
+
+/// Where descriptor memory begins on the bus, and how long it is.
+pub const DESCRIPTORS: u64 = 0x10_0000;
+pub const DESCRIPTORS_LEN: usize = 0x10_0000;
+
+/// What will happen at some time.
+enum Event {
+    /// A descriptor is written back: its channel, in which of its lives, the words, and whether a packet ends with it.
+    WriteBack { direction: Direction, index: usize, life: u64, words: Vec<(u64, u32)>, is_last: bool },
+    /// The delay after the newest packet is over, if that is still the newest.
+    Delay { direction: Direction, index: usize, life: u64, newest: u64 },
+    /// A frame has left.
+    Left(Vec<u8>),
+    /// A frame has come.
+    Arrives(Vec<u8>),
+    /// An engine can go on.
+    Free,
+    /// An interrupt without a cause.
+    Spurious(usize),
+}
+
+/// The device, its memory, and the caches between it and the processor.
+pub struct Hardware {
+    pub now: Instant,
+    pub memory: Memory,
+    pub faults: Faults,
+    pub mac: Mac,
+    /// Frames that have left, in order.
+    pub wire: VecDeque<Vec<u8>>,
+    random: Random,
+    transmit: Vec<Engine>,
+    receive: Vec<Engine>,
+    /// Common control and enable registers of both directions.
+    commons: [[u32; 2]; 2],
+    events: BTreeMap<(Instant, u64), Event>,
+    sequence: u64,
+    /// Interrupt lines of the queues, and of the MAC behind them.
+    lines: [bool; CHANNELS + 1],
+    raised: VecDeque<usize>,
+}
+
+impl Hardware {
+    fn new(seed: u64) -> Self {
+        let engines = || (0..CHANNELS).map(|_| Engine::default()).collect();
+        Hardware {
+            now: Instant::ZERO,
+            memory: Memory::default(),
+            faults: Faults::default(),
+            mac: Mac::default(),
+            wire: VecDeque::new(),
+            random: Random::new(seed),
+            transmit: engines(),
+            receive: engines(),
+            commons: [[0; 2]; 2],
+            events: BTreeMap::new(),
+            sequence: 0,
+            lines: [false; CHANNELS + 1],
+            raised: VecDeque::new(),
+        }
+    }
+
+    /// Lets the hardware work until `now`.
+    pub fn step(&mut self, now: Instant) {
+        while let Some(entry) = self.events.first_entry()
+            && entry.key().0 <= now
+        {
+            self.now = entry.key().0;
+            let event = entry.remove();
+            self.happen(event);
+            self.pump();
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// When something will happen next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.events.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// The next interrupt that reaches the processor: that of a queue, by index, or of the MAC.
+    pub fn poll_interrupt(&mut self) -> Option<Line> {
+        let line = self.raised.pop_front()?;
+        Some(if line == CHANNELS { Line::Mac } else { Line::Queue(line) })
+    }
+
+    /// A frame comes from the wire at `at`.
+    pub fn arrive(&mut self, at: Instant, frame: Vec<u8>) {
+        self.at(at, Event::Arrives(frame));
+    }
+
+    /// Pulls the cable, or plugs it in again.
+    pub fn set_link(&mut self, is_up: bool) {
+        self.mac.set_link(is_up);
+        self.update_lines();
+        self.pump();
+    }
+
+    /// Lets the channel of a queue stop without a word, as after a loss of power.
+    pub fn forget(&mut self, direction: Direction, index: usize) {
+        self.engine(direction, index).power_on();
+        self.update_lines();
+    }
+
+    /// Frames for which a receive channel had no room.
+    pub fn overflows(&self) -> u64 {
+        self.receive.iter().map(|engine| engine.overflows).sum()
+    }
+
+    fn at(&mut self, at: Instant, event: Event) {
+        self.sequence += 1;
+        self.events.insert((at.max(self.now), self.sequence), event);
+    }
+
+    fn engine(&mut self, direction: Direction, index: usize) -> &mut Engine {
+        match direction {
+            Direction::Transmit => &mut self.transmit[index],
+            Direction::Receive => &mut self.receive[index],
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::WriteBack { direction, index, life, words, is_last } => {
+                if self.engine(direction, index).life != life {
+                    return;
+                }
+                words.iter().for_each(|(address, word)| self.memory.store(*address, *word));
+                if is_last {
+                    self.count_packet(direction, index);
+                }
+            }
+            Event::Delay { direction, index, life, newest } => {
+                let engine = self.engine(direction, index);
+                if engine.life == life && engine.packets == newest && engine.uncounted > 0 {
+                    engine.uncounted = 0;
+                    engine.interrupts |= channel::DELAYED;
+                }
+            }
+            Event::Left(frame) => {
+                let is_looped = self.mac.is_looped();
+                if is_looped { self.deliver(frame) } else { self.wire.push_back(frame) }
+            }
+            Event::Arrives(frame) => {
+                if !self.mac.is_looped() && self.mac.is_up {
+                    self.deliver(frame);
+                }
+            }
+            Event::Free => {}
+            Event::Spurious(line) => self.raised.push_back(line),
+        }
+        self.update_lines();
+    }
+
+    /// A packet is complete as far as the interrupt is concerned.
+    fn count_packet(&mut self, direction: Direction, index: usize) {
+        let tick = Duration::from_nanos(1_250);
+        let engine = self.engine(direction, index);
+        engine.packets += 1;
+        engine.uncounted += 1;
+        let threshold = (engine.control >> channel::THRESHOLD_SHIFT & 0xFF).max(1);
+        let delay = engine.control >> channel::DELAY_SHIFT;
+        let (life, newest) = (engine.life, engine.packets);
+        if engine.uncounted >= threshold {
+            engine.uncounted = 0;
+            engine.interrupts |= channel::COMPLETE;
+        } else if delay > 0 {
+            self.at(self.now + tick * delay, Event::Delay { direction, index, life, newest });
+        }
+        if self.random.per_mille(self.faults.spurious) {
+            let after = Duration::from_nanos(self.random.below(100_000));
+            self.at(self.now + after, Event::Spurious(index));
+        }
+    }
+
+    /// Interrupts are levels; the processor sees them rise, unless they are lost.
+    fn update_lines(&mut self) {
+        for line in 0..=CHANNELS {
+            let level = match (self.receive.get(line), self.transmit.get(line)) {
+                (Some(receive), Some(transmit)) => receive.interrupts() | transmit.interrupts() != 0,
+                _ => self.mac.interrupts(),
+            };
+            let rises = level && !self.lines[line];
+            self.lines[line] = level;
+            if rises && !self.random.per_mille(self.faults.lost_interrupt) {
+                self.raised.push_back(line);
+            }
+        }
+    }
+
+    fn read(&mut self, register: u32) -> u32 {
+        match decode(register) {
+            Target::Common(direction, offset) => {
+                self.commons[direction as usize].get(offset as usize / 8).copied().unwrap_or(0)
+            }
+            Target::Channel(direction, index, offset) => self.engine(direction, index).read(offset),
+            Target::Mac => self.mac.read(register),
+            Target::Nothing => panic!("read of register {register:#x}, which does not exist"),
+        }
+    }
+
+    fn write(&mut self, register: u32, value: u32) {
+        match decode(register) {
+            Target::Common(direction, offset) => {
+                self.commons[direction as usize][offset as usize / 8] = value
+            }
+            Target::Channel(direction, index, offset) => {
+                let is_stuck = self.faults.stuck_reset;
+                self.engine(direction, index).write(offset, value, is_stuck);
+            }
+            Target::Mac => self.mac.write(register, value),
+            Target::Nothing => panic!("write of register {register:#x}, which does not exist"),
+        }
+        self.update_lines();
+        self.pump();
+    }
+
+    fn may_run(&self, direction: Direction, index: usize) -> bool {
+        let [control, enable] = self.commons[direction as usize];
+        control & common::RUN != 0 && enable >> index & 1 != 0
+    }
+}
+
+/// Whose interrupt it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Line {
+    Queue(usize),
+    Mac,
+}
+
+enum Target {
+    Common(Direction, u32),
+    Channel(Direction, usize, u32),
+    Mac,
+    Nothing,
+}
+
+fn decode(register: u32) -> Target {
+    if (0x1000..0x10C0).contains(&register) {
+        return Target::Mac;
+    }
+    let direction = if register < 0x500 { Direction::Transmit } else { Direction::Receive };
+    let offset = register - direction.base();
+    match offset as usize / 0x40 {
+        0 if [common::CONTROL, common::ENABLE].contains(&offset) => Target::Common(direction, offset),
+        number @ 1..=CHANNELS if offset % 0x40 < 0x18 => {
+            Target::Channel(direction, number - 1, offset % 0x40)
+        }
+        _ => Target::Nothing,
+    }
+}
+
+/// A board with the hardware on it. Clones are the same board.
+#[derive(Clone)]
+pub struct Board(Arc<Mutex<Hardware>>);
+
+impl Board {
+    pub fn new(seed: u64) -> Self {
+        Board(Arc::new(Mutex::new(Hardware::new(seed))))
+    }
+
+    /// Acts on the hardware.
+    pub fn with<R>(&self, act: impl FnOnce(&mut Hardware) -> R) -> R {
+        act(&mut self.0.lock().expect("nobody panicked while holding it"))
+    }
+
+    /// A pool in memory that the device reaches, aligned to cache lines. `is_receive`: for received frames.
+    pub fn pool(&self, count: usize, buffer_size: usize, is_receive: bool) -> Pool {
+        let len = (count + 1) * buffer_size.next_multiple_of(64);
+        let memory: &'static mut [u8] = Box::leak(vec![0; len].into_boxed_slice());
+        self.with(|hardware| hardware.memory.add_region(memory, is_receive.then_some(buffer_size)));
+        let aligned = memory.as_ptr().align_offset(64);
+        let memory = &mut memory[aligned..aligned + count * buffer_size.next_multiple_of(64)];
+        Pool::over(memory, buffer_size, 64).expect("room for as many")
+    }
+}
+
+impl Bus for Board {
+    fn read(&self, register: u32) -> u32 {
+        self.with(|hardware| hardware.read(register))
+    }
+
+    fn write(&self, register: u32, value: u32) {
+        self.with(|hardware| hardware.write(register, value));
+    }
+
+    fn load(&self, address: u64) -> u32 {
+        self.with(|hardware| hardware.memory.load(address).expect("descriptor memory"))
+    }
+
+    fn store(&self, address: u64, value: u32) {
+        self.with(|hardware| hardware.memory.store(address, value));
+    }
+}
+
+impl Dma for Board {
+    fn bus_address(&self, bytes: &[u8]) -> Option<u64> {
+        self.with(|hardware| hardware.memory.bus_address(bytes))
+    }
+
+    fn clean(&self, bytes: &[u8]) {
+        self.with(|hardware| hardware.memory.clean(bytes));
+    }
+
+    fn invalidate(&self, bytes: &mut [u8]) {
+        self.with(|hardware| hardware.memory.invalidate(bytes));
+    }
+}

@@ -1,0 +1,336 @@
+//! A queue: the data of the device, for one core.
+
+use crate::bus::Platform;
+use crate::channel::Channel;
+use crate::control;
+use crate::counters::QueueStats;
+use crate::interrupt::Interrupt;
+use crate::receive::Receiver;
+use crate::registers::{Direction, mac};
+use crate::ring::Ring;
+use crate::transmit::Transmitter;
+use core::fmt;
+use core::time::Duration;
+use linerate_nic::{
+    Capabilities, DeviceError, PacingConfig, PacingMode, Pool, QueuePair, RxBatch, TxQueue, TxToken,
+};
+use linerate_wire::units::{Instant, nanos};
+
+/// How long the engine may take over a packet while the link is up, before its channel is reset.
+pub const STALL_LIMIT: Duration = Duration::from_secs(5);
+
+/// The number in [`DeviceError::Io`] when a channel does not come out of its reset: the engine is not to be had back.
+pub const ERROR_RESET: i32 = 1;
+
+/// Where a queue's rings lie, and how long they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    /// Index of the queue.
+    pub index: u16,
+    /// What is switched on.
+    pub notes: u64,
+    pub transmit: (u64, usize),
+    pub receive: (u64, usize),
+    /// Longest frame.
+    pub longest: usize,
+    pub delay_tick_ns: u32,
+    pub look_every: Option<Duration>,
+}
+
+/// A queue without buffers. It can still go to the core to which it shall belong; pools cannot, and so are given to
+/// [`StoppedQueue::start`] there.
+#[derive(Debug)]
+pub struct StoppedQueue<P> {
+    board: P,
+    layout: Layout,
+}
+
+/// Why a queue does not start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StartError {
+    /// A buffer of this pool does not hold the longest frame.
+    Small {
+        /// Which pool: "receive" or "transmit".
+        pool: &'static str,
+        /// Bytes of one of its buffers.
+        have: usize,
+        /// Bytes of the longest frame.
+        need: usize,
+    },
+    /// The device does not reach the buffers of this pool.
+    Unreachable {
+        /// Which pool: "receive" or "transmit".
+        pool: &'static str,
+    },
+    /// This pool has no buffers, or all are in use.
+    Empty {
+        /// Which pool: "receive" or "transmit".
+        pool: &'static str,
+    },
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Small { pool, have, need } => {
+                write!(f, "{pool} pool: buffers of {have} bytes; the longest frame has {need}")
+            }
+            StartError::Unreachable { pool } => {
+                write!(
+                    f,
+                    "{pool} pool: the device does not reach its buffers (Pool::over makes them out of memory that it does)"
+                )
+            }
+            StartError::Empty { pool } => write!(f, "{pool} pool: no free buffer"),
+        }
+    }
+}
+
+impl core::error::Error for StartError {}
+
+impl<P: Platform> StoppedQueue<P> {
+    pub(crate) fn new(board: P, layout: Layout) -> Self {
+        StoppedQueue { board, layout }
+    }
+
+    /// For the handler of this queue's interrupt.
+    pub fn interrupt(&self) -> Interrupt<P> {
+        Interrupt::new(&self.board, u32::from(self.layout.index) + 1)
+    }
+
+    /// Starts the queue. Frames are received into buffers of `receive`, headers (and payload that the device does not reach) are
+    /// copied into buffers of `transmit`, which nobody else may take from. Buffers of `receive` share no cache line with anything.
+    pub fn start(self, receive: Pool, transmit: Pool) -> Result<Queue<P>, StartError> {
+        let StoppedQueue { board, layout } = self;
+        check(&board, &receive, "receive", layout.longest)?;
+        check(&board, &transmit, "transmit", layout.longest)?;
+        let channel = |direction| Channel::new(board.clone(), direction, u32::from(layout.index) + 1);
+        let ring = |(base, len)| Ring::new(base, len);
+        let receiver = Receiver::new(
+            board.clone(),
+            channel(Direction::Receive),
+            ring(layout.receive),
+            layout.receive.1,
+            receive,
+            layout.index,
+        );
+        let transmitter = Transmitter::new(
+            board.clone(),
+            channel(Direction::Transmit),
+            ring(layout.transmit),
+            layout.transmit.1,
+            transmit,
+            layout.longest,
+        );
+        let mut queue = Queue {
+            board,
+            layout,
+            receiver,
+            transmitter,
+            stats: QueueStats::default(),
+            looked: Instant::ZERO,
+            link_was_down: Instant::ZERO,
+            progress: (0, Instant::ZERO),
+            pacing: (1, 0),
+            is_lost: false,
+        };
+        queue.receiver.start(&mut queue.stats);
+        queue.transmitter.start();
+        Ok(queue)
+    }
+}
+
+/// A receive and a transmit ring with their interrupt.
+///
+/// Dropping it stops both channels first, so that the engine writes to no memory that is somebody else's by then.
+pub struct Queue<P: Platform> {
+    board: P,
+    layout: Layout,
+    receiver: Receiver<P>,
+    transmitter: Transmitter<P>,
+    stats: QueueStats,
+    /// When the channels were looked at last.
+    looked: Instant,
+    /// When the link was last seen down by the watchdog.
+    link_was_down: Instant,
+    /// How far the receive ring was when it was last seen to move, and when.
+    progress: (u64, Instant),
+    /// Threshold and delay of the receive interrupt; a reset forgets them.
+    pacing: (u8, u8),
+    /// A channel did not come out of its reset.
+    is_lost: bool,
+}
+
+impl<P: Platform> Queue<P> {
+    /// The counters.
+    pub fn stats(&self) -> QueueStats {
+        self.stats
+    }
+
+    /// For the handler of this queue's interrupt.
+    pub fn interrupt(&self) -> Interrupt<P> {
+        Interrupt::new(&self.board, u32::from(self.layout.index) + 1)
+    }
+
+    /// Resets both channels, as the watchdog does: packets under way are reported and not sent again, buffers stay.
+    ///
+    /// # Errors
+    /// A channel does not come out of its reset. The queue is of no more use.
+    pub fn reset(&mut self) -> Result<(), DeviceError> {
+        self.stats.requested_resets += 1;
+        self.reset_receiver();
+        self.reset_transmitter();
+        self.alive()
+    }
+
+    fn reset_receiver(&mut self) {
+        self.is_lost = self.is_lost || !self.receiver.reset(&mut self.stats);
+        self.apply_pacing();
+    }
+
+    fn reset_transmitter(&mut self) {
+        self.is_lost = self.is_lost || !self.transmitter.reset(&mut self.stats);
+    }
+
+    fn apply_pacing(&self) {
+        let (threshold, delay) = self.pacing;
+        self.receiver.channel().set_pacing(threshold, delay);
+    }
+
+    fn alive(&self) -> Result<(), DeviceError> {
+        if self.is_lost { Err(DeviceError::Io(ERROR_RESET)) } else { Ok(()) }
+    }
+
+    /// What no interrupt tells, or may have failed to tell: a channel that has stopped, and one that takes too long. True
+    /// if one was reset; interrupts are not let through then.
+    fn look(&mut self, now: Instant) -> bool {
+        self.looked = now;
+        let before = self.stats.failures + self.stats.stalls;
+        if self.receiver.channel().has_failed() {
+            self.stats.failures += 1;
+            self.reset_receiver();
+        }
+        if self.transmitter.channel().has_failed() {
+            self.stats.failures += 1;
+            self.reset_transmitter();
+        }
+        self.transmitter.is_ready(&mut self.stats);
+        if self.transmitter.is_overdue(now, self.link_was_down, STALL_LIMIT) {
+            if self.board.read(mac::LINK) & mac::UP == 0 {
+                // Packets wait for the link, not for the engine.
+                self.link_was_down = now;
+            } else {
+                self.stats.stalls += 1;
+                self.reset_transmitter();
+            }
+        }
+        if self.receiver.progress() != self.progress.0 || !self.receiver.has_gap() {
+            self.progress = (self.receiver.progress(), now);
+        } else if self.progress.1 + STALL_LIMIT <= now {
+            self.stats.stalls += 1;
+            self.reset_receiver();
+            self.progress = (self.receiver.progress(), now);
+        }
+        before != self.stats.failures + self.stats.stalls
+    }
+
+    /// [`Queue::look`], when it is time to.
+    fn watch(&mut self, now: Instant) {
+        if self.poll_timeout().is_some_and(|at| at <= now) {
+            self.look(now);
+        }
+    }
+}
+
+impl<P: Platform> QueuePair for Queue<P> {
+    fn enabled(&self) -> Capabilities {
+        control::load_notes(&self.board, self.layout.notes)
+    }
+
+    fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
+        self.alive()?;
+        self.watch(now);
+        self.alive()?;
+        Ok(self.receiver.receive(batch, &mut self.stats))
+    }
+
+    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+        self.alive()?;
+        let may_gather = self.enabled().gather;
+        Ok(self.transmitter.transmit(now, queue, may_gather, &mut self.stats))
+    }
+
+    fn poll_completion(&mut self) -> Option<TxToken> {
+        if self.is_lost {
+            return None;
+        }
+        self.transmitter.poll_completion(&mut self.stats)
+    }
+
+    /// Interrupts are let through first, then the rings are looked at: what comes in between is seen, or interrupts.
+    fn arm(&mut self, now: Instant) -> bool {
+        if self.is_lost {
+            return true;
+        }
+        self.receiver.refill(&mut self.stats);
+        for channel in [self.receiver.channel(), self.transmitter.channel()] {
+            channel.acknowledge();
+            channel.let_through(true);
+        }
+        let was_reset = self.look(now);
+        let received = self.receiver.is_ready();
+        let sent = self.transmitter.is_ready(&mut self.stats);
+        received || sent || was_reset
+    }
+
+    /// A look now and then finds what a lost interrupt did not tell, and a channel that takes too long.
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.layout.look_every.map(|every| self.looked + every)
+    }
+
+    /// The engine counts packets, and the time since the newest of them.
+    fn set_pacing(&mut self, pacing: PacingConfig) -> Result<(), DeviceError> {
+        let threshold = u8::try_from(pacing.threshold.max(1)).map_err(|_| DeviceError::Unsupported)?;
+        self.pacing = match pacing.mode {
+            PacingMode::None => (threshold, 0),
+            // Without a timer the first packet fires.
+            PacingMode::LastNewPacket if pacing.period().is_zero() => (1, 0),
+            PacingMode::LastNewPacket => {
+                let ticks = nanos(pacing.period()).div_ceil(u64::from(self.layout.delay_tick_ns));
+                (threshold, u8::try_from(ticks).map_err(|_| DeviceError::Unsupported)?)
+            }
+            PacingMode::LastInterrupt | PacingMode::FirstNewPacket => return Err(DeviceError::Unsupported),
+        };
+        self.apply_pacing();
+        Ok(())
+    }
+}
+
+impl<P: Platform> Drop for Queue<P> {
+    fn drop(&mut self) {
+        self.receiver.stop();
+        self.transmitter.stop();
+    }
+}
+
+impl<P: Platform> fmt::Debug for Queue<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").field("index", &self.layout.index).field("stats", &self.stats).finish()
+    }
+}
+
+/// Checks that all free buffers of a pool are long enough, and that the device reaches them.
+fn check<P: Platform>(board: &P, pool: &Pool, name: &'static str, need: usize) -> Result<(), StartError> {
+    let have = pool.buffer_size();
+    if have < need {
+        return Err(StartError::Small { pool: name, have, need });
+    }
+    let buffers: alloc::vec::Vec<_> = core::iter::from_fn(|| pool.take()).take(pool.len()).collect();
+    if buffers.is_empty() {
+        return Err(StartError::Empty { pool: name });
+    }
+    if buffers.iter().any(|buffer| board.bus_address(buffer.bytes()).is_none()) {
+        return Err(StartError::Unreachable { pool: name });
+    }
+    Ok(())
+}
