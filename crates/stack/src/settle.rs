@@ -8,7 +8,7 @@ use crate::tcp_input::mtu_for;
 use crate::timers::Timer;
 use core::time::Duration;
 use linerate_nic::TxToken;
-use linerate_transport::{CloseReason, LimitCause, Ready};
+use linerate_transport::{CloseReason, Ready};
 use linerate_wire::units::Instant;
 
 /// When to look for a next hop again that nobody answers for.
@@ -185,10 +185,10 @@ impl Stack {
         if conn.id.generation() & 0x7ff != generation {
             return;
         }
-        let waited = conn.tcp.limited_by() == Some(LimitCause::Device);
+        let waited = conn.tcp.waits_for_device();
         conn.tcp.handle_transmitted(now, tag);
         if waited {
-            if conn.tcp.limited_by() != Some(LimitCause::Device) {
+            if !conn.tcp.waits_for_device() {
                 self.conns.sending.push(slot);
             }
             self.settle(slot);

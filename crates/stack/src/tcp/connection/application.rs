@@ -83,6 +83,7 @@ impl Connection {
     ///
     /// As [`Connection::send`].
     pub fn send_chunk(&mut self, now: Instant, chunk: Chunk, cost: usize) -> Result<(), SendError> {
+        self.close_open(now);
         self.check_send(now, chunk.len())?;
         if self.queue.push(chunk, cost).is_err() {
             return Err(self.refuse(now));
@@ -93,6 +94,7 @@ impl Connection {
     }
 
     fn send_file(&mut self, now: Instant, range: FileRange) -> Result<(), SendError> {
+        self.close_open(now);
         if !self.may_send() {
             return Err(SendError::Closed);
         }
@@ -111,6 +113,7 @@ impl Connection {
     ///
     /// No room, the wrong state, or more than 64 KiB.
     pub fn write(&mut self, now: Instant, bytes: &[u8]) -> Result<(), SendError> {
+        self.close_open(now);
         self.check_send(now, bytes.len())?;
         if !bytes.is_empty() && !self.queue.copy(bytes, &self.pages) {
             return Err(self.refuse(now));
@@ -199,6 +202,7 @@ impl Connection {
     /// Bytes of a file, in any order of the requests. Fewer than asked for, or an error, resets the connection
     /// ([`CloseReason::File`]).
     pub fn handle_file_data(&mut self, now: Instant, index: u64, data: Result<Bytes, FileError>) {
+        self.close_open(now);
         if self.reason.is_some() || self.state == State::Closed {
             return;
         }
@@ -281,6 +285,7 @@ impl Connection {
 
     /// The same as [`Connection::set_options`] with settings that others may share, which differ in those of the socket.
     pub(crate) fn set_config(&mut self, now: Instant, config: Rc<Config>) {
+        self.close_open(now);
         let old = self.mss();
         let before = core::mem::replace(&mut self.config, config);
         let options = &self.config.socket;

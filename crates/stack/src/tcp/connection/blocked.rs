@@ -1,14 +1,25 @@
-//! What stands in the way of sending: decided anew whenever something changes, so that every moment has its cause.
+//! What stands in the way of sending. The plan that says what to send next says it too, where nothing is to be sent: it is made
+//! when the connection is polled, which follows whatever changes. Between the change and the poll the cause is open. Only where
+//! time passes meanwhile, because the connection waits for its turn, or where somebody asks, is a plan made to find it.
 
 use super::Connection;
-use linerate_transport::LimitCause;
+use linerate_transport::{LimitCause, LimitTimes};
 use linerate_wire::units::Instant;
 
 /// What stands in the way of sending.
 pub(super) type Blocked = LimitCause;
 
+/// It is open what limits: something changed, and no plan was made since.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Open {
+    since: Instant,
+    /// What it is if nothing stands in the way: the processor, or the device where the connection's turn was cut short.
+    otherwise: LimitCause,
+}
+
 impl Connection {
-    /// Something changed that sending depends on. If nothing stands in its way any more, it is the processor's turn.
+    /// Something changed that sending depends on: what limits is open. If nothing stands in its way any more, it is the
+    /// processor's turn since now.
     pub(super) fn note_work(&mut self, now: Instant) {
         self.limits.busy.set(now, self.reason.is_none() && self.queue.len() > 0);
         let Some(cause) = self.limits.cause() else { return };
@@ -17,8 +28,97 @@ impl Connection {
             return;
         }
         // Whoever waits for its turn, or for room in the queue to the device, is judged anew when it gets it.
-        if cause != LimitCause::Processor && !self.device_full {
-            self.limits.set(now, self.blocked_by(now).unwrap_or(LimitCause::Processor));
+        if cause != LimitCause::Processor && !self.device_full && self.open.is_none() {
+            self.open = Some(Open { since: now, otherwise: LimitCause::Processor });
+        }
+    }
+
+    /// The connection's turn is over though it may have more to send, and it gets the next one when the device, or the
+    /// queue to it, has room: that is what limits, if nothing else does.
+    pub fn handle_link_full(&mut self, now: Instant) {
+        self.close_open(now);
+        if self.open.is_some() || self.limits.cause() == Some(LimitCause::Processor) {
+            self.open = Some(Open { since: now, otherwise: LimitCause::Device });
+        }
+    }
+
+    /// Something is about to change. Where time has passed since the last change and no plan was made, what limited it since
+    /// is decided now.
+    #[inline]
+    pub(super) fn close_open(&mut self, now: Instant) {
+        if self.open.is_some_and(|open| open.since != now) {
+            self.judge();
+        }
+    }
+
+    /// Decides what limits, if that is open.
+    pub(super) fn judge(&mut self) {
+        if let Some(Open { since, otherwise }) = self.open.take() {
+            match self.blocked_by(since) {
+                Some(cause) => self.blocked(since, cause),
+                None => {
+                    self.unblocked(since, otherwise);
+                    self.device_full = otherwise == LimitCause::Device;
+                }
+            }
+        }
+    }
+
+    /// A plan has told that this prevents sending from now on.
+    pub(super) fn blocked(&mut self, now: Instant, cause: Blocked) {
+        let blamed = self.blame(cause);
+        self.behind = Some(cause).filter(|&cause| cause != blamed);
+        self.open = None;
+        self.device_full = false;
+        self.limits.set(now, blamed);
+    }
+
+    /// A plan has told that nothing prevents sending from now on, or there is nothing to plan.
+    pub(super) fn unblocked(&mut self, now: Instant, cause: LimitCause) {
+        (self.open, self.behind) = (None, None);
+        self.limits.set(now, cause);
+    }
+
+    /// The device has reported something, which only matters to who waited for it.
+    pub(super) fn note_report(&mut self, now: Instant) {
+        if !self.waits_for_device() {
+            return;
+        }
+        match self.behind {
+            // It was blamed for what it holds, which a report does not change otherwise.
+            Some(_) if self.waits_in_device() => {}
+            Some(cause) => self.blocked(now, cause),
+            None => {
+                self.note_work(now);
+                self.judge();
+            }
+        }
+    }
+
+    /// What keeps the connection from sending faster now; `None` before it is established and after its end.
+    pub fn limited_by(&self) -> Option<LimitCause> {
+        match self.open {
+            Some(Open { since, otherwise }) => {
+                Some(self.blocked_by(since).map_or(otherwise, |cause| self.blame(cause)))
+            }
+            None => self.limits.cause(),
+        }
+    }
+
+    /// Whether it is known that the connection waits for the device.
+    pub fn waits_for_device(&self) -> bool {
+        self.open.is_none() && self.limits.cause() == Some(LimitCause::Device)
+    }
+
+    /// Where the time up to `now` went.
+    pub(super) fn limit_times(&self, now: Instant) -> LimitTimes {
+        match self.open.zip(self.limited_by()) {
+            Some((open, cause)) => {
+                let mut limits = self.limits.clone();
+                limits.set(open.since, cause);
+                limits.times(now)
+            }
+            None => self.limits.times(now),
         }
     }
 
@@ -37,11 +137,10 @@ impl Connection {
             Some(plan) => plan,
             None => self.size_new(payload, payload),
         };
-        let cause = match plan {
+        match plan {
             Ok(plan) => self.paced_until(now, &plan).map(|_| self.pacing_cause()),
             Err(cause) => Some(cause),
-        };
-        cause.map(|cause| self.blame(cause))
+        }
     }
 
     /// Whatever stands in the way of more is not the cause where the device holds most of what is unacknowledged: more

@@ -5,7 +5,7 @@ use super::super::pacing::{self, PathRate};
 use super::super::timers::Timer;
 use super::{Connection, InDevice};
 use core::time::Duration;
-use linerate_transport::{LimitCause, Pacing};
+use linerate_transport::Pacing;
 use linerate_wire::units::Instant;
 
 /// How much longer than a timeout a device may keep packets without reporting any: after that, a report was lost. Long
@@ -32,6 +32,7 @@ impl Connection {
     /// before it have gone too. A tag that is not known (any more) changes nothing. Where the report lets the connection go
     /// on, [`Connection::limited_by`] is no longer the device afterwards.
     pub fn handle_transmitted(&mut self, now: Instant, completion: u32) {
+        self.close_open(now);
         let Some(first) = self.device.front() else { return };
         // Tags follow one another, but for the zero that is left out when they wrap.
         let near = (completion.wrapping_sub(first.tag) as usize).min(self.device.len() - 1);
@@ -44,10 +45,7 @@ impl Connection {
             self.leave_device(&packet);
             self.left(now, packet);
         }
-        // Only who waited for the device can go on by this.
-        if self.limits.cause() == Some(LimitCause::Device) {
-            self.note_work(now);
-        }
+        self.note_report(now);
     }
 
     /// What the peer acknowledges has left the device, whether that was reported or not.
@@ -100,15 +98,5 @@ impl Connection {
     /// Whether most of what is unacknowledged waits in the device.
     pub(super) fn waits_in_device(&self) -> bool {
         self.device_bytes > 0 && self.device_bytes * 2 >= self.pipe()
-    }
-
-    /// The connection's turn is over though it may have more to send, and it gets the next one when the device, or the
-    /// queue to it, has room: that is what limits, if nothing else does.
-    pub fn handle_link_full(&mut self, now: Instant) {
-        if self.limits.cause() == Some(LimitCause::Processor) {
-            let blocked = self.blocked_by(now);
-            self.device_full = blocked.is_none();
-            self.limits.set(now, blocked.unwrap_or(LimitCause::Device));
-        }
     }
 }

@@ -174,6 +174,7 @@ impl Connection {
             && !self.write_refused
             && self.device.is_empty()
             && !self.device_full
+            && self.open.is_none()
             && self.probe_end <= self.una
             && self.left_end == self.una
     }

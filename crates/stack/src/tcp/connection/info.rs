@@ -4,7 +4,7 @@ use super::super::congestion::CongestionControl as _;
 use super::super::details::{Details, Phase};
 use super::super::scoreboard::DUPLICATE_THRESHOLD;
 use super::{Connection, Counters, Recovery};
-use linerate_transport::{Congestion, ConnInfo, LimitCause};
+use linerate_transport::{Congestion, ConnInfo};
 use linerate_wire::units::Instant;
 
 /// Bytes of IP and TCP headers without options.
@@ -39,7 +39,7 @@ impl Connection {
             bytes_retransmitted: self.counters.bytes_retransmitted,
             segments_sent: self.counters.segments_sent,
             path_mtu: u32::from(self.path_mss) + headers,
-            limits: self.limits.times(now),
+            limits: self.limit_times(now),
         }
     }
 
@@ -109,10 +109,5 @@ impl Connection {
     /// Memory that received data holds, in bytes, whole buffers counted.
     pub fn receive_memory(&self) -> usize {
         self.receiver.held()
-    }
-
-    /// What keeps the connection from sending faster now; `None` before it is established and after its end.
-    pub fn limited_by(&self) -> Option<LimitCause> {
-        self.limits.cause()
     }
 }

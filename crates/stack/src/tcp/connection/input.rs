@@ -17,6 +17,7 @@ const TIMESTAMP_VALIDITY: Duration = Duration::from_secs(24 * 24 * 3_600);
 impl Connection {
     /// Takes a received segment. Replies come out of [`Connection::poll_transmit`].
     pub fn handle_segment(&mut self, now: Instant, segment: SegmentIn) -> Outcome {
+        self.close_open(now);
         self.counters.segments_received += segment.segments() as u64;
         self.counters.congestion_experienced +=
             if segment.congestion_experienced { segment.segments() as u64 } else { 0 };

@@ -38,12 +38,13 @@ use super::state::{Event, State};
 use super::timers::{Timer, Timers};
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
+use blocked::Open;
 use core::net::SocketAddr;
 pub use counters::Counters;
 pub(crate) use dormant::Dormant;
 use fast_open::FastOpen;
 use linerate_nic::Pool;
-use linerate_transport::{CloseReason, FileId, Ready};
+use linerate_transport::{CloseReason, FileId, LimitCause, Ready};
 use linerate_wire::tcp::SeqNumber;
 use linerate_wire::units::Instant;
 use recovery::Repair;
@@ -167,6 +168,9 @@ pub struct Connection {
     tally: Tally,
     ready: Ready,
     limits: LimitClock,
+    open: Option<Open>,
+    /// What limits beside the device that is blamed for it.
+    behind: Option<LimitCause>,
 
     // Agreed upon in the handshake.
     timestamps: Option<TimestampState>,
@@ -251,7 +255,6 @@ pub struct Connection {
 impl Connection {
     /// An active open: the SYN comes out of [`Connection::poll_transmit`]. `iss` is the initial sequence number
     /// (RFC 6528 is the caller's business).
-    #[expect(clippy::too_many_lines, reason = "a line for each field")]
     pub fn active(
         now: Instant,
         config: impl Into<Rc<Config>>,
@@ -295,6 +298,8 @@ impl Connection {
             tally: Tally::default(),
             ready: Ready::NONE,
             limits: LimitClock::default(),
+            open: None,
+            behind: None,
             timestamps: None,
             sack: false,
             peer_scales: false,
@@ -481,6 +486,7 @@ impl Connection {
             self.reason = Some(reason);
             self.tell(Ready::CLOSED);
         }
+        (self.open, self.behind) = (None, None);
         self.limits.stop(now);
         self.limits.busy.set(now, false);
         self.stalled_since = None;

@@ -39,6 +39,7 @@ impl Connection {
         packet: &mut TxPacket,
         l4_offset: usize,
     ) -> Option<TxInfo> {
+        self.close_open(now);
         self.device_full = false;
         let mut out = Out { now, limits, packet, l4_offset };
         if let Some(reply) = self.reset_reply.take() {
@@ -98,12 +99,12 @@ impl Connection {
             match self.plan(out) {
                 Ok(plan) => {
                     if let Some(info) = self.transmit(out, plan) {
-                        self.limits.set(out.now, LimitCause::Processor);
+                        self.unblocked(out.now, LimitCause::Processor);
                         return Some(info);
                     }
                 }
                 Err(cause) => {
-                    self.limits.set(out.now, self.blame(cause));
+                    self.blocked(out.now, cause);
                     self.watch_window(out.now, cause);
                     if self.probe_due && cause == Blocked::PeerWindow {
                         self.probe_due = false;
@@ -113,7 +114,7 @@ impl Connection {
                 }
             }
         } else if self.state != State::TimeWait {
-            self.limits.set(out.now, LimitCause::Application);
+            self.unblocked(out.now, LimitCause::Application);
         }
         if self.keep_alive_due {
             self.keep_alive_due = false;

@@ -9,6 +9,7 @@ use linerate_wire::units::Instant;
 impl Connection {
     /// Runs the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.close_open(now);
         if self.timers.expired(Timer::UserTimeout, now) {
             self.on_user_timeout(now);
         }
