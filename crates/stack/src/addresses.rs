@@ -119,7 +119,17 @@ impl Addresses {
         Some(self.list.swap_remove(at))
     }
 
-    /// A number that changes with the set of addresses.
+    /// Takes over the addresses of another list, whose owner does what is due about them.
+    pub(crate) fn replace(&mut self, list: Vec<OwnAddress>) {
+        self.version = self.version.wrapping_add(1);
+        self.list = list;
+        for own in &mut self.list {
+            own.next = None;
+            own.valid_until = None;
+        }
+    }
+
+    /// A number that changes with the set of addresses and with what may be used of it.
     pub(crate) fn version(&self) -> u32 {
         self.version
     }
@@ -207,7 +217,12 @@ impl Addresses {
         }
         let dad_transmits = self.dad_transmits;
         let own = self.list.iter_mut().find(|own| own.next.is_some_and(|next| next <= now))?;
-        Some(own.advance(dad_transmits, now))
+        let was_usable = own.is_usable();
+        let action = own.advance(dad_transmits, now);
+        if own.is_usable() != was_usable {
+            self.version = self.version.wrapping_add(1);
+        }
+        Some(action)
     }
 
     /// When something is due.

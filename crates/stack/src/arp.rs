@@ -105,8 +105,9 @@ impl Stack {
 
     /// Wakes who waits for a neighbour that became known.
     pub(crate) fn after_neighbor(&mut self, outcome: Outcome) {
+        self.tell_of_neighbor(outcome);
         match outcome {
-            Outcome::Nothing => {}
+            Outcome::Nothing | Outcome::Moved(_) => {}
             Outcome::Disputed(slot) => {
                 self.net.counters.neighbors_disputed += 1;
                 self.net.timers.set(Timer::Neighbor(slot), self.net.neighbors.deadline(slot));

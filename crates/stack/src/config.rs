@@ -1,6 +1,7 @@
 //! Settings of a stack, every one with a documented default.
 
 use crate::memory::LEAST_MEMORY;
+use crate::team::Seat;
 use alloc::vec::Vec;
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -120,6 +121,9 @@ pub struct StackConfig {
     pub mtu: usize,
     /// The 802.1Q VLAN that all frames carry; `None` for untagged frames. Default: none.
     pub vlan: Option<u16>,
+    /// Which of the stacks on this link it is, where there are several; addresses, gateways, DHCP and the like are those of
+    /// seat 0. Default: alone.
+    pub seat: Seat,
     /// Our addresses, each with the prefix that is on the link. Default: none.
     pub addresses: Vec<Cidr>,
     /// Default gateways; the first of a family is used. Default: none.
@@ -191,6 +195,7 @@ impl Default for StackConfig {
             mac: MacAddr([2, 0, 0, 0, 0, 1]),
             mtu: 1_500,
             vlan: None,
+            seat: Seat::ALONE,
             addresses: Vec::new(),
             gateways: Vec::new(),
             dhcp: false,

@@ -187,6 +187,12 @@ counters! {
     tcp_established,
     /// RST segments sent to segments of no connection.
     tcp_resets_out,
+    /// Letters to the other stacks on the link.
+    letters_out,
+    /// Letters for which there was no place until the host carries them.
+    drop_letters_full [drop],
+    /// Packets passed on by another stack for which there was no buffer.
+    drop_letters_no_buffer [drop],
     /// Connections in TIME-WAIT that made room for newer ones.
     tcp_time_wait_recycled,
     /// SYNs answered with a cookie, because the backlog, the half-open connections or the table were full (RFC 4987).

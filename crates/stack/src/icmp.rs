@@ -82,12 +82,14 @@ impl Stack {
                         Meaning::Unreachable { hard: code.is_prohibited(), reason: CloseReason::Unreachable }
                     }
                 };
-                self.handle_error(quoted_flow4(quoted.0), meaning);
+                let quoted = quoted_flow4(quoted.0);
+                self.receive_error(&packet, quoted, meaning);
             }
             icmpv4::Message::TimeExceeded { quoted, .. }
             | icmpv4::Message::ParameterProblem { quoted, .. } => {
                 let meaning = Meaning::Unreachable { hard: false, reason: CloseReason::Unreachable };
-                self.handle_error(quoted_flow4(quoted.0), meaning);
+                let quoted = quoted_flow4(quoted.0);
+                self.receive_error(&packet, quoted, meaning);
             }
             // We ask nobody for an echo; redirects and source quench are not obeyed (RFC 6633).
             icmpv4::Message::EchoReply(_) | icmpv4::Message::Other { .. } => {
@@ -104,9 +106,12 @@ impl Stack {
             self.net.counters.drop_icmp_checksum += 1;
             return;
         }
-        if let Some(&kind) = packet.l4_bytes().first()
-            && (ndp::ROUTER_SOLICITATION..=ndp::NEIGHBOUR_ADVERTISEMENT).contains(&kind)
-        {
+        let kind = packet.l4_bytes().first().copied().unwrap_or_default();
+        let is_ndp = (ndp::ROUTER_SOLICITATION..=ndp::NEIGHBOUR_ADVERTISEMENT).contains(&kind);
+        if (is_ndp || kind == MULTICAST_QUERY) && self.pass_to_owner(&packet) {
+            return;
+        }
+        if is_ndp {
             self.receive_ndp(&packet);
             return;
         }
@@ -120,7 +125,8 @@ impl Stack {
             }
             icmpv6::Message::PacketTooBig { mtu, quoted } => {
                 let mtu = usize::try_from(mtu).unwrap_or(usize::MAX);
-                self.handle_error(quoted_flow6(quoted.0), Meaning::TooBig(mtu.max(1)));
+                let quoted = quoted_flow6(quoted.0);
+                self.receive_error(&packet, quoted, Meaning::TooBig(mtu.max(1)));
             }
             icmpv6::Message::DestinationUnreachable { code, quoted } => {
                 let meaning = match code {
@@ -131,12 +137,14 @@ impl Stack {
                         Meaning::Unreachable { hard: code.is_prohibited(), reason: CloseReason::Unreachable }
                     }
                 };
-                self.handle_error(quoted_flow6(quoted.0), meaning);
+                let quoted = quoted_flow6(quoted.0);
+                self.receive_error(&packet, quoted, meaning);
             }
             icmpv6::Message::TimeExceeded { quoted, .. }
             | icmpv6::Message::ParameterProblem { quoted, .. } => {
                 let meaning = Meaning::Unreachable { hard: false, reason: CloseReason::Unreachable };
-                self.handle_error(quoted_flow6(quoted.0), meaning);
+                let quoted = quoted_flow6(quoted.0);
+                self.receive_error(&packet, quoted, meaning);
             }
             icmpv6::Message::Other { kind: MULTICAST_QUERY, .. } => self.answer_multicast_query(&packet),
             icmpv6::Message::EchoReply(_) | icmpv6::Message::Other { .. } => {
@@ -185,24 +193,26 @@ impl Stack {
     }
 
     /// Acts on an error about a packet that we sent, if we did.
-    fn handle_error(&mut self, quoted: Option<QuotedFlow>, meaning: Meaning) {
-        let Some(quoted) = quoted.filter(|quoted| self.net.addresses.is_ours(quoted.source)) else {
+    fn receive_error(&mut self, packet: &Received, quoted: Option<QuotedFlow>, meaning: Meaning) {
+        let quoted = quoted.filter(|quoted| self.net.addresses.is_ours(quoted.source));
+        let is_known = quoted.is_some_and(|quoted| self.handle_error(&quoted, meaning));
+        if !is_known && !self.pass_on(packet) {
             self.net.counters.drop_icmp_error_unknown += 1;
-            return;
-        };
+        }
+    }
+
+    /// False when the packet that is quoted is none of ours.
+    fn handle_error(&mut self, quoted: &QuotedFlow, meaning: Meaning) -> bool {
         let is_known = match quoted.protocol {
-            Protocol::TCP => self.handle_tcp_error(&quoted, meaning),
+            Protocol::TCP => self.handle_tcp_error(quoted, meaning),
             Protocol::UDP => self.udp.is_bound(quoted.source, quoted.source_port),
             // Echo replies: nothing but a name and a number that anybody can forge.
             _ => false,
         };
-        if !is_known {
-            self.net.counters.drop_icmp_error_unknown += 1;
-            return;
+        if let (true, Meaning::TooBig(mtu), Protocol::UDP) = (is_known, meaning, quoted.protocol) {
+            self.lower_datagram_path(quoted, mtu);
         }
-        if let (Meaning::TooBig(mtu), Protocol::UDP) = (meaning, quoted.protocol) {
-            self.lower_datagram_path(&quoted, mtu);
-        }
+        is_known
     }
 
     /// A datagram cannot show that it was sent, so what is said about one counts for datagrams only, at a limited rate.
@@ -216,6 +226,9 @@ impl Stack {
             Verdict::Names(mtu) => {
                 let is_lower = net.datagram_paths.lower(quoted.destination, mtu, net.now);
                 net.counters.path_mtu_lowered += u64::from(is_lower);
+                if is_lower {
+                    self.tell_of_path(quoted.destination, mtu, true);
+                }
             }
         }
     }

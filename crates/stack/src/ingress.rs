@@ -58,8 +58,9 @@ impl Stack {
                 let is_group = destination.is_multicast();
                 self.receive_ipv6(LinkPayload { frame, is_group });
             }
+            EtherType::ARP if self.pass_arp(&frame.data, source) => {}
             EtherType::ARP => self.receive_arp(&frame.data, source),
-            _ => counters.drop_ethertype += 1,
+            _ => self.net.counters.drop_ethertype += 1,
         }
     }
 

@@ -52,6 +52,11 @@ impl Stack {
         let (source, destination) = (header.source(), header.destination());
         let Some(is_group) = self.check_addresses4(source, destination, link.is_group) else { return };
         if header.is_fragment() {
+            if self.team.seat.is_member() {
+                let whole = bytes.get(..total_len).unwrap_or_default();
+                self.pass_fragment(whole, is_group);
+                return;
+            }
             let front = bytes.get(..MIN_HEADER_LEN).unwrap_or_default();
             self.receive_fragment4(&header, front, is_group);
             return;

@@ -109,6 +109,7 @@ impl Stack {
             IpAddr::V4(_) => false,
         };
         match walk(next_header, payload, destination_is_group) {
+            Ok(Chain { fragment: Some(_), .. }) if self.pass_to_owner(&received) => {}
             Ok(Chain { fragment: Some(fragment), offset, payload, .. }) => {
                 let outcome = self.take_fragment6(&received, &fragment, payload);
                 self.after_fragment6(received, outcome, offset);

@@ -90,6 +90,8 @@ pub(crate) enum Outcome {
     Nothing,
     /// The address became known: wake who waits.
     Resolved(u32),
+    /// It has another address from now on.
+    Moved(u32),
     /// Somebody claimed another address for it: it is being asked.
     Disputed(u32),
     /// Nobody answered: tell who waits. The entry is gone.
@@ -261,11 +263,12 @@ impl<P> NeighborCache<P> {
         let entry = &mut self.entries[slot as usize];
         match entry.state {
             State::Stale => {
-                if overrides {
-                    entry.mac = mac;
-                    entry.confirmed = false;
+                if !overrides {
+                    return Outcome::Nothing;
                 }
-                Outcome::Nothing
+                entry.mac = mac;
+                entry.confirmed = false;
+                Outcome::Moved(slot)
             }
             State::Reachable if self.disputes.allow(now) => {
                 entry.state = State::Probe { sent: 0 };
@@ -307,6 +310,33 @@ impl<P> NeighborCache<P> {
             entry.deadline = Some(now + REACHABLE_TIME);
         }
         Outcome::Nothing
+    }
+
+    /// What the owner of the link knows of a neighbour; `None`: it does not answer.
+    pub(crate) fn learn(&mut self, ip: IpAddr, mac: Option<MacAddr>, now: Instant) -> Outcome {
+        let Some(&slot) = self.index.get(&ip) else { return Outcome::Nothing };
+        let Some(mac) = mac else {
+            self.remove(slot);
+            return Outcome::Failed(slot);
+        };
+        let entry = &mut self.entries[slot as usize];
+        let was_incomplete = matches!(entry.state, State::Incomplete { .. });
+        let has_moved = entry.mac != mac;
+        entry.mac = mac;
+        entry.state = State::Reachable;
+        entry.confirmed = true;
+        entry.deadline = Some(now + REACHABLE_TIME);
+        self.incomplete -= usize::from(was_incomplete);
+        match (was_incomplete, has_moved) {
+            (true, _) => Outcome::Resolved(slot),
+            (false, true) => Outcome::Moved(slot),
+            (false, false) => Outcome::Nothing,
+        }
+    }
+
+    /// Who an entry is, or was last, about.
+    pub(crate) fn named(&self, slot: u32) -> Option<(IpAddr, MacAddr)> {
+        self.entries.get(slot as usize).map(|entry| (entry.ip, entry.mac))
     }
 
     /// A connection made progress over this neighbour, so it is reachable (RFC 4861 section 7.3.1). Cheap enough for

@@ -19,7 +19,7 @@ pub(crate) enum Origin {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Route {
+pub(crate) struct Route {
     prefix: Cidr,
     /// The gateway; `None` when destinations are on the link.
     via: Option<IpAddr>,
@@ -30,11 +30,13 @@ struct Route {
 #[derive(Debug)]
 pub(crate) struct Routes {
     routes: Vec<Route>,
+    /// Changes with them.
+    version: u32,
 }
 
 impl Routes {
     pub(crate) fn new() -> Self {
-        Routes { routes: Vec::new() }
+        Routes { routes: Vec::new(), version: 0 }
     }
 
     /// Adds a route; the same prefix, gateway and origin are kept once. False when the table is full.
@@ -49,6 +51,7 @@ impl Routes {
         }
         // After its equals: the first router configured or heard is the one used.
         let at = self.routes.partition_point(|r| r.prefix.prefix_len() >= prefix.prefix_len());
+        self.version = self.version.wrapping_add(1);
         self.routes.insert(at, Route { prefix, via, origin });
         true
     }
@@ -56,12 +59,30 @@ impl Routes {
     /// Removes a route of this origin.
     pub(crate) fn remove(&mut self, prefix: Cidr, via: Option<IpAddr>, origin: Origin) {
         let prefix = prefix.network();
+        self.version = self.version.wrapping_add(1);
         self.routes.retain(|r| !(r.prefix == prefix && r.via == via && r.origin == origin));
     }
 
     /// Removes all routes of an origin.
     pub(crate) fn remove_origin(&mut self, origin: Origin) {
+        self.version = self.version.wrapping_add(1);
         self.routes.retain(|r| r.origin != origin);
+    }
+
+    /// A number that changes with the routes.
+    pub(crate) fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// All routes.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Route> {
+        self.routes.iter()
+    }
+
+    /// Takes over the routes of another table.
+    pub(crate) fn replace(&mut self, routes: Vec<Route>) {
+        self.version = self.version.wrapping_add(1);
+        self.routes = routes;
     }
 
     /// The address on the link that a packet for `destination` is handed to; `None` without a route.

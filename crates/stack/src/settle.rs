@@ -18,6 +18,7 @@ impl Stack {
     /// Brings everything around a connection up to date. To be called after every call that may change it.
     pub(crate) fn settle(&mut self, slot: u32) {
         let link_full = self.conns.link_full;
+        let mut told = None;
         let Some(mut conn) = self.conns.awake(slot) else { return };
         let ready = conn.tcp.poll_ready();
         let state = conn.tcp.tcp_state();
@@ -29,8 +30,10 @@ impl Stack {
         }
         if let Some(mss) = conn.tcp.poll_path_mss() {
             let remote = conn.tcp.remote().ip();
-            let is_lower = self.net.paths.lower(remote, mtu_for(remote, mss), self.net.now);
+            let mtu = mtu_for(remote, mss);
+            let is_lower = self.net.paths.lower(remote, mtu, self.net.now);
             self.net.counters.path_mtu_lowered += u64::from(is_lower);
+            told = is_lower.then_some((remote, mtu));
         }
         match conn.stage {
             Stage::Owned => self.ready.raise(Slot::Conn(slot), ready),
@@ -42,6 +45,9 @@ impl Stack {
         let is_finished = conn.tcp.is_finished();
         let reads = conn.tcp.next_file_read().is_some();
         self.net.timers.set(Timer::Conn(slot), deadline(conn.tcp.poll_timeout(), conn.retry_at));
+        if let Some((remote, mtu)) = told {
+            self.tell_of_path(remote, mtu, false);
+        }
         if is_new {
             self.net.counters.tcp_established += 1;
             self.conns.leave_half_open(slot);

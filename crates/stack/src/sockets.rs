@@ -53,9 +53,10 @@ impl Stack {
         let (source, next_hop) = self.net.route(ip, remote.ip()).ok_or(ConnectError::Unreachable)?;
         let port = match local.map_or(0, |local| local.port()) {
             0 => {
-                let conns = &self.conns;
+                let (conns, seat) = (&self.conns, self.team.seat);
                 let is_free = |port| {
-                    conns.find(&FlowKey::new(source, port, remote.ip(), remote.port())).is_none()
+                    seat.may_choose(port)
+                        && conns.find(&FlowKey::new(source, port, remote.ip(), remote.port())).is_none()
                         && conns.listener_for(source, port).is_none()
                 };
                 ports::ephemeral(&mut self.net.random, is_free).ok_or(ConnectError::NoMemory)?
@@ -127,8 +128,8 @@ impl Transport for Stack {
         let ip = self.local_ip(addr.ip)?;
         let port = match addr.port {
             0 => {
-                let conns = &self.conns;
-                let is_free = |port| !conns.is_listening(ip, port);
+                let (conns, seat) = (&self.conns, self.team.seat);
+                let is_free = |port| seat.may_choose(port) && !conns.is_listening(ip, port);
                 ports::ephemeral(&mut self.net.random, is_free).ok_or(ListenError::NoMemory)?
             }
             port if self.conns.is_listening(ip, port) => return Err(ListenError::InUse),

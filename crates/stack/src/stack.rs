@@ -12,6 +12,7 @@ use crate::ready::ReadyQueue;
 use crate::route::Origin;
 use crate::slaac::Slaac;
 use crate::tcp::{MemoryBudget, Resources};
+use crate::team::Team;
 use crate::timers::Timer;
 use crate::udp::UdpSockets;
 use core::fmt;
@@ -42,6 +43,7 @@ pub struct Stack {
     pub(crate) ready: ReadyQueue,
     pub(crate) slaac: Slaac,
     pub(crate) dhcp: Option<DhcpClient>,
+    pub(crate) team: Team,
 }
 
 impl Stack {
@@ -59,6 +61,7 @@ impl Stack {
             ready: ReadyQueue::new(config.max_listeners, config.max_connections, config.max_udp_sockets),
             slaac: Slaac::new(config.slaac),
             dhcp: None,
+            team: Team::new(config.seat),
             net: Net::new(config, &seed, pools),
         };
         stack.configure();
@@ -66,6 +69,10 @@ impl Stack {
     }
 
     fn configure(&mut self) {
+        if self.team.seat.is_member() {
+            // The owner tells us.
+            return;
+        }
         let net = &mut self.net;
         let addresses = core::mem::take(&mut net.config.addresses);
         let gateways = core::mem::take(&mut net.config.gateways);

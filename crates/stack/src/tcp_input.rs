@@ -50,6 +50,9 @@ impl Stack {
             self.net.counters.drop_tcp_checksum += 1;
             return;
         }
+        if self.team.seat.is_shared() && !self.is_for_us(&packet) && self.pass_on(&packet) {
+            return;
+        }
         let Some(arrived) = parse(packet) else {
             self.net.counters.drop_tcp_malformed += 1;
             return;
@@ -60,6 +63,24 @@ impl Stack {
             Some(slot) => self.receive_for_conn(slot, arrived),
             None => self.receive_for_listener(arrived),
         }
+    }
+
+    /// Whether a segment belongs to a connection here, or opens one; also if it cannot be read.
+    fn is_for_us(&mut self, packet: &Received) -> bool {
+        let Ok(header) = Header::parse(packet.l4_bytes()) else { return true };
+        let (local, remote) = (packet.destination, packet.source);
+        let flow = FlowKey::new(local, header.destination_port(), remote, header.source_port());
+        if self.conns.find(&flow).is_some() {
+            return true;
+        }
+        let flags = header.flags();
+        let has_listener = self.conns.listener_for(local, header.destination_port()).is_some();
+        if has_listener && flags.contains(Flags::ACK) && !flags.intersects(Flags::SYN | Flags::RST) {
+            let echo = header.options().timestamps.map(|timestamps| timestamps.echo);
+            let (client, cookie) = (header.sequence() - 1, header.acknowledgement() - 1);
+            return self.net.cookies.check(&flow, client, cookie, echo, self.net.now).is_some();
+        }
+        has_listener && flags.contains(Flags::SYN) && !flags.contains(Flags::ACK)
     }
 
     /// The slot of the connection between these ends, ours first.

@@ -179,6 +179,9 @@ impl Stack {
     /// Makes packets of the solicitations that are due.
     fn solicit_neighbors(&mut self) {
         while let Some(Solicit { ip, unicast }) = self.net.neighbors.poll_solicit(self.net.now) {
+            if self.ask_owner(ip) {
+                continue;
+            }
             match ip {
                 IpAddr::V6(target) => self.solicit(target, unicast),
                 IpAddr::V4(target) => {

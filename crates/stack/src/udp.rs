@@ -126,6 +126,9 @@ impl Stack {
             return;
         }
         let Some(slot) = self.udp.slot_for(local.ip(), local.port()) else {
+            if self.pass_on(&packet) {
+                return;
+            }
             self.net.counters.drop_udp_port += 1;
             self.send_port_unreachable(&packet);
             return;
@@ -164,9 +167,9 @@ impl Stack {
         let ip = self.local_ip(addr.ip)?;
         let port = match addr.port {
             0 => {
-                let udp = &self.udp;
-                ports::ephemeral(&mut self.net.random, |port| !udp.overlaps(ip, port))
-                    .ok_or(ListenError::NoMemory)?
+                let (udp, seat) = (&self.udp, self.team.seat);
+                let is_free = |port| seat.may_choose(port) && !udp.overlaps(ip, port);
+                ports::ephemeral(&mut self.net.random, is_free).ok_or(ListenError::NoMemory)?
             }
             port if self.udp.overlaps(ip, port) => return Err(ListenError::InUse),
             port => port,
