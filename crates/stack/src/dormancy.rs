@@ -259,7 +259,7 @@ impl Tcp {
     }
 
     /// The connection if it is awake.
-    fn connection(&self) -> Option<&Connection> {
+    pub(crate) fn connection(&self) -> Option<&Connection> {
         match self {
             Tcp::Awake(place) => place.as_ref().as_ref(),
             Tcp::Asleep(_) => None,

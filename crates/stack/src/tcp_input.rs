@@ -70,10 +70,15 @@ impl Stack {
         let Ok(header) = Header::parse(packet.l4_bytes()) else { return true };
         let (local, remote) = (packet.destination, packet.source);
         let flow = FlowKey::new(local, header.destination_port(), remote, header.source_port());
-        if self.conns.find(&flow).is_some() {
-            return true;
-        }
         let flags = header.flags();
+        if let Some(slot) = self.conns.find(&flow) {
+            // A SYN that came again may have come in on another queue, and have been answered there.
+            let is_answer = flags.contains(Flags::ACK) && !flags.contains(Flags::RST);
+            let ack = header.acknowledgement();
+            // Nobody falls asleep in a handshake.
+            let conn = self.conns.table.at(slot).and_then(|conn| conn.tcp.connection());
+            return !(is_answer && conn.is_some_and(|tcp| tcp.is_of_another_handshake(ack)));
+        }
         let has_listener = self.conns.listener_for(local, header.destination_port()).is_some();
         if has_listener && flags.contains(Flags::ACK) && !flags.intersects(Flags::SYN | Flags::RST) {
             let echo = header.options().timestamps.map(|timestamps| timestamps.echo);

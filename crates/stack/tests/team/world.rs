@@ -13,10 +13,11 @@ use linerate_wire::toeplitz::{Input, MICROSOFT_KEY};
 use linerate_wire::units::Instant;
 use linerate_wire::{icmpv4, ipv4};
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 pub const OURS: IpAddr = IpAddr::V4(OURS4);
+pub const OURS6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1));
 pub const REMOTE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 const OURS4: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const OLD_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
@@ -39,7 +40,6 @@ pub struct Host {
 }
 
 /// A connection that sends and wants back what it sent.
-#[derive(Debug)]
 pub struct Client {
     /// Of which of our stacks; `None`: of the remote host.
     pub seat: Option<usize>,
@@ -91,14 +91,11 @@ fn host(seat: Seat, seed: u8, is_remote: bool) -> Host {
     let (ours, theirs) = Link::pair(&pool, 1_500, Capabilities::NONE, 4_096);
     // The second end of a pair has another address than the first.
     let (device, end) = if is_remote { (theirs, ours) } else { (ours, theirs) };
-    let address = format!("10.0.0.{}/24", 1 + u8::from(is_remote)).parse().expect("an address");
-    let config = StackConfig {
-        seat,
-        addresses: vec![address],
-        max_connections: 4_096,
-        memory: 64 << 20,
-        ..StackConfig::default()
-    };
+    let last = 1 + u8::from(is_remote);
+    let parsed = |text: String| text.parse().expect("an address");
+    let addresses = vec![parsed(format!("10.0.0.{last}/24")), parsed(format!("fd00::{last}/64"))];
+    let config =
+        StackConfig { seat, addresses, max_connections: 4_096, memory: 64 << 20, ..StackConfig::default() };
     let pools = StackPools::for_memory(64 << 20).with_receive(pool);
     let port = Port::new(device, PortConfig::default()).expect("a port");
     let node = Node::new(port, config, [seed; 32], pools, NodeConfig::default());
@@ -275,7 +272,10 @@ impl World {
         if let Some(mtu) = self.narrow.filter(|&mtu| is_ipv4 && frame.len() > mtu + 14) {
             self.too_big += 1;
             let answer = too_big(&frame, mtu);
-            self.deliver(&answer);
+            // In the queue after the one that the flow's packets come in on.
+            let seats = self.members.len() as u64;
+            let queue = backwards_hash(&frame).map_or(0, |hash| (u64::from(hash) + 1) % seats);
+            put(&mut self.members[queue as usize].end, &mut self.queue, self.now, &answer);
             return;
         }
         if self.moved {
@@ -380,6 +380,16 @@ fn flow_hash(frame: &[u8]) -> Option<u32> {
     let port = |at: usize| u16::from_be_bytes([ports[at], ports[at + 1]]);
     let input = Input::ipv4_ports(header.source(), header.destination(), port(0), port(2));
     Some(input.hash(&MICROSOFT_KEY))
+}
+
+/// The hash of the packets of the same flow that come the other way.
+fn backwards_hash(frame: &[u8]) -> Option<u32> {
+    let mut back = frame.to_vec();
+    back[26..30].copy_from_slice(&frame[30..34]);
+    back[30..34].copy_from_slice(&frame[26..30]);
+    back[34..36].copy_from_slice(&frame[36..38]);
+    back[36..38].copy_from_slice(&frame[34..36]);
+    flow_hash(&back)
 }
 
 /// Another address in the Ethernet header, and in an ARP packet.

@@ -8,7 +8,7 @@ use super::super::timers::Timer;
 use super::{Connection, Last, MIN_MSS, Opened, TimestampState};
 use core::time::Duration;
 use linerate_transport::{CloseReason, LimitCause, Ready};
-use linerate_wire::tcp::{Flags, MAX_WINDOW_SCALE, Options};
+use linerate_wire::tcp::{Flags, MAX_WINDOW_SCALE, Options, SeqNumber};
 use linerate_wire::units::Instant;
 
 /// Retransmission timeout after a lost SYN (RFC 6298 section 5.7).
@@ -86,6 +86,12 @@ impl Connection {
             fast_open: self.fast_open.cookie.filter(|_| answer && !self.fast_open.is_repeated),
             ..Options::default()
         }
+    }
+
+    /// Whether an acknowledgement is of another handshake than ours, which has not ended.
+    pub fn is_of_another_handshake(&self, ack: SeqNumber) -> bool {
+        let ack = unwrap(self.una, ack);
+        self.state == State::SynReceived && (ack <= self.una || ack > self.nxt)
     }
 
     /// RFC 9293 section 3.10.7.3.
