@@ -49,6 +49,8 @@ enum Event {
 /// The device, its memory, and the caches between it and the processor.
 pub struct Hardware {
     pub now: Instant,
+    /// What an access of the processor to a register or a descriptor takes: meanwhile the hardware goes on.
+    pub access: Duration,
     pub memory: Memory,
     pub faults: Faults,
     pub mac: Mac,
@@ -71,6 +73,7 @@ impl Hardware {
         let engines = || (0..CHANNELS).map(|_| Engine::default()).collect();
         Hardware {
             now: Instant::ZERO,
+            access: Duration::ZERO,
             memory: Memory::default(),
             faults: Faults::default(),
             mac: Mac::default(),
@@ -99,8 +102,11 @@ impl Hardware {
         self.now = self.now.max(now);
     }
 
-    /// When something will happen next.
+    /// When something will happen next; now, if an interrupt or a frame waits to be taken.
     pub fn poll_timeout(&self) -> Option<Instant> {
+        if !self.raised.is_empty() || !self.wire.is_empty() {
+            return Some(self.now);
+        }
         self.events.first_key_value().map(|((at, _), _)| *at)
     }
 
@@ -290,6 +296,14 @@ impl Board {
         act(&mut self.0.lock().expect("nobody panicked while holding it"))
     }
 
+    /// Acts on the hardware as the driver does, which takes time.
+    fn access<R>(&self, act: impl FnOnce(&mut Hardware) -> R) -> R {
+        self.with(|hardware| {
+            hardware.step(hardware.now + hardware.access);
+            act(hardware)
+        })
+    }
+
     /// A pool in memory that the device reaches, aligned to cache lines. `is_receive`: for received frames.
     pub fn pool(&self, count: usize, buffer_size: usize, is_receive: bool) -> Pool {
         let len = (count + 1) * buffer_size.next_multiple_of(64);
@@ -303,19 +317,19 @@ impl Board {
 
 impl Bus for Board {
     fn read(&self, register: u32) -> u32 {
-        self.with(|hardware| hardware.read(register))
+        self.access(|hardware| hardware.read(register))
     }
 
     fn write(&self, register: u32, value: u32) {
-        self.with(|hardware| hardware.write(register, value));
+        self.access(|hardware| hardware.write(register, value));
     }
 
     fn load(&self, address: u64) -> u32 {
-        self.with(|hardware| hardware.memory.load(address).expect("descriptor memory"))
+        self.access(|hardware| hardware.memory.load(address).expect("descriptor memory"))
     }
 
     fn store(&self, address: u64, value: u32) {
-        self.with(|hardware| hardware.memory.store(address, value));
+        self.access(|hardware| hardware.memory.store(address, value));
     }
 }
 

@@ -222,6 +222,41 @@ fn nothing_comes_unseen_between_arming_and_sleeping() {
     assert!(!bench.interrupt.handle(), "without a cause");
 }
 
+/// The same at every point: a frame, or a completion, comes at each access of the driver's to the hardware while it arms.
+#[test]
+fn whenever_something_comes_while_arming_it_is_seen_or_interrupts() {
+    let access = Duration::from_nanos(100);
+    for is_frame in [true, false] {
+        let (mut seen, mut interrupted) = (0, 0);
+        for at in 0..100 {
+            let mut bench = Bench::new(1);
+            // The interrupt of something that has long been taken is waiting, as it would be in a busy loop.
+            bench.arrive(frame(1, 100, MAC));
+            bench.receive();
+            let late_by = access * at;
+            bench.board.with(|hardware| {
+                hardware.faults = Faults { late: 1_000, late_by, late_exactly: true, ..Faults::default() };
+            });
+            if is_frame {
+                bench.board.with(|hardware| hardware.arrive(bench.now, frame(2, 100, MAC)));
+            } else {
+                bench.offer(2, 1, 100);
+                bench.transmit();
+            }
+            bench.board.with(|hardware| hardware.access = access);
+            let is_seen = bench.arm();
+            bench.board.with(|hardware| hardware.access = Duration::ZERO);
+            bench.pass_us(100);
+            let is_interrupted = bench.is_interrupted();
+            assert!(is_seen || is_interrupted, "lost at access {at}");
+            seen += u32::from(is_seen);
+            interrupted += u32::from(!is_seen);
+            assert_eq!(bench.receive().len() + bench.completions().len(), 1);
+        }
+        assert!(interrupted > 10 && (seen > 5 || !is_frame), "{seen} and {interrupted}");
+    }
+}
+
 #[test]
 fn packets_come_back_in_any_order_and_each_once() {
     let mut bench = Bench::new(3);

@@ -208,17 +208,18 @@ impl Watched {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
-
     #[test]
     fn each_token_once_and_nothing_lost(
         seed in any::<u64>(),
         receive_buffers in 8..80usize,
         faults in faults(),
+        access_ns in 0..300u64,
         steps in prop::collection::vec(step(), 1..120),
     ) {
         let mut watched = Watched::new(seed, receive_buffers);
-        watched.bench.board.with(|hardware| hardware.faults = faults);
+        watched.bench.board.with(|hardware| {
+            (hardware.faults, hardware.access) = (faults, Duration::from_nanos(access_ns));
+        });
         steps.iter().for_each(|step| watched.act(step));
         watched.recover();
         let Watched { bench: Bench { queue, receive, transmit, .. }, kept, .. } = watched;

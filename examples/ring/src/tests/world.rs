@@ -64,6 +64,7 @@ pub fn config(last: u8) -> StackConfig {
 impl Host {
     fn new(last: u8, seed: u64, data: Vec<u8>) -> Host {
         let board = Board::new(seed);
+        board.with(|hardware| hardware.access = Duration::from_nanos(100));
         let (receive, transmit) = (board.pool(BUFFERS.0, 2_048, true), board.pool(BUFFERS.1, 1_536, false));
         let (device, interrupt) = device(last, &board, &receive, &transmit);
         let port = Port::new(device, PortConfig::default()).expect("a port");
