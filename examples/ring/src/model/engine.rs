@@ -118,11 +118,14 @@ impl Engine {
     }
 }
 
-/// Descriptors of one packet, as read from memory.
-struct Fetched {
-    addresses: Vec<u64>,
-    bytes: Vec<u8>,
+/// One packet, as its descriptors describe it.
+pub struct Packet {
+    index: usize,
+    life: u64,
+    /// Where its bytes are, and how many.
+    pieces: Vec<(u64, usize)>,
     app: [u32; 5],
+    descriptors: Vec<u64>,
     next: u64,
     is_last: bool,
 }
@@ -183,49 +186,67 @@ impl Hardware {
         if self.goes_wrong(Direction::Transmit, index) {
             return;
         }
-        let fetched = match self.fetch(index) {
-            Ok(fetched) => fetched,
+        let packet = match self.fetch(index) {
+            Ok(packet) => packet,
             Err(error) => return self.transmit[index].fail(error),
         };
-        let mut frame = fetched.bytes;
-        if fetched.app[1] >> 10 & 0b11 == 0b01 {
-            checksum::insert(&mut frame, fetched.app, self.faults.transmit_lies);
-        }
-        let has_error = self.random.per_mille(self.faults.packet_error);
+        let len: usize = packet.pieces.iter().map(|(_, len)| len).sum();
         // A gigabit per second, with preamble, gap and frame check sequence.
-        let time = Duration::from_nanos(8 * (frame.len() as u64 + 24));
-        // The wire is the MAC's: a reset of the channel does not cut what is on it.
+        let time = Duration::from_nanos(8 * (len.max(60) as u64 + 24));
         let free_at = self.now.max(self.mac.free_at) + time;
         self.mac.free_at = free_at;
         let engine = &mut self.transmit[index];
-        engine.is_busy = !fetched.is_last;
-        engine.current = fetched.next;
+        engine.is_busy = !packet.is_last;
+        engine.current = packet.next;
         engine.free_at = free_at;
-        self.at(free_at, Event::Free);
-        if !has_error {
-            frame.resize(frame.len().max(60), 0);
-            self.at(free_at, Event::Left(frame));
-        }
-        let status = COMPLETE | if has_error { PACKET_ERROR } else { 0 };
-        let count = fetched.addresses.len();
-        for (at, address) in fetched.addresses.into_iter().enumerate() {
-            let words = vec![(address + 0x1C, status)];
-            self.write_back(Direction::Transmit, index, free_at, words, at + 1 == count);
-        }
+        self.at(free_at, Event::Leaves(packet));
     }
 
-    /// Reads the descriptors of the next packet, and its bytes.
-    fn fetch(&self, index: usize) -> Result<Fetched, u32> {
+    /// The last byte of a packet is read, and it leaves. Bytes are read as late as that, so that a driver which lets go of
+    /// them too early is found out.
+    pub(super) fn leave(&mut self, packet: Packet) {
+        let Packet { index, life, pieces, app, descriptors, .. } = packet;
+        if self.transmit[index].life != life {
+            return;
+        }
+        let mut frame = Vec::new();
+        for (address, len) in pieces {
+            match self.memory.device_read(address, len) {
+                Some(bytes) => frame.extend(bytes),
+                None => return self.transmit[index].fail(channel::DECODE_ERROR),
+            }
+        }
+        if app[1] >> 10 & 0b11 == 0b01 {
+            checksum::insert(&mut frame, app, self.faults.transmit_lies);
+        }
+        let has_error = self.random.per_mille(self.faults.packet_error);
+        let status = COMPLETE | if has_error { PACKET_ERROR } else { 0 };
+        let count = descriptors.len();
+        for (at, address) in descriptors.into_iter().enumerate() {
+            let words = vec![(address + 0x1C, status)];
+            self.write_back(Direction::Transmit, index, self.now, words, at + 1 == count);
+        }
+        if has_error {
+            return;
+        }
+        frame.resize(frame.len().max(60), 0);
+        if self.mac.is_looped() { self.deliver(frame) } else { self.wire.push_back(frame) }
+    }
+
+    /// Reads the descriptors of the next packet.
+    fn fetch(&self, index: usize) -> Result<Packet, u32> {
         let engine = &self.transmit[index];
-        let mut fetched = Fetched {
-            addresses: Vec::new(),
-            bytes: Vec::new(),
+        let mut packet = Packet {
+            index,
+            life: engine.life,
+            pieces: Vec::new(),
             app: [0; 5],
+            descriptors: Vec::new(),
             next: engine.current,
             is_last: false,
         };
         loop {
-            let at = fetched.next;
+            let at = packet.next;
             let word = |offset: u64| self.memory.load(at + offset).ok_or(channel::DECODE_ERROR);
             let address =
                 |offset| Ok::<_, u32>(u64::from(word(offset + 4)?) << 32 | u64::from(word(offset)?));
@@ -234,21 +255,20 @@ impl Hardware {
             let len = (control & LENGTH) as usize;
             // Given twice; no beginning, or two; nothing in it; no end.
             let is_done = word(0x1C)? & COMPLETE != 0;
-            if is_done || is_first != fetched.addresses.is_empty() || len == 0 || fetched.is_last {
+            if is_done || is_first != packet.descriptors.is_empty() || len == 0 || packet.is_last {
                 return Err(channel::INTERNAL_ERROR);
             }
             if is_first {
-                for (app, offset) in fetched.app.iter_mut().zip((0x20..).step_by(4)) {
+                for (app, offset) in packet.app.iter_mut().zip((0x20..).step_by(4)) {
                     *app = word(offset)?;
                 }
             }
-            let bytes = self.memory.device_read(address(0x08)?, len).ok_or(channel::DECODE_ERROR)?;
-            fetched.bytes.extend(bytes);
-            fetched.addresses.push(at);
-            fetched.next = address(0)?;
-            fetched.is_last = at == engine.tail;
+            packet.pieces.push((address(0x08)?, len));
+            packet.descriptors.push(at);
+            packet.next = address(0)?;
+            packet.is_last = at == engine.tail;
             if control & LAST != 0 {
-                return Ok(fetched);
+                return Ok(packet);
             }
         }
     }

@@ -16,7 +16,7 @@ pub use memory::{CacheOperation, Memory};
 use crate::bus::Bus;
 use crate::registers::{Direction, channel, common};
 use core::time::Duration;
-use engine::Engine;
+use engine::{Engine, Packet};
 use linerate_nic::{Dma, Pool};
 use linerate_wire::units::Instant;
 use mac::Mac;
@@ -36,12 +36,10 @@ enum Event {
     WriteBack { direction: Direction, index: usize, life: u64, words: Vec<(u64, u32)>, is_last: bool },
     /// The delay after the newest packet is over, if that is still the newest.
     Delay { direction: Direction, index: usize, life: u64, newest: u64 },
-    /// A frame has left.
-    Left(Vec<u8>),
+    /// A packet has been read to its end.
+    Leaves(Packet),
     /// A frame has come.
     Arrives(Vec<u8>),
-    /// An engine can go on.
-    Free,
     /// An interrupt without a cause.
     Spurious(usize),
 }
@@ -169,16 +167,12 @@ impl Hardware {
                     engine.interrupts |= channel::DELAYED;
                 }
             }
-            Event::Left(frame) => {
-                let is_looped = self.mac.is_looped();
-                if is_looped { self.deliver(frame) } else { self.wire.push_back(frame) }
-            }
+            Event::Leaves(packet) => self.leave(packet),
             Event::Arrives(frame) => {
                 if !self.mac.is_looped() && self.mac.is_up {
                     self.deliver(frame);
                 }
             }
-            Event::Free => {}
             Event::Spurious(line) => self.raised.push_back(line),
         }
         self.update_lines();

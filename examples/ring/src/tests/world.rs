@@ -99,6 +99,11 @@ impl Host {
     /// Sends `bytes`, too.
     pub fn add(&mut self, bytes: &[u8]) {
         self.data.extend_from_slice(bytes);
+        self.wake();
+    }
+
+    /// Whoever acts on a host from outside wakes its loop.
+    pub fn wake(&mut self) {
         self.is_awake = true;
     }
 
