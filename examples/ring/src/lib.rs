@@ -10,7 +10,7 @@
 //! | [`bus`] | what the driver asks of the board |
 //! | `channel`, `ring` | one channel's registers; positions in a ring |
 //! | `receive`, `transmit` | who owns which buffer when |
-//! | [`queue`], [`control`], [`interrupt`], [`self_test`] | the contracts of `linerate_nic`, and what the host calls |
+//! | [`queue`], [`control`], [`interrupt`], [`self_test`](mod@self_test) | the contracts of `linerate_nic`, and what the host calls |
 //! | [`open`](mod@open) | from a board and some memory to control and queues |
 //! | `model`, `tests` | the hardware as a model with faults, and what the driver must not do under them |
 #![cfg_attr(not(test), no_std)]
