@@ -1,153 +1,209 @@
-//! Logging in and out: USER, PASS, REIN and HOST.
+//! Logging in and out: USER, PASS, REIN and HOST; and what those may do who have.
 
 use super::config::is_anonymous;
-use super::facts::FactSet;
-use super::hash::HashAlgorithm;
-use super::hub::{Kind, Timer, Turn};
+use super::hub::Turn;
 use super::login::{self, HashError};
-use super::session::{Job, Login, Session};
+use super::reply::{Replies, reply};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
-use linerate_transport::{FileError, FileOp, FileReply, VirtualPath, Work};
+use core::net::SocketAddr;
+use linerate_transport::{FileError, FileReply, Work};
+use linerate_wire::units::Instant;
 
 /// What checking a password comes to.
 const RIGHT: &[u8] = b"right";
 const WRONG: &[u8] = b"wrong";
 const NO_MEMORY: &[u8] = b"no memory";
 
-impl Session {
+/// Who the client is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Login {
+    /// Nobody yet.
+    Nobody,
+    /// USER came, PASS is due.
+    Named(String),
+    /// Logged in.
+    User {
+        /// The name, as given with USER.
+        name: String,
+        /// Whether it was without a password.
+        anonymous: bool,
+    },
+}
+
+/// Who the client is, and how often he was wrong.
+pub(super) struct Access {
+    peer: SocketAddr,
+    login: Login,
+    /// Until when a wrong password is not answered.
+    pub(super) refusing_until: Option<Instant>,
+    /// Wrong passwords so far.
+    wrong_passwords: u32,
+    /// Unknown commands before login so far.
+    unknown_commands: u32,
+}
+
+/// What comes of a check.
+pub(super) enum Checked {
+    /// It was right, or there is nobody to check any more.
+    Done(Replies),
+    /// It could not be made; these are the last words.
+    Failed(Replies),
+    /// It was wrong, which is said at this time.
+    Wrong(Instant),
+}
+
+impl Access {
+    pub(super) fn new(peer: SocketAddr) -> Self {
+        Access { peer, login: Login::Nobody, refusing_until: None, wrong_passwords: 0, unknown_commands: 0 }
+    }
+
+    pub(super) fn is_logged_in(&self) -> bool {
+        matches!(self.login, Login::User { .. })
+    }
+
+    /// The name for the logs.
+    pub(super) fn user_name(&self) -> &str {
+        match &self.login {
+            Login::User { name, .. } => name,
+            _ => "-",
+        }
+    }
+
     /// Whether the user may upload, change and delete.
     pub(super) fn may_write(&self, turn: &Turn<'_, '_>) -> bool {
         turn.hub.config.writable && matches!(self.login, Login::User { anonymous: false, .. })
     }
 
+    /// The same; replies with `code` when not.
+    pub(super) fn check_may_write(&self, turn: &Turn<'_, '_>, code: u16) -> Result<(), Replies> {
+        if self.may_write(turn) {
+            return Ok(());
+        }
+        Err(reply(code, "Permission denied: read-only"))
+    }
+
     /// USER. Any name is asked for a password, so that the answer does not tell which exist.
-    pub(super) fn user(&mut self, turn: &Turn<'_, '_>, name: &str) {
+    pub(super) fn user(&mut self, turn: &Turn<'_, '_>, name: &str) -> Replies {
         if name.chars().any(char::is_control) {
-            return self.reply(501, "Control character in the name");
+            return reply(501, "Control character in the name");
         }
         self.login = Login::Named(String::from(name));
         if is_anonymous(name) && turn.hub.config.anonymous {
-            self.reply(331, "Any password will do, your e-mail address for example");
+            reply(331, "Any password will do, your e-mail address for example")
         } else {
-            self.reply(331, "Password required");
+            reply(331, "Password required")
         }
     }
 
-    /// PASS. A password is checked when its turn comes; until then other commands wait.
-    pub(super) fn pass(&mut self, turn: &mut Turn<'_, '_>, password: &str) {
+    /// PASS: whether the password is to be checked. Otherwise that is all, with these replies.
+    pub(super) fn pass(&mut self, turn: &mut Turn<'_, '_>) -> Result<(), Replies> {
         let Login::Named(name) = &self.login else {
-            return self.reply(503, "USER comes first");
+            return Err(reply(503, "USER comes first"));
         };
         if is_anonymous(name) && turn.hub.config.anonymous {
             let name = name.clone();
-            return self.log_in(turn, name, true);
+            return Err(self.log_in(turn, name, true));
         }
-        self.new_job();
-        self.job = Job::Login(Some(password.as_bytes().into()));
-        turn.hub.checks.add(self.peer.ip(), self.id);
+        Ok(())
     }
 
-    /// Begins to check the password that waits; false when none does.
-    pub(super) fn begin_check(&mut self, turn: &mut Turn<'_, '_>) -> bool {
-        let (Job::Login(password), Login::Named(name)) = (&mut self.job, &self.login) else { return false };
-        let Some(password) = password.take() else { return false };
+    /// The check of a password.
+    pub(super) fn check(&self, turn: &Turn<'_, '_>, password: Vec<u8>) -> Option<Work> {
+        let Login::Named(name) = &self.login else { return None };
         let config = turn.config();
         // A name without a password takes as long to refuse as one with a wrong one.
         let exists = config.user(name).is_some();
         let user = config.user(name).or(config.users.first());
         let hash = user.map(|user| user.password_hash.clone());
-        let work = Work::new(move || {
+        Some(Work::new(move || {
             Vec::from(match login::verify(hash.as_deref(), &password) {
                 Ok(true) if exists => RIGHT,
                 Err(HashError::NoMemory) => NO_MEMORY,
                 Ok(_) | Err(_) => WRONG,
             })
-        });
-        turn.submit(self.job_id, Kind::Check, FileOp::Compute { work });
-        true
+        }))
     }
 
     /// The password was checked.
-    pub(super) fn on_checked(&mut self, turn: &mut Turn<'_, '_>, result: Result<FileReply, FileError>) {
-        self.job = Job::None;
-        let Login::Named(name) = mem::replace(&mut self.login, Login::Nobody) else { return };
+    pub(super) fn on_checked(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        result: Result<FileReply, FileError>,
+    ) -> Checked {
+        let Login::Named(name) = mem::replace(&mut self.login, Login::Nobody) else {
+            return Checked::Done(Replies::default());
+        };
         let Ok(FileReply::Data(outcome)) = result else {
-            self.reply(421, "The password cannot be checked now, try later");
-            return self.end_after_replies();
+            return Checked::Failed(reply(421, "The password cannot be checked now, try later"));
         };
         match outcome.as_ref() {
             RIGHT if turn.hub.config.user(&name).is_some() => {
                 let now = turn.now();
                 turn.hub.throttle.right(self.peer.ip(), now);
-                self.log_in(turn, name, false);
+                Checked::Done(self.log_in(turn, name, false))
             }
-            NO_MEMORY => {
-                self.reply(421, "Not enough memory to check the password, try later");
-                self.end_after_replies();
-            }
-            _ => self.refuse_password(turn, &name),
+            NO_MEMORY => Checked::Failed(reply(421, "Not enough memory to check the password, try later")),
+            _ => Checked::Wrong(self.refuse(turn, &name)),
         }
     }
 
-    fn log_in(&mut self, turn: &mut Turn<'_, '_>, name: String, anonymous: bool) {
+    fn log_in(&mut self, turn: &mut Turn<'_, '_>, name: String, anonymous: bool) -> Replies {
         turn.hub.stats.logins += 1;
         log::debug!(target: "ftp", "{}: {name} logs in", self.peer);
         self.login = Login::User { name, anonymous };
-        if self.may_write(turn) {
-            self.reply(230, "Logged in");
-        } else {
-            self.reply(230, "Logged in, read-only");
-        }
+        if self.may_write(turn) { reply(230, "Logged in") } else { reply(230, "Logged in, read-only") }
     }
 
-    fn refuse_password(&mut self, turn: &mut Turn<'_, '_>, name: &str) {
+    /// Counts a wrong password; the time at which to say so.
+    fn refuse(&mut self, turn: &mut Turn<'_, '_>, name: &str) -> Instant {
         turn.hub.stats.login_failures += 1;
         self.wrong_passwords += 1;
         let (now, delay) = (turn.now(), turn.hub.config.limits.login_delay);
         let at = now + turn.hub.throttle.wrong(self.peer.ip(), now, delay);
         log::warn!(target: "ftp", "{}: wrong password for {name:?}", self.peer);
-        self.job = Job::Refusing;
         self.refusing_until = Some(at);
-        if self.wrong_passwords >= turn.hub.config.limits.login_tries {
+        if self.has_tried_enough(turn) {
             turn.hub.stats.login_ends += 1;
         }
-        turn.set_timer(self.id, Timer::Login, at);
+        at
     }
 
     /// The time has come to say that the password was wrong.
-    pub(super) fn on_login_timer(&mut self, turn: &mut Turn<'_, '_>) {
-        if !matches!(self.job, Job::Refusing) {
-            return;
-        }
-        self.job = Job::None;
+    pub(super) fn refusal(&mut self) -> Replies {
         self.refusing_until = None;
-        self.touch(turn.now());
-        self.reply(530, "Wrong name or password");
-        if self.wrong_passwords >= turn.hub.config.limits.login_tries {
-            self.reply(421, "Too many wrong passwords, closing the control connection");
-            self.end_after_replies();
+        reply(530, "Wrong name or password")
+    }
+
+    /// Whether so many passwords were wrong that the session ends.
+    pub(super) fn has_tried_enough(&self, turn: &Turn<'_, '_>) -> bool {
+        self.wrong_passwords >= turn.hub.config.limits.login_tries
+    }
+
+    /// Counts an unknown command. True when somebody without a login has sent so many that the session ends.
+    pub(super) fn on_unknown_command(&mut self, turn: &mut Turn<'_, '_>) -> bool {
+        turn.hub.stats.unknown_commands += 1;
+        if self.is_logged_in() {
+            return false;
         }
+        self.unknown_commands += 1;
+        let enough = self.unknown_commands >= turn.hub.config.limits.unknown_commands;
+        if enough {
+            turn.hub.stats.unknown_ends += 1;
+        }
+        enough
     }
 
     /// REIN: as after connecting (RFC 959 section 4.1.1). Wrong passwords stay counted.
-    pub(super) fn rein(&mut self, turn: &mut Turn<'_, '_>) {
-        self.close_channel(turn);
+    pub(super) fn reset(&mut self) {
         self.login = Login::Nobody;
-        self.cwd = VirtualPath::root();
-        self.restart = 0;
-        self.ascii = true;
-        self.epsv_all = false;
-        self.facts = FactSet::default();
-        self.hash = HashAlgorithm::default();
-        self.reply(220, "Ready for a new user");
     }
 
     /// HOST (RFC 7151): all names lead to the same files.
-    pub(super) fn host(&mut self, name: &str) {
+    pub(super) fn host(&self, name: &str) -> Replies {
         if self.login != Login::Nobody {
-            return self.reply(503, "HOST comes before USER");
+            return reply(503, "HOST comes before USER");
         }
         let literal = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         let fits = match literal {
@@ -155,9 +211,9 @@ impl Session {
             None => name.split('.').all(is_label),
         };
         if fits && name.len() <= 255 {
-            self.reply(220, "Host accepted");
+            reply(220, "Host accepted")
         } else {
-            self.reply(501, "Not the name of a host");
+            reply(501, "Not the name of a host")
         }
     }
 }

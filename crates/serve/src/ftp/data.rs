@@ -9,8 +9,8 @@
 //! After an upload that could not be stored it is `Draining` until the client has seen that, or two seconds have passed.
 //! Any of them goes back to `None` when a new address is agreed on, and after each transfer.
 
-use super::hub::{Timer, Turn};
-use super::session::Session;
+use super::hub::{SessionId, Timer, Turn};
+use super::reply::{Replies, reply};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use linerate_transport::{
     AcceptBacklog, ConnId, ConnState, ListenAddr, ListenError, ListenOptions, ListenerId,
@@ -105,89 +105,103 @@ fn listen_ip(local: IpAddr) -> Option<IpAddr> {
     }
 }
 
-impl Session {
+/// A session's data connection, and what is agreed on about the next one.
+pub(super) struct Data {
+    session: SessionId,
+    /// The client's and our end of the control connection, with which those of the data connection must agree.
+    peer: SocketAddr,
+    local: SocketAddr,
+    pub(super) channel: Channel,
+    epsv_all: bool,
+}
+
+impl Data {
+    pub(super) fn new(session: SessionId, peer: SocketAddr, local: SocketAddr) -> Self {
+        Data { session, peer, local, channel: Channel::None, epsv_all: false }
+    }
+
+    /// As in a new session (REIN).
+    pub(super) fn reset(&mut self, turn: &mut Turn<'_, '_>) {
+        self.close(turn);
+        self.epsv_all = false;
+    }
+
     /// PASV (RFC 959).
-    pub(super) fn pasv(&mut self, turn: &mut Turn<'_, '_>) {
+    pub(super) fn pasv(&mut self, turn: &mut Turn<'_, '_>) -> Replies {
         if self.epsv_all {
-            return self.reply(501, "PASV is not allowed after EPSV ALL");
+            return reply(501, "PASV is not allowed after EPSV ALL");
         }
         let IpAddr::V4(local) = self.local.ip() else {
-            return self.reply(501, "PASV is for IPv4, use EPSV");
+            return reply(501, "PASV is for IPv4, use EPSV");
         };
-        let Some(port) = self.open_passive(turn) else { return };
-        let [a, b, c, d] = turn.hub.config.passive_address.unwrap_or(local).octets();
-        let [high, low] = port.to_be_bytes();
-        self.reply(227, format_args!("Entering Passive Mode ({a},{b},{c},{d},{high},{low})"));
+        self.listen(turn).map_or_else(no_port, |port| {
+            let [a, b, c, d] = turn.hub.config.passive_address.unwrap_or(local).octets();
+            let [high, low] = port.to_be_bytes();
+            reply(227, format_args!("Entering Passive Mode ({a},{b},{c},{d},{high},{low})"))
+        })
     }
 
     /// EPSV (RFC 2428 section 3).
-    pub(super) fn epsv(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
+    pub(super) fn epsv(&mut self, turn: &mut Turn<'_, '_>, arg: &str) -> Replies {
         let ours = family(self.local.ip());
         match arg {
             "" => {}
             _ if arg.eq_ignore_ascii_case("ALL") => {
                 self.epsv_all = true;
-                return self.reply(200, "EPSV ALL: no other data connection will be set up");
+                return reply(200, "EPSV ALL: no other data connection will be set up");
             }
             "1" | "2" if arg.as_bytes() == [b'0' + ours] => {}
-            "1" | "2" => {
-                return self.reply(522, format_args!("Network protocol not supported, use ({ours})"));
-            }
-            _ if arg.bytes().all(|b| b.is_ascii_digit()) => {
-                return self.reply(522, format_args!("Network protocol not supported, use ({ours})"));
-            }
-            _ => return self.reply(501, "Syntax: EPSV [1|2|ALL]"),
+            _ if arg.bytes().all(|b| b.is_ascii_digit()) => return other_family(ours),
+            _ => return reply(501, "Syntax: EPSV [1|2|ALL]"),
         }
-        if let Some(port) = self.open_passive(turn) {
-            self.reply(229, format_args!("Entering Extended Passive Mode (|||{port}|)"));
-        }
+        self.listen(turn).map_or_else(no_port, |port| {
+            reply(229, format_args!("Entering Extended Passive Mode (|||{port}|)"))
+        })
     }
 
     /// PORT (RFC 959).
-    pub(super) fn port(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
+    pub(super) fn port(&mut self, turn: &mut Turn<'_, '_>, arg: &str) -> Replies {
         if self.epsv_all {
-            return self.reply(501, "PORT is not allowed after EPSV ALL");
+            return reply(501, "PORT is not allowed after EPSV ALL");
         }
         match parse_port(arg) {
             Some(remote) => self.set_active(turn, remote),
-            None => self.reply(501, "Syntax: PORT <h1>,<h2>,<h3>,<h4>,<p1>,<p2>"),
+            None => reply(501, "Syntax: PORT <h1>,<h2>,<h3>,<h4>,<p1>,<p2>"),
         }
     }
 
     /// EPRT (RFC 2428 section 2).
-    pub(super) fn eprt(&mut self, turn: &mut Turn<'_, '_>, arg: &str) {
+    pub(super) fn eprt(&mut self, turn: &mut Turn<'_, '_>, arg: &str) -> Replies {
         if self.epsv_all {
-            return self.reply(501, "EPRT is not allowed after EPSV ALL");
+            return reply(501, "EPRT is not allowed after EPSV ALL");
         }
         let ours = family(self.local.ip());
         match parse_eprt(arg) {
             Ok(remote) if family(remote.ip()) == ours => self.set_active(turn, remote),
-            Ok(_) | Err(EprtError::Family) => {
-                self.reply(522, format_args!("Network protocol not supported, use ({ours})"));
-            }
-            Err(EprtError::Syntax) => self.reply(501, "Syntax: EPRT |<family>|<address>|<port>|"),
+            Ok(_) | Err(EprtError::Family) => other_family(ours),
+            Err(EprtError::Syntax) => reply(501, "Syntax: EPRT |<family>|<address>|<port>|"),
         }
     }
 
     /// Only the client's own address, and no service's port: else the server would attack others for him (the FTP
     /// bounce attack, RFC 2577 section 3).
-    fn set_active(&mut self, turn: &mut Turn<'_, '_>, remote: SocketAddr) {
+    fn set_active(&mut self, turn: &mut Turn<'_, '_>, remote: SocketAddr) -> Replies {
         if remote.ip() != self.peer.ip() || remote.port() < LOWEST_PORT {
             turn.hub.stats.bounces_refused += 1;
             log::warn!(target: "ftp", "{}: data connection to {remote} refused", self.peer);
-            return self.reply(504, "Only to your own address, and to ports from 1024 on");
+            return reply(504, "Only to your own address, and to ports from 1024 on");
         }
-        self.close_channel(turn);
+        self.close(turn);
         // From the control connection's address, for the scope of a link-local one.
         let mut addr = self.peer;
         addr.set_port(remote.port());
         self.channel = Channel::Active(addr);
-        self.reply(200, format_args!("Data connection will go to port {}", remote.port()));
+        reply(200, format_args!("Data connection will go to port {}", remote.port()))
     }
 
-    /// Listens on a random port of the range and answers which; replies when there is none.
-    fn open_passive(&mut self, turn: &mut Turn<'_, '_>) -> Option<u16> {
-        self.close_channel(turn);
+    /// Listens on a random port of the range and answers which; `None` when none is to be had.
+    fn listen(&mut self, turn: &mut Turn<'_, '_>) -> Option<u16> {
+        self.close(turn);
         let config = turn.config();
         let first = u32::from(*config.passive_ports.start());
         let count = u32::from(*config.passive_ports.end()).saturating_sub(first) + 1;
@@ -199,7 +213,7 @@ impl Session {
             let addr = ListenAddr { ip: listen_ip(self.local.ip()), port };
             match turn.ctx.net.listen(turn.hub.owner, addr, &options) {
                 Ok(listener) => {
-                    turn.hub.data_listeners.insert(listener, self.id);
+                    turn.hub.data_listeners.insert(listener, self.session);
                     self.channel = Channel::Passive(listener);
                     return Some(port);
                 }
@@ -211,13 +225,12 @@ impl Session {
             }
         }
         turn.hub.stats.data_open_failures += 1;
-        self.reply(425, "No port is free for a data connection");
         None
     }
 
-    /// Somebody connected to our passive port.
-    pub(super) fn on_data_listener(&mut self, turn: &mut Turn<'_, '_>) {
-        let Channel::Passive(listener) = self.channel else { return };
+    /// Somebody connected to our passive port. True when it was the client, and the connection is there.
+    pub(super) fn accept(&mut self, turn: &mut Turn<'_, '_>) -> bool {
+        let Channel::Passive(listener) = self.channel else { return false };
         while let Some(conn) = turn.ctx.net.accept(listener) {
             let remote = turn.ctx.net.info(conn).map(|info| info.remote);
             if remote.map(|addr| addr.ip().to_canonical()) != Some(self.peer.ip()) {
@@ -229,26 +242,23 @@ impl Session {
                 turn.ctx.net.abort(conn);
                 continue;
             }
-            self.close_channel(turn);
-            turn.hub.conns.insert(conn, self.id);
+            self.close(turn);
+            turn.hub.conns.insert(conn, self.session);
             self.channel = Channel::Open(conn);
-            break;
+            return true;
         }
-        if matches!(self.channel, Channel::Open(_)) {
-            self.data_established(turn);
-        }
-        self.progress(turn);
+        false
     }
 
     /// Begins the active open, when that is what was agreed on; false when it cannot begin.
-    pub(super) fn connect_active(&mut self, turn: &mut Turn<'_, '_>) -> bool {
+    pub(super) fn connect(&mut self, turn: &mut Turn<'_, '_>) -> bool {
         let Channel::Active(remote) = self.channel else { return true };
         let mut local = self.local;
         local.set_port(0);
         let local = Some(local);
         match turn.ctx.net.connect(turn.hub.owner, local, remote, &turn.hub.config.socket) {
             Ok(conn) => {
-                turn.hub.conns.insert(conn, self.id);
+                turn.hub.conns.insert(conn, self.session);
                 self.channel = Channel::Connecting(conn);
                 true
             }
@@ -261,7 +271,7 @@ impl Session {
     }
 
     /// Throws away what comes over a connection whose upload has failed; lets it go when the client has ended it.
-    pub(super) fn drain_channel(&mut self, turn: &mut Turn<'_, '_>) {
+    pub(super) fn drain(&mut self, turn: &mut Turn<'_, '_>) {
         let Channel::Draining(conn) = self.channel else { return };
         // The state first: what arrives between the two looks is seen by the second.
         let state = turn.ctx.net.state(conn);
@@ -275,35 +285,40 @@ impl Session {
             left = left.saturating_sub(len);
         }
         match state {
-            _ if left == 0 => turn.set_timer(self.id, Timer::Resume, turn.ctx.now),
+            _ if left == 0 => turn.set_timer(self.session, Timer::Resume, turn.ctx.now),
             ConnState::Open { finished: false } | ConnState::Connecting => {}
             ConnState::Open { finished: true } | ConnState::Closed(_) => {
-                turn.clear_timer(self.id, Timer::Data);
-                self.finish_channel(turn);
+                turn.clear_timer(self.session, Timer::Data);
+                self.finish(turn);
             }
         }
     }
 
-    /// Whether the open data connection was lost before a transfer began.
-    pub(super) fn data_was_lost(&self, turn: &Turn<'_, '_>) -> bool {
+    /// Refuses a transfer for which no data connection was agreed on, or whose one was lost already.
+    pub(super) fn check_agreed(&mut self, turn: &mut Turn<'_, '_>) -> Result<(), Replies> {
+        if let Channel::Open(conn) = self.channel
+            && matches!(turn.ctx.net.state(conn), ConnState::Closed(_))
+        {
+            self.close(turn);
+        }
         match self.channel {
-            Channel::Open(conn) => matches!(turn.ctx.net.state(conn), ConnState::Closed(_)),
-            _ => false,
+            Channel::None | Channel::Draining(_) => Err(reply(425, "Use EPSV, PASV, EPRT or PORT first")),
+            _ => Ok(()),
         }
     }
 
     /// Ends the data connection in order: what is queued is delivered.
-    pub(super) fn finish_channel(&mut self, turn: &mut Turn<'_, '_>) {
+    pub(super) fn finish(&mut self, turn: &mut Turn<'_, '_>) {
         if let Some(conn) = self.channel.conn() {
             turn.hub.conns.remove(&conn);
             turn.ctx.net.close(conn);
             self.channel = Channel::None;
         }
-        self.close_channel(turn);
+        self.close(turn);
     }
 
     /// Takes back whatever was agreed on; an open connection is reset.
-    pub(super) fn close_channel(&mut self, turn: &mut Turn<'_, '_>) {
+    pub(super) fn close(&mut self, turn: &mut Turn<'_, '_>) {
         match core::mem::replace(&mut self.channel, Channel::None) {
             Channel::None | Channel::Active(_) => {}
             Channel::Passive(listener) => {
@@ -316,6 +331,14 @@ impl Session {
             }
         }
     }
+}
+
+fn no_port() -> Replies {
+    reply(425, "No port is free for a data connection")
+}
+
+fn other_family(ours: u8) -> Replies {
+    reply(522, format_args!("Network protocol not supported, use ({ours})"))
 }
 
 #[cfg(test)]

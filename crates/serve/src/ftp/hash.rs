@@ -1,7 +1,7 @@
 //! HASH: a digest of a file, computed piece by piece (draft-bryan-ftpext-hash).
 
 use super::hub::{JobId, Kind, Turn};
-use super::session::{Job, Session};
+use super::reply::{Replies, reply};
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt::{self, Write};
@@ -100,55 +100,64 @@ impl State {
 
 /// A file being hashed.
 pub(super) struct HashJob {
+    job: JobId,
     algorithm: HashAlgorithm,
     state: State,
-    pub(super) file: FileId,
+    file: FileId,
     path: VirtualPath,
     offset: u64,
 }
 
 impl HashJob {
-    fn read(&self, turn: &mut Turn<'_, '_>, job: JobId) {
-        turn.submit(job, Kind::Read, FileOp::Read { file: self.file, offset: self.offset, len: READ_LEN });
-    }
-}
-
-impl Session {
     /// The file is open: begins to read it.
-    pub(super) fn start_hash(&mut self, turn: &mut Turn<'_, '_>, path: VirtualPath, file: FileId) {
-        let job = HashJob { algorithm: self.hash, state: State::new(self.hash), file, path, offset: 0 };
-        job.read(turn, self.job_id);
-        self.job = Job::Hash(Box::new(job));
+    pub(super) fn begin(
+        turn: &mut Turn<'_, '_>,
+        job: JobId,
+        algorithm: HashAlgorithm,
+        path: VirtualPath,
+        file: FileId,
+    ) -> Self {
+        let hash = HashJob { job, algorithm, state: State::new(algorithm), file, path, offset: 0 };
+        hash.read(turn);
+        hash
     }
 
-    /// A piece was read.
-    pub(super) fn on_hash_data(
-        &mut self,
+    fn read(&self, turn: &mut Turn<'_, '_>) {
+        let op = FileOp::Read { file: self.file, offset: self.offset, len: READ_LEN };
+        turn.submit(self.job, Kind::Read, op);
+    }
+
+    /// A file operation ended. The job when it goes on, the reply when that was all.
+    pub(super) fn on_file(
+        mut self: Box<Self>,
         turn: &mut Turn<'_, '_>,
         kind: Kind,
         result: Result<FileReply, FileError>,
-    ) {
-        let Job::Hash(job) = &mut self.job else { return };
+    ) -> Result<Box<Self>, Replies> {
         match result {
             Ok(FileReply::Data(data)) if !data.is_empty() => {
-                job.state.update(data.as_ref());
-                job.offset += data.len() as u64;
-                return job.read(turn, self.job_id);
+                self.state.update(data.as_ref());
+                self.offset += data.len() as u64;
+                self.read(turn);
+                return Ok(self);
             }
-            _ if kind != Kind::Read => return,
+            _ if kind != Kind::Read => return Ok(self),
             _ => {}
         }
-        let Job::Hash(job) = core::mem::replace(&mut self.job, Job::None) else { return };
-        turn.submit(self.job_id, Kind::Close, FileOp::Close { file: job.file });
-        self.touch(turn.now());
-        match result {
+        self.abandon(turn);
+        Err(match result {
             Ok(_) => {
-                let HashJob { algorithm, state, offset, path, .. } = *job;
+                let HashJob { algorithm, state, offset, path, .. } = *self;
                 let (name, digest) = (algorithm.name(), state.finish());
-                self.reply(213, format_args!("{name} 0-{offset} {digest} {path}"));
+                reply(213, format_args!("{name} 0-{offset} {digest} {path}"))
             }
-            Err(error) => self.reply(451, error),
-        }
+            Err(error) => reply(451, error),
+        })
+    }
+
+    /// Lets the file go.
+    pub(super) fn abandon(&self, turn: &mut Turn<'_, '_>) {
+        turn.close(self.job, Some(self.file));
     }
 }
 

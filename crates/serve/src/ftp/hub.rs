@@ -3,11 +3,14 @@
 use super::config::Config;
 use super::login::{Checks, Throttle};
 use super::stats::Stats;
+use crate::memory::{self, MemoryFile};
 use crate::{Changes, Context, Deadlines};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::rc::Rc;
 use core::time::Duration;
-use linerate_transport::{ConnId, FileOp, ListenerId, Owner, VirtualPath};
+use linerate_transport::{
+    ConnId, FileError, FileId, FileKind, FileOp, FileReply, ListenerId, Metadata, Owner, VirtualPath,
+};
 use linerate_wire::units::Instant;
 
 /// A session's number. Numbers are used again after 2^32 sessions, never while one is alive.
@@ -15,6 +18,8 @@ pub(super) type SessionId = u32;
 
 /// How long to wait before an operation that the files refused is submitted again.
 const FILES_RETRY: Duration = Duration::from_millis(5);
+/// The directory of the memory files.
+const MEMORY: &str = "/memory";
 
 /// The timers of a session.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -156,6 +161,27 @@ impl Hub {
             .any(|(name, _)| name.is_within(path))
     }
 
+    /// The memory file of this name, if there are such.
+    pub(super) fn memory_file(&self, path: &VirtualPath) -> Option<MemoryFile> {
+        memory::lookup(path).filter(|_| self.config.memory_files)
+    }
+
+    /// Whether it is the directory of the memory files, which is there even where the disk has none.
+    pub(super) fn is_memory_dir(&self, path: &VirtualPath) -> bool {
+        self.config.memory_files && path.as_str() == MEMORY
+    }
+
+    /// What a memory file, or their directory, looks like.
+    pub(super) fn memory_meta(&self, path: &VirtualPath) -> Option<Metadata> {
+        let (kind, len, mode) = match self.memory_file(path) {
+            Some(MemoryFile::Source { len }) => (FileKind::File, len, 0o444),
+            Some(MemoryFile::Null) => (FileKind::File, 0, 0o666),
+            None if self.is_memory_dir(path) => (FileKind::Directory, 0, 0o555),
+            None => return None,
+        };
+        Some(Metadata { kind, len, modified_ns: self.started_ns, inode: 0, mode })
+    }
+
     /// Whether file operations wait to be submitted.
     pub(super) fn has_waiting_operations(&self) -> bool {
         !self.waiting.is_empty()
@@ -199,6 +225,20 @@ impl Turn<'_, '_> {
             self.hub.waiting.push_back((tag, op));
         }
         self.hub.stats.deferred_operations += 1;
+    }
+
+    /// Closes a file; nobody waits for it.
+    pub(super) fn close(&mut self, job: JobId, file: Option<FileId>) {
+        if let Some(file) = file {
+            self.submit(job, Kind::Close, FileOp::Close { file });
+        }
+    }
+
+    /// Releases what came of an operation that nobody waits for any more.
+    pub(super) fn discard(&mut self, job: JobId, result: Result<FileReply, FileError>) {
+        if let Ok(FileReply::Opened { file, .. }) = result {
+            self.close(job, Some(file));
+        }
     }
 
     /// Submits what waits.

@@ -3,9 +3,36 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
+use linerate_transport::FileError;
 
-/// Replies that wait to be written to the control connection.
+/// A reply of one line.
+pub(super) fn reply(code: u16, text: impl fmt::Display) -> Replies {
+    let mut replies = Replies::default();
+    replies.line(code, text);
+    replies
+}
+
+/// The reply code for an operation that failed on a file that exists or should (RFC 959 section 4.2.2).
+pub(super) fn error_code(error: FileError) -> u16 {
+    match error {
+        FileError::TooManyOpen | FileError::Busy => 450,
+        FileError::Io | FileError::Stale => 451,
+        FileError::NoSpace => 452,
+        _ => 550,
+    }
+}
+
+/// The reply code for a name that was to be made: 553 where the name is at fault.
+pub(super) fn new_name_code(error: FileError) -> u16 {
+    match error_code(error) {
+        550 => 553,
+        code => code,
+    }
+}
+
+/// Replies, whole ones in their order: what a command answers, or what waits to be written.
 #[derive(Default)]
+#[must_use]
 pub(super) struct Replies {
     bytes: Vec<u8>,
 }
@@ -24,6 +51,11 @@ impl Replies {
     /// Forgets the first `len` bytes, which were written.
     pub(super) fn written(&mut self, len: usize) {
         self.bytes.drain(..len.min(self.bytes.len()));
+    }
+
+    /// Adds other replies.
+    pub(super) fn add(&mut self, other: Replies) {
+        self.raw(&other.bytes);
     }
 
     /// Adds bytes as they are (Telnet refusals, lines that were checked already).
@@ -120,6 +152,19 @@ mod tests {
     fn a_text_is_shortened_at_a_character() {
         assert_eq!(shortened("aé", 2), "a...");
         assert_eq!(shortened("aé", 3), "aé");
+    }
+
+    #[test]
+    fn codes_tell_a_lasting_fault_from_a_passing_one() {
+        for (error, exists, new) in [
+            (FileError::NotFound, 550, 553),
+            (FileError::Permission, 550, 553),
+            (FileError::NoSpace, 452, 452),
+            (FileError::TooManyOpen, 450, 450),
+            (FileError::Io, 451, 451),
+        ] {
+            assert_eq!((error_code(error), new_name_code(error)), (exists, new), "{error:?}");
+        }
     }
 
     proptest! {

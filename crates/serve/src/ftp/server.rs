@@ -1,14 +1,11 @@
 //! The server: listeners, sessions by number, and the events handed to them.
 
 use super::config::{Config, ConfigError};
-use super::hub::{Hub, JobId, Key, Kind, SessionId, Turn};
-use super::login::limit_key;
-use super::session::{Session, discard};
+use super::drive;
+use super::hub::{JobId, Key, Kind, SessionId, Turn};
+use super::sessions::Sessions;
 use super::stats::Stats;
-use crate::admission::{self, Admission};
 use crate::{Change, Context, Service, StartError};
-use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -21,17 +18,8 @@ use linerate_wire::units::Instant;
 
 /// An FTP server (RFC 959, 1123, 2389, 2428, 3659). See [`Service`] for the order of calls.
 pub struct Server {
-    pub(super) hub: Hub,
     listeners: Vec<(ListenAddr, ListenerId)>,
-    pub(super) sessions: BTreeMap<SessionId, Box<Session>>,
-    /// Who has the sessions, by their control connections, and which give way.
-    pub(super) admission: Admission,
-    next_session: SessionId,
-    /// Sessions that are over and count until their wrong password would have been answered, so that leaving early
-    /// speeds up no guessing.
-    parked: BTreeMap<(Instant, SessionId), IpAddr>,
-    /// How many of them by address, in the sense of the limit.
-    parked_of: BTreeMap<IpAddr, usize>,
+    sessions: Sessions,
     /// Kept for its allocation.
     due: Vec<Key>,
 }
@@ -40,17 +28,7 @@ impl Server {
     /// A server whose sockets and file operations belong to `owner`. An error names what is wrong with the settings.
     pub fn new(owner: Owner, config: Config) -> Result<Server, ConfigError> {
         config.validate()?;
-        let admission = Admission::new(config.limits.sessions, config.limits.sessions_per_address);
-        Ok(Server {
-            hub: Hub::new(owner, config),
-            listeners: Vec::new(),
-            sessions: BTreeMap::new(),
-            admission,
-            next_session: 0,
-            parked: BTreeMap::new(),
-            parked_of: BTreeMap::new(),
-            due: Vec::new(),
-        })
+        Ok(Server { listeners: Vec::new(), sessions: Sessions::new(owner, config), due: Vec::new() })
     }
 
     /// Applies new settings: to new sessions, and to the next command of those under way, none of which is dropped.
@@ -62,7 +40,7 @@ impl Server {
             let kept = self.listeners.iter().find(|(old, _)| old == addr);
             let opened = match kept {
                 Some((_, listener)) => Ok(*listener),
-                None => listen(ctx, self.hub.owner, *addr, &config),
+                None => listen(ctx, self.sessions.hub.owner, *addr, &config),
             };
             match opened {
                 Ok(listener) => listeners.push((*addr, listener)),
@@ -77,19 +55,18 @@ impl Server {
             ctx.net.close_listener(entry.1);
         }
         self.listeners = listeners;
-        self.admission.set_limits(config.limits.sessions, config.limits.sessions_per_address);
-        self.hub.config = Rc::new(config);
+        self.sessions.configure(config);
         Ok(())
     }
 
     /// The settings in force.
     pub fn config(&self) -> &Config {
-        &self.hub.config
+        &self.sessions.hub.config
     }
 
     /// Counters since the start.
     pub fn stats(&self) -> &Stats {
-        &self.hub.stats
+        &self.sessions.hub.stats
     }
 
     /// Sessions under way.
@@ -97,102 +74,10 @@ impl Server {
         self.sessions.len()
     }
 
-    /// Lets a session act, and forgets it if it is over then.
-    pub(super) fn with(
-        &mut self,
-        ctx: &mut Context<'_>,
-        id: SessionId,
-        act: impl FnOnce(&mut Session, &mut Turn<'_, '_>),
-    ) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        act(session, &mut Turn { hub: &mut self.hub, ctx });
-        let control = session.control;
-        if session.over {
-            let key = limit_key(session.peer.ip());
-            let until = session.refusing_until.filter(|until| *until > ctx.now);
-            self.sessions.remove(&id);
-            self.admission.remove(control);
-            if let Some(until) = until {
-                self.parked.insert((until, id), key);
-                *self.parked_of.entry(key).or_insert(0) += 1;
-                self.set_parked_timer();
-            }
-        } else {
-            let (standing, since) = session.standing();
-            self.admission.place(control, standing, since);
-        }
-        self.start_checks(ctx);
-    }
-
-    /// A parked session of this address counts no longer.
-    fn forget_one_of(&mut self, key: IpAddr) {
-        if let Some(count) = self.parked_of.get_mut(&key) {
-            *count -= 1;
-            if *count == 0 {
-                self.parked_of.remove(&key);
-            }
-        }
-    }
-
-    /// Sessions of this address that are over and count still.
-    pub(super) fn parked_of(&self, key: IpAddr) -> usize {
-        self.parked_of.get(&key).copied().unwrap_or(0)
-    }
-
-    fn set_parked_timer(&mut self) {
-        if let Some(((until, _), _)) = self.parked.first_key_value() {
-            self.hub.deadlines.set(Key::Parked, *until);
-        }
-    }
-
-    fn expire_parked(&mut self, now: Instant) {
-        while let Some(entry) = self.parked.first_entry().filter(|entry| entry.key().0 <= now) {
-            let key = entry.remove();
-            self.forget_one_of(key);
-        }
-        self.set_parked_timer();
-    }
-
-    /// Has passwords checked, as many at once as may be.
-    fn start_checks(&mut self, ctx: &mut Context<'_>) {
-        while let Some(id) = self.hub.checks.begin(self.hub.config.limits.password_checks) {
-            let mut turn = Turn { hub: &mut self.hub, ctx };
-            let begun = self.sessions.get_mut(&id).is_some_and(|session| session.begin_check(&mut turn));
-            if !begun {
-                // The client is gone.
-                self.hub.checks.end();
-            }
-        }
-    }
-
-    /// Whether half of the sessions that the address may have only wait for the answer to a wrong password. Where
-    /// somebody has given a right one lately the other half is for him.
-    pub(super) fn is_guessing(&self, key: IpAddr, now: Instant) -> bool {
-        let half = self.hub.config.limits.sessions_per_address.div_ceil(2);
-        let total = self.admission.held_by(admission::Source::of(key)) + self.parked_of(key);
-        if total < half || self.hub.throttle.is_known(key, now) {
-            return false;
-        }
-        let here =
-            |session: &Session| session.refusing_until.is_some() && limit_key(session.peer.ip()) == key;
-        let refusing = self.sessions.values().filter(|session| here(session)).count();
-        refusing + self.parked_of(key) >= half
-    }
-
     fn accept(&mut self, ctx: &mut Context<'_>, listener: ListenerId) {
         while let Some(conn) = ctx.net.accept(listener) {
-            self.greet(ctx, conn);
+            self.sessions.greet(ctx, conn);
         }
-    }
-
-    /// A number that no session has.
-    pub(super) fn next_session_id(&mut self) -> SessionId {
-        while self.sessions.contains_key(&self.next_session) {
-            self.next_session = self.next_session.wrapping_add(1);
-        }
-        let id = self.next_session;
-        self.next_session = id.wrapping_add(1);
-        id
     }
 }
 
@@ -218,7 +103,7 @@ fn listen(
 impl Server {
     /// The most bytes that one client made his session hold on its control connection.
     pub(super) fn held_len(&self) -> usize {
-        self.sessions.values().map(|session| session.held_len()).max().unwrap_or(0)
+        self.sessions.held_len()
     }
 }
 
@@ -244,10 +129,10 @@ impl core::error::Error for ReloadError {}
 
 impl Service for Server {
     fn start(&mut self, ctx: &mut Context<'_>) -> Result<(), StartError> {
-        self.hub.started_ns = ctx.wall_ns;
-        let config = Rc::clone(&self.hub.config);
+        self.sessions.hub.started_ns = ctx.wall_ns;
+        let config = Rc::clone(&self.sessions.hub.config);
         for addr in &config.listen {
-            match listen(ctx, self.hub.owner, *addr, &config) {
+            match listen(ctx, self.sessions.hub.owner, *addr, &config) {
                 Ok(listener) => self.listeners.push((*addr, listener)),
                 Err(error) => {
                     for (_, listener) in mem::take(&mut self.listeners) {
@@ -262,78 +147,75 @@ impl Service for Server {
 
     fn handle_event(&mut self, ctx: &mut Context<'_>, event: Event) {
         match event.source {
-            Source::Listener(listener) => match self.hub.data_listeners.get(&listener).copied() {
-                Some(id) => self.with(ctx, id, |session, turn| session.on_data_listener(turn)),
+            Source::Listener(listener) => match self.sessions.hub.data_listeners.get(&listener).copied() {
+                Some(id) => self.sessions.with(ctx, id, drive::on_data_listener),
                 None => self.accept(ctx, listener),
             },
             Source::Conn(conn) => {
-                let Some(id) = self.hub.conns.get(&conn).copied() else { return };
-                self.with(ctx, id, |session, turn| {
-                    if conn == session.control {
-                        session.on_control(turn, event.ready);
-                    } else {
-                        session.on_data(turn, conn, event.ready);
-                    }
-                });
+                let Some(id) = self.sessions.hub.conns.get(&conn).copied() else { return };
+                self.sessions.with(ctx, id, |session, turn| drive::on_conn(session, turn, conn, event.ready));
             }
             Source::Udp(_) => {}
         }
     }
 
     fn handle_file(&mut self, ctx: &mut Context<'_>, done: FileDone) {
-        let mut turn = Turn { hub: &mut self.hub, ctx };
-        turn.resubmit();
+        Turn { hub: &mut self.sessions.hub, ctx }.resubmit();
         let Some((job, kind)) = JobId::from_tag(done.tag) else { return };
         if kind == Kind::Check {
-            turn.hub.checks.end();
+            self.sessions.hub.checks.end();
         }
-        if self.sessions.contains_key(&job.session) {
-            self.with(ctx, job.session, |session, turn| session.on_file(turn, job, kind, done.result));
+        if self.sessions.contains(job.session) {
+            self.sessions.with(ctx, job.session, |session, turn| {
+                drive::on_file(session, turn, job, kind, done.result);
+            });
         } else {
             // Somebody has left in the middle of something that changed who knows what.
             if matches!(kind, Kind::Publish | Kind::Path | Kind::Truncate) {
-                turn.hub.changes.push(Change::Tree(VirtualPath::root()));
+                self.sessions.hub.changes.push(Change::Tree(VirtualPath::root()));
             }
-            discard(&mut turn, job, done.result);
+            Turn { hub: &mut self.sessions.hub, ctx }.discard(job, done.result);
         }
-        self.start_checks(ctx);
+        self.sessions.start_checks(ctx);
     }
 
     fn handle_timeout(&mut self, ctx: &mut Context<'_>) {
         let mut due = mem::take(&mut self.due);
-        while let Some(key) = self.hub.deadlines.pop_expired(ctx.now) {
+        while let Some(key) = self.sessions.hub.deadlines.pop_expired(ctx.now) {
             due.push(key);
         }
         for key in due.drain(..) {
             match key {
-                Key::Files => Turn { hub: &mut self.hub, ctx }.resubmit(),
-                Key::Parked => self.expire_parked(ctx.now),
-                Key::Session(id, timer) => self.with(ctx, id, |session, turn| session.on_timer(turn, timer)),
+                Key::Files => Turn { hub: &mut self.sessions.hub, ctx }.resubmit(),
+                Key::Parked => self.sessions.expire_parked(ctx.now),
+                Key::Session(id, timer) => {
+                    self.sessions.with(ctx, id, |session, turn| drive::on_timer(session, turn, timer));
+                }
             }
         }
         self.due = due;
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.hub.deadlines.next()
+        self.sessions.hub.deadlines.next()
     }
 
     fn poll_change(&mut self) -> Option<Change> {
-        self.hub.changes.pop()
+        self.sessions.hub.changes.pop()
     }
 
     fn drain(&mut self, ctx: &mut Context<'_>) {
-        self.hub.draining = true;
+        self.sessions.hub.draining = true;
         for (_, listener) in mem::take(&mut self.listeners) {
             ctx.net.close_listener(listener);
         }
-        let ids: Vec<SessionId> = self.sessions.keys().copied().collect();
+        let ids: Vec<SessionId> = self.sessions.ids().collect();
         for id in ids {
-            self.with(ctx, id, |session, turn| session.progress(turn));
+            self.sessions.with(ctx, id, drive::progress);
         }
     }
 
     fn is_idle(&self) -> bool {
-        self.sessions.is_empty() && !self.hub.has_waiting_operations()
+        self.sessions.len() == 0 && !self.sessions.hub.has_waiting_operations()
     }
 }

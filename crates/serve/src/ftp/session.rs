@@ -1,47 +1,29 @@
-//! A session: its control connection, the commands that wait, what it is doing, and its timers.
+//! A session: its parts, what it is doing, and what comes of that.
+//!
+//! The parts own what they need and do not know the session: `control`, `access`, `settings`, `data` and `upload`.
+//! What the session is doing is a machine of its own (`paths`, `open`, `transfer`, `status`, `hash`), which answers
+//! with what comes next and what to reply.
 
-use super::command::{ParseError, Verb, parse};
-use super::data::Channel;
-use super::facts::FactSet;
-use super::hash::{HashAlgorithm, HashJob};
+use super::access::{Access, Checked};
+use super::control::{Control, Flush};
+use super::data::{Channel, Data};
+use super::hash::HashJob;
+use super::help;
 use super::hub::{JobId, Kind, SessionId, Timer, Turn};
-use super::line::{Line, LineReader};
-use super::listing::Listing;
-use super::open::Opening;
-use super::paths::PathJob;
-use super::reply::Replies;
-use super::transfer::Transfer;
+use super::open::{self, Next, Opener, Opening};
+use super::paths::{self, PathJob, Paths};
+use super::reply::{Replies, reply};
+use super::settings::Settings;
+use super::status::StatusJob;
+use super::transfer::{Ended, Transfer};
+use super::upload::UploadName;
+use crate::admission::Standing;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
-use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
+use core::mem;
 use core::net::SocketAddr;
-use linerate_transport::{
-    ConnId, ConnState, FileError, FileId, FileOp, FileReply, Ready, SendError, VirtualPath,
-};
+use linerate_transport::{ConnId, FileError, FileOp, FileReply, Ready};
 use linerate_wire::units::Instant;
-
-/// Commands carried out in one turn; the rest waits for the next, so that others get theirs.
-const COMMANDS_PER_TURN: usize = 32;
-/// Bytes of replies gathered before they are written.
-const REPLIES_LEN: usize = 8 << 10;
-
-/// Who the client is.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Login {
-    /// Nobody yet.
-    Nobody,
-    /// USER came, PASS is due.
-    Named(String),
-    /// Logged in.
-    User {
-        /// The name, as given with USER.
-        name: String,
-        /// Whether it was without a password.
-        anonymous: bool,
-    },
-}
 
 /// What the session is doing; while it does something, commands wait.
 pub(super) enum Job {
@@ -63,392 +45,397 @@ pub(super) enum Job {
     Hash(Box<HashJob>),
 }
 
-/// A listing over the control connection.
-pub(super) struct StatusJob {
-    pub(super) listing: Listing,
-    pub(super) dir: Option<FileId>,
-    pub(super) waiting: bool,
-}
-
-/// A session. Everything that its commands have set.
+/// A session.
 pub(super) struct Session {
-    pub(super) id: SessionId,
-    pub(super) control: ConnId,
+    id: SessionId,
     /// The client, its address never an IPv4 one in IPv6 clothes.
     pub(super) peer: SocketAddr,
-    /// Our end of the control connection, likewise.
-    pub(super) local: SocketAddr,
-    reader: LineReader,
-    queue: VecDeque<Line>,
-    replies: Replies,
-    pub(super) login: Login,
-    /// Until when a wrong password is not answered.
-    pub(super) refusing_until: Option<Instant>,
-    /// Wrong passwords so far.
-    pub(super) wrong_passwords: u32,
-    /// Unknown commands before login so far.
-    unknown_commands: u32,
+    pub(super) control: Control,
+    pub(super) access: Access,
+    pub(super) settings: Settings,
+    pub(super) data: Data,
+    upload: UploadName,
     pub(super) job: Job,
-    pub(super) job_id: JobId,
-    pub(super) channel: Channel,
-    pub(super) cwd: VirtualPath,
-    pub(super) rename_from: Option<VirtualPath>,
-    /// The name that it uploads to.
-    pub(super) uploads_to: Option<VirtualPath>,
-    /// The names that the operation under way changes.
-    pub(super) changing: [Option<VirtualPath>; 2],
-    /// The offset of REST for the next transfer.
-    pub(super) restart: u64,
-    /// TYPE A.
-    pub(super) ascii: bool,
-    pub(super) epsv_all: bool,
-    pub(super) facts: FactSet,
-    pub(super) hash: HashAlgorithm,
-    /// The replies are the last ones.
-    ending: bool,
+    job_id: JobId,
     /// The session is over and to be forgotten.
     pub(super) over: bool,
-    pub(super) last_active: Instant,
     /// When it began.
-    pub(super) begun: Instant,
-}
-
-/// The address without an IPv4 address in IPv6 clothes.
-pub(super) fn canonical(addr: SocketAddr) -> SocketAddr {
-    match addr.ip().to_canonical() {
-        ip if ip == addr.ip() => addr,
-        ip => SocketAddr::new(ip, addr.port()),
-    }
+    begun: Instant,
 }
 
 impl Session {
+    /// `peer` and `local` are the ends of the control connection.
     pub(super) fn new(
         turn: &mut Turn<'_, '_>,
         id: SessionId,
-        control: ConnId,
+        conn: ConnId,
         peer: SocketAddr,
         local: SocketAddr,
     ) -> Self {
         let now = turn.now();
         turn.set_timer(id, Timer::Idle, now + turn.hub.config.limits.idle);
-        let mut session = Session {
-            id,
-            control,
-            peer,
-            local,
-            reader: LineReader::new(),
-            queue: VecDeque::new(),
-            replies: Replies::default(),
-            login: Login::Nobody,
-            refusing_until: None,
-            wrong_passwords: 0,
-            unknown_commands: 0,
-            job: Job::None,
-            job_id: JobId { session: id, number: 0 },
-            channel: Channel::None,
-            cwd: VirtualPath::root(),
-            rename_from: None,
-            uploads_to: None,
-            changing: [None, None],
-            restart: 0,
-            ascii: true,
-            epsv_all: false,
-            facts: FactSet::default(),
-            hash: HashAlgorithm::default(),
-            ending: false,
-            over: false,
-            last_active: now,
-            begun: now,
-        };
+        let mut control = Control::new(conn, now);
+        let replies = control.replies();
         let config = turn.config();
         let mut lines = config.banner.lines().peekable();
         while let Some(line) = lines.next() {
             match lines.peek() {
-                Some(_) => session.replies.first(220, line),
-                None => session.reply(220, line),
+                Some(_) => replies.first(220, line),
+                None => replies.line(220, line),
             }
         }
         if config.banner.is_empty() {
-            session.reply(220, "Ready");
+            replies.line(220, "Ready");
         }
-        session
+        Session {
+            id,
+            peer,
+            control,
+            access: Access::new(peer),
+            settings: Settings::new(peer),
+            data: Data::new(id, peer, local),
+            upload: UploadName::new(id),
+            job: Job::None,
+            job_id: JobId { session: id, number: 0 },
+            over: false,
+            begun: now,
+        }
     }
 
-    // Replies.
-
-    pub(super) fn reply(&mut self, code: u16, text: impl fmt::Display) {
-        self.replies.line(code, text);
+    /// What it is doing, as far as giving way is concerned, and since when: without a login it waits from its beginning,
+    /// whatever it says; with one, from its last command, and goes after those without.
+    pub(super) fn standing(&self) -> (Standing, Instant) {
+        match self.job {
+            Job::None if !self.access.is_logged_in() => (Standing::Waiting, self.begun),
+            Job::None => (Standing::Moving, self.control.last_active()),
+            _ => (Standing::Busy, self.begun),
+        }
     }
 
-    /// The replies, for those of several lines.
-    pub(super) fn replies(&mut self) -> &mut Replies {
-        &mut self.replies
+    /// STAT without a path.
+    pub(super) fn status(&self, turn: &Turn<'_, '_>) -> Replies {
+        let transfer = match &self.job {
+            Job::Transfer(transfer) => Some(transfer.status(turn, &self.data)),
+            _ => None,
+        };
+        help::status(self.peer, self.access.user_name(), &self.settings, transfer)
     }
 
-    /// Nothing more will be done after the replies so far.
-    pub(super) fn end_after_replies(&mut self) {
-        self.ending = true;
-    }
-
-    // What the session does.
+    // What the session begins to do.
 
     /// Numbers the next job, so that answers to earlier ones are known.
-    pub(super) fn new_job(&mut self) -> JobId {
+    fn next_job(&mut self, job: Job) -> JobId {
+        self.job = job;
         self.job_id = self.job_id.next();
         self.job_id
     }
 
-    /// Something happened that shows the client to be alive.
-    pub(super) fn touch(&mut self, now: Instant) {
-        self.last_active = now;
+    /// PASS. A password is checked when its turn comes; until then other commands wait.
+    pub(super) fn pass(&mut self, turn: &mut Turn<'_, '_>, password: &str) {
+        match self.access.pass(turn) {
+            Ok(()) => {
+                self.next_job(Job::Login(Some(password.as_bytes().into())));
+                turn.hub.checks.add(self.peer.ip(), self.id);
+            }
+            Err(replies) => self.control.reply(replies),
+        }
     }
 
-    /// The name for the logs.
-    pub(super) fn user_name(&self) -> &str {
-        match &self.login {
-            Login::User { name, .. } => name,
-            _ => "-",
+    /// Begins to check the password that waits; false when none does.
+    pub(super) fn begin_check(&mut self, turn: &mut Turn<'_, '_>) -> bool {
+        let Job::Login(password) = &mut self.job else { return false };
+        let Some(work) = password.take().and_then(|password| self.access.check(turn, password)) else {
+            return false;
+        };
+        turn.submit(self.job_id, Kind::Check, FileOp::Compute { work });
+        true
+    }
+
+    /// A command on a path.
+    pub(super) fn path(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        command: impl FnOnce(&mut Paths<'_>, &mut Turn<'_, '_>) -> paths::Begun,
+    ) {
+        let mut paths = Paths { settings: &mut self.settings, access: &self.access };
+        match command(&mut paths, turn) {
+            Ok((job, op)) => {
+                let id = self.next_job(Job::Path(job));
+                turn.submit(id, Kind::Path, op);
+            }
+            Err(replies) => self.control.reply(replies),
         }
+    }
+
+    /// A command that opens a file or directory, or what comes of that.
+    pub(super) fn open(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        command: impl FnOnce(&mut Opener<'_>, &mut Turn<'_, '_>) -> open::Begun,
+    ) {
+        let mut opener = Opener {
+            job: self.job_id,
+            settings: &mut self.settings,
+            access: &self.access,
+            data: &mut self.data,
+            upload: &mut self.upload,
+        };
+        match command(&mut opener, turn) {
+            Ok(Next::Open(opening, mode)) => {
+                let path = opening.path.clone();
+                let id = self.next_job(Job::Open(opening));
+                turn.submit(id, Kind::Open, FileOp::Open { path, mode });
+            }
+            Ok(Next::Transfer(transfer, replies)) => {
+                self.control.reply(replies);
+                self.job = Job::Transfer(transfer);
+                self.transfer(turn, Transfer::begin);
+            }
+            Ok(Next::Status(status, replies)) => {
+                self.control.reply(replies);
+                self.job = Job::Status(status);
+            }
+            Ok(Next::Hash(hash)) => self.job = Job::Hash(hash),
+            Err(replies) => self.control.reply(replies),
+        }
+    }
+
+    /// A step of the transfer under way, if there is one.
+    fn transfer(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        step: impl FnOnce(&mut Transfer, &mut Turn<'_, '_>, &mut Data) -> Option<Ended>,
+    ) {
+        let Job::Transfer(transfer) = &mut self.job else { return };
+        let Some(ended) = step(transfer, turn, &mut self.data) else { return };
+        let Job::Transfer(transfer) = mem::replace(&mut self.job, Job::None) else { return };
+        self.control.touch(turn.now());
+        self.upload.changed(turn);
+        let replies = transfer.finish(turn, &self.data, ended, self.peer, self.access.user_name());
+        self.control.reply(replies);
     }
 
     // Events.
 
-    /// Something happened on the control connection.
-    pub(super) fn on_control(&mut self, turn: &mut Turn<'_, '_>, ready: Ready) {
-        if ready.contains(Ready::CLOSED) {
-            return self.end(turn, true);
+    /// Somebody connected to our passive port.
+    pub(super) fn on_data_listener(&mut self, turn: &mut Turn<'_, '_>) {
+        if self.data.accept(turn) {
+            self.transfer(turn, Transfer::established);
         }
-        self.progress(turn);
     }
 
-    /// A file operation ended.
+    /// Something happened on the data connection.
+    pub(super) fn on_data(&mut self, turn: &mut Turn<'_, '_>, conn: ConnId, ready: Ready) {
+        match self.data.channel {
+            Channel::Connecting(c) if c == conn => {
+                if ready.contains(Ready::CLOSED) {
+                    turn.hub.stats.data_open_failures += 1;
+                    self.transfer(turn, Transfer::not_connected);
+                } else if ready.contains(Ready::WRITABLE) {
+                    self.data.channel = Channel::Open(conn);
+                    self.transfer(turn, Transfer::established);
+                }
+            }
+            Channel::Draining(c) if c == conn => self.data.drain(turn),
+            Channel::Open(c) if c == conn => {
+                self.transfer(turn, |transfer, turn, data| transfer.on_data(turn, data, conn, ready));
+            }
+            _ => {}
+        }
+    }
+
+    /// A file operation ended. False when that is of no concern any more.
     pub(super) fn on_file(
         &mut self,
         turn: &mut Turn<'_, '_>,
         job: JobId,
         kind: Kind,
         result: Result<FileReply, FileError>,
-    ) {
+    ) -> bool {
         if job != self.job_id {
-            return discard(turn, job, result);
+            turn.discard(job, result);
+            return false;
         }
-        match &mut self.job {
-            Job::Path(_) => self.on_path_done(turn, result),
-            Job::Open(_) => self.on_opened(turn, result),
-            Job::Transfer(_) => self.on_transfer_file(turn, kind, result),
-            Job::Status(_) => self.on_status_page(turn, result),
-            Job::Hash(_) => self.on_hash_data(turn, kind, result),
+        match mem::replace(&mut self.job, Job::None) {
+            Job::Path(path) => {
+                self.control.touch(turn.now());
+                let mut paths = Paths { settings: &mut self.settings, access: &self.access };
+                let replies = paths.on_done(turn, path, result);
+                self.control.reply(replies);
+            }
+            Job::Open(opening) => {
+                self.control.touch(turn.now());
+                self.open(turn, |opener, turn| opener.on_opened(turn, opening, result));
+            }
+            Job::Transfer(transfer) => {
+                self.job = Job::Transfer(transfer);
+                self.transfer(turn, |transfer, turn, data| transfer.on_file(turn, data, kind, result));
+            }
+            Job::Status(mut status) => {
+                let page = status.on_page(turn, result);
+                self.job = Job::Status(status);
+                if let Err(error) = page {
+                    self.drop_job(turn);
+                    self.control.reply(reply(213, error));
+                }
+            }
+            Job::Hash(hash) => match hash.on_file(turn, kind, result) {
+                Ok(hash) => self.job = Job::Hash(hash),
+                Err(replies) => {
+                    self.control.touch(turn.now());
+                    self.control.reply(replies);
+                }
+            },
             Job::Login(_) => self.on_checked(turn, result),
-            Job::None | Job::Refusing => return discard(turn, job, result),
+            idle @ (Job::None | Job::Refusing) => {
+                self.job = idle;
+                turn.discard(job, result);
+                return false;
+            }
         }
-        self.progress(turn);
+        true
+    }
+
+    fn on_checked(&mut self, turn: &mut Turn<'_, '_>, result: Result<FileReply, FileError>) {
+        match self.access.on_checked(turn, result) {
+            Checked::Done(replies) => self.control.reply(replies),
+            Checked::Failed(replies) => self.control.end_with(replies),
+            Checked::Wrong(at) => {
+                self.job = Job::Refusing;
+                turn.set_timer(self.id, Timer::Login, at);
+            }
+        }
     }
 
     /// A timer expired.
     pub(super) fn on_timer(&mut self, turn: &mut Turn<'_, '_>, timer: Timer) {
         match timer {
             Timer::Idle => self.on_idle(turn),
-            Timer::Data => self.on_data_timer(turn),
             Timer::Login => self.on_login_timer(turn),
-            Timer::Resume => self.pump(turn),
+            Timer::Data => match self.data.channel {
+                Channel::Draining(_) => self.data.close(turn),
+                _ => self.transfer(turn, Transfer::on_timer),
+            },
+            Timer::Resume => {
+                self.data.drain(turn);
+                self.transfer(turn, Transfer::pump);
+            }
         }
-        self.progress(turn);
     }
 
     fn on_idle(&mut self, turn: &mut Turn<'_, '_>) {
         let idle = turn.hub.config.limits.idle;
         // A transfer has its own deadlines, and while a job runs it is not the client who is idle.
-        let since =
-            if matches!(self.job, Job::None | Job::Status(_)) { self.last_active } else { turn.now() };
+        let since = match self.job {
+            Job::None | Job::Status(_) => self.control.last_active(),
+            _ => turn.now(),
+        };
         if since + idle > turn.now() {
             return turn.set_timer(self.id, Timer::Idle, since + idle);
         }
         turn.hub.stats.idle_ends += 1;
         log::debug!(target: "ftp", "{}: idle", self.peer);
-        self.reply(421, "Idle for too long, closing the control connection");
-        self.ending = true;
+        self.control.end_with(reply(421, "Idle for too long, closing the control connection"));
     }
 
-    // The loop of commands.
-
-    /// Goes on as far as possible: writes replies, carries out commands that wait, reads new ones.
-    pub(super) fn progress(&mut self, turn: &mut Turn<'_, '_>) {
-        for _ in 0..COMMANDS_PER_TURN {
-            if self.over || !self.make_room(turn) {
-                return;
-            }
-            if self.ending || self.must_drain(turn) {
-                return self.end(turn, false);
-            }
-            self.write_status(turn);
-            if self.next_command(turn) {
-                continue;
-            }
-            if !self.flush(turn) {
-                return;
-            }
-            if self.is_abandoned(turn) {
-                self.end(turn, false);
-            }
-            if !matches!(self.job, Job::Status(_)) || self.over {
-                return;
-            }
-            // The listing goes on until the replies cannot be written, or a page must be read.
-            if matches!(&self.job, Job::Status(status) if status.waiting) {
-                return;
-            }
+    /// The time has come to say that the password was wrong.
+    fn on_login_timer(&mut self, turn: &mut Turn<'_, '_>) {
+        if !matches!(self.job, Job::Refusing) {
+            return;
         }
-        if self.flush(turn) && !self.over {
-            turn.set_timer(self.id, Timer::Resume, turn.ctx.now);
+        self.job = Job::None;
+        self.control.touch(turn.now());
+        self.control.reply(self.access.refusal());
+        if self.access.has_tried_enough(turn) {
+            self.control.end_with(reply(421, "Too many wrong passwords, closing the control connection"));
         }
     }
 
-    /// Carries out one command: one that waited, or one that is read now. False when there is none.
-    fn next_command(&mut self, turn: &mut Turn<'_, '_>) -> bool {
-        let line = match &self.job {
-            Job::None => self.queue.pop_front(),
-            _ => None,
-        };
-        let Some(line) = line.or_else(|| self.read_line(turn)) else { return false };
-        if matches!(self.job, Job::None) {
-            self.execute(turn, line);
-        } else if !self.execute_urgent(turn, &line) {
-            self.queue.push_back(line);
+    /// Adds lines of a listing to the replies.
+    pub(super) fn write_status(&mut self, turn: &mut Turn<'_, '_>) {
+        if let Job::Status(status) = &mut self.job
+            && status.write(turn, self.control.replies())
+        {
+            self.job = Job::None;
         }
-        true
     }
 
-    fn read_line(&mut self, turn: &mut Turn<'_, '_>) -> Option<Line> {
-        let limits = &turn.hub.config.limits;
-        let max = limits.path_line_len.max(limits.line_len);
-        if self.queue.len() >= limits.queued_commands || self.queued_len() >= max {
-            return None;
-        }
-        loop {
-            let piece = turn.ctx.net.peek(self.control);
-            if piece.is_empty() {
-                return None;
+    /// Work is left over for the next turn.
+    pub(super) fn resume_later(&self, turn: &mut Turn<'_, '_>) {
+        turn.set_timer(self.id, Timer::Resume, turn.ctx.now);
+    }
+
+    // The end of a job.
+
+    /// ABOR: whatever is under way ends, and its command is answered before (RFC 959 section 4.1.3).
+    pub(super) fn abort_job(&mut self, turn: &mut Turn<'_, '_>) {
+        match &self.job {
+            Job::None | Job::Login(_) | Job::Refusing | Job::Path(_) => {
+                self.data.close(turn);
+                self.control.reply(reply(226, "No transfer is under way"));
             }
-            let (taken, line) = self.reader.next(piece, max);
-            turn.ctx.net.consume(self.control, taken);
-            self.replies.raw(&self.reader.take_refusals());
-            if line.is_some() {
-                return line;
+            // It is ending anyway; its reply comes by itself.
+            Job::Transfer(transfer) if transfer.is_closing() => {
+                self.control.reply(reply(226, "The transfer has ended"));
+            }
+            Job::Transfer(_) => self.transfer(turn, Transfer::abort),
+            Job::Status(_) => {
+                self.drop_job(turn);
+                self.control.reply(reply(213, "Aborted"));
+                self.control.reply(reply(226, "Aborted"));
+            }
+            Job::Open(_) | Job::Hash(_) => {
+                self.drop_job(turn);
+                self.data.close(turn);
+                self.control.reply(reply(426, "Aborted"));
+                self.control.reply(reply(226, "Aborted"));
             }
         }
     }
 
-    /// Bytes of the commands that wait.
-    fn queued_len(&self) -> usize {
-        let len = |line: &Line| if let Line::Text(text) = line { text.len() } else { 0 };
-        self.queue.iter().map(len).sum()
+    /// QUIT came: if a transfer waits for its data connection, nobody will make it any more.
+    pub(super) fn give_up_waiting(&mut self, turn: &mut Turn<'_, '_>) {
+        self.transfer(turn, Transfer::not_connected);
     }
 
-    fn execute(&mut self, turn: &mut Turn<'_, '_>, line: Line) {
-        self.touch(turn.now());
-        let Line::Text(text) = line else {
-            turn.hub.stats.overlong_lines += 1;
-            return self.reply(500, "Line too long");
-        };
-        match parse(&text) {
-            Ok(command) => self.command(turn, command, text.len()),
-            Err(ParseError::NotUtf8) => self.reply(501, "Names must be UTF-8"),
-            Err(ParseError::Http) => {
-                turn.hub.stats.http_ends += 1;
-                log::warn!(target: "ftp", "{}: HTTP on the FTP port", self.peer);
-                self.reply(500, "This is an FTP server");
-                self.ending = true;
-            }
-            Err(ParseError::Unknown) => self.unknown(turn),
+    /// Gives up what is under way without a reply; files are closed, and what was received is written.
+    fn drop_job(&mut self, turn: &mut Turn<'_, '_>) {
+        self.upload.release(turn);
+        match mem::replace(&mut self.job, Job::None) {
+            Job::None | Job::Login(_) | Job::Refusing | Job::Path(_) | Job::Open(_) => {}
+            Job::Hash(hash) => hash.abandon(turn),
+            Job::Status(status) => status.abandon(turn),
+            Job::Transfer(transfer) => transfer.abandon(turn, &mut self.data),
         }
     }
 
-    fn unknown(&mut self, turn: &mut Turn<'_, '_>) {
-        turn.hub.stats.unknown_commands += 1;
-        self.reply(500, "Command not understood");
-        if !matches!(self.login, Login::User { .. }) {
-            self.unknown_commands += 1;
-            if self.unknown_commands >= turn.hub.config.limits.unknown_commands {
-                turn.hub.stats.unknown_ends += 1;
-                self.reply(421, "Too many unknown commands, closing the control connection");
-                self.ending = true;
-            }
-        }
-    }
+    // The end of the session.
 
-    /// Commands that are carried out at once even while something is under way: ABOR, STAT without a path, and QUIT
-    /// insofar as it gives up a data connection that does not come about. True when the line needs no place in the
-    /// queue.
-    fn execute_urgent(&mut self, turn: &mut Turn<'_, '_>, line: &Line) -> bool {
-        if !matches!(self.job, Job::Open(_) | Job::Transfer(_) | Job::Status(_) | Job::Hash(_)) {
-            return false;
-        }
-        let Line::Text(text) = line else { return false };
-        let Ok(command) = parse(text) else { return false };
-        match command.verb {
-            Verb::Abor if command.arg.is_empty() => self.abort_job(turn),
-            Verb::Stat if command.arg.is_empty() && !matches!(self.job, Job::Status(_)) => {
-                self.stat_server(turn)
-            }
-            Verb::Quit => {
-                self.give_up_waiting(turn);
-                return false;
-            }
-            _ => return false,
-        }
-        turn.hub.stats.commands += 1;
-        true
-    }
-
-    fn must_drain(&mut self, turn: &Turn<'_, '_>) -> bool {
-        let drain = turn.hub.draining && matches!(self.job, Job::None | Job::Login(_) | Job::Refusing);
-        if drain {
-            self.reply(421, "The server is going down, closing the control connection");
-        }
-        drain
-    }
-
-    /// Whether the client closed its side and everything that it had asked for was done.
-    fn is_abandoned(&self, turn: &mut Turn<'_, '_>) -> bool {
-        let finished = match turn.ctx.net.state(self.control) {
-            ConnState::Open { finished } => finished,
-            ConnState::Closed(_) => true,
-            ConnState::Connecting => false,
-        };
-        finished
-            && matches!(self.job, Job::None)
-            && self.queue.is_empty()
-            && turn.ctx.net.peek(self.control).is_empty()
-    }
-
-    // Writing.
-
-    /// Whether there is room for more replies; a client that does not read them gets nothing more done.
-    fn make_room(&mut self, turn: &mut Turn<'_, '_>) -> bool {
-        if self.ending || self.replies.bytes().len() >= REPLIES_LEN {
-            return self.flush(turn);
-        }
-        true
+    /// Whether there is room for more replies.
+    pub(super) fn make_room(&mut self, turn: &mut Turn<'_, '_>) -> bool {
+        let flush = self.control.make_room(turn);
+        self.flushed(turn, flush)
     }
 
     /// Writes all replies; false when that is not possible now.
-    fn flush(&mut self, turn: &mut Turn<'_, '_>) -> bool {
-        while !self.replies.is_empty() {
-            let bytes = self.replies.bytes();
-            let len = bytes.len().min(turn.ctx.net.sendable(self.control).clamp(1, 65_536));
-            match turn.ctx.net.write(self.control, &bytes[..len]) {
-                Ok(()) => {
-                    self.replies.written(len);
-                    self.last_active = turn.ctx.now;
-                }
-                Err(SendError::Full) if !self.ending => return false,
-                Err(_) => {
-                    self.end(turn, true);
-                    return false;
-                }
-            }
+    pub(super) fn flush(&mut self, turn: &mut Turn<'_, '_>) -> bool {
+        let flush = self.control.flush(turn);
+        self.flushed(turn, flush)
+    }
+
+    fn flushed(&mut self, turn: &mut Turn<'_, '_>, flush: Flush) -> bool {
+        if flush == Flush::Lost {
+            self.end(turn, true);
         }
-        true
+        flush == Flush::Done
+    }
+
+    /// Ends the session so that another one can begin.
+    pub(super) fn give_way(&mut self, turn: &mut Turn<'_, '_>) {
+        log::debug!(target: "ftp", "{}: gives way to a newcomer", self.peer);
+        let why = "Too many sessions, and this one waited longest; closing the control connection";
+        self.control.reply(reply(421, why));
+        self.end(turn, false);
     }
 
     /// Ends the session: everything that it holds is released.
@@ -457,35 +444,14 @@ impl Session {
             return;
         }
         // The last words go out if they can; otherwise nobody reads them.
-        let len = self.replies.bytes().len();
-        let told = len == 0 || !reset && turn.ctx.net.write(self.control, self.replies.bytes()).is_ok();
+        let reset = reset || !self.control.write_last(turn);
         self.over = true;
         self.drop_job(turn);
-        self.close_channel(turn);
-        turn.hub.conns.remove(&self.control);
-        if reset || !told {
-            turn.ctx.net.abort(self.control);
-        } else {
-            turn.ctx.net.close(self.control);
-        }
+        self.data.close(turn);
+        self.control.close(turn, reset);
         for timer in Timer::ALL {
             turn.clear_timer(self.id, timer);
         }
-        log::debug!(target: "ftp", "{}: session of {} ends", self.peer, self.user_name());
-    }
-}
-
-#[cfg(test)]
-impl Session {
-    /// Bytes that the client made the session hold on its control connection.
-    pub(super) fn held_len(&self) -> usize {
-        self.queued_len() + self.replies.bytes().len() + self.reader.held_len()
-    }
-}
-
-/// Releases what came of an operation that nobody waits for any more.
-pub(super) fn discard(turn: &mut Turn<'_, '_>, job: JobId, result: Result<FileReply, FileError>) {
-    if let Ok(FileReply::Opened { file, .. }) = result {
-        turn.submit(job, Kind::Close, FileOp::Close { file });
+        log::debug!(target: "ftp", "{}: session of {} ends", self.peer, self.access.user_name());
     }
 }

@@ -11,18 +11,16 @@
 //! A failure answers 426 (connection lost, stalled or aborted), 451 or 452 (files). What was received stays on the
 //! disk, so that the client may resume.
 
-use super::data::Channel;
-use super::hub::{Kind, Timer, Turn};
-use super::paths::error_code;
+use super::data::{Channel, Data};
+use super::hub::{JobId, Kind, Timer, Turn};
 use super::receive::Receiver;
+use super::reply::{Replies, error_code, reply};
 use super::send::{Pump, Sender};
-use super::session::{Job, Session};
-use crate::Change;
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use core::fmt;
+use core::net::SocketAddr;
 use core::time::Duration;
-use core::{fmt, mem};
 use linerate_transport::{CloseReason, ConnId, ConnState, FileError, FileReply, Ready, VirtualPath};
 use linerate_wire::units::Instant;
 
@@ -47,7 +45,7 @@ enum Phase {
 
 /// How a transfer ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Outcome {
+enum Outcome {
     Complete,
     /// The data connection did not come about.
     NotConnected,
@@ -74,8 +72,16 @@ impl core::fmt::Display for Outcome {
     }
 }
 
+/// A transfer is over, and only has to be told of.
+pub(super) struct Ended {
+    outcome: Outcome,
+    /// Bytes that the client has, of a sending transfer.
+    sent: u64,
+}
+
 /// A transfer under way.
 pub(super) struct Transfer {
+    job: JobId,
     verb: &'static str,
     path: VirtualPath,
     ascii: bool,
@@ -88,16 +94,16 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    pub(super) fn new(verb: &'static str, path: VirtualPath, ascii: bool, body: Body) -> Self {
-        let phase = Phase::Connecting;
-        Transfer { verb, path, ascii, phase, body, started: Instant::ZERO, seen: 0, quiet: 0 }
+    pub(super) fn new(job: JobId, verb: &'static str, path: VirtualPath, ascii: bool, body: Body) -> Self {
+        let (phase, started) = (Phase::Connecting, Instant::ZERO);
+        Transfer { job, verb, path, ascii, phase, body, started, seen: 0, quiet: 0 }
     }
 
     /// Bytes that the client has, or that we have of him.
-    fn bytes(&self, turn: &Turn<'_, '_>, channel: Channel) -> u64 {
+    fn bytes(&self, turn: &Turn<'_, '_>, data: &Data) -> u64 {
         match &self.body {
             Body::Send(sender) => {
-                let unsent = channel.conn().map_or(0, |conn| turn.ctx.net.unsent(conn));
+                let unsent = data.channel.conn().map_or(0, |conn| turn.ctx.net.unsent(conn));
                 sender.queued.saturating_sub(unsent)
             }
             Body::Receive(receiver) => receiver.received,
@@ -105,19 +111,275 @@ impl Transfer {
     }
 
     /// For STAT.
-    pub(super) fn status(&self, turn: &Turn<'_, '_>, channel: Channel) -> String {
-        format!("{} {}: {} bytes so far", self.verb, self.path, self.bytes(turn, channel))
+    pub(super) fn status(&self, turn: &Turn<'_, '_>, data: &Data) -> String {
+        format!("{} {}: {} bytes so far", self.verb, self.path, self.bytes(turn, data))
     }
 
-    fn log(&self, session: &Session, bytes: u64, now: Instant, outcome: Outcome) {
+    /// Whether only the file still has to be written and closed.
+    pub(super) fn is_closing(&self) -> bool {
+        matches!(self.phase, Phase::Closing(_))
+    }
+
+    fn set_timer(&self, turn: &mut Turn<'_, '_>, timer: Timer, at: Instant) {
+        turn.set_timer(self.job.session, timer, at);
+    }
+
+    // Every step answers with how the transfer ended, if it did.
+
+    /// Sees to the data connection.
+    #[must_use]
+    pub(super) fn begin(&mut self, turn: &mut Turn<'_, '_>, data: &mut Data) -> Option<Ended> {
+        let now = turn.now();
+        self.started = now;
+        self.set_timer(turn, Timer::Data, now + turn.hub.config.limits.data_open);
+        if !data.connect(turn) {
+            return self.end(turn, data, Outcome::NotConnected);
+        }
+        match data.channel {
+            Channel::Open(_) => self.established(turn, data),
+            _ => None,
+        }
+    }
+
+    /// The data connection is there; a transfer that waits for it moves.
+    #[must_use]
+    pub(super) fn established(&mut self, turn: &mut Turn<'_, '_>, data: &mut Data) -> Option<Ended> {
+        if self.phase != Phase::Connecting {
+            return None;
+        }
+        self.phase = Phase::Moving;
+        self.started = turn.now();
+        if let Body::Receive(receiver) = &mut self.body {
+            receiver.start(turn, self.job);
+        }
+        self.set_timer(turn, Timer::Data, turn.now() + turn.hub.config.limits.data_idle / STALL_LOOKS);
+        self.pump(turn, data)
+    }
+
+    /// The data connection did not come about, or nobody will make it any more.
+    #[must_use]
+    pub(super) fn not_connected(&mut self, turn: &mut Turn<'_, '_>, data: &mut Data) -> Option<Ended> {
+        match self.phase {
+            Phase::Connecting => self.end(turn, data, Outcome::NotConnected),
+            _ => None,
+        }
+    }
+
+    /// Something happened on the open data connection.
+    #[must_use]
+    pub(super) fn on_data(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        data: &mut Data,
+        conn: ConnId,
+        ready: Ready,
+    ) -> Option<Ended> {
+        match self.pump(turn, data) {
+            None => self.check_sent(turn, data, conn, ready),
+            ended => ended,
+        }
+    }
+
+    /// Moves what can be moved now.
+    #[must_use]
+    pub(super) fn pump(&mut self, turn: &mut Turn<'_, '_>, data: &mut Data) -> Option<Ended> {
+        let Channel::Open(conn) = data.channel else { return None };
+        if self.phase != Phase::Moving {
+            return None;
+        }
+        let (pumped, receiving) = match &mut self.body {
+            Body::Send(sender) => {
+                let pumped = sender.pump(turn, self.job, conn);
+                (pumped.map_err(|_| close_reason(turn, conn)), false)
+            }
+            Body::Receive(receiver) => (receiver.pump(turn, self.job, conn), true),
+        };
+        match pumped {
+            Ok(Pump::Again) => self.set_timer(turn, Timer::Resume, turn.now()),
+            Ok(Pump::Done) if receiving => return self.end(turn, data, Outcome::Complete),
+            Ok(_) => {}
+            Err(reason) => return self.end(turn, data, lost(reason)),
+        }
+        None
+    }
+
+    /// Ends a sending transfer when everything was acknowledged, or will never be.
+    fn check_sent(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        data: &mut Data,
+        conn: ConnId,
+        ready: Ready,
+    ) -> Option<Ended> {
+        let (Phase::Moving, Body::Send(sender)) = (self.phase, &self.body) else { return None };
+        let acknowledged = sender.shut && turn.ctx.net.unsent(conn) == 0;
+        let closed = ready.contains(Ready::CLOSED).then(|| close_reason(turn, conn));
+        let outcome = match closed {
+            // The range ended before its promised length, whatever was acknowledged.
+            Some(CloseReason::File) => lost(CloseReason::File),
+            Some(CloseReason::Done) if acknowledged => Outcome::Complete,
+            _ if acknowledged && ready.contains(Ready::SENT) => Outcome::Complete,
+            Some(reason) => lost(reason),
+            None => return None,
+        };
+        self.end(turn, data, outcome)
+    }
+
+    /// A file operation of the transfer ended.
+    #[must_use]
+    pub(super) fn on_file(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        data: &mut Data,
+        kind: Kind,
+        result: Result<FileReply, FileError>,
+    ) -> Option<Ended> {
+        match (&mut self.body, kind) {
+            (Body::Send(sender), Kind::Read | Kind::ReadDir) => match result {
+                Ok(FileReply::Data(piece)) => sender.on_data(&piece),
+                Ok(FileReply::Entries(page)) => turn.hub.stats.unfit_names += sender.on_entries(page),
+                Ok(_) => {}
+                Err(error) => return self.end(turn, data, Outcome::File(error)),
+            },
+            (Body::Receive(receiver), _) => {
+                receiver.on_done(turn, self.job, kind, result.map(|_| ()));
+                match (self.phase, receiver.failed) {
+                    (Phase::Closing(Outcome::Complete), Some(error)) if kind == Kind::Close => {
+                        return Some(Ended { outcome: Outcome::File(error), sent: 0 });
+                    }
+                    (Phase::Closing(outcome), _) if kind == Kind::Close => {
+                        return Some(Ended { outcome, sent: 0 });
+                    }
+                    (Phase::Moving, Some(error)) => return self.end(turn, data, Outcome::File(error)),
+                    _ => {}
+                }
+            }
+            (Body::Send(_), _) => {}
+        }
+        data.drain(turn);
+        self.pump(turn, data)
+    }
+
+    /// The data connection did not come about in time, or it is time to look at the progress.
+    #[must_use]
+    pub(super) fn on_timer(&mut self, turn: &mut Turn<'_, '_>, data: &mut Data) -> Option<Ended> {
+        match self.phase {
+            Phase::Connecting => {
+                turn.hub.stats.data_open_failures += 1;
+                return self.end(turn, data, Outcome::NotConnected);
+            }
+            Phase::Moving => {
+                let bytes = self.bytes(turn, data);
+                let ours = match &self.body {
+                    Body::Send(sender) => sender.awaits_files(),
+                    Body::Receive(receiver) => receiver.awaits_files(),
+                };
+                self.quiet = if bytes != self.seen || ours { 0 } else { self.quiet + 1 };
+                self.seen = bytes;
+                if self.quiet >= STALL_LOOKS {
+                    turn.hub.stats.stalls += 1;
+                    return self.end(turn, data, Outcome::Stalled);
+                }
+                let at = turn.now() + turn.hub.config.limits.data_idle / STALL_LOOKS;
+                self.set_timer(turn, Timer::Data, at);
+            }
+            Phase::Closing(_) => {}
+        }
+        None
+    }
+
+    /// ABOR.
+    #[must_use]
+    pub(super) fn abort(&mut self, turn: &mut Turn<'_, '_>, data: &mut Data) -> Option<Ended> {
+        self.end(turn, data, Outcome::Aborted)
+    }
+
+    /// The data part is over: lets the connection go and sees to the file; the transfer has ended when that is done.
+    fn end(&mut self, turn: &mut Turn<'_, '_>, data: &mut Data, outcome: Outcome) -> Option<Ended> {
+        let sent = self.bytes(turn, data);
+        turn.clear_timer(self.job.session, Timer::Data);
+        turn.clear_timer(self.job.session, Timer::Resume);
+        match &mut self.body {
+            Body::Receive(receiver) => {
+                let closing = receiver.finish(turn, self.job, outcome == Outcome::Complete);
+                self.phase = Phase::Closing(outcome);
+                match (outcome, data.channel) {
+                    (Outcome::File(_), Channel::Open(conn)) => {
+                        data.channel = Channel::Draining(conn);
+                        data.drain(turn);
+                    }
+                    _ => release(turn, data, outcome),
+                }
+                if closing {
+                    return None;
+                }
+            }
+            Body::Send(sender) => {
+                let file = sender.file.take();
+                // The connection first: it may still read the file.
+                release(turn, data, outcome);
+                turn.close(self.job, file);
+            }
+        }
+        Some(Ended { outcome, sent })
+    }
+
+    /// Tells of the end: the log, the counters and the client.
+    pub(super) fn finish(
+        self,
+        turn: &mut Turn<'_, '_>,
+        data: &Data,
+        ended: Ended,
+        peer: SocketAddr,
+        user: &str,
+    ) -> Replies {
+        let Ended { outcome, sent } = ended;
+        let now = turn.now();
+        if matches!(data.channel, Channel::Draining(_)) {
+            self.set_timer(turn, Timer::Data, now + DRAIN_TIME);
+        }
+        let stats = &mut turn.hub.stats;
+        let (bytes, stored, kept) = match &self.body {
+            Body::Send(_) => (sent, sent, None),
+            Body::Receive(receiver) => (receiver.received, receiver.counted(), receiver.kept),
+        };
+        match &self.body {
+            Body::Send(_) => stats.bytes_sent += bytes,
+            Body::Receive(_) => stats.bytes_received += bytes,
+        }
+        match outcome {
+            Outcome::Complete => stats.transfers += 1,
+            _ => stats.failed_transfers += 1,
+        }
+        self.log(peer, user, stored, now, outcome);
+        let left = Left(kept, stored);
+        match outcome {
+            Outcome::Complete => reply(226, format_args!("Transfer complete, {bytes} bytes")),
+            Outcome::NotConnected => reply(425, "The data connection did not come about"),
+            Outcome::Stalled => reply(426, format_args!("No progress for too long, transfer ended{left}")),
+            Outcome::Lost(_) => reply(426, format_args!("Data connection lost{left}")),
+            Outcome::File(error) => {
+                let code = match error_code(error) {
+                    550 => 451,
+                    code => code,
+                };
+                reply(code, format_args!("{error}{left}"))
+            }
+            Outcome::Aborted => {
+                let mut replies = reply(426, format_args!("Transfer aborted{left}"));
+                replies.line(226, "Aborted");
+                replies
+            }
+        }
+    }
+
+    fn log(&self, peer: SocketAddr, user: &str, bytes: u64, now: Instant, outcome: Outcome) {
         let direction = if matches!(self.body, Body::Send(_)) { "sent" } else { "received" };
         let us = now.saturating_since(self.started).as_micros().max(1);
         let kilobits = u128::from(bytes) * 8_000 / us;
         log::info!(
             target: "ftp::transfer",
-            "{} {} {} {} {direction} {bytes} bytes in {}.{:06} s, {}.{:03} Mb/s, type {}, {outcome}",
-            session.peer,
-            session.user_name(),
+            "{peer} {user} {} {} {direction} {bytes} bytes in {}.{:06} s, {}.{:03} Mb/s, type {}, {outcome}",
             self.verb,
             self.path,
             us / 1_000_000,
@@ -127,289 +389,22 @@ impl Transfer {
             if self.ascii { 'A' } else { 'I' },
         );
     }
+
+    /// Gives the transfer up without a reply; the file is closed, and what was received is written.
+    pub(super) fn abandon(self, turn: &mut Turn<'_, '_>, data: &mut Data) {
+        turn.hub.stats.failed_transfers += 1;
+        data.close(turn);
+        match self.body {
+            Body::Send(sender) => turn.close(self.job, sender.file),
+            Body::Receive(mut receiver) => receiver.abandon(turn, self.job),
+        }
+    }
 }
 
-impl Session {
-    /// Sends the preliminary reply and sees to the data connection.
-    pub(super) fn begin(&mut self, turn: &mut Turn<'_, '_>, mut transfer: Transfer, text: &str) {
-        self.reply(150, text);
-        let now = turn.now();
-        transfer.started = now;
-        self.job = Job::Transfer(Box::new(transfer));
-        turn.set_timer(self.id, Timer::Data, now + turn.hub.config.limits.data_open);
-        if !self.connect_active(turn) {
-            return self.end_transfer(turn, Outcome::NotConnected);
-        }
-        if matches!(self.channel, Channel::Open(_)) {
-            self.data_established(turn);
-        }
-    }
-
-    /// The data connection is there; if a transfer waits for it, it moves.
-    pub(super) fn data_established(&mut self, turn: &mut Turn<'_, '_>) {
-        let Job::Transfer(transfer) = &mut self.job else { return };
-        if transfer.phase != Phase::Connecting {
-            return;
-        }
-        transfer.phase = Phase::Moving;
-        transfer.started = turn.ctx.now;
-        if let Body::Receive(receiver) = &mut transfer.body {
-            receiver.start(turn, self.job_id);
-        }
-        turn.set_timer(self.id, Timer::Data, turn.ctx.now + turn.hub.config.limits.data_idle / STALL_LOOKS);
-        self.pump(turn);
-    }
-
-    /// Something happened on the data connection.
-    pub(super) fn on_data(&mut self, turn: &mut Turn<'_, '_>, conn: ConnId, ready: Ready) {
-        match self.channel {
-            Channel::Connecting(c) if c == conn => {
-                if ready.contains(Ready::CLOSED) {
-                    turn.hub.stats.data_open_failures += 1;
-                    self.end_transfer(turn, Outcome::NotConnected);
-                } else if ready.contains(Ready::WRITABLE) {
-                    self.channel = Channel::Open(conn);
-                    self.data_established(turn);
-                }
-            }
-            Channel::Draining(c) if c == conn => self.drain_channel(turn),
-            Channel::Open(c) if c == conn => {
-                self.pump(turn);
-                self.check_sent(turn, conn, ready);
-            }
-            _ => {}
-        }
-        self.progress(turn);
-    }
-
-    /// Moves what can be moved now.
-    pub(super) fn pump(&mut self, turn: &mut Turn<'_, '_>) {
-        self.drain_channel(turn);
-        let (Job::Transfer(transfer), Channel::Open(conn)) = (&mut self.job, self.channel) else { return };
-        if transfer.phase != Phase::Moving {
-            return;
-        }
-        let (pumped, receiving) = match &mut transfer.body {
-            Body::Send(sender) => {
-                let pumped = sender.pump(turn, self.job_id, conn);
-                (pumped.map_err(|_| close_reason(turn, conn)), false)
-            }
-            Body::Receive(receiver) => (receiver.pump(turn, self.job_id, conn), true),
-        };
-        match pumped {
-            Ok(Pump::Again) => turn.set_timer(self.id, Timer::Resume, turn.ctx.now),
-            Ok(Pump::Done) if receiving => self.end_transfer(turn, Outcome::Complete),
-            Ok(_) => {}
-            Err(reason) => self.end_transfer(turn, lost(reason)),
-        }
-    }
-
-    /// Ends a sending transfer when everything was acknowledged, or will never be.
-    fn check_sent(&mut self, turn: &mut Turn<'_, '_>, conn: ConnId, ready: Ready) {
-        let Job::Transfer(transfer) = &self.job else { return };
-        let (Phase::Moving, Body::Send(sender)) = (transfer.phase, &transfer.body) else { return };
-        let acknowledged = sender.shut && turn.ctx.net.unsent(conn) == 0;
-        let closed = ready.contains(Ready::CLOSED).then(|| close_reason(turn, conn));
-        match closed {
-            // The range ended before its promised length, whatever was acknowledged.
-            Some(CloseReason::File) => self.end_transfer(turn, lost(CloseReason::File)),
-            Some(CloseReason::Done) if acknowledged => self.end_transfer(turn, Outcome::Complete),
-            _ if acknowledged && ready.contains(Ready::SENT) => self.end_transfer(turn, Outcome::Complete),
-            Some(reason) => self.end_transfer(turn, lost(reason)),
-            None => {}
-        }
-    }
-
-    /// A file operation of the transfer ended.
-    pub(super) fn on_transfer_file(
-        &mut self,
-        turn: &mut Turn<'_, '_>,
-        kind: Kind,
-        result: Result<FileReply, FileError>,
-    ) {
-        let Job::Transfer(transfer) = &mut self.job else { return };
-        match (&mut transfer.body, kind) {
-            (Body::Send(sender), Kind::Read | Kind::ReadDir) => match result {
-                Ok(FileReply::Data(data)) => sender.on_data(&data),
-                Ok(FileReply::Entries(page)) => turn.hub.stats.unfit_names += sender.on_entries(page),
-                Ok(_) => {}
-                Err(error) => return self.end_transfer(turn, Outcome::File(error)),
-            },
-            (Body::Receive(receiver), _) => {
-                receiver.on_done(turn, self.job_id, kind, result.map(|_| ()));
-                let failed = receiver.failed;
-                match transfer.phase {
-                    Phase::Closing(outcome) if kind == Kind::Close => {
-                        let outcome = match (outcome, failed) {
-                            (Outcome::Complete, Some(error)) => Outcome::File(error),
-                            _ => outcome,
-                        };
-                        return self.finish_transfer(turn, outcome, 0);
-                    }
-                    Phase::Moving if failed.is_some() => {
-                        let error = failed.unwrap_or(FileError::Io);
-                        return self.end_transfer(turn, Outcome::File(error));
-                    }
-                    _ => {}
-                }
-            }
-            (Body::Send(_), _) => {}
-        }
-        self.pump(turn);
-    }
-
-    /// The data connection did not come about in time, or it is time to look at the progress.
-    pub(super) fn on_data_timer(&mut self, turn: &mut Turn<'_, '_>) {
-        let channel = self.channel;
-        if matches!(self.channel, Channel::Draining(_)) {
-            return self.close_channel(turn);
-        }
-        let Job::Transfer(transfer) = &mut self.job else { return };
-        match transfer.phase {
-            Phase::Connecting => {
-                turn.hub.stats.data_open_failures += 1;
-                self.end_transfer(turn, Outcome::NotConnected);
-            }
-            Phase::Moving => {
-                let bytes = transfer.bytes(turn, channel);
-                let ours = match &transfer.body {
-                    Body::Send(sender) => sender.awaits_files(),
-                    Body::Receive(receiver) => receiver.awaits_files(),
-                };
-                transfer.quiet = if bytes != transfer.seen || ours { 0 } else { transfer.quiet + 1 };
-                transfer.seen = bytes;
-                if transfer.quiet >= STALL_LOOKS {
-                    turn.hub.stats.stalls += 1;
-                    return self.end_transfer(turn, Outcome::Stalled);
-                }
-                let at = turn.ctx.now + turn.hub.config.limits.data_idle / STALL_LOOKS;
-                turn.set_timer(self.id, Timer::Data, at);
-            }
-            Phase::Closing(_) => {}
-        }
-    }
-
-    /// ABOR during a transfer.
-    pub(super) fn abort_transfer(&mut self, turn: &mut Turn<'_, '_>) {
-        match &self.job {
-            // It is ending anyway; its reply comes by itself.
-            Job::Transfer(transfer) if matches!(transfer.phase, Phase::Closing(_)) => {
-                self.reply(226, "The transfer has ended");
-            }
-            _ => self.end_transfer(turn, Outcome::Aborted),
-        }
-    }
-
-    /// QUIT came while a transfer waits for its data connection: nobody will make it any more.
-    pub(super) fn give_up_waiting(&mut self, turn: &mut Turn<'_, '_>) {
-        if matches!(&self.job, Job::Transfer(transfer) if transfer.phase == Phase::Connecting) {
-            self.end_transfer(turn, Outcome::NotConnected);
-        }
-    }
-
-    /// The data part is over: lets the connection go, sees to the file, and replies when that is done.
-    fn end_transfer(&mut self, turn: &mut Turn<'_, '_>, outcome: Outcome) {
-        let Job::Transfer(transfer) = &mut self.job else { return };
-        let bytes = transfer.bytes(turn, self.channel);
-        turn.clear_timer(self.id, Timer::Data);
-        turn.clear_timer(self.id, Timer::Resume);
-        match &mut transfer.body {
-            Body::Receive(receiver) => {
-                let closing = receiver.finish(turn, self.job_id, outcome == Outcome::Complete);
-                transfer.phase = Phase::Closing(outcome);
-                match (outcome, self.channel) {
-                    (Outcome::File(_), Channel::Open(conn)) => {
-                        self.channel = Channel::Draining(conn);
-                        self.drain_channel(turn);
-                    }
-                    _ => self.release_channel(turn, outcome),
-                }
-                if !closing {
-                    self.finish_transfer(turn, outcome, bytes);
-                }
-            }
-            Body::Send(sender) => {
-                let file = sender.file.take();
-                // The connection first: it may still read the file.
-                self.release_channel(turn, outcome);
-                self.close_file(turn, file);
-                self.finish_transfer(turn, outcome, bytes);
-            }
-        }
-    }
-
-    fn release_channel(&mut self, turn: &mut Turn<'_, '_>, outcome: Outcome) {
-        match outcome {
-            Outcome::Complete => self.finish_channel(turn),
-            _ => self.close_channel(turn),
-        }
-    }
-
-    fn finish_transfer(&mut self, turn: &mut Turn<'_, '_>, outcome: Outcome, sent: u64) {
-        let Job::Transfer(transfer) = mem::replace(&mut self.job, Job::None) else { return };
-        let now = turn.now();
-        self.touch(now);
-        if matches!(self.channel, Channel::Draining(_)) {
-            turn.set_timer(self.id, Timer::Data, now + DRAIN_TIME);
-        }
-        let (bytes, stored, kept) = match &transfer.body {
-            Body::Send(_) => (sent, sent, None),
-            Body::Receive(receiver) => (receiver.received, receiver.counted(), receiver.kept),
-        };
-        if let Some(path) = self.uploads_to.clone() {
-            turn.hub.changes.push(Change::Path(path));
-        }
-        self.release_name(turn);
-        let stats = &mut turn.hub.stats;
-        match &transfer.body {
-            Body::Send(_) => stats.bytes_sent += bytes,
-            Body::Receive(_) => stats.bytes_received += bytes,
-        }
-        match outcome {
-            Outcome::Complete => stats.transfers += 1,
-            _ => stats.failed_transfers += 1,
-        }
-        transfer.log(self, stored, now, outcome);
-        match outcome {
-            Outcome::Complete => self.reply(226, format_args!("Transfer complete, {bytes} bytes")),
-            Outcome::NotConnected => self.reply(425, "The data connection did not come about"),
-            Outcome::Stalled => {
-                self.reply(
-                    426,
-                    format_args!("No progress for too long, transfer ended{}", Left(kept, stored)),
-                );
-            }
-            Outcome::Lost(_) => self.reply(426, format_args!("Data connection lost{}", Left(kept, stored))),
-            Outcome::File(error) => {
-                let code = match error_code(error) {
-                    550 => 451,
-                    code => code,
-                };
-                self.reply(code, format_args!("{error}{}", Left(kept, stored)));
-            }
-            Outcome::Aborted => {
-                self.reply(426, format_args!("Transfer aborted{}", Left(kept, stored)));
-                self.reply(226, "Aborted");
-            }
-        }
-    }
-
-    /// Gives up what is under way without a reply; files are closed, and what was received is written.
-    pub(super) fn drop_job(&mut self, turn: &mut Turn<'_, '_>) {
-        self.release_name(turn);
-        match mem::replace(&mut self.job, Job::None) {
-            Job::None | Job::Login(_) | Job::Refusing | Job::Path(_) | Job::Open(_) => {}
-            Job::Hash(job) => self.close_file(turn, Some(job.file)),
-            Job::Status(job) => self.close_file(turn, job.dir),
-            Job::Transfer(transfer) => {
-                turn.hub.stats.failed_transfers += 1;
-                self.close_channel(turn);
-                match transfer.body {
-                    Body::Send(sender) => self.close_file(turn, sender.file),
-                    Body::Receive(mut receiver) => receiver.abandon(turn, self.job_id),
-                }
-            }
-        }
+fn release(turn: &mut Turn<'_, '_>, data: &mut Data, outcome: Outcome) {
+    match outcome {
+        Outcome::Complete => data.finish(turn),
+        _ => data.close(turn),
     }
 }
 

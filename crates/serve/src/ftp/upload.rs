@@ -1,0 +1,49 @@
+//! The name that a session uploads to: nobody else may upload to it, remove or rename it meanwhile.
+
+use super::hub::{Hub, SessionId, Turn};
+use super::reply::{Replies, reply};
+use crate::Change;
+use linerate_transport::VirtualPath;
+
+/// The name that a session uploads to, if it does.
+pub(super) struct UploadName {
+    session: SessionId,
+    path: Option<VirtualPath>,
+}
+
+impl UploadName {
+    pub(super) fn new(session: SessionId) -> Self {
+        UploadName { session, path: None }
+    }
+
+    /// Notes that this session uploads to a name, unless another one does.
+    pub(super) fn take(&mut self, turn: &mut Turn<'_, '_>, path: &VirtualPath) -> Result<(), Replies> {
+        check_free(turn.hub, path)?;
+        turn.hub.uploads.insert(path.clone(), self.session);
+        self.path = Some(path.clone());
+        Ok(())
+    }
+
+    /// The upload is over: tells the other servers what changed, and releases the name.
+    pub(super) fn changed(&mut self, turn: &mut Turn<'_, '_>) {
+        if let Some(path) = self.path.clone() {
+            turn.hub.changes.push(Change::Path(path));
+        }
+        self.release(turn);
+    }
+
+    /// The upload is over, or did not begin.
+    pub(super) fn release(&mut self, turn: &mut Turn<'_, '_>) {
+        if let Some(path) = self.path.take() {
+            turn.hub.uploads.remove(&path);
+        }
+    }
+}
+
+/// Refuses what would be done to a name that somebody uploads to, or below it: it would meet half a file.
+pub(super) fn check_free(hub: &Hub, path: &VirtualPath) -> Result<(), Replies> {
+    if hub.is_uploaded_to(path) {
+        return Err(reply(450, "An upload to this name is under way, try later"));
+    }
+    Ok(())
+}
