@@ -4,6 +4,7 @@
 
 mod big_endian;
 mod capi;
+mod circles;
 mod firmware;
 mod fuzz;
 mod licences;

@@ -1,6 +1,7 @@
-//! Rules of the house that no compiler checks: size and docs of modules, place of `unsafe`, direction of dependencies.
+//! Rules of the house that no compiler checks: size and docs of modules, place of `unsafe`, direction of dependencies
+//! between crates and between modules.
 
-use crate::shell;
+use crate::{circles, shell};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,9 @@ const MAX_LINES: usize = 600;
 
 /// Crates in which nothing may be unsafe, and which need no standard library.
 const PURE: [&str; 5] = ["wire", "transport", "stack", "serve", "embedded"];
+
+/// Crates whose modules use each other in one direction only.
+const PORTABLE: [&str; 6] = ["wire", "nic", "transport", "stack", "serve", "embedded"];
 
 /// Files outside the pure crates that may hold `unsafe`, by the start of their path. The two tests count allocations,
 /// and an allocator is an unsafe trait.
@@ -72,6 +76,7 @@ pub fn run() -> Result<()> {
         }
     }
     check_dependencies(&mut faults)?;
+    circles::check(&PORTABLE, &files, &mut faults)?;
     if !faults.is_empty() {
         bail!("{}", faults.join("\n"));
     }

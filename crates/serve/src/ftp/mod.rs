@@ -9,8 +9,8 @@
 //!
 //! ```text
 //!   server > sessions > drive > dispatch > session
-//!   what a session does:   paths, open > transfer, status, hash
-//!   its parts:             control, access, settings, data, upload
+//!   what a session does:   paths, help, open > transfer, status
+//!   its parts:             control, access, data, upload, settings > hash
 //!   what all of them use:  hub, reply, and modules that know nothing of sessions
 //! ```
 

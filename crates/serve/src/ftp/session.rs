@@ -210,7 +210,7 @@ impl Session {
         let Some(ended) = step(transfer, turn, &mut self.data) else { return };
         let Job::Transfer(transfer) = mem::replace(&mut self.job, Job::None) else { return };
         self.control.touch(turn.now());
-        self.upload.changed(turn);
+        self.upload.finish(turn);
         let replies = transfer.finish(turn, &self.data, ended, self.peer, self.access.user_name());
         self.control.reply(replies);
     }

@@ -25,7 +25,7 @@ impl UploadName {
     }
 
     /// The upload is over: tells the other servers what changed, and releases the name.
-    pub(super) fn changed(&mut self, turn: &mut Turn<'_, '_>) {
+    pub(super) fn finish(&mut self, turn: &mut Turn<'_, '_>) {
         if let Some(path) = self.path.clone() {
             turn.hub.changes.push(Change::Path(path));
         }
