@@ -1,6 +1,7 @@
 //! The command line. Every flag of `serve` is a key of the configuration file too: both are read into [`ServeOptions`].
 
 use crate::fabric::args::Fabric;
+use crate::settings::{FtpOptions, HttpOptions, Iperf3Options};
 use crate::sim::args::Sim;
 use crate::status::address::StatusAddress;
 use crate::top::args::Top;
@@ -99,6 +100,10 @@ pub struct ServeOptions {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1280..=9216))]
     pub mtu: Option<u16>,
 
+    /// VLAN (802.1Q) that all frames carry, on an existing interface [default: untagged]
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=4094))]
+    pub vlan: Option<u16>,
+
     /// TCP port of the HTTP server, 0 for none [default: 80; with kernel 8080]
     #[arg(long, value_name = "PORT")]
     pub http_port: Option<u16>,
@@ -171,6 +176,18 @@ pub struct ServeOptions {
     /// Most connections; only in the configuration file.
     #[arg(skip)]
     pub limits: LimitOptions,
+
+    /// What else there is to set of the HTTP server; only in the configuration file.
+    #[arg(skip)]
+    pub http: HttpOptions,
+
+    /// The same of the FTP server.
+    #[arg(skip)]
+    pub ftp: FtpOptions,
+
+    /// The same of the iperf3 server.
+    #[arg(skip)]
+    pub iperf3: Iperf3Options,
 }
 
 /// The `[limits]` table of the configuration file.
@@ -226,6 +243,7 @@ impl ServeOptions {
             "address" => !self.address.is_empty(),
             "gateway" => !self.gateway.is_empty(),
             "mtu" => self.mtu.is_some(),
+            "vlan" => self.vlan.is_some(),
             "http-port" => self.http_port.is_some(),
             "ftp-port" => self.ftp_port.is_some(),
             "iperf3-port" => self.iperf3_port.is_some(),
@@ -253,6 +271,7 @@ impl ServeOptions {
             address: list(self.address, file.address),
             gateway: list(self.gateway, file.gateway),
             mtu: self.mtu.or(file.mtu),
+            vlan: self.vlan.or(file.vlan),
             http_port: self.http_port.or(file.http_port),
             ftp_port: self.ftp_port.or(file.ftp_port),
             iperf3_port: self.iperf3_port.or(file.iperf3_port),
@@ -270,6 +289,9 @@ impl ServeOptions {
             status_public: self.status_public || file.status_public,
             tcp: file.tcp,
             limits: file.limits,
+            http: file.http,
+            ftp: file.ftp,
+            iperf3: file.iperf3,
         }
     }
 }

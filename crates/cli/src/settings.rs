@@ -1,8 +1,10 @@
 //! Settings as they take effect: flags over configuration file over defaults, checked against each other.
 
 mod limits;
+mod servers;
 
 pub use limits::LimitSettings;
+pub use servers::{FtpOptions, HttpOptions, Iperf3Options, ServerSettings};
 
 use crate::args::{LogFormat, Serve, ServeOptions, TcpOptions};
 use crate::status::address::StatusAddress;
@@ -43,6 +45,8 @@ pub struct Settings {
     pub gateways: Vec<IpAddr>,
     /// MTU if given.
     pub mtu: Option<u16>,
+    /// The VLAN of all frames, if any.
+    pub vlan: Option<u16>,
     /// HTTP port if given; 0 for none.
     pub http_port: Option<u16>,
     /// FTP port if given; 0 for none.
@@ -77,6 +81,8 @@ pub struct Settings {
     pub fast_open: Option<FastOpen>,
     /// Most connections.
     pub limits: LimitSettings,
+    /// What else there is to set of the servers.
+    pub servers: ServerSettings,
 }
 
 /// What is wrong with the settings, and where it was said.
@@ -213,6 +219,7 @@ impl Settings {
             ),
             ("gateway", self.gateways != running.gateways),
             ("mtu", self.mtu != running.mtu),
+            ("vlan", self.vlan != running.vlan),
             ("http-port", self.http_port != running.http_port),
             ("ftp-port", self.ftp_port != running.ftp_port),
             ("iperf3-port", self.iperf3_port != running.iperf3_port),
@@ -235,6 +242,7 @@ impl Settings {
         if kernel {
             check_kernel(&options)?;
         }
+        check_vlan(&options)?;
         let (addresses, dhcp, slaac) = addresses(&options, kernel)?;
         check_gateways(&options.gateway, &addresses)?;
         check_ports(&options)?;
@@ -256,6 +264,7 @@ impl Settings {
             slaac,
             gateways: options.gateway,
             mtu: options.mtu,
+            vlan: options.vlan,
             http_port: options.http_port,
             ftp_port: options.ftp_port,
             iperf3_port: options.iperf3_port.unwrap_or(5201),
@@ -274,6 +283,7 @@ impl Settings {
             socket: socket_options(&options.tcp)?,
             fast_open: fast_open(&options.tcp),
             limits: LimitSettings::resolve(&options.limits)?,
+            servers: ServerSettings::resolve(options.http, options.ftp, options.iperf3)?,
         })
     }
 }
@@ -310,6 +320,17 @@ fn addresses(options: &ServeOptions, kernel: bool) -> Result<(Vec<Cidr>, bool, b
         return Err(bad("address", cidr, "an address that a host on the network can reach"));
     }
     Ok((addresses, dhcp, slaac))
+}
+
+/// Tagged frames need somebody on the other side who tags too.
+fn check_vlan(options: &ServeOptions) -> Result<(), SettingsError> {
+    let Some(id) = options.vlan else { return Ok(()) };
+    let expected = match options.device {
+        Some(DeviceChoice::Packet(_) | DeviceChoice::Tap(_)) if (1..=4094).contains(&id) => return Ok(()),
+        Some(DeviceChoice::Packet(_) | DeviceChoice::Tap(_)) => "1 to 4094",
+        _ => "a device of its own beside it (--device packet:INTERFACE or tap): nobody else would tag",
+    };
+    Err(bad("vlan", id, expected))
 }
 
 /// What the host's sockets cannot do at all, and was asked for together with them.

@@ -228,7 +228,7 @@ impl fmt::Display for ByteSize {
     }
 }
 
-/// A span of time: `1s`, `500ms`, `250us`, `2m`.
+/// A span of time: `1s`, `500ms`, `250us`, `2m`, `1h`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span(pub Duration);
 
@@ -245,6 +245,7 @@ impl FromStr for Span {
             "ms" => Ok(Span(Duration::from_millis(number))),
             "s" => Ok(Span(Duration::from_secs(number))),
             "m" => number.checked_mul(60).map(|s| Span(Duration::from_secs(s))).ok_or_else(wanted),
+            "h" => number.checked_mul(3_600).map(|s| Span(Duration::from_secs(s))).ok_or_else(wanted),
             _ => Err(wanted()),
         }
     }
@@ -255,6 +256,7 @@ impl fmt::Display for Span {
         let us = self.0.as_micros();
         match us {
             0 => f.write_str("0s"),
+            us if us % 3_600_000_000 == 0 => write!(f, "{}h", us / 3_600_000_000),
             us if us % 1_000_000 == 0 => write!(f, "{}s", us / 1_000_000),
             us if us % 1000 == 0 => write!(f, "{}ms", us / 1000),
             us => write!(f, "{us}us"),

@@ -273,6 +273,7 @@ fn own<D: HostDevice + 'static>(
 fn stack_config(settings: &Settings, addresses: Vec<Cidr>) -> StackConfig {
     let table = shares::own_table(settings.memory, &settings.limits);
     StackConfig {
+        vlan: settings.vlan,
         max_connections: table,
         max_half_open: table / 4,
         max_orphans: table / 4,

@@ -118,7 +118,7 @@ impl Services {
 
     fn http_config(&self, settings: &Settings, port: u16) -> http::Config {
         let shares = self.shares(settings);
-        http::Config {
+        let mut config = http::Config {
             listen: self.listen(port),
             limits: http::Limits {
                 connections: shares.http,
@@ -131,13 +131,15 @@ impl Services {
                 fast_open: settings.fast_open,
             },
             ..http::Config::default()
-        }
+        };
+        settings.servers.http.apply(&mut config);
+        config
     }
 
     fn ftp_config(&self, settings: &Settings, port: u16, users: Vec<ftp::User>) -> ftp::Config {
         let shares = self.shares(settings);
         let default = ftp::Config::default();
-        ftp::Config {
+        let mut config = ftp::Config {
             listen: self.listen(port),
             backlog: shares.backlog,
             limits: ftp::Limits {
@@ -152,12 +154,14 @@ impl Services {
             passive_address: settings.ftp_passive_address,
             socket: settings.socket.clone(),
             ..ftp::Config::default()
-        }
+        };
+        settings.servers.ftp.apply(&mut config);
+        config
     }
 
     fn iperf3_config(&self, settings: &Settings, port: u16) -> iperf3::Config {
         let shares = self.shares(settings);
-        iperf3::Config {
+        let mut config = iperf3::Config {
             owner: IPERF3,
             backlog: shares.backlog,
             max_connections: shares.iperf3,
@@ -166,7 +170,9 @@ impl Services {
             socket: settings.socket.clone(),
             cpu_times: process_cpu_times,
             ..iperf3::Config::default()
-        }
+        };
+        settings.servers.iperf3.apply(&mut config);
+        config
     }
 
     /// Calls `f` with the servers as one.

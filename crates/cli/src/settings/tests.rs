@@ -46,6 +46,9 @@ fn a_bad_value_names_flag_value_and_what_is_allowed() {
     check_error(&["--device", "kernel", "--address", "dhcp"], &["--address", "kernel"]);
     check_error(&["--status", "8.8.8.8:9180"], &["--status", "8.8.8.8:9180", "--status-public"]);
     check_error(&["--status", "0.0.0.0:9180"], &["--status", "private"]);
+    check_error(&["--vlan", "4095"], &["--vlan", "4095"]);
+    check_error(&["--vlan", "7"], &["'--vlan'", "packet:INTERFACE"]);
+    check_error(&["--device", "kernel", "--vlan", "7"], &["'--vlan'", "packet:INTERFACE"]);
     check_error(&["--status", "here"], &["--status", "here", "9180"]);
     check_error(&["--config", "/no/such.toml"], &["/no/such.toml"]);
 }
@@ -177,4 +180,77 @@ fn passive_ftp_fits_a_router() {
     assert_eq!(settings.ftp_passive_ports, Some(3_000..=3_009), "flags win");
     assert_eq!(settings.ftp_passive_address, Some([203, 0, 113, 6].into()));
     assert!(with_file("ftp-passive-ports = \"80-90\"\n", &[]).unwrap_err().to_string().contains("1024"));
+}
+
+/// A file with this text.
+fn file(text: &str) -> (TempFile, String) {
+    let path = std::env::temp_dir().join(format!(
+        "linerate-settings-{}-{:p}.toml",
+        std::process::id(),
+        text.as_ptr()
+    ));
+    std::fs::write(&path, text).unwrap();
+    let name = path.display().to_string();
+    (TempFile(path), name)
+}
+
+struct TempFile(PathBuf);
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        // What stays behind does no harm.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn the_tables_of_the_servers_reach_their_settings() {
+    let (_file, path) = file(
+        "vlan = 7\ndevice = \"packet:eth7\"\n[http]\nautoindex = false\naccess-log = \"json\"\nrequest-line = \"2KiB\"\n\
+         idle-timeout = \"5s\"\nindex-files = [\"a.html\", \"b\"]\nstatus-path = \"/s\"\n[ftp]\nlogin-tries = 7\n\
+         banner = \"hello\"\n[iperf3]\ntests = 2\n",
+    );
+    let settings = load(&["--config", &path]).unwrap();
+    assert_eq!(settings.vlan, Some(7));
+    let mut http = linerate_serve::http::Config::default();
+    settings.servers.http.apply(&mut http);
+    let default = linerate_serve::http::Config::default();
+    assert_eq!((http.autoindex, http.limits.request_line), (false, 2_048));
+    assert_eq!(http.access_log, Some(linerate_serve::http::LogFormat::Json));
+    assert_eq!((http.timeouts.idle, http.timeouts.head), (Duration::from_secs(5), default.timeouts.head));
+    assert_eq!(http.index_files, ["a.html", "b"]);
+    assert_eq!(http.status_path.as_deref(), Some("/s"));
+    let mut ftp = linerate_serve::ftp::Config::default();
+    settings.servers.ftp.apply(&mut ftp);
+    assert_eq!((ftp.limits.login_tries, ftp.banner.as_str()), (7, "hello"));
+    let mut iperf3 = linerate_serve::iperf3::Config::default();
+    settings.servers.iperf3.apply(&mut iperf3);
+    assert_eq!(iperf3.max_tests, 2);
+}
+
+#[test]
+fn values_of_the_tables_that_do_not_fit_are_named() {
+    for (text, parts) in [
+        ("[http]\nrequest-line = \"10B\"", &["http.request-line", "10", "256", "1MiB"][..]),
+        ("[http]\nidle-timeout = \"0s\"", &["http.idle-timeout", "0s", "100ms", "24h"]),
+        ("[http]\nstatus-path = \"s\"", &["http.status-path", "'s'", "begins with /"]),
+        ("[http]\nindex-files = [\"a/b\"]", &["http.index-files", "a/b", "names of files"]),
+        ("[http]\naccess-log = \"loud\"", &["line 2", "loud", "combined"]),
+        ("[ftp]\nlogin-tries = 0", &["ftp.login-tries", "'0'", "1 to 100"]),
+        ("[iperf3]\ntest = 1", &["line 2", "test", "tests-per-address"]),
+    ] {
+        let (_file, path) = file(text);
+        check_error(&["--config", &path], parts);
+    }
+}
+
+#[test]
+fn every_key_of_the_tables_is_in_the_manual() {
+    let manual = include_str!("../../../../docs/settings.md");
+    for names in [HttpOptions::NAMES, FtpOptions::NAMES, Iperf3Options::NAMES] {
+        for name in names {
+            let (_, key) = name.split_once('.').unwrap();
+            assert!(manual.contains(&format!("| `{key}` |")), "{name}");
+        }
+    }
 }

@@ -1,0 +1,263 @@
+//! The `[http]`, `[ftp]` and `[iperf3]` tables of the configuration file: what else there is to set of the servers.
+
+use super::{SettingsError, bad};
+use crate::values::{ByteSize, Span};
+use linerate_serve::{ftp, http, iperf3};
+use serde::Deserialize;
+use std::time::Duration;
+
+/// What a key of the tables may hold.
+trait Value {
+    /// What is expected where it is not within bounds; `None` where it is.
+    fn flaw(&self, least: u64, most: u64) -> Option<String>;
+
+    /// As it was written.
+    fn shown(&self) -> String;
+}
+
+impl Value for bool {
+    fn flaw(&self, _least: u64, _most: u64) -> Option<String> {
+        None
+    }
+
+    fn shown(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for u32 {
+    fn flaw(&self, least: u64, most: u64) -> Option<String> {
+        (!(least..=most).contains(&u64::from(*self))).then(|| format!("{least} to {most}"))
+    }
+
+    fn shown(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for ByteSize {
+    fn flaw(&self, least: u64, most: u64) -> Option<String> {
+        let fits = (least..=most).contains(&self.0);
+        (!fits).then(|| format!("{} to {}", ByteSize(least), ByteSize(most)))
+    }
+
+    fn shown(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// Bounds are in milliseconds.
+impl Value for Span {
+    fn flaw(&self, least: u64, most: u64) -> Option<String> {
+        let (least, most) = (Duration::from_millis(least), Duration::from_millis(most));
+        (!(least..=most).contains(&self.0)).then(|| format!("{} to {}", Span(least), Span(most)))
+    }
+
+    fn shown(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for AccessLog {
+    fn flaw(&self, _least: u64, _most: u64) -> Option<String> {
+        None
+    }
+
+    fn shown(&self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+}
+
+impl Value for String {
+    fn flaw(&self, _least: u64, most: u64) -> Option<String> {
+        let fits = self.len() as u64 <= most && !self.chars().any(char::is_control);
+        (!fits).then(|| format!("up to {most} bytes without control characters"))
+    }
+
+    fn shown(&self) -> String {
+        self.clone()
+    }
+}
+
+/// The path of a status page.
+impl Value for UrlPath {
+    fn flaw(&self, _least: u64, most: u64) -> Option<String> {
+        let is_plain = self.0.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#%".contains(&byte));
+        let fits = self.0.starts_with('/') && self.0.len() as u64 <= most && is_plain;
+        (!fits).then(|| "a path that begins with / and needs no escapes".to_owned())
+    }
+
+    fn shown(&self) -> String {
+        self.0.clone()
+    }
+}
+
+impl Value for Vec<String> {
+    fn flaw(&self, _least: u64, most: u64) -> Option<String> {
+        let is_name = |name: &String| !name.is_empty() && !name.contains(['/', '\0']);
+        let fits = self.len() as u64 <= most && self.iter().all(is_name);
+        (!fits).then(|| format!("at most {most} names of files, without /"))
+    }
+
+    fn shown(&self) -> String {
+        self.join(", ")
+    }
+}
+
+/// A path on the server.
+#[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
+#[serde(transparent)]
+pub struct UrlPath(String);
+
+/// How HTTP requests are logged.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "lowercase")]
+pub enum AccessLog {
+    /// Not at all.
+    Off,
+    /// The Common Log Format.
+    Common,
+    /// With referrer and user agent.
+    Combined,
+    /// One JSON object a line.
+    Json,
+}
+
+/// A table: its keys with their types and bounds, and where each value goes.
+macro_rules! table {
+    ($(#[$about:meta])* $table:ident for $config:ty {
+        $($name:literal $key:ident: $type:ty, $least:expr, $most:expr => |$c:ident, $v:ident| $set:expr;)*
+    }) => {
+        $(#[$about])*
+        #[derive(Deserialize, Clone, PartialEq, Eq, Debug, Default)]
+        #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+        pub struct $table {
+            $($key: Option<$type>,)*
+        }
+
+        impl $table {
+            /// Whether all values are within their bounds.
+            pub(super) fn check(&self) -> Result<(), SettingsError> {
+                $(if let Some(value) = &self.$key
+                    && let Some(expected) = value.flaw($least, $most)
+                {
+                    return Err(bad($name, value.shown(), expected));
+                })*
+                Ok(())
+            }
+
+            /// Puts what was set into the server's settings.
+            #[allow(clippy::too_many_lines, reason = "a line for each key")]
+            pub fn apply(&self, config: &mut $config) {
+                $(if let Some($v) = self.$key.clone() {
+                    let $c = &mut *config;
+                    $set;
+                })*
+            }
+
+            /// The keys.
+            #[cfg(test)]
+            pub(super) const NAMES: &[&str] = &[$($name),*];
+        }
+    };
+}
+
+const HOUR: u64 = 3_600_000;
+const MIB: u64 = 1 << 20;
+
+table! {
+    /// The `[http]` table.
+    HttpOptions for http::Config {
+        "http.index-files" index_files: Vec<String>, 0, 16 => |c, v| c.index_files = v;
+        "http.autoindex" autoindex: bool, 0, 1 => |c, v| c.autoindex = v;
+        "http.hidden-files" hidden_files: bool, 0, 1 => |c, v| c.hidden_files = v;
+        "http.precompressed" precompressed: bool, 0, 1 => |c, v| c.precompressed = v;
+        "http.memory-files" memory_files: bool, 0, 1 => |c, v| c.memory_files = v;
+        "http.server-header" server_header: bool, 0, 1 => |c, v| c.server_header = v;
+        "http.access-log" access_log: AccessLog, 0, 1 => |c, v| c.access_log = match v {
+            AccessLog::Off => None,
+            AccessLog::Common => Some(http::LogFormat::Common),
+            AccessLog::Combined => Some(http::LogFormat::Combined),
+            AccessLog::Json => Some(http::LogFormat::Json),
+        };
+        "http.status-path" status_path: UrlPath, 0, 255 => |c, v| c.status_path = Some(v.0);
+        "http.request-line" request_line: ByteSize, 256, MIB => |c, v| c.limits.request_line = v.0 as usize;
+        "http.header-fields" header_fields: ByteSize, 1_024, MIB => |c, v| c.limits.header_fields = v.0 as usize;
+        "http.body" body: ByteSize, 0, 1 << 40 => |c, v| c.limits.body = v.0;
+        "http.head-memory" head_memory: ByteSize, 64 << 10, 1 << 32 => |c, v| c.limits.head_memory = v.0 as usize;
+        "http.open-files" open_files: u32, 1, 65_536 => |c, v| c.limits.open_files = v as usize;
+        "http.cache-entries" cache_entries: u32, 0, 1 << 20 => |c, v| c.limits.cache_entries = v as usize;
+        "http.cached-file" cached_file: ByteSize, 0, 64 << 10 => |c, v| c.limits.cached_file = v.0 as usize;
+        "http.cache-memory" cache_memory: ByteSize, 0, 1 << 32 => |c, v| c.limits.cache_memory = v.0 as usize;
+        "http.listing-entries" listing_entries: u32, 1, 1 << 20 => |c, v| c.limits.listing_entries = v as usize;
+        "http.listings" listings: u32, 1, 1_024 => |c, v| c.limits.listings = v as usize;
+        "http.head-timeout" head_timeout: Span, 100, HOUR => |c, v| c.timeouts.head = v.0;
+        "http.idle-timeout" idle_timeout: Span, 100, 24 * HOUR => |c, v| c.timeouts.idle = v.0;
+        "http.progress-timeout" progress_timeout: Span, 1_000, 24 * HOUR => |c, v| c.timeouts.progress = v.0;
+        "http.progress-bytes" progress_bytes: ByteSize, 1, MIB => |c, v| c.timeouts.progress_bytes = v.0;
+        "http.file-timeout" file_timeout: Span, 100, HOUR => |c, v| c.timeouts.file = v.0;
+        "http.linger" linger: Span, 0, 60_000 => |c, v| c.timeouts.linger = v.0;
+        "http.cache-time" cache_time: Span, 0, HOUR => |c, v| c.timeouts.cache = v.0;
+    }
+}
+
+table! {
+    /// The `[ftp]` table.
+    FtpOptions for ftp::Config {
+        "ftp.banner" banner: String, 0, 400 => |c, v| c.banner = v;
+        "ftp.memory-files" memory_files: bool, 0, 1 => |c, v| c.memory_files = v;
+        "ftp.login-tries" login_tries: u32, 1, 100 => |c, v| c.limits.login_tries = v;
+        "ftp.login-delay" login_delay: Span, 0, 60_000 => |c, v| c.limits.login_delay = v.0;
+        "ftp.password-checks" password_checks: u32, 1, 64 => |c, v| c.limits.password_checks = v as usize;
+        "ftp.unknown-commands" unknown_commands: u32, 1, 1_000 => |c, v| c.limits.unknown_commands = v;
+        "ftp.idle-timeout" idle_timeout: Span, 1_000, 24 * HOUR => |c, v| c.limits.idle = v.0;
+        "ftp.data-idle-timeout" data_idle_timeout: Span, 1_000, 24 * HOUR => |c, v| c.limits.data_idle = v.0;
+        "ftp.data-open-timeout" data_open_timeout: Span, 1_000, HOUR => |c, v| c.limits.data_open = v.0;
+        "ftp.line-length" line_length: ByteSize, 256, 64 << 10 => |c, v| c.limits.line_len = v.0 as usize;
+        "ftp.path-line-length" path_line_length: ByteSize, 256, 64 << 10 =>
+            |c, v| c.limits.path_line_len = v.0 as usize;
+        "ftp.queued-commands" queued_commands: u32, 1, 1_024 => |c, v| c.limits.queued_commands = v as usize;
+        "ftp.write-chunk" write_chunk: ByteSize, 4 << 10, 16 * MIB => |c, v| c.limits.write_chunk_len = v.0 as usize;
+        "ftp.writes-under-way" writes_under_way: u32, 1, 64 => |c, v| c.limits.writes_under_way = v as usize;
+        "ftp.sorted-entries" sorted_entries: u32, 0, 1 << 20 => |c, v| c.limits.sorted_entries = v as usize;
+    }
+}
+
+table! {
+    /// The `[iperf3]` table.
+    Iperf3Options for iperf3::Config {
+        "iperf3.tests" tests: u32, 1, 1_024 => |c, v| c.max_tests = v as usize;
+        "iperf3.tests-per-address" tests_per_address: u32, 1, 1_024 => |c, v| c.tests_per_address = v as usize;
+        "iperf3.udp-buffer" udp_buffer: ByteSize, 64 << 10, 1 << 30 => |c, v| c.udp_buffer = v.0 as usize;
+        "iperf3.greeting-timeout" greeting_timeout: Span, 100, HOUR => |c, v| c.greeting_timeout = v.0;
+        "iperf3.streams-timeout" streams_timeout: Span, 100, HOUR => |c, v| c.streams_timeout = v.0;
+        "iperf3.overrun" overrun: Span, 0, HOUR => |c, v| c.overrun = v.0;
+        "iperf3.stall-timeout" stall_timeout: Span, 1_000, 24 * HOUR => |c, v| c.stall_timeout = v.0;
+        "iperf3.results-timeout" results_timeout: Span, 1_000, HOUR => |c, v| c.results_timeout = v.0;
+    }
+}
+
+/// The three tables.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ServerSettings {
+    /// `[http]`.
+    pub http: HttpOptions,
+    /// `[ftp]`.
+    pub ftp: FtpOptions,
+    /// `[iperf3]`.
+    pub iperf3: Iperf3Options,
+}
+
+impl ServerSettings {
+    /// What the file says, if it fits.
+    pub(super) fn resolve(
+        http: HttpOptions,
+        ftp: FtpOptions,
+        iperf3: Iperf3Options,
+    ) -> Result<ServerSettings, SettingsError> {
+        http.check()?;
+        ftp.check()?;
+        iperf3.check()?;
+        Ok(ServerSettings { http, ftp, iperf3 })
+    }
+}
