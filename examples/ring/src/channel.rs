@@ -61,10 +61,11 @@ impl<P: Bus> Channel<P> {
 
     /// Lets interrupts through, or none.
     ///
-    /// Reading and writing back is no race although the interrupt handler does it too: whoever is interrupted here lets
-    /// interrupts through that the handler has just shut, which is one interrupt too many and none too few.
+    /// Reading and writing back is no race although the interrupt handler does it too, on the same core: whoever is
+    /// interrupted here lets interrupts through that the handler has just shut, which is one interrupt too many and none too
+    /// few. A handler that comes while the channel is being reset must not ask for a second reset.
     pub fn let_through(&self, interrupts: bool) {
-        let rest = self.read(channel::CONTROL) & !channel::INTERRUPTS;
+        let rest = self.read(channel::CONTROL) & !(channel::INTERRUPTS | channel::RESET);
         self.write(channel::CONTROL, rest | if interrupts { channel::INTERRUPTS } else { 0 });
     }
 

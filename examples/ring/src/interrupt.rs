@@ -4,7 +4,8 @@ use crate::bus::Bus;
 use crate::channel::Channel;
 use crate::registers::Direction;
 
-/// The interrupt of one queue. It lives in the handler, apart from the queue: the two share nothing but registers.
+/// The interrupt of one queue. It lives in the handler, apart from the queue: the two share nothing but registers. The handler
+/// runs on the queue's core, and may come between any two accesses of the queue's.
 #[derive(Clone, Debug)]
 pub struct Interrupt<P> {
     receive: Channel<P>,

@@ -206,15 +206,16 @@ impl<P: Platform> Queue<P> {
     fn look(&mut self, now: Instant) -> bool {
         self.looked = now;
         let before = self.stats.failures + self.stats.stalls;
-        if self.receiver.channel().has_failed() {
-            self.stats.failures += 1;
-            self.reset_receiver();
-        }
+        // What has come back before is not given up: packets here, frames by the owner of the loop, whom arming tells.
+        self.transmitter.is_ready(&mut self.stats);
         if self.transmitter.channel().has_failed() {
             self.stats.failures += 1;
             self.reset_transmitter();
         }
-        self.transmitter.is_ready(&mut self.stats);
+        if self.receiver.channel().has_failed() && !self.receiver.is_ready() {
+            self.stats.failures += 1;
+            self.reset_receiver();
+        }
         if self.transmitter.is_overdue(now, self.link_was_down, STALL_LIMIT) {
             if self.board.read(mac::LINK) & mac::UP == 0 {
                 // Packets wait for the link, not for the engine.

@@ -30,6 +30,8 @@ const CHANNELS: usize = 4;
 pub const DESCRIPTORS: u64 = 0x10_0000;
 pub const DESCRIPTORS_LEN: usize = 0x10_0000;
 
+const UNPOISONED: &str = "nobody panicked while holding it";
+
 /// What will happen at some time.
 enum Event {
     /// A descriptor is written back: its channel, in which of its lives, the words, and whether a packet ends with it.
@@ -276,26 +278,46 @@ fn decode(register: u32) -> Target {
     }
 }
 
-/// A board with the hardware on it. Clones are the same board.
+/// What runs when an interrupt comes.
+type Handler = Box<dyn FnMut(Line) + Send>;
+
+/// A board with the hardware on it, and the processor's interrupts. Clones are the same board.
 #[derive(Clone)]
-pub struct Board(Arc<Mutex<Hardware>>);
+pub struct Board {
+    hardware: Arc<Mutex<Hardware>>,
+    handler: Arc<Mutex<Option<Handler>>>,
+}
 
 impl Board {
     pub fn new(seed: u64) -> Self {
-        Board(Arc::new(Mutex::new(Hardware::new(seed))))
+        Board { hardware: Arc::new(Mutex::new(Hardware::new(seed))), handler: Arc::default() }
+    }
+
+    /// Lets `handler` run for each interrupt from now on: when one has come, before the next access of the driver's, and in
+    /// [`Board::interrupt`].
+    pub fn set_handler(&self, handler: impl FnMut(Line) + Send + 'static) {
+        *self.handler.lock().expect(UNPOISONED) = Some(Box::new(handler));
+    }
+
+    /// Runs the handler for the interrupts that have come. While it runs there are no others.
+    pub fn interrupt(&self) {
+        let Some(mut handler) = self.handler.lock().expect(UNPOISONED).take() else { return };
+        while let Some(line) = self.with(Hardware::poll_interrupt) {
+            handler(line);
+        }
+        *self.handler.lock().expect(UNPOISONED) = Some(handler);
     }
 
     /// Acts on the hardware.
     pub fn with<R>(&self, act: impl FnOnce(&mut Hardware) -> R) -> R {
-        act(&mut self.0.lock().expect("nobody panicked while holding it"))
+        act(&mut self.hardware.lock().expect(UNPOISONED))
     }
 
     /// Acts on the hardware as the driver does, which takes time.
     fn access<R>(&self, act: impl FnOnce(&mut Hardware) -> R) -> R {
-        self.with(|hardware| {
-            hardware.step(hardware.now + hardware.access);
-            act(hardware)
-        })
+        self.with(|hardware| hardware.step(hardware.now + hardware.access));
+        self.interrupt();
+        self.with(act)
     }
 
     /// A pool in memory that the device reaches, aligned to cache lines. `is_receive`: for received frames.

@@ -420,6 +420,30 @@ fn a_channel_that_has_stopped_is_started_again() {
 }
 
 #[test]
+fn what_came_before_a_failure_is_kept() {
+    let mut bench = Bench::new(1);
+    for number in 1..=2 {
+        bench.arrive(frame(number, 100, MAC));
+        bench.offer(number, 1, 100);
+    }
+    bench.transmit();
+    bench.pass_us(100);
+    bench.board.with(|hardware| hardware.faults.channel_error = 1_000);
+    bench.arrive(frame(3, 100, MAC));
+    bench.offer(3, 1, 100);
+    bench.transmit();
+    bench.board.with(|hardware| hardware.faults.channel_error = 0);
+    assert!(bench.arm());
+    let numbers: Vec<u64> = bench.receive().iter().map(|frame| number(frame.data.bytes(), 100)).collect();
+    assert_eq!((numbers, bench.completions()), (vec![1, 2], vec![1, 2, 3]));
+    assert_eq!((bench.wire().len(), bench.queue.stats().abandoned), (2, 1));
+    assert!(bench.arm(), "now there is nothing left to keep");
+    assert!(!bench.arm());
+    bench.arrive(frame(4, 100, MAC));
+    assert_eq!(number(bench.receive()[0].data.bytes(), 100), 4);
+}
+
+#[test]
 fn an_engine_that_does_not_stop_keeps_its_memory() {
     let Bench { board, mut queue, receive, .. } = Bench::new(1);
     let (free, now) = (receive.free(), Instant::from_millis(1));

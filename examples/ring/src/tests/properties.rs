@@ -213,6 +213,7 @@ proptest! {
         seed in any::<u64>(),
         receive_buffers in 8..80usize,
         faults in faults(),
+        preempts in any::<bool>(),
         access_ns in 0..300u64,
         steps in prop::collection::vec(step(), 1..120),
     ) {
@@ -222,6 +223,12 @@ proptest! {
         watched.bench.board.with(|hardware| {
             (hardware.faults, hardware.access) = (faults, Duration::from_nanos(access_ns));
         });
+        if preempts {
+            let interrupt = watched.bench.interrupt.clone();
+            watched.bench.board.set_handler(move |_| {
+                interrupt.handle();
+            });
+        }
         steps.iter().for_each(|step| watched.act(step));
         watched.recover();
         let Watched { bench: Bench { queue, receive, transmit, .. }, kept, .. } = watched;

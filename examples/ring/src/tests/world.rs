@@ -10,6 +10,8 @@ use linerate_transport::{
     SocketOptions, Transport as _,
 };
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const OWNER: Owner = Owner(1);
 
@@ -22,9 +24,10 @@ pub type Device = Joined<Control<Board>, Queue<Board>>;
 pub struct Host {
     pub node: Node<Device>,
     pub board: Board,
-    interrupt: Interrupt<Board>,
     receive: Pool,
     transmit: Pool,
+    /// Set by the handlers of the queue's and of the MAC's interrupt.
+    signals: [Arc<AtomicBool>; 2],
     is_awake: bool,
     wake_at: Option<Instant>,
     /// Times that the loop slept, and that an interrupt woke it.
@@ -54,8 +57,9 @@ pub fn device(last: u8, board: &Board, receive: &Pool, transmit: &Pool) -> (Devi
 }
 
 pub fn config(last: u8) -> StackConfig {
+    let addresses = [format!("10.0.0.{last}/24"), format!("fd00::{last}/64")];
     StackConfig {
-        addresses: vec![format!("10.0.0.{last}/24").parse().expect("an address")],
+        addresses: addresses.map(|text| text.parse().expect("an address")).to_vec(),
         dad_transmits: 0,
         ..StackConfig::default()
     }
@@ -67,6 +71,13 @@ impl Host {
         board.with(|hardware| hardware.access = Duration::from_nanos(100));
         let (receive, transmit) = (board.pool(BUFFERS.0, 2_048, true), board.pool(BUFFERS.1, 1_536, false));
         let (device, interrupt) = device(last, &board, &receive, &transmit);
+        let signals = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
+        let [queue, mac] = signals.clone();
+        board.set_handler(move |line| match line {
+            Line::Queue(_) if !interrupt.handle() => {}
+            Line::Queue(_) => queue.store(true, Ordering::Relaxed),
+            Line::Mac => mac.store(true, Ordering::Relaxed),
+        });
         let port = Port::new(device, PortConfig::default()).expect("a port");
         let config = config(last);
         let pools = StackPools::for_memory(config.memory).with_receive(receive.clone());
@@ -74,9 +85,9 @@ impl Host {
         Host {
             node,
             board,
-            interrupt,
             receive,
             transmit,
+            signals,
             is_awake: true,
             wake_at: None,
             slept: 0,
@@ -110,14 +121,10 @@ impl Host {
     /// The hardware's side of this moment: it works, and its interrupts come.
     fn hardware(&mut self, now: Instant) {
         self.board.with(|hardware| hardware.step(now));
-        while let Some(line) = self.board.with(|hardware| hardware.poll_interrupt()) {
-            let is_woken = match line {
-                Line::Queue(_) => self.interrupt.handle(),
-                Line::Mac => self.node.port.device_mut().control.handle_interrupt(),
-            };
-            self.woken += u64::from(is_woken && !self.is_awake);
-            self.is_awake |= is_woken;
-        }
+        self.board.interrupt();
+        let is_woken = self.signals.iter().any(|signal| signal.load(Ordering::Relaxed));
+        self.woken += u64::from(is_woken && !self.is_awake);
+        self.is_awake |= is_woken;
         self.is_awake |= self.wake_at.is_some_and(|at| at <= now);
     }
 
@@ -127,6 +134,11 @@ impl Host {
             return;
         }
         self.wake_at = None;
+        // Before anything is looked at: what interrupts from here on counts for the next turn.
+        self.signals[0].store(false, Ordering::Relaxed);
+        if self.signals[1].swap(false, Ordering::Relaxed) {
+            self.node.port.device_mut().control.handle_interrupt();
+        }
         let input = self.node.input(now).expect("the device works");
         while self.node.stack.poll_event().is_some() {}
         self.application();
@@ -174,7 +186,8 @@ impl Host {
             ConnState::Connecting => {}
             ConnState::Closed(reason) => {
                 self.is_finished = true;
-                assert_eq!(reason, linerate_transport::CloseReason::Done);
+                let far = (self.sent, self.received.len());
+                assert_eq!(reason, linerate_transport::CloseReason::Done, "after {far:?} bytes");
             }
         }
     }
@@ -199,12 +212,17 @@ fn data(seed: u64, len: usize) -> Vec<u8> {
 impl World {
     /// Two hosts that have `len` bytes for each other.
     pub fn new(seed: u64, len: usize) -> World {
+        World::to("10.0.0.2:80", seed, len)
+    }
+
+    /// The same; the first connects to the second by this address.
+    pub fn to(address: &str, seed: u64, len: usize) -> World {
         let host = |last: u8| Host::new(last, seed + u64::from(last), data(u64::from(last), len));
         let mut hosts = [host(1), host(2)];
         let [a, b] = &mut hosts;
         let listen = ListenAddr { ip: None, port: 80 };
         b.listener = Some(b.node.stack.listen(OWNER, listen, &ListenOptions::default()).expect("free"));
-        let to = "10.0.0.2:80".parse().expect("an address");
+        let to = address.parse().expect("an address");
         a.conn = Some(a.node.stack.connect(OWNER, None, to, &SocketOptions::default()).expect("a route"));
         World { hosts, now: Instant::from_millis(1), turns: 0, link: VecDeque::new() }
     }
