@@ -23,42 +23,42 @@ const MEMORY_RETRY: Duration = Duration::from_millis(10);
 impl Connection {
     /// The first contiguous piece of received data, in place; empty when there is none.
     pub fn peek(&self) -> &[u8] {
-        self.receiver.peek()
+        self.receiving.receiver.peek()
     }
 
     /// All that can be read, in pieces, in place.
     pub fn received(&self) -> impl Iterator<Item = &[u8]> {
-        self.receiver.pieces()
+        self.receiving.receiver.pieces()
     }
 
     /// Releases the first `len` received bytes (at most [`Connection::readable`]).
     pub fn consume(&mut self, now: Instant, len: usize) {
-        let count = self.receiver.consume(len);
-        self.receiver.read(now, count);
+        let count = self.receiving.receiver.consume(len);
+        self.receiving.receiver.read(now, count);
         self.update_peer();
     }
 
     /// Tells the peer of a window that has grown much. A SYN-ACK needs no help by that.
     fn update_peer(&mut self) {
-        let may_tell = self.state.can_receive() && !self.is_early();
-        if may_tell && self.receiver.is_update_due() {
-            self.ack.now();
+        let may_tell = self.life.state.can_receive() && !self.is_early();
+        if may_tell && self.receiving.receiver.is_update_due() {
+            self.receiving.ack.now();
         }
     }
 
     /// Drops data that waits for data before it: the peer sends it again (RFC 2018 section 8). False if there is none.
     pub fn drop_out_of_order(&mut self) -> bool {
-        self.receiver.drop_waiting()
+        self.receiving.receiver.drop_waiting()
     }
 
     /// Nothing came for a while: its window does not count any more, beyond the least.
     pub fn rest(&mut self) {
-        self.receiver.rest();
+        self.receiving.receiver.rest();
     }
 
     /// Bytes received and not consumed.
     pub fn readable(&self) -> usize {
-        self.receiver.readable()
+        self.receiving.receiver.readable()
     }
 
     /// Queues owned payload without copying it; see `Transport::send`.
@@ -85,7 +85,7 @@ impl Connection {
     pub fn send_chunk(&mut self, now: Instant, chunk: Chunk, cost: usize) -> Result<(), SendError> {
         self.close_open(now);
         self.check_send(now, chunk.len())?;
-        if self.queue.push(chunk, cost).is_err() {
+        if self.sender.queue.push(chunk, cost).is_err() {
             return Err(self.refuse(now));
         }
         self.note_full();
@@ -98,10 +98,10 @@ impl Connection {
         if !self.may_send() {
             return Err(SendError::Closed);
         }
-        if !self.queue.has_room() || range.offset.checked_add(range.len).is_none() {
+        if !self.sender.queue.has_room() || range.offset.checked_add(range.len).is_none() {
             return Err(self.refuse(now));
         }
-        self.queue.push_file(range);
+        self.sender.queue.push_file(range);
         self.note_work(now);
         Ok(())
     }
@@ -115,7 +115,7 @@ impl Connection {
     pub fn write(&mut self, now: Instant, bytes: &[u8]) -> Result<(), SendError> {
         self.close_open(now);
         self.check_send(now, bytes.len())?;
-        if !bytes.is_empty() && !self.queue.copy(bytes, &self.pages) {
+        if !bytes.is_empty() && !self.sender.queue.copy(bytes, &self.pages) {
             return Err(self.refuse(now));
         }
         self.note_full();
@@ -126,7 +126,7 @@ impl Connection {
     /// Remembers that the send buffer is full, whether the application has noticed or not: it may only have asked
     /// [`Connection::sendable`], and must hear when there is room.
     pub(super) fn note_full(&mut self) {
-        self.write_refused |= self.may_send() && self.sendable() == 0;
+        self.sender.write_refused |= self.may_send() && self.sendable() == 0;
     }
 
     fn check_send(&mut self, now: Instant, len: usize) -> Result<(), SendError> {
@@ -145,8 +145,9 @@ impl Connection {
     /// Remembers to tell the application when there is room. Where the connection itself has nothing under way that
     /// could make room, memory is short elsewhere: a timer tells.
     fn refuse(&mut self, now: Instant) -> SendError {
-        self.write_refused = true;
-        let own_fault = self.queue.loaded() >= self.send_limit() as u64 || !self.queue.has_room();
+        self.sender.write_refused = true;
+        let own_fault =
+            self.sender.queue.loaded() >= self.send_limit() as u64 || !self.sender.queue.has_room();
         if !own_fault {
             self.timers.set_if_idle(Timer::Memory, now + MEMORY_RETRY);
         }
@@ -154,35 +155,38 @@ impl Connection {
     }
 
     fn may_send(&self) -> bool {
-        (self.state.can_send() || self.is_early()) && !self.fin_queued
+        (self.life.state.can_send() || self.is_early()) && !self.sender.fin_queued
     }
 
     /// Bytes of memory payload that may be queued now; zero when full or closed. A send can still be refused when all
     /// connections together have run out of memory; `WRITABLE` comes then too.
     pub fn sendable(&self) -> usize {
-        if !self.may_send() || !self.queue.has_room() {
+        if !self.may_send() || !self.sender.queue.has_room() {
             return 0;
         }
-        self.send_limit().saturating_sub(usize::try_from(self.queue.loaded()).unwrap_or(usize::MAX))
+        self.send_limit().saturating_sub(usize::try_from(self.sender.queue.loaded()).unwrap_or(usize::MAX))
     }
 
     /// Bytes queued and not acknowledged; file ranges count with their whole length.
     pub fn unsent(&self) -> u64 {
-        self.queue.len()
+        self.sender.queue.len()
     }
 
     /// The next file range to read, if one is wanted now. It stays the next one until
     /// [`Connection::file_read_started`].
     pub fn next_file_read(&self) -> Option<FileRead> {
-        if !self.queue.has_unread() || (!self.state.can_transmit() && !self.is_early()) {
+        if !self.sender.queue.has_unread() || (!self.life.state.can_transmit() && !self.is_early()) {
             return None;
         }
-        let wanted = self.queue.next_read(self.send_limit() as u64)?;
-        let wanted = if self.receiver.budget().has_room_to_read(wanted.range.len) {
+        let wanted = self.sender.queue.next_read(self.send_limit() as u64)?;
+        let wanted = if self.receiving.receiver.budget().has_room_to_read(wanted.range.len) {
             wanted
         } else {
             // Enough to go on with, and only where all before it has arrived: whatever lies behind it waits for it.
-            self.queue.next_read(STALLED_SEND as u64).filter(|wanted| self.queue.is_first(wanted.at))?
+            self.sender
+                .queue
+                .next_read(STALLED_SEND as u64)
+                .filter(|wanted| self.sender.queue.is_first(wanted.at))?
         };
         Some(FileRead {
             index: wanted.at,
@@ -195,7 +199,7 @@ impl Connection {
     /// The read was submitted; [`Connection::handle_file_data`] will answer it.
     pub fn file_read_started(&mut self, read: &FileRead) {
         let range = FileRange { file: read.file, offset: read.offset, len: read.len as u64 };
-        self.queue.read_started(&Wanted { at: read.index, range });
+        self.sender.queue.read_started(&Wanted { at: read.index, range });
         self.note_full();
     }
 
@@ -203,10 +207,10 @@ impl Connection {
     /// ([`CloseReason::File`]).
     pub fn handle_file_data(&mut self, now: Instant, index: u64, data: Result<Bytes, FileError>) {
         self.close_open(now);
-        if self.reason.is_some() || self.state == State::Closed {
+        if self.life.reason.is_some() || self.life.state == State::Closed {
             return;
         }
-        let taken = data.is_ok_and(|data| self.queue.read_done(index, data).is_ok());
+        let taken = data.is_ok_and(|data| self.sender.queue.read_done(index, data).is_ok());
         if taken {
             self.note_work(now);
         } else {
@@ -216,21 +220,21 @@ impl Connection {
 
     /// Half-close: FIN after everything queued.
     pub fn shutdown(&mut self, now: Instant) {
-        match self.state {
+        match self.life.state {
             State::SynSent => self.end(now, CloseReason::Done),
             State::Closed | State::TimeWait => {}
-            _ => self.fin_queued = true,
+            _ => self.sender.fin_queued = true,
         }
     }
 
     /// The application lets go: queued data and FIN are still delivered, what arrives is acknowledged and discarded,
     /// bounded by the user timeout and the FIN-WAIT-2 timeout. No readiness is reported any more.
     pub fn close(&mut self, now: Instant) {
-        self.ready = Ready::NONE;
-        self.released = true;
-        self.receiver.discard();
+        self.life.ready = Ready::NONE;
+        self.life.released = true;
+        self.receiving.receiver.discard();
         self.shutdown(now);
-        if self.state == State::FinWait2 {
+        if self.life.state == State::FinWait2 {
             self.timers.set_if_idle(Timer::FinWait2, now + self.config.fin_wait_timeout);
         }
         self.update_peer();
@@ -239,14 +243,14 @@ impl Connection {
     /// As [`Connection::close`], but the peer is not left in the belief that anybody takes what it still sends: data that
     /// comes from now on is answered with a RST (RFC 1122 section 4.2.2.13). The caller looks for data that was not read.
     pub fn close_strictly(&mut self, now: Instant) {
-        self.is_strict = true;
+        self.life.is_strict = true;
         self.close(now);
     }
 
     /// Ends the connection at once with `reason`; a RST is due where the peer knows of the connection (RFC 9293 section
     /// 3.10.5).
     pub fn abort(&mut self, now: Instant, reason: CloseReason) {
-        self.reset_due = match self.state {
+        self.life.reset_due = match self.life.state {
             State::SynReceived
             | State::Established
             | State::FinWait1
@@ -254,22 +258,22 @@ impl Connection {
             | State::CloseWait
             | State::Closing
             | State::LastAck => true,
-            State::Listen | State::SynSent | State::TimeWait | State::Closed => self.reset_due,
+            State::Listen | State::SynSent | State::TimeWait | State::Closed => self.life.reset_due,
         };
-        let reason = if self.state == State::TimeWait { CloseReason::Done } else { reason };
-        if self.state != State::Closed {
+        let reason = if self.life.state == State::TimeWait { CloseReason::Done } else { reason };
+        if self.life.state != State::Closed {
             self.end(now, reason);
-            self.receiver.clear();
+            self.receiving.receiver.clear();
         }
     }
 
     /// The state as applications see it.
     pub fn state(&self) -> ConnState {
-        match (self.reason, self.state) {
+        match (self.life.reason, self.life.state) {
             (Some(reason), _) => ConnState::Closed(reason),
             (None, State::SynReceived) if self.is_early() => ConnState::Open { finished: false },
             (None, State::SynSent | State::SynReceived | State::Listen) => ConnState::Connecting,
-            (None, _) => ConnState::Open { finished: self.receiver.is_finished() },
+            (None, _) => ConnState::Open { finished: self.receiving.receiver.is_finished() },
         }
     }
 
@@ -294,15 +298,15 @@ impl Connection {
         let (receive_buffer, user_timeout) = (options.receive_buffer, options.user_timeout);
         if congestion_changed {
             let segments = self.config.initial_window_segments;
-            self.congestion = Control::new(self.config.socket.congestion, self.mss(), segments);
+            self.sender.congestion = Control::new(self.config.socket.congestion, self.mss(), segments);
         }
         if receive_buffer_changed {
-            self.receiver.tuner.set(receive_buffer);
+            self.receiving.receiver.tuner.set(receive_buffer);
         }
         if self.mss() != old {
-            self.congestion.on_segment_size(self.mss());
+            self.sender.congestion.on_segment_size(self.mss());
         }
-        self.keep_alives = 0;
+        self.life.keep_alives = 0;
         self.arm_keep_alive(now);
         if self.timers.is_running(Timer::UserTimeout) {
             // Maybe since the handshake, by the old timeout. Checked anew, with the new timeout, when the timer fires.

@@ -21,15 +21,15 @@ impl Connection {
     /// Something changed that sending depends on: what limits is open. If nothing stands in its way any more, it is the
     /// processor's turn since now.
     pub(super) fn note_work(&mut self, now: Instant) {
-        self.limits.busy.set(now, self.reason.is_none() && self.queue.len() > 0);
-        let Some(cause) = self.limits.cause() else { return };
+        self.accounts.limits.busy.set(now, self.life.reason.is_none() && self.sender.queue.len() > 0);
+        let Some(cause) = self.accounts.limits.cause() else { return };
         if cause == LimitCause::Application && self.has_nothing_to_send() {
             // Who only receives, stays so.
             return;
         }
         // Whoever waits for its turn, or for room in the queue to the device, is judged anew when it gets it.
-        if cause != LimitCause::Processor && !self.device_full && self.open.is_none() {
-            self.open = Some(Open { since: now, otherwise: LimitCause::Processor });
+        if cause != LimitCause::Processor && !self.device.is_full && self.accounts.open.is_none() {
+            self.accounts.open = Some(Open { since: now, otherwise: LimitCause::Processor });
         }
     }
 
@@ -37,8 +37,8 @@ impl Connection {
     /// queue to it, has room: that is what limits, if nothing else does.
     pub fn handle_link_full(&mut self, now: Instant) {
         self.close_open(now);
-        if self.open.is_some() || self.limits.cause() == Some(LimitCause::Processor) {
-            self.open = Some(Open { since: now, otherwise: LimitCause::Device });
+        if self.accounts.open.is_some() || self.accounts.limits.cause() == Some(LimitCause::Processor) {
+            self.accounts.open = Some(Open { since: now, otherwise: LimitCause::Device });
         }
     }
 
@@ -46,19 +46,19 @@ impl Connection {
     /// is decided now.
     #[inline]
     pub(super) fn close_open(&mut self, now: Instant) {
-        if self.open.is_some_and(|open| open.since != now) {
+        if self.accounts.open.is_some_and(|open| open.since != now) {
             self.judge();
         }
     }
 
     /// Decides what limits, if that is open.
     pub(super) fn judge(&mut self) {
-        if let Some(Open { since, otherwise }) = self.open.take() {
+        if let Some(Open { since, otherwise }) = self.accounts.open.take() {
             match self.blocked_by(since) {
                 Some(cause) => self.blocked(since, cause),
                 None => {
                     self.unblocked(since, otherwise);
-                    self.device_full = otherwise == LimitCause::Device;
+                    self.device.is_full = otherwise == LimitCause::Device;
                 }
             }
         }
@@ -67,16 +67,16 @@ impl Connection {
     /// A plan has told that this prevents sending from now on.
     pub(super) fn blocked(&mut self, now: Instant, cause: Blocked) {
         let blamed = self.blame(cause);
-        self.behind = Some(cause).filter(|&cause| cause != blamed);
-        self.open = None;
-        self.device_full = false;
-        self.limits.set(now, blamed);
+        self.accounts.behind = Some(cause).filter(|&cause| cause != blamed);
+        self.accounts.open = None;
+        self.device.is_full = false;
+        self.accounts.limits.set(now, blamed);
     }
 
     /// A plan has told that nothing prevents sending from now on, or there is nothing to plan.
     pub(super) fn unblocked(&mut self, now: Instant, cause: LimitCause) {
-        (self.open, self.behind) = (None, None);
-        self.limits.set(now, cause);
+        (self.accounts.open, self.accounts.behind) = (None, None);
+        self.accounts.limits.set(now, cause);
     }
 
     /// The device has reported something, which only matters to who waited for it.
@@ -84,7 +84,7 @@ impl Connection {
         if !self.waits_for_device() {
             return;
         }
-        match self.behind {
+        match self.accounts.behind {
             // It was blamed for what it holds, which a report does not change otherwise.
             Some(_) if self.waits_in_device() => {}
             Some(cause) => self.blocked(now, cause),
@@ -97,39 +97,42 @@ impl Connection {
 
     /// What keeps the connection from sending faster now; `None` before it is established and after its end.
     pub fn limited_by(&self) -> Option<LimitCause> {
-        match self.open {
+        match self.accounts.open {
             Some(Open { since, otherwise }) => {
                 Some(self.blocked_by(since).map_or(otherwise, |cause| self.blame(cause)))
             }
-            None => self.limits.cause(),
+            None => self.accounts.limits.cause(),
         }
     }
 
     /// Whether it is known that the connection waits for the device.
     pub fn waits_for_device(&self) -> bool {
-        self.open.is_none() && self.limits.cause() == Some(LimitCause::Device)
+        self.accounts.open.is_none() && self.accounts.limits.cause() == Some(LimitCause::Device)
     }
 
     /// Where the time up to `now` went.
     pub(super) fn limit_times(&self, now: Instant) -> LimitTimes {
-        match self.open.zip(self.limited_by()) {
+        match self.accounts.open.zip(self.limited_by()) {
             Some((open, cause)) => {
-                let mut limits = self.limits.clone();
+                let mut limits = self.accounts.limits.clone();
                 limits.set(open.since, cause);
                 limits.times(now)
             }
-            None => self.limits.times(now),
+            None => self.accounts.limits.times(now),
         }
     }
 
     /// Whether everything that the application gave is acknowledged, and it gave no end.
     fn has_nothing_to_send(&self) -> bool {
-        self.queue.len() == 0 && self.una == self.nxt && !self.fin_queued && !self.write_refused
+        self.sender.queue.len() == 0
+            && self.sender.una == self.sender.nxt
+            && !self.sender.fin_queued
+            && !self.sender.write_refused
     }
 
     /// What prevents data from being sent now; `None`: nothing does.
     pub(super) fn blocked_by(&self, now: Instant) -> Option<Blocked> {
-        if !self.state.can_transmit() {
+        if !self.life.state.can_transmit() {
             return Some(Blocked::Application);
         }
         let payload = self.payload_room();
@@ -152,12 +155,12 @@ impl Connection {
     /// Nothing is ready to be sent. An application that was refused waits for the send buffer; otherwise the buffer, or
     /// the file that is being read, waits for the application.
     pub(super) fn idle_cause(&self) -> Blocked {
-        let is_reading = self.queue.is_reading() || self.next_file_read().is_some();
-        if self.write_refused && !is_reading { Blocked::SendBuffer } else { Blocked::Application }
+        let is_reading = self.sender.queue.is_reading() || self.next_file_read().is_some();
+        if self.sender.write_refused && !is_reading { Blocked::SendBuffer } else { Blocked::Application }
     }
 
     /// Nagle's rule holds back what is queued. Where the buffer is full, a larger one would have filled the segment.
     pub(super) fn held_cause(&self) -> Blocked {
-        if self.write_refused { Blocked::SendBuffer } else { Blocked::Nagle }
+        if self.sender.write_refused { Blocked::SendBuffer } else { Blocked::Nagle }
     }
 }

@@ -15,7 +15,7 @@
 
 use super::super::config::{Config, Resources};
 use super::super::congestion::{Calm, Control};
-use super::super::delayed_ack::{AckPolicy, Habits};
+use super::super::delayed_ack::Habits;
 use super::super::ecn::Ecn;
 use super::super::limits::LimitClock;
 use super::super::pacing::Pacer;
@@ -26,15 +26,21 @@ use super::super::rtt::RttEstimator;
 use super::super::send_queue::SendQueue;
 use super::super::state::State;
 use super::super::timers::{Timer, Timers};
+use super::accounts::{Accounts, Last};
+use super::device::InDevice;
+use super::handshake::{Handshake, Opened, TimestampState};
+use super::life::Life;
 use super::loss_probe::LossProbe;
-use super::recovery::{Frto, Repair};
-use super::tally::Tally;
-use super::{Connection, Counters, Last, Opened, PeerWindow, Recovery, TimestampState};
+use super::path::Path;
+use super::receiving::Receiving;
+use super::recovery::LossRecovery;
+use super::sender::{PeerWindow, Sender};
+use super::{Connection, Counters};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use core::net::SocketAddr;
 use core::time::Duration;
-use linerate_transport::{CloseReason, ConnState, LimitCause, Ready};
+use linerate_transport::{CloseReason, ConnState, LimitCause};
 use linerate_wire::units::Instant;
 
 /// So long after the last segment nothing can tell any more that a reduction was unnecessary.
@@ -156,49 +162,20 @@ pub(crate) struct Dormant {
 impl Connection {
     /// Whether nothing is under way, and nothing is to be sent, told or answered.
     fn is_quiet(&self, now: Instant) -> bool {
-        let lasts =
-            matches!(self.state, State::Established | State::CloseWait | State::FinWait2 | State::TimeWait);
+        let lasts = matches!(
+            self.life.state,
+            State::Established | State::CloseWait | State::FinWait2 | State::TimeWait
+        );
+        let may_be_undone = self.loss.undo.is_some() && now - self.accounts.last.received < UNDO_LASTS;
         lasts
-            && self.una == self.nxt
-            && self.has_nothing_queued()
-            && self.has_recovered(now)
-            && !self.owes_anything(now)
-            && self.ready == Ready::NONE
-            && self.tally == Tally::default()
-    }
-
-    fn has_nothing_queued(&self) -> bool {
-        self.queue.len() == 0
-            && self.queue.end() + u64::from(self.fin_sent) == self.una
-            && self.fin_queued <= self.fin_sent
-            && !self.write_refused
-            && self.device.is_empty()
-            && !self.device_full
-            && self.open.is_none()
-            && self.probe_end <= self.una
-            && self.left_end == self.una
-    }
-
-    fn has_recovered(&self, now: Instant) -> bool {
-        self.board.is_empty()
-            && self.recovery == Recovery::Open
-            && (self.duplicates, self.expired, self.probes) == (0, 0, 0)
-            && !self.force
-            && self.repair.frto == Frto::Off
-            && self.repair.loss_probe.is_quiet()
-            && (self.repair.undo.is_none() || now - self.last.received >= UNDO_LASTS)
-            && self.stalled_since.is_none()
-    }
-
-    fn owes_anything(&self, now: Instant) -> bool {
-        let limited = self.challenges.sent > 0 && now - self.challenges.second < Duration::from_secs(1);
-        limited
-            || self.last_ack_sent != self.receiver.next()
-            || self.syn_due
-            || self.probe_due
-            || self.keep_alive_due
-            || self.reset_due
-            || self.reset_reply.is_some()
+            && !may_be_undone
+            && !self.handshake.syn_due
+            && self.life.is_quiet()
+            && self.sender.is_quiet()
+            && self.device.is_quiet()
+            && self.loss.is_quiet()
+            && self.receiving.is_quiet(now)
+            && self.accounts.is_quiet()
     }
 
     /// The connection in few bytes, if it is quiet; what is left here is to be dropped.
@@ -206,63 +183,63 @@ impl Connection {
         if !self.is_quiet(now) {
             return None;
         }
-        let timers = self.timers.lasting(ending(self.state))?;
-        let sizes = self.path_size.sizes()?;
-        let habits = self.ack.habits()?;
-        let carried = u32::try_from(self.carried.0).ok()?;
+        let timers = self.timers.lasting(ending(self.life.state))?;
+        let sizes = self.path.size.sizes()?;
+        let habits = self.receiving.ack.habits()?;
+        let carried = u32::try_from(self.device.carried.0).ok()?;
         let window = Window {
-            edge: self.window.edge,
-            updated_by: self.window.updated_by,
-            size: u32::try_from(self.window.size).ok()?,
-            max: u32::try_from(self.window.max).ok()?,
-            scale: self.window.scale,
+            edge: self.sender.window.edge,
+            updated_by: self.sender.window.updated_by,
+            size: u32::try_from(self.sender.window.size).ok()?,
+            max: u32::try_from(self.sender.window.max).ok()?,
+            scale: self.sender.window.scale,
         };
-        let counters = Usual::of(&self.counters);
-        let calm = self.congestion.calm().filter(|_| self.repair.loss_probe.has_ended());
-        let calm = calm.filter(|_| counters.counters() == self.counters);
+        let counters = Usual::of(&self.accounts.counters);
+        let calm = self.sender.congestion.calm().filter(|_| self.loss.loss_probe.has_ended());
+        let calm = calm.filter(|_| counters.counters() == self.accounts.counters);
         let traced = || {
-            let (congestion, loss_probe) = (self.congestion.clone(), self.repair.loss_probe);
-            Past::Traced(Box::new(Traces { counters: self.counters, congestion, loss_probe }))
+            let (congestion, loss_probe) = (self.sender.congestion.clone(), self.loss.loss_probe);
+            Past::Traced(Box::new(Traces { counters: self.accounts.counters, congestion, loss_probe }))
         };
         let past = calm.map_or_else(traced, Past::Calm);
-        let receiver = self.receiver.fall_asleep()?;
+        let receiver = self.receiving.receiver.fall_asleep()?;
         Some(Dormant {
             config: Rc::clone(&self.config),
             past,
             counters,
-            limits: self.limits.clone(),
+            limits: self.accounts.limits.clone(),
             receiver,
             timers,
-            una: self.una,
+            una: self.sender.una,
             window,
-            last: self.last,
-            rtt: self.rtt,
-            path: self.repair.rack.path(),
-            ecn: self.ecn,
-            pacer: self.pacer,
-            recent_at: self.timestamps.map_or(Instant::ZERO, |state| state.recent_at),
-            recent: self.timestamps.map_or(0, |state| state.recent),
-            has_timestamps: self.timestamps.is_some(),
+            last: self.accounts.last,
+            rtt: self.sender.rtt,
+            path: self.loss.rack.path(),
+            ecn: self.sender.ecn,
+            pacer: self.sender.pacer,
+            recent_at: self.handshake.timestamps.map_or(Instant::ZERO, |state| state.recent_at),
+            recent: self.handshake.timestamps.map_or(0, |state| state.recent),
+            has_timestamps: self.handshake.timestamps.is_some(),
             sizes,
-            timestamp_offset: self.timestamp_offset,
-            next_tag: self.next_tag,
+            timestamp_offset: self.handshake.timestamp_offset,
+            next_tag: self.device.next_tag,
             carried,
-            last_echo: self.last_echo,
-            peer_mss: self.peer_mss,
-            path_mss: self.path_mss,
+            last_echo: self.receiving.last_echo,
+            peer_mss: self.handshake.peer_mss,
+            path_mss: self.path.mss,
             habits,
-            state: self.state,
-            reason: self.reason,
-            soft_error: self.soft_error,
-            opened: self.opened,
-            syn_retries: self.syn_retries,
-            keep_alives: self.keep_alives,
-            sack: self.sack,
-            peer_scales: self.peer_scales,
-            fin_queued: self.fin_queued,
-            fin_sent: self.fin_sent,
-            released: self.released,
-            is_strict: self.is_strict,
+            state: self.life.state,
+            reason: self.life.reason,
+            soft_error: self.life.soft_error,
+            opened: self.handshake.opened,
+            syn_retries: self.handshake.syn_retries,
+            keep_alives: self.life.keep_alives,
+            sack: self.handshake.sack,
+            peer_scales: self.handshake.peer_scales,
+            fin_queued: self.sender.fin_queued,
+            fin_sent: self.sender.fin_sent,
+            released: self.life.released,
+            is_strict: self.life.is_strict,
         })
     }
 }
@@ -277,7 +254,8 @@ impl Dormant {
     pub(crate) fn wake(self, resources: &Resources, ends: (SocketAddr, SocketAddr)) -> Connection {
         let image = self.look(resources, ends);
         let max_waiting = self.config.max_out_of_order_pieces;
-        Connection { receiver: self.receiver.wake(resources, max_waiting), ..image }
+        let receiver = self.receiver.wake(resources, max_waiting);
+        Connection { receiving: Receiving::after(receiver, self.habits, self.last_echo), ..image }
     }
 
     /// The connection to look at: it was promised no memory, and must not be used.
@@ -291,41 +269,47 @@ impl Dormant {
         };
         let (una, config) = (self.una, Rc::clone(&self.config));
         let receiver = self.receiver.look(resources, config.max_out_of_order_pieces);
-        let queue_end = una - u64::from(self.fin_sent);
+        let receiving = Receiving::after(receiver, self.habits, self.last_echo);
         let timestamps = TimestampState { recent: self.recent, recent_at: self.recent_at };
+        let queue_end = una - u64::from(self.fin_sent);
+        let queue = SendQueue::new(queue_end, resources.budget.charge_sending());
+        let blank = Connection::blank(config, resources, ends, una, self.last, receiving, congestion);
         Connection {
-            state: self.state,
-            reason: self.reason,
-            soft_error: self.soft_error,
             timers: Timers::with(self.timers, ending(self.state)),
-            counters,
-            limits: self.limits.clone(),
-            timestamps: self.has_timestamps.then_some(timestamps),
-            sack: self.sack,
-            peer_scales: self.peer_scales,
-            peer_mss: self.peer_mss,
-            path_mss: self.path_mss,
-            path_size: PathSize::with(self.sizes),
-            timestamp_offset: self.timestamp_offset,
-            syn_retries: self.syn_retries,
-            opened: self.opened,
-            window: self.window.into(),
-            queue: SendQueue::new(queue_end, resources.budget.charge_sending()),
-            fin_queued: self.fin_queued,
-            fin_sent: self.fin_sent,
-            ecn: self.ecn,
-            pacer: self.pacer,
-            rtt: self.rtt,
-            repair: Repair { rack: Rack::on(self.path), loss_probe, ..Repair::default() },
-            carried: (u64::from(self.carried), una),
-            next_tag: self.next_tag,
-            ack: AckPolicy::with(self.habits),
-            last_ack_sent: self.receiver.next(),
-            last_echo: self.last_echo,
-            keep_alives: self.keep_alives,
-            released: self.released,
-            is_strict: self.is_strict,
-            ..Connection::blank(config, resources, ends, una, self.last, receiver, congestion)
+            life: Life {
+                state: self.state,
+                reason: self.reason,
+                soft_error: self.soft_error,
+                keep_alives: self.keep_alives,
+                released: self.released,
+                is_strict: self.is_strict,
+                ..blank.life
+            },
+            handshake: Handshake {
+                timestamps: self.has_timestamps.then_some(timestamps),
+                timestamp_offset: self.timestamp_offset,
+                sack: self.sack,
+                peer_scales: self.peer_scales,
+                peer_mss: self.peer_mss,
+                syn_retries: self.syn_retries,
+                opened: self.opened,
+                ..blank.handshake
+            },
+            path: Path { mss: self.path_mss, size: PathSize::with(self.sizes) },
+            sender: Sender {
+                window: self.window.into(),
+                queue,
+                fin_queued: self.fin_queued,
+                fin_sent: self.fin_sent,
+                ecn: self.ecn,
+                pacer: self.pacer,
+                rtt: self.rtt,
+                ..blank.sender
+            },
+            device: InDevice::after(self.next_tag, u64::from(self.carried), una),
+            loss: LossRecovery::after(Rack::on(self.path), loss_probe),
+            accounts: Accounts { counters, limits: self.limits.clone(), ..blank.accounts },
+            ..blank
         }
     }
 

@@ -2,7 +2,8 @@
 
 use super::super::congestion::CongestionControl as _;
 use super::super::segment::SegmentIn;
-use super::{Connection, Recovery};
+use super::Connection;
+use super::recovery::Recovery;
 use linerate_wire::ip;
 use linerate_wire::tcp::Flags;
 use linerate_wire::units::Instant;
@@ -11,45 +12,46 @@ impl Connection {
     /// Takes the marks of an acceptable segment that acknowledges up to `ack`.
     pub(super) fn take_ecn(&mut self, now: Instant, ack: u64, segment: &SegmentIn) {
         // The sender marks only data as capable: a mark on anything else is the network's mistake.
-        if segment.payload_len() > 0 && self.ecn.on_data(segment.congestion_experienced, segment.flags) {
-            self.ack.now();
+        if segment.payload_len() > 0 && self.sender.ecn.on_data(segment.congestion_experienced, segment.flags)
+        {
+            self.receiving.ack.now();
         }
-        if self.una == self.nxt || !self.ecn.asks_for_reduction(ack, segment.flags) {
+        if self.sender.una == self.sender.nxt || !self.sender.ecn.asks_for_reduction(ack, segment.flags) {
             return;
         }
-        self.counters.ecn_echoes += 1;
+        self.accounts.counters.ecn_echoes += 1;
         // Recovery from a loss has reduced the window already.
-        if self.recovery == Recovery::Open {
-            self.counters.ecn_reductions += 1;
-            self.congestion.on_congestion_experienced(now, self.nxt - self.una);
-            self.ecn.on_reduced(self.nxt);
+        if self.loss.recovery == Recovery::Open {
+            self.accounts.counters.ecn_reductions += 1;
+            self.sender.congestion.on_congestion_experienced(now, self.sender.nxt - self.sender.una);
+            self.sender.ecn.on_reduced(self.sender.nxt);
         }
     }
 
     /// Losses ask for a reduction; does it unless a mark has asked already within this round trip (RFC 3168 section
     /// 6.1.2). Returns whether it did.
     pub(super) fn reduce_for_loss(&mut self, now: Instant) -> bool {
-        if self.ecn.is_reduced(self.una) {
+        if self.sender.ecn.is_reduced(self.sender.una) {
             return false;
         }
-        self.congestion.save();
-        self.congestion.on_loss(now, self.nxt - self.una);
-        self.ecn.on_reduced(self.nxt);
+        self.sender.congestion.save();
+        self.sender.congestion.on_loss(now, self.sender.nxt - self.sender.una);
+        self.sender.ecn.on_reduced(self.sender.nxt);
         true
     }
 
     /// How a segment with `bytes` of payload is marked: capable when they are new.
     pub(super) fn ecn_mark(&self, bytes: u64, retransmission: bool) -> ip::Ecn {
-        let is_capable = self.ecn.is_agreed() && bytes > 0 && !retransmission;
+        let is_capable = self.sender.ecn.is_agreed() && bytes > 0 && !retransmission;
         if is_capable { ip::Ecn::Capable0 } else { ip::Ecn::NotCapable }
     }
 
     /// CWR for a segment of new data, if it is due.
     pub(super) fn cwr_flag(&mut self, bytes: u64, retransmission: bool) -> Flags {
-        if bytes == 0 || retransmission || !self.ecn.is_cwr_due() {
+        if bytes == 0 || retransmission || !self.sender.ecn.is_cwr_due() {
             return Flags::EMPTY;
         }
-        self.ecn.cwr_sent();
+        self.sender.ecn.cwr_sent();
         Flags::CWR
     }
 }

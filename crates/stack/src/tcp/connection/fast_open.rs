@@ -35,14 +35,14 @@ pub(super) struct FastOpen {
 impl Connection {
     /// The SYN-ACK shall give the client this cookie.
     pub fn offer_cookie(&mut self, cookie: Option<FastOpenCookie>) {
-        self.fast_open.cookie = cookie;
+        self.handshake.fast_open.cookie = cookie;
     }
 
     /// Lets the application use a connection in SYN-RECEIVED, beginning with the data of `syn`, whose cookie the caller has
     /// found valid. The SYN-ACK acknowledges the data (RFC 7413 section 4.2.2). Data for which there is no room comes again.
     pub fn open_early(&mut self, now: Instant, syn: SegmentIn) -> Outcome {
-        self.fast_open.is_open = true;
-        self.tell(Ready::WRITABLE);
+        self.handshake.fast_open.is_open = true;
+        self.life.tell(Ready::WRITABLE);
         if syn.payload_len() == 0 {
             return Outcome::Accepted;
         }
@@ -54,12 +54,12 @@ impl Connection {
 
     /// Whether the application has the connection though its handshake has not ended.
     pub(super) fn is_early(&self) -> bool {
-        self.fast_open.is_open && self.state == State::SynReceived
+        self.handshake.fast_open.is_open && self.life.state == State::SynReceived
     }
 
     /// Sends data behind the first SYN-ACK. A FIN waits for the end of the handshake.
     pub(super) fn transmit_early(&mut self, out: &mut Out<'_>) -> Option<TxInfo> {
-        if !self.is_early() || self.syn_due || self.fast_open.is_repeated {
+        if !self.is_early() || self.handshake.syn_due || self.handshake.fast_open.is_repeated {
             return None;
         }
         let payload = self.payload_room();
@@ -72,21 +72,21 @@ impl Connection {
 
     /// The SYN-ACK is sent again: what followed it counts as not sent. Nothing of it is in the device any more.
     pub(super) fn take_back_early_data(&mut self) {
-        self.fast_open.is_repeated = true;
-        let start = self.una + 1;
-        self.probe_end = self.probe_end.max(self.nxt);
-        self.left_end = self.left_end.min(start);
-        self.peak = (0, 0);
+        self.handshake.fast_open.is_repeated = true;
+        let start = self.sender.una + 1;
+        self.sender.probe_end = self.sender.probe_end.max(self.sender.nxt);
+        self.sender.left_end = self.sender.left_end.min(start);
+        self.sender.peak = (0, 0);
     }
 
     /// The handshake has ended: what was sent before is watched from now on like any data.
     pub(super) fn watch_early_data(&mut self, now: Instant) {
-        if self.una == self.nxt {
+        if self.sender.una == self.sender.nxt {
             return;
         }
         self.stall(now);
-        if self.left_end > self.una {
-            self.timers.set(Timer::Retransmit, now + self.rtt.timeout());
+        if self.sender.left_end > self.sender.una {
+            self.timers.set(Timer::Retransmit, now + self.sender.rtt.timeout());
             self.await_loss_probe(now);
         }
     }

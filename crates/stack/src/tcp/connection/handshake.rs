@@ -5,7 +5,9 @@ use super::super::segment::{DropReason, Outcome, SegmentIn};
 use super::super::sequence::{origin, unwrap};
 use super::super::state::{Event, State};
 use super::super::timers::Timer;
-use super::{Connection, Last, MIN_MSS, Opened, TimestampState};
+use super::accounts::Last;
+use super::fast_open::FastOpen;
+use super::{Connection, MIN_MSS};
 use core::time::Duration;
 use linerate_transport::{CloseReason, LimitCause, Ready};
 use linerate_wire::tcp::{Flags, MAX_WINDOW_SCALE, Options, SeqNumber};
@@ -13,6 +15,75 @@ use linerate_wire::units::Instant;
 
 /// Retransmission timeout after a lost SYN (RFC 6298 section 5.7).
 const RTO_AFTER_LOST_SYN: Duration = Duration::from_secs(3);
+
+/// How the connection began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Opened {
+    /// By us (RFC 9293: an active OPEN).
+    Actively,
+    /// By the peer's SYN.
+    Passively,
+    /// By the ACK of a SYN cookie: its timestamp carries options and measures nothing.
+    ByCookie,
+}
+
+/// The timestamps that were agreed upon (RFC 7323 section 4).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TimestampState {
+    /// TS.Recent, and when it was set.
+    pub(super) recent: u32,
+    pub(super) recent_at: Instant,
+}
+
+/// What was agreed upon, and what it takes to agree.
+#[derive(Debug)]
+pub(super) struct Handshake {
+    pub(super) timestamps: Option<TimestampState>,
+    /// Where our timestamp clock starts.
+    pub(super) timestamp_offset: u32,
+    pub(super) sack: bool,
+    pub(super) peer_scales: bool,
+    pub(super) peer_mss: u16,
+    pub(super) syn_due: bool,
+    pub(super) syn_retries: u8,
+    pub(super) opened: Opened,
+    pub(super) fast_open: FastOpen,
+    /// Position of the peer's first byte.
+    pub(super) peer_start: u64,
+}
+
+impl Handshake {
+    /// Nothing is agreed upon; `peer_mss`: the segment size of a peer that names none.
+    pub(super) fn new(peer_mss: u16) -> Handshake {
+        Handshake {
+            timestamps: None,
+            timestamp_offset: 0,
+            sack: false,
+            peer_scales: false,
+            peer_mss,
+            syn_due: false,
+            syn_retries: 0,
+            opened: Opened::Actively,
+            fast_open: FastOpen::default(),
+            peer_start: 0,
+        }
+    }
+
+    /// Our timestamp clock: a tick per millisecond.
+    pub(super) fn timestamp(&self, now: Instant) -> u32 {
+        self.timestamp_offset.wrapping_add(now.as_millis() as u32)
+    }
+
+    /// TS.Recent follows the segment at `seq` that reaches the last acknowledgement sent (RFC 7323 section 4.3).
+    pub(super) fn note_timestamp(&mut self, now: Instant, seq: u64, options: &Options, last_ack_sent: u64) {
+        if let (Some(state), Some(theirs)) = (&mut self.timestamps, options.timestamps)
+            && seq <= last_ack_sent
+        {
+            state.recent = theirs.value;
+            state.recent_at = now;
+        }
+    }
+}
 
 impl Connection {
     pub(super) fn begin_passive(
@@ -25,8 +96,8 @@ impl Connection {
         if !syn.flags.contains(Flags::SYN) || syn.flags.intersects(unwanted) {
             return Err(DropReason::Handshake);
         }
-        self.state = State::SynReceived;
-        self.opened = Opened::Passively;
+        self.life.state = State::SynReceived;
+        self.handshake.opened = Opened::Passively;
         self.take_syn(now, syn, told);
         Ok(())
     }
@@ -37,35 +108,35 @@ impl Connection {
     fn take_syn(&mut self, now: Instant, syn: &SegmentIn, told: u16) {
         let irs = origin(syn.seq);
         if syn.flags.contains(Flags::ACK) {
-            self.ecn.on_syn_ack(syn.flags);
+            self.sender.ecn.on_syn_ack(syn.flags);
         } else {
-            self.ecn.on_syn(self.config.socket.ecn, syn.flags);
+            self.sender.ecn.on_syn(self.config.socket.ecn, syn.flags);
         }
         self.agree(now, &syn.options);
-        self.peer_start = irs + 1;
-        self.receiver.start(self.peer_start, told.into());
-        self.last_ack_sent = irs + 1;
+        self.handshake.peer_start = irs + 1;
+        self.receiving.receiver.start(self.handshake.peer_start, told.into());
+        self.receiving.last_ack_sent = irs + 1;
         let size = u64::from(syn.window);
-        self.window.size = size;
-        self.window.max = size;
-        self.window.edge = self.una + size;
-        self.window.updated_by = (irs, self.una);
-        self.last.received = now;
+        self.sender.window.size = size;
+        self.sender.window.max = size;
+        self.sender.window.edge = self.sender.una + size;
+        self.sender.window.updated_by = (irs, self.sender.una);
+        self.accounts.last.received = now;
     }
 
     fn agree(&mut self, now: Instant, options: &Options) {
         if let Some(mss) = options.mss {
-            self.peer_mss = mss.max(MIN_MSS);
+            self.handshake.peer_mss = mss.max(MIN_MSS);
         }
-        self.sack = self.config.sack && options.sack_permitted;
+        self.handshake.sack = self.config.sack && options.sack_permitted;
         match options.window_scale {
             Some(scale) if self.config.window_scaling => {
-                self.peer_scales = true;
-                self.window.scale = scale.min(MAX_WINDOW_SCALE);
+                self.handshake.peer_scales = true;
+                self.sender.window.scale = scale.min(MAX_WINDOW_SCALE);
             }
-            _ => self.receiver.scale = 0,
+            _ => self.receiving.receiver.scale = 0,
         }
-        self.timestamps = match options.timestamps {
+        self.handshake.timestamps = match options.timestamps {
             Some(timestamps) if self.config.timestamps => {
                 Some(TimestampState { recent: timestamps.value, recent_at: now })
             }
@@ -75,15 +146,19 @@ impl Connection {
 
     /// The options of our SYN or SYN-ACK: the latter only answers what was offered.
     pub(super) fn syn_options(&self, now: Instant) -> Options {
-        let answer = self.state == State::SynReceived;
-        let timestamps = if answer { self.timestamps.is_some() } else { self.config.timestamps };
-        let scaling = if answer { self.peer_scales } else { self.config.window_scaling };
+        let answer = self.life.state == State::SynReceived;
+        let timestamps = if answer { self.handshake.timestamps.is_some() } else { self.config.timestamps };
+        let scaling = if answer { self.handshake.peer_scales } else { self.config.window_scaling };
         Options {
             mss: Some(self.offered_mss()),
-            window_scale: scaling.then_some(self.receiver.scale),
-            sack_permitted: if answer { self.sack } else { self.config.sack },
+            window_scale: scaling.then_some(self.receiving.receiver.scale),
+            sack_permitted: if answer { self.handshake.sack } else { self.config.sack },
             timestamps: timestamps.then(|| self.timestamps_option(now)),
-            fast_open: self.fast_open.cookie.filter(|_| answer && !self.fast_open.is_repeated),
+            fast_open: self
+                .handshake
+                .fast_open
+                .cookie
+                .filter(|_| answer && !self.handshake.fast_open.is_repeated),
             ..Options::default()
         }
     }
@@ -97,11 +172,11 @@ impl Connection {
     /// RFC 9293 section 3.10.7.3.
     pub(super) fn handle_in_syn_sent(&mut self, now: Instant, mut segment: SegmentIn) -> Outcome {
         let has_ack = segment.flags.contains(Flags::ACK);
-        let ack = unwrap(self.una, segment.ack);
-        let acceptable = has_ack && ack > self.una && ack <= self.nxt;
+        let ack = unwrap(self.sender.una, segment.ack);
+        let acceptable = has_ack && ack > self.sender.una && ack <= self.sender.nxt;
         if has_ack && !acceptable {
             if !segment.flags.contains(Flags::RST) {
-                self.reset_reply = Some(segment.ack);
+                self.life.reset_reply = Some(segment.ack);
             }
             return Outcome::Dropped(DropReason::BadAck);
         }
@@ -119,13 +194,13 @@ impl Connection {
         if !has_ack {
             // Both sides opened at once: our SYN again, now with an ACK.
             self.follow(now, Event::Syn);
-            self.syn_due = true;
+            self.handshake.syn_due = true;
             return Outcome::Accepted;
         }
         self.acknowledge_syn(now, ack, &segment.options);
         self.follow(now, Event::SynAck);
         self.on_established(now);
-        self.ack.now();
+        self.receiving.ack.now();
         segment.flags = segment.flags.without(Flags::SYN);
         segment.seq += 1;
         if segment.sequence_len() > 0 {
@@ -137,7 +212,9 @@ impl Connection {
     /// A segment with SYN in SYN-RECEIVED: the peer's SYN again, or the SYN-ACK of a simultaneous open. `None`: the
     /// segment is to be treated like any other.
     pub(super) fn handle_syn_in_syn_received(&mut self, segment: &mut SegmentIn) -> Option<Outcome> {
-        if unwrap(self.peer_start, segment.seq) + 1 != self.peer_start || segment.flags.contains(Flags::RST) {
+        if unwrap(self.handshake.peer_start, segment.seq) + 1 != self.handshake.peer_start
+            || segment.flags.contains(Flags::RST)
+        {
             return None;
         }
         if segment.flags.contains(Flags::ACK) {
@@ -146,8 +223,8 @@ impl Connection {
             segment.seq += 1;
             return None;
         }
-        self.ecn.on_syn(self.config.socket.ecn, segment.flags);
-        self.syn_due = true;
+        self.sender.ecn.on_syn(self.config.socket.ecn, segment.flags);
+        self.handshake.syn_due = true;
         Some(Outcome::Dropped(DropReason::Duplicate))
     }
 
@@ -158,49 +235,53 @@ impl Connection {
         ack: u64,
         segment: &SegmentIn,
     ) -> Result<(), DropReason> {
-        if ack <= self.una || ack > self.nxt.max(self.probe_end) {
-            self.reset_reply = Some(segment.ack);
+        if ack <= self.sender.una || ack > self.sender.nxt.max(self.sender.probe_end) {
+            self.life.reset_reply = Some(segment.ack);
             return Err(DropReason::BadAck);
         }
-        self.acknowledge_syn(now, self.una + 1, &segment.options);
+        self.acknowledge_syn(now, self.sender.una + 1, &segment.options);
         self.follow(now, Event::SynAcked);
         self.on_established(now);
         // SND.WND, SND.WL1 and SND.WL2 are set from this segment.
-        self.window.updated_by = (0, 0);
+        self.sender.window.updated_by = (0, 0);
         self.watch_early_data(now);
         Ok(())
     }
 
     fn acknowledge_syn(&mut self, now: Instant, ack: u64, options: &Options) {
-        if self.opened != Opened::ByCookie {
+        if self.handshake.opened != Opened::ByCookie {
             self.measure_syn(now, ack, options);
         }
-        self.expired = 0;
-        self.una = ack;
-        self.window.edge = self.una + self.window.size;
+        self.loss.expired = 0;
+        self.sender.una = ack;
+        self.sender.window.edge = self.sender.una + self.sender.window.size;
         self.timers.stop(Timer::Retransmit);
-        self.syn_due = false;
-        self.stalled_since = None;
+        self.handshake.syn_due = false;
+        self.sender.stalled_since = None;
         self.leave_device_until(ack);
-        self.left_end = self.left_end.max(ack);
+        self.sender.left_end = self.sender.left_end.max(ack);
     }
 
     /// How often the SYN or SYN-ACK may be sent again.
     pub(super) fn most_syn_retries(&self) -> u8 {
-        if self.state == State::SynReceived { self.config.syn_ack_retries } else { self.config.syn_retries }
+        if self.life.state == State::SynReceived {
+            self.config.syn_ack_retries
+        } else {
+            self.config.syn_retries
+        }
     }
 
     fn on_established(&mut self, now: Instant) {
-        let segments = if self.syn_retries > 0 { 1 } else { self.config.initial_window_segments };
-        self.congestion = Control::new(self.config.socket.congestion, self.mss(), segments);
-        if self.rtt.smoothed().is_none() && self.syn_retries > 0 {
-            self.rtt.restart(RTO_AFTER_LOST_SYN);
-        } else if let Some(rtt) = self.rtt.smoothed() {
-            self.receiver.tuner.measure(rtt);
+        let segments = if self.handshake.syn_retries > 0 { 1 } else { self.config.initial_window_segments };
+        self.sender.congestion = Control::new(self.config.socket.congestion, self.mss(), segments);
+        if self.sender.rtt.smoothed().is_none() && self.handshake.syn_retries > 0 {
+            self.sender.rtt.restart(RTO_AFTER_LOST_SYN);
+        } else if let Some(rtt) = self.sender.rtt.smoothed() {
+            self.receiving.receiver.tuner.measure(rtt);
         }
-        self.last = Last::at(now);
-        self.limits.set(now, LimitCause::Application);
+        self.accounts.last = Last::at(now);
+        self.accounts.limits.set(now, LimitCause::Application);
         self.arm_keep_alive(now);
-        self.tell(Ready::WRITABLE);
+        self.life.tell(Ready::WRITABLE);
     }
 }

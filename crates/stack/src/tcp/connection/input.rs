@@ -5,7 +5,8 @@ use super::super::segment::{DropReason, Outcome, SegmentIn};
 use super::super::sequence::unwrap;
 use super::super::state::{Event, State};
 use super::super::timers::Timer;
-use super::{Connection, Opened};
+use super::Connection;
+use super::handshake::Opened;
 use core::time::Duration;
 use linerate_transport::{CloseReason, Ready};
 use linerate_wire::tcp::Flags;
@@ -18,20 +19,20 @@ impl Connection {
     /// Takes a received segment. Replies come out of [`Connection::poll_transmit`].
     pub fn handle_segment(&mut self, now: Instant, segment: SegmentIn) -> Outcome {
         self.close_open(now);
-        self.counters.segments_received += segment.segments() as u64;
-        self.counters.congestion_experienced +=
+        self.accounts.counters.segments_received += segment.segments() as u64;
+        self.accounts.counters.congestion_experienced +=
             if segment.congestion_experienced { segment.segments() as u64 } else { 0 };
-        let outcome = match self.state {
+        let outcome = match self.life.state {
             State::Closed | State::Listen => Outcome::Dropped(DropReason::Closed),
             State::SynSent => self.handle_in_syn_sent(now, segment),
             _ => self.handle_synchronized(now, segment),
         };
         if let Outcome::Dropped(reason) = outcome
-            && let Some(count) = self.counters.dropped.get_mut(reason as usize)
+            && let Some(count) = self.accounts.counters.dropped.get_mut(reason as usize)
         {
             *count += 1;
         }
-        if self.ack.due() == AckDue::Later && self.state != State::Closed {
+        if self.receiving.ack.due() == AckDue::Later && self.life.state != State::Closed {
             self.timers.set_if_idle(Timer::DelayedAck, now + self.config.socket.delayed_ack.timeout);
         }
         self.note_work(now);
@@ -41,14 +42,14 @@ impl Connection {
     /// Whether this SYN may open a new connection in place of this one, which is in TIME-WAIT (RFC 9293 section
     /// 3.10.7.4, RFC 6191). The caller then drops this one and treats the SYN as new.
     pub fn may_reopen(&self, segment: &SegmentIn) -> bool {
-        if self.state != State::TimeWait
+        if self.life.state != State::TimeWait
             || !segment.flags.contains(Flags::SYN)
             || segment.flags.intersects(Flags::ACK | Flags::RST | Flags::FIN)
         {
             return false;
         }
-        let is_beyond = unwrap(self.receiver.next(), segment.seq) >= self.receiver.next();
-        match (&self.timestamps, segment.options.timestamps) {
+        let is_beyond = unwrap(self.receiving.receiver.next(), segment.seq) >= self.receiving.receiver.next();
+        match (&self.handshake.timestamps, segment.options.timestamps) {
             // RFC 6191 section 2: the timestamp decides, the number only between equal ones.
             (Some(ours), Some(theirs)) => match theirs.value.wrapping_sub(ours.recent) as i32 {
                 0 => is_beyond,
@@ -62,14 +63,14 @@ impl Connection {
 
     fn handle_synchronized(&mut self, now: Instant, mut segment: SegmentIn) -> Outcome {
         // RFC 7323 section 2.2: the window of a SYN, which a SYN-ACK is too, is not scaled.
-        let scale = if segment.flags.contains(Flags::SYN) { 0 } else { self.window.scale };
-        if self.state == State::SynReceived
+        let scale = if segment.flags.contains(Flags::SYN) { 0 } else { self.sender.window.scale };
+        if self.life.state == State::SynReceived
             && segment.flags.contains(Flags::SYN)
             && let Some(outcome) = self.handle_syn_in_syn_received(&mut segment)
         {
             return outcome;
         }
-        let seq = unwrap(self.receiver.next(), segment.seq);
+        let seq = unwrap(self.receiving.receiver.next(), segment.seq);
         let window = u64::from(segment.window) << scale;
         match self.check(now, seq, &segment) {
             Ok(()) => {}
@@ -77,18 +78,20 @@ impl Connection {
         }
         if segment.flags.contains(Flags::RST) {
             // RFC 1337: a RST does not end TIME-WAIT.
-            match self.state {
+            match self.life.state {
                 State::TimeWait => {}
                 // RFC 9293 section 3.10.7.4, second: an active open that crossed the peer's was refused.
-                State::SynReceived if self.opened == Opened::Actively => self.end(now, CloseReason::Refused),
+                State::SynReceived if self.handshake.opened == Opened::Actively => {
+                    self.end(now, CloseReason::Refused)
+                }
                 _ => self.end(now, CloseReason::Reset),
             }
             return Outcome::Accepted;
         }
-        self.last.received = now;
-        self.keep_alives = 0;
-        let ack = unwrap(self.una, segment.ack);
-        if self.state == State::SynReceived
+        self.accounts.last.received = now;
+        self.life.keep_alives = 0;
+        let ack = unwrap(self.sender.una, segment.ack);
+        if self.life.state == State::SynReceived
             && let Err(reason) = self.establish(now, ack, &segment)
         {
             return Outcome::Dropped(reason);
@@ -96,7 +99,7 @@ impl Connection {
         if let Err(reason) = self.check_ack(now, ack) {
             return Outcome::Dropped(reason);
         }
-        self.note_timestamp(now, seq, &segment);
+        self.handshake.note_timestamp(now, seq, &segment.options, self.receiving.last_ack_sent);
         self.take_ecn(now, ack, &segment);
         self.handle_ack(now, seq, ack, window, &segment);
         if segment.payload_len() > 0 || segment.flags.contains(Flags::FIN) {
@@ -114,7 +117,7 @@ impl Connection {
         self.check_window(now, seq, segment)?;
         if is_reset {
             // In TIME-WAIT none has an effect (RFC 1337), so none is asked for either.
-            if seq == self.receiver.next() || self.state == State::TimeWait {
+            if seq == self.receiving.receiver.next() || self.life.state == State::TimeWait {
                 return Ok(());
             }
             self.challenge(now);
@@ -132,7 +135,7 @@ impl Connection {
 
     /// PAWS (RFC 7323 section 5.3).
     fn check_timestamp(&mut self, now: Instant, seq: u64, segment: &SegmentIn) -> Result<(), DropReason> {
-        let Some(state) = self.timestamps else { return Ok(()) };
+        let Some(state) = self.handshake.timestamps else { return Ok(()) };
         let Some(theirs) = segment.options.timestamps else { return Err(DropReason::NoTimestamp) };
         let older = (theirs.value.wrapping_sub(state.recent) as i32) < 0;
         if !older || now - state.recent_at > TIMESTAMP_VALIDITY {
@@ -141,11 +144,11 @@ impl Connection {
         if segment.sequence_len() == 0 {
             self.challenge(now);
         } else {
-            if seq + segment.sequence_len() <= self.receiver.next() {
+            if seq + segment.sequence_len() <= self.receiving.receiver.next() {
                 // What was overtaken by its own retransmission: the sender should learn of it (RFC 2883).
-                self.receiver.note_duplicate(seq, seq + segment.payload_len() as u64);
+                self.receiving.receiver.note_duplicate(seq, seq + segment.payload_len() as u64);
             }
-            self.ack.now();
+            self.receiving.ack.now();
         }
         Err(DropReason::OldTimestamp)
     }
@@ -153,7 +156,7 @@ impl Connection {
     /// Whether the segment has something within the window. At a closed window the acknowledgement of a segment at its
     /// edge is still taken.
     fn check_window(&mut self, now: Instant, seq: u64, segment: &SegmentIn) -> Result<(), DropReason> {
-        let (next, edge) = (self.receiver.next(), self.receiver.edge());
+        let (next, edge) = (self.receiving.receiver.next(), self.receiving.receiver.edge());
         let len = segment.sequence_len();
         let is_reset = segment.flags.contains(Flags::RST);
         if len == 0 && seq + 1 == next && !is_reset {
@@ -184,69 +187,53 @@ impl Connection {
             self.challenge(now);
         } else {
             if old {
-                self.receiver.note_duplicate(seq, seq + segment.payload_len() as u64);
+                self.receiving.receiver.note_duplicate(seq, seq + segment.payload_len() as u64);
             }
-            if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+            if self.life.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
                 self.timers.set(Timer::TimeWait, now + self.config.time_wait);
             }
-            self.ack.now();
+            self.receiving.ack.now();
         }
         Err(if old { DropReason::Duplicate } else { DropReason::OutOfWindow })
     }
 
     /// RFC 5961 section 5: an acknowledgement must be of something sent, and not of the distant past.
     fn check_ack(&mut self, now: Instant, ack: u64) -> Result<(), DropReason> {
-        let oldest = self.una.saturating_sub(self.window.max.max(u64::from(u16::MAX)));
-        if ack > self.nxt.max(self.probe_end) || ack < oldest {
+        let oldest = self.sender.una.saturating_sub(self.sender.window.max.max(u64::from(u16::MAX)));
+        if ack > self.sender.nxt.max(self.sender.probe_end) || ack < oldest {
             self.challenge(now);
             return Err(DropReason::BadAck);
         }
         Ok(())
     }
 
-    /// TS.Recent follows the segment that reaches the last acknowledgement sent (RFC 7323 section 4.3).
-    fn note_timestamp(&mut self, now: Instant, seq: u64, segment: &SegmentIn) {
-        if let (Some(state), Some(theirs)) = (&mut self.timestamps, segment.options.timestamps)
-            && seq <= self.last_ack_sent
-        {
-            state.recent = theirs.value;
-            state.recent_at = now;
-        }
-    }
-
     /// An ACK that lets an honest peer show where it stands (RFC 5961), at a limited rate.
     pub(super) fn challenge(&mut self, now: Instant) {
-        if now - self.challenges.second >= Duration::from_secs(1) {
-            self.challenges.second = now;
-            self.challenges.sent = 0;
+        if self.receiving.challenge(now, self.config.challenge_acks_per_second) {
+            self.accounts.counters.challenge_acks += 1;
+            self.accounts.tally.challenge_acks += 1;
+        } else {
+            self.accounts.counters.challenge_acks_limited += 1;
+            self.accounts.tally.challenge_acks_limited += 1;
         }
-        if self.challenges.sent >= self.config.challenge_acks_per_second {
-            self.counters.challenge_acks_limited += 1;
-            self.tally.challenge_acks_limited += 1;
-            return;
-        }
-        self.challenges.sent += 1;
-        self.counters.challenge_acks += 1;
-        self.tally.challenge_acks += 1;
-        self.ack.now();
     }
 
     /// Payload and FIN (RFC 9293 section 3.10.7.4, seventh and eighth step).
     pub(super) fn take_payload(&mut self, now: Instant, mut segment: SegmentIn) -> Outcome {
-        if !self.state.can_receive() {
+        if !self.life.state.can_receive() {
             // The peer's FIN was received: what it repeats is acknowledged, what it adds is not taken.
-            self.ack.now();
+            self.receiving.ack.now();
             let new = segment.payload_len() > 0;
             return if new { Outcome::Dropped(DropReason::AfterFin) } else { Outcome::Accepted };
         }
-        let seq = unwrap(self.receiver.next(), segment.seq);
-        if self.is_strict && seq + segment.payload_len() as u64 > self.receiver.next() {
+        let seq = unwrap(self.receiving.receiver.next(), segment.seq);
+        if self.life.is_strict && seq + segment.payload_len() as u64 > self.receiving.receiver.next() {
             self.end(now, CloseReason::Reset);
-            self.reset_reply = Some(segment.ack);
+            self.life.reset_reply = Some(segment.ack);
             return Outcome::Dropped(DropReason::Closed);
         }
         if segment.payload_len() > 0 {
-            self.last.data = now;
+            self.accounts.last.data = now;
         }
         let segments = segment.segments();
         let size = match segment.segment_size {
@@ -255,21 +242,25 @@ impl Connection {
         };
         let fin = segment.flags.contains(Flags::FIN);
         let more = core::mem::take(&mut segment.more);
-        let arrival = self.receiver.accept(seq, segment.payload.take(), more, fin);
+        let arrival = self.receiving.receiver.accept(seq, segment.payload.take(), more, fin);
         if arrival.in_order > 0 {
-            self.ack.on_data(arrival.in_order, size, &self.config.socket.delayed_ack);
-            self.receiver.tuner.on_arrival(now, self.receiver.next(), self.receiver.edge());
+            self.receiving.ack.on_data(arrival.in_order, size, &self.config.socket.delayed_ack);
+            self.receiving.receiver.tuner.on_arrival(
+                now,
+                self.receiving.receiver.next(),
+                self.receiving.receiver.edge(),
+            );
             self.measure_for_receiver(now, &segment, size);
-            self.tell(Ready::READABLE);
+            self.life.tell(Ready::READABLE);
         }
         if arrival.out_of_order {
-            self.ack.on_gap(segments, self.sack);
+            self.receiving.ack.on_gap(segments, self.handshake.sack);
         } else if arrival.gap || arrival.duplicate || arrival.dropped.is_some() {
-            self.ack.now();
+            self.receiving.ack.now();
         }
         if arrival.finished {
-            self.ack.now();
-            self.tell(Ready::FINISHED);
+            self.receiving.ack.now();
+            self.life.tell(Ready::FINISHED);
             self.follow(now, Event::FinReceived);
         }
         arrival.dropped.map_or(Outcome::Accepted, Outcome::Dropped)
@@ -278,14 +269,14 @@ impl Connection {
     /// A full segment with a new echo answers an acknowledgement of ours: that is a round trip (RFC 7323), for the size of
     /// the receive buffer.
     fn measure_for_receiver(&mut self, now: Instant, segment: &SegmentIn, size: usize) {
-        let (Some(_), Some(theirs)) = (self.timestamps, segment.options.timestamps) else { return };
-        if theirs.echo == self.last_echo || !self.ack.is_full(size) {
+        let (Some(_), Some(theirs)) = (self.handshake.timestamps, segment.options.timestamps) else { return };
+        if theirs.echo == self.receiving.last_echo || !self.receiving.ack.is_full(size) {
             return;
         }
-        self.last_echo = theirs.echo;
-        let ticks = self.timestamp(now).wrapping_sub(theirs.echo);
+        self.receiving.last_echo = theirs.echo;
+        let ticks = self.handshake.timestamp(now).wrapping_sub(theirs.echo);
         if ticks <= i32::MAX as u32 {
-            self.receiver.tuner.measure(Duration::from_millis(u64::from(ticks)));
+            self.receiving.receiver.tuner.measure(Duration::from_millis(u64::from(ticks)));
         }
     }
 }

@@ -3,9 +3,10 @@
 
 use super::super::congestion::CongestionControl as _;
 use super::super::timers::Timer;
+use super::Connection;
 use super::output::Plan;
 use super::recovery::News;
-use super::{Connection, Recovery};
+use super::recovery::Recovery;
 use core::time::Duration;
 use linerate_wire::units::Instant;
 
@@ -56,7 +57,7 @@ impl Connection {
     /// Something left, or was acknowledged: the wait for a probe begins anew (TLP_calc_PTO). The timer is moved only to an
     /// earlier time; when it fires too early, it is set again.
     pub(super) fn await_loss_probe(&mut self, now: Instant) {
-        self.repair.loss_probe.since = now;
+        self.loss.loss_probe.since = now;
         if !self.may_probe() {
             return;
         }
@@ -68,21 +69,21 @@ impl Connection {
 
     /// Section 7.2: with SACK, outside of recovery, without anything reported, one probe at a time.
     fn may_probe(&self) -> bool {
-        self.sack
-            && self.recovery == Recovery::Open
-            && self.una < self.left_end
-            && self.repair.loss_probe.sent.is_none()
-            && !self.board.has_reports()
-            && self.board.next_lost().is_none()
-            && self.state.can_transmit()
+        self.handshake.sack
+            && self.loss.recovery == Recovery::Open
+            && self.sender.una < self.sender.left_end
+            && self.loss.loss_probe.sent.is_none()
+            && !self.loss.board.has_reports()
+            && self.loss.board.next_lost().is_none()
+            && self.life.state.can_transmit()
     }
 
     fn loss_probe_at(&self) -> Instant {
-        let mut wait = self.rtt.smoothed().map_or(WITHOUT_RTT, |rtt| rtt * 2 + HOST_DELAY);
-        if self.nxt - self.una <= self.mss() {
+        let mut wait = self.sender.rtt.smoothed().map_or(WITHOUT_RTT, |rtt| rtt * 2 + HOST_DELAY);
+        if self.sender.nxt - self.sender.una <= self.mss() {
             wait += MAX_ACK_DELAY;
         }
-        let at = self.repair.loss_probe.since + wait;
+        let at = self.loss.loss_probe.since + wait;
         self.timers.at(Timer::Retransmit).map_or(at, |timeout| at.min(timeout))
     }
 
@@ -96,51 +97,51 @@ impl Connection {
             self.timers.set(Timer::LossProbe, at);
             return;
         }
-        if !self.device.is_empty() {
+        if self.device.has_packets() {
             // What waits in the device is the better probe; it starts the timer anew when it leaves.
             return;
         }
-        self.repair.loss_probe.is_due = true;
+        self.loss.loss_probe.is_due = true;
         // Section 7.3: whether or not it can be sent, the timeout runs from here.
-        self.timers.set(Timer::Retransmit, now + self.rtt.timeout());
+        self.timers.set(Timer::Retransmit, now + self.sender.rtt.timeout());
     }
 
     /// The probe that is due: new data if there is any, else the last segment again (TLP_send_probe).
     pub(super) fn plan_loss_probe(&mut self, payload: u64) -> Option<Plan> {
-        if !self.repair.loss_probe.is_due {
+        if !self.loss.loss_probe.is_due {
             return None;
         }
         if !self.may_probe() {
-            self.repair.loss_probe.is_due = false;
+            self.loss.loss_probe.is_due = false;
             return None;
         }
-        let start = self.nxt;
-        let available = self.queue.ready_end().min(self.window.edge).saturating_sub(start);
-        if available > 0 && !self.fin_sent {
+        let start = self.sender.nxt;
+        let available = self.sender.queue.ready_end().min(self.sender.window.edge).saturating_sub(start);
+        if available > 0 && !self.sender.fin_sent {
             let len = available.min(payload);
             return Some(Plan { start, len, fin: false, retransmission: false, is_loss_probe: true });
         }
         let plan = self.plan_last_segment(payload);
         if plan.is_none() {
-            self.repair.loss_probe.is_due = false;
+            self.loss.loss_probe.is_due = false;
         }
         plan
     }
 
     /// The last segment that left, unless the window has shrunk to less, or it waits in the device again.
     fn plan_last_segment(&self, payload: u64) -> Option<Plan> {
-        let (before, end) = self.board.last_departure()?;
-        let before = before.max(self.una);
+        let (before, end) = self.loss.board.last_departure()?;
+        let before = before.max(self.sender.una);
         let tail = match (end - before) % payload {
             0 => payload.min(end - before),
             rest => rest,
         };
-        let data_end = self.queue.end();
-        let fin = self.fin_sent && end > data_end;
+        let data_end = self.sender.queue.end();
+        let fin = self.sender.fin_sent && end > data_end;
         // A FIN alone cannot be reported (RFC 2018): the data before it goes with it.
         let start =
-            if fin && tail == 1 { data_end.saturating_sub(payload).max(self.una) } else { end - tail };
-        if end.min(data_end) > self.window.edge || self.is_in_device(start, end) {
+            if fin && tail == 1 { data_end.saturating_sub(payload).max(self.sender.una) } else { end - tail };
+        if end.min(data_end) > self.sender.window.edge || self.device.contains(start, end) {
             return None;
         }
         let len = end.min(data_end).saturating_sub(start);
@@ -149,32 +150,32 @@ impl Connection {
 
     /// A probe was sent, and everything up to `end` with it.
     pub(super) fn loss_probe_sent(&mut self, end: u64, is_retransmission: bool) {
-        self.counters.tail_loss_probes += 1;
-        self.tally.tail_loss_probes += 1;
-        self.repair.loss_probe.is_due = false;
-        self.repair.loss_probe.sent = Some(Sent { end, is_retransmission });
+        self.accounts.counters.tail_loss_probes += 1;
+        self.accounts.tally.tail_loss_probes += 1;
+        self.loss.loss_probe.is_due = false;
+        self.loss.loss_probe.sent = Some(Sent { end, is_retransmission });
     }
 
     /// Whether the probe repaired a loss that nothing else told of: congestion control must hear of it (TLP_process_ack,
     /// section 7.4.2).
     pub(super) fn judge_loss_probe(&mut self, now: Instant, ack: u64, news: &News) {
-        let Some(probe) = self.repair.loss_probe.sent else { return };
+        let Some(probe) = self.loss.loss_probe.sent else { return };
         if ack < probe.end {
             return;
         }
         let arrived_twice = news.duplicated.is_some_and(|(_, end)| end >= probe.end);
         let is_repeated = news.advance == 0 && news.arrivals.delivered == 0;
         if !probe.is_retransmission || arrived_twice {
-            self.repair.loss_probe.sent = None;
+            self.loss.loss_probe.sent = None;
         } else if ack > probe.end {
-            self.repair.loss_probe.sent = None;
-            self.counters.tail_losses_repaired += 1;
-            let window = self.congestion.window();
-            self.congestion.on_loss(now, window);
-            self.congestion.on_recovered(now, window);
+            self.loss.loss_probe.sent = None;
+            self.accounts.counters.tail_losses_repaired += 1;
+            let window = self.sender.congestion.window();
+            self.sender.congestion.on_loss(now, window);
+            self.sender.congestion.on_recovered(now, window);
         } else if is_repeated {
             // The probe came second, and the peer reports no duplicates.
-            self.repair.loss_probe.sent = None;
+            self.loss.loss_probe.sent = None;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One connection: what it is made of, and how it begins and ends.
 
+mod accounts;
 mod ack;
 mod application;
 mod blocked;
@@ -11,11 +12,14 @@ mod fast_open;
 mod handshake;
 mod info;
 mod input;
+mod life;
 mod loss_probe;
 mod output;
 mod pacing;
 mod path;
+mod receiving;
 mod recovery;
+mod sender;
 mod tally;
 mod timeout;
 mod transmit;
@@ -23,31 +27,30 @@ mod transmit;
 use super::autotune::{self, ReceiveTuner};
 use super::config::{Config, Resources};
 use super::congestion::{CongestionControl as _, Control};
-use super::delayed_ack::AckPolicy;
-use super::ecn::Ecn;
-use super::limits::LimitClock;
-use super::pacing::Pacer;
 use super::path_size::PathSize;
 use super::receiver::Receiver;
-use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
 use super::segment::{DropReason, SegmentIn};
 use super::send_queue::SendQueue;
 use super::sequence::origin;
 use super::state::{Event, State};
 use super::timers::{Timer, Timers};
-use alloc::collections::VecDeque;
+use accounts::{Accounts, Last};
 use alloc::rc::Rc;
-use blocked::Open;
 use core::net::SocketAddr;
 pub use counters::Counters;
+use device::InDevice;
 pub(crate) use dormant::Dormant;
-use fast_open::FastOpen;
+use handshake::{Handshake, Opened};
+use life::Life;
 use linerate_nic::Pool;
-use linerate_transport::{CloseReason, FileId, LimitCause, Ready};
+use linerate_transport::{CloseReason, FileId, Ready};
 use linerate_wire::tcp::SeqNumber;
 use linerate_wire::units::Instant;
-use recovery::Repair;
+use path::Path;
+use receiving::Receiving;
+use recovery::LossRecovery;
+use sender::Sender;
 pub use tally::Tally;
 
 /// Least segment size that a peer or a path can talk us into, in bytes with options: a smaller one would let anybody
@@ -70,186 +73,30 @@ pub struct FileRead {
     pub len: usize,
 }
 
-/// Where loss recovery stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Recovery {
-    /// Nothing is known to be lost.
-    Open,
-    /// Fast recovery until this position is acknowledged (RFC 6675, RFC 6582).
-    Fast { until: u64 },
-    /// Slow start after a timeout, until this position is acknowledged.
-    Timeout { until: u64 },
-}
-
-/// The peer's window (RFC 9293 section 3.3.1).
-#[derive(Clone, Copy, Debug, Default)]
-struct PeerWindow {
-    /// First position beyond it (SND.UNA + SND.WND).
-    edge: u64,
-    /// Its size when last updated, in bytes.
-    size: u64,
-    /// The greatest size ever.
-    max: u64,
-    /// SND.WL1 and SND.WL2.
-    updated_by: (u64, u64),
-    scale: u8,
-}
-
-/// How the connection began.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Opened {
-    /// By us (RFC 9293: an active OPEN).
-    Actively,
-    /// By the peer's SYN.
-    Passively,
-    /// By the ACK of a SYN cookie: its timestamp carries options and measures nothing.
-    ByCookie,
-}
-
-/// When something happened last; at first, when the connection was made or established.
-#[derive(Clone, Copy, Debug)]
-struct Last {
-    /// Data or FIN was sent.
-    sent: Instant,
-    /// An acceptable segment came.
-    received: Instant,
-    /// Payload came.
-    data: Instant,
-    /// An acknowledgement came.
-    ack: Instant,
-}
-
-impl Last {
-    fn at(now: Instant) -> Self {
-        Last { sent: now, received: now, data: now, ack: now }
-    }
-}
-
-/// The timestamps that were agreed upon (RFC 7323 section 4).
-#[derive(Clone, Copy, Debug)]
-struct TimestampState {
-    /// TS.Recent, and when it was set.
-    recent: u32,
-    recent_at: Instant,
-}
-
-/// A packet that was handed to the device and has not left it.
-#[derive(Clone, Copy, Debug)]
-struct InDevice {
-    tag: u32,
-    start: u64,
-    end: u64,
-    /// Number of the transmission on the scoreboard.
-    serial: u64,
-    retransmission: bool,
-    /// The device has reported it.
-    reported: bool,
-}
-
-/// Limits the rate of challenge ACKs (RFC 5961 section 7).
-#[derive(Clone, Copy, Debug, Default)]
-struct ChallengeLimit {
-    second: Instant,
-    sent: u8,
-}
-
 /// A TCP connection from its SYN to the end of TIME-WAIT. See the module for the order of calls.
 #[derive(Debug)]
 pub struct Connection {
     local: SocketAddr,
     remote: SocketAddr,
-    state: State,
-    reason: Option<CloseReason>,
-    soft_error: Option<CloseReason>,
     config: Rc<Config>,
     pages: Pool,
     timers: Timers,
-    counters: Counters,
-    tally: Tally,
-    ready: Ready,
-    limits: LimitClock,
-    open: Option<Open>,
-    /// What limits beside the device that is blamed for it.
-    behind: Option<LimitCause>,
-
-    // Agreed upon in the handshake.
-    timestamps: Option<TimestampState>,
-    sack: bool,
-    peer_scales: bool,
-    peer_mss: u16,
-    path_mss: u16,
-    path_size: PathSize,
-    /// Where our timestamp clock starts.
-    timestamp_offset: u32,
-    syn_due: bool,
-    syn_retries: u8,
-    opened: Opened,
-    fast_open: FastOpen,
-    /// Position of the peer's first byte.
-    peer_start: u64,
-
-    // Sending. Positions: SND.UNA, SND.NXT; SYN and FIN take one each.
-    una: u64,
-    nxt: u64,
-    /// Everything up to here has left the device at least once.
-    left_end: u64,
-    /// After the byte of a window probe that is not counted as sent.
-    probe_end: u64,
-    window: PeerWindow,
-    queue: SendQueue,
-    fin_queued: bool,
-    fin_sent: bool,
-    board: Scoreboard,
-    recovery: Recovery,
-    /// Duplicate acknowledgements in a row.
-    duplicates: u64,
-    /// The next retransmission goes out whatever the congestion window says.
-    force: bool,
-    /// Timeouts in a row without progress, and our timestamp at the first of them.
-    expired: u32,
-    expired_at: u32,
-    congestion: Control,
-    ecn: Ecn,
-    pacer: Pacer,
-    rtt: RttEstimator,
-    repair: Repair,
-    device: VecDeque<InDevice>,
-    /// Bytes of these packets.
-    device_bytes: u64,
-    /// Most bytes that had left the device and were in the network, of late: see `peak`.
-    carried: (u64, u64),
-    next_tag: u32,
-    device_full: bool,
-    /// The retransmission timer runs for the device, which has not reported anything since it was set.
-    watches_device: bool,
-    /// Most bytes in the network of late, and the position that must be acknowledged for that to be past: a window of
-    /// which half is used is used, however the acknowledgements are batched (RFC 7661 section 4.2).
-    peak: (u64, u64),
-    last: Last,
-    /// Since when the peer has made no progress with what is outstanding.
-    stalled_since: Option<Instant>,
-    probe_due: bool,
-    probes: u32,
-    write_refused: bool,
-
-    // Receiving.
-    receiver: Receiver,
-    ack: AckPolicy,
-    last_ack_sent: u64,
-    challenges: ChallengeLimit,
-    /// The last echo that a full segment of the peer carried.
-    last_echo: u32,
-    keep_alive_due: bool,
-    keep_alives: u8,
-
-    // Ending.
-    reset_due: bool,
-    /// A reset that answers one segment and changes nothing.
-    reset_reply: Option<SeqNumber>,
-    /// The application has let go.
-    released: bool,
-    /// Data that comes after that resets.
-    is_strict: bool,
+    /// Its state, and what its end depends on.
+    life: Life,
+    /// What was agreed upon, and what it takes to agree.
+    handshake: Handshake,
+    /// The size of segments.
+    path: Path,
+    /// What is sent, and what the windows allow.
+    sender: Sender,
+    /// What of that waits in the device.
+    device: InDevice,
+    /// What of that was lost.
+    loss: LossRecovery,
+    /// What comes in, and what is owed for it.
+    receiving: Receiving,
+    /// What happened, and where the time went.
+    accounts: Accounts,
 }
 
 impl Connection {
@@ -267,11 +114,12 @@ impl Connection {
         let mss = u64::from(config.mss.max(MIN_MSS));
         let congestion = Control::new(config.socket.congestion, mss, config.initial_window_segments);
         let receiver = new_receiver(now, &config, resources);
+        let receiving = Receiving::new(receiver, config.quick_acks);
         let ends = (local, remote);
         let last = Last::at(now);
         let mut connection =
-            Connection::blank(config, resources, ends, origin(iss), last, receiver, congestion);
-        connection.syn_due = true;
+            Connection::blank(config, resources, ends, origin(iss), last, receiving, congestion);
+        connection.handshake.syn_due = true;
         connection.stall(now);
         connection
     }
@@ -283,77 +131,23 @@ impl Connection {
         (local, remote): (SocketAddr, SocketAddr),
         first: u64,
         last: Last,
-        receiver: Receiver,
+        receiving: Receiving,
         congestion: Control,
     ) -> Self {
+        let resting = resources.budget.charge_sending();
         Connection {
             local,
             remote,
-            state: State::SynSent,
-            reason: None,
-            soft_error: None,
             pages: resources.pages.clone(),
             timers: Timers::default(),
-            counters: Counters::default(),
-            tally: Tally::default(),
-            ready: Ready::NONE,
-            limits: LimitClock::default(),
-            open: None,
-            behind: None,
-            timestamps: None,
-            sack: false,
-            peer_scales: false,
-            peer_mss: super::default_mss(remote.ip()),
-            path_mss: config.mss,
-            path_size: PathSize::default(),
-            timestamp_offset: 0,
-            syn_due: false,
-            syn_retries: 0,
-            opened: Opened::Actively,
-            fast_open: FastOpen::default(),
-            peer_start: 0,
-            una: first,
-            nxt: first,
-            left_end: first,
-            probe_end: first,
-            window: PeerWindow::default(),
-            queue: SendQueue::new(first + 1, resources.budget.charge_sending()),
-            fin_queued: false,
-            fin_sent: false,
-            board: Scoreboard::default(),
-            recovery: Recovery::Open,
-            duplicates: 0,
-            force: false,
-            expired: 0,
-            expired_at: 0,
-            congestion,
-            ecn: Ecn::default(),
-            pacer: Pacer::default(),
-            rtt: RttEstimator::new(config.initial_rto, config.min_rto, config.max_rto),
-            repair: Repair::default(),
-            device: VecDeque::new(),
-            device_bytes: 0,
-            carried: (0, 0),
-            next_tag: 1,
-            device_full: false,
-            watches_device: false,
-            peak: (0, 0),
-            last,
-            stalled_since: None,
-            probe_due: false,
-            probes: 0,
-            write_refused: false,
-            receiver,
-            ack: AckPolicy::new(config.quick_acks),
-            last_ack_sent: 0,
-            challenges: ChallengeLimit::default(),
-            last_echo: 0,
-            keep_alive_due: false,
-            keep_alives: 0,
-            reset_due: false,
-            reset_reply: None,
-            released: false,
-            is_strict: false,
+            life: Life::new(),
+            handshake: Handshake::new(super::default_mss(remote.ip())),
+            path: Path::new(config.mss),
+            sender: Sender::new(first, SendQueue::new(first + 1, resting), congestion, &config),
+            device: InDevice::new(),
+            loss: LossRecovery::default(),
+            receiving,
+            accounts: Accounts::new(last),
             config,
         }
     }
@@ -363,9 +157,9 @@ impl Connection {
     /// [`Config::mss`]. `timestamp_offset`: where our timestamp clock starts; a secret per connection keeps uptime private (RFC
     /// 7323 section 5.4).
     pub fn set_out(&mut self, now: Instant, path_mss: u16, timestamp_offset: u32) {
-        self.path_mss = path_mss.min(self.config.mss);
-        self.path_size = PathSize::new(now, path_mss, self.config.mss);
-        self.timestamp_offset = timestamp_offset;
+        self.path.mss = path_mss.min(self.config.mss);
+        self.path.size = PathSize::new(now, path_mss, self.config.mss);
+        self.handshake.timestamp_offset = timestamp_offset;
     }
 
     /// A connection for a SYN that a listener received: the SYN-ACK comes out of [`Connection::poll_transmit`].
@@ -407,28 +201,28 @@ impl Connection {
         let (told, _) = super::initial_window(&config.socket, &resources.budget);
         let mut connection = Connection::active(now, config, resources, local, remote, iss);
         connection.begin_passive(now, syn, told)?;
-        connection.nxt = connection.una + 1;
-        connection.left_end = connection.nxt;
-        connection.syn_due = false;
-        connection.opened = Opened::ByCookie;
+        connection.sender.nxt = connection.sender.una + 1;
+        connection.sender.left_end = connection.sender.nxt;
+        connection.handshake.syn_due = false;
+        connection.handshake.opened = Opened::ByCookie;
         Ok(connection)
     }
 
     /// Ends an open that has not completed, without a word to the peer.
     pub fn give_up(&mut self, now: Instant) {
-        if !self.state.is_synchronized() {
+        if !self.life.state.is_synchronized() {
             self.end(now, CloseReason::NoMemory);
         }
     }
 
     /// Whether it is closed and has nothing left to send: it may be dropped.
     pub fn is_finished(&self) -> bool {
-        self.state == State::Closed && !self.reset_due && self.reset_reply.is_none()
+        self.life.state == State::Closed && !self.life.reset_due && self.life.reset_reply.is_none()
     }
 
     /// The state of RFC 9293.
     pub fn tcp_state(&self) -> State {
-        self.state
+        self.life.state
     }
 
     /// Our address.
@@ -448,13 +242,13 @@ impl Connection {
 
     /// What newly happened, to be reported to the application. Each call clears it.
     pub fn poll_ready(&mut self) -> Ready {
-        core::mem::take(&mut self.ready)
+        core::mem::take(&mut self.life.ready)
     }
 
     /// Follows the state diagram; an event that cannot happen in this state changes nothing.
     fn follow(&mut self, now: Instant, event: Event) {
-        let Some(state) = self.state.after(event) else { return };
-        self.state = state;
+        let Some(state) = self.life.state.after(event) else { return };
+        self.life.state = state;
         match state {
             State::FinWait2 => self.on_fin_wait_2(now),
             State::TimeWait => self.on_time_wait(now),
@@ -464,7 +258,7 @@ impl Connection {
     }
 
     fn on_fin_wait_2(&mut self, now: Instant) {
-        if self.released {
+        if self.life.released {
             self.timers.set_if_idle(Timer::FinWait2, now + self.config.fin_wait_timeout);
         }
     }
@@ -482,44 +276,31 @@ impl Connection {
 
     /// It is over for the application. The first reason counts.
     fn finish(&mut self, now: Instant, reason: CloseReason) {
-        if self.reason.is_none() {
-            self.reason = Some(reason);
-            self.tell(Ready::CLOSED);
-        }
-        (self.open, self.behind) = (None, None);
-        self.limits.stop(now);
-        self.limits.busy.set(now, false);
-        self.stalled_since = None;
-        self.queue.clear();
-        self.board = Scoreboard::default();
-        self.device = VecDeque::new();
-        self.device_bytes = 0;
+        self.life.close(reason);
+        (self.accounts.open, self.accounts.behind) = (None, None);
+        self.accounts.limits.stop(now);
+        self.accounts.limits.busy.set(now, false);
+        self.sender.stalled_since = None;
+        self.sender.queue.clear();
+        self.loss.board = Scoreboard::default();
+        self.device.clear();
     }
 
     /// Ends the connection for `reason`, without a RST.
     fn end(&mut self, now: Instant, reason: CloseReason) {
-        if self.reason.is_none() {
-            self.reason = Some(reason);
-            self.tell(Ready::CLOSED);
-        }
+        self.life.close(reason);
         if reason != CloseReason::Done {
-            self.receiver.clear();
+            self.receiving.receiver.clear();
         }
-        self.syn_due = false;
-        self.reset_reply = None;
+        self.handshake.syn_due = false;
+        self.life.reset_reply = None;
         self.follow(now, Event::Abort);
-    }
-
-    fn tell(&mut self, ready: Ready) {
-        if !self.released {
-            self.ready |= ready;
-        }
     }
 
     /// Bytes per segment without options that we send: what peer, path, socket and device allow.
     fn segment_limit(&self) -> u16 {
         let own = self.offered_mss();
-        own.min(self.peer_mss).min(self.path_mss).max(MIN_MSS)
+        own.min(self.handshake.peer_mss).min(self.path.mss).max(MIN_MSS)
     }
 
     /// The segment size that we offer.
@@ -529,31 +310,27 @@ impl Connection {
 
     /// Payload bytes of a full segment without SACK blocks.
     fn mss(&self) -> u64 {
-        u64::from(self.segment_limit()) - if self.timestamps.is_some() { 12 } else { 0 }
+        u64::from(self.segment_limit()) - if self.handshake.timestamps.is_some() { 12 } else { 0 }
     }
 
     /// Size of the send buffer now.
     fn send_limit(&self) -> usize {
-        let tight = self.receiver.budget().is_tight();
-        let limit = autotune::send_limit(self.config.socket.send_buffer, self.congestion.window(), tight);
+        let tight = self.receiving.receiver.budget().is_tight();
+        let limit =
+            autotune::send_limit(self.config.socket.send_buffer, self.sender.congestion.window(), tight);
         // Who keeps the window closed is served from little memory.
-        if tight && self.window.size == 0 { limit.min(STALLED_SEND) } else { limit }
-    }
-
-    /// Our timestamp clock: a tick per millisecond.
-    fn timestamp(&self, now: Instant) -> u32 {
-        self.timestamp_offset.wrapping_add(now.as_millis() as u32)
+        if tight && self.sender.window.size == 0 { limit.min(STALLED_SEND) } else { limit }
     }
 
     /// The user timeout begins to count, or counts anew.
     fn stall(&mut self, now: Instant) {
-        self.stalled_since = Some(now);
+        self.sender.stalled_since = Some(now);
         self.timers.set_if_idle(Timer::UserTimeout, now + self.config.socket.user_timeout);
     }
 
     /// Bytes in the network.
     fn pipe(&self) -> u64 {
-        self.board.pipe(self.una, self.nxt)
+        self.loss.board.pipe(self.sender.una, self.sender.nxt)
     }
 }
 

@@ -6,10 +6,12 @@ use super::super::delayed_ack::AckDue;
 use super::super::segment::{TxInfo, TxLimits};
 use super::super::state::State;
 use super::super::timers::Timer;
+use super::Connection;
 use super::blocked::Blocked;
+use super::device::Packet;
 use super::recovery::Frto;
+use super::recovery::Recovery;
 use super::transmit::Out;
-use super::{Connection, InDevice, Recovery};
 use core::time::Duration;
 use linerate_nic::TxPacket;
 use linerate_transport::LimitCause;
@@ -40,12 +42,12 @@ impl Connection {
         l4_offset: usize,
     ) -> Option<TxInfo> {
         self.close_open(now);
-        self.device_full = false;
+        self.device.is_full = false;
         let mut out = Out { now, limits, packet, l4_offset };
-        if let Some(reply) = self.reset_reply.take() {
+        if let Some(reply) = self.life.reset_reply.take() {
             return self.emit(&mut out, u64::from(reply.0), Flags::RST);
         }
-        match self.state {
+        match self.life.state {
             State::Closed | State::Listen => self.transmit_reset(&mut out),
             State::SynSent | State::SynReceived => self.transmit_syn(&mut out),
             _ => self.transmit_synchronized(&mut out),
@@ -53,49 +55,55 @@ impl Connection {
     }
 
     fn transmit_reset(&mut self, out: &mut Out<'_>) -> Option<TxInfo> {
-        if !self.reset_due {
+        if !self.life.reset_due {
             return None;
         }
-        self.reset_due = false;
-        self.emit(out, self.nxt, Flags::RST | Flags::ACK)
+        self.life.reset_due = false;
+        self.emit(out, self.sender.nxt, Flags::RST | Flags::ACK)
     }
 
     fn transmit_syn(&mut self, out: &mut Out<'_>) -> Option<TxInfo> {
-        if !self.syn_due || self.is_in_device(self.una, self.nxt.max(self.una + 1)) {
+        if !self.handshake.syn_due
+            || self.device.contains(self.sender.una, self.sender.nxt.max(self.sender.una + 1))
+        {
             if let Some(info) = self.transmit_early(out) {
                 return Some(info);
             }
             // What is not acceptable is answered here too, once the peer has our SYN (RFC 9293 section 3.10.7.4).
-            let answers = self.state == State::SynReceived && self.nxt > self.una;
-            return if answers && self.ack.due() == AckDue::Now { self.emit_ack(out) } else { None };
+            let answers = self.life.state == State::SynReceived && self.sender.nxt > self.sender.una;
+            return if answers && self.receiving.ack.due() == AckDue::Now {
+                self.emit_ack(out)
+            } else {
+                None
+            };
         }
-        let start = self.una;
-        let retransmission = self.nxt > start;
-        let flags = if self.state == State::SynReceived {
-            Flags::SYN | Flags::ACK | self.ecn.syn_ack_flags()
+        let start = self.sender.una;
+        let retransmission = self.sender.nxt > start;
+        let flags = if self.life.state == State::SynReceived {
+            Flags::SYN | Flags::ACK | self.sender.ecn.syn_ack_flags()
         } else {
-            Flags::SYN | self.ecn.syn_flags(self.config.socket.ecn, self.syn_retries > 0)
+            Flags::SYN | self.sender.ecn.syn_flags(self.config.socket.ecn, self.handshake.syn_retries > 0)
         };
         let mut info = self.emit(out, start, flags)?;
-        self.syn_due = false;
+        self.handshake.syn_due = false;
         if retransmission {
             self.take_back_early_data();
-            self.board.forget_departures();
-            self.counters.retransmits += 1;
+            self.loss.board.forget_departures();
+            self.accounts.counters.retransmits += 1;
         }
-        self.nxt = start + 1;
+        self.sender.nxt = start + 1;
         info.retransmission = retransmission;
-        let serial = self.board.new_serial();
-        info.completion = self
-            .sent(out, InDevice { tag: 0, start, end: start + 1, serial, retransmission, reported: false });
+        let serial = self.loss.board.new_serial();
+        info.completion =
+            self.sent(out, Packet { tag: 0, start, end: start + 1, serial, retransmission, reported: false });
         Some(info)
     }
 
     fn transmit_synchronized(&mut self, out: &mut Out<'_>) -> Option<TxInfo> {
-        if self.ack.owes_duplicates() {
+        if self.receiving.ack.owes_duplicates() {
             return self.emit_ack(out);
         }
-        if self.state.can_transmit() {
+        if self.life.state.can_transmit() {
             match self.plan(out) {
                 Ok(plan) => {
                     if let Some(info) = self.transmit(out, plan) {
@@ -106,22 +114,22 @@ impl Connection {
                 Err(cause) => {
                     self.blocked(out.now, cause);
                     self.watch_window(out.now, cause);
-                    if self.probe_due && cause == Blocked::PeerWindow {
-                        self.probe_due = false;
+                    if self.sender.probe_due && cause == Blocked::PeerWindow {
+                        self.sender.probe_due = false;
                         return self.emit_window_probe(out);
                     }
-                    self.probe_due = false;
+                    self.sender.probe_due = false;
                 }
             }
-        } else if self.state != State::TimeWait {
+        } else if self.life.state != State::TimeWait {
             self.unblocked(out.now, LimitCause::Application);
         }
-        if self.keep_alive_due {
-            self.keep_alive_due = false;
-            self.counters.keep_alive_probes += 1;
-            return self.emit(out, self.nxt - 1, Flags::ACK);
+        if self.life.keep_alive_due {
+            self.life.keep_alive_due = false;
+            self.accounts.counters.keep_alive_probes += 1;
+            return self.emit(out, self.sender.nxt - 1, Flags::ACK);
         }
-        if self.ack.due() == AckDue::Now {
+        if self.receiving.ack.due() == AckDue::Now {
             return self.emit_ack(out);
         }
         None
@@ -146,25 +154,25 @@ impl Connection {
     /// How many bytes more may be in the network: what recovery allows (RFC 9937), else the congestion window, which has
     /// room for a segment of `payload` bytes at least.
     fn congestion_room(&self, payload: u64) -> u64 {
-        match self.recovery {
-            Recovery::Fast { .. } => self.repair.prr.room(),
-            _ => self.congestion.window().max(payload).saturating_sub(self.pipe()),
+        match self.loss.recovery {
+            Recovery::Fast { .. } => self.loss.prr.room(),
+            _ => self.sender.congestion.window().max(payload).saturating_sub(self.pipe()),
         }
     }
 
     /// The first lost range (RFC 6675 NextSeg rule 1), if congestion control permits or the rules demand it.
     pub(super) fn plan_retransmission(&self, payload: u64, most: u64) -> Option<Result<Plan, Blocked>> {
-        if self.repair.frto == Frto::Second {
+        if self.loss.frto == Frto::Second {
             return None;
         }
-        let (start, end) = self.board.next_lost()?;
+        let (start, end) = self.loss.board.next_lost()?;
         let wanted = (end - start).min(most);
         let room = self.congestion_room(payload);
         let mut len = wanted.min(room);
         if len < wanted {
             len -= len % payload;
         }
-        if self.force {
+        if self.loss.force {
             len = len.max(payload.min(wanted));
         }
         if len == 0 {
@@ -172,30 +180,30 @@ impl Connection {
         }
         // A window that shrank since is respected; one that closed is probed after a timeout by what is outstanding (RFC
         // 9293 section 3.8.6.1, RFC 7323 section 2.4).
-        let window = self.window.edge.saturating_sub(start);
+        let window = self.sender.window.edge.saturating_sub(start);
         if len > window {
-            let insists = self.force && matches!(self.recovery, Recovery::Timeout { .. });
+            let insists = self.loss.force && matches!(self.loss.recovery, Recovery::Timeout { .. });
             len = match window {
                 0 if insists => len.min(payload),
                 0 => return Some(Err(Blocked::PeerWindow)),
                 _ => window,
             };
         }
-        if self.is_in_device(start, start + len) {
+        if self.device.contains(start, start + len) {
             return Some(Err(Blocked::Device));
         }
-        let data_end = self.queue.end();
-        let fin = self.fin_sent && start + len > data_end;
+        let data_end = self.sender.queue.end();
+        let fin = self.sender.fin_sent && start + len > data_end;
         let len = len.min(data_end.saturating_sub(start));
         Some(Ok(Plan { start, len, fin, retransmission: true, is_loss_probe: false }))
     }
 
     /// New data: a longer segment that asks the path how long they may be, or what [`Connection::size_new`] says.
     pub(super) fn plan_new(&mut self, now: Instant, payload: u64, most: u64) -> Result<Plan, Blocked> {
-        let available = self.queue.ready_end().saturating_sub(self.nxt);
-        if available > 0 && !self.fin_sent && !self.fills_device() {
+        let available = self.sender.queue.ready_end().saturating_sub(self.sender.nxt);
+        if available > 0 && !self.sender.fin_sent && !self.fills_device() {
             self.restart_after_idle(now);
-            let window = self.window.edge.saturating_sub(self.nxt);
+            let window = self.sender.window.edge.saturating_sub(self.sender.nxt);
             let room = self.congestion_room(payload);
             if let Some(plan) = self.plan_size_probe(now, payload, available, window, room) {
                 return Ok(plan);
@@ -206,17 +214,17 @@ impl Connection {
 
     /// What the queue has ready, within the peer's and the congestion window, in full segments if possible.
     pub(super) fn size_new(&self, payload: u64, most: u64) -> Result<Plan, Blocked> {
-        if self.fin_sent || self.nxt > self.queue.end() {
+        if self.sender.fin_sent || self.sender.nxt > self.sender.queue.end() {
             return Err(Blocked::Application);
         }
-        let (start, ready) = (self.nxt, self.queue.ready_end());
+        let (start, ready) = (self.sender.nxt, self.sender.queue.ready_end());
         let available = ready.saturating_sub(start);
-        let is_all = ready == self.queue.end();
-        let fin = self.fin_queued && is_all && self.state.can_transmit();
-        let window = self.window.edge.saturating_sub(start);
+        let is_all = ready == self.sender.queue.end();
+        let fin = self.sender.fin_queued && is_all && self.life.state.can_transmit();
+        let window = self.sender.window.edge.saturating_sub(start);
         if available == 0 {
             return match fin {
-                true if window > 0 || self.probe_due => {
+                true if window > 0 || self.sender.probe_due => {
                     Ok(Plan { start, len: 0, fin, retransmission: false, is_loss_probe: false })
                 }
                 true => Err(Blocked::PeerWindow),
@@ -240,10 +248,11 @@ impl Connection {
             len -= len % payload;
         } else if len < offered {
             return Err(Blocked::Congestion);
-        } else if len == available && (self.queue.is_reading() || self.next_file_read().is_some()) {
+        } else if len == available && (self.sender.queue.is_reading() || self.next_file_read().is_some()) {
             // The rest of a full segment is on its way from the file.
             return Err(Blocked::Application);
-        } else if len == 0 || (len < available && len < self.window.max / 2 && !self.probe_due) {
+        } else if len == 0 || (len < available && len < self.sender.window.max / 2 && !self.sender.probe_due)
+        {
             // RFC 9293 section 3.8.6.2.1: no silly windows.
             return Err(Blocked::PeerWindow);
         }
@@ -253,38 +262,40 @@ impl Connection {
 
     /// RFC 9293 section 3.7.4: a segment that is not full waits while anything is unacknowledged.
     fn nagle_holds(&self, len: u64, payload: u64, fin: bool) -> bool {
-        !self.config.socket.no_delay && !fin && (self.una < self.nxt || len > payload)
+        !self.config.socket.no_delay && !fin && (self.sender.una < self.sender.nxt || len > payload)
     }
 
     /// RFC 5681 section 4.1.
     fn restart_after_idle(&mut self, now: Instant) {
-        if self.una == self.nxt && now - self.last.sent > self.rtt.base_timeout() {
-            self.congestion.on_idle(now);
+        if self.sender.una == self.sender.nxt
+            && now - self.accounts.last.sent > self.sender.rtt.base_timeout()
+        {
+            self.sender.congestion.on_idle(now);
         }
     }
 
     /// Starts the persist timer when only the peer's window stands in the way and nothing is in flight that would be
     /// answered; stops it otherwise.
     fn watch_window(&mut self, now: Instant, cause: Blocked) {
-        if cause == Blocked::PeerWindow && self.una == self.nxt {
-            if !self.timers.is_running(Timer::Persist) && !self.probe_due {
+        if cause == Blocked::PeerWindow && self.sender.una == self.sender.nxt {
+            if !self.timers.is_running(Timer::Persist) && !self.sender.probe_due {
                 let interval = self.probe_interval();
                 self.timers.set(Timer::Persist, now + interval);
             }
-            if self.stalled_since.is_none() {
+            if self.sender.stalled_since.is_none() {
                 self.stall(now);
             }
         } else {
             self.timers.stop(Timer::Persist);
-            if self.una == self.nxt {
-                self.stalled_since = None;
+            if self.sender.una == self.sender.nxt {
+                self.sender.stalled_since = None;
             }
         }
     }
 
     /// Time to the next window probe: the retransmission timeout, doubled with each (RFC 9293 section 3.8.6.1).
     pub(super) fn probe_interval(&self) -> Duration {
-        let base = self.rtt.base_timeout().max(self.config.min_rto);
-        base.saturating_mul(1 << self.probes.min(16)).min(self.config.max_rto)
+        let base = self.sender.rtt.base_timeout().max(self.config.min_rto);
+        base.saturating_mul(1 << self.sender.probes.min(16)).min(self.config.max_rto)
     }
 }

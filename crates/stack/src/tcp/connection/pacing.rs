@@ -17,9 +17,9 @@ impl Connection {
 
     fn pacing_rate(&self) -> Option<u64> {
         let path = PathRate {
-            window: self.congestion.window(),
-            smoothed_rtt: self.rtt.smoothed(),
-            slow_start: self.congestion.is_in_slow_start(),
+            window: self.sender.congestion.window(),
+            smoothed_rtt: self.sender.rtt.smoothed(),
+            slow_start: self.sender.congestion.is_in_slow_start(),
         };
         pacing::rate(self.config.socket.pacing, &path)
     }
@@ -38,7 +38,7 @@ impl Connection {
 
     /// Until when the plan has to wait; `None`: it is its time.
     pub(super) fn paced_until(&self, now: Instant, plan: &Plan) -> Option<Instant> {
-        if plan.len == 0 || !self.is_paced() { None } else { self.pacer.waits_until(now) }
+        if plan.len == 0 || !self.is_paced() { None } else { self.sender.pacer.waits_until(now) }
     }
 
     /// What limits while a plan waits for its time. An automatic rate only spreads the congestion window.
@@ -49,7 +49,7 @@ impl Connection {
     /// `bytes` of payload left.
     pub(super) fn note_paced(&mut self, now: Instant, bytes: u64) {
         if let Some(rate) = self.pacing_rate() {
-            self.pacer.on_sent(now, bytes, rate);
+            self.sender.pacer.on_sent(now, bytes, rate);
         }
     }
 }

@@ -24,12 +24,12 @@ impl Connection {
             self.on_retransmit_timeout(now);
         }
         if self.timers.expired(Timer::Persist, now) {
-            self.probe_due = true;
+            self.sender.probe_due = true;
         }
         // What waited for it is polled for by the owner.
         self.timers.expired(Timer::Pace, now);
         if self.timers.expired(Timer::DelayedAck, now) {
-            self.ack.now();
+            self.receiving.ack.now();
         }
         if self.timers.expired(Timer::KeepAlive, now) {
             self.on_keep_alive(now);
@@ -37,12 +37,12 @@ impl Connection {
         if self.timers.expired(Timer::TimeWait, now) {
             self.follow(now, Event::Expired);
         }
-        if self.timers.expired(Timer::FinWait2, now) && self.state == State::FinWait2 {
+        if self.timers.expired(Timer::FinWait2, now) && self.life.state == State::FinWait2 {
             self.end(now, CloseReason::Done);
         }
-        if self.timers.expired(Timer::Memory, now) && self.write_refused {
-            self.write_refused = false;
-            self.tell(Ready::WRITABLE);
+        if self.timers.expired(Timer::Memory, now) && self.sender.write_refused {
+            self.sender.write_refused = false;
+            self.life.tell(Ready::WRITABLE);
         }
         // A smaller congestion window may mean a smaller send buffer.
         self.note_full();
@@ -51,59 +51,60 @@ impl Connection {
 
     /// RFC 6298 section 5, RFC 5681 section 3.1.
     fn on_retransmit_timeout(&mut self, now: Instant) {
-        if self.una == self.nxt {
+        if self.sender.una == self.sender.nxt {
             return;
         }
-        let is_opening = matches!(self.state, State::SynSent | State::SynReceived);
-        let end = if is_opening { self.nxt } else { self.una + 1 };
-        if self.is_in_device(self.una, end) {
+        let is_opening = matches!(self.life.state, State::SynSent | State::SynReceived);
+        let end = if is_opening { self.sender.nxt } else { self.sender.una + 1 };
+        if self.device.contains(self.sender.una, end) {
             // It has not even left: the network is not to blame.
-            if core::mem::take(&mut self.watches_device) {
+            if core::mem::take(&mut self.device.is_watched) {
                 self.give_device_up(now);
             } else {
                 self.watch_device(now);
             }
             return;
         }
-        self.counters.timeouts += 1;
-        self.tally.timeouts += 1;
-        self.rtt.back_off();
+        self.accounts.counters.timeouts += 1;
+        self.accounts.tally.timeouts += 1;
+        self.sender.rtt.back_off();
         if is_opening {
-            self.syn_retries += 1;
-            if self.syn_retries > self.most_syn_retries() {
-                let reason = self.soft_error.unwrap_or(CloseReason::TimedOut);
+            self.handshake.syn_retries += 1;
+            if self.handshake.syn_retries > self.most_syn_retries() {
+                let reason = self.life.soft_error.unwrap_or(CloseReason::TimedOut);
                 self.end(now, reason);
             } else {
-                self.syn_due = true;
+                self.handshake.syn_due = true;
             }
             return;
         }
         // What was reported is believed once; when that does not help, nothing is (RFC 2018 section 8).
-        let first = self.expired == 0;
-        if !first || self.board.is_reneged(self.una) {
-            self.board.forget_reports();
+        let first = self.loss.expired == 0;
+        if !first || self.loss.board.is_reneged(self.sender.una) {
+            self.loss.board.forget_reports();
         }
         if first {
-            self.expired_at = self.timestamp(now);
+            self.loss.expired_at = self.handshake.timestamp(now);
         }
         self.enter_timeout(now, first);
-        self.expired = self.expired.saturating_add(1);
+        self.loss.expired = self.loss.expired.saturating_add(1);
         self.watch_path_on_timeout(now);
-        self.board.forget_assumed();
-        let patience = if self.sack && first { self.repair.rack.patience(self.situation()) } else { None };
-        let segment = self.mss().min(self.left_end.saturating_sub(self.una));
-        self.board.mark_timed_out(self.una, segment, now, patience);
+        self.loss.board.forget_assumed();
+        let patience =
+            if self.handshake.sack && first { self.loss.rack.patience(self.situation()) } else { None };
+        let segment = self.mss().min(self.sender.left_end.saturating_sub(self.sender.una));
+        self.loss.board.mark_timed_out(self.sender.una, segment, now, patience);
     }
 
     fn on_user_timeout(&mut self, now: Instant) {
-        let Some(since) = self.stalled_since else { return };
+        let Some(since) = self.sender.stalled_since else { return };
         let due = since + self.config.socket.user_timeout;
         if now < due {
             self.timers.set(Timer::UserTimeout, due);
             return;
         }
-        let reason = self.soft_error.unwrap_or(CloseReason::TimedOut);
-        if self.state == State::SynReceived {
+        let reason = self.life.soft_error.unwrap_or(CloseReason::TimedOut);
+        if self.life.state == State::SynReceived {
             // Whoever sent the SYN may not be who it said: nothing more goes there.
             self.end(now, reason);
         } else {
@@ -114,8 +115,8 @@ impl Connection {
     /// Starts, moves or stops the keep-alive timer as the settings say.
     pub(super) fn arm_keep_alive(&mut self, now: Instant) {
         match self.config.socket.keep_alive {
-            Some(keep_alive) if self.state.is_synchronized() && self.state != State::TimeWait => {
-                let wait = if self.keep_alives > 0 { keep_alive.interval } else { keep_alive.idle };
+            Some(keep_alive) if self.life.state.is_synchronized() && self.life.state != State::TimeWait => {
+                let wait = if self.life.keep_alives > 0 { keep_alive.interval } else { keep_alive.idle };
                 self.timers.set(Timer::KeepAlive, now + wait);
             }
             _ => self.timers.stop(Timer::KeepAlive),
@@ -124,19 +125,19 @@ impl Connection {
 
     fn on_keep_alive(&mut self, now: Instant) {
         let Some(keep_alive) = self.config.socket.keep_alive else { return };
-        let quiet_until = self.last.received + keep_alive.idle;
+        let quiet_until = self.accounts.last.received + keep_alive.idle;
         if now < quiet_until {
-            self.keep_alives = 0;
+            self.life.keep_alives = 0;
             self.timers.set(Timer::KeepAlive, quiet_until);
             return;
         }
-        if self.una == self.nxt && !self.timers.is_running(Timer::Persist) {
-            if self.keep_alives >= keep_alive.probes {
+        if self.sender.una == self.sender.nxt && !self.timers.is_running(Timer::Persist) {
+            if self.life.keep_alives >= keep_alive.probes {
                 self.abort(now, CloseReason::KeepAlive);
                 return;
             }
-            self.keep_alives += 1;
-            self.keep_alive_due = true;
+            self.life.keep_alives += 1;
+            self.life.keep_alive_due = true;
         }
         // Data in flight and window probes are watched by the user timeout.
         self.timers.set(Timer::KeepAlive, now + keep_alive.interval);

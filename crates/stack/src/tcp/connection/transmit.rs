@@ -4,8 +4,10 @@ use super::super::segment::{TxInfo, TxLimits};
 use super::super::sequence::wrap;
 use super::super::state::{Event, State};
 use super::super::timers::Timer;
+use super::Connection;
+use super::device::Packet;
 use super::output::Plan;
-use super::{Connection, InDevice, Recovery};
+use super::recovery::Recovery;
 use linerate_nic::TxPacket;
 use linerate_wire::tcp::{Builder, Flags, MAX_SACK_BLOCKS, Options, SeqNumber, Timestamps};
 use linerate_wire::units::Instant;
@@ -24,10 +26,10 @@ pub(super) struct Out<'a> {
 impl Connection {
     /// Payload bytes of a full segment with the options that are due now.
     pub(super) fn payload_room(&self) -> u64 {
-        let timestamps = if self.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
-        let options = if self.sack && self.receiver.has_blocks() {
+        let timestamps = if self.handshake.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
+        let options = if self.handshake.sack && self.receiving.receiver.has_blocks() {
             let options = Options {
-                timestamps: self.timestamps.map(|_| Timestamps::default()),
+                timestamps: self.handshake.timestamps.map(|_| Timestamps::default()),
                 sack_blocks: self.sack_blocks(),
                 ..Options::default()
             };
@@ -39,18 +41,18 @@ impl Connection {
     }
 
     fn sack_blocks(&self) -> linerate_wire::tcp::SackBlocks {
-        let any = self.sack && self.receiver.has_blocks();
-        if any { self.receiver.blocks(self.sack_room()) } else { Default::default() }
+        let any = self.handshake.sack && self.receiving.receiver.has_blocks();
+        if any { self.receiving.receiver.blocks(self.sack_room()) } else { Default::default() }
     }
 
     /// SACK blocks that fit beside the other options (RFC 2018 section 3).
     fn sack_room(&self) -> usize {
-        MAX_SACK_BLOCKS - usize::from(self.timestamps.is_some())
+        MAX_SACK_BLOCKS - usize::from(self.handshake.timestamps.is_some())
     }
 
     pub(super) fn timestamps_option(&self, now: Instant) -> Timestamps {
-        let echo = self.timestamps.map_or(0, |state| state.recent);
-        Timestamps { value: self.timestamp(now), echo }
+        let echo = self.handshake.timestamps.map_or(0, |state| state.recent);
+        Timestamps { value: self.handshake.timestamp(now), echo }
     }
 
     /// Writes the header of a segment without payload, or before its payload is known to the header: nothing in it
@@ -63,20 +65,20 @@ impl Connection {
             let is_reset = flags.contains(Flags::RST);
             Options {
                 // RFC 7323 section 3.2: in resets too.
-                timestamps: self.timestamps.map(|_| self.timestamps_option(out.now)),
+                timestamps: self.handshake.timestamps.map(|_| self.timestamps_option(out.now)),
                 sack_blocks: if is_reset { Default::default() } else { self.sack_blocks() },
                 ..Options::default()
             }
         };
         let has_ack = flags.contains(Flags::ACK);
         let echo = has_ack && !in_syn && !flags.contains(Flags::RST);
-        let flags = if echo { flags | self.ecn.ack_flags() } else { flags };
-        let window = self.receiver.window_field(in_syn);
+        let flags = if echo { flags | self.sender.ecn.ack_flags() } else { flags };
+        let window = self.receiving.receiver.window_field(in_syn);
         let builder = Builder {
             source_port: self.local.port(),
             destination_port: self.remote.port(),
             sequence: wrap(position),
-            acknowledgement: if has_ack { wrap(self.receiver.next()) } else { SeqNumber(0) },
+            acknowledgement: if has_ack { wrap(self.receiving.receiver.next()) } else { SeqNumber(0) },
             flags,
             window: if flags.contains(Flags::RST) { 0 } else { window },
             options,
@@ -86,35 +88,35 @@ impl Connection {
         let header = out.packet.header_mut(end).get_mut(out.l4_offset..)?;
         let header_len = builder.emit(header).ok()?;
         if has_ack && !flags.contains(Flags::RST) {
-            self.receiver.blocks_sent(self.sack_room());
-            self.ack.on_sent();
-            if self.sack && self.receiver.has_unreported() {
+            self.receiving.receiver.blocks_sent(self.sack_room());
+            self.receiving.ack.on_sent();
+            if self.handshake.sack && self.receiving.receiver.has_unreported() {
                 // One acknowledgement does not tell all that the batch brought: what is not known seems lost.
-                self.ack.now();
+                self.receiving.ack.now();
             }
             self.timers.stop(Timer::DelayedAck);
-            self.last_ack_sent = self.receiver.next();
+            self.receiving.last_ack_sent = self.receiving.receiver.next();
         }
         Some(TxInfo { header_len, segments: 1, ..TxInfo::default() })
     }
 
     pub(super) fn emit_ack(&mut self, out: &mut Out<'_>) -> Option<TxInfo> {
-        let info = self.emit(out, self.nxt, Flags::ACK)?;
-        self.counters.acks_sent += 1;
+        let info = self.emit(out, self.sender.nxt, Flags::ACK)?;
+        self.accounts.counters.acks_sent += 1;
         Some(info)
     }
 
     /// One byte beyond the closed window, to learn whether it is still closed (RFC 9293 section 3.8.6.1). It does not
     /// count as sent: if the peer takes it, its acknowledgement says so.
     pub(super) fn emit_window_probe(&mut self, out: &mut Out<'_>) -> Option<TxInfo> {
-        if self.queue.gather(self.nxt, 1, out.packet) == 0 {
+        if self.sender.queue.gather(self.sender.nxt, 1, out.packet) == 0 {
             return None;
         }
-        let mut info = self.emit(out, self.nxt, Flags::ACK)?;
+        let mut info = self.emit(out, self.sender.nxt, Flags::ACK)?;
         info.payload_len = 1;
-        self.probe_end = self.nxt + 1;
-        self.counters.window_probes += 1;
-        self.probes = self.probes.saturating_add(1);
+        self.sender.probe_end = self.sender.nxt + 1;
+        self.accounts.counters.window_probes += 1;
+        self.sender.probes = self.sender.probes.saturating_add(1);
         let interval = self.probe_interval();
         self.timers.set(Timer::Persist, out.now + interval);
         Some(info)
@@ -124,9 +126,9 @@ impl Connection {
     pub(super) fn transmit(&mut self, out: &mut Out<'_>, plan: Plan) -> Option<TxInfo> {
         let payload = self.payload_room();
         // CWR goes out in a single segment: not every device knows that it belongs on the first of many alone.
-        let one = self.ecn.is_cwr_due() && !plan.retransmission;
+        let one = self.sender.ecn.is_cwr_due() && !plan.retransmission;
         let most = if one { plan.len.min(payload) } else { plan.len };
-        let got = self.queue.gather(plan.start, most, out.packet);
+        let got = self.sender.queue.gather(plan.start, most, out.packet);
         let is_whole = got == plan.len;
         let fin = plan.fin && is_whole;
         if got == 0 && !fin {
@@ -137,11 +139,11 @@ impl Connection {
         if fin {
             flags |= Flags::FIN;
         }
-        if got > 0 && end == self.queue.end() {
+        if got > 0 && end == self.sender.queue.end() {
             flags |= Flags::PSH;
         }
         if got > 0 && !plan.retransmission {
-            self.ack.on_answer();
+            self.receiving.ack.on_answer();
         }
         flags |= self.cwr_flag(got, plan.retransmission);
         let mut info = self.emit(out, plan.start, flags)?;
@@ -162,84 +164,83 @@ impl Connection {
             self.note_new(out.now, end, fin)
         };
         if plan.is_loss_probe {
-            self.loss_probe_sent(self.nxt, plan.retransmission);
+            self.loss_probe_sent(self.sender.nxt, plan.retransmission);
         }
-        if matches!(self.recovery, Recovery::Fast { .. }) {
-            self.repair.prr.on_sent(got);
+        if matches!(self.loss.recovery, Recovery::Fast { .. }) {
+            self.loss.prr.on_sent(got);
         }
         if got > 0 {
-            self.counters.segments_sent += segments;
+            self.accounts.counters.segments_sent += segments;
         }
         self.note_paced(out.now, got);
-        self.last.sent = out.now;
-        self.probe_due = false;
+        self.accounts.last.sent = out.now;
+        self.sender.probe_due = false;
         let (start, retransmission) = (plan.start, plan.retransmission);
         info.completion =
-            self.sent(out, InDevice { tag: 0, start, end, serial, retransmission, reported: false });
+            self.sent(out, Packet { tag: 0, start, end, serial, retransmission, reported: false });
         Some(info)
     }
 
     /// Returns the number of the transmission.
     fn note_retransmission(&mut self, now: Instant, start: u64, end: u64, segments: u64) -> u64 {
-        let (serial, twice) = self.board.mark_resent(start, end, self.timestamp(now));
-        self.note_repeat(start, end, twice);
-        self.force = false;
-        self.counters.retransmits += segments;
-        self.counters.bytes_retransmitted += end.min(self.queue.end()).saturating_sub(start);
+        let (serial, twice) = self.loss.board.mark_resent(start, end, self.handshake.timestamp(now));
+        self.loss.note_repeat(start, end, twice);
+        self.loss.force = false;
+        self.accounts.counters.retransmits += segments;
+        self.accounts.counters.bytes_retransmitted += end.min(self.sender.queue.end()).saturating_sub(start);
         serial
     }
 
     /// Returns the number of the transmission.
     fn note_new(&mut self, now: Instant, end: u64, fin: bool) -> u64 {
-        if self.una == self.nxt {
+        if self.sender.una == self.sender.nxt {
             self.stall(now);
             self.timers.stop(Timer::Persist);
         }
-        self.nxt = end;
+        self.sender.nxt = end;
         let pipe = self.pipe();
-        if pipe >= self.peak.0 || self.una >= self.peak.1 {
-            self.peak = (pipe, end);
-        }
+        self.sender.note_peak(pipe);
         if fin {
-            self.fin_sent = true;
+            self.sender.fin_sent = true;
             self.follow(now, Event::FinSent);
         }
-        self.board.new_serial()
+        self.loss.board.new_serial()
     }
 
     /// Notes that a packet went to the device; returns the tag to complete it with. Without completions it has left.
-    pub(super) fn sent(&mut self, out: &Out<'_>, mut packet: InDevice) -> Option<u32> {
+    pub(super) fn sent(&mut self, out: &Out<'_>, packet: Packet) -> Option<u32> {
         if !out.limits.completions {
             self.left(out.now, packet);
             return None;
         }
-        packet.tag = self.next_tag;
-        self.next_tag = self.next_tag.checked_add(1).unwrap_or(1);
-        self.enter_device(packet);
+        let tag = self.device.enter(packet);
         if !self.timers.is_running(Timer::Retransmit) {
             self.watch_device(out.now);
         }
-        Some(packet.tag)
+        Some(tag)
     }
 
     /// The retransmission timer runs from here, and round trips are measured from here: time in the queue to the device
     /// is not the network's.
-    pub(super) fn left(&mut self, now: Instant, packet: InDevice) {
-        if packet.end <= self.una || self.state == State::Closed || self.state == State::TimeWait {
+    pub(super) fn left(&mut self, now: Instant, packet: Packet) {
+        if packet.end <= self.sender.una
+            || self.life.state == State::Closed
+            || self.life.state == State::TimeWait
+        {
             return;
         }
-        let timeout = now + self.rtt.timeout();
+        let timeout = now + self.sender.rtt.timeout();
         if packet.retransmission {
-            self.board.left_again(packet.start, packet.end, packet.serial, now);
-            if packet.start <= self.una {
+            self.loss.board.left_again(packet.start, packet.end, packet.serial, now);
+            if packet.start <= self.sender.una {
                 // RFC 6675 section 6: what is watched has just been sent.
                 self.timers.set(Timer::Retransmit, timeout);
             }
         } else {
-            self.board.left_first(packet.end, packet.serial, now);
-            self.left_end = self.left_end.max(packet.end);
+            self.loss.board.left_first(packet.end, packet.serial, now);
+            self.sender.left_end = self.sender.left_end.max(packet.end);
         }
-        if core::mem::take(&mut self.watches_device) {
+        if core::mem::take(&mut self.device.is_watched) {
             self.timers.set(Timer::Retransmit, timeout);
         } else {
             self.timers.set_if_idle(Timer::Retransmit, timeout);

@@ -60,11 +60,6 @@ impl Receiver {
 }
 
 impl ReceiverAtRest {
-    /// As [`Receiver::next`].
-    pub fn next(&self) -> u64 {
-        self.next + u64::from(self.finished)
-    }
-
     /// The receiver again.
     pub fn wake(mut self, resources: &Resources, max_waiting: usize) -> Receiver {
         let promise = self.promise.take();
