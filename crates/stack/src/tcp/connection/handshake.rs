@@ -165,8 +165,8 @@ impl Connection {
 
     /// Whether an acknowledgement is of another handshake than ours, which has not ended.
     pub fn is_of_another_handshake(&self, ack: SeqNumber) -> bool {
-        let ack = unwrap(self.una, ack);
-        self.state == State::SynReceived && (ack <= self.una || ack > self.nxt)
+        let ack = unwrap(self.sender.una, ack);
+        self.life.state == State::SynReceived && (ack <= self.sender.una || ack > self.sender.nxt)
     }
 
     /// RFC 9293 section 3.10.7.3.

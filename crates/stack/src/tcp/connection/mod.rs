@@ -134,7 +134,7 @@ impl Connection {
         receiving: Receiving,
         congestion: Control,
     ) -> Self {
-        let resting = resources.budget.charge_sending();
+        let charge = resources.budget.charge_sending();
         Connection {
             local,
             remote,
@@ -143,7 +143,7 @@ impl Connection {
             life: Life::new(),
             handshake: Handshake::new(super::default_mss(remote.ip())),
             path: Path::new(config.mss),
-            sender: Sender::new(first, SendQueue::new(first + 1, resting), congestion, &config),
+            sender: Sender::new(first, SendQueue::new(first + 1, charge), congestion, &config),
             device: InDevice::new(),
             loss: LossRecovery::default(),
             receiving,
