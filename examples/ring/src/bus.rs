@@ -5,7 +5,8 @@ use linerate_nic::Dma;
 /// Registers, and the memory of descriptors.
 ///
 /// On hardware these are volatile accesses with barriers, the only `unsafe` of a port to a board, a dozen lines; in the tests it is
-/// the model. One value of it is shared by control and queues, which may be on several cores: every access is one word.
+/// the model. One value of it is shared by control and queues, which may be on several cores: every access is one word, which
+/// the implementation swaps where processor and device differ in the order of its bytes.
 ///
 /// ```
 /// use core::sync::atomic::{Ordering, fence};

@@ -13,6 +13,8 @@ linerate_wire::figures! {
         receive_length [drop],
         /// Frames dropped because the pool had no buffer to take their place in a ring that was running empty.
         receive_no_buffer [drop],
+        /// Buffers of the receive pool that the device does not reach.
+        receive_unreachable,
         /// Packets given to the engine.
         sent,
         /// Bytes of packets given to the engine.

@@ -100,6 +100,8 @@ impl<P: Platform> StoppedQueue<P> {
 
     /// Starts the queue. Frames are received into buffers of `receive`, headers (and payload that the device does not reach) are
     /// copied into buffers of `transmit`, which nobody else may take from. Buffers of `receive` share no cache line with anything.
+    ///
+    /// The ring keeps as many buffers of `receive` as it is long; what TCP's windows promise comes out of the others.
     pub fn start(self, receive: Pool, transmit: Pool) -> Result<Queue<P>, StartError> {
         let StoppedQueue { board, layout } = self;
         check(&board, &receive, "receive", layout.longest)?;
@@ -320,18 +322,15 @@ impl<P: Platform> fmt::Debug for Queue<P> {
     }
 }
 
-/// Checks that all free buffers of a pool are long enough, and that the device reaches them.
+/// Checks that a buffer of a pool is long enough, and that the device reaches it. One stands for all: a pool is memory of one kind.
 fn check<P: Platform>(board: &P, pool: &Pool, name: &'static str, need: usize) -> Result<(), StartError> {
     let have = pool.buffer_size();
     if have < need {
         return Err(StartError::Small { pool: name, have, need });
     }
-    let buffers: alloc::vec::Vec<_> = core::iter::from_fn(|| pool.take()).take(pool.len()).collect();
-    if buffers.is_empty() {
-        return Err(StartError::Empty { pool: name });
+    let buffer = pool.take().ok_or(StartError::Empty { pool: name })?;
+    match board.bus_address(buffer.bytes()) {
+        Some(_) => Ok(()),
+        None => Err(StartError::Unreachable { pool: name }),
     }
-    if buffers.iter().any(|buffer| board.bus_address(buffer.bytes()).is_none()) {
-        return Err(StartError::Unreachable { pool: name });
-    }
-    Ok(())
 }

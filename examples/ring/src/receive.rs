@@ -72,8 +72,11 @@ impl<P: Platform> Receiver<P> {
             && let Some(mut buffer) = self.spare.pop().or_else(|| self.pool.take())
         {
             let len = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
-            // A queue does not start with a pool of which this is not true.
-            let Some(address) = self.board.bus_address(buffer.bytes()) else { break };
+            let Some(address) = self.board.bus_address(buffer.bytes()) else {
+                // A queue does not start with such a pool; one of two kinds of memory is told from this.
+                stats.receive_unreachable += 1;
+                break;
+            };
             self.board.invalidate(buffer.bytes_mut());
             let position = self.ring.next();
             descriptor::store_empty(&self.board, self.ring.address(position), address, len);

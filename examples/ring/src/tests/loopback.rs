@@ -8,7 +8,7 @@ use linerate_nic::{Feature, Port, PortConfig};
 
 fn report(board: &Board) -> (world::Device, linerate_nic::selftest::Report) {
     let (receive, transmit) = (board.pool(128, 2_048, true), board.pool(64, 1_536, false));
-    let (mut device, _) = world::device(1, board, &receive, &transmit);
+    let (mut device, _) = world::device(1, board, 64, &receive, &transmit);
     let mut now = Instant::from_millis(1);
     let report = self_test(&mut device, 20, || {
         now += Duration::from_micros(20);

@@ -1,6 +1,6 @@
 //! A mebibyte each way under each fault, and under all together, byte by byte.
 
-use super::world::World;
+use super::world::{SIZES, Sizes, World};
 use super::*;
 use crate::model::Faults;
 use linerate_nic::{PacingConfig, PacingMode};
@@ -49,7 +49,7 @@ fn without_faults_the_loops_sleep_and_nothing_is_reset() {
 /// Neighbour discovery needs frames to groups, which the MAC's filter lets through by their hash.
 #[test]
 fn over_version_6_of_the_protocol() {
-    let mut world = World::to("[fd00::2]:80", 7, LEN);
+    let mut world = World::with_sizes("[fd00::2]:80", 7, LEN, SIZES);
     assert!(world.run(Duration::from_secs(5), |world| world.is_done()), "{:?}", world.now);
     for host in &mut world.hosts {
         assert_eq!(host.node.port.stats().tx.software_checksums, 0, "the hardware sums");
@@ -68,6 +68,19 @@ fn with_interrupts_paced() {
             host.node.port.device_mut().queue.set_pacing(pacing).expect("it has this");
         }
         assert!(world.run(Duration::from_secs(1), |world| world.is_done()), "{threshold}");
+        world.check();
+    }
+}
+
+#[test]
+fn rings_and_pools_that_are_too_small() {
+    for (ring, receive, transmit) in [(16, 256, 64), (64, 256, 4), (64, 80, 64), (16, 20, 2)] {
+        let mut world = World::with_sizes("10.0.0.2:80", 7, LEN, Sizes { ring, receive, transmit });
+        assert!(world.run(LIMIT, |world| world.is_done()), "{ring} {receive} {transmit}: {:?}", world.now);
+        let stats = world.hosts.each_mut().map(|host| host.stats());
+        let has_waited = stats.iter().all(|stats| stats.ring_full + stats.no_header_buffer > 10);
+        // With few receive buffers windows are so small that nothing has to wait.
+        assert_eq!(has_waited, receive == 256, "{ring} {receive} {transmit}: {stats:?}");
         world.check();
     }
 }

@@ -15,8 +15,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const OWNER: Owner = Owner(1);
 
-/// Buffers of each receive pool, and of each transmit pool.
-const BUFFERS: (usize, usize) = (256, 64);
+/// How large everything of a host's device is.
+#[derive(Clone, Copy)]
+pub struct Sizes {
+    /// Descriptors of each ring.
+    pub ring: usize,
+    /// Buffers of each receive pool, and of each transmit pool.
+    pub receive: usize,
+    pub transmit: usize,
+}
+
+pub const SIZES: Sizes = Sizes { ring: 64, receive: 256, transmit: 64 };
 
 pub type Device = Joined<Control<Board>, Queue<Board>>;
 
@@ -46,9 +55,15 @@ pub struct Host {
 }
 
 /// The device of a host at 10.0.0.`last`, joined, with what the test needs of it.
-pub fn device(last: u8, board: &Board, receive: &Pool, transmit: &Pool) -> (Device, Interrupt<Board>) {
+pub fn device(
+    last: u8,
+    board: &Board,
+    ring: usize,
+    receive: &Pool,
+    transmit: &Pool,
+) -> (Device, Interrupt<Board>) {
     let settings =
-        Settings { transmit_ring: 64, receive_ring: 64, ..Settings::new(MacAddr([2, 0, 0, 0, 0, last])) };
+        Settings { transmit_ring: ring, receive_ring: ring, ..Settings::new(MacAddr([2, 0, 0, 0, 0, last])) };
     let (control, queues) = open(board.clone(), DESCRIPTORS, DESCRIPTORS_LEN, &settings).expect("opens");
     let queue = queues.into_iter().next().expect("a queue");
     let interrupt = queue.interrupt();
@@ -66,11 +81,12 @@ pub fn config(last: u8) -> StackConfig {
 }
 
 impl Host {
-    fn new(last: u8, seed: u64, data: Vec<u8>) -> Host {
+    fn new(last: u8, seed: u64, data: Vec<u8>, sizes: Sizes) -> Host {
         let board = Board::new(seed);
         board.with(|hardware| hardware.access = Duration::from_nanos(100));
-        let (receive, transmit) = (board.pool(BUFFERS.0, 2_048, true), board.pool(BUFFERS.1, 1_536, false));
-        let (device, interrupt) = device(last, &board, &receive, &transmit);
+        let (receive, transmit) =
+            (board.pool(sizes.receive, 2_048, true), board.pool(sizes.transmit, 1_536, false));
+        let (device, interrupt) = device(last, &board, sizes.ring, &receive, &transmit);
         let signals = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
         let [queue, mac] = signals.clone();
         board.set_handler(move |line| match line {
@@ -212,12 +228,12 @@ fn data(seed: u64, len: usize) -> Vec<u8> {
 impl World {
     /// Two hosts that have `len` bytes for each other.
     pub fn new(seed: u64, len: usize) -> World {
-        World::to("10.0.0.2:80", seed, len)
+        World::with_sizes("10.0.0.2:80", seed, len, SIZES)
     }
 
-    /// The same; the first connects to the second by this address.
-    pub fn to(address: &str, seed: u64, len: usize) -> World {
-        let host = |last: u8| Host::new(last, seed + u64::from(last), data(u64::from(last), len));
+    /// The same, of other sizes; the first connects to the second by this address.
+    pub fn with_sizes(address: &str, seed: u64, len: usize, sizes: Sizes) -> World {
+        let host = |last: u8| Host::new(last, seed + u64::from(last), data(u64::from(last), len), sizes);
         let mut hosts = [host(1), host(2)];
         let [a, b] = &mut hosts;
         let listen = ListenAddr { ip: None, port: 80 };
@@ -290,7 +306,8 @@ impl World {
         for host in [a, b] {
             let Host { node, receive, transmit, .. } = host;
             drop(node);
-            assert_eq!((receive.free(), transmit.free()), BUFFERS, "buffers are missing");
+            let missing = (receive.len() - receive.free(), transmit.len() - transmit.free());
+            assert_eq!(missing, (0, 0), "buffers are missing");
         }
     }
 }
