@@ -25,6 +25,8 @@ struct Slow {
     room: usize,
     fails: bool,
     link: LinkState,
+    /// When it wants to be looked at.
+    look_at: Option<Instant>,
     /// The filters that were set: groups, all groups, everything.
     filters: Vec<(Vec<MacAddr>, bool, bool)>,
     /// Whether it tells groups apart.
@@ -68,6 +70,10 @@ impl Device for Slow {
 }
 
 impl QueuePair for Slow {
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.look_at
+    }
+
     fn arm(&mut self, _now: Instant) -> bool {
         !self.arriving.is_empty() || !self.completed.is_empty()
     }
@@ -134,6 +140,7 @@ impl Bench {
             room: usize::MAX,
             fails: false,
             link: LinkState::UP,
+            look_at: None,
             filters: Vec::new(),
             is_exact,
         };
@@ -283,6 +290,19 @@ fn a_link_that_comes_back_is_announced_on() {
     let announced = sent.iter().any(|frame| frame[..6] == [255; 6] && frame[12..14] == ours);
     assert!(announced, "{sent:02x?}");
     assert_eq!(bench.node.stack.counters().link_changes, 2);
+}
+
+#[test]
+fn a_device_that_wants_to_be_looked_at_wakes_the_loop() {
+    let mut bench = Bench::new();
+    let of_stack = bench.node.poll_timeout();
+    let late = bench.now + Duration::from_secs(1_000_000);
+    for (look_at, expected) in
+        [(Some(bench.now), Some(bench.now)), (Some(late), of_stack.or(Some(late))), (None, of_stack)]
+    {
+        bench.device().look_at = look_at;
+        assert_eq!(bench.node.poll_timeout(), expected);
+    }
 }
 
 #[test]
