@@ -3,7 +3,7 @@
 //!
 //! A connection is awake while anything is done with it, and for a while after: one part in [`SHARE`] of the table may be
 //! awake for no reason. Beyond that, those that nobody touched between two looks, a quarter of a second apart or more, fall
-//! asleep. A crowd that comes at once does not wait for that: while more than a quarter of the table is awake, each newcomer
+//! asleep. A crowd that comes at once does not wait for that: while more than an eighth of the table is awake, each newcomer
 //! sends others to sleep. Waking is building a value in a place on the heap that was used before.
 
 use crate::conns::{About, Conn, Conns, Stage};
@@ -19,7 +19,7 @@ use linerate_transport::{ConnId, ConnInfo, ConnState, LimitCause};
 use linerate_wire::units::Instant;
 
 /// One connection in this many slots may be awake for no reason; as many places are kept for those that wake up.
-const SHARE: usize = 64;
+const SHARE: usize = 128;
 /// Places that are kept however small the table is.
 const LEAST_PLACES: usize = 8;
 /// Between two looks at those that are awake, at least.
@@ -29,6 +29,8 @@ const AT_LAST: Duration = Duration::from_secs(1);
 /// Looks in one turn; the next turn comes soon if that was not enough.
 const LOOKS: usize = 1_024;
 const SOON: Duration = Duration::from_millis(25);
+/// More than one connection in this many awake beyond that is a crowd.
+const CROWD: usize = 8;
 /// How many a newcomer sends to sleep while a crowd comes.
 const CROWD_LOOKS: usize = 2;
 
@@ -88,7 +90,7 @@ impl Wakefulness {
             round: crate::ring::Ring::new(connections),
             awake: 0,
             usual,
-            crowd: usual + connections / 4,
+            crowd: usual + connections / CROWD,
             places: Vec::with_capacity(usual.max(LEAST_PLACES)),
             next_look: Instant::ZERO,
             is_watched: false,

@@ -320,7 +320,7 @@ impl Crowd {
         let config = |config: StackConfig| StackConfig {
             max_connections: connections,
             max_half_open: connections / 4,
-            memory,
+            memory: memory / 4 * 3,
             // As many addresses as there are ports for.
             addresses: vec!["10.0.0.1/8".parse().unwrap()],
             ..config
@@ -420,6 +420,19 @@ fn ten_thousand_idle_connections_take_a_kibibyte_each() {
     assert!(bytes <= count * 1_024, "{} bytes for each of {count}", bytes / count);
     // Nobody notices: they answer as before.
     crowd.talk(50, 1_200);
+}
+
+#[test]
+fn a_hundred_thousand_connections_fit_in_256_mib() {
+    let count = 100_000;
+    let mut crowd = Crowd::new(count, 256 << 20);
+    crowd.connect(count);
+    crowd.pass(Duration::from_secs(10));
+    assert_eq!((crowd.accepted.len(), crowd.server.stack.memory().connections), (count, count));
+    let bytes = BYTES.get() as usize;
+    println!("{} MiB for {count} idle connections, at most {} MiB", bytes >> 20, MOST_BYTES.get() >> 20);
+    assert!(MOST_BYTES.get() < 128 << 20, "half is for buffers: {} bytes", MOST_BYTES.get());
+    assert_eq!(crowd.server.stack.counters().drop_syn_no_memory, 0);
 }
 
 #[test]

@@ -12,6 +12,26 @@
 //!
 //! Segments that belong to no connection are answered with [`reset_for`].
 //!
+//! # Parts
+//!
+//! A connection is made of parts that own their fields (`connection/`). What needs several of them is a function of the
+//! connection, in the file that is named after it.
+//!
+//! | part | has |
+//! |---|---|
+//! | `Life` | the state, how it ends, what the application was not told |
+//! | `Handshake` | what was agreed upon, and the SYN |
+//! | `Path` | the size of segments, and the search for it |
+//! | `Sender` | SND.UNA to SND.NXT, the peer's window, the send queue, congestion control, round-trip times |
+//! | `InDevice` | packets handed over and not reported |
+//! | `LossRecovery` | the scoreboard, RACK, recovery and its undoing, tail loss probes |
+//! | `Receiving` | the receive queue, and the acknowledgements that are owed |
+//! | `Accounts` | counters, and where the time went |
+//! | `Dormant` | all that is left of these while nothing happens |
+//!
+//! The plan that says what to send next also says why nothing is to be sent: what limits a connection is decided there, and
+//! nowhere else (`connection/blocked.rs`).
+//!
 //! # Memory
 //!
 //! Everything that a connection holds is charged to the [`MemoryBudget`] of its [`Resources`]. The send queue holds owned

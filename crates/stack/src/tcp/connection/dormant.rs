@@ -11,7 +11,7 @@
 //! | positions of the newest arrival and of rounds (RFC 8985, RFC 9406) | whatever is sent next lies beyond them |
 //! | how a reduction of the congestion window could be taken back | for [`UNDO_LASTS`] nothing told that it was unnecessary; what still comes was sent long ago |
 //!
-//! Where loss recovery has left traces, these lie beside it ([`Traces`]).
+//! Where loss recovery has left traces, these lie beside it ([`Traces`]), and so do counters of what is not usual.
 
 use super::super::config::{Config, Resources};
 use super::super::congestion::{Calm, Control};
@@ -85,7 +85,6 @@ impl Usual {
 /// What losses, or a path that is full, leave behind.
 #[derive(Clone, Debug)]
 struct Traces {
-    counters: Counters,
     congestion: Control,
     loss_probe: LossProbe,
 }
@@ -93,7 +92,7 @@ struct Traces {
 /// What was learnt by sending.
 #[derive(Clone, Debug)]
 enum Past {
-    /// Only what usually counts was counted, in the first slow start.
+    /// The first slow start has not ended.
     Calm(Calm),
     Traced(Box<Traces>),
 }
@@ -120,7 +119,9 @@ impl From<Window> for PeerWindow {
 pub(crate) struct Dormant {
     config: Rc<Config>,
     past: Past,
-    counters: Usual,
+    usual: Usual,
+    /// Everything that was counted, where that is more.
+    counters: Option<Box<Counters>>,
     limits: LimitClock,
     receiver: ReceiverAtRest,
     /// Keep-alive, user timeout, and what ends the state.
@@ -194,19 +195,20 @@ impl Connection {
             max: u32::try_from(self.sender.window.max).ok()?,
             scale: self.sender.window.scale,
         };
-        let counters = Usual::of(&self.accounts.counters);
+        let usual = Usual::of(&self.accounts.counters);
+        let is_more = usual.counters() != self.accounts.counters;
         let calm = self.sender.congestion.calm().filter(|_| self.loss.loss_probe.has_ended());
-        let calm = calm.filter(|_| counters.counters() == self.accounts.counters);
         let traced = || {
             let (congestion, loss_probe) = (self.sender.congestion.clone(), self.loss.loss_probe);
-            Past::Traced(Box::new(Traces { counters: self.accounts.counters, congestion, loss_probe }))
+            Past::Traced(Box::new(Traces { congestion, loss_probe }))
         };
         let past = calm.map_or_else(traced, Past::Calm);
         let receiver = self.receiving.receiver.fall_asleep()?;
         Some(Dormant {
             config: Rc::clone(&self.config),
             past,
-            counters,
+            usual,
+            counters: is_more.then(|| Box::new(self.accounts.counters)),
             limits: self.accounts.limits.clone(),
             receiver,
             timers,
@@ -260,13 +262,11 @@ impl Dormant {
 
     /// The connection to look at: it was promised no memory, and must not be used.
     pub(crate) fn look(&self, resources: &Resources, ends: (SocketAddr, SocketAddr)) -> Connection {
-        let (congestion, loss_probe, counters) = match &self.past {
-            Past::Traced(traces) => (traces.congestion.clone(), traces.loss_probe, traces.counters),
-            Past::Calm(calm) => {
-                let congestion = Control::after(self.config.socket.congestion, calm);
-                (congestion, LossProbe::default(), self.counters.counters())
-            }
+        let (congestion, loss_probe) = match &self.past {
+            Past::Traced(traces) => (traces.congestion.clone(), traces.loss_probe),
+            Past::Calm(calm) => (Control::after(self.config.socket.congestion, calm), LossProbe::default()),
         };
+        let counters = self.counters.as_deref().map_or_else(|| self.usual.counters(), |all| *all);
         let (una, config) = (self.una, Rc::clone(&self.config));
         let receiver = self.receiver.look(resources, config.max_out_of_order_pieces);
         let receiving = Receiving::after(receiver, self.habits, self.last_echo);
@@ -336,7 +336,7 @@ impl Dormant {
 
     /// As [`Connection::progress`].
     pub(crate) fn progress(&self) -> (u64, u64) {
-        (self.counters.bytes_acked, self.receiver.bytes_received)
+        (self.usual.bytes_acked, self.receiver.bytes_received)
     }
 
     /// As [`Connection::limited_by`].
