@@ -29,6 +29,8 @@ const AT_LAST: Duration = Duration::from_secs(1);
 /// Looks in one turn; the next turn comes soon if that was not enough.
 const LOOKS: usize = 1_024;
 const SOON: Duration = Duration::from_millis(25);
+/// One to see that it was touched, one to send it to sleep, and one for what takes a second to be over.
+const LOOKS_AT_EACH: usize = 3;
 /// More than one connection in this many awake beyond that is a crowd.
 const CROWD: usize = 8;
 /// How many a newcomer sends to sleep while a crowd comes.
@@ -78,6 +80,10 @@ pub(crate) struct Wakefulness {
     places: Vec<Place>,
     /// Not to be looked at before.
     next_look: Instant,
+    /// Something came since the last look.
+    is_stirred: bool,
+    /// So many looks at single connections are due before nothing more can change by itself.
+    due: usize,
     /// Whether the timer runs.
     is_watched: bool,
 }
@@ -93,13 +99,21 @@ impl Wakefulness {
             crowd: usual + connections / CROWD,
             places: Vec::with_capacity(usual.max(LEAST_PLACES)),
             next_look: Instant::ZERO,
+            is_stirred: false,
+            due: 0,
             is_watched: false,
         }
     }
 
-    /// Whether more are awake than may be for no reason.
+    /// Whether more are awake than may be for no reason, and it may help to look at them: where nothing comes, it does not
+    /// for ever.
     fn are_many(&self) -> bool {
-        self.awake > self.usual
+        self.awake > self.usual && (self.is_stirred || self.due > 0)
+    }
+
+    /// Something came.
+    pub(crate) fn stir(&mut self) {
+        self.is_stirred = true;
     }
 
     #[inline]
@@ -125,6 +139,7 @@ impl Wakefulness {
             **place = Some(dormant.wake(resources, about.flow.ends()));
             self.awake += 1;
             self.round.push(slot);
+            self.stir();
         }
     }
 
@@ -175,6 +190,7 @@ impl Conns {
     /// A connection has its slot; while a crowd comes, others fall asleep.
     pub(crate) fn welcome(&mut self, slot: u32, now: Instant) {
         self.wakefulness.round.push(slot);
+        self.wakefulness.stir();
         for _ in 0..CROWD_LOOKS {
             if self.wakefulness.awake > self.wakefulness.crowd
                 && let Some(slot) = self.wakefulness.round.pop()
@@ -192,8 +208,7 @@ impl Conns {
         }
     }
 
-    /// Lets a connection fall asleep if it is quiet and nobody touched it since the last look (or whoever did, where that is
-    /// all that it needs: `at_once`).
+    /// Lets a connection fall asleep if it is quiet and nobody touched it since the last look; `at_once`: even if somebody did.
     fn look(&mut self, slot: u32, now: Instant, at_once: bool) {
         let Some(Conn { tcp, about }) = self.table.at_mut(slot) else { return };
         let Tcp::Awake(place) = tcp else { return };
@@ -212,6 +227,10 @@ impl Conns {
     /// Looks at those that are awake; see the module.
     fn look_around(&mut self, now: Instant) {
         let all = self.wakefulness.round.len();
+        if core::mem::take(&mut self.wakefulness.is_stirred) {
+            self.wakefulness.due = LOOKS_AT_EACH * all;
+        }
+        self.wakefulness.due = self.wakefulness.due.saturating_sub(all.min(LOOKS));
         for _ in 0..all.min(LOOKS) {
             let Some(slot) = self.wakefulness.round.pop() else { break };
             self.look(slot, now, false);

@@ -105,6 +105,9 @@ impl Stack {
     /// Takes up to [`StackConfig::receive_budget`] frames from the batch; the rest stays there.
     pub fn handle_frames(&mut self, now: Instant, batch: &mut RxBatch) {
         self.set_now(now);
+        if !batch.is_empty() {
+            self.conns.wakefulness.stir();
+        }
         for _ in 0..self.net.config.receive_budget {
             let Some(frame) = batch.pop() else { break };
             self.receive_frame(frame);

@@ -297,3 +297,16 @@ fn both_directions_move_at_once() {
         assert_eq!(world.a.stack.counters().tcp_retransmits + world.b.stack.counters().tcp_retransmits, 0);
     }
 }
+
+#[test]
+fn who_cannot_sleep_keeps_nobody_awake() {
+    let mut setup = Setup::default();
+    setup.config[1].max_connections = 16;
+    let mut world = World::new(setup);
+    let (client, server) = world.connected("10.0.0.2:80");
+    world.a.stack.write(client, b"nobody reads this").unwrap();
+    world.pass(Duration::from_secs(8));
+    assert_eq!(world.b.stack.readable(server), 17);
+    let due = world.b.stack.poll_timeout().expect("keep-alive");
+    assert!(due - world.now > Duration::from_secs(5), "{due:?} at {:?}", world.now);
+}
