@@ -14,7 +14,6 @@ use linerate_wire::tcp::CHECKSUM_OFFSET;
 use linerate_wire::units::Instant;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Frames taken from the TAP in one turn.
