@@ -181,7 +181,7 @@ impl PacketDevice {
         &self.pools
     }
 
-    /// Whether the last [`Device::receive`] stopped because too few buffers were free. Frames may wait in the kernel then, and
+    /// Whether the last [`QueuePair::receive`] stopped because too few buffers were free. Frames may wait in the kernel then, and
     /// `poll` says so at once: do not wait for readability until buffers have come back.
     pub fn starved(&self) -> bool {
         self.starved
