@@ -5,6 +5,7 @@ use crate::{circles, shell};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const MAX_LINES: usize = 600;
 
@@ -76,12 +77,21 @@ pub fn run() -> Result<()> {
         }
     }
     check_dependencies(&mut faults)?;
+    check_built(&mut faults);
     circles::check(&PORTABLE, &files, &mut faults)?;
     if !faults.is_empty() {
         bail!("{}", faults.join("\n"));
     }
     println!("tidy: {} files in order", files.len());
     Ok(())
+}
+
+/// What a compiler made is not kept. (Outside of a checkout there is nothing to ask.)
+fn check_built(faults: &mut Vec<String>) {
+    let kept = shell::output(Command::new("git").args(["ls-files", "--", "*/target/*"])).unwrap_or_default();
+    if let Some(first) = kept.lines().next() {
+        faults.push(format!("{first}: made by the compiler; to be named in .gitignore"));
+    }
 }
 
 fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {

@@ -229,6 +229,8 @@ impl StackConfig {
     /// The settings with every number brought into its range, so that nothing below must ask again.
     pub(crate) fn in_range(mut self) -> StackConfig {
         self.mtu = self.mtu.clamp(576, 65_535);
+        self.seat.seats = self.seat.seats.max(1);
+        self.seat.index = self.seat.index.min(self.seat.seats - 1);
         self.ipv6 &= self.mtu >= 1_280;
         self.slaac &= self.ipv6;
         self.vlan = self.vlan.map(|vlan| vlan & 0x0fff);

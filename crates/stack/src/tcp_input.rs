@@ -5,7 +5,7 @@ use crate::demux::FlowKey;
 use crate::egress::ip_header_len;
 use crate::packet::Received;
 use crate::stack::Stack;
-use crate::tcp::{self, Connection, DropReason, Outcome, SegmentIn};
+use crate::tcp::{self, Connection, DropReason, Outcome, SegmentIn, State};
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
@@ -50,7 +50,8 @@ impl Stack {
             self.net.counters.drop_tcp_checksum += 1;
             return;
         }
-        if self.team.seat.is_shared() && !self.is_for_us(&packet) && self.pass_on(&packet) {
+        let slot = flow_of(&packet).and_then(|flow| self.conns.find(&flow));
+        if self.team.seat.is_shared() && !self.is_for_us(slot, &packet) && self.pass_on(&packet) {
             return;
         }
         let Some(arrived) = parse(packet) else {
@@ -59,26 +60,30 @@ impl Stack {
         };
         self.net.counters.tcp_in += arrived.segment.segments() as u64;
         self.net.counters.tcp_bytes_in += arrived.segment.payload_len() as u64;
-        match self.conns.find(&arrived.flow()) {
+        match slot {
             Some(slot) => self.receive_for_conn(slot, arrived),
             None => self.receive_for_listener(arrived),
         }
     }
 
-    /// Whether a segment belongs to a connection here, or opens one; also if it cannot be read.
-    fn is_for_us(&mut self, packet: &Received) -> bool {
+    /// Whether a segment belongs to the connection in `slot`, or opens one here; also if it cannot be read.
+    fn is_for_us(&mut self, slot: Option<u32>, packet: &Received) -> bool {
+        let conn = slot.and_then(|slot| self.conns.table.at(slot));
+        if conn.is_some_and(|conn| conn.tcp.tcp_state() != State::SynReceived) {
+            return true;
+        }
         let Ok(header) = Header::parse(packet.l4_bytes()) else { return true };
-        let (local, remote) = (packet.destination, packet.source);
-        let flow = FlowKey::new(local, header.destination_port(), remote, header.source_port());
         let flags = header.flags();
-        if let Some(slot) = self.conns.find(&flow) {
+        if let Some(conn) = conn {
             // A SYN that came again may have come in on another queue, and have been answered there.
             let is_answer = flags.contains(Flags::ACK) && !flags.contains(Flags::RST);
             let ack = header.acknowledgement();
             // Nobody falls asleep in a handshake.
-            let conn = self.conns.table.at(slot).and_then(|conn| conn.tcp.connection());
-            return !(is_answer && conn.is_some_and(|tcp| tcp.is_of_another_handshake(ack)));
+            let tcp = conn.tcp.connection();
+            return !(is_answer && tcp.is_some_and(|tcp| tcp.is_of_another_handshake(ack)));
         }
+        let (local, remote) = (packet.destination, packet.source);
+        let flow = FlowKey::new(local, header.destination_port(), remote, header.source_port());
         let has_listener = self.conns.listener_for(local, header.destination_port()).is_some();
         if has_listener && flags.contains(Flags::ACK) && !flags.intersects(Flags::SYN | Flags::RST) {
             let echo = header.options().timestamps.map(|timestamps| timestamps.echo);
@@ -247,6 +252,13 @@ pub(crate) struct NewConn<'a> {
     pub(crate) stage: Stage,
     pub(crate) next_hop: IpAddr,
     pub(crate) options: &'a SocketOptions,
+}
+
+/// The flow of a segment, from our side; `None` if its ports are not there.
+fn flow_of(packet: &Received) -> Option<FlowKey> {
+    let &[a, b, c, d] = packet.l4_bytes().first_chunk()?;
+    let (remote, local) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+    Some(FlowKey::new(packet.destination, local, packet.source, remote))
 }
 
 fn parse(packet: Received) -> Option<Arrived> {

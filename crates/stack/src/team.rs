@@ -261,19 +261,6 @@ impl Stack {
         is_member
     }
 
-    /// Passes a fragment of IPv4 from its header on to the owner.
-    pub(crate) fn pass_fragment(&mut self, packet: &[u8], is_group: bool) {
-        let passed = Passed {
-            bytes: packet.into(),
-            arp_from: None,
-            is_group,
-            is_checked: false,
-            segment_size: 0,
-            hops: 0,
-        };
-        self.post(To::Owner, Kind::Packet(passed));
-    }
-
     fn pass(&mut self, to: To, packet: &Received, hops: u16) {
         let mut bytes = Vec::with_capacity(packet.data.len() + packet.more.len_bytes());
         for piece in core::iter::once(&packet.data).chain(&packet.more) {
@@ -294,17 +281,21 @@ impl Stack {
     pub(crate) fn pass_arp(&mut self, packet: &Slice, source: MacAddr) -> bool {
         let is_member = self.team.seat.is_member();
         if is_member {
-            let passed = Passed {
-                bytes: packet.bytes().into(),
-                arp_from: Some(source),
-                is_group: true,
-                is_checked: false,
-                segment_size: 0,
-                hops: 0,
-            };
-            self.post(To::Owner, Kind::Packet(passed));
+            self.pass_raw(packet.bytes(), Some(source), true);
         }
         is_member
+    }
+
+    /// Passes a fragment of IPv4 from its header on to the owner.
+    pub(crate) fn pass_fragment(&mut self, packet: &[u8], is_group: bool) {
+        self.pass_raw(packet, None, is_group);
+    }
+
+    /// Passes on to the owner what layer 4 is not known of.
+    fn pass_raw(&mut self, bytes: &[u8], arp_from: Option<MacAddr>, is_group: bool) {
+        let bytes = bytes.into();
+        let passed = Passed { bytes, arp_from, is_group, is_checked: false, segment_size: 0, hops: 0 };
+        self.post(To::Owner, Kind::Packet(passed));
     }
 
     fn receive_passed(&mut self, passed: Passed) {

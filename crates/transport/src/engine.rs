@@ -51,7 +51,7 @@ pub struct Output {
 ///
 /// One turn of the loop: [`Engine::input`]; finished file operations and events to whom they belong;
 /// [`Engine::poll_file_request`] until `None`; [`Engine::output`]. When nothing moved in a turn, the loop calls
-/// [`Engine::arm`], and if that says so too, sleeps until [`Engine::poll_timeout`], until input comes, or, while
+/// [`Engine::arm`], and where that finds nothing either, sleeps until [`Engine::poll_timeout`], until input comes, or, while
 /// [`Engine::waits_for_room`], until the device has room. What it sleeps on is the business of the host (a descriptor, an
 /// interrupt).
 pub trait Engine {

@@ -2,7 +2,7 @@
 
 mod world;
 
-use linerate_stack::StackConfig;
+use linerate_stack::{Seat, StackConfig};
 use linerate_transport::{ListenAddr, ListenOptions, Owner, SocketOptions, Transport as _};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -184,7 +184,9 @@ fn seats_have_no_addresses_until_the_owner_tells_them() {
     };
     assert_eq!(of(&world, 0), of(&world, 1));
     assert!(of(&world, 1).iter().any(|cidr| cidr.starts_with("fe80")), "also what was probed first");
-    assert_eq!(StackConfig::default().seat.seats, 1);
+    let odd = StackConfig { seat: Seat { index: 7, seats: 0 }, ..StackConfig::default() };
+    let alone = linerate_stack::Stack::new(odd, [1; 32], linerate_stack::StackPools::new(16, 1));
+    assert_eq!((StackConfig::default().seat, alone.seat()), (Seat::ALONE, Seat::ALONE));
     let remote = SocketAddr::new(REMOTE, 1);
     assert!(world.members[1].node.stack.connect(Owner(1), None, remote, &SocketOptions::default()).is_ok());
 }
