@@ -10,7 +10,7 @@
 
 use linerate_linux::RxPools;
 use linerate_linux::netconfig::{LinkChange, Netlink};
-use linerate_linux::packet::{PacketConfig, PacketDevice};
+use linerate_linux::packet::{PacketConfig, PacketDevice, PacketOptions};
 use linerate_linux::tap::{Tap, TapConfig};
 use linerate_nic::{ChecksumRequest, Chunk, Interface, MacAddr, RxBatch, Segmentation, TxQueue};
 use linerate_wire::units::Instant;
@@ -157,8 +157,9 @@ fn packet(load: Load, size: usize) -> Result<(), Box<dyn Error>> {
     netlink.change_link(index, &UP)?;
     netlink.change_link(peer, &UP)?;
     let open = |name, mac| {
-        let config = PacketConfig::new(name, RxPools::for_memory(8 << 20, 1_500));
-        PacketDevice::open(PacketConfig { batch: size, mac: Some(mac), ..config })
+        let options = PacketOptions { batch: size, mac: Some(mac), ..PacketOptions::new(name) };
+        let pools = RxPools::for_memory(8 << 20, 1_500);
+        PacketDevice::open(PacketConfig { options, ..PacketConfig::new(name, pools) })
     };
     let mut sender = open("lrcost0", NOBODY)?;
     let mut receiver = open("lrcost1", OURS)?;

@@ -22,8 +22,11 @@ pub struct DemoFile {
     pub modified_ns: i64,
 }
 
+/// All files and directories by path.
+pub(super) type Tree = BTreeMap<String, Node>;
+
 #[derive(Clone, Debug)]
-struct Node {
+pub(super) struct Node {
     meta: Metadata,
     bytes: &'static [u8],
     /// Names and metadata of what lies in a directory.
@@ -39,7 +42,7 @@ const OPEN_MAX: usize = 4096;
 /// [`FileError::ReadOnly`].
 #[derive(Debug)]
 pub struct DemoFiles {
-    nodes: BTreeMap<String, Node>,
+    nodes: Arc<Tree>,
     table: FileTable,
     /// An eventfd lets the loop treat this service as it treats the one with threads.
     done: Mailbox<FileDone>,
@@ -87,6 +90,10 @@ impl DemoFiles {
                 parent.children.push(DirEntry { name: path.name().to_owned(), meta });
             }
         }
+        DemoFiles::over(Arc::new(nodes))
+    }
+
+    pub(super) fn over(nodes: Arc<Tree>) -> std::io::Result<DemoFiles> {
         Ok(DemoFiles {
             nodes,
             table: FileTable::new(OPEN_MAX),
@@ -94,6 +101,10 @@ impl DemoFiles {
             finished: VecDeque::new(),
             under_way: 0,
         })
+    }
+
+    pub(super) fn tree(&self) -> Arc<Tree> {
+        Arc::clone(&self.nodes)
     }
 
     /// What a transport needs to send these files.

@@ -1,6 +1,7 @@
 //! File operations on their way through the workers.
 
 use super::table::OpenFile;
+use crate::mailbox::Mailbox;
 use linerate_transport::{FileError, FileOp, FileReply, Metadata, Owner};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,6 +12,8 @@ pub(crate) struct Job {
     pub(crate) owner: Owner,
     pub(crate) tag: u64,
     pub(crate) work: Work,
+    /// Where the result goes.
+    pub(crate) done: Arc<Mailbox<Finished>>,
 }
 
 /// What is to be done.

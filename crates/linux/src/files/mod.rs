@@ -20,6 +20,7 @@ pub use root::RootError;
 pub use table::{FileAccess, OpenFile};
 pub(crate) use table::{ReadAheadDone, Sendable};
 
+use crate::mailbox::Mailbox;
 use job::{FileWork, Finished, Job, Outcome, Work};
 use linerate_transport::{FileDone, FileError, FileId, FileOp, FileReply, Files, Owner};
 use pages::PagePool;
@@ -79,10 +80,8 @@ linerate_wire::figures! {
 /// resolved by `openat2` beneath the directory. Links inside it work.
 #[derive(Debug)]
 pub struct WorkerFiles {
-    work: Arc<WorkQueue>,
-    /// Looks for what uploads of a killed server left.
-    _sweep: Option<Sweep>,
-    threads: Vec<JoinHandle<()>>,
+    crew: Arc<Crew>,
+    done: Arc<Mailbox<Finished>>,
     table: FileTable,
     config: WorkerConfig,
     /// Accepted and not yet polled.
@@ -91,6 +90,25 @@ pub struct WorkerFiles {
     opening: usize,
     finished: VecDeque<Finished>,
     counters: FileCounters,
+}
+
+/// The threads that work on a directory; they end when the last file service over them has gone.
+#[derive(Debug)]
+struct Crew {
+    work: Arc<WorkQueue>,
+    /// Looks for what uploads of a killed server left.
+    _sweep: Option<Sweep>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.work.stop();
+        for thread in self.threads.drain(..) {
+            // A worker that panicked has nothing to hand over.
+            let _ = thread.join();
+        }
+    }
 }
 
 impl WorkerFiles {
@@ -102,43 +120,46 @@ impl WorkerFiles {
     pub fn start(path: &Path, config: WorkerConfig) -> Result<WorkerFiles, RootError> {
         let root = root::Root::open(path, config.writable)?;
         let sweep = if config.writable { root.descriptor().ok().map(Sweep::start) } else { None };
-        let work = WorkQueue::new(root, PagePool::new(config.pool_bytes)).map_err(RootError::Resources)?;
-        let mut files = WorkerFiles {
-            work: Arc::new(work),
-            _sweep: sweep,
-            threads: Vec::new(),
+        let work = WorkQueue::new(root, PagePool::new(config.pool_bytes));
+        let mut crew = Crew { work: Arc::new(work), _sweep: sweep, threads: Vec::new() };
+        for number in 0..config.threads.max(1) {
+            let work = Arc::clone(&crew.work);
+            let thread = std::thread::Builder::new()
+                .name(format!("files-{number}"))
+                .spawn(move || work.work())
+                .map_err(RootError::Resources)?;
+            crew.threads.push(thread);
+        }
+        WorkerFiles::over(Arc::new(crew), config).map_err(RootError::Resources)
+    }
+
+    fn over(crew: Arc<Crew>, config: WorkerConfig) -> std::io::Result<WorkerFiles> {
+        Ok(WorkerFiles {
+            crew,
+            done: Arc::new(Mailbox::new()?),
             table: FileTable::new(config.open_max),
             config,
             under_way: 0,
             opening: 0,
             finished: VecDeque::new(),
             counters: FileCounters::default(),
-        };
-        for number in 0..files.config.threads.max(1) {
-            let work = Arc::clone(&files.work);
-            let thread = std::thread::Builder::new()
-                .name(format!("files-{number}"))
-                .spawn(move || work.work())
-                .map_err(RootError::Resources)?;
-            files.threads.push(thread);
-        }
-        Ok(files)
+        })
     }
 
     /// Allows or refuses changes from now on; files that are open for writing stay so.
     pub fn set_writable(&mut self, writable: bool) {
         self.config.writable = writable;
-        self.work.set_writable(writable);
+        self.crew.work.set_writable(writable);
     }
 
     /// Whether this process has the right to make and remove files in the directory.
     pub fn may_change(&self) -> bool {
-        self.work.may_change()
+        self.crew.work.may_change()
     }
 
     /// What a transport needs to send these files.
     pub fn access(&self) -> FileAccess {
-        FileAccess { table: self.table.clone(), workers: Some(Arc::clone(&self.work)) }
+        FileAccess { table: self.table.clone(), workers: Some(Arc::clone(&self.crew.work)) }
     }
 
     /// Counters since the start.
@@ -151,8 +172,12 @@ impl WorkerFiles {
         self.table.len()
     }
 
+    fn push(&self, owner: Owner, tag: u64, work: Work) {
+        self.crew.work.push(Job { owner, tag, work, done: Arc::clone(&self.done) });
+    }
+
     fn answer(&mut self, owner: Owner, tag: u64, error: FileError) {
-        self.work.done.push(Finished { owner, tag, was_open: false, result: Err(error) });
+        self.done.push(Finished { owner, tag, was_open: false, result: Err(error) });
     }
 
     fn submit_path(&mut self, owner: Owner, tag: u64, op: FileOp) {
@@ -165,12 +190,12 @@ impl WorkerFiles {
         }
         // Servers ask for every request whether a file is still the same: a worker would double what that costs.
         if let FileOp::Stat { path } = &op
-            && let Some(result) = self.work.stat_cached(path)
+            && let Some(result) = self.crew.work.stat_cached(path)
         {
             let result = result.map(|meta| Outcome::Reply(FileReply::Meta(meta)));
-            return self.work.done.push(Finished { owner, tag, was_open: false, result });
+            return self.done.push(Finished { owner, tag, was_open: false, result });
         }
-        self.work.push(Job { owner, tag, work: Work::Path(op) });
+        self.push(owner, tag, Work::Path(op));
     }
 
     fn submit_file(&mut self, owner: Owner, tag: u64, id: FileId, work: FileWork) {
@@ -178,7 +203,7 @@ impl WorkerFiles {
         let closes = matches!(work, FileWork::Close);
         let file = if closes { self.table.remove(id) } else { self.table.find(id) };
         match file {
-            Some(file) => self.work.push(Job { owner, tag, work: Work::File(file, work) }),
+            Some(file) => self.push(owner, tag, Work::File(file, work)),
             None => self.answer(owner, tag, FileError::Stale),
         }
     }
@@ -221,7 +246,7 @@ impl Files for WorkerFiles {
 
     fn poll_done(&mut self) -> Option<FileDone> {
         if self.finished.is_empty() {
-            self.work.done.drain_into(&mut self.finished);
+            self.done.drain_into(&mut self.finished);
         }
         let Finished { owner, tag, was_open, result } = self.finished.pop_front()?;
         self.under_way -= 1;
@@ -242,17 +267,7 @@ impl Files for WorkerFiles {
 impl AsFd for WorkerFiles {
     /// Becomes readable when an operation has finished; `poll_done` silences it.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.work.done.as_fd()
-    }
-}
-
-impl Drop for WorkerFiles {
-    fn drop(&mut self) {
-        self.work.stop();
-        for thread in self.threads.drain(..) {
-            // A worker that panicked has nothing to hand over.
-            let _ = thread.join();
-        }
+        self.done.as_fd()
     }
 }
 
@@ -271,6 +286,38 @@ impl AnyFiles {
         match self {
             AnyFiles::Directory(files) => files.access(),
             AnyFiles::Demo(files) => files.access(),
+        }
+    }
+
+    /// What another loop makes a file service of its own from: the same directory and the same threads, but operations,
+    /// open files and bounds of its own.
+    pub fn share(&self) -> SharedFiles {
+        SharedFiles(match self {
+            AnyFiles::Directory(files) => Shared::Directory(Arc::clone(&files.crew), files.config.clone()),
+            AnyFiles::Demo(files) => Shared::Demo(files.tree()),
+        })
+    }
+}
+
+/// A file service that is not made yet and may cross to the thread that is to own it; see [`AnyFiles::share`].
+#[derive(Debug)]
+pub struct SharedFiles(Shared);
+
+#[derive(Debug)]
+enum Shared {
+    Directory(Arc<Crew>, WorkerConfig),
+    Demo(Arc<demo::Tree>),
+}
+
+impl SharedFiles {
+    /// Makes the file service.
+    ///
+    /// # Errors
+    /// The system's, when it has no file descriptor left.
+    pub fn into_files(self) -> std::io::Result<AnyFiles> {
+        match self.0 {
+            Shared::Directory(crew, config) => WorkerFiles::over(crew, config).map(AnyFiles::Directory),
+            Shared::Demo(tree) => DemoFiles::over(tree).map(AnyFiles::Demo),
         }
     }
 }

@@ -50,8 +50,9 @@ pub struct OpenFile {
     pub(crate) unpublished: Mutex<Option<Unpublished>>,
     /// What the first failing write left behind, for those after it and for `Close`.
     pub(crate) late_error: Mutex<Option<FileError>>,
-    /// Operations on this file that wait for the one under way.
-    pub(crate) queue: Mutex<FileQueue>,
+    /// Operations on this file that wait for the one under way. Apart from the file, so that who takes the next one does not
+    /// hold the file any more: it may be the close.
+    pub(crate) queue: Arc<Mutex<FileQueue>>,
     /// The file system cannot tell without blocking whether a range is in memory.
     cannot_probe: AtomicBool,
 }
@@ -77,7 +78,7 @@ impl OpenFile {
             writable,
             unpublished: Mutex::new(None),
             late_error: Mutex::new(None),
-            queue: Mutex::new(FileQueue::default()),
+            queue: Arc::default(),
             cannot_probe: AtomicBool::new(false),
         }
     }

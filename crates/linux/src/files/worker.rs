@@ -1,4 +1,4 @@
-//! The threads that do file operations, and the queue before them.
+//! The threads that do file operations, and the queue before them. Results go where the job says.
 
 use super::job::{FileWork, Finished, Job, Outcome, Work};
 use super::pages::PagePool;
@@ -21,15 +21,13 @@ pub(crate) struct ReadAhead {
     pub(crate) done: Arc<Mailbox<ReadAheadDone>>,
 }
 
-/// What waits for a worker, and where the results go.
+/// What waits for a worker.
 #[derive(Debug)]
 pub(crate) struct WorkQueue {
     state: Mutex<State>,
     wake: Condvar,
     root: Root,
     pages: Arc<PagePool>,
-    /// Finished jobs.
-    pub(crate) done: Mailbox<Finished>,
 }
 
 #[derive(Debug, Default)]
@@ -52,8 +50,8 @@ const READ_AHEADS_MAX: usize = 64 << 10;
 const SCRATCH_LEN: usize = 128 << 10;
 
 impl WorkQueue {
-    pub(crate) fn new(root: Root, pages: Arc<PagePool>) -> std::io::Result<Self> {
-        Ok(WorkQueue { state: Mutex::default(), wake: Condvar::new(), root, pages, done: Mailbox::new()? })
+    pub(crate) fn new(root: Root, pages: Arc<PagePool>) -> Self {
+        WorkQueue { state: Mutex::default(), wake: Condvar::new(), root, pages }
     }
 
     pub(crate) fn set_writable(&self, writable: bool) {
@@ -145,8 +143,8 @@ impl WorkQueue {
     }
 
     fn run(&self, job: Job) {
-        let Job { owner, tag, work } = job;
-        let finish = |was_open, result| self.done.push(Finished { owner, tag, was_open, result });
+        let Job { owner, tag, work, done } = job;
+        let finish = |was_open, result| done.push(Finished { owner, tag, was_open, result });
         match work {
             Work::Path(op) => finish(matches!(op, FileOp::Open { .. }), self.root.perform(op)),
             Work::File(file, FileWork::Close) => {
@@ -158,7 +156,9 @@ impl WorkQueue {
                 let result = self.root.perform_on(&file, work, &self.pages);
                 // Told before the next one starts, so that the answers keep the order, too.
                 finish(false, result.map(Outcome::Reply));
-                let mut queue = lock(&file.queue);
+                let queue = Arc::clone(&file.queue);
+                drop(file);
+                let mut queue = lock(&queue);
                 let next = queue.waiting.pop_front();
                 queue.busy = next.is_some();
                 drop(queue);

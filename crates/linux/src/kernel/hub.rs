@@ -124,6 +124,8 @@ pub(crate) struct Hub {
     pub(crate) events: VecDeque<Source>,
     pub(crate) deadlines: BTreeSet<(Instant, Key)>,
     pub(crate) counters: KernelCounters,
+    /// Ports that several transports listen on, and whether this is the first of them.
+    pub(crate) shared_ports: (Vec<u16>, bool),
     /// A descriptor kept for the moment when there are no others: with it a connection can be accepted, and refused.
     reserve: Option<OwnedFd>,
 }
@@ -146,6 +148,7 @@ impl Hub {
             events: VecDeque::new(),
             deadlines: BTreeSet::new(),
             counters: KernelCounters::default(),
+            shared_ports: (Vec::new(), true),
             reserve: reserve(),
         };
         hub.watch(&*hub.ahead, Kind::ReadAhead, Key { index: 0, generation: 0 }, EventFlags::IN)?;

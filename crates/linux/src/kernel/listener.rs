@@ -51,9 +51,13 @@ impl Listener {
         owner: Owner,
         addr: ListenAddr,
         options: &ListenOptions,
+        is_shared: bool,
     ) -> Result<Listener, ListenError> {
         let (fd, _) = socket::bind(addr, SocketType::STREAM, |fd| {
             sockopt::set_socket_reuseaddr(fd, true)?;
+            if is_shared {
+                sockopt::set_socket_reuseport(fd, true)?;
+            }
             socket::apply(fd, &options.socket);
             Ok(())
         })?;

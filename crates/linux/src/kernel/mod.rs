@@ -83,6 +83,12 @@ impl KernelTransport {
         })
     }
 
+    /// Lets listeners on these ports share them with those of other transports of this process (SO_REUSEPORT): the kernel
+    /// spreads connections over them. The first one, which must listen first, sees to it that nobody else has the port.
+    pub fn share_ports(&mut self, ports: &[u16], is_first: bool) {
+        self.hub.shared_ports = (ports.to_vec(), is_first);
+    }
+
     /// Does the input and output that is due, within a budget, without blocking. Events are polled afterwards.
     pub fn turn(&mut self, now: Instant) {
         self.hub.now = now;

@@ -117,7 +117,13 @@ impl Transport for KernelTransport {
         addr: ListenAddr,
         options: &ListenOptions,
     ) -> Result<ListenerId, ListenError> {
-        let listener = Listener::open(owner, addr, options)?;
+        let (shared, is_first) = &self.hub.shared_ports;
+        let is_shared = shared.contains(&addr.port);
+        if is_shared && *is_first {
+            // Bound for itself only to see that it can be: shared, it would go along with another program of this user.
+            drop(Listener::open(owner, addr, options, false)?);
+        }
+        let listener = Listener::open(owner, addr, options, is_shared)?;
         let key = self.listeners.insert(listener).map_err(|_| ListenError::NoMemory)?;
         let watched = self.listeners.get(key).is_some_and(|listener| {
             self.hub.watch(&listener.fd, Kind::Listener, key, EventFlags::IN | EventFlags::ET).is_ok()

@@ -8,13 +8,13 @@
 //! and counted as refused: switch `tx-udp-segmentation` off on that peer's interface.
 
 mod error;
+mod queue;
 #[cfg(test)]
 mod tests;
 
 pub use error::PacketError;
+pub use queue::{PacketOptions, PacketQueue};
 
-use crate::mac;
-use crate::netconfig::{Link, Netlink};
 use crate::rx::{Forecast, HEADROOM, Landed, Landing, MAX_PLACES, RxPools};
 use crate::stats::DeviceStats;
 use crate::sys::packet::{self as sys, AuxData, MAX_BATCH, Received};
@@ -25,19 +25,16 @@ use linerate_nic::{
     TxToken,
 };
 use linerate_wire::units::Instant;
+use queue::step_error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use rustix::net::sockopt;
 use std::array;
 use std::io::{IoSlice, IoSliceMut};
 
-const ETHERNET_HARDWARE: u16 = 1;
 const VLAN_TAG_LEN: usize = 4;
 const ADDRESSES_LEN: usize = 12;
 const TPID_8021Q: u16 = 0x8100;
-/// Room for some hundred super-frames on their way out; the kernel charges their pages to it.
-const SEND_BUFFER: usize = 8 << 20;
-
 /// Super-frames taken in one call: each has a list of places that is built anew.
 const LARGE_BATCH: usize = 4;
 
@@ -47,42 +44,21 @@ const FRAME_IN_KERNEL: usize = 4 << 10;
 /// Pieces of all packets of one call: eight super-segments with the longest gather lists, or a whole batch of others.
 const BATCH_PIECES: usize = 8 * MAX_PIECES;
 
-/// How to share an interface.
+/// How to share an interface through one socket.
 #[derive(Clone, Debug)]
 pub struct PacketConfig {
-    /// Its name.
-    pub interface: String,
-    /// Our address on it; `None` makes a random one, locally administered.
-    pub mac: Option<MacAddr>,
-    /// Largest IP packet in bytes, at most that of the interface; `None` takes the interface's.
-    pub mtu: Option<usize>,
+    /// The interface and the socket.
+    pub options: PacketOptions,
     /// What is switched on at first; what cannot be had is left out.
     pub enabled: Capabilities,
     /// Buffers to receive into.
     pub pools: RxPools,
-    /// Bytes that may wait for us in the kernel, its own bookkeeping included.
-    pub receive_buffer: usize,
-    /// Frames per system call, 1 to 32. With 16, frames of 1,514 bytes cost three quarters of what they cost one by one
-    /// (`examples/device_cost.rs` measures it); super-frames cost little less, and are taken up to four at once.
-    pub batch: usize,
-    /// Whether to use virtio-net headers. Without them nothing is offloaded and no super-frame can be told from a large
-    /// frame; it is what happens on a kernel that lacks them.
-    pub virtio_headers: bool,
 }
 
 impl PacketConfig {
     /// The interface `name` with everything switched on.
     pub fn new(name: &str, pools: RxPools) -> Self {
-        PacketConfig {
-            interface: name.to_owned(),
-            mac: None,
-            mtu: None,
-            enabled: Capabilities::ALL,
-            pools,
-            receive_buffer: 32 << 20,
-            batch: 16,
-            virtio_headers: true,
-        }
+        PacketConfig { options: PacketOptions::new(name), enabled: Capabilities::ALL, pools }
     }
 }
 
@@ -114,37 +90,37 @@ pub struct PacketDevice {
 impl PacketDevice {
     /// Opens the interface, which must be up.
     pub fn open(config: PacketConfig) -> Result<Self, PacketError> {
-        if let Some((pool, has, needs)) = config.pools.flaw() {
+        let mut queues = PacketQueue::open_all(&config.options)?;
+        let queue =
+            queues.pop().ok_or_else(|| PacketError::NoSuchInterface(config.options.interface.clone()))?;
+        PacketDevice::over(queue, config.enabled, config.pools)
+    }
+
+    fn over(queue: PacketQueue, enabled: Capabilities, pools: RxPools) -> Result<Self, PacketError> {
+        if let Some((pool, has, needs)) = pools.flaw() {
             return Err(PacketError::BufferTooSmall { pool, has, needs });
         }
-        let link = Netlink::open()?.link(&config.interface)?;
-        let mtu = usable_mtu(&link, config.mtu)?;
-        let mac = match config.mac {
-            Some(mac) => mac,
-            None => mac::random().map_err(|error| step_error("making a random address", error))?,
-        };
-        let (fd, virtio) = open_socket(&config, link.index, mac)?;
-        let batch = config.batch.clamp(1, MAX_BATCH);
-        let capabilities = if virtio {
+        let PacketQueue { fd, name, index, mtu, mac, has_virtio, batch } = queue;
+        let capabilities = if has_virtio {
             Capabilities::ALL
         } else {
             Capabilities { rx_checksum: true, rx_coalescing: true, gather: true, ..Capabilities::NONE }
         };
-        let lists = config.pools.piece_lists();
+        let lists = pools.piece_lists();
         let queue_bytes = sockopt::socket_recv_buffer_size(&fd)
             .map_err(|error| step_error("asking for the size of the receive buffer", error))?;
         Ok(PacketDevice {
             fd,
-            name: link.name,
-            index: link.index,
+            name,
+            index,
             mtu,
             mac,
             capabilities,
-            enabled: Capabilities { rx_coalescing: true, ..config.enabled.and(capabilities) },
-            virtio_len: if virtio { HEADER_LEN } else { 0 },
+            enabled: Capabilities { rx_coalescing: true, ..enabled.and(capabilities) },
+            virtio_len: if has_virtio { HEADER_LEN } else { 0 },
             batch,
-            landings: (0..batch).map(|_| Landing::new(config.pools.clone(), lists.clone())).collect(),
-            pools: config.pools,
+            landings: (0..batch).map(|_| Landing::new(pools.clone(), lists.clone())).collect(),
+            pools,
             forecast: Forecast::default(),
             queue_bytes,
             completions: Completions::new(),
@@ -415,50 +391,4 @@ fn restore_tag(mut buffer: Buffer, len: usize, aux: &AuxData) -> (Buffer, usize)
     bytes[tag..tag + 2].copy_from_slice(&tpid.to_be_bytes());
     bytes[tag + 2..tag + 4].copy_from_slice(&aux.vlan_tci.to_be_bytes());
     (buffer, start)
-}
-
-fn usable_mtu(link: &Link, wanted: Option<usize>) -> Result<usize, PacketError> {
-    let has = link.mtu as usize;
-    if link.hardware != ETHERNET_HARDWARE {
-        return Err(PacketError::NotEthernet(link.name.clone()));
-    }
-    if !link.up {
-        return Err(PacketError::Down(link.name.clone()));
-    }
-    match wanted {
-        Some(wanted) if wanted > has => Err(PacketError::Mtu { wanted, has }),
-        Some(wanted) => Ok(wanted),
-        None => Ok(has),
-    }
-}
-
-/// The socket, ready, and whether it has virtio-net headers. It is bound last, so that no frame comes before everything
-/// is set.
-fn open_socket(config: &PacketConfig, index: u32, mac: MacAddr) -> Result<(OwnedFd, bool), PacketError> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let fd = rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
-        .map_err(|error| step_error("opening a packet socket", error))?;
-    let step = |name, result: Result<(), Errno>| result.map_err(|error| step_error(name, error));
-    let virtio = config.virtio_headers && sys::set_virtio_header(fd.as_fd()).is_ok();
-    step("asking for auxiliary data", sys::set_auxdata(fd.as_fd()))?;
-    step("ignoring outgoing frames", sys::set_ignore_outgoing(fd.as_fd()))?;
-    step("setting the filter", sys::set_destination_filter(fd.as_fd(), mac))?;
-    // Without CAP_NET_ADMIN the buffers are as large as the system's limits allow.
-    if sockopt::set_socket_recv_buffer_size_force(&fd, config.receive_buffer).is_err() {
-        let plain = sockopt::set_socket_recv_buffer_size(&fd, config.receive_buffer);
-        step("setting the receive buffer", plain)?;
-    }
-    if sockopt::set_socket_send_buffer_size_force(&fd, SEND_BUFFER).is_err() {
-        step("setting the send buffer", sockopt::set_socket_send_buffer_size(&fd, SEND_BUFFER))?;
-    }
-    step("entering promiscuous mode", sys::set_promiscuous(fd.as_fd(), index))?;
-    step("binding to the interface", sys::bind(fd.as_fd(), index))?;
-    Ok((fd, virtio))
-}
-
-fn step_error(step: &'static str, error: Errno) -> PacketError {
-    match error {
-        Errno::PERM | Errno::ACCESS => PacketError::Permission,
-        other => PacketError::Io { step, source: other.into() },
-    }
 }

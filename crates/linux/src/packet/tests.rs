@@ -1,12 +1,14 @@
 //! The packet socket on a veth pair, in a namespace of its own.
 
 use super::*;
+use crate::netconfig::Netlink;
 use crate::netconfig::{HostInterface, LinkChange, NetconfigError};
 use crate::testing::{
     DATA, HOST4, HOST6, OUR_MAC, OURS4, OURS6, await_frame, host_socket, in_namespace, is_to_port, ours,
     send_one, tcp_from_host, to_host, udp_checksum_holds, wait_readable,
 };
 use linerate_nic::ChecksumStatus;
+use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
 const UP: LinkChange = LinkChange { up: Some(true), mtu: None, tx_queue_len: None, mac: None };
@@ -35,8 +37,16 @@ fn cable() -> Cable {
     Cable { host, netlink, host_mac, index }
 }
 
+fn options() -> PacketOptions {
+    PacketOptions { mac: Some(OUR_MAC), ..PacketOptions::new("lrours") }
+}
+
 fn config() -> PacketConfig {
-    PacketConfig { mac: Some(OUR_MAC), ..PacketConfig::new("lrours", RxPools::new(0, 1_024)) }
+    with(options())
+}
+
+fn with(options: PacketOptions) -> PacketConfig {
+    PacketConfig { options, ..PacketConfig::new("lrours", RxPools::new(0, 1_024)) }
 }
 
 fn ip(args: &[&str]) -> bool {
@@ -49,7 +59,7 @@ fn frames_to_us_arrive_with_what_the_kernel_says_of_them() {
         let _cable = cable();
         for virtio_headers in [true, false] {
             for batch in [1, 16, 99] {
-                let config = PacketConfig { virtio_headers, batch, ..config() };
+                let config = with(PacketOptions { virtio_headers, batch, ..options() });
                 let mut device = PacketDevice::open(config).unwrap();
                 for v4 in [true, false] {
                     for len in [0, 1, 1400] {
@@ -75,11 +85,7 @@ fn complete_checksums_are_left_to_the_stack() {
         let cable = cable();
         let mut device = PacketDevice::open(config()).unwrap();
         // Another device sends what no kernel has touched.
-        let from_host = PacketConfig {
-            interface: "lrhost".to_owned(),
-            mac: Some(cable.host_mac),
-            ..PacketConfig::new("lrhost", RxPools::new(0, 64))
-        };
+        let from_host = with(PacketOptions { mac: Some(cable.host_mac), ..PacketOptions::new("lrhost") });
         let mut peer = PacketDevice::open(from_host).unwrap();
         let mut packet = to_host(OUR_MAC, true, 17, 7);
         std::mem::swap(&mut packet.from, &mut packet.to);
@@ -118,7 +124,7 @@ fn our_packets_reach_the_host_one_by_one_and_in_batches() {
     in_namespace("packet_ours_reach_the_host", || {
         let cable = cable();
         for (virtio_headers, batch) in [(true, 1), (true, 16), (false, 16)] {
-            let config = PacketConfig { virtio_headers, batch, ..config() };
+            let config = with(PacketOptions { virtio_headers, batch, ..options() });
             let mut device = PacketDevice::open(config).unwrap();
             for v4 in [true, false] {
                 let socket = host_socket(v4);
@@ -196,8 +202,11 @@ fn vlan_tags_are_put_back() {
 fn pools_that_run_dry_stop_the_device_until_buffers_return() {
     in_namespace("packet_pools_run_dry", || {
         let _cable = cable();
-        let mut device =
-            PacketDevice::open(PacketConfig { pools: RxPools::new(0, 36), batch: 8, ..config() }).unwrap();
+        let mut device = PacketDevice::open(PacketConfig {
+            pools: RxPools::new(0, 36),
+            ..with(PacketOptions { batch: 8, ..options() })
+        })
+        .unwrap();
         let socket = host_socket(true);
         let mut batch = RxBatch::with_limit(64);
         let deadline = std::time::Instant::now() + Duration::from_secs(5);
@@ -223,7 +232,8 @@ fn pools_that_run_dry_stop_the_device_until_buffers_return() {
 fn what_the_kernel_drops_is_counted() {
     in_namespace("packet_kernel_drops", || {
         let _cable = cable();
-        let mut device = PacketDevice::open(PacketConfig { receive_buffer: 4096, ..config() }).unwrap();
+        let mut device =
+            PacketDevice::open(with(PacketOptions { receive_buffer: 4096, ..options() })).unwrap();
         let socket = host_socket(true);
         for _ in 0..100 {
             socket.send_to(&[0; 1400], ours(true, 7)).unwrap();
@@ -290,7 +300,8 @@ fn what_can_be_switched() {
         assert_eq!(device.enabled(), Capabilities { rx_coalescing: true, ..Capabilities::NONE });
         let orphan = Capabilities { tx_checksum4: false, ..Capabilities::ALL };
         assert_eq!(device.enable(orphan), Err(DeviceError::Unsupported));
-        let mut plain = PacketDevice::open(PacketConfig { virtio_headers: false, ..config() }).unwrap();
+        let mut plain =
+            PacketDevice::open(with(PacketOptions { virtio_headers: false, ..options() })).unwrap();
         assert_eq!(plain.enable(Capabilities::ALL), Err(DeviceError::Unsupported));
         assert_eq!(plain.enable(plain.capabilities()), Ok(()));
     });
@@ -304,12 +315,86 @@ fn what_cannot_be_opened_says_why() {
         assert!(matches!(named("a/b"), Err(PacketError::NoSuchInterface(_))));
         assert!(matches!(named("lo"), Err(PacketError::NotEthernet(_))));
         let mut cable = cable();
-        let wanted = PacketDevice::open(PacketConfig { mtu: Some(9000), ..config() });
+        let wanted = PacketDevice::open(with(PacketOptions { mtu: Some(9000), ..options() }));
         assert!(matches!(wanted, Err(PacketError::Mtu { wanted: 9000, has: 1500 })));
-        assert_eq!(PacketDevice::open(PacketConfig { mtu: Some(1400), ..config() }).unwrap().mtu(), 1400);
+        assert_eq!(
+            PacketDevice::open(with(PacketOptions { mtu: Some(1400), ..options() })).unwrap().mtu(),
+            1400
+        );
         cable.netlink.change_link(cable.index, &DOWN).unwrap();
         assert!(matches!(named("lrours"), Err(PacketError::Down(name)) if name == "lrours"));
         cable.netlink.delete_link(cable.index).unwrap();
         assert!(matches!(cable.netlink.link("lrours"), Err(NetconfigError::NoSuchInterface(_))));
     });
+}
+
+/// What came in on each queue, until so many frames have, or for two seconds.
+fn arrivals(queues: &mut [PacketDevice], until: usize) -> Vec<Vec<Frame>> {
+    let mut came: Vec<Vec<Frame>> = queues.iter().map(|_| Vec::new()).collect();
+    for _ in 0..2_000 {
+        for (queue, came) in queues.iter_mut().zip(&mut came) {
+            let mut batch = RxBatch::with_limit(64);
+            queue.receive(Instant::ZERO, &mut batch).unwrap();
+            came.extend(std::iter::from_fn(|| batch.pop()));
+        }
+        if came.iter().map(Vec::len).sum::<usize>() >= until {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    came
+}
+
+#[test]
+fn queues_share_what_comes_in_by_port_and_by_peer() {
+    in_namespace("packet_queues", || {
+        // Nobody asks for neighbours, so that nothing else comes in.
+        let _cable = cable();
+        for count in [2, 3, 4] {
+            let options = PacketOptions { queues: count, shared_ports: vec![80, 21], ..options() };
+            let open =
+                |queue: PacketQueue| queue.into_device(Capabilities::ALL, RxPools::new(0, 1_024)).unwrap();
+            let mut queues: Vec<PacketDevice> =
+                PacketQueue::open_all(&options).unwrap().into_iter().map(open).collect();
+            assert_eq!(queues.len(), count);
+            // What the host says of itself when a link comes up.
+            arrivals(&mut queues, usize::MAX);
+            for v4 in [true, false] {
+                // Peers are spread, also those who use even ports only.
+                let even = |number: u16| UdpSocket::bind((bind_ip(v4), 20_000 + 2 * number)).unwrap();
+                let peers: Vec<UdpSocket> = (0..200).map(even).collect();
+                for peer in &peers {
+                    peer.send_to(b"shared", ours(v4, 80)).unwrap();
+                }
+                let of_80 = |frame: &&Frame| is_to_port(frame, 17, 80);
+                let came = arrivals(&mut queues, 200);
+                let spread: Vec<usize> =
+                    came.iter().map(|frames| frames.iter().filter(of_80).count()).collect();
+                assert_eq!(spread.iter().sum::<usize>(), 200, "each once: {spread:?}");
+                assert!(spread.iter().all(|&n| n >= 200 / count / 2), "{spread:?}");
+                // One peer stays where he is.
+                for _ in 0..10 {
+                    peers[3].send_to(b"again", ours(v4, 80)).unwrap();
+                }
+                let came = arrivals(&mut queues, 10);
+                assert!(came.iter().any(|frames| frames.iter().filter(of_80).count() == 10));
+                // Other ports are at home where they say.
+                for port in [5_201, 49_152, 49_153, 49_154] {
+                    peers[0].send_to(b"own", ours(v4, port)).unwrap();
+                    let came = arrivals(&mut queues, 1);
+                    let at =
+                        came.iter().position(|frames| frames.iter().any(|frame| is_to_port(frame, 17, port)));
+                    assert_eq!(at, Some(usize::from(port) % count), "port {port} of {count} queues");
+                }
+                // All fragments are in queue 0, the first one too.
+                peers[1].send_to(&[7; 4_000], ours(v4, 49_153)).unwrap();
+                let came = arrivals(&mut queues, 3);
+                assert_eq!(came[0].len(), 3, "{count} queues, IPv4 {v4}");
+            }
+        }
+    });
+}
+
+fn bind_ip(v4: bool) -> IpAddr {
+    if v4 { HOST4.into() } else { HOST6.into() }
 }

@@ -1,5 +1,6 @@
 //! The system calls that no safe wrapper exists for; every `unsafe` of the devices is in this folder.
 
+pub(crate) mod fanout;
 pub(crate) mod ids;
 pub(crate) mod packet;
 pub(crate) mod socket;

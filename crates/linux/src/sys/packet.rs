@@ -57,7 +57,7 @@ fn set_int(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> Resul
 }
 
 /// Sets an option. `T` is a C structure without padding that matters: the kernel only reads it.
-fn set_option<T: Copy>(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: &T) -> Result<()> {
+pub(super) fn set_option<T: Copy>(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: &T) -> Result<()> {
     let len = size_of::<T>() as libc::socklen_t;
     // SAFETY: the kernel reads `len` bytes at the pointer, which is exactly the live `value`, and keeps no pointer to it
     // (a filter program is copied during the call; its caller keeps it alive until then).
@@ -115,6 +115,11 @@ pub(crate) fn set_destination_filter(fd: BorrowedFd<'_>, mac: MacAddr) -> Result
         step(RETURN, 0, 0, u32::MAX),
         step(RETURN, 0, 0, 0),
     ];
+    set_filter(fd, &mut steps)
+}
+
+/// Lets into the socket what this classic BPF program says.
+pub(super) fn set_filter(fd: BorrowedFd<'_>, steps: &mut [libc::sock_filter]) -> Result<()> {
     let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
     set_option(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }

@@ -12,6 +12,8 @@ const TUNSETVNETHDRSZ: Opcode = opcode::write::<c_int>(b'T', 216);
 
 /// A TAP: frames with Ethernet headers.
 pub(crate) const IFF_TAP: u16 = 0x0002;
+/// Several descriptors, each a queue.
+pub(crate) const IFF_MULTI_QUEUE: u16 = 0x0100;
 /// No packet-information header before each frame.
 pub(crate) const IFF_NO_PI: u16 = 0x1000;
 /// A virtio-net header before each frame.

@@ -2,22 +2,22 @@
 //! virtio-net headers cross it whole in both directions.
 
 mod error;
+mod queue;
 #[cfg(test)]
 mod tests;
 
 pub use error::TapError;
+pub use queue::{MOST_QUEUES, TapOptions, TapQueue};
 
-use crate::mac;
-use crate::netconfig::{Link, LinkChange, NetconfigError, Netlink, is_interface_name};
 use crate::rx::{Forecast, HEADROOM, Landed, Landing, MAX_PLACES, RxPools};
 use crate::stats::DeviceStats;
-use crate::sys::tun::{self, IFNAMSIZ};
+use crate::sys::tun;
 use crate::tx::{self, Completions, MAX_PIECES, device_error};
 use crate::vnet::{HEADER_LEN_MERGEABLE, VirtioHeader};
 use linerate_nic::{Capabilities, Device, DeviceError, Frame, MacAddr, QueuePair, RxBatch, TxQueue, TxToken};
 use linerate_wire::units::Instant;
+use queue::step_error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::array;
 use std::io::{IoSlice, IoSliceMut};
@@ -28,9 +28,6 @@ pub const DEFAULT_NAME: &str = "linerate%d";
 /// Frames that may wait for us in the kernel, on a TAP that we made: as many as there are small receive buffers, and no fewer
 /// than this. The kernel's own 1,000 are lost once a window is larger than 1.4 MB.
 pub const TX_QUEUE_LEN: u32 = 10_000;
-
-/// The longest queue asked for: the kernel takes 8 bytes for each place.
-const MOST_QUEUED: usize = 1 << 20;
 
 /// How to open a TAP.
 #[derive(Clone, Debug)]
@@ -85,53 +82,41 @@ impl Tap {
         if let Some((pool, has, needs)) = config.pools.flaw() {
             return Err(TapError::BufferTooSmall { pool, has, needs });
         }
-        let requested = name_field(&config.name)?;
-        let fd = open_tun()?;
-        let mut netlink = Netlink::open()?;
-        let existed = match netlink.link(&config.name) {
-            Ok(_) => true,
-            Err(NetconfigError::NoSuchInterface(_)) => false,
-            Err(error) => return Err(error.into()),
+        let options = TapOptions {
+            name: config.name,
+            mtu: config.mtu,
+            mac: config.mac,
+            frames: config.pools.small.len(),
+            queues: 1,
         };
-        let flags = tun::IFF_TAP | tun::IFF_NO_PI | tun::IFF_VNET_HDR;
-        let name = tun::set_interface(fd.as_fd(), requested, flags)
-            .map_err(|error| attach_error(error, &config.name, existed))?;
-        let name = name_of(&name);
-        tun::set_virtio_header_len(fd.as_fd(), HEADER_LEN_MERGEABLE)
-            .map_err(|error| step_error("setting the length of the virtio-net header", error))?;
-        let Link { index, mtu, .. } = netlink.link(&name)?;
-        let change = LinkChange {
-            // The owner of a TAP may attach to it, and not change it.
-            mtu: config.mtu.filter(|wanted| *wanted != mtu),
-            tx_queue_len: (!existed)
-                .then(|| TX_QUEUE_LEN.max(config.pools.small.len().min(MOST_QUEUED) as u32)),
-            ..LinkChange::default()
-        };
-        netlink.change_link(index, &change)?;
-        let link = netlink.link(&name)?;
-        let mac = match config.mac {
-            Some(mac) => mac,
-            None => mac::random().map_err(|error| step_error("making a random address", error))?,
-        };
+        let mut queues = TapQueue::open_all(&options)?;
+        let queue = queues.pop().ok_or(TapError::Busy(options.name))?;
+        Tap::over(queue, config.enabled, config.pools)
+    }
+
+    fn over(queue: TapQueue, enabled: Capabilities, pools: RxPools) -> Result<Self, TapError> {
+        if let Some((pool, has, needs)) = pools.flaw() {
+            return Err(TapError::BufferTooSmall { pool, has, needs });
+        }
         let mut tap = Tap {
-            fd,
-            name,
-            index,
-            existed,
-            mtu: link.mtu as usize,
-            mac,
-            host_mac: link.mac,
+            fd: queue.fd,
+            name: queue.name,
+            index: queue.index,
+            existed: queue.existed,
+            mtu: queue.mtu,
+            mac: queue.mac,
+            host_mac: queue.host_mac,
             enabled: Capabilities::NONE,
-            queue_len: link.tx_queue_len,
-            landing: Landing::new(config.pools.clone(), config.pools.piece_lists()),
-            pools: config.pools,
+            queue_len: queue.queue_len,
+            landing: Landing::new(pools.clone(), pools.piece_lists()),
+            pools,
             forecast: Forecast::default(),
             completions: Completions::new(),
             stats: DeviceStats::default(),
             starved: false,
             dry: false,
         };
-        tap.switch(config.enabled).map_err(|error| step_error("switching offloads on", error))?;
+        tap.switch(enabled).map_err(|error| step_error("switching offloads on", error))?;
         Ok(tap)
     }
 
@@ -311,44 +296,4 @@ fn offload_bits(wanted: Capabilities) -> Option<usize> {
     let checksum = if wanted.rx_checksum { tun::TUN_F_CSUM } else { 0 };
     let coalescing = if wanted.rx_coalescing { tun::TUN_F_TSO4 | tun::TUN_F_TSO6 } else { 0 };
     Some(checksum | coalescing)
-}
-
-fn open_tun() -> Result<OwnedFd, TapError> {
-    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    rustix::fs::open("/dev/net/tun", flags, Mode::empty()).map_err(|error| match error {
-        Errno::NOENT | Errno::NOTDIR | Errno::NODEV | Errno::NXIO => TapError::NoTunDevice,
-        other => step_error("opening /dev/net/tun", other),
-    })
-}
-
-fn name_field(name: &str) -> Result<[u8; IFNAMSIZ], TapError> {
-    let bytes = name.as_bytes();
-    let percents = bytes.iter().filter(|&&byte| byte == b'%').count();
-    let numbered = percents == 1 && name.contains("%d");
-    if !is_interface_name(name) || (percents > 0 && !numbered) {
-        return Err(TapError::Name(name.to_owned()));
-    }
-    let mut field = [0; IFNAMSIZ];
-    field[..bytes.len()].copy_from_slice(bytes);
-    Ok(field)
-}
-
-fn name_of(field: &[u8; IFNAMSIZ]) -> String {
-    let end = field.iter().position(|&byte| byte == 0).unwrap_or(field.len());
-    String::from_utf8_lossy(&field[..end]).into_owned()
-}
-
-fn attach_error(error: Errno, name: &str, existed: bool) -> TapError {
-    match error {
-        Errno::BUSY => TapError::Busy(name.to_owned()),
-        Errno::INVAL if existed => TapError::NotTap(name.to_owned()),
-        other => step_error("making the TAP", other),
-    }
-}
-
-fn step_error(step: &'static str, error: Errno) -> TapError {
-    match error {
-        Errno::PERM | Errno::ACCESS => TapError::Permission { step },
-        other => TapError::Io { step, source: other.into() },
-    }
 }

@@ -1,7 +1,7 @@
 //! The TAP device against the real kernel at its other end.
 
 use super::*;
-use crate::netconfig::{HostInterface, Netlink};
+use crate::netconfig::{HostInterface, LinkChange, NetconfigError, Netlink};
 use crate::testing::{
     DATA, HOST4, HOST6, OUR_MAC, OURS4, OURS6, await_frame, host_socket, in_namespace, is_to_port, ours,
     send_one, tcp_from_host, to_host, udp_checksum_holds,
@@ -277,4 +277,57 @@ fn switches_that_need_each_other() {
     assert_eq!(offload_bits(Capabilities { tx_checksum4: false, ..all }), None);
     assert_eq!(offload_bits(Capabilities { tx_checksum6: false, ..all }), None);
     assert_eq!(offload_bits(Capabilities { tx_checksum6: false, tso6: false, ..all }), Some(7));
+}
+
+#[test]
+fn queues_of_one_tap_share_its_frames_and_flows_follow_our_answers() {
+    in_namespace("tap_queues", || {
+        let options = TapOptions {
+            name: DEFAULT_NAME.to_owned(),
+            mtu: None,
+            mac: Some(OUR_MAC),
+            frames: 256,
+            queues: 3,
+        };
+        let open = |queue: TapQueue| queue.into_device(Capabilities::ALL, RxPools::new(0, 256)).unwrap();
+        let mut queues: Vec<Tap> = TapQueue::open_all(&options).unwrap().into_iter().map(open).collect();
+        assert_eq!(queues.len(), 3);
+        assert!(queues.iter().all(|tap| tap.name() == queues[0].name() && tap.mac() == OUR_MAC));
+        let mut host = HostInterface::open(queues[0].name()).unwrap();
+        host.up().unwrap();
+        host.add_address(HOST4.into(), 24).unwrap();
+        Netlink::open().unwrap().set_neighbour(queues[0].index(), OURS4.into(), OUR_MAC).unwrap();
+        let peer = host_socket(true);
+        let port = peer.local_addr().unwrap().port();
+        let host_mac = queues[0].host_mac();
+        for home in [0, 2, 1, 2] {
+            // Our answer leaves by one queue, and what comes then comes in there.
+            let mut packet = to_host(host_mac, true, 17, port);
+            packet.ports.0 = 7;
+            send_one(&mut queues[home], |slot| packet.fill(slot, &[b"answer"], false, 0));
+            let mut answer = [0; 16];
+            assert_eq!(peer.recv(&mut answer).unwrap(), 6);
+            peer.send_to(b"next", ours(true, 7)).unwrap();
+            await_frame(&mut queues[home], |frame| is_to_port(frame, 17, 7));
+        }
+    });
+}
+
+#[test]
+fn a_tap_made_for_one_queue_gives_one_and_one_made_for_several_serves_one() {
+    in_namespace("tap_one_queue", || {
+        let ip = |args: &[&str]| {
+            assert!(std::process::Command::new("ip").args(args).status().unwrap().success());
+        };
+        ip(&["tuntap", "add", "lrone", "mode", "tap"]);
+        ip(&["tuntap", "add", "lrmany", "mode", "tap", "multi_queue"]);
+        for (name, queues, given) in [("lrone", 2, 1), ("lrone", 1, 1), ("lrmany", 1, 1), ("lrmany", 2, 2)] {
+            let name = name.to_owned();
+            let options = TapOptions { name, mtu: None, mac: None, frames: 1, queues };
+            let opened = TapQueue::open_all(&options).unwrap();
+            assert_eq!((opened.len(), opened[0].existed()), (given, true), "{options:?}");
+        }
+        let options = TapOptions { name: "lo".to_owned(), mtu: None, mac: None, frames: 1, queues: 2 };
+        assert!(matches!(TapQueue::open_all(&options), Err(TapError::NotTap(_))));
+    });
 }

@@ -44,7 +44,9 @@ pub(crate) fn path(path: &str) -> VirtualPath {
 /// A server whose sweep is over: while it lasts, it may have got hold of a file just made, which is then left for it to remove.
 pub(crate) fn serve(dir: &TempDir, writable: bool) -> AnyFiles {
     let mut files = start(dir, writable);
-    if let AnyFiles::Directory(WorkerFiles { _sweep: Some(sweep), .. }) = &mut files {
+    if let AnyFiles::Directory(files) = &mut files
+        && let Some(Crew { _sweep: Some(sweep), .. }) = Arc::get_mut(&mut files.crew)
+    {
         sweep.wait();
     }
     files
