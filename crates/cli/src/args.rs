@@ -104,6 +104,10 @@ pub struct ServeOptions {
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=4094))]
     pub vlan: Option<u16>,
 
+    /// Queues of the device, each with a thread of its own, 1 to 64 [default: one for each processor, at most 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub queues: Option<u16>,
+
     /// TCP port of the HTTP server, 0 for none [default: 80; with kernel 8080]
     #[arg(long, value_name = "PORT")]
     pub http_port: Option<u16>,
@@ -244,6 +248,7 @@ impl ServeOptions {
             "gateway" => !self.gateway.is_empty(),
             "mtu" => self.mtu.is_some(),
             "vlan" => self.vlan.is_some(),
+            "queues" => self.queues.is_some(),
             "http-port" => self.http_port.is_some(),
             "ftp-port" => self.ftp_port.is_some(),
             "iperf3-port" => self.iperf3_port.is_some(),
@@ -272,6 +277,7 @@ impl ServeOptions {
             gateway: list(self.gateway, file.gateway),
             mtu: self.mtu.or(file.mtu),
             vlan: self.vlan.or(file.vlan),
+            queues: self.queues.or(file.queues),
             http_port: self.http_port.or(file.http_port),
             ftp_port: self.ftp_port.or(file.ftp_port),
             iperf3_port: self.iperf3_port.or(file.iperf3_port),

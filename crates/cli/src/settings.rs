@@ -47,6 +47,8 @@ pub struct Settings {
     pub mtu: Option<u16>,
     /// The VLAN of all frames, if any.
     pub vlan: Option<u16>,
+    /// Queues if given.
+    pub queues: Option<u16>,
     /// HTTP port if given; 0 for none.
     pub http_port: Option<u16>,
     /// FTP port if given; 0 for none.
@@ -220,6 +222,7 @@ impl Settings {
             ("gateway", self.gateways != running.gateways),
             ("mtu", self.mtu != running.mtu),
             ("vlan", self.vlan != running.vlan),
+            ("queues", self.queues != running.queues),
             ("http-port", self.http_port != running.http_port),
             ("ftp-port", self.ftp_port != running.ftp_port),
             ("iperf3-port", self.iperf3_port != running.iperf3_port),
@@ -238,6 +241,7 @@ impl Settings {
         if !(MIN_MEMORY..=1 << 40).contains(&memory) {
             return Err(bad("memory", ByteSize(memory), "4MiB to 1024GiB"));
         }
+        check_queues(options.queues, memory)?;
         let kernel = options.device == Some(DeviceChoice::Kernel);
         if kernel {
             check_kernel(&options)?;
@@ -265,6 +269,7 @@ impl Settings {
             gateways: options.gateway,
             mtu: options.mtu,
             vlan: options.vlan,
+            queues: options.queues,
             http_port: options.http_port,
             ftp_port: options.ftp_port,
             iperf3_port: options.iperf3_port.unwrap_or(5201),
@@ -323,6 +328,18 @@ fn addresses(options: &ServeOptions, kernel: bool) -> Result<(Vec<Cidr>, bool, b
 }
 
 /// Tagged frames need somebody on the other side who tags too.
+fn check_queues(queues: Option<u16>, memory: u64) -> Result<(), SettingsError> {
+    let Some(queues) = queues else { return Ok(()) };
+    let most = (memory / MIN_MEMORY).min(64);
+    if (1..=most).contains(&u64::from(queues)) {
+        return Ok(());
+    }
+    let per_queue = ByteSize(MIN_MEMORY);
+    let expected =
+        format!("1 to {most}: each queue needs {per_queue} of the memory, which is {}", ByteSize(memory));
+    Err(bad("queues", queues, expected))
+}
+
 fn check_vlan(options: &ServeOptions) -> Result<(), SettingsError> {
     let Some(id) = options.vlan else { return Ok(()) };
     let expected = match options.device {

@@ -1,4 +1,4 @@
-//! A queue from worker threads to the loop, with an eventfd that wakes it.
+//! A queue from other threads to a loop, with an eventfd that wakes it.
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,7 +13,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The queue. Its length is bounded by who sends: every message answers a request, and requests are bounded.
+/// The queue. Its length is bounded by who sends: a message answers a request, and requests are bounded; or it is sent
+/// [within](Mailbox::push_within) a bound.
 #[derive(Debug)]
 pub struct Mailbox<T> {
     queue: Mutex<VecDeque<T>>,
@@ -31,7 +32,21 @@ impl<T> Mailbox<T> {
 
     /// Adds a message and wakes the loop if it was not woken yet.
     pub fn push(&self, message: T) {
-        let mut queue = lock(&self.queue);
+        self.put(lock(&self.queue), message);
+    }
+
+    /// The same unless `most` messages wait already: then the message is dropped, and the answer is false. For what
+    /// nobody has asked for, and who sent it can do without.
+    pub fn push_within(&self, most: usize, message: T) -> bool {
+        let queue = lock(&self.queue);
+        let has_room = queue.len() < most;
+        if has_room {
+            self.put(queue, message);
+        }
+        has_room
+    }
+
+    fn put(&self, mut queue: MutexGuard<'_, VecDeque<T>>, message: T) {
         queue.push_back(message);
         if !self.signalled.swap(true, Ordering::AcqRel) {
             // Cannot fail: the counter goes from 0 to 1, far from its limit.

@@ -77,7 +77,7 @@ impl Net {
     /// The state of a stack with this configuration, whose numbers are in range.
     pub(crate) fn new(config: StackConfig, seed: &[u8; 32], pools: StackPools) -> Self {
         let state = KeyedState::new(seed);
-        let mut random = Random::new(seed);
+        let mut random = Random::for_seat(seed, config.seat.index);
         let identification = random.next_u32();
         let datagrams = pools.datagrams.stats().total;
         let groups = config.max_connections;

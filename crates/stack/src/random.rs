@@ -64,9 +64,15 @@ pub(crate) struct Random {
 }
 
 impl Random {
+    /// The stream that belongs to `seed` and to one of the stacks that share it: each has a stream of its own.
+    pub(crate) fn for_seat(seed: &[u8; 32], seat: u16) -> Random {
+        Random { key: Key::derive(seed, purpose::RANDOM | u64::from(seat) << 32), counter: 0 }
+    }
+
     /// The stream that belongs to `seed`.
+    #[cfg(test)]
     pub(crate) fn new(seed: &[u8; 32]) -> Random {
-        Random { key: Key::derive(seed, purpose::RANDOM), counter: 0 }
+        Random::for_seat(seed, 0)
     }
 
     /// 64 random bits.
@@ -118,6 +124,7 @@ mod tests {
             [random.next_u64(), random.next_u64(), random.next_u64()]
         };
         assert_eq!(take([1; 32]), take([1; 32]));
+        assert_ne!(Random::for_seat(&[1; 32], 1).next_u64(), take([1; 32])[0], "another seat");
         assert_ne!(take([1; 32]), take([2; 32]));
         let [a, b, c] = take([0; 32]);
         assert!(a != b && b != c);

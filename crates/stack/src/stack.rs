@@ -48,8 +48,8 @@ pub struct Stack {
 
 impl Stack {
     /// A stack with these settings (numbers out of range are brought into it). `seed` must be random and secret, and
-    /// different at every start: initial sequence numbers, ports and hash keys come from it. Tables take their memory
-    /// now.
+    /// different at every start: initial sequence numbers, ports and hash keys come from it. Stacks that share a link
+    /// ([`StackConfig::seat`]) get the same, so that a cookie of one is good at the others. Tables take their memory now.
     pub fn new(config: StackConfig, seed: [u8; 32], pools: StackPools) -> Self {
         let config = config.in_range();
         let state = KeyedState::new(&seed);

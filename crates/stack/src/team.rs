@@ -88,6 +88,13 @@ impl To {
 #[derive(Clone, Debug)]
 pub struct Message(Kind);
 
+impl Message {
+    /// Whether it is a packet, which may be lost as on any link. Nobody sends the others again.
+    pub fn is_packet(&self) -> bool {
+        matches!(self.0, Kind::Packet(_))
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Kind {
     /// A packet that belongs elsewhere.
@@ -152,6 +159,11 @@ impl Stack {
     pub fn poll_letter(&mut self) -> Option<Letter> {
         self.tell_of_link();
         self.team.letters.pop_front()
+    }
+
+    /// To be told of a letter that the host had no room for. Only packets may be lost.
+    pub fn handle_lost_letter(&mut self) {
+        self.net.counters.drop_letters_full += 1;
     }
 
     /// Takes what another stack has sent.

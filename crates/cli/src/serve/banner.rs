@@ -145,7 +145,7 @@ mod tests {
         Banner {
             dir: None,
             device: "the host's sockets".to_owned(),
-            ports: Ports { http: Some(8080), ftp: Some(21), iperf3: None },
+            ports: Ports { http: Some(8080), ftp: Some(21), iperf3: None, kernel: false },
             writable: true,
             user: Some("nobody".to_owned()),
         }

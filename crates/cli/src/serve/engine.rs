@@ -3,8 +3,11 @@
 use crate::status::collect::Observed;
 use linerate_linux::poller::PollFlags;
 use linerate_nic::{Capabilities, DeviceError};
+use linerate_stack::{Letter, Message};
 use linerate_transport::Engine;
+use linerate_wire::units::Instant;
 use std::net::IpAddr;
+use std::ops::Add;
 use std::os::fd::BorrowedFd;
 
 /// Totals since the start, and gauges, for the statistics line.
@@ -28,6 +31,23 @@ pub struct Figures {
     pub memory_bytes: u64,
 }
 
+impl Add for Figures {
+    type Output = Figures;
+
+    fn add(self, other: Figures) -> Figures {
+        Figures {
+            received_bytes: self.received_bytes + other.received_bytes,
+            sent_bytes: self.sent_bytes + other.sent_bytes,
+            received_packets: self.received_packets + other.received_packets,
+            sent_packets: self.sent_packets + other.sent_packets,
+            connections: self.connections + other.connections,
+            accepted: self.accepted + other.accepted,
+            retransmits: self.retransmits + other.retransmits,
+            memory_bytes: self.memory_bytes + other.memory_bytes,
+        }
+    }
+}
+
 /// An engine of this host: what it sleeps on, and what is told of it.
 pub trait HostEngine: Engine<Error = DeviceError> {
     /// What to sleep on.
@@ -46,4 +66,15 @@ pub trait HostEngine: Engine<Error = DeviceError> {
     fn addresses_in_use(&self) -> Option<Vec<IpAddr>> {
         None
     }
+
+    /// The next letter to the engines of other queues.
+    fn poll_letter(&mut self) -> Option<Letter> {
+        None
+    }
+
+    /// Takes a letter of another queue's.
+    fn handle_message(&mut self, _now: Instant, _message: Message) {}
+
+    /// A letter found no room.
+    fn handle_lost_letter(&mut self) {}
 }

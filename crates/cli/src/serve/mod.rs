@@ -1,13 +1,17 @@
 //! `linerate serve`: from settings to a running loop.
 
 mod banner;
+mod census;
+mod company;
 mod crowd;
 mod demo;
 mod engine;
 mod kernel;
+mod member;
 mod observe;
 mod open;
 mod own;
+mod post;
 mod services;
 pub mod shares;
 mod stats;
@@ -16,26 +20,36 @@ mod summary;
 mod tap;
 mod turn;
 mod user;
+mod worker;
 
 use crate::args::{LogFormat, Serve};
 use crate::settings::{Settings, SettingsError};
+use crate::values::Offload;
 use crate::{logging, output};
 use banner::{Announcements, Banner};
+use census::Censuses;
+use company::Company;
 use linerate_linux::clock::MonotonicClock;
 use linerate_linux::files::{AnyFiles, DemoFile, DemoFiles, RootError, WorkerConfig, WorkerFiles};
 use linerate_linux::privileges;
 use linerate_linux::signals::Signals;
 use linerate_nic::DeviceError;
 use linerate_serve::{Loop, Service as _, StartError, ftp};
-use open::{OpenError, Opened};
+use member::Member;
+use open::{Maker, OpenError, Opened};
+use post::{Post, PostOffice};
 use services::Services;
 use stats::Stats;
-use status::{MemoryPeak, Status, StatusError};
+use status::{Status, StatusError};
 use std::fmt;
+use std::io;
+use std::net::IpAddr;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
-use turn::{Machine, Process, Random};
+use turn::Process;
 use user::UserError;
+use worker::{Machine, Random, Worker};
 
 /// Longest that serving waits for duplicate address detection before it says that it is ready.
 const ADDRESS_PATIENCE: Duration = Duration::from_secs(4);
@@ -115,53 +129,108 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     let users = users(&settings, &mut random)?;
     let files = files(&settings)?;
     // The host's side of the device goes after the device.
-    let Opened { engine, interface: _interface, what, bind, addresses, kernel, kept, table } =
-        open::engine(&settings, &files, &mut random).map_err(ServeError::Open)?;
+    let Opened { makers, interface: _interface, what, bind, addresses, kernel, kept, table } =
+        open::engine(&settings, &mut random).map_err(ServeError::Open)?;
     settings.ineffective(kernel).iter().for_each(|text| log::warn!("{text}"));
     let ports = services::Ports::new(&settings, kernel);
-    let clock = MonotonicClock::new();
+    let started = MonotonicClock::new().now();
+    let statuses = Status::start(&settings, started, &what, makers.len()).map_err(ServeError::Status)?;
+    let crew = Crew { makers, bind, ports, table, users, statuses };
+    let (mut worker, company) = crew.start(&settings, files, Machine { random, ..Machine::default() })?;
+    let enabled = worker.core.engine.set_offloads(settings.offload).map_err(ServeError::Device)?;
+    let offloads = if kernel { String::new() } else { format!(", offloads {}", Offload(enabled)) };
     let banner = Banner {
         dir: settings.dir.clone(),
-        device: what,
+        device: format!("{what}{offloads}"),
         ports,
         writable: settings.writable,
         user: account.as_ref().map(|account| account.name.clone()),
     };
-    let services = Services::new(&settings, bind, ports, table, users).map_err(ServeError::Ftp)?;
     let mut serving = Process {
-        core: Loop::new(engine, files, services),
+        worker,
+        company,
         signals,
-        stats: settings.stats.map(|interval| Stats::new(clock.now(), interval)),
-        started: clock.now(),
+        stats: settings.stats.map(|interval| Stats::new(started, interval)),
+        started,
         banner,
         announcements: Announcements::new(&addresses),
-        status: None,
-        memory: MemoryPeak::default(),
-        machine: Machine { clock, random },
-        crowd: crowd::CrowdWatch::default(),
     };
-    serving.with(|services, ctx| services.start(ctx)).map_err(ServeError::Start)?;
-    serving.status = Status::start(&settings, serving.machine.clock.now(), &serving.banner.device)
-        .map_err(ServeError::Status)?;
     if let Some(account) = &account {
         user::adopt(account, kept, args.config.as_deref()).map_err(ServeError::User)?;
     }
     serving.check_uploads(&settings);
-    serving.settle(&addresses, ADDRESS_PATIENCE).map_err(ServeError::Device)?;
+    serving.settle(&addresses, ADDRESS_PATIENCE)?;
     serving.banner.print_ready(&addresses);
     let mut current = settings;
-    let cut_off = serving
-        .run(|serving| match reload(args, &current, serving) {
-            Ok(settings) => {
-                log::info!("configuration reloaded");
-                current = settings;
-            }
-            Err(error) => log::error!("the configuration is not reloaded, the old one stays: {error}"),
-        })
-        .map_err(ServeError::Device)?;
+    let cut_off = serving.run(|serving| match reload(args, &current, serving) {
+        Ok(settings) => {
+            log::info!("configuration reloaded");
+            current = settings;
+        }
+        Err(error) => log::error!("the configuration is not reloaded, the old one stays: {error}"),
+    })?;
     logging::flush();
     serving.summary(cut_off).print();
     Ok(())
+}
+
+/// What the threads of a server are made from.
+struct Crew {
+    makers: Vec<Maker>,
+    bind: Vec<Option<IpAddr>>,
+    ports: services::Ports,
+    table: usize,
+    users: Vec<ftp::User>,
+    /// One for each, or none.
+    statuses: Vec<Status>,
+}
+
+impl Crew {
+    /// Starts the servers of all queues: the first one's in this thread, which comes first, as it finds out whether ports are
+    /// to be had.
+    fn start(
+        self,
+        settings: &Settings,
+        files: AnyFiles,
+        machine: Machine,
+    ) -> Result<(Worker, Company), ServeError> {
+        let Crew { makers, bind, ports, table, users, statuses } = self;
+        let seats = u16::try_from(makers.len()).unwrap_or(u16::MAX);
+        let mut makers = makers.into_iter();
+        let mut statuses = statuses.into_iter();
+        let mut posts = PostOffice::open(seats).map_err(ServeError::System)?.into_iter();
+        let (Some(maker), Some(post)) = (makers.next(), posts.next()) else {
+            return Err(ServeError::System(io::Error::other("there is no queue")));
+        };
+        let seat = post.seat;
+        let shares = files.share();
+        let censuses = Censuses::default();
+        let place = services::Place { seat, censuses: seat.is_shared().then(|| censuses.clone()) };
+        let engine = maker(&files, seat).map_err(ServeError::Open)?;
+        let services = Services::new(settings, bind.clone(), ports, table, users.clone(), &place)
+            .map_err(ServeError::Ftp)?;
+        let post = seat.is_shared().then_some(post);
+        let mut worker = Worker::new(Loop::new(engine, files, services), machine, post);
+        worker.with(|services, ctx| services.start(ctx)).map_err(ServeError::Start)?;
+        worker.status = statuses.next();
+        let mut threads = Vec::new();
+        for (maker, post) in makers.zip(posts) {
+            let member = Member {
+                maker,
+                files: shares.clone(),
+                settings: settings.clone(),
+                bind: bind.clone(),
+                ports,
+                table,
+                users: users.clone(),
+                censuses: censuses.clone(),
+                status: statuses.next(),
+                post,
+            };
+            threads.push(member::start(member)?);
+        }
+        Ok((worker, Company::new(threads)))
+    }
 }
 
 /// Reads the configuration again and applies what can change while running.
@@ -170,16 +239,23 @@ fn reload(args: &Serve, current: &Settings, serving: &mut Process) -> Result<Set
     for name in settings.fixed_differences(current) {
         log::warn!("{name} has changed in the configuration and takes effect at the next start");
     }
-    let users = users(&settings, &mut serving.machine.random)?;
-    serving.with(|services, ctx| services.reload(ctx, &settings, users)).map_err(ServeError::FtpReload)?;
-    if let AnyFiles::Directory(files) = &mut serving.core.files {
+    let worker = &mut serving.worker;
+    let users = users(&settings, &mut worker.machine.random)?;
+    let ours = users.clone();
+    worker.with(|services, ctx| services.reload(ctx, &settings, ours)).map_err(ServeError::FtpReload)?;
+    if let AnyFiles::Directory(files) = &mut worker.core.files {
         files.set_writable(settings.writable);
+    }
+    worker.core.engine.set_offloads(settings.offload).map_err(ServeError::Device)?;
+    // What this thread takes the others take, too.
+    if let Some(post) = &worker.post {
+        let new = Arc::new((settings.clone(), users));
+        post.tell_others(|| Post::Reload(Arc::clone(&new)));
     }
     if settings.writable && !current.writable {
         serving.check_uploads(&settings);
     }
-    serving.core.engine.set_offloads(settings.offload).map_err(ServeError::Device)?;
-    let now = serving.machine.clock.now();
+    let now = serving.worker.now();
     if settings.stats != current.stats {
         serving.stats = settings.stats.map(|interval| Stats::new(now, interval));
     }

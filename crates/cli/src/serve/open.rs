@@ -2,9 +2,10 @@
 
 use super::engine::HostEngine;
 use super::own::{self, HostDevice};
+use super::services::{Ports, sends_from_low_port};
 use super::shares;
 use super::tap;
-use super::turn::Random;
+use super::worker::Random;
 use crate::output;
 use crate::settings::{KERNEL_ADDRESS, Settings};
 use crate::values::DeviceChoice;
@@ -12,12 +13,12 @@ use linerate_linux::RxPools;
 use linerate_linux::files::AnyFiles;
 use linerate_linux::kernel::{KernelConfig, KernelTransport};
 use linerate_linux::netconfig::{HostInterface, NetconfigError, Netlink};
-use linerate_linux::packet::{PacketConfig, PacketDevice, PacketError};
+use linerate_linux::packet::{PacketDevice, PacketError, PacketOptions, PacketQueue};
 use linerate_linux::privileges::Kept;
-use linerate_linux::tap::{Tap, TapConfig, TapError};
-use linerate_nic::{Capabilities, Device as _, DeviceError, Port, PortConfig};
+use linerate_linux::tap::{Tap, TapError, TapOptions, TapQueue};
+use linerate_nic::{Capabilities, DeviceError, Port, PortConfig};
 use linerate_stack::memory::StackPools;
-use linerate_stack::{Cidr, Node, NodeConfig, StackConfig};
+use linerate_stack::{Cidr, Node, NodeConfig, Seat, StackConfig};
 use std::fmt;
 use std::net::IpAddr;
 
@@ -80,10 +81,13 @@ impl fmt::Display for OpenError {
     }
 }
 
-/// An engine, and what to tell of it.
+/// Makes the engine of a queue, in the thread that is to own it. Its offloads are off.
+pub type Maker = Box<dyn FnOnce(&AnyFiles, Seat) -> Result<Box<dyn HostEngine>, OpenError> + Send>;
+
+/// Engines, and what to tell of them.
 pub struct Opened {
-    /// The engine.
-    pub engine: Box<dyn HostEngine>,
+    /// Makes the engine of each queue; there is one at least.
+    pub makers: Vec<Maker>,
     /// The host's side of the device, which must outlive it.
     pub interface: Option<HostInterface>,
     /// One line that describes it.
@@ -96,29 +100,58 @@ pub struct Opened {
     pub kernel: bool,
     /// Rights of root that are needed to the end.
     pub kept: Kept,
-    /// Most connections at once.
+    /// Most connections at once, of all queues together.
     pub table: usize,
+}
+
+/// Memory that a queue has by default at least, in bytes: with less there are fewer queues.
+const LEAST_FOR_QUEUE: u64 = 16 << 20;
+/// Most queues by default.
+const MOST_BY_DEFAULT: u16 = 4;
+
+/// Queues that are asked for, or else one for each processor that this process may use, within bounds.
+fn queues(settings: &Settings) -> u16 {
+    let by_default = || {
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+        let by_memory = settings.memory / LEAST_FOR_QUEUE;
+        u16::try_from(by_memory.min(processors as u64)).unwrap_or(u16::MAX).clamp(1, MOST_BY_DEFAULT)
+    };
+    settings.queues.unwrap_or_else(by_default).max(1)
+}
+
+/// What one of so many queues has of the memory.
+fn memory_of_queue(settings: &Settings, queues: u16) -> u64 {
+    settings.memory / u64::from(queues.max(1))
+}
+
+/// Connections that one of so many queues can hold where all hold `table`: an equal part, and what chance puts on top of it.
+fn table_of_queue(table: usize, queues: u16) -> usize {
+    if queues <= 1 {
+        return table;
+    }
+    (table.div_ceil(usize::from(queues)) + 2 * table.isqrt() + 16).min(table)
 }
 
 /// Opens what the settings ask for. Where they ask for nothing, a TAP device is tried, and the host's sockets serve
 /// where it cannot be had.
-pub fn engine(settings: &Settings, files: &AnyFiles, random: &mut Random) -> Result<Opened, OpenError> {
+pub fn engine(settings: &Settings, random: &mut Random) -> Result<Opened, OpenError> {
     match &settings.device {
-        Some(DeviceChoice::Kernel) => kernel(settings, files),
+        Some(DeviceChoice::Kernel) => Ok(kernel(settings)),
         Some(DeviceChoice::Packet(interface)) => packet(settings, interface, random),
         Some(DeviceChoice::Tap(name)) => tap(settings, name, random),
         None => match tap(settings, TAP_NAME, random) {
             Err(error @ OpenError::Tap(_)) => {
                 output::note(format_args!("{error}. The same servers run on the host's sockets instead."));
-                kernel(settings, files)
+                Ok(kernel(settings))
             }
             result => result,
         },
     }
 }
 
-fn kernel(settings: &Settings, files: &AnyFiles) -> Result<Opened, OpenError> {
-    let memory_max = usize::try_from(settings.memory).unwrap_or(usize::MAX);
+fn kernel(settings: &Settings) -> Opened {
+    let queues = queues(settings);
+    let memory_max = usize::try_from(memory_of_queue(settings, queues)).unwrap_or(usize::MAX);
     let descriptors = linerate_linux::descriptors::raise_limit();
     let table = shares::kernel_table(settings.memory, descriptors, &settings.limits);
     if settings.limits.connections.is_some_and(|wanted| wanted > table) {
@@ -126,41 +159,58 @@ fn kernel(settings: &Settings, files: &AnyFiles) -> Result<Opened, OpenError> {
             "the limit of {descriptors} descriptors allows {table} connections, fewer than limits.connections"
         );
     }
-    let config = KernelConfig { memory_max, connections_max: table, ..KernelConfig::default() };
-    let transport = KernelTransport::new(config, files.access()).map_err(OpenError::Kernel)?;
+    let connections_max = table_of_queue(table, queues);
+    let config = KernelConfig { memory_max, connections_max, ..KernelConfig::default() };
+    let shared_ports = Ports::new(settings, true).shared(settings, true, queues);
+    let maker = || -> Maker {
+        let shared_ports = shared_ports.clone();
+        Box::new(move |files, seat| {
+            let mut transport = KernelTransport::new(config, files.access()).map_err(OpenError::Kernel)?;
+            if seat.is_shared() {
+                transport.share_ports(&shared_ports, !seat.is_member());
+            }
+            Ok(Box::new(transport))
+        })
+    };
     let asked = settings.device == Some(DeviceChoice::Kernel) && !settings.addresses.is_empty();
     let addresses: Vec<IpAddr> = match asked {
         true => settings.addresses.iter().map(Cidr::address).collect(),
         false => vec![KERNEL_ADDRESS],
     };
-    Ok(Opened {
-        engine: Box::new(transport),
+    Opened {
+        makers: (0..queues).map(|_| maker()).collect(),
         interface: None,
-        what: "the host's own sockets".to_owned(),
+        what: format!("the host's own sockets{}", in_queues(usize::from(queues))),
         bind: addresses.iter().copied().map(Some).collect(),
         addresses,
         kernel: true,
         kept: Kept { low_ports: sends_from_low_port(settings), ..Kept::default() },
         table,
-    })
+    }
 }
 
-/// Whether the FTP server opens data connections from a port that needs a right: the one below its own (RFC 959 section
-/// 3.2).
-fn sends_from_low_port(settings: &Settings) -> bool {
-    settings.ftp_port.is_some_and(|port| (2..=1024).contains(&port))
+fn in_queues(count: usize) -> String {
+    if count > 1 { format!(", {count} queues") } else { String::new() }
 }
 
 fn tap(settings: &Settings, name: &str, random: &mut Random) -> Result<Opened, OpenError> {
-    let pools = receive_pools(settings, name);
-    let config = TapConfig {
+    let wanted = queues(settings);
+    let options = TapOptions {
         name: name.to_owned(),
         mtu: settings.mtu.map(u32::from),
         mac: None,
-        enabled: Capabilities::NONE,
-        pools,
+        frames: own::receive_pools(memory_of_queue(settings, wanted), expected_mtu(settings, name))
+            .small
+            .len(),
+        queues: usize::from(wanted),
     };
-    let device = Tap::open(config).map_err(OpenError::Tap)?;
+    let devices = TapQueue::open_all(&options).map_err(OpenError::Tap)?;
+    if settings.queues.is_some() && devices.len() < usize::from(wanted) {
+        log::warn!(
+            "the TAP device {name} was made for one queue, and has one: ip tuntap add {name} mode tap multi_queue"
+        );
+    }
+    let Some(device) = devices.first() else { return Err(OpenError::Down(name.to_owned())) };
     let was_there = device.existed();
     if !was_there && (settings.dhcp || settings.slaac) {
         return Err(OpenError::Private);
@@ -186,7 +236,7 @@ fn tap(settings: &Settings, name: &str, random: &mut Random) -> Result<Opened, O
     let kept = Kept { net_admin: host.has_added(), ..Kept::default() };
     let made = if was_there { ", which was there before" } else { "" };
     let what = format!("TAP device {}{made}, MTU {}", device.name(), device.mtu());
-    let opened = own(settings, stack, device, what, random)?;
+    let opened = own(settings, stack, devices, what, random);
     Ok(Opened { kept, interface: Some(host), ..opened })
 }
 
@@ -219,73 +269,129 @@ fn connect(
     Ok(gateways)
 }
 
-/// Receive buffers for the MTU that is asked for, or else the interface's; one that is not there yet has the usual one.
-fn receive_pools(settings: &Settings, interface: &str) -> RxPools {
+/// The MTU that is asked for, or else the interface's; one that is not there yet has the usual one.
+fn expected_mtu(settings: &Settings, interface: &str) -> usize {
     let link = || Netlink::open().and_then(|mut netlink| netlink.link(interface));
     let its = || link().map_or(USUAL_MTU, |link| link.mtu as usize);
-    own::receive_pools(settings.memory, settings.mtu.map_or_else(its, usize::from))
+    settings.mtu.map_or_else(its, usize::from)
 }
 
 fn packet(settings: &Settings, interface: &str, random: &mut Random) -> Result<Opened, OpenError> {
-    let pools = receive_pools(settings, interface);
-    let config = PacketConfig {
+    let queues = queues(settings);
+    let options = PacketOptions {
         mtu: settings.mtu.map(usize::from),
-        enabled: Capabilities::NONE,
-        ..PacketConfig::new(interface, pools)
+        queues: usize::from(queues),
+        shared_ports: Ports::new(settings, false).shared(settings, false, queues),
+        ..PacketOptions::new(interface)
     };
-    let device = PacketDevice::open(config).map_err(OpenError::Packet)?;
+    let devices = PacketQueue::open_all(&options).map_err(OpenError::Packet)?;
     let stack = stack_config(settings, settings.addresses.clone());
+    let Some(device) = devices.first() else {
+        return Err(OpenError::Packet(PacketError::NoSuchInterface(interface.to_owned())));
+    };
     let what = format!("interface {interface}, address {}, MTU {}", device.mac(), device.mtu());
-    own(settings, stack, device, what, random)
+    Ok(own(settings, stack, devices, what, random))
 }
 
-fn own<D: HostDevice + 'static>(
+/// A queue of a device, on its way to its thread.
+trait Queue: Send + 'static {
+    type Device: HostDevice + 'static;
+
+    fn mtu(&self) -> usize;
+
+    /// The device, with everything switched off.
+    fn into_device(self, pools: RxPools) -> Result<Self::Device, OpenError>;
+}
+
+impl Queue for TapQueue {
+    type Device = Tap;
+
+    fn mtu(&self) -> usize {
+        Self::mtu(self)
+    }
+
+    fn into_device(self, pools: RxPools) -> Result<Tap, OpenError> {
+        Self::into_device(self, Capabilities::NONE, pools).map_err(OpenError::Tap)
+    }
+}
+
+impl Queue for PacketQueue {
+    type Device = PacketDevice;
+
+    fn mtu(&self) -> usize {
+        Self::mtu(self)
+    }
+
+    fn into_device(self, pools: RxPools) -> Result<PacketDevice, OpenError> {
+        Self::into_device(self, Capabilities::NONE, pools).map_err(OpenError::Packet)
+    }
+}
+
+fn own<Q: Queue>(
     settings: &Settings,
     config: StackConfig,
-    device: D,
+    queues: Vec<Q>,
     what: String,
     random: &mut Random,
-) -> Result<Opened, OpenError> {
+) -> Opened {
     let addresses = config.addresses.iter().map(Cidr::address).collect();
     let mut seed = [0; 32];
     for piece in seed.chunks_exact_mut(8) {
         piece.copy_from_slice(&random.next().to_le_bytes());
     }
-    let stack_pools = StackPools::for_memory(config.memory)
-        .with_receive(device.pools().small.clone())
-        .with_device_queue(device.queue_len());
+    let count = u16::try_from(queues.len()).unwrap_or(u16::MAX);
+    let memory = memory_of_queue(settings, count);
     let table = config.max_connections;
-    let mut port = Port::new(device, PortConfig::default()).map_err(OpenError::Device)?;
-    let enabled = port.set_offloads(settings.offload).map_err(OpenError::Device)?;
-    let node = Node::new(port, config, seed, stack_pools, NodeConfig::default());
-    Ok(Opened {
-        engine: Box::new(node),
+    let config = of_queue(config, memory, table_of_queue(table, count));
+    let what = format!("{what}{}", in_queues(queues.len()));
+    let maker = |queue: Q| -> Maker {
+        let config = config.clone();
+        Box::new(move |_, seat| {
+            let pools = own::receive_pools(memory, queue.mtu());
+            let device = queue.into_device(pools)?;
+            let stack_pools = StackPools::for_memory(config.memory)
+                .with_receive(device.pools().small.clone())
+                .with_device_queue(device.queue_len());
+            let port = Port::new(device, PortConfig::default()).map_err(OpenError::Device)?;
+            let config = StackConfig { seat, ..config };
+            Ok(Box::new(Node::new(port, config, seed, stack_pools, NodeConfig::default())))
+        })
+    };
+    Opened {
+        makers: queues.into_iter().map(maker).collect(),
         interface: None,
-        what: format!("{what}, offloads {}", crate::values::Offload(enabled)),
+        what,
         bind: vec![None],
         addresses,
         kernel: false,
         kept: Kept::default(),
         table,
-    })
+    }
 }
 
 fn stack_config(settings: &Settings, addresses: Vec<Cidr>) -> StackConfig {
-    let table = shares::own_table(settings.memory, &settings.limits);
     StackConfig {
         vlan: settings.vlan,
+        max_connections: shares::own_table(settings.memory, &settings.limits),
+        addresses,
+        gateways: settings.gateways.clone(),
+        dhcp: settings.dhcp,
+        slaac: settings.slaac,
+        ..StackConfig::default()
+    }
+}
+
+/// The same for a stack with this memory in bytes and so many connections.
+fn of_queue(config: StackConfig, memory: u64, table: usize) -> StackConfig {
+    StackConfig {
         max_connections: table,
         max_half_open: table / 4,
         max_orphans: table / 4,
         max_time_wait: table / 4,
         // A passive port for each FTP session, and the servers' own.
         max_listeners: table / 4,
-        addresses,
-        gateways: settings.gateways.clone(),
-        dhcp: settings.dhcp,
-        slaac: settings.slaac,
         // What sockets may hold: the receive buffers (half) and as much again in pages and files.
-        memory: usize::try_from(settings.memory / 4 * 3).unwrap_or(usize::MAX),
-        ..StackConfig::default()
+        memory: usize::try_from(memory / 4 * 3).unwrap_or(usize::MAX),
+        ..config
     }
 }

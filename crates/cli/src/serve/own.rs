@@ -7,8 +7,9 @@ use linerate_linux::poller::PollFlags;
 use linerate_linux::tap::Tap;
 use linerate_linux::{DeviceStats, RxPools};
 use linerate_nic::{Capabilities, DeviceError, Interface};
-use linerate_stack::Node;
+use linerate_stack::{Letter, Message, Node};
 use linerate_transport::Engine as _;
+use linerate_wire::units::Instant;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -106,5 +107,17 @@ impl<D: HostDevice> HostEngine for Node<D> {
 
     fn addresses_in_use(&self) -> Option<Vec<IpAddr>> {
         Some(self.stack.addresses().map(|cidr| cidr.address()).collect())
+    }
+
+    fn poll_letter(&mut self) -> Option<Letter> {
+        self.stack.poll_letter()
+    }
+
+    fn handle_message(&mut self, now: Instant, message: Message) {
+        self.stack.handle_message(now, message);
+    }
+
+    fn handle_lost_letter(&mut self) {
+        self.stack.handle_lost_letter();
     }
 }

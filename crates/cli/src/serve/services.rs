@@ -1,15 +1,19 @@
 //! The three servers, and whose event is whose.
 
+use super::census::Censuses;
 use super::shares::Shares;
 use crate::settings::Settings;
 use crate::status::catalogue::{FtpNow, Iperf3Now, Tally};
 use linerate_linux::cpu;
 use linerate_linux::files::AnyFiles;
+use linerate_serve::ftp::PortShare;
 use linerate_serve::iperf3::CpuTimes;
 use linerate_serve::{Context, Group, Service, StartError, ftp, http, iperf3};
-use linerate_transport::{Event, FileDone, ListenAddr, ListenOptions, Owner};
+use linerate_stack::Seat;
+use linerate_transport::{AcceptBacklog, Event, FileDone, ListenAddr, ListenOptions, Owner};
 use linerate_wire::units::Instant;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 const HTTP: Owner = Owner(1);
 const FTP: Owner = Owner(2);
@@ -34,6 +38,8 @@ pub struct Ports {
     pub ftp: Option<u16>,
     /// iperf3.
     pub iperf3: Option<u16>,
+    /// Whether they are the host's.
+    pub kernel: bool,
 }
 
 impl Ports {
@@ -48,7 +54,72 @@ impl Ports {
             http: port(settings.http_port, 80, 8080),
             ftp: port(settings.ftp_port, 21, 2121),
             iperf3: port(Some(settings.iperf3_port), 5201, 5201),
+            kernel,
         }
+    }
+}
+
+/// Where the servers of a thread sit, and whom they share their limits with.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Which queue it is.
+    pub seat: Seat,
+    /// Who counts for all queues; `None` where there is one.
+    pub censuses: Option<Censuses>,
+}
+
+#[cfg(test)]
+impl Place {
+    /// All servers in one thread.
+    pub const ALONE: Place = Place { seat: Seat::ALONE, censuses: None };
+}
+
+/// On which queues a server is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Home {
+    All,
+    Only(u16),
+}
+
+impl Home {
+    fn has(self, seat: Seat) -> bool {
+        self == Home::All || self == Home::Only(seat.index)
+    }
+}
+
+/// FTP is on all queues, each with passive ports of its own; where it cannot, on one. On the host's sockets that is the first,
+/// which alone has the right to send from a port below 1,024.
+fn ftp_home(settings: &Settings, port: u16, kernel: bool, seats: u16) -> Home {
+    if kernel {
+        return if sends_from_low_port(settings) { Home::Only(0) } else { Home::All };
+    }
+    let passive = passive_ports(settings);
+    let everywhere = (0..seats).all(|index| PortShare { index, servers: seats }.of(&passive).is_some());
+    if everywhere { Home::All } else { Home::Only(port % seats.max(1)) }
+}
+
+fn passive_ports(settings: &Settings) -> RangeInclusive<u16> {
+    settings.ftp_passive_ports.clone().unwrap_or_else(|| ftp::Config::default().passive_ports)
+}
+
+/// Whether the FTP server opens data connections from a port that needs a right: the one below its own (RFC 959 section
+/// 3.2).
+pub fn sends_from_low_port(settings: &Settings) -> bool {
+    settings.ftp_port.is_some_and(|port| (2..=1024).contains(&port))
+}
+
+impl Ports {
+    /// Ports that servers on all of so many queues listen on.
+    pub fn shared(&self, settings: &Settings, kernel: bool, seats: u16) -> Vec<u16> {
+        let ftp = self.ftp.filter(|port| ftp_home(settings, *port, kernel, seats) == Home::All);
+        [self.http, ftp].into_iter().flatten().collect()
+    }
+
+    /// Those that listen on this queue. The streams of an iperf3 test need their test, so that iperf3 is on one.
+    fn of(self, settings: &Settings, seat: Seat) -> Ports {
+        let ftp = self.ftp.filter(|port| ftp_home(settings, *port, self.kernel, seat.seats).has(seat));
+        let iperf3 = self.iperf3.filter(|port| Home::Only(port % seat.seats.max(1)).has(seat));
+        Ports { ftp, iperf3, ..self }
     }
 }
 
@@ -59,23 +130,33 @@ pub struct Services {
     iperf3: Option<iperf3::Server>,
     addresses: Vec<Option<IpAddr>>,
     ports: Ports,
-    /// Connections that all of them may hold.
+    /// Connections that the servers of all queues may hold.
     table: usize,
+    seat: Seat,
 }
 
 impl Services {
-    /// The servers, listening on these addresses (`None` for all) once started, with `table` connections among them.
+    /// The servers of this place, listening on these addresses (`None` for all) once started, with `table` connections among
+    /// those of all places.
     pub fn new(
         settings: &Settings,
         addresses: Vec<Option<IpAddr>>,
         ports: Ports,
         table: usize,
         users: Vec<ftp::User>,
+        place: &Place,
     ) -> Result<Services, ftp::ConfigError> {
-        let mut services = Services { http: None, ftp: None, iperf3: None, addresses, ports, table };
+        let seat = place.seat;
+        let mut services = Services { http: None, ftp: None, iperf3: None, addresses, ports, table, seat };
+        // What each may hold goes by all that are on, wherever they are.
+        let ports = ports.of(settings, seat);
         services.http = ports.http.map(|port| http::Server::new(HTTP, services.http_config(settings, port)));
         if let Some(port) = ports.ftp {
             services.ftp = Some(ftp::Server::new(FTP, services.ftp_config(settings, port, users))?);
+        }
+        if let Some(Censuses { http, ftp }) = &place.censuses {
+            services.http.iter_mut().for_each(|server| server.share_limits(Box::new(http.clone())));
+            services.ftp.iter_mut().for_each(|server| server.share_limits(Box::new(ftp.clone())));
         }
         services.iperf3 =
             ports.iperf3.map(|port| iperf3::Server::new(services.iperf3_config(settings, port)));
@@ -89,7 +170,7 @@ impl Services {
         settings: &Settings,
         users: Vec<ftp::User>,
     ) -> Result<(), ftp::ReloadError> {
-        let Ports { http, ftp, iperf3 } = self.ports;
+        let Ports { http, ftp, iperf3, .. } = self.ports.of(settings, self.seat);
         // The one that can refuse goes first, so that a mistake changes nothing.
         if let Some(port) = ftp {
             let config = self.ftp_config(settings, port, users);
@@ -112,8 +193,13 @@ impl Services {
 
     /// What each server may hold.
     fn shares(&self, settings: &Settings) -> Shares {
-        let Ports { http, ftp, iperf3 } = self.ports;
+        let Ports { http, ftp, iperf3, .. } = self.ports;
         Shares::new(self.table, [http, ftp, iperf3].map(|port| port.is_some()), &settings.limits)
+    }
+
+    /// This queue's part of an accept queue.
+    fn part(&self, AcceptBacklog(of_all): AcceptBacklog) -> AcceptBacklog {
+        AcceptBacklog(of_all.div_ceil(self.seat.seats.max(1)).max(16))
     }
 
     fn http_config(&self, settings: &Settings, port: u16) -> http::Config {
@@ -126,7 +212,7 @@ impl Services {
                 ..http::Limits::default()
             },
             options: ListenOptions {
-                backlog: shares.http_backlog,
+                backlog: self.part(shares.http_backlog),
                 socket: settings.socket.clone(),
                 fast_open: settings.fast_open,
             },
@@ -138,10 +224,11 @@ impl Services {
 
     fn ftp_config(&self, settings: &Settings, port: u16, users: Vec<ftp::User>) -> ftp::Config {
         let shares = self.shares(settings);
-        let default = ftp::Config::default();
+        let Seat { index, seats } = self.seat;
+        let is_everywhere = ftp_home(settings, port, self.ports.kernel, seats) == Home::All;
         let mut config = ftp::Config {
             listen: self.listen(port),
-            backlog: shares.backlog,
+            backlog: self.part(shares.backlog),
             limits: ftp::Limits {
                 sessions: shares.ftp_sessions,
                 sessions_per_address: shares.ftp_per_address,
@@ -150,7 +237,8 @@ impl Services {
             users,
             anonymous: settings.ftp_anonymous,
             writable: settings.writable,
-            passive_ports: settings.ftp_passive_ports.clone().unwrap_or(default.passive_ports),
+            passive_ports: passive_ports(settings),
+            passive_share: if is_everywhere { PortShare { index, servers: seats } } else { PortShare::ALL },
             passive_address: settings.ftp_passive_address,
             socket: settings.socket.clone(),
             ..ftp::Config::default()

@@ -1,7 +1,7 @@
 //! The status port of a running server: questions in, reports out.
 
 use super::services;
-use super::turn::Process;
+use super::worker::Worker;
 use crate::settings::Settings;
 use crate::status::address::StatusAddress;
 use crate::status::collect::{Around, Collector};
@@ -45,13 +45,19 @@ pub struct Status {
 }
 
 impl Status {
-    /// Listens where the settings say; `None` where they say nothing.
-    pub fn start(settings: &Settings, now: Instant, device: &str) -> Result<Option<Status>, StatusError> {
-        let Some(address) = settings.status else { return Ok(None) };
+    /// Listens where the settings say, and gives each of so many loops its end; none where they say nothing.
+    pub fn start(
+        settings: &Settings,
+        now: Instant,
+        device: &str,
+        loops: usize,
+    ) -> Result<Vec<Status>, StatusError> {
+        let Some(address) = settings.status else { return Ok(Vec::new()) };
         let failed = |why| StatusError { address, why };
-        let (asker, desk) = exchange::pair().map_err(failed)?;
+        let (asker, desks) = exchange::open(loops).map_err(failed)?;
         listener::start(address.0, asker).map_err(failed)?;
-        Ok(Some(Status { desk, collector: Collector::new(now, device.to_owned()) }))
+        let end = |desk| Status { desk, collector: Collector::new(now, device.to_owned()) };
+        Ok(desks.into_iter().map(end).collect())
     }
 
     /// When somebody is to be answered.
@@ -66,7 +72,7 @@ impl AsFd for Status {
     }
 }
 
-impl Process {
+impl Worker {
     /// Answers who asks for the status, one report at a time.
     pub fn answer_status(&mut self) {
         let begun = self.machine.clock.now();

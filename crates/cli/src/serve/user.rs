@@ -120,7 +120,9 @@ pub fn adopt(account: &Account, kept: Kept, config: Option<&Path>) -> Result<(),
 impl Process {
     /// Warns where FTP users may change the directory by the settings, but this process has no right to.
     pub(super) fn check_uploads(&self, settings: &Settings) {
-        let (AnyFiles::Directory(files), Some(dir)) = (&self.core.files, &settings.dir) else { return };
+        let (AnyFiles::Directory(files), Some(dir)) = (&self.worker.core.files, &settings.dir) else {
+            return;
+        };
         if !settings.writable || files.may_change() {
             return;
         }

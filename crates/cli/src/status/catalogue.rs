@@ -99,6 +99,22 @@ impl Tally {
     }
 }
 
+/// Adds the figures of another part of the server, which has the same groups and figures or fewer.
+pub fn add(to: &mut Vec<Tally>, of: Vec<Tally>) {
+    for tally in of {
+        let Some(same) = to.iter_mut().find(|known| known.group == tally.group) else {
+            to.push(tally);
+            continue;
+        };
+        for (figure, count) in tally.values {
+            match same.values.iter_mut().find(|(known, _)| known.name == figure.name) {
+                Some((_, sum)) => *sum += count,
+                None => same.values.push((figure, count)),
+            }
+        }
+    }
+}
+
 /// What all drop counters among `tallies` count, by `group.name`.
 pub fn drops(tallies: &[Tally]) -> impl Iterator<Item = ((&'static str, &'static str), u64)> {
     tallies.iter().flat_map(|tally| {

@@ -4,7 +4,7 @@ use super::catalogue::Tally;
 use super::live::{self, Seen};
 use super::query::{Query, Sort};
 use super::rates::{History, Look};
-use super::report::{Conn, Connections, Memory, PoolReport, Process, Report, SCHEMA, Traffic};
+use super::report::{Conn, Connections, Memory, PoolReport, Process, Queue, Report, SCHEMA, Traffic};
 use crate::verdict::{cause_name, main_limit};
 use linerate_linux::cpu;
 use linerate_nic::{Pool, PoolStats};
@@ -101,6 +101,14 @@ impl Collector {
             *memory.owners.entry((around.server_name)(owner).to_owned()).or_default() += held as u64;
         });
         let connections = self.connections(of, &around, query, &mut memory.owners);
+        let traffic = Traffic { drops: dropped, ..of.traffic() };
+        let queue = Queue {
+            connections: connections.total,
+            received_bytes: traffic.received_bytes,
+            sent_bytes: traffic.sent_bytes,
+            received_packets: traffic.received_packets,
+            sent_packets: traffic.sent_packets,
+        };
         Report {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -113,11 +121,12 @@ impl Collector {
                 resident: cpu::resident_bytes(),
                 report: 0.0,
             },
-            traffic: Traffic { drops: dropped, ..of.traffic() },
+            traffic,
             memory,
             pools: of.pools(),
             counters: tallies.iter().map(counted).collect(),
             connections,
+            queues: vec![queue],
         }
     }
 
@@ -258,6 +267,7 @@ fn describe(row: &Row, detail: &ConnDetail, is_kernel: bool, base: Option<&Look>
     let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
     Conn {
         id: format!("{}.{}", row.conn.id.index(), row.conn.id.generation()),
+        queue: 0,
         server: row.server.to_owned(),
         local: info.local.to_string(),
         remote: info.remote.to_string(),

@@ -1,7 +1,8 @@
-//! Questions from the status thread to the loop, and its answers: bounded in number, in time and in what they cost.
+//! Questions from the status thread to the loops, and their answers: bounded in number, in time and in what they cost.
 
 use super::query::Query;
 use super::report::Report;
+use super::together;
 use linerate_linux::mailbox::Mailbox;
 use linerate_wire::units::Instant;
 use std::collections::VecDeque;
@@ -24,26 +25,36 @@ struct Question {
     answer: mpsc::SyncSender<Arc<Report>>,
 }
 
-/// The end of those who ask; clones ask the same loop.
+/// The end of those who ask; clones ask the same loops.
 #[derive(Clone, Debug)]
 pub struct Asker {
-    questions: Arc<Mailbox<Question>>,
+    loops: Vec<Arc<Mailbox<Question>>>,
 }
 
-/// The loop did not answer in time: it is stopping, or far too busy.
+/// A loop did not answer in time: it is stopping, or far too busy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoAnswer;
 
 impl Asker {
-    /// Waits for a report.
+    /// Waits for a report of all loops together.
     pub fn ask(&self, query: Query) -> Result<Arc<Report>, NoAnswer> {
-        let (answer, report) = mpsc::sync_channel(1);
-        self.questions.push(Question { query, answer });
-        report.recv_timeout(PATIENCE).map_err(|_| NoAnswer)
+        let ask = |questions: &Arc<Mailbox<Question>>| {
+            let (answer, report) = mpsc::sync_channel(1);
+            questions.push(Question { query, answer });
+            report
+        };
+        let until = std::time::Instant::now() + PATIENCE;
+        let answers: Vec<_> = self.loops.iter().map(ask).collect();
+        let mut reports = Vec::with_capacity(answers.len());
+        for answer in answers {
+            let left = until.saturating_duration_since(std::time::Instant::now());
+            reports.push(answer.recv_timeout(left).map_err(|_| NoAnswer)?);
+        }
+        Ok(together::report(reports, query))
     }
 }
 
-/// The loop's end.
+/// A loop's end.
 #[derive(Debug)]
 pub struct Desk {
     questions: Arc<Mailbox<Question>>,
@@ -52,11 +63,23 @@ pub struct Desk {
     next: Instant,
 }
 
-/// Both ends.
+/// The end of those who ask, and one for each of so many loops.
+pub fn open(loops: usize) -> io::Result<(Asker, Vec<Desk>)> {
+    let boxes = (0..loops).map(|_| Mailbox::new().map(Arc::new)).collect::<io::Result<Vec<_>>>()?;
+    let desk = |questions: &Arc<_>| Desk {
+        questions: Arc::clone(questions),
+        waiting: VecDeque::new(),
+        next: Instant::ZERO,
+    };
+    let desks = boxes.iter().map(desk).collect();
+    Ok((Asker { loops: boxes }, desks))
+}
+
+/// Both ends for one loop.
+#[cfg(test)]
 pub fn pair() -> io::Result<(Asker, Desk)> {
-    let questions = Arc::new(Mailbox::new()?);
-    let asker = Asker { questions: Arc::clone(&questions) };
-    Ok((asker, Desk { questions, waiting: VecDeque::new(), next: Instant::ZERO }))
+    let (asker, mut desks) = open(1)?;
+    Ok((asker, desks.remove(0)))
 }
 
 impl Desk {
@@ -138,7 +161,7 @@ mod tests {
     fn who_went_away_harms_nobody() {
         let (asker, mut desk) = pair().unwrap();
         let (answer, gone) = mpsc::sync_channel(1);
-        asker.questions.push(Question { query: Query::default(), answer });
+        asker.loops[0].push(Question { query: Query::default(), answer });
         drop(gone);
         let query = desk.due(Instant::ZERO).unwrap();
         desk.answer(Instant::ZERO, Instant::ZERO, query, Report::default());

@@ -1,7 +1,7 @@
 //! The status of a running server: what is counted, what is held, and what limits each connection.
 //!
-//! The loop makes a [`Report`](report::Report) when it is asked for one ([`collect`]); a thread of its own asks on behalf
-//! of HTTP clients and writes the answer ([`listener`]), as JSON, as metrics ([`openmetrics`]) or as a page ([`page`]).
+//! Each loop makes a [`Report`](report::Report) when it is asked for one ([`collect`]); a thread of its own asks on behalf
+//! of HTTP clients, adds the reports of several loops up ([`together`]) and writes the answer ([`listener`]), as JSON, as metrics ([`openmetrics`]) or as a page ([`page`]).
 //! What each figure is called and means is in one table ([`catalogue`]).
 
 pub mod address;
@@ -16,3 +16,4 @@ pub mod query;
 pub mod rates;
 pub mod report;
 pub mod request;
+pub mod together;

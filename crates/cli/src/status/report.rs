@@ -39,6 +39,24 @@ pub struct Report {
     pub counters: BTreeMap<String, BTreeMap<String, u64>>,
     /// The connections.
     pub connections: Connections,
+    /// What passed through each queue of the device, each with a thread of its own.
+    pub queues: Vec<Queue>,
+}
+
+/// One queue.
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[serde(default)]
+pub struct Queue {
+    /// Connections that it has, half-open ones and those in TIME-WAIT included.
+    pub connections: u64,
+    /// Bytes received: frames of a device, payload of kernel sockets.
+    pub received_bytes: u64,
+    /// Bytes sent, counted alike.
+    pub sent_bytes: u64,
+    /// Frames received (own stack), datagrams (kernel sockets).
+    pub received_packets: u64,
+    /// The same sent.
+    pub sent_packets: u64,
 }
 
 /// What the process costs.
@@ -132,6 +150,8 @@ pub struct Connections {
 pub struct Conn {
     /// Its id, never used twice.
     pub id: String,
+    /// The queue that it is in.
+    pub queue: u64,
     /// The server that has it, or `closing`.
     pub server: String,
     /// Our address and port.

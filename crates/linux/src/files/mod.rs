@@ -300,10 +300,10 @@ impl AnyFiles {
 }
 
 /// A file service that is not made yet and may cross to the thread that is to own it; see [`AnyFiles::share`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SharedFiles(Shared);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Shared {
     Directory(Arc<Crew>, WorkerConfig),
     Demo(Arc<demo::Tree>),

@@ -13,14 +13,20 @@
 //! client with two of them would lose one to a crowd of many with one each.
 //!
 //! Everything costs O(1), or O(log n) when a connection comes or goes.
+//!
+//! Servers on several queues of a device share their limits by a [`Census`].
 
+mod census;
 mod list;
 mod source;
 
+pub use census::Census;
 pub use source::Source;
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use census::Shared;
 use core::fmt;
 use core::time::Duration;
 use linerate_transport::ConnId;
@@ -129,6 +135,7 @@ pub struct Admission {
     gave_way: u64,
     refused: u64,
     report_at: Option<Instant>,
+    shared: Shared,
 }
 
 impl Admission {
@@ -140,6 +147,22 @@ impl Admission {
     /// Other limits from now on; those beyond them stay until they end or give way.
     pub fn set_limits(&mut self, limit: usize, per_source: usize) {
         (self.limit, self.per_source) = (limit, per_source);
+    }
+
+    /// The limits are those of several crowds together, which this one counts. To be set before the first connection comes.
+    /// Who gives way is chosen among its own.
+    pub fn share(&mut self, census: Box<dyn Census>) {
+        self.shared.0 = Some(census);
+    }
+
+    /// Connections that count against the limit: its own, or those of all who share it.
+    fn counted(&self) -> usize {
+        self.shared.0.as_ref().map_or(self.len, |census| census.total())
+    }
+
+    /// The same of a source.
+    fn counted_of(&self, source: Source) -> usize {
+        self.shared.0.as_ref().map_or_else(|| self.held_by(source), |census| census.held_by(source))
     }
 
     /// Connections now.
@@ -160,7 +183,7 @@ impl Admission {
     /// How to treat a newcomer of `source`. `may_go` tells of a connection that waits or moves whether it may give way at
     /// all; one that may not is asked last from then on.
     pub fn judge(&mut self, source: Source, mut may_go: impl FnMut(ConnId) -> bool) -> Verdict {
-        let held = self.held_by(source);
+        let (used, held) = (self.counted(), self.counted_of(source));
         let mut left = JUDGED_MAX;
         if held >= self.per_source {
             return match self.victim_of(source, &mut left, &mut may_go) {
@@ -171,13 +194,13 @@ impl Admission {
                 }
             };
         }
-        if self.len < self.limit - self.limit / 10 {
+        if used < self.limit - self.limit / 10 {
             return Verdict::Admit;
         }
         let victim = self.victim_in_crowd(source, held, &mut left, &mut may_go);
         match victim {
             Some(victim) => self.replace(victim),
-            None if self.len < self.limit => Verdict::Admit,
+            None if used < self.limit => Verdict::Admit,
             None => {
                 self.refused += 1;
                 Verdict::Full
@@ -308,7 +331,7 @@ impl Admission {
         let &(held, source) = self.by_count.last()?;
         self.report_at = Some(now + REPORT_INTERVAL);
         Some(Report {
-            used: self.len,
+            used: self.counted(),
             limit: self.limit,
             source,
             held: held as usize,
@@ -347,6 +370,9 @@ impl Admission {
     fn change_count(&mut self, at: u32, by: i32) {
         let holder = &mut self.holders[at as usize];
         let source = holder.source;
+        if let Some(census) = &self.shared.0 {
+            census.change(source, by > 0);
+        }
         self.by_count.remove(&(holder.count, source));
         holder.count = holder.count.saturating_add_signed(by);
         if holder.count > 0 {

@@ -56,6 +56,57 @@ fn a_source_at_its_limit_pays_for_its_newcomers_itself() {
     assert_eq!(admission.judge(source(1), |_| false), Verdict::Admit);
 }
 
+/// Counts for crowds in one thread.
+#[derive(Clone, Default)]
+struct Book(alloc::rc::Rc<core::cell::RefCell<BTreeMap<Source, usize>>>);
+
+impl Census for Book {
+    fn total(&self) -> usize {
+        self.0.borrow().values().sum()
+    }
+
+    fn held_by(&self, source: Source) -> usize {
+        self.0.borrow().get(&source).copied().unwrap_or_default()
+    }
+
+    fn change(&self, source: Source, comes: bool) {
+        let mut book = self.0.borrow_mut();
+        let count = book.entry(source).or_default();
+        *count = if comes { *count + 1 } else { *count - 1 };
+    }
+}
+
+#[test]
+fn crowds_that_share_their_limits_count_together_and_choose_among_their_own() {
+    let book = Book::default();
+    let mut crowds = [(); 2].map(|()| {
+        let mut crowd = Admission::new(20, 6);
+        crowd.share(Box::new(book.clone()));
+        crowd
+    });
+    // A source may hold six, three here and three there.
+    for n in 0..6 {
+        fill(&mut crowds[n as usize % 2], 1, n, 1);
+    }
+    assert_eq!(crowds[0].judge(source(1), |_| false), Verdict::SourceFull);
+    assert_eq!(crowds[1].judge(source(1), |_| true), Verdict::Replace(id(1)), "one of its own");
+    for n in 6..20 {
+        crowds[0].add(id(n), source(n), at(u64::from(n)));
+    }
+    // All places are taken. The second crowd has somebody who can go, and only if he may.
+    assert_eq!((book.total(), crowds[0].len(), crowds[1].len()), (20, 17, 3));
+    assert_eq!(crowds[1].judge(source(30), |_| true), Verdict::Replace(id(1)));
+    assert_eq!(crowds[1].judge(source(30), |_| false), Verdict::Full);
+    let report = crowds[1].report(at(0)).unwrap().to_string();
+    assert!(report.contains("20 of 20 connections are in use"), "{report}");
+    // What goes in one makes room in the other.
+    for n in 6..10 {
+        crowds[0].remove(id(n));
+    }
+    assert_eq!(crowds[1].judge(source(30), |_| false), Verdict::Admit);
+    assert_eq!(book.total(), 16);
+}
+
 #[test]
 fn many_sources_with_one_each_lose_the_oldest() {
     let mut admission = Admission::new(100, 50);

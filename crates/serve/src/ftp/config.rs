@@ -1,6 +1,7 @@
 //! What can be set: addresses, users, policies and limits, each with its default.
 
 use super::login;
+use super::ports::PortShare;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -29,6 +30,8 @@ pub struct Config {
     pub memory_files: bool,
     /// Ports for passive data connections. Default: 49152..=65535, the dynamic ports of RFC 6335.
     pub passive_ports: RangeInclusive<u16>,
+    /// Which of these ports this server takes, where several servers share them. Default: all.
+    pub passive_share: PortShare,
     /// The address to tell clients in the answer to PASV, for a server behind address translation. Default: none,
     /// which tells the address that the control connection came to.
     pub passive_address: Option<Ipv4Addr>,
@@ -50,6 +53,7 @@ impl Default for Config {
             writable: false,
             memory_files: true,
             passive_ports: 49_152..=65_535,
+            passive_share: PortShare::ALL,
             passive_address: None,
             backlog: AcceptBacklog::default(),
             socket: SocketOptions::default(),
@@ -144,6 +148,8 @@ pub enum ConfigError {
     NoListener,
     /// The range of passive ports is empty or has ports below 1,024.
     PassivePorts(RangeInclusive<u16>),
+    /// None of the passive ports is this server's.
+    NoPassivePort(RangeInclusive<u16>, PortShare),
     /// A user's name is empty, one of the anonymous ones, or has a control character.
     UserName(String),
     /// A user's hash is not one that can be checked: not a PHC string of argon2, or beyond
@@ -157,6 +163,12 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ConfigError::NoListener => f.write_str("no address to listen on"),
+            ConfigError::NoPassivePort(ports, PortShare { index, servers }) => write!(
+                f,
+                "passive ports {}-{}: none of them is number {index} modulo {servers}",
+                ports.start(),
+                ports.end()
+            ),
             ConfigError::PassivePorts(ports) => {
                 write!(f, "passive ports {}-{}: give a range within 1024-65535", ports.start(), ports.end())
             }
@@ -184,6 +196,9 @@ impl Config {
         }
         if self.passive_ports.is_empty() || *self.passive_ports.start() < 1_024 {
             return Err(ConfigError::PassivePorts(self.passive_ports.clone()));
+        }
+        if self.passive_share.of(&self.passive_ports).is_none() {
+            return Err(ConfigError::NoPassivePort(self.passive_ports.clone(), self.passive_share));
         }
         for user in &self.users {
             if user.name.is_empty() || is_anonymous(&user.name) || user.name.chars().any(char::is_control) {
@@ -245,6 +260,13 @@ mod tests {
         check(
             |c| c.passive_ports = 5000..=4000,
             Err("passive ports 5000-4000: give a range within 1024-65535"),
+        );
+        check(
+            |c| {
+                c.passive_ports = 5000..=5001;
+                c.passive_share = PortShare { index: 2, servers: 4 };
+            },
+            Err("passive ports 5000-5001: none of them is number 2 modulo 4"),
         );
         let hash = login::hash_password("x", b"saltsaltsalt").unwrap();
         check(|c| c.users.push(user("anna", &hash)), Ok(()));

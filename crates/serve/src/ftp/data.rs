@@ -17,7 +17,7 @@ use linerate_transport::{
 };
 
 /// How many ports are tried before a passive listener is given up.
-const PORT_TRIES: u32 = 64;
+const PORT_TRIES: u16 = 64;
 /// Connections to a passive port that wait to be looked at: the client's, and some of others.
 const BACKLOG: AcceptBacklog = AcceptBacklog(8);
 /// Bytes thrown away in one turn; then others get theirs.
@@ -203,13 +203,14 @@ impl Data {
     fn listen(&mut self, turn: &mut Turn<'_, '_>) -> Option<u16> {
         self.close(turn);
         let config = turn.config();
-        let first = u32::from(*config.passive_ports.start());
-        let count = u32::from(*config.passive_ports.end()).saturating_sub(first) + 1;
-        let start = ((turn.ctx.random)() % u64::from(count)) as u32;
+        let (first, count) = config.passive_share.of(&config.passive_ports)?;
+        let start = ((turn.ctx.random)() % u64::from(count)) as u16;
         let options =
             ListenOptions { backlog: BACKLOG, socket: config.socket.clone(), ..ListenOptions::default() };
         for offset in 0..count.min(PORT_TRIES) {
-            let port = (first + (start + offset) % count) as u16;
+            let number = (u32::from(start) + u32::from(offset)) % u32::from(count);
+            // Within the range by the definition of a share.
+            let port = first + number as u16 * config.passive_share.servers.max(1);
             let addr = ListenAddr { ip: listen_ip(self.local.ip()), port };
             match turn.ctx.net.listen(turn.hub.owner, addr, &options) {
                 Ok(listener) => {

@@ -33,6 +33,7 @@ pub mod login;
 mod open;
 mod parked;
 mod paths;
+mod ports;
 mod receive;
 mod reply;
 mod send;
@@ -49,5 +50,6 @@ mod upload;
 
 pub use config::{Config, ConfigError, Limits, User};
 pub use login::{HashError, hash_password};
+pub use ports::PortShare;
 pub use server::{ReloadError, Server};
 pub use stats::Stats;

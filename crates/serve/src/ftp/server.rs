@@ -5,7 +5,9 @@ use super::drive;
 use super::hub::{JobId, Key, Kind, SessionId, Turn};
 use super::sessions::Sessions;
 use super::stats::Stats;
+use crate::admission::Census;
 use crate::{Change, Context, Service, StartError};
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -29,6 +31,12 @@ impl Server {
     pub fn new(owner: Owner, config: Config) -> Result<Server, ConfigError> {
         config.validate()?;
         Ok(Server { listeners: Vec::new(), sessions: Sessions::new(owner, config), due: Vec::new() })
+    }
+
+    /// The limits of sessions are those of several servers together: see
+    /// [`Admission::share`](crate::admission::Admission::share). To be called before the server starts.
+    pub fn share_limits(&mut self, census: Box<dyn Census>) {
+        self.sessions.share_limits(census);
     }
 
     /// Applies new settings: to new sessions, and to the next command of those under way, none of which is dropped.

@@ -7,7 +7,7 @@ use super::login::limit_key;
 use super::parked::Parked;
 use super::session::Session;
 use crate::Context;
-use crate::admission::{Admission, Source, Verdict};
+use crate::admission::{Admission, Census, Source, Verdict};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
@@ -42,6 +42,10 @@ impl Sessions {
             next_id: 0,
             parked: Parked::default(),
         }
+    }
+
+    pub(super) fn share_limits(&mut self, census: Box<dyn Census>) {
+        self.admission.share(census);
     }
 
     /// Applies new settings.

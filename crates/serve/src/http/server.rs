@@ -9,7 +9,7 @@ use super::exchange::Exchange;
 use super::listing::{ListingRules, Listings};
 use super::ops::{self, Ops, Purpose};
 use super::response::{Common, Status};
-use crate::admission::Admission;
+use crate::admission::{Admission, Census};
 use crate::{Change, Context, Deadlines, Service, StartError};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -95,6 +95,12 @@ impl Server {
             started: Instant::ZERO,
             now: Instant::ZERO,
         }
+    }
+
+    /// The limits of connections are those of several servers together: see [`Admission::share`]. To be called before the server
+    /// starts.
+    pub fn share_limits(&mut self, census: Box<dyn Census>) {
+        self.admission.share(census);
     }
 
     /// Takes new settings. Connections and requests under way go on; new bounds and deadlines hold from now on, and

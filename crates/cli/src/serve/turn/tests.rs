@@ -3,15 +3,18 @@
 use super::*;
 use crate::args::{Cli, Command};
 use crate::serve::banner::{Announcements, Banner};
-use crate::serve::engine::Figures;
-use crate::serve::services::Ports;
+use crate::serve::engine::{Figures, HostEngine};
+use crate::serve::services::{Place, Ports, Services};
+use crate::serve::worker::Machine;
 use crate::settings::Settings;
 use crate::status::collect::Observed;
 use clap::Parser as _;
-use linerate_linux::files::{DemoFile, DemoFiles};
+use linerate_linux::files::{AnyFiles, DemoFile, DemoFiles};
 use linerate_linux::kernel::{KernelConfig, KernelTransport};
-use linerate_nic::Capabilities;
-use linerate_transport::{Engine, Input, Transport};
+use linerate_linux::poller::PollFlags;
+use linerate_nic::{Capabilities, DeviceError};
+use linerate_serve::Loop;
+use linerate_transport::{Engine, Input, Left, Output, Transport};
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;
 use std::process::Command as Program;
@@ -98,21 +101,19 @@ fn a_busy_loop_sees_a_signal_within_a_few_turns() {
     let cli = Cli::try_parse_from(["linerate", "serve", "--device", "kernel"]).unwrap();
     let Command::Serve(args) = cli.command else { panic!("the arguments say serve") };
     let settings = Settings::load(&args).unwrap();
-    let ports = Ports { http: None, ftp: None, iperf3: None };
-    let clock = MonotonicClock::new();
+    let ports = Ports { http: None, ftp: None, iperf3: None, kernel: true };
     let engine: Box<dyn HostEngine> = Box::new(Busy { sockets, turns: Rc::clone(&turns), signal_at: 10 });
-    let services = Services::new(&settings, Vec::new(), ports, 512, Vec::new()).unwrap();
+    let services = Services::new(&settings, Vec::new(), ports, 512, Vec::new(), &Place::ALONE).unwrap();
+    let machine = Machine::default();
+    let started = machine.clock.now();
     let mut serving = Process {
-        crowd: CrowdWatch::default(),
-        core: Loop::new(engine, AnyFiles::Demo(files), services),
+        worker: Worker::new(Loop::new(engine, AnyFiles::Demo(files), services), machine, None),
+        company: Company::default(),
         signals,
         stats: None,
-        status: None,
-        memory: MemoryPeak::default(),
-        started: clock.now(),
+        started,
         banner: Banner { dir: None, device: String::new(), ports, writable: false, user: None },
         announcements: Announcements::default(),
-        machine: Machine { clock, random: Random::new() },
     };
     assert_eq!(serving.run(|_| {}).unwrap(), 0);
     // By turns it would be a multiple of hundreds.

@@ -1,6 +1,7 @@
 //! Who may have the data connection.
 
 use super::*;
+use crate::ftp::PortShare;
 use core::net::IpAddr;
 use linerate_transport::ConnId;
 
@@ -152,6 +153,20 @@ fn passive_ports_are_those_of_the_range() {
     assert_eq!(codes(&others[0]), "220 331 230 229");
     assert_eq!(codes(&others[1]), "220 331 230 425", "no port is left");
     ftp.expect("EPSV", "229");
+}
+
+#[test]
+fn a_server_keeps_to_its_share_of_the_passive_ports() {
+    let mut ftp = Ftp::with(Config {
+        passive_ports: 40_000..=40_007,
+        passive_share: PortShare { index: 1, servers: 4 },
+        ..config()
+    });
+    ftp.log_in_anna();
+    let mut ports: Vec<u16> = (0..40).map(|_| ftp.epsv()).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    assert_eq!(ports, [40_001, 40_005]);
 }
 
 #[test]

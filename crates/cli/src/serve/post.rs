@@ -1,0 +1,162 @@
+//! What the threads of a server tell each other. There is one for each queue of its device; the first is the one that the
+//! process began with.
+
+use super::engine::Figures;
+use crate::settings::Settings;
+use crate::status::catalogue::{self, Tally};
+use linerate_linux::mailbox::Mailbox;
+use linerate_nic::DeviceError;
+use linerate_serve::ftp;
+use linerate_stack::{Letter, Message, Seat, To};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+/// Packets that may wait for another thread: as many as it takes from its device in some turns. More are dropped and counted.
+const MOST_PACKETS: usize = 4_096;
+
+/// What is told.
+#[derive(Debug)]
+pub enum Post {
+    /// From stack to stack.
+    Letter(Message),
+    /// Take these settings.
+    Reload(Arc<(Settings, Vec<ftp::User>)>),
+    /// Finish what is under way.
+    Drain,
+    /// End. `resets`: reset what is under way.
+    End {
+        /// Whether anything may be under way.
+        resets: bool,
+    },
+    /// Tell what you count.
+    Ask,
+    /// To the first: what this one counts.
+    Told(Told),
+    /// To the first: whether this one, draining, has nothing under way.
+    Idle(usize, bool),
+    /// To the first: the thread of this seat has ended.
+    Ended(usize, Ending),
+}
+
+/// What one thread counts.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// Totals and gauges.
+    pub figures: Figures,
+    /// Every counter.
+    pub tallies: Vec<Tally>,
+}
+
+impl Told {
+    /// Adds what another one counts.
+    pub fn add(&mut self, other: Told) {
+        self.figures = self.figures + other.figures;
+        catalogue::add(&mut self.tallies, other.tallies);
+    }
+}
+
+/// How a thread ended.
+#[derive(Debug)]
+pub enum Ending {
+    /// As it was told to.
+    Done {
+        /// What it had moved.
+        figures: Figures,
+        /// Connections that it cut off.
+        cut_off: u64,
+    },
+    /// Its device failed.
+    Failed(DeviceError),
+    /// It panicked.
+    Panicked,
+}
+
+/// One thread's end of the post.
+#[derive(Debug)]
+pub struct PostOffice {
+    /// Who this is.
+    pub seat: Seat,
+    boxes: Arc<[Mailbox<Post>]>,
+    inbox: VecDeque<Post>,
+}
+
+impl PostOffice {
+    /// The ends for so many threads.
+    pub fn open(seats: u16) -> io::Result<Vec<PostOffice>> {
+        let boxes = (0..seats).map(|_| Mailbox::new()).collect::<io::Result<Vec<_>>>()?;
+        let boxes: Arc<[Mailbox<Post>]> = boxes.into();
+        let end = |index| PostOffice {
+            seat: Seat { index, seats },
+            boxes: Arc::clone(&boxes),
+            inbox: VecDeque::new(),
+        };
+        Ok((0..seats).map(end).collect())
+    }
+
+    /// Tells one of them.
+    pub fn tell(&self, seat: usize, post: Post) {
+        if let Some(mailbox) = self.boxes.get(seat) {
+            mailbox.push(post);
+        }
+    }
+
+    /// Tells all others.
+    pub fn tell_others(&self, post: impl Fn() -> Post) {
+        for seat in To::Others.seats(self.seat) {
+            self.tell(usize::from(seat), post());
+        }
+    }
+
+    /// Carries a letter to whom it is addressed; returns how many of them had no room for it. Packets wait within a bound: what
+    /// is lost, its sender sends again.
+    pub fn carry(&self, letter: Letter) -> usize {
+        let Letter { to, message } = letter;
+        let most = if message.is_packet() { MOST_PACKETS } else { usize::MAX };
+        let put = |seat: u16| {
+            let mailbox = self.boxes.get(usize::from(seat));
+            mailbox.is_some_and(|mailbox| !mailbox.push_within(most, Post::Letter(message.clone())))
+        };
+        to.seats(self.seat).filter(|seat| put(*seat)).count()
+    }
+
+    /// What has come, the oldest first. Costs no system call while nothing has.
+    pub fn poll(&mut self) -> Option<Post> {
+        if self.inbox.is_empty()
+            && let Some(mailbox) = self.boxes.get(usize::from(self.seat.index))
+        {
+            mailbox.drain_into(&mut self.inbox);
+        }
+        self.inbox.pop_front()
+    }
+}
+
+impl AsFd for PostOffice {
+    /// Becomes readable when something comes.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.boxes[usize::from(self.seat.index)].as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn post_reaches_whom_it_is_for_from_any_thread() {
+        let mut ends = PostOffice::open(3).unwrap();
+        let third = ends.pop().unwrap();
+        std::thread::spawn(move || {
+            third.tell_others(|| Post::Drain);
+            third.tell(0, Post::Idle(2, true));
+        })
+        .join()
+        .unwrap();
+        assert!(matches!(ends[0].poll(), Some(Post::Drain)));
+        assert!(matches!(ends[0].poll(), Some(Post::Idle(2, true))));
+        assert!(ends[0].poll().is_none());
+        assert!(matches!(ends[1].poll(), Some(Post::Drain)));
+        assert!(ends[1].poll().is_none());
+    }
+}

@@ -1,0 +1,217 @@
+//! What each thread of a server has, and its turn: the portable loop with post and sleep around it.
+
+use super::crowd::CrowdWatch;
+use super::engine::HostEngine;
+use super::post::{Post, PostOffice, Told};
+use super::services::Services;
+use super::status::{MemoryPeak, Status};
+use linerate_linux::clock::{MonotonicClock, wall_clock_ns};
+use linerate_linux::files::AnyFiles;
+use linerate_linux::poller::{self, PollFd, PollFlags};
+use linerate_nic::DeviceError;
+use linerate_serve::{Context, Host, Loop};
+use linerate_transport::{Engine as _, Left, Output};
+use linerate_wire::units::Instant;
+use std::collections::VecDeque;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::time::Duration;
+
+/// How often a busy loop looks at signals, orders, statistics and the log.
+pub const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+/// Most letters taken in one turn: after that, packets have their turn again.
+const LETTERS_PER_TURN: usize = 1_024;
+/// Rounds, and the pause after one in which the device took nothing, while the last packets are sent: 0.2 s at most for
+/// a device that takes nothing at all.
+const FLUSH_ROUNDS: usize = 2_000;
+const FLUSH_PAUSE: Duration = Duration::from_micros(100);
+
+/// Sockets, files and servers of one thread.
+pub struct Worker {
+    /// Sockets and their device, files, and the servers.
+    pub core: Loop<Box<dyn HostEngine>, AnyFiles, Services>,
+    /// Clock and random numbers.
+    pub machine: Machine,
+    /// Who asks for the status, if anybody can.
+    pub status: Option<Status>,
+    /// The most memory that sockets held.
+    pub memory: MemoryPeak,
+    /// The other threads, if there are any.
+    pub post: Option<PostOffice>,
+    /// What they have told beside letters, for who runs the loop.
+    pub orders: VecDeque<Post>,
+    /// What the log was told of newcomers without a place.
+    crowd: CrowdWatch,
+}
+
+/// What the loop takes from this host.
+#[derive(Default)]
+pub struct Machine {
+    /// The clock.
+    pub clock: MonotonicClock,
+    /// State of the random number generator.
+    pub random: Random,
+}
+
+/// Numbers that a peer cannot guess, for ports, cookies and salts: a keyed hash of a counter.
+pub struct Random {
+    keys: std::hash::RandomState,
+    counter: u64,
+}
+
+impl Random {
+    /// A generator with a key from the operating system.
+    pub fn new() -> Self {
+        Random { keys: std::hash::RandomState::new(), counter: 0 }
+    }
+
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        use std::hash::BuildHasher as _;
+        self.counter += 1;
+        self.keys.hash_one(self.counter)
+    }
+}
+
+impl Default for Random {
+    fn default() -> Self {
+        Random::new()
+    }
+}
+
+impl Host for Machine {
+    fn now(&mut self) -> Instant {
+        self.clock.now()
+    }
+
+    fn wall_ns(&mut self) -> i64 {
+        i64::try_from(wall_clock_ns()).unwrap_or(i64::MAX)
+    }
+
+    fn random(&mut self) -> u64 {
+        self.random.next()
+    }
+}
+
+impl Worker {
+    /// A worker over these, with its end of the post if it has company.
+    pub fn new(
+        core: Loop<Box<dyn HostEngine>, AnyFiles, Services>,
+        machine: Machine,
+        post: Option<PostOffice>,
+    ) -> Worker {
+        Worker {
+            core,
+            machine,
+            status: None,
+            memory: MemoryPeak::default(),
+            post,
+            orders: VecDeque::new(),
+            crowd: CrowdWatch::default(),
+        }
+    }
+
+    /// Calls `f` with what a service may use.
+    pub fn with<R>(&mut self, f: impl FnOnce(&mut Services, &mut Context<'_>) -> R) -> R {
+        self.core.with(&mut self.machine, f)
+    }
+
+    /// The time.
+    pub fn now(&self) -> Instant {
+        self.machine.clock.now()
+    }
+
+    /// One turn: letters and packets in, events and completions to the services, packets and letters out. Returns whether
+    /// anything happened.
+    pub fn turn(&mut self) -> Result<bool, DeviceError> {
+        let mailed = self.take_post();
+        let taken_in = self.core.take_in(&mut self.machine)?;
+        // What is held of the input is most now, and what is held of the output at the end of the turn.
+        self.memory.note(self.core.engine.memory_used() as u64);
+        if let Some(refused) = self.crowd.look(self.core.engine.refused(), self.machine.clock.now()) {
+            log::warn!(
+                "connections, descriptors or accept queues are used up: {refused} newcomers were reset"
+            );
+        }
+        let served = self.core.serve(&mut self.machine)?;
+        self.memory.note(self.core.engine.memory_used() as u64);
+        self.send_letters();
+        Ok(mailed || taken_in || served)
+    }
+
+    fn take_post(&mut self) -> bool {
+        let Some(office) = &mut self.post else { return false };
+        for count in 0..LETTERS_PER_TURN {
+            match office.poll() {
+                Some(Post::Letter(message)) => {
+                    self.core.engine.handle_message(self.machine.clock.now(), message);
+                }
+                Some(order) => self.orders.push_back(order),
+                None => return count > 0,
+            }
+        }
+        true
+    }
+
+    fn send_letters(&mut self) {
+        let Some(office) = &mut self.post else { return };
+        while let Some(letter) = self.core.engine.poll_letter() {
+            for _ in 0..office.carry(letter) {
+                self.core.engine.handle_lost_letter();
+            }
+        }
+    }
+
+    /// Sleeps until there is something to do, until `deadline` at the latest, or until `other` can be read.
+    pub fn sleep(&mut self, deadline: Option<Instant>, other: Option<BorrowedFd<'_>>) {
+        crate::logging::flush();
+        if self.core.arm(&mut self.machine) {
+            return;
+        }
+        let now = self.machine.clock.now();
+        let asked = self.status.as_ref().and_then(Status::poll_timeout);
+        let deadlines = [self.core.poll_timeout(), asked, deadline];
+        let timeout = deadlines.iter().flatten().min().map(|at| *at - now);
+        let (fd, flags) = self.core.engine.fd();
+        let files = self.core.files.as_fd();
+        let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let mut fds = [
+            PollFd::from_borrowed_fd(fd, flags),
+            readable(files),
+            // The place of what is not there is taken by what is looked at anyway.
+            readable(other.unwrap_or(files)),
+            readable(self.status.as_ref().map_or(files, |status| status.as_fd())),
+            readable(self.post.as_ref().map_or(files, |office| office.as_fd())),
+        ];
+        if let Err(error) = poller::wait(&mut fds, timeout) {
+            log::error!("waiting failed: {error}");
+        }
+    }
+
+    /// What it counts; the memory is the most since the last time.
+    pub fn told(&mut self) -> Told {
+        let mut figures = self.core.engine.figures();
+        figures.memory_bytes = self.memory.take();
+        let mut tallies = self.core.engine.observed().tallies();
+        tallies.extend(self.core.services.tallies(&self.core.files));
+        Told { figures, tallies }
+    }
+
+    /// Resets what is under way, and sees to it that the resets leave; returns how many connections these were.
+    pub fn cut_off(&mut self) -> u64 {
+        let engine = &mut self.core.engine;
+        let cut_off = engine.abort_all(self.machine.clock.now());
+        for _ in 0..FLUSH_ROUNDS {
+            match engine.output(self.machine.clock.now()) {
+                Ok(Output { left: Left::Nothing, .. }) => break,
+                Ok(Output { left: Left::More, .. }) => {}
+                // A device that is full takes more in a moment.
+                Ok(Output { left: Left::DeviceFull, .. }) => std::thread::sleep(FLUSH_PAUSE),
+                Err(error) => {
+                    log::warn!("resets could not be sent: {error}");
+                    break;
+                }
+            }
+        }
+        cut_off as u64
+    }
+}
