@@ -2,6 +2,7 @@
 
 mod basics;
 mod caches;
+mod cores;
 mod loopback;
 mod properties;
 mod several;
