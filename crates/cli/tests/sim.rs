@@ -121,6 +121,30 @@ fn an_outage_ends_when_it_ends() {
 }
 
 #[test]
+fn queues_with_a_processor_each_carry_more_and_flows_may_change_them() {
+    let name = "several-queues";
+    let four = run(name, &[]);
+    assert_eq!(four.flows.iter().filter(|flow| flow.received > 10_000_000).count(), 4);
+    let letters = |outcome: &Outcome| -> u64 {
+        outcome.hosts.server.queues.iter().map(|queue| queue.letters.packets).sum()
+    };
+    assert!(letters(&four) > 1_000, "half of the time flows come in where they do not live");
+    assert_eq!(letters(&run(name, &["change=[]"])), 0);
+    let total = |outcome: &Outcome| outcome.flows.iter().map(|flow| flow.received).sum::<u64>();
+    let cost = "server.processor={ packet = \"20 us\", kilobyte = \"16 us\" }";
+    let one = run(name, &[cost, "server.queues=1", "change=[]"]);
+    let several = run(name, &[cost, "change=[]"]);
+    assert!(total(&several) > total(&one) * 3 / 2, "{} after {}", total(&several), total(&one));
+    let texts = [0, 1].map(|_| program(&["sim", "examples/sim/several-queues.toml", "--queues", "3"]).1);
+    assert_eq!(texts[0], texts[1]);
+    assert!(
+        texts[0].contains("client: 3 queues with ") && texts[0].contains("server: 3 queues with "),
+        "{}",
+        texts[0]
+    );
+}
+
+#[test]
 fn what_waits_for_acknowledgements_or_a_processor_is_named() {
     check("nagle", &[], 0.3..0.5, "Nagle and delayed acknowledgements");
     check("nagle", &["client.tcp.no-delay=true"], 5.0..8.0, "the sender");

@@ -41,8 +41,8 @@ impl World {
         let at = self.now;
         self.recorder.flows.resize_with(self.flows.len(), Default::default);
         for flow in 0..self.flows.len() {
-            let ends = self.flows[flow];
-            let (client, server) = (self.sample(ends.client), self.sample(ends.server));
+            let ends = &self.flows[flow];
+            let (client, server) = (self.sample(ends.client), self.sample(self.serving(ends)));
             self.recorder.flows[flow].client.extend(client);
             self.recorder.flows[flow].server.extend(server);
         }
@@ -63,7 +63,7 @@ impl World {
 
     fn sample(&self, (host, owner): (HostId, Owner)) -> Option<FlowSample> {
         let app = self.app::<Endpoint>(host, owner)?;
-        let info = self.host(host).stack.info(app.conn()?)?;
+        let info = self.host(host).home(owner).stack.info(app.conn()?)?;
         Some(FlowSample::new(self.now, &info, app.seen().bytes_received))
     }
 
@@ -87,17 +87,8 @@ impl World {
         let capture = &mut self.capture;
         let most = if capture.keeps(index) { 1 } else { u16::MAX };
         let Node { kind: Kind::Host(host), up, .. } = &mut self.nodes[index] else { return };
-        let wakes =
-            host.nic_mut().advance(now, most, |parcel, at| capture.see(index, Seen::Inbound, parcel, |_| at));
-        host.is_touched |= wakes;
-        self.moved |= wakes;
-        let is_due = host.is_touched || host.poll_timeout().is_some_and(|at| at <= now);
-        if is_due && host.busy_until <= now {
-            let turn = host.turn(now);
-            host.is_touched = turn.has_more;
-            self.moved |= turn.moved;
-        }
-        host.nic_mut().start(now, up, &mut output, |parcel, at, pace| {
+        self.moved |= host.run(now, most, |parcel, at| capture.see(index, Seen::Inbound, parcel, |_| at));
+        host.start(now, up, &mut output, |parcel, at, pace| {
             let time_of = |part: &Parcel| pace.map_or(at, |pace| pace.at(part, part.first()));
             capture.see(index, Seen::Outbound, parcel, time_of);
         });
@@ -210,7 +201,7 @@ impl World {
     }
 
     fn arrive(&mut self, index: usize, at: Instant, pace: Option<Pace>, parcel: Parcel) {
-        let inbound = self.nodes[index].inbound();
+        let inbound = self.nodes[index].inbound_for(&parcel);
         match pace {
             Some(pace) => inbound.insert_paced(pace, parcel),
             None => inbound.insert(at, parcel),
@@ -228,12 +219,7 @@ impl World {
         let now = self.now;
         let node = &self.nodes[index];
         let at = match &node.kind {
-            Kind::Host(host) => {
-                let due = if host.is_touched { Some(now) } else { host.poll_timeout() };
-                let due = due.map(|at| at.max(host.busy_until));
-                let nic = host.nic().poll_timeout(node.up.is_paused(), host.busy_until);
-                [nic, due].into_iter().flatten().min()
-            }
+            Kind::Host(host) => host.poll_timeout(now, node.up.is_paused()),
             Kind::Raw(raw) => {
                 let peer = raw.peer.as_ref().and_then(|peer| peer.poll_timeout());
                 [raw.inbound.next(), peer].into_iter().flatten().min()

@@ -1,13 +1,21 @@
-//! A host: our stack, the loop around it, and its applications.
+//! A host: a core with a stack of ours for each queue of its interface, and what they share.
 
 use crate::apps::{App, Context};
-use crate::nic::{NicConfig, SimNic};
+use crate::core::Core;
+use crate::link::{LinkPath, Output, Transmitter};
+use crate::nic::{NicConfig, NicStats, SimNic};
+use crate::parcel::{Parcel, Stock};
+use crate::random::Random;
+use crate::spread::{Spread, Spreader};
+use crate::timeline::{Pace, Timeline};
 use linerate_nic::{Capabilities, DeviceError, MacAddr, Port, PortConfig};
-use linerate_stack::{Node, NodeConfig, StackConfig, StackPools};
-use linerate_transport::{Engine as _, Event, Owner, Source, Transport as _};
+use linerate_stack::{Node, NodeConfig, Seat, StackConfig, StackPools};
+use linerate_transport::Owner;
 use linerate_wire::units::Instant;
+use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Add, Deref, DerefMut};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// The owner of sockets that a test opens by itself, without an application; their events are in [`Host::events`].
@@ -43,13 +51,16 @@ impl CpuTimes {
     }
 }
 
-/// What went through an offload layer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Work {
-    packets: u64,
-    bytes: u64,
-    /// Checksums that software has done.
-    sums: u64,
+impl Add for CpuTimes {
+    type Output = CpuTimes;
+
+    fn add(self, other: CpuTimes) -> CpuTimes {
+        CpuTimes {
+            packets: self.packets + other.packets,
+            bytes: self.bytes + other.bytes,
+            checksums: self.checksums + other.checksums,
+        }
+    }
 }
 
 /// How to build a host.
@@ -69,10 +80,17 @@ pub struct HostConfig {
     pub port: PortConfig,
     /// Slots of the queue between stack and interface. Default: 128.
     pub tx_queue: usize,
-    /// Time that the processor takes. Default: none.
+    /// Time that a processor takes; each core has one. Default: none.
     pub cpu: CpuCost,
     /// Length of the only file there is, in bytes; it holds [`Pattern`](crate::Pattern) 0. Default: without end.
     pub file_len: u64,
+    /// Queues of the interface, each with a core and a stack of its own; at least 1. Rings are those of each queue; receive
+    /// buffers and memory are divided among them. Default: 1.
+    pub queues: u16,
+    /// How the interface spreads frames over them. Default: by hash.
+    pub spread: Spread,
+    /// How long a letter is on its way from one core to another. Default: 1 us.
+    pub letter_delay: Duration,
 }
 
 impl HostConfig {
@@ -93,6 +111,9 @@ impl HostConfig {
             tx_queue: 128,
             cpu: CpuCost::default(),
             file_len: u64::MAX / 2,
+            queues: 1,
+            spread: Spread::default(),
+            letter_delay: Duration::from_micros(1),
         }
     }
 }
@@ -106,58 +127,82 @@ pub(crate) struct Turn {
     pub(crate) moved: bool,
 }
 
-/// See the module.
+/// See the module. A host is its first core, and the others where there are several queues.
 pub struct Host {
-    /// The stack, to be used as an application would, and the interface with its offload layer. The world gives the host
-    /// its turn afterwards.
-    pub node: Node<SimNic>,
-    /// Events of sockets that belong to no application of this host.
-    pub events: VecDeque<Event>,
     name: String,
-    apps: Vec<Box<dyn App>>,
-    file_len: u64,
-    /// It may have something to do at the present time.
-    pub(crate) is_touched: bool,
-    cpu: CpuCost,
-    cpu_times: CpuTimes,
-    worked: Work,
-    /// When the processor is free again.
-    pub(crate) busy_until: Instant,
+    cores: Vec<Core>,
+    /// The core of each application.
+    homes: Vec<usize>,
+    spreader: Rc<RefCell<Spreader>>,
+    /// Other ways to spread frames, and from when on.
+    spreads: VecDeque<(Instant, Spread)>,
+    letter_delay: Duration,
+    /// The line to which all queues send.
+    transmitter: Transmitter,
+    /// The queue whose turn it is to send.
+    next_queue: usize,
 }
 
-/// A host is a node with applications.
 impl Deref for Host {
-    type Target = Node<SimNic>;
+    type Target = Core;
 
-    fn deref(&self) -> &Node<SimNic> {
-        &self.node
+    fn deref(&self) -> &Core {
+        &self.cores[0]
     }
 }
 
 impl DerefMut for Host {
-    fn deref_mut(&mut self) -> &mut Node<SimNic> {
-        &mut self.node
+    fn deref_mut(&mut self) -> &mut Core {
+        &mut self.cores[0]
     }
 }
 
 impl Host {
-    pub(crate) fn new(config: HostConfig, nic: SimNic, seed: [u8; 32]) -> Result<Host, DeviceError> {
-        let pools = StackPools::for_memory(config.stack.memory).with_receive(nic.pool().clone());
-        let mut port = Port::new(nic, config.port)?;
-        port.set_offloads(config.offloads)?;
-        let sizes = NodeConfig { tx_queue: config.tx_queue, ..NodeConfig::default() };
-        Ok(Host {
-            node: Node::new(port, config.stack, seed, pools, sizes),
-            events: VecDeque::new(),
+    /// A host with this Ethernet address, at this time; the stacks draw their secrets from `secrets`.
+    pub(crate) fn new(
+        config: HostConfig,
+        mac: MacAddr,
+        stock: &Stock,
+        mut secrets: Random,
+        chance: Random,
+        now: Instant,
+    ) -> Result<Host, DeviceError> {
+        let queues = config.queues.max(1);
+        let spreader = Rc::new(RefCell::new(Spreader::new(queues, config.spread.clone(), chance)));
+        // Cookies of one stack are good at the others.
+        let seed = secrets.bytes32();
+        let mut cores = Vec::new();
+        for index in 0..queues {
+            let mut nic = config.nic.clone();
+            nic.rx_buffers = (nic.rx_buffers / usize::from(queues)).max(1);
+            let nic = SimNic::new(mac, nic, stock.clone(), index, Rc::clone(&spreader));
+            let memory = config.stack.memory / usize::from(queues);
+            let seat = Seat { index, seats: queues };
+            let stack = StackConfig { memory, seat, ..config.stack.clone() };
+            let pools = StackPools::for_memory(memory).with_receive(nic.pool().clone());
+            let mut port = Port::new(nic, config.port)?;
+            port.set_offloads(config.offloads)?;
+            let sizes = NodeConfig { tx_queue: config.tx_queue, ..NodeConfig::default() };
+            let node = Node::new(port, stack, seed, pools, sizes);
+            cores.push(Core::new(node, config.cpu, config.file_len));
+        }
+        let mut host = Host {
             name: config.name,
-            apps: Vec::new(),
-            file_len: config.file_len,
-            is_touched: true,
-            cpu: config.cpu,
-            cpu_times: CpuTimes::default(),
-            worked: Work::default(),
-            busy_until: Instant::ZERO,
-        })
+            cores,
+            homes: Vec::new(),
+            spreader,
+            spreads: VecDeque::new(),
+            letter_delay: config.letter_delay,
+            transmitter: Transmitter::default(),
+            next_queue: 0,
+        };
+        // What a program does before it lets its cores run: all know the addresses.
+        host.tell_spread();
+        host.carry_letters(0, now, Duration::ZERO);
+        for core in &mut host.cores {
+            core.read_letters(now);
+        }
+        Ok(host)
     }
 
     /// Its name.
@@ -165,27 +210,44 @@ impl Host {
         &self.name
     }
 
-    /// The interface.
-    pub fn nic(&self) -> &SimNic {
-        self.node.port.device()
+    /// Its cores, one for each queue of the interface.
+    pub fn cores(&self) -> &[Core] {
+        &self.cores
     }
 
-    /// Time that the processor has spent so far.
-    pub fn cpu_times(&self) -> CpuTimes {
-        self.cpu_times
+    /// The core of a queue. Panics if there are not so many.
+    pub fn core_mut(&mut self, queue: usize) -> &mut Core {
+        &mut self.cores[queue]
     }
 
-    pub(crate) fn nic_mut(&mut self) -> &mut SimNic {
-        self.node.port.device_mut()
+    /// What all queues of the interface have counted.
+    pub fn nic_stats(&self) -> NicStats {
+        self.cores.iter().fold(NicStats::default(), |sum, core| sum + core.nic().stats())
     }
 
-    pub(crate) fn add_app(&mut self, app: Box<dyn App>) -> Owner {
-        self.apps.push(app);
-        Owner((self.apps.len() - 1) as u16)
+    pub(crate) fn touch(&mut self, now: Instant) {
+        for core in &mut self.cores {
+            core.stack.set_now(now);
+            core.is_touched = true;
+        }
+    }
+
+    /// Adds an application to a core, the last one where there are not so many.
+    pub(crate) fn add_app(&mut self, queue: usize, app: Box<dyn App>) -> Owner {
+        let queue = queue.min(self.cores.len() - 1);
+        let owner = self.homes.len() as u16;
+        self.homes.push(queue);
+        self.cores[queue].apps.insert(owner, app);
+        Owner(owner)
+    }
+
+    /// The core on which an application runs; the first, where there is no such application.
+    pub fn home(&self, owner: Owner) -> &Core {
+        &self.cores[self.homes.get(usize::from(owner.0)).copied().unwrap_or(0)]
     }
 
     pub(crate) fn app(&self, owner: Owner) -> Option<&dyn App> {
-        self.apps.get(usize::from(owner.0)).map(|app| &**app)
+        self.home(owner).apps.get(&owner.0).map(|app| &**app)
     }
 
     /// Calls an application, with the stack at hand.
@@ -195,110 +257,103 @@ impl Host {
         owner: Owner,
         work: impl FnOnce(&mut dyn App, &mut Context<'_>) -> R,
     ) -> Option<R> {
-        let app = self.apps.get_mut(usize::from(owner.0))?;
-        Some(work(&mut **app, &mut Context { now, owner, stack: &mut self.node.stack }))
+        let home = *self.homes.get(usize::from(owner.0))?;
+        let core = self.cores.get_mut(home)?;
+        let app = core.apps.get_mut(&owner.0)?;
+        Some(work(&mut **app, &mut Context { now, owner, stack: &mut core.node.stack }))
     }
 
-    /// When the host has something to do without anything coming from outside.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let apps = self.apps.iter().filter_map(|app| app.poll_timeout()).min();
-        [self.node.poll_timeout(), apps].into_iter().flatten().min()
+    /// Where segments wait that will come in on the queue that the interface chooses for them.
+    pub(crate) fn inbound_for(&mut self, parcel: &Parcel) -> &mut Timeline {
+        let queue = self.spreader.borrow_mut().queue_of(parcel);
+        &mut self.cores[queue].nic_mut().inbound
     }
 
-    /// One turn of the loop.
-    pub(crate) fn turn(&mut self, now: Instant) -> Turn {
-        let before = self.worked;
-        // A simulated interface never fails.
-        let input = self.node.input(now);
-        debug_assert!(input.is_ok(), "{input:?}");
-        let mut told = self.run_events(now);
-        let ran = self.run_timers(now);
-        self.answer_files(now);
-        let output = self.node.output(now);
-        debug_assert!(output.is_ok(), "{output:?}");
-        // Sending may have told something too.
-        let told_late = self.run_events(now);
-        told |= told_late;
-        let after = self.work();
-        self.worked = after;
-        self.busy_until = now + self.spend(before, after);
-        let nic = self.nic();
-        let sends = self.node.wants_transmit() && !nic.is_full();
-        let has_more = ran || told_late || sends || nic.has_news();
-        Turn { has_more, moved: ran || told || after != before }
+    /// Spreads frames in another way from a time to come.
+    pub(crate) fn schedule_spread(&mut self, at: Instant, spread: Spread) {
+        let behind = self.spreads.iter().rev().take_while(|(other, _)| *other > at).count();
+        self.spreads.insert(self.spreads.len() - behind, (at, spread));
     }
 
-    /// What went through the offload layer so far.
-    fn work(&self) -> Work {
-        let stats = self.node.port.stats();
-        let (rx, tx) = (stats.rx, stats.tx);
-        Work {
-            packets: rx.frames + tx.packets,
-            bytes: rx.bytes + tx.bytes,
-            sums: rx.software_good + rx.software_bad + tx.software_checksums,
-        }
-    }
-
-    /// What a turn costs the processor. The packets whose checksums software did have the mean length of the turn.
-    fn spend(&mut self, before: Work, after: Work) -> Duration {
-        let of = |cost: Duration, bytes: u64| {
-            Duration::from_nanos(bytes.saturating_mul(cost.as_nanos() as u64) / 1_000)
-        };
-        let (packets, bytes) = (after.packets - before.packets, after.bytes - before.bytes);
-        let sums = (after.sums - before.sums).min(packets);
-        let summed = (sums * bytes).checked_div(packets).unwrap_or(0);
-        let turn = CpuTimes {
-            packets: self.cpu.packet * u32::try_from(packets).unwrap_or(u32::MAX),
-            bytes: of(self.cpu.kilobyte, bytes),
-            checksums: of(self.cpu.checksum, summed),
-        };
-        self.cpu_times.packets += turn.packets;
-        self.cpu_times.bytes += turn.bytes;
-        self.cpu_times.checksums += turn.checksums;
-        turn.total()
-    }
-
-    /// Hands out events; true if there were any.
-    fn run_events(&mut self, now: Instant) -> bool {
-        let mut told = false;
-        while let Some(event) = self.node.stack.poll_event() {
-            told = true;
-            let owner = event.owner;
-            match self.apps.get_mut(usize::from(owner.0)) {
-                Some(app) => {
-                    app.handle_event(&mut Context { now, owner, stack: &mut self.node.stack }, event)
-                }
-                None => self.events.push_back(event),
+    /// Changes how frames are spread, if that is due: also those on their way here.
+    fn change_spread(&mut self, now: Instant) {
+        while self.spreads.front().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, spread)) = self.spreads.pop_front() else { return };
+            self.spreader.borrow_mut().spread = spread;
+            self.tell_spread();
+            let due: Vec<_> =
+                self.cores.iter_mut().flat_map(|core| core.nic_mut().inbound.take_all()).collect();
+            for entry in due {
+                self.inbound_for(entry.parcel()).place(entry);
             }
         }
-        told
     }
 
-    /// Runs what is due in applications; true if anything was.
-    fn run_timers(&mut self, now: Instant) -> bool {
-        let mut ran = false;
-        for (index, app) in self.apps.iter_mut().enumerate() {
-            if app.poll_timeout().is_some_and(|at| at <= now) {
-                let owner = Owner(index as u16);
-                app.handle_timeout(&mut Context { now, owner, stack: &mut self.node.stack });
-                ran = true;
+    /// Tells the stacks how frames are spread, so that they open connections whose answers come in at their own queue.
+    fn tell_spread(&mut self) {
+        let rss = self.spreader.borrow().spread.rss(self.cores.len() as u16);
+        for core in &mut self.cores {
+            core.stack.set_rss(rss.clone());
+        }
+    }
+
+    /// When the host, its interface included, has something to do without anything coming from outside.
+    pub(crate) fn poll_timeout(&self, now: Instant, line_is_paused: bool) -> Option<Instant> {
+        let line = Some(self.transmitter.free_at).filter(|_| !line_is_paused);
+        let core = |core: &Core| {
+            let due = if core.is_touched { Some(now) } else { core.poll_timeout() };
+            let due = due.map(|at| at.max(core.busy_until));
+            let nic = core.nic().poll_timeout(line, core.busy_until);
+            [nic, due].into_iter().flatten().min()
+        };
+        let spread = self.spreads.front().map(|(at, _)| *at);
+        self.cores.iter().filter_map(core).chain(spread).min()
+    }
+
+    /// Lets the interface bring what has come, at most `most` segments at once, and gives each core its turn; true if
+    /// anything came of it. `seen` is told of what comes in.
+    pub(crate) fn run(&mut self, now: Instant, most: u16, mut seen: impl FnMut(&Parcel, Instant)) -> bool {
+        self.change_spread(now);
+        let mut moved = false;
+        for index in 0..self.cores.len() {
+            let core = &mut self.cores[index];
+            let wakes = core.nic_mut().advance(now, most, &mut seen);
+            core.is_touched |= wakes;
+            moved |= wakes;
+            if core.is_due(now) {
+                let turn = core.turn(now);
+                core.is_touched = turn.has_more;
+                moved |= turn.moved;
+                self.carry_letters(index, now, self.letter_delay);
             }
         }
-        ran
+        moved
     }
 
-    fn answer_files(&mut self, now: Instant) {
-        while let Some(request) = self.node.stack.poll_file_request() {
-            let left = self.file_len.saturating_sub(request.offset);
-            let mut bytes = vec![0; request.len.min(usize::try_from(left).unwrap_or(usize::MAX))];
-            crate::Pattern::new(0).fill(request.offset, &mut bytes);
-            self.node.stack.handle_file_data(now, request.token, Ok(bytes.into()));
+    /// Sends the letters of a core on their way.
+    fn carry_letters(&mut self, from: usize, now: Instant, delay: Duration) {
+        let sender = self.cores[from].stack.seat();
+        while let Some(letter) = self.cores[from].stack.poll_letter() {
+            for seat in letter.to.seats(sender) {
+                self.cores[usize::from(seat)].deliver(now + delay, letter.message.clone());
+            }
         }
     }
 
-    /// The next event of a socket opened with owner [`TEST`] on this source, if there is one.
-    pub fn take_event(&mut self, source: Source) -> Option<Event> {
-        let at = self.events.iter().position(|event| event.source == source)?;
-        self.events.remove(at)
+    /// Begins to send what can be begun by `now`, from one queue after the other; `seen` is told of each packet.
+    pub(crate) fn start(
+        &mut self,
+        now: Instant,
+        line: &mut LinkPath,
+        out: &mut Output,
+        mut seen: impl FnMut(&Parcel, Instant, Option<Pace>),
+    ) {
+        let mut idle = 0;
+        while idle < self.cores.len() && self.transmitter.free_at <= now && !line.is_paused() {
+            let nic = self.cores[self.next_queue].nic_mut();
+            let has_sent = nic.start(now, &mut self.transmitter, line, out, &mut seen);
+            self.next_queue = (self.next_queue + 1) % self.cores.len();
+            idle = if has_sent { 0 } else { idle + 1 };
+        }
     }
 }

@@ -26,6 +26,7 @@
 pub mod apps;
 mod capture;
 mod codel;
+mod core;
 mod dma;
 mod engine;
 mod flow;
@@ -43,6 +44,7 @@ mod raw;
 mod recorder;
 pub mod replay;
 mod schedule;
+mod spread;
 mod timeline;
 mod world;
 
@@ -50,6 +52,7 @@ pub use apps::{
     Amount, App, Context, Echo, EndReport, Endpoint, EndpointConfig, Pattern, Reader, Role, Writer,
 };
 pub use codel::CodelConfig;
+pub use core::{Core, LetterStats};
 pub use flow::{FlowConfig, FlowId, FlowReport};
 pub use host::{CpuCost, CpuTimes, Host, HostConfig, TEST};
 pub use linerate_nic::loopback::Verdict;
@@ -65,4 +68,5 @@ pub use random::Random;
 pub use raw::Peer;
 pub use recorder::{FlowSample, FlowSamples, QueueSample};
 pub use replay::check;
+pub use spread::Spread;
 pub use world::{Direction, HostId, NodeId, PairConfig, RawId, World};

@@ -1,15 +1,19 @@
-//! A network interface: rings of any size, any set of offloads, a line rate, and paced interrupts.
+//! A queue of a network interface: rings of any size, any set of offloads, a line rate, and paced interrupts.
 
 use crate::dma::Dma;
 use crate::link::{LinkPath, Output, Transmitter};
 use crate::parcel::{Parcel, Stock};
+use crate::spread::{Spread, Spreader};
 use crate::timeline::{Pace, Timeline};
 use linerate_nic::{
     Capabilities, Device, DeviceError, MacAddr, Pacing, PacingConfig, PacingMode, Pool, QueuePair, RxBatch,
-    Segmentation, TxPacket, TxQueue, TxToken,
+    Segmentation, Steering, TxPacket, TxQueue, TxToken,
 };
 use linerate_wire::units::Instant;
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::Add;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// What an interface is like.
@@ -88,6 +92,26 @@ pub struct NicStats {
     pub rx_taken: u64,
 }
 
+impl Add for NicStats {
+    type Output = NicStats;
+
+    fn add(self, other: NicStats) -> NicStats {
+        NicStats {
+            tx_packets: self.tx_packets + other.tx_packets,
+            tx_segments: self.tx_segments + other.tx_segments,
+            tx_refused: self.tx_refused + other.tx_refused,
+            tx_ring_full: self.tx_ring_full + other.tx_ring_full,
+            rx_segments: self.rx_segments + other.rx_segments,
+            rx_frames: self.rx_frames + other.rx_frames,
+            rx_ring_full: self.rx_ring_full + other.rx_ring_full,
+            rx_no_buffer: self.rx_no_buffer + other.rx_no_buffer,
+            interrupts: self.interrupts + other.interrupts,
+            rx_wait_ns: self.rx_wait_ns + other.rx_wait_ns,
+            rx_taken: self.rx_taken + other.rx_taken,
+        }
+    }
+}
+
 /// Segments in the receive ring.
 #[derive(Debug)]
 struct Arrived {
@@ -96,17 +120,19 @@ struct Arrived {
     at_ns: u128,
 }
 
-/// See the module. The world moves it between the calls of [`Device`].
+/// See the module. The world moves it between the calls of [`Device`]. Queues of one interface share a line, and how
+/// frames are spread; everything else each has for itself.
 #[derive(Debug)]
 pub struct SimNic {
     mac: MacAddr,
+    queue: u16,
+    spreader: Rc<RefCell<Spreader>>,
     config: NicConfig,
     enabled: Capabilities,
     stock: Stock,
     dma: Dma,
     /// Taken over, no bit has left.
     waiting: VecDeque<(Parcel, TxToken)>,
-    transmitter: Transmitter,
     /// Begun; when the completion is reported.
     completing: VecDeque<(Instant, TxToken)>,
     done: VecDeque<TxToken>,
@@ -119,18 +145,25 @@ pub struct SimNic {
 }
 
 impl SimNic {
-    pub(crate) fn new(mac: MacAddr, mut config: NicConfig, stock: Stock) -> SimNic {
+    pub(crate) fn new(
+        mac: MacAddr,
+        mut config: NicConfig,
+        stock: Stock,
+        queue: u16,
+        spreader: Rc<RefCell<Spreader>>,
+    ) -> SimNic {
         config.tx_ring = config.tx_ring.max(1);
         config.rx_ring = config.rx_ring.max(1);
         config.rx_buffer_size = config.rx_buffer_size.max(config.mtu + 64);
         let dma = Dma::new(Pool::new(config.rx_buffers, config.rx_buffer_size));
         SimNic {
             mac,
+            queue,
+            spreader,
             enabled: config.capabilities,
             stock,
             dma,
             waiting: VecDeque::with_capacity(config.tx_ring),
-            transmitter: Transmitter::default(),
             completing: VecDeque::with_capacity(config.tx_ring),
             done: VecDeque::with_capacity(config.tx_ring),
             inbound: Timeline::default(),
@@ -177,10 +210,10 @@ impl SimNic {
         !self.ring.is_empty() || !self.done.is_empty()
     }
 
-    /// When something happens here next that the host must see, or that goes onto the wire. The host takes no interrupt
-    /// before `busy_until`.
-    pub(crate) fn poll_timeout(&self, line_is_paused: bool, busy_until: Instant) -> Option<Instant> {
-        let start = (!self.waiting.is_empty() && !line_is_paused).then_some(self.transmitter.free_at);
+    /// When something happens here next that the host must see, or that goes onto the wire, which is free from
+    /// `line_free_at` on (`None`: nobody knows when). The host takes no interrupt before `busy_until`.
+    pub(crate) fn poll_timeout(&self, line_free_at: Option<Instant>, busy_until: Instant) -> Option<Instant> {
+        let start = line_free_at.filter(|_| !self.waiting.is_empty());
         let complete = self.completing.front().map(|(at, _)| *at);
         let interrupt = self.interrupt_at().map(|at| at.max(busy_until));
         [start, complete, interrupt].into_iter().flatten().min()
@@ -254,30 +287,31 @@ impl SimNic {
         }
     }
 
-    /// Begins to send what can be begun by `now`; `seen` is told of each packet.
+    /// Begins to send the next packet, if there is one; `seen` is told of it.
     pub(crate) fn start(
         &mut self,
         now: Instant,
+        transmitter: &mut Transmitter,
         line: &mut LinkPath,
         out: &mut Output,
         mut seen: impl FnMut(&Parcel, Instant, Option<Pace>),
-    ) {
-        while self.transmitter.free_at <= now && !line.is_paused() {
-            let Some((parcel, token)) = self.waiting.pop_front() else { return };
-            let bytes = parcel.wire_bytes_through(parcel.count() - 1);
-            let (at, pace) = match self.config.rate_bps {
-                None => (now, None),
-                Some(bps) => {
-                    let pace = self.transmitter.send(now, bytes, bps);
-                    (pace.at(&parcel, 0), Some(pace).filter(|_| parcel.count() > 1))
-                }
-            };
-            let left = self.transmitter.free_at.max(now);
-            self.completing.push_back((left + self.config.completion_delay, token));
-            self.stats.tx_segments += u64::from(parcel.count());
-            seen(&parcel, at, pace);
-            line.offer(at, pace, parcel, out);
-        }
+    ) -> bool {
+        let Some((parcel, token)) = self.waiting.pop_front() else { return false };
+        let bytes = parcel.wire_bytes_through(parcel.count() - 1);
+        let (at, pace) = match self.config.rate_bps {
+            None => (now, None),
+            Some(bps) => {
+                let pace = transmitter.send(now, bytes, bps);
+                (pace.at(&parcel, 0), Some(pace).filter(|_| parcel.count() > 1))
+            }
+        };
+        let left = transmitter.free_at.max(now);
+        self.completing.push_back((left + self.config.completion_delay, token));
+        self.stats.tx_segments += u64::from(parcel.count());
+        self.spreader.borrow_mut().leave(&parcel, self.queue);
+        seen(&parcel, at, pace);
+        line.offer(at, pace, parcel, out);
+        true
     }
 
     /// Whether what the packet asks for is switched on, and it fits.
@@ -310,6 +344,16 @@ impl Device for SimNic {
             return Err(DeviceError::Unsupported);
         }
         self.enabled = wanted;
+        Ok(())
+    }
+
+    fn queues(&self) -> usize {
+        usize::from(self.spreader.borrow().queues())
+    }
+
+    /// Holds for what comes to the interface from now on, not for what is on its way there.
+    fn set_steering(&mut self, steering: &Steering<'_>) -> Result<(), DeviceError> {
+        self.spreader.borrow_mut().spread = Spread::from(steering);
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::host::Host;
 use crate::link::LinkPath;
+use crate::parcel::Parcel;
 use crate::raw::Peer;
 use crate::timeline::Timeline;
 use linerate_nic::MacAddr;
@@ -24,10 +25,10 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// What is on its way to the node and has left all paths.
-    pub(crate) fn inbound(&mut self) -> &mut Timeline {
+    /// Where segments wait that are on their way to the node and have left all paths, as `parcel` has.
+    pub(crate) fn inbound_for(&mut self, parcel: &Parcel) -> &mut Timeline {
         match &mut self.kind {
-            Kind::Host(host) => &mut host.nic_mut().inbound,
+            Kind::Host(host) => host.inbound_for(parcel),
             Kind::Raw(raw) => &mut raw.inbound,
         }
     }

@@ -259,6 +259,11 @@ impl Parcel {
         self.packet().meta.checksum
     }
 
+    /// The frame's first bytes as its sender gave them, headers or a part of them.
+    pub(crate) fn head(&self) -> &[u8] {
+        self.packet().header()
+    }
+
     /// Destination and source address; `None` if the frame is shorter.
     pub(crate) fn addresses(&self) -> Option<([u8; 6], [u8; 6])> {
         // The header block of a packet of the stack, or of a scripted one, holds these.

@@ -24,8 +24,9 @@ impl Pace {
     }
 }
 
+/// Segments with their times.
 #[derive(Debug)]
-struct Entry {
+pub(crate) struct Entry {
     /// When its first segment is there.
     at: Instant,
     /// How the others follow; at once, if `None`.
@@ -34,6 +35,11 @@ struct Entry {
 }
 
 impl Entry {
+    /// The segments.
+    pub(crate) fn parcel(&self) -> &Parcel {
+        &self.parcel
+    }
+
     /// When its segment with this number is there, counted from 1.
     fn time_of(&self, number: u16) -> Instant {
         self.pace.map_or(self.at, |pace| pace.at(&self.parcel, self.parcel.first() + number - 1))
@@ -57,7 +63,13 @@ impl Timeline {
         self.place(Entry { at: pace.at(&parcel, parcel.first()), pace: Some(pace), parcel });
     }
 
-    fn place(&mut self, entry: Entry) {
+    /// Takes everything, to be placed elsewhere.
+    pub(crate) fn take_all(&mut self) -> VecDeque<Entry> {
+        std::mem::take(&mut self.entries)
+    }
+
+    /// Adds what was taken from elsewhere.
+    pub(crate) fn place(&mut self, entry: Entry) {
         let behind = self.entries.iter().rev().take_while(|other| other.at > entry.at).count();
         let index = self.entries.len() - behind;
         self.entries.insert(index, entry);

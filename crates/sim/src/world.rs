@@ -5,7 +5,6 @@ use crate::capture::Capture;
 use crate::flow::{FlowConfig, FlowId, FlowReport};
 use crate::host::{Host, HostConfig};
 use crate::link::{LinkPath, Output, Script};
-use crate::nic::SimNic;
 use crate::node::{Kind, Node, Raw, mac_of};
 use crate::parcel::Stock;
 use crate::path::{Change, Path, PathStats};
@@ -13,6 +12,7 @@ use crate::random::Random;
 use crate::raw::Peer;
 use crate::recorder::{FlowSamples, QueueSample, Recorder};
 use crate::schedule::Schedule;
+use crate::spread::Spread;
 use linerate_nic::MacAddr;
 use linerate_transport::Owner;
 use linerate_wire::units::Instant;
@@ -111,11 +111,12 @@ pub struct World {
     events: u64,
 }
 
-/// Where a flow's two applications are.
-#[derive(Clone, Copy, Debug)]
+/// Where a flow's applications are.
+#[derive(Clone, Debug)]
 pub(crate) struct FlowEnds {
     pub(crate) client: (HostId, Owner),
-    pub(crate) server: (HostId, Owner),
+    /// One on each core of the server, of which one gets the connection.
+    pub(crate) servers: (HostId, Vec<Owner>),
 }
 
 /// The things of a node that have a time of their own: itself, and the two directions of its cable.
@@ -125,6 +126,9 @@ pub(crate) const PARTS: usize = 3;
 pub(crate) fn part(node: usize, which: usize) -> usize {
     1 + PARTS * node + which
 }
+
+/// The first of the random streams by which hosts spread frames over queues.
+const SPREADS: u64 = 1 << 48;
 
 /// Stations that the switch remembers; beyond them it forgets all and learns anew.
 pub(crate) const MAX_STATIONS: usize = 8_192;
@@ -175,10 +179,10 @@ impl World {
         let index = self.nodes.len();
         let mac = config.mac.unwrap_or_else(|| mac_of(index));
         let name = config.name.clone();
-        let nic = SimNic::new(mac, config.nic.clone(), self.stock.clone());
-        let seed = Random::stream(self.seed, PARTS as u64 * index as u64).bytes32();
+        let secrets = Random::stream(self.seed, PARTS as u64 * index as u64);
+        let chance = Random::stream(self.seed, SPREADS + index as u64);
         let addresses = config.stack.addresses.iter().map(|cidr| cidr.address()).collect();
-        let host = match Host::new(config, nic, seed) {
+        let host = match Host::new(config, mac, &self.stock, secrets, chance, self.now) {
             Ok(host) => host,
             Err(error) => panic!("host {name}: {error}"),
         };
@@ -227,8 +231,7 @@ impl World {
         self.schedule.set(part(id.0, 0), Some(self.now));
         match &mut self.nodes[id.0].kind {
             Kind::Host(host) => {
-                host.stack.set_now(self.now);
-                host.is_touched = true;
+                host.touch(self.now);
                 host
             }
             Kind::Raw(_) => unreachable!("a HostId is only made for hosts"),
@@ -268,9 +271,24 @@ impl World {
         }
     }
 
-    /// Adds an application to a host. Its socket events name the owner that is returned.
+    /// Adds an application to a host, on its first core. Its socket events name the owner that is returned.
     pub fn add_app(&mut self, host: HostId, app: impl App) -> Owner {
-        self.host_mut(host).add_app(Box::new(app))
+        self.add_app_at(host, 0, app)
+    }
+
+    /// Adds an application to the core of this queue of a host; to the last one, where there are not so many.
+    pub fn add_app_at(&mut self, host: HostId, queue: usize, app: impl App) -> Owner {
+        self.host_mut(host).add_app(queue, Box::new(app))
+    }
+
+    /// Lets the interface of a host spread what it receives in another way from now on.
+    pub fn set_spread(&mut self, host: HostId, spread: Spread) {
+        self.set_spread_at(self.now, host, spread);
+    }
+
+    /// Lets the interface of a host spread what it receives in another way from a time to come on.
+    pub fn set_spread_at(&mut self, at: Instant, host: HostId, spread: Spread) {
+        self.host_mut(host).schedule_spread(at, spread);
     }
 
     /// An application of a host, by the owner that [`World::add_app`] returned and its type.
@@ -353,7 +371,7 @@ impl World {
             panic!("{} has no address for the flow", self.nodes[config.server.0].name);
         };
         let patterns = [1, 2].map(|end| (number as u64) << 2 | end);
-        let server = Endpoint::new(EndpointConfig {
+        let server = EndpointConfig {
             role: Role::Server { port },
             send: config.download,
             sends: patterns[1],
@@ -362,7 +380,7 @@ impl World {
             writer: config.server_writer,
             peer_writer: config.client_writer,
             options: config.server_options,
-        });
+        };
         let client = Endpoint::new(EndpointConfig {
             role: Role::Client { remote: SocketAddr::new(ip, port), at: config.start },
             send: config.upload,
@@ -373,27 +391,49 @@ impl World {
             peer_writer: config.server_writer,
             options: config.client_options,
         });
-        let server = (config.server, self.add_app(config.server, server));
-        let client = (config.client, self.add_app(config.client, client));
-        self.flows.push(FlowEnds { client, server });
+        // Whichever core sees the handshake has the connection.
+        let queues = [config.server, config.client].map(|host| self.host(host).cores().len());
+        let servers = (0..queues[0])
+            .map(|queue| self.add_app_at(config.server, queue, Endpoint::new(server.clone())))
+            .collect();
+        let queue = number % queues[1];
+        let client = (config.client, self.add_app_at(config.client, queue, client));
+        self.flows.push(FlowEnds { client, servers: (config.server, servers) });
         FlowId(number)
+    }
+
+    /// The server's application that has the connection of a flow, or the first while none has.
+    pub(crate) fn serving(&self, ends: &FlowEnds) -> (HostId, Owner) {
+        let (host, owners) = &ends.servers;
+        let has_begun = |owner: &&Owner| {
+            let app = self.app::<Endpoint>(*host, **owner);
+            app.is_some_and(|app| app.seen().opened_at.is_some() || app.seen().error.is_some())
+        };
+        let owner = owners.iter().find(has_begun).or(owners.first());
+        (*host, owner.copied().unwrap_or(Owner(u16::MAX)))
+    }
+
+    /// The queue of the server that has the connection of a flow; 0 while none has.
+    pub fn flow_queue(&self, flow: FlowId) -> usize {
+        let (host, owner) = self.serving(&self.flows[flow.0]);
+        usize::from(self.host(host).home(owner).stack.seat().index)
     }
 
     /// What came of a flow so far.
     pub fn flow(&self, flow: FlowId) -> FlowReport {
         let end = |(host, owner): (HostId, Owner)| {
             let app = self.app::<Endpoint>(host, owner);
-            app.map(|app| app.report(&self.host(host).stack)).unwrap_or_default()
+            app.map(|app| app.report(&self.host(host).home(owner).stack)).unwrap_or_default()
         };
-        let ends = self.flows[flow.0];
-        FlowReport { client: end(ends.client), server: end(ends.server) }
+        let ends = &self.flows[flow.0];
+        FlowReport { client: end(ends.client), server: end(self.serving(ends)) }
     }
 
     /// Whether both ends of a flow are over. Cheap: to be asked after every step.
     pub fn is_flow_done(&self, flow: FlowId) -> bool {
         let end = |(host, owner)| self.app::<Endpoint>(host, owner).is_none_or(Endpoint::is_done);
-        let ends = self.flows[flow.0];
-        end(ends.client) && end(ends.server)
+        let ends = &self.flows[flow.0];
+        end(ends.client) && end(self.serving(ends))
     }
 
     /// Keeps the frames that pass a node's interface from now on, for [`World::pcapng`]. They take memory: 1 GiB at most.

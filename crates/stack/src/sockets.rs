@@ -53,13 +53,13 @@ impl Stack {
         let (source, next_hop) = self.net.route(ip, remote.ip()).ok_or(ConnectError::Unreachable)?;
         let port = match local.map_or(0, |local| local.port()) {
             0 => {
-                let (conns, seat) = (&self.conns, self.team.seat);
+                let conns = &self.conns;
                 let is_free = |port| {
-                    seat.may_choose(port)
-                        && conns.find(&FlowKey::new(source, port, remote.ip(), remote.port())).is_none()
+                    conns.find(&FlowKey::new(source, port, remote.ip(), remote.port())).is_none()
                         && conns.listener_for(source, port).is_none()
                 };
-                ports::ephemeral(&mut self.net.random, is_free).ok_or(ConnectError::NoMemory)?
+                let port = self.team.choose_port(&mut self.net.random, source, remote, is_free);
+                port.ok_or(ConnectError::NoMemory)?
             }
             port => port,
         };

@@ -21,6 +21,7 @@ use crate::ingress::LinkPayload;
 use crate::neighbor::Outcome;
 use crate::packet::Received;
 use crate::route::Route;
+use crate::rss::Rss;
 use crate::stack::Stack;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -140,11 +141,13 @@ pub(crate) struct Team {
     hops: u16,
     /// The versions of addresses and routes that the others know, and the MTU.
     told: Option<(u32, u32, usize)>,
+    /// How the device spreads what it receives, where that is known.
+    pub(crate) rss: Option<Rss>,
 }
 
 impl Team {
     pub(crate) fn new(seat: Seat) -> Self {
-        Team { seat, letters: VecDeque::new(), hops: 0, told: None }
+        Team { seat, letters: VecDeque::new(), hops: 0, told: None, rss: None }
     }
 }
 
@@ -342,5 +345,15 @@ impl Stack {
         }
         let rest = slices.split_off(1.min(slices.len()));
         Some((slices.pop()?, Pieces::from(rest)))
+    }
+}
+
+impl Message {
+    /// Bytes of the packet that it carries; 0 if it carries none.
+    pub fn packet_len(&self) -> usize {
+        match &self.0 {
+            Kind::Packet(passed) => passed.bytes.len(),
+            _ => 0,
+        }
     }
 }

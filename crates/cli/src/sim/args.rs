@@ -3,6 +3,9 @@
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
+/// Most queues of an interface.
+pub const MAX_QUEUES: u16 = 64;
+
 /// Arguments of `sim`.
 #[derive(Args, Debug)]
 pub struct Sim {
@@ -17,6 +20,10 @@ pub struct Sim {
     /// Decides everything random; wins over the scenario's
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+
+    /// Queues of both interfaces, each with a processor and a stack of its own (client.queues, server.queues)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_QUEUES)))]
+    pub queues: Option<u16>,
 
     /// Draw goodput, congestion window, round-trip time and queue over time
     #[arg(long, value_name = "FILE.svg")]

@@ -116,6 +116,13 @@ pub fn build(scenario: &Scenario, seed: Option<u64>) -> Setup {
             pause(&mut world, at, host, &keys);
         }
     }
+    for change in &changes {
+        for (host, of) in [(client, change.client), (server, change.server)] {
+            if let Some(spread) = of.spread {
+                world.set_spread_at(begin + time(change.at), host, spread.into());
+            }
+        }
+    }
     let duration = scenario.world.duration.as_ref().map_or(DURATION, |span| time(*span.get_ref()));
     let default = [FlowTable::default()];
     let tables = if scenario.flow.is_empty() { &default } else { scenario.flow.as_slice() };
@@ -158,6 +165,9 @@ fn host(scenario: &Scenario, side: Side, line_rate_bps: u64) -> HostConfig {
     let mtu = scenario.world.mtu.as_ref().map_or(nic.mtu, |mtu| *mtu.get_ref());
     let buffers = (2 * receive * flows / mtu as u64) as usize;
     config.cpu = processor(&table.processor);
+    config.queues = number(&table.queues).unwrap_or(config.queues);
+    config.spread = table.spread.map_or(config.spread, Into::into);
+    config.letter_delay = number(&table.letter_delay).map_or(config.letter_delay, time);
     config.nic = NicConfig {
         rate_bps: Some(line_rate_bps),
         mtu,

@@ -1,6 +1,6 @@
 //! A run for programs: one object. Times are in seconds, rates in bits per second (those in bytes say so), sizes in bytes.
 
-use super::outcome::{FlowOutcome, Outcome};
+use super::outcome::{FlowOutcome, Outcome, QueueOutcome};
 use super::scenario::Side;
 use super::text::cause_name;
 use super::verdict;
@@ -125,10 +125,24 @@ fn host(outcome: &Outcome, side: Side) -> Value {
         "rx_ring_full": host.nic.rx_ring_full,
         "rx_no_buffer": host.nic.rx_no_buffer,
         "interrupts": host.nic.interrupts,
+        "queues": host.queues.iter().map(queue).collect::<Vec<_>>(),
         "rx_wait": host.mean_rx_wait().as_secs_f64(),
         "processor": outcome.cpu_share(side),
         "memory": host.memory,
         "memory_used": host.memory_used,
         "no_memory": host.no_memory,
+    })
+}
+
+fn queue(queue: &QueueOutcome) -> Value {
+    json!({
+        "tx_segments": queue.nic.tx_segments,
+        "rx_segments": queue.nic.rx_segments,
+        "rx_frames": queue.nic.rx_frames,
+        "interrupts": queue.nic.interrupts,
+        "letters": queue.letters.letters,
+        "letters_dropped": queue.letters.dropped,
+        "passed_packets": queue.letters.packets,
+        "passed_bytes": queue.letters.packet_bytes,
     })
 }

@@ -1,5 +1,6 @@
 //! Reads a scenario, changes the keys that the command line names, and checks what the syntax cannot.
 
+use super::args::MAX_QUEUES;
 use super::error::{Mistake, SimError};
 use super::models::QueueModel;
 use super::scenario::{HostTable, PathTable, Scenario, TcpTable};
@@ -172,6 +173,8 @@ fn check_host(text: &str, host: &HostTable) -> Result<(), Mistake> {
     within(text, &host.interrupt_packets, 1, u32::MAX, "1 packet or more")?;
     let (none, second) = (Nanoseconds::ZERO, Nanoseconds::new(1e9));
     within(text, &host.interrupt_timer, none, second, "0 s to 1 s")?;
+    within(text, &host.queues, 1, MAX_QUEUES, &format!("1 to {MAX_QUEUES} queues"))?;
+    within(text, &host.letter_delay, none, second, "0 s to 1 s")?;
     let costs = &host.processor;
     for cost in [&costs.packet, &costs.kilobyte, &costs.checksum] {
         within(text, cost, none, second, "0 s to 1 s")?;
@@ -225,6 +228,8 @@ mod tests {
             "line 2, column 8: rate: \"fast\" starts with no number; expected",
         );
         check("[link]\nrate = 100\n", "line 2, column 8: rate: ");
+        check("[server]\nqueues = 0\n", "line 2, column 10: queues: expected 1 to 64 queues");
+        check("[server]\nspread = \"rss\"\n", "unknown variant `rss`, expected one of `hash`");
         check("[link]\nloss = \"3 ms\"\n", "expected 0 % to 100 %");
         check("[link]\nloss = \"120 %\"\n", "expected 0 % to 100 %");
         check("[link]\nloss = { each = 3 }\n", "unknown field `each`, expected one of `every`");

@@ -34,7 +34,12 @@ pub fn run(args: &Sim) -> Result<(), SimError> {
 
 /// What the command prints; it writes the plot and the capture that were asked for.
 pub fn output(args: &Sim) -> Result<String, SimError> {
-    let scenario = load::load(&args.file, &args.set)?;
+    let mut scenario = load::load(&args.file, &args.set)?;
+    if let Some(queues) = args.queues {
+        for host in [&mut scenario.client, &mut scenario.server] {
+            host.queues = Some(toml::Spanned::new(0..0, queues));
+        }
+    }
     let mut setup = build::build(&scenario, args.seed);
     if args.pcap.is_some() {
         setup.world.capture_all();

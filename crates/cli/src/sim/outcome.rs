@@ -3,7 +3,7 @@
 use super::build::{Flow, Pair};
 use super::scenario::Side;
 use crate::verdict::main_limit;
-use linerate_sim::{Capabilities, CpuTimes, Jitter, NicStats, Path, PathStats};
+use linerate_sim::{Capabilities, CpuTimes, Jitter, LetterStats, NicStats, Path, PathStats};
 use linerate_transport::{CloseReason, ConnInfo, LimitCause};
 use std::time::Duration;
 
@@ -137,10 +137,12 @@ impl PathOutcome {
 }
 
 /// An interface.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct HostOutcome {
     /// Its counters.
     pub nic: NicStats,
+    /// What each of its queues has to do with that.
+    pub queues: Vec<QueueOutcome>,
     /// Its rate in bits per second.
     pub line_rate_bps: u64,
     /// Frames that its receive ring holds.
@@ -153,7 +155,7 @@ pub struct HostOutcome {
     pub offloads: Capabilities,
     /// Time from a packet's last bit to the report that it left.
     pub completion_delay: Duration,
-    /// What its processor did.
+    /// What its processor did; of several, the busiest.
     pub cpu: CpuTimes,
     /// The memory that its sockets may hold, in bytes.
     pub memory: usize,
@@ -161,6 +163,15 @@ pub struct HostOutcome {
     pub memory_used: f64,
     /// Segments and SYNs that its stack dropped for want of memory.
     pub no_memory: u64,
+}
+
+/// A queue of an interface, and the stack on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueOutcome {
+    /// Its counters.
+    pub nic: NicStats,
+    /// What the stacks on other queues have sent.
+    pub letters: LetterStats,
 }
 
 impl HostOutcome {

@@ -1,11 +1,11 @@
 //! Runs a world and watches it.
 
 use super::build::{Flow, Pair, Setup};
-use super::outcome::{FlowOutcome, FlowSample, HostOutcome, Outcome, PathOutcome, Sample};
+use super::outcome::{FlowOutcome, FlowSample, HostOutcome, Outcome, PathOutcome, QueueOutcome, Sample};
 use super::progress::{Counted, Progress};
 use super::scenario::Side;
 use linerate_nic::QueuePair;
-use linerate_sim::{Direction, EndReport, World};
+use linerate_sim::{Core, CpuTimes, Direction, EndReport, Host, World};
 use linerate_wire::units::Instant;
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ pub fn run(setup: &mut Setup, title: Option<String>, changes: Pair<bool>) -> Out
             progress.see(at, *seen, sender, receiver, &counted(setup, flow));
         }
         for (side, held) in [(Side::Client, &mut memory.client), (Side::Server, &mut memory.server)] {
-            let stats = setup.world.host(*setup.hosts.of(side)).stack.memory();
-            *held += (at - before).as_secs_f64() * stats.used as f64 / stats.limit.max(1) as f64;
+            let [used, limit] = memory_of(setup.world.host(*setup.hosts.of(side)));
+            *held += (at - before).as_secs_f64() * used as f64 / limit.max(1) as f64;
         }
         before = at;
         samples.push(sample);
@@ -80,9 +80,9 @@ fn counted(setup: &Setup, flow: &Flow) -> Counted {
     Counted {
         there: setup.world.path_stats(from, Direction::Up),
         back: setup.world.path_stats(to, Direction::Up),
-        receiver: receiver.nic().stats(),
-        sender: setup.world.host(from).nic().stats(),
-        no_memory: receiver.stack.counters().drop_tcp_no_memory,
+        receiver: receiver.nic_stats(),
+        sender: setup.world.host(from).nic_stats(),
+        no_memory: receiver.cores().iter().map(|core| core.stack.counters().drop_tcp_no_memory).sum(),
     }
 }
 
@@ -150,18 +150,31 @@ fn path(setup: &Setup, side: Side, changes: Pair<bool>) -> PathOutcome {
 fn host(setup: &Setup, side: Side, memory_used: f64) -> HostOutcome {
     let host = setup.world.host(*setup.hosts.of(side));
     let nic = host.nic();
-    let counters = host.stack.counters();
+    let no_memory = |core: &Core| {
+        let counters = core.stack.counters();
+        counters.drop_tcp_no_memory + counters.drop_syn_no_memory
+    };
+    let queue = |core: &Core| QueueOutcome { nic: core.nic().stats(), letters: core.letters() };
     HostOutcome {
-        nic: nic.stats(),
+        nic: host.nic_stats(),
+        queues: host.cores().iter().map(queue).collect(),
         line_rate_bps: *setup.line_rates_bps.of(side),
         rx_ring: nic.config().rx_ring,
         tx_ring: nic.config().tx_ring,
         mtu: nic.config().mtu,
         offloads: nic.enabled(),
         completion_delay: nic.config().completion_delay,
-        cpu: host.cpu_times(),
-        memory: host.stack.memory().limit,
+        cpu: host.cores().iter().map(|core| core.cpu_times()).max_by_key(CpuTimes::total).unwrap_or_default(),
+        memory: memory_of(host)[1],
         memory_used,
-        no_memory: counters.drop_tcp_no_memory + counters.drop_syn_no_memory,
+        no_memory: host.cores().iter().map(no_memory).sum(),
     }
+}
+
+/// Bytes of memory that all stacks of a host hold, and may hold.
+fn memory_of(host: &Host) -> [usize; 2] {
+    host.cores()
+        .iter()
+        .map(|core| core.stack.memory())
+        .fold([0, 0], |[used, limit], stats| [used + stats.used, limit + stats.limit])
 }

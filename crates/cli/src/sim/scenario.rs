@@ -3,6 +3,7 @@
 use super::models::{JitterModel, LossModel, PacingModel, QueueModel, ReaderModel, Share, WriterModel};
 use crate::values::{CongestionName, Offload};
 use linerate_fabric::units::{BitsPerSecond, Bytes, Nanoseconds};
+use linerate_sim::Spread;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -97,8 +98,39 @@ pub struct HostTable {
     pub processor: ProcessorTable,
     /// Memory for sockets. Default: 64 MiB.
     pub memory: Option<Spanned<Bytes>>,
+    /// Queues of its interface, each with a processor and a stack of its own. Default: 1.
+    pub queues: Option<Spanned<u16>>,
+    /// How frames are spread over them. Default: by hash.
+    pub spread: Option<SpreadName>,
+    /// How long a message is on its way from one processor to another. Default: 1 us.
+    pub letter_delay: Option<Spanned<Nanoseconds>>,
     /// Settings of all its sockets.
     pub tcp: TcpTable,
+}
+
+/// How an interface chooses the queue of a frame that comes in.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpreadName {
+    /// By the Toeplitz hash of addresses and ports.
+    Hash,
+    /// The same, each flow one queue further.
+    ShiftedHash,
+    /// The queue that the last packet of the flow was sent from, as a TAP device.
+    Follow,
+    /// Each frame by chance.
+    Random,
+}
+
+impl From<SpreadName> for Spread {
+    fn from(name: SpreadName) -> Spread {
+        match name {
+            SpreadName::Hash => Spread::default(),
+            SpreadName::ShiftedHash => Spread::shifted(1),
+            SpreadName::Follow => Spread::Follow,
+            SpreadName::Random => Spread::Random,
+        }
+    }
 }
 
 /// `processor` of a host: the time that its loop takes.
@@ -228,6 +260,20 @@ pub struct ChangeTable {
     /// From the client to the server.
     #[serde(default)]
     pub from_client: PathTable,
+    /// At the client.
+    #[serde(default)]
+    pub client: HostChange,
+    /// At the server.
+    #[serde(default)]
+    pub server: HostChange,
+}
+
+/// `client` and `server` of a change.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct HostChange {
+    /// How frames are spread over the queues from then on: flows change their queue.
+    pub spread: Option<SpreadName>,
 }
 
 /// `[[flow]]`: one connection that moves data one way.

@@ -1,6 +1,6 @@
 //! A run for people.
 
-use super::outcome::{FlowOutcome, Outcome, PathOutcome};
+use super::outcome::{FlowOutcome, HostOutcome, Outcome, PathOutcome, QueueOutcome};
 use super::scenario::Side;
 use super::verdict;
 use crate::quantity::{byte_rate, count};
@@ -145,4 +145,25 @@ fn host(text: &mut String, side: Side, outcome: &Outcome) {
         let _ = write!(line, "; processor busy {}", share(outcome.cpu_share(side)));
     }
     let _ = writeln!(text, "{line}");
+    if host.queues.len() > 1 {
+        queues(text, side, host);
+    }
+}
+
+/// How frames were spread over the queues, and what went from one stack to another.
+fn queues(text: &mut String, side: Side, host: &HostOutcome) {
+    let whole = host.nic.rx_segments.max(1) as f64;
+    let shares: Vec<String> =
+        host.queues.iter().map(|queue| share(queue.nic.rx_segments as f64 / whole)).collect();
+    let sum = |of: fn(&QueueOutcome) -> u64| host.queues.iter().map(of).sum::<u64>();
+    let _ = writeln!(
+        text,
+        "{}: {} queues with {} of the segments; {} letters between them, with {} packets ({}) that came in elsewhere",
+        side.name(),
+        host.queues.len(),
+        shares.join(", "),
+        count(sum(|queue| queue.letters.letters)),
+        count(sum(|queue| queue.letters.packets)),
+        bytes(sum(|queue| queue.letters.packet_bytes))
+    );
 }
