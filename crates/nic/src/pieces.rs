@@ -36,6 +36,14 @@ impl Pieces {
         self.list.iter().map(Slice::len).sum()
     }
 
+    #[inline(never)]
+    fn give_back(&mut self) {
+        if let Some(shelf) = self.shelf.take() {
+            self.list.clear();
+            shelf.borrow_mut().push(core::mem::take(&mut self.list));
+        }
+    }
+
     /// Takes all slices out, in order.
     pub fn drain(&mut self) -> alloc::vec::Drain<'_, Slice> {
         self.list.drain(..)
@@ -70,10 +78,10 @@ impl<'a> IntoIterator for &'a Pieces {
 }
 
 impl Drop for Pieces {
+    #[inline]
     fn drop(&mut self) {
-        if let Some(shelf) = self.shelf.take() {
-            self.list.clear();
-            shelf.borrow_mut().push(core::mem::take(&mut self.list));
+        if self.shelf.is_some() {
+            self.give_back();
         }
     }
 }

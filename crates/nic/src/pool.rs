@@ -244,8 +244,9 @@ impl fmt::Debug for Pool {
 }
 
 /// The counted pointer that everything else wraps; on the last drop the block goes back to its shelf.
+#[derive(Default)]
 struct Handle {
-    // `None` only while dropping.
+    // `None` while dropping, and for no buffer.
     block: Option<Rc<Block>>,
 }
 
@@ -319,8 +320,8 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// A counted reference to a part of a pool buffer. Cloning shares the bytes.
-#[derive(Clone)]
+/// A counted reference to a part of a pool buffer. Cloning shares the bytes; the default is no byte of no buffer.
+#[derive(Clone, Default)]
 pub struct Slice {
     handle: Handle,
     start: u32,

@@ -131,6 +131,11 @@ pub(crate) struct Conns {
     /// Connections whose owner has let go, TIME-WAIT excluded, the oldest first.
     orphans: Lists,
     pub(crate) orphans_len: usize,
+    /// A connection that took a segment, of which nothing but [`Stack::settle`](crate::Stack) is left to do: once for all
+    /// segments that come in a row.
+    pub(crate) unsettled: Option<u32>,
+    /// The same for a connection of which the device has reported packets, and its timer.
+    pub(crate) unarmed: Option<u32>,
     /// Whether connections to give up are being looked for.
     pub(crate) under_pressure: bool,
     pub(crate) resources: Resources,
@@ -158,6 +163,8 @@ impl Conns {
             half_open_len: 0,
             orphans: Lists::new(1, connections),
             orphans_len: 0,
+            unsettled: None,
+            unarmed: None,
             under_pressure: false,
             resources,
             configs: RecentConfigs::default(),

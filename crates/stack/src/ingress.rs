@@ -59,7 +59,10 @@ impl Stack {
                 self.receive_ipv6(LinkPayload { frame, is_group });
             }
             EtherType::ARP if self.pass_arp(&frame.data, source) => {}
-            EtherType::ARP => self.receive_arp(&frame.data, source),
+            EtherType::ARP => {
+                self.settle_last();
+                self.receive_arp(&frame.data, source);
+            }
             _ => self.net.counters.drop_ethertype += 1,
         }
     }

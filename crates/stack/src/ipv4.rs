@@ -155,9 +155,12 @@ impl Stack {
     }
 
     /// Hands a whole packet to its protocol.
-    pub(crate) fn receive_layer4(&mut self, packet: Received) {
+    pub(crate) fn receive_layer4(&mut self, mut packet: Received) {
+        if packet.protocol == Protocol::TCP {
+            return self.receive_tcp(&mut packet);
+        }
+        self.settle_last();
         match (packet.protocol, packet.source) {
-            (Protocol::TCP, _) => self.receive_tcp(packet),
             (Protocol::UDP, _) => self.receive_udp(packet),
             (Protocol::ICMPV4, IpAddr::V4(_)) => self.receive_icmp4(packet),
             (Protocol::ICMPV6, IpAddr::V6(_)) => self.receive_icmp6(packet),

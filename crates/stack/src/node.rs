@@ -99,12 +99,8 @@ impl<D: Interface> Node<D> {
 
     /// Tells the stack which packets have left; true if any had.
     fn complete(&mut self, now: Instant) -> bool {
-        let mut any = false;
-        while let Some(token) = self.port.poll_completion() {
-            self.stack.handle_completion(now, token);
-            any = true;
-        }
-        any
+        let port = &mut self.port;
+        self.stack.handle_completions(now, &mut core::iter::from_fn(|| port.poll_completion()))
     }
 }
 

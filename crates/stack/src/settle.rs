@@ -67,6 +67,47 @@ impl Stack {
         }
     }
 
+    /// A segment was taken on a connection. What follows may wait for the next one if it is open, and open before: then
+    /// nothing follows but its events, in the order in which they came, and its timer.
+    pub(crate) fn settle_later(&mut self, slot: u32, is_steady: bool) {
+        if is_steady && self.conns.unsettled == Some(slot) {
+            return;
+        }
+        self.settle_last();
+        if is_steady {
+            self.conns.unsettled = Some(slot);
+        } else {
+            self.settle(slot);
+        }
+    }
+
+    /// Does what was left for later. Before anything but another segment is taken in, and at the end of a batch.
+    #[inline]
+    pub(crate) fn settle_last(&mut self) {
+        if let Some(slot) = self.conns.unsettled.take() {
+            self.settle(slot);
+        }
+    }
+
+    /// Sets the timer of the connection whose packets the device has reported.
+    pub(crate) fn arm_last(&mut self) {
+        if let Some(slot) = self.conns.unarmed.take() {
+            self.arm(slot);
+        }
+    }
+
+    /// Received data was consumed: nothing follows but an acknowledgement, and that there may be memory to read files into.
+    pub(crate) fn settle_consumed(&mut self, slot: u32) {
+        let Some(conn) = self.conns.awake(slot) else { return };
+        let reads = conn.tcp.next_file_read().is_some();
+        self.conns.sending.push(slot);
+        if self.conns.link_full {
+            self.settle(slot);
+        } else if reads {
+            self.conns.reading.push(slot);
+        }
+    }
+
     /// Sets the timer of a connection to its earliest deadline.
     fn arm(&mut self, slot: u32) {
         let Some(conn) = self.conns.table.at(slot) else { return };
@@ -198,9 +239,10 @@ impl Stack {
                 self.conns.sending.push(slot);
             }
             self.settle(slot);
-        } else {
+        } else if self.conns.unarmed != Some(slot) {
             // Nothing but its timers has changed.
-            self.net.timers.set(Timer::Conn(slot), deadline(conn.tcp.poll_timeout(), conn.retry_at));
+            self.arm_last();
+            self.conns.unarmed = Some(slot);
         }
     }
 }

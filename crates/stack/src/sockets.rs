@@ -206,7 +206,7 @@ impl Transport for Stack {
         let now = self.net.now;
         if let Some(owned) = self.conns.owned_awake(conn) {
             owned.tcp.consume(now, len);
-            self.after_call(conn);
+            self.settle_consumed(conn.index());
         }
     }
 

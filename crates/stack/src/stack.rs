@@ -112,14 +112,26 @@ impl Stack {
             let Some(frame) = batch.pop() else { break };
             self.receive_frame(frame);
         }
+        self.settle_last();
         self.watch_pressure();
         self.watch_dormancy();
     }
 
     /// The device has sent the packet with this token.
     pub fn handle_completion(&mut self, now: Instant, token: TxToken) {
+        self.handle_completions(now, &mut core::iter::once(token));
+    }
+
+    /// The device has sent the packets with these tokens; false if there were none.
+    pub fn handle_completions(&mut self, now: Instant, tokens: &mut dyn Iterator<Item = TxToken>) -> bool {
         self.set_now(now);
-        self.complete(token);
+        let mut any = false;
+        for token in tokens {
+            self.complete(token);
+            any = true;
+        }
+        self.arm_last();
+        any
     }
 
     /// Runs what is due.

@@ -23,6 +23,12 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
+    /// `ends`: our address and port, and the peer's.
+    fn new((local, local_port, remote, remote_port): (IpAddr, u16, IpAddr, u16), segment: SegmentIn) -> Self {
+        let (local, remote) = (SocketAddr::new(local, local_port), SocketAddr::new(remote, remote_port));
+        Arrived { local, remote, segment }
+    }
+
     pub(crate) fn flow(&self) -> FlowKey {
         FlowKey::of(self.local, self.remote)
     }
@@ -41,7 +47,7 @@ pub(crate) fn mtu_for(destination: IpAddr, mss: u16) -> usize {
 
 impl Stack {
     /// Takes a segment.
-    pub(crate) fn receive_tcp(&mut self, packet: Received) {
+    pub(crate) fn receive_tcp(&mut self, packet: &mut Received) {
         if packet.is_group || packet.source.is_unspecified() {
             self.net.counters.drop_tcp_broadcast += 1;
             return;
@@ -50,19 +56,22 @@ impl Stack {
             self.net.counters.drop_tcp_checksum += 1;
             return;
         }
-        let slot = flow_of(&packet).and_then(|flow| self.conns.find(&flow));
-        if self.team.seat.is_shared() && !self.is_for_us(slot, &packet) && self.pass_on(&packet) {
+        let slot = flow_of(packet).and_then(|flow| self.conns.find(&flow));
+        if self.team.seat.is_shared() && !self.is_for_us(slot, packet) && self.pass_on(packet) {
             return;
         }
-        let Some(arrived) = parse(packet) else {
+        let mut segment = SegmentIn::default();
+        let Some((local, remote)) = parse(packet, &mut segment) else {
             self.net.counters.drop_tcp_malformed += 1;
             return;
         };
-        self.net.counters.tcp_in += arrived.segment.segments() as u64;
-        self.net.counters.tcp_bytes_in += arrived.segment.payload_len() as u64;
+        self.net.counters.tcp_in += segment.segments() as u64;
+        self.net.counters.tcp_bytes_in += segment.payload_len() as u64;
+        let ends = (packet.destination, local, packet.source, remote);
         match slot {
-            Some(slot) => self.receive_for_conn(slot, arrived),
-            None => self.receive_for_listener(arrived),
+            Some(slot) if !self.conns.time_wait.is_in(slot) => self.receive_for_conn(slot, &mut segment),
+            Some(slot) => self.receive_in_time_wait(slot, Arrived::new(ends, segment)),
+            None => self.receive_for_listener(Arrived::new(ends, segment)),
         }
     }
 
@@ -98,20 +107,24 @@ impl Stack {
         self.conns.find(&FlowKey::new(local.0, local.1, remote.0, remote.1))
     }
 
-    fn receive_for_conn(&mut self, slot: u32, arrived: Arrived) {
-        let now = self.net.now;
+    /// A segment of a connection in TIME-WAIT, which gives way to a new one that it may begin.
+    #[cold]
+    fn receive_in_time_wait(&mut self, slot: u32, mut arrived: Arrived) {
         let reopens = |conn: &Conn| conn.may_reopen(&self.conns.resources, &arrived.segment);
-        if self.conns.time_wait.is_in(slot)
-            && self.conns.table.at(slot).is_some_and(reopens)
-            && self.has_listener(&arrived)
-        {
+        if self.conns.table.at(slot).is_some_and(reopens) && self.has_listener(&arrived) {
+            self.settle_last();
             self.recycle(slot);
             self.receive_for_listener(arrived);
-            return;
+        } else {
+            self.receive_for_conn(slot, &mut arrived.segment);
         }
+    }
+
+    fn receive_for_conn(&mut self, slot: u32, segment: &mut SegmentIn) {
+        let now = self.net.now;
         let Some(conn) = self.conns.awake(slot) else { return };
-        let owes_ack = arrived.segment.sequence_len() > 0;
-        match conn.tcp.handle_segment(now, arrived.segment) {
+        let owes_ack = segment.sequence_len() > 0;
+        match conn.tcp.take_segment(now, segment) {
             Outcome::Accepted => {
                 // What arrives in its window shows that our packets arrive there (RFC 4861 section 7.3.1).
                 if let Some(neighbor) = conn.neighbor {
@@ -120,12 +133,13 @@ impl Stack {
             }
             Outcome::Dropped(reason) => self.net.counters.count_tcp_drop(reason),
         }
+        let is_steady = conn.is_counted && conn.tcp.tcp_state() == State::Established;
         if owes_ack {
             self.conns.urgent.push(slot);
         } else {
             self.conns.sending.push(slot);
         }
-        self.settle(slot);
+        self.settle_later(slot, is_steady);
     }
 
     fn has_listener(&self, arrived: &Arrived) -> bool {
@@ -134,6 +148,7 @@ impl Stack {
 
     /// A segment of no connection: a SYN for a listener, or RFC 9293 section 3.10.7.1.
     fn receive_for_listener(&mut self, arrived: Arrived) {
+        self.settle_last();
         let flags = arrived.segment.flags;
         let listener = self.conns.listener_for(arrived.local.ip(), arrived.local.port());
         let is_syn = flags.contains(Flags::SYN) && !flags.intersects(Flags::ACK | Flags::RST | Flags::FIN);
@@ -261,32 +276,31 @@ fn flow_of(packet: &Received) -> Option<FlowKey> {
     Some(FlowKey::new(packet.destination, local, packet.source, remote))
 }
 
-fn parse(packet: Received) -> Option<Arrived> {
-    let Received { source, destination, mut data, l4, more, segment_size, ecn, .. } = packet;
-    let header = Header::parse(data.bytes().get(l4..)?).ok()?;
-    let local = SocketAddr::new(destination, header.destination_port());
-    let remote = SocketAddr::new(source, header.source_port());
-    let mut segment = SegmentIn {
-        seq: header.sequence(),
-        ack: header.acknowledgement(),
-        flags: header.flags(),
-        window: header.window(),
-        options: header.options(),
-        segment_size,
-        congestion_experienced: ecn == Ecn::Congested,
-        payload: None,
-        more,
-    };
-    let payload_at = l4 + header.header_len();
+/// Moves the segment of a packet to where `segment` is; its ports, ours first.
+fn parse(packet: &mut Received, segment: &mut SegmentIn) -> Option<(u16, u16)> {
+    let header = Header::parse(packet.data.bytes().get(packet.l4..)?).ok()?;
+    let (local, remote) = (header.destination_port(), header.source_port());
+    segment.seq = header.sequence();
+    segment.ack = header.acknowledgement();
+    segment.flags = header.flags();
+    segment.window = header.window();
+    segment.options = header.options();
+    segment.segment_size = packet.segment_size;
+    segment.congestion_experienced = packet.ecn == Ecn::Congested;
+    let payload_at = packet.l4 + header.header_len();
+    let mut data = core::mem::take(&mut packet.data);
     data.trim_front(payload_at);
+    if !packet.more.is_empty() {
+        segment.more = core::mem::take(&mut packet.more);
+    }
     if !data.is_empty() {
         segment.payload = Some(data);
-    } else {
+    } else if !segment.more.is_empty() {
         // Headers alone in the first buffer: the payload, if any, begins with the next piece.
         segment.payload = take_first(&mut segment.more);
     }
     // Nobody can be connected to port 0 (RFC 6335 section 6), and no answer could be sent there.
-    (remote.port() != 0 && local.port() != 0).then_some(Arrived { local, remote, segment })
+    (remote != 0 && local != 0).then_some((local, remote))
 }
 
 /// Takes the first piece out of a list. It allocates for the others: a buffer that ends with the headers is rare.

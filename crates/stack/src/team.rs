@@ -331,6 +331,7 @@ impl Stack {
             }
         }
         self.team.hops = 0;
+        self.settle_last();
     }
 
     /// A copy in buffers of ours: as received frames lie, or in pages where there is no receive pool.

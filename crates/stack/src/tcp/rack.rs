@@ -164,6 +164,11 @@ impl Rack {
         }
     }
 
+    /// Whether an acknowledgement may end a round.
+    pub fn is_in_round(&self) -> bool {
+        self.round.is_some()
+    }
+
     /// The peer reported a duplicate (step 4): the window grows once per round trip.
     pub fn on_duplicate_report(&mut self, nxt: u64) {
         if self.round.is_none() {

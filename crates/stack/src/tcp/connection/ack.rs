@@ -30,6 +30,9 @@ impl Connection {
         if ack >= self.sender.una {
             self.update_window(now, seq, ack, window);
         }
+        if self.has_nothing_to_hear(ack, &segment.options) {
+            return;
+        }
         self.leave_device_until(ack);
         let pipe = self.sender.most_in_network(self.pipe());
         let was_fast = matches!(self.loss.recovery, Recovery::Fast { .. });
@@ -69,6 +72,13 @@ impl Connection {
             self.await_loss_probe(now);
             self.after_advance(now);
         }
+    }
+
+    /// Whether an acknowledgement cannot tell more than its window: nothing is in flight or in the device, nothing is being
+    /// recovered from or could be taken back. So it is with all that whoever only receives is sent.
+    fn has_nothing_to_hear(&self, ack: u64, options: &Options) -> bool {
+        let is_idle = ack == self.sender.una && self.sender.is_idle() && !self.device.has_packets();
+        is_idle && options.sack_blocks.is_empty() && self.loss.has_ended()
     }
 
     /// Takes what the ACK field and the SACK blocks tell; returns the round-trip time measured.

@@ -1,6 +1,7 @@
 //! The calls of the application and of its file system.
 
 use super::super::config::Config;
+use super::super::delayed_ack::AckDue;
 use super::super::congestion::{CongestionControl as _, Control};
 use super::super::send_queue::Wanted;
 use super::super::state::State;
@@ -41,7 +42,7 @@ impl Connection {
     /// Tells the peer of a window that has grown much. A SYN-ACK needs no help by that.
     fn update_peer(&mut self) {
         let may_tell = self.life.state.can_receive() && !self.is_early();
-        if may_tell && self.receiving.receiver.is_update_due() {
+        if may_tell && self.receiving.ack.due() != AckDue::Now && self.receiving.receiver.is_update_due() {
             self.receiving.ack.now();
         }
     }

@@ -48,8 +48,8 @@ impl Connection {
         }
         // The options were looked at with the SYN; their timestamps answer nothing of ours.
         let flags = syn.flags.without(Flags::SYN);
-        let data = SegmentIn { seq: syn.seq + 1, flags, options: Options::default(), ..syn };
-        self.take_payload(now, data)
+        let mut data = SegmentIn { seq: syn.seq + 1, flags, options: Options::default(), ..syn };
+        self.take_payload(now, &mut data)
     }
 
     /// Whether the application has the connection though its handshake has not ended.

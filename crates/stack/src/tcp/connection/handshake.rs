@@ -170,7 +170,7 @@ impl Connection {
     }
 
     /// RFC 9293 section 3.10.7.3.
-    pub(super) fn handle_in_syn_sent(&mut self, now: Instant, mut segment: SegmentIn) -> Outcome {
+    pub(super) fn handle_in_syn_sent(&mut self, now: Instant, segment: &mut SegmentIn) -> Outcome {
         let has_ack = segment.flags.contains(Flags::ACK);
         let ack = unwrap(self.sender.una, segment.ack);
         let acceptable = has_ack && ack > self.sender.una && ack <= self.sender.nxt;
@@ -190,7 +190,7 @@ impl Connection {
         if !segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::FIN) {
             return Outcome::Dropped(DropReason::Handshake);
         }
-        self.take_syn(now, &segment, 0);
+        self.take_syn(now, segment, 0);
         if !has_ack {
             // Both sides opened at once: our SYN again, now with an ACK.
             self.follow(now, Event::Syn);

@@ -17,7 +17,12 @@ const TIMESTAMP_VALIDITY: Duration = Duration::from_secs(24 * 24 * 3_600);
 
 impl Connection {
     /// Takes a received segment. Replies come out of [`Connection::poll_transmit`].
-    pub fn handle_segment(&mut self, now: Instant, segment: SegmentIn) -> Outcome {
+    pub fn handle_segment(&mut self, now: Instant, mut segment: SegmentIn) -> Outcome {
+        self.take_segment(now, &mut segment)
+    }
+
+    /// As [`Connection::handle_segment`]: the payload that is kept is taken out of `segment`, which stays where it is.
+    pub(crate) fn take_segment(&mut self, now: Instant, segment: &mut SegmentIn) -> Outcome {
         self.close_open(now);
         self.accounts.counters.segments_received += segment.segments() as u64;
         self.accounts.counters.congestion_experienced +=
@@ -61,18 +66,18 @@ impl Connection {
         }
     }
 
-    fn handle_synchronized(&mut self, now: Instant, mut segment: SegmentIn) -> Outcome {
+    fn handle_synchronized(&mut self, now: Instant, segment: &mut SegmentIn) -> Outcome {
         // RFC 7323 section 2.2: the window of a SYN, which a SYN-ACK is too, is not scaled.
         let scale = if segment.flags.contains(Flags::SYN) { 0 } else { self.sender.window.scale };
         if self.life.state == State::SynReceived
             && segment.flags.contains(Flags::SYN)
-            && let Some(outcome) = self.handle_syn_in_syn_received(&mut segment)
+            && let Some(outcome) = self.handle_syn_in_syn_received(segment)
         {
             return outcome;
         }
         let seq = unwrap(self.receiving.receiver.next(), segment.seq);
         let window = u64::from(segment.window) << scale;
-        match self.check(now, seq, &segment) {
+        match self.check(now, seq, segment) {
             Ok(()) => {}
             Err(reason) => return Outcome::Dropped(reason),
         }
@@ -92,7 +97,7 @@ impl Connection {
         self.life.keep_alives = 0;
         let ack = unwrap(self.sender.una, segment.ack);
         if self.life.state == State::SynReceived
-            && let Err(reason) = self.establish(now, ack, &segment)
+            && let Err(reason) = self.establish(now, ack, segment)
         {
             return Outcome::Dropped(reason);
         }
@@ -100,8 +105,8 @@ impl Connection {
             return Outcome::Dropped(reason);
         }
         self.handshake.note_timestamp(now, seq, &segment.options, self.receiving.last_ack_sent);
-        self.take_ecn(now, ack, &segment);
-        self.handle_ack(now, seq, ack, window, &segment);
+        self.take_ecn(now, ack, segment);
+        self.handle_ack(now, seq, ack, window, segment);
         if segment.payload_len() > 0 || segment.flags.contains(Flags::FIN) {
             return self.take_payload(now, segment);
         }
@@ -219,7 +224,7 @@ impl Connection {
     }
 
     /// Payload and FIN (RFC 9293 section 3.10.7.4, seventh and eighth step).
-    pub(super) fn take_payload(&mut self, now: Instant, mut segment: SegmentIn) -> Outcome {
+    pub(super) fn take_payload(&mut self, now: Instant, segment: &mut SegmentIn) -> Outcome {
         if !self.life.state.can_receive() {
             // The peer's FIN was received: what it repeats is acknowledged, what it adds is not taken.
             self.receiving.ack.now();
@@ -250,7 +255,7 @@ impl Connection {
                 self.receiving.receiver.next(),
                 self.receiving.receiver.edge(),
             );
-            self.measure_for_receiver(now, &segment, size);
+            self.measure_for_receiver(now, segment, size);
             self.life.tell(Ready::READABLE);
         }
         if arrival.out_of_order {

@@ -109,6 +109,15 @@ impl LossRecovery {
             && self.loss_probe.is_quiet()
     }
 
+    /// Whether an acknowledgement of nothing new changes nothing: no recovery is under way, nor any of what ends with one, and
+    /// no probe waits for its answer.
+    pub(super) fn has_ended(&self) -> bool {
+        self.recovery == Recovery::Open
+            && self.frto == Frto::Off
+            && self.loss_probe.has_ended()
+            && !self.rack.is_in_round()
+    }
+
     fn forget_duplicates(&mut self) {
         self.duplicates = 0;
         self.board.forget_assumed();

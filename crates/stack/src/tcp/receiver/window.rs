@@ -38,12 +38,15 @@ impl Receiver {
     /// The window field of the next segment. The promised edge moves by steps worth it only (RFC 9293 section
     /// 3.8.6.2.2).
     pub fn window_field(&mut self, in_syn: bool) -> u16 {
-        let wanted = if in_syn { self.first_window() } else { self.space() as u64 };
-        let wanted = self.next + wanted;
         // That of a SYN-ACK stands since the SYN came.
         let step = if in_syn { self.window() + 1 } else { self.step(self.mss) as u64 };
-        if wanted >= self.edge + step {
-            self.edge = wanted;
+        let least = (self.edge + step).saturating_sub(self.next);
+        // Where the buffer has no room for the step, the memory need not be reckoned with.
+        if in_syn || self.room() as u64 >= least {
+            let wanted = if in_syn { self.first_window() } else { self.space() as u64 };
+            if wanted >= least {
+                self.edge = self.next + wanted;
+            }
         }
         let scale = if in_syn { 0 } else { self.scale };
         let field = self.edge.saturating_sub(self.next()) >> scale;
@@ -74,7 +77,8 @@ impl Receiver {
         // Where nothing is left to read, nothing else will tell a peer that waits for room for a whole segment.
         let waits = offered < self.mss && self.queued == 0;
         let worth = if waits { self.step(self.mss) } else { offered.max(self.step(2 * self.mss)) };
-        self.space().min(most).saturating_sub(offered) >= worth
+        let is_worth = |space: usize| space.min(most).saturating_sub(offered) >= worth;
+        is_worth(self.room()) && is_worth(self.space())
     }
 
     /// Nothing came for a while: what was promised is honoured, and neither counted on nor raised beyond the least, so that
@@ -89,13 +93,18 @@ impl Receiver {
         mss.min(self.tuner.limit() / 2).max(1)
     }
 
+    /// Room for data from `next` on, as far as the limit goes.
+    fn room(&self) -> usize {
+        self.tuner.limit().saturating_sub(self.queued)
+    }
+
     /// Room for data from `next` on: what the limit leaves, within what memory is there for.
     fn space(&self) -> usize {
         let share = self.charge.budget().share(self.charge.bytes(), self.promise.bytes());
         let window = if self.rests { 0 } else { share.saturating_mul(COST_ONE) / self.cost };
         // What waits lies within the window and has its memory.
         let window = window.saturating_add(self.waiting_len).max(self.least());
-        self.tuner.limit().saturating_sub(self.queued).min(window)
+        self.room().min(window)
     }
 
     /// The window that is offered whatever memory says, in bytes: to whoever holds nothing.
