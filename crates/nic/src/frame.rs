@@ -1,5 +1,6 @@
 //! Received frames.
 
+use crate::layers::PlainPacket;
 use crate::meta::RxMeta;
 use crate::pieces::Pieces;
 use crate::pool::Slice;
@@ -15,12 +16,24 @@ pub struct Frame {
     pub more: Pieces,
     /// What the device said.
     pub meta: RxMeta,
+    /// What a port has found.
+    pub(crate) plain: Option<PlainPacket>,
 }
 
 impl Frame {
     /// A frame in one piece.
     pub fn new(data: Slice, meta: RxMeta) -> Self {
-        Frame { data, more: Pieces::new(), meta }
+        Frame::in_pieces(data, Pieces::new(), meta)
+    }
+
+    /// A frame of which the device has put the rest of the payload into further pieces.
+    pub fn in_pieces(data: Slice, more: Pieces, meta: RxMeta) -> Self {
+        Frame { data, more, meta, plain: None }
+    }
+
+    /// Where its packet lies, if a [`Port`](crate::Port) has found that it is a plain one.
+    pub fn plain(&self) -> Option<PlainPacket> {
+        self.plain
     }
 
     /// Length in bytes, all pieces together.

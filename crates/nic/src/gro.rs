@@ -286,10 +286,11 @@ impl Flow {
     /// Makes the headers those of one packet.
     fn close(self, batch: &mut RxBatch) {
         let layers = self.last.layers;
-        let Some(header) = batch.at_mut(self.index).filter(|_| self.joined).and_then(|f| f.data.bytes_mut())
-        else {
-            return;
-        };
+        let Some(frame) = batch.at_mut(self.index).filter(|_| self.joined) else { return };
+        if let Some(plain) = &mut frame.plain {
+            plain.end = (layers.ip + self.ip_len) as u32;
+        }
+        let Some(header) = frame.data.bytes_mut() else { return };
         match layers.version {
             Version::V4 => {
                 put(header, layers.ip + 2, &(self.ip_len as u16).to_be_bytes());

@@ -6,6 +6,7 @@ use crate::checksum;
 use linerate_wire::checksum::Sum;
 use linerate_wire::ethernet::{EtherType, HEADER_LEN};
 use linerate_wire::ip::Protocol;
+use linerate_wire::ipv4;
 use linerate_wire::vlan::{MAX_TAGS, TAG_LEN};
 
 /// Most IPv6 extension headers that are walked over.
@@ -14,9 +15,42 @@ const IPV6_HEADER_LEN: usize = 40;
 
 /// The version of the Internet Protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Version {
+pub enum Version {
+    /// IPv4.
     V4,
+    /// IPv6.
     V6,
+}
+
+/// Where a whole IP packet lies in its frame that has no options, no extension headers and is no fragment: a [`Port`] has found
+/// out while it verified the checksums, and nobody needs to again.
+///
+/// [`Port`]: crate::Port
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlainPacket {
+    /// Of IP.
+    pub version: Version,
+    /// What the packet carries.
+    pub protocol: Protocol,
+    /// The IP header, in bytes from the start of the frame: behind the Ethernet header and its tags.
+    pub ip: u16,
+    /// One past the packet's last byte; padding may follow. Not beyond the frame.
+    pub end: u32,
+}
+
+impl PlainPacket {
+    /// The header above IP.
+    pub fn layer4(&self) -> usize {
+        usize::from(self.ip) + self.ip_header_len()
+    }
+
+    /// Bytes of the IP header.
+    pub fn ip_header_len(&self) -> usize {
+        match self.version {
+            Version::V4 => ipv4::MIN_HEADER_LEN,
+            Version::V6 => IPV6_HEADER_LEN,
+        }
+    }
 }
 
 /// Offsets in bytes from the start of the frame.
@@ -139,6 +173,14 @@ fn parse_ipv6(head: &[u8], ip: usize) -> Option<Layers> {
 }
 
 impl Layers {
+    /// The same in short, where nothing but the plain headers is there.
+    #[inline]
+    pub fn plain(&self) -> Option<PlainPacket> {
+        let (ip, end) = (u16::try_from(self.ip).ok()?, u32::try_from(self.end).ok()?);
+        let plain = PlainPacket { version: self.version, protocol: self.protocol, ip, end };
+        (self.layer4 == plain.layer4() && !self.fragment).then_some(plain)
+    }
+
     /// The sum of the pseudo-header for `len` bytes of layer 4.
     pub fn pseudo_header(&self, head: &[u8], len: usize) -> Sum {
         let addresses = match self.version {

@@ -61,6 +61,7 @@ pub use fallback::TxStats;
 pub use feature::{Feature, Place, Reason};
 pub use frame::{Frame, RxBatch};
 pub use gro::GroConfig;
+pub use layers::{PlainPacket, Version};
 pub use loopback::Link;
 pub use meta::{ChecksumRequest, ChecksumStatus, MacAddr, RxMeta, Segmentation, TxMeta, TxToken};
 pub use pacing::{Pacing, PacingConfig, PacingMode};

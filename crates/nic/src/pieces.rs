@@ -1,71 +1,73 @@
 //! The further pieces of a coalesced frame, in lists that are allocated once and used again.
 
 use crate::pool::Slice;
+use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::ops::{Deref, DerefMut};
 
-type Spare = Rc<RefCell<Vec<Vec<Slice>>>>;
+type Spare = Rc<RefCell<Vec<Box<List>>>>;
 
-/// A list of slices. Empty ones own no memory; one from a [`PieceShelf`] returns its memory there when it is dropped.
+#[derive(Debug, Default)]
+struct List {
+    slices: Vec<Slice>,
+    /// Where the list belongs; `None` while it lies there.
+    shelf: Option<Spare>,
+}
+
+/// A list of slices. Empty ones own no memory and are one pointer; one from a [`PieceShelf`] returns its memory there when it
+/// is dropped.
 #[derive(Debug, Default)]
 pub struct Pieces {
-    list: Vec<Slice>,
-    shelf: Option<Spare>,
+    list: Option<Box<List>>,
 }
 
 impl Pieces {
     /// An empty list without memory of its own; it allocates if slices are pushed.
     pub const fn new() -> Self {
-        Pieces { list: Vec::new(), shelf: None }
+        Pieces { list: None }
     }
 
     /// Appends a slice. A list from a shelf does not allocate while it [has room](Pieces::has_room).
     pub fn push(&mut self, slice: Slice) {
-        self.list.push(slice);
+        self.list.get_or_insert_default().slices.push(slice);
     }
 
     /// Whether one more slice fits without allocating.
     pub fn has_room(&self) -> bool {
-        self.list.len() < self.list.capacity()
+        self.list.as_ref().is_some_and(|list| list.slices.len() < list.slices.capacity())
     }
 
     /// Length of all slices together in bytes.
     pub fn len_bytes(&self) -> usize {
-        self.list.iter().map(Slice::len).sum()
-    }
-
-    #[inline(never)]
-    fn give_back(&mut self) {
-        if let Some(shelf) = self.shelf.take() {
-            self.list.clear();
-            shelf.borrow_mut().push(core::mem::take(&mut self.list));
-        }
+        self.iter().map(Slice::len).sum()
     }
 
     /// Takes all slices out, in order.
-    pub fn drain(&mut self) -> alloc::vec::Drain<'_, Slice> {
-        self.list.drain(..)
+    pub fn drain(&mut self) -> impl Iterator<Item = Slice> {
+        self.list.iter_mut().flat_map(|list| list.slices.drain(..))
     }
 }
 
 impl Deref for Pieces {
     type Target = [Slice];
+    #[inline]
     fn deref(&self) -> &[Slice] {
-        &self.list
+        self.list.as_ref().map_or(&[], |list| &list.slices)
     }
 }
 
 impl DerefMut for Pieces {
     fn deref_mut(&mut self) -> &mut [Slice] {
-        &mut self.list
+        self.list.as_mut().map_or(&mut [], |list| &mut list.slices)
     }
 }
 
 impl From<Vec<Slice>> for Pieces {
-    fn from(list: Vec<Slice>) -> Self {
-        Pieces { list, shelf: None }
+    fn from(slices: Vec<Slice>) -> Self {
+        let list = if slices.is_empty() { None } else { Some(Box::new(List { slices, shelf: None })) };
+        Pieces { list }
     }
 }
 
@@ -73,16 +75,24 @@ impl<'a> IntoIterator for &'a Pieces {
     type Item = &'a Slice;
     type IntoIter = core::slice::Iter<'a, Slice>;
     fn into_iter(self) -> Self::IntoIter {
-        self.list.iter()
+        self.iter()
     }
 }
 
 impl Drop for Pieces {
     #[inline]
     fn drop(&mut self) {
-        if self.shelf.is_some() {
-            self.give_back();
+        if let Some(list) = self.list.take() {
+            give_back(list);
         }
+    }
+}
+
+#[inline(never)]
+fn give_back(mut list: Box<List>) {
+    if let Some(shelf) = list.shelf.take() {
+        list.slices.clear();
+        shelf.borrow_mut().push(list);
     }
 }
 
@@ -96,14 +106,15 @@ impl PieceShelf {
     /// `count` lists of room for `room` slices each.
     pub fn new(count: usize, room: usize) -> Self {
         let mut spare = Vec::with_capacity(count);
-        spare.resize_with(count, || Vec::with_capacity(room));
+        spare.resize_with(count, || Box::new(List { slices: Vec::with_capacity(room), shelf: None }));
         PieceShelf { spare: Rc::new(RefCell::new(spare)) }
     }
 
     /// An empty list; `None` when all are in use.
     pub fn take(&self) -> Option<Pieces> {
-        let list = self.spare.borrow_mut().pop()?;
-        Some(Pieces { list, shelf: Some(Rc::clone(&self.spare)) })
+        let mut list = self.spare.borrow_mut().pop()?;
+        list.shelf = Some(Rc::clone(&self.spare));
+        Some(Pieces { list: Some(list) })
     }
 
     /// Lists that are not in use.

@@ -5,7 +5,7 @@ use crate::fallback::{Fallback, TxStats};
 use crate::feature::{Feature, Place, Reason};
 use crate::frame::{Frame, RxBatch};
 use crate::gro::{Gro, GroConfig};
-use crate::layers;
+use crate::layers::{self, Layers};
 use crate::meta::{ChecksumStatus, MacAddr, TxToken};
 use crate::tx::TxQueue;
 use crate::verify::verify;
@@ -178,6 +178,9 @@ impl<D: Interface> Port<D> {
     pub fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
         let before = batch.len();
         let mut budget = self.rx_budget;
+        if !self.allowed.rx_coalescing && self.stage.is_empty() && batch.room() <= budget {
+            return self.receive_in_place(now, batch);
+        }
         let mut result = Ok(());
         while budget > 0 && !batch.is_full() {
             let Some(frame) = self.stage.pop() else {
@@ -196,6 +199,24 @@ impl<D: Interface> Port<D> {
         self.rx_more = budget == 0 || batch.is_full();
         self.gro.finish(batch);
         self.rx.coalesced = self.gro.coalesced;
+        result.map(|()| batch.len() - before)
+    }
+
+    /// The same where no frame is joined to another: each stays where the device has put it.
+    fn receive_in_place(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
+        let before = batch.len();
+        let mut result = Ok(());
+        while result.is_ok() && !batch.is_full() {
+            let known = batch.len();
+            result = self.device.receive(now, batch).map(|_| ());
+            batch.iter_mut().skip(known).for_each(|frame| {
+                self.look_at(frame);
+            });
+            if batch.len() == known {
+                break;
+            }
+        }
+        self.rx_more = batch.is_full();
         result.map(|()| batch.len() - before)
     }
 
@@ -279,8 +300,8 @@ impl<D: Interface> Port<D> {
         result.map(|()| enabled)
     }
 
-    /// Counts, verifies and passes on one frame.
-    fn take(&mut self, mut frame: Frame, batch: &mut RxBatch) {
+    /// Counts and verifies one frame.
+    fn look_at(&mut self, frame: &mut Frame) -> Option<Layers> {
         self.rx.frames += 1;
         self.rx.bytes += frame.len() as u64;
         let layers = layers::parse(frame.data.bytes(), frame.len());
@@ -289,7 +310,7 @@ impl<D: Interface> Port<D> {
             (ChecksumStatus::Bad, _) => self.rx.device_bad += 1,
             (ChecksumStatus::Unchecked, None) => self.rx.unchecked += 1,
             (ChecksumStatus::Unchecked, Some(layers)) => {
-                frame.meta.checksum = verify(&frame, layers);
+                frame.meta.checksum = verify(frame, layers);
                 match frame.meta.checksum {
                     ChecksumStatus::Good => self.rx.software_good += 1,
                     ChecksumStatus::Bad => self.rx.software_bad += 1,
@@ -297,6 +318,13 @@ impl<D: Interface> Port<D> {
                 }
             }
         }
+        frame.plain = layers.as_ref().and_then(Layers::plain);
+        layers
+    }
+
+    /// Counts, verifies and passes on one frame.
+    fn take(&mut self, mut frame: Frame, batch: &mut RxBatch) {
+        let layers = self.look_at(&mut frame);
         if self.allowed.rx_coalescing {
             self.gro.push(frame, layers.as_ref(), batch);
         } else {

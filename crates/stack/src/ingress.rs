@@ -1,8 +1,12 @@
 //! Frames as they come in: Ethernet, VLAN, and the way to ARP, IPv4 and IPv6.
 
+use crate::packet::Received;
 use crate::stack::Stack;
-use linerate_nic::{ChecksumStatus, Frame, MacAddr, Slice};
+use core::net::{IpAddr, Ipv4Addr};
+use linerate_nic::{ChecksumStatus, Frame, MacAddr, PlainPacket, Slice, Version};
 use linerate_wire::ethernet::{self, EtherType};
+use linerate_wire::ip::{Ecn, Protocol};
+use linerate_wire::{ipv4, ipv6};
 
 /// A frame's payload on its way to IP.
 #[derive(Debug)]
@@ -23,9 +27,14 @@ impl LinkPayload {
 impl Stack {
     /// Takes one frame.
     pub(crate) fn receive_frame(&mut self, mut frame: Frame) {
+        self.net.counters.frames_in += 1;
+        self.net.counters.bytes_in += frame.len() as u64;
+        if let Some(plain) = frame.plain()
+            && self.is_to_us(&frame, &plain)
+        {
+            return self.receive_plain(frame, &plain);
+        }
         let counters = &mut self.net.counters;
-        counters.frames_in += 1;
-        counters.bytes_in += frame.len() as u64;
         if frame.meta.checksum == ChecksumStatus::Bad {
             counters.drop_checksum_device += 1;
             return;
@@ -65,6 +74,66 @@ impl Stack {
             }
             _ => self.net.counters.drop_ethertype += 1,
         }
+    }
+
+    /// Whether a frame with a plain TCP segment comes from another station to ours, and is in order in all that is looked at
+    /// below IP: nothing in it needs to be read again. Whatever is not so is looked at in detail, and counted.
+    fn is_to_us(&self, frame: &Frame, plain: &PlainPacket) -> bool {
+        let bytes = frame.data.bytes();
+        let Some(&[d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5]) = bytes.first_chunk() else {
+            return false;
+        };
+        let (destination, source) = (MacAddr([d0, d1, d2, d3, d4, d5]), MacAddr([s0, s1, s2, s3, s4, s5]));
+        let config = &self.net.config;
+        let is_whole = frame.more.is_empty() || plain.end as usize == frame.len();
+        destination == config.mac
+            && source != config.mac
+            && source.is_unicast()
+            && config.vlan.is_none()
+            && usize::from(plain.ip) == ethernet::HEADER_LEN
+            && plain.protocol == Protocol::TCP
+            && frame.meta.checksum == ChecksumStatus::Good
+            && is_whole
+    }
+
+    /// Takes such a frame.
+    fn receive_plain(&mut self, frame: Frame, plain: &PlainPacket) {
+        let mut data = frame.data;
+        data.truncate(plain.end as usize);
+        data.trim_front(plain.ip.into());
+        let bytes = data.bytes();
+        let (source, destination, group, hop_limit, ecn) = match plain.version {
+            Version::V4 => {
+                self.net.counters.ipv4_in += 1;
+                let Some(header) = bytes.first_chunk::<{ ipv4::MIN_HEADER_LEN }>() else { return };
+                let [_, tos, .., s0, s1, s2, s3, d0, d1, d2, d3] = *header;
+                let (source, destination) = (Ipv4Addr::new(s0, s1, s2, s3), Ipv4Addr::new(d0, d1, d2, d3));
+                let group = self.check_addresses4(source, destination, false);
+                (IpAddr::V4(source), IpAddr::V4(destination), group, header[8], Ecn::from_bits(tos))
+            }
+            Version::V6 => {
+                self.net.counters.ipv6_in += 1;
+                let Ok(header) = ipv6::Header::parse(bytes) else { return };
+                let (source, destination) = (header.source(), header.destination());
+                let group = self.check_addresses6(source, destination, false);
+                (IpAddr::V6(source), IpAddr::V6(destination), group, header.hop_limit(), header.ecn())
+            }
+        };
+        let Some(is_group) = group else { return };
+        self.receive_tcp(&mut Received {
+            source,
+            destination,
+            protocol: plain.protocol,
+            hop_limit,
+            ecn,
+            is_group,
+            is_checked: true,
+            data,
+            l4: plain.ip_header_len(),
+            protocol_offset: if plain.version == Version::V4 { 9 } else { 6 },
+            more: frame.more,
+            segment_size: frame.meta.segment_size,
+        });
     }
 
     /// One contiguous copy of a packet in several pieces (a datagram in small receive buffers; not TCP), in a datagram

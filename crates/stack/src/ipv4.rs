@@ -12,7 +12,7 @@ use linerate_wire::ip::Protocol;
 use linerate_wire::ipv4::{Header, MIN_HEADER_LEN};
 
 /// Where the header names what follows it.
-const PROTOCOL_OFFSET: usize = 9;
+pub(crate) const PROTOCOL_OFFSET: usize = 9;
 
 impl Stack {
     /// Takes a packet from its header on.
@@ -83,7 +83,7 @@ impl Stack {
     }
 
     /// Whether a packet is for us, and if so whether it went to a group; otherwise counts why it is dropped.
-    fn check_addresses4(
+    pub(crate) fn check_addresses4(
         &mut self,
         source: Ipv4Addr,
         destination: Ipv4Addr,

@@ -70,7 +70,7 @@ impl Stack {
         }
     }
 
-    fn check_addresses6(
+    pub(crate) fn check_addresses6(
         &mut self,
         source: Ipv6Addr,
         destination: Ipv6Addr,

@@ -326,7 +326,8 @@ impl Stack {
                 let checksum =
                     if passed.is_checked { ChecksumStatus::Good } else { ChecksumStatus::Unchecked };
                 let meta = RxMeta { checksum, segment_size: passed.segment_size, ..RxMeta::default() };
-                let link = LinkPayload { frame: Frame { data, more, meta }, is_group: passed.is_group };
+                let link =
+                    LinkPayload { frame: Frame::in_pieces(data, more, meta), is_group: passed.is_group };
                 if version == 4 { self.receive_ipv4(link) } else { self.receive_ipv6(link) }
             }
         }

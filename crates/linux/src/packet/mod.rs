@@ -248,7 +248,7 @@ impl PacketDevice {
         self.stats.rx_frames += 1;
         self.stats.rx_bytes += (len + HEADROOM - start) as u64;
         self.stats.rx_super_frames += u64::from(meta.segment_size != 0);
-        Some(Frame { data, more, meta })
+        Some(Frame::in_pieces(data, more, meta))
     }
 
     /// Whether an error while receiving ends it: an interface that went down may come up again, one that was removed

@@ -206,7 +206,7 @@ impl Tap {
             self.stats.rx_frames += 1;
             self.stats.rx_bytes += len as u64;
             self.stats.rx_super_frames += u64::from(meta.segment_size != 0);
-            return Ok(Some(Frame { data, more, meta }));
+            return Ok(Some(Frame::in_pieces(data, more, meta)));
         }
     }
 }

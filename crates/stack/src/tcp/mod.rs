@@ -117,6 +117,15 @@ use linerate_transport::SocketOptions;
 use linerate_wire::tcp::{Builder, Flags};
 use linerate_wire::units::Instant;
 
+/// Whether what is only a shorter way to the same is left out: for tests that compare.
+#[inline]
+fn shortcuts_are_off() -> bool {
+    #[cfg(test)]
+    return tests::SHORTCUTS_OFF.get();
+    #[cfg(not(test))]
+    false
+}
+
 /// The reset that answers a segment for which there is no connection (RFC 9293 section 3.10.7.1); `None` where none is
 /// due: a RST is never answered. Ports are the received segment's, exchanged; the caller passes them as received.
 pub fn reset_for(segment: &SegmentIn, source_port: u16, destination_port: u16) -> Option<Builder> {

@@ -21,6 +21,7 @@ use super::budget::{Charge, MemoryBudget, Promise};
 use super::pages;
 use super::reassembly::Reassembly;
 use super::segment::DropReason;
+use super::shortcuts_are_off;
 use alloc::collections::VecDeque;
 use linerate_nic::{Pieces, Pool, Slice};
 use linerate_wire::tcp::SackBlocks;
@@ -249,8 +250,11 @@ impl Receiver {
         self.promise.end();
     }
 
-    /// Takes the payload that begins at `seq`, and the FIN after it.
-    pub fn accept(&mut self, seq: u64, first: Option<Slice>, mut more: Pieces, fin: bool) -> Arrival {
+    /// Takes the payload that begins at `seq` out of `first` and `more`, and the FIN after it.
+    pub fn accept(&mut self, seq: u64, first: &mut Option<Slice>, more: &mut Pieces, fin: bool) -> Arrival {
+        if let Some(arrival) = self.accept_expected(seq, first, more, fin) {
+            return arrival;
+        }
         let mut arrival = Arrival::default();
         let had_gap = self.has_gap();
         let before = self.next;
@@ -264,7 +268,7 @@ impl Receiver {
             }
             at += len;
         };
-        first.into_iter().for_each(&mut take);
+        first.take().into_iter().for_each(&mut take);
         if !more.is_empty() {
             more.drain().for_each(take);
         }
@@ -285,6 +289,37 @@ impl Receiver {
         self.note_cost(took, (self.queued + self.waiting_len).saturating_sub(readable));
         self.enter_promise();
         arrival
+    }
+
+    /// The same for the one piece that is next, within the window, while nothing waits: nearly all payload. `None`, and nothing
+    /// is done, where it is not that.
+    #[inline]
+    fn accept_expected(
+        &mut self,
+        seq: u64,
+        first: &mut Option<Slice>,
+        more: &Pieces,
+        fin: bool,
+    ) -> Option<Arrival> {
+        let piece = first.as_ref()?;
+        let len = piece.len();
+        let is_next = seq == self.next && len > 0 && seq + len as u64 <= self.edge && more.is_empty();
+        let is_alone = self.waiting.is_empty() && self.fin.is_none() && !fin && !shortcuts_are_off();
+        if !is_next || !is_alone {
+            return None;
+        }
+        let held = self.charge.bytes();
+        let piece = first.take()?;
+        if !self.enqueue(piece) {
+            self.enter_promise();
+            return Some(Arrival { dropped: Some(DropReason::NoMemory), ..Arrival::default() });
+        }
+        self.next += len as u64;
+        self.rests = false;
+        self.bytes_received += len as u64;
+        self.note_cost(self.charge.bytes().saturating_sub(held), if self.discard { 0 } else { len });
+        self.enter_promise();
+        Some(Arrival { in_order: len, ..Arrival::default() })
     }
 
     /// Notes that `start..end` came again, to be reported once (RFC 2883).
@@ -360,8 +395,9 @@ impl Receiver {
             return;
         }
         if start == self.next && self.waiting.is_empty() {
-            let part = piece.slice((start - at) as usize..(end - at) as usize);
-            drop(piece);
+            let mut part = piece;
+            part.truncate((end - at) as usize);
+            part.trim_front((start - at) as usize);
             if self.enqueue(part) {
                 self.next = end;
             } else {

@@ -4,6 +4,7 @@ use super::super::congestion::{AckEvent, CongestionControl as _};
 use super::super::scoreboard::{Arrivals, Clues};
 use super::super::segment::SegmentIn;
 use super::super::sequence::unwrap;
+use super::super::shortcuts_are_off;
 use super::super::state::{Event, State};
 use super::super::timers::Timer;
 use super::Connection;
@@ -31,6 +32,7 @@ impl Connection {
             self.update_window(now, seq, ack, window);
         }
         if self.has_nothing_to_hear(ack, &segment.options) {
+            self.accounts.counters.reordering_seen = self.loss.rack.reordering_seen();
             return;
         }
         self.leave_device_until(ack);
@@ -77,7 +79,10 @@ impl Connection {
     /// Whether an acknowledgement cannot tell more than its window: nothing is in flight or in the device, nothing is being
     /// recovered from or could be taken back. So it is with all that whoever only receives is sent.
     fn has_nothing_to_hear(&self, ack: u64, options: &Options) -> bool {
-        let is_idle = ack == self.sender.una && self.sender.is_idle() && !self.device.has_packets();
+        let is_idle = !shortcuts_are_off()
+            && ack == self.sender.una
+            && self.sender.is_idle()
+            && !self.device.has_packets();
         is_idle && options.sack_blocks.is_empty() && self.loss.has_ended()
     }
 

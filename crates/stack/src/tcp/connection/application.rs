@@ -1,9 +1,10 @@
 //! The calls of the application and of its file system.
 
 use super::super::config::Config;
-use super::super::delayed_ack::AckDue;
 use super::super::congestion::{CongestionControl as _, Control};
+use super::super::delayed_ack::AckDue;
 use super::super::send_queue::Wanted;
+use super::super::shortcuts_are_off;
 use super::super::state::State;
 use super::super::timers::Timer;
 use super::{Connection, FileRead, STALLED_SEND};
@@ -42,7 +43,8 @@ impl Connection {
     /// Tells the peer of a window that has grown much. A SYN-ACK needs no help by that.
     fn update_peer(&mut self) {
         let may_tell = self.life.state.can_receive() && !self.is_early();
-        if may_tell && self.receiving.ack.due() != AckDue::Now && self.receiving.receiver.is_update_due() {
+        let is_told = self.receiving.ack.due() == AckDue::Now && !shortcuts_are_off();
+        if may_tell && !is_told && self.receiving.receiver.is_update_due() {
             self.receiving.ack.now();
         }
     }

@@ -246,8 +246,8 @@ impl Connection {
             size => usize::from(size),
         };
         let fin = segment.flags.contains(Flags::FIN);
-        let more = core::mem::take(&mut segment.more);
-        let arrival = self.receiving.receiver.accept(seq, segment.payload.take(), more, fin);
+        let receiver = &mut self.receiving.receiver;
+        let arrival = receiver.accept(seq, &mut segment.payload, &mut segment.more, fin);
         if arrival.in_order > 0 {
             self.receiving.ack.on_data(arrival.in_order, size, &self.config.socket.delayed_ack);
             self.receiving.receiver.tuner.on_arrival(

@@ -1,6 +1,7 @@
 //! The window: how far the peer may send, and the memory that is promised for it.
 
 use super::super::budget::MemoryBudget;
+use super::super::shortcuts_are_off;
 use super::{COMPACT_BELOW, Receiver};
 use core::ops::RangeInclusive;
 
@@ -42,7 +43,7 @@ impl Receiver {
         let step = if in_syn { self.window() + 1 } else { self.step(self.mss) as u64 };
         let least = (self.edge + step).saturating_sub(self.next);
         // Where the buffer has no room for the step, the memory need not be reckoned with.
-        if in_syn || self.room() as u64 >= least {
+        if in_syn || shortcuts_are_off() || self.room() as u64 >= least {
             let wanted = if in_syn { self.first_window() } else { self.space() as u64 };
             if wanted >= least {
                 self.edge = self.next + wanted;
@@ -78,7 +79,7 @@ impl Receiver {
         let waits = offered < self.mss && self.queued == 0;
         let worth = if waits { self.step(self.mss) } else { offered.max(self.step(2 * self.mss)) };
         let is_worth = |space: usize| space.min(most).saturating_sub(offered) >= worth;
-        is_worth(self.room()) && is_worth(self.space())
+        (shortcuts_are_off() || is_worth(self.room())) && is_worth(self.space())
     }
 
     /// Nothing came for a while: what was promised is honoured, and neither counted on nor raised beyond the least, so that

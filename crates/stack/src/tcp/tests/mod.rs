@@ -18,6 +18,7 @@ mod recovery_undo;
 mod regressions;
 mod robustness;
 mod sending;
+mod shortcuts;
 mod solo;
 mod transfer;
 mod transitions;
@@ -31,6 +32,13 @@ use linerate_transport::{Congestion, SocketOptions};
 use linerate_wire::ip::Ecn;
 use linerate_wire::tcp::{Flags, Header, Options, SeqNumber};
 use linerate_wire::units::Instant;
+
+extern crate std;
+
+std::thread_local! {
+    /// See [`super::shortcuts_are_off`].
+    pub(super) static SHORTCUTS_OFF: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
+}
 
 /// Bytes of lower headers before the TCP header.
 const L4_OFFSET: usize = 34;

@@ -255,6 +255,13 @@ impl World {
         );
     }
 
+    /// Goes on to the time of the next event; false if there is none.
+    pub fn go_to_next(&mut self) -> bool {
+        let next = self.next_event();
+        self.now = next.map_or(self.now, |next| next.max(self.now));
+        next.is_some()
+    }
+
     fn next_event(&self) -> Option<Instant> {
         let air = self.air.keys().next().map(|key| key.0);
         let timers = self.sides.iter().filter_map(|side| side.connection.poll_timeout());
