@@ -139,10 +139,17 @@ impl TxQueue {
         if self.len == self.slots.len() {
             return None;
         }
-        let at = (self.head + self.len) % self.slots.len();
+        let at = self.place(self.len);
         let slot = &mut self.slots[at];
         slot.clear();
         Some(slot)
+    }
+
+    /// The slot `count` behind the head.
+    #[inline]
+    fn place(&self, count: usize) -> usize {
+        let at = self.head + count;
+        if at < self.slots.len() { at } else { at - self.slots.len() }
     }
 
     /// Queues the slot that [`TxQueue::vacant`] gave last.
@@ -163,7 +170,8 @@ impl TxQueue {
 
     /// The packets, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &TxPacket> {
-        (0..self.len).map(|i| &self.slots[(self.head + i) % self.slots.len()])
+        let (wrapped, first) = self.slots.split_at(self.head);
+        first.iter().chain(wrapped).take(self.len)
     }
 
     /// The packets, oldest first, to change in place.
@@ -186,7 +194,7 @@ impl TxQueue {
     pub fn pop(&mut self) {
         if self.len > 0 {
             self.slots[self.head].clear();
-            self.head = (self.head + 1) % self.slots.len();
+            self.head = self.place(1);
             self.len -= 1;
         }
     }

@@ -9,7 +9,8 @@ use core::net::{IpAddr, SocketAddr};
 use linerate_nic::{ChecksumRequest, Chunk, MacAddr, Segmentation, TxMeta, TxPacket, TxQueue, TxToken};
 use linerate_wire::ethernet::{self, EtherType};
 use linerate_wire::ip::{Ecn, Protocol};
-use linerate_wire::vlan::{Tag, Tags};
+use linerate_wire::checksum::{self, Sum};
+use linerate_wire::vlan::{MAX_TAGS, TAG_LEN, Tag, Tags};
 use linerate_wire::{arp, ipv4, ipv6, tcp};
 
 /// Why a packet did not leave, or not all of it.
@@ -21,14 +22,22 @@ pub(crate) enum Emitted {
     Full,
 }
 
-/// What a TCP packet needs besides what its connection wrote.
+/// The longest headers below TCP.
+const MAX_FRONT: usize = ethernet::HEADER_LEN + MAX_TAGS * TAG_LEN + ipv6::HEADER_LEN;
+/// The usual ones: Ethernet without tags, IPv4 without options.
+const USUAL_FRONT: usize = ethernet::HEADER_LEN + ipv4::MIN_HEADER_LEN;
+/// Where the lengths are in the headers of IP, and the checksum in that of IPv4.
+const IPV4_LEN: usize = 2;
+const IPV4_CHECKSUM: usize = 10;
+const IPV6_LEN: usize = 4;
+
+/// From where to where the packets of a connection go.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TcpFrame {
+pub(crate) struct TcpEnds {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
     pub(crate) tos: u8,
     pub(crate) mac: MacAddr,
-    pub(crate) token: TxToken,
 }
 
 /// Builds frames.
@@ -230,45 +239,106 @@ impl Egress {
         }
     }
 
+    /// The headers below TCP of the packets of one connection that are marked `ecn`.
+    pub(crate) fn front(&self, ends: &TcpEnds, ecn: Ecn) -> Front {
+        let mut bytes = [0; MAX_FRONT];
+        let dscp = ends.tos >> 2;
+        let (ip, pseudo) = match (ends.local.ip(), ends.remote.ip()) {
+            (IpAddr::V4(local), IpAddr::V4(remote)) => {
+                let ip = self.ethernet(&mut bytes, ends.mac, EtherType::IPV4);
+                let header =
+                    ipv4::Builder { dscp, ecn, ..ipv4::Builder::new(local, remote, Protocol::TCP, 0) };
+                must(header.emit(&mut bytes[ip..]));
+                (ip, header.pseudo_header())
+            }
+            (local, remote) => {
+                let ip = self.ethernet(&mut bytes, ends.mac, EtherType::IPV6);
+                let (local, remote) = (v6(local), v6(remote));
+                let header = ipv6::Builder { dscp, ecn, ..ipv6::Builder::new(local, remote, Protocol::TCP, 0) };
+                must(header.emit(&mut bytes[ip..]));
+                (ip, header.pseudo_header())
+            }
+        };
+        let remote = ends.remote.ip();
+        Front { bytes, ip, l4: ip + ip_header_len(remote), is_v4: remote.is_ipv4(), pseudo, ecn }
+    }
+}
+
+/// Ethernet and IP headers for a payload of no bytes, and the sum of its pseudo-header: what the packets of a connection have in
+/// common.
+pub(crate) struct Front {
+    bytes: [u8; MAX_FRONT],
+    ip: usize,
+    /// Where TCP begins.
+    l4: usize,
+    is_v4: bool,
+    pseudo: Sum,
+    pub(crate) ecn: Ecn,
+}
+
+impl Front {
     /// Completes a packet whose TCP header and payload a connection wrote: lower headers, the pseudo-header's sum over
     /// the full length in the checksum field, and what the device is asked for.
-    pub(crate) fn tcp(
+    pub(crate) fn complete(
         &self,
         slot: &mut TxPacket,
         info: &crate::tcp::TxInfo,
-        frame: &TcpFrame,
+        token: TxToken,
         counters: &mut Counters,
     ) {
-        let l4 = self.l4_offset(frame.remote.ip());
         let len = info.header_len + info.payload_len;
-        let (dscp, ecn) = (frame.tos >> 2, info.ecn);
         let out = slot.header_bytes_mut();
-        let (sum, segmentation) = match (frame.local.ip(), frame.remote.ip()) {
-            (IpAddr::V4(local), IpAddr::V4(remote)) => {
-                let at = self.ethernet(out, frame.mac, EtherType::IPV4);
-                let header =
-                    ipv4::Builder { dscp, ecn, ..ipv4::Builder::new(local, remote, Protocol::TCP, len) };
-                must(header.emit(&mut out[at..]));
-                (header.pseudo_header(), Segmentation::Tcp4(info.segment_size))
-            }
-            (local, remote) => {
-                let at = self.ethernet(out, frame.mac, EtherType::IPV6);
-                let (local, remote) = (v6(local), v6(remote));
-                let header =
-                    ipv6::Builder { dscp, ecn, ..ipv6::Builder::new(local, remote, Protocol::TCP, len) };
-                must(header.emit(&mut out[at..]));
-                (header.pseudo_header(), Segmentation::Tcp6(info.segment_size))
-            }
-        };
-        put16(out, l4 + tcp::CHECKSUM_OFFSET, sum.folded());
+        self.write(out, len);
+        let mut sum = self.pseudo;
+        sum.add_u32(len as u32);
+        put16(out, self.l4 + tcp::CHECKSUM_OFFSET, sum.folded());
+        let (size, is_v4) = (info.segment_size, self.is_v4);
         slot.meta = TxMeta {
-            checksum: Some(ChecksumRequest { start: l4 as u16, offset: tcp::CHECKSUM_OFFSET as u16 }),
-            segmentation: if info.segment_size == 0 { Segmentation::None } else { segmentation },
-            header_len: (l4 + info.header_len) as u16,
-            token: frame.token,
+            checksum: Some(ChecksumRequest {
+                start: self.l4 as u16,
+                offset: tcp::CHECKSUM_OFFSET as u16,
+            }),
+            segmentation: match size {
+                0 => Segmentation::None,
+                size if is_v4 => Segmentation::Tcp4(size),
+                size => Segmentation::Tcp6(size),
+            },
+            header_len: (self.l4 + info.header_len) as u16,
+            token,
         };
         count_frame(slot, counters);
-        count_ip(frame.remote.ip(), counters);
+        if is_v4 {
+            counters.ipv4_out += 1;
+        } else {
+            counters.ipv6_out += 1;
+        }
+    }
+
+    /// Writes the headers for a payload of `len` bytes.
+    fn write(&self, out: &mut [u8], len: usize) {
+        // Nearly all are of one length, which makes the copy a few moves.
+        match (out.first_chunk_mut(), self.bytes.first_chunk()) {
+            (Some(out), Some(front)) if self.l4 == USUAL_FRONT => *out = *front as [u8; USUAL_FRONT],
+            _ => {
+                if let (Some(out), Some(front)) = (out.get_mut(..self.l4), self.bytes.get(..self.l4)) {
+                    out.copy_from_slice(front);
+                }
+            }
+        }
+        if self.is_v4 {
+            let empty = ipv4::MIN_HEADER_LEN as u16;
+            let total = u16::try_from(len + ipv4::MIN_HEADER_LEN);
+            debug_assert!(total.is_ok(), "{len} bytes in a packet");
+            let total = total.unwrap_or(u16::MAX);
+            let at = self.ip + IPV4_CHECKSUM;
+            let sum = self.bytes.get(at..at + 2).map_or(0, |sum| u16::from_be_bytes([sum[0], sum[1]]));
+            put16(out, self.ip + IPV4_LEN, total);
+            put16(out, at, checksum::update(sum, empty, total));
+        } else {
+            let len = u16::try_from(len);
+            debug_assert!(len.is_ok(), "{len:?} bytes in a packet");
+            put16(out, self.ip + IPV6_LEN, len.unwrap_or(u16::MAX));
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Frames as they come in: Ethernet, VLAN, and the way to ARP, IPv4 and IPv6.
 
-use crate::packet::Received;
+use crate::packet::{Received, v6};
 use crate::stack::Stack;
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use linerate_nic::{ChecksumStatus, Frame, MacAddr, PlainPacket, Slice, Version};
 use linerate_wire::ethernet::{self, EtherType};
 use linerate_wire::ip::{Ecn, Protocol};
@@ -31,8 +31,9 @@ impl Stack {
         self.net.counters.bytes_in += frame.len() as u64;
         if let Some(plain) = frame.plain()
             && self.is_to_us(&frame, &plain)
+            && let Some(fields) = Fields::read(frame.data.bytes(), &plain)
         {
-            return self.receive_plain(frame, &plain);
+            return self.receive_plain(frame, &plain, &fields);
         }
         let counters = &mut self.net.counters;
         if frame.meta.checksum == ChecksumStatus::Bad {
@@ -97,40 +98,35 @@ impl Stack {
     }
 
     /// Takes such a frame.
-    fn receive_plain(&mut self, frame: Frame, plain: &PlainPacket) {
-        let mut data = frame.data;
-        data.truncate(plain.end as usize);
-        data.trim_front(plain.ip.into());
-        let bytes = data.bytes();
-        let (source, destination, group, hop_limit, ecn) = match plain.version {
-            Version::V4 => {
+    fn receive_plain(&mut self, frame: Frame, plain: &PlainPacket, fields: &Fields) {
+        let group = match (fields.source, fields.destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 self.net.counters.ipv4_in += 1;
-                let Some(header) = bytes.first_chunk::<{ ipv4::MIN_HEADER_LEN }>() else { return };
-                let [_, tos, .., s0, s1, s2, s3, d0, d1, d2, d3] = *header;
-                let (source, destination) = (Ipv4Addr::new(s0, s1, s2, s3), Ipv4Addr::new(d0, d1, d2, d3));
-                let group = self.check_addresses4(source, destination, false);
-                (IpAddr::V4(source), IpAddr::V4(destination), group, header[8], Ecn::from_bits(tos))
+                self.check_addresses4(source, destination, false)
             }
-            Version::V6 => {
+            (source, destination) => {
                 self.net.counters.ipv6_in += 1;
-                let Ok(header) = ipv6::Header::parse(bytes) else { return };
-                let (source, destination) = (header.source(), header.destination());
-                let group = self.check_addresses6(source, destination, false);
-                (IpAddr::V6(source), IpAddr::V6(destination), group, header.hop_limit(), header.ecn())
+                self.check_addresses6(v6(source), v6(destination), false)
             }
         };
         let Some(is_group) = group else { return };
+        let mut data = frame.data;
+        data.truncate(plain.end as usize);
+        data.trim_front(plain.ip.into());
         self.receive_tcp(&mut Received {
-            source,
-            destination,
+            source: fields.source,
+            destination: fields.destination,
             protocol: plain.protocol,
-            hop_limit,
-            ecn,
+            hop_limit: fields.hop_limit,
+            ecn: Ecn::from_bits(fields.traffic_class),
             is_group,
             is_checked: true,
             data,
             l4: plain.ip_header_len(),
-            protocol_offset: if plain.version == Version::V4 { 9 } else { 6 },
+            protocol_offset: match plain.version {
+                Version::V4 => crate::ipv4::PROTOCOL_OFFSET,
+                Version::V6 => crate::ipv6::NEXT_HEADER_OFFSET,
+            },
             more: frame.more,
             segment_size: frame.meta.segment_size,
         });
@@ -148,6 +144,41 @@ impl Stack {
             out = rest;
         }
         Some(buffer.freeze(0..len))
+    }
+}
+
+/// What is read of the IP header of a plain packet.
+struct Fields {
+    source: IpAddr,
+    destination: IpAddr,
+    hop_limit: u8,
+    /// With the bits of ECN at its end.
+    traffic_class: u8,
+}
+
+impl Fields {
+    /// `None` if the header is not there.
+    #[inline]
+    fn read(frame: &[u8], plain: &PlainPacket) -> Option<Fields> {
+        let bytes = frame.get(usize::from(plain.ip)..)?;
+        match plain.version {
+            Version::V4 => {
+                let header = bytes.first_chunk::<{ ipv4::MIN_HEADER_LEN }>()?;
+                let [_, traffic_class, .., s0, s1, s2, s3, d0, d1, d2, d3] = *header;
+                let source = IpAddr::V4(Ipv4Addr::new(s0, s1, s2, s3));
+                let destination = IpAddr::V4(Ipv4Addr::new(d0, d1, d2, d3));
+                Some(Fields { source, destination, hop_limit: header[8], traffic_class })
+            }
+            Version::V6 => {
+                let header = bytes.first_chunk::<{ ipv6::HEADER_LEN }>()?;
+                let (front, addresses) = header.split_first_chunk::<8>()?;
+                let (source, destination) = addresses.split_first_chunk::<16>()?;
+                let source = IpAddr::V6(Ipv6Addr::from(*source));
+                let destination = IpAddr::V6(Ipv6Addr::from(*destination.first_chunk::<16>()?));
+                let traffic_class = front[0] << 4 | front[1] >> 4;
+                Some(Fields { source, destination, hop_limit: front[7], traffic_class })
+            }
+        }
     }
 }
 

@@ -18,6 +18,9 @@ struct Packet6 {
     next_header: Protocol,
 }
 
+/// Where the header names what follows it.
+pub(crate) const NEXT_HEADER_OFFSET: usize = 6;
+
 impl Stack {
     /// Takes a packet from its header on.
     pub(crate) fn receive_ipv6(&mut self, mut link: LinkPayload) {
@@ -59,7 +62,7 @@ impl Stack {
             is_checked,
             data,
             l4: HEADER_LEN,
-            protocol_offset: 6,
+            protocol_offset: NEXT_HEADER_OFFSET,
             more: link.frame.more,
             segment_size: link.frame.meta.segment_size,
         };
@@ -198,7 +201,7 @@ impl Stack {
             is_checked: false,
             data,
             l4: HEADER_LEN,
-            protocol_offset: 6,
+            protocol_offset: NEXT_HEADER_OFFSET,
             more: Pieces::new(),
             segment_size: 0,
             ..fragment

@@ -89,9 +89,11 @@ impl Stack {
         }
     }
 
-    /// Sets the timer of the connection whose packets the device has reported.
+    /// Ends a row of reports of the device on one connection: nothing but its timers has changed.
     pub(crate) fn arm_last(&mut self) {
-        if let Some(slot) = self.conns.unarmed.take() {
+        let Some(slot) = self.conns.unarmed.take() else { return };
+        if let Some(conn) = self.conns.awake(slot) {
+            conn.tcp.reports_taken(self.net.now);
             self.arm(slot);
         }
     }
@@ -233,13 +235,14 @@ impl Stack {
             return;
         }
         let waited = conn.tcp.waits_for_device();
-        conn.tcp.handle_transmitted(now, tag);
-        if waited {
-            if !conn.tcp.waits_for_device() {
-                self.conns.sending.push(slot);
+        let has_left = conn.tcp.take_report(now, tag);
+        if waited && !conn.tcp.waits_for_device() {
+            if has_left {
+                conn.tcp.reports_taken(now);
             }
+            self.conns.sending.push(slot);
             self.settle(slot);
-        } else if self.conns.unarmed != Some(slot) {
+        } else if has_left && self.conns.unarmed != Some(slot) {
             // Nothing but its timers has changed.
             self.arm_last();
             self.conns.unarmed = Some(slot);

@@ -9,7 +9,7 @@
 
 use crate::conns::token;
 use crate::dormancy::Awake;
-use crate::egress::{TcpFrame, ip_header_len};
+use crate::egress::{Front, TcpEnds, ip_header_len};
 use crate::neighbor::{Lookup, Solicit};
 use crate::net::Net;
 use crate::stack::Stack;
@@ -144,6 +144,8 @@ impl Stack {
         let (local, remote) = (conn.tcp.local(), conn.tcp.remote());
         let limits = tx_limits(remote.ip(), &self.net.config);
         let l4_offset = self.net.egress.l4_offset(remote.ip());
+        let ends = TcpEnds { local, remote, tos: conn.tos, mac };
+        let mut front: Option<Front> = None;
         let (mut bytes, mut packets) = (0, 0);
         let turn = loop {
             if bytes >= allowance.bytes || packets >= allowance.packets {
@@ -160,9 +162,12 @@ impl Stack {
                 break Turn::Done;
             };
             let token = token(conn.id, info.completion);
-            let frame = TcpFrame { local, remote, tos: conn.tos, mac, token };
             let counters = &mut self.net.counters;
-            self.net.egress.tcp(place, &info, &frame, counters);
+            let front = match &mut front {
+                Some(front) if front.ecn == info.ecn => front,
+                front => front.insert(self.net.egress.front(&ends, info.ecn)),
+            };
+            front.complete(place, &info, token, counters);
             counters.tcp_out += u64::from(info.segments);
             counters.tcp_bytes_out += info.payload_len as u64;
             if info.retransmission {

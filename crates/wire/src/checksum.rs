@@ -125,16 +125,27 @@ pub fn raw_sum(bytes: &[u8]) -> u64 {
             *sum += (word & 0xffff_ffff) + (word >> 32);
         }
     }
-    let mut sum = sums.iter().fold(0, |sum, &part| add_carry(sum, part));
-    let (words, rest) = rest.as_chunks::<8>();
-    for word in words {
-        sum = add_carry(sum, u64::from_ne_bytes(*word));
+    let sum = sums.iter().fold(0, |sum, &part| add_carry(sum, part));
+    add_carry(sum, raw_sum_short(rest))
+}
+
+/// The same for few bytes, word by word.
+#[inline]
+pub fn raw_sum_short(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut sum = words.iter().fold(0, |sum, word| add_carry(sum, u64::from_ne_bytes(*word)));
+    let (halves, rest) = rest.as_chunks::<4>();
+    // One at most.
+    for half in halves {
+        sum = add_carry(sum, u32::from_ne_bytes(*half).into());
     }
-    let mut last = [0; 8];
-    for (to, from) in last.iter_mut().zip(rest) {
-        *to = *from;
-    }
-    add_carry(sum, u64::from_ne_bytes(last))
+    let last = match *rest {
+        [a, b, c] => u64::from(u16::from_ne_bytes([a, b])) + u64::from(u16::from_ne_bytes([c, 0])),
+        [a, b] => u16::from_ne_bytes([a, b]).into(),
+        [a] => u16::from_ne_bytes([a, 0]).into(),
+        _ => return sum,
+    };
+    add_carry(sum, last)
 }
 
 /// The checksum of `bytes`, whose checksum field holds 0.

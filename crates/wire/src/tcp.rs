@@ -195,6 +195,58 @@ impl Builder {
     }
 }
 
+/// A header whose options are timestamps or none, as with nearly all segments: what [`Builder`] writes, in fewer steps. The
+/// checksum field and the urgent pointer are zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PlainBuilder {
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+    /// Sequence number.
+    pub sequence: SeqNumber,
+    /// Acknowledgement number; zero unless ACK is set.
+    pub acknowledgement: SeqNumber,
+    /// Control bits.
+    pub flags: Flags,
+    /// Window, already scaled down.
+    pub window: u16,
+    /// The one option.
+    pub timestamps: Option<Timestamps>,
+}
+
+impl PlainBuilder {
+    /// Bytes that the header will take: 20 or 32.
+    pub fn header_len(&self) -> usize {
+        MIN_HEADER_LEN + if self.timestamps.is_some() { options::TIMESTAMPS_LEN } else { 0 }
+    }
+
+    /// Writes the header to the front of `out` and returns its length.
+    ///
+    /// # Errors
+    ///
+    /// `out` is shorter than [`header_len`](Self::header_len).
+    #[inline]
+    pub fn emit(&self, out: &mut [u8]) -> Result<usize, EmitError> {
+        let needed = self.header_len();
+        let too_short = EmitError::too_short(needed, out.len());
+        let (fixed, rest) = out.split_first_chunk_mut::<MIN_HEADER_LEN>().ok_or(too_short)?;
+        fixed[0..2].copy_from_slice(&self.source_port.to_be_bytes());
+        fixed[2..4].copy_from_slice(&self.destination_port.to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.sequence.0.to_be_bytes());
+        fixed[8..12].copy_from_slice(&self.acknowledgement.0.to_be_bytes());
+        // 5 or 8.
+        fixed[12..14].copy_from_slice(&[((needed / 4) as u8) << 4, self.flags.0]);
+        fixed[14..16].copy_from_slice(&self.window.to_be_bytes());
+        fixed[16..20].copy_from_slice(&[0; 4]);
+        if let Some(timestamps) = self.timestamps {
+            let option = rest.first_chunk_mut::<{ options::TIMESTAMPS_LEN }>().ok_or(too_short)?;
+            *option = options::padded_timestamps(timestamps);
+        }
+        Ok(needed)
+    }
+}
+
 /// Writes the checksum field of the header at the front of `header`.
 ///
 /// # Errors

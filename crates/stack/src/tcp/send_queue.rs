@@ -342,7 +342,10 @@ impl SendQueue {
 
     /// Index of the item that holds position `at`.
     fn index_of(&self, at: u64) -> Option<usize> {
-        let after = self.items.partition_point(|item| item.start <= at);
+        // What is sent next lies in the last piece or near it.
+        let is_last = self.items.back().is_some_and(|last| last.start <= at);
+        let after =
+            if is_last { self.items.len() } else { self.items.partition_point(|item| item.start <= at) };
         let index = after.checked_sub(1)?;
         let item = self.items.get(index)?;
         (at < item.start + item.len).then_some(index)

@@ -15,6 +15,9 @@ pub const MAX_SACK_BLOCKS: usize = 4;
 /// Largest window scale; a larger one counts as this (RFC 7323 section 2.3).
 pub const MAX_WINDOW_SCALE: u8 = 14;
 
+/// Bytes of the timestamps option with the padding before it (RFC 7323 appendix A).
+pub(super) const TIMESTAMPS_LEN: usize = 12;
+
 const END: u8 = 0;
 const NOP: u8 = 1;
 const MSS: u8 = 2;
@@ -242,6 +245,13 @@ impl Options {
     fn fitting_sack_blocks(&self) -> usize {
         self.sack_blocks.len().min(self.max_sack_blocks())
     }
+}
+
+/// The option as it stands in a header.
+pub(super) fn padded_timestamps(timestamps: Timestamps) -> [u8; TIMESTAMPS_LEN] {
+    let [a, b, c, d] = timestamps.value.to_be_bytes();
+    let [e, f, g, h] = timestamps.echo.to_be_bytes();
+    [NOP, NOP, super::options::TIMESTAMPS, 10, a, b, c, d, e, f, g, h]
 }
 
 fn timestamps(data: &[u8]) -> Option<Timestamps> {

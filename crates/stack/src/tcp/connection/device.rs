@@ -64,6 +64,11 @@ impl InDevice {
         packet.tag
     }
 
+    /// Whether the packet with this tag is the first that waits.
+    fn is_first(&self, tag: u32) -> bool {
+        self.packets.front().is_some_and(|first| first.tag == tag)
+    }
+
     /// Notes the report with this tag; false where no packet has it (any more).
     fn report(&mut self, tag: u32) -> bool {
         let Some(first) = self.packets.front() else { return false };
@@ -130,14 +135,31 @@ impl Connection {
     /// before it have gone too. A tag that is not known (any more) changes nothing. Where the report lets the connection go
     /// on, [`Connection::limited_by`] is no longer the device afterwards.
     pub fn handle_transmitted(&mut self, now: Instant, completion: u32) {
-        self.close_open(now);
-        if !self.device.report(completion) {
-            return;
+        if self.take_report(now, completion) {
+            self.await_loss_probe(now);
         }
-        while let Some(packet) = self.leave_device(|packet| packet.reported) {
-            self.left(now, packet);
+    }
+
+    /// As [`Connection::handle_transmitted`], but for what is done once for all reports that come together: true where the
+    /// caller has to call [`Connection::reports_taken`] after the last of them.
+    pub(crate) fn take_report(&mut self, now: Instant, completion: u32) -> bool {
+        self.close_open(now);
+        let mut is_first = self.device.is_first(completion);
+        if !is_first && !self.device.report(completion) {
+            return false;
+        }
+        let mut has_left = false;
+        while let Some(packet) = self.leave_device(|packet| is_first || packet.reported) {
+            is_first = false;
+            has_left |= self.note_departure(now, packet);
         }
         self.note_report(now);
+        has_left
+    }
+
+    /// Packets have left.
+    pub(crate) fn reports_taken(&mut self, now: Instant) {
+        self.await_loss_probe(now);
     }
 
     /// What the peer acknowledges has left the device, whether that was reported or not.

@@ -153,7 +153,7 @@ impl Connection {
 
     /// How many bytes more may be in the network: what recovery allows (RFC 9937), else the congestion window, which has
     /// room for a segment of `payload` bytes at least.
-    fn congestion_room(&self, payload: u64) -> u64 {
+    pub(super) fn congestion_room(&self, payload: u64) -> u64 {
         match self.loss.recovery {
             Recovery::Fast { .. } => self.loss.prr.room(),
             _ => self.sender.congestion.window().max(payload).saturating_sub(self.pipe()),
@@ -203,9 +203,7 @@ impl Connection {
         let available = self.sender.queue.ready_end().saturating_sub(self.sender.nxt);
         if available > 0 && !self.sender.fin_sent && !self.fills_device() {
             self.restart_after_idle(now);
-            let window = self.sender.window.edge.saturating_sub(self.sender.nxt);
-            let room = self.congestion_room(payload);
-            if let Some(plan) = self.plan_size_probe(now, payload, available, window, room) {
+            if let Some(plan) = self.plan_size_probe(now, payload, available) {
                 return Ok(plan);
             }
         }

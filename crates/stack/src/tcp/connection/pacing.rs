@@ -16,6 +16,9 @@ impl Connection {
     }
 
     fn pacing_rate(&self) -> Option<u64> {
+        if !self.is_paced() {
+            return None;
+        }
         let path = PathRate {
             window: self.sender.congestion.window(),
             smoothed_rtt: self.sender.rtt.smoothed(),

@@ -161,15 +161,12 @@ impl Connection {
         })
     }
 
-    /// A longer segment than usual, where one is to be tried and may be: `available` bytes wait, the peer's window has
-    /// `window`, the congestion window `room`.
+    /// A longer segment than usual, where one is to be tried and may be: `available` bytes wait.
     pub(super) fn plan_size_probe(
         &mut self,
         now: Instant,
         payload: u64,
         available: u64,
-        window: u64,
-        room: u64,
     ) -> Option<Plan> {
         self.path.size.planned = None;
         let current = self.segment_limit();
@@ -180,7 +177,8 @@ impl Connection {
         if self.loss.recovery != Recovery::Open || !self.loss.board.is_clean() {
             return None;
         }
-        if available.min(window).min(room) < wanted {
+        let window = self.sender.window.edge.saturating_sub(self.sender.nxt);
+        if available.min(window).min(self.congestion_room(payload)) < wanted {
             return None;
         }
         self.path.size.planned = Some(self.sender.nxt);

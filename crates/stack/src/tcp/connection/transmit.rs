@@ -9,7 +9,7 @@ use super::device::Packet;
 use super::output::Plan;
 use super::recovery::Recovery;
 use linerate_nic::TxPacket;
-use linerate_wire::tcp::{Builder, Flags, MAX_SACK_BLOCKS, Options, SeqNumber, Timestamps};
+use linerate_wire::tcp::{Builder, Flags, MAX_SACK_BLOCKS, Options, PlainBuilder, SeqNumber, Timestamps};
 use linerate_wire::units::Instant;
 
 /// Bytes of the timestamps option, padded (RFC 7323 appendix A).
@@ -58,36 +58,28 @@ impl Connection {
     /// Writes the header of a segment without payload, or before its payload is known to the header: nothing in it
     /// depends on payload.
     pub(super) fn emit(&mut self, out: &mut Out<'_>, position: u64, flags: Flags) -> Option<TxInfo> {
-        let in_syn = flags.contains(Flags::SYN);
-        let options = if in_syn {
-            self.syn_options(out.now)
-        } else {
-            let is_reset = flags.contains(Flags::RST);
-            Options {
-                // RFC 7323 section 3.2: in resets too.
-                timestamps: self.handshake.timestamps.map(|_| self.timestamps_option(out.now)),
-                sack_blocks: if is_reset { Default::default() } else { self.sack_blocks() },
-                ..Options::default()
-            }
-        };
+        let (in_syn, is_reset) = (flags.contains(Flags::SYN), flags.contains(Flags::RST));
         let has_ack = flags.contains(Flags::ACK);
-        let echo = has_ack && !in_syn && !flags.contains(Flags::RST);
-        let flags = if echo { flags | self.sender.ecn.ack_flags() } else { flags };
+        let echo = has_ack && !in_syn && !is_reset;
+        let has_blocks = self.handshake.sack && self.receiving.receiver.has_blocks() && !is_reset;
         let window = self.receiving.receiver.window_field(in_syn);
-        let builder = Builder {
+        let plain = PlainBuilder {
             source_port: self.local.port(),
             destination_port: self.remote.port(),
             sequence: wrap(position),
             acknowledgement: if has_ack { wrap(self.receiving.receiver.next()) } else { SeqNumber(0) },
-            flags,
-            window: if flags.contains(Flags::RST) { 0 } else { window },
-            options,
-            ..Builder::default()
+            flags: if echo { flags | self.sender.ecn.ack_flags() } else { flags },
+            window: if is_reset { 0 } else { window },
+            // RFC 7323 section 3.2: in resets too.
+            timestamps: self.handshake.timestamps.map(|_| self.timestamps_option(out.now)),
         };
-        let end = out.l4_offset + builder.header_len();
-        let header = out.packet.header_mut(end).get_mut(out.l4_offset..)?;
-        let header_len = builder.emit(header).ok()?;
-        if has_ack && !flags.contains(Flags::RST) {
+        let header_len = if in_syn || has_blocks {
+            self.emit_options(out, &plain)?
+        } else {
+            let end = out.l4_offset + plain.header_len();
+            plain.emit(out.packet.header_mut(end).get_mut(out.l4_offset..)?).ok()?
+        };
+        if has_ack && !is_reset {
             self.receiving.receiver.blocks_sent(self.sack_room());
             self.receiving.ack.on_sent();
             if self.handshake.sack && self.receiving.receiver.has_unreported() {
@@ -98,6 +90,29 @@ impl Connection {
             self.receiving.last_ack_sent = self.receiving.receiver.next();
         }
         Some(TxInfo { header_len, segments: 1, ..TxInfo::default() })
+    }
+
+    /// The same with the options of a SYN, or with SACK blocks.
+    #[inline(never)]
+    fn emit_options(&self, out: &mut Out<'_>, plain: &PlainBuilder) -> Option<usize> {
+        let options = if plain.flags.contains(Flags::SYN) {
+            self.syn_options(out.now)
+        } else {
+            let sack_blocks = self.sack_blocks();
+            Options { timestamps: plain.timestamps, sack_blocks, ..Options::default() }
+        };
+        let builder = Builder {
+            source_port: plain.source_port,
+            destination_port: plain.destination_port,
+            sequence: plain.sequence,
+            acknowledgement: plain.acknowledgement,
+            flags: plain.flags,
+            window: plain.window,
+            options,
+            ..Builder::default()
+        };
+        let end = out.l4_offset + builder.header_len();
+        builder.emit(out.packet.header_mut(end).get_mut(out.l4_offset..)?).ok()
     }
 
     pub(super) fn emit_ack(&mut self, out: &mut Out<'_>) -> Option<TxInfo> {
@@ -220,14 +235,21 @@ impl Connection {
         Some(tag)
     }
 
-    /// The retransmission timer runs from here, and round trips are measured from here: time in the queue to the device
-    /// is not the network's.
+    /// As [`Connection::note_departure`], and the wait for a loss probe begins anew.
     pub(super) fn left(&mut self, now: Instant, packet: Packet) {
+        if self.note_departure(now, packet) {
+            self.await_loss_probe(now);
+        }
+    }
+
+    /// The retransmission timer runs from here, and round trips are measured from here: time in the queue to the device
+    /// is not the network's. False where the packet does not matter any more.
+    pub(super) fn note_departure(&mut self, now: Instant, packet: Packet) -> bool {
         if packet.end <= self.sender.una
             || self.life.state == State::Closed
             || self.life.state == State::TimeWait
         {
-            return;
+            return false;
         }
         let timeout = now + self.sender.rtt.timeout();
         if packet.retransmission {
@@ -245,6 +267,6 @@ impl Connection {
         } else {
             self.timers.set_if_idle(Timer::Retransmit, timeout);
         }
-        self.await_loss_probe(now);
+        true
     }
 }
