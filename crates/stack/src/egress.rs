@@ -7,9 +7,9 @@ use crate::random::KeyedState;
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use linerate_nic::{ChecksumRequest, Chunk, MacAddr, Segmentation, TxMeta, TxPacket, TxQueue, TxToken};
+use linerate_wire::checksum::{self, Sum};
 use linerate_wire::ethernet::{self, EtherType};
 use linerate_wire::ip::{Ecn, Protocol};
-use linerate_wire::checksum::{self, Sum};
 use linerate_wire::vlan::{MAX_TAGS, TAG_LEN, Tag, Tags};
 use linerate_wire::{arp, ipv4, ipv6, tcp};
 
@@ -254,7 +254,8 @@ impl Egress {
             (local, remote) => {
                 let ip = self.ethernet(&mut bytes, ends.mac, EtherType::IPV6);
                 let (local, remote) = (v6(local), v6(remote));
-                let header = ipv6::Builder { dscp, ecn, ..ipv6::Builder::new(local, remote, Protocol::TCP, 0) };
+                let header =
+                    ipv6::Builder { dscp, ecn, ..ipv6::Builder::new(local, remote, Protocol::TCP, 0) };
                 must(header.emit(&mut bytes[ip..]));
                 (ip, header.pseudo_header())
             }
@@ -294,10 +295,7 @@ impl Front {
         put16(out, self.l4 + tcp::CHECKSUM_OFFSET, sum.folded());
         let (size, is_v4) = (info.segment_size, self.is_v4);
         slot.meta = TxMeta {
-            checksum: Some(ChecksumRequest {
-                start: self.l4 as u16,
-                offset: tcp::CHECKSUM_OFFSET as u16,
-            }),
+            checksum: Some(ChecksumRequest { start: self.l4 as u16, offset: tcp::CHECKSUM_OFFSET as u16 }),
             segmentation: match size {
                 0 => Segmentation::None,
                 size if is_v4 => Segmentation::Tcp4(size),

@@ -216,6 +216,44 @@ fn rebuilt(header: &Header<'_>) -> Builder {
 
 proptest! {
     #[test]
+    fn a_plain_header_is_that_of_the_general_builder(
+        ports: (u16, u16),
+        numbers: (u32, u32),
+        flags in 0u8..=255,
+        window: u16,
+        stamps in option::of(any::<(u32, u32)>()),
+        room in 0usize..40,
+    ) {
+        let timestamps = stamps.map(|(value, echo)| Timestamps { value, echo });
+        let plain = PlainBuilder {
+            source_port: ports.0,
+            destination_port: ports.1,
+            sequence: SeqNumber(numbers.0),
+            acknowledgement: SeqNumber(numbers.1),
+            flags: Flags(flags),
+            window,
+            timestamps,
+        };
+        let general = Builder {
+            source_port: ports.0,
+            destination_port: ports.1,
+            sequence: SeqNumber(numbers.0),
+            acknowledgement: SeqNumber(numbers.1),
+            flags: Flags(flags),
+            window,
+            options: Options { timestamps, ..Options::default() },
+            ..Builder::default()
+        };
+        let (mut out, mut expected) = ([0xee; 40], [0xee; 40]);
+        let written = plain.emit(&mut out[..room]);
+        prop_assert_eq!(written.ok(), general.emit(&mut expected[..room]).ok());
+        prop_assert_eq!(plain.header_len(), general.header_len());
+        if written.is_ok() {
+            prop_assert_eq!(out, expected);
+        }
+    }
+
+    #[test]
     fn written_headers_read_back(builder in any_builder(), payload in vec(any::<u8>(), 0..64)) {
         let mut bytes = [0xee; MAX_HEADER_LEN + 64];
         let len = builder.emit(&mut bytes).expect("room for any header");

@@ -162,12 +162,7 @@ impl Connection {
     }
 
     /// A longer segment than usual, where one is to be tried and may be: `available` bytes wait.
-    pub(super) fn plan_size_probe(
-        &mut self,
-        now: Instant,
-        payload: u64,
-        available: u64,
-    ) -> Option<Plan> {
+    pub(super) fn plan_size_probe(&mut self, now: Instant, payload: u64, available: u64) -> Option<Plan> {
         self.path.size.planned = None;
         let current = self.segment_limit();
         let most = self.offered_mss().min(self.handshake.peer_mss).min(self.config.mss);
