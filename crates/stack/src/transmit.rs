@@ -215,7 +215,12 @@ impl Stack {
             }
             let slot = self.conns.reading.pop()?;
             let Some(conn) = self.conns.awake(slot) else { continue };
-            let Some(read) = conn.tcp.next_file_read() else { continue };
+            let Some(read) = conn.tcp.next_file_read() else {
+                // The memory that it was to be read into has gone to others. What waited for it to fill a segment leaves now;
+                // acknowledged, it makes the file the first in line.
+                self.conns.sending.push(slot);
+                continue;
+            };
             conn.tcp.file_read_started(&read);
             let id = conn.id;
             if conn.tcp.next_file_read().is_some() {

@@ -160,6 +160,36 @@ fn files_are_not_read_into_memory_that_is_not_there() {
 }
 
 #[test]
+fn what_lies_before_a_file_that_finds_no_memory_any_more_is_sent() {
+    // Where reads wait for each other, the memory that one of them was to have may be gone when its turn comes.
+    let (mut bench, listener) = bench(|config| {
+        config.memory = 1 << 20;
+        config.max_file_reads = 1;
+    });
+    let clients = (0..60).map(|n| {
+        let mut peer = Peer::new(20_000 + n, old());
+        peer.window = 4;
+        let conn = peer.connect(&mut bench, listener);
+        (peer, conn)
+    });
+    let clients: Vec<_> = clients.collect();
+    for (_, conn) in &clients {
+        let range = FileRange { file: FileId::new(0, 0), offset: 0, len: 1_000_000 };
+        bench.host.stack.send(*conn, Payload::Static(b"head")).unwrap();
+        bench.host.stack.send(*conn, Payload::File(range)).unwrap();
+    }
+    let mut heard = std::collections::BTreeSet::new();
+    for _ in 0..200 {
+        let frames = bench.receive();
+        heard.extend(answers(&frames).iter().filter(|answer| !answer.payload.is_empty()).map(|it| it.port));
+        bench.now += Duration::from_millis(1);
+    }
+    let silent: Vec<u16> =
+        clients.iter().map(|(peer, _)| peer.port).filter(|port| !heard.contains(port)).collect();
+    assert!(silent.is_empty(), "of 60 clients {} got nothing: {silent:?}", silent.len());
+}
+
+#[test]
 fn memory_that_is_full_of_what_lies_behind_a_file_still_lets_the_file_be_read() {
     let (mut bench, listener) = bench(|config| config.memory = 64 << 10);
     let mut peer = Peer::new(20_000, old());

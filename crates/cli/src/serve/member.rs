@@ -6,7 +6,7 @@ use super::open::Maker;
 use super::post::{Ending, Post, PostOffice};
 use super::services::{Ports, Services};
 use super::status::Status;
-use super::worker::{LOOK_INTERVAL, Machine, Worker};
+use super::worker::{DRAIN_INTERVAL, LOOK_INTERVAL, Machine, Worker};
 use crate::logging;
 use crate::settings::Settings;
 use linerate_linux::files::{AnyFiles, SharedFiles};
@@ -100,7 +100,7 @@ impl Life {
     fn serve(&mut self) -> Result<u64, DeviceError> {
         let mut next_look = self.worker.now();
         loop {
-            let busy = self.worker.turn()?;
+            let mut busy = self.worker.turn()?;
             let now = self.worker.now();
             if busy && now < next_look {
                 continue;
@@ -109,6 +109,8 @@ impl Life {
             logging::flush();
             self.worker.answer_status();
             while let Some(order) = self.worker.orders.pop_front() {
+                // What follows from it is done before any sleep.
+                busy = true;
                 match order {
                     Post::End { resets: true } => return Ok(self.worker.cut_off()),
                     Post::End { resets: false } => return Ok(0),
@@ -117,7 +119,8 @@ impl Life {
             }
             self.tell_idle();
             if !busy {
-                self.worker.sleep(None, None);
+                let waits = self.draining && !self.told_idle;
+                self.worker.sleep(waits.then(|| now + DRAIN_INTERVAL), None);
             }
         }
     }

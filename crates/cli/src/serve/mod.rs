@@ -3,6 +3,7 @@
 mod banner;
 mod census;
 mod company;
+mod crew;
 mod crowd;
 mod demo;
 mod engine;
@@ -27,29 +28,24 @@ use crate::settings::{Settings, SettingsError};
 use crate::values::Offload;
 use crate::{logging, output};
 use banner::{Announcements, Banner};
-use census::Censuses;
-use company::Company;
+use crew::Crew;
 use linerate_linux::clock::MonotonicClock;
 use linerate_linux::files::{AnyFiles, DemoFile, DemoFiles, RootError, WorkerConfig, WorkerFiles};
 use linerate_linux::privileges;
 use linerate_linux::signals::Signals;
 use linerate_nic::DeviceError;
-use linerate_serve::{Loop, Service as _, StartError, ftp};
-use member::Member;
-use open::{Maker, OpenError, Opened};
-use post::{Post, PostOffice};
-use services::Services;
+use linerate_serve::{StartError, ftp};
+use open::{OpenError, Opened};
+use post::Post;
 use stats::Stats;
 use status::{Status, StatusError};
 use std::fmt;
-use std::io;
-use std::net::IpAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use turn::Process;
 use user::UserError;
-use worker::{Machine, Random, Worker};
+use worker::{Machine, Random};
 
 /// Longest that serving waits for duplicate address detection before it says that it is ready.
 const ADDRESS_PATIENCE: Duration = Duration::from_secs(4);
@@ -134,7 +130,7 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     settings.ineffective(kernel).iter().for_each(|text| log::warn!("{text}"));
     let ports = services::Ports::new(&settings, kernel);
     let started = MonotonicClock::new().now();
-    let statuses = Status::start(&settings, started, &what, makers.len()).map_err(ServeError::Status)?;
+    let statuses = Status::start(&settings, started, makers.len()).map_err(ServeError::Status)?;
     let crew = Crew { makers, bind, ports, table, users, statuses };
     let (mut worker, company) = crew.start(&settings, files, Machine { random, ..Machine::default() })?;
     let enabled = worker.core.engine.set_offloads(settings.offload).map_err(ServeError::Device)?;
@@ -146,6 +142,9 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
         writable: settings.writable,
         user: account.as_ref().map(|account| account.name.clone()),
     };
+    if let Some(status) = &mut worker.status {
+        status.set_device(&banner.device);
+    }
     let mut serving = Process {
         worker,
         company,
@@ -172,65 +171,6 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     logging::flush();
     serving.summary(cut_off).print();
     Ok(())
-}
-
-/// What the threads of a server are made from.
-struct Crew {
-    makers: Vec<Maker>,
-    bind: Vec<Option<IpAddr>>,
-    ports: services::Ports,
-    table: usize,
-    users: Vec<ftp::User>,
-    /// One for each, or none.
-    statuses: Vec<Status>,
-}
-
-impl Crew {
-    /// Starts the servers of all queues: the first one's in this thread, which comes first, as it finds out whether ports are
-    /// to be had.
-    fn start(
-        self,
-        settings: &Settings,
-        files: AnyFiles,
-        machine: Machine,
-    ) -> Result<(Worker, Company), ServeError> {
-        let Crew { makers, bind, ports, table, users, statuses } = self;
-        let seats = u16::try_from(makers.len()).unwrap_or(u16::MAX);
-        let mut makers = makers.into_iter();
-        let mut statuses = statuses.into_iter();
-        let mut posts = PostOffice::open(seats).map_err(ServeError::System)?.into_iter();
-        let (Some(maker), Some(post)) = (makers.next(), posts.next()) else {
-            return Err(ServeError::System(io::Error::other("there is no queue")));
-        };
-        let seat = post.seat;
-        let shares = files.share();
-        let censuses = Censuses::default();
-        let place = services::Place { seat, censuses: seat.is_shared().then(|| censuses.clone()) };
-        let engine = maker(&files, seat).map_err(ServeError::Open)?;
-        let services = Services::new(settings, bind.clone(), ports, table, users.clone(), &place)
-            .map_err(ServeError::Ftp)?;
-        let post = seat.is_shared().then_some(post);
-        let mut worker = Worker::new(Loop::new(engine, files, services), machine, post);
-        worker.with(|services, ctx| services.start(ctx)).map_err(ServeError::Start)?;
-        worker.status = statuses.next();
-        let mut threads = Vec::new();
-        for (maker, post) in makers.zip(posts) {
-            let member = Member {
-                maker,
-                files: shares.clone(),
-                settings: settings.clone(),
-                bind: bind.clone(),
-                ports,
-                table,
-                users: users.clone(),
-                censuses: censuses.clone(),
-                status: statuses.next(),
-                post,
-            };
-            threads.push(member::start(member)?);
-        }
-        Ok((worker, Company::new(threads)))
-    }
 }
 
 /// Reads the configuration again and applies what can change while running.

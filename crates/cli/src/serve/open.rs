@@ -395,3 +395,17 @@ fn of_queue(config: StackConfig, memory: u64, table: usize) -> StackConfig {
         ..config
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_share_the_table_with_room_for_chance() {
+        for (table, queues, expected) in
+            [(4_096, 1, 4_096), (4_096, 2, 2_192), (1_000, 4, 328), (64, 4, 48), (64, 64, 33)]
+        {
+            assert_eq!(table_of_queue(table, queues), expected, "{table} on {queues}");
+        }
+    }
+}

@@ -225,7 +225,8 @@ impl Services {
     fn ftp_config(&self, settings: &Settings, port: u16, users: Vec<ftp::User>) -> ftp::Config {
         let shares = self.shares(settings);
         let Seat { index, seats } = self.seat;
-        let is_everywhere = ftp_home(settings, port, self.ports.kernel, seats) == Home::All;
+        // The host sees to it that no two listen on one port; so may who is alone.
+        let has_share = !self.ports.kernel && ftp_home(settings, port, false, seats) == Home::All;
         let mut config = ftp::Config {
             listen: self.listen(port),
             backlog: self.part(shares.backlog),
@@ -238,7 +239,7 @@ impl Services {
             anonymous: settings.ftp_anonymous,
             writable: settings.writable,
             passive_ports: passive_ports(settings),
-            passive_share: if is_everywhere { PortShare { index, servers: seats } } else { PortShare::ALL },
+            passive_share: if has_share { PortShare { index, servers: seats } } else { PortShare::ALL },
             passive_address: settings.ftp_passive_address,
             socket: settings.socket.clone(),
             ..ftp::Config::default()
@@ -334,4 +335,50 @@ impl Service for Services {
 fn process_cpu_times() -> CpuTimes {
     let (user_ns, system_ns) = cpu::user_and_system_time_ns().unwrap_or_default();
     CpuTimes { user_ns, system_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser as _;
+
+    fn settings(args: &[&str]) -> Settings {
+        let cli = Cli::try_parse_from([&["linerate", "serve"], args].concat()).unwrap();
+        let Command::Serve(args) = cli.command else { panic!("the arguments say serve") };
+        Settings::load(&args).unwrap()
+    }
+
+    /// On which of four queues FTP and iperf3 are.
+    fn seats(args: &[&str], kernel: bool) -> (Vec<u16>, Vec<u16>) {
+        let settings = settings(args);
+        let ports = Ports::new(&settings, kernel);
+        let on = |index| ports.of(&settings, Seat { index, seats: 4 });
+        let with = |port: fn(Ports) -> Option<u16>| (0..4).filter(|seat| port(on(*seat)).is_some()).collect();
+        assert!((0..4).all(|seat| on(seat).http.is_some()), "HTTP is everywhere");
+        (with(|ports| ports.ftp), with(|ports| ports.iperf3))
+    }
+
+    #[test]
+    fn servers_are_on_every_queue_unless_their_ports_are_at_home_on_one() {
+        let all = vec![0, 1, 2, 3];
+        assert_eq!(seats(&[], false), (all.clone(), vec![1]), "5201 modulo 4");
+        assert_eq!(seats(&["--ftp-passive-ports", "5000-5003"], false).0, all);
+        assert_eq!(seats(&["--ftp-passive-ports", "5000-5002"], false).0, [1], "21 modulo 4");
+        assert_eq!(seats(&["--iperf3-port", "5204", "--ftp-port", "0"], false), (vec![], vec![0]));
+        assert_eq!(seats(&["--device", "kernel", "--ftp-passive-ports", "5000-5000"], true).0, all);
+        assert_eq!(seats(&["--device", "kernel", "--ftp-port", "21"], true).0, [0], "it may use port 20");
+    }
+
+    #[test]
+    fn shared_ports_are_those_of_servers_on_every_queue() {
+        let shared = |args: &[&str], kernel| {
+            let settings = settings(args);
+            Ports::new(&settings, kernel).shared(&settings, kernel, 4)
+        };
+        assert_eq!(shared(&[], false), [80, 21]);
+        assert_eq!(shared(&["--ftp-passive-ports", "5000-5001"], false), [80]);
+        assert_eq!(shared(&["--device", "kernel"], true), [8080, 2121]);
+        assert_eq!(shared(&["--http-port", "0"], false), [21]);
+    }
 }

@@ -46,18 +46,18 @@ pub struct Status {
 
 impl Status {
     /// Listens where the settings say, and gives each of so many loops its end; none where they say nothing.
-    pub fn start(
-        settings: &Settings,
-        now: Instant,
-        device: &str,
-        loops: usize,
-    ) -> Result<Vec<Status>, StatusError> {
+    pub fn start(settings: &Settings, now: Instant, loops: usize) -> Result<Vec<Status>, StatusError> {
         let Some(address) = settings.status else { return Ok(Vec::new()) };
         let failed = |why| StatusError { address, why };
         let (asker, desks) = exchange::open(loops).map_err(failed)?;
         listener::start(address.0, asker).map_err(failed)?;
-        let end = |desk| Status { desk, collector: Collector::new(now, device.to_owned()) };
+        let end = |desk| Status { desk, collector: Collector::new(now, String::new()) };
         Ok(desks.into_iter().map(end).collect())
+    }
+
+    /// How the device is described.
+    pub fn set_device(&mut self, device: &str) {
+        self.collector.set_device(device.to_owned());
     }
 
     /// When somebody is to be answered.

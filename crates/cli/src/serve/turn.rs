@@ -5,7 +5,7 @@ use super::company::Company;
 use super::post::Post;
 use super::stats::Stats;
 use super::summary::Summary;
-use super::worker::{LOOK_INTERVAL, Worker};
+use super::worker::{DRAIN_INTERVAL, LOOK_INTERVAL, Worker};
 use super::{ServeError, post::Told};
 use crate::logging;
 use linerate_linux::clock::wall_clock_ns;
@@ -65,7 +65,7 @@ impl Process {
             }
             next_look = now + LOOK_INTERVAL;
             logging::flush();
-            self.take_orders()?;
+            busy |= self.take_orders()?;
             self.print_stats();
             self.worker.answer_status();
             self.announce();
@@ -98,7 +98,8 @@ impl Process {
             }
             if !busy {
                 let stats = self.stats.as_ref().filter(|_| !self.company.gathers()).map(Stats::due_at);
-                let deadline = [stats, drain_until].into_iter().flatten().min();
+                let look = drain_until.map(|until| until.min(now + DRAIN_INTERVAL));
+                let deadline = [stats, look].into_iter().flatten().min();
                 self.worker.sleep(deadline, Some(self.signals.as_fd()));
             }
         }
@@ -121,9 +122,11 @@ impl Process {
         Ok(ours + others)
     }
 
-    /// What the other threads have told.
-    fn take_orders(&mut self) -> Result<(), ServeError> {
+    /// Takes what the other threads have told; true if they had.
+    fn take_orders(&mut self) -> Result<bool, ServeError> {
+        let mut any = false;
         while let Some(order) = self.worker.orders.pop_front() {
+            any = true;
             match order {
                 Post::Told(told) => {
                     if let Some(others) = self.company.gather(told) {
@@ -135,7 +138,7 @@ impl Process {
                 Post::Letter(_) | Post::Reload(_) | Post::Drain | Post::End { .. } | Post::Ask => {}
             }
         }
-        Ok(())
+        Ok(any)
     }
 
     /// Tells of addresses that have come or gone since they were last looked at.

@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// How often a busy loop looks at signals, orders, statistics and the log.
 pub const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+/// How often a loop that is to end looks whether it can: the host's sockets do not tell when the last byte is acknowledged.
+pub const DRAIN_INTERVAL: Duration = Duration::from_millis(50);
 /// Most letters taken in one turn: after that, packets have their turn again.
 const LETTERS_PER_TURN: usize = 1_024;
 /// Rounds, and the pause after one in which the device took nothing, while the last packets are sent: 0.2 s at most for

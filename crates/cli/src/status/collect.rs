@@ -86,6 +86,11 @@ impl Collector {
         Collector { started, device, history: History::default() }
     }
 
+    /// How the device is described from now on.
+    pub fn set_device(&mut self, device: String) {
+        self.device = device;
+    }
+
     /// The report at this time.
     pub fn report(&mut self, of: &mut dyn Observed, around: Around<'_>, query: Query) -> Report {
         let mut tallies = of.tallies();

@@ -47,12 +47,22 @@ fn row(out: &mut String, name: &str, value: &str) {
     let _ = write!(out, "<tr><td>{}</td><td class=\"n\">{}</td></tr>", escaped(name), escaped(value));
 }
 
+fn traffic_of(report: &Report) -> u64 {
+    report.queues.iter().map(|queue| queue.received_bytes + queue.sent_bytes).sum()
+}
+
 fn totals(out: &mut String, report: &Report) {
     let traffic = &report.traffic;
     out.push_str("<table>");
     row(out, "received", &bytes(traffic.received_bytes));
     row(out, "sent", &bytes(traffic.sent_bytes));
     row(out, "connections", &count(report.connections.total));
+    if report.queues.len() > 1 {
+        let share = |sum: u64| format!("{:.0} %", sum as f64 * 100.0 / traffic_of(report).max(1) as f64);
+        let shares: Vec<String> =
+            report.queues.iter().map(|queue| share(queue.received_bytes + queue.sent_bytes)).collect();
+        row(out, "shares of the queues", &shares.join(", "));
+    }
     if report.transport == "own" {
         row(out, "segments sent again", &count(traffic.retransmits));
     }

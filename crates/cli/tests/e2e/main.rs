@@ -15,6 +15,7 @@ mod lockout;
 mod memory;
 mod ping;
 mod privileges;
+mod queues;
 mod relay;
 mod status;
 mod uploads;
