@@ -2,8 +2,7 @@
 //!
 //! This is not the stack's parser: it only finds offsets, and whatever looks odd is "unknown" and left to the stack.
 
-use crate::checksum;
-use linerate_wire::checksum::Sum;
+use linerate_wire::checksum::{Sum, raw_sum_short};
 use linerate_wire::ethernet::{EtherType, HEADER_LEN};
 use linerate_wire::ip::Protocol;
 use linerate_wire::ipv4;
@@ -187,9 +186,12 @@ impl Layers {
             Version::V4 => self.ip + 12..self.ip + 20,
             Version::V6 => self.ip + 8..self.ip + 40,
         };
-        let mut sum = checksum::sum(head.get(addresses).unwrap_or_default());
-        sum.add_u16(u16::from(self.protocol.0));
-        sum.add_u32(len as u32);
+        let addresses = head.get(addresses).unwrap_or_default();
+        // Protocol and length as the four-byte words that they are in the pseudo-header.
+        let words = [u32::from(self.protocol.0), len as u32];
+        let words: u64 = words.iter().map(|word| u64::from(word.to_be())).sum();
+        let mut sum = Sum::from_raw(raw_sum_short(addresses), addresses.len());
+        sum.add_raw(words, 8);
         sum
     }
 }

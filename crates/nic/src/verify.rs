@@ -4,7 +4,7 @@ use crate::checksum;
 use crate::frame::Frame;
 use crate::layers::{Layers, Version, u16_at};
 use crate::meta::ChecksumStatus;
-use linerate_wire::checksum::Sum;
+use linerate_wire::checksum::{Sum, raw_sum_short};
 use linerate_wire::ethernet::HEADER_LEN;
 use linerate_wire::ip::Protocol;
 
@@ -18,7 +18,7 @@ pub(crate) fn verify(frame: &Frame, layers: &Layers) -> ChecksumStatus {
     let head = frame.data.bytes();
     if layers.version == Version::V4 {
         let header = head.get(layers.ip..layers.layer4).unwrap_or_default();
-        if !checksum::sum(header).is_valid() {
+        if !Sum::from_raw(raw_sum_short(header), header.len()).is_valid() {
             return ChecksumStatus::Bad;
         }
     }

@@ -178,7 +178,7 @@ impl Conns {
 
     /// The slot of the connection that a flow belongs to.
     pub(crate) fn find(&self, flow: &FlowKey) -> Option<u32> {
-        self.demux.find(flow, |slot| self.table.at(slot).map(|conn| conn.flow))
+        self.demux.find(flow, |slot| self.table.at(slot).map(|conn| &conn.about.flow))
     }
 
     /// From now on the flow of the connection in this slot leads there.

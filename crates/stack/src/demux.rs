@@ -67,7 +67,7 @@ pub(crate) struct Demux {
     state: KeyedState,
     capacity: usize,
     /// What was found last: segments of one flow come in rows, and comparing is cheaper than a hash that nobody can guess.
-    last: Cell<Option<(FlowKey, u32)>>,
+    last: Cell<Option<u32>>,
 }
 
 impl Demux {
@@ -77,15 +77,25 @@ impl Demux {
     }
 
     /// The slot of the connection that `flow` belongs to.
-    pub(crate) fn find(&self, flow: &FlowKey, flow_of: impl Fn(u32) -> Option<FlowKey>) -> Option<u32> {
-        if let Some((last, slot)) = self.last.get()
-            && last == *flow
+    #[inline]
+    pub(crate) fn find<'a>(
+        &self,
+        flow: &FlowKey,
+        flow_of: impl Fn(u32) -> Option<&'a FlowKey>,
+    ) -> Option<u32> {
+        let is_it = |slot: &u32| flow_of(*slot).is_some_and(|other| other == flow);
+        if let Some(last) = self.last.get()
+            && is_it(&last)
         {
-            return Some(slot);
+            return Some(last);
         }
-        let is_it = |slot: &u32| flow_of(*slot).is_some_and(|other| other == *flow);
+        self.find_by_hash(flow, is_it)
+    }
+
+    #[inline(never)]
+    fn find_by_hash(&self, flow: &FlowKey, is_it: impl Fn(&u32) -> bool) -> Option<u32> {
         let slot = self.slots.find(self.state.hash_one(flow), is_it).copied()?;
-        self.last.set(Some((*flow, slot)));
+        self.last.set(Some(slot));
         Some(slot)
     }
 
@@ -112,7 +122,7 @@ impl Demux {
 
     /// Removes a connection, if the flow still leads to `slot`.
     pub(crate) fn remove(&mut self, flow: &FlowKey, slot: u32) {
-        if self.last.get().is_some_and(|(last, _)| last == *flow) {
+        if self.last.get() == Some(slot) {
             self.last.set(None);
         }
         if let Ok(found) = self.slots.find_entry(self.state.hash_one(flow), |other| *other == slot) {
@@ -150,8 +160,9 @@ mod tests {
         };
         for count in [1, 10, 1_000, 100_000] {
             let mut demux = Demux::new(count as usize, KeyedState::new(&[5; 32]));
-            let of = |slot| Some(flow(slot));
-            assert!((0..count).all(|n| demux.insert(flow(n), n, of)));
+            let flows: alloc::vec::Vec<FlowKey> = (0..count).map(flow).collect();
+            let of = |slot: u32| flows.get(slot as usize);
+            assert!((0..count).all(|n| demux.insert(flow(n), n, |slot| of(slot).copied())));
             COMPARISONS.set(0);
             assert!((0..count).all(|n| demux.find(&flow(n), of) == Some(n)));
             let found = COMPARISONS.take();
@@ -177,20 +188,21 @@ mod tests {
             FlowKey::new(v4(1), 81, v4(2), 5000),
             FlowKey::new(v6, 80, v6, 5000),
         ];
-        let of = |slot: u32| flows.get(slot as usize).copied();
+        let of = |slot: u32| flows.get(slot as usize);
+        let copy_of = |slot: u32| of(slot).copied();
         for (slot, flow) in flows.iter().enumerate() {
-            assert!(demux.insert(*flow, slot as u32, of));
+            assert!(demux.insert(*flow, slot as u32, copy_of));
         }
         assert_eq!(flows[1].ends(), ((v4(1), 80).into(), (v4(3), 5000).into()), "as they were");
         assert_eq!(flows[3].ends(), ((v6, 80).into(), (v6, 5000).into()));
         for (slot, flow) in flows.iter().enumerate() {
             assert_eq!(demux.find(flow, of), Some(slot as u32));
         }
-        assert!(!demux.insert(FlowKey::new(v4(9), 1, v4(8), 2), 9, of), "full");
+        assert!(!demux.insert(FlowKey::new(v4(9), 1, v4(8), 2), 9, copy_of), "full");
         demux.remove(&flows[0], 7);
         assert_eq!(demux.len(), 4, "a slot used again does not lose its new flow");
         demux.remove(&flows[0], 0);
         assert_eq!(demux.find(&flows[0], of), None, "also where it was the last that was found");
-        assert!(!demux.insert(flows[1], 9, of), "taken");
+        assert!(!demux.insert(flows[1], 9, copy_of), "taken");
     }
 }

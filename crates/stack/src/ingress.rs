@@ -99,17 +99,11 @@ impl Stack {
 
     /// Takes such a frame.
     fn receive_plain(&mut self, frame: Frame, plain: &PlainPacket, fields: &Fields) {
-        let group = match (fields.source, fields.destination) {
-            (IpAddr::V4(source), IpAddr::V4(destination)) => {
-                self.net.counters.ipv4_in += 1;
-                self.check_addresses4(source, destination, false)
-            }
-            (source, destination) => {
-                self.net.counters.ipv6_in += 1;
-                self.check_addresses6(v6(source), v6(destination), false)
-            }
-        };
-        let Some(is_group) = group else { return };
+        match plain.version {
+            Version::V4 => self.net.counters.ipv4_in += 1,
+            Version::V6 => self.net.counters.ipv6_in += 1,
+        }
+        let Some(is_group) = self.check_addresses(fields) else { return };
         let mut data = frame.data;
         data.truncate(plain.end as usize);
         data.trim_front(plain.ip.into());
@@ -130,6 +124,23 @@ impl Stack {
             more: frame.more,
             segment_size: frame.meta.segment_size,
         });
+    }
+
+    /// Whether these addresses let a packet in, and if so whether it went to a group. Packets come in rows: those of the last one
+    /// need no other look while ours stay what they are.
+    fn check_addresses(&mut self, fields: &Fields) -> Option<bool> {
+        let ends = (self.net.addresses.version(), fields.source, fields.destination);
+        if self.net.let_in == Some(ends) {
+            return Some(false);
+        }
+        let is_group = match (fields.source, fields.destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                self.check_addresses4(source, destination, false)
+            }
+            (source, destination) => self.check_addresses6(v6(source), v6(destination), false),
+        }?;
+        self.net.let_in = Some(ends).filter(|_| !is_group);
+        Some(is_group)
     }
 
     /// One contiguous copy of a packet in several pieces (a datagram in small receive buffers; not TCP), in a datagram
@@ -197,4 +208,54 @@ fn is_our_group(destination: MacAddr) -> bool {
     destination.is_broadcast()
         || matches!(destination.0, [0x33, 0x33, ..])
         || matches!(destination.0, [0x01, 0x00, 0x5e, ..])
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Node, NodeConfig, StackConfig, StackPools};
+    use alloc::vec;
+    use core::net::Ipv4Addr;
+    use linerate_nic::{Capabilities, Device as _, Link, Pool, Port, PortConfig, QueuePair as _, TxQueue};
+    use linerate_transport::Engine as _;
+    use linerate_wire::ethernet::{self, EtherType};
+    use linerate_wire::ip::Protocol;
+    use linerate_wire::units::Instant;
+    use linerate_wire::{ipv4, tcp};
+
+    #[test]
+    fn an_address_that_is_given_up_lets_nothing_in_though_the_packet_before_was_let_in() {
+        let (host, peer) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 9));
+        let now = Instant::from_millis(1);
+        let (near, mut far) = Link::pair(&Pool::new(8, 2_048), 1_500, Capabilities::ALL, 8);
+        let (destination, source) = (near.mac(), far.mac());
+        let port = Port::new(near, PortConfig::default()).unwrap();
+        let config =
+            StackConfig { addresses: vec!["10.0.0.1/24".parse().unwrap()], ..StackConfig::default() };
+        let pools = StackPools::for_memory(config.memory);
+        let mut node = Node::new(port, config, [1; 32], pools, NodeConfig::default());
+        let mut queue = TxQueue::with_capacity(4);
+        let mut check = |node: &mut Node<Link>, tcp_in, dropped| {
+            let header = queue.vacant().unwrap().header_mut(54);
+            let link =
+                ethernet::Builder { destination, source, ether_type: EtherType::IPV4, ..Default::default() };
+            link.emit(header).unwrap();
+            let ip = ipv4::Builder::new(peer, host, Protocol::TCP, 20);
+            ip.emit(&mut header[14..]).unwrap();
+            let segment = tcp::Builder { source_port: 9, destination_port: 9, ..tcp::Builder::default() };
+            segment.emit(&mut header[34..]).unwrap();
+            let mut sum = ip.pseudo_header();
+            sum.add(&header[34..]);
+            tcp::set_checksum(&mut header[34..], sum.finish()).unwrap();
+            queue.commit();
+            far.transmit(now, &mut queue).unwrap();
+            node.input(now).unwrap();
+            let counters = node.stack.counters();
+            assert_eq!((counters.tcp_in, counters.drop_not_our_address), (tcp_in, dropped));
+        };
+        check(&mut node, 1, 0);
+        check(&mut node, 2, 0);
+        node.stack.net.addresses.remove(host.into());
+        check(&mut node, 2, 1);
+        check(&mut node, 2, 2);
+    }
 }

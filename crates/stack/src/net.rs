@@ -52,6 +52,8 @@ pub(crate) struct Net {
     pub(crate) fast_open: FastOpenCookies,
     pub(crate) pools: StackPools,
     pub(crate) addresses: Addresses,
+    /// The ends of the last plain packet that was let in, with the version of our addresses then.
+    pub(crate) let_in: Option<(u32, IpAddr, IpAddr)>,
     pub(crate) routes: Routes,
     pub(crate) neighbors: NeighborCache<Packet>,
     /// Connections that wait for a neighbour, by the neighbour's slot.
@@ -88,6 +90,7 @@ impl Net {
             cookies: SynCookies::new(seed),
             fast_open: FastOpenCookies::new(seed),
             addresses: Addresses::new(config.dad_transmits),
+            let_in: None,
             routes: Routes::new(),
             neighbors: NeighborCache::new(config.max_neighbors, config.max_parked, state),
             waiting: Lists::new(config.max_neighbors, config.max_connections),

@@ -12,7 +12,7 @@ use core::net::{IpAddr, SocketAddr};
 use linerate_nic::{Pieces, Slice};
 use linerate_transport::{CloseReason, ConnId, Owner, Ready, SocketOptions};
 use linerate_wire::ip::Ecn;
-use linerate_wire::tcp::{Flags, Header, SeqNumber};
+use linerate_wire::tcp::{Flags, Header, SeqNumber, Timestamps};
 use linerate_wire::units::Instant;
 
 /// A segment with the ends of its connection, from our side.
@@ -284,7 +284,13 @@ fn parse(packet: &mut Received, segment: &mut SegmentIn) -> Option<(u16, u16)> {
     segment.ack = header.acknowledgement();
     segment.flags = header.flags();
     segment.window = header.window();
-    segment.options = header.options();
+    match header.options_bytes() {
+        [] => {}
+        bytes => match Timestamps::alone(bytes) {
+            timestamps @ Some(_) => segment.options.timestamps = timestamps,
+            None => segment.options = header.options(),
+        },
+    }
     segment.segment_size = packet.segment_size;
     segment.congestion_experienced = packet.ecn == Ecn::Congested;
     let payload_at = packet.l4 + header.header_len();

@@ -13,6 +13,9 @@ use linerate_transport::{Bytes, FileRange};
 /// Most pieces of memory in the queue: what bounds the bookkeeping when an application queues single bytes.
 const MAX_PIECES: usize = 4_096;
 
+/// Fewer pieces than so many are looked through one by one.
+const FEW: usize = 6;
+
 /// Most bytes of one file read.
 const FILE_PIECE: u64 = 256 << 10;
 
@@ -342,11 +345,12 @@ impl SendQueue {
 
     /// Index of the item that holds position `at`.
     fn index_of(&self, at: u64) -> Option<usize> {
-        // What is sent next lies in the last piece or near it.
-        let is_last = self.items.back().is_some_and(|last| last.start <= at);
-        let after =
-            if is_last { self.items.len() } else { self.items.partition_point(|item| item.start <= at) };
-        let index = after.checked_sub(1)?;
+        let is_before = |item: &Item| item.start <= at;
+        let index = match self.items.len() {
+            // Seldom are there more, and then what is sent next lies anywhere.
+            len @ 0..FEW => (0..len).rev().find(|&index| is_before(&self.items[index])),
+            _ => self.items.partition_point(is_before).checked_sub(1),
+        }?;
         let item = self.items.get(index)?;
         (at < item.start + item.len).then_some(index)
     }

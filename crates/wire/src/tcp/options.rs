@@ -36,6 +36,15 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
+impl Timestamps {
+    /// Those of options that are these and their padding alone, as nearly every segment has them (RFC 7323 appendix A).
+    #[inline]
+    pub fn alone(options: &[u8]) -> Option<Timestamps> {
+        let &[NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h] = options else { return None };
+        Some(Timestamps { value: u32::from_be_bytes([a, b, c, d]), echo: u32::from_be_bytes([e, f, g, h]) })
+    }
+}
+
 /// One SACK block: bytes that were received, `left` up to but not including `right` (RFC 2018 section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SackBlock {
@@ -132,9 +141,8 @@ impl Options {
     /// Reads the options between the fixed header and the payload. Unknown ones are skipped (MUST-6).
     pub fn parse(bytes: &[u8]) -> Options {
         let mut options = Options::default();
-        // Nearly every segment has NOP, NOP, timestamps and nothing else (RFC 7323 appendix A).
-        if let (12, Some([NOP, NOP, TIMESTAMPS, 10, data @ ..])) = (bytes.len(), bytes.first_chunk::<12>()) {
-            options.timestamps = timestamps(data);
+        if let timestamps @ Some(_) = Timestamps::alone(bytes) {
+            options.timestamps = timestamps;
             return options;
         }
         let mut rest = bytes;
