@@ -198,7 +198,7 @@ pub struct ServeOptions {
 #[derive(Deserialize, Clone, Debug, Default)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct LimitOptions {
-    /// Most connections of all servers together [default: by memory, 4,096 with 64MiB; 16,384 with kernel].
+    /// Most connections of all servers together [default: by memory, 45,590 with 64MiB; 16,384 with kernel].
     pub connections: Option<usize>,
     /// Most HTTP connections from one address [default: half of what HTTP may have].
     pub http_per_address: Option<usize>,

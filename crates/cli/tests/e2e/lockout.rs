@@ -6,14 +6,16 @@ use crate::lab::{Lab, Wire};
 
 /// Attacks of so many connections to HTTP, and a few of them to the others.
 fn check(wire: Wire, memory: &str, count: usize) {
-    let lab = Lab::start(wire, 1500, &["--memory", memory]);
+    let folder = Folder::new();
+    let settings = folder.file("few.toml");
+    std::fs::write(&settings, "[limits]\nconnections = 4096\n").expect("a file");
+    let lab = Lab::start(wire, 1500, &["--memory", memory, "--config", &settings.display().to_string()]);
     // Any of these addresses may be a client's: those of the loopback network are there anyway.
     lab.client.must("ip route add local 198.18.0.0/15 dev lo");
     let (one, many) = match wire {
         Wire::Kernel => ("127.0.0.9", "127.1.0.0/16"),
         _ => ("198.18.0.9", "198.19.0.0/16"),
     };
-    let folder = Folder::new();
     let script = folder.file("crowd.py");
     std::fs::write(&script, include_str!("crowd.py")).expect("a file");
     let http = lab.http().rsplit(':').next().and_then(|port| port.parse::<u16>().ok()).unwrap_or(80);
@@ -42,7 +44,6 @@ fn newcomers_are_served_while_a_crowd_holds_what_it_can_on_a_tap() {
 
 #[test]
 fn newcomers_are_served_while_a_crowd_holds_what_it_can_on_kernel_sockets() {
-    // As many connections as the own stack has with 64 MiB.
     check(Wire::Kernel, "16MiB", 10_000);
 }
 

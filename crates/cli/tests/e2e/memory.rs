@@ -1,5 +1,6 @@
-//! Little memory: what a window let in finds a buffer.
+//! Little memory: what a window let in finds a buffer, and idle connections take no more than they are reckoned at.
 
+use crate::data::Folder;
 use crate::lab::{Lab, Wire};
 use crate::uploads::{Congestion, Upload, measure};
 
@@ -37,5 +38,37 @@ fn little_memory_makes_nobody_send_twice() {
 fn a_hundred_uploads_share_little_memory() {
     let lab = Lab::start(Wire::Tap, 1500, &["--memory", "4MiB"]);
     check(&lab, Upload::bytes(100, Congestion::Bbr, 1_000_000_000), "4 MiB");
+    lab.stop();
+}
+
+/// By hand, as the kernel needs as many sockets again: `cargo test --release -p linerate-cli --test e2e -- --ignored
+/// --nocapture a_hundred_thousand_idle`.
+#[test]
+#[ignore = "100,000 sockets of the kernel"]
+fn a_hundred_thousand_idle_connections_fit_in_256_mib() {
+    let folder = Folder::new();
+    let (settings, script) = (folder.file("idle.toml"), folder.file("idle.py"));
+    std::fs::write(&settings, "[http]\nidle-timeout = \"1h\"\n").expect("a file");
+    std::fs::write(&script, include_str!("idle.py")).expect("a file");
+    let settings = settings.display().to_string();
+    let lab = Lab::start(Wire::Tap, 1500, &["--memory", "256MiB", "--config", &settings]);
+    lab.client.must("ip route add local 198.18.0.0/15 dev lo");
+    let port = lab.http().rsplit(':').next().and_then(|port| port.parse::<u16>().ok()).unwrap_or(80);
+    let report = lab.client.must(&format!(
+        "ulimit -n 16000; timeout 300 python3 {} {} {port} 100000 {}",
+        script.display(),
+        lab.host4(),
+        lab.pid()
+    ));
+    println!("{report}");
+    assert!(report.starts_with("100000 opened, 1000 of 1000 answered, "), "{report}");
+    let held: u64 = report
+        .trim()
+        .rsplit(", ")
+        .next()
+        .and_then(|held| held.split(' ').next()?.parse().ok())
+        .expect("a number");
+    assert!(held < 256 << 10, "{held} KiB resident");
+    assert!(!lab.log().contains("gave way"), "{}", lab.log());
     lab.stop();
 }

@@ -60,7 +60,9 @@ const ATTACK: Attack = Attack {
 
 /// The host with its servers, and how many connections it can hold.
 fn victim(world: &mut World, memory: u64) -> (HostId, usize) {
-    let limits = LimitSettings::default();
+    // Few connections, so that the crowds are far more than there is room for.
+    let connections = (memory / 16_384).max(512) as usize;
+    let limits = LimitSettings { connections: Some(connections), ..LimitSettings::default() };
     let table = own_table(memory, &limits);
     let shares = Shares::new(table, [true; 3], &limits);
     let mut config = HostConfig::new("victim", &["10.0.0.1/24"]);
