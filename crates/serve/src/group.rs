@@ -1,7 +1,7 @@
 //! Several services as one.
 
-use crate::Change;
 use crate::service::{Context, Service, StartError};
+use crate::{Change, Changes};
 use linerate_transport::{Event, FileDone, Owner};
 use linerate_wire::units::Instant;
 
@@ -9,12 +9,18 @@ use linerate_wire::units::Instant;
 /// empty. What one of them changes in the files, the others hear of.
 pub struct Group<'a, 'b> {
     services: &'a mut [Option<&'b mut dyn Service>],
+    changes: Option<&'a mut Changes>,
 }
 
 impl<'a, 'b> Group<'a, 'b> {
     /// These services as one.
     pub fn new(services: &'a mut [Option<&'b mut dyn Service>]) -> Self {
-        Group { services }
+        Group { services, changes: None }
+    }
+
+    /// The same, and what they change is noted, for other loops over the same files.
+    pub fn noting(services: &'a mut [Option<&'b mut dyn Service>], changes: &'a mut Changes) -> Self {
+        Group { services, changes: Some(changes) }
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut &'b mut dyn Service> {
@@ -33,6 +39,9 @@ impl<'a, 'b> Group<'a, 'b> {
         while let Some(change) = self.at(place).and_then(|service| service.poll_change()) {
             let others = self.services.iter_mut().enumerate().filter(|(other, _)| *other != place);
             others.filter_map(|(_, other)| other.as_mut()).for_each(|other| other.handle_change(&change));
+            if let Some(changes) = &mut self.changes {
+                changes.push(change);
+            }
         }
     }
 }
@@ -145,5 +154,15 @@ mod tests {
         assert!(group.is_idle());
         assert_eq!((first.done, first.heard, first.timeouts), (alloc::vec![1], 2, 0));
         assert_eq!((third.done, third.heard, third.timeouts), (alloc::vec![3], 2, 1));
+    }
+
+    #[test]
+    fn what_changes_is_noted_for_other_loops() {
+        let (mut editor, mut world, mut changes) = (Editor::default(), World::new(), Changes::default());
+        let mut places: [Option<&mut dyn Service>; 1] = [Some(&mut editor)];
+        let mut group = Group::noting(&mut places, &mut changes);
+        let done = FileDone { owner: Owner(1), tag: 7, result: Err(FileError::NotFound) };
+        world.with(|ctx| group.handle_file(ctx, done));
+        assert_eq!(changes.pop(), Some(Change::Tree(VirtualPath::root())));
     }
 }

@@ -1,5 +1,6 @@
 //! The loop that brings an engine, files and servers together, without its sleep.
 
+use crate::Change;
 use crate::service::{Context, Service};
 use linerate_transport::{Engine, FileError, FileOp, FileReply, FileRequest, Files, Left, Owner};
 use linerate_wire::units::Instant;
@@ -17,6 +18,10 @@ pub trait Host {
 
     /// A number that a peer cannot guess.
     fn random(&mut self) -> u64;
+
+    /// The services have changed something in the files; told before anything of the turn leaves. Other loops over the same files
+    /// are to hear of it ([`Service::handle_change`]).
+    fn handle_change(&mut self, _change: Change) {}
 }
 
 /// An engine, its files and its servers.
@@ -65,6 +70,9 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
             busy = true;
         }
         busy |= self.read_files();
+        while let Some(change) = self.services.poll_change() {
+            host.handle_change(change);
+        }
         let output = self.engine.output(host.now())?;
         Ok(busy || output.moved || output.left == Left::More)
     }

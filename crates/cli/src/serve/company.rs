@@ -29,7 +29,7 @@ impl Company {
     /// Asks all for what they count; false when there is nobody to ask.
     pub fn ask(&mut self, post: Option<&PostOffice>) -> bool {
         let Some(post) = post.filter(|_| !self.threads.is_empty()) else { return false };
-        post.tell_others(|| Post::Ask);
+        post.out.tell_others(|| Post::Ask);
         self.gathered = Some(Vec::new());
         true
     }
@@ -48,7 +48,7 @@ impl Company {
 
     /// Lets all finish what is under way.
     pub fn drain(&self, post: Option<&PostOffice>) {
-        post.into_iter().for_each(|post| post.tell_others(|| Post::Drain));
+        post.into_iter().for_each(|post| post.out.tell_others(|| Post::Drain));
     }
 
     /// Whether none of them has anything under way.
@@ -84,7 +84,7 @@ impl Company {
     /// Tells all to end; false when there is nobody.
     pub fn tell_end(&self, post: Option<&PostOffice>, resets: bool) -> bool {
         let Some(post) = post.filter(|_| !self.threads.is_empty()) else { return false };
-        post.tell_others(|| Post::End { resets });
+        post.out.tell_others(|| Post::End { resets });
         true
     }
 

@@ -1,7 +1,7 @@
 //! From engines that can be made to threads that serve.
 
 use super::ServeError;
-use super::census::Censuses;
+use super::common::Common;
 use super::company::Company;
 use super::member::{self, Member};
 use super::open::Maker;
@@ -48,10 +48,10 @@ impl Crew {
         let (Some(maker), Some(post)) = (makers.next(), posts.next()) else {
             return Err(ServeError::System(io::Error::other("there is no queue")));
         };
-        let seat = post.seat;
+        let seat = post.seat();
         let shares = files.share();
-        let censuses = Censuses::default();
-        let place = Place { seat, censuses: seat.is_shared().then(|| censuses.clone()) };
+        let common = Common::default();
+        let place = Place { seat, common: seat.is_shared().then(|| common.clone()) };
         let engine = maker(&files, seat).map_err(ServeError::Open)?;
         let services = Services::new(settings, bind.clone(), ports, table, users.clone(), &place)
             .map_err(ServeError::Ftp)?;
@@ -69,7 +69,7 @@ impl Crew {
                 ports,
                 table,
                 users: users.clone(),
-                censuses: censuses.clone(),
+                common: common.clone(),
                 status: statuses.next(),
                 post,
             };

@@ -1,7 +1,7 @@
 //! The thread of another queue than the first: the same engine, files and servers, and orders from the first.
 
 use super::ServeError;
-use super::census::Censuses;
+use super::common::Common;
 use super::open::Maker;
 use super::post::{Ending, Post, PostOffice};
 use super::services::{Ports, Services};
@@ -33,8 +33,8 @@ pub struct Member {
     pub table: usize,
     /// FTP users.
     pub users: Vec<ftp::User>,
-    /// Who counts connections for all queues.
-    pub censuses: Censuses,
+    /// What servers of all queues share.
+    pub common: Common,
     /// Its end of the status port, if there is one.
     pub status: Option<Status>,
     /// Its end of the post.
@@ -44,7 +44,7 @@ pub struct Member {
 /// Starts the thread and waits until its servers listen.
 pub fn start(member: Member) -> Result<JoinHandle<()>, ServeError> {
     let (started, result) = mpsc::sync_channel(1);
-    let name = format!("queue-{}", member.post.seat.index);
+    let name = format!("queue-{}", member.post.seat().index);
     let live = move || {
         let worker = match member.into_worker() {
             Ok(worker) => worker,
@@ -65,11 +65,11 @@ pub fn start(member: Member) -> Result<JoinHandle<()>, ServeError> {
 
 impl Member {
     fn into_worker(self) -> Result<Worker, ServeError> {
-        let seat = self.post.seat;
+        let seat = self.post.seat();
         let files = self.files.into_files().map_err(ServeError::System)?;
         let mut engine = (self.maker)(&files, seat).map_err(ServeError::Open)?;
         engine.set_offloads(self.settings.offload).map_err(ServeError::Device)?;
-        let place = super::services::Place { seat, censuses: Some(self.censuses) };
+        let place = super::services::Place { seat, common: Some(self.common) };
         let services = Services::new(&self.settings, self.bind, self.ports, self.table, self.users, &place)
             .map_err(ServeError::Ftp)?;
         let mut worker = Worker::new(Loop::new(engine, files, services), Machine::default(), Some(self.post));
@@ -136,7 +136,12 @@ impl Life {
                 let told = self.worker.told();
                 self.tell(Post::Told(told));
             }
-            Post::Letter(_) | Post::End { .. } | Post::Told(_) | Post::Idle(..) | Post::Ended(..) => {}
+            Post::Letter(_)
+            | Post::Changed(_)
+            | Post::End { .. }
+            | Post::Told(_)
+            | Post::Idle(..)
+            | Post::Ended(..) => {}
         }
     }
 
@@ -164,12 +169,12 @@ impl Life {
     }
 
     fn seat(&self) -> usize {
-        self.worker.post.as_ref().map_or(0, |post| usize::from(post.seat.index))
+        self.worker.post.as_ref().map_or(0, |post| usize::from(post.seat().index))
     }
 
     fn tell(&self, post: Post) {
         if let Some(office) = &self.worker.post {
-            office.tell(0, post);
+            office.out.tell(0, post);
         }
     }
 }

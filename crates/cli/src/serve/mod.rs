@@ -1,7 +1,7 @@
 //! `linerate serve`: from settings to a running loop.
 
 mod banner;
-mod census;
+mod common;
 mod company;
 mod crew;
 mod crowd;
@@ -190,7 +190,7 @@ fn reload(args: &Serve, current: &Settings, serving: &mut Process) -> Result<Set
     // What this thread takes the others take, too.
     if let Some(post) = &worker.post {
         let new = Arc::new((settings.clone(), users));
-        post.tell_others(|| Post::Reload(Arc::clone(&new)));
+        post.out.tell_others(|| Post::Reload(Arc::clone(&new)));
     }
     if settings.writable && !current.writable {
         serving.check_uploads(&settings);

@@ -6,7 +6,7 @@ use crate::settings::Settings;
 use crate::status::catalogue::{self, Tally};
 use linerate_linux::mailbox::Mailbox;
 use linerate_nic::DeviceError;
-use linerate_serve::ftp;
+use linerate_serve::{Change, ftp};
 use linerate_stack::{Letter, Message, Seat, To};
 use std::collections::VecDeque;
 use std::io;
@@ -21,6 +21,8 @@ const MOST_PACKETS: usize = 4_096;
 pub enum Post {
     /// From stack to stack.
     Letter(Message),
+    /// Something was changed in the files.
+    Changed(Change),
     /// Take these settings.
     Reload(Arc<(Settings, Vec<ftp::User>)>),
     /// Finish what is under way.
@@ -73,12 +75,19 @@ pub enum Ending {
     Panicked,
 }
 
-/// One thread's end of the post.
-#[derive(Debug)]
-pub struct PostOffice {
+/// What one thread tells others by.
+#[derive(Clone, Debug)]
+pub struct Outbox {
     /// Who this is.
     pub seat: Seat,
     boxes: Arc<[Mailbox<Post>]>,
+}
+
+/// One thread's end of the post.
+#[derive(Debug)]
+pub struct PostOffice {
+    /// What it tells others by.
+    pub out: Outbox,
     inbox: VecDeque<Post>,
 }
 
@@ -88,13 +97,29 @@ impl PostOffice {
         let boxes = (0..seats).map(|_| Mailbox::new()).collect::<io::Result<Vec<_>>>()?;
         let boxes: Arc<[Mailbox<Post>]> = boxes.into();
         let end = |index| PostOffice {
-            seat: Seat { index, seats },
-            boxes: Arc::clone(&boxes),
+            out: Outbox { seat: Seat { index, seats }, boxes: Arc::clone(&boxes) },
             inbox: VecDeque::new(),
         };
         Ok((0..seats).map(end).collect())
     }
 
+    /// Who this is.
+    pub fn seat(&self) -> Seat {
+        self.out.seat
+    }
+
+    /// What has come, the oldest first. Costs no system call while nothing has.
+    pub fn poll(&mut self) -> Option<Post> {
+        if self.inbox.is_empty()
+            && let Some(mailbox) = self.out.boxes.get(usize::from(self.out.seat.index))
+        {
+            mailbox.drain_into(&mut self.inbox);
+        }
+        self.inbox.pop_front()
+    }
+}
+
+impl Outbox {
     /// Tells one of them.
     pub fn tell(&self, seat: usize, post: Post) {
         if let Some(mailbox) = self.boxes.get(seat) {
@@ -120,22 +145,12 @@ impl PostOffice {
         };
         to.seats(self.seat).filter(|seat| put(*seat)).count()
     }
-
-    /// What has come, the oldest first. Costs no system call while nothing has.
-    pub fn poll(&mut self) -> Option<Post> {
-        if self.inbox.is_empty()
-            && let Some(mailbox) = self.boxes.get(usize::from(self.seat.index))
-        {
-            mailbox.drain_into(&mut self.inbox);
-        }
-        self.inbox.pop_front()
-    }
 }
 
 impl AsFd for PostOffice {
     /// Becomes readable when something comes.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.boxes[usize::from(self.seat.index)].as_fd()
+        self.out.boxes[usize::from(self.out.seat.index)].as_fd()
     }
 }
 
@@ -148,8 +163,8 @@ mod tests {
         let mut ends = PostOffice::open(3).unwrap();
         let third = ends.pop().unwrap();
         std::thread::spawn(move || {
-            third.tell_others(|| Post::Drain);
-            third.tell(0, Post::Idle(2, true));
+            third.out.tell_others(|| Post::Drain);
+            third.out.tell(0, Post::Idle(2, true));
         })
         .join()
         .unwrap();

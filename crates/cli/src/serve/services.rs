@@ -1,6 +1,6 @@
 //! The three servers, and whose event is whose.
 
-use super::census::Censuses;
+use super::common::Common;
 use super::shares::Shares;
 use crate::settings::Settings;
 use crate::status::catalogue::{FtpNow, Iperf3Now, Tally};
@@ -8,7 +8,7 @@ use linerate_linux::cpu;
 use linerate_linux::files::AnyFiles;
 use linerate_serve::ftp::PortShare;
 use linerate_serve::iperf3::CpuTimes;
-use linerate_serve::{Context, Group, Service, StartError, ftp, http, iperf3};
+use linerate_serve::{Change, Changes, Context, Group, Service, StartError, ftp, http, iperf3};
 use linerate_stack::Seat;
 use linerate_transport::{AcceptBacklog, Event, FileDone, ListenAddr, ListenOptions, Owner};
 use linerate_wire::units::Instant;
@@ -59,19 +59,19 @@ impl Ports {
     }
 }
 
-/// Where the servers of a thread sit, and whom they share their limits with.
+/// Where the servers of a thread sit, and what they share with those of other threads.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// Which queue it is.
     pub seat: Seat,
-    /// Who counts for all queues; `None` where there is one.
-    pub censuses: Option<Censuses>,
+    /// What they share; `None` where there is one.
+    pub common: Option<Common>,
 }
 
 #[cfg(test)]
 impl Place {
     /// All servers in one thread.
-    pub const ALONE: Place = Place { seat: Seat::ALONE, censuses: None };
+    pub const ALONE: Place = Place { seat: Seat::ALONE, common: None };
 }
 
 /// On which queues a server is.
@@ -133,6 +133,8 @@ pub struct Services {
     /// Connections that the servers of all queues may hold.
     table: usize,
     seat: Seat,
+    /// What was changed in the files, for other threads.
+    changes: Changes,
 }
 
 impl Services {
@@ -147,16 +149,27 @@ impl Services {
         place: &Place,
     ) -> Result<Services, ftp::ConfigError> {
         let seat = place.seat;
-        let mut services = Services { http: None, ftp: None, iperf3: None, addresses, ports, table, seat };
+        let mut services = Services {
+            http: None,
+            ftp: None,
+            iperf3: None,
+            addresses,
+            ports,
+            table,
+            seat,
+            changes: Changes::default(),
+        };
         // What each may hold goes by all that are on, wherever they are.
         let ports = ports.of(settings, seat);
         services.http = ports.http.map(|port| http::Server::new(HTTP, services.http_config(settings, port)));
         if let Some(port) = ports.ftp {
             services.ftp = Some(ftp::Server::new(FTP, services.ftp_config(settings, port, users))?);
         }
-        if let Some(Censuses { http, ftp }) = &place.censuses {
+        if let Some(Common { http, ftp, uploads }) = &place.common {
             services.http.iter_mut().for_each(|server| server.share_limits(Box::new(http.clone())));
-            services.ftp.iter_mut().for_each(|server| server.share_limits(Box::new(ftp.clone())));
+            services.ftp.iter_mut().for_each(|server| {
+                server.share(Box::new(ftp.clone()), Box::new(uploads.clone()));
+            });
         }
         services.iperf3 =
             ports.iperf3.map(|port| iperf3::Server::new(services.iperf3_config(settings, port)));
@@ -272,7 +285,11 @@ impl Services {
             self.ftp.as_mut().map(|server| server as &mut dyn Service),
             self.iperf3.as_mut().map(|server| server as &mut dyn Service),
         ];
-        f(&mut Group::new(&mut all))
+        if self.seat.is_shared() {
+            f(&mut Group::noting(&mut all, &mut self.changes))
+        } else {
+            f(&mut Group::new(&mut all))
+        }
     }
 
     /// What servers and files have counted.
@@ -319,6 +336,14 @@ impl Service for Services {
         let ftp = self.ftp.as_ref().and_then(Service::poll_timeout);
         let iperf3 = self.iperf3.as_ref().and_then(Service::poll_timeout);
         [http, ftp, iperf3].into_iter().flatten().min()
+    }
+
+    fn poll_change(&mut self) -> Option<Change> {
+        self.changes.pop()
+    }
+
+    fn handle_change(&mut self, change: &Change) {
+        self.together(|all| all.handle_change(change));
     }
 
     fn drain(&mut self, ctx: &mut Context<'_>) {

@@ -135,7 +135,12 @@ impl Process {
                 }
                 Post::Idle(seat, is_idle) => self.company.set_idle(seat, is_idle),
                 Post::Ended(seat, ending) => self.company.note_end(seat, ending)?,
-                Post::Letter(_) | Post::Reload(_) | Post::Drain | Post::End { .. } | Post::Ask => {}
+                Post::Letter(_)
+                | Post::Changed(_)
+                | Post::Reload(_)
+                | Post::Drain
+                | Post::End { .. }
+                | Post::Ask => {}
             }
         }
         Ok(any)

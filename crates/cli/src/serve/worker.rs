@@ -2,14 +2,14 @@
 
 use super::crowd::CrowdWatch;
 use super::engine::HostEngine;
-use super::post::{Post, PostOffice, Told};
+use super::post::{Outbox, Post, PostOffice, Told};
 use super::services::Services;
 use super::status::{MemoryPeak, Status};
 use linerate_linux::clock::{MonotonicClock, wall_clock_ns};
 use linerate_linux::files::AnyFiles;
 use linerate_linux::poller::{self, PollFd, PollFlags};
 use linerate_nic::DeviceError;
-use linerate_serve::{Context, Host, Loop};
+use linerate_serve::{Change, Context, Host, Loop, Service as _};
 use linerate_transport::{Engine as _, Left, Output};
 use linerate_wire::units::Instant;
 use std::collections::VecDeque;
@@ -52,6 +52,8 @@ pub struct Machine {
     pub clock: MonotonicClock,
     /// State of the random number generator.
     pub random: Random,
+    /// Other threads over the same files, if there are any.
+    pub others: Option<Outbox>,
 }
 
 /// Numbers that a peer cannot guess, for ports, cookies and salts: a keyed hash of a counter.
@@ -92,15 +94,22 @@ impl Host for Machine {
     fn random(&mut self) -> u64 {
         self.random.next()
     }
+
+    fn handle_change(&mut self, change: Change) {
+        if let Some(others) = &self.others {
+            others.tell_others(|| Post::Changed(change.clone()));
+        }
+    }
 }
 
 impl Worker {
     /// A worker over these, with its end of the post if it has company.
     pub fn new(
         core: Loop<Box<dyn HostEngine>, AnyFiles, Services>,
-        machine: Machine,
+        mut machine: Machine,
         post: Option<PostOffice>,
     ) -> Worker {
+        machine.others = post.as_ref().map(|office| office.out.clone());
         Worker {
             core,
             machine,
@@ -125,8 +134,9 @@ impl Worker {
     /// One turn: letters and packets in, events and completions to the services, packets and letters out. Returns whether
     /// anything happened.
     pub fn turn(&mut self) -> Result<bool, DeviceError> {
-        let mailed = self.take_post();
         let taken_in = self.core.take_in(&mut self.machine)?;
+        // After the packets: what another thread told before a client could ask on is known when the question is looked at.
+        let mailed = self.take_post();
         // What is held of the input is most now, and what is held of the output at the end of the turn.
         self.memory.note(self.core.engine.memory_used() as u64);
         if let Some(refused) = self.crowd.look(self.core.engine.refused(), self.machine.clock.now()) {
@@ -147,6 +157,7 @@ impl Worker {
                 Some(Post::Letter(message)) => {
                     self.core.engine.handle_message(self.machine.clock.now(), message);
                 }
+                Some(Post::Changed(change)) => self.core.services.handle_change(&change),
                 Some(order) => self.orders.push_back(order),
                 None => return count > 0,
             }
@@ -157,7 +168,7 @@ impl Worker {
     fn send_letters(&mut self) {
         let Some(office) = &mut self.post else { return };
         while let Some(letter) = self.core.engine.poll_letter() {
-            for _ in 0..office.carry(letter) {
+            for _ in 0..office.out.carry(letter) {
                 self.core.engine.handle_lost_letter();
             }
         }

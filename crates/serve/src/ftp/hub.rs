@@ -2,9 +2,11 @@
 
 use super::config::Config;
 use super::login::{Checks, Throttle};
+use super::names::{OwnNames, UploadNames};
 use super::stats::Stats;
 use crate::memory::{self, MemoryFile};
 use crate::{Changes, Context, Deadlines};
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::rc::Rc;
 use core::time::Duration;
@@ -122,8 +124,8 @@ pub(super) struct Hub {
     pub(super) data_listeners: BTreeMap<ListenerId, SessionId>,
     /// File operations that were refused for now, in their order. Each session adds a bounded number.
     waiting: VecDeque<(u64, FileOp)>,
-    /// Names that are being uploaded to, and by whom.
-    pub(super) uploads: BTreeMap<VirtualPath, SessionId>,
+    /// Names that are being uploaded to.
+    pub(super) uploads: Box<dyn UploadNames>,
     /// What was changed, for the other servers.
     pub(super) changes: Changes,
     pub(super) throttle: Throttle,
@@ -143,7 +145,7 @@ impl Hub {
             conns: BTreeMap::new(),
             data_listeners: BTreeMap::new(),
             waiting: VecDeque::new(),
-            uploads: BTreeMap::new(),
+            uploads: Box::<OwnNames>::default(),
             changes: Changes::default(),
             throttle: Throttle::default(),
             checks: Checks::default(),
@@ -151,14 +153,6 @@ impl Hub {
             draining: false,
             started_ns: 0,
         }
-    }
-
-    /// Whether somebody uploads to this name or to one below it.
-    pub(super) fn is_uploaded_to(&self, path: &VirtualPath) -> bool {
-        self.uploads
-            .range(path.clone()..)
-            .take_while(|(name, _)| name.as_str().starts_with(path.as_str()))
-            .any(|(name, _)| name.is_within(path))
     }
 
     /// The memory file of this name, if there are such.

@@ -30,6 +30,7 @@ mod hub;
 mod line;
 mod listing;
 pub mod login;
+mod names;
 mod open;
 mod parked;
 mod paths;
@@ -50,6 +51,7 @@ mod upload;
 
 pub use config::{Config, ConfigError, Limits, User};
 pub use login::{HashError, hash_password};
+pub use names::{NameSet, UploadNames};
 pub use ports::PortShare;
 pub use server::{ReloadError, Server};
 pub use stats::Stats;

@@ -3,6 +3,7 @@
 use super::config::{Config, ConfigError};
 use super::drive;
 use super::hub::{JobId, Key, Kind, SessionId, Turn};
+use super::names::UploadNames;
 use super::sessions::Sessions;
 use super::stats::Stats;
 use crate::admission::Census;
@@ -33,10 +34,12 @@ impl Server {
         Ok(Server { listeners: Vec::new(), sessions: Sessions::new(owner, config), due: Vec::new() })
     }
 
-    /// The limits of sessions are those of several servers together: see
-    /// [`Admission::share`](crate::admission::Admission::share). To be called before the server starts.
-    pub fn share_limits(&mut self, census: Box<dyn Census>) {
+    /// Several servers over the same files have their limits of sessions in common (see
+    /// [`Admission::share`](crate::admission::Admission::share)), and the names that are being uploaded to. To be called before
+    /// the server starts.
+    pub fn share(&mut self, census: Box<dyn Census>, uploads: Box<dyn UploadNames>) {
         self.sessions.share_limits(census);
+        self.sessions.hub.uploads = uploads;
     }
 
     /// Applies new settings: to new sessions, and to the next command of those under way, none of which is dropped.

@@ -94,7 +94,7 @@ impl Session {
             access: Access::new(peer),
             settings: Settings::new(peer),
             data: Data::new(id, peer, local),
-            upload: UploadName::new(id),
+            upload: UploadName::default(),
             job: Job::None,
             job_id: JobId { session: id, number: 0 },
             over: false,

@@ -1,25 +1,22 @@
 //! The name that a session uploads to: nobody else may upload to it, remove or rename it meanwhile.
 
-use super::hub::{Hub, SessionId, Turn};
+use super::hub::{Hub, Turn};
 use super::reply::{Replies, reply};
 use crate::Change;
 use linerate_transport::VirtualPath;
 
 /// The name that a session uploads to, if it does.
+#[derive(Default)]
 pub(super) struct UploadName {
-    session: SessionId,
     path: Option<VirtualPath>,
 }
 
 impl UploadName {
-    pub(super) fn new(session: SessionId) -> Self {
-        UploadName { session, path: None }
-    }
-
     /// Notes that this session uploads to a name, unless another one does.
     pub(super) fn take(&mut self, turn: &mut Turn<'_, '_>, path: &VirtualPath) -> Result<(), Replies> {
-        check_free(turn.hub, path)?;
-        turn.hub.uploads.insert(path.clone(), self.session);
+        if !turn.hub.uploads.take(path) {
+            return Err(under_way());
+        }
         self.path = Some(path.clone());
         Ok(())
     }
@@ -35,15 +32,16 @@ impl UploadName {
     /// The upload is over, or did not begin.
     pub(super) fn release(&mut self, turn: &mut Turn<'_, '_>) {
         if let Some(path) = self.path.take() {
-            turn.hub.uploads.remove(&path);
+            turn.hub.uploads.release(&path);
         }
     }
 }
 
 /// Refuses what would be done to a name that somebody uploads to, or below it: it would meet half a file.
 pub(super) fn check_free(hub: &Hub, path: &VirtualPath) -> Result<(), Replies> {
-    if hub.is_uploaded_to(path) {
-        return Err(reply(450, "An upload to this name is under way, try later"));
-    }
-    Ok(())
+    if hub.uploads.holds(path) { Err(under_way()) } else { Ok(()) }
+}
+
+fn under_way() -> Replies {
+    reply(450, "An upload to this name is under way, try later")
 }

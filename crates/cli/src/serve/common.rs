@@ -1,8 +1,10 @@
-//! The limits that the servers of all threads share: how many connections there are, and whose.
+//! What the servers of all threads have in common: how many connections there are, and whose; the names of uploads.
 
 use linerate_serve::admission::{Census, Source};
+use linerate_serve::ftp::{NameSet, UploadNames};
+use linerate_transport::VirtualPath;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A census for servers in several threads; clones count in the same book.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +18,7 @@ struct Book {
 
 impl SharedCensus {
     /// A thread that panicked in here left the book whole but for its own line.
-    fn book(&self) -> std::sync::MutexGuard<'_, Book> {
+    fn book(&self) -> MutexGuard<'_, Book> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -46,13 +48,39 @@ impl Census for SharedCensus {
     }
 }
 
-/// One for each server that several threads have.
+/// The names that are being uploaded to in any thread.
 #[derive(Clone, Debug, Default)]
-pub struct Censuses {
+pub struct SharedNames(Arc<Mutex<NameSet>>);
+
+impl SharedNames {
+    fn names(&self) -> MutexGuard<'_, NameSet> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl UploadNames for SharedNames {
+    fn take(&self, name: &VirtualPath) -> bool {
+        self.names().take(name)
+    }
+
+    fn release(&self, name: &VirtualPath) {
+        self.names().release(name);
+    }
+
+    fn holds(&self, path: &VirtualPath) -> bool {
+        self.names().holds(path)
+    }
+}
+
+/// All of it; clones are of the same.
+#[derive(Clone, Debug, Default)]
+pub struct Common {
     /// Connections of HTTP.
     pub http: SharedCensus,
     /// Sessions of FTP.
     pub ftp: SharedCensus,
+    /// Uploads of FTP.
+    pub uploads: SharedNames,
 }
 
 #[cfg(test)]
