@@ -2,7 +2,7 @@
 
 use crate::packet::{Received, v6};
 use crate::stack::Stack;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::IpAddr;
 use linerate_nic::{ChecksumStatus, Frame, MacAddr, PlainPacket, Slice, Version};
 use linerate_wire::ethernet::{self, EtherType};
 use linerate_wire::ip::{Ecn, Protocol};
@@ -80,11 +80,7 @@ impl Stack {
     /// Whether a frame with a plain TCP segment comes from another station to ours, and is in order in all that is looked at
     /// below IP: nothing in it needs to be read again. Whatever is not so is looked at in detail, and counted.
     fn is_to_us(&self, frame: &Frame, plain: &PlainPacket) -> bool {
-        let bytes = frame.data.bytes();
-        let Some(&[d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5]) = bytes.first_chunk() else {
-            return false;
-        };
-        let (destination, source) = (MacAddr([d0, d1, d2, d3, d4, d5]), MacAddr([s0, s1, s2, s3, s4, s5]));
+        let Some((destination, source)) = ethernet::addresses(frame.data.bytes()) else { return false };
         let config = &self.net.config;
         let is_whole = frame.more.is_empty() || plain.end as usize == frame.len();
         destination == config.mac
@@ -112,7 +108,7 @@ impl Stack {
             destination: fields.destination,
             protocol: plain.protocol,
             hop_limit: fields.hop_limit,
-            ecn: Ecn::from_bits(fields.traffic_class),
+            ecn: fields.ecn,
             is_group,
             is_checked: true,
             data,
@@ -163,8 +159,7 @@ struct Fields {
     source: IpAddr,
     destination: IpAddr,
     hop_limit: u8,
-    /// With the bits of ECN at its end.
-    traffic_class: u8,
+    ecn: Ecn,
 }
 
 impl Fields {
@@ -174,20 +169,14 @@ impl Fields {
         let bytes = frame.get(usize::from(plain.ip)..)?;
         match plain.version {
             Version::V4 => {
-                let header = bytes.first_chunk::<{ ipv4::MIN_HEADER_LEN }>()?;
-                let [_, traffic_class, .., s0, s1, s2, s3, d0, d1, d2, d3] = *header;
-                let source = IpAddr::V4(Ipv4Addr::new(s0, s1, s2, s3));
-                let destination = IpAddr::V4(Ipv4Addr::new(d0, d1, d2, d3));
-                Some(Fields { source, destination, hop_limit: header[8], traffic_class })
+                let header = ipv4::Header::known_plain(bytes)?;
+                let (source, destination) = (IpAddr::V4(header.source()), IpAddr::V4(header.destination()));
+                Some(Fields { source, destination, hop_limit: header.ttl(), ecn: header.ecn() })
             }
             Version::V6 => {
-                let header = bytes.first_chunk::<{ ipv6::HEADER_LEN }>()?;
-                let (front, addresses) = header.split_first_chunk::<8>()?;
-                let (source, destination) = addresses.split_first_chunk::<16>()?;
-                let source = IpAddr::V6(Ipv6Addr::from(*source));
-                let destination = IpAddr::V6(Ipv6Addr::from(*destination.first_chunk::<16>()?));
-                let traffic_class = front[0] << 4 | front[1] >> 4;
-                Some(Fields { source, destination, hop_limit: front[7], traffic_class })
+                let header = ipv6::Header::known_plain(bytes)?;
+                let (source, destination) = (IpAddr::V6(header.source()), IpAddr::V6(header.destination()));
+                Some(Fields { source, destination, hop_limit: header.hop_limit(), ecn: header.ecn() })
             }
         }
     }

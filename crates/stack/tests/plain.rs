@@ -342,7 +342,8 @@ impl Pair {
     }
 
     fn open(&mut self, is_v6: bool) -> Stand {
-        let syn = Plan::usual(is_v6, Flags::SYN, 0);
+        // With ECN, so that marks are answered.
+        let syn = Plan::usual(is_v6, Flags::SYN | Flags::ECE | Flags::CWR, 0);
         let stand = Stand { next: SeqNumber(7_000), ..Stand::default() };
         self.take(&[(syn.bytes(&stand), &syn)]);
         // It asks for the peer first; whoever speaks to it is known from then on.

@@ -127,6 +127,13 @@ impl fmt::Debug for EtherType {
     }
 }
 
+/// Where a frame goes and where it comes from; `None` if it is too short to say. For who need not know what else is in its header.
+#[inline]
+pub fn addresses(frame: &[u8]) -> Option<(MacAddr, MacAddr)> {
+    let &[d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5] = frame.first_chunk()?;
+    Some((MacAddr([d0, d1, d2, d3, d4, d5]), MacAddr([s0, s1, s2, s3, s4, s5])))
+}
+
 /// The addresses, tags and type at the front of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header<'a> {
@@ -287,6 +294,8 @@ mod tests {
         let outer = Tag { protocol: EtherType::SERVICE_VLAN, priority: 1, drop_eligible: true, id: 5 };
         let inner = Tag { protocol: EtherType::VLAN, priority: 7, drop_eligible: true, id: 100 };
         assert_eq!(header.tags().as_slice(), [outer, inner]);
+        assert_eq!(addresses(&DOUBLE_TAGGED), Some((header.destination(), header.source())));
+        assert_eq!(addresses(&DOUBLE_TAGGED[..11]), None);
         for len in 0..22 {
             assert!(Header::parse(&DOUBLE_TAGGED[..len]).is_err(), "{len}");
         }

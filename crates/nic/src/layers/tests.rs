@@ -34,6 +34,9 @@ fn check(name: &str, plan: &Plan, padding: usize, fragment: bool, rerouted: bool
     let expected =
         Layers { version, ip: plan.ip(), layer4: plan.layer4(), end, protocol, fragment, rerouted };
     assert_eq!(parse(&frame, frame.len()), Some(expected), "{name}");
+    let is_plain = plan.ip_extra.is_empty() && !fragment;
+    let found = PlainPacket { version, protocol, ip: plan.ip() as u16, end: end as u32 };
+    assert_eq!(expected.plain(), is_plain.then_some(found), "{name}");
     for cut in 0..plan.layer4() {
         assert_eq!(parse(&frame[..cut], frame.len()), None, "{name}, headers cut to {cut} bytes");
     }

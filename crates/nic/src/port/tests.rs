@@ -69,6 +69,9 @@ fn the_stack_sees_the_same_whoever_does_the_work() {
                 assert_eq!(got, expected);
                 assert_eq!(frames[0].meta.checksum, ChecksumStatus::Good);
                 assert_eq!(frames[0].meta.segment_size, 1000);
+                let plain = frames[0].plain().expect("a plain packet");
+                let seen = (usize::from(plain.ip), plain.layer4(), plain.end as usize, plain.protocol);
+                assert_eq!(seen, (14, plan.layer4(), frames[0].len(), linerate_wire::ip::Protocol::TCP));
                 let in_software = far == Capabilities::ALL;
                 assert_eq!(b.stats().rx.software_good, if in_software { 5 } else { 0 });
                 drop(frames);

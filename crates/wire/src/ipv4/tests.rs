@@ -145,6 +145,10 @@ proptest! {
             payload_len: header.payload().len(),
         };
         prop_assert_eq!(again, builder);
+        let known = Header::known_plain(&out).expect("a header");
+        prop_assert_eq!((known.source(), known.destination()), (header.source(), header.destination()));
+        prop_assert_eq!((known.ttl(), known.ecn()), (header.ttl(), header.ecn()));
+        prop_assert!(Header::known_plain(&out[..19]).is_none());
         prop_assert_eq!(header.options().count(), usize::from(!option.is_empty()));
         for short in 0..len {
             prop_assert!(builder.emit(&mut [0; 160][..short]).is_err());

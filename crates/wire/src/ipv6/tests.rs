@@ -184,6 +184,10 @@ proptest! {
             payload_len: header.payload().len(),
         };
         prop_assert_eq!(again, builder);
+        let known = Header::known_plain(&out).expect("a header");
+        prop_assert_eq!((known.source(), known.destination()), (header.source(), header.destination()));
+        prop_assert_eq!((known.hop_limit(), known.ecn()), (header.hop_limit(), header.ecn()));
+        prop_assert!(Header::known_plain(&out[..39]).is_none());
         for short in 0..HEADER_LEN {
             prop_assert!(builder.emit(&mut [0; HEADER_LEN][..short]).is_err());
         }
