@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-/// Letters that may be on their way to a core; more are dropped and counted.
+/// Letters that may be on their way to a core; beyond them packets are dropped and counted.
 const MOST_LETTERS: usize = 4_096;
 
 /// What other cores have sent to one.
@@ -22,7 +22,7 @@ pub struct LetterStats {
     pub packets: u64,
     /// Bytes of these packets, each copied twice: out of the buffers of one core, and into those of the other.
     pub packet_bytes: u64,
-    /// Letters dropped because too many were on their way.
+    /// Packets dropped because too many letters were on their way.
     pub dropped: u64,
 }
 
@@ -115,7 +115,7 @@ impl Core {
 
     /// Puts a letter of another core into the box, where it is seen at `at`.
     pub(crate) fn deliver(&mut self, at: Instant, message: Message) {
-        if self.inbox.len() >= MOST_LETTERS {
+        if self.inbox.len() >= MOST_LETTERS && message.is_packet() {
             self.letters.dropped += 1;
             return;
         }

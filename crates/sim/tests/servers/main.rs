@@ -35,13 +35,14 @@ fn addr(ip: &str, port: u16) -> SocketAddr {
     SocketAddr::new(ip.parse().expect("an address"), port)
 }
 
-/// An FTP server with passive ports that no other queue has: a data connection finds the only listener there is.
-fn ftp_server(owner: Owner, index: u16) -> Box<dyn Service> {
-    let first = 50_000 + 8 * index;
+/// An FTP server whose passive ports are those of this queue.
+fn ftp_server(owner: Owner, index: u16, servers: u16) -> Box<dyn Service> {
     let config = ftp::Config {
         users: vec![ftp::User { name: "anna".into(), password_hash: SECRET.into() }],
         writable: true,
-        passive_ports: first..=first + 7,
+        // Few, so that queues that did not share them out would take each other's.
+        passive_ports: 50_000..=50_031,
+        passive_share: ftp::PortShare { index, servers },
         ..ftp::Config::default()
     };
     Box::new(ftp::Server::new(owner, config).expect("settings"))
@@ -54,7 +55,7 @@ fn ftp_servers(world: &mut World, host: HostId, queues: u16) -> Vec<Owner> {
         let mut files = MemoryFiles::new();
         files.add_file("/big", &big);
         let random = world.random(u64::from(queue));
-        let served = Served::new(files, random, move |owner| ftp_server(owner, queue));
+        let served = Served::new(files, random, move |owner| ftp_server(owner, queue, queues));
         world.add_app_at(host, usize::from(queue), served)
     };
     (0..queues).map(server).collect()
