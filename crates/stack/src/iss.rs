@@ -12,9 +12,12 @@ pub(crate) struct IssGenerator {
 }
 
 impl IssGenerator {
-    pub(crate) fn new(seed: &[u8; 32]) -> Self {
+    /// The generator of one of the stacks that share this seed. Timestamps are the same for all; initial sequence numbers are not:
+    /// a SYN that comes twice, on two queues, opens two connections at first, and what the peer acknowledges tells which of
+    /// them it knows.
+    pub(crate) fn new(seed: &[u8; 32], seat: u16) -> Self {
         IssGenerator {
-            sequence: Key::derive(seed, purpose::ISS),
+            sequence: Key::derive(seed, purpose::ISS | u64::from(seat) << 32),
             timestamp: Key::derive(seed, purpose::TIMESTAMP),
         }
     }
@@ -48,13 +51,16 @@ mod tests {
 
     #[test]
     fn numbers_of_a_flow_rise_with_time_and_flows_are_unrelated() {
-        let generator = IssGenerator::new(&[3; 32]);
+        let generator = IssGenerator::new(&[3; 32], 0);
         let at = |ms| generator.iss(&flow(5000), Instant::from_millis(ms));
         assert_eq!(at(1000).wrapping_sub(at(0)), 250_000);
         let near = generator.iss(&flow(5001), Instant::ZERO).wrapping_sub(at(0)) as i32;
         assert!(near.unsigned_abs() > 1_000, "neighbouring ports must not get neighbouring numbers");
         assert_ne!(generator.timestamp_offset(&flow(5000)), generator.timestamp_offset(&flow(5001)));
-        let other = IssGenerator::new(&[4; 32]);
+        let other = IssGenerator::new(&[4; 32], 0);
         assert_ne!(other.iss(&flow(5000), Instant::ZERO), at(0));
+        let neighbour = IssGenerator::new(&[3; 32], 1);
+        assert_ne!(neighbour.iss(&flow(5000), Instant::ZERO), at(0), "another seat");
+        assert_eq!(neighbour.timestamp_offset(&flow(5000)), generator.timestamp_offset(&flow(5000)));
     }
 }

@@ -86,7 +86,7 @@ impl Net {
         Net {
             now: Instant::ZERO,
             counters: Counters::default(),
-            iss: IssGenerator::new(seed),
+            iss: IssGenerator::new(seed, config.seat.index),
             cookies: SynCookies::new(seed),
             fast_open: FastOpenCookies::new(seed),
             addresses: Addresses::new(config.dad_transmits),

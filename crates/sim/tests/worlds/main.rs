@@ -6,7 +6,7 @@
 
 mod plan;
 
-use linerate_sim::{EndReport, FlowReport, HostId, World, check, replay};
+use linerate_sim::{Core, EndReport, FlowReport, HostId, World, check, replay};
 use linerate_transport::CloseReason;
 use plan::Plan;
 use std::collections::BTreeMap;
@@ -102,21 +102,22 @@ fn was_cut(end: &EndReport) -> bool {
 /// Charged bytes, and free buffers of the pools.
 type Held = (usize, usize, usize, usize);
 
-fn held(world: &World, host: HostId) -> Held {
-    let host = world.host(host);
-    let memory = host.stack.memory();
-    (memory.used, memory.pages.free, memory.datagrams.free, host.nic().pool().free())
+/// Of each of the host's cores.
+fn held(world: &World, host: HostId) -> Vec<Held> {
+    let of = |core: &Core| {
+        let memory = core.stack.memory();
+        (memory.used, memory.pages.free, memory.datagrams.free, core.nic().pool().free())
+    };
+    world.host(host).cores().iter().map(of).collect()
 }
 
-fn returned(world: &World, host: HostId, before: Held) -> Result<(), String> {
+fn returned(world: &World, host: HostId, before: Vec<Held>) -> Result<(), String> {
     let after = held(world, host);
-    let memory = world.host(host).stack.memory();
-    if after != before || memory.connections > 0 {
+    let cores = world.host(host).cores().iter();
+    let connections: usize = cores.map(|core| core.stack.memory().connections).sum();
+    if after != before || connections > 0 {
         let name = world.host(host).name();
-        return Err(format!(
-            "{name}: memory {before:?} before, {after:?} after, {} connections",
-            memory.connections
-        ));
+        return Err(format!("{name}: memory {before:?} before, {after:?} after, {connections} connections"));
     }
     Ok(())
 }

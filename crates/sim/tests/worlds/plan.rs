@@ -2,8 +2,8 @@
 
 use linerate_sim::{
     Amount, Capabilities, Change, CodelConfig, Direction, FlowConfig, FlowId, HostConfig, HostId, Instant,
-    Jitter, Loss, NicConfig, PacingConfig, PacingMode, PairConfig, Path, Queue, Random, Reader, TooLong,
-    World,
+    Jitter, Loss, NicConfig, PacingConfig, PacingMode, PairConfig, Path, Queue, Random, Reader, Spread,
+    TooLong, World,
 };
 use linerate_transport::{BufferSize, Congestion, DelayedAck, Ecn, Pacing, SocketOptions};
 use std::time::Duration;
@@ -51,6 +51,13 @@ impl Plan {
         let options = [(); 2].map(|()| options(random));
         let readers = [(); 2].map(|()| reader(random));
         let events = events(random, mtu);
+        // A third of the hosts have several queues; drawn apart, so that the others are as they were.
+        let mut random = Random::stream(seed, 1 << 41);
+        for config in &mut pair.hosts {
+            if random.chance(1.0 / 3.0) {
+                queues(&mut random, config);
+            }
+        }
         Plan { seed, pair, options, readers, amounts, ipv6: mtu >= 1_280 && random.chance(0.4), events }
     }
 
@@ -95,6 +102,20 @@ impl Plan {
 
 fn millis(random: &mut Random, most: u64) -> Duration {
     Duration::from_micros(random.below(most * 1_000))
+}
+
+/// Two to four queues, with an interface that knows where flows belong or does not, and letters that take their time.
+fn queues(random: &mut Random, config: &mut HostConfig) {
+    config.queues = random.range(2..=4) as u16;
+    config.spread = match random.below(3) {
+        0 => Spread::shifted(random.below(4) as u16),
+        1 => Spread::Follow,
+        _ => Spread::Random,
+    };
+    config.letter_delay = Duration::from_nanos(*random.choose(&[0, 1_000, 100_000]).unwrap_or(&0));
+    // Each has what one would have.
+    config.nic.rx_buffers *= usize::from(config.queues);
+    config.stack.memory *= usize::from(config.queues);
 }
 
 /// Half of all paths have a given fault.
