@@ -69,6 +69,10 @@ impl Stack {
     /// Fills free slots of the device's queue with what waits to be sent. Completions are asked for by tokens.
     pub fn poll_transmit(&mut self, now: Instant, queue: &mut TxQueue) {
         self.set_now(now);
+        debug_assert!(
+            self.conns.unsettled.is_none() && self.conns.unarmed.is_none(),
+            "something was left over"
+        );
         let slots = queue.room() + queue.len();
         self.conns.link_full = false;
         self.net.transmit_control(queue);
