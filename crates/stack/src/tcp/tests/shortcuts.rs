@@ -108,6 +108,8 @@ fn run(case: &Case, is_short: bool) -> Vec<String> {
         steps += 1;
         if case.pause > 0 && steps % case.pause == 0 {
             world.sides[1].reads ^= true;
+            // As if memory were short, and nothing had come for a while.
+            world.sides[steps % 2].connection.rest();
         }
         if !goes_on || !world.go_to_next() {
             break;
