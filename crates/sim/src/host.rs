@@ -18,7 +18,7 @@ use std::ops::{Add, Deref, DerefMut};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The owner of sockets that a test opens by itself, without an application; their events are in [`Host::events`].
+/// The owner of sockets that a test opens by itself, without an application; their events are in [`Core::events`].
 pub const TEST: Owner = Owner(0x7fff);
 
 /// Time that a processor takes. A turn of the loop works at its start; the next turn waits until its time is over, while

@@ -17,7 +17,7 @@ const ETHERNET_HARDWARE: u16 = 1;
 const SEND_BUFFER: usize = 8 << 20;
 
 /// Most queues.
-pub const MOST_QUEUES: usize = 64;
+const MOST_QUEUES: usize = 64;
 
 /// How to share an interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ pub struct PacketOptions {
     /// Whether to use virtio-net headers. Without them nothing is offloaded and no super-frame can be told from a large
     /// frame; it is what happens on a kernel that lacks them.
     pub virtio_headers: bool,
-    /// Queues, 1 to [`MOST_QUEUES`]: sockets that share what comes in.
+    /// Queues, 1 to 64: sockets that share what comes in.
     pub queues: usize,
     /// Our ports whose flows are spread over the queues by their peer. Flows to another port are in the queue of that port
     /// modulo the number of queues; fragments and what is neither TCP nor UDP in queue 0. At most 64; more count as others.
