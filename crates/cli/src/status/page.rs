@@ -13,7 +13,8 @@ const STYLE: &str = "body{font:15px/1.4 system-ui,sans-serif;margin:1rem auto;pa
     color-scheme:light dark}h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:1.4rem}table{border-collapse:collapse;\
     width:100%}th,td{text-align:left;padding:.2rem .6rem .2rem 0;border-bottom:1px solid #8884;vertical-align:top}\
     .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}meter{width:8rem;max-width:100%}\
-    .small{color:#888;font-size:.9em;overflow-wrap:anywhere}@media(max-width:40rem){.wide{display:none}}";
+    .small{color:#888;font-size:.9em;overflow-wrap:anywhere}\
+    .head td{border-bottom:0}@media(max-width:40rem){.wide{display:none}.n{white-space:normal}meter{width:4rem}}";
 
 /// Text that means nothing to HTML.
 fn escaped(text: &str) -> String {
@@ -81,14 +82,15 @@ fn connections(out: &mut String, list: &[Conn]) {
     }
     out.push_str(
         "<table><tr><th>client<th class=\"n\">in<th class=\"n\">out<th class=\"n wide\">round trip\
-         <th class=\"n wide\">sent again<th>limited by</tr>",
+         <th class=\"n wide\">sent again</tr>",
     );
     for conn in list.iter().take(ROWS) {
         let rtt = conn.rtt.and_then(|rtt| Duration::try_from_secs_f64(rtt).ok()).map_or(String::new(), span);
         let _ = write!(
             out,
-            "<tr><td>{}<div class=\"small\">{}, {}</div></td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
-             <td class=\"n wide\">{rtt}</td><td class=\"n wide\">{}</td><td>{}<div class=\"small\">{}. {}.</div></td></tr>",
+            "<tr class=\"head\"><td>{}<div class=\"small\">{}, {}</div></td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
+             <td class=\"n wide\">{rtt}</td><td class=\"n wide\">{}</td></tr>\
+             <tr><td colspan=\"5\">limited by {}<div class=\"small\">{}. {}.</div></td></tr>",
             escaped(&conn.remote),
             escaped(&conn.server),
             escaped(&conn.state),

@@ -22,8 +22,12 @@ fn a_thousand_connections_at_once_each_move_a_mebibyte() {
 #[test]
 fn a_hundred_thousand_short_connections_leave_memory_flat() {
     for wire in [Wire::Tap, Wire::Kernel] {
-        let served = Folder::with_files(1);
-        let lab = Lab::start(wire, 1500, &[served.path(), "--status", "9180"]);
+        let (served, folder) = (Folder::with_files(1), Folder::new());
+        // A table that the first connections fill: one with room for more would go on filling.
+        let config = folder.file("serve.toml");
+        std::fs::write(&config, "[limits]\nconnections = 4096\n").expect("a file");
+        let config = config.to_str().expect("UTF-8");
+        let lab = Lab::start(wire, 1500, &[served.path(), "--config", config, "--status", "9180"]);
         let ab = |count: u32| {
             let report =
                 lab.client.must(&format!("timeout 240 ab -q -r -n {count} -c 50 {}/one 2>&1", lab.http()));
