@@ -30,7 +30,7 @@ use core::net::IpAddr;
 use linerate_nic::{ChecksumStatus, Frame, MacAddr, Pieces, RxMeta, Slice};
 use linerate_wire::units::Instant;
 
-/// Letters that may wait to be carried; more are dropped and counted.
+/// Letters that may wait to be carried; packets beyond that are dropped and counted.
 const MOST_LETTERS: usize = 1_024;
 
 /// Which of the stacks on a link this one is.
@@ -93,6 +93,14 @@ impl Message {
     /// Whether it is a packet, which may be lost as on any link. Nobody sends the others again.
     pub fn is_packet(&self) -> bool {
         matches!(self.0, Kind::Packet(_))
+    }
+
+    /// Bytes of the packet that it carries; 0 if it carries none.
+    pub fn packet_len(&self) -> usize {
+        match &self.0 {
+            Kind::Packet(passed) => passed.bytes.len(),
+            _ => 0,
+        }
     }
 }
 
@@ -198,7 +206,8 @@ impl Stack {
     }
 
     fn post(&mut self, to: To, kind: Kind) {
-        if self.team.letters.len() >= MOST_LETTERS {
+        // What is no packet is little, bounded by tables, and told once.
+        if matches!(kind, Kind::Packet(_)) && self.team.letters.len() >= MOST_LETTERS {
             self.net.counters.drop_letters_full += 1;
             return;
         }
@@ -350,12 +359,23 @@ impl Stack {
     }
 }
 
-impl Message {
-    /// Bytes of the packet that it carries; 0 if it carries none.
-    pub fn packet_len(&self) -> usize {
-        match &self.0 {
-            Kind::Packet(passed) => passed.bytes.len(),
-            _ => 0,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{StackConfig, StackPools};
+
+    #[test]
+    fn packets_that_wait_push_out_nothing_that_is_told_once() {
+        let config = StackConfig { seat: Seat { index: 0, seats: 2 }, ..StackConfig::default() };
+        let pools = StackPools::for_memory(config.memory);
+        let mut stack = Stack::new(config, [1; 32], pools);
+        for _ in 0..MOST_LETTERS + 10 {
+            stack.pass_fragment(&[0x45], false);
         }
+        let letters: Vec<Letter> = core::iter::from_fn(|| stack.poll_letter()).collect();
+        let packets = letters.iter().filter(|letter| letter.message.is_packet()).count();
+        let is_link = |letter: &Letter| matches!(letter.message.0, Kind::Link { .. });
+        assert_eq!((packets, stack.counters().drop_letters_full), (MOST_LETTERS, 10));
+        assert_eq!(letters.iter().filter(|letter| is_link(letter)).count(), 1, "the owner's addresses");
     }
 }

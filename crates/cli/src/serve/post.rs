@@ -139,11 +139,18 @@ impl Outbox {
     pub fn carry(&self, letter: Letter) -> usize {
         let Letter { to, message } = letter;
         let most = if message.is_packet() { MOST_PACKETS } else { usize::MAX };
-        let put = |seat: u16| {
+        let mut message = Some(message);
+        let mut seats = to.seats(self.seat).peekable();
+        let mut refused = 0;
+        while let Some(seat) = seats.next() {
+            // The last one gets the message itself, which may be a packet.
+            let copy = if seats.peek().is_some() { message.clone() } else { message.take() };
             let mailbox = self.boxes.get(usize::from(seat));
-            mailbox.is_some_and(|mailbox| !mailbox.push_within(most, Post::Letter(message.clone())))
-        };
-        to.seats(self.seat).filter(|seat| put(*seat)).count()
+            if let (Some(copy), Some(mailbox)) = (copy, mailbox) {
+                refused += usize::from(!mailbox.push_within(most, Post::Letter(copy)));
+            }
+        }
+        refused
     }
 }
 
