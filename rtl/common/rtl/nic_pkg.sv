@@ -2,6 +2,8 @@
 `default_nettype none
 
 package nic_pkg;
+  // A module uses what it needs of this.
+  /* verilator lint_off UNUSEDPARAM */
   // How a frame's checksum is asked for (seed layout: App1 TxCsumCntrl).
   typedef enum logic [1:0] {
     CSUM_NONE    = 2'd0,
@@ -18,7 +20,7 @@ package nic_pkg;
 
   // What the driver asks for one frame: valid and the same in every beat of it.
   typedef struct packed {
-    logic [3:0]  queue;
+    logic [3:0]  channel;
     seg_mode_t   seg;
     logic [15:0] seg_size;     // payload bytes of a segment
     logic [7:0]  hdr_len;      // bytes of all headers, Ethernet to the options of layer 4
@@ -38,7 +40,7 @@ package nic_pkg;
     logic [15:0] csum_raw;     // sum from the 15th byte to the end of the frame, padding included, folded, not complemented
     logic [31:0] hash;         // Toeplitz
     logic [2:0]  hash_type;
-    logic [3:0]  queue;
+    logic [3:0]  channel;
     logic        drop;         // a flow rule says so
     logic [7:0]  seg_count;    // segments that were coalesced; 1 for a frame of its own
     logic [15:0] seg_size;     // payload bytes of the first of them; 0 for a frame of its own
@@ -62,6 +64,7 @@ package nic_pkg;
   localparam logic [2:0] HASH_IPV6 = 3'd4;
   localparam logic [2:0] HASH_TCP6 = 3'd5;
   localparam logic [2:0] HASH_UDP6 = 3'd6;
+  /* verilator lint_on UNUSEDPARAM */
 endpackage
 
 `default_nettype wire
