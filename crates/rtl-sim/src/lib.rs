@@ -9,6 +9,7 @@
 
 pub mod blocks;
 mod dut;
+pub mod frames;
 mod rng;
 mod stream;
 mod user;
