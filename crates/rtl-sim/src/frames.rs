@@ -134,7 +134,8 @@ fn ipv4(rng: &mut Rng, mix: &Mix, frame: &mut Vec<u8>) {
     let fragment = rng.chance(mix.fragments);
     let layer4 = layer4(rng, mix, protocol, &pseudo);
     header[0] = 0x45 + options as u8;
-    header[2..4].copy_from_slice(&((header.len() + layer4.len()) as u16).to_be_bytes());
+    let total = (header.len() + layer4.len()) as u16;
+    header[2..4].copy_from_slice(&total.to_be_bytes());
     let flags =
         if fragment { rng.pick(&[0x2000u16, 0x00b9, 0x20b9]) } else { rng.pick(&[0x4000u16, 0, 0x4000]) };
     header[6..8].copy_from_slice(&flags.to_be_bytes());
