@@ -4,6 +4,7 @@
 //! difference, or what the block never did.
 
 mod axis_register;
+mod frame_sum;
 
 use crate::dut::Dut;
 use std::collections::BTreeMap;
@@ -48,6 +49,7 @@ pub type Compare = fn(&mut Dut, u64, u64) -> Result<Coverage, String>;
 pub const ALL: &[(&str, Compare)] = &[
     // In the order of their names.
     ("axis_register", axis_register::compare),
+    ("frame_sum", frame_sum::compare),
 ];
 
 /// Runs the comparison of one block on a new instance.

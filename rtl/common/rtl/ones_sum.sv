@@ -1,0 +1,117 @@
+// The one's complement sum of chosen bytes of a stream (RFC 1071), complete two clocks after its last beat.
+//
+// The sum is taken over 16-bit lanes as they lie in the beat: it does not depend on the order of the two bytes of a word, so
+// they are swapped once, in the result. Nothing is folded on the way: every adder keeps its own carry out in a register and
+// takes it in again in the next clock, as a carry into 2^16 is worth 1. The state is 16 bits and one carry for each
+// adder, for sums of any length, and the only fold comes behind the last beat.
+//
+//   in_data,in_mask -> [bytes that count, others 0] -> tree of adders -> [sum and carries] -> fold -> sum
+//
+// A byte that does not count is cleared by the reset of its flip-flops, which costs no LUT.
+//
+// GAP = 1 promises that the clock behind each in_last brings no byte that counts: the result is then read from the
+// accumulator itself, otherwise from a copy (16 flip-flops and one for each carry more).
+//
+// A further number is added as two bytes that count, most significant first, in any clock that has room.
+`default_nettype none
+
+module ones_sum #(
+    parameter int DATA_W = 64,
+    parameter bit GAP = 1'b0
+) (
+    input  wire                 clk,
+    input  wire                 rst,
+
+    input  wire  [DATA_W-1:0]   in_data,
+    // Bytes that count: none in a clock without a beat.
+    input  wire  [DATA_W/8-1:0] in_mask,
+    // The sum is complete with this clock's bytes; the next one begins. Not in reset.
+    input  wire                 in_last,
+
+    // Two clocks behind in_last, for one clock: the sum as a number, not complemented. 0 only if all bytes were 0.
+    // A short function of registers.
+    output logic [15:0]         sum,
+    output logic                sum_valid
+);
+  localparam int LANES = DATA_W / 16;
+  localparam int LOG = $clog2(LANES);
+
+  if (DATA_W < 32 || DATA_W % 32 != 0 || (LANES & (LANES - 1)) != 0) begin : gen_bad
+    $error("ones_sum: DATA_W must be 32 times a power of two");
+  end
+
+  logic [DATA_W-1:0] data;
+  logic              last;
+
+  always_ff @(posedge clk) begin
+    for (int i = 0; i < DATA_W / 8; i++) begin
+      data[8*i+:8] <= in_mask[i] ? in_data[8*i+:8] : 8'd0;
+    end
+    last <= in_last;
+  end
+
+  // The adders as a binary tree: node i adds nodes 2i and 2i + 1; the leaves are the lanes, the root (1) is
+  // added to the accumulator. Bit 0 of each operand is there for the carry in.
+  logic [15:0]      node  [1:2*LANES-1];
+  logic [LANES-1:0] carry, carry_out, unused_bit;
+  logic [15:0]      accumulator, total;
+
+  always_comb begin
+    for (int i = 0; i < LANES; i++) node[LANES+i] = data[16*i+:16];
+    for (int i = LANES - 1; i > 0; i--) begin
+      {carry_out[i], node[i], unused_bit[i]} = {1'b0, node[2*i], 1'b1} + {1'b0, node[2*i+1], carry[i]};
+    end
+    {carry_out[0], total, unused_bit[0]} = {1'b0, accumulator, 1'b1} + {1'b0, node[1], carry[0]};
+  end
+
+  // What the result is made of.
+  logic [15:0]      words;
+  logic [LANES-1:0] carries;
+
+  if (GAP) begin : gen_gap
+    logic clear;
+    always_ff @(posedge clk) begin
+      clear       <= last;
+      accumulator <= total;
+      carry       <= carry_out;
+      if (clear) begin
+        accumulator <= '0;
+        carry       <= '0;
+      end
+      if (rst) clear <= 1'b1;
+    end
+    assign words   = accumulator;
+    assign carries = carry;
+  end else begin : gen_copy
+    always_ff @(posedge clk) begin
+      accumulator <= total;
+      carry       <= carry_out;
+      words       <= total;
+      carries     <= carry_out;
+      if (rst || last) begin
+        accumulator <= '0;
+        carry       <= '0;
+      end
+    end
+  end
+
+  always_ff @(posedge clk) begin
+    sum_valid <= last;
+    if (rst) sum_valid <= 1'b0;
+  end
+
+  // At most LANES carries, so the words carry again only where all bits above log2(LANES) are ones: seen before adding.
+  logic [LOG:0] count, low;
+  logic [15:0]  folded;
+  logic         unused_fold;
+
+  always_comb begin
+    count = '0;
+    for (int i = 0; i < LANES; i++) count = count + (LOG + 1)'(carries[i]);
+    low = {1'b0, words[LOG-1:0]} + count;
+    {folded, unused_fold} = {words, 1'b1} + {16'(count), &words[15:LOG] && low[LOG]};
+    sum = {folded[7:0], folded[15:8]};
+  end
+endmodule
+
+`default_nettype wire
