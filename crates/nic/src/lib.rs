@@ -64,7 +64,7 @@ pub use gro::GroConfig;
 pub use layers::{PlainPacket, Version};
 pub use loopback::Link;
 pub use meta::{ChecksumRequest, ChecksumStatus, MacAddr, RxMeta, Segmentation, TxMeta, TxToken};
-pub use pacing::{Pacing, PacingConfig, PacingMode};
+pub use pacing::{AdaptiveConfig, AdaptivePacing, Pacing, PacingConfig, PacingMode};
 pub use pieces::{PieceShelf, Pieces};
 pub use pool::{Buffer, Pool, PoolStats, RegionError, Slice};
 pub use port::{Port, PortConfig, PortStats, RxStats};

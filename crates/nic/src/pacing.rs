@@ -4,6 +4,10 @@
 //! a threshold alone, or a threshold and a timer that counts from the last interrupt, from the first new packet, or
 //! from the last new packet.
 
+mod adaptive;
+
+pub use adaptive::{AdaptiveConfig, AdaptivePacing};
+
 use core::time::Duration;
 use linerate_wire::units::Instant;
 
