@@ -5,6 +5,7 @@
 
 mod axis_register;
 mod frame_sum;
+mod int_pacer;
 
 use crate::dut::Dut;
 use std::collections::BTreeMap;
@@ -50,6 +51,7 @@ pub const ALL: &[(&str, Compare)] = &[
     // In the order of their names.
     ("axis_register", axis_register::compare),
     ("frame_sum", frame_sum::compare),
+    ("int_pacer", int_pacer::compare),
 ];
 
 /// Runs the comparison of one block on a new instance.

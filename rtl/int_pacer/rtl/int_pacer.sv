@@ -9,7 +9,7 @@
 //   cfg_timer          the timer in ticks; with cfg_adaptive the longest it becomes
 //   cfg_threshold      packets that raise the interrupt at once; 0 counts as 1
 //   cfg_adaptive       the timer follows the load: see int_pacer_queue
-//   cfg_adaptive_min   ticks, the shortest timer then
+//   cfg_adaptive_min   ticks, the shortest timer then; 0 counts as 1
 //   cfg_adaptive_low   an interrupt for so many packets or fewer halves the timer
 //   cfg_adaptive_high  one for so many or more lengthens it by a tick
 // Status: `pending` packets since the last interrupt (stops at 65,535), `timer` ticks in force.

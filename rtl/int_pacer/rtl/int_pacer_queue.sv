@@ -74,15 +74,18 @@ module int_pacer_queue (
 
   // The timer in force when it follows the load. Whether there are many packets or few is found out as they arrive.
   logic [15:0] adaptive, bottom, high_less_1;
+  logic [15:0] shortest;
   logic        many, few, longer, shorter;
 
-  assign longer  = taken && !none && many;
-  assign shorter = taken && !none && !many && few;
-  assign timer   = cfg_adaptive ? adaptive : cfg_timer;
+  // Not 0, so that it does not depend on what is taken in this clock whether a packet fires at once.
+  assign shortest = cfg_adaptive_min == '0 ? 16'd1 : cfg_adaptive_min;
+  assign longer   = taken && !none && many;
+  assign shorter  = taken && !none && !many && few;
+  assign timer    = cfg_adaptive ? adaptive : cfg_timer;
 
   always_ff @(posedge clk) begin
     high_less_1 <= cfg_adaptive_high == '0 ? 16'd0 : cfg_adaptive_high - 16'd1;
-    bottom      <= cfg_adaptive_min < cfg_timer ? cfg_adaptive_min : cfg_timer;
+    bottom      <= shortest < cfg_timer ? shortest : cfg_timer;
     many <= taken ? high_less_1 == '0 : {pending, packet} > {high_less_1, 1'b0};
     few  <= taken ? !packet || cfg_adaptive_low != '0 : {pending, packet} <= {cfg_adaptive_low, 1'b0};
     if (longer && adaptive < cfg_timer) adaptive <= adaptive + 16'd1;

@@ -6,7 +6,7 @@ use linerate_wire::units::Instant;
 /// Settings of [`AdaptivePacing`], beside those of the pacing itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct AdaptiveConfig {
-    /// The shortest timer in ticks. The longest is [`PacingConfig::timer_ticks`], also where that is less.
+    /// The shortest timer in ticks; 0 counts as 1. The longest is [`PacingConfig::timer_ticks`], also where that is less.
     pub min_ticks: u32,
     /// An interrupt for so many packets or fewer halves the timer.
     pub low: u32,
@@ -79,7 +79,7 @@ impl AdaptivePacing {
     }
 
     fn set_ticks(&mut self, ticks: u32) {
-        let timer_ticks = ticks.max(self.config.min_ticks).min(self.longest_ticks);
+        let timer_ticks = ticks.max(self.config.min_ticks).max(1).min(self.longest_ticks);
         self.pacing.set_config(PacingConfig { timer_ticks, ..self.pacing.config() });
     }
 }
