@@ -6,6 +6,7 @@ mod formal;
 mod lint;
 mod mutants;
 mod record;
+mod regs;
 mod setup;
 mod synth;
 
@@ -16,6 +17,7 @@ use blocks::Block;
 const USAGE: &str = "usage: cargo xtask rtl [STEP] [BLOCK ...]
 
 without a step: lint, cocotb, random, formal and synth, for all blocks or those that are named
+  regs      write what is generated from rtl/regs (`regs check`: only compare)
   setup     install the tools into target/rtl/venv, as rtl/requirements.txt pins them (once)
   lint      verilator -Wall for every width, and that wrong parameters are refused
   cocotb    the test benches in rtl/*/tb
@@ -33,6 +35,9 @@ pub fn run(args: &[&str]) -> Result<()> {
         Some((flag, _)) if flag.starts_with('-') => bail!("{USAGE}"),
         _ => (None, args),
     };
+    if let ["regs", rest @ ..] = args {
+        return regs::run(rest == ["check"]);
+    }
     let options = Options::parse(rest)?;
     let tools = setup::run()?;
     let all = blocks::read()?;
@@ -46,6 +51,7 @@ pub fn run(args: &[&str]) -> Result<()> {
         all.iter().filter(|block| options.names.is_empty() || options.names.contains(&block.name)).collect();
     let wants = |name: &str| step == Some(name) || (step.is_none() && name != "mutants");
     if wants("lint") {
+        regs::run(true)?;
         lint::run(&tools, &chosen)?;
     }
     if wants("cocotb") {
@@ -76,6 +82,7 @@ pub fn quick() -> Result<()> {
     let tools = setup::run()?;
     let all = blocks::read()?;
     let all: Vec<&Block> = all.iter().collect();
+    regs::run(true)?;
     lint::run(&tools, &all)?;
     cocotb::run(&tools, &all)
 }
