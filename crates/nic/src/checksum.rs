@@ -4,10 +4,11 @@
 
 use crate::chunk::Chunk;
 use crate::frame::Frame;
-use crate::layers;
+use crate::layers::{self, put};
 use crate::meta::{ChecksumRequest, ChecksumStatus};
 use crate::tx::TxPacket;
 use linerate_wire::checksum::Sum;
+use linerate_wire::udp;
 
 /// The raw sum of `bytes`, as `linerate_wire::checksum` defines it: to be given to [`Sum::add_raw`].
 #[inline]
@@ -30,8 +31,8 @@ pub fn sum(bytes: &[u8]) -> Sum {
 }
 
 /// Does what a device would do for `request`: sums from its start to the end of the packet (headers in `header`, payload
-/// in `chunks`), complements, and writes the field. A result of 0 is written as 0xffff, which is the same number in
-/// one's complement and, unlike 0, never means "no checksum" (RFC 768). `None` when the field lies outside of `header`.
+/// in `chunks`), complements, and writes the field. For UDP a result of 0 is written as 0xffff, which is the same number in
+/// one's complement and does not mean "no checksum" (RFC 768). `None` when the field lies outside of `header`.
 pub fn fill(header: &mut [u8], chunks: &[Chunk], request: ChecksumRequest) -> Option<()> {
     let start = usize::from(request.start);
     let field = start.checked_add(usize::from(request.offset))?;
@@ -42,8 +43,23 @@ pub fn fill(header: &mut [u8], chunks: &[Chunk], request: ChecksumRequest) -> Op
     for chunk in chunks {
         add(&mut total, chunk.bytes());
     }
-    header.get_mut(field..field + 2)?.copy_from_slice(&total.finish_udp().to_be_bytes());
+    header
+        .get_mut(field..field + 2)?
+        .copy_from_slice(&field_value(total, request.offset.into()).to_be_bytes());
     Some(())
+}
+
+/// The value for a checksum field at `offset` in layer 4: the complement of the sum; for UDP never 0, which would say
+/// that there is none (RFC 768, RFC 8200 section 8.1).
+pub(crate) fn field_value(sum: Sum, offset: usize) -> u16 {
+    if offset == udp::CHECKSUM_OFFSET { sum.finish_udp() } else { sum.finish() }
+}
+
+/// Writes the checksum of the IPv4 header at `from..to`.
+pub(crate) fn set_ipv4_checksum(header: &mut [u8], from: usize, to: usize) {
+    put(header, from + 10, &[0, 0]);
+    let sum = self::sum(header.get(from..to).unwrap_or_default());
+    put(header, from + 10, &sum.finish().to_be_bytes());
 }
 
 /// What a device that verifies checksums says of a whole `frame`: the IPv4 header's, and that of TCP, UDP, ICMP or ICMPv6.
@@ -178,13 +194,16 @@ mod tests {
     }
 
     #[test]
-    fn a_result_of_zero_is_written_as_all_ones() {
-        let mut header = [0xff, 0xff, 0, 0];
-        fill(
-            &mut header,
-            &[Chunk::constant(&[0]), Chunk::constant(&[])],
-            ChecksumRequest { start: 0, offset: 2 },
-        );
-        assert_eq!(header, [0xff; 4]);
+    fn for_udp_alone_a_result_of_zero_is_written_as_all_ones() {
+        let check = |offset, expected| {
+            let mut header = [0; 10];
+            header[..2].fill(0xff);
+            let chunks = [Chunk::constant(&[0]), Chunk::constant(&[])];
+            fill(&mut header, &chunks, ChecksumRequest { start: 0, offset });
+            assert_eq!(header[usize::from(offset)], expected);
+        };
+        check(6, 0xff);
+        check(2, 0);
+        check(8, 0);
     }
 }

@@ -11,11 +11,11 @@
 //! Headers become those of one large segment: IP length and header checksum, and acknowledgement, window, PSH and
 //! timestamps of the last one. The TCP checksum is not computed again; the frame is marked as verified.
 
+use crate::checksum::set_ipv4_checksum;
 use crate::frame::{Frame, RxBatch};
 use crate::layers::{Layers, Version, put, u16_at, u32_at};
 use crate::meta::ChecksumStatus;
 use crate::pieces::PieceShelf;
-use crate::split::set_ipv4_checksum;
 use alloc::vec::Vec;
 use linerate_wire::ip::Protocol;
 use linerate_wire::tcp::{Flags, SeqNumber};

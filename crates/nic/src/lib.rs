@@ -43,6 +43,7 @@ mod gro;
 mod layers;
 pub mod loopback;
 pub mod meta;
+pub mod offload;
 pub mod pacing;
 pub mod pieces;
 pub mod pool;

@@ -1,13 +1,13 @@
 //! TCP segmentation in software: one super-segment becomes many frames that share its payload.
 
-use crate::checksum;
+use crate::checksum::{self, set_ipv4_checksum};
 use crate::device::Capabilities;
-use crate::layers::{self, Version, put, u16_at, u32_at};
+use crate::layers::{self, Version, put, u16_at};
 use crate::meta::{ChecksumRequest, Segmentation, TxMeta, TxToken};
+use crate::offload::segment::{Fields, Kind, Part, pseudo_of_segment};
 use crate::tx::{TxPacket, TxQueue};
-use linerate_wire::checksum::Sum;
 use linerate_wire::ip::Protocol;
-use linerate_wire::tcp::{self, Flags};
+use linerate_wire::tcp;
 
 /// Why a packet cannot be split.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,8 +22,8 @@ pub(crate) enum SplitError {
 #[derive(Debug)]
 pub(crate) struct Splitter {
     packet: TxPacket,
-    version: Version,
-    ip: usize,
+    /// What changes in its headers.
+    fields: Fields,
     request: ChecksumRequest,
     /// Payload bytes per segment; 0 while there is nothing to split.
     size: usize,
@@ -33,11 +33,8 @@ pub(crate) struct Splitter {
     /// Where the next segment's payload begins in the gather list.
     chunk: usize,
     chunk_offset: usize,
-    // The super-segment's fields that change from segment to segment.
-    sequence: u32,
-    ident: u16,
-    flags: Flags,
-    pseudo: Sum,
+    /// The sum of the whole super-segment's pseudo-header.
+    pseudo: u16,
 }
 
 impl Splitter {
@@ -45,18 +42,14 @@ impl Splitter {
     pub fn new() -> Self {
         Splitter {
             packet: TxPacket::new(),
-            version: Version::V4,
-            ip: 0,
+            fields: Fields::of(&[], Version::V4, Kind::Tcp, 0, 0),
             request: ChecksumRequest { start: 0, offset: 0 },
             size: 0,
             done: 0,
             segments: 0,
             chunk: 0,
             chunk_offset: 0,
-            sequence: 0,
-            ident: 0,
-            flags: Flags::EMPTY,
-            pseudo: Sum::ZERO,
+            pseudo: 0,
         }
     }
 
@@ -93,16 +86,10 @@ impl Splitter {
         if size == 0 || packet.payload_len() == 0 {
             return Err(SplitError::Size);
         }
-        // The field holds the pseudo-header's sum with the whole length in it: what is left without that is the same
-        // for all segments.
-        let partial = u16_at(header, tcp + tcp::CHECKSUM_OFFSET).unwrap_or(0);
-        let mut length = Sum::ZERO;
-        length.add_u32((packet.len() - tcp) as u32);
-        self.pseudo = Sum::from_folded(partial).without_front(length);
-        self.sequence = u32_at(header, tcp + 4).unwrap_or(0);
-        self.flags = Flags(header.get(tcp + 13).copied().unwrap_or(0));
-        self.ident = u16_at(header, layers.ip + 4).unwrap_or(0);
-        (self.version, self.ip, self.request, self.size) = (version, layers.ip, request, size);
+        // The field holds the pseudo-header's sum with the whole length in it.
+        self.pseudo = u16_at(header, tcp + tcp::CHECKSUM_OFFSET).unwrap_or(0);
+        self.fields = Fields::of(header, version, Kind::Tcp, layers.ip, tcp);
+        (self.request, self.size) = (request, size);
         (self.done, self.segments, self.chunk, self.chunk_offset) = (0, 0, 0, 0);
         self.packet.swap(packet);
         Ok(())
@@ -115,7 +102,7 @@ impl Splitter {
         while self.is_busy() {
             let Some(segment) = out.vacant() else { break };
             let last = self.segment(segment);
-            let by_device = match self.version {
+            let by_device = match self.fields.version {
                 Version::V4 => enabled.tx_checksum4,
                 Version::V6 => enabled.tx_checksum6,
             };
@@ -138,31 +125,16 @@ impl Splitter {
         let len = self.size.min(self.packet.payload_len() - self.done);
         let last = self.done + len == self.packet.payload_len();
         let source = self.packet.header();
-        let tcp = usize::from(self.request.start);
-        let layer4_len = source.len() - tcp + len;
+        let Fields { version, ip, layer4: tcp, .. } = self.fields;
+        let layer4_header = source.len() - tcp;
+        let whole = layer4_header + self.packet.payload_len();
         let header = segment.header_mut(source.len());
         header.copy_from_slice(source);
-        match self.version {
-            Version::V4 => {
-                put(header, self.ip + 2, &((tcp - self.ip + layer4_len) as u16).to_be_bytes());
-                put(header, self.ip + 4, &self.ident.wrapping_add(self.segments).to_be_bytes());
-                set_ipv4_checksum(header, self.ip, tcp);
-            }
-            Version::V6 => {
-                put(header, self.ip + 4, &((tcp - self.ip - 40 + layer4_len) as u16).to_be_bytes());
-            }
+        self.fields.rewrite(header, Part { index: self.segments, done: self.done, len, last });
+        if version == Version::V4 {
+            set_ipv4_checksum(header, ip, tcp);
         }
-        let mut flags = self.flags;
-        if !last {
-            flags = flags.without(Flags::FIN.union(Flags::PSH));
-        }
-        if self.segments > 0 {
-            flags = flags.without(Flags::CWR);
-        }
-        put(header, tcp + 4, &self.sequence.wrapping_add(self.done as u32).to_be_bytes());
-        put(header, tcp + 13, &[flags.0]);
-        let mut pseudo = self.pseudo;
-        pseudo.add_u32(layer4_len as u32);
+        let pseudo = pseudo_of_segment(self.pseudo, whole, layer4_header + len);
         put(header, tcp + tcp::CHECKSUM_OFFSET, &pseudo.folded().to_be_bytes());
         segment.meta = TxMeta {
             checksum: Some(self.request),
@@ -195,13 +167,6 @@ impl Splitter {
             }
         }
     }
-}
-
-/// Writes the checksum of the IPv4 header at `from..to`.
-pub(crate) fn set_ipv4_checksum(header: &mut [u8], from: usize, to: usize) {
-    put(header, from + 10, &[0, 0]);
-    let sum = checksum::sum(header.get(from..to).unwrap_or_default());
-    put(header, from + 10, &sum.finish().to_be_bytes());
 }
 
 #[cfg(test)]

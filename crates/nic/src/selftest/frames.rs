@@ -109,8 +109,7 @@ impl Plan {
         let layer4 = self.layer4();
         let mut sum = Sum::ZERO;
         sum.add(&frame[layer4..]);
-        // A checksum that comes out as 0 is for UDP alone to change; for the others both zeros verify.
-        let value = sum.finish_udp();
+        let value = if self.kind == Kind::Udp { sum.finish_udp() } else { sum.finish() };
         put16(&mut frame, layer4 + self.checksum_offset(), value);
         frame
     }

@@ -110,7 +110,7 @@ fn what_cannot_be_verified_stays_unchecked() {
     let other = Plan { ip_extra: vec![1; 4], ..Plan::default() };
     let mut frame = other.frame(b"abc");
     frame[23] = 47;
-    crate::split::set_ipv4_checksum(&mut frame, 14, 38);
+    crate::checksum::set_ipv4_checksum(&mut frame, 14, 38);
     check("GRE", &frame, Unchecked);
     frame[24] ^= 1;
     check("GRE with a bad IPv4 header", &frame, Bad);
@@ -119,7 +119,7 @@ fn what_cannot_be_verified_stays_unchecked() {
     check("fragment with a bad IPv4 header", &fragment, Bad);
     let mut cut = Plan::default().frame(b"");
     put16(&mut cut, 16, 20 + 19);
-    crate::split::set_ipv4_checksum(&mut cut, 14, 34);
+    crate::checksum::set_ipv4_checksum(&mut cut, 14, 34);
     check("half a TCP header", &cut, Unchecked);
 }
 
