@@ -88,24 +88,27 @@ package nic_regs_pkg;
 
   // How frames are spread where no rule and no port says otherwise
   localparam logic [12:0] RSS_CONTROL = 13'h1030;
-  localparam logic [31:0] RSS_CONTROL_RESET_VALUE = 32'hf;
-  localparam int RSS_CONTROL_TCP4 = 0;
-  localparam int RSS_CONTROL_UDP4 = 1;
-  localparam int RSS_CONTROL_TCP6 = 2;
-  localparam int RSS_CONTROL_UDP6 = 3;
+  localparam logic [31:0] RSS_CONTROL_RESET_VALUE = 32'h3;
+  localparam int RSS_CONTROL_TCP = 0;
+  localparam int RSS_CONTROL_UDP = 1;
   localparam int RSS_CONTROL_DEFAULT_QUEUE_MSB = 11;
   localparam int RSS_CONTROL_DEFAULT_QUEUE_LSB = 8;
 
-  // Which flow rule and which of its words RULE_DATA writes; the word counts on by itself
-  localparam logic [12:0] RULE_SELECT = 13'h1034;
-  localparam logic [31:0] RULE_SELECT_RESET_VALUE = 32'h0;
-  localparam int RULE_SELECT_WORD_MSB = 3;
-  localparam int RULE_SELECT_WORD_LSB = 0;
-  localparam int RULE_SELECT_RULE_MSB = 12;
-  localparam int RULE_SELECT_RULE_LSB = 8;
+  // Flow rules that count; of those that match, the lowest
+  localparam logic [12:0] RULE_ENABLE = 13'h1034;
+  localparam logic [31:0] RULE_ENABLE_RESET_VALUE = 32'h0;
+  localparam int RULE_ENABLE_RULE_ENABLE_MSB = 31;
+  localparam int RULE_ENABLE_RULE_ENABLE_LSB = 0;
 
-  // Writes a word of a flow rule; reads 0
-  localparam logic [12:0] RULE_DATA = 13'h1038;
+  // Where RULE_DATA writes to: a word of a rule, an action, or the order to take the rules over (docs/rtl/rss.md)
+  localparam logic [12:0] RULE_ADDRESS = 13'h1038;
+  localparam logic [31:0] RULE_ADDRESS_RESET_VALUE = 32'h0;
+  localparam int RULE_ADDRESS_ADDRESS_MSB = 10;
+  localparam int RULE_ADDRESS_ADDRESS_LSB = 0;
+  localparam int RULE_ADDRESS_BUSY = 31;
+
+  // Writes a word there; reads 0
+  localparam logic [12:0] RULE_DATA = 13'h103c;
   localparam logic [31:0] RULE_DATA_RESET_VALUE = 32'h0;
   localparam int RULE_DATA_RULE_DATA_MSB = 31;
   localparam int RULE_DATA_RULE_DATA_LSB = 0;

@@ -82,30 +82,26 @@ pub mod register {
     pub const PAUSE_LOW: u32 = 0x1024;
     /// How frames are spread where no rule and no port says otherwise.
     pub const RSS_CONTROL: u32 = 0x1030;
-    /// TCP over IPv4 by four-tuple; 0: by addresses.
-    pub const RSS_CONTROL_TCP4: u32 = 0x1;
-    /// UDP over IPv4 by four-tuple; 0: by addresses.
-    pub const RSS_CONTROL_UDP4: u32 = 0x2;
-    /// TCP over IPv6 by four-tuple; 0: by addresses.
-    pub const RSS_CONTROL_TCP6: u32 = 0x4;
-    /// UDP over IPv6 by four-tuple; 0: by addresses.
-    pub const RSS_CONTROL_UDP6: u32 = 0x8;
+    /// TCP by four-tuple; 0: by addresses.
+    pub const RSS_CONTROL_TCP: u32 = 0x1;
+    /// UDP by four-tuple; 0: by addresses.
+    pub const RSS_CONTROL_UDP: u32 = 0x2;
     /// Queue of what is not IP.
     pub const RSS_CONTROL_DEFAULT_QUEUE: u32 = 0xf00;
     /// Lowest bit of [`RSS_CONTROL_DEFAULT_QUEUE`].
     pub const RSS_CONTROL_DEFAULT_QUEUE_SHIFT: u32 = 8;
-    /// Which flow rule and which of its words RULE_DATA writes; the word counts on by itself.
-    pub const RULE_SELECT: u32 = 0x1034;
-    /// See docs/rtl/rss.md.
-    pub const RULE_SELECT_WORD: u32 = 0xf;
-    /// Lowest bit of [`RULE_SELECT_WORD`].
-    pub const RULE_SELECT_WORD_SHIFT: u32 = 0;
-    /// 0 to 31; the lowest that matches counts.
-    pub const RULE_SELECT_RULE: u32 = 0x1f00;
-    /// Lowest bit of [`RULE_SELECT_RULE`].
-    pub const RULE_SELECT_RULE_SHIFT: u32 = 8;
-    /// Writes a word of a flow rule; reads 0.
-    pub const RULE_DATA: u32 = 0x1038;
+    /// Flow rules that count; of those that match, the lowest.
+    pub const RULE_ENABLE: u32 = 0x1034;
+    /// Where RULE_DATA writes to: a word of a rule, an action, or the order to take the rules over (docs/rtl/rss.md).
+    pub const RULE_ADDRESS: u32 = 0x1038;
+    /// The place.
+    pub const RULE_ADDRESS_ADDRESS: u32 = 0x7ff;
+    /// Lowest bit of [`RULE_ADDRESS_ADDRESS`].
+    pub const RULE_ADDRESS_ADDRESS_SHIFT: u32 = 0;
+    /// The rules are being taken over.
+    pub const RULE_ADDRESS_BUSY: u32 = 0x80000000;
+    /// Writes a word there; reads 0.
+    pub const RULE_DATA: u32 = 0x103c;
     /// From destination ports to queues.
     pub const PORT_MAP: u32 = 0x1080;
     /// Destination port of TCP or UDP.
