@@ -6,6 +6,7 @@
 mod axis_register;
 mod frame_sum;
 mod int_pacer;
+mod rx_fifo;
 
 use crate::dut::Dut;
 use std::collections::BTreeMap;
@@ -52,6 +53,7 @@ pub const ALL: &[(&str, Compare)] = &[
     ("axis_register", axis_register::compare),
     ("frame_sum", frame_sum::compare),
     ("int_pacer", int_pacer::compare),
+    ("rx_fifo", rx_fifo::compare),
 ];
 
 /// Runs the comparison of one block on a new instance.
