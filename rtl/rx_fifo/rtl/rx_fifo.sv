@@ -151,24 +151,26 @@ module rx_fifo
 
   // Words and metadata, each a memory with one write and one read port.
   localparam int WORD_W = DATA_W + KEEP_W + 1;
-  logic [WORD_W-1:0] words[DEPTH];
-  logic [USER_W-1:0] metas[FRAMES];
-  logic [WORD_W-1:0] word_q;
+  // No word is read before it is committed, and an entry is read again after it was written: collisions do not matter.
+  (* no_rw_check *) logic [WORD_W-1:0] words[DEPTH];
+  (* no_rw_check *) logic [USER_W-1:0] metas[FRAMES];
+  // A block RAM is slow to answer: its output goes straight into a register.
+  logic [WORD_W-1:0] word_q, word;
   logic [USER_W-1:0] meta_q;
-  logic              word_valid;
+  logic              word_q_valid, word_valid;
   logic [META_W:0]   meta_after;   // meta_read + 1
 
-  wire word_last  = word_q[WORD_W-1];
   wire out_ready  = !m_axis_tvalid || m_axis_tready;
   wire word_ready = !word_valid || out_ready;
-  wire word_read  = word_ready && read_ptr != commit_ptr;
-  wire meta_pop   = word_valid && out_ready && word_last;
+  wire q_ready    = !word_q_valid || word_ready;
+  wire word_read  = q_ready && read_ptr != commit_ptr;
+  wire meta_pop   = word_valid && out_ready && word[WORD_W-1];
   // The entry of the frame that the next word from the memory belongs to.
   wire [META_W:0] meta_next = meta_pop ? meta_after : meta_read;
 
   always_ff @(posedge clk) begin
     if (in_valid && room) words[write_ptr[PTR_W-1:0]] <= {in_last, in_keep, in_data};
-    if (word_ready) word_q <= words[read_ptr[PTR_W-1:0]];
+    if (q_ready) word_q <= words[read_ptr[PTR_W-1:0]];
   end
 
   always_ff @(posedge clk) begin
@@ -177,16 +179,21 @@ module rx_fifo
   end
 
   always_ff @(posedge clk) begin
-    if (word_ready) word_valid <= word_read;
+    if (q_ready) word_q_valid <= word_read;
+    if (word_ready) begin
+      word_valid <= word_q_valid;
+      word       <= word_q;
+    end
     if (word_read) read_ptr <= read_ptr + 1'b1;
     meta_read  <= meta_next;
     meta_after <= meta_next + 1'b1;
     if (out_ready) begin
       m_axis_tvalid <= word_valid;
-      {m_axis_tlast, m_axis_tkeep, m_axis_tdata} <= word_q;
+      {m_axis_tlast, m_axis_tkeep, m_axis_tdata} <= word;
       m_axis_tuser  <= meta_q;
     end
     if (rst) begin
+      word_q_valid  <= 1'b0;
       word_valid    <= 1'b0;
       read_ptr      <= '0;
       meta_read     <= '0;

@@ -46,8 +46,10 @@ struct Ports {
 
 impl Ports {
     fn of(dut: &Dut) -> Result<Self, String> {
-        let out = ["tvalid", "tdata", "tkeep", "tlast", "tuser"].map(|name| dut.port(&format!("m_axis_{name}")));
-        let events = ["frame", "error", "too_long", "rule", "overflow"].map(|name| dut.port(&format!("event_{name}")));
+        let out =
+            ["tvalid", "tdata", "tkeep", "tlast", "tuser"].map(|name| dut.port(&format!("m_axis_{name}")));
+        let events =
+            ["frame", "error", "too_long", "rule", "overflow"].map(|name| dut.port(&format!("event_{name}")));
         let [valid, data, keep, last, user] = out;
         let [frame, error, too_long, rule, overflow] = events;
         Ok(Ports {
@@ -129,7 +131,8 @@ fn run(dut: &mut Dut, rng: &mut Rng, frames: u64, load: Load, coverage: &mut Cov
     let ports = Ports::of(dut)?;
     let word = dut.bits(ports.data) as usize / 8;
     let words = FIFO_BYTES / word;
-    let mut model = RxFifo::new(RxFifoConfig { word_bytes: word, words, frames: FRAMES, max_frame: MAX_FRAME });
+    let mut model =
+        RxFifo::new(RxFifoConfig { word_bytes: word, words, frames: FRAMES, max_frame: MAX_FRAME });
     let high = if rng.chance(10) { 0 } else { rng.between(1, FIFO_BYTES) };
     let low = rng.between(0, high);
     dut.set(ports.pause_high, high as u64);
@@ -231,7 +234,8 @@ fn outputs(
     if dut.get(ports.in_ready) != 1 {
         return Err("s_axis_tready fell".to_owned());
     }
-    let expected = [Fate::Kept, Fate::Error, Fate::TooLong, Fate::Rule, Fate::Overflow].map(|kind| Some(kind) == fate);
+    let expected =
+        [Fate::Kept, Fate::Error, Fate::TooLong, Fate::Rule, Fate::Overflow].map(|kind| Some(kind) == fate);
     let seen = ports.events.map(|event| dut.get(event) != 0);
     if seen != expected {
         return Err(format!("events {seen:?}, the frame's fate is {fate:?}"));
