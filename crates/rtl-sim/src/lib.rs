@@ -7,6 +7,8 @@
 //! [`Dut`] is a block with its ports; [`Source`] and [`Sink`] are the two ends of its streams, with [`Pause`]s; [`blocks`] has a
 //! comparison for each block.
 
+mod axi;
+mod axil;
 pub mod blocks;
 mod dut;
 pub mod frames;
@@ -14,6 +16,8 @@ mod rng;
 mod stream;
 mod user;
 
+pub use axi::{AxiSlave, Memory, Response, Timing};
+pub use axil::AxiLite;
 pub use blocks::Coverage;
 pub use dut::{Dut, Port, Unavailable, is_available};
 pub use rng::Rng;

@@ -25,18 +25,18 @@ pub enum Pause {
 
 /// A [`Pause`] in progress.
 #[derive(Debug)]
-struct Pacer {
+pub(crate) struct Pacer {
     pause: Pause,
     left: u64,
     is_pausing: bool,
 }
 
 impl Pacer {
-    fn new(pause: Pause) -> Self {
+    pub fn new(pause: Pause) -> Self {
         Pacer { pause, left: 0, is_pausing: false }
     }
 
-    fn pauses(&mut self, rng: &mut Rng) -> bool {
+    pub fn pauses(&mut self, rng: &mut Rng) -> bool {
         match self.pause {
             Pause::Never => false,
             Pause::Percent(percent) => rng.chance(percent),
