@@ -1,0 +1,304 @@
+// Places received frames into the buffers of their queue's descriptors.
+//
+//   HEAD (whose frame is it, and its oldest descriptor) -> MOVE (a beat a clock) -+-> HEAD   the frame ends
+//     |  ^                                                                        +-> NEXT   the buffer is full: the same queue's
+//     |  +---------------- DROP (to the frame's end) <-- no descriptor in time          next descriptor -> MOVE
+//     +-> FAIL (the descriptor makes no sense) -> DROP
+//
+// Buffers begin at multiples of 64 and count in multiples of 64, so no byte has to change its lane. A write burst ends at a
+// multiple of its greatest length, so none crosses 4 KiB; its length is known before it begins, as beats wait in a FIFO.
+//
+// A queue without descriptors holds up all others: for how long, `cfg_patience` and `cfg_forever` say.
+`default_nettype none
+
+module dma_rx_place #(
+    parameter int QUEUES = 4,
+    parameter int DATA_W = 64,
+    parameter int ADDR_W = 40,
+    parameter int BURST  = 16,
+    parameter int ENTRY_W = 1,
+    // 0: the seed's; 1: axienet's.
+    parameter int APP_LAYOUT = 0,
+    localparam int QUEUE_W = QUEUES > 1 ? $clog2(QUEUES) : 1,
+    localparam int LINE_W  = ADDR_W - 6,
+    localparam int BYTES   = DATA_W / 8,
+    localparam int LANE_W  = $clog2(BYTES),
+    localparam int BEATS_W = $clog2(BURST) + 1,
+    localparam int WORD_W  = ADDR_W - LANE_W
+) (
+    input  wire                 clk,
+    input  wire                 rst,
+
+    input  wire  [15:0]         cfg_patience,  // so many times 64 clocks; 0: drop at once
+    input  wire                 cfg_forever,
+
+    // Queues.
+    input  wire  [QUEUES-1:0]   run,
+    input  wire  [QUEUES-1:0]   kill,
+    output logic [QUEUES-1:0]   blocked,
+    output logic [QUEUES-1:0]   working,
+    output logic [QUEUES-1:0]   begun,         // pulse: a descriptor whose status will be written
+    output logic                fail,          // pulse: queue fail_queue stops
+    output logic [QUEUE_W-1:0]  fail_queue,
+    output logic [3:0]          fail_kind,     // descriptor, DECERR, SLVERR, internal
+    output logic [QUEUES-1:0]   event_drop,    // pulse: a frame of the queue was dropped
+    output logic                event_other,   // pulse: a frame for a queue that does not exist was dropped
+
+    // Descriptors.
+    output logic [QUEUE_W-1:0]  look_queue,
+    input  wire  [ENTRY_W-1:0]  look_entry,
+    input  wire  [LINE_W-1:0]   look_line,
+    input  wire  [QUEUES-1:0]   available,
+    output logic                pop,
+    output logic [QUEUE_W-1:0]  pop_queue,
+
+    // Room in the FIFOs behind.
+    input  wire                 room,
+
+    // Beats and bursts for the writer.
+    output logic                beat_push,
+    output logic [DATA_W-1:0]   beat_data,
+    output logic                burst_push,
+    output logic [WORD_W-1:0]   burst_word,    // address of the first beat
+    output logic [BEATS_W-1:0]  burst_beats,
+    output logic [LANE_W-1:0]   burst_end,     // last lane of the last beat
+    output logic                burst_has_desc,// the last burst of its descriptor
+
+    // A descriptor is filled.
+    output logic                desc_push,
+    output logic [LINE_W-1:0]   desc_line,
+    output logic [QUEUE_W-1:0]  desc_queue,
+    output logic                desc_sof,
+    output logic                desc_eof,
+    output logic                desc_bad,
+    output logic [25:0]         desc_len,
+    output logic [159:0]        desc_app,
+
+    input  wire  [DATA_W-1:0]   s_axis_tdata,
+    input  wire  [BYTES-1:0]    s_axis_tkeep,
+    input  wire                 s_axis_tvalid,
+    output logic                s_axis_tready,
+    input  wire                 s_axis_tlast,
+    input  wire nic_pkg::rx_user_t s_axis_tuser
+);
+  import nic_pkg::*;
+
+  // Beats in 64 bytes.
+  localparam int LINE_BEATS_W = 6 - LANE_W;
+
+  // ---------------------------------------------------------------- in
+  logic [DATA_W-1:0] in_data;
+  logic [BYTES-1:0] in_keep;
+  logic in_valid, in_ready, in_last;
+  rx_user_t in_user;
+
+  axis_register #(
+      .DATA_W(DATA_W),
+      .USER_W($bits(rx_user_t))
+  ) slice (
+      .clk(clk),
+      .rst(rst),
+      .s_axis_tdata(s_axis_tdata),
+      .s_axis_tkeep(s_axis_tkeep),
+      .s_axis_tvalid(s_axis_tvalid),
+      .s_axis_tready(s_axis_tready),
+      .s_axis_tlast(s_axis_tlast),
+      .s_axis_tuser(s_axis_tuser),
+      .m_axis_tdata(in_data),
+      .m_axis_tkeep(in_keep),
+      .m_axis_tvalid(in_valid),
+      .m_axis_tready(in_ready),
+      .m_axis_tlast(in_last),
+      .m_axis_tuser(in_user)
+  );
+
+  logic [LANE_W-1:0] in_end;
+  always_comb begin
+    in_end = '0;
+    for (int i = 0; i < BYTES; i++) if (in_keep[i]) in_end = LANE_W'(i);
+  end
+
+  // ---------------------------------------------------------------- states
+  typedef enum logic [2:0] {HEAD, NEXT, MOVE, FAIL, DROP} state_t;
+  state_t state;
+
+  logic [QUEUE_W-1:0] queue;
+  logic is_first;                      // the frame's first descriptor
+  wire  exists = 32'(in_user.channel) < QUEUES;
+
+  assign look_queue = state == NEXT || QUEUES == 1 ? queue : in_user.channel[QUEUE_W-1:0];
+
+  // The descriptor that is looked at.
+  logic look_dec, look_slv, look_complete, look_bad;
+  logic [19:0] look_room;
+  logic [ADDR_W-7:0] look_buffer;
+  assign {look_dec, look_slv, look_complete, look_bad, look_room, look_buffer} = look_entry;
+  wire look_fits = !(look_dec || look_slv || look_complete || look_bad);
+
+  wire looks  = (state == HEAD && in_valid && exists) || state == NEXT;
+  wire may    = state == NEXT ? !kill[queue] : run[look_queue] && !blocked[look_queue];
+  wire has    = looks && may && available[look_queue];
+
+  // Patience.
+  logic [5:0] tick;
+  logic [15:0] waited;
+  logic tired;
+
+  // The descriptor that is being filled.
+  logic [LINE_W-1:0] line;
+  logic dec_error, slv_error, complete;
+  logic [19:0] lines_left;             // 64-byte pieces of the buffer, with the one that is being filled
+  logic is_last_line;
+  logic [WORD_W-1:0] word, burst_from;
+  logic [BEATS_W-1:0] beats;
+  logic [25:0] len;
+
+  wire moves      = state == MOVE && in_valid && room;
+  wire line_full  = LINE_BEATS_W == 0 || &word[(LINE_BEATS_W > 0 ? LINE_BEATS_W : 1)-1:0];
+  wire desc_full  = line_full && is_last_line;
+  wire desc_ends  = in_last || desc_full;
+  wire burst_full = beats == BEATS_W'(BURST - 1) || &word[BEATS_W-2:0];
+  assign in_ready = (state == MOVE && room) || state == DROP;
+
+  always_comb begin
+    working = '0;
+    if (state != HEAD && !(state == DROP)) working[queue] = 1'b1;
+  end
+
+  // App words.
+  logic [159:0] app;
+  wire [25:0] frame_piece = len + 26'(in_end) + 26'd1;
+  logic [15:0] frame_len;
+  wire [15:0] frame_total = frame_len + frame_piece[15:0];
+  wire [31:0] app1 = {in_user.seg_size, in_user.seg_count, in_user.channel, in_user.error, in_user.hash_type};
+  if (APP_LAYOUT == 0) begin : gen_seed
+    assign app = {29'd0, in_user.csum_status, 16'd0, in_user.csum_raw, in_user.arrival, app1, in_user.hash};
+  end else begin : gen_axienet
+    assign app = {in_user.arrival[15:0], frame_total, 16'd0, in_user.csum_raw, 26'd0, in_user.csum_status, 3'd0,
+                  app1, in_user.hash};
+  end
+  wire unused = &{1'b0, in_user, frame_total, 1'b0};
+
+  always_ff @(posedge clk) begin
+    pop         <= 1'b0;
+    fail        <= 1'b0;
+    beat_push   <= 1'b0;
+    burst_push  <= 1'b0;
+    desc_push   <= 1'b0;
+    begun       <= '0;
+    event_drop  <= '0;
+    event_other <= 1'b0;
+
+    // How long the frame at the head has waited.
+    tick  <= tick + 1'b1;
+    tired <= !cfg_forever && waited >= cfg_patience;
+    if (!looks || has) waited <= '0;
+    else if (&tick && !tired) waited <= waited + 1'b1;
+
+    case (state)
+      HEAD, NEXT: begin
+        if (looks) begin
+          queue        <= look_queue;
+          line         <= look_line;
+          dec_error    <= look_dec;
+          slv_error    <= look_slv;
+          complete     <= look_complete;
+          lines_left   <= look_room;
+          is_last_line <= look_room == 20'd1;
+          word         <= {look_buffer, {LINE_BEATS_W{1'b0}}};
+          burst_from   <= {look_buffer, {LINE_BEATS_W{1'b0}}};
+          beats        <= '0;
+          len          <= '0;
+          pop_queue    <= look_queue;
+          if (state == HEAD) begin
+            is_first  <= 1'b1;
+            frame_len <= '0;
+          end
+        end
+        if (has) begin
+          pop   <= 1'b1;
+          state <= look_fits ? MOVE : FAIL;
+        end else if (looks && (!may || (tired && (cfg_patience == '0 || waited >= cfg_patience)))) begin
+          event_drop[look_queue] <= 1'b1;
+          state                  <= DROP;
+        end else if (state == HEAD && in_valid && !exists) begin
+          event_other <= 1'b1;
+          state       <= DROP;
+        end
+      end
+      MOVE: if (moves) begin
+        beat_push <= 1'b1;
+        beat_data <= in_data;
+        word      <= word + 1'b1;
+        beats     <= beats + 1'b1;
+        len       <= len + 26'(BYTES);
+        if (line_full) begin
+          lines_left   <= lines_left - 1'b1;
+          is_last_line <= lines_left == 20'd2;
+        end
+        if (burst_full || desc_ends) begin
+          burst_push     <= 1'b1;
+          burst_word     <= burst_from;
+          burst_beats    <= beats + 1'b1;
+          burst_end      <= in_end;
+          burst_has_desc <= desc_ends;
+          burst_from     <= word + 1'b1;
+          beats          <= '0;
+        end
+        if (desc_ends) begin
+          desc_push    <= 1'b1;
+          begun[queue] <= 1'b1;
+          desc_bad     <= 1'b0;
+          is_first     <= 1'b0;
+          frame_len    <= frame_total;
+          state        <= in_last ? HEAD : NEXT;
+        end
+        desc_line  <= line;
+        desc_queue <= queue;
+        desc_sof   <= is_first;
+        desc_eof   <= in_last;
+        desc_len   <= frame_piece;
+        desc_app   <= app;
+      end
+      FAIL: begin
+        blocked[queue]    <= 1'b1;
+        fail              <= 1'b1;
+        fail_queue        <= queue;
+        fail_kind         <= {dec_error || slv_error || complete, dec_error, !dec_error && slv_error,
+                              !(dec_error || slv_error)};
+        event_drop[queue] <= 1'b1;
+        desc_line         <= line;
+        desc_queue        <= queue;
+        desc_sof          <= is_first;
+        desc_eof          <= 1'b0;
+        desc_len          <= '0;
+        desc_bad          <= 1'b1;
+        // Its status says so, if it was readable and not somebody else's.
+        desc_push    <= !(dec_error || slv_error || complete);
+        begun[queue] <= !(dec_error || slv_error || complete);
+        state        <= DROP;
+      end
+      default: if (in_valid && in_last) state <= HEAD;
+    endcase
+
+    for (int q = 0; q < QUEUES; q++) if (kill[q] && !working[q]) blocked[q] <= 1'b0;
+    if (rst) begin
+      state       <= HEAD;
+      queue       <= '0;
+      blocked     <= '0;
+      pop         <= 1'b0;
+      fail        <= 1'b0;
+      beat_push   <= 1'b0;
+      burst_push  <= 1'b0;
+      desc_push   <= 1'b0;
+      begun       <= '0;
+      event_drop  <= '0;
+      event_other <= 1'b0;
+      waited      <= '0;
+      tick        <= '0;
+      tired       <= 1'b0;
+    end
+  end
+endmodule
+
+`default_nettype wire
