@@ -42,6 +42,7 @@ pub mod frame;
 mod gro;
 mod layers;
 pub mod loopback;
+pub mod mcdma;
 pub mod meta;
 pub mod offload;
 pub mod pacing;

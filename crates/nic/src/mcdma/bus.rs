@@ -1,0 +1,32 @@
+//! What the driver asks of the board: registers, and memory that both sides see without a cache.
+
+use crate::dma::Dma;
+
+/// Registers, and the memory of descriptors.
+///
+/// On hardware these are volatile accesses with barriers, the only `unsafe` of a port to a board, a dozen lines; in the tests it is
+/// the model. One value of it is shared by control and queues, which may be on several cores: every access is one word, which
+/// the implementation swaps where processor and device differ in the order of its bytes.
+///
+/// `examples/ring` shows the dozen lines for a board without an operating system; `linerate_linux::uio` is the one for
+/// Linux.
+pub trait Bus {
+    /// Reads the register at this offset.
+    fn read(&self, register: u32) -> u32;
+
+    /// Writes the register at this offset. It reaches the device after every [`Bus::store`] and every
+    /// [`Dma::clean`] before it: this is where the barrier of a doorbell is.
+    fn write(&self, register: u32, value: u32);
+
+    /// Loads a word of descriptor memory, given by its bus address. No access after it comes before it: who has seen that a
+    /// descriptor is complete also sees what the device wrote before it said so.
+    fn load(&self, address: u64) -> u32;
+
+    /// Stores a word of descriptor memory, given by its bus address.
+    fn store(&self, address: u64, value: u32);
+}
+
+/// A board: registers, descriptor memory, bus addresses and caches.
+pub trait Platform: Bus + Dma + Clone {}
+
+impl<T: Bus + Dma + Clone> Platform for T {}
