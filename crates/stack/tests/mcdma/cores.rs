@@ -186,7 +186,8 @@ impl Cores {
         let (mut control, queues) =
             open(boards[0].clone(), DESCRIPTORS, DESCRIPTORS_LEN, &settings).expect("opens");
         steer(&mut control, [AT_OWNER[1], AT_MEMBER[1], AT_BOTH[1]]);
-        let [first, second]: [crate::StoppedQueue<Board>; 2] = queues.try_into().ok().expect("two queues");
+        let [first, second]: [linerate_nic::mcdma::StoppedQueue<Board>; 2] =
+            queues.try_into().ok().expect("two queues");
         let interrupts = [first.interrupt(), second.interrupt()];
         let [a, b, c] = signals.clone();
         boards[0].set_handler(move |line| {
@@ -196,7 +197,7 @@ impl Cores {
                 [&a, &b][queue].store(true, Ordering::Relaxed);
             }
         });
-        let pools = || (boards[0].pool(256, 2_048, true), boards[0].pool(64, 1_536, false));
+        let pools = || (boards[0].pool(256, 2_048, true), boards[0].pool(96, 1_536, false));
         let [one, two] = [pools(), pools()];
         let first = first.start(one.0.clone(), one.1).expect("starts");
         let second = second.start(two.0.clone(), two.1).expect("starts");
@@ -207,8 +208,8 @@ impl Cores {
         let mut member = Core::new(member, 2, seat(1), &two.0, Arc::clone(&signals[1]));
         owner.listen(&[AT_OWNER, AT_BOTH].concat());
         member.listen(&[AT_MEMBER, AT_BOTH].concat());
-        let pools = (boards[1].pool(256, 2_048, true), boards[1].pool(64, 1_536, false));
-        let (device, interrupt) = world::device(1, &boards[1], 64, &pools.0, &pools.1);
+        let pools = (boards[1].pool(256, 2_048, true), boards[1].pool(96, 1_536, false));
+        let (device, interrupt) = world::device(1, &boards[1], (64, Default::default()), &pools.0, &pools.1);
         boards[1].set_handler(move |line| {
             if line != Line::Mac && interrupt.handle() {
                 c.store(true, Ordering::Relaxed);

@@ -3,6 +3,9 @@
 use super::world::{SIZES, Sizes, World};
 use super::*;
 use crate::model::Faults;
+use crate::model::mac::ALL;
+use linerate_nic::mcdma::nic_regs::register;
+use linerate_nic::mcdma::{AppWords, Seeding};
 use linerate_nic::{PacingConfig, PacingMode};
 
 const LEN: usize = 1 << 20;
@@ -58,6 +61,29 @@ fn over_version_6_of_the_protocol() {
     world.check();
 }
 
+/// Every layout of the app words, both ways of the pseudo-header's sum, and with every offload built in or none.
+#[test]
+fn with_hardware_of_every_kind() {
+    for address in ["10.0.0.2:80", "[fd00::2]:80"] {
+        for words in [AppWords::TenGig, AppWords::AxiEthernet] {
+            for (seeding, features) in [(Seeding::Field, ALL), (Seeding::Word, ALL), (Seeding::Field, 0)] {
+                let sizes = Sizes { words, seeding, features, ..SIZES };
+                let mut world = World::with_sizes(address, 7, LEN, sizes);
+                let name = format!("{address} {words:?} {seeding:?} {features:#x}");
+                assert!(world.run(Duration::from_secs(5), |world| world.is_done()), "{name}");
+                for host in &mut world.hosts {
+                    let (stats, port) = (host.stats(), host.node.port.stats());
+                    let is_plain = features == 0;
+                    assert_eq!(port.tx.software_checksums > 0, is_plain, "{name}: {port:?}");
+                    assert_eq!(stats.received_joined > 10, !is_plain, "{name}: {stats:?}");
+                    assert_eq!((stats.failures, stats.stalls, stats.refused), (0, 0, 0), "{name}");
+                }
+                world.check();
+            }
+        }
+    }
+}
+
 #[test]
 fn with_interrupts_paced() {
     for threshold in [4, 64] {
@@ -74,8 +100,10 @@ fn with_interrupts_paced() {
 
 #[test]
 fn rings_and_pools_that_are_too_small() {
-    for (ring, receive, transmit) in [(16, 256, 64), (64, 256, 4), (64, 80, 64), (16, 20, 2)] {
-        let mut world = World::with_sizes("10.0.0.2:80", 7, LEN, Sizes { ring, receive, transmit });
+    let features = ALL & !(register::FEATURES_TSO | register::FEATURES_LRO);
+    for (ring, receive, transmit) in [(20, 256, 64), (64, 256, 4), (64, 80, 64), (20, 20, 2)] {
+        let mut world =
+            World::with_sizes("10.0.0.2:80", 7, LEN, Sizes { features, ring, receive, transmit, ..SIZES });
         assert!(world.run(LIMIT, |world| world.is_done()), "{ring} {receive} {transmit}: {:?}", world.now);
         let stats = world.hosts.each_mut().map(|host| host.stats());
         let has_waited = stats.iter().all(|stats| stats.ring_full + stats.no_header_buffer > 10);
@@ -117,7 +145,7 @@ fn interrupts_without_cause() {
 
 #[test]
 fn descriptors_in_error() {
-    let mut world = check("errors", &Faults { channel_error: 5, packet_error: 5, ..Faults::default() });
+    let mut world = check("errors", &Faults { channel_error: 30, packet_error: 5, ..Faults::default() });
     assert!(world.hosts.iter_mut().any(|host| host.stats().failures > 0));
     world.check();
 }
@@ -139,7 +167,7 @@ fn memory_that_the_device_does_not_reach() {
     let mut world = check_with("reach", &Faults::default(), |world| {
         world.with(|hardware| hardware.memory.reaches_only_pools = true);
     });
-    assert!(world.hosts.iter_mut().all(|host| host.stats().copied > 500));
+    assert!(world.hosts.iter_mut().all(|host| host.stats().copied > 20));
     world.check();
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::Line;
-use crate::{QueueStats, Settings};
+use linerate_nic::mcdma::{AppWords, QueueStats, Seeding};
 use linerate_nic::{Joined, Port, PortConfig};
 use linerate_stack::{Node, NodeConfig, StackConfig, StackPools};
 use linerate_transport::{
@@ -15,9 +15,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const OWNER: Owner = Owner(1);
 
-/// How large everything of a host's device is.
+/// What a host's device is, and how large everything of it.
 #[derive(Clone, Copy)]
 pub struct Sizes {
+    pub words: AppWords,
+    pub seeding: Seeding,
+    /// What of the hardware is built in.
+    pub features: u32,
     /// Descriptors of each ring.
     pub ring: usize,
     /// Buffers of each receive pool, and of each transmit pool.
@@ -25,7 +29,14 @@ pub struct Sizes {
     pub transmit: usize,
 }
 
-pub const SIZES: Sizes = Sizes { ring: 64, receive: 256, transmit: 64 };
+pub const SIZES: Sizes = Sizes {
+    words: AppWords::TenGig,
+    seeding: Seeding::Field,
+    features: crate::model::mac::ALL,
+    ring: 64,
+    receive: 256,
+    transmit: 96,
+};
 
 pub type Device = Joined<Control<Board>, Queue<Board>>;
 
@@ -58,12 +69,16 @@ pub struct Host {
 pub fn device(
     last: u8,
     board: &Board,
-    ring: usize,
+    (ring, seeding): (usize, Seeding),
     receive: &Pool,
     transmit: &Pool,
 ) -> (Device, Interrupt<Board>) {
-    let settings =
-        Settings { transmit_ring: ring, receive_ring: ring, ..Settings::new(MacAddr([2, 0, 0, 0, 0, last])) };
+    let settings = Settings {
+        transmit_ring: ring,
+        receive_ring: ring,
+        seeding,
+        ..Settings::new(MacAddr([2, 0, 0, 0, 0, last]))
+    };
     let (control, queues) = open(board.clone(), DESCRIPTORS, DESCRIPTORS_LEN, &settings).expect("opens");
     let queue = queues.into_iter().next().expect("a queue");
     let interrupt = queue.interrupt();
@@ -83,10 +98,13 @@ pub fn config(last: u8) -> StackConfig {
 impl Host {
     fn new(last: u8, seed: u64, data: Vec<u8>, sizes: Sizes) -> Host {
         let board = Board::new(seed);
-        board.with(|hardware| hardware.access = Duration::from_nanos(100));
+        board.with(|hardware| {
+            hardware.access = Duration::from_nanos(100);
+            (hardware.words, hardware.mac.features) = (sizes.words, sizes.features);
+        });
         let (receive, transmit) =
             (board.pool(sizes.receive, 2_048, true), board.pool(sizes.transmit, 1_536, false));
-        let (device, interrupt) = device(last, &board, sizes.ring, &receive, &transmit);
+        let (device, interrupt) = device(last, &board, (sizes.ring, sizes.seeding), &receive, &transmit);
         let signals = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
         let [queue, mac] = signals.clone();
         board.set_handler(move |line| match line {
