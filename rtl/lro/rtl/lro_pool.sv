@@ -1,0 +1,78 @@
+// The memory of lro: blocks of words, chained.
+//
+//   words    block | word in it -> data
+//   follow   block -> the next one of the same segment, and whether there is none
+//   segment  first block of a segment -> first block of the next one of the same coalesced frame
+//
+// Data are read with two clocks of latency, links with two as well. What is read was written at least two clocks before.
+`default_nettype none
+
+module lro_pool
+  import lro_pkg::*;
+#(
+    parameter int DATA_W      = 64,
+    parameter int BLOCKS      = 1024,
+    parameter int BLOCK_WORDS = 16,
+    localparam int ID_W       = $clog2(BLOCKS),
+    localparam int ADDR_W     = ID_W + $clog2(BLOCK_WORDS)
+) (
+    input  wire               clk,
+
+    input  wire               write,
+    input  wire  [ADDR_W-1:0] write_addr,
+    input  wire  [DATA_W-1:0] write_data,
+    input  wire               write_end,      // the last word of its segment
+
+    input  wire               follow_write,
+    input  wire block_t       follow_from,
+    input  wire block_t       follow_to,
+
+    input  wire               segment_write,
+    input  wire block_t       segment_from,
+    input  wire block_t       segment_to,
+
+    input  wire  [ADDR_W-1:0] read_addr,
+    output logic [DATA_W-1:0] read_data,
+
+    input  wire block_t       read_block,
+    output block_t            read_follow,
+    output logic              read_end,
+    input  wire block_t       read_segment,
+    output block_t            read_next
+);
+  (* no_rw_check *) logic [DATA_W-1:0] words[BLOCKS*BLOCK_WORDS];
+  (* no_rw_check *) logic [ID_W-1:0]   follow[BLOCKS];
+  (* no_rw_check *) logic [ID_W-1:0]   segment[BLOCKS];
+  (* no_rw_check, ram_style = "block" *) logic [0:0] ends[BLOCKS];
+  logic [DATA_W-1:0] word_q;
+  logic [ID_W-1:0]   follow_q, segment_q;
+  logic [0:0]        end_q;
+
+  always_ff @(posedge clk) begin
+    if (write) words[write_addr] <= write_data;
+    word_q    <= words[read_addr];
+    read_data <= word_q;
+  end
+
+  always_ff @(posedge clk) begin
+    if (follow_write) follow[follow_from[ID_W-1:0]] <= follow_to[ID_W-1:0];
+    follow_q    <= follow[read_block[ID_W-1:0]];
+    read_follow <= block_t'(follow_q);
+  end
+
+  always_ff @(posedge clk) begin
+    if (write) ends[write_addr[ADDR_W-1:ADDR_W-ID_W]] <= write_end;
+    end_q    <= ends[read_block[ID_W-1:0]];
+    read_end <= end_q;
+  end
+
+  always_ff @(posedge clk) begin
+    if (segment_write) segment[segment_from[ID_W-1:0]] <= segment_to[ID_W-1:0];
+    segment_q <= segment[read_segment[ID_W-1:0]];
+    read_next <= block_t'(segment_q);
+  end
+
+  wire unused = &{1'b0, follow_from, follow_to, segment_from, segment_to, read_block, read_segment};
+endmodule
+
+`default_nettype wire

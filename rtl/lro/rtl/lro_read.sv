@@ -1,0 +1,288 @@
+// Reads the frames that are to leave from the pool, and makes the first segment's headers those of the whole.
+//
+// A frame is runs of bytes: of a coalesced one the first segment up to the end of its packet, then the payload of each other
+// segment, whose headers and padding are left out. Each clock one word is asked for; it comes with the number of its first byte
+// that counts and how many count. What is asked for has its place in the FIFO behind, so nothing here ever waits half-way.
+//
+//   ask (block, word) -> memory -> memory's register -> fields written -> FIFO in lro_pack
+`default_nettype none
+
+module lro_read
+  import nic_pkg::*;
+  import lro_pkg::*;
+#(
+    parameter int DATA_W      = 64,
+    parameter int BLOCKS      = 1024,
+    parameter int BLOCK_WORDS = 16,
+    parameter int CREDITS     = 16,
+    localparam int ADDR_W     = $clog2(BLOCKS) + $clog2(BLOCK_WORDS),
+    localparam int COUNT_W    = $clog2(DATA_W / 8) + 1
+) (
+    input  wire                clk,
+    input  wire                rst,
+
+    input  wire                leave_valid,
+    input  wire leave_t        leave,
+    output logic               leave_take,
+
+    output logic [ADDR_W-1:0]  read_addr,
+    input  wire  [DATA_W-1:0]  read_data,
+    output block_t             read_block,
+    input  wire block_t        read_follow,
+    input  wire                read_end,
+    output block_t             read_segment,
+    input  wire block_t        read_next,
+
+    output logic               free_valid,
+    output block_t             free_block,
+
+    output logic               user_write,
+    output rx_user_t           user,
+    output logic               out_valid,
+    output logic [DATA_W-1:0]  out_data,
+    output logic [COUNT_W-1:0] out_start,
+    output logic [COUNT_W-1:0] out_count,
+    output logic               out_last,
+    // A word has left the FIFO.
+    input  wire                credit
+);
+  localparam int K      = DATA_W / 8;
+  localparam int WORD_W = $clog2(BLOCK_WORDS);
+  localparam int ID_W   = $clog2(BLOCKS);
+  localparam int LANES  = K / 2;
+  // The last byte of the longest headers: two tags, IPv6, TCP with timestamps.
+  localparam int HEADER = 93;
+
+  // What follows from a frame's description, in two steps, so that it is ready when the frame before ends.
+  logic        sums_valid, ready_valid, load;
+  leave_t      sums, ready;
+  logic [16:0] sums_total, sums_first, ready_first, ready_rest;
+  logic [16:0] sums_csum;
+  patch_t      ready_patch;
+  wire         sums_take = sums_valid && (!ready_valid || load);
+
+  assign leave_take = leave_valid && (!sums_valid || sums_take);
+
+  wire [15:0] folded = sums_csum[15:0] + 16'(sums_csum[16]);
+
+  always_ff @(posedge clk) begin
+    if (leave_take) begin
+      sums       <= leave;
+      sums_total <= 17'(leave.len) + (leave.joined ? 17'(ip_offset(leave.tags)) : 17'd0);
+      sums_first <= leave.joined ? 17'(leave.hdr_len) + 17'(leave.seg_size) : 17'(leave.len);
+      sums_csum  <= 17'(leave.csum_part) + 17'(leave.len);
+    end
+    sums_valid <= leave_take || (sums_valid && !sums_take);
+    if (sums_take) begin
+      ready                    <= sums;
+      ready_first              <= sums_first;
+      ready_rest               <= sums_total - sums_first;
+      ready_patch.joined       <= sums.joined;
+      ready_patch.v6           <= sums.v6;
+      ready_patch.tags         <= sums.tags;
+      ready_patch.stamped      <= sums.stamped;
+      ready_patch.ip_len       <= sums.v6 ? sums.len - 16'd40 : sums.len;
+      ready_patch.ip_csum      <= ~folded;
+      ready_patch.ack          <= sums.ack;
+      ready_patch.offset_flags <= {sums.offset, sums.flags};
+      ready_patch.window       <= sums.window;
+      ready_patch.stamps       <= sums.stamps;
+    end
+    ready_valid <= sums_take || (ready_valid && !load);
+    if (rst) begin
+      sums_valid  <= 1'b0;
+      ready_valid <= 1'b0;
+    end
+  end
+
+  // The walk along the chain. A link is known two clocks after its block has been entered.
+  logic              active, walking;    // walking: over blocks behind the run, which hold padding
+  logic              joined, v_rest, rest_more, is_first;
+  block_t            block, head;
+  logic [WORD_W-1:0] word;
+  logic [COUNT_W-1:0] start;
+  logic [16:0]       run, rest, rest_less;
+  logic [6:0]        hdr_len;
+  logic [15:0]       seg_size;
+  logic [4:0]        index;              // of the word in the first segment, saturating
+  logic              in_first;
+  patch_t            patch;
+  logic [1:0]        block_age, head_age;
+  logic [4:0]        credits;
+
+  wire [COUNT_W-1:0] lanes     = COUNT_W'(K) - start;
+  wire               run_ends  = run <= 17'(lanes);
+  wire               block_ends = word == WORD_W'(BLOCK_WORDS - 1);
+  wire               links     = block_age == 2'd2;
+  wire               segments  = head_age == 2'd2;
+  // What is asked for in this clock, unless a link is needed that is not known yet.
+  wire               link_needed = run_ends ? joined : block_ends;
+  wire               ask       = active && !walking && credits != '0 && (!link_needed || (links && (!run_ends || !v_rest || segments)));
+  wire               run_done  = ask && run_ends;
+  wire               walk      = walking && links && (!v_rest || segments);
+  // A run and all blocks of its segment are over.
+  wire               over      = (run_done && (!joined || read_end)) || (walk && read_end);
+  wire               frame_over = over && !v_rest;
+
+  assign load         = ready_valid && (!active || frame_over);
+  assign user_write   = ask && is_first;
+  assign read_block   = block;
+  assign read_segment = head;
+
+  always_ff @(posedge clk) begin
+    if (links) block_age <= block_age;
+    else block_age <= block_age + 2'd1;
+    if (!segments) head_age <= head_age + 2'd1;
+    // What comes behind the rest's next run.
+    rest_more <= rest > 17'(seg_size);
+    rest_less <= rest - 17'(seg_size);
+    credits   <= credits + 5'(credit) - 5'(ask);
+
+    if (ask) begin
+      is_first <= 1'b0;
+      run   <= run - 17'(lanes);
+      start <= '0;
+      word  <= word + 1'b1;
+      index <= index + 5'(index != '1);
+      if (!run_ends && block_ends) begin
+        block     <= read_follow;
+        block_age <= '0;
+      end
+      if (run_ends && joined && !read_end) begin
+        walking   <= 1'b1;
+        block     <= read_follow;
+        block_age <= '0;
+      end
+    end
+    if (walk && !read_end) begin
+      block     <= read_follow;
+      block_age <= '0;
+    end
+    if (over) begin
+      walking <= 1'b0;
+      // The next segment's payload.
+      in_first  <= 1'b0;
+      head      <= read_next;
+      head_age  <= '0;
+      block     <= read_next;
+      block_age <= '0;
+      word      <= WORD_W'(hdr_len / 7'(K));
+      start     <= COUNT_W'(hdr_len % 7'(K));
+      run       <= rest_more ? 17'(seg_size) : rest;
+      rest      <= rest_more ? rest_less : 17'd0;
+      v_rest    <= rest_more;
+    end
+    if (frame_over) active <= 1'b0;
+    if (load) begin
+      active    <= 1'b1;
+      is_first  <= 1'b1;
+      user      <= ready.user;
+      joined    <= ready.joined;
+      block     <= ready.head;
+      block_age <= '0;
+      head      <= ready.head;
+      head_age  <= '0;
+      word      <= '0;
+      start     <= '0;
+      run       <= ready_first;
+      rest      <= ready_rest;
+      v_rest    <= ready_rest != '0;
+      hdr_len   <= ready.hdr_len;
+      seg_size  <= ready.seg_size;
+      index     <= '0;
+      in_first  <= ready.joined;
+      patch     <= ready_patch;
+    end
+    if (rst) begin
+      active  <= 1'b0;
+      walking <= 1'b0;
+      credits <= 5'(CREDITS);
+    end
+  end
+
+  // A block is free when its last word has been asked for, or it has been walked over.
+  always_ff @(posedge clk) begin
+    free_valid <= !rst && ((ask && (run_ends || block_ends)) || walk);
+    free_block <= block;
+  end
+
+  // What goes with the word through the memory.
+  typedef struct packed {
+    logic               valid;
+    logic [COUNT_W-1:0] start;
+    logic [COUNT_W-1:0] count;
+    logic               last;
+    patch_t             patch;
+  } beside_t;
+  beside_t asked, fetched, caught;
+  logic signed [8:0] asked_at, fetched_at;   // the word's first halfword behind the start of IP
+
+  always_ff @(posedge clk) begin
+    read_addr          <= {block[ID_W-1:0], word};
+    asked.valid        <= ask && !rst;
+    asked.start        <= start;
+    asked.count        <= run_ends ? run[COUNT_W-1:0] : lanes;
+    asked.last         <= run_ends && !v_rest;
+    asked.patch        <= patch;
+    asked.patch.joined <= in_first && index <= 5'(HEADER / K);
+    asked_at           <= 9'(10'(index) * 10'(LANES)) - 9'(ip_offset(patch.tags) >> 1);
+    fetched            <= asked;
+    fetched_at         <= asked_at;
+    caught             <= fetched;
+    if (rst) begin
+      fetched.valid <= 1'b0;
+      caught.valid  <= 1'b0;
+    end
+  end
+
+  // Fields by halfword: which one each lane takes is found while the memory answers.
+  localparam int FIELDS = 10;
+  logic [LANES-1:0][FIELDS-1:0] choice;
+
+  function automatic logic [FIELDS-1:0] field_at(input logic signed [8:0] at, input logic given, input logic v6,
+                                                 input logic stamped);
+    automatic logic signed [8:0] tcp = at - (v6 ? 9'sd20 : 9'sd10);
+    automatic logic [FIELDS-1:0] found = '0;
+    if (given) begin
+      found[0] = at == (v6 ? 9'sd2 : 9'sd1);
+      found[1] = !v6 && at == 9'sd5;
+      for (int i = 0; i < 4; i++) found[2+i] = tcp == 9'(4 + i);
+      for (int i = 0; i < 4; i++) found[6+i] = stamped && tcp == 9'(12 + i);
+    end
+    return found;
+  endfunction
+
+  always_ff @(posedge clk) begin
+    for (int lane = 0; lane < LANES; lane++) choice[lane] <= 
+          field_at(fetched_at + 9'(lane), fetched.patch.joined, fetched.patch.v6, fetched.patch.stamped);
+  end
+
+  logic [FIELDS-1:0][15:0] values;
+  logic [DATA_W-1:0]       patched;
+  always_comb begin
+    values[0] = caught.patch.ip_len;
+    values[1] = caught.patch.ip_csum;
+    values[2] = caught.patch.ack[31:16];
+    values[3] = caught.patch.ack[15:0];
+    values[4] = caught.patch.offset_flags;
+    values[5] = caught.patch.window;
+    for (int i = 0; i < 4; i++) values[6+i] = caught.patch.stamps[16*(3-i)+:16];
+    for (int lane = 0; lane < LANES; lane++) begin
+      automatic logic [15:0] value = '0;
+      for (int i = 0; i < FIELDS; i++) if (choice[lane][i]) value |= values[i];
+      patched[16*lane+:16] = choice[lane] == '0 ? read_data[16*lane+:16] : {value[7:0], value[15:8]};
+    end
+  end
+
+  always_ff @(posedge clk) begin
+    out_valid <= caught.valid && !rst;
+    out_data  <= patched;
+    out_start <= caught.start;
+    out_count <= caught.count;
+    out_last  <= caught.last;
+  end
+
+  wire unused = &{1'b0, block, ready};
+endmodule
+
+`default_nettype wire

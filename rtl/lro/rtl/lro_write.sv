@@ -1,0 +1,77 @@
+// Writes each frame into blocks of the pool, whatever it is: what becomes of it is decided when it is there.
+`default_nettype none
+
+module lro_write
+  import lro_pkg::*;
+#(
+    parameter int DATA_W      = 64,
+    parameter int BLOCKS      = 1024,
+    parameter int BLOCK_WORDS = 16,
+    localparam int ADDR_W     = $clog2(BLOCKS) + $clog2(BLOCK_WORDS)
+) (
+    input  wire               clk,
+    input  wire               rst,
+
+    input  wire  [DATA_W-1:0] in_data,
+    input  wire               in_valid,
+    input  wire               in_last,
+    output logic              in_take,
+    // A frame may end: what is known of it finds room.
+    input  wire               may_end,
+
+    input  wire               alloc_valid,
+    input  wire block_t       alloc_block,
+    output logic              alloc_take,
+
+    output logic              write,
+    output logic [ADDR_W-1:0] write_addr,
+    output logic [DATA_W-1:0] write_data,
+    output logic              write_end,
+    output logic              follow_write,
+    output block_t            follow_from,
+    output block_t            follow_to,
+
+    // With the frame's last word: where it begins and how many blocks it has.
+    output block_t            frame_head,
+    output block_t            frame_blocks
+);
+  localparam int WORD_W = $clog2(BLOCK_WORDS);
+  localparam int ID_W   = $clog2(BLOCKS);
+
+  block_t            block, head, blocks;
+  logic [WORD_W-1:0] word;
+  logic              in_frame;
+
+  wire    opens  = word == '0;
+  block_t target;
+  assign target       = opens ? alloc_block : block;
+  assign in_take      = in_valid && (!opens || alloc_valid) && (!in_last || may_end);
+  assign alloc_take   = in_take && opens;
+  assign frame_head   = in_frame ? head : alloc_block;
+  assign frame_blocks = in_frame ? blocks + block_t'(opens) : block_t'(1);
+
+  always_ff @(posedge clk) begin
+    write        <= in_take;
+    write_addr   <= {target[ID_W-1:0], word};
+    write_data   <= in_data;
+    write_end    <= in_last;
+    follow_write <= in_take && opens && in_frame;
+    follow_from  <= block;
+    follow_to    <= alloc_block;
+    if (in_take) begin
+      block    <= target;
+      head     <= frame_head;
+      blocks   <= frame_blocks;
+      in_frame <= !in_last;
+      word     <= in_last ? '0 : word + 1'b1;
+    end
+    if (rst) begin
+      write        <= 1'b0;
+      follow_write <= 1'b0;
+      in_frame     <= 1'b0;
+      word         <= '0;
+    end
+  end
+endmodule
+
+`default_nettype wire
