@@ -1,8 +1,7 @@
 // The registers around the DMA engine: rtl/regs/nic_regs.toml, in hardware.
 //
-// What is only kept for reading back (port map, indirection table) lies in a small memory; the blocks have copies of their own, in
-// the form that they need. Writing eight entries of the indirection table at once takes eight clocks, for which the access
-// is held.
+// What is only kept for reading back (port map, indirection table, key) lies in a small memory, which is not reset; the blocks have
+// copies of their own.
 `default_nettype none
 
 module nic_regs
@@ -67,16 +66,15 @@ module nic_regs
   localparam logic [12:0] FIRST_COUNTER = RX_FRAMES;
 
   // Places of the rss block's write port.
-  localparam logic [3:0] RSS_TABLE = 4'b0000;
+  localparam logic [6:0] RSS_TABLE = 7'b0000000;
   localparam logic [6:0] RSS_PORTS = 7'b0001000;
 
   logic [31:0] shadow[64];
   logic [31:0] shadow_data;
   logic [31:0] counters[COUNTERS];
-  logic        changed, changed_enable, link_was_up, spreading;
-  logic [2:0]  spread;
+  logic        changed, changed_enable, link_was_up;
   logic [10:0] rule_address;
-  logic [31:0] adaptive, later;
+  logic [31:0] adaptive;
   logic        waited;
 
   wire         in_shadow  = addr[12:8] == 5'h10 && addr[7] || addr[12:8] == 5'h11 && !addr[7];
@@ -136,8 +134,10 @@ module nic_regs
         default: ;
       endcase
       if (is_key) begin
-        // The first word is the key's first four bytes, which are its highest.
-        for (int i = 0; i < KEY_COUNT; i++) if (addr[5:2] == 4'(i)) cfg_key[319-32*i-:32] <= write_data;
+        // The register has the first of its four bytes highest, the block the first of all lowest.
+        for (int i = 0; i < KEY_COUNT; i++) begin
+          if (addr[5:2] == 4'(i)) cfg_key[32*i+:32] <= {write_data[7:0], write_data[15:8], write_data[23:16], write_data[31:24]};
+        end
       end
       if (is_ports) begin
         cfg_write                     <= 1'b1;
@@ -159,18 +159,10 @@ module nic_regs
         end
       end
       if (is_table) begin
-        spreading <= 1'b1;
-        spread    <= '0;
-        later     <= write_data;
+        cfg_write         <= 1'b1;
+        cfg_write_address <= {RSS_TABLE, addr[5:2]};
+        cfg_write_data    <= write_data;
       end
-    end
-    if (spreading) begin
-      cfg_write         <= 1'b1;
-      cfg_write_address <= {RSS_TABLE, addr[5:2], spread};
-      cfg_write_data    <= {28'd0, later[3:0]};
-      later             <= later >> 4;
-      spread            <= spread + 3'd1;
-      if (&spread) spreading <= 1'b0;
     end
     link_was_up <= link_up;
     if (link_was_up != link_up) changed <= 1'b1;
@@ -191,7 +183,6 @@ module nic_regs
       cfg_key             <= '0;
       rule_address        <= '0;
       cfg_write           <= 1'b0;
-      spreading           <= 1'b0;
       cfg_pacer_on        <= '0;
       cfg_pacer_mode      <= '0;
       cfg_pacer_timer     <= '0;
@@ -207,9 +198,9 @@ module nic_regs
   // Reading, and when an access is over
 
   always_ff @(posedge clk) begin
-    // Once to read the small memory, or to let the table's writing begin.
+    // Once, to read the small memory.
     waited <= access && !done;
-    done   <= access && !done && waited && !spreading;
+    done   <= access && !done && waited;
     if (rst) begin
       waited <= 1'b0;
       done   <= 1'b0;
