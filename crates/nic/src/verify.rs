@@ -8,22 +8,62 @@ use linerate_wire::checksum::{Sum, raw_sum_short};
 use linerate_wire::ethernet::HEADER_LEN;
 use linerate_wire::ip::Protocol;
 
+/// What the checksums of a packet say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// That of the IPv4 header is wrong.
+    BadHeader,
+    /// That of the IPv4 header is right, if there is one; nothing can be said of layer 4: fragments, protocols without a
+    /// known checksum, lengths that do not fit.
+    Unverified,
+    /// That of this protocol is right.
+    Good(Protocol),
+    /// That of this protocol is wrong.
+    Bad(Protocol),
+}
+
 /// What a device that verifies everything would say of `frame`: the IPv4 header's checksum, and that of TCP, UDP, ICMP
 /// or ICMPv6 above it.
 ///
-/// [`ChecksumStatus::Unchecked`] is left where nothing can be said: fragments, other protocols, lengths that do not fit.
-/// A UDP checksum of 0 means "not used" over IPv4, which is good, and is not allowed over IPv6 (RFC 8200 section 8.1),
-/// which is bad.
+/// [`ChecksumStatus::Unchecked`] is left where nothing can be said.
 pub(crate) fn verify(frame: &Frame, layers: &Layers) -> ChecksumStatus {
     let head = frame.data.bytes();
+    let verdict = match frame.meta.raw_sum {
+        // A subtraction may give the other zero of one's complement.
+        Some(raw) => judge(
+            head,
+            layers,
+            |from, to| from_raw_sum(frame, raw, from, to),
+            |sum| sum.folded().is_multiple_of(0xffff),
+        ),
+        None => judge(head, layers, |from, to| sum_range(frame, from, to), Sum::is_valid),
+    };
+    match verdict {
+        Verdict::Unverified => ChecksumStatus::Unchecked,
+        Verdict::Good(_) => ChecksumStatus::Good,
+        Verdict::BadHeader | Verdict::Bad(_) => ChecksumStatus::Bad,
+    }
+}
+
+/// The same of a frame whose headers are in `head`; `sum_of` sums the bytes of a range of it, and `is_valid` knows what a sum
+/// says.
+///
+/// A UDP checksum of 0 means "not used" over IPv4, which is good, and is not allowed over IPv6 (RFC 8200 section 8.1),
+/// which is bad.
+pub(crate) fn judge(
+    head: &[u8],
+    layers: &Layers,
+    sum_of: impl FnOnce(usize, usize) -> Sum,
+    is_valid: impl FnOnce(Sum) -> bool,
+) -> Verdict {
     if layers.version == Version::V4 {
         let header = head.get(layers.ip..layers.layer4).unwrap_or_default();
         if !Sum::from_raw(raw_sum_short(header), header.len()).is_valid() {
-            return ChecksumStatus::Bad;
+            return Verdict::BadHeader;
         }
     }
     if layers.fragment || layers.rerouted {
-        return ChecksumStatus::Unchecked;
+        return Verdict::Unverified;
     }
     let mut len = layers.end - layers.layer4;
     let (field, smallest) = match (layers.protocol, layers.version) {
@@ -31,40 +71,30 @@ pub(crate) fn verify(frame: &Frame, layers: &Layers) -> ChecksumStatus {
         (Protocol::UDP, _) => (6, 8),
         (Protocol::ICMPV4, Version::V4) => (2, 8),
         (Protocol::ICMPV6, Version::V6) => (2, 4),
-        _ => return ChecksumStatus::Unchecked,
+        _ => return Verdict::Unverified,
     };
     if layers.protocol == Protocol::UDP {
         match u16_at(head, layers.layer4 + 4).map(usize::from) {
             Some(udp_len) if udp_len <= len => len = udp_len,
-            _ => return ChecksumStatus::Unchecked,
+            _ => return Verdict::Unverified,
         }
     }
-    let Some(value) = u16_at(head, layers.layer4 + field) else { return ChecksumStatus::Unchecked };
+    let Some(value) = u16_at(head, layers.layer4 + field) else { return Verdict::Unverified };
     if len < smallest {
-        return ChecksumStatus::Unchecked;
+        return Verdict::Unverified;
     }
-    if layers.protocol == Protocol::UDP && value == 0 {
-        return match layers.version {
-            Version::V4 => ChecksumStatus::Good,
-            Version::V6 => ChecksumStatus::Bad,
-        };
-    }
-    let end = layers.layer4 + len;
-    let mut total = match frame.meta.raw_sum {
-        Some(raw) => from_raw_sum(frame, raw, layers.layer4, end),
-        None => sum_range(frame, layers.layer4, end),
+    let good = if layers.protocol == Protocol::UDP && value == 0 {
+        layers.version == Version::V4
+    } else {
+        let mut total = sum_of(layers.layer4, layers.layer4 + len);
+        if layers.protocol != Protocol::ICMPV4 {
+            let mut pseudo = layers.pseudo_header(head, len);
+            pseudo.append(total);
+            total = pseudo;
+        }
+        is_valid(total)
     };
-    if layers.protocol != Protocol::ICMPV4 {
-        let mut pseudo = layers.pseudo_header(head, len);
-        pseudo.append(total);
-        total = pseudo;
-    }
-    // A subtraction may give the other zero of one's complement.
-    let good = match frame.meta.raw_sum {
-        Some(_) => total.folded() % 0xffff == 0,
-        None => total.is_valid(),
-    };
-    if good { ChecksumStatus::Good } else { ChecksumStatus::Bad }
+    if good { Verdict::Good(layers.protocol) } else { Verdict::Bad(layers.protocol) }
 }
 
 /// The sum of the bytes `from..to` of the frame, over all its pieces.
