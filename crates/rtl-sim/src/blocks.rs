@@ -4,6 +4,7 @@
 //! difference, or what the block never did.
 
 mod axis_register;
+mod csum_rx;
 mod frame_sum;
 mod int_pacer;
 mod rx_fifo;
@@ -51,6 +52,7 @@ pub type Compare = fn(&mut Dut, u64, u64) -> Result<Coverage, String>;
 pub const ALL: &[(&str, Compare)] = &[
     // In the order of their names.
     ("axis_register", axis_register::compare),
+    ("csum_rx", csum_rx::compare),
     ("frame_sum", frame_sum::compare),
     ("int_pacer", int_pacer::compare),
     ("rx_fifo", rx_fifo::compare),

@@ -23,9 +23,9 @@ module ones_sum #(
     input  wire                 rst,
 
     input  wire  [DATA_W-1:0]   in_data,
-    // Bytes that count: none in a clock without a beat.
+    // Bytes that count: none in a clock without a beat, and in reset.
     input  wire  [DATA_W/8-1:0] in_mask,
-    // The sum is complete with this clock's bytes; the next one begins. Not in reset.
+    // The sum is complete with this clock's bytes; the next one begins.
     input  wire                 in_last,
 
     // Two clocks behind in_last, for one clock: the sum as a number, not complemented. 0 only if all bytes were 0.
@@ -48,6 +48,7 @@ module ones_sum #(
       data[8*i+:8] <= in_mask[i] ? in_data[8*i+:8] : 8'd0;
     end
     last <= in_last;
+    if (rst) last <= 1'b0;
   end
 
   // The adders as a binary tree: node i adds nodes 2i and 2i + 1; the leaves are the lanes, the root (1) is

@@ -322,7 +322,7 @@ module rx_parse #(
   function automatic logic [9:0] beyond(input logic authentication, input logic fragment, input logic [7:0] len, input int i);
     if (authentication) return 10'(len) + 10'(i + 2 - WORDS);
     if (fragment) return 10'(i + 2 - WORDS);
-    return {9'(len) + 9'((i + 2 - WORDS) >>> 1), 1'(i & 1)};
+    return {9'(len) + 9'((i + 2 - WORDS) >>> 1), 1'((i + 2 - WORDS) & 1)};
   endfunction
 
   walk_t            walk, walk_next;
