@@ -5,9 +5,12 @@
 
 mod axis_register;
 mod csum_rx;
+mod csum_tx;
 mod frame_sum;
 mod int_pacer;
 mod rx_fifo;
+mod transmit;
+mod tso;
 
 use crate::dut::Dut;
 use std::collections::BTreeMap;
@@ -53,9 +56,12 @@ pub const ALL: &[(&str, Compare)] = &[
     // In the order of their names.
     ("axis_register", axis_register::compare),
     ("csum_rx", csum_rx::compare),
+    ("csum_tx", csum_tx::compare),
     ("frame_sum", frame_sum::compare),
     ("int_pacer", int_pacer::compare),
     ("rx_fifo", rx_fifo::compare),
+    ("tso", tso::compare),
+    ("tx_path", tso::compare_path),
 ];
 
 /// Runs the comparison of one block on a new instance.

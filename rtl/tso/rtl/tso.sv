@@ -262,7 +262,7 @@ module tso
     endcase
 
     // A segment begins.
-    if ((state == SETUP && ready) || (segment_over && prepared)) begin
+    if ((state == SETUP && ready && !bad) || (segment_over && prepared && !finishes)) begin
       body_first <= 1'b1;
       body_last <= next_last;
       body_left <= next_len;
@@ -408,7 +408,7 @@ module tso
       ready <= 1'b0;
       bad <= 1'b0;
       first <= 1'b1;
-    end else if (state == BODY && step_on && body_first) begin
+    end else if (state == BODY && step_on && body_first && !body_last) begin
       step <= SIZE;
       ready <= 1'b0;
       first <= 1'b0;
