@@ -13,7 +13,7 @@ const MAX_EXTENSIONS: usize = 8;
 const IPV6_HEADER_LEN: usize = 40;
 
 /// The version of the Internet Protocol.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Version {
     /// IPv4.
     V4,

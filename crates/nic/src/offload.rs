@@ -5,3 +5,4 @@ pub mod checksum_rx;
 pub mod checksum_tx;
 pub mod rx_fifo;
 pub mod segment;
+pub mod steer;

@@ -8,6 +8,7 @@ mod csum_rx;
 mod csum_tx;
 mod frame_sum;
 mod int_pacer;
+mod rss;
 mod rx_fifo;
 mod transmit;
 mod tso;
@@ -59,6 +60,7 @@ pub const ALL: &[(&str, Compare)] = &[
     ("csum_tx", csum_tx::compare),
     ("frame_sum", frame_sum::compare),
     ("int_pacer", int_pacer::compare),
+    ("rss", rss::compare),
     ("rx_fifo", rx_fifo::compare),
     ("tso", tso::compare),
     ("tx_path", tso::compare_path),

@@ -77,7 +77,7 @@ module rss_lookup
                   : {tuple_source[31:0], tuple_destination[31:0], use_port ? both_ports : 32'd0, 160'd0, both_ports};
       beside     <= {tuple_protocol, tuple_ipv6, tuple_has_ports, 2'b00};
       is_ip      <= tuple_ip;
-      has_ports  <= tuple_has_ports;
+      has_ports  <= tuple_has_ports && tuple_ip;
       hash_ports <= use_port && tuple_ipv6;
       port       <= tuple_destination_port;
       hash_type  <= !tuple_ip ? HASH_NONE

@@ -11,7 +11,7 @@
 //                        +-------+---- AND ----+----> AND over the steps ----> hit
 //
 // The tables are filled from the rules as they were written, value and care bits, by going over all of them: 8 steps x 32
-// values x 32 rules, 8,192 clocks after `commit`. A lookup at that time sees each word of a table as it was or as it will
+// values x 32 rules, about 8,192 clocks after `commit`. A lookup at that time sees each word of a table as it was or as it will
 // be, so a rule that is being changed must be switched off (in `hit`, by whoever reads it), and the others are not affected.
 //
 // `word` in clock t counts in `hit` in clock t + 3.
@@ -39,8 +39,9 @@ module rss_rules (
   localparam int SLICES = 8, SLICE_W = 5;
 
   // The rules as they were written.
-  logic [31:0] values[256], cares[256];
-  logic [15:0] tops[256];
+  // A word that is read while it is written is one of a rule that is off.
+  (* no_rw_check *) logic [31:0] values[256], cares[256];
+  (* no_rw_check *) logic [15:0] tops[256];
 
   always_ff @(posedge clk) begin
     if (write && write_part == 2'd0) values[{write_rule, write_step}] <= write_data;
@@ -63,7 +64,7 @@ module rss_rules (
 
   place_t      fetch, read, found_out;
   logic [7:0]  full_place;
-  logic        full_valid;
+  logic        full_valid, fill_now;
   logic [79:0] fetched, compared;
   logic [7:0]  suits;
 
@@ -71,31 +72,35 @@ module rss_rules (
     tops[{fill_rule, fill_step}], cares[{fill_rule, fill_step}], values[{fill_rule, fill_step}]
   };
 
+  // A column is not written while its place may be looked up, as it depends on the memory what is read then: all waits for the
+  // next clock, which looks up another step.
+  assign fill_now = full_valid && !(word_valid && step == full_place[7:5]);
+
   always_ff @(posedge clk) begin
-    {fill_step, fill_value, fill_rule} <= {fill_step, fill_value, fill_rule} + 13'd1;
-    if (&{fill_step, fill_value, fill_rule}) filling <= 1'b0;
-    if (commit) begin
-      {fill_step, fill_value, fill_rule} <= '0;
-      filling <= 1'b1;
+    if (!full_valid || fill_now) begin
+      {fill_step, fill_value, fill_rule} <= {fill_step, fill_value, fill_rule} + 13'd1;
+      if (&{fill_step, fill_value, fill_rule}) filling <= 1'b0;
+      fetched    <= all_parts;
+      compared   <= fetched;
+      fetch      <= '{valid: filling, last: &fill_rule, step: fill_step, value: fill_value};
+      read       <= fetch;
+      found_out  <= read;
+      full_place <= {found_out.step, found_out.value};
+      full_valid <= found_out.valid && found_out.last;
     end
-    fetched   <= all_parts;
-    compared  <= fetched;
-    fetch     <= '{valid: filling, last: &fill_rule, step: fill_step, value: fill_value};
-    read      <= fetch;
-    found_out <= read;
-    full_place <= {found_out.step, found_out.value};
-    full_valid <= found_out.valid && found_out.last && !commit;
-    busy      <= commit || filling || fetch.valid || read.valid || found_out.valid;
+    busy <= commit || filling || fetch.valid || read.valid || found_out.valid || full_valid;
     // What was begun is not written.
     if (commit || rst) begin
+      {fill_step, fill_value, fill_rule} <= '0;
+      filling         <= commit;
       fetch.valid     <= 1'b0;
       read.valid      <= 1'b0;
       found_out.valid <= 1'b0;
+      full_valid      <= 1'b0;
     end
     if (rst) begin
-      filling    <= 1'b0;
-      full_valid <= 1'b0;
-      busy       <= 1'b0;
+      filling <= 1'b0;
+      busy    <= 1'b0;
     end
   end
 
@@ -118,14 +123,14 @@ module rss_rules (
   assign all_slices[0] = '1;
 
   for (genvar s = 0; s < SLICES; s++) begin : gen_slice
-    logic [31:0] table_words[256];
+    (* no_rw_check *) logic [31:0] table_words[256];
     logic [31:0] column, found, found_q;
 
     always_ff @(posedge clk) begin
-      suits[s] <= ((value[s*SLICE_W+:SLICE_W] ^ read.value) & care[s*SLICE_W+:SLICE_W]) == '0;
+      if (!full_valid || fill_now) suits[s] <= ((value[s*SLICE_W+:SLICE_W] ^ read.value) & care[s*SLICE_W+:SLICE_W]) == '0;
       // The last that is shifted in is the rule with the highest number.
-      if (found_out.valid) column <= {suits[s], column[31:1]};
-      if (full_valid) table_words[full_place] <= column;
+      if (found_out.valid && (!full_valid || fill_now)) column <= {suits[s], column[31:1]};
+      if (fill_now) table_words[full_place] <= column;
       found   <= table_words[{step, word[s*SLICE_W+:SLICE_W]}];
       found_q <= found;
     end

@@ -21,7 +21,8 @@ const RULES: u16 = 0x400;
 
 /// The whole table of queues, eight to a word.
 pub fn writes_of_indirection(table: &[u8; INDIRECTION_LEN]) -> impl Iterator<Item = Write> {
-    let word = |channels: &[u8]| channels.iter().rev().fold(0, |word, channel| word << 4 | u32::from(channel & 15));
+    let word =
+        |channels: &[u8]| channels.iter().rev().fold(0, |word, channel| word << 4 | u32::from(channel & 15));
     table.chunks(8).zip(INDIRECTION..).map(move |(channels, at)| (at, word(channels)))
 }
 

@@ -4,7 +4,8 @@ use linerate_wire::toeplitz::MICROSOFT_KEY;
 use proptest::prelude::*;
 
 fn tuple(source: &str, destination: &str, protocol: Protocol) -> Tuple {
-    let [source, destination]: [SocketAddr; 2] = [source, destination].map(|end| end.parse().expect("an end"));
+    let [source, destination]: [SocketAddr; 2] =
+        [source, destination].map(|end| end.parse().expect("an end"));
     let ports = Some([source.port(), destination.port()]);
     Tuple { source: source.ip(), destination: destination.ip(), protocol, ports }
 }
@@ -209,8 +210,9 @@ proptest! {
         let tuple = Tuple { source, destination, protocol: Protocol::UDP, ports: Some([from, to]) };
         let rule = Rule::flow(&tuple, Action::Queue(1));
         prop_assert!(rule.matches(&tuple));
-        prop_assert!(!rule.matches(&Tuple { ports: None, ..tuple }));
-        prop_assert_eq!(rule.matches(&Tuple { ports: Some([from, other]), ..tuple }), to == other);
+        let (fragment, other_flow) = (Tuple { ports: None, ..tuple }, Tuple { ports: Some([from, other]), ..tuple });
+        prop_assert!(!rule.matches(&fragment));
+        prop_assert_eq!(rule.matches(&other_flow), to == other);
     }
 
     #[test]
