@@ -154,22 +154,25 @@ module rss
   beat_t                   beats[2**DEPTH_LOG2], head;
   rx_user_t                users[2**FRAMES_LOG2], user;
   result_t                 results[2**FRAMES_LOG2], result;
-  logic [DEPTH_LOG2:0]     beat_in, beat_out;
+  logic [DEPTH_LOG2-1:0]   beat_in, beat_out;
   // Frames that have come in, that have a result, and that have gone out.
-  logic [FRAMES_LOG2:0]    frame_in, frame_found, frame_out;
+  logic [FRAMES_LOG2-1:0]  frame_in, frame_found, frame_out;
+  // How many are held, so that full is a bit of it: beats, frames with their end, results.
+  logic [DEPTH_LOG2:0]     beats_held;
+  logic [FRAMES_LOG2:0]    frames_held, results_held;
   // Clocks until the next lookup may begin.
   logic [2:0]              gap;
   logic                    pop;
 
-  wire full        = beat_in - beat_out == (DEPTH_LOG2 + 1)'(2 ** DEPTH_LOG2);
-  wire frames_full = frame_in - frame_out == (FRAMES_LOG2 + 1)'(2 ** FRAMES_LOG2);
+  wire accept_last = accept && in_last;
+  wire pop_last    = pop && head.last;
 
-  assign in_ready = !full && !(in_last && (gap != '0 || frames_full));
+  assign in_ready = !beats_held[DEPTH_LOG2] && !(in_last && (gap != '0 || frames_held[FRAMES_LOG2]));
   assign accept   = in_valid && in_ready;
-  assign head     = beats[beat_out[DEPTH_LOG2-1:0]];
-  assign user     = users[frame_out[FRAMES_LOG2-1:0]];
-  assign result   = results[frame_out[FRAMES_LOG2-1:0]];
-  assign pop      = (!m_axis_tvalid || m_axis_tready) && beat_in != beat_out && (!head.last || frame_found != frame_out);
+  assign head     = beats[beat_out];
+  assign user     = users[frame_out];
+  assign result   = results[frame_out];
+  assign pop      = (!m_axis_tvalid || m_axis_tready) && beats_held != '0 && (!head.last || results_held != '0);
 
   // With the result in its fields.
   rx_user_t user_out;
@@ -183,17 +186,17 @@ module rss
 
   always_ff @(posedge clk) begin
     if (accept) begin
-      beats[beat_in[DEPTH_LOG2-1:0]] <= '{data: in_data, keep: in_keep, last: in_last};
-      users[frame_in[FRAMES_LOG2-1:0]] <= in_user;
+      beats[beat_in] <= '{data: in_data, keep: in_keep, last: in_last};
+      users[frame_in] <= in_user;
       beat_in <= beat_in + 1'b1;
     end
     if (gap != '0) gap <= gap - 3'd1;
-    if (accept && in_last) begin
+    if (accept_last) begin
       frame_in <= frame_in + 1'b1;
       gap      <= 3'd7;
     end
     if (result_valid) begin
-      results[frame_found[FRAMES_LOG2-1:0]] <=
+      results[frame_found] <=
           '{hash: result_hash, hash_type: result_hash_type, channel: result_channel, drop: result_drop};
       frame_found <= frame_found + 1'b1;
     end
@@ -203,8 +206,11 @@ module rss
       {m_axis_tdata, m_axis_tkeep, m_axis_tlast} <= head;
       m_axis_tuser <= user_out;
       beat_out <= beat_out + 1'b1;
-      if (head.last) frame_out <= frame_out + 1'b1;
+      if (pop_last) frame_out <= frame_out + 1'b1;
     end
+    beats_held   <= beats_held + (DEPTH_LOG2 + 1)'(accept) - (DEPTH_LOG2 + 1)'(pop);
+    frames_held  <= frames_held + (FRAMES_LOG2 + 1)'(accept_last) - (FRAMES_LOG2 + 1)'(pop_last);
+    results_held <= results_held + (FRAMES_LOG2 + 1)'(result_valid) - (FRAMES_LOG2 + 1)'(pop_last);
     event_rule   <= result_valid && result_by_rule;
     event_drop   <= result_valid && result_drop;
     event_port   <= result_valid && result_by_port;
@@ -216,6 +222,9 @@ module rss
       frame_in      <= '0;
       frame_found   <= '0;
       frame_out     <= '0;
+      beats_held    <= '0;
+      frames_held   <= '0;
+      results_held  <= '0;
       gap           <= '0;
       event_rule    <= 1'b0;
       event_drop    <= 1'b0;
