@@ -6,6 +6,7 @@
 mod axis_register;
 mod csum_rx;
 mod csum_tx;
+mod dma;
 mod frame_sum;
 mod int_pacer;
 mod rss;
@@ -58,6 +59,7 @@ pub const ALL: &[(&str, Compare)] = &[
     ("axis_register", axis_register::compare),
     ("csum_rx", csum_rx::compare),
     ("csum_tx", csum_tx::compare),
+    ("dma", dma::compare),
     ("frame_sum", frame_sum::compare),
     ("int_pacer", int_pacer::compare),
     ("rss", rss::compare),

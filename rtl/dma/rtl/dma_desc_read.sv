@@ -195,7 +195,7 @@ module dma_desc_read #(
   end
 
   // A next address beyond the hardware's cannot be followed: as if there were no memory.
-  wire dec_error = worst[1] || beyond_next;
+  wire dec_error = worst[1] || (beyond_next && !worst[0]);
   wire tx_bad    = control[25:0] == 26'd0 || beyond_buffer;
   wire rx_bad    = control[25:6] == 20'd0 || buffer_address[5:0] != 6'd0 || beyond_buffer;
 

@@ -1,0 +1,250 @@
+//! The engine with everything around it: memory, streams, register accesses, pulses.
+
+use super::memory::Memory;
+use super::slave::{Lite, Slave, Timing};
+use crate::{Dut, Pause, Port, Rng, RxUser, Sink, Source, UserAt};
+
+/// Most clocks that a register access may take.
+const ACCESS: u64 = 200;
+
+/// Offsets of a queue's registers.
+pub mod queue {
+    pub const CONTROL: u32 = 0x00;
+    pub const STATUS: u32 = 0x04;
+    pub const CURRENT: u32 = 0x08;
+    pub const TAIL: u32 = 0x10;
+    pub const TX_FRAMES: u32 = 0x18;
+    pub const RX_DROPS: u32 = 0x18;
+    pub const RX_FRAMES: u32 = 0x1C;
+
+    pub const RUN: u32 = 1;
+    pub const RESET: u32 = 1 << 2;
+    pub const IDLE: u32 = 1;
+    pub const HALTED: u32 = 1 << 2;
+    pub const IOC: u32 = 1 << 5;
+    pub const ERROR: u32 = 1 << 7;
+    pub const KINDS: u32 = 0xF << 8;
+    pub const INTERNAL: u32 = 1 << 8;
+    pub const SLAVE: u32 = 1 << 9;
+    pub const DECODE: u32 = 1 << 10;
+    pub const DESCRIPTOR: u32 = 1 << 11;
+}
+
+/// A direction: the offset of its registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    Transmit,
+    Receive,
+}
+
+impl Way {
+    pub fn base(self) -> u32 {
+        match self {
+            Way::Transmit => 0,
+            Way::Receive => 0x500,
+        }
+    }
+
+    pub fn queue(self, queue: usize) -> u32 {
+        self.base() + 0x40 * (queue as u32 + 1)
+    }
+}
+
+/// Pulses and levels, one bit for each queue.
+#[derive(Debug)]
+struct Pins {
+    tx_frame: Port,
+    rx_frame: Port,
+    rx_drop: Port,
+    rx_no_queue: Port,
+    tx_dropped: Port,
+    tx_cut: Port,
+    irq_tx: Port,
+    irq_rx: Port,
+}
+
+/// Pulses counted.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Pulses {
+    pub tx_frames: [u64; 8],
+    pub rx_frames: [u64; 8],
+    pub rx_drops: [u64; 8],
+    pub rx_no_queue: u64,
+    pub tx_dropped: u64,
+    pub tx_cut: u64,
+}
+
+/// How a round goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    pub data: Timing,
+    pub descriptors: Timing,
+    pub pause: Pause,
+}
+
+pub struct World<'a> {
+    pub dut: &'a mut Dut,
+    pub memory: Memory,
+    pub data: Slave,
+    pub descriptors: Slave,
+    lite: Lite,
+    pub source: Source,
+    pub sink: Sink,
+    pins: Pins,
+    pub pulses: Pulses,
+    pub queues: usize,
+    /// Bytes of a beat.
+    pub width: usize,
+    pub rng: Rng,
+}
+
+impl<'a> World<'a> {
+    pub fn new(dut: &'a mut Dut, manner: Manner, seed: u64) -> Result<Self, String> {
+        let mut rng = Rng::new(seed);
+        let port = |name: &str| dut.port(name);
+        let pins = Pins {
+            tx_frame: port("event_tx_frame")?,
+            rx_frame: port("event_rx_frame")?,
+            rx_drop: port("event_rx_drop")?,
+            rx_no_queue: port("event_rx_no_queue")?,
+            tx_dropped: port("event_tx_dropped")?,
+            tx_cut: port("event_tx_cut")?,
+            irq_tx: port("irq_tx")?,
+            irq_rx: port("irq_rx")?,
+        };
+        let (queues, width) = (dut.bits(pins.irq_tx) as usize, dut.bits(port("s_axis_tdata")?) as usize / 8);
+        let data = Slave::new(dut, "m_axi", manner.data, rng.bits())?;
+        let descriptors = Slave::new(dut, "m_axi_sg", manner.descriptors, rng.bits())?;
+        let lite = Lite::new(dut, "s_axil")?;
+        let source = Source::new(dut, "s_axis", manner.pause, UserAt::Every, rng.bits())?;
+        let sink = Sink::new(dut, "m_axis", manner.pause, rng.bits())?;
+        dut.reset()?;
+        let (memory, pulses) = (Memory::default(), Pulses::default());
+        Ok(World { dut, memory, data, descriptors, lite, source, sink, pins, pulses, queues, width, rng })
+    }
+
+    /// One clock.
+    pub fn step(&mut self) -> Result<(), String> {
+        self.data.drive(self.dut, &mut self.memory);
+        self.descriptors.drive(self.dut, &mut self.memory);
+        self.lite.drive(self.dut);
+        self.source.drive(self.dut);
+        self.sink.drive(self.dut);
+        self.dut.settle();
+        self.data.observe(self.dut)?;
+        self.descriptors.observe(self.dut)?;
+        self.lite.observe(self.dut);
+        self.source.observe(self.dut);
+        self.sink.observe(self.dut);
+        self.count();
+        self.dut.edge();
+        self.memory.check()
+    }
+
+    fn count(&mut self) {
+        let Pins { tx_frame, rx_frame, rx_drop, rx_no_queue, tx_dropped, tx_cut, .. } = self.pins;
+        let pulses = &mut self.pulses;
+        for (port, counts) in [
+            (tx_frame, &mut pulses.tx_frames),
+            (rx_frame, &mut pulses.rx_frames),
+            (rx_drop, &mut pulses.rx_drops),
+        ] {
+            let bits = self.dut.get(port);
+            if bits != 0 {
+                for (queue, count) in counts.iter_mut().enumerate() {
+                    *count += bits >> queue & 1;
+                }
+            }
+        }
+        pulses.rx_no_queue += self.dut.get(rx_no_queue);
+        pulses.tx_dropped += self.dut.get(tx_dropped);
+        pulses.tx_cut += self.dut.get(tx_cut);
+    }
+
+    pub fn steps(&mut self, clocks: u64) -> Result<(), String> {
+        (0..clocks).try_for_each(|_| self.step())
+    }
+
+    /// The level of a queue's interrupt.
+    pub fn interrupt(&self, way: Way, queue: usize) -> bool {
+        let port = if way == Way::Transmit { self.pins.irq_tx } else { self.pins.irq_rx };
+        self.dut.get(port) >> queue & 1 != 0
+    }
+
+    fn finish(&mut self) -> Result<u32, String> {
+        for _ in 0..ACCESS {
+            self.step()?;
+            if let Some(value) = self.lite.result() {
+                return Ok(value);
+            }
+        }
+        Err("a register access that never ends".to_owned())
+    }
+
+    pub fn write(&mut self, address: u32, value: u32) -> Result<(), String> {
+        self.lite.write(address, value);
+        self.finish().map(|_| ())
+    }
+
+    pub fn read(&mut self, address: u32) -> Result<u32, String> {
+        self.lite.read(address);
+        self.finish()
+    }
+
+    /// Reads until `done` likes the value.
+    pub fn wait(&mut self, address: u32, what: &str, done: impl Fn(u32) -> bool) -> Result<u32, String> {
+        let mut value = 0;
+        for _ in 0..3_000 {
+            value = self.read(address)?;
+            if done(value) {
+                return Ok(value);
+            }
+        }
+        Err(format!("{what}: the register at {address:#x} stays {value:#x}"))
+    }
+
+    /// Points a halted queue at its first descriptor and starts it.
+    pub fn start(&mut self, way: Way, queue: usize, current: u64) -> Result<(), String> {
+        let base = way.queue(queue);
+        self.wait(base + queue::STATUS, "halted before the start", |status| status & queue::HALTED != 0)?;
+        self.write(base + queue::CURRENT, current as u32)?;
+        self.write(base + queue::CURRENT + 4, (current >> 32) as u32)?;
+        if self.read(base + queue::CURRENT)? != current as u32 {
+            return Err("CURDESC does not read back".to_owned());
+        }
+        let control = self.read(base + queue::CONTROL)?;
+        self.write(base + queue::CONTROL, control | queue::RUN | 0xE0)
+    }
+
+    /// The doorbell.
+    pub fn ring(&mut self, way: Way, queue: usize, tail: u64) -> Result<(), String> {
+        let base = way.queue(queue);
+        self.write(base + queue::TAIL + 4, (tail >> 32) as u32)?;
+        self.write(base + queue::TAIL, tail as u32)
+    }
+
+    /// Switches both directions on.
+    pub fn enable(&mut self) -> Result<(), String> {
+        for base in [0, 0x500] {
+            self.write(base, 1)?;
+            self.write(base + 8, (1 << self.queues) - 1)?;
+        }
+        Ok(())
+    }
+
+    /// Resets a queue and waits for it.
+    pub fn reset(&mut self, way: Way, queue: usize) -> Result<(), String> {
+        let base = way.queue(queue);
+        self.write(base + queue::CONTROL, queue::RESET)?;
+        self.wait(base + queue::CONTROL, "reset", |control| control & queue::RESET == 0)?;
+        let status = self.read(base + queue::STATUS)?;
+        if status != queue::HALTED {
+            return Err(format!("status {status:#x} after a reset"));
+        }
+        Ok(())
+    }
+
+    pub fn offer(&mut self, frame: Vec<u8>, user: RxUser) {
+        self.source.push(frame, user.to_words());
+    }
+}
