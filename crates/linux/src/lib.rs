@@ -26,6 +26,7 @@ pub mod terminal;
 #[cfg(test)]
 mod testing;
 mod tx;
+pub mod uio;
 pub mod vnet;
 
 pub use rx::{MIN_LARGE_BUFFER, MIN_SMALL_BUFFER, RxPools};

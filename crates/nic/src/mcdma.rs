@@ -42,7 +42,7 @@ pub use channel::Direction;
 pub use control::Control;
 pub use counters::QueueStats;
 pub use interrupt::Interrupt;
-pub use open::{OpenError, open};
+pub use open::{BuiltIn, OpenError, built_in, open};
 pub use queue::{Queue, StartError, StoppedQueue};
 pub use self_test::self_test;
 pub use settings::Settings;

@@ -2,6 +2,7 @@
 
 pub(crate) mod fanout;
 pub(crate) mod ids;
+pub(crate) mod map;
 pub(crate) mod packet;
 pub(crate) mod socket;
 pub(crate) mod tun;

@@ -24,6 +24,9 @@ pub trait Bus {
 
     /// Stores a word of descriptor memory, given by its bus address.
     fn store(&self, address: u64, value: u32);
+
+    /// Called between two looks at a reset that has not come to an end: where a thread can sleep, for some microseconds.
+    fn pause(&self) {}
 }
 
 /// A board: registers, descriptor memory, bus addresses and caches.

@@ -48,7 +48,7 @@ impl Direction {
             Direction::Receive => (register::S2MM_CCR, register::S2MM_CCR_RESET),
         };
         bus.write(control, bit);
-        (0..RESET_READS).any(|_| bus.read(control) & bit == 0)
+        has_ended(bus, control, bit)
     }
 
     /// Lets the channels of so many queues run once they are started.
@@ -80,7 +80,7 @@ impl<P: Bus> Channel<P> {
     #[must_use]
     pub fn reset(&self) -> bool {
         self.write(ch::CR, ch::CR_RESET);
-        (0..RESET_READS).any(|_| self.read(ch::CR) & ch::CR_RESET == 0)
+        has_ended(&self.bus, self.base + ch::CR, ch::CR_RESET)
     }
 
     /// Lets it run from the descriptor at `first` on, with an interrupt after each packet once interrupts are let through.
@@ -140,6 +140,16 @@ impl<P: Bus> Channel<P> {
     fn write(&self, register: u32, value: u32) {
         self.bus.write(self.base + register, value);
     }
+}
+
+/// Whether a reset comes to an end.
+fn has_ended(bus: &impl Bus, register: u32, bit: u32) -> bool {
+    (0..RESET_READS).any(|look| {
+        if look > 0 {
+            bus.pause();
+        }
+        bus.read(register) & bit == 0
+    })
 }
 
 #[cfg(test)]

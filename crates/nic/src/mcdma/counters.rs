@@ -23,6 +23,8 @@ linerate_wire::figures! {
         sent,
         /// Bytes of packets given to the engine.
         sent_bytes [bytes],
+        /// Packets that the hardware splits.
+        sent_split,
         /// Packets of whose payload something was copied: not reachable, in too many pieces, or gathering is switched off.
         copied,
         /// Packets that nothing could be done with: too long, or a request that lies outside of them.

@@ -1,6 +1,6 @@
 //! From a board and some memory to a control and queues.
 
-use crate::mcdma::bus::Platform;
+use crate::mcdma::bus::{Bus, Platform};
 use crate::mcdma::channel::Direction;
 use crate::mcdma::control::Control;
 use crate::mcdma::descriptor;
@@ -9,6 +9,7 @@ use crate::mcdma::queue::{Layout, StoppedQueue};
 use crate::mcdma::regs::register;
 use crate::mcdma::settings::Settings;
 use crate::mcdma::words::AppWords;
+use crate::meta::MacAddr;
 use crate::tx::MAX_CHUNKS;
 use alloc::vec::Vec;
 use core::fmt;
@@ -81,6 +82,30 @@ impl fmt::Display for OpenError {
 }
 
 impl core::error::Error for OpenError {}
+
+/// What hardware says of itself, before it is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BuiltIn {
+    /// Queues; 0 where it does not say.
+    pub queues: usize,
+    /// Whether it spreads frames over its queues by their hash.
+    pub has_hash: bool,
+    /// The address that it was given by whoever had it before, if any.
+    pub mac: Option<MacAddr>,
+}
+
+/// Asks the hardware what it is.
+pub fn built_in(board: &impl Bus) -> BuiltIn {
+    let [a, b, c, d] = board.read(nic::ADDRESS_LOW).to_le_bytes();
+    let [e, f, ..] = board.read(nic::ADDRESS_HIGH).to_le_bytes();
+    let mac = MacAddr([a, b, c, d, e, f]);
+    let is_one = mac.0 != [0; 6] && mac.0[0] & 1 == 0;
+    BuiltIn {
+        queues: (board.read(register::DMA_INFO) & register::DMA_INFO_QUEUES) as usize,
+        has_hash: board.read(nic::FEATURES) & nic::FEATURES_RSS != 0,
+        mac: is_one.then_some(mac),
+    }
+}
 
 /// Resets the engine, lays the rings out in descriptor memory, and sets up the MAC.
 ///

@@ -241,6 +241,14 @@ impl<P: Platform> Queue<P> {
         Interrupt::new(&self.board, self.layout.index)
     }
 
+    /// Lets no interrupt through until the queue is armed again: for a loop that has no handler of its own and is awake.
+    pub fn disarm(&mut self) {
+        if !self.is_lost {
+            self.receiver.channel().let_through(false);
+            self.transmitter.channel().let_through(false);
+        }
+    }
+
     /// Resets both channels, as the watchdog does: packets under way are reported and not sent again, buffers stay.
     ///
     /// # Errors

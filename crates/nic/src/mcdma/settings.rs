@@ -52,7 +52,7 @@ impl Settings {
         self.mtu.saturating_add(ETHERNET)
     }
 
-    /// Bytes of descriptor memory that [`open`] needs.
+    /// Bytes of descriptor memory that [`open`](fn@crate::mcdma::open) needs.
     pub fn memory_needed(&self) -> usize {
         let descriptors = self.transmit_ring.saturating_add(self.receive_ring).saturating_mul(self.queues);
         descriptors.saturating_add(1).saturating_mul(descriptor::SIZE as usize)

@@ -246,6 +246,7 @@ impl<P: Platform> Transmitter<P> {
         self.ring.give(count);
         stats.sent += 1;
         stats.sent_bytes += packet.len() as u64;
+        stats.sent_split += u64::from(packet.meta.segmentation != Segmentation::None);
         let at = self.place(self.end);
         self.end += 1;
         let kept = &mut self.packets[at];
