@@ -343,8 +343,12 @@ fn check_queues(queues: Option<u16>, memory: u64) -> Result<(), SettingsError> {
 fn check_vlan(options: &ServeOptions) -> Result<(), SettingsError> {
     let Some(id) = options.vlan else { return Ok(()) };
     let expected = match options.device {
-        Some(DeviceChoice::Packet(_) | DeviceChoice::Tap(_)) if (1..=4094).contains(&id) => return Ok(()),
-        Some(DeviceChoice::Packet(_) | DeviceChoice::Tap(_)) => "1 to 4094",
+        Some(DeviceChoice::Packet(_) | DeviceChoice::Tap(_) | DeviceChoice::Uio { .. }) => {
+            if (1..=4094).contains(&id) {
+                return Ok(());
+            }
+            "1 to 4094"
+        }
         _ => "a device of its own beside it (--device packet:INTERFACE or tap): nobody else would tag",
     };
     Err(bad("vlan", id, expected))

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -55,6 +56,13 @@ pub enum DeviceChoice {
     Tap(String),
     /// An address of our own on an existing interface.
     Packet(String),
+    /// An interface in programmable logic, by the name of its UIO device.
+    Uio {
+        /// The name.
+        name: String,
+        /// What `sys` and `dev` are in.
+        root: PathBuf,
+    },
     /// The host's own TCP/IP stack.
     Kernel,
 }
@@ -71,8 +79,9 @@ impl FromStr for DeviceChoice {
             ("tap", None) => Ok(DeviceChoice::Tap("linerate0".to_owned())),
             ("tap", Some(name)) => Ok(DeviceChoice::Tap(interface(name)?)),
             ("packet", Some(name)) => Ok(DeviceChoice::Packet(interface(name)?)),
+            ("uio", Some(name)) => uio(name),
             ("kernel", None) => Ok(DeviceChoice::Kernel),
-            _ => Err(ValueError::new("tap, tap:NAME, packet:INTERFACE or kernel")),
+            _ => Err(ValueError::new("tap, tap:NAME, packet:INTERFACE, uio:NAME or kernel")),
         }
     }
 }
@@ -82,9 +91,20 @@ impl fmt::Display for DeviceChoice {
         match self {
             DeviceChoice::Tap(name) => write!(f, "tap:{name}"),
             DeviceChoice::Packet(name) => write!(f, "packet:{name}"),
+            DeviceChoice::Uio { name, root } if root == Path::new("/") => write!(f, "uio:{name}"),
+            DeviceChoice::Uio { name, root } => write!(f, "uio:{name}@{}", root.display()),
             DeviceChoice::Kernel => f.write_str("kernel"),
         }
     }
+}
+
+/// The name of a UIO device, and the folder that `sys` and `dev` are in if that is not the root.
+fn uio(text: &str) -> Result<DeviceChoice, ValueError> {
+    let (name, root) = text.split_once('@').unwrap_or((text, "/"));
+    if name.is_empty() || name.contains('/') || !root.starts_with('/') {
+        return Err(ValueError::new("uio:NAME, or uio:NAME@FOLDER where sys and dev are in another folder"));
+    }
+    Ok(DeviceChoice::Uio { name: name.to_owned(), root: PathBuf::from(root) })
 }
 
 /// An interface name as Linux takes it (IFNAMSIZ is 16 with the final NUL).
@@ -387,6 +407,11 @@ mod tests {
     fn devices() {
         check::<DeviceChoice>("tap", Some("tap:linerate0"));
         check::<DeviceChoice>("packet:eth0", Some("packet:eth0"));
+        check::<DeviceChoice>("uio:linerate-nic", Some("uio:linerate-nic"));
+        check::<DeviceChoice>("uio:nic@/host", Some("uio:nic@/host"));
+        check::<DeviceChoice>("uio:nic@host", None);
+        check::<DeviceChoice>("uio:", None);
+        check::<DeviceChoice>("uio", None);
         check::<DeviceChoice>("kernel", Some("kernel"));
         for bad in ["packet", "tap:", "tap:a/b", "tap:0123456789abcdef", "kernel:x", "wire", ""] {
             check::<DeviceChoice>(bad, None);

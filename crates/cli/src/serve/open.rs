@@ -16,11 +16,13 @@ use linerate_linux::netconfig::{HostInterface, NetconfigError, Netlink};
 use linerate_linux::packet::{PacketDevice, PacketError, PacketOptions, PacketQueue};
 use linerate_linux::privileges::Kept;
 use linerate_linux::tap::{Tap, TapError, TapOptions, TapQueue};
+use linerate_linux::uio::{UioDevice, UioError, UioOptions, UioQueue};
 use linerate_nic::{Capabilities, DeviceError, Port, PortConfig};
 use linerate_stack::memory::StackPools;
 use linerate_stack::{Cidr, Node, NodeConfig, Seat, StackConfig};
 use std::fmt;
 use std::net::IpAddr;
+use std::path::Path;
 
 /// The name of the TAP device when none is given.
 const TAP_NAME: &str = "linerate0";
@@ -34,6 +36,8 @@ pub enum OpenError {
     Tap(TapError),
     /// No packet socket.
     Packet(PacketError),
+    /// No interface in programmable logic.
+    Uio(UioError),
     /// The host's side of the TAP device cannot be configured.
     Host(NetconfigError),
     /// The device refuses the offloads.
@@ -55,6 +59,7 @@ impl OpenError {
                 | OpenError::Packet(
                     PacketError::NoSuchInterface(_) | PacketError::NotEthernet(_) | PacketError::Mtu { .. }
                 )
+                | OpenError::Uio(UioError::NoSuchDevice { .. })
                 | OpenError::Private
         )
     }
@@ -65,6 +70,7 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Tap(error) => write!(f, "no TAP device: {error}"),
             OpenError::Packet(error) => write!(f, "no packet socket: {error}"),
+            OpenError::Uio(error) => write!(f, "no interface by UIO: {error}"),
             OpenError::Host(error) => write!(f, "the host's side of the TAP device: {error}"),
             OpenError::Device(error) => error.fmt(f),
             OpenError::Kernel(error) => write!(f, "no kernel sockets: {error}"),
@@ -138,6 +144,7 @@ pub fn engine(settings: &Settings, random: &mut Random) -> Result<Opened, OpenEr
     match &settings.device {
         Some(DeviceChoice::Kernel) => Ok(kernel(settings)),
         Some(DeviceChoice::Packet(interface)) => packet(settings, interface, random),
+        Some(DeviceChoice::Uio { name, root }) => uio(settings, name, root, random),
         Some(DeviceChoice::Tap(name)) => tap(settings, name, random),
         None => match tap(settings, TAP_NAME, random) {
             Err(error @ OpenError::Tap(_)) => {
@@ -293,6 +300,24 @@ fn packet(settings: &Settings, interface: &str, random: &mut Random) -> Result<O
     Ok(own(settings, stack, devices, what, random))
 }
 
+fn uio(settings: &Settings, name: &str, root: &Path, random: &mut Random) -> Result<Opened, OpenError> {
+    let wanted = queues(settings);
+    let options = UioOptions {
+        root: root.to_owned(),
+        mtu: settings.mtu.map_or(USUAL_MTU, usize::from),
+        queues: usize::from(wanted),
+        ..UioOptions::new(name)
+    };
+    let devices = UioQueue::open_all(&options).map_err(OpenError::Uio)?;
+    if settings.queues.is_some() && devices.len() < usize::from(wanted) {
+        log::warn!("the interface {name} has {} of {wanted} queues", devices.len());
+    }
+    let stack = stack_config(settings, settings.addresses.clone());
+    let about = devices.first().map(|device| format!(", address {}, MTU {}", device.mac(), device.mtu()));
+    let what = format!("UIO device {name}{}", about.unwrap_or_default());
+    Ok(own(settings, stack, devices, what, random))
+}
+
 /// A queue of a device, on its way to its thread.
 trait Queue: Send + 'static {
     type Device: HostDevice + 'static;
@@ -324,6 +349,19 @@ impl Queue for PacketQueue {
 
     fn into_device(self, pools: RxPools) -> Result<PacketDevice, OpenError> {
         Self::into_device(self, Capabilities::NONE, pools).map_err(OpenError::Packet)
+    }
+}
+
+impl Queue for UioQueue {
+    type Device = UioDevice;
+
+    fn mtu(&self) -> usize {
+        Self::mtu(self)
+    }
+
+    /// It receives into its DMA buffer; the pools have taken no memory yet.
+    fn into_device(self, _pools: RxPools) -> Result<UioDevice, OpenError> {
+        Self::into_device(self).map_err(OpenError::Uio)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::status::collect::Observed;
 use linerate_linux::packet::PacketDevice;
 use linerate_linux::poller::PollFlags;
 use linerate_linux::tap::Tap;
+use linerate_linux::uio::UioDevice;
 use linerate_linux::{DeviceStats, RxPools};
 use linerate_nic::{Capabilities, DeviceError, Interface};
 use linerate_stack::{Letter, Message, Node};
@@ -53,6 +54,25 @@ impl HostDevice for PacketDevice {
 
     fn is_starved(&self) -> bool {
         self.starved()
+    }
+
+    fn queue_len(&self) -> usize {
+        Self::queue_len(self)
+    }
+
+    fn pools(&self) -> &RxPools {
+        Self::pools(self)
+    }
+}
+
+impl HostDevice for UioDevice {
+    fn counted(&mut self) -> DeviceStats {
+        self.stats()
+    }
+
+    /// The ring keeps its buffers: what comes while there are too few is dropped, and nothing waits.
+    fn is_starved(&self) -> bool {
+        false
     }
 
     fn queue_len(&self) -> usize {
