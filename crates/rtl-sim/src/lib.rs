@@ -12,6 +12,7 @@ mod axil;
 pub mod blocks;
 mod dut;
 pub mod frames;
+pub mod nic;
 mod rng;
 mod stream;
 mod user;
