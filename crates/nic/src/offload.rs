@@ -3,6 +3,7 @@
 
 pub mod checksum_rx;
 pub mod checksum_tx;
+pub mod coalesce;
 pub mod rx_fifo;
 pub mod segment;
 pub mod steer;

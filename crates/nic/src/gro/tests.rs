@@ -1,8 +1,9 @@
 //! Which segments join and which do not, and that no byte is lost.
 
+use super::rules::TIMESTAMPS;
 use super::*;
 use crate::checksum;
-use crate::layers::parse;
+use crate::layers::{Version, parse};
 use crate::meta::RxMeta;
 use crate::pool::{Pool, Slice};
 use crate::selftest::flat;
@@ -66,7 +67,7 @@ fn check(name: &str, base: &Plan, steps: &[Step], expected: &[&str]) {
                 let header = &frame.data.bytes()[layers.ip..layers.layer4];
                 assert!(checksum::sum(header).is_valid(), "{name}: IPv4 header checksum");
             }
-            let segment = Segment::of(frame, &layers).expect("a segment");
+            let segment = Segment::of(frame.data.bytes(), &layers, true).expect("a segment");
             let mut text = String::from_utf8_lossy(&frame.data.bytes()[segment.payload..]).into_owned();
             for piece in &frame.more {
                 text.push('.');
@@ -160,6 +161,23 @@ fn timestamps_and_options_decide() {
     check("IPv4 options", &Plan { ip_extra: vec![1; 4], ..Plan::default() }, &steps, &["abc", "def"]);
     let ip_extra = vec![6, 0, 1, 4, 0, 0, 0, 0];
     check("IPv6 extensions", &Plan { v6: true, ip_extra, ..Plan::default() }, &steps, &["abc", "def"]);
+}
+
+/// A flag of accurate ECN lies beside the data offset (RFC 9768), and tells of this segment alone.
+#[test]
+fn bits_beside_the_data_offset_are_not_lost() {
+    let pool = Pool::new(4, 128);
+    let mut gro = Gro::new(CONFIG);
+    let mut plan = Plan::default();
+    let mut frames = Vec::new();
+    for bits in [0, 1, 1] {
+        let mut bytes = plan.frame(b"abc");
+        bytes[plan.layer4() + 12] |= bits;
+        frames.push(frame(&pool, &bytes));
+        plan.sequence = plan.sequence.wrapping_add(3);
+    }
+    let frames = coalesce(&mut gro, frames);
+    assert_eq!(frames.iter().map(|frame| frame.more.len()).collect::<Vec<_>>(), [0, 1]);
 }
 
 #[test]
@@ -301,7 +319,7 @@ proptest! {
         let mut got = [const { Vec::new() }; 3];
         for frame in coalesce(&mut gro, input) {
             let layers = parse(frame.data.bytes(), frame.len()).expect("layers");
-            let segment = Segment::of(&frame, &layers).expect("a segment");
+            let segment = Segment::of(frame.data.bytes(), &layers, true).expect("a segment");
             prop_assert_eq!(layers.end, frame.len());
             let bytes = flat(&frame);
             let at = usize::from(bytes[layers.layer4 + 1]);
