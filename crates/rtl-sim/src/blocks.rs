@@ -9,6 +9,7 @@ mod csum_tx;
 mod dma;
 mod frame_sum;
 mod int_pacer;
+mod lro;
 mod rss;
 mod rx_fifo;
 mod transmit;
@@ -62,6 +63,7 @@ pub const ALL: &[(&str, Compare)] = &[
     ("dma", dma::compare),
     ("frame_sum", frame_sum::compare),
     ("int_pacer", int_pacer::compare),
+    ("lro", lro::compare),
     ("rss", rss::compare),
     ("rx_fifo", rx_fifo::compare),
     ("tso", tso::compare),

@@ -1,7 +1,7 @@
 // The free blocks of the pool: each number is given out once before it is put back.
 //
-// After a reset a counter gives out all numbers; from then on they come from a FIFO in a block RAM. The next one waits in a
-// register, which takes three clocks to fill again: a block has at least 16 words.
+// After a reset a counter gives out all numbers; from then on they come from a FIFO in a block RAM. Two wait in registers, as a
+// frame may end in the first word of a block; to fill one again takes three clocks, and two frames have at least 16 words.
 `default_nettype none
 
 module lro_free
@@ -25,7 +25,8 @@ module lro_free
   (* no_rw_check *) logic [ID_W-1:0] list[BLOCKS];
   logic [ID_W-1:0] list_q, write_at, read_at;
   logic [ID_W:0]   count, fresh;
-  logic            reading;
+  logic            reading, spare_valid;
+  block_t          spare_block;
 
   // The number is put back a clock later: the last word of the block may just be read.
   logic            put;
@@ -36,23 +37,29 @@ module lro_free
     list_q <= list[read_at];
   end
 
-  wire fetched = reading && !alloc_valid;
+  wire fetched = reading && !spare_valid;
+  wire moves   = spare_valid && (!alloc_valid || alloc_take);
 
   always_ff @(posedge clk) begin
     put       <= free_valid;
     put_block <= free_block[ID_W-1:0];
     if (put) write_at <= write_at + 1'b1;
     count   <= count + (ID_W + 1)'(put) - (ID_W + 1)'(fetched);
-    reading <= !alloc_valid && !reading && fresh[ID_W] && count != '0;
+    reading <= !spare_valid && !reading && fresh[ID_W] && count != '0;
     if (alloc_take) alloc_valid <= 1'b0;
-    if (!alloc_valid) begin
+    if (moves) begin
+      alloc_valid <= 1'b1;
+      alloc_block <= spare_block;
+      spare_valid <= 1'b0;
+    end
+    if (!spare_valid) begin
       if (!fresh[ID_W]) begin
-        alloc_valid <= 1'b1;
-        alloc_block <= block_t'(fresh[ID_W-1:0]);
+        spare_valid <= 1'b1;
+        spare_block <= block_t'(fresh[ID_W-1:0]);
         fresh       <= fresh + 1'b1;
       end else if (fetched) begin
-        alloc_valid <= 1'b1;
-        alloc_block <= block_t'(list_q);
+        spare_valid <= 1'b1;
+        spare_block <= block_t'(list_q);
         read_at     <= read_at + 1'b1;
       end
     end
@@ -64,6 +71,7 @@ module lro_free
       fresh       <= '0;
       reading     <= 1'b0;
       alloc_valid <= 1'b0;
+      spare_valid <= 1'b0;
     end
   end
 

@@ -54,7 +54,7 @@ module lro_read
   localparam int HEADER = 93;
 
   // What follows from a frame's description, in two steps, so that it is ready when the frame before ends.
-  logic        sums_valid, ready_valid, load;
+  logic        sums_valid, ready_valid, ready_ends, load;
   leave_t      sums, ready;
   logic [16:0] sums_total, sums_first, ready_first, ready_rest;
   logic [16:0] sums_csum;
@@ -76,6 +76,7 @@ module lro_read
     if (sums_take) begin
       ready                    <= sums;
       ready_first              <= sums_first;
+      ready_ends               <= sums_first <= 17'(K);
       ready_rest               <= sums_total - sums_first;
       ready_patch.joined       <= sums.joined;
       ready_patch.v6           <= sums.v6;
@@ -98,6 +99,8 @@ module lro_read
   // The walk along the chain. A link is known two clocks after its block has been entered.
   logic              active, walking;    // walking: over blocks behind the run, which hold padding
   logic              joined, v_rest, rest_more, is_first;
+  logic              run_ends;           // with the word that is asked for next
+  logic              seg_ends, rest_ends; // the next run, of a whole segment or of the rest, does with its first word
   block_t            block, head;
   logic [WORD_W-1:0] word;
   logic [COUNT_W-1:0] start;
@@ -111,7 +114,7 @@ module lro_read
   logic [4:0]        credits;
 
   wire [COUNT_W-1:0] lanes     = COUNT_W'(K) - start;
-  wire               run_ends  = run <= 17'(lanes);
+  wire [COUNT_W-1:0] payload_lanes = COUNT_W'(K) - COUNT_W'(hdr_len % 7'(K));
   wire               block_ends = word == WORD_W'(BLOCK_WORDS - 1);
   wire               links     = block_age == 2'd2;
   wire               segments  = head_age == 2'd2;
@@ -136,11 +139,14 @@ module lro_read
     // What comes behind the rest's next run.
     rest_more <= rest > 17'(seg_size);
     rest_less <= rest - 17'(seg_size);
+    seg_ends  <= 17'(seg_size) <= 17'(payload_lanes);
+    rest_ends <= rest <= 17'(payload_lanes);
     credits   <= credits + 5'(credit) - 5'(ask);
 
     if (ask) begin
       is_first <= 1'b0;
-      run   <= run - 17'(lanes);
+      run      <= run - 17'(lanes);
+      run_ends <= run <= 17'(lanes) + 17'(K);
       start <= '0;
       word  <= word + 1'b1;
       index <= index + 5'(index != '1);
@@ -169,6 +175,7 @@ module lro_read
       word      <= WORD_W'(hdr_len / 7'(K));
       start     <= COUNT_W'(hdr_len % 7'(K));
       run       <= rest_more ? 17'(seg_size) : rest;
+      run_ends  <= rest_more ? seg_ends : rest_ends;
       rest      <= rest_more ? rest_less : 17'd0;
       v_rest    <= rest_more;
     end
@@ -185,6 +192,7 @@ module lro_read
       word      <= '0;
       start     <= '0;
       run       <= ready_first;
+      run_ends  <= ready_ends;
       rest      <= ready_rest;
       v_rest    <= ready_rest != '0;
       hdr_len   <= ready.hdr_len;

@@ -1,0 +1,361 @@
+//! Receive coalescing against its reference.
+//!
+//! What becomes of a frame follows from the frames before it and from the flows that the timer has closed in between. The block
+//! tells its decisions by its events, one for each frame and each flow that it closes for a reason of its own: the reference
+//! takes the timer's from there, after a look at the clock, and must come to the same decisions and frames in all else.
+
+mod traffic;
+
+use super::Coverage;
+use crate::{Dut, Pause, Port, Rng, RxUser, Sink, Source, UserAt};
+use linerate_nic::offload::coalesce::{Arrived, Coalesce, CoalesceConfig, Decision, Departed};
+use std::collections::VecDeque;
+use traffic::{Offer, Profile, Traffic};
+
+/// Defaults of the module.
+const FLOWS: usize = 8;
+const MAX_PACKET: usize = 65_535;
+const POOL_BYTES: usize = 131_072;
+
+/// Clocks without any progress after which the block is said to hang. The largest frame takes 16,384 at 32 bits.
+const PATIENCE: u64 = 40_000;
+/// Clocks in which the table answers: it may be busy with a frame.
+const SLACK: u64 = 40;
+
+const PROFILES: [Profile; 6] = [
+    Profile { name: "bulk", flows: 3, sizes: (1_400, 1_460), odd: 1, noise: 1 },
+    Profile { name: "many", flows: 14, sizes: (1, 1_460), odd: 12, noise: 5 },
+    Profile { name: "small", flows: 2, sizes: (1, 12), odd: 0, noise: 0 },
+    Profile { name: "odd", flows: 3, sizes: (1, 200), odd: 40, noise: 3 },
+    Profile { name: "noise", flows: 9, sizes: (6, 1_000), odd: 10, noise: 60 },
+    Profile { name: "jumbo", flows: 5, sizes: (7_000, 8_960), odd: 2, noise: 5 },
+];
+
+/// What is done with the traffic in one run.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    profile: Profile,
+    frames: u64,
+    input: Pause,
+    output: Pause,
+    timeout: u64,
+    enable: bool,
+    /// The run ends in the middle of things, by the next one's reset.
+    breaks_off: bool,
+}
+
+/// Random traffic of each kind.
+///
+/// # Errors
+/// The seed and the first difference.
+pub fn compare(dut: &mut Dut, seed: u64, frames: u64) -> Result<Coverage, String> {
+    let mut coverage = Coverage::default();
+    let mut rng = Rng::new(seed);
+    for small in [true, false] {
+        throughput(dut, small).map_err(|fault| format!("without pauses, small frames {small}: {fault}"))?;
+    }
+    let rounds = frames.div_ceil(1_500).max(1) * PROFILES.len() as u64;
+    for round in 0..rounds {
+        let plan = Plan {
+            profile: PROFILES[round as usize % PROFILES.len()],
+            frames: frames.div_ceil(rounds).max(20),
+            input: rng.pick(&[Pause::Never, Pause::Percent(30), Pause::Bursts(200)]),
+            output: rng.pick(&[Pause::Never, Pause::Percent(20), Pause::Bursts(30)]),
+            timeout: rng.pick(&[0, 1, 50, 1_000, 1_000, 20_000, 1_000_000]),
+            enable: !rng.chance(8),
+            breaks_off: rng.chance(20),
+        };
+        let mut bench = Bench::new(dut, &mut rng, plan)?;
+        bench.run(dut, &mut rng, &mut coverage).map_err(|fault| {
+            format!("seed {seed}, {plan:?}, clock {}, frame {}: {fault}", dut.cycles(), coverage.frames)
+        })?;
+    }
+    Ok(coverage)
+}
+
+/// The ports beside the streams.
+struct Ports {
+    enable: Port,
+    /// Opened, joined, passed; timeout, evicted, pressure.
+    events: [Port; 6],
+}
+
+struct Bench {
+    plan: Plan,
+    ports: Ports,
+    source: Source,
+    sink: Sink,
+    traffic: Traffic,
+    table: Coalesce<RxUser>,
+    /// Frames that the block has not decided about.
+    undecided: VecDeque<Offer>,
+    expected: VecDeque<Departed<RxUser>>,
+    evicted: bool,
+    enabled: bool,
+    offered: u64,
+    last_progress: u64,
+}
+
+impl Bench {
+    fn new(dut: &mut Dut, rng: &mut Rng, plan: Plan) -> Result<Self, String> {
+        let event = |name: &str| dut.port(&format!("event_{name}"));
+        let ports = Ports {
+            enable: dut.port("cfg_enable")?,
+            events: [
+                event("opened")?,
+                event("joined")?,
+                event("passed")?,
+                event("timeout")?,
+                event("evicted")?,
+                event("pressure")?,
+            ],
+        };
+        let timeout = dut.port("cfg_timeout")?;
+        dut.set(timeout, plan.timeout);
+        dut.set(ports.enable, u64::from(plan.enable));
+        let word = dut.bits(dut.port("s_axis_tdata")?) as usize / 8;
+        let block_bytes = if word < 8 { 32 } else { 16 } * word;
+        let source = Source::new(dut, "s_axis", plan.input, UserAt::Every, rng.bits())?;
+        let sink = Sink::new(dut, "m_axis", plan.output, rng.bits())?;
+        dut.reset()?;
+        Ok(Bench {
+            ports,
+            source,
+            sink,
+            traffic: Traffic::new(rng, plan.profile),
+            table: Coalesce::new(CoalesceConfig {
+                flows: FLOWS,
+                max_packet: MAX_PACKET,
+                block_bytes,
+                max_held: POOL_BYTES / block_bytes * 3 / 4,
+                timeout: plan.timeout,
+            }),
+            undecided: VecDeque::new(),
+            expected: VecDeque::new(),
+            evicted: false,
+            enabled: plan.enable,
+            offered: 0,
+            last_progress: dut.cycles(),
+            plan,
+        })
+    }
+
+    fn run(&mut self, dut: &mut Dut, rng: &mut Rng, coverage: &mut Coverage) -> Result<(), String> {
+        loop {
+            let all_offered = self.offered == self.plan.frames;
+            if !all_offered && self.source.waiting() < 2 {
+                let offer = self.traffic.next(rng);
+                self.source.push(offer.bytes.clone(), offer.user.to_words());
+                self.undecided.push_back(offer);
+                self.offered += 1;
+            }
+            if all_offered && self.plan.breaks_off {
+                return Ok(());
+            }
+            if all_offered && self.undecided.is_empty() {
+                if self.table.open() == 0 && self.expected.is_empty() {
+                    return self.nothing_more(dut);
+                }
+                // Flows whose time is far away leave when the block is switched off.
+                if self.plan.timeout > 20_000 {
+                    self.enabled = false;
+                    dut.set(self.ports.enable, 0);
+                }
+            }
+            self.source.drive(dut);
+            self.sink.drive(dut);
+            dut.settle();
+            self.source.observe(dut);
+            self.sink.observe(dut);
+            self.events(dut, coverage)?;
+            while let Some(received) = self.sink.pop()? {
+                self.last_progress = dut.cycles();
+                let expected = self.expected.pop_front().ok_or("a frame that was never sent")?;
+                compare_frames(&received.data, received.user, received.user_constant, &expected)?;
+            }
+            dut.edge();
+            if dut.cycles() - self.last_progress > PATIENCE {
+                return Err("nothing moves".to_owned());
+            }
+        }
+    }
+
+    /// Takes the block's decisions over, in the order of its events.
+    fn events(&mut self, dut: &Dut, coverage: &mut Coverage) -> Result<(), String> {
+        let now = dut.cycles();
+        let [opened, joined, passed, timeout, evicted, pressure] =
+            self.ports.events.map(|port| dut.get(port) != 0);
+        if [opened, joined, passed, timeout, evicted, pressure].into_iter().filter(|event| *event).count() > 1
+        {
+            return Err("two events at once".to_owned());
+        }
+        if pressure {
+            if !self.table.relieve() {
+                return Err("event_pressure without pressure".to_owned());
+            }
+            coverage.count("pressure");
+        }
+        let due = self.table.deadline();
+        if timeout {
+            if self.enabled && due.is_none_or(|due| now < due) {
+                return Err(format!("event_timeout, but the deadline is {due:?}"));
+            }
+            if !self.table.close_oldest() {
+                return Err("event_timeout without a flow".to_owned());
+            }
+            coverage.count("timeout");
+        } else if due.is_some_and(|due| now > due + SLACK * (1 + FLOWS as u64)) && self.expected.len() < 400 {
+            return Err(format!("the oldest flow should have left at {due:?}"));
+        }
+        self.evicted |= evicted;
+        if opened || joined || passed {
+            self.last_progress = now;
+            self.decide(now, opened, joined, coverage)?;
+        }
+        while let Some(frame) = self.table.pop() {
+            coverage.frames += u64::from(frame.coalesced.map_or(1, |of| of.segments));
+            if let Some(of) = frame.coalesced {
+                coverage.count("coalesced");
+                if of.segments > 40 {
+                    coverage.count("coalesced of more than 40");
+                }
+            }
+            self.expected.push_back(frame);
+        }
+        Ok(())
+    }
+
+    fn decide(
+        &mut self,
+        now: u64,
+        opened: bool,
+        joined: bool,
+        coverage: &mut Coverage,
+    ) -> Result<(), String> {
+        let offer = self.undecided.pop_front().ok_or("an event without a frame")?;
+        if self.table.is_crowded() {
+            return Err("a frame was decided about under pressure".to_owned());
+        }
+        let arrived = Arrived {
+            may_join: offer.user.csum_status == 2 && offer.user.seg_size == 0 && self.plan.enable,
+            bytes: offer.bytes,
+            arrival: offer.user.arrival,
+            meta: offer.user,
+        };
+        let decision = self.table.push(arrived, now);
+        let seen = if opened {
+            Decision::Opened { evicted: core::mem::take(&mut self.evicted) }
+        } else if joined {
+            Decision::Joined
+        } else {
+            Decision::Passed
+        };
+        coverage.count(match decision {
+            Decision::Opened { evicted: true } => "evicted",
+            Decision::Opened { evicted: false } => "opened",
+            Decision::Joined => "joined",
+            Decision::Passed => "passed",
+        });
+        if seen != decision || self.evicted {
+            return Err(format!("the block says {seen:?} (evicted {}), not {decision:?}", self.evicted));
+        }
+        Ok(())
+    }
+
+    /// Some clocks more, in which nothing may come.
+    fn nothing_more(&mut self, dut: &mut Dut) -> Result<(), String> {
+        for _ in 0..200 {
+            self.sink.drive(dut);
+            dut.settle();
+            self.sink.observe(dut);
+            if self.sink.pop()?.is_some() || self.ports.events.iter().any(|port| dut.get(*port) != 0) {
+                return Err("something comes after the end".to_owned());
+            }
+            dut.edge();
+        }
+        Ok(())
+    }
+}
+
+fn compare_frames(
+    data: &[u8],
+    user: [u32; 4],
+    constant: bool,
+    expected: &Departed<RxUser>,
+) -> Result<(), String> {
+    let mut meta = expected.meta;
+    meta.arrival = expected.arrival;
+    if let Some(of) = expected.coalesced {
+        meta.csum_raw = 0;
+        meta.seg_count = of.segments;
+        meta.seg_size = of.segment_size;
+    }
+    if data != expected.bytes {
+        let at = data.iter().zip(&expected.bytes).position(|(a, b)| a != b);
+        return Err(format!(
+            "a frame of {} bytes instead of {}, first difference at {at:?}, {:?}",
+            data.len(),
+            expected.bytes.len(),
+            expected.coalesced
+        ));
+    }
+    if user != meta.to_words() {
+        return Err(format!("tuser {:?} instead of {meta:?}", RxUser::from_words(user)));
+    }
+    if !constant {
+        return Err("tuser changes within a frame".to_owned());
+    }
+    Ok(())
+}
+
+/// Without a pause on either side nothing is held back: frames of 60 bytes that pass, join, and close a flow each; or segments
+/// of an MTU of 1500.
+fn throughput(dut: &mut Dut, small: bool) -> Result<(), String> {
+    let mut rng = Rng::new(7);
+    let size = if small { 6 } else { 1_460 };
+    let profile = Profile { name: "line rate", flows: 2, sizes: (size, size), odd: 0, noise: 0 };
+    for kind in 0..3 {
+        let plan = Plan {
+            profile,
+            frames: 0,
+            input: Pause::Never,
+            output: Pause::Never,
+            timeout: 1_000_000,
+            enable: kind != 0,
+            breaks_off: false,
+        };
+        let mut bench = Bench::new(dut, &mut rng, plan)?;
+        let word = dut.bits(dut.port("s_axis_tdata")?) as usize / 8;
+        // Wider streams take a frame of 60 bytes in less time than it takes to decide.
+        if small && word > 8 {
+            continue;
+        }
+        let mut beats = 0;
+        for at in 0..200u32 {
+            let mut offer = bench.traffic.next(&mut rng);
+            if kind == 2 && offer.bytes.len() > 46 && at % 2 == 0 {
+                // A gap: the flow leaves, and another begins.
+                let ip = if offer.bytes[12..14] == [0x08, 0] { 14 } else { 18 };
+                offer.bytes[ip + 30] ^= 1;
+            }
+            beats += offer.bytes.len().div_ceil(word) as u64;
+            bench.source.push(offer.bytes, offer.user.to_words());
+        }
+        let began = dut.cycles();
+        let mut ended = began;
+        while bench.source.waiting() > 0 && ended - began < 3 * beats {
+            bench.source.drive(dut);
+            bench.sink.drive(dut);
+            dut.settle();
+            bench.source.observe(dut);
+            bench.sink.observe(dut);
+            dut.edge();
+            ended = dut.cycles();
+        }
+        // The first block's number comes a few clocks after the reset.
+        if ended - began > beats + 6 {
+            return Err(format!("kind {kind}: {beats} beats took {} clocks", ended - began));
+        }
+    }
+    Ok(())
+}
