@@ -110,31 +110,34 @@ module rss_rules (
 
   // Looking up.
   logic        valid_1, valid_2, first_1, first_2;
-  logic [31:0] all_slices[SLICES+1];
+  logic [31:0] all_slices;
+  logic [SLICES-1:0][31:0] found_q;
 
   always_ff @(posedge clk) begin
     valid_1 <= word_valid;
     valid_2 <= valid_1;
     first_1 <= step == 3'd0;
     first_2 <= first_1;
-    if (valid_2) hit <= (first_2 ? '1 : hit) & all_slices[SLICES];
+    if (valid_2) hit <= (first_2 ? '1 : hit) & all_slices;
   end
 
-  assign all_slices[0] = '1;
+  always_comb begin
+    all_slices = '1;
+    for (int s = 0; s < SLICES; s++) all_slices &= found_q[s];
+  end
 
   for (genvar s = 0; s < SLICES; s++) begin : gen_slice
     (* no_rw_check *) logic [31:0] table_words[256];
-    logic [31:0] column, found, found_q;
+    logic [31:0] column, found;
 
     always_ff @(posedge clk) begin
       if (!full_valid || fill_now) suits[s] <= ((value[s*SLICE_W+:SLICE_W] ^ read.value) & care[s*SLICE_W+:SLICE_W]) == '0;
       // The last that is shifted in is the rule with the highest number.
       if (found_out.valid && (!full_valid || fill_now)) column <= {suits[s], column[31:1]};
       if (fill_now) table_words[full_place] <= column;
-      found   <= table_words[{step, word[s*SLICE_W+:SLICE_W]}];
-      found_q <= found;
+      found      <= table_words[{step, word[s*SLICE_W+:SLICE_W]}];
+      found_q[s] <= found;
     end
-    assign all_slices[s+1] = all_slices[s] & found_q;
   end
 endmodule
 
