@@ -54,6 +54,7 @@ const MAY_USE: [(&str, &[&str]); 15] = [
             "linerate-linux",
             "linerate-fabric",
             "linerate-sim",
+            "linerate-rtl-sim",
         ],
     ),
     ("xtask", &[]),

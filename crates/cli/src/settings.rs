@@ -343,7 +343,9 @@ fn check_queues(queues: Option<u16>, memory: u64) -> Result<(), SettingsError> {
 fn check_vlan(options: &ServeOptions) -> Result<(), SettingsError> {
     let Some(id) = options.vlan else { return Ok(()) };
     let expected = match options.device {
-        Some(DeviceChoice::Packet(_) | DeviceChoice::Tap(_) | DeviceChoice::Uio { .. }) => {
+        Some(
+            DeviceChoice::Packet(_) | DeviceChoice::Tap(_) | DeviceChoice::Uio { .. } | DeviceChoice::Rtl(_),
+        ) => {
             if (1..=4094).contains(&id) {
                 return Ok(());
             }

@@ -63,6 +63,8 @@ pub enum DeviceChoice {
         /// What `sys` and `dev` are in.
         root: PathBuf,
     },
+    /// The interface in simulation, with a TAP device of this name as its cable.
+    Rtl(String),
     /// The host's own TCP/IP stack.
     Kernel,
 }
@@ -78,10 +80,12 @@ impl FromStr for DeviceChoice {
         match (kind, name) {
             ("tap", None) => Ok(DeviceChoice::Tap("linerate0".to_owned())),
             ("tap", Some(name)) => Ok(DeviceChoice::Tap(interface(name)?)),
+            ("rtl", None) => Ok(DeviceChoice::Rtl("linerate0".to_owned())),
+            ("rtl", Some(name)) => Ok(DeviceChoice::Rtl(interface(name)?)),
             ("packet", Some(name)) => Ok(DeviceChoice::Packet(interface(name)?)),
             ("uio", Some(name)) => uio(name),
             ("kernel", None) => Ok(DeviceChoice::Kernel),
-            _ => Err(ValueError::new("tap, tap:NAME, packet:INTERFACE, uio:NAME or kernel")),
+            _ => Err(ValueError::new("tap, tap:NAME, packet:INTERFACE, uio:NAME, rtl, rtl:NAME or kernel")),
         }
     }
 }
@@ -93,6 +97,7 @@ impl fmt::Display for DeviceChoice {
             DeviceChoice::Packet(name) => write!(f, "packet:{name}"),
             DeviceChoice::Uio { name, root } if root == Path::new("/") => write!(f, "uio:{name}"),
             DeviceChoice::Uio { name, root } => write!(f, "uio:{name}@{}", root.display()),
+            DeviceChoice::Rtl(name) => write!(f, "rtl:{name}"),
             DeviceChoice::Kernel => f.write_str("kernel"),
         }
     }
@@ -412,6 +417,8 @@ mod tests {
         check::<DeviceChoice>("uio:nic@host", None);
         check::<DeviceChoice>("uio:", None);
         check::<DeviceChoice>("uio", None);
+        check::<DeviceChoice>("rtl", Some("rtl:linerate0"));
+        check::<DeviceChoice>("rtl:cable0", Some("rtl:cable0"));
         check::<DeviceChoice>("kernel", Some("kernel"));
         for bad in ["packet", "tap:", "tap:a/b", "tap:0123456789abcdef", "kernel:x", "wire", ""] {
             check::<DeviceChoice>(bad, None);

@@ -13,6 +13,8 @@ mod observe;
 mod open;
 mod own;
 mod post;
+#[cfg(feature = "rtl")]
+mod rtl;
 mod services;
 pub mod shares;
 mod stats;

@@ -42,6 +42,8 @@ pub enum OpenError {
     Host(NetconfigError),
     /// The device refuses the offloads.
     Device(DeviceError),
+    /// The simulated interface.
+    Rtl(String),
     /// No kernel sockets.
     Kernel(std::io::Error),
     /// Nobody on a TAP device of our own could give addresses.
@@ -73,6 +75,7 @@ impl fmt::Display for OpenError {
             OpenError::Uio(error) => write!(f, "no interface by UIO: {error}"),
             OpenError::Host(error) => write!(f, "the host's side of the TAP device: {error}"),
             OpenError::Device(error) => error.fmt(f),
+            OpenError::Rtl(error) => write!(f, "no simulated interface: {error}"),
             OpenError::Kernel(error) => write!(f, "no kernel sockets: {error}"),
             OpenError::Private => f.write_str(
                 "invalid value 'dhcp' or 'slaac' for '--address': on a TAP device made for the run there is nobody to give \
@@ -145,8 +148,11 @@ pub fn engine(settings: &Settings, random: &mut Random) -> Result<Opened, OpenEr
         Some(DeviceChoice::Kernel) => Ok(kernel(settings)),
         Some(DeviceChoice::Packet(interface)) => packet(settings, interface, random),
         Some(DeviceChoice::Uio { name, root }) => uio(settings, name, root, random),
-        Some(DeviceChoice::Tap(name)) => tap(settings, name, random),
-        None => match tap(settings, TAP_NAME, random) {
+        Some(DeviceChoice::Tap(name)) => {
+            tap(settings, name, queues(settings), "", |queue: TapQueue| queue, random)
+        }
+        Some(DeviceChoice::Rtl(name)) => rtl(settings, name, random),
+        None => match tap(settings, TAP_NAME, queues(settings), "", |queue: TapQueue| queue, random) {
             Err(error @ OpenError::Tap(_)) => {
                 output::note(format_args!("{error}. The same servers run on the host's sockets instead."));
                 Ok(kernel(settings))
@@ -200,8 +206,15 @@ fn in_queues(count: usize) -> String {
     if count > 1 { format!(", {count} queues") } else { String::new() }
 }
 
-fn tap(settings: &Settings, name: &str, random: &mut Random) -> Result<Opened, OpenError> {
-    let wanted = queues(settings);
+/// A TAP device, or what stands at the end of it as a cable.
+fn tap<Q: Queue>(
+    settings: &Settings,
+    name: &str,
+    wanted: u16,
+    before: &str,
+    over: impl FnMut(TapQueue) -> Q,
+    random: &mut Random,
+) -> Result<Opened, OpenError> {
     let options = TapOptions {
         name: name.to_owned(),
         mtu: settings.mtu.map(u32::from),
@@ -242,8 +255,8 @@ fn tap(settings: &Settings, name: &str, random: &mut Random) -> Result<Opened, O
     }
     let kept = Kept { net_admin: host.has_added(), ..Kept::default() };
     let made = if was_there { ", which was there before" } else { "" };
-    let what = format!("TAP device {}{made}, MTU {}", device.name(), device.mtu());
-    let opened = own(settings, stack, devices, what, random);
+    let what = format!("{before}TAP device {}{made}, MTU {}", device.name(), device.mtu());
+    let opened = own(settings, stack, devices.into_iter().map(over).collect(), what, random);
     Ok(Opened { kept, interface: Some(host), ..opened })
 }
 
@@ -316,6 +329,41 @@ fn uio(settings: &Settings, name: &str, root: &Path, random: &mut Random) -> Res
     let about = devices.first().map(|device| format!(", address {}, MTU {}", device.mac(), device.mtu()));
     let what = format!("UIO device {name}{}", about.unwrap_or_default());
     Ok(own(settings, stack, devices, what, random))
+}
+
+/// The interface in simulation, at the end of a cable that is a TAP device.
+#[cfg(feature = "rtl")]
+fn rtl(settings: &Settings, name: &str, random: &mut Random) -> Result<Opened, OpenError> {
+    if !linerate_rtl_sim::is_available() {
+        return Err(OpenError::Rtl(linerate_rtl_sim::Unavailable::NoVerilator.to_string()));
+    }
+    if settings.queues.is_some_and(|queues| queues > 1) {
+        log::warn!("the simulated interface has one queue here");
+    }
+    tap(settings, name, 1, "simulated interface, its cable ", Cable, random)
+}
+
+#[cfg(not(feature = "rtl"))]
+fn rtl(_settings: &Settings, _name: &str, _random: &mut Random) -> Result<Opened, OpenError> {
+    let how = "built without it: `cargo xtask rtl setup`, then build with `--features rtl`";
+    Err(OpenError::Rtl(how.to_owned()))
+}
+
+/// The queue of a TAP device as the cable of the simulated interface.
+#[cfg(feature = "rtl")]
+struct Cable(TapQueue);
+
+#[cfg(feature = "rtl")]
+impl Queue for Cable {
+    type Device = super::rtl::RtlDevice;
+
+    fn mtu(&self) -> usize {
+        self.0.mtu()
+    }
+
+    fn into_device(self, pools: RxPools) -> Result<Self::Device, OpenError> {
+        super::rtl::RtlDevice::new(self.0, pools).map_err(|error| OpenError::Rtl(error.to_string()))
+    }
 }
 
 /// A queue of a device, on its way to its thread.
