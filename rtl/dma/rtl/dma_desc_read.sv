@@ -149,6 +149,8 @@ module dma_desc_read #(
   wire [31:0]  app2 = words[2][95:64];
   wire [31:0]  app3 = words[2][127:96];
   wire [31:0]  app4 = words[3][31:0];
+  // The channel is filled in where the frame is begun.
+  tx_user_t user;
   // Reserved words and bits.
   wire unused = &{1'b0, words[1][94:64], words[1][126:96], words[1][31:0], words[3][127:32], control[29:26], next_address[5:0],
                   app0, app1, app2, app3, app4, user.channel, 1'b0};
@@ -182,8 +184,6 @@ module dma_desc_read #(
     endcase
   endfunction
 
-  // The channel is filled in where the frame is begun.
-  tx_user_t user;
   if (APP_LAYOUT == 0) begin : gen_seed
     assign user = '{channel: 4'd0, seg: seg_mode(app0[1:0]), seg_size: app1[31:16], hdr_len: app0[15:8],
                     l3_start: app0[23:16], ipv6: app0[2], ip_csum: app0[3], csum: csum_mode(app1[11:10]),

@@ -183,7 +183,8 @@ fn any_error(world: &mut World<'_>) -> (Response, u32) {
 fn tx_unreadable(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<&'static str, String> {
     let (response, kind) = any_error(world);
     let before = world.pulses.tx_dropped;
-    let mut frame = vec![0; world.rng.between(100, 1_800)];
+    let most = 1_800.min(200 * world.width);
+    let mut frame = vec![0; world.rng.between(100, most)];
     world.rng.fill(&mut frame);
     let user = transmit::random_user(world);
     let last = rings.tx[victim].give(world, frame, user, 1);
