@@ -187,11 +187,12 @@ module rss
   always_ff @(posedge clk) begin
     if (accept) begin
       beats[beat_in] <= '{data: in_data, keep: in_keep, last: in_last};
-      users[frame_in] <= in_user;
-      beat_in <= beat_in + 1'b1;
+      beat_in        <= beat_in + 1'b1;
     end
     if (gap != '0) gap <= gap - 3'd1;
+    // Only then is there room for it.
     if (accept_last) begin
+      users[frame_in] <= in_user;
       frame_in <= frame_in + 1'b1;
       gap      <= 3'd7;
     end

@@ -57,7 +57,7 @@ fn netlist(tools: &Tools, block: &blocks::Block, seed: u64) -> Result<std::path:
     let parameters: Vec<String> =
         block.parameters.iter().map(|(name, value)| format!("-G {name}={value}")).collect();
     let script = format!(
-        "read_slang --threads 1 {} --top {top} {}; hierarchy -top {top}; proc; flatten; opt_expr; opt_clean; \
+        "read_slang --threads 1 {} --top {top} {}; hierarchy -top {top}; proc; flatten; bwmuxmap; opt_expr; opt_clean; \
          mutate -list {COUNT} -seed {seed} -ctrl mutant 8 1 -o list.ys; script list.ys; opt_clean; \
          write_verilog -noattr mutated.v",
         parameters.join(" "),

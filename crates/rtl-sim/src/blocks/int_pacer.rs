@@ -12,6 +12,9 @@ const MODES: [PacingMode; 4] =
 /// Clocks after which new settings are in force.
 const SETTLING: u64 = 4;
 
+/// Clocks of random settings at least: each fault has to meet the settings that show it.
+const CLOCKS: u64 = 300_000;
+
 /// The numbers of packets, and of ticks, stop here.
 const MOST: u64 = 65_535;
 
@@ -127,7 +130,8 @@ pub fn compare(dut: &mut Dut, seed: u64, frames: u64) -> Result<Coverage, String
 impl Bench<'_> {
     fn run(&mut self, frames: u64) -> Result<(), String> {
         self.counters_stop()?;
-        while self.packets < frames {
+        let until = self.now + CLOCKS + 20 * frames;
+        while self.packets < frames || self.now < until {
             self.reset()?;
             for _ in 0..self.rng.between(1, 8) {
                 self.configure()?;
@@ -165,7 +169,6 @@ impl Bench<'_> {
         self.clocks(MOST + 20)?;
         self.queues.iter_mut().for_each(|queue| queue.load.polls = 50);
         self.clocks(10)?;
-        self.packets = 0;
         Ok(())
     }
 
