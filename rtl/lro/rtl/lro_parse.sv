@@ -199,7 +199,10 @@ module lro_parse
   wire         plain       = (v4_plain || v6_plain) && is_tcp && !is_fragment && data_offset >= 4'd5;
   wire  [16:0] csum_sum   = {1'b0, ~ip_csum} + {1'b0, ~ip_len[15:0]};
   segment_t    next;
-  logic        next_plain, next_fits, next_may_join, next_payload;
+  logic        next_plain, next_may_join;
+  logic [7:0]  next_headers;
+  logic [17:0] next_end;
+  wire         next_whole  = next_plain && 18'(next_headers) <= next_end && next_end <= 18'(next.frame_len);
 
   always_ff @(posedge clk) begin
     if (next_free) begin
@@ -211,14 +214,14 @@ module lro_parse
       next.stamped   <= data_offset == 4'd8;
       next.csum_part <= 16'(csum_sum[15:0]) + 16'(csum_sum[16]);
       next_plain     <= plain;
-      next_fits      <= 18'(headers) <= packet_end && packet_end <= 18'(fields.frame_len);
-      next_payload   <= packet_end > 18'(headers);
+      next_headers   <= headers;
+      next_end       <= packet_end;
       next_may_join  <= may_join && (data_offset == 4'd5 || (data_offset == 4'd8 && stamps_layout));
     end
     if (!segment_valid || segment_take) begin
       segment          <= next;
-      segment.whole    <= next_plain && next_fits;
-      segment.eligible <= next_plain && next_fits && next_payload && next_may_join;
+      segment.whole    <= next_whole;
+      segment.eligible <= next_whole && next_may_join && 18'(next_headers) != next_end;
       segment.next_seq <= next.seq + 32'(next.payload);
       segment_valid    <= next_valid;
     end

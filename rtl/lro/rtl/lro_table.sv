@@ -1,11 +1,11 @@
 // The flows that are open, and what becomes of each frame: it joins a flow, opens one, or passes alone.
 //
-//   IDLE --whole segment, short hash of a flow--> FETCH, CAUGHT, RULES, DECIDE --joins--> STORE --PSH, short--> CLOSE
-//     |                                                            | other flow: next candidate, or PLACE
-//     |                                                            '-does not join--> CLOSE, PLACE
-//     |--no such flow-----------------------------> PLACE --may open, table full--> VICTIM, CLOSE, PLACE
-//     |                                               |-----may open-----> STORE
-//     |                                               '-----else---------> PASS
+//   IDLE --whole segment--> FETCH --a flow with its hash--> CAUGHT, RULES, DECIDE --joins--> STORE --PSH, short--> CLOSE
+//     |                     ^  '--none (left)--> PLACE           | |
+//     |                     '-----------another flow-------------' '--does not join--> CLOSE, PLACE
+//     |--else---------------------> PLACE --may open, table full--> VICTIM, CLOSE, PLACE
+//     |                               |-----may open--------------> STORE
+//     |                               '-----else------------------> PASS
 //     '--the oldest flow's time is over, memory, barrier--> VICTIM, CLOSE
 //
 // A flow is found by a short hash in registers, and then compared in full; a flow with the same hash costs time, not a wrong join.
@@ -77,14 +77,12 @@ module lro_table
   block_t             held;
 
   logic [FLOWS-1:0] candidates;
-  slot_t            first_candidate, next_candidate, free_slot;
+  slot_t            next_candidate, free_slot, read_slot;
   always_comb begin
     for (int i = 0; i < FLOWS; i++) candidates[i] = is_open[i] && tags[i] == segment.tag;
-    first_candidate = '0;
     next_candidate  = '0;
     free_slot       = '0;
     for (int i = FLOWS - 1; i >= 0; i--) begin
-      if (candidates[i]) first_candidate = slot_t'(i);
       if (others[i]) next_candidate = slot_t'(i);
       if (!is_open[i]) free_slot = slot_t'(i);
     end
@@ -117,6 +115,7 @@ module lro_table
     return 32'(number - than) >= 32'h8000_0000;
   endfunction
 
+  assign read_slot = state == FETCH ? next_candidate : slot;
   assign key_diff  = segment.key ^ key;
   assign same_diff = segment.same ^ same;
   assign key_match = key_differs == '0;
@@ -206,12 +205,12 @@ module lro_table
 
   always_ff @(posedge clk) begin
     if (state == PLACE && opens && !is_full) keys[free_slot] <= {segment.key, segment.same};
-    key_q       <= keys[slot];
+    key_q       <= keys[read_slot];
     {key, same} <= key_q;
   end
   always_ff @(posedge clk) begin
     if (state == STORE) flows[slot] <= update;
-    flow_q <= flows[slot];
+    flow_q <= flows[read_slot];
     flow   <= flow_q;
   end
 
@@ -247,23 +246,21 @@ module lro_table
         place_after <= 1'b0;
         is_new      <= 1'b0;
         reason      <= expired ? TIMEOUT : crowded ? PRESSURE : PLAINLY;
-        others      <= candidates & ~(FLOWS'(1) << first_candidate);
+        others      <= candidates;
         if (expired || crowded || (any && segment_valid && segment.barrier)) state <= VICTIM;
-        else if (segment_valid && segment.whole && candidates != '0) begin
-          slot  <= first_candidate;
-          state <= FETCH;
-        end else if (segment_valid) state <= PLACE;
+        else if (segment_valid) state <= segment.whole ? FETCH : PLACE;
       end
-      FETCH:   state <= CAUGHT;
+      FETCH: begin
+        slot   <= next_candidate;
+        others <= others & ~(FLOWS'(1) << next_candidate);
+        state  <= others == '0 ? PLACE : CAUGHT;
+      end
       CAUGHT:  state <= RULES;
       RULES:   state <= DECIDE;
       DECIDE: begin
         update <= joins ? merged : flow;
-        others <= others & ~(FLOWS'(1) << next_candidate);
-        if (!key_match) begin
-          slot  <= next_candidate;
-          state <= others == '0 ? PLACE : FETCH;
-        end else if (joins) state <= STORE;
+        if (!key_match) state <= FETCH;
+        else if (joins) state <= STORE;
         else begin
           place_after <= 1'b1;
           state       <= CLOSE;
