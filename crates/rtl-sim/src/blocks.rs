@@ -11,6 +11,7 @@ mod frame_sum;
 mod int_pacer;
 mod lro;
 mod rss;
+mod rss_hash;
 mod rx_fifo;
 mod transmit;
 mod tso;
@@ -65,6 +66,7 @@ pub const ALL: &[(&str, Compare)] = &[
     ("int_pacer", int_pacer::compare),
     ("lro", lro::compare),
     ("rss", rss::compare),
+    ("rss_hash", rss_hash::compare),
     ("rx_fifo", rx_fifo::compare),
     ("tso", tso::compare),
     ("tx_path", tso::compare_path),
