@@ -9,6 +9,7 @@ module axis_annotate #(
     parameter int DATA_W = 64,
     parameter int USER_W = 1,
     parameter int NOTE_W = 1,
+    parameter int EARLY_W = 1,
     parameter int DEPTH = 16
 ) (
     input  wire                 clk,
@@ -25,6 +26,9 @@ module axis_annotate #(
     // that is in here whole.
     input  wire  [NOTE_W-1:0]   note,
     input  wire                 note_valid,
+    // A part of it that is known earlier.
+    input  wire  [EARLY_W-1:0]  early,
+    input  wire                 early_valid,
 
     output logic [DATA_W-1:0]   m_axis_tdata,
     output logic [DATA_W/8-1:0] m_axis_tkeep,
@@ -33,7 +37,8 @@ module axis_annotate #(
     output logic                m_axis_tlast,
     output logic [USER_W-1:0]   m_axis_tuser,
     // In the last beat.
-    output logic [NOTE_W-1:0]   m_axis_note
+    output logic [NOTE_W-1:0]   m_axis_note,
+    output logic [EARLY_W-1:0]  m_axis_early
 );
   localparam int BEAT_W = DATA_W + DATA_W / 8 + 1 + USER_W;
   localparam int LOG = $clog2(DEPTH);
@@ -44,8 +49,10 @@ module axis_annotate #(
 
   logic [BEAT_W-1:0] beats [DEPTH];
   logic [NOTE_W-1:0] notes [DEPTH];
+  logic [EARLY_W-1:0] earlies [DEPTH];
   // One bit more than an index: what has gone in and come out, modulo twice the depth.
   logic [LOG:0]      beats_in, beats_out, notes_in, notes_out;
+  logic [LOG-1:0]    earlies_in;
   logic [LOG:0]      level;
   logic [BEAT_W-1:0] head;
   logic              head_last, put, take;
@@ -59,6 +66,7 @@ module axis_annotate #(
   always_ff @(posedge clk) begin
     if (put) beats[beats_in[LOG-1:0]] <= {s_axis_tdata, s_axis_tkeep, s_axis_tlast, s_axis_tuser};
     if (note_valid) notes[notes_in[LOG-1:0]] <= note;
+    if (early_valid) earlies[earlies_in] <= early;
   end
 
   always_ff @(posedge clk) begin
@@ -66,11 +74,13 @@ module axis_annotate #(
     s_axis_tready <= level < (LOG + 1)'(DEPTH - 1);
     if (put) beats_in <= beats_in + 1'b1;
     if (note_valid) notes_in <= notes_in + 1'b1;
+    if (early_valid) earlies_in <= earlies_in + 1'b1;
     if (take) begin
       beats_out <= beats_out + 1'b1;
       if (head_last) notes_out <= notes_out + 1'b1;
       {m_axis_tdata, m_axis_tkeep, m_axis_tlast, m_axis_tuser} <= head;
-      m_axis_note <= notes[notes_out[LOG-1:0]];
+      m_axis_note  <= notes[notes_out[LOG-1:0]];
+      m_axis_early <= earlies[notes_out[LOG-1:0]];
     end
     if (take) m_axis_tvalid <= 1'b1;
     else if (m_axis_tready) m_axis_tvalid <= 1'b0;
@@ -78,6 +88,7 @@ module axis_annotate #(
       beats_in      <= '0;
       beats_out     <= '0;
       notes_in      <= '0;
+      earlies_in    <= '0;
       notes_out     <= '0;
       m_axis_tvalid <= 1'b0;
       s_axis_tready <= 1'b0;

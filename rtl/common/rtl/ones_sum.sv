@@ -31,7 +31,10 @@ module ones_sum #(
     // Two clocks behind in_last, for one clock: the sum as a number, not complemented. 0 only if all bytes were 0.
     // A short function of registers.
     output logic [15:0]         sum,
-    output logic                sum_valid
+    output logic                sum_valid,
+    // The same before the fold, its bytes as they lie in the beat: these and the number of carries, from registers.
+    output logic [15:0]         words,
+    output logic [DATA_W/16-1:0] carries
 );
   localparam int LANES = DATA_W / 16;
   localparam int LOG = $clog2(LANES);
@@ -66,9 +69,6 @@ module ones_sum #(
   end
 
   // What the result is made of.
-  logic [15:0]      words;
-  logic [LANES-1:0] carries;
-
   if (GAP) begin : gen_gap
     logic clear;
     always_ff @(posedge clk) begin

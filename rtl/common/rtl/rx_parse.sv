@@ -59,6 +59,8 @@ module rx_parse #(
     output logic                    result_ipv6,
     // The first protocol that is not an extension header, or that of the packet which a fragment is part of.
     output logic [7:0]              result_protocol,
+    output logic                    result_tcp,
+    output logic                    result_udp,
     // Part of a packet only. An atomic fragment is none (RFC 6946).
     output logic                    result_fragment,
     // A routing header sends the packet on: its destination is not that of the pseudo-header.
@@ -71,12 +73,14 @@ module rx_parse #(
 );
   localparam int BYTES = DATA_W / 8;
   localparam int WORDS = DATA_W / 32;
+  localparam int LOG = $clog2(BYTES);
   // The first byte of a word that matters, and its place in the beat.
   localparam int ORIGIN = 10;
   localparam int SHIFT = ORIGIN % BYTES;
   localparam int SKIPPED = ORIGIN / BYTES;
   // Bytes left of a packet: 65,575 at most, and as many below 0 in a frame of up to 128 KiB.
   localparam int LEFT_W = 18;
+  localparam logic [7:0] TCP = 8'd6;
   localparam logic [7:0] UDP = 8'd17;
 
   if (DATA_W < 32 || DATA_W > 512 || (DATA_W & (DATA_W - 1)) != 0) begin : gen_bad
@@ -206,20 +210,17 @@ module rx_parse #(
   logic                   c_valid, c_first, c_last;
   logic [DATA_W-1:0]      c_words;
   logic [TAIL_W-1:0]      c_tail;
-  logic [WORDS-1:0]       c_start, c_start_good, c_fragment;
-  extension_t [WORDS-1:0] c_extension;  // byte 2
+  logic [WORDS-1:0]       c_start, c_fragment;
 
   always_ff @(posedge clk) begin
-    c_valid      <= b_valid;
-    c_first      <= b_first;
-    c_last       <= b_last;
-    c_tail       <= b_tail;
-    c_words      <= b_words;
-    c_start      <= start;
-    c_start_good <= start_good;
+    c_valid <= b_valid;
+    c_first <= b_first;
+    c_last  <= b_last;
+    c_tail  <= b_tail;
+    c_words <= b_words;
+    c_start <= start & start_good;
     for (int i = 0; i < WORDS; i++) begin
-      c_fragment[i]  <= (b_words[32*i+16+:16] & 16'hff3f) != '0;
-      c_extension[i] <= extension(b_words[32*i+16+:8]);
+      c_fragment[i] <= (b_words[32*i+16+:16] & 16'hff3f) != '0;
     end
     if (b_valid) begin
       tags <= tags_next;
@@ -230,12 +231,11 @@ module rx_parse #(
 
   // ---- IP header.
   typedef struct packed {
-    logic       active;  // the word at hand is word `index` of a header of `words`, or the first behind it
+    logic       active;  // the word at hand is word `index` of a header,
     logic [3:0] index;
-    logic [3:0] words;
+    logic [3:0] left;    // of which there are so many words from the start of the step
     logic       ipv6;
     logic [7:0] protocol;
-    extension_t next;
     logic       fragment;
   } ip_t;
 
@@ -246,15 +246,18 @@ module rx_parse #(
   always_comb begin
     ip_next = ip;
     if (c_first) ip_next.active = 1'b0;
+    ip_next.left = ip.left - 4'(WORDS);
     for (int i = 0; i < WORDS; i++) begin
+      // A header that began in this step does not end before its sixth word.
+      if (i < 5) behind[i] = ip.active && !c_first && ip.left == 4'(i);
+      else behind[i] = ip_next.active && ip_next.left == 4'(i - WORDS);
+      if (behind[i]) ip_next.active = 1'b0;
       if (c_start[i]) begin
-        ip_next.active = c_start_good[i];
+        ip_next.active = 1'b1;
         ip_next.index  = 4'd0;
         ip_next.ipv6   = tags.is_ipv6;
-        ip_next.words  = tags.is_ipv6 ? 4'd10 : c_words[32*i+:4];
+        ip_next.left   = (tags.is_ipv6 ? 4'd10 : c_words[32*i+:4]) + 4'(i - WORDS);
       end
-      behind[i] = ip_next.active && ip_next.index == ip_next.words;
-      if (behind[i]) ip_next.active = 1'b0;
       ipv4[i]          = ip_next.active && !ip_next.ipv6;
       len4[i]          = ip_next.active && !ip_next.ipv6 && ip_next.index == 4'd0;
       len6[i]          = ip_next.active && ip_next.ipv6 && ip_next.index == 4'd1;
@@ -263,14 +266,12 @@ module rx_parse #(
       if (ip_next.ipv6) begin
         if (ip_next.index == 4'd1) begin
           ip_next.protocol = c_words[32*i+16+:8];
-          ip_next.next     = c_extension[i];
           ip_next.fragment = 1'b0;
         end
       end else begin
         if (ip_next.index == 4'd1) ip_next.fragment = c_fragment[i];
         if (ip_next.index == 4'd2) begin
           ip_next.protocol = c_words[32*i+8+:8];
-          ip_next.next     = '0;
         end
       end
       if (ip_next.active) ip_next.index = ip_next.index + 4'd1;
@@ -304,6 +305,17 @@ module rx_parse #(
     end
     if (c_valid) ip <= ip_next;
     if (rst) d_valid <= 1'b0;
+  end
+
+  // What follows the IP header. Up to 128 bits there is a clock to find out, between the protocol and the end of the header.
+  extension_t ip_kind, ip_kind_now;
+
+  assign ip_kind_now = ip.ipv6 ? extension(ip.protocol) : '0;
+
+  if (WORDS <= 4) begin : gen_kind_register
+    always_ff @(posedge clk) ip_kind <= ip_kind_now;
+  end else begin : gen_kind
+    assign ip_kind = ip_kind_now;
   end
 
   // ---- Extension headers.
@@ -347,7 +359,7 @@ module rx_parse #(
       // The header before may have begun in this step only if that is two words ago.
       if (i < 2) here = !d_first && walk.active && walk.left == 10'(i);
       else here = walk_next.active && walk_next.left == 10'(i - WORDS);
-      if (d_behind[i]) kind = ip.next;
+      if (d_behind[i]) kind = ip_kind;
       else kind = i < 2 ? walk.next : walk_next.next;
       here      = here || d_behind[i];
       layer4[i] = here && kind == '0;
@@ -404,7 +416,7 @@ module rx_parse #(
     e_layer4  <= layer4;
     e_ipv6    <= ip.ipv6;
     // The IP header ends with the step.
-    e_behind <= ip.active && ip.index == ip.words && ip.next == '0;
+    e_behind <= ip.active && ip.left == 4'd0 && ip_kind == '0;
     if (d_valid) begin
       walk <= walk_next;
       left <= left_base + left_more;
@@ -418,27 +430,32 @@ module rx_parse #(
   logic                  second, second_next;        // the word at hand is the second of layer 4
   logic [WORDS-1:0]      inside4, seconds;
   logic [LEFT_W-1:0]     to_layer4;                     // to the start of layer 4, if it begins here, negative
-  logic [LEFT_W-1:0]     udp_base, udp_more;
-  logic [31:0]           udp_word;
+  logic [15:0]           udp_word_len, udp_word_sum;
+  logic                  is_udp;
 
-  assign ends = e_behind || (walk.active && walk.left == '0 && walk.next == '0);
+  assign ends   = e_behind || (walk.active && walk.left == '0 && walk.next == '0);
+  assign is_udp = walk.protocol == UDP;
 
-  // From the start of the step that is told: bytes of the packet, bytes of UDP by its own length.
-  logic [LEFT_W-1:0]     g_left, g_udp_left;
+  // From the start of the step that is told: bytes of the packet, and those that are summed.
+  logic [LEFT_W-1:0] g_left, sum_left, sum_base, sum_more;
 
   always_comb begin
-    open_next   = open && !e_first;
-    second_next = second && !e_first;
-    to_layer4   = LEFT_W'(-BYTES);
-    udp_base    = g_udp_left;
-    udp_more    = LEFT_W'(-BYTES);
-    udp_word    = '0;
+    open_next    = open && !e_first;
+    second_next  = second && !e_first;
+    to_layer4    = LEFT_W'(-BYTES);
+    udp_word_len = '0;
+    udp_word_sum = '0;
+    sum_base     = |e_layer4 ? left : sum_left;
+    sum_more     = |e_layer4 ? '0 : LEFT_W'(-BYTES);
     for (int i = 0; i < WORDS; i++) begin
       seconds[i] = second_next;
       if (second_next) begin
-        udp_base = number(e_words[32*i+:16]);
-        udp_more = LEFT_W'(4 * i - 4);
-        udp_word = e_words[32*i+:32];
+        udp_word_len = e_words[32*i+:16];
+        udp_word_sum = e_words[32*i+16+:16];
+        if (is_udp) begin
+          sum_base = number(e_words[32*i+:16]);
+          sum_more = LEFT_W'(4 * i - 4);
+        end
       end
       second_next = e_layer4[i];
       if (e_layer4[i]) begin
@@ -449,65 +466,99 @@ module rx_parse #(
     end
   end
 
-  logic              reached, is_udp, g_ipv6, g_fragment, g_rerouted, udp_unsummed;
-  logic [TAIL_W-1:0] g_tail;
-  logic [WORDS-1:0]  g_inside;
-  logic [LEFT_W-1:0] len;
-  logic [15:0]       udp_len;
-  logic [7:0]        g_protocol;
+  logic                  g_valid, g_last, reached, g_ipv6, g_fragment, g_rerouted, udp_unsummed;
+  logic [DATA_W-1:0]     g_words;
+  logic [TAIL_W-1:0]     g_tail;
+  logic [WORDS-1:0]      g_ipv4, g_address, g_layer4, g_inside;
+  logic [WORDS-1:0][2:0] g_index;
+  logic [LEFT_W-1:0]     len;
+  logic [15:0]           udp_len;
+  logic [7:0]            g_protocol;
 
   always_ff @(posedge clk) begin
-    step_valid   <= e_valid;
-    step_last    <= e_last;
-    step_words   <= e_words;
-    word_ipv4    <= e_ipv4;
-    word_address <= e_address;
-    word_index   <= e_index;
-    word_layer4  <= e_layer4;
-    g_inside     <= inside4;
-    g_tail       <= e_tail;
-    g_left       <= left;
-    g_ipv6       <= e_ipv6;
-    g_protocol   <= walk.protocol;
-    g_fragment   <= walk.fragment;
-    g_rerouted   <= walk.rerouted;
-    is_udp       <= walk.protocol == UDP;
-    reached      <= open_next || ends;
+    g_valid    <= e_valid;
+    g_last     <= e_last;
+    g_tail     <= e_tail;
+    g_words    <= e_words;
+    g_ipv4     <= e_ipv4;
+    g_address  <= e_address;
+    g_index    <= e_index;
+    g_layer4   <= e_layer4;
+    g_inside   <= inside4;
+    g_left     <= left;
+    g_ipv6     <= e_ipv6;
+    g_protocol <= walk.protocol;
+    g_fragment <= walk.fragment;
+    g_rerouted <= walk.rerouted;
+    reached    <= open_next || ends;
     if (e_valid) begin
-      open       <= open_next;
-      second     <= second_next;
-      g_udp_left <= udp_base + udp_more;
+      open     <= open_next;
+      second   <= second_next;
+      sum_left <= sum_base + sum_more;
       if (|e_layer4 || ends) len <= left + to_layer4;
       if (|seconds) begin
-        udp_len      <= {udp_word[7:0], udp_word[15:8]};
-        udp_unsummed <= udp_word[31:16] == '0;
+        udp_len      <= {udp_word_len[7:0], udp_word_len[15:8]};
+        udp_unsummed <= udp_word_sum == '0;
       end
     end
+    if (rst) g_valid <= 1'b0;
+  end
+
+  // ---- What the step is. Of its bytes the first `covered` are summed if they are of layer 4.
+  logic [LOG:0]     covered;
+  logic [WORDS-1:0] inside_step;
+
+  always_ff @(posedge clk) begin
+    step_valid   <= g_valid;
+    step_last    <= g_last;
+    step_words   <= g_words;
+    word_ipv4    <= g_ipv4;
+    word_address <= g_address;
+    word_index   <= g_index;
+    word_layer4  <= g_layer4;
+    inside_step  <= g_inside;
+    if (sum_left[LEFT_W-1]) covered <= '0;
+    else if (|sum_left[LEFT_W-2:LOG]) covered <= (LOG + 1)'(BYTES);
+    else covered <= {1'b0, sum_left[LOG-1:0]};
     if (rst) step_valid <= 1'b0;
   end
 
-  logic signed [LEFT_W-1:0] sum_left;
-
   always_comb begin
-    sum_left = is_udp ? g_udp_left : g_left;
     for (int i = 0; i < BYTES; i++) begin
       // The first word always: what is shorter is not verified.
-      byte_layer4[i] = word_layer4[i/4] || (g_inside[i/4] && sum_left > LEFT_W'(i));
+      byte_layer4[i] = word_layer4[i/4] || (inside_step[i/4] && covered > (LOG + 1)'(i));
     end
   end
 
   // ---- What the frame is.
+  logic        is_long_enough, is_whole, r_ipv6, r_fragment, r_rerouted, r_unsummed;
+  logic [7:0]  r_protocol;
+  logic [15:0] r_len, r_udp_len;
+
   always_ff @(posedge clk) begin
+    // The packet's end is not before the start of layer 4,
+    is_long_enough <= reached && !len[LEFT_W-1];
+    // and not behind the frame's.
+    is_whole   <= signed'(g_left) <= LEFT_W'(signed'(g_tail));
+    r_ipv6     <= g_ipv6;
+    r_protocol <= g_protocol;
+    r_fragment <= g_fragment;
+    r_rerouted <= g_rerouted;
+    r_len      <= len[15:0];
+    r_udp_len  <= udp_len;
+    r_unsummed <= udp_unsummed;
+
     result_valid        <= step_valid && step_last;
-    // The packet's end is not before the start of layer 4, and not behind the frame's.
-    result_found        <= reached && !len[LEFT_W-1] && signed'(g_left) <= LEFT_W'(signed'(g_tail));
-    result_ipv6         <= g_ipv6;
-    result_protocol     <= g_protocol;
-    result_fragment     <= g_fragment;
-    result_rerouted     <= g_rerouted;
-    result_len          <= len[15:0];
-    result_udp_len      <= udp_len;
-    result_udp_unsummed <= udp_unsummed;
+    result_found        <= is_long_enough && is_whole;
+    result_ipv6         <= r_ipv6;
+    result_protocol     <= r_protocol;
+    result_tcp          <= r_protocol == TCP;
+    result_udp          <= r_protocol == UDP;
+    result_fragment     <= r_fragment;
+    result_rerouted     <= r_rerouted;
+    result_len          <= r_len;
+    result_udp_len      <= r_udp_len;
+    result_udp_unsummed <= r_unsummed;
     if (rst) result_valid <= 1'b0;
   end
 endmodule

@@ -17,8 +17,7 @@
 //   010, 110  TCP, right and wrong
 //   011, 111  UDP, right and wrong. A checksum of 0 means "not used" over IPv4, which is right, and must not be over IPv6.
 //
-// The pseudo-header's addresses are summed where they pass. Its length and protocol are not: their sum is compared with the
-// complement of the rest.
+// The pseudo-header's addresses are summed where they pass, its length and protocol are added at the end.
 `default_nettype none
 
 module csum_rx
@@ -51,13 +50,12 @@ module csum_rx
     output logic                event_layer4_bad
 );
   localparam int WORDS = DATA_W / 32;
+  localparam int LANES = DATA_W / 16;
   localparam int BYTES = DATA_W / 8;
   // The first step of a frame has no byte behind the type then.
   localparam bit GAP = BYTES <= 8;
-  // Frames on their way to the end of rx_parse.
+  // Notes are 12 clocks behind the last beat.
   localparam int DEPTH = 16;
-  localparam logic [7:0] TCP = 8'd6;
-  localparam logic [7:0] UDP = 8'd17;
 
   logic taken;
   assign taken = s_axis_tvalid && s_axis_tready && !rst;
@@ -67,8 +65,7 @@ module csum_rx
   logic [DATA_W-1:0]  step_words;
   logic [WORDS-1:0]   word_ipv4, word_address;
   logic [BYTES-1:0]   byte_layer4;
-  logic               found, found_ipv6, found_fragment, found_rerouted, found_unsummed;
-  logic [7:0]         found_protocol;
+  logic               found, found_ipv6, found_fragment, found_rerouted, found_unsummed, is_tcp, is_udp;
   logic [15:0]        found_len, found_udp_len;
 
   // Which word of an address it is does not matter to a sum; what the frame is, is known by the time of its sums.
@@ -93,7 +90,9 @@ module csum_rx
       .result_valid       (),
       .result_found       (found),
       .result_ipv6        (found_ipv6),
-      .result_protocol    (found_protocol),
+      .result_protocol    (),
+      .result_tcp         (is_tcp),
+      .result_udp         (is_udp),
       .result_fragment    (found_fragment),
       .result_rerouted    (found_rerouted),
       .result_len         (found_len),
@@ -104,8 +103,9 @@ module csum_rx
 
   // ---- Three sums.
   logic [BYTES-1:0] mask_header, mask_layer4;
-  logic [15:0]      raw_sum, header_sum, layer4_sum;
-  logic             raw_valid, sums_valid, unused_valid;
+  logic [15:0]      raw_sum, header_words, layer4_words;
+  logic [LANES-1:0] header_carries, layer4_carries;
+  logic             raw_valid, sums_valid;
 
   always_comb begin
     for (int i = 0; i < BYTES; i++) begin
@@ -127,6 +127,8 @@ module csum_rx
       .sum_valid(raw_valid)
   );
 
+  // The other two are not folded but compared.
+  /* verilator lint_off PINCONNECTEMPTY */
   ones_sum #(
       .DATA_W(DATA_W),
       .GAP   (GAP)
@@ -136,8 +138,10 @@ module csum_rx
       .in_data  (step_words),
       .in_mask  (mask_header),
       .in_last  (step_valid && step_last),
-      .sum      (header_sum),
-      .sum_valid(sums_valid)
+      .sum      (),
+      .sum_valid(sums_valid),
+      .words    (header_words),
+      .carries  (header_carries)
   );
 
   ones_sum #(
@@ -149,20 +153,22 @@ module csum_rx
       .in_data  (step_words),
       .in_mask  (mask_layer4),
       .in_last  (step_valid && step_last),
-      .sum      (layer4_sum),
-      .sum_valid(unused_valid)
+      .sum      (),
+      .sum_valid(),
+      .words    (layer4_words),
+      .carries  (layer4_carries)
   );
+  /* verilator lint_on PINCONNECTEMPTY */
 
-  // ---- With the sums: what the rest of the pseudo-header sums up to, and what there is to check.
-  logic [15:0] len, rest;
-  logic        is_tcp, is_udp, carry, unused_rest;
+  // ---- With the sums: length and protocol, the rest of the pseudo-header, and what there is to check.
+  logic [15:0] len;
+  logic [15:0] rest;
+  logic        carry, unused_rest;
   logic        s_found, s_ipv6, s_tcp, s_udp, s_unsummed;
 
-  assign is_tcp = found_protocol == TCP;
-  assign is_udp = found_protocol == UDP;
-  assign len    = is_udp ? found_udp_len : found_len;
+  assign len = is_udp ? found_udp_len : found_len;
   // The end-around carry, seen before adding.
-  assign carry  = &len[15:5] && (is_udp ? len[4:0] >= 5'd15 : len[4:0] >= 5'd26);
+  assign carry = &len[15:5] && (is_udp ? len[4:0] >= 5'd15 : len[4:0] >= 5'd26);
 
   always_ff @(posedge clk) begin
     {rest, unused_rest} <= {len, 1'b1} + {11'd0, is_udp, 1'b0, !is_udp, !is_udp, is_udp, carry};
@@ -173,42 +179,59 @@ module csum_rx
     s_unsummed <= found_unsummed;
   end
 
+  // ---- Everything added: as it should be, the words and what has been carried out of them are ffff in one's complement. They
+  // are then ffff as numbers: they are not 0, and not twice that much.
+  localparam int COUNT_W = $clog2(LANES + 2) + 1;
+
+  function automatic logic [COUNT_W-1:0] ones(input logic [LANES-1:0] bits);
+    ones = '0;
+    for (int i = 0; i < LANES; i++) ones = ones + COUNT_W'(bits[i]);
+  endfunction
+
+  function automatic logic is_ffff(input logic [15:0] words, input logic [COUNT_W-1:0] carried);
+    return &words[15:COUNT_W] && words[COUNT_W-1:0] == ~carried;
+  endfunction
+
+  logic               t_valid, t_found, t_ipv6, t_tcp, t_udp, t_unsummed, t_header_good;
+  logic [16:0]        t_words;
+  logic [COUNT_W-1:0] t_carried;
+
+  always_ff @(posedge clk) begin
+    t_valid       <= sums_valid;
+    t_found       <= s_found;
+    t_ipv6        <= s_ipv6;
+    t_tcp         <= s_tcp;
+    t_udp         <= s_udp;
+    t_unsummed    <= s_unsummed;
+    t_header_good <= is_ffff(header_words, ones(header_carries));
+    // As the words lie in the beat, so that a carry is worth 1.
+    t_words       <= 17'(layer4_words) + 17'({rest[7:0], rest[15:8]});
+    t_carried     <= ones(layer4_carries);
+    if (rst) t_valid <= 1'b0;
+  end
+
   logic [2:0] status;
   logic       is_good;
 
   always_comb begin
-    // The sum is ffff, in one of the two ways to say so.
-    is_good = layer4_sum == ~rest || (&layer4_sum && &rest);
-    if (s_udp && s_unsummed) is_good = !s_ipv6;
-    if (!s_found) status = CS_UNCHECKED;
-    else if (!s_ipv6 && !(&header_sum)) status = CS_IP_BAD;
-    else if (s_tcp) status = is_good ? CS_TCP_GOOD : CS_TCP_BAD;
-    else if (s_udp) status = is_good ? CS_UDP_GOOD : CS_UDP_BAD;
+    is_good = is_ffff(t_words[15:0], t_carried + COUNT_W'(t_words[16]));
+    if (t_udp && t_unsummed) is_good = !t_ipv6;
+    if (!t_found) status = CS_UNCHECKED;
+    else if (!t_ipv6 && !t_header_good) status = CS_IP_BAD;
+    else if (t_tcp) status = is_good ? CS_TCP_GOOD : CS_TCP_BAD;
+    else if (t_udp) status = is_good ? CS_UDP_GOOD : CS_UDP_BAD;
     else status = CS_IP_GOOD;
   end
 
-  // ---- The raw sums wait for the rest.
-  logic [15:0]              raws [DEPTH];
-  logic [$clog2(DEPTH)-1:0] raws_in, raws_out;
-  logic [15:0]              note_raw;
-  logic [2:0]               note_status;
-  logic                     note_valid;
+  logic [2:0] note_status;
+  logic       note_valid;
 
   always_ff @(posedge clk) begin
-    if (raw_valid) raws[raws_in] <= raw_sum;
-  end
-
-  always_ff @(posedge clk) begin
-    if (raw_valid) raws_in <= raws_in + 1'b1;
-    if (sums_valid) raws_out <= raws_out + 1'b1;
-    note_raw         <= raws[raws_out];
     note_status      <= cfg_enable ? status : CS_UNCHECKED;
-    note_valid       <= sums_valid;
-    event_ip_bad     <= sums_valid && cfg_enable && status == CS_IP_BAD;
-    event_layer4_bad <= sums_valid && cfg_enable && (status == CS_TCP_BAD || status == CS_UDP_BAD);
+    note_valid       <= t_valid;
+    event_ip_bad     <= t_valid && cfg_enable && status == CS_IP_BAD;
+    event_layer4_bad <= t_valid && cfg_enable && (status == CS_TCP_BAD || status == CS_UDP_BAD);
     if (rst) begin
-      raws_in          <= '0;
-      raws_out         <= '0;
       note_valid       <= 1'b0;
       event_ip_bad     <= 1'b0;
       event_layer4_bad <= 1'b0;
@@ -246,7 +269,8 @@ module csum_rx
   axis_annotate #(
       .DATA_W(DATA_W),
       .USER_W(OTHERS_W),
-      .NOTE_W(STATUS_W + RAW_W),
+      .NOTE_W(STATUS_W),
+      .EARLY_W(RAW_W),
       .DEPTH (DEPTH)
   ) annotate (
       .clk,
@@ -257,15 +281,18 @@ module csum_rx
       .s_axis_tready,
       .s_axis_tlast,
       .s_axis_tuser(others),
-      .note        ({note_status, note_raw}),
+      .note        (note_status),
       .note_valid,
+      .early       (raw_sum),
+      .early_valid (raw_valid),
       .m_axis_tdata,
       .m_axis_tkeep,
       .m_axis_tvalid,
       .m_axis_tready,
       .m_axis_tlast,
       .m_axis_tuser({out_error, out_others}),
-      .m_axis_note ({out_status, out_raw})
+      .m_axis_note (out_status),
+      .m_axis_early(out_raw)
   );
 endmodule
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// Clocks without any progress after which the block is said to hang.
 const PATIENCE: u64 = 1_000;
 /// Most clocks from a frame's last beat going in to it coming out, when nothing is in the way.
-const LATENCY: u64 = 12;
+const LATENCY: u64 = 14;
 
 /// Random frames through the block, with and without pauses on both sides.
 ///
