@@ -40,7 +40,8 @@ pub fn build(end_to_end_only: bool) -> Result<Vec<Suite>> {
 fn compile(what: &str) -> Result<Vec<Suite>> {
     let mut cargo = shell::cargo();
     cargo.args(["test", "--no-run", "--message-format=json-render-diagnostics"]).args(PROFILE);
-    cargo.args(["--workspace", what]).stdout(Stdio::piped());
+    // With the simulated interface, which an end-to-end test serves over.
+    cargo.args(["--workspace", "--features=linerate-cli/rtl", what]).stdout(Stdio::piped());
     let mut child = cargo.spawn().context("cannot start cargo")?;
     let output = child.stdout.take().context("cargo has no output")?;
     let mut suites = Vec::new();

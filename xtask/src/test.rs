@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Instant;
 
 /// What the end-to-end tests run.
-const CLIENTS: [&str; 14] = [
+const CLIENTS: [&str; 15] = [
     "iproute2",
     "iputils-ping",
     "procps",
@@ -26,6 +26,7 @@ const CLIENTS: [&str; 14] = [
     "iperf3",
     "python3",
     "tcpdump",
+    "tshark",
     "wrk",
     "apache2-utils",
     "binutils",

@@ -87,6 +87,8 @@ pub enum Wire {
     Packet,
     /// The kernel's own sockets over the loopback interface.
     Kernel,
+    /// The network interface in simulation, with a TAP device as its cable.
+    Rtl,
 }
 
 /// A running server and the namespace where its clients run.
@@ -114,6 +116,9 @@ impl Lab {
         match wire {
             Wire::Tap => {
                 all.extend(["--device", "tap:lrtap0", "--mtu", &mtu.to_string()].map(str::to_owned));
+            }
+            Wire::Rtl => {
+                all.extend(["--device", "rtl:lrtap0", "--mtu", &mtu.to_string()].map(str::to_owned));
             }
             Wire::Packet => {
                 let other = Namespace::new();

@@ -17,5 +17,6 @@ mod ping;
 mod privileges;
 mod queues;
 mod relay;
+mod rtl;
 mod status;
 mod uploads;
