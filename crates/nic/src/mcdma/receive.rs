@@ -244,8 +244,10 @@ impl<P: Platform> Receiver<P> {
         for at in 0..descriptors {
             let slot = self.ring.slot(self.ring.oldest());
             if let (Some(received), Some(mut buffer)) = (self.status(0), self.held[slot].take()) {
-                self.board.invalidate(&mut buffer.bytes_mut()[..received.len]);
-                let slice = buffer.freeze(0..received.len);
+                // Read anew, and never more than there is, whatever the hardware has made of it meanwhile.
+                let len = received.len.min(buffer.len());
+                self.board.invalidate(&mut buffer.bytes_mut()[..len]);
+                let slice = buffer.freeze(0..len);
                 if at == 0 { data = slice } else { more.push(slice) }
             }
             self.ring.take_back(1);
