@@ -1,3 +1,5 @@
+//! Every way to a queue, with hashes from the vectors of Microsoft.
+
 use super::*;
 use core::net::SocketAddr;
 use linerate_wire::toeplitz::MICROSOFT_KEY;
