@@ -99,7 +99,7 @@ package mcdma_pkg;
   localparam int MM2S_CH_CURDESC_MSB_CURDESC_MSB_MSB = 31;
   localparam int MM2S_CH_CURDESC_MSB_CURDESC_MSB_LSB = 0;
 
-  // The last descriptor that may be worked on, low half. Writing it is the doorbell: while the queue runs, every write counts, also of the value that was there (a lap of the whole ring); while it does not run, it is ignored. Must be the last descriptor of a frame
+  // The last descriptor that may be worked on, low half. Writing it is the doorbell: while the queue runs, every write counts, also of the value that was there (a lap of the whole ring), so it is written only when there are new descriptors, and once after each start; while it does not run, it is ignored. Must be the last descriptor of a frame
   localparam logic [11:0] MM2S_CH_TAILDESC = 12'h10;
   localparam logic [31:0] MM2S_CH_TAILDESC_RESET_VALUE = 32'h0;
   localparam int MM2S_CH_TAILDESC_TAILDESC_MSB = 31;
@@ -242,7 +242,7 @@ package mcdma_pkg;
   localparam int S2MM_CH_CURDESC_MSB_CURDESC_MSB_MSB = 31;
   localparam int S2MM_CH_CURDESC_MSB_CURDESC_MSB_LSB = 0;
 
-  // The last descriptor that may be worked on, low half. Writing it is the doorbell: while the queue runs, every write counts, also of the value that was there (a lap of the whole ring); while it does not run, it is ignored
+  // The last descriptor that may be worked on, low half. Writing it is the doorbell: while the queue runs, every write counts, also of the value that was there (a lap of the whole ring), so it is written only when there are new descriptors, and once after each start; while it does not run, it is ignored
   localparam logic [11:0] S2MM_CH_TAILDESC = 12'h10;
   localparam logic [31:0] S2MM_CH_TAILDESC_RESET_VALUE = 32'h0;
   localparam int S2MM_CH_TAILDESC_TAILDESC_MSB = 31;

@@ -180,7 +180,7 @@ pub mod mm2s_ch {
     pub const CURDESC: u32 = 0x8;
     /// The same, high half; bits beyond the hardware's addresses read as 0.
     pub const CURDESC_MSB: u32 = 0xc;
-    /// The last descriptor that may be worked on, low half. Writing it is the doorbell: while the queue runs, every write counts, also of the value that was there (a lap of the whole ring); while it does not run, it is ignored. Must be the last descriptor of a frame.
+    /// The last descriptor that may be worked on, low half. Writing it is the doorbell: while the queue runs, every write counts, also of the value that was there (a lap of the whole ring), so it is written only when there are new descriptors, and once after each start; while it does not run, it is ignored. Must be the last descriptor of a frame.
     pub const TAILDESC: u32 = 0x10;
     /// The same, high half; written before the low half.
     pub const TAILDESC_MSB: u32 = 0x14;
@@ -242,7 +242,7 @@ pub mod s2mm_ch {
     pub const CURDESC: u32 = 0x8;
     /// The same, high half; bits beyond the hardware's addresses read as 0.
     pub const CURDESC_MSB: u32 = 0xc;
-    /// The last descriptor that may be worked on, low half. Writing it is the doorbell: while the queue runs, every write counts, also of the value that was there (a lap of the whole ring); while it does not run, it is ignored.
+    /// The last descriptor that may be worked on, low half. Writing it is the doorbell: while the queue runs, every write counts, also of the value that was there (a lap of the whole ring), so it is written only when there are new descriptors, and once after each start; while it does not run, it is ignored.
     pub const TAILDESC: u32 = 0x10;
     /// The same, high half; written before the low half.
     pub const TAILDESC_MSB: u32 = 0x14;
