@@ -142,7 +142,11 @@ module tso
   logic        collected;
   lane_t       taken;
   logic        body_first, body_last;
-  logic [15:0] body_left, body_seed;
+  // Words of the segment behind this one, from the one with the end of the headers on; none; the last lane of the last one.
+  logic [16-LOG:0] body_words;
+  logic        body_final;
+  lane_t       body_end;
+  logic [15:0] body_seed;
 
   // From the sequencer below.
   logic        ready, bad, next_last;
@@ -153,17 +157,18 @@ module tso
   count_t emit_headers, emit_total;
 
   wire count_t lane0 = body_first ? {1'b0, header_tail} : '0;
-  wire count_t space = count_t'(BYTES) - lane0;
-  wire         ends = body_left <= 16'(space);
-  wire count_t wanted = ends ? body_left[LOG:0] : space;
+  wire         ends = body_final;
+  wire count_t full = ends ? {1'b0, body_end} + count_t'(1) : count_t'(BYTES);
+  wire count_t wanted = full - lane0;
+  wire [16:0]  span = {1'b0, next_len} + 17'(header_tail) - 17'd1;
   // Bytes of the frame in the window; behind it there are more unless its last word is in it.
   wire [LOG+1:0] held = prev_last ? (LOG+2)'(prev_end) + (LOG+2)'(1) - (LOG+2)'(taken)
                                   : (LOG+2)'(BYTES + 1) + (LOG+2)'(cur_end) - (LOG+2)'(taken);
   wire           final_word = prev_last || cur_last;
   wire           exhausts = final_word && held <= (LOG+2)'(wanted);
   wire           cut = final_word && held < (LOG+2)'(wanted);
-  wire count_t   given = cut ? held[LOG:0] : wanted;
-  wire [LOG+1:0] used = (LOG+2)'(taken) + (LOG+2)'(given);
+  // With a word that is cut short all of the frame has been used, whatever this says.
+  wire [LOG+1:0] used = (LOG+2)'(taken) + (LOG+2)'(wanted);
   wire           used_up = used >= (LOG+2)'(BYTES);
   wire           finishes = exhausts || (ends && body_last);
   // The headers that are ready are those of the segment in hand until its first word of payload has left.
@@ -192,7 +197,7 @@ module tso
       BODY: begin
         emit = prev_valid && (prev_last || cur_valid);
         emit_headers = lane0;
-        emit_total = lane0 + given;
+        emit_total = cut ? lane0 + held[LOG:0] : full;
         emit_last = ends || exhausts;
         advance = emit && stage_ready && (used_up || (prev_last && finishes));
       end
@@ -246,7 +251,8 @@ module tso
       BODY:
       if (step_on) begin
         body_first <= 1'b0;
-        body_left <= body_left - 16'(given);
+        body_words <= body_words - 1'b1;
+        body_final <= body_words == (17-LOG)'(1);
         taken <= used[LOG-1:0];
         if (emit_last) begin
           at <= '0;
@@ -265,7 +271,8 @@ module tso
     if ((state == SETUP && ready && !bad) || (segment_over && prepared && !finishes)) begin
       body_first <= 1'b1;
       body_last <= next_last;
-      body_left <= next_len;
+      {body_words, body_end} <= span;
+      body_final <= span[16:LOG] == '0;
       body_seed <= next_seed;
     end
 
