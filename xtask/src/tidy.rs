@@ -72,6 +72,7 @@ pub fn run() -> Result<()> {
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         check_file(&path.to_string_lossy(), &text, &mut faults);
     }
+    check_verilog(Path::new("rtl"), &mut faults)?;
     for name in PURE {
         let path = format!("crates/{name}/src/lib.rs");
         let text = std::fs::read_to_string(&path)?;
@@ -146,6 +147,35 @@ fn check_file(path: &str, text: &str, faults: &mut Vec<String>) {
             faults.push(format!("{path}:{}: unfinished", at + 1));
         }
     }
+}
+
+/// Modules of the RTL: as long as files of Rust, opened by a comment, without implicit nets.
+fn check_verilog(folder: &Path, faults: &mut Vec<String>) -> Result<()> {
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.is_dir() {
+            check_verilog(&path, faults)?;
+        }
+        if path.extension().is_none_or(|extension| extension != "sv") {
+            continue;
+        }
+        let (text, name) = (std::fs::read_to_string(&path)?, path.display());
+        let lines = text.lines().count();
+        if lines > MAX_LINES && !text.contains("// Over 600 lines because ") {
+            faults.push(format!(
+                "{name}: {lines} lines; at most {MAX_LINES}, or a line `// Over 600 lines because ...`"
+            ));
+        }
+        if !text.starts_with("// ") {
+            faults.push(format!("{name}: must open with a comment that says what it is"));
+        }
+        if !text.contains("`default_nettype none") || !text.trim_end().ends_with("`default_nettype wire") {
+            faults.push(format!(
+                "{name}: must stand between `default_nettype none` and `default_nettype wire`"
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn check_dependencies(faults: &mut Vec<String>) -> Result<()> {

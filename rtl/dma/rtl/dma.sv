@@ -1,4 +1,5 @@
 // The interface's DMA engine: descriptor rings of 1 to 8 queues in each direction, in the layout of AMD's AXI MCDMA (PG288).
+// Over 600 lines because a third of it are ports, and the rest is the wiring of the modules.
 //
 //                  s_axil                                            m_axi_sg (128 bits: descriptors)
 //                    |                                                read |           | write

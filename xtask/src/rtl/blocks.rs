@@ -26,9 +26,16 @@ pub struct Block {
     /// Parameters that elaboration must refuse, one case each.
     #[serde(default)]
     pub refused: Vec<BTreeMap<String, toml::Value>>,
+    /// Whether it is synthesized; not where its parts are, and the whole takes too long.
+    #[serde(default = "yes")]
+    pub synth: bool,
     /// What synthesis must not exceed.
     #[serde(default)]
     pub limits: Limits,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// What synthesis at 64 bits must not exceed; what is not given is not bounded.

@@ -18,7 +18,7 @@ pub fn run(tools: &Tools, blocks: &[&Block], long: bool) -> Result<()> {
     let mut record = Record::read()?;
     let mut known = Vec::new();
     let mut changed = Vec::new();
-    for &block in blocks {
+    for &block in blocks.iter().filter(|block| block.synth) {
         let hash = hash(block)?;
         match record.synthesis.get(&block.name) {
             Some(result) if result.hash == hash && !long => known.push((block, hash)),
