@@ -187,8 +187,9 @@ impl<P: Platform> Receiver<P> {
                 return Some(Front::Frame(count + 1));
             }
         }
-        // All the ring for one frame that does not end in it.
-        let is_stuck = self.ring.room() == 0 && self.ring.in_use() > 0;
+        // All that the engine had for one frame that does not end there, and nothing to go on with.
+        let is_dry = self.spare.is_empty() && self.pool.free() == 0;
+        let is_stuck = self.ring.in_use() > 0 && (self.ring.room() == 0 || is_dry);
         is_stuck.then(|| Front::Scrap(self.ring.in_use()))
     }
 

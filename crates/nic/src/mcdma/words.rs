@@ -218,6 +218,8 @@ mod tests {
         assert_eq!((meta.checksum, meta.raw_sum, meta.rss_hash), (ChecksumStatus::Unchecked, None, None));
         let meta = alone.meta(Capabilities::ALL, 0);
         assert_eq!((meta.checksum, meta.raw_sum), (ChecksumStatus::Good, Some(0x9999)));
+        let with_size = Report::decode(AppWords::TenGig, [0, 1_448 << 16 | 1 << 8, 0, 0, 2]);
+        assert_eq!(with_size.segment_size, 0, "a frame of its own, whatever its size");
         assert!(Report::decode(AppWords::AxiEthernet, [0, 8, 0, 0, 0]).is_damaged);
     }
 }

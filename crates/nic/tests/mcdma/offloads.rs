@@ -237,6 +237,64 @@ fn a_frame_for_which_there_is_no_room_is_dropped_alone() {
     }
 }
 
+/// Sends a frame that is made of 40 and takes 29 buffers.
+fn arrive_joined(bench: &mut Bench) {
+    for (at, piece) in payload(40 * 1_448).chunks(1_448).enumerate() {
+        let mut frame = with_checksum(tcp(9 + at as u32 * 1_448, 0x10, piece));
+        frame[..6].copy_from_slice(&MAC.0);
+        bench.board.with(|hardware| hardware.arrive(bench.now, frame));
+    }
+    bench.pass_us(100);
+}
+
+/// With so many of 40 receive buffers in the stack's hands.
+fn short_of_buffers(held: u64) -> (Bench, Vec<Frame>) {
+    let settings = Settings { receive_ring: 48, ..settings() };
+    let mut bench = Bench::with(1, &settings, 40);
+    let mut frames = Vec::new();
+    for round in 0..held {
+        bench.arrive(frame(round, 100, MAC));
+        frames.extend(bench.receive());
+    }
+    assert_eq!((frames.len() as u64, bench.receive.free()), (held, 0));
+    bench.control.enable(Capabilities::ALL).expect("it has everything");
+    (bench, frames)
+}
+
+#[test]
+fn the_beginning_of_a_frame_that_was_cut_off_is_thrown_away_alone() {
+    let (mut bench, held) = short_of_buffers(16);
+    arrive_joined(&mut bench);
+    // 24 of 29 pieces are there, and the engine loses its patience.
+    bench.pass_us(2_000);
+    drop(held);
+    bench.board.with(|hardware| hardware.arrive(bench.now, frame(77, 100, MAC)));
+    bench.pass_us(100);
+    assert!(bench.receive().is_empty(), "nothing has its end yet");
+    bench.pass_us(100);
+    let frames = bench.receive();
+    assert_eq!(frames.len(), 1);
+    assert_eq!(number(frames[0].data.bytes(), 100), 77);
+    assert_eq!((bench.queue.stats().receive_length, bench.queue.stats().stalls), (1, 0));
+}
+
+#[test]
+fn a_frame_that_takes_all_buffers_and_more_does_not_stop_the_others() {
+    let (mut bench, held) = short_of_buffers(16);
+    arrive_joined(&mut bench);
+    assert!(bench.receive().is_empty());
+    assert_eq!(bench.queue.stats().receive_length, 1, "there is nothing that it could go on in");
+    bench.pass_us(2_000);
+    bench.receive();
+    bench.control.enable(Capabilities::NONE).expect("it can");
+    for round in 100..150 {
+        bench.arrive(frame(round, 100, MAC));
+        let frames = bench.receive();
+        assert_eq!(frames.iter().filter(|frame| frame.len() == 100).count(), 1, "{round}");
+    }
+    drop(held);
+}
+
 #[test]
 fn the_hash_spreads_and_is_told() {
     let board = Board::new(1);
