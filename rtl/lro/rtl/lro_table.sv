@@ -1,9 +1,9 @@
 // The flows that are open, and what becomes of each frame: it joins a flow, opens one, or passes alone.
 //
-//   IDLE --whole segment--> FETCH --a flow with its hash--> CAUGHT, RULES, DECIDE --joins--> STORE --PSH, short--> CLOSE
-//     |                     ^  '--none (left)--> PLACE           | |
-//     |                     '-----------another flow-------------' '--does not join--> CLOSE, PLACE
-//     |--else---------------------> PLACE --may open, table full--> VICTIM, CLOSE, PLACE
+//   IDLE --whole segment--> PICK --a flow with its hash--> FETCH to DECIDE --joins--> STORE --PSH, short--> CLOSE
+//     |                     ^ '--none (left)--> PLACE           | |
+//     |                     '-----------another flow------------' '--does not join--> CLOSE, STORE or PASS
+//     |--else---------------------> PLACE --may open, table full--> VICTIM, CLOSE, STORE
 //     |                               |-----may open--------------> STORE
 //     |                               '-----else------------------> PASS
 //     '--the oldest flow's time is over, memory, barrier--> VICTIM, CLOSE
@@ -49,7 +49,7 @@ module lro_table
   localparam int COUNT_W = $clog2(FLOWS + 1);
 
   typedef logic [SLOT_W-1:0] slot_t;
-  typedef enum logic [3:0] {IDLE, FETCH, CAUGHT, RULES, DECIDE, VICTIM, VICTIM_CAUGHT, VICTIM_READ, CLOSE, PLACE, STORE, PASS} state_t;
+  typedef enum logic [3:0] {IDLE, PICK, FETCH, CAUGHT, RULES, DECIDE, VICTIM, VICTIM_CAUGHT, VICTIM_READ, CLOSE, PLACE, STORE, PASS} state_t;
   typedef enum logic [1:0] {PLAINLY, TIMEOUT, EVICTED, PRESSURE} reason_t;
 
   // The table: keys to compare, and all else.
@@ -77,7 +77,7 @@ module lro_table
   block_t             held;
 
   logic [FLOWS-1:0] candidates;
-  slot_t            next_candidate, free_slot, read_slot;
+  slot_t            next_candidate, free_slot;
   always_comb begin
     for (int i = 0; i < FLOWS; i++) candidates[i] = is_open[i] && tags[i] == segment.tag;
     next_candidate  = '0;
@@ -115,7 +115,6 @@ module lro_table
     return 32'(number - than) >= 32'h8000_0000;
   endfunction
 
-  assign read_slot = state == FETCH ? next_candidate : slot;
   assign key_diff  = segment.key ^ key;
   assign same_diff = segment.same ^ same;
   assign key_match = key_differs == '0;
@@ -204,13 +203,13 @@ module lro_table
   assign link_to      = segment.head;
 
   always_ff @(posedge clk) begin
-    if (state == PLACE && opens && !is_full) keys[free_slot] <= {segment.key, segment.same};
-    key_q       <= keys[read_slot];
+    if (adds) keys[slot] <= {segment.key, segment.same};
+    key_q       <= keys[slot];
     {key, same} <= key_q;
   end
   always_ff @(posedge clk) begin
     if (state == STORE) flows[slot] <= update;
-    flow_q <= flows[read_slot];
+    flow_q <= flows[slot];
     flow   <= flow_q;
   end
 
@@ -248,18 +247,19 @@ module lro_table
         reason      <= expired ? TIMEOUT : crowded ? PRESSURE : PLAINLY;
         others      <= candidates;
         if (expired || crowded || (any && segment_valid && segment.barrier)) state <= VICTIM;
-        else if (segment_valid) state <= segment.whole ? FETCH : PLACE;
+        else if (segment_valid) state <= segment.whole ? PICK : PLACE;
       end
-      FETCH: begin
+      PICK: begin
         slot   <= next_candidate;
         others <= others & ~(FLOWS'(1) << next_candidate);
-        state  <= others == '0 ? PLACE : CAUGHT;
+        state  <= others == '0 ? PLACE : FETCH;
       end
+      FETCH:   state <= CAUGHT;
       CAUGHT:  state <= RULES;
       RULES:   state <= DECIDE;
       DECIDE: begin
         update <= joins ? merged : flow;
-        if (!key_match) state <= FETCH;
+        if (!key_match) state <= PICK;
         else if (joins) state <= STORE;
         else begin
           place_after <= 1'b1;
@@ -272,7 +272,12 @@ module lro_table
         update <= flow;
         state  <= CLOSE;
       end
-      CLOSE: if (leave_room) state <= place_after ? PLACE : IDLE;
+      CLOSE: if (leave_room) begin
+        // The frame takes the place that becomes free.
+        update <= alone;
+        is_new <= 1'b1;
+        state  <= !place_after ? IDLE : opens ? STORE : PASS;
+      end
       PLACE: begin
         update <= alone;
         is_new <= 1'b1;
