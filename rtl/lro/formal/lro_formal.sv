@@ -1,8 +1,8 @@
 // lro's way out: the rules of the output, and each frame leaves with as many bytes as its pieces have, in its order.
 //
 // Proved of lro_pack and the register behind it, for whatever the reader in front may give them: pieces of a word, each with a
-// first byte and a count, as many at a time as there are credits. Bounded: 16 clocks from a reset at a width of 32 bits, frames of
-// up to 15 pieces. The valid and stable payload of the register itself are proved without a bound in common/formal.
+// first byte and a count, as many at a time as there are credits. Bounded: 9 clocks from a reset at a width of 32 bits, frames of
+// up to 6 pieces, 4 credits. The valid and stable payload of the register itself are proved without a bound in common/formal.
 `default_nettype none
 
 module lro_formal
@@ -30,7 +30,7 @@ module lro_formal
   always @(posedge clk) if (!first) assume (chosen == chosen_before);
 
   // As the reader gives: a place in the FIFO for each, bytes of one word, the frame's fields before or with its first piece.
-  logic [4:0] credits = 5'd16;
+  logic [4:0] credits = 5'd4;
   logic       credit, begins = 1'b1;
   wire        gives = give && !rst;
   always @(posedge clk) begin
@@ -49,7 +49,7 @@ module lro_formal
   rx_user_t          out_user;
   logic [USER_W-1:0] m_axis_tuser;
 
-  lro_pack #(.DATA_W(32)) packer (
+  lro_pack #(.DATA_W(32), .CREDITS(4)) packer (
       .clk, .rst, .user_write(gives && begins), .user, .in_valid(gives), .in_data(data), .in_start(start), .in_count(count),
       .in_last(last), .credit, .out_data, .out_keep, .out_valid, .out_ready, .out_last, .out_user
   );
@@ -73,7 +73,7 @@ module lro_formal
   assign first_byte = data[8*start[1:0]+:8];
 
   always_ff @(posedge clk) begin
-    credits <= credits + 5'(credit) - 5'(gives);
+    credits <= rst ? 5'd4 : credits + 5'(credit) - 5'(gives);
     if (gives) begin
       begins   <= last;
       bytes_in <= last ? '0 : bytes_in + 7'(count);
@@ -84,7 +84,7 @@ module lro_formal
       end
       if (frames_in == chosen) followed_bytes <= bytes_in + 7'(count);
     end
-    if (m_axis_tvalid && m_axis_tready) begin
+    if (m_axis_tvalid && m_axis_tready && !rst) begin
       bytes_out <= m_axis_tlast ? '0 : bytes_out + 7'd4;
       if (m_axis_tlast) frames_out <= frames_out + 3'd1;
     end
