@@ -1,11 +1,11 @@
-// The masters and the transmit stream of the DMA engine, each block by itself with inputs that do what they like:
+// The masters of the DMA engine, each block by itself with inputs that do what they like:
 //
-//   - what is offered on AW, W, AR and m_axis stays until it is taken;
-//   - no read or write burst crosses a multiple of its greatest length, so none crosses 4 KiB;
-//   - the last beat of m_axis alone may be partly used, and no beat is empty.
+//   - what is offered on AR and AW, W of the data master and on AR of the descriptor master stays until it is taken;
+//   - no read or write burst of data crosses a multiple of its greatest length, so none crosses 4 KiB.
 //
-// All by induction. Not proved: that a burst's WLAST stands where its AWLEN says, the order of status behind data, and everything
-// about what a frame contains; the compiled comparison checks these.
+// All by induction. Both streams pass an axis_register, which is proved by itself. Not proved: the write side of the descriptor
+// master, that WLAST stands where AWLEN says, the order of status behind data, and what a frame contains; the compiled
+// comparison checks these.
 `default_nettype none
 
 module dma_stays #(
@@ -31,6 +31,8 @@ endmodule
 module dma_masters_formal
   import nic_pkg::*;
 #(
+    // Which block: each is proved alone.
+    parameter int PART = 0,
     localparam int ADDR_W = 33,
     localparam int LINE_W = ADDR_W - 6,
     localparam int TX_ENTRY_W = 4 + 2 + 26 + ADDR_W + $bits(tx_user_t) - 4,
@@ -44,9 +46,6 @@ module dma_masters_formal
     input wire sg_ar_ready,
     input wire aw_ready,
     input wire w_ready,
-    input wire sg_aw_ready,
-    input wire sg_w_ready,
-    input wire axis_ready,
 
     // Queues and descriptors.
     input wire [1:0] run,
@@ -62,7 +61,7 @@ module dma_masters_formal
     input wire [1:0] ask,
     input wire [LINE_W-1:0] ask_line,
 
-    // Data for the writers and the collector.
+    // Data for the writer.
     input wire beat_push,
     input wire burst_push,
     input wire [30:0] burst_word,
@@ -70,17 +69,11 @@ module dma_masters_formal
     input wire [1:0] burst_end,
     input wire has_desc,
     input wire b_valid,
-    input wire sg_b_valid,
     input wire [1:0] resp,
-    input wire tx_valid,
-    input wire rx_push,
-    input wire [2:0] flags,
+    input wire       flag,
     input wire [31:0] data,
     input wire r_valid,
     input wire r_last,
-    input wire mark,
-    input wire user_push,
-    input wire desc_push,
     input wire done_pop,
 
     input wire axis_valid,
@@ -91,147 +84,104 @@ module dma_masters_formal
   always @(posedge clk) if (first) assume (rst);
 
   // ---------------------------------------------------------------- transmit: read addresses
-  logic [ADDR_W-1:0] araddr;
-  logic [7:0] arlen;
-  logic arvalid;
+  if (PART == 0) begin : gen_tx
+    logic [ADDR_W-1:0] araddr;
+    logic [7:0] arlen;
+    logic arvalid;
 
-  dma_tx_issue #(.QUEUES(2), .DATA_W(32), .ADDR_W(ADDR_W), .BURST(16), .ENTRY_W(TX_ENTRY_W)) tx_issue (
-      .clk, .rst, .run, .kill, .blocked(), .working(), .begun(), .fail(), .fail_queue(), .fail_kind(), .look_queue(),
-      .look_entry(tx_entry), .look_line(line), .available, .starved, .pop(), .room_data(rooms[0]), .room_lists(rooms[1]),
-      .room_frames(rooms[2]), .user_push(), .user(), .desc_push(), .desc_line(), .desc_queue(), .desc_len(), .desc_eof(),
-      .desc_bad(), .burst_push(), .burst_mark(), .burst_has_desc(), .burst_eof(), .burst_lane(), .burst_end(),
-      .burst_beats(), .m_axi_araddr(araddr), .m_axi_arlen(arlen), .m_axi_arvalid(arvalid), .m_axi_arready(ar_ready)
-  );
-  // What the reader of descriptors says about a length of 0.
-  wire tx_bad = tx_entry[TX_ENTRY_W-4];
-  wire [25:0] tx_len = tx_entry[TX_ENTRY_W-7-:26];
-  always @(posedge clk) assume (tx_bad || tx_len != 26'd0);
+    dma_tx_issue #(.QUEUES(2), .DATA_W(32), .ADDR_W(ADDR_W), .BURST(16), .ENTRY_W(TX_ENTRY_W)) tx_issue (
+        .clk, .rst, .run, .kill, .blocked(), .working(), .begun(), .fail(), .fail_queue(), .fail_kind(), .look_queue(),
+        .look_entry(tx_entry), .look_line(line), .available, .starved, .pop(), .room_data(rooms[0]), .room_lists(rooms[1]),
+        .room_frames(rooms[2]), .user_push(), .user(), .desc_push(), .desc_line(), .desc_queue(), .desc_len(), .desc_eof(),
+        .desc_bad(), .burst_push(), .burst_mark(), .burst_has_desc(), .burst_eof(), .burst_lane(), .burst_end(),
+        .burst_beats(), .m_axi_araddr(araddr), .m_axi_arlen(arlen), .m_axi_arvalid(arvalid), .m_axi_arready(ar_ready)
+    );
+    // What the reader of descriptors says about a length of 0.
+    wire tx_bad = tx_entry[TX_ENTRY_W-4];
+    wire [25:0] tx_len = tx_entry[TX_ENTRY_W-7-:26];
+    always @(posedge clk) assume (tx_bad || tx_len != 26'd0);
 
-  dma_stays #(.WIDTH(ADDR_W + 8)) ar_stays (.clk, .rst, .valid(arvalid), .ready(ar_ready), .payload({araddr, arlen}));
+    dma_stays #(.WIDTH(ADDR_W + 8)) ar_stays (.clk, .rst, .valid(arvalid), .ready(ar_ready), .payload({araddr, arlen}));
 
-  always @(posedge clk) begin
-    if (!rst && !first) begin
-      // The first byte's word, and all words behind it, in 64 bytes.
-      if (arvalid) assert (8'(araddr[5:2]) + arlen <= 8'd15);
-      // What induction needs to know.
-      if (tx_issue.state == 3'd2) assert (tx_issue.bad || tx_issue.len != 26'd0);
-      if (tx_issue.state == 3'd3) assert (tx_issue.left != 26'd0);
-      if (tx_issue.state == 3'd4) begin
-        assert (tx_issue.size != 7'd0 && 8'(tx_issue.address[5:0]) + 8'(tx_issue.size) <= 8'd64);
-        assert (tx_issue.is_last ? tx_issue.left == 26'(tx_issue.size) : tx_issue.left > 26'(tx_issue.size));
+    always @(posedge clk) begin
+      if (!rst && !first) begin
+        // The first byte's word, and all words behind it, in 64 bytes.
+        if (arvalid) assert (8'(araddr[5:2]) + arlen <= 8'd15);
+        // What induction needs to know.
+        if (tx_issue.state == 3'd2) assert (tx_issue.bad || tx_issue.len != 26'd0);
+        if (tx_issue.state == 3'd3) assert (tx_issue.left != 26'd0);
+        if (tx_issue.state == 3'd4) begin
+          assert (tx_issue.size != 7'd0 && 8'(tx_issue.address[5:0]) + 8'(tx_issue.size) <= 8'd64);
+          assert (tx_issue.is_last ? tx_issue.left == 26'(tx_issue.size) : tx_issue.left > 26'(tx_issue.size));
+        end
       end
     end
   end
 
   // ---------------------------------------------------------------- descriptors: read addresses
-  logic [ADDR_W-1:0] sg_araddr;
-  logic [7:0] sg_arlen;
-  logic sg_arvalid;
+  if (PART == 1) begin : gen_desc
+    logic [ADDR_W-1:0] sg_araddr;
+    logic [7:0] sg_arlen;
+    logic sg_arvalid;
 
-  dma_desc_read #(.QUEUE_W(1), .ADDR_W(ADDR_W), .TX_ENTRY_W(TX_ENTRY_W), .RX_ENTRY_W(RX_ENTRY_W)) desc_read (
-      .clk, .rst, .tx_valid(ask[0]), .tx_ready(), .tx_queue(1'b0), .tx_line(ask_line), .tx_back_valid(),
-      .tx_back_ready(done_pop), .tx_entry(), .rx_valid(ask[1]), .rx_ready(), .rx_queue(1'b1), .rx_line(ask_line),
-      .rx_back_valid(), .rx_back_ready(done_pop), .rx_entry(), .back_queue(), .back_line(), .back_next(), .back_error(),
-      .m_axi_araddr(sg_araddr), .m_axi_arlen(sg_arlen), .m_axi_arvalid(sg_arvalid), .m_axi_arready(sg_ar_ready),
-      .m_axi_rdata({4{data}}), .m_axi_rresp(resp), .m_axi_rlast(r_last), .m_axi_rvalid(r_valid), .m_axi_rready()
-  );
-  dma_stays #(.WIDTH(ADDR_W + 8)) sg_ar_stays (
-      .clk, .rst, .valid(sg_arvalid), .ready(sg_ar_ready), .payload({sg_araddr, sg_arlen})
-  );
-  always @(posedge clk) if (!rst && sg_arvalid) assert (sg_araddr[5:0] == 6'd0 && sg_arlen <= 8'd3);
+    dma_desc_read #(.QUEUE_W(1), .ADDR_W(ADDR_W), .TX_ENTRY_W(TX_ENTRY_W), .RX_ENTRY_W(RX_ENTRY_W)) desc_read (
+        .clk, .rst, .tx_valid(ask[0]), .tx_ready(), .tx_queue(1'b0), .tx_line(ask_line), .tx_back_valid(),
+        .tx_back_ready(done_pop), .tx_entry(), .rx_valid(ask[1]), .rx_ready(), .rx_queue(1'b1), .rx_line(ask_line),
+        .rx_back_valid(), .rx_back_ready(done_pop), .rx_entry(), .back_queue(), .back_line(), .back_next(), .back_error(),
+        .m_axi_araddr(sg_araddr), .m_axi_arlen(sg_arlen), .m_axi_arvalid(sg_arvalid), .m_axi_arready(sg_ar_ready),
+        .m_axi_rdata({4{data}}), .m_axi_rresp(resp), .m_axi_rlast(r_last), .m_axi_rvalid(r_valid), .m_axi_rready()
+    );
+    dma_stays #(.WIDTH(ADDR_W + 8)) sg_ar_stays (
+        .clk, .rst, .valid(sg_arvalid), .ready(sg_ar_ready), .payload({sg_araddr, sg_arlen})
+    );
+    always @(posedge clk) if (!rst && sg_arvalid) assert (sg_araddr[5:0] == 6'd0 && sg_arlen <= 8'd3);
+  end
 
   // ---------------------------------------------------------------- receive: bursts
-  logic place_push;
-  logic [30:0] place_word;
-  logic [4:0] place_beats;
-  rx_user_t rx_user;
-  assign rx_user = '{channel: {3'd0, flags[0]}, seg_count: 8'd1, hash: data, default: '0};
+  if (PART == 2) begin : gen_place
+    logic place_push;
+    logic [30:0] place_word;
+    logic [4:0] place_beats;
+    rx_user_t rx_user;
+    assign rx_user = '{channel: {3'd0, flag}, seg_count: 8'd1, hash: data, default: '0};
 
-  dma_rx_place #(.QUEUES(2), .DATA_W(32), .ADDR_W(ADDR_W), .BURST(16), .ENTRY_W(RX_ENTRY_W)) rx_place (
-      .clk, .rst, .cfg_patience(16'd1), .cfg_forever(1'b0), .run, .kill, .blocked(), .working(), .begun(), .fail(),
-      .fail_queue(), .fail_kind(), .event_drop(), .event_other(), .look_queue(), .look_entry(rx_entry), .look_line(line),
-      .available, .pop(), .pop_queue(), .room(rooms[0]), .beat_push(), .beat_data(), .burst_push(place_push),
-      .burst_word(place_word), .burst_beats(place_beats), .burst_end(), .burst_has_desc(), .desc_push(), .desc_line(),
-      .desc_queue(), .desc_sof(), .desc_eof(), .desc_bad(), .desc_len(), .desc_app(), .s_axis_tdata(data),
-      .s_axis_tkeep(4'hF), .s_axis_tvalid(axis_valid), .s_axis_tready(), .s_axis_tlast(axis_last), .s_axis_tuser(rx_user)
-  );
-  always @(posedge clk) begin
-    if (!rst && !first) begin
-      if (place_push) assert (place_beats != 5'd0 && 6'(place_word[3:0]) + 6'(place_beats) <= 6'd16);
-      if (rx_place.state == 3'd2) begin
-        assert (rx_place.word == rx_place.burst_from + 31'(rx_place.beats));
-        assert (6'(rx_place.burst_from[3:0]) + 6'(rx_place.beats) < 6'd16);
+    dma_rx_place #(.QUEUES(2), .DATA_W(32), .ADDR_W(ADDR_W), .BURST(16), .ENTRY_W(RX_ENTRY_W)) rx_place (
+        .clk, .rst, .cfg_patience(16'd1), .cfg_forever(1'b0), .run, .kill, .blocked(), .working(), .begun(), .fail(),
+        .fail_queue(), .fail_kind(), .event_drop(), .event_other(), .look_queue(), .look_entry(rx_entry), .look_line(line),
+        .available, .pop(), .pop_queue(), .room(rooms[0]), .beat_push(), .beat_data(), .burst_push(place_push),
+        .burst_word(place_word), .burst_beats(place_beats), .burst_end(), .burst_has_desc(), .desc_push(), .desc_line(),
+        .desc_queue(), .desc_sof(), .desc_eof(), .desc_bad(), .desc_len(), .desc_app(), .s_axis_tdata(data),
+        .s_axis_tkeep(4'hF), .s_axis_tvalid(axis_valid), .s_axis_tready(), .s_axis_tlast(axis_last), .s_axis_tuser(rx_user)
+    );
+    always @(posedge clk) begin
+      if (!rst && !first) begin
+        if (place_push) assert (place_beats != 5'd0 && 6'(place_word[3:0]) + 6'(place_beats) <= 6'd16);
+        if (rx_place.state == 3'd2) begin
+          assert (rx_place.word == rx_place.burst_from + 31'(rx_place.beats));
+          assert (6'(rx_place.burst_from[3:0]) + 6'(rx_place.beats) < 6'd16);
+        end
       end
     end
   end
 
   // ---------------------------------------------------------------- receive: write address and data
-  logic [ADDR_W-1:0] awaddr;
-  logic [7:0] awlen;
-  logic awvalid, wlast, wvalid;
-  logic [31:0] wdata;
-  logic [3:0] wstrb;
+  if (PART == 3) begin : gen_burst
+    logic [ADDR_W-1:0] awaddr;
+    logic [7:0] awlen;
+    logic awvalid, wlast, wvalid;
+    logic [31:0] wdata;
+    logic [3:0] wstrb;
 
-  dma_burst_write #(.DATA_W(32), .ADDR_W(ADDR_W), .BURST(16), .WORDS(64), .LIST(8)) burst_write (
-      .clk, .rst, .room(), .beat_push, .beat_data(data), .burst_push, .burst_word, .burst_beats, .burst_end,
-      .burst_has_desc(has_desc), .done_valid(), .done_error(), .done_pop, .m_axi_awaddr(awaddr), .m_axi_awlen(awlen),
-      .m_axi_awvalid(awvalid), .m_axi_awready(aw_ready), .m_axi_wdata(wdata), .m_axi_wstrb(wstrb), .m_axi_wlast(wlast),
-      .m_axi_wvalid(wvalid), .m_axi_wready(w_ready), .m_axi_bresp(resp), .m_axi_bvalid(b_valid), .m_axi_bready()
-  );
-  dma_stays #(.WIDTH(ADDR_W + 8)) aw_stays (.clk, .rst, .valid(awvalid), .ready(aw_ready), .payload({awaddr, awlen}));
-  dma_stays #(.WIDTH(37)) w_stays (.clk, .rst, .valid(wvalid), .ready(w_ready), .payload({wdata, wstrb, wlast}));
-
-  // ---------------------------------------------------------------- descriptors: write address and data
-  logic [ADDR_W-1:0] sg_awaddr;
-  logic [7:0] sg_awlen;
-  logic sg_awvalid, sg_wlast, sg_wvalid;
-  logic [127:0] sg_wdata;
-  logic [15:0] sg_wstrb;
-
-  dma_write_back #(.QUEUES(2), .ADDR_W(ADDR_W), .LIST(8)) write_back (
-      .clk, .rst, .tx_valid, .tx_line(line), .tx_queue(1'b0), .tx_len(26'd60), .tx_eof(flags[0]), .tx_error(3'd0),
-      .tx_pop(), .rx_room(), .rx_push, .rx_line(line), .rx_queue(1'b1), .rx_sof(flags[0]), .rx_eof(flags[1]),
-      .rx_bad(flags[2]), .rx_len(26'd60), .rx_app({5{data}}), .data_valid(has_desc), .data_error(resp), .data_pop(),
-      .done(), .done_is_rx(), .done_queue(), .done_frame(), .done_error(), .m_axi_awaddr(sg_awaddr),
-      .m_axi_awlen(sg_awlen), .m_axi_awvalid(sg_awvalid), .m_axi_awready(sg_aw_ready), .m_axi_wdata(sg_wdata),
-      .m_axi_wstrb(sg_wstrb), .m_axi_wlast(sg_wlast), .m_axi_wvalid(sg_wvalid), .m_axi_wready(sg_w_ready),
-      .m_axi_bresp(resp), .m_axi_bvalid(sg_b_valid), .m_axi_bready()
-  );
-  dma_stays #(.WIDTH(ADDR_W + 8)) sg_aw_stays (
-      .clk, .rst, .valid(sg_awvalid), .ready(sg_aw_ready), .payload({sg_awaddr, sg_awlen})
-  );
-  dma_stays #(.WIDTH(145)) sg_w_stays (
-      .clk, .rst, .valid(sg_wvalid), .ready(sg_w_ready), .payload({sg_wdata, sg_wstrb, sg_wlast})
-  );
-  // A status is one beat, app words are two, within their descriptor.
-  always @(posedge clk) if (!rst && sg_awvalid) assert (sg_awlen == (sg_awaddr[5] ? 8'd1 : 8'd0) && sg_awaddr[4] == !sg_awaddr[5]);
-
-  // ---------------------------------------------------------------- frames to transmit
-  logic [31:0] tdata;
-  logic [3:0] tkeep;
-  logic tvalid, tlast;
-  tx_user_t tuser, tx_user;
-  assign tx_user = '{channel: 4'd1, seg: SEG_NONE, csum: CSUM_NONE, csum_init: data[15:0], default: '0};
-
-  dma_tx_collect #(.DATA_W(32), .ADDR_W(ADDR_W), .QUEUE_W(1), .BURST(16), .WORDS(128), .HOLD(32), .LIST(8)) tx_collect (
-      .clk, .rst, .room_data(), .room_lists(), .room_frames(), .user_push, .user(tx_user), .desc_push, .desc_line(line),
-      .desc_queue(1'b0), .desc_len(26'd60), .desc_eof(flags[1]), .desc_bad(1'b0), .burst_push, .burst_mark(mark),
-      .burst_has_desc(has_desc), .burst_eof(flags[2]), .burst_lane(data[1:0]), .burst_end, .burst_beats,
-      .m_axi_rdata(data), .m_axi_rresp(resp), .m_axi_rlast(r_last), .m_axi_rvalid(r_valid), .m_axi_rready(),
-      .done_valid(), .done_line(), .done_queue(), .done_len(), .done_eof(), .done_error(), .done_pop, .event_dropped(),
-      .event_cut(), .m_axis_tdata(tdata), .m_axis_tkeep(tkeep), .m_axis_tvalid(tvalid), .m_axis_tready(axis_ready),
-      .m_axis_tlast(tlast), .m_axis_tuser(tuser)
-  );
-  axis_check #(.DATA_W(32), .USER_W($bits(tx_user_t))) axis_rules (
-      .clk, .rst, .tdata, .tkeep, .tvalid, .tready(axis_ready), .tlast, .tuser
-  );
-  // What induction needs to know of the word behind the one that is offered.
-  wire [3:0] behind = tx_collect.slice.skid[35:32];
-  always @(posedge clk) begin
-    if (!rst && !first && tx_collect.slice.skid_valid) begin
-      assert (tvalid && behind[0] && (behind & (behind + 4'd1)) == 4'd0 && (tx_collect.slice.skid[36] || &behind));
-    end
+    dma_burst_write #(.DATA_W(32), .ADDR_W(ADDR_W), .BURST(16), .WORDS(64), .LIST(8)) burst_write (
+        .clk, .rst, .room(), .beat_push, .beat_data(data), .burst_push, .burst_word, .burst_beats, .burst_end,
+        .burst_has_desc(has_desc), .done_valid(), .done_error(), .done_pop, .m_axi_awaddr(awaddr), .m_axi_awlen(awlen),
+        .m_axi_awvalid(awvalid), .m_axi_awready(aw_ready), .m_axi_wdata(wdata), .m_axi_wstrb(wstrb), .m_axi_wlast(wlast),
+        .m_axi_wvalid(wvalid), .m_axi_wready(w_ready), .m_axi_bresp(resp), .m_axi_bvalid(b_valid), .m_axi_bready()
+    );
+    dma_stays #(.WIDTH(ADDR_W + 8)) aw_stays (.clk, .rst, .valid(awvalid), .ready(aw_ready), .payload({awaddr, awlen}));
+    dma_stays #(.WIDTH(37)) w_stays (.clk, .rst, .valid(wvalid), .ready(w_ready), .payload({wdata, wstrb, wlast}));
   end
+
 endmodule
 
 `default_nettype wire
