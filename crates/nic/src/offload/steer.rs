@@ -1,6 +1,6 @@
 //! Which queue a received frame goes to: flow rules, then a map of ports, then the Toeplitz hash and its table.
 //!
-//! What a frame is, is what [`Layers`](crate::layers::Layers) says: a frame whose headers do not fit together goes to the
+//! What a frame is, is what `Layers` says: a frame whose headers do not fit together goes to the
 //! default queue, as one that is not IP.
 
 mod program;
