@@ -1,7 +1,7 @@
 // rx_fifo: the rules of the output; every frame has exactly one fate; a kept frame leaves whole, once, in its order, with what was
 // known at its end; no other beat leaves.
 //
-// Bounded: 11 clocks from a reset, at 32 bits and 4 frames, so that frames of up to 8 words come and leave, and frames run out of
+// Bounded: 10 clocks from a reset, at 32 bits and 4 frames, so that frames of up to 5 words come and leave, and frames run out of
 // entries. One kept frame, chosen by the solver, is followed.
 `default_nettype none
 
