@@ -141,6 +141,7 @@ module csum_tx
   logic [15:0] layer4_sum, ip_sum;
   logic        sum_valid;
 
+  /* verilator lint_off PINCONNECTEMPTY */
   ones_sum #(
       .DATA_W(DATA_W)
   ) layer4 (
@@ -150,6 +151,8 @@ module csum_tx
       .in_mask  (layer4_mask),
       .in_last  (accept_last),
       .sum      (layer4_sum),
+      .words    (),
+      .carries  (),
       .sum_valid(sum_valid)
   );
 
@@ -219,7 +222,9 @@ module csum_tx
         .in_mask  (ip_mask),
         .in_last  (accept_last),
         .sum      (ip_sum),
-        .sum_valid(unused_valid)
+        .sum_valid(unused_valid),
+        .words    (),
+        .carries  ()
     );
   end else begin : gen_no_ip
     assign {ip_complete, ip_bad, ip_field_here, ip_field_at, ip_sum} = '0;
@@ -426,6 +431,7 @@ module csum_tx
     end
     if (rst) m_axis_tvalid <= 1'b0;
   end
+  /* verilator lint_on PINCONNECTEMPTY */
 endmodule
 
 `default_nettype wire

@@ -28,11 +28,13 @@ module rx_parse #(
     output logic                    result_rerouted,
     output logic [15:0]             result_len,
     output logic [15:0]             result_udp_len,
-    output logic                    result_udp_unsummed
+    output logic                    result_udp_unsummed,
+    output logic                    result_tcp,
+    output logic                    result_udp
 );
   assign {step_valid, step_last, step_words, word_ipv4, word_address, word_index, word_layer4, byte_layer4} = '0;
   assign {result_found, result_ipv6, result_protocol, result_fragment, result_rerouted} = '0;
-  assign {result_len, result_udp_len, result_udp_unsummed} = '0;
+  assign {result_len, result_udp_len, result_udp_unsummed, result_tcp, result_udp} = '0;
 
   always_ff @(posedge clk) result_valid <= in_valid && in_last && !rst;
 endmodule

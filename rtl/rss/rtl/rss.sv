@@ -100,7 +100,8 @@ module rss
       .clk, .rst, .in_data, .in_keep, .in_valid(accept), .in_last,
       .step_valid, .step_last(), .step_words, .word_ipv4(), .word_address, .word_index, .word_layer4, .byte_layer4(),
       .result_valid(parse_valid), .result_found(parse_found), .result_ipv6(parse_ipv6), .result_protocol(parse_protocol),
-      .result_fragment(parse_fragment), .result_rerouted(), .result_len(parse_len), .result_udp_len(), .result_udp_unsummed()
+      .result_fragment(parse_fragment), .result_rerouted(), .result_len(parse_len), .result_udp_len(), .result_udp_unsummed(),
+      .result_tcp(), .result_udp()
   );
   /* verilator lint_on PINCONNECTEMPTY */
 
