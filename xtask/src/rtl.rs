@@ -55,7 +55,7 @@ pub fn run(args: &[&str]) -> Result<()> {
         lint::run(&tools, &chosen)?;
     }
     if wants("cocotb") {
-        cocotb::run(&tools, &chosen)?;
+        cocotb::run(&tools, &chosen, false)?;
     }
     if wants("random") {
         random(&tools, &chosen, &options)?;
@@ -84,7 +84,7 @@ pub fn quick() -> Result<()> {
     let all: Vec<&Block> = all.iter().collect();
     regs::run(true)?;
     lint::run(&tools, &all)?;
-    cocotb::run(&tools, &all)
+    cocotb::run(&tools, &all, true)
 }
 
 /// What stands behind the step.

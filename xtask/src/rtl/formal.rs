@@ -22,6 +22,8 @@ pub fn run(tools: &Tools, blocks: &[&Block], long: bool) -> Result<()> {
         let hash = record::hash(&inputs(&job)?, "")?;
         match record.proofs.get(&name(&job)) {
             Some(proof) if proof.hash == hash && !long => known.push((job, hash)),
+            // Nobody has claimed it yet.
+            None if !long => println!("formal {}: never proved; `--long` tries", name(&job)),
             _ => changed.push((job, hash)),
         }
     }

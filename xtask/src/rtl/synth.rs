@@ -22,6 +22,7 @@ pub fn run(tools: &Tools, blocks: &[&Block], long: bool) -> Result<()> {
         let hash = hash(block)?;
         match record.synthesis.get(&block.name) {
             Some(result) if result.hash == hash && !long => known.push((block, hash)),
+            None if !long => println!("synth {}: not recorded; `--long` does it", block.name),
             _ => changed.push((block, hash)),
         }
     }
