@@ -343,15 +343,18 @@ module csum_tx
   } beat_t;
 
   beat_t           beats[DEPTH];
-  beat_t           beat_in, beat_out;
+  // What the memory gives is slow to come: it goes through a register before anything is done with it.
+  beat_t           beat_in, beat_read, beat_out;
   // One bit more than an address. `settled` is one clock behind, as sums are two.
   logic [ADDR_W:0] write_at, settled, commit_at, read_at, stored;
-  logic            beat_valid, issue;
+  logic            read_valid, beat_valid, issue;
 
   wire out_ready = !m_axis_tvalid || m_axis_tready;
   wire beat_ready = !beat_valid || out_ready;
 
-  assign issue = read_at != commit_at && beat_ready;
+  wire read_ready = !read_valid || beat_ready;
+
+  assign issue = read_at != commit_at && read_ready;
   assign pop = beat_valid && out_ready && beat_out.last;
 
   always_comb begin
@@ -361,7 +364,8 @@ module csum_tx
 
   always_ff @(posedge clk) begin
     if (accept) beats[write_at[ADDR_W-1:0]] <= beat_in;
-    if (issue) beat_out <= beats[read_at[ADDR_W-1:0]];
+    if (issue) beat_read <= beats[read_at[ADDR_W-1:0]];
+    if (beat_ready) beat_out <= beat_read;
   end
 
   always_ff @(posedge clk) begin
@@ -371,7 +375,8 @@ module csum_tx
     if (sum_valid || silent_2) commit_at <= settled;
     if (issue) read_at <= read_at + 1'b1;
     if (accept != issue) stored <= accept ? stored + 1'b1 : stored - 1'b1;
-    if (beat_ready) beat_valid <= issue;
+    if (read_ready) read_valid <= issue;
+    if (beat_ready) beat_valid <= read_valid;
     // Room for a beat after this one, and for a frame's result.
     s_axis_tready <= !(stored[ADDR_W] || (&stored[ADDR_W-1:0] && accept))
                      && !(open[FRAMES_W] || (&open[FRAMES_W-1:0] && opens));
@@ -381,6 +386,7 @@ module csum_tx
       commit_at <= '0;
       read_at <= '0;
       stored <= '0;
+      read_valid <= 1'b0;
       beat_valid <= 1'b0;
       s_axis_tready <= 1'b0;
     end
