@@ -292,8 +292,8 @@ module csum_tx
   } result_t;
 
   result_t             results[2**FRAMES_W];
-  result_t             result_in, result;
-  logic                push, pop;
+  result_t             result_in, result_1, result_kept, result;
+  logic                push, push_1, pop;
   logic [FRAMES_W-1:0] push_at, pop_at;
   logic [FRAMES_W:0]   open;  // frames accepted whose result is still needed
 
@@ -303,17 +303,22 @@ module csum_tx
         work: overlong_1 ? '{channel: task_1.channel, default: '0} : task_2,
         layer4: layer4_sum,
         ip: ip_sum,
-        // A sum of ffff stays as it is where its complement would mean "no checksum" (RFC 768).
-        invert: !(task_2.udp && &layer4_sum)
+        invert: 1'b1
     };
+    // Kept a clock later, as sums come late; a beat takes two from the memory to where its result is needed.
+    result_kept = result_1;
+    // A sum of ffff stays as it is where its complement would mean "no checksum" (RFC 768).
+    result_kept.invert = !(result_1.work.udp && &result_1.layer4);
     result = results[pop_at];
   end
 
   wire opens = accept_last && !overlong || overlong_now;
 
   always_ff @(posedge clk) begin
-    if (push) begin
-      results[push_at] <= result_in;
+    result_1 <= result_in;
+    push_1 <= push;
+    if (push_1) begin
+      results[push_at] <= result_kept;
       push_at <= push_at + 1'b1;
     end
     if (pop) pop_at <= pop_at + 1'b1;
@@ -322,6 +327,7 @@ module csum_tx
     event_refused <= sum_valid && !silent_2 && refused_2;
     event_overlong <= overlong_1;
     if (rst) begin
+      push_1 <= 1'b0;
       push_at <= '0;
       pop_at <= '0;
       open <= '0;
