@@ -34,11 +34,9 @@ pub fn run(tools: &Tools, chosen: &[&Block], options: &Options) -> Result<()> {
         let (Some(killed), Some(total)) = (numbers.next(), numbers.next()) else {
             anyhow::bail!("the comparison of {} did not say how many it found", block.name)
         };
-        let mut record = Record::read()?;
         let hash = record::hash(&block.paths(), "")?;
         let entry = Mutants { hash, date: record::today()?, seed: options.seed, frames, killed, total };
-        record.mutants.insert(block.name.clone(), entry);
-        record.write()?;
+        Record::update(|record| _ = record.mutants.insert(block.name.clone(), entry))?;
     }
     Ok(())
 }

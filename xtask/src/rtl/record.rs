@@ -70,8 +70,14 @@ impl Record {
         }
     }
 
-    /// Keeps it.
-    pub fn write(&self) -> Result<()> {
+    /// Reads it, changes it and keeps it: what took long goes in by itself, beside what others may have written meanwhile.
+    pub fn update(change: impl FnOnce(&mut Record)) -> Result<()> {
+        let mut record = Record::read()?;
+        change(&mut record);
+        record.write()
+    }
+
+    fn write(&self) -> Result<()> {
         let text = toml::to_string(self).context(PATH)?;
         let head =
             "# Made by `cargo xtask rtl formal --long`, `synth --long` and `mutants`; not to be edited.\n\n";

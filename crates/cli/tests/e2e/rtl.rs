@@ -37,7 +37,7 @@ fn check(offloads: &[&str]) {
     let capture = folder.file("cable.pcap");
     let capture = capture.display();
     lab.client.must(&format!(
-        "timeout 100 tcpdump -i lrtap0 -U -w {capture} 'tcp port 80' 2>/dev/null & echo $! > {0}/pid; sleep 1",
+        "timeout 100 tcpdump -i lrtap0 -U -w {capture} 'tcp port 80' >/dev/null 2>&1 & echo $! > {0}/pid; sleep 1",
         folder.path()
     ));
     let (http, ftp) = (lab.http(), lab.ftp());
