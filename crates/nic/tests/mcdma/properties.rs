@@ -241,6 +241,7 @@ proptest! {
         }
         steps.iter().for_each(|step| watched.act(step));
         watched.recover();
+        watched.bench.board.clear_handler();
         let Watched { bench: Bench { queue, receive, transmit, .. }, kept, .. } = watched;
         prop_assert!(kept.is_empty());
         prop_assert!(may_stop || queue.stats().failures == 0, "the engine found a descriptor that makes no sense");

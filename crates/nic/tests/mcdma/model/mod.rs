@@ -39,6 +39,9 @@ const CHANNELS: usize = 4;
 pub const DESCRIPTORS: u64 = 0x10_0000;
 pub const DESCRIPTORS_LEN: usize = 0x10_0000;
 
+/// Where the memory of pools lies.
+static REGIONS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
 const UNPOISONED: &str = "nobody panicked while holding it";
 
 /// What will happen at some time.
@@ -375,6 +378,11 @@ impl Board {
         *self.handler.lock().expect(UNPOISONED) = Some(Box::new(handler));
     }
 
+    /// No handler any more. It may hold on to the board that holds it.
+    pub fn clear_handler(&self) {
+        *self.handler.lock().expect(UNPOISONED) = None;
+    }
+
     /// Runs the handler for the interrupts that have come. While it runs there are no others.
     pub fn interrupt(&self) {
         let Some(mut handler) = self.handler.lock().expect(UNPOISONED).take() else { return };
@@ -401,6 +409,8 @@ impl Board {
     pub fn pool(&self, count: usize, buffer_size: usize, is_receive: bool) -> Pool {
         let len = (count + 1) * buffer_size.next_multiple_of(64);
         let memory: &'static mut [u8] = Box::leak(vec![0; len].into_boxed_slice());
+        // A DMA region is there for ever. The address is kept, so that a search for leaks finds whose it is.
+        REGIONS.lock().expect(UNPOISONED).push(memory.as_ptr() as usize);
         self.with(|hardware| hardware.memory.add_region(memory, is_receive.then_some(buffer_size)));
         let aligned = memory.as_ptr().align_offset(64);
         let memory = &mut memory[aligned..aligned + count * buffer_size.next_multiple_of(64)];
