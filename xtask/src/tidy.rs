@@ -29,7 +29,7 @@ const UNSAFE: [&str; 7] = [
 ];
 
 /// Which crate of ours may depend on which (ARCHITECTURE.md, "Who may know whom").
-const MAY_USE: [(&str, &[&str]); 15] = [
+const MAY_USE: [(&str, &[&str]); 14] = [
     ("linerate-wire", &[]),
     ("linerate-nic", &["linerate-wire"]),
     ("linerate-transport", &["linerate-wire"]),
@@ -42,7 +42,6 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ("linerate-rtl-sim", &["linerate-wire", "linerate-nic"]),
     ("linerate-capi", &["linerate-wire", "linerate-nic", "linerate-transport", "linerate-stack"]),
     ("echo", &["linerate-nic", "linerate-transport", "linerate-stack", "linerate-linux"]),
-    ("ring-driver", &["linerate-wire", "linerate-nic"]),
     (
         "linerate-cli",
         &[

@@ -8,8 +8,57 @@ use crate::dma::Dma;
 /// the model. One value of it is shared by control and queues, which may be on several cores: every access is one word, which
 /// the implementation swaps where processor and device differ in the order of its bytes.
 ///
-/// `examples/ring` shows the dozen lines for a board without an operating system; `linerate_linux::uio` is the one for
-/// Linux.
+/// `linerate_linux::uio` has the dozen lines for Linux; these are those for a board without an operating system:
+///
+/// ```
+/// use core::sync::atomic::{Ordering, fence};
+/// use linerate_nic::{Coherent, Dma};
+/// use linerate_nic::mcdma::Bus;
+///
+/// /// A board whose device sees the caches and uses the program's addresses; registers lie from here on.
+/// #[derive(Clone, Copy)]
+/// struct Board(usize);
+///
+/// impl Bus for Board {
+///     fn read(&self, register: u32) -> u32 {
+///         // SAFETY: the board's registers, mapped, which only this driver uses.
+///         unsafe { core::ptr::read_volatile((self.0 + register as usize) as *const u32) }
+///     }
+///
+///     fn write(&self, register: u32, value: u32) {
+///         // Orders accesses among cores. Where a device needs more (Arm: `dsb st`), that goes here.
+///         fence(Ordering::SeqCst);
+///         // SAFETY: as above.
+///         unsafe { core::ptr::write_volatile((self.0 + register as usize) as *mut u32, value) }
+///     }
+///
+///     fn load(&self, address: u64) -> u32 {
+///         // SAFETY: the descriptor memory that the driver was opened with, which nothing else uses.
+///         let value = unsafe { core::ptr::read_volatile(address as usize as *const u32) };
+///         fence(Ordering::SeqCst);
+///         value
+///     }
+///
+///     fn store(&self, address: u64, value: u32) {
+///         // SAFETY: as above.
+///         unsafe { core::ptr::write_volatile(address as usize as *mut u32, value) }
+///     }
+/// }
+///
+/// impl Dma for Board {
+///     fn bus_address(&self, bytes: &[u8]) -> Option<u64> {
+///         Coherent.bus_address(bytes)
+///     }
+///
+///     fn clean(&self, bytes: &[u8]) {
+///         Coherent.clean(bytes);
+///     }
+///
+///     fn invalidate(&self, bytes: &mut [u8]) {
+///         Coherent.invalidate(bytes);
+///     }
+/// }
+/// ```
 pub trait Bus {
     /// Reads the register at this offset.
     fn read(&self, register: u32) -> u32;

@@ -9,12 +9,9 @@
 
 mod checksum;
 mod engine;
-// Those of the example that drivers are copied from: memory, caches and chance are the same everywhere.
-#[path = "../../../../../examples/ring/src/model/faults.rs"]
 mod faults;
 mod join;
 pub mod mac;
-#[path = "../../../../../examples/ring/src/model/memory.rs"]
 mod memory;
 mod split;
 mod words;
