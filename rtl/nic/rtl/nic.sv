@@ -9,8 +9,8 @@
 //             |
 //   m_axi, m_axi_sg (memory)          int_pacer ---> dma's interrupts
 //
-// A MAC's receive side cannot be held back, so s_axis has no tready: everything up to rx_fifo takes a beat in each clock for
-// frames of 60 bytes and more, and rx_fifo drops whole frames, counted, when it is full; it asks for a pause before.
+// A MAC's receive side cannot be held back: at 64 bit everything up to rx_fifo takes a beat in each clock for frames of
+// 60 bytes and more, and rx_fifo drops whole frames, counted, when it is full; it asks for a pause before.
 // Registers: docs/rtl/registers.md.
 `default_nettype none
 

@@ -50,7 +50,7 @@ pub fn run() -> Result<Tools> {
     let list = fs::read_to_string(LIST).context(LIST)?;
     if fs::read_to_string(venv.join(STAMP)).ok().as_deref() != Some(list.as_str()) {
         packages::require(&PACKAGES)?;
-        println!("installing the tools of {LIST} into target/rtl/venv (about 500 MB, once)");
+        println!("installing the tools of {LIST} into target/rtl/venv (about 400 MB, once)");
         fs::create_dir_all(&venv)?;
         shell::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv))?;
         shell::run(Command::new(venv.join("bin/pip")).args([
