@@ -5,12 +5,13 @@ mod cocotb;
 mod formal;
 mod lint;
 mod mutants;
+mod random;
 mod record;
 mod regs;
+mod results;
 mod setup;
 mod synth;
 
-use crate::shell;
 use anyhow::{Result, bail};
 use blocks::Block;
 
@@ -21,11 +22,12 @@ without a step: lint, cocotb, random, formal and synth, for all blocks or those 
   setup     install the tools into target/rtl/venv, as rtl/requirements.txt pins them (once)
   lint      verilator -Wall for every width, and that wrong parameters are refused
   cocotb    the test benches in rtl/*/tb
-  random    the compiled blocks against the reference in Rust; `--frames N` (default 200000), `--seed N`
+  random    the compiled blocks against the reference in Rust; `--frames N` (default 200000), `--seed N`, `--width N`;
+            `--long`: 10 million, one block after the other, and write the record
   formal    prove what rtl/*/formal states; what has not changed is taken from rtl/results.toml, one of them is done again;
             `--long`: all, and write the record
-  synth     size and clock for ECP5 and xc7, the same way; `--long`: all, and write rtl/RESULTS.md
-  mutants   how many of 200 seeded faults the random comparison finds; `--frames N` (default 600), `--seed N`";
+  synth     size and clock for ECP5 and xc7, the same way; `--long`: all, and write the record
+  mutants   how many of 200 seeded faults the random comparison finds; `--frames N` (default 20000), `--seed N`";
 
 /// Runs what the arguments say.
 pub fn run(args: &[&str]) -> Result<()> {
@@ -58,7 +60,7 @@ pub fn run(args: &[&str]) -> Result<()> {
         cocotb::run(&tools, &chosen, false)?;
     }
     if wants("random") {
-        random(&tools, &chosen, &options)?;
+        random::run(&tools, &chosen, &options)?;
     }
     if wants("formal") {
         formal::run(&tools, &chosen, options.long)?;
@@ -92,12 +94,14 @@ struct Options {
     names: Vec<String>,
     frames: Option<u64>,
     seed: u64,
+    /// Of the stream, where it is not the default.
+    width: Option<u64>,
     long: bool,
 }
 
 impl Options {
     fn parse(args: &[&str]) -> Result<Options> {
-        let mut options = Options { names: Vec::new(), frames: None, seed: 1, long: false };
+        let mut options = Options { names: Vec::new(), frames: None, seed: 1, width: None, long: false };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut number = || -> Result<u64> {
@@ -109,6 +113,7 @@ impl Options {
             match *arg {
                 "--frames" => options.frames = Some(number()?),
                 "--seed" => options.seed = number()?,
+                "--width" => options.width = Some(number()?),
                 "--long" => options.long = true,
                 flag if flag.starts_with('-') => bail!("unknown option {flag}\n\n{USAGE}"),
                 name => options.names.push(name.to_owned()),
@@ -116,17 +121,4 @@ impl Options {
         }
         Ok(options)
     }
-}
-
-/// The comparison of the compiled blocks with the reference.
-fn random(tools: &setup::Tools, blocks: &[&Block], options: &Options) -> Result<()> {
-    let frames = options.frames.unwrap_or(200_000);
-    let names = blocks.iter().map(|block| block.name.as_str());
-    shell::run(
-        tools
-            .cargo()
-            .args(["run", "--quiet", "--release", "--package=linerate-rtl-sim", "--example=random", "--"])
-            .args([frames.to_string(), options.seed.to_string()])
-            .args(names),
-    )
 }

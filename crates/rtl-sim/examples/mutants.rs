@@ -1,4 +1,4 @@
-//! How many seeded faults of one block its comparison finds: `mutants BLOCK COUNT FRAMES`. Run by `cargo xtask rtl mutants`, which
+//! Which seeded faults of one block its comparison does not find: `mutants BLOCK COUNT FRAMES`. Run by `cargo xtask rtl mutants`, which
 //! builds the block with all of them in it and an input `mutant` that chooses one; 0 is none.
 
 use linerate_rtl_sim::{Dut, blocks};
@@ -28,20 +28,19 @@ fn run() -> Result<(), String> {
         .ok_or_else(|| format!("there is no comparison of {name:?}"))?;
     // A fault may make the comparison stumble over what cannot be: that is a find, and not to be printed.
     panic::set_hook(Box::new(|_| {}));
-    let mut killed = 0;
+    let mut alive = String::from("alive:");
     for mutant in 0..=count {
         let mut dut = Dut::open(name).map_err(|error| error.to_string())?;
         let port = dut.port("mutant")?;
         dut.set(port, mutant);
         let found = panic::catch_unwind(panic::AssertUnwindSafe(|| compare(&mut dut, 1, frames)));
         match found {
-            Ok(Ok(_)) if mutant > 0 => println!("{name}: mutant {mutant} lives"),
-            Ok(Ok(_)) => {}
+            Ok(Ok(_)) if mutant > 0 => alive.push_str(&format!(" {mutant}")),
             Ok(Err(fault)) if mutant == 0 => return Err(format!("{name} without a fault: {fault}")),
             Err(_) if mutant == 0 => return Err(format!("{name} without a fault: the comparison panics")),
-            _ => killed += 1,
+            _ => {}
         }
     }
-    println!("{name}: {killed} of {count} found");
+    println!("{alive}");
     Ok(())
 }

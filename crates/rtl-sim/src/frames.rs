@@ -8,6 +8,8 @@ use linerate_wire::checksum::{Sum, checksum};
 pub struct Mix {
     /// A frame longer than an MTU of 1500 brings, up to 9,014 bytes.
     pub jumbo: u64,
+    /// Of these, one of up to 64,060 bytes, which takes as long as a hundred others.
+    pub giant: u64,
     /// One VLAN tag; two in half as many.
     pub tagged: u64,
     /// IPv6, of the IP frames.
@@ -30,6 +32,7 @@ impl Default for Mix {
     fn default() -> Self {
         Mix {
             jumbo: 2,
+            giant: 0,
             tagged: 20,
             ipv6: 40,
             other: 4,
@@ -82,7 +85,14 @@ pub fn random(rng: &mut Rng, mix: &Mix) -> Vec<u8> {
 
 fn spoil(rng: &mut Rng, frame: &mut Vec<u8>, headers: usize) {
     let reach = (frame.len() - headers).min(80) as u64;
-    match rng.below(4) {
+    match rng.below(5) {
+        // One bit of a type, a tag or the version: what is almost right.
+        4 => {
+            let at = rng.between(12, headers + 4);
+            if let Some(byte) = frame.get_mut(at) {
+                *byte ^= 1 << rng.below(8);
+            }
+        }
         0 => frame.truncate(rng.between(1, frame.len())),
         // The length of IPv4 or IPv6, by a little and by a lot.
         1 => {
@@ -106,7 +116,7 @@ fn append_random(rng: &mut Rng, to: &mut Vec<u8>, len: usize) {
 
 fn payload_len(rng: &mut Rng, mix: &Mix) -> usize {
     if rng.chance(mix.jumbo) {
-        rng.between(1_461, 8_900)
+        if rng.chance(mix.giant) { rng.between(8_901, 64_000) } else { rng.between(1_461, 8_900) }
     } else if rng.chance(60) {
         rng.between(0, 40)
     } else {
@@ -116,7 +126,8 @@ fn payload_len(rng: &mut Rng, mix: &Mix) -> usize {
 
 fn protocol(rng: &mut Rng, mix: &Mix) -> u8 {
     if rng.chance(mix.other / 2) {
-        rng.pick(&[1, 2, 47, 58, 132, 255])
+        let almost = rng.pick(&[TCP, UDP, 0, 43, 44, 51, 60]) ^ 1 << rng.below(8);
+        rng.pick(&[1, 2, 47, 58, 132, 255, almost, almost, almost])
     } else if rng.chance(60) {
         TCP
     } else {
@@ -164,7 +175,11 @@ fn ipv6(rng: &mut Rng, mix: &Mix, frame: &mut Vec<u8>) {
     let mut extensions = Vec::new();
     for (index, kind) in kinds.iter().enumerate() {
         let from = extensions.len();
-        let units = if rng.chance(80) { rng.between(0, 2) } else { rng.between(3, 12) };
+        let units = match rng.below(100) {
+            0..80 => rng.between(0, 2),
+            80..98 => rng.between(3, 12),
+            _ => rng.between(13, 255),
+        };
         let len = match kind {
             44 => 8,
             51 => 4 * (units + 2),
@@ -214,6 +229,10 @@ fn layer4(rng: &mut Rng, mix: &Mix, protocol: u8, addresses: &[u8]) -> Vec<u8> {
             return packet;
         }
     };
+    if rng.chance(10) {
+        // Carries out of every word.
+        packet.iter_mut().skip(20).for_each(|byte| *byte |= 0xfe);
+    }
     packet[field..field + 2].fill(0);
     let mut sum = Sum::ZERO;
     sum.add(addresses);
@@ -235,7 +254,34 @@ fn layer4(rng: &mut Rng, mix: &Mix, protocol: u8, addresses: &[u8]) -> Vec<u8> {
         let len = rng.pick(&[len.wrapping_sub(1), len.wrapping_add(1), 8, 7, 0, len / 2]);
         packet[4..6].copy_from_slice(&len.to_be_bytes());
     }
+    if rng.chance(2) {
+        // Not even a header.
+        packet.truncate(rng.between(0, 22));
+    }
     packet
+}
+
+/// Bytes that bring the one's complement sum of `bytes`, from the 15th on, to where a carry more or less counts: to a
+/// number that is all ones but for one bit at most, and behind it a stretch of words that each carry.
+pub fn append_to_brink(rng: &mut Rng, bytes: &mut Vec<u8>) {
+    if bytes.len() % 2 == 1 {
+        bytes.push(rng.bits() as u8);
+    }
+    let at = bytes.len().max(14);
+    bytes.resize(at + 2, 0xa5);
+    let brink = if rng.chance(30) { 0 } else { 1 << rng.below(16) };
+    let target = (0xffff ^ brink as u16).wrapping_add(rng.below(6) as u16);
+    for _ in 0..rng.between(0, 16) {
+        bytes.extend([0xff, rng.pick(&[0xff, 0xfe, 0xfd, 0xf0])]);
+    }
+    bytes[at..at + 2].fill(0);
+    let mut sum = Sum::ZERO;
+    sum.add(&bytes[14..]);
+    // In one's complement the difference is the sum with the complement.
+    let mut rest = Sum::ZERO;
+    rest.add(&target.to_be_bytes());
+    rest.add(&(!sum.folded()).to_be_bytes());
+    bytes[at..at + 2].copy_from_slice(&rest.folded().to_be_bytes());
 }
 
 #[cfg(test)]

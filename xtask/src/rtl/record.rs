@@ -1,4 +1,4 @@
-//! `rtl/results.toml`: what took long and was done, with the hash of what it was done to.
+//! `rtl/results.toml`: what took long and was done, with the hash of what it was done to; `rtl/RESULTS.md` is made from it.
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,9 @@ pub struct Record {
     /// By the block.
     #[serde(default)]
     pub mutants: BTreeMap<String, Mutants>,
+    /// By the block, with the width behind it where it is not the default: `rss@128`.
+    #[serde(default)]
+    pub random: BTreeMap<String, Random>,
 }
 
 /// A proof that was made.
@@ -50,6 +53,15 @@ pub struct Synthesis {
     pub xc7_ram18: u64,
 }
 
+impl Synthesis {
+    /// The clock that counts: the middle one.
+    pub fn mhz(&self) -> f64 {
+        let mut values = self.fmax_mhz.clone();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied().unwrap_or(0.0)
+    }
+}
+
 /// How many seeded faults were found.
 #[derive(Clone, PartialEq, Deserialize, Serialize)]
 pub struct Mutants {
@@ -59,6 +71,21 @@ pub struct Mutants {
     pub frames: u64,
     pub killed: u64,
     pub total: u64,
+    /// Left out: proved to be none.
+    #[serde(default)]
+    pub equivalent: u64,
+}
+
+/// A long comparison with the reference, without a difference.
+#[derive(Clone, PartialEq, Deserialize, Serialize)]
+pub struct Random {
+    /// Of the block's RTL.
+    pub hash: String,
+    pub date: String,
+    pub seed: u64,
+    /// What was compared, as the comparison counts it: at least as many as were asked for.
+    pub frames: u64,
+    pub seconds: u64,
 }
 
 impl Record {
@@ -79,9 +106,9 @@ impl Record {
 
     fn write(&self) -> Result<()> {
         let text = toml::to_string(self).context(PATH)?;
-        let head =
-            "# Made by `cargo xtask rtl formal --long`, `synth --long` and `mutants`; not to be edited.\n\n";
-        fs::write(PATH, format!("{head}{text}")).context(PATH)
+        let head = "# Made by `cargo xtask rtl formal --long`, `synth --long`, `random --long` and `mutants`; not to be edited.\n\n";
+        fs::write(PATH, format!("{head}{text}")).context(PATH)?;
+        fs::write("rtl/RESULTS.md", super::results::page(self)?).context("rtl/RESULTS.md")
     }
 }
 

@@ -6,7 +6,6 @@ use super::setup::Tools;
 use crate::shell;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
@@ -47,9 +46,6 @@ pub fn run(tools: &Tools, blocks: &[&Block], long: bool) -> Result<()> {
             Record::update(|record| _ = record.synthesis.insert(block.name.clone(), result))?;
         }
     }
-    if long {
-        fs::write("rtl/RESULTS.md", table(&Record::read()?)?)?;
-    }
     if !faults.is_empty() {
         bail!("{}", faults.join("\n"));
     }
@@ -66,17 +62,11 @@ fn line(result: &Synthesis) -> String {
         result.ecp5_lut4,
         result.ecp5_ff,
         result.ecp5_ram,
-        middle(&result.fmax_mhz),
+        result.mhz(),
         result.xc7_lut,
         result.xc7_ff,
         result.xc7_ram18
     )
-}
-
-fn middle(values: &[f64]) -> f64 {
-    let mut values = values.to_vec();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 fn beyond(limits: &Limits, result: &Synthesis) -> Vec<String> {
@@ -92,7 +82,7 @@ fn beyond(limits: &Limits, result: &Synthesis) -> Vec<String> {
             faults.push(format!("{found} {what}, at most {}", limit.unwrap_or(0)));
         }
     }
-    let clock = middle(&result.fmax_mhz);
+    let clock = result.mhz();
     if limits.fmax_mhz.is_some_and(|least| clock < least) {
         faults.push(format!("{clock:.1} MHz, at least {}", limits.fmax_mhz.unwrap_or(0.0)));
     }
@@ -180,31 +170,4 @@ fn fmax(report: &Value) -> Result<f64> {
     let clocks = report["fmax"].as_object().context("nextpnr reported no clock")?;
     let slowest = clocks.values().filter_map(|clock| clock["achieved"].as_f64()).min_by(f64::total_cmp);
     Ok((slowest.context("nextpnr reported no clock")? * 10.0).round() / 10.0)
-}
-
-/// The page with all results.
-fn table(record: &Record) -> Result<String> {
-    let mut text = String::from(
-        "# Size and clock of the blocks\n\nMade by `cargo xtask rtl synth --long`. DATA_W = 64. ECP5 (LFE5UM-85F, speed grade 8): yosys and nextpnr, out of context,\n\
-         the middle of three seeds of the placer, all three behind; 156.25 MHz carry 10 Gb/s. LUT4 counts a carry cell as two. xc7: yosys alone, so\n\
-         without a clock. RAM: 18 kbit each.\n\n\
-         | block | ECP5 LUT4 | FF | RAM | MHz | (seeds) | xc7 LUT | FF | RAM18 | date |\n|---|---|---|---|---|---|---|---|---|---|\n",
-    );
-    for (name, result) in &record.synthesis {
-        let seeds: Vec<String> = result.fmax_mhz.iter().map(|mhz| format!("{mhz:.0}")).collect();
-        writeln!(
-            text,
-            "| {name} | {} | {} | {} | {:.1} | {} | {} | {} | {} | {} |",
-            result.ecp5_lut4,
-            result.ecp5_ff,
-            result.ecp5_ram,
-            middle(&result.fmax_mhz),
-            seeds.join(", "),
-            result.xc7_lut,
-            result.xc7_ff,
-            result.xc7_ram18,
-            result.date
-        )?;
-    }
-    Ok(text)
 }

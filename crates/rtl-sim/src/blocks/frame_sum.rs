@@ -1,6 +1,7 @@
 //! The sum of each frame from its 15th byte on against the software's, and with it the sum core in both of its forms.
 
 use super::Coverage;
+use crate::frames::append_to_brink;
 use crate::{Dut, Rng};
 use linerate_wire::checksum::Sum;
 
@@ -29,6 +30,10 @@ pub fn compare(dut: &mut Dut, seed: u64, frames: u64) -> Result<Coverage, String
                 2 => bytes.iter_mut().for_each(|byte| *byte = 0xff ^ u8::from(rng.chance(2))),
                 _ => rng.fill(&mut bytes),
             }
+            if rng.chance(40) {
+                append_to_brink(&mut rng, &mut bytes);
+            }
+            let len = bytes.len();
             coverage.count(if len % 2 == 1 { "odd" } else { "even" });
             send(dut, &mut rng, &bytes, idle, &mut due).map_err(|fault| {
                 format!("seed {seed}, {idle} % idle, frame {frame} of {len} bytes: {fault}")

@@ -68,6 +68,11 @@ struct Load {
     masked: u64,
 }
 
+/// One of these, or any number of any length.
+fn any(rng: &mut Rng, usual: &[u32]) -> u32 {
+    if rng.chance(25) { (rng.below(MOST + 1) >> rng.below(16)) as u32 } else { rng.pick(usual) }
+}
+
 /// One queue's reference.
 struct Queue {
     config: PacingConfig,
@@ -178,7 +183,7 @@ impl Bench<'_> {
     }
 
     fn reset(&mut self) -> Result<(), String> {
-        let tick = self.rng.pick(&[0, 1, 2, 3, 7, 25, 300]);
+        let tick = self.rng.pick(&[0, 1, 2, 3, 7, 25, 300, 1_100]);
         self.reset_with(tick)
     }
 
@@ -212,18 +217,19 @@ impl Bench<'_> {
 
     /// New settings for every queue. A mode changes only while no packet waits; see the block's header.
     fn configure(&mut self) -> Result<(), String> {
-        let low = self.rng.pick(&[0, 1, 2, 5]);
-        let high = low + self.rng.pick(&[0, 1, 3, 12]);
-        let min_ticks = self.rng.pick(&[0, 1, 2, 9]);
+        let rng = &mut self.rng;
+        let low = any(rng, &[0, 1, 2, 5]);
+        let high = (low + any(rng, &[0, 1, 3, 12])).min(MOST as u32);
+        let min_ticks = any(rng, &[0, 1, 2, 9]);
         let adaptive = AdaptiveConfig { min_ticks, low, high };
         let tick = self.queues[0].config.tick_ns;
         for queue in &mut self.queues {
             let mode = if queue.fixed.pending() == 0 { self.rng.pick(&MODES) } else { queue.config.mode };
             let config = PacingConfig {
                 mode,
-                timer_ticks: self.rng.pick(&[0, 1, 2, 3, 10, 40, 256]),
+                timer_ticks: any(&mut self.rng, &[0, 1, 2, 3, 10, 40, 256]),
                 tick_ns: tick,
-                threshold: self.rng.pick(&[0, 1, 2, 3, 10, 100, 300]),
+                threshold: any(&mut self.rng, &[0, 1, 2, 3, 10, 100, 300]),
             };
             queue.configure(config, adaptive, self.rng.chance(40));
             queue.load = Load {

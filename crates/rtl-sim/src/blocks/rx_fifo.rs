@@ -251,7 +251,11 @@ fn outputs(
     }
     let mut words = [0; 16];
     dut.read_words(data, &mut words);
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take(word.bytes.len()).collect();
+    let mut bytes = [0; 64];
+    for (to, word) in bytes.chunks_exact_mut(4).zip(words) {
+        to.copy_from_slice(&word.to_le_bytes());
+    }
+    let bytes = &bytes[..word.bytes.len()];
     let keeps = u64::MAX >> (64 - word.bytes.len());
     if bytes != word.bytes || dut.get(keep) != keeps || (dut.get(last) != 0) != word.last {
         return Err(format!("{bytes:02x?} instead of {:02x?}, last {}", word.bytes, word.last));
