@@ -1,12 +1,12 @@
 //! Two smoltcp interfaces and a wire.
 
-use crate::{BUFFER, MSS, WIRE};
+use crate::{BUFFER, MSS, Moved, RECEIVED, WIRE, data};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{Checksum, ChecksumCapabilities, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::socket::tcp::{Socket, SocketBuffer};
 use smoltcp::time::Instant;
 use smoltcp::wire::{EthernetAddress, IpAddress, IpCidr};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -21,6 +21,11 @@ type Shared = Rc<RefCell<Frames>>;
 
 struct Wire {
     sums: bool,
+    /// Frames that it gives in one turn, and how many of them are left.
+    batch: usize,
+    left: usize,
+    /// Frames that were sent.
+    sent: Rc<Cell<u64>>,
     arriving: Shared,
     leaving: Shared,
 }
@@ -32,6 +37,7 @@ struct Received {
 
 struct Room {
     to: Shared,
+    sent: Rc<Cell<u64>>,
 }
 
 impl RxToken for Received {
@@ -48,7 +54,14 @@ impl TxToken for Room {
         frame.resize(len, 0);
         let result = f(&mut frame);
         self.to.borrow_mut().full.push_back(frame);
+        self.sent.set(self.sent.get() + 1);
         result
+    }
+}
+
+impl Wire {
+    fn room(&self) -> Room {
+        Room { to: Rc::clone(&self.leaving), sent: Rc::clone(&self.sent) }
     }
 }
 
@@ -57,15 +70,16 @@ impl Device for Wire {
     type TxToken<'a> = Room;
 
     fn receive(&mut self, _now: Instant) -> Option<(Received, Room)> {
-        if self.leaving.borrow().full.len() >= WIRE {
+        if self.leaving.borrow().full.len() >= WIRE || self.left == 0 {
             return None;
         }
         let frame = self.arriving.borrow_mut().full.pop_front()?;
-        Some((Received { frame, from: Rc::clone(&self.arriving) }, Room { to: Rc::clone(&self.leaving) }))
+        self.left -= 1;
+        Some((Received { frame, from: Rc::clone(&self.arriving) }, self.room()))
     }
 
     fn transmit(&mut self, _now: Instant) -> Option<Room> {
-        (self.leaving.borrow().full.len() < WIRE).then(|| Room { to: Rc::clone(&self.leaving) })
+        (self.leaving.borrow().full.len() < WIRE).then(|| self.room())
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
@@ -91,7 +105,9 @@ struct Host {
 
 impl Host {
     fn new(last: u8, sums: bool, arriving: &Shared, leaving: &Shared) -> Host {
-        let mut wire = Wire { sums, arriving: Rc::clone(arriving), leaving: Rc::clone(leaving) };
+        let batch = if last == 1 { WIRE } else { RECEIVED };
+        let (arriving, leaving) = (Rc::clone(arriving), Rc::clone(leaving));
+        let mut wire = Wire { sums, batch, left: batch, sent: Rc::default(), arriving, leaving };
         let config = Config::new(EthernetAddress([2, 0, 0, 0, 0, last]).into());
         let mut interface = Interface::new(config, &mut wire, Instant::from_millis(1));
         interface.update_ip_addrs(|all| {
@@ -103,13 +119,36 @@ impl Host {
         Host { wire, interface, sockets, handle }
     }
 
+    fn poll(&mut self, now: Instant) {
+        self.wire.left = self.wire.batch;
+        self.interface.poll(now, &mut self.wire, &mut self.sockets);
+    }
+
     fn socket(&mut self) -> &mut Socket<'static> {
         self.sockets.get_mut(self.handle)
     }
 }
 
-/// Moves `count` full segments; returns that number.
-pub fn run(sums: bool, count: usize) -> u64 {
+#[inline(never)]
+fn sender(host: &mut Host, data: &[u8], sent: &mut usize, all: usize, now: Instant) {
+    let socket = host.socket();
+    while *sent < all && socket.can_send() {
+        *sent += socket.send_slice(&data[..data.len().min(all - *sent)]).expect("it is open");
+    }
+    host.poll(now);
+}
+
+#[inline(never)]
+fn receiver(host: &mut Host, received: &mut usize, now: Instant) {
+    host.poll(now);
+    let socket = host.socket();
+    while socket.can_recv() {
+        *received += socket.recv(|bytes| (bytes.len(), bytes.len())).expect("it is open");
+    }
+}
+
+/// Moves `count` full segments.
+pub fn run(sums: bool, count: usize) -> Moved {
     let (there, back) = (Shared::default(), Shared::default());
     let mut a = Host::new(1, sums, &back, &there);
     let mut b = Host::new(2, sums, &there, &back);
@@ -122,20 +161,14 @@ pub fn run(sums: bool, count: usize) -> u64 {
     let mut now = Instant::from_millis(1);
     let (mut sent, mut received) = (0, 0);
     let all = count * MSS;
-    let data = [0x5a; 32 << 10];
+    let data = data();
     while received < all {
-        for host in [&mut a, &mut b] {
-            host.interface.poll(now, &mut host.wire, &mut host.sockets);
-        }
-        let socket = a.socket();
-        while sent < all && socket.can_send() {
-            sent += socket.send_slice(&data[..data.len().min(all - sent)]).expect("it is open");
-        }
-        let socket = b.socket();
-        while socket.can_recv() {
-            received += socket.recv(|bytes| (bytes.len(), bytes.len())).expect("it is open");
-        }
+        sender(&mut a, &data, &mut sent, all, now);
+        while {
+            receiver(&mut b, &mut received, now);
+            !there.borrow().full.is_empty()
+        } {}
         now += smoltcp::time::Duration::from_micros(100);
     }
-    count as u64
+    Moved { segments: a.wire.sent.get(), acks: b.wire.sent.get() }
 }

@@ -52,6 +52,7 @@ fn task(packet: &TxPacket, enabled: Capabilities) -> Task {
         // A super-segment that leaves no checksum to anybody is refused by the splitter.
         (Some(_), _) => Task::Split,
         (None, None) => Task::Pass,
+        (None, Some(_)) if enabled.tx_checksum4 && enabled.tx_checksum6 => Task::Pass,
         (None, Some(_)) => match layers::ip_header(packet.header()) {
             Some((Version::V4, _)) if enabled.tx_checksum4 => Task::Pass,
             Some((Version::V6, _)) if enabled.tx_checksum6 => Task::Pass,

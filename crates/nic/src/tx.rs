@@ -126,12 +126,14 @@ pub struct TxQueue {
     slots: Box<[TxPacket]>,
     head: usize,
     len: usize,
+    /// The slot behind the last packet was given to be filled, and is not queued.
+    is_given: bool,
 }
 
 impl TxQueue {
     /// A queue of `capacity` slots (at least one).
     pub fn with_capacity(capacity: usize) -> Self {
-        TxQueue { slots: (0..capacity.max(1)).map(|_| TxPacket::new()).collect(), head: 0, len: 0 }
+        TxQueue { slots: (0..capacity.max(1)).map(|_| TxPacket::new()).collect(), head: 0, len: 0, is_given: false }
     }
 
     /// The next free slot, empty, to be filled; nothing is queued until [`TxQueue::commit`]. `None` when full.
@@ -141,7 +143,11 @@ impl TxQueue {
         }
         let at = self.place(self.len);
         let slot = &mut self.slots[at];
-        slot.clear();
+        // All others were emptied when they were taken out.
+        if self.is_given {
+            slot.clear();
+        }
+        self.is_given = true;
         Some(slot)
     }
 
@@ -156,6 +162,7 @@ impl TxQueue {
     pub fn commit(&mut self) {
         debug_assert!(self.len < self.slots.len(), "commit without vacant");
         self.len = (self.len + 1).min(self.slots.len());
+        self.is_given = false;
     }
 
     /// The oldest packet.
@@ -182,6 +189,8 @@ impl TxQueue {
 
     /// Lets `work` see only the oldest `count` packets; it may pop them but must not add any.
     pub fn with_first<R>(&mut self, count: usize, work: impl FnOnce(&mut TxQueue) -> R) -> R {
+        // The slot behind those that are seen is not the one that was given.
+        self.give_up();
         let hidden = self.len.saturating_sub(count);
         self.len -= hidden;
         let (before, result) = (self.len, work(self));
@@ -193,9 +202,20 @@ impl TxQueue {
     /// Drops the oldest packet's handles and frees its slot.
     pub fn pop(&mut self) {
         if self.len > 0 {
+            self.give_up();
             self.slots[self.head].clear();
             self.head = self.place(1);
             self.len -= 1;
+        }
+    }
+
+    /// Empties the slot that was given and not queued: another may be the next.
+    fn give_up(&mut self) {
+        if core::mem::take(&mut self.is_given) {
+            let at = self.place(self.len);
+            if let Some(slot) = self.slots.get_mut(at) {
+                slot.clear();
+            }
         }
     }
 

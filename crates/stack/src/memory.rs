@@ -131,7 +131,8 @@ pub(crate) fn is_short_of_queued(budget: &MemoryBudget, pools: &StackPools) -> b
     budget.is_tight() || budget.is_sending_short() || is_short(&pools.pages)
 }
 
-fn is_short(pool: &Pool) -> bool {
+/// Whether a pool has little left.
+pub(crate) fn is_short(pool: &Pool) -> bool {
     pool.free() < pool.len() / 8
 }
 

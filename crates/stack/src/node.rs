@@ -100,7 +100,7 @@ impl<D: Interface> Node<D> {
     /// Tells the stack which packets have left; true if any had.
     fn complete(&mut self, now: Instant) -> bool {
         let port = &mut self.port;
-        self.stack.handle_completions(now, &mut core::iter::from_fn(|| port.poll_completion()))
+        self.stack.handle_completions(now, core::iter::from_fn(|| port.poll_completion()))
     }
 }
 
@@ -147,9 +147,11 @@ impl<D: Interface> Engine for Node<D> {
                 return Ok(Output { moved, left: Left::DeviceFull });
             }
             moved = true;
+            if !self.wants_transmit() {
+                return Ok(Output { moved, left: Left::Nothing });
+            }
         }
-        let left = if self.wants_transmit() { Left::More } else { Left::Nothing };
-        Ok(Output { moved, left })
+        Ok(Output { moved, left: Left::More })
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -48,13 +48,20 @@ impl Stack {
         memory::refuses_connections(&self.conns.resources.budget, &self.net.pools)
     }
 
+    fn is_at_ease(&self) -> bool {
+        self.conns.resources.budget.is_at_ease() && !memory::is_short(&self.net.pools.pages)
+    }
+
     fn is_promised_away(&self) -> bool {
         self.conns.resources.budget.is_promised_away()
     }
 
     /// Begins to look for connections to give up, if memory is short. Called once for each batch that may have changed it.
     pub(crate) fn watch_pressure(&mut self) {
-        if !self.conns.under_pressure && (self.is_short() || self.is_promised_away()) {
+        if self.conns.under_pressure || self.is_at_ease() {
+            return;
+        }
+        if self.is_short() || self.is_promised_away() {
             self.conns.under_pressure = true;
             self.net.timers.set(Timer::Pressure, Some(self.net.now));
         }

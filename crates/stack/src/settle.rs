@@ -102,7 +102,9 @@ impl Stack {
     pub(crate) fn settle_consumed(&mut self, slot: u32) {
         let Some(conn) = self.conns.awake(slot) else { return };
         let reads = conn.tcp.next_file_read().is_some();
-        self.conns.sending.push(slot);
+        if conn.tcp.owes_ack() {
+            self.conns.urgent.push(slot);
+        }
         if self.conns.link_full {
             self.settle(slot);
         } else if reads {

@@ -119,11 +119,11 @@ impl Stack {
 
     /// The device has sent the packet with this token.
     pub fn handle_completion(&mut self, now: Instant, token: TxToken) {
-        self.handle_completions(now, &mut core::iter::once(token));
+        self.handle_completions(now, core::iter::once(token));
     }
 
     /// The device has sent the packets with these tokens; false if there were none.
-    pub fn handle_completions(&mut self, now: Instant, tokens: &mut dyn Iterator<Item = TxToken>) -> bool {
+    pub fn handle_completions(&mut self, now: Instant, tokens: impl Iterator<Item = TxToken>) -> bool {
         self.set_now(now);
         let mut any = false;
         for token in tokens {

@@ -180,6 +180,9 @@ impl Stack {
             queue.commit();
             bytes += info.payload_len;
             packets += 1;
+            if info.is_last {
+                break Turn::Done;
+            }
         };
         self.settle(slot);
         turn

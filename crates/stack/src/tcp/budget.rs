@@ -28,6 +28,8 @@ const GREED: usize = 4;
 
 struct Account {
     limit: usize,
+    /// While no more is used, promised and granted, nothing is short.
+    ease: usize,
     receive: Option<Pool>,
     /// Frames that may wait in the device.
     device_queue: Option<usize>,
@@ -60,6 +62,7 @@ impl MemoryBudget {
     pub fn with_receive(limit: usize, receive: Option<Pool>, device_queue: Option<usize>) -> Self {
         let account = Account {
             limit,
+            ease: ease(limit, receive.as_ref(), device_queue),
             receive,
             device_queue,
             received: Cell::new(0),
@@ -103,6 +106,14 @@ impl MemoryBudget {
             }
         }
         left.saturating_sub(account.promised.get())
+    }
+
+    /// Whether so little is used and promised that neither [`MemoryBudget::is_promised_away`] nor a shortage of memory or
+    /// receive buffers needs to be looked for: what all batches but few find.
+    pub(crate) fn is_at_ease(&self) -> bool {
+        let account = &self.account;
+        let free = account.receive.as_ref().is_none_or(|pool| pool.free() > pool.len() - pool.len() / 4);
+        free && self.used() + account.promised.get() + account.granted.get() <= account.ease
     }
 
     /// Whether so little is left to promise that those who do not use what they have should give it up.
@@ -194,6 +205,17 @@ impl MemoryBudget {
         promise.set(0, 0);
         promise
     }
+}
+
+/// An eighth of the least of what may be promised: of the budget, of a pool of which three quarters are free, of the device's
+/// queue.
+fn ease(limit: usize, receive: Option<&Pool>, device_queue: Option<usize>) -> usize {
+    let Some(pool) = receive else { return limit / 8 };
+    let all = pool.len() * pool.buffer_size();
+    let room = device_queue.map_or(all, |frames| frames.saturating_mul(pool.buffer_size()));
+    let most = limit.min(all).min(room);
+    // A queue that holds less than an eighth of all that may be promised is promised away before anything is.
+    if room / 2 < limit.min(all) / 8 { 0 } else { most / 8 }
 }
 
 /// Buffers that are not promised.

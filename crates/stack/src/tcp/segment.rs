@@ -159,4 +159,6 @@ pub struct TxInfo {
     pub ecn: Ecn,
     /// To be handed to `Connection::handle_transmitted` when the device has sent the packet; never zero.
     pub completion: Option<u32>,
+    /// Whether it is known that nothing else is due now.
+    pub is_last: bool,
 }

@@ -40,6 +40,11 @@ impl Connection {
         self.update_peer();
     }
 
+    /// Whether an acknowledgement is to leave now.
+    pub(crate) fn owes_ack(&self) -> bool {
+        self.receiving.ack.due() == AckDue::Now
+    }
+
     /// Tells the peer of a window that has grown much. A SYN-ACK needs no help by that.
     fn update_peer(&mut self) {
         let may_tell = self.life.state.can_receive() && !self.is_early();

@@ -130,7 +130,8 @@ impl Connection {
             return self.emit(out, self.sender.nxt - 1, Flags::ACK);
         }
         if self.receiving.ack.due() == AckDue::Now {
-            return self.emit_ack(out);
+            let info = self.emit_ack(out)?;
+            return Some(TxInfo { is_last: self.receiving.ack.due() != AckDue::Now, ..info });
         }
         None
     }
