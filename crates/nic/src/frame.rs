@@ -1,6 +1,6 @@
 //! Received frames.
 
-use crate::layers::PlainPacket;
+use crate::layers::{self, PlainPacket};
 use crate::meta::RxMeta;
 use crate::pieces::Pieces;
 use crate::pool::Slice;
@@ -17,7 +17,23 @@ pub struct Frame {
     /// What the device said.
     pub meta: RxMeta,
     /// What a port has found.
-    pub(crate) plain: Option<PlainPacket>,
+    pub(crate) plain: Plain,
+}
+
+/// What is known of a frame's layers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Plain {
+    /// A port has not looked at it.
+    No,
+    /// A port let it pass whose device had verified the checksums: nobody has looked yet.
+    Open,
+    Known(PlainPacket),
+}
+
+impl From<Option<PlainPacket>> for Plain {
+    fn from(plain: Option<PlainPacket>) -> Plain {
+        plain.map_or(Plain::No, Plain::Known)
+    }
 }
 
 impl Frame {
@@ -28,12 +44,16 @@ impl Frame {
 
     /// A frame of which the device has put the rest of the payload into further pieces.
     pub fn in_pieces(data: Slice, more: Pieces, meta: RxMeta) -> Self {
-        Frame { data, more, meta, plain: None }
+        Frame { data, more, meta, plain: Plain::No }
     }
 
-    /// Where its packet lies, if a [`Port`](crate::Port) has found that it is a plain one.
+    /// Where its packet lies, if it came through a [`Port`](crate::Port) and is a plain one.
     pub fn plain(&self) -> Option<PlainPacket> {
-        self.plain
+        match self.plain {
+            Plain::No => None,
+            Plain::Open => layers::parse(self.data.bytes(), self.len())?.plain(),
+            Plain::Known(plain) => Some(plain),
+        }
     }
 
     /// Length in bytes, all pieces together.

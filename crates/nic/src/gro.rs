@@ -11,7 +11,7 @@
 //! Headers become those of one large segment: IP length and header checksum, and acknowledgement, window, PSH and
 //! timestamps of the last one. The TCP checksum is not computed again; the frame is marked as verified.
 
-use crate::frame::{Frame, RxBatch};
+use crate::frame::{Frame, Plain, RxBatch};
 use crate::layers::Layers;
 use crate::meta::ChecksumStatus;
 use crate::pieces::PieceShelf;
@@ -168,7 +168,7 @@ impl Flow {
     /// Makes the headers those of one packet.
     fn close(self, batch: &mut RxBatch) {
         let Some(frame) = batch.at_mut(self.index).filter(|_| self.joined) else { return };
-        if let Some(plain) = &mut frame.plain {
+        if let Plain::Known(plain) = &mut frame.plain {
             plain.end = (self.progress.last.layers.ip + self.progress.ip_len) as u32;
         }
         if let Some(header) = frame.data.bytes_mut() {

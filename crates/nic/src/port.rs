@@ -3,7 +3,7 @@
 use crate::device::{Capabilities, DeviceError, Filter, Interface, LinkState};
 use crate::fallback::{Fallback, TxStats};
 use crate::feature::{Feature, Place, Reason};
-use crate::frame::{Frame, RxBatch};
+use crate::frame::{Frame, Plain, RxBatch};
 use crate::gro::{Gro, GroConfig};
 use crate::layers::{self, Layers};
 use crate::meta::{ChecksumStatus, MacAddr, TxToken};
@@ -210,7 +210,12 @@ impl<D: Interface> Port<D> {
             let known = batch.len();
             result = self.device.receive(now, batch).map(|_| ());
             batch.iter_mut().skip(known).for_each(|frame| {
-                self.look_at(frame);
+                if frame.meta.checksum == ChecksumStatus::Good {
+                    self.count(frame);
+                    frame.plain = Plain::Open;
+                } else {
+                    self.look_at(frame);
+                }
             });
             if batch.len() == known {
                 break;
@@ -300,10 +305,14 @@ impl<D: Interface> Port<D> {
         result.map(|()| enabled)
     }
 
-    /// Counts and verifies one frame.
-    fn look_at(&mut self, frame: &mut Frame) -> Option<Layers> {
+    fn count(&mut self, frame: &Frame) {
         self.rx.frames += 1;
         self.rx.bytes += frame.len() as u64;
+    }
+
+    /// Counts and verifies one frame.
+    fn look_at(&mut self, frame: &mut Frame) -> Option<Layers> {
+        self.count(frame);
         let layers = layers::parse(frame.data.bytes(), frame.len());
         match (frame.meta.checksum, &layers) {
             (ChecksumStatus::Good, _) => {}
@@ -318,7 +327,7 @@ impl<D: Interface> Port<D> {
                 }
             }
         }
-        frame.plain = layers.as_ref().and_then(Layers::plain);
+        frame.plain = layers.as_ref().and_then(Layers::plain).into();
         layers
     }
 

@@ -133,7 +133,12 @@ pub struct TxQueue {
 impl TxQueue {
     /// A queue of `capacity` slots (at least one).
     pub fn with_capacity(capacity: usize) -> Self {
-        TxQueue { slots: (0..capacity.max(1)).map(|_| TxPacket::new()).collect(), head: 0, len: 0, is_given: false }
+        TxQueue {
+            slots: (0..capacity.max(1)).map(|_| TxPacket::new()).collect(),
+            head: 0,
+            len: 0,
+            is_given: false,
+        }
     }
 
     /// The next free slot, empty, to be filled; nothing is queued until [`TxQueue::commit`]. `None` when full.

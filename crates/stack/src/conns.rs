@@ -6,6 +6,7 @@ use crate::dormancy::{Tcp, Wakefulness};
 use crate::listener::Listener;
 use crate::lists::Lists;
 use crate::neighbor::NeighborRef;
+use crate::prediction::{HeldAck, Prediction};
 use crate::random::KeyedState;
 use crate::ring::Ring;
 use crate::slab::Slab;
@@ -111,6 +112,8 @@ pub(crate) struct Conns {
     pub(crate) table: Slab<Conn>,
     pub(crate) wakefulness: Wakefulness,
     demux: Demux,
+    pub(crate) prediction: Prediction,
+    pub(crate) held_ack: Option<HeldAck>,
     pub(crate) listeners: Slab<Listener>,
     /// By address (unspecified: all) and port.
     pub(crate) ports: HashMap<(Option<IpAddr>, u16), u32, KeyedState>,
@@ -150,6 +153,8 @@ impl Conns {
             table: Slab::new(connections),
             wakefulness: Wakefulness::new(connections),
             demux: Demux::new(connections, state),
+            prediction: Prediction::default(),
+            held_ack: None,
             listeners: Slab::new(listeners),
             ports: HashMap::with_capacity_and_hasher(listeners, state),
             urgent: Ring::new(connections),
@@ -192,6 +197,7 @@ impl Conns {
 
     /// Nothing leads to the connection in this slot any more.
     pub(crate) fn detach(&mut self, slot: u32) {
+        self.prediction.forget(slot);
         if let Some(conn) = self.table.at_mut(slot)
             && core::mem::take(&mut conn.in_demux)
         {
@@ -223,6 +229,7 @@ impl Conns {
 
     /// Puts a connection into the list of those in TIME-WAIT.
     pub(crate) fn enter_time_wait(&mut self, slot: u32) {
+        self.prediction.forget(slot);
         if !self.time_wait.is_in(slot) {
             self.time_wait.join(0, slot);
             self.time_wait_len += 1;

@@ -7,6 +7,7 @@ use crate::random::KeyedState;
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use linerate_nic::{ChecksumRequest, Chunk, MacAddr, Segmentation, TxMeta, TxPacket, TxQueue, TxToken};
+use linerate_transport::ConnId;
 use linerate_wire::checksum::{self, Sum};
 use linerate_wire::ethernet::{self, EtherType};
 use linerate_wire::ip::{Ecn, Protocol};
@@ -46,6 +47,8 @@ pub(crate) struct Egress {
     tags: Tags,
     hasher: KeyedState,
     identification: u32,
+    /// The headers of the connection that sent last.
+    front: Option<(ConnId, TcpEnds, Front)>,
 }
 
 impl Egress {
@@ -55,7 +58,7 @@ impl Egress {
             Some(id) => Tags::one(Tag { protocol: EtherType::VLAN, priority: 0, drop_eligible: false, id }),
             None => Tags::NONE,
         };
-        Egress { mac, tags, hasher, identification }
+        Egress { mac, tags, hasher, identification, front: None }
     }
 
     /// Bytes of the Ethernet header.
@@ -239,8 +242,21 @@ impl Egress {
         }
     }
 
-    /// The headers below TCP of the packets of one connection that are marked `ecn`.
-    pub(crate) fn front(&self, ends: &TcpEnds, ecn: Ecn) -> Front {
+    /// The headers below TCP of the packets of a connection that are marked `ecn`: those of the last time, where it is the same
+    /// connection.
+    #[inline]
+    pub(crate) fn front_of(&mut self, id: ConnId, ends: &TcpEnds, ecn: Ecn) -> Option<&Front> {
+        let is_it = self.front.as_ref().is_some_and(|(last, with, front)| {
+            *last == id && with.mac == ends.mac && with.tos == ends.tos && front.ecn == ecn
+        });
+        if !is_it {
+            self.front = Some((id, *ends, self.front(ends, ecn)));
+        }
+        self.front.as_ref().map(|(_, _, front)| front)
+    }
+
+    #[inline(never)]
+    fn front(&self, ends: &TcpEnds, ecn: Ecn) -> Front {
         let mut bytes = [0; MAX_FRONT];
         let dscp = ends.tos >> 2;
         let (ip, pseudo) = match (ends.local.ip(), ends.remote.ip()) {
@@ -274,7 +290,7 @@ pub(crate) struct Front {
     l4: usize,
     is_v4: bool,
     pseudo: Sum,
-    pub(crate) ecn: Ecn,
+    ecn: Ecn,
 }
 
 impl Front {

@@ -1,7 +1,9 @@
 //! Frames as they come in: Ethernet, VLAN, and the way to ARP, IPv4 and IPv6.
 
 use crate::packet::{Received, v6};
+use crate::prediction::{HeldAck, Predicted};
 use crate::stack::Stack;
+use crate::tcp::SegmentIn;
 use core::net::IpAddr;
 use linerate_nic::{ChecksumStatus, Frame, MacAddr, PlainPacket, Slice, Version};
 use linerate_wire::ethernet::{self, EtherType};
@@ -29,6 +31,10 @@ impl Stack {
     pub(crate) fn receive_frame(&mut self, mut frame: Frame) {
         self.net.counters.frames_in += 1;
         self.net.counters.bytes_in += frame.len() as u64;
+        if let Some(predicted) = self.conns.prediction.read(&frame, self.net.addresses.version()) {
+            return self.receive_predicted(frame, predicted);
+        }
+        self.take_held_ack();
         if let Some(plain) = frame.plain()
             && self.is_to_us(&frame, &plain)
             && let Some(fields) = Fields::read(frame.data.bytes(), &plain)
@@ -100,6 +106,7 @@ impl Stack {
             Version::V6 => self.net.counters.ipv6_in += 1,
         }
         let Some(is_group) = self.check_addresses(fields) else { return };
+        self.conns.prediction.begin(frame.data.bytes(), fields.ecn, self.net.addresses.version());
         let mut data = frame.data;
         data.truncate(plain.end as usize);
         data.trim_front(plain.ip.into());
@@ -120,6 +127,53 @@ impl Stack {
             more: frame.more,
             segment_size: frame.meta.segment_size,
         });
+        self.conns.prediction.end();
+    }
+
+    /// Takes a frame whose headers are those of the one before it.
+    fn receive_predicted(&mut self, frame: Frame, predicted: Predicted) {
+        let Predicted { slot, is_v4, payload: (start, end), mut segment } = predicted;
+        let counters = &mut self.net.counters;
+        if is_v4 {
+            counters.ipv4_in += 1;
+        } else {
+            counters.ipv6_in += 1;
+        }
+        counters.tcp_in += 1;
+        if start < end {
+            counters.tcp_bytes_in += (end - start) as u64;
+            let mut data = frame.data;
+            data.truncate(end);
+            data.trim_front(start);
+            segment.payload = Some(data);
+        } else if self.hold_ack(slot, &mut segment) {
+            return;
+        }
+        self.take_held_ack();
+        self.receive_for_conn(slot, &mut segment);
+    }
+
+    /// Keeps an acknowledgement for the rest of the batch, if nothing is lost by that: of several in a row, all but the last
+    /// tell nothing. False where it is to be taken now, behind the one that is kept.
+    fn hold_ack(&mut self, slot: u32, segment: &mut SegmentIn) -> bool {
+        let before = self.conns.held_ack.as_ref();
+        let is_later = before.is_none_or(|held| held.slot == slot && segment.ack.gt(held.segment.ack));
+        let joined = u64::from(before.is_some());
+        let Some(conn) = self.conns.awake(slot) else { return false };
+        if !is_later || !conn.tcp.may_join_acks(segment) {
+            return false;
+        }
+        conn.tcp.count_joined(joined);
+        self.conns.held_ack = Some(HeldAck { slot, segment: core::mem::take(segment) });
+        true
+    }
+
+    /// Takes the acknowledgement that was kept: before anything else that comes, and at the end of a batch.
+    #[inline]
+    pub(crate) fn take_held_ack(&mut self) {
+        if let Some(HeldAck { slot, mut segment }) = self.conns.held_ack.take() {
+            self.receive_for_conn(slot, &mut segment);
+        }
     }
 
     /// Whether these addresses let a packet in, and if so whether it went to a group. Packets come in rows: those of the last one

@@ -41,6 +41,7 @@ mod packet;
 mod passive;
 mod pmtu;
 mod ports;
+mod prediction;
 mod pressure;
 mod random;
 mod rate;

@@ -120,7 +120,7 @@ impl Stack {
         }
     }
 
-    fn receive_for_conn(&mut self, slot: u32, segment: &mut SegmentIn) {
+    pub(crate) fn receive_for_conn(&mut self, slot: u32, segment: &mut SegmentIn) {
         let now = self.net.now;
         let Some(conn) = self.conns.awake(slot) else { return };
         let owes_ack = segment.sequence_len() > 0;
@@ -138,6 +138,9 @@ impl Stack {
             self.conns.urgent.push(slot);
         } else {
             self.conns.sending.push(slot);
+        }
+        if is_steady {
+            self.conns.prediction.confirm(slot);
         }
         self.settle_later(slot, is_steady);
     }

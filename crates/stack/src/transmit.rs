@@ -9,7 +9,7 @@
 
 use crate::conns::token;
 use crate::dormancy::Awake;
-use crate::egress::{Front, TcpEnds, ip_header_len};
+use crate::egress::{TcpEnds, ip_header_len};
 use crate::neighbor::{Lookup, Solicit};
 use crate::net::Net;
 use crate::stack::Stack;
@@ -149,7 +149,6 @@ impl Stack {
         let limits = tx_limits(remote.ip(), &self.net.config);
         let l4_offset = self.net.egress.l4_offset(remote.ip());
         let ends = TcpEnds { local, remote, tos: conn.tos, mac };
-        let mut front: Option<Front> = None;
         let (mut bytes, mut packets) = (0, 0);
         let turn = loop {
             if bytes >= allowance.bytes || packets >= allowance.packets {
@@ -166,12 +165,10 @@ impl Stack {
                 break Turn::Done;
             };
             let token = token(conn.id, info.completion);
-            let counters = &mut self.net.counters;
-            let front = match &mut front {
-                Some(front) if front.ecn == info.ecn => front,
-                front => front.insert(self.net.egress.front(&ends, info.ecn)),
-            };
-            front.complete(place, &info, token, counters);
+            let Net { egress, counters, .. } = &mut self.net;
+            if let Some(front) = egress.front_of(conn.id, &ends, info.ecn) {
+                front.complete(place, &info, token, counters);
+            }
             counters.tcp_out += u64::from(info.segments);
             counters.tcp_bytes_out += info.payload_len as u64;
             if info.retransmission {

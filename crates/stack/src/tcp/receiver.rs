@@ -301,25 +301,35 @@ impl Receiver {
         more: &Pieces,
         fin: bool,
     ) -> Option<Arrival> {
-        let piece = first.as_ref()?;
-        let len = piece.len();
-        let is_next = seq == self.next && len > 0 && seq + len as u64 <= self.edge && more.is_empty();
-        let is_alone = self.waiting.is_empty() && self.fin.is_none() && !fin && !shortcuts_are_off();
+        if seq != self.next || fin {
+            return None;
+        }
+        let in_order = self.take_next(first, more)?;
+        Some(Arrival { in_order, ..Arrival::default() })
+    }
+
+    /// Takes the one piece that is next, within the window, while nothing waits; returns its bytes. `None`, and nothing is done,
+    /// where it is not that or there is no memory for it.
+    #[inline]
+    pub fn take_next(&mut self, first: &mut Option<Slice>, more: &Pieces) -> Option<usize> {
+        let len = first.as_ref()?.len();
+        let is_next = len > 0 && self.next + len as u64 <= self.edge && more.is_empty();
+        let is_alone = self.waiting.is_empty() && self.fin.is_none() && !shortcuts_are_off();
         if !is_next || !is_alone {
             return None;
         }
         let held = self.charge.bytes();
         let piece = first.take()?;
-        if !self.enqueue(piece) {
-            self.enter_promise();
-            return Some(Arrival { dropped: Some(DropReason::NoMemory), ..Arrival::default() });
+        if let Err(piece) = self.enqueue(piece) {
+            *first = Some(piece);
+            return None;
         }
         self.next += len as u64;
         self.rests = false;
         self.bytes_received += len as u64;
         self.note_cost(self.charge.bytes().saturating_sub(held), if self.discard { 0 } else { len });
         self.enter_promise();
-        Some(Arrival { in_order: len, ..Arrival::default() })
+        Some(len)
     }
 
     /// Notes that `start..end` came again, to be reported once (RFC 2883).
@@ -398,10 +408,9 @@ impl Receiver {
             let mut part = piece;
             part.truncate((end - at) as usize);
             part.trim_front((start - at) as usize);
-            if self.enqueue(part) {
-                self.next = end;
-            } else {
-                arrival.dropped = Some(DropReason::NoMemory);
+            match self.enqueue(part) {
+                Ok(()) => self.next = end,
+                Err(_) => arrival.dropped = Some(DropReason::NoMemory),
             }
             return;
         }
@@ -475,26 +484,27 @@ impl Receiver {
         }
     }
 
-    fn enqueue(&mut self, piece: Slice) -> bool {
+    /// Puts a piece at the end of what can be read; gives it back where there is no memory for it.
+    fn enqueue(&mut self, piece: Slice) -> Result<(), Slice> {
         if self.discard {
-            return true;
+            return Ok(());
         }
         let len = piece.len();
         if self.copy(&piece) {
             self.queued += len;
             self.bytes_compacted += len as u64;
-            return true;
+            return Ok(());
         }
         // A connection that holds nothing is always let on: its application may read at once.
         if !self.charge.try_add(piece.held()) {
             if self.charge.bytes() > 0 {
-                return false;
+                return Err(piece);
             }
             self.charge.add(piece.held());
         }
         self.queue.push_back(piece);
         self.queued += len;
-        true
+        Ok(())
     }
 
     /// Copies a piece that fills little of its buffer behind the last one, or into a fresh page. False if that is not

@@ -78,7 +78,7 @@ impl Connection {
 
     /// Whether an acknowledgement cannot tell more than its window: nothing is in flight or in the device, nothing is being
     /// recovered from or could be taken back. So it is with all that whoever only receives is sent.
-    fn has_nothing_to_hear(&self, ack: u64, options: &Options) -> bool {
+    pub(super) fn has_nothing_to_hear(&self, ack: u64, options: &Options) -> bool {
         let is_idle = !shortcuts_are_off()
             && ack == self.sender.una
             && self.sender.is_idle()
@@ -129,7 +129,7 @@ impl Connection {
     }
 
     /// RFC 9293 section 3.10.7.4: the window of a newer segment counts, whether it grows or shrinks.
-    fn update_window(&mut self, now: Instant, seq: u64, ack: u64, size: u64) {
+    pub(super) fn update_window(&mut self, now: Instant, seq: u64, ack: u64, size: u64) {
         if self.sender.take_window(seq, ack, size) && self.sender.is_idle() {
             // The peer reads, if slowly.
             self.sender.probes = 0;

@@ -9,7 +9,7 @@ use super::Connection;
 use super::handshake::Opened;
 use core::time::Duration;
 use linerate_transport::{CloseReason, Ready};
-use linerate_wire::tcp::Flags;
+use linerate_wire::tcp::{Flags, Timestamps};
 use linerate_wire::units::Instant;
 
 /// After so long without a segment the last timestamp says nothing any more (RFC 7323 section 5.5).
@@ -24,6 +24,9 @@ impl Connection {
     /// As [`Connection::handle_segment`]: the payload that is kept is taken out of `segment`, which stays where it is.
     pub(crate) fn take_segment(&mut self, now: Instant, segment: &mut SegmentIn) -> Outcome {
         self.close_open(now);
+        if self.take_expected(now, segment) {
+            return Outcome::Accepted;
+        }
         self.accounts.counters.segments_received += segment.segments() as u64;
         self.accounts.counters.congestion_experienced +=
             if segment.congestion_experienced { segment.segments() as u64 } else { 0 };
@@ -37,11 +40,16 @@ impl Connection {
         {
             *count += 1;
         }
+        self.watch_ack(now);
+        self.note_work(now);
+        outcome
+    }
+
+    /// An acknowledgement that may wait does not wait for ever.
+    pub(super) fn watch_ack(&mut self, now: Instant) {
         if self.receiving.ack.due() == AckDue::Later && self.life.state != State::Closed {
             self.timers.set_if_idle(Timer::DelayedAck, now + self.config.socket.delayed_ack.timeout);
         }
-        self.note_work(now);
-        outcome
     }
 
     /// Whether this SYN may open a new connection in place of this one, which is in TIME-WAIT (RFC 9293 section
@@ -249,14 +257,7 @@ impl Connection {
         let receiver = &mut self.receiving.receiver;
         let arrival = receiver.accept(seq, &mut segment.payload, &mut segment.more, fin);
         if arrival.in_order > 0 {
-            self.receiving.ack.on_data(arrival.in_order, size, &self.config.socket.delayed_ack);
-            self.receiving.receiver.tuner.on_arrival(
-                now,
-                self.receiving.receiver.next(),
-                self.receiving.receiver.edge(),
-            );
-            self.measure_for_receiver(now, segment, size);
-            self.life.tell(Ready::READABLE);
+            self.note_in_order(now, arrival.in_order, segment.options.timestamps, size);
         }
         if arrival.out_of_order {
             self.receiving.ack.on_gap(segments, self.handshake.sack);
@@ -271,10 +272,25 @@ impl Connection {
         arrival.dropped.map_or(Outcome::Accepted, Outcome::Dropped)
     }
 
+    /// `bytes` arrived in order, in segments of `size` bytes.
+    pub(super) fn note_in_order(
+        &mut self,
+        now: Instant,
+        bytes: usize,
+        timestamps: Option<Timestamps>,
+        size: usize,
+    ) {
+        let receiver = &mut self.receiving.receiver;
+        self.receiving.ack.on_data(bytes, size, &self.config.socket.delayed_ack);
+        receiver.tuner.on_arrival(now, receiver.next(), receiver.edge());
+        self.measure_for_receiver(now, timestamps, size);
+        self.life.tell(Ready::READABLE);
+    }
+
     /// A full segment with a new echo answers an acknowledgement of ours: that is a round trip (RFC 7323), for the size of
     /// the receive buffer.
-    fn measure_for_receiver(&mut self, now: Instant, segment: &SegmentIn, size: usize) {
-        let (Some(_), Some(theirs)) = (self.handshake.timestamps, segment.options.timestamps) else { return };
+    fn measure_for_receiver(&mut self, now: Instant, timestamps: Option<Timestamps>, size: usize) {
+        let (Some(_), Some(theirs)) = (self.handshake.timestamps, timestamps) else { return };
         if theirs.echo == self.receiving.last_echo || !self.receiving.ack.is_full(size) {
             return;
         }

@@ -8,6 +8,7 @@ mod counters;
 mod device;
 mod dormant;
 mod ecn;
+mod expected;
 mod fast_open;
 mod handshake;
 mod info;
