@@ -2,6 +2,8 @@
 //! when the connection is polled, which follows whatever changes. Between the change and the poll the cause is open. Only where
 //! time passes meanwhile, because the connection waits for its turn, or where somebody asks, is a plan made to find it.
 
+use super::super::shortcuts_are_off;
+use super::super::timers::Timer;
 use super::Connection;
 use linerate_transport::{LimitCause, LimitTimes};
 use linerate_wire::units::Instant;
@@ -128,6 +130,21 @@ impl Connection {
             && self.sender.una == self.sender.nxt
             && !self.sender.fin_queued
             && !self.sender.write_refused
+    }
+
+    /// Whether a plan would find, as the last one did, that the application gives nothing to send: so it is with who only
+    /// receives.
+    pub(super) fn is_known_to_be_idle(&self) -> bool {
+        self.accounts.limits.cause() == Some(LimitCause::Application)
+            && self.accounts.open.is_none()
+            && self.accounts.behind.is_none()
+            && self.has_nothing_to_send()
+            && !self.sender.probe_due
+            && !self.timers.is_running(Timer::Persist)
+            && self.sender.stalled_since.is_none()
+            && !self.device.has_packets()
+            && self.loss.has_ended()
+            && !shortcuts_are_off()
     }
 
     /// What prevents data from being sent now; `None`: nothing does.

@@ -103,7 +103,7 @@ impl Connection {
         if self.receiving.ack.owes_duplicates() {
             return self.emit_ack(out);
         }
-        if self.life.state.can_transmit() {
+        if self.life.state.can_transmit() && !self.is_known_to_be_idle() {
             match self.plan(out) {
                 Ok(plan) => {
                     if let Some(info) = self.transmit(out, plan) {
@@ -121,7 +121,7 @@ impl Connection {
                     self.sender.probe_due = false;
                 }
             }
-        } else if self.life.state != State::TimeWait {
+        } else if !self.life.state.can_transmit() && self.life.state != State::TimeWait {
             self.unblocked(out.now, LimitCause::Application);
         }
         if self.life.keep_alive_due {
