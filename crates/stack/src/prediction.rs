@@ -176,3 +176,119 @@ fn equals<const N: usize>(frame: &[u8], mask: &[u64; N], head: &[u64]) -> bool {
 fn word_of(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use linerate_nic::{Pool, RxMeta};
+    use linerate_wire::ip::Protocol;
+    use linerate_wire::tcp::{Builder, Options};
+
+    fn frame(is_v4: bool, has_timestamps: bool) -> Vec<u8> {
+        let timestamps = has_timestamps.then_some(Timestamps { value: 7, echo: 9 });
+        let segment = Builder {
+            source_port: 4_000,
+            destination_port: 80,
+            flags: Flags::ACK,
+            window: 500,
+            options: Options { timestamps, ..Options::default() },
+            ..Builder::default()
+        };
+        let ip = if is_v4 { ipv4::MIN_HEADER_LEN } else { ipv6::HEADER_LEN };
+        let tcp = HEADER_LEN + ip;
+        let mut bytes = vec![0; tcp + segment.header_len() + 100];
+        let len = segment.header_len() + 100;
+        segment.emit(&mut bytes[tcp..]).unwrap();
+        if is_v4 {
+            let header = ipv4::Builder::new([10, 0, 0, 9].into(), [10, 0, 0, 1].into(), Protocol::TCP, len);
+            header.emit(&mut bytes[HEADER_LEN..]).unwrap();
+        } else {
+            let header = ipv6::Builder::new(9.into(), 1.into(), Protocol::TCP, len);
+            header.emit(&mut bytes[HEADER_LEN..]).unwrap();
+        }
+        bytes
+    }
+
+    fn read(prediction: &Prediction, bytes: &[u8], addresses: u32) -> Option<Predicted> {
+        let mut buffer = Pool::new(1, 2_048).take().unwrap();
+        buffer.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
+        let meta = RxMeta { checksum: ChecksumStatus::Good, ..RxMeta::default() };
+        prediction.read(&Frame::new(buffer.freeze(0..bytes.len()), meta), addresses)
+    }
+
+    fn predicting(bytes: &[u8]) -> Prediction {
+        let mut prediction = Prediction::default();
+        prediction.begin(bytes, Ecn::NotCapable, 1);
+        prediction.confirm(5);
+        prediction.end();
+        prediction
+    }
+
+    #[test]
+    fn what_differs_in_a_byte_that_tells_something_is_not_predicted() {
+        for (is_v4, has_timestamps) in [(true, true), (true, false), (false, true), (false, false)] {
+            let bytes = frame(is_v4, has_timestamps);
+            let prediction = predicting(&bytes);
+            let tcp = if is_v4 { TCP4 } else { TCP6 };
+            let options = tcp + MIN_HEADER_LEN..tcp + MIN_HEADER_LEN + 4;
+            for at in 0..bytes.len() {
+                let mut other = bytes.clone();
+                other[at] ^= 0x40;
+                let numbers = tcp + 4..tcp + 12;
+                let behind_flags = tcp + 14..bytes.len();
+                let ip = if is_v4 { [16..20, 24..26] } else { [18..20, 20..20] };
+                let may_differ = numbers.contains(&at)
+                    || ip.iter().any(|range| range.contains(&at))
+                    || behind_flags.contains(&at) && !(has_timestamps && options.contains(&at));
+                // A length with this bit is beyond the frame, or within the headers.
+                let is_length = if is_v4 { 16..18 } else { 18..20 };
+                let found = read(&prediction, &other, 1);
+                if is_length.contains(&at) {
+                    assert!(found.is_none_or(|found| found.payload.1 <= bytes.len()), "{at}");
+                } else {
+                    assert_eq!(found.is_some(), may_differ, "byte {at}, IPv4: {is_v4}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fields_are_read_and_padding_is_left_out() {
+        for is_v4 in [true, false] {
+            let mut bytes = frame(is_v4, true);
+            let prediction = predicting(&bytes);
+            let tcp = if is_v4 { TCP4 } else { TCP6 };
+            bytes[tcp + 4..tcp + 16].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8, 0x80, 0x18, 9, 10]);
+            bytes.extend([0xee; 9]);
+            let found = read(&prediction, &bytes, 1).unwrap();
+            assert_eq!((found.slot, found.is_v4), (5, is_v4));
+            assert_eq!(found.payload, (tcp + 32, tcp + 132));
+            let segment = &found.segment;
+            assert_eq!((segment.seq, segment.ack), (SeqNumber(0x0102_0304), SeqNumber(0x0506_0708)));
+            assert_eq!((segment.flags, segment.window), (Flags::ACK | Flags::PSH, 0x090a));
+            assert_eq!(segment.options.timestamps, Some(Timestamps { value: 7, echo: 9 }));
+        }
+    }
+
+    #[test]
+    fn nothing_is_predicted_before_a_segment_was_taken_nor_after_its_connection() {
+        let bytes = frame(true, true);
+        let mut prediction = Prediction::default();
+        prediction.begin(&bytes, Ecn::NotCapable, 1);
+        prediction.end();
+        prediction.confirm(5);
+        assert!(read(&prediction, &bytes, 1).is_none(), "not taken for a connection");
+        prediction = predicting(&bytes);
+        assert!(read(&prediction, &bytes, 2).is_none(), "other addresses are ours");
+        assert!(read(&prediction, &bytes[..TCP4 + 8], 1).is_none(), "cut short");
+        prediction.forget(4);
+        assert!(read(&prediction, &bytes, 1).is_some());
+        prediction.forget(5);
+        assert!(read(&prediction, &bytes, 1).is_none());
+        prediction.begin(&bytes, Ecn::Congested, 1);
+        prediction.confirm(5);
+        assert!(read(&prediction, &bytes, 1).is_none(), "each mark is to be told of");
+    }
+}

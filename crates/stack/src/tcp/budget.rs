@@ -415,6 +415,36 @@ mod tests {
     }
 
     #[test]
+    fn at_ease_nothing_is_short() {
+        let pools = [None, Some((16, 100)), Some((1_000, 100)), Some((64, 2_048))];
+        let queues = [None, Some(1), Some(12), Some(512)];
+        let (mut at_ease, mut others) = (0, 0);
+        for (pool, queue) in pools.into_iter().flat_map(|pool| queues.map(|queue| (pool, queue))) {
+            for limit in [1_000, 10_000, 1 << 20] {
+                let pool = pool.map(|(count, size)| Pool::new(count, size));
+                let budget = MemoryBudget::with_receive(limit, pool.clone(), queue);
+                let mut held = Vec::new();
+                let mut charges = [budget.charge(), budget.charge_sending()];
+                let mut promises = [budget.promise(10), budget.promise(limit / 50)];
+                for step in 0..200 {
+                    charges[step % 2].add(limit / 150);
+                    promises[step % 2].set(step * limit / 500, 0);
+                    held.extend(pool.as_ref().filter(|_| step % 3 == 0).and_then(Pool::take));
+                    if !budget.is_at_ease() {
+                        others += 1;
+                        continue;
+                    }
+                    at_ease += 1;
+                    let receive_is_short = pool.as_ref().is_some_and(|pool| pool.free() < pool.len() / 16);
+                    assert!(!budget.is_promised_away() && !budget.is_sending_short() && !receive_is_short);
+                    assert!(budget.used() <= budget.limit() / 8 * 7);
+                }
+            }
+        }
+        assert!(at_ease > 100 && others > 100, "{at_ease} {others}");
+    }
+
+    #[test]
     fn charges_come_back() {
         let budget = MemoryBudget::new(100);
         let mut one = budget.charge();

@@ -5,6 +5,7 @@ mod closing;
 mod conformance;
 mod device;
 mod ecn;
+mod expected;
 mod faults;
 mod files;
 mod handshake;
