@@ -271,6 +271,7 @@ pub fn append_to_brink(rng: &mut Rng, bytes: &mut Vec<u8>) {
     bytes.resize(at + 2, 0xa5);
     let brink = if rng.chance(30) { 0 } else { 1 << rng.below(16) };
     let target = (0xffff ^ brink as u16).wrapping_add(rng.below(6) as u16);
+    // Counted as the words lie in memory, the lower byte first: so does the adder.
     for _ in 0..rng.between(0, 16) {
         bytes.extend([0xff, rng.pick(&[0xff, 0xfe, 0xfd, 0xf0])]);
     }
@@ -279,7 +280,7 @@ pub fn append_to_brink(rng: &mut Rng, bytes: &mut Vec<u8>) {
     sum.add(&bytes[14..]);
     // In one's complement the difference is the sum with the complement.
     let mut rest = Sum::ZERO;
-    rest.add(&target.to_be_bytes());
+    rest.add(&target.to_le_bytes());
     rest.add(&(!sum.folded()).to_be_bytes());
     bytes[at..at + 2].copy_from_slice(&rest.folded().to_be_bytes());
 }

@@ -70,7 +70,7 @@ struct Load {
 
 /// One of these, or any number of any length.
 fn any(rng: &mut Rng, usual: &[u32]) -> u32 {
-    if rng.chance(25) { (rng.below(MOST + 1) >> rng.below(16)) as u32 } else { rng.pick(usual) }
+    if rng.chance(40) { (rng.below(MOST + 1) >> rng.below(16)) as u32 } else { rng.pick(usual) }
 }
 
 /// One queue's reference.
