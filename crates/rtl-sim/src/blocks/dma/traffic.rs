@@ -105,10 +105,11 @@ impl Rings {
             ring.reclaim(world)?;
         }
         for ring in &mut self.rx {
-            let before = ring.taken + ring.missing;
+            let (before, outstanding) = (ring.taken + ring.missing, ring.outstanding());
             ring.take(world)?;
             self.arrived += ring.taken + ring.missing - before;
-            progress |= ring.taken + ring.missing != before;
+            // A long frame in small buffers comes piece by piece.
+            progress |= ring.outstanding() != outstanding;
         }
         Ok(progress)
     }
