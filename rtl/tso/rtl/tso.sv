@@ -66,43 +66,41 @@ module tso
   end
 
   logic [DATA_W-1:0] cur_data, prev_data;
-  logic cur_valid, cur_ready, cur_last, prev_valid, prev_last;
-  logic [BYTES-1:0] unused_keep;
+  logic cur_valid, cur_ready, cur_last, prev_valid, prev_last, prev_plain;
   lane_t cur_end, prev_end;
   tx_user_t cur_user, prev_user;
-  logic advance;
+  logic advance;  // to the next word, if there is one
 
-  axis_register #(
-      .DATA_W(DATA_W),
-      .USER_W(USER_W + LOG)
-  ) input_register (
-      .clk,
-      .rst,
-      .s_axis_tdata,
-      .s_axis_tkeep ('1),
-      .s_axis_tvalid,
-      .s_axis_tready,
-      .s_axis_tlast,
-      .s_axis_tuser ({s_end, s_axis_tuser}),
-      .m_axis_tdata (cur_data),
-      .m_axis_tkeep (unused_keep),
-      .m_axis_tvalid(cur_valid),
-      .m_axis_tready(cur_ready),
-      .m_axis_tlast (cur_last),
-      .m_axis_tuser ({cur_end, cur_user})
-  );
+  // A register slice. The second word of storage takes whatever is offered while it is free, so that its many enables do not
+  // wait for `advance`.
+  localparam int IN_W = USER_W + LOG + 1 + DATA_W;
+  logic [IN_W-1:0] skid, cur;
+  logic            skid_valid;
+  wire  [IN_W-1:0] offered = {s_axis_tuser, s_end, s_axis_tlast, s_axis_tdata};
+  assign {cur_user, cur_end, cur_last, cur_data} = cur;
+  assign s_axis_tready = !skid_valid;
+
+  always_ff @(posedge clk) begin
+    if (!skid_valid) skid <= offered;
+    if (cur_ready || !cur_valid) begin
+      cur <= skid_valid ? skid : offered;
+      cur_valid <= skid_valid || s_axis_tvalid;
+      skid_valid <= 1'b0;
+    end else if (s_axis_tvalid) skid_valid <= 1'b1;
+    if (rst) {cur_valid, skid_valid} <= '0;
+  end
 
   assign cur_ready = advance || !prev_valid;
 
   always_ff @(posedge clk) begin
     if (cur_ready) begin
       prev_valid <= cur_valid;
-      if (cur_valid) begin
-        prev_data <= cur_data;
-        prev_last <= cur_last;
-        prev_end  <= cur_end;
-        prev_user <= cur_user;
-      end
+      prev_data  <= cur_data;
+      prev_last  <= cur_last;
+      prev_end   <= cur_end;
+      // The sequencer reads it at any time, in a pause of the input as well.
+      if (cur_valid) prev_user <= cur_user;
+      prev_plain <= cur_user.seg == SEG_NONE;
     end
     if (rst) prev_valid <= 1'b0;
   end
@@ -140,8 +138,15 @@ module tso
 
   state_t      state;
   logic        collected;
-  lane_t       taken;
+  logic        more;  // whole words of headers, with the one at hand
   logic        body_first, body_last;
+  // Of the word that leaves: bytes of `prev` used before it and, behind it, of both words of the window; lanes before its
+  // payload, lanes with it if the frame has them.
+  lane_t       taken, lane0;
+  logic [LOG+1:0] used;
+  count_t      full;
+  // By how much payload moves down: the same in all of a segment.
+  lane_t       turn;
   // Words of the segment behind this one, from the one with the end of the headers on; none; the last lane of the last one.
   logic [16-LOG:0] body_words;
   logic        body_final;
@@ -151,29 +156,29 @@ module tso
   // From the sequencer below.
   logic        ready, bad, next_last;
   logic [15:0] next_len, next_seed;
+  logic [16:0] span;
 
   // What goes on to the next stage.
   logic   stage_ready, emit, emit_last;
   count_t emit_headers, emit_total;
 
-  wire count_t lane0 = body_first ? {1'b0, header_tail} : '0;
   wire         ends = body_final;
-  wire count_t full = ends ? {1'b0, body_end} + count_t'(1) : count_t'(BYTES);
-  wire count_t wanted = full - lane0;
-  wire [16:0]  span = {1'b0, next_len} + 17'(header_tail) - 17'd1;
-  // Bytes of the frame in the window; behind it there are more unless its last word is in it.
-  wire [LOG+1:0] held = prev_last ? (LOG+2)'(prev_end) + (LOG+2)'(1) - (LOG+2)'(taken)
-                                  : (LOG+2)'(BYTES + 1) + (LOG+2)'(cur_end) - (LOG+2)'(taken);
+  // The frame's last byte, as `used` counts; behind the window there are more unless it is in there.
   wire           final_word = prev_last || cur_last;
-  wire           exhausts = final_word && held <= (LOG+2)'(wanted);
-  wire           cut = final_word && held < (LOG+2)'(wanted);
+  wire [LOG:0]   final_byte = prev_last ? {1'b0, prev_end} : {1'b1, cur_end};
+  wire           exhausts = final_word && {1'b0, final_byte} < used;
+  wire           cut = final_word && {1'b0, final_byte} + 1'b1 < used;
   // With a word that is cut short all of the frame has been used, whatever this says.
-  wire [LOG+1:0] used = (LOG+2)'(taken) + (LOG+2)'(wanted);
-  wire           used_up = used >= (LOG+2)'(BYTES);
+  wire           used_up = |used[LOG+1:LOG];
   wire           finishes = exhausts || (ends && body_last);
   // The headers that are ready are those of the segment in hand until its first word of payload has left.
   wire           prepared = ready && !body_first;
   wire           to_head = header_words != '0;
+  wire         next_final = body_words == (17-LOG)'(1);
+  wire count_t next_full = next_final ? {1'b0, body_end} + count_t'(1) : count_t'(BYTES);
+  wire lane_t  begin_taken = state == SETUP ? taken : used[LOG-1:0];
+  wire         span_final = span[16:LOG] == '0;
+  wire count_t span_full = span_final ? {1'b0, span[LOG-1:0]} + count_t'(1) : count_t'(BYTES);
   wire           step_on = emit && stage_ready;
 
   always_comb begin
@@ -184,24 +189,24 @@ module tso
     emit_total = count_t'(BYTES);
     case (state)
       IDLE: begin
-        emit = prev_valid && prev_user.seg == SEG_NONE;
-        advance = emit && stage_ready;
+        emit = prev_valid && prev_plain;
+        advance = prev_plain && stage_ready;
         emit_last = prev_last;
         emit_total = {1'b0, prev_end} + count_t'(1);
       end
-      COLLECT: advance = prev_valid && at != header_words && !prev_last;
+      COLLECT: advance = more && !prev_last;
       HEAD: begin
         emit = 1'b1;
         emit_headers = count_t'(BYTES);
       end
       BODY: begin
         emit = prev_valid && (prev_last || cur_valid);
-        emit_headers = lane0;
-        emit_total = cut ? lane0 + held[LOG:0] : full;
+        emit_headers = {1'b0, lane0};
+        emit_total = cut ? {1'b0, final_byte[LOG-1:0] + lane_t'(1) - turn} : full;
         emit_last = ends || exhausts;
-        advance = emit && stage_ready && (used_up || (prev_last && finishes));
+        advance = (prev_last || cur_valid) && stage_ready && used_up;
       end
-      DROP: advance = prev_valid;
+      DROP: advance = 1'b1;
       default: ;
     endcase
   end
@@ -217,15 +222,17 @@ module tso
       IDLE: begin
         at <= '0;
         collected <= 1'b0;
-        if (prev_valid && prev_user.seg != SEG_NONE) state <= COLLECT;
+        more <= header_words != '0;
+        if (prev_valid && !prev_plain) state <= COLLECT;
       end
 
       COLLECT:
       if (prev_valid) begin
         at <= at + 1'b1;
+        more <= at + 1'b1 != header_words;
         taken <= header_tail;
         // At least one byte of payload.
-        if (at == header_words && !(prev_last && prev_end < header_tail)) begin
+        if (!more && !(prev_last && prev_end < header_tail)) begin
           collected <= 1'b1;
           state <= SETUP;
         end else if (prev_last) begin
@@ -252,14 +259,18 @@ module tso
       if (step_on) begin
         body_first <= 1'b0;
         body_words <= body_words - 1'b1;
-        body_final <= body_words == (17-LOG)'(1);
+        body_final <= next_final;
         taken <= used[LOG-1:0];
+        lane0 <= '0;
+        full <= next_full;
+        used <= (LOG+2)'(used[LOG-1:0]) + (LOG+2)'(next_full);
         if (emit_last) begin
           at <= '0;
           if (finishes) begin
             event_super <= 1'b1;
             event_length <= cut || !exhausts || !ends || !body_last;
-            state <= prev_last ? IDLE : DROP;
+            // What is left of a last word goes a clock later, so that `advance` need not know that this is the end.
+            state <= prev_last && used_up ? IDLE : DROP;
           end else state <= !prepared ? SETUP : to_head ? HEAD : BODY;
         end
       end
@@ -272,8 +283,13 @@ module tso
       body_first <= 1'b1;
       body_last <= next_last;
       {body_words, body_end} <= span;
-      body_final <= span[16:LOG] == '0;
+      body_final <= span_final;
       body_seed <= next_seed;
+      taken <= begin_taken;
+      lane0 <= header_tail;
+      full <= span_full;
+      used <= (LOG+2)'(begin_taken) + (LOG+2)'(span_full) - (LOG+2)'(header_tail);
+      turn <= begin_taken - header_tail;
     end
 
     if (rst) begin
@@ -287,103 +303,68 @@ module tso
   end
 
   // ---------------------------------------------------------------------------------------------------------------------
-  // The sequencer: a half-word of the headers or a number a step
+  // The sequencer: a half-word of the headers or a number a clock, in three stages: read, add, write.
   //
   //   IPv4  l3+0 |version|IHL|  TOS  |  l3+2 |total length|  l3+4 |ident|  l3+6 |flags, offset|  l3+8 |TTL|protocol|
   //   IPv6  l3+0 |version| class ... |  l3+4 |payload length|  l3+6 |next header|hop limit|
   //   TCP   l4+4 |sequence, high|  l4+6 |sequence, low|  l4+12 |data offset|flags|
   //   UDP   l4+4 |length|
+  //
+  // What a step writes can be read by the third step behind it; the one behind it adds to its sum directly. The steps of a
+  // segment are the same for all protocols, written or not: between SIZE and SEED there are two in any case.
 
   typedef enum logic [3:0] {
     CHECK_IP,
     CHECK_LENGTH,
     CHECK_FRAGMENT,
     CHECK_PROTOCOL,
+    BASE,            // seed without the length of the whole
+    BASE_CARRY,
     SIZE,            // of the next segment
-    SEED,            // of its checksum
-    SEED_CARRY,
-    REST,            // payload behind it
     CHECK_L4,
-    WRITE_LENGTH,
     WRITE_IDENT,
     WRITE_SEQ_LOW,
     WRITE_SEQ_HIGH,
-    WRITE_L4,
-    READY
+    SEED,            // of its checksum
+    SEED_CARRY,
+    REST,            // payload behind it
+    WRITE_LENGTH,
+    WRITE_L4
   } step_t;
 
   step_t       step, step_next;
+  logic        resting;               // all steps have been read; the one at hand is SIZE
   logic        first;                 // segment
-  logic        carry;
   logic [15:0] rest, base_seed;
   logic        fin, psh, cwr;
   logic [6:0]  field_at, field_next;  // number of the half-word for this step, of that for the next
-  logic        step_go, field_write;
-  logic [15:0] field_value;
+  logic        step_go, again;
 
   wire tcp = prev_user.seg == SEG_TCP;
   wire udp = prev_user.seg == SEG_UDP;
   wire [7:0] l3 = prev_user.l3_start;
   wire [7:0] l4 = prev_user.csum_begin[7:0];
-  // Bytes of headers that the IP length counts.
-  wire [8:0] overhead = {1'b0, prev_user.hdr_len} - {1'b0, l3} - (prev_user.ipv6 ? 9'd40 : 9'd0);
-  wire plain_ipv6 = {1'b0, l4} == {1'b0, l3} + 9'd40;
   wire [7:0] protocol = tcp ? 8'd6 : 8'd17;
 
-  // The half-word, as a number.
-  logic [15:0] half;
-  always_comb begin
-    logic [15:0] raw;
-    raw = header_read[16*field_at[LOG-2:0]+:16];
-    half = {raw[7:0], raw[15:8]};
+  // What the request alone says.
+  logic       request_bad, plain_ipv6;
+  logic [8:0] overhead;               // bytes of headers that the IP length counts
+  always_ff @(posedge clk) begin
+    overhead <= {1'b0, prev_user.hdr_len} - {1'b0, l3} - (prev_user.ipv6 ? 9'd40 : 9'd0);
+    plain_ipv6 <= {1'b0, l4} == {1'b0, l3} + 9'd40;
+    request_bad <= !(tcp || udp) || prev_user.csum != CSUM_PARTIAL || prev_user.hdr_len > 8'(HEADER_BYTES)
+        || prev_user.seg_size == '0 || prev_user.csum_begin[15:8] != '0 || l3[0] || l4[0]
+        || prev_user.csum_insert != {8'd0, l4} + (tcp ? 16'd16 : 16'd6)
+        || (udp && {1'b0, prev_user.hdr_len} != {1'b0, l4} + 9'd8)
+        || (prev_user.ipv6 && {1'b0, l4} < {1'b0, l3} + 9'd40);
   end
 
-  logic [15:0] addend_a, addend_b;
-  logic        addend_c;
-  wire  [16:0] sum = {1'b0, addend_a} + {1'b0, addend_b} + 17'(addend_c);
-
   always_comb begin
-    addend_a = half;
-    addend_b = '0;
-    addend_c = 1'b0;
-    case (step)
-      CHECK_LENGTH:   {addend_b, addend_c} = {~{{7{overhead[8]}}, overhead}, 1'b1};
-      CHECK_FRAGMENT: {addend_a, addend_b} = {prev_user.csum_init, ~rest};
-      CHECK_PROTOCOL: {addend_a, addend_c} = {base_seed, carry};
-      SIZE:           {addend_a, addend_b, addend_c} = {prev_user.seg_size, ~rest, 1'b1};
-      SEED:           {addend_a, addend_b} = {base_seed, next_len};
-      SEED_CARRY:     {addend_a, addend_c} = {next_seed, carry};
-      REST:           {addend_a, addend_b, addend_c} = {rest, ~next_len, 1'b1};
-      WRITE_LENGTH:   {addend_a, addend_b} = {7'd0, overhead, next_len};
-      WRITE_IDENT:    addend_c = 1'b1;
-      WRITE_SEQ_LOW:  addend_b = prev_user.seg_size;
-      WRITE_SEQ_HIGH: addend_c = carry;
-      WRITE_L4:       {addend_a, addend_b} = {16'd8, next_len};
-      default: ;
-    endcase
-  end
-
-  // FIN and PSH belong to the last segment, CWR to the first (RFC 3168, section 6.1.2).
-  wire [15:0] flags = {half[15:8], cwr && first, half[6:4], psh && next_last, half[2:1], fin && next_last};
-  assign field_value = step == WRITE_L4 && tcp ? flags : sum[15:0];
-
-  always_comb begin
-    case (step)
-      CHECK_IP:       step_next = CHECK_LENGTH;
-      CHECK_LENGTH:   step_next = CHECK_FRAGMENT;
-      CHECK_FRAGMENT: step_next = CHECK_PROTOCOL;
-      CHECK_PROTOCOL: step_next = SIZE;
-      SIZE:           step_next = SEED;
-      SEED:           step_next = SEED_CARRY;
-      SEED_CARRY:     step_next = REST;
-      REST:           step_next = first ? CHECK_L4 : WRITE_LENGTH;
-      CHECK_L4:       step_next = WRITE_LENGTH;
-      WRITE_LENGTH:   step_next = first ? WRITE_L4 : !prev_user.ipv6 ? WRITE_IDENT : tcp ? WRITE_SEQ_LOW : WRITE_L4;
-      WRITE_IDENT:    step_next = tcp ? WRITE_SEQ_LOW : WRITE_L4;
-      WRITE_SEQ_LOW:  step_next = WRITE_SEQ_HIGH;
-      WRITE_SEQ_HIGH: step_next = WRITE_L4;
-      default:        step_next = READY;
-    endcase
+    step_next = step_t'(step + 4'd1);
+    // The first segment has the numbers that came.
+    if (step == SIZE) step_next = resting ? WRITE_IDENT : CHECK_L4;
+    if (step == CHECK_L4) step_next = WRITE_SEQ_HIGH;
+    if (step == WRITE_L4) step_next = SIZE;
     case (step_next)
       CHECK_LENGTH, WRITE_LENGTH: field_next = l3[7:1] + (prev_user.ipv6 ? 7'd2 : 7'd1);
       CHECK_FRAGMENT:             field_next = l3[7:1] + 7'd3;
@@ -394,98 +375,160 @@ module tso
       WRITE_L4:                   field_next = l4[7:1] + (tcp ? 7'd6 : 7'd2);
       default:                    field_next = l4[7:1] + 7'd6;
     endcase
-    field_write = 1'b0;
-    step_go = 1'b1;
     case (step)
       // Words are read as soon as they are there.
       CHECK_IP, CHECK_LENGTH, CHECK_FRAGMENT, CHECK_PROTOCOL, CHECK_L4:
       step_go = collected || (state == COLLECT && {1'b0, field_at[6:LOG-1]} < {1'b0, at});
-      WRITE_LENGTH, WRITE_IDENT, WRITE_SEQ_LOW, WRITE_SEQ_HIGH, WRITE_L4: begin
-        step_go = collected;
-        field_write = collected;
-      end
-      default: ;
+      WRITE_LENGTH: step_go = collected;
+      SIZE:    step_go = !resting || again;
+      default: step_go = 1'b1;
     endcase
   end
+
+  // The numbers of the next segment are made as soon as the headers of this one have left.
+  assign again = state == BODY && step_on && body_first && !body_last;
+
+  // Read: the half-word, as a number, or another one.
+  logic [15:0] half;
+  always_comb begin
+    logic [15:0] raw;
+    raw = header_read[16*field_at[LOG-2:0]+:16];
+    half = {raw[7:0], raw[15:8]};
+  end
+
+  step_t       add_step;
+  logic        add_go, add_c, add_writes;
+  logic [5:0]  add_at;
+  logic [15:0] add_a, add_b;
 
   always_ff @(posedge clk) begin
     if (state == IDLE) begin
       step <= CHECK_IP;
       field_at <= l3[7:1];
-      ready <= 1'b0;
-      bad <= 1'b0;
+      resting <= 1'b0;
       first <= 1'b1;
-    end else if (state == BODY && step_on && body_first && !body_last) begin
-      step <= SIZE;
-      ready <= 1'b0;
-      first <= 1'b0;
     end else if (step_go) begin
       step <= step_next;
       field_at <= field_next;
-      ready <= step_next == READY;
-      case (step)
+      resting <= step == WRITE_L4;
+    end
+    if (again) first <= 1'b0;
+
+    add_step <= step;
+    add_go <= step_go && state != IDLE;
+    add_at <= field_at[5:0];
+    add_a <= half;
+    add_b <= '0;
+    add_c <= 1'b0;
+    add_writes <= 1'b0;
+    case (step)
+      CHECK_LENGTH:   {add_b, add_c} <= {~{{7{overhead[8]}}, overhead}, 1'b1};
+      BASE:           {add_a, add_b} <= {prev_user.csum_init, ~rest};
+      SIZE:           {add_a, add_b, add_c} <= {prev_user.seg_size, ~rest, 1'b1};
+      SEED:           {add_a, add_b} <= {base_seed, next_len};
+      REST:           {add_a, add_b, add_c} <= {rest, ~next_len, 1'b1};
+      WRITE_LENGTH:   {add_a, add_b, add_writes} <= {7'd0, overhead, next_len, 1'b1};
+      WRITE_IDENT:    {add_c, add_writes} <= {1'b1, !prev_user.ipv6};
+      WRITE_SEQ_LOW:  {add_b, add_writes} <= {prev_user.seg_size, tcp};
+      WRITE_SEQ_HIGH: add_writes <= tcp && !first;
+      WRITE_L4: begin
+        add_writes <= 1'b1;
+        if (!tcp) {add_a, add_b} <= {16'd8, next_len};
+      end
+      default: ;
+    endcase
+  end
+
+  // Add.
+  step_t       write_step;
+  logic        write_go, field_write, write_flags;
+  logic [5:0]  write_at;
+  logic [16:0] sum;
+  wire         onto_sum = add_step == BASE_CARRY || add_step == SEED_CARRY;
+  wire  [15:0] addend = onto_sum ? sum[15:0] : add_a;
+  wire         addend_c = onto_sum || add_step == WRITE_SEQ_HIGH ? sum[16] : add_c;
+
+  always_ff @(posedge clk) begin
+    write_step <= add_step;
+    write_go <= add_go && state != IDLE;
+    write_at <= add_at;
+    field_write <= add_go && add_writes;
+    write_flags <= add_step == WRITE_L4 && tcp;
+    if (add_go) begin
+      sum <= {1'b0, addend} + {1'b0, onto_sum ? 16'd0 : add_b} + 17'(addend_c);
+      case (add_step)
         CHECK_IP: begin
-          // What the request alone says, and version and header length.
-          if (!(tcp || udp) || prev_user.csum != CSUM_PARTIAL || prev_user.hdr_len > 8'(HEADER_BYTES)) bad <= 1'b1;
-          if (prev_user.seg_size == '0 || prev_user.csum_begin[15:8] != '0 || l3[0] || l4[0]) bad <= 1'b1;
-          if (prev_user.csum_insert != {8'd0, l4} + (tcp ? 16'd16 : 16'd6)) bad <= 1'b1;
-          if (udp && {1'b0, prev_user.hdr_len} != {1'b0, l4} + 9'd8) bad <= 1'b1;
+          // Version and header length.
           if (prev_user.ipv6) begin
-            if (half[15:12] != 4'd6 || {1'b0, l4} < {1'b0, l3} + 9'd40) bad <= 1'b1;
+            if (add_a[15:12] != 4'd6) bad <= 1'b1;
           end else begin
-            if (half[15:12] != 4'd4 || half[11:8] < 4'd5) bad <= 1'b1;
-            if ({1'b0, l4} != {1'b0, l3} + {3'd0, half[11:8], 2'd0}) bad <= 1'b1;
+            if (add_a[15:12] != 4'd4 || add_a[11:8] < 4'd5) bad <= 1'b1;
+            if ({1'b0, l4} != {1'b0, l3} + {3'd0, add_a[11:8], 2'd0}) bad <= 1'b1;
           end
         end
+        CHECK_FRAGMENT: begin
+          if (!prev_user.ipv6 && add_a[13:0] != '0) bad <= 1'b1;
+          // With extension headers the request is trusted.
+          if (prev_user.ipv6 && plain_ipv6 && add_a[15:8] != protocol) bad <= 1'b1;
+        end
+        CHECK_PROTOCOL: if (!prev_user.ipv6 && add_a[7:0] != protocol) bad <= 1'b1;
+        CHECK_L4: begin
+          {cwr, psh, fin} <= {add_a[7], add_a[3], add_a[0]};
+          if (tcp && (add_a[15:12] < 4'd5 || {1'b0, prev_user.hdr_len} != {1'b0, l4} + {3'd0, add_a[15:12], 2'd0}))
+            bad <= 1'b1;
+        end
+        default: ;
+      endcase
+    end
+    // The last write is done before the first word of headers is read.
+    ready <= (ready && !again) || (add_go && add_step == WRITE_L4);
+    if (state == IDLE) begin
+      ready <= 1'b0;
+      bad <= 1'b0;
+    end
+
+    // Write.
+    if (write_go) begin
+      case (write_step)
         CHECK_LENGTH: begin
           rest <= sum[15:0];
-          if (!sum[16]) bad <= 1'b1;
+          if (!sum[16] || request_bad) bad <= 1'b1;
         end
-        CHECK_FRAGMENT: begin
-          {carry, base_seed} <= sum;
-          if (!prev_user.ipv6 && half[13:0] != '0) bad <= 1'b1;
-          // With extension headers the request is trusted.
-          if (prev_user.ipv6 && plain_ipv6 && half[15:8] != protocol) bad <= 1'b1;
-        end
-        CHECK_PROTOCOL: begin
-          base_seed <= sum[15:0];
-          if (!prev_user.ipv6 && half[7:0] != protocol) bad <= 1'b1;
-        end
+        BASE_CARRY: base_seed <= sum[15:0];
         SIZE: begin
           next_last <= sum[16];
           next_len <= sum[16] ? rest : prev_user.seg_size;
           if (rest == '0) bad <= 1'b1;
         end
-        SEED: {carry, next_seed} <= sum;
         SEED_CARRY: next_seed <= sum[15:0];
         REST: rest <= sum[15:0];
-        CHECK_L4: begin
-          {cwr, psh, fin} <= {half[7], half[3], half[0]};
-          if (tcp && (half[15:12] < 4'd5 || {1'b0, prev_user.hdr_len} != {1'b0, l4} + {3'd0, half[15:12], 2'd0}))
-            bad <= 1'b1;
-        end
-        WRITE_SEQ_LOW: carry <= sum[16];
         default: ;
       endcase
     end
+    // Lanes and words of the segment as it leaves.
+    span <= {1'b0, next_len} + 17'(header_tail) - 17'd1;
   end
+
+  // FIN and PSH belong to the last segment, CWR to the first (RFC 3168, section 6.1.2).
+  wire [15:0] flags = {sum[15:8], cwr && first, sum[6:4], psh && next_last, sum[2:1], fin && next_last};
+  wire [15:0] field_value = write_flags ? flags : sum[15:0];
 
   // ---------------------------------------------------------------------------------------------------------------------
   // Access to the header memory. The sequencer rests while headers leave.
 
-  assign header_read_at = state == HEAD || body_first ? at[WORD_W-1:0] : field_at[5:LOG-1];
+  assign header_read_at = resting ? at[WORD_W-1:0] : field_at[5:LOG-1];
 
   always_comb begin
     if (state == COLLECT) begin
       header_write_at = at[WORD_W-1:0];
       header_write_data = prev_data;
       // Behind the last of 128 bytes there is no room for a word without headers.
-      header_write = {HALVES{prev_valid && (at != header_words || header_tail != '0)}};
+      header_write = {HALVES{prev_valid && (more || header_tail != '0)}};
     end else begin
-      header_write_at = field_at[5:LOG-1];
+      header_write_at = write_at[5:LOG-1];
       header_write_data = {HALVES{field_value[7:0], field_value[15:8]}};
       header_write = '0;
-      header_write[field_at[LOG-2:0]] = field_write;
+      header_write[write_at[LOG-2:0]] = field_write;
     end
   end
 
@@ -519,7 +562,7 @@ module tso
       pick_header <= header_read;
       pick_headers <= emit_headers;
       pick_total <= emit_total;
-      pick_turn <= state == IDLE ? '0 : taken - lane0[LOG-1:0];
+      pick_turn <= state == IDLE ? '0 : turn;
       pick_user <= segment_user;
       // Bytes before `taken` are needed from the younger word if at all.
       for (int i = 0; i < BYTES; i++) begin

@@ -19,7 +19,7 @@ const PATH_EVENTS: [&str; EVENTS] = [
 ];
 
 /// Clocks without a beat in front of a super-frame at most; more if its headers are longer in coming.
-const SETUP: u64 = 19;
+const SETUP: u64 = 21;
 
 /// Random frames and super-frames through the block, counted as they come out; then large ones back to back.
 ///
@@ -222,7 +222,7 @@ fn throughput(dut: &mut Dut, seed: u64, path: bool) -> Result<(), String> {
     };
     let timing = run.jobs(next, &mut Coverage::default())?;
     // Between the two; behind the checksums some of it is hidden.
-    if timing.span > timing.beats + SETUP.max(headers + 12) {
+    if timing.span > timing.beats + SETUP.max(headers + 14) {
         return Err(format!("bubbles: {timing:?}"));
     }
     let mut left = 200;
