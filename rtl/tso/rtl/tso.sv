@@ -482,10 +482,6 @@ module tso
     end
     // The last write is done before the first word of headers is read.
     ready <= (ready && !again) || (add_go && add_step == WRITE_L4);
-    if (state == IDLE) begin
-      ready <= 1'b0;
-      bad <= 1'b0;
-    end
 
     // Write.
     if (write_go) begin
@@ -504,6 +500,11 @@ module tso
         REST: rest <= sum[15:0];
         default: ;
       endcase
+    end
+    // What was under way for a frame that ended early says nothing about the next.
+    if (state == IDLE) begin
+      ready <= 1'b0;
+      bad <= 1'b0;
     end
     // Lanes and words of the segment as it leaves.
     span <= {1'b0, next_len} + 17'(header_tail) - 17'd1;
