@@ -222,7 +222,7 @@ fn throughput(dut: &mut Dut, seed: u64, path: bool) -> Result<(), String> {
     };
     let timing = run.jobs(next, &mut Coverage::default())?;
     // Between the two; behind the checksums some of it is hidden.
-    if timing.span > timing.beats + SETUP.max(headers + 14) {
+    if timing.span > timing.beats + SETUP.max(headers + 14) + if path { 2 } else { 0 } {
         return Err(format!("bubbles: {timing:?}"));
     }
     let mut left = 200;
