@@ -47,8 +47,9 @@ pub(crate) struct Egress {
     tags: Tags,
     hasher: KeyedState,
     identification: u32,
-    /// The headers of the connection that sent last.
-    front: Option<(ConnId, TcpEnds, Front)>,
+    /// The headers of the connection that sent last, and what they are made for: itself, its next hop, its type of service.
+    front: Front,
+    front_for: Option<(ConnId, MacAddr, u8)>,
 }
 
 impl Egress {
@@ -58,7 +59,7 @@ impl Egress {
             Some(id) => Tags::one(Tag { protocol: EtherType::VLAN, priority: 0, drop_eligible: false, id }),
             None => Tags::NONE,
         };
-        Egress { mac, tags, hasher, identification, front: None }
+        Egress { mac, tags, hasher, identification, front: Front::NONE, front_for: None }
     }
 
     /// Bytes of the Ethernet header.
@@ -245,18 +246,17 @@ impl Egress {
     /// The headers below TCP of the packets of a connection that are marked `ecn`: those of the last time, where it is the same
     /// connection.
     #[inline]
-    pub(crate) fn front_of(&mut self, id: ConnId, ends: &TcpEnds, ecn: Ecn) -> Option<&Front> {
-        let is_it = self.front.as_ref().is_some_and(|(last, with, front)| {
-            *last == id && with.mac == ends.mac && with.tos == ends.tos && front.ecn == ecn
-        });
-        if !is_it {
-            self.front = Some((id, *ends, self.front(ends, ecn)));
+    pub(crate) fn front_of(&mut self, id: ConnId, ends: &TcpEnds, ecn: Ecn) -> &Front {
+        let wanted = Some((id, ends.mac, ends.tos));
+        if self.front_for != wanted || self.front.ecn != ecn {
+            self.front = self.make_front(ends, ecn);
+            self.front_for = wanted;
         }
-        self.front.as_ref().map(|(_, _, front)| front)
+        &self.front
     }
 
     #[inline(never)]
-    fn front(&self, ends: &TcpEnds, ecn: Ecn) -> Front {
+    fn make_front(&self, ends: &TcpEnds, ecn: Ecn) -> Front {
         let mut bytes = [0; MAX_FRONT];
         let dscp = ends.tos >> 2;
         let (ip, pseudo) = match (ends.local.ip(), ends.remote.ip()) {
@@ -294,6 +294,10 @@ pub(crate) struct Front {
 }
 
 impl Front {
+    /// Before anybody sent.
+    const NONE: Front =
+        Front { bytes: [0; MAX_FRONT], ip: 0, l4: 0, is_v4: true, pseudo: Sum::ZERO, ecn: Ecn::NotCapable };
+
     /// Completes a packet whose TCP header and payload a connection wrote: lower headers, the pseudo-header's sum over
     /// the full length in the checksum field, and what the device is asked for.
     pub(crate) fn complete(

@@ -166,9 +166,7 @@ impl Stack {
             };
             let token = token(conn.id, info.completion);
             let Net { egress, counters, .. } = &mut self.net;
-            if let Some(front) = egress.front_of(conn.id, &ends, info.ecn) {
-                front.complete(place, &info, token, counters);
-            }
+            egress.front_of(conn.id, &ends, info.ecn).complete(place, &info, token, counters);
             counters.tcp_out += u64::from(info.segments);
             counters.tcp_bytes_out += info.payload_len as u64;
             if info.retransmission {

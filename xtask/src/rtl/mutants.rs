@@ -129,7 +129,8 @@ fn netlist(tools: &Tools, block: &blocks::Block, seed: u64) -> Result<PathBuf> {
     }
     let parameters: Vec<String> =
         block.parameters.iter().map(|(name, value)| format!("-G {name}={value}")).collect();
-    // A memory's read port is what it is; the logic at its address and data takes the faults. Bits that are never used are no place for a fault; registers stay as they are written.
+    // A memory's read port is what it is; the logic at its address and data takes the faults. Bits that are never used are
+    // no place for a fault; registers stay as they are written.
     let script = format!(
         "read_slang --threads 1 {} --top {top} {}; hierarchy -top {top}; proc; flatten; bwmuxmap; opt -full -noff; wreduce; \
          opt_clean; rename {top} top_module; write_rtlil design.il; rename top_module {top}; \

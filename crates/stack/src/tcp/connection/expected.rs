@@ -1,5 +1,5 @@
-//! What arrives most: the next piece of data for who only receives, and the next acknowledgement for who only sends. Both are taken
-//! by a shorter way to the same ([`shortcuts_are_off`]).
+//! What arrives most: the next piece of data for who only receives, which is taken by a shorter way to the same
+//! ([`shortcuts_are_off`]); and acknowledgements in a row for who only sends, of which the last may stand for all.
 
 use super::super::congestion::{CongestionControl as _, is_used};
 use super::super::segment::SegmentIn;
@@ -17,7 +17,8 @@ impl Connection {
     pub(super) fn take_expected(&mut self, now: Instant, segment: &mut SegmentIn) -> bool {
         let receiver = &self.receiving.receiver;
         let ack = unwrap(self.sender.una, segment.ack);
-        let is_plain = segment.flags.without(Flags::PSH) == Flags::ACK
+        let is_plain = segment.payload.is_some()
+            && segment.flags.without(Flags::PSH) == Flags::ACK
             && !segment.congestion_experienced
             && segment.segment_size == 0
             && segment.seq == wrap(receiver.next())
