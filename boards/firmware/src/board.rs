@@ -1,0 +1,60 @@
+//! What the shared part asks of a board.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use linerate_serve::Host;
+use linerate_wire::units::Instant;
+
+/// Powers of two of microseconds between two interrupts that are told apart.
+pub const INTERVALS: usize = 20;
+
+/// A board, as the network task sees it.
+pub trait Board: Host {
+    /// Sleeps until `until` at the latest; the interface's interrupt and a command at the console wake it earlier.
+    fn sleep(&mut self, until: Option<Instant>);
+
+    /// A command that somebody gave at the console; the answer goes to [`Board::answer`].
+    fn command(&mut self) -> Option<String>;
+
+    /// The answer to the last command.
+    fn answer(&mut self, text: String);
+
+    /// The tasks.
+    fn tasks(&mut self) -> Vec<Task>;
+
+    /// The heap.
+    fn heap(&mut self) -> Heap;
+
+    /// How often the interface interrupted so many microseconds after its last interrupt: at place n, from 2^n to 2^(n+1), and
+    /// below 2 at place 0.
+    fn intervals(&mut self) -> [u32; INTERVALS];
+
+    /// The last lines of the log.
+    fn log(&mut self) -> String;
+}
+
+/// A task of the operating system.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Task {
+    /// Its name.
+    pub name: String,
+    /// Its priority; higher runs first.
+    pub priority: u32,
+    /// What it does: `running`, `ready`, `blocked`, `suspended`.
+    pub state: &'static str,
+    /// Time on the processor since the start, in ms.
+    pub run_ms: u64,
+    /// Bytes of its stack that it never used.
+    pub stack_free: usize,
+}
+
+/// How full the heap is, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Heap {
+    /// All of it.
+    pub total: usize,
+    /// Free now.
+    pub free: usize,
+    /// The least that was ever free.
+    pub lowest: usize,
+}

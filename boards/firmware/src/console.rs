@@ -1,0 +1,166 @@
+//! The commands of the serial console, and the editing of its line.
+
+use crate::board::Board;
+use crate::disk::Disk;
+use crate::machine::Counting;
+use crate::report;
+use crate::settings::Settings;
+use alloc::string::String;
+use core::fmt::Write;
+use linerate_nic::Interface;
+use linerate_stack::Node;
+
+/// What stands in front of a line.
+pub const PROMPT: &str = "> ";
+/// The longest line.
+const LONGEST: usize = 80;
+const HELP: &str = "help      this\n\
+    ifconfig  link and addresses\n\
+    stats     what was counted and is not zero\n\
+    tasks     load, state and stack of every task\n\
+    mem       heap, pools, RAM disk\n\
+    conns     connections\n\
+    log       the last lines of the log\n";
+
+/// A line that is being typed.
+#[derive(Debug, Default)]
+pub struct Line {
+    text: String,
+}
+
+/// What a key did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Key {
+    /// To be shown.
+    Echo(&'static str),
+    /// To be shown.
+    Char(char),
+    /// The line is complete.
+    Enter(String),
+    /// Nothing.
+    Nothing,
+}
+
+impl Line {
+    /// Takes a byte from the terminal.
+    pub fn key(&mut self, byte: u8) -> Key {
+        match byte {
+            b'\r' | b'\n' => Key::Enter(core::mem::take(&mut self.text)),
+            // Backspace, delete.
+            8 | 127 => match self.text.pop() {
+                Some(_) => Key::Echo("\x08 \x08"),
+                None => Key::Nothing,
+            },
+            // ^C, ^U: the line is given up.
+            3 | 21 => {
+                self.text.clear();
+                Key::Echo("\r\x1b[K> ")
+            }
+            b' '..=b'~' if self.text.len() < LONGEST => {
+                self.text.push(byte.into());
+                Key::Char(byte.into())
+            }
+            _ => Key::Nothing,
+        }
+    }
+}
+
+/// The first lines of a console.
+pub(crate) fn greeting(settings: &Settings) -> String {
+    let mut text = alloc::format!("linerate on {}\n", settings.name);
+    for (name, ports) in [("http", settings.http), ("ftp", settings.ftp), ("iperf3", settings.iperf3)] {
+        for port in ports {
+            // Writing to a String does not fail.
+            let _fits = write!(text, "{name} port {port}\n");
+        }
+    }
+    text.push_str("help tells the commands\n");
+    text
+}
+
+/// Carries out a command.
+pub(crate) fn run<D: Interface + Counting>(
+    line: &str,
+    board: &mut impl Board,
+    settings: &Settings,
+    node: &Node<D>,
+    disk: &Disk,
+) -> String {
+    let mut out = String::new();
+    let written = match line.trim() {
+        "" => Ok(()),
+        "help" => out.write_str(HELP),
+        "ifconfig" => ifconfig(&mut out, settings, node),
+        "stats" => stats(&mut out, node),
+        "tasks" => tasks(&mut out, board),
+        "mem" => memory(&mut out, board, node, disk),
+        "conns" => connections(&mut out, node),
+        "log" => out.write_str(&board.log()),
+        other => writeln!(out, "no command {other:?}; help tells which there are"),
+    };
+    debug_assert!(written.is_ok(), "writing to a String does not fail");
+    out
+}
+
+type Written = core::fmt::Result;
+
+fn ifconfig<D: Interface>(out: &mut String, settings: &Settings, node: &Node<D>) -> Written {
+    let link = node.port.link();
+    write!(out, "{}: link {}", settings.name, if link.is_up { "up" } else { "down" })?;
+    if let Some(speed) = link.speed.filter(|_| link.is_up) {
+        let duplex = if link.is_full_duplex { "full" } else { "half" };
+        write!(out, ", {} Mb/s, {duplex} duplex", speed.as_bps() / 1_000_000)?;
+    }
+    writeln!(out, "\nethernet {}", node.port.mac())?;
+    node.stack.addresses().try_for_each(|address| writeln!(out, "address {address}"))
+}
+
+fn stats<D: Interface + Counting>(out: &mut String, node: &Node<D>) -> Written {
+    let mut result = Ok(());
+    node.port.device().count(&mut |name, value| {
+        if value != 0 && result.is_ok() {
+            result = writeln!(out, "interface {name:<24}{value:>12}");
+        }
+    });
+    result?;
+    let mut moved = node.stack.counters().iter().filter(|(_, value)| *value != 0);
+    moved.try_for_each(|(name, value)| writeln!(out, "{name:<34}{value:>12}"))
+}
+
+fn tasks(out: &mut String, board: &mut impl Board) -> Written {
+    let uptime_ms = board.now().as_nanos() / 1_000_000;
+    writeln!(out, "{:<12}{:<11}{:>8}{:>10}{:>6}{:>12}", "task", "state", "priority", "ms", "%", "stack free")?;
+    board.tasks().into_iter().try_for_each(|task| {
+        let load = report::percent(task.run_ms, uptime_ms);
+        let (name, state, free) = (task.name, task.state, task.stack_free);
+        writeln!(out, "{name:<12}{state:<11}{:>8}{:>10}{load:>6}{free:>12}", task.priority, task.run_ms)
+    })
+}
+
+fn memory<D: Interface>(out: &mut String, board: &mut impl Board, node: &Node<D>, disk: &Disk) -> Written {
+    let heap = board.heap();
+    let memory = node.stack.memory();
+    let (used, total) = disk.ram_usage();
+    writeln!(out, "heap {} of {} free, {} at least so far", heap.free, heap.total, heap.lowest)?;
+    writeln!(out, "sockets {} of {}", memory.used, memory.limit)?;
+    let pools = [("receive", memory.receive), ("pages", Some(memory.pages))];
+    for (name, pool) in pools.into_iter().filter_map(|(name, pool)| Some((name, pool?))) {
+        let (free, total, lowest) = (pool.free, pool.total, pool.low_water);
+        writeln!(out, "{name} {free} of {total} free, {lowest} at least so far; {} bytes each", pool.buffer_size)?;
+    }
+    writeln!(out, "RAM disk {used} of {total}")
+}
+
+fn connections<D: Interface>(out: &mut String, node: &Node<D>) -> Written {
+    let mut result = writeln!(out, "{:<9}{:<13}{:>12}{:>12}{:>8}", "server", "state", "sent", "received", "memory");
+    node.stack.survey(|conn| {
+        let server = report::owner(conn.owner.map(|owner| owner.0));
+        let row = writeln!(
+            out,
+            "{server:<9}{:<13}{:>12}{:>12}{:>8}",
+            conn.state, conn.sent, conn.received, conn.memory
+        );
+        result = result.and(row);
+    });
+    result
+}

@@ -1,0 +1,296 @@
+//! The files of a machine without a disk: a folder in flash, a RAM disk, and files that are written when they are read.
+//!
+//! | path | what it is |
+//! |---|---|
+//! | `/...` | the folder that was built into the image; only to read, never copied |
+//! | `/ram/...` | a RAM disk of blocks with a bound, empty at start |
+//! | [`LIVE`] | what the machine knows of itself at that moment |
+//!
+//! Every operation ends at once; it waits in a queue only so that its answer comes as [`Files`] demands it.
+
+mod names;
+mod ram;
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+use linerate_transport::{
+    Bytes, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Owner, VirtualPath,
+};
+use names::Names;
+use ram::{NodeId, RamDisk};
+
+/// A file that is made anew each time somebody opens it.
+pub const LIVE: &str = "/stats";
+/// Where the RAM disk is.
+pub const RAM: &str = "/ram";
+/// Operations under way at once.
+const OPERATIONS: usize = 32;
+/// Open files at once.
+const OPEN: usize = 64;
+
+/// A file in flash.
+#[derive(Clone, Copy, Debug)]
+pub struct FlashFile {
+    /// Its path, as `/index.html`.
+    pub path: &'static str,
+    /// What is in it.
+    pub bytes: &'static [u8],
+}
+
+/// What an open file is.
+enum Open {
+    Flash(&'static [u8]),
+    Live(Bytes),
+    /// A file of the RAM disk, and whether it was opened for writing.
+    Ram(NodeId, bool),
+    /// A directory with the names that were not told yet.
+    Directory(Names),
+}
+
+/// The file system.
+pub struct Disk {
+    flash: &'static [FlashFile],
+    /// When the image was built, in ns since 1970: the time of the files in it.
+    built_ns: i64,
+    ram: RamDisk,
+    queue: VecDeque<(Owner, u64, FileOp)>,
+    open: Vec<Option<Open>>,
+    /// How often the place of an open file was taken: an id that is used again is a new one.
+    generation: u32,
+    ids: Vec<FileId>,
+    live: Option<Bytes>,
+    /// How often the live file was made.
+    lives: u64,
+}
+
+impl Disk {
+    /// A disk with these files in flash and so many bytes of RAM disk.
+    pub fn new(flash: &'static [FlashFile], built_ns: i64, ram: usize) -> Self {
+        Disk {
+            flash,
+            built_ns,
+            ram: RamDisk::new(ram),
+            queue: VecDeque::with_capacity(OPERATIONS),
+            open: Vec::with_capacity(OPEN),
+            generation: 0,
+            ids: Vec::with_capacity(OPEN),
+            live: None,
+            lives: 0,
+        }
+    }
+
+    /// Whether the next operation is about the live file and waits for [`Disk::supply`].
+    pub fn wants_live(&self) -> bool {
+        let is_live = |path: &VirtualPath| path.as_str() == LIVE;
+        self.live.is_none()
+            && match self.queue.front() {
+                Some((_, _, FileOp::Open { path, mode: OpenMode::Read } | FileOp::Stat { path })) => is_live(path),
+                _ => false,
+            }
+    }
+
+    /// The content of the live file, for the operation that waits.
+    pub fn supply(&mut self, text: String) {
+        self.lives += 1;
+        self.live = Some(Bytes::from(text));
+    }
+
+    /// Bytes of the RAM disk in use, and all of it.
+    pub fn ram_usage(&self) -> (usize, usize) {
+        self.ram.usage()
+    }
+
+    /// Sets the time that files written from now on get, in ns since 1970.
+    pub fn set_wall(&mut self, wall_ns: i64) {
+        self.ram.set_now(wall_ns);
+    }
+
+    fn add(&mut self, open: Open) -> Result<FileId, FileError> {
+        let place = match self.open.iter().position(Option::is_none) {
+            Some(place) => place,
+            None if self.open.len() < OPEN => {
+                self.open.push(None);
+                self.ids.push(FileId::new(0, 0));
+                self.open.len() - 1
+            }
+            None => return Err(FileError::TooManyOpen),
+        };
+        self.generation = self.generation.wrapping_add(1);
+        self.open[place] = Some(open);
+        self.ids[place] = FileId::new(place as u32, self.generation);
+        Ok(self.ids[place])
+    }
+
+    fn at(&mut self, file: FileId) -> Result<&mut Open, FileError> {
+        let place = self.ids.iter().position(|id| *id == file).ok_or(FileError::Stale)?;
+        self.open.get_mut(place).and_then(Option::as_mut).ok_or(FileError::Stale)
+    }
+
+    /// The RAM disk's file behind an id that was opened for writing.
+    fn ram_at(&mut self, file: FileId) -> Result<NodeId, FileError> {
+        match self.at(file)? {
+            Open::Ram(node, true) => Ok(*node),
+            _ => Err(FileError::ReadOnly),
+        }
+    }
+
+    fn flash_file(&self, path: &str) -> Option<&'static FlashFile> {
+        self.flash.iter().find(|file| file.path == path)
+    }
+
+    fn meta(&mut self, path: &VirtualPath) -> Result<Metadata, FileError> {
+        let text = path.as_str();
+        if let Some(rest) = ram::inside(text) {
+            return self.ram.meta(rest);
+        }
+        if text == LIVE {
+            let len = self.live.as_ref().map_or(0, |live| live.len() as u64);
+            // Another file each time: nobody shall take an old one for it.
+            return Ok(Metadata { inode: u64::MAX - self.lives, ..self.flash_meta(FileKind::File, len) });
+        }
+        if let Some(file) = self.flash_file(text) {
+            return Ok(self.flash_meta(FileKind::File, file.bytes.len() as u64));
+        }
+        let is_directory = path.is_root() || self.flash.iter().any(|file| names::below(text, file.path).is_some());
+        if is_directory { Ok(self.flash_meta(FileKind::Directory, 0)) } else { Err(FileError::NotFound) }
+    }
+
+    fn flash_meta(&self, kind: FileKind, len: u64) -> Metadata {
+        let mode = if kind == FileKind::Directory { 0o555 } else { 0o444 };
+        Metadata { kind, len, modified_ns: self.built_ns, inode: 0, mode }
+    }
+
+    fn open(&mut self, path: &VirtualPath, mode: OpenMode) -> Result<FileReply, FileError> {
+        if mode != OpenMode::Read {
+            let Some(rest) = ram::inside(path.as_str()) else { return Err(FileError::ReadOnly) };
+            let (node, meta) = self.ram.open_for_writing(rest, mode)?;
+            return self.add(Open::Ram(node, true)).map(|file| FileReply::Opened { file, meta });
+        }
+        let meta = self.meta(path)?;
+        let open = if meta.kind == FileKind::Directory {
+            Open::Directory(self.names(path))
+        } else if let Some(rest) = ram::inside(path.as_str()) {
+            Open::Ram(self.ram.open_for_reading(rest)?, false)
+        } else if path.as_str() == LIVE {
+            Open::Live(self.live.clone().unwrap_or_default())
+        } else {
+            Open::Flash(self.flash_file(path.as_str()).ok_or(FileError::NotFound)?.bytes)
+        };
+        self.add(open).map(|file| FileReply::Opened { file, meta })
+    }
+
+    /// What is in a directory.
+    fn names(&self, path: &VirtualPath) -> Names {
+        if let Some(rest) = ram::inside(path.as_str()) {
+            return self.ram.names(rest);
+        }
+        let mut names = Names::default();
+        for file in self.flash {
+            let Some(rest) = names::below(path.as_str(), file.path) else { continue };
+            match rest.split_once('/') {
+                Some((directory, _)) => names.add(directory, self.flash_meta(FileKind::Directory, 0)),
+                None => names.add(rest, self.flash_meta(FileKind::File, file.bytes.len() as u64)),
+            }
+        }
+        if path.is_root() {
+            if let Ok(meta) = self.ram.meta("") {
+                names.add(&RAM[1..], meta);
+            }
+            names.add(&LIVE[1..], self.flash_meta(FileKind::File, 0));
+        }
+        names
+    }
+
+    fn read(&mut self, file: FileId, offset: u64, len: usize) -> Result<Bytes, FileError> {
+        let cut = |all: usize| {
+            let from = usize::try_from(offset).unwrap_or(usize::MAX).min(all);
+            from..from.saturating_add(len).min(all)
+        };
+        match self.at(file)? {
+            Open::Flash(bytes) => {
+                let bytes: &'static [u8] = bytes;
+                Ok(Bytes::from_static(&bytes[cut(bytes.len())]))
+            }
+            Open::Live(bytes) => Ok(bytes.slice(cut(bytes.len()))),
+            Open::Ram(node, _) => {
+                let node = *node;
+                self.ram.read(node, offset, len)
+            }
+            Open::Directory(_) => Err(FileError::IsADirectory),
+        }
+    }
+
+    /// Ends the use of an id.
+    fn close(&mut self, file: FileId) -> Result<FileReply, FileError> {
+        let place = self.ids.iter().position(|id| *id == file).ok_or(FileError::Stale)?;
+        match self.open[place].take().ok_or(FileError::Stale)? {
+            Open::Ram(node, writes) => self.ram.close(node, writes).map(|()| FileReply::Done),
+            _ => Ok(FileReply::Done),
+        }
+    }
+
+    fn run(&mut self, op: FileOp) -> Result<FileReply, FileError> {
+        let done = |result: Result<(), FileError>| result.map(|()| FileReply::Done);
+        match op {
+            FileOp::Open { path, mode } => self.open(&path, mode),
+            FileOp::Stat { path } => self.meta(&path).map(FileReply::Meta),
+            FileOp::ReadDir { dir, limit } => match self.at(dir)? {
+                Open::Directory(names) => Ok(FileReply::Entries(names.take(limit))),
+                _ => Err(FileError::NotADirectory),
+            },
+            FileOp::Read { file, offset, len } => self.read(file, offset, len).map(FileReply::Data),
+            FileOp::Write { file, offset, data } => {
+                let node = self.ram_at(file)?;
+                done(self.ram.write(node, offset, &data))
+            }
+            FileOp::Truncate { file, len } => {
+                let node = self.ram_at(file)?;
+                done(self.ram.truncate(node, len))
+            }
+            FileOp::Publish { file, whole } => {
+                let node = self.ram_at(file)?;
+                done(self.ram.publish(node, whole))
+            }
+            FileOp::Close { file } => self.close(file),
+            FileOp::Compute { work } => Ok(FileReply::Data(Bytes::from(work.run()))),
+            FileOp::Rename { from, to } => match (ram::inside(from.as_str()), ram::inside(to.as_str())) {
+                (Some(from), Some(to)) => done(self.ram.rename(from, to)),
+                _ => Err(FileError::ReadOnly),
+            },
+            FileOp::Remove { path } => done(self.ram.remove(ram::within(&path)?, FileKind::File)),
+            FileOp::RemoveDir { path } => done(self.ram.remove(ram::within(&path)?, FileKind::Directory)),
+            FileOp::MakeDir { path } => done(self.ram.make_directory(ram::within(&path)?)),
+            FileOp::SetModified { path, modified_ns } => {
+                done(self.ram.set_modified(ram::within(&path)?, modified_ns))
+            }
+            FileOp::SetMode { path, mode } => done(self.ram.set_mode(ram::within(&path)?, mode)),
+        }
+    }
+}
+
+impl Files for Disk {
+    fn submit(&mut self, owner: Owner, tag: u64, op: FileOp) -> Result<(), FileOp> {
+        if self.queue.len() == OPERATIONS {
+            return Err(op);
+        }
+        self.queue.push_back((owner, tag, op));
+        Ok(())
+    }
+
+    fn poll_done(&mut self) -> Option<FileDone> {
+        if self.wants_live() {
+            return None;
+        }
+        let (owner, tag, op) = self.queue.pop_front()?;
+        let is_open = matches!(op, FileOp::Open { .. });
+        let result = self.run(op);
+        if is_open {
+            // Whoever opens it next gets a new one.
+            self.live = None;
+        }
+        Some(FileDone { owner, tag, result })
+    }
+}

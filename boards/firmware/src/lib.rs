@@ -1,0 +1,22 @@
+//! What every board's firmware has: drivers for its interface, files, the loop around the servers, console and instruments.
+//!
+//! Nothing here belongs to one board, and nothing is `unsafe`: registers, interrupts, clocks and tasks come in as traits
+//! ([`lan9118::Registers`]). So all of it runs on the host too, where it is tested.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod board;
+pub mod console;
+pub mod disk;
+pub mod lan9118;
+mod machine;
+mod report;
+mod settings;
+
+pub use board::{Board, Heap, INTERVALS, Task};
+pub use machine::{Counting, Error, Parts, run};
+pub use settings::Settings;

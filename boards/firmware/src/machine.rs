@@ -1,0 +1,255 @@
+//! Stack, servers and files of a machine, and the loop that turns them.
+
+use crate::board::Board;
+use crate::console;
+use crate::disk::{Disk, FlashFile};
+use crate::report;
+use crate::settings::Settings;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::convert::Infallible;
+use core::fmt;
+use core::time::Duration;
+use linerate_nic::{Capabilities, DeviceError, GroConfig, Interface, MacAddr, Pool, Port, PortConfig};
+use linerate_serve::{Group, Loop, Service, StartError, ftp, http, iperf3};
+use linerate_stack::{Cidr, Node, NodeConfig, StackConfig, StackPools};
+use linerate_transport::{AcceptBacklog, BufferSize, ListenAddr, ListenOptions, Owner, SocketOptions};
+
+/// Bytes of a page, for what servers write and for small segments.
+const PAGE: usize = 512;
+/// Frames taken in at once.
+const BATCH: usize = 16;
+/// Packets on their way to the interface at once.
+const QUEUE: usize = 16;
+/// The clock of a board may have 32 bits: the loop turns so often at least, and reads it.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
+/// An interface that counts.
+pub trait Counting {
+    /// Shows each counter with its name.
+    fn count(&self, visit: &mut dyn FnMut(&'static str, u64));
+}
+
+/// What a machine is built from.
+pub struct Parts<D> {
+    /// The interface.
+    pub device: D,
+    /// The pool that it receives into.
+    pub receive: Pool,
+    /// Frames that wait in it beyond the pool's buffers.
+    pub device_queue: usize,
+    /// The files of the image.
+    pub flash: &'static [FlashFile],
+    /// When the image was built, in ns since 1970.
+    pub built_ns: i64,
+}
+
+/// Why a machine ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Error {
+    /// The interface failed.
+    Device(DeviceError),
+    /// A server did not start.
+    Start(StartError),
+    /// A setting is wrong: which, and why.
+    Setting(&'static str, String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Device(error) => write!(f, "the interface failed: {error}"),
+            Error::Start(error) => error.fmt(f),
+            Error::Setting(what, why) => write!(f, "{what}: {why}"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+impl From<DeviceError> for Error {
+    fn from(error: DeviceError) -> Self {
+        Error::Device(error)
+    }
+}
+
+/// Serves until the interface fails.
+pub fn run<D: Interface + Counting>(
+    board: &mut impl Board,
+    settings: &Settings,
+    parts: Parts<D>,
+) -> Result<Infallible, Error> {
+    let options = socket_options(settings);
+    let mut http = http::Server::new(Owner(1), http_config(settings, &options));
+    let mut ftp = ftp::Server::new(Owner(2), ftp_config(settings, &options))
+        .map_err(|error| Error::Setting("ftp", alloc::format!("{error}")))?;
+    let mut iperf3 = iperf3::Server::new(iperf3_config(settings, &options));
+    let mut services: [Option<&mut dyn Service>; 3] = [
+        (!settings.http.is_empty()).then_some(&mut http as &mut dyn Service),
+        (!settings.ftp.is_empty()).then_some(&mut ftp as &mut dyn Service),
+        (!settings.iperf3.is_empty()).then_some(&mut iperf3 as &mut dyn Service),
+    ];
+    let disk = Disk::new(parts.flash, parts.built_ns, settings.ram_disk);
+    let node = node(board, settings, parts.device, parts.receive, parts.device_queue)?;
+    let mut machine = Loop::new(node, disk, Group::new(&mut services));
+    machine.with(board, |services, ctx| services.start(ctx)).map_err(Error::Start)?;
+    board.answer(console::greeting(settings));
+    loop {
+        let taken = machine.take_in(board)?;
+        if machine.files.wants_live() {
+            let text = report::json(board, settings, &machine.engine, &machine.files);
+            machine.files.supply(text);
+        }
+        machine.files.set_wall(board.wall_ns());
+        let moved = machine.serve(board)?;
+        if let Some(line) = board.command() {
+            let answer = console::run(&line, board, settings, &machine.engine, &machine.files);
+            board.answer(answer);
+        }
+        if taken || moved || machine.files.wants_live() || machine.arm(board) {
+            continue;
+        }
+        let latest = board.now() + LONGEST_SLEEP;
+        board.sleep(Some(machine.poll_timeout().map_or(latest, |at| at.min(latest))));
+    }
+}
+
+fn node<D: Interface>(
+    board: &mut impl Board,
+    settings: &Settings,
+    device: D,
+    receive: Pool,
+    device_queue: usize,
+) -> Result<Node<D>, Error> {
+    let gro = GroConfig { flows: 2, frames: 4, segments: 8 };
+    let config = PortConfig { rx_batch: BATCH, rx_budget: 2 * BATCH, tx_segments: QUEUE, gro };
+    let mut port = Port::new(device, config)?;
+    port.set_offloads(Capabilities { rx_coalescing: false, ..Capabilities::ALL })?;
+    let mut seed = [0; 32];
+    for piece in seed.as_chunks_mut::<8>().0 {
+        *piece = board.random().to_le_bytes();
+    }
+    let pools = StackPools {
+        pages: Pool::new(settings.socket_memory / 2 / PAGE, PAGE),
+        datagrams: Pool::new(1, 1_536),
+        receive: Some(receive),
+        device_queue: Some(device_queue),
+    };
+    let sizes = NodeConfig { rx_batch: BATCH, tx_queue: QUEUE, tx_rounds: 4 };
+    Ok(Node::new(port, stack_config(settings)?, seed, pools, sizes))
+}
+
+fn stack_config(settings: &Settings) -> Result<StackConfig, Error> {
+    let mut addresses = Vec::new();
+    for (address, len) in settings.addresses {
+        let wrong = || Error::Setting("address", alloc::format!("{address}/{len}: the prefix is too long"));
+        addresses.push(Cidr::new(*address, *len).ok_or_else(wrong)?);
+    }
+    let has_ipv4 = settings.addresses.iter().any(|(address, _)| address.is_ipv4());
+    let listeners = settings.http.len() + settings.ftp.len() + settings.iperf3.len();
+    Ok(StackConfig {
+        mac: MacAddr(settings.mac),
+        addresses,
+        gateways: settings.gateways.to_vec(),
+        dhcp: !has_ipv4,
+        ipv6: settings.ipv6,
+        slaac: settings.ipv6,
+        memory: settings.socket_memory,
+        max_connections: settings.connections,
+        max_half_open: settings.connections / 2,
+        max_orphans: settings.connections / 2,
+        max_time_wait: settings.connections / 2,
+        max_listeners: listeners + settings.connections,
+        max_udp_sockets: 4,
+        max_neighbors: 16,
+        max_parked: 8,
+        max_paths: 8,
+        max_file_reads: settings.connections,
+        control_queue: 16,
+        datagram_queue: 16,
+        receive_budget: 2 * BATCH,
+        send_quantum: settings.buffer.min(16 << 10),
+        // A super-segment longer than the window would only be cut again.
+        max_super_segment: settings.buffer.clamp(1_500, 16 << 10),
+        ..StackConfig::default()
+    })
+}
+
+fn socket_options(settings: &Settings) -> SocketOptions {
+    let size = BufferSize::Auto { max: settings.buffer };
+    SocketOptions { send_buffer: size, receive_buffer: size, ..SocketOptions::default() }
+}
+
+/// Listeners on these ports of all addresses.
+fn listen(ports: &[u16]) -> Vec<ListenAddr> {
+    ports.iter().map(|port| ListenAddr { ip: None, port: *port }).collect()
+}
+
+fn backlog(settings: &Settings) -> AcceptBacklog {
+    AcceptBacklog(u16::try_from(settings.connections).unwrap_or(u16::MAX))
+}
+
+fn http_config(settings: &Settings, socket: &SocketOptions) -> http::Config {
+    let defaults = http::Config::default();
+    http::Config {
+        listen: listen(settings.http),
+        options: ListenOptions { backlog: backlog(settings), fast_open: None, socket: socket.clone() },
+        access_log: None,
+        limits: http::Limits {
+            request_line: 1 << 10,
+            header_fields: 4 << 10,
+            connections: settings.connections,
+            connections_per_address: settings.connections,
+            head_memory: 16 << 10,
+            open_files: 8,
+            // What is in flash needs no copy in RAM.
+            cache_entries: 4,
+            cached_file: 0,
+            cache_memory: 0,
+            listings: 2,
+            ..defaults.limits
+        },
+        ..defaults
+    }
+}
+
+fn ftp_config(settings: &Settings, socket: &SocketOptions) -> ftp::Config {
+    let defaults = ftp::Config::default();
+    let user = |(name, hash): &(&str, &str)| ftp::User { name: (*name).into(), password_hash: (*hash).into() };
+    ftp::Config {
+        listen: listen(settings.ftp),
+        users: settings.ftp_users.iter().map(user).collect(),
+        anonymous: settings.ftp_anonymous,
+        writable: true,
+        backlog: backlog(settings),
+        socket: socket.clone(),
+        limits: ftp::Limits {
+            sessions: settings.connections,
+            sessions_per_address: settings.connections,
+            password_checks: 1,
+            line_len: 512,
+            path_line_len: 1_024,
+            queued_commands: 8,
+            write_chunk_len: 4 << 10,
+            writes_under_way: 2,
+            sorted_entries: 64,
+            ..defaults.limits
+        },
+        ..defaults
+    }
+}
+
+fn iperf3_config(settings: &Settings, socket: &SocketOptions) -> iperf3::Config {
+    iperf3::Config {
+        owner: Owner(3),
+        listen: listen(settings.iperf3),
+        socket: socket.clone(),
+        backlog: backlog(settings),
+        max_connections: settings.connections,
+        connections_per_address: settings.connections,
+        tests_per_address: 2,
+        max_tests: 2,
+        udp_buffer: settings.socket_memory / 4,
+        ..iperf3::Config::default()
+    }
+}

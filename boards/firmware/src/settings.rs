@@ -1,0 +1,38 @@
+//! What is decided when an image is built.
+
+use core::net::IpAddr;
+
+/// The settings of an image. `linerate-firmware-build` makes them of the board's `board.toml`, where each is explained.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// What the machine is called.
+    pub name: &'static str,
+    /// The interface's Ethernet address.
+    pub mac: [u8; 6],
+    /// Addresses, each with the length of its prefix. Without one of IPv4, DHCP is asked.
+    pub addresses: &'static [(IpAddr, u8)],
+    /// Default gateways.
+    pub gateways: &'static [IpAddr],
+    /// Whether there is IPv6.
+    pub ipv6: bool,
+    /// Ports of HTTP; none for no server.
+    pub http: &'static [u16],
+    /// Ports of iperf3.
+    pub iperf3: &'static [u16],
+    /// Ports of FTP.
+    pub ftp: &'static [u16],
+    /// Who may log in and upload: the name, and the password's hash as a PHC string.
+    pub ftp_users: &'static [(&'static str, &'static str)],
+    /// Whether anybody may read by FTP without a password.
+    pub ftp_anonymous: bool,
+    /// TCP connections at once.
+    pub connections: usize,
+    /// Bytes that sockets may hold together.
+    pub socket_memory: usize,
+    /// Most bytes of the send and of the receive buffer of one connection.
+    pub buffer: usize,
+    /// Receive buffers of the interface.
+    pub receive_buffers: usize,
+    /// Bytes of the RAM disk `/ram`.
+    pub ram_disk: usize,
+}

@@ -1,0 +1,153 @@
+//! Makes a board's `board.toml` and its folder of files into Rust, when its image is built.
+//!
+//! A board's build script calls [`generate`]; the image includes what it wrote:
+//!
+//! ```text
+//! include!(concat!(env!("OUT_DIR"), "/settings.rs"));   // SETTINGS, FILES, BUILT_NS
+//! ```
+#![forbid(unsafe_code)]
+
+mod files;
+mod source;
+
+use anyhow::{Context, Result, bail, ensure};
+use argon2::password_hash::PasswordHasher;
+use argon2::{Algorithm, Argon2, Params, Version};
+use serde::Deserialize;
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Memory that the check of a password takes on the board, in KiB.
+const HASH_KIB: u32 = 16;
+/// Passes over it.
+const HASH_PASSES: u32 = 3;
+
+/// `board.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Board {
+    name: String,
+    network: Network,
+    servers: Servers,
+    memory: Memory,
+    files: Files,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Network {
+    ethernet: String,
+    addresses: Vec<String>,
+    gateways: Vec<IpAddr>,
+    ipv6: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Servers {
+    http: Vec<u16>,
+    iperf3: Vec<u16>,
+    ftp: Vec<u16>,
+    ftp_anonymous: bool,
+    ftp_users: Vec<User>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct User {
+    name: String,
+    password: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Memory {
+    connections: usize,
+    sockets: usize,
+    buffer: usize,
+    receive_buffers: usize,
+    ram_disk: usize,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Files {
+    flash: String,
+}
+
+/// Reads `board.toml` and the folder that it names, both in `folder`, and writes `settings.rs` to `out`.
+///
+/// Cargo is told (on standard output) to build again when one of them changes.
+pub fn generate(folder: &Path, out: &Path) -> Result<()> {
+    let path = folder.join("board.toml");
+    println!("cargo::rerun-if-changed={}", path.display());
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let board = parse(&text).with_context(|| format!("{}", path.display()))?;
+    let flash = folder.join(&board.files.flash);
+    println!("cargo::rerun-if-changed={}", flash.display());
+    let files = files::collect(&flash)?;
+    let built = SystemTime::now().duration_since(UNIX_EPOCH).context("a clock before 1970")?;
+    let source = source::of(&board, &files, built.as_nanos() as i64)?;
+    let out = out.join("settings.rs");
+    std::fs::write(&out, source).with_context(|| format!("cannot write {}", out.display()))
+}
+
+fn parse(text: &str) -> Result<Board> {
+    let board: Board = toml::from_str(text)?;
+    let memory = &board.memory;
+    ensure!((1..=4_096).contains(&memory.connections), "memory.connections: 1 to 4,096 expected");
+    ensure!(memory.sockets >= 16 << 10, "memory.sockets: {} bytes, 16 KiB at least expected", memory.sockets);
+    let half = memory.sockets / 2;
+    ensure!(
+        (2_048..=half).contains(&memory.buffer),
+        "memory.buffer: {} bytes, 2,048 to half of memory.sockets ({half}) expected",
+        memory.buffer
+    );
+    ensure!(
+        (8..=1_024).contains(&memory.receive_buffers),
+        "memory.receive_buffers: {} given, 8 to 1,024 expected",
+        memory.receive_buffers
+    );
+    ensure!(board.servers.ftp_users.len() <= 8, "servers.ftp_users: 8 at most");
+    Ok(board)
+}
+
+/// An Ethernet address as `02:00:c0:a8:01:32`.
+fn ethernet(text: &str) -> Result<[u8; 6]> {
+    let bytes: Vec<u8> = text
+        .split(':')
+        .map(|part| u8::from_str_radix(part, 16))
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("network.ethernet: {text:?} is not six bytes as 02:00:c0:a8:01:32"))?;
+    let Ok(address) = <[u8; 6]>::try_from(bytes) else {
+        bail!("network.ethernet: {text:?} is not six bytes as 02:00:c0:a8:01:32")
+    };
+    ensure!(address[0] & 1 == 0, "network.ethernet: {text} is the address of a group");
+    Ok(address)
+}
+
+/// An address with the length of its prefix, as `192.168.1.50/24`.
+fn cidr(text: &str) -> Result<(IpAddr, u8)> {
+    let wrong = || format!("network.addresses: {text:?} is not an address with a prefix length as 192.168.1.50/24");
+    let (address, len) = text.split_once('/').with_context(wrong)?;
+    let address: IpAddr = address.parse().with_context(wrong)?;
+    let len: u8 = len.parse().with_context(wrong)?;
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    ensure!(len <= most, "network.addresses: {text}: a prefix of {most} bits at most expected");
+    Ok((address, len))
+}
+
+/// The hash of a password, with less memory than a server has.
+fn hash(user: &User) -> Result<String> {
+    ensure!(!user.name.is_empty(), "servers.ftp_users: a user without a name");
+    let params = Params::new(HASH_KIB, HASH_PASSES, 1, None).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+    // The image holds one hash of each user, and whoever has the image has both: the name is salt enough.
+    let salt = format!("linerate firmware {}", user.name);
+    let hash = argon2.hash_password_with_salt(user.password.as_bytes(), salt.as_bytes());
+    Ok(hash.map_err(|error| anyhow::anyhow!("the password of {:?}: {error}", user.name))?.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Tests of what is read and refused.
+
+use super::*;
+
+const GOOD: &str = r#"
+name = "bench"
+[network]
+ethernet = "02:00:c0:a8:01:32"
+addresses = ["192.168.1.50/24", "fd00::50/64"]
+gateways = ["192.168.1.1"]
+ipv6 = true
+[servers]
+http = [80]
+iperf3 = [5201, 5001]
+ftp = [21]
+ftp_anonymous = true
+ftp_users = [{ name = "user", password = "secret" }]
+[memory]
+connections = 8
+sockets = 65536
+buffer = 16384
+receive_buffers = 32
+ram_disk = 65536
+[files]
+flash = "files"
+"#;
+
+#[test]
+fn settings_and_files_become_rust() {
+    let folder = std::env::temp_dir().join(format!("linerate-settings-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("files/a")).unwrap();
+    std::fs::create_dir_all(folder.join("out")).unwrap();
+    std::fs::write(folder.join("board.toml"), GOOD).unwrap();
+    std::fs::write(folder.join("files/index.html"), "hello").unwrap();
+    std::fs::write(folder.join("files/a/b"), "").unwrap();
+    generate(&folder, &folder.join("out")).unwrap();
+    let source = std::fs::read_to_string(folder.join("out/settings.rs")).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    for part in [
+        "mac: [2, 0, 192, 168, 1, 50],",
+        "(core::net::IpAddr::V4(core::net::Ipv4Addr::new(192, 168, 1, 50)), 24)",
+        "core::net::Ipv6Addr::from_bits(0xfd000000000000000000000000000050)), 64)",
+        "iperf3: &[5201, 5001],",
+        "(\"user\", \"$argon2id$v=19$m=16,t=3,p=1$",
+        "path: \"/a/b\"",
+        "path: \"/index.html\"",
+    ] {
+        assert!(source.contains(part), "{part} is missing in\n{source}");
+    }
+    assert!(!source.contains("secret"));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    for (from, to, message) in [
+        ("connections = 8", "connections = 0", "memory.connections"),
+        ("sockets = 65536", "sockets = 8192", "memory.sockets: 8192 bytes, 16 KiB at least"),
+        ("buffer = 16384", "buffer = 40000", "memory.buffer: 40000 bytes, 2,048 to half"),
+        ("receive_buffers = 32", "receive_buffers = 4", "memory.receive_buffers: 4 given, 8 to 1,024"),
+        ("http = [80]", "http = [80000]", "80000"),
+        ("ipv6 = true", "ipv6 = true\nipv8 = true", "ipv8"),
+        ("ftp = [21]", "", "ftp"),
+    ] {
+        let error = format!("{:#}", parse(&GOOD.replace(from, to)).unwrap_err());
+        assert!(error.contains(message), "{to}: {error}");
+    }
+    for (text, message) in [
+        ("02:00:c0:a8:01", "is not six bytes"),
+        ("02:00:c0:a8:01:xx", "is not six bytes"),
+        ("01:00:c0:a8:01:32", "of a group"),
+    ] {
+        assert!(format!("{:#}", ethernet(text).unwrap_err()).contains(message), "{text}");
+    }
+    for (text, message) in [
+        ("192.168.1.50", "is not an address with a prefix length"),
+        ("192.168.1.50/x", "is not an address with a prefix length"),
+        ("192.168.1.50/33", "a prefix of 32 bits at most"),
+    ] {
+        assert!(format!("{:#}", cidr(text).unwrap_err()).contains(message), "{text}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_missing_or_hides_something_is_named() {
+    let folder = std::env::temp_dir().join(format!("linerate-settings-files-{}", std::process::id()));
+    assert!(format!("{:#}", files::collect(&folder).unwrap_err()).contains("files.flash: no folder"));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("stats"), "").unwrap();
+    let error = format!("{:#}", files::collect(&folder).unwrap_err());
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(error.contains("has a /stats of its own"), "{error}");
+}
