@@ -16,6 +16,16 @@ pub trait Board: Host {
     /// A command that somebody gave at the console; the answer goes to [`Board::answer`].
     fn command(&mut self) -> Option<String>;
 
+    /// Carries out a command that only this board has.
+    fn command_of_its_own(&mut self, _line: &str) -> Option<String> {
+        None
+    }
+
+    /// What `help` says of these commands, a line each.
+    fn help_of_its_own(&self) -> &'static str {
+        ""
+    }
+
     /// The answer to the last command.
     fn answer(&mut self, text: String);
 

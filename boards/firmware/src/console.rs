@@ -89,14 +89,17 @@ pub(crate) fn run<D: Interface + Counting>(
     let mut out = String::new();
     let written = match line.trim() {
         "" => Ok(()),
-        "help" => out.write_str(HELP),
+        "help" => out.write_str(HELP).and_then(|()| out.write_str(board.help_of_its_own())),
         "ifconfig" => ifconfig(&mut out, settings, node),
         "stats" => stats(&mut out, node),
         "tasks" => tasks(&mut out, board),
         "mem" => memory(&mut out, board, node, disk),
         "conns" => connections(&mut out, node),
         "log" => out.write_str(&board.log()),
-        other => writeln!(out, "no command {other:?}; help tells which there are"),
+        other => match board.command_of_its_own(other) {
+            Some(answer) => out.write_str(&answer),
+            None => writeln!(out, "no command {other:?}; help tells which there are"),
+        },
     };
     debug_assert!(written.is_ok(), "writing to a String does not fail");
     out

@@ -72,7 +72,7 @@ impl Disk {
         Disk {
             flash,
             built_ns,
-            ram: RamDisk::new(ram),
+            ram: RamDisk::new(ram, built_ns),
             queue: VecDeque::with_capacity(OPERATIONS),
             open: Vec::with_capacity(OPEN),
             generation: 0,

@@ -17,6 +17,8 @@ use linerate_transport::{AcceptBacklog, BufferSize, ListenAddr, ListenOptions, O
 
 /// Bytes of a page, for what servers write and for small segments.
 const PAGE: usize = 512;
+/// Datagrams longer than a page that may be on their way at once.
+const DATAGRAMS: usize = 8;
 /// Frames taken in at once.
 const BATCH: usize = 16;
 /// Packets on their way to the interface at once.
@@ -131,7 +133,7 @@ fn node<D: Interface>(
     }
     let pools = StackPools {
         pages: Pool::new(settings.socket_memory / 2 / PAGE, PAGE),
-        datagrams: Pool::new(1, 1_536),
+        datagrams: Pool::new(DATAGRAMS, 1_536),
         receive: Some(receive),
         device_queue: Some(device_queue),
     };

@@ -11,7 +11,4 @@ extern uint32_t board_microseconds(void);
 #define portCONFIGURE_TIMER_FOR_RUN_TIME_STATS()
 #define portGET_RUN_TIME_COUNTER_VALUE()         board_microseconds()
 
-// The processor sleeps while no task has work.
-#define configUSE_TICKLESS_IDLE 1
-
 #endif

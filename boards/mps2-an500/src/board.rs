@@ -1,6 +1,6 @@
 //! The board as the shared part of the firmware sees it.
 
-use crate::{HEAP, clock, console, interrupts};
+use crate::{HEAP, application, clock, console, interrupts};
 use alloc::string::String;
 use alloc::vec::Vec;
 use freertos_next::{CurrentTask, Duration, FreeRtosTaskState, FreeRtosUtils};
@@ -10,7 +10,6 @@ use linerate_wire::units::Instant;
 
 /// Bytes of the heap (`build.rs`).
 const HEAP_BYTES: usize = 1 << 20;
-const NS_PER_TICK: u64 = 1_000_000;
 
 /// The board.
 pub struct An500 {
@@ -47,21 +46,34 @@ impl Host for An500 {
 
 impl Board for An500 {
     fn sleep(&mut self, until: Option<Instant>) {
-        let wait = match until {
-            None => Duration::infinite(),
-            Some(at) => {
-                let left = at.as_nanos().saturating_sub(clock::now().as_nanos());
-                if left == 0 {
-                    return;
-                }
-                Duration::ticks(left.div_ceil(NS_PER_TICK) as u32)
+        // Ticks of FreeRTOS are a millisecond: too long between two datagrams.
+        if let Some(at) = until {
+            let left = at.as_nanos().saturating_sub(clock::now().as_nanos());
+            if left == 0 {
+                return;
             }
-        };
-        CurrentTask::take_notification(true, wait);
+            clock::wake_after(left);
+        }
+        CurrentTask::take_notification(true, Duration::infinite());
     }
 
     fn command(&mut self) -> Option<String> {
         console::take_command()
+    }
+
+    fn command_of_its_own(&mut self, line: &str) -> Option<String> {
+        let is_on = match line {
+            "compute on" => true,
+            "compute off" => false,
+            "compute" => return Some(alloc::format!("{} rounds\n", application::rounds())),
+            _ => return None,
+        };
+        application::switch(is_on);
+        Some(String::new())
+    }
+
+    fn help_of_its_own(&self) -> &'static str {
+        "compute   rounds of the application's work so far; compute on and compute off switch it\n"
     }
 
     fn answer(&mut self, text: String) {

@@ -9,6 +9,7 @@ use linerate_firmware::INTERVALS;
 
 /// Lines of the interrupt controller.
 const UART0_RECEIVE: u16 = 0;
+const TIMER1: u16 = 9;
 const ETHERNET: u16 = 13;
 const LINES: usize = 32;
 /// Below what FreeRTOS may be called from (`build.rs`).
@@ -46,13 +47,15 @@ unsafe extern "C" {
 static __INTERRUPTS: [Handler; LINES] = {
     let mut table: [Handler; LINES] = [DefaultHandler; LINES];
     table[UART0_RECEIVE as usize] = on_key;
+    table[TIMER1 as usize] = on_time;
     table[ETHERNET as usize] = on_frame;
     table
 };
 
-/// The task that the interface's interrupt wakes.
+/// The task that the interface's interrupt and the timer's wake.
 pub fn set_network(task: Task) {
     critical_section::with(|cs| NETWORK.borrow_ref_mut(cs).replace(task));
+    enable(Line(TIMER1));
 }
 
 /// The task that a key wakes.
@@ -107,6 +110,11 @@ extern "C" fn on_frame() {
         histogram[place.min(INTERVALS - 1)] += 1;
         HISTOGRAM.borrow(cs).set(histogram);
     });
+    wake(&NETWORK);
+}
+
+extern "C" fn on_time() {
+    clock::stop_waking();
     wake(&NETWORK);
 }
 

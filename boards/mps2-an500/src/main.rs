@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+mod application;
 mod board;
 mod clock;
 mod console;

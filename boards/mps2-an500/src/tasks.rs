@@ -1,22 +1,21 @@
 //! The tasks: network above console above application.
 
 use crate::board::An500;
-use crate::{BUILT_NS, FILES, SETTINGS, console, ethernet, interrupts, uart};
-use core::sync::atomic::{AtomicU32, Ordering};
+use crate::{BUILT_NS, FILES, SETTINGS, application, console, ethernet, interrupts, uart};
 use freertos_next::{Task, TaskPriority};
 use linerate_firmware::{Parts, run};
 
-/// Rounds of the application's work so far.
-static ROUNDS: AtomicU32 = AtomicU32::new(0);
+/// Bytes of the network task's stack.
+const NETWORK_STACK: usize = 48 << 10;
 
 /// Makes the tasks; they begin when the scheduler does.
 pub fn spawn() {
-    task("network", 3, 24 << 10, network);
+    task("network", 3, NETWORK_STACK, network);
     task("console", 2, 4 << 10, || {
         interrupts::set_console(Task::current().expect("this is a task"));
         console::run();
     });
-    task("compute", 0, 2 << 10, compute);
+    task("compute", 0, 2 << 10, application::run);
 }
 
 fn task(name: &str, priority: u8, stack: usize, work: fn()) {
@@ -38,13 +37,5 @@ fn network() {
     match run(&mut board, &SETTINGS, parts) {
         Ok(never) => match never {},
         Err(error) => uart::print(&alloc::format!("\nthe network ended: {error}\n")),
-    }
-}
-
-/// What the board is there for besides serving: here a sum that never ends.
-fn compute() {
-    loop {
-        ROUNDS.fetch_add(1, Ordering::Relaxed);
-        cortex_m::asm::wfi();
     }
 }

@@ -53,10 +53,10 @@ pub(super) fn within(path: &VirtualPath) -> Result<&str, FileError> {
 }
 
 impl RamDisk {
-    pub(super) fn new(bytes: usize) -> Self {
+    pub(super) fn new(bytes: usize, now_ns: i64) -> Self {
         let blocks = bytes / BLOCK;
         let (names, nodes) = (BTreeMap::new(), BTreeMap::new());
-        let mut disk = RamDisk { names, nodes, next: 0, free_blocks: blocks, blocks, now_ns: 0 };
+        let mut disk = RamDisk { names, nodes, next: 0, free_blocks: blocks, blocks, now_ns };
         let root = disk.add(FileKind::Directory);
         disk.names.insert(String::new(), root);
         disk

@@ -81,6 +81,15 @@ impl AckPolicy {
         self.due = self.due.max(if at_once { AckDue::Now } else { AckDue::Later });
     }
 
+    /// The peer may send `room` bytes more before it hears of us. Where that is less than what would make an acknowledgement due,
+    /// none is waited for: the peer waits too, for the window, until one of the two timers runs out.
+    pub fn on_room(&mut self, room: u64, options: &DelayedAck) {
+        let allowed = self.segment.saturating_mul(usize::from(options.segments.max(1)));
+        if self.due == AckDue::Later && room < allowed.saturating_sub(self.open) as u64 {
+            self.due = AckDue::Now;
+        }
+    }
+
     /// Size of the peer's full segments, as far as seen.
     pub fn segment(&self) -> usize {
         self.segment

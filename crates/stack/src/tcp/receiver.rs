@@ -142,6 +142,12 @@ impl Receiver {
         self.enter_promise();
     }
 
+    /// A full segment has so many bytes of data: windows are made of whole ones, so that the peer has no use for a short one
+    /// at their end.
+    pub fn set_segment(&mut self, mss: u64) {
+        self.mss = (mss as usize).max(1);
+    }
+
     /// The next sequence number expected, FIN included (RCV.NXT).
     pub fn next(&self) -> u64 {
         self.next + u64::from(self.finished)

@@ -69,6 +69,11 @@ impl Handshake {
         }
     }
 
+    /// Bytes of options that every segment has: timestamps, padded (RFC 7323 appendix A).
+    pub(super) fn options_len(&self) -> u64 {
+        if self.timestamps.is_some() { 12 } else { 0 }
+    }
+
     /// Our timestamp clock: a tick per millisecond.
     pub(super) fn timestamp(&self, now: Instant) -> u32 {
         self.timestamp_offset.wrapping_add(now.as_millis() as u32)
@@ -142,6 +147,7 @@ impl Connection {
             }
             _ => None,
         };
+        self.receiving.receiver.set_segment(u64::from(self.offered_mss()) - self.handshake.options_len());
     }
 
     /// The options of our SYN or SYN-ACK: the latter only answers what was offered.

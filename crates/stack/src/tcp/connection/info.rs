@@ -51,7 +51,7 @@ impl Connection {
     /// Details up to `now`.
     pub fn details(&self, now: Instant) -> Details {
         let mss = self.mss().max(1);
-        let options = if self.handshake.timestamps.is_some() { 12 } else { 0 };
+        let options = self.handshake.options_len();
         let (reported, resent) = (self.loss.board.reported(), self.loss.board.resent_bytes());
         let phase = match self.loss.recovery {
             Recovery::Fast { .. } => Phase::Recovery,
@@ -72,7 +72,7 @@ impl Connection {
             probes: self.sender.probes + u32::from(self.life.keep_alives),
             backoff: self.sender.rtt.backoff(),
             receive_mss: self.receiving.ack.segment() as u32,
-            advertised_mss: u32::from(self.offered_mss()) - options,
+            advertised_mss: u32::from(self.offered_mss()) - options as u32,
             scales: self
                 .handshake
                 .peer_scales

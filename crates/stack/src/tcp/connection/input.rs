@@ -282,6 +282,7 @@ impl Connection {
     ) {
         let receiver = &mut self.receiving.receiver;
         self.receiving.ack.on_data(bytes, size, &self.config.socket.delayed_ack);
+        self.receiving.ack.on_room(receiver.edge() - receiver.next(), &self.config.socket.delayed_ack);
         receiver.tuner.on_arrival(now, receiver.next(), receiver.edge());
         self.measure_for_receiver(now, timestamps, size);
         self.life.tell(Ready::READABLE);

@@ -311,7 +311,7 @@ impl Connection {
 
     /// Payload bytes of a full segment without SACK blocks.
     fn mss(&self) -> u64 {
-        u64::from(self.segment_limit()) - if self.handshake.timestamps.is_some() { 12 } else { 0 }
+        u64::from(self.segment_limit()) - self.handshake.options_len()
     }
 
     /// Size of the send buffer now.

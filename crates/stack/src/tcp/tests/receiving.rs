@@ -3,8 +3,8 @@
 
 use super::solo::{ACK, FIN_ACK, Solo, ms, offer};
 use super::world::{Network, World};
-use super::{config, stream};
-use crate::tcp::{Config, DropReason, Outcome, State};
+use super::{config, resources, stream};
+use crate::tcp::{Config, DropReason, MemoryBudget, Outcome, Resources, State};
 use alloc::vec::Vec;
 use core::time::Duration;
 use linerate_nic::Pool;
@@ -75,6 +75,41 @@ fn delayed_acks_follow_their_settings() {
         assert_eq!(solo.fire(), ms(timeout));
         assert_eq!(solo.output()[0].ack, 1_000);
         assert!(solo.output().is_empty());
+    }
+}
+
+#[test]
+fn a_segment_that_fills_the_window_is_not_waited_upon() {
+    // Three segments: after the third, the peer may send nothing more until it hears of us.
+    let mut solo = Solo::established_with(sized(3 * 1_460), offer(true, false));
+    let mut acks = Vec::new();
+    for n in 0..3 {
+        let _ = solo.input(ACK, n * 1_460, 0, 1_460);
+        acks.push(solo.output().len());
+    }
+    assert_eq!(acks, [0, 1, 1]);
+    // A short one leaves room for another.
+    let mut solo = Solo::established_with(sized(3 * 1_460), offer(true, false));
+    let _ = solo.input(ACK, 0, 0, 100);
+    assert!(solo.output().is_empty());
+}
+
+#[test]
+fn a_small_window_holds_whole_segments() {
+    for (timestamps, segment) in [(false, 1_460), (true, 1_448)] {
+        // A device with room for four frames: the window is the least, two segments.
+        let budget = MemoryBudget::with_receive(1 << 20, Some(Pool::new(64, 1_536)), Some(4));
+        let resources = Resources { budget, ..resources() };
+        let config = with(|socket| socket.receive_buffer = BufferSize::Fixed(32 << 10));
+        let options = Options { window_scale: Some(0), ..offer(true, timestamps) };
+        let mut solo = Solo::established_in(config, options, resources);
+        for n in 0..8 {
+            let _ = solo.input(ACK, n * segment, 0, segment as usize);
+            solo.connection.consume(solo.now, segment as usize);
+            let _ = solo.output();
+        }
+        let window = solo.connection.info(solo.now).receive_window;
+        assert_eq!(i64::from(window) % segment, 0, "a window of {window} bytes, segments of {segment}");
     }
 }
 

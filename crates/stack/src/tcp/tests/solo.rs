@@ -89,7 +89,12 @@ impl Solo {
 
     /// The same from a SYN with other bits.
     pub fn passive_with_flags(config: Config, flags: Flags, options: Options) -> Self {
-        let mut solo = Solo::active(config.clone());
+        Solo::passive_in(config, flags, options, resources())
+    }
+
+    /// The same with other resources.
+    pub fn passive_in(config: Config, flags: Flags, options: Options, resources: Resources) -> Self {
+        let mut solo = Solo { resources, ..Solo::active(config.clone()) };
         solo.timestamps = options.timestamps.is_some() && config.timestamps;
         let mut syn = Wire {
             seq: SeqNumber(IRS),
@@ -115,7 +120,12 @@ impl Solo {
     }
 
     pub fn established_with(config: Config, options: Options) -> Self {
-        let mut solo = Solo::passive(config, options);
+        Solo::established_in(config, options, resources())
+    }
+
+    /// The same with other resources.
+    pub fn established_in(config: Config, options: Options, resources: Resources) -> Self {
+        let mut solo = Solo::passive_in(config, SYN, options, resources);
         assert_eq!(solo.output()[0].flags, SYN_ACK);
         let _ = solo.input(ACK, 0, 0, 0);
         assert_eq!(solo.connection.tcp_state(), State::Established);
