@@ -85,7 +85,7 @@ fn build(target: &str) -> Result<Command> {
 
 /// Cargo for the target: with rustup's standard library where there is one for it, and otherwise Debian's, which builds
 /// `core` and `alloc` from source.
-fn compiler(target: &str) -> Result<Command> {
+pub fn compiler(target: &str) -> Result<Command> {
     if targets::install(target) {
         return Ok(shell::cargo());
     }
@@ -99,7 +99,7 @@ fn compiler(target: &str) -> Result<Command> {
 }
 
 /// The linker that comes with rustup's compiler, or Debian's.
-fn linker() -> Result<PathBuf> {
+pub fn linker() -> Result<PathBuf> {
     let sysroot = shell::output(Command::new("rustc").args(["--print", "sysroot"]))?;
     let host = shell::output(Command::new("rustc").args(["--print", "host-tuple"]))?;
     let lld = Path::new(sysroot.trim()).join("lib/rustlib").join(host.trim()).join("bin/rust-lld");
@@ -108,6 +108,23 @@ fn linker() -> Result<PathBuf> {
     }
     packages::require(&["lld"])?;
     Ok("lld".into())
+}
+
+/// What an image takes of flash, and of memory with its heap, in bytes.
+pub fn size(path: &Path) -> Result<(u64, u64)> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let (mut flash, mut memory) = (0, 0);
+    for section in object::File::parse(&*bytes)?.sections() {
+        let SectionFlags::Elf { sh_flags } = section.flags() else { continue };
+        let has = |flag: u32| sh_flags & u64::from(flag) != 0;
+        if !has(elf::SHF_ALLOC) {
+            continue;
+        }
+        let is_loaded = section.kind() != object::SectionKind::UninitializedData;
+        flash += if is_loaded { section.size() } else { 0 };
+        memory += if has(elf::SHF_WRITE) { section.size() } else { 0 };
+    }
+    Ok((flash, memory))
 }
 
 /// What an image takes, in bytes.

@@ -3,6 +3,7 @@
 //! `cargo xtask test` runs every test on a fresh machine; the other commands are the checks that CI adds.
 
 mod big_endian;
+mod board;
 mod capi;
 mod circles;
 mod firmware;
@@ -28,6 +29,8 @@ const USAGE: &str = "usage: cargo xtask <command>
   tidy             check file and module rules and the direction of dependencies
   licences         check licences and duplicate versions of dependencies against deny.toml
   firmware         link stack and servers for six bare processors; print and bound how much code each part is
+  board NAME [serve|test|build]
+                   build a board's firmware and start it in an emulator; test: try it with real clients; NAME: mps2-an500, all
   big-endian [--long]
                    run the portable crates' tests on a big-endian processor, emulated; --long: all of the stack's
   fabric-accuracy  print how well the 66AK2H's predictions meet the throughput guide, with cross-validation
@@ -83,6 +86,7 @@ fn run() -> Result<()> {
                 ])
                 .args(cells),
         ),
+        ["board", args @ ..] => board::run(args),
         ["segments"] => segments::run(),
         ["rtl", args @ ..] => rtl::run(args),
         ["sanitize"] => sanitize::run(),

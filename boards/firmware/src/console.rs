@@ -132,7 +132,11 @@ fn stats<D: Interface + Counting>(out: &mut String, node: &Node<D>) -> Written {
 
 fn tasks(out: &mut String, board: &mut impl Board) -> Written {
     let uptime_ms = board.now().as_nanos() / 1_000_000;
-    writeln!(out, "{:<12}{:<11}{:>8}{:>10}{:>6}{:>12}", "task", "state", "priority", "ms", "%", "stack free")?;
+    writeln!(
+        out,
+        "{:<12}{:<11}{:>8}{:>10}{:>6}{:>12}",
+        "task", "state", "priority", "ms", "%", "stack free"
+    )?;
     board.tasks().into_iter().try_for_each(|task| {
         let load = report::percent(task.run_ms, uptime_ms);
         let (name, state, free) = (task.name, task.state, task.stack_free);
@@ -149,13 +153,18 @@ fn memory<D: Interface>(out: &mut String, board: &mut impl Board, node: &Node<D>
     let pools = [("receive", memory.receive), ("pages", Some(memory.pages))];
     for (name, pool) in pools.into_iter().filter_map(|(name, pool)| Some((name, pool?))) {
         let (free, total, lowest) = (pool.free, pool.total, pool.low_water);
-        writeln!(out, "{name} {free} of {total} free, {lowest} at least so far; {} bytes each", pool.buffer_size)?;
+        writeln!(
+            out,
+            "{name} {free} of {total} free, {lowest} at least so far; {} bytes each",
+            pool.buffer_size
+        )?;
     }
     writeln!(out, "RAM disk {used} of {total}")
 }
 
 fn connections<D: Interface>(out: &mut String, node: &Node<D>) -> Written {
-    let mut result = writeln!(out, "{:<9}{:<13}{:>12}{:>12}{:>8}", "server", "state", "sent", "received", "memory");
+    let mut result =
+        writeln!(out, "{:<9}{:<13}{:>12}{:>12}{:>8}", "server", "state", "sent", "received", "memory");
     node.stack.survey(|conn| {
         let server = report::owner(conn.owner.map(|owner| owner.0));
         let row = writeln!(

@@ -17,7 +17,8 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 use linerate_transport::{
-    Bytes, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Owner, VirtualPath,
+    Bytes, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Owner,
+    VirtualPath,
 };
 use names::Names;
 use ram::{NodeId, RamDisk};
@@ -87,7 +88,9 @@ impl Disk {
         let is_live = |path: &VirtualPath| path.as_str() == LIVE;
         self.live.is_none()
             && match self.queue.front() {
-                Some((_, _, FileOp::Open { path, mode: OpenMode::Read } | FileOp::Stat { path })) => is_live(path),
+                Some((_, _, FileOp::Open { path, mode: OpenMode::Read } | FileOp::Stat { path })) => {
+                    is_live(path)
+                }
                 _ => false,
             }
     }
@@ -154,7 +157,8 @@ impl Disk {
         if let Some(file) = self.flash_file(text) {
             return Ok(self.flash_meta(FileKind::File, file.bytes.len() as u64));
         }
-        let is_directory = path.is_root() || self.flash.iter().any(|file| names::below(text, file.path).is_some());
+        let is_directory =
+            path.is_root() || self.flash.iter().any(|file| names::below(text, file.path).is_some());
         if is_directory { Ok(self.flash_meta(FileKind::Directory, 0)) } else { Err(FileError::NotFound) }
     }
 

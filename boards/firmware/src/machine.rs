@@ -217,7 +217,8 @@ fn http_config(settings: &Settings, socket: &SocketOptions) -> http::Config {
 
 fn ftp_config(settings: &Settings, socket: &SocketOptions) -> ftp::Config {
     let defaults = ftp::Config::default();
-    let user = |(name, hash): &(&str, &str)| ftp::User { name: (*name).into(), password_hash: (*hash).into() };
+    let user =
+        |(name, hash): &(&str, &str)| ftp::User { name: (*name).into(), password_hash: (*hash).into() };
     ftp::Config {
         listen: listen(settings.ftp),
         users: settings.ftp_users.iter().map(user).collect(),

@@ -14,7 +14,8 @@ pub(crate) struct File {
 
 /// All files of a folder and of those in it, by name.
 pub(crate) fn collect(folder: &Path) -> Result<Vec<File>> {
-    let root = folder.canonicalize().with_context(|| format!("files.flash: no folder {}", folder.display()))?;
+    let root =
+        folder.canonicalize().with_context(|| format!("files.flash: no folder {}", folder.display()))?;
     let mut files = Vec::new();
     walk(&root, "", &mut files)?;
     files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -26,9 +27,14 @@ fn walk(folder: &Path, below: &str, files: &mut Vec<File>) -> Result<()> {
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name();
-        let name = name.to_str().with_context(|| format!("{}: the name is not UTF-8", entry.path().display()))?;
+        let name =
+            name.to_str().with_context(|| format!("{}: the name is not UTF-8", entry.path().display()))?;
         let path = format!("{below}/{name}");
-        ensure!(path != "/ram" && path != "/stats", "{}: the board has a {path} of its own", folder.display());
+        ensure!(
+            path != "/ram" && path != "/stats",
+            "{}: the board has a {path} of its own",
+            folder.display()
+        );
         if entry.file_type()?.is_dir() {
             walk(&entry.path(), &path, files)?;
         } else {

@@ -115,11 +115,11 @@ fn parse(text: &str) -> Result<Board> {
 
 /// An Ethernet address as `02:00:c0:a8:01:32`.
 fn ethernet(text: &str) -> Result<[u8; 6]> {
-    let bytes: Vec<u8> = text
-        .split(':')
-        .map(|part| u8::from_str_radix(part, 16))
-        .collect::<Result<_, _>>()
-        .with_context(|| format!("network.ethernet: {text:?} is not six bytes as 02:00:c0:a8:01:32"))?;
+    let bytes: Vec<u8> =
+        text.split(':')
+            .map(|part| u8::from_str_radix(part, 16))
+            .collect::<Result<_, _>>()
+            .with_context(|| format!("network.ethernet: {text:?} is not six bytes as 02:00:c0:a8:01:32"))?;
     let Ok(address) = <[u8; 6]>::try_from(bytes) else {
         bail!("network.ethernet: {text:?} is not six bytes as 02:00:c0:a8:01:32")
     };
@@ -129,7 +129,8 @@ fn ethernet(text: &str) -> Result<[u8; 6]> {
 
 /// An address with the length of its prefix, as `192.168.1.50/24`.
 fn cidr(text: &str) -> Result<(IpAddr, u8)> {
-    let wrong = || format!("network.addresses: {text:?} is not an address with a prefix length as 192.168.1.50/24");
+    let wrong =
+        || format!("network.addresses: {text:?} is not an address with a prefix length as 192.168.1.50/24");
     let (address, len) = text.split_once('/').with_context(wrong)?;
     let address: IpAddr = address.parse().with_context(wrong)?;
     let len: u8 = len.parse().with_context(wrong)?;

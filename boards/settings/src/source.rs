@@ -56,6 +56,8 @@ fn literal(address: IpAddr) -> String {
             let [a, b, c, d] = ip.octets();
             format!("core::net::IpAddr::V4(core::net::Ipv4Addr::new({a}, {b}, {c}, {d}))")
         }
-        IpAddr::V6(ip) => format!("core::net::IpAddr::V6(core::net::Ipv6Addr::from_bits({:#x}))", ip.to_bits()),
+        IpAddr::V6(ip) => {
+            format!("core::net::IpAddr::V6(core::net::Ipv6Addr::from_bits({:#x}))", ip.to_bits())
+        }
     }
 }

@@ -333,7 +333,8 @@ impl RamDisk {
         if self.names.contains_key(to) {
             self.remove(to, kind)?;
         }
-        let moved: Vec<String> = self.names.keys().filter(|name| below(from, name).is_some()).cloned().collect();
+        let moved: Vec<String> =
+            self.names.keys().filter(|name| below(from, name).is_some()).cloned().collect();
         for name in moved {
             if let Some(id) = self.names.remove(&name) {
                 self.names.insert(alloc::format!("{to}{}", &name[from.len()..]), id);
@@ -360,7 +361,9 @@ impl RamDisk {
     pub(super) fn names(&self, name: &str) -> Names {
         let mut names = Names::default();
         for (other, id) in &self.names {
-            let Some(rest) = (if name.is_empty() { Some(other.as_str()) } else { below(name, other) }) else { continue };
+            let Some(rest) = (if name.is_empty() { Some(other.as_str()) } else { below(name, other) }) else {
+                continue;
+            };
             if let (false, Ok(meta)) = (rest.is_empty() || rest.contains('/'), self.meta_of(*id)) {
                 names.add(rest, meta);
             }

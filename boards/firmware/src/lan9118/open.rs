@@ -91,8 +91,8 @@ impl<R: Registers> Lan9118<R> {
             let common = self.read_phy(phy::ANLPAR)? & phy::ADVERTISED;
             let is_fast = common & (phy::FULL_100 | phy::HALF_100) != 0;
             // The best that both can (IEEE 802.3 annex 28B.3); a partner that does not negotiate is half duplex.
-            let is_full_duplex = common & phy::FULL_100 != 0
-                || (common & phy::HALF_100 == 0 && common & phy::FULL_10 != 0);
+            let is_full_duplex =
+                common & phy::FULL_100 != 0 || (common & phy::HALF_100 == 0 && common & phy::FULL_10 != 0);
             LinkState {
                 is_up: true,
                 speed: Some(Rate::from_bps(if is_fast { 100_000_000 } else { 10_000_000 })),

@@ -104,7 +104,8 @@ impl<R: Registers> QueuePair for Lan9118<R> {
         self.registers.write(regs::FIFO_INT, level << 24);
         self.registers.write(regs::INT_EN, wanted);
         // Looked at after the events were cleared and the interrupt was armed, so that nothing comes in between unseen.
-        let has_frames = self.starved_until.is_none() && self.registers.read(regs::RX_FIFO_INF) >> 16 & 0xff != 0;
+        let has_frames =
+            self.starved_until.is_none() && self.registers.read(regs::RX_FIFO_INF) >> 16 & 0xff != 0;
         let has_room = self.wants_room.is_some()
             && (self.registers.read(regs::TX_FIFO_INF) & 0xffff) as usize >= room
             && self.completions.len() < COMPLETIONS;

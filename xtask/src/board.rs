@@ -1,0 +1,129 @@
+//! Firmware for the boards: built, started in an emulator with a network, and tested by real clients.
+
+mod checks;
+mod console;
+mod machine;
+mod network;
+
+use crate::{firmware, packages, shell};
+use anyhow::{Context, Result, bail};
+use machine::Machine;
+use network::Network;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const USAGE: &str = "usage: cargo xtask board NAME [serve|test|build]
+
+  serve    build the image, start it in the emulator with its console here; as root in a network namespace with a TAP,
+           else with ports of this machine forwarded (the default)
+  test     build the image, start it, and try it with curl, lftp, iperf3 and ping in a namespace (as root)
+  build    build the image and print its size
+
+boards: mps2-an500 (Cortex-M7), all";
+
+/// What there is to know of a board.
+#[derive(Clone, Copy, Debug)]
+pub struct Board {
+    /// Its folder under `boards`, and the name of its image.
+    pub name: &'static str,
+    target: &'static str,
+    /// The emulator and its options.
+    emulator: &'static [&'static str],
+    /// The model of the interface, for the emulator.
+    interface: &'static str,
+    /// What to install: the emulator, and a C compiler where there is C.
+    packages: &'static [&'static str],
+    /// Its address, as in its `board.toml`.
+    pub address: &'static str,
+}
+
+const BOARDS: [Board; 1] = [Board {
+    name: "mps2-an500",
+    target: "thumbv7em-none-eabihf",
+    emulator: &["qemu-system-arm", "-M", "mps2-an500"],
+    interface: "lan9118",
+    packages: &["qemu-system-arm", "gcc-arm-none-eabi", "libnewlib-arm-none-eabi"],
+    address: "192.168.1.50",
+}];
+
+const OUT: &str = "target/boards";
+
+/// Runs the command for one board or for all.
+pub fn run(args: &[&str]) -> Result<()> {
+    let (name, what) = match args {
+        [name] => (*name, "serve"),
+        [name, what] => (*name, *what),
+        _ => bail!("{USAGE}"),
+    };
+    let boards: Vec<_> = BOARDS.iter().filter(|board| name == "all" || board.name == name).collect();
+    if boards.is_empty() {
+        bail!("no board {name:?}\n{USAGE}");
+    }
+    for board in boards {
+        let image = build(board)?;
+        match what {
+            "build" => {}
+            "serve" => serve(board, &image)?,
+            "test" => test(board, &image)?,
+            other => bail!("board: {other:?} is none of serve, test and build\n{USAGE}"),
+        }
+    }
+    Ok(())
+}
+
+/// Builds a board's image and prints what it takes.
+fn build(board: &Board) -> Result<PathBuf> {
+    packages::require(board.packages)?;
+    let mut cargo = firmware::compiler(board.target)?;
+    let manifest = format!("boards/{}/Cargo.toml", board.name);
+    cargo.args(["build", "--release", "--locked", "--manifest-path", &manifest, "--target", board.target]);
+    cargo.args(["--target-dir", OUT]);
+    cargo.arg(format!("--config=target.{}.linker={:?}", board.target, firmware::linker()?));
+    shell::run(&mut cargo)?;
+    let image = Path::new(OUT).join(board.target).join("release").join(board.name);
+    let (code, memory) = firmware::size(&image)?;
+    println!("{}: {code} bytes of flash, {memory} bytes of memory, heap and packets included", board.name);
+    Ok(image)
+}
+
+/// Starts a board with its console on this terminal, until that ends it.
+fn serve(board: &Board, image: &Path) -> Result<()> {
+    let root = shell::output(std::process::Command::new("id").arg("-u"))?.trim() == "0";
+    let network = if root { Network::in_namespace(board)? } else { Network::forwarded(board) };
+    println!("\n{} serves. In another terminal:\n\n{}", board.name, network.examples(board));
+    println!("The console is here; help tells its commands, Ctrl-A X ends it.\n");
+    let mut command = machine::command(board, image, &network);
+    command.args(["-nographic", "-serial", "mon:stdio"]);
+    let status = command.status().context("cannot start the emulator")?;
+    if !status.success() {
+        bail!("the emulator ended with {status}");
+    }
+    Ok(())
+}
+
+/// Starts a board and tries everything that it does.
+fn test(board: &Board, image: &Path) -> Result<()> {
+    packages::require(&["curl", "iperf3", "lftp", "iputils-ping", "iproute2"])?;
+    let network = Network::in_namespace(board)?;
+    let mut machine = Machine::start(board, image, &network)?;
+    let mut failed = Vec::new();
+    for (name, check) in checks::ALL {
+        let started = Instant::now();
+        let result = check(&mut machine);
+        let took = started.elapsed().as_secs_f32();
+        match result {
+            Ok(said) => {
+                println!("ok      {name} ({took:.1} s){}{said}", if said.is_empty() { "" } else { ": " })
+            }
+            Err(error) => {
+                println!("FAILED  {name} ({took:.1} s): {error:#}");
+                failed.push(*name);
+            }
+        }
+    }
+    println!("{} passed, {} failed", checks::ALL.len() - failed.len(), failed.len());
+    if !failed.is_empty() {
+        bail!("{}: {}; its console said:\n{}", board.name, failed.join(", "), machine.console.transcript());
+    }
+    Ok(())
+}

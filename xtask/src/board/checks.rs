@@ -1,0 +1,218 @@
+//! What a board is asked to do, by clients that were not written for it.
+
+use super::machine::Machine;
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// A check; it answers with what it measured.
+type Check = fn(&mut Machine<'_>) -> Result<String>;
+
+/// All of them, in this order.
+pub const ALL: &[(&str, Check)] = &[
+    ("the console answers", console),
+    ("ping", ping),
+    ("HTTP from flash and from memory", http),
+    ("FTP there and back", ftp),
+    ("FTP by hand", lftp),
+    ("iperf3 to the board", |m| iperf3(m, &["-n", "25M"], "end/sum_received")),
+    ("iperf3 from the board", |m| iperf3(m, &["-n", "25M", "-R"], "end/sum_received")),
+    ("iperf3, four streams", |m| iperf3(m, &["-n", "8M", "-P", "4"], "end/sum_received")),
+    ("iperf3, UDP from the board", |m| iperf3(m, &["-u", "-b", "20M", "-t", "2", "-R"], "end/sum")),
+    ("iperf3, UDP to the board", |m| iperf3(m, &["-u", "-b", "20M", "-t", "2"], "end/sum")),
+    ("an iperf3 client that is killed", killed),
+    ("a flood of pings leaves time to compute", flood),
+    ("many short connections", connections),
+    ("nothing was lost or left over", counters),
+];
+
+/// Bytes of `/memory/SIZE`.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at % 65_536 % 251) as u8).collect()
+}
+
+fn url(machine: &Machine<'_>, path: &str) -> String {
+    format!("http://{}{path}", machine.board.address)
+}
+
+/// A file for a client, removed when it is dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str, bytes: &[u8]) -> Result<Scratch> {
+        let path = std::env::temp_dir().join(format!("linerate-board-{}-{name}", std::process::id()));
+        std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Scratch(path))
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap_or_default()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // It may never have come about.
+        let _gone = std::fs::remove_file(&self.0).is_ok();
+    }
+}
+
+fn console(machine: &mut Machine<'_>) -> Result<String> {
+    let address = machine.board.address;
+    for (command, expected) in [
+        ("help", "ifconfig  link and addresses"),
+        ("ifconfig", &format!("address {address}/24")),
+        ("ifconfig", "link up"),
+        ("tasks", "network"),
+        ("mem", "RAM disk 0 of"),
+        ("conns", "server"),
+        ("nonsense", "no command \"nonsense\""),
+        // ^H takes a letter back.
+        ("helx\x08p", "ifconfig"),
+    ] {
+        let answer = match command {
+            "helx\x08p" => machine.console.ask_edited(command)?,
+            _ => machine.console.ask(command)?,
+        };
+        ensure!(answer.contains(expected), "{command} was answered by {answer:?}, expected {expected:?}");
+    }
+    Ok(String::new())
+}
+
+fn ping(machine: &mut Machine<'_>) -> Result<String> {
+    let out = machine.client("ping", &["-c", "5", "-i", "0.2", "-s", "1472", machine.board.address])?;
+    let out = String::from_utf8_lossy(&out);
+    ensure!(out.contains(" 0% packet loss"), "{out}");
+    Ok(String::new())
+}
+
+fn http(machine: &mut Machine<'_>) -> Result<String> {
+    let page = std::fs::read(Path::new("boards").join(machine.board.name).join("files/index.html"))?;
+    let got = machine.client("curl", &["-sSf", "-m", "10", &url(machine, "/")])?;
+    ensure!(got == page, "index.html came with {} bytes, not as it is", got.len());
+    for len in [1_usize, 65_537, 8 << 20] {
+        let got = machine.client("curl", &["-sSf", "-m", "30", &url(machine, &format!("/memory/{len}"))])?;
+        ensure!(got == pattern(len), "{len} bytes from memory came as {} others", got.len());
+    }
+    let status = "%{http_code}";
+    let missing = machine
+        .client("curl", &["-sS", "-m", "10", "-w", status, "-o", "/dev/null", &url(machine, "/no")])?;
+    ensure!(missing == b"404", "a file that is not there: {}", String::from_utf8_lossy(&missing));
+    let part = machine.client("curl", &["-sSf", "-m", "10", "-r", "5-14", &url(machine, "/")])?;
+    ensure!(part == page[5..15], "a range came as {part:?}");
+    Ok(String::new())
+}
+
+fn ftp(machine: &mut Machine<'_>) -> Result<String> {
+    let bytes = pattern(200_003);
+    let file = Scratch::new("up", &bytes)?;
+    let address = machine.board.address;
+    let there = format!("ftp://user:user@{address}/ram/file");
+    machine.client("curl", &["-sSf", "-m", "20", "-T", file.path(), &there])?;
+    let back = machine.client("curl", &["-sSf", "-m", "20", &format!("ftp://{address}/ram/file")])?;
+    ensure!(back == bytes, "{} bytes came back of {}", back.len(), bytes.len());
+    let same = machine.client("curl", &["-sSf", "-m", "20", &url(machine, "/ram/file")])?;
+    ensure!(same == bytes, "by HTTP {} bytes came back of {}", same.len(), bytes.len());
+    // More than there is room for is refused, and what was there stays.
+    let large = Scratch::new("large", &pattern(1 << 20))?;
+    ensure!(
+        machine.client("curl", &["-sS", "-m", "20", "-T", large.path(), &there]).is_err(),
+        "a mebibyte fits?"
+    );
+    let still = machine.client("curl", &["-sSf", "-m", "20", &format!("ftp://{address}/ram/file")])?;
+    ensure!(still == bytes, "the file before was lost");
+    Ok(String::new())
+}
+
+fn lftp(machine: &mut Machine<'_>) -> Result<String> {
+    let put = Scratch::new("put", &pattern(50_000))?;
+    let get = Scratch::new("get", b"")?;
+    let script = format!(
+        "set net:timeout 5; set net:max-retries 1; set cmd:fail-exit yes; set xfer:clobber yes; \
+         open -u user,user {}; cd ram; put {} -o a; mkdir d; mv a d/b; get d/b -o {}; rm d/b; rmdir d; ls; bye",
+        machine.board.address,
+        put.path(),
+        get.path(),
+    );
+    machine.client("lftp", &["-e", &script])?;
+    let got = std::fs::read(&get.0)?;
+    ensure!(got == pattern(50_000), "{} bytes came back of 50,000", got.len());
+    Ok(String::new())
+}
+
+/// Runs a test and tells its rate, which depends on the emulator and its host.
+fn iperf3(machine: &mut Machine<'_>, args: &[&str], sum: &str) -> Result<String> {
+    let args = [&["-c", machine.board.address, "-J", "--connect-timeout", "5000"], args].concat();
+    let out = machine.client("iperf3", &args)?;
+    let report: Value = serde_json::from_slice(&out).context("iperf3's report")?;
+    ensure!(report.get("error").is_none(), "iperf3: {}", report["error"]);
+    let sum = report.pointer(&format!("/{sum}")).context("iperf3's sums")?;
+    let rate = sum["bits_per_second"].as_f64().context("iperf3's rate")?;
+    ensure!(rate > 1e6, "{:.2} Mb/s", rate / 1e6);
+    Ok(format!("{:.1} Mb/s", rate / 1e6))
+}
+
+fn killed(machine: &mut Machine<'_>) -> Result<String> {
+    let mut client = machine.network.command("iperf3");
+    client.args(["-c", machine.board.address, "-t", "20"]).stdout(std::process::Stdio::null());
+    let mut client = client.spawn().context("cannot start iperf3")?;
+    sleep(Duration::from_millis(1_500));
+    client.kill()?;
+    client.wait()?;
+    sleep(Duration::from_millis(500));
+    iperf3(machine, &["-n", "1M"], "end/sum_received").context("the next client")
+}
+
+fn rounds(machine: &mut Machine<'_>) -> Result<u64> {
+    let answer = machine.console.ask("compute")?;
+    let digits: String = answer.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().with_context(|| format!("compute was answered by {answer:?}"))
+}
+
+fn flood(machine: &mut Machine<'_>) -> Result<String> {
+    machine.console.ask("compute on")?;
+    let before = rounds(machine)?;
+    let out = machine.client("ping", &["-f", "-c", "3000", "-w", "20", machine.board.address])?;
+    let after = rounds(machine)?;
+    machine.console.ask("compute off")?;
+    let out = String::from_utf8_lossy(&out);
+    ensure!(out.contains(" 0% packet loss"), "{out}");
+    ensure!(after > before, "the application did nothing during the flood");
+    Ok(String::new())
+}
+
+fn connections(machine: &mut Machine<'_>) -> Result<String> {
+    let urls = vec![url(machine, "/"); 200];
+    let mut args =
+        vec!["-sSf", "-m", "60", "-H", "Connection: close", "-w", "%{http_code}\n", "-o", "/dev/null"];
+    for url in &urls {
+        args.extend([url.as_str(), "-o", "/dev/null"]);
+    }
+    let out = machine.client("curl", &args)?;
+    let good = String::from_utf8_lossy(&out).lines().filter(|line| *line == "200").count();
+    ensure!(good == urls.len(), "{good} of {} were answered", urls.len());
+    Ok(String::new())
+}
+
+fn counters(machine: &mut Machine<'_>) -> Result<String> {
+    // What was closed last is gone by then, TIME-WAIT apart.
+    sleep(Duration::from_millis(500));
+    let out = machine.client("curl", &["-sSf", "-m", "10", &url(machine, "/stats")])?;
+    let stats: Value = serde_json::from_slice(&out).context("/stats")?;
+    for name in ["drop_rx_errors", "drop_tx_errors", "rx_starved", "rx_resets", "tx_resets"] {
+        ensure!(stats["interface"][name] == 0, "{name}: {}", stats["interface"][name]);
+    }
+    let receive = &stats["memory"]["receive"];
+    ensure!(receive["free"] == receive["total"], "receive buffers are missing: {receive}");
+    ensure!(stats["memory"]["pages"]["free"] == stats["memory"]["pages"]["total"], "pages are missing");
+    let tasks = stats["tasks"].as_array().context("tasks")?;
+    for task in tasks {
+        let free = task["stack_free"].as_u64().context("stack_free")?;
+        ensure!(free > 256, "{} has {free} bytes of stack left", task["name"]);
+    }
+    let lowest = stats["heap"]["lowest"].as_u64().context("heap")?;
+    let network = tasks.iter().find(|task| task["name"] == "network").context("the network task")?;
+    Ok(format!("heap {lowest} bytes free at least, network's stack {}", network["stack_free"]))
+}

@@ -1,0 +1,101 @@
+//! How the emulated interface reaches somebody.
+
+use super::Board;
+use crate::shell;
+use anyhow::Result;
+use std::process::Command;
+
+/// The other end of the board's cable; gone when it is dropped.
+pub enum Network {
+    /// A TAP in a namespace that was made for it.
+    Namespace(String),
+    /// Ports of this machine, forwarded by the emulator: no root, no FTP data.
+    Forwarded,
+}
+
+/// The client's address, as in seed 002.
+const CLIENT: &str = "192.168.1.100/24";
+const TAP: &str = "board0";
+/// Ports of this machine and of the board.
+const FORWARDED: [(u16, u16); 2] = [(8080, 80), (5201, 5201)];
+
+impl Network {
+    /// A namespace with a TAP in it.
+    pub fn in_namespace(board: &Board) -> Result<Network> {
+        let name = format!("linerate-{}-{}", board.name, std::process::id());
+        let ip = |args: &[&str]| shell::output(Command::new("ip").args(args)).map(|_| ());
+        ip(&["netns", "add", &name])?;
+        // From here on it is removed whatever happens.
+        let network = Network::Namespace(name.clone());
+        let inside = |args: &[&str]| ip(&[&["-n", &name], args].concat());
+        inside(&["link", "set", "lo", "up"])?;
+        inside(&["tuntap", "add", "dev", TAP, "mode", "tap"])?;
+        inside(&["addr", "add", CLIENT, "dev", TAP])?;
+        inside(&["link", "set", TAP, "up"])?;
+        Ok(network)
+    }
+
+    /// Ports of this machine.
+    pub fn forwarded(_: &Board) -> Network {
+        Network::Forwarded
+    }
+
+    /// A command that runs at the client's end.
+    pub fn command(&self, program: &str) -> Command {
+        match self {
+            Network::Forwarded => Command::new(program),
+            Network::Namespace(name) => {
+                let mut command = Command::new("ip");
+                command.args(["netns", "exec", name, program]);
+                command
+            }
+        }
+    }
+
+    /// The emulator's option.
+    pub fn option(&self, board: &Board) -> String {
+        let model = board.interface;
+        match self {
+            Network::Namespace(_) => format!("tap,model={model},ifname={TAP},script=no,downscript=no"),
+            Network::Forwarded => {
+                let address = board.address;
+                let forward =
+                    |(here, there): (u16, u16)| format!(",hostfwd=tcp:127.0.0.1:{here}-{address}:{there}");
+                let forwards: String = FORWARDED.into_iter().map(forward).collect();
+                format!("user,model={model},net=192.168.1.0/24,host=192.168.1.1{forwards}")
+            }
+        }
+    }
+
+    /// Lines to paste.
+    pub fn examples(&self, board: &Board) -> String {
+        let address = board.address;
+        match self {
+            Network::Namespace(name) => format!(
+                "  sudo ip netns exec {name} bash     # a shell at the other end of the cable; there:\n  \
+                 ping {address}\n  \
+                 curl http://{address}/stats\n  \
+                 iperf3 -c {address}                # and with -R, -u -b 50M, -P 4\n  \
+                 curl -T FILE ftp://user:user@{address}/ram/\n"
+            ),
+            Network::Forwarded => {
+                let [(http, _), (iperf3, _)] = FORWARDED;
+                format!(
+                    "  curl http://127.0.0.1:{http}/stats\n  iperf3 -c 127.0.0.1 -p {iperf3}             # and with -R\n\n\
+                     Without root there is no FTP, no UDP and no ping: ports are forwarded one by one."
+                )
+            }
+        }
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        if let Network::Namespace(name) = self {
+            let gone = shell::output(Command::new("ip").args(["netns", "del", name]));
+            if let Err(error) = gone {
+                eprintln!("the namespace {name} stays: {error:#}");
+            }
+        }
+    }
+}
