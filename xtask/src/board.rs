@@ -2,6 +2,7 @@
 
 mod checks;
 mod console;
+mod count;
 mod machine;
 mod network;
 
@@ -12,11 +13,12 @@ use network::Network;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask board NAME [serve|test|build]
+const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|build]
 
   serve    build the image, start it in the emulator with its console here; as root in a network namespace with a TAP,
            else with ports of this machine forwarded (the default)
   test     build the image, start it, and try it with curl, lftp, iperf3 and ping in a namespace (as root)
+  count    count the instructions of a TCP segment each way, by function (as root)
   build    build the image and print its size
 
 boards: mps2-an500 (Cortex-M7), all";
@@ -65,7 +67,8 @@ pub fn run(args: &[&str]) -> Result<()> {
             "build" => {}
             "serve" => serve(board, &image)?,
             "test" => test(board, &image)?,
-            other => bail!("board: {other:?} is none of serve, test and build\n{USAGE}"),
+            "count" => count::run(board, &image)?,
+            other => bail!("board: {other:?} is none of serve, test, count and build\n{USAGE}"),
         }
     }
     Ok(())
@@ -105,7 +108,7 @@ fn serve(board: &Board, image: &Path) -> Result<()> {
 fn test(board: &Board, image: &Path) -> Result<()> {
     packages::require(&["curl", "iperf3", "lftp", "iputils-ping", "iproute2"])?;
     let network = Network::in_namespace(board)?;
-    let mut machine = Machine::start(board, image, &network)?;
+    let mut machine = Machine::start(board, image, &network, &[])?;
     let mut failed = Vec::new();
     for (name, check) in checks::ALL {
         let started = Instant::now();

@@ -52,8 +52,8 @@ pub struct Task {
     pub priority: u32,
     /// What it does: `running`, `ready`, `blocked`, `suspended`.
     pub state: &'static str,
-    /// Time on the processor since the start, in ms.
-    pub run_ms: u64,
+    /// Time on the processor since the start, in microseconds.
+    pub run_us: u64,
     /// Bytes of its stack that it never used.
     pub stack_free: usize,
 }

@@ -131,16 +131,21 @@ fn stats<D: Interface + Counting>(out: &mut String, node: &Node<D>) -> Written {
 }
 
 fn tasks(out: &mut String, board: &mut impl Board) -> Written {
-    let uptime_ms = board.now().as_nanos() / 1_000_000;
+    let uptime_us = board.now().as_nanos() / 1_000;
     writeln!(
         out,
         "{:<12}{:<11}{:>8}{:>10}{:>6}{:>12}",
         "task", "state", "priority", "ms", "%", "stack free"
     )?;
     board.tasks().into_iter().try_for_each(|task| {
-        let load = report::percent(task.run_ms, uptime_ms);
+        let load = report::percent(task.run_us, uptime_us);
         let (name, state, free) = (task.name, task.state, task.stack_free);
-        writeln!(out, "{name:<12}{state:<11}{:>8}{:>10}{load:>6}{free:>12}", task.priority, task.run_ms)
+        writeln!(
+            out,
+            "{name:<12}{state:<11}{:>8}{:>10}{load:>6}{free:>12}",
+            task.priority,
+            task.run_us / 1_000
+        )
     })
 }
 

@@ -17,14 +17,14 @@ pub(crate) fn json<D: Interface + Counting>(
     node: &Node<D>,
     disk: &Disk,
 ) -> String {
-    let uptime_ms = board.now().as_nanos() / 1_000_000;
+    let uptime_us = board.now().as_nanos() / 1_000;
     let task = |task: crate::Task| {
         json!({
             "name": task.name,
             "priority": task.priority,
             "state": task.state,
-            "run_ms": task.run_ms,
-            "load_percent": percent(task.run_ms, uptime_ms),
+            "run_us": task.run_us,
+            "load_percent": percent(task.run_us, uptime_us),
             "stack_free": task.stack_free,
         })
     };
@@ -55,7 +55,7 @@ pub(crate) fn json<D: Interface + Counting>(
     let addresses: Vec<String> = node.stack.addresses().map(|address| address.to_string()).collect();
     let report = json!({
         "name": settings.name,
-        "uptime_ms": uptime_ms,
+        "uptime_us": uptime_us,
         "link": node.port.link().is_up,
         "addresses": addresses,
         "tasks": tasks,

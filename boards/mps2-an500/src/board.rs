@@ -1,6 +1,6 @@
 //! The board as the shared part of the firmware sees it.
 
-use crate::{HEAP, application, clock, console, interrupts};
+use crate::{HEAP, application, clock, console, interrupts, marks};
 use alloc::string::String;
 use alloc::vec::Vec;
 use freertos_next::{CurrentTask, Duration, FreeRtosTaskState, FreeRtosUtils};
@@ -11,16 +11,44 @@ use linerate_wire::units::Instant;
 /// Bytes of the heap (`build.rs`).
 const HEAP_BYTES: usize = 1 << 20;
 
+/// How long a task ran by a counter of 32 bits, and by all its rounds.
+struct Ran {
+    name: String,
+    last: u32,
+    total_us: u64,
+}
+
+/// The counters of tasks begin anew after 71 minutes: they are read this often at least.
+const READ_EVERY_NS: u64 = 60_000_000_000;
+
 /// The board.
 pub struct An500 {
     random: u64,
+    ran: Vec<Ran>,
+    read_at_ns: u64,
 }
 
 impl An500 {
     /// The board, with whatever there is of chance: the time that the start took, to 40 ns. This board has no source of
     /// random numbers; one that has feeds it in here.
     pub fn new() -> Self {
-        An500 { random: clock::now().as_nanos() ^ 0x9e37_79b9_7f4a_7c15 }
+        let now = clock::now().as_nanos();
+        An500 { random: now ^ 0x9e37_79b9_7f4a_7c15, ran: Vec::new(), read_at_ns: now }
+    }
+
+    /// Microseconds that a task ran, by its counter now.
+    fn ran_us(&mut self, name: &str, counter: u32) -> u64 {
+        let place = match self.ran.iter().position(|ran| ran.name == name) {
+            Some(place) => place,
+            None => {
+                self.ran.push(Ran { name: name.into(), last: 0, total_us: 0 });
+                self.ran.len() - 1
+            }
+        };
+        let ran = &mut self.ran[place];
+        ran.total_us += u64::from(counter.wrapping_sub(ran.last));
+        ran.last = counter;
+        ran.total_us
     }
 }
 
@@ -46,9 +74,14 @@ impl Host for An500 {
 
 impl Board for An500 {
     fn sleep(&mut self, until: Option<Instant>) {
+        let now = clock::now().as_nanos();
+        if now - self.read_at_ns > READ_EVERY_NS {
+            self.read_at_ns = now;
+            self.tasks();
+        }
         // Ticks of FreeRTOS are a millisecond: too long between two datagrams.
         if let Some(at) = until {
-            let left = at.as_nanos().saturating_sub(clock::now().as_nanos());
+            let left = at.as_nanos().saturating_sub(now);
             if left == 0 {
                 return;
             }
@@ -62,18 +95,18 @@ impl Board for An500 {
     }
 
     fn command_of_its_own(&mut self, line: &str) -> Option<String> {
-        let is_on = match line {
-            "compute on" => true,
-            "compute off" => false,
+        match line {
+            "compute on" | "compute off" => application::switch(line.ends_with("on")),
             "compute" => return Some(alloc::format!("{} rounds\n", application::rounds())),
+            "count on" | "count off" => marks::mark(line.ends_with("on")),
             _ => return None,
-        };
-        application::switch(is_on);
+        }
         Some(String::new())
     }
 
     fn help_of_its_own(&self) -> &'static str {
-        "compute   rounds of the application's work so far; compute on and compute off switch it\n"
+        "compute   rounds of the application's work so far; compute on and compute off switch it\n\
+         count     count on and count off mark what is counted from outside\n"
     }
 
     fn answer(&mut self, text: String) {
@@ -83,6 +116,7 @@ impl Board for An500 {
     fn tasks(&mut self) -> Vec<Task> {
         let tasks = FreeRtosUtils::get_all_tasks(None).tasks.into_iter();
         let view = |task: freertos_next::FreeRtosTaskStatus| Task {
+            run_us: self.ran_us(&task.name, task.run_time_counter as u32),
             name: task.name,
             priority: task.current_priority.0.into(),
             state: match task.task_state {
@@ -92,7 +126,6 @@ impl Board for An500 {
                 FreeRtosTaskState::Suspended => "suspended",
                 _ => "gone",
             },
-            run_ms: u64::from(task.run_time_counter as u32) / 1_000,
             stack_free: usize::from(task.stack_high_water_mark) * size_of::<usize>(),
         };
         tasks.map(view).collect()

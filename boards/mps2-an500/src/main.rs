@@ -14,6 +14,7 @@ mod clock;
 mod console;
 mod ethernet;
 mod interrupts;
+mod marks;
 mod panic;
 mod registers;
 mod tasks;

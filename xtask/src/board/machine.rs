@@ -24,12 +24,20 @@ pub fn command(board: &Board, image: &Path, network: &Network) -> Command {
 }
 
 impl<'a> Machine<'a> {
-    /// Starts the board and waits until it greets.
-    pub fn start(board: &'a Board, image: &Path, network: &'a Network) -> Result<Machine<'a>> {
+    /// Starts the board, with `more` options of the emulator, and waits until it greets.
+    pub fn start(
+        board: &'a Board,
+        image: &Path,
+        network: &'a Network,
+        more: &[String],
+    ) -> Result<Machine<'a>> {
         let socket = std::env::temp_dir().join(format!("linerate-board-{}", std::process::id()));
         let mut command = command(board, image, network);
         let serial = format!("unix:{},server=on,wait=on", socket.display());
-        command.args(["-display", "none", "-monitor", "none", "-serial", &serial]).stdin(Stdio::null());
+        command
+            .args(["-display", "none", "-monitor", "none", "-serial", &serial])
+            .args(more)
+            .stdin(Stdio::null());
         let mut emulator = command.spawn().context("cannot start the emulator")?;
         let started = Instant::now();
         let console = loop {

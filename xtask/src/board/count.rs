@@ -1,0 +1,118 @@
+//! The instructions of a TCP segment on a board, by function: the emulator counts every block that is executed.
+
+use super::machine::Machine;
+use super::{Board, Network, OUT};
+use crate::{packages, shell};
+use anyhow::{Context, Result, ensure};
+use object::{Object, ObjectSymbol, SymbolKind};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// Bytes of a segment that figures are given for: a full one without options.
+const SEGMENT: f64 = 1_460.0;
+/// Functions that are shown.
+const SHOWN: usize = 30;
+/// Bytes sent each way.
+const LEN: &str = "30M";
+/// What runs when nobody has work: not counted.
+const IDLE: [&str; 3] = ["mps2_an500::application::run", "prvIdleTask", "mark_start"];
+
+/// Functions of an image, by address.
+type Functions = BTreeMap<u64, (u64, String)>;
+
+/// Counts both directions and prints them.
+pub fn run(board: &Board, image: &Path) -> Result<()> {
+    packages::require(&["iperf3", "curl", "iproute2"])?;
+    let functions = functions(image)?;
+    let plugin = Path::new(OUT).join("count.so");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O2", "-Wall", "-Wextra", "-fPIC", "-shared", "boards/count/count.c", "-o"]).arg(&plugin);
+    shell::run(&mut gcc)?;
+    let mark = |name: &str| {
+        let found = functions.iter().find(|(_, (_, function))| function == name);
+        found.map(|(address, _)| *address).with_context(|| format!("no function {name} in the image"))
+    };
+    let out = std::env::current_dir()?.join(OUT).join("counts");
+    let option = format!(
+        "{},start={:#x},stop={:#x},out={}",
+        plugin.canonicalize()?.display(),
+        mark("mark_start")?,
+        mark("mark_stop")?,
+        out.display()
+    );
+    let network = Network::in_namespace(board)?;
+    // Without -icount: with it, a block that reaches for a register of a device is begun twice, and counted so.
+    let more = ["-plugin", &option].map(str::to_owned);
+    let mut machine = Machine::start(board, image, &network, &more)?;
+    for (title, args) in [("receiving", &["-n", LEN][..]), ("sending", &["-n", LEN, "-R"][..])] {
+        let before = stats(&machine)?;
+        machine.console.ask("count on")?;
+        let args = [&["-c", board.address], args].concat();
+        machine.client("iperf3", &args)?;
+        machine.console.ask("count off")?;
+        let after = stats(&machine)?;
+        let moved = |name: &str| {
+            let value = |stats: &Value| stats["counters"][name].as_u64().unwrap_or_default();
+            (value(&after) - value(&before)) as f64
+        };
+        let segments = moved("tcp_bytes_in").max(moved("tcp_bytes_out")) / SEGMENT;
+        ensure!(segments > 1_000.0, "{title}: {segments} segments");
+        print(title, segments, &by_function(&out, &functions)?);
+        println!(
+            "frames a segment: {:.2} in, {:.2} out",
+            moved("frames_in") / segments,
+            moved("tcp_out") / segments
+        );
+    }
+    Ok(())
+}
+
+fn stats(machine: &Machine<'_>) -> Result<Value> {
+    let url = format!("http://{}/stats", machine.board.address);
+    serde_json::from_slice(&machine.client("curl", &["-sSf", "-m", "20", &url])?).context("/stats")
+}
+
+fn print(title: &str, segments: f64, counts: &BTreeMap<String, u64>) {
+    let mut counts: Vec<_> = counts.iter().filter(|(name, _)| !IDLE.contains(&name.as_str())).collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let total: u64 = counts.iter().map(|(_, count)| **count).sum();
+    println!(
+        "\n{title}: {:.0} instructions for each 1,460 bytes ({segments:.0} of them), by function:",
+        total as f64 / segments
+    );
+    for (name, count) in counts.into_iter().take(SHOWN) {
+        println!("{:>8.1}  {name}", *count as f64 / segments);
+    }
+}
+
+/// The functions of an image with their ends and names.
+fn functions(image: &Path) -> Result<Functions> {
+    let bytes = std::fs::read(image).with_context(|| format!("cannot read {}", image.display()))?;
+    let file = object::File::parse(&*bytes)?;
+    let text = file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
+    let entry = |symbol: object::Symbol<'_, '_>| {
+        // The lowest bit says that it is Thumb code.
+        let start = symbol.address() & !1;
+        let name = rustc_demangle::demangle(symbol.name().unwrap_or_default());
+        (start, (start + symbol.size(), format!("{name:#}")))
+    };
+    Ok(text.map(entry).collect())
+}
+
+/// What was counted, by the functions that the blocks lie in.
+fn by_function(counts: &Path, functions: &Functions) -> Result<BTreeMap<String, u64>> {
+    let text =
+        std::fs::read_to_string(counts).with_context(|| format!("cannot read {}", counts.display()))?;
+    let mut sums = BTreeMap::new();
+    for line in text.lines() {
+        let mut fields = line.split(' ');
+        let mut field = |radix| u64::from_str_radix(fields.next().unwrap_or_default(), radix);
+        let (address, instructions, executed) = (field(16)?, field(10)?, field(10)?);
+        let function = functions.range(..=address).next_back().filter(|(_, (end, _))| address < *end);
+        let name = function.map_or("without a name", |(_, (_, name))| name);
+        *sums.entry(name.to_owned()).or_insert(0) += instructions * executed;
+    }
+    Ok(sums)
+}
