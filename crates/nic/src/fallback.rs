@@ -5,7 +5,7 @@ use crate::device::{Capabilities, DeviceError};
 use crate::layers::{self, Version};
 use crate::meta::{Segmentation, TxToken};
 use crate::queue::QueuePair;
-use crate::split::Splitter;
+use crate::split::{Made, Splitter};
 use crate::tx::{TxPacket, TxQueue};
 use alloc::collections::VecDeque;
 use linerate_wire::units::Instant;
@@ -72,7 +72,8 @@ pub(crate) struct Fallback {
     dropped_limit: usize,
     /// What the device did when last looked at.
     enabled: Capabilities,
-    pub stats: TxStats,
+    /// Bytes count as soon as they are in `out`; see [`Fallback::stats`].
+    counted: TxStats,
 }
 
 impl Fallback {
@@ -85,8 +86,13 @@ impl Fallback {
             dropped: VecDeque::with_capacity(room),
             dropped_limit: room,
             enabled: Capabilities::NONE,
-            stats: TxStats::default(),
+            counted: TxStats::default(),
         }
+    }
+
+    /// What was counted. What waits for the device is looked over here, not with each packet.
+    pub fn stats(&self) -> TxStats {
+        TxStats { bytes: self.counted.bytes - total(&self.out), ..self.counted }
     }
 
     /// Whether packets were taken over that the device has not got yet.
@@ -111,7 +117,7 @@ impl Fallback {
             if task(packet, enabled) == Task::Sum {
                 // Cannot fail: only packets whose request is in their headers come here.
                 checksum::fill_packet(packet);
-                self.stats.software_checksums += 1;
+                self.counted.software_checksums += 1;
             }
         }
     }
@@ -131,11 +137,15 @@ impl Fallback {
         let before = queue.len();
         loop {
             if !self.is_pending() {
-                let (ready, supers) = self.prepare(queue, enabled);
+                let Prepared { ready, supers, bytes } = self.prepare(queue, enabled);
                 // The usual case, and the only one for super-segments that the device splits: no packet is moved.
                 if (ready == queue.len() || supers) && ready > 0 {
-                    let sent =
-                        queue.with_first(ready, |part| hand_over(&mut self.stats, device, now, part))?;
+                    let counted = &mut self.counted;
+                    let sent = queue.with_first(ready, |part| {
+                        let sent = hand_over(counted, device, now, part);
+                        counted.bytes += bytes - total(part);
+                        sent
+                    })?;
                     if sent < ready {
                         break;
                     }
@@ -148,27 +158,27 @@ impl Fallback {
                 break;
             }
             let waiting = self.out.len();
-            if hand_over(&mut self.stats, device, now, &mut self.out)? < waiting {
+            if hand_over(&mut self.counted, device, now, &mut self.out)? < waiting {
                 break;
             }
         }
         Ok(before - queue.len())
     }
 
-    /// Sums at the front of `queue` what the device does not, up to the first packet that cannot go as it is. Returns
-    /// how many packets can, and whether super-segments are among them.
-    fn prepare(&mut self, queue: &mut TxQueue, enabled: Capabilities) -> (usize, bool) {
-        let (mut ready, mut supers) = (0, false);
+    /// Sums at the front of `queue` what the device does not, up to the first packet that cannot go as it is.
+    fn prepare(&mut self, queue: &mut TxQueue, enabled: Capabilities) -> Prepared {
+        let mut prepared = Prepared { ready: 0, supers: false, bytes: 0 };
         for packet in queue.iter_mut() {
             match task(packet, enabled) {
                 Task::Pass => {}
-                Task::PassSuper => supers = true,
-                Task::Sum if checksum::fill_packet(packet) => self.stats.software_checksums += 1,
+                Task::PassSuper => prepared.supers = true,
+                Task::Sum if checksum::fill_packet(packet) => self.counted.software_checksums += 1,
                 Task::Sum | Task::Split => break,
             }
-            ready += 1;
+            prepared.ready += 1;
+            prepared.bytes += packet.len() as u64;
         }
-        (ready, supers)
+        prepared
     }
 
     /// Moves packets from `queue` to `out`, splitting those that need it, until `out` is full or a super-segment for
@@ -176,9 +186,10 @@ impl Fallback {
     fn stage(&mut self, queue: &mut TxQueue, enabled: Capabilities) -> bool {
         loop {
             if self.splitter.is_busy() {
-                let (made, summed) = self.splitter.run(&mut self.out, enabled);
-                self.stats.software_segments += made;
-                self.stats.software_checksums += summed;
+                let Made { segments, summed, bytes } = self.splitter.run(&mut self.out, enabled);
+                self.counted.software_segments += segments;
+                self.counted.software_checksums += summed;
+                self.counted.bytes += bytes;
             }
             let Some(front) = queue.front_mut() else { return true };
             if self.out.room() == 0 || self.splitter.is_busy() {
@@ -187,7 +198,7 @@ impl Fallback {
             let ready = match task(front, enabled) {
                 Task::PassSuper => return true,
                 Task::Split if self.splitter.begin(front).is_ok() => {
-                    self.stats.software_splits += 1;
+                    self.counted.software_splits += 1;
                     queue.pop();
                     continue;
                 }
@@ -195,11 +206,12 @@ impl Fallback {
                 Task::Pass => true,
                 Task::Sum => {
                     let filled = checksum::fill_packet(front);
-                    self.stats.software_checksums += u64::from(filled);
+                    self.counted.software_checksums += u64::from(filled);
                     filled
                 }
             };
             if ready && let Some(slot) = self.out.vacant() {
+                self.counted.bytes += front.len() as u64;
                 slot.swap(front);
                 self.out.commit();
             } else if !self.drop_packet(front.meta.token) {
@@ -217,12 +229,27 @@ impl Fallback {
             }
             self.dropped.push_back(token);
         }
-        self.stats.malformed += 1;
+        self.counted.malformed += 1;
         true
     }
 }
 
-/// One doorbell: gives `queue` to the device and counts what it took.
+/// What lies at the front of a queue.
+struct Prepared {
+    /// Packets that can go as they are.
+    ready: usize,
+    /// Whether super-segments are among them.
+    supers: bool,
+    /// Their bytes.
+    bytes: u64,
+}
+
+/// Bytes of all packets.
+fn total(queue: &TxQueue) -> u64 {
+    queue.iter().map(|packet| packet.len() as u64).sum()
+}
+
+/// One doorbell: gives `queue` to the device and counts the packets that it took.
 fn hand_over<D: QueuePair>(
     stats: &mut TxStats,
     device: &mut D,
@@ -232,12 +259,10 @@ fn hand_over<D: QueuePair>(
     if queue.is_empty() {
         return Ok(0);
     }
-    let total = |queue: &TxQueue| queue.iter().map(|packet| packet.len() as u64).sum::<u64>();
-    let (len, bytes) = (queue.len(), total(queue));
+    let len = queue.len();
     let result = device.transmit(now, queue);
     let sent = len - queue.len();
     stats.packets += sent as u64;
-    stats.bytes += bytes - total(queue);
     stats.ring_full += u64::from(result.is_ok() && !queue.is_empty());
     result.map(|_| sent)
 }

@@ -272,7 +272,7 @@ impl<D: Interface> Port<D> {
 
     /// The counters.
     pub fn stats(&self) -> PortStats {
-        PortStats { rx: self.rx, tx: self.fallback.stats }
+        PortStats { rx: self.rx, tx: self.fallback.stats() }
     }
 
     /// What to ask of the device.

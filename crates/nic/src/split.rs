@@ -6,6 +6,7 @@ use crate::layers::{self, Version, put, u16_at};
 use crate::meta::{ChecksumRequest, Segmentation, TxMeta, TxToken};
 use crate::offload::segment::{Fields, Kind, Part, pseudo_of_segment};
 use crate::tx::{TxPacket, TxQueue};
+use linerate_wire::checksum::update;
 use linerate_wire::ip::Protocol;
 use linerate_wire::tcp;
 
@@ -18,9 +19,20 @@ pub(crate) enum SplitError {
     Size,
 }
 
+/// What one call of [`Splitter::run`] made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Made {
+    pub segments: u64,
+    /// Those whose checksum it filled in.
+    pub summed: u64,
+    /// Their bytes, headers included.
+    pub bytes: u64,
+}
+
 /// Splits one super-segment at a time, and goes on where it was when the output queue has room again.
 #[derive(Debug)]
 pub(crate) struct Splitter {
+    /// The super-segment; its headers are those of the segment that was made last.
     packet: TxPacket,
     /// What changes in its headers.
     fields: Fields,
@@ -30,6 +42,8 @@ pub(crate) struct Splitter {
     /// Payload bytes that have been put into segments.
     done: usize,
     segments: u16,
+    /// The segment made last was full and had the flags of all: such differ in number and sequence number alone.
+    is_usual: bool,
     /// Where the next segment's payload begins in the gather list.
     chunk: usize,
     chunk_offset: usize,
@@ -47,6 +61,7 @@ impl Splitter {
             size: 0,
             done: 0,
             segments: 0,
+            is_usual: false,
             chunk: 0,
             chunk_offset: 0,
             pseudo: 0,
@@ -91,14 +106,14 @@ impl Splitter {
         self.fields = Fields::of(header, version, Kind::Tcp, layers.ip, tcp);
         (self.request, self.size) = (request, size);
         (self.done, self.segments, self.chunk, self.chunk_offset) = (0, 0, 0, 0);
+        self.is_usual = false;
         self.packet.swap(packet);
         Ok(())
     }
 
-    /// Makes segments until `out` is full or all are made, summing those whose checksum `enabled` does not cover;
-    /// returns how many, and how many of them it summed.
-    pub fn run(&mut self, out: &mut TxQueue, enabled: Capabilities) -> (u64, u64) {
-        let (mut made, mut summed) = (0, 0);
+    /// Makes segments until `out` is full or all are made, summing those whose checksum `enabled` does not cover.
+    pub fn run(&mut self, out: &mut TxQueue, enabled: Capabilities) -> Made {
+        let mut made = Made::default();
         while self.is_busy() {
             let Some(segment) = out.vacant() else { break };
             let last = self.segment(segment);
@@ -108,34 +123,31 @@ impl Splitter {
             };
             if !by_device {
                 checksum::fill_packet(segment);
-                summed += 1;
+                made.summed += 1;
             }
+            made.bytes += segment.len() as u64;
+            made.segments += 1;
             out.commit();
-            made += 1;
             if last {
                 self.packet.clear();
                 self.size = 0;
             }
         }
-        (made, summed)
+        made
     }
 
     /// Fills `segment` with the next one; returns whether it is the last.
     fn segment(&mut self, segment: &mut TxPacket) -> bool {
         let len = self.size.min(self.packet.payload_len() - self.done);
         let last = self.done + len == self.packet.payload_len();
-        let source = self.packet.header();
-        let Fields { version, ip, layer4: tcp, .. } = self.fields;
-        let layer4_header = source.len() - tcp;
-        let whole = layer4_header + self.packet.payload_len();
-        let header = segment.header_mut(source.len());
-        header.copy_from_slice(source);
-        self.fields.rewrite(header, Part { index: self.segments, done: self.done, len, last });
-        if version == Version::V4 {
-            set_ipv4_checksum(header, ip, tcp);
+        let part = Part { index: self.segments, done: self.done, len, last };
+        let is_usual = len == self.size && !self.fields.marks(part);
+        if core::mem::replace(&mut self.is_usual, is_usual) && is_usual {
+            self.number_header(part);
+        } else {
+            self.make_header(part);
         }
-        let pseudo = pseudo_of_segment(self.pseudo, whole, layer4_header + len);
-        put(header, tcp + tcp::CHECKSUM_OFFSET, &pseudo.folded().to_be_bytes());
+        segment.copy_header(&self.packet);
         segment.meta = TxMeta {
             checksum: Some(self.request),
             segmentation: Segmentation::None,
@@ -146,6 +158,36 @@ impl Splitter {
         self.done += len;
         self.segments = self.segments.wrapping_add(1);
         last
+    }
+
+    /// Turns the headers into those of the next segment.
+    fn make_header(&mut self, part: Part) {
+        let payload = self.packet.payload_len();
+        let header = self.packet.header_bytes_mut();
+        let Fields { version, ip, layer4: tcp, .. } = self.fields;
+        let layer4_header = header.len() - tcp;
+        self.fields.rewrite(header, part);
+        if version == Version::V4 {
+            set_ipv4_checksum(header, ip, tcp);
+        }
+        let pseudo = pseudo_of_segment(self.pseudo, layer4_header + payload, layer4_header + part.len);
+        put(header, tcp + tcp::CHECKSUM_OFFSET, &pseudo.folded().to_be_bytes());
+    }
+
+    /// The same where the segment before it was as long and had the same flags.
+    fn number_header(&mut self, part: Part) {
+        let Fields { version, ip, layer4, .. } = self.fields;
+        let header = self.packet.header_bytes_mut();
+        let (ident, sequence) = self.fields.numbers(part);
+        put(header, layer4 + 4, &sequence.to_be_bytes());
+        if version == Version::V4
+            && let Some(fields) = header.get_mut(ip..).and_then(|ip| ip.first_chunk_mut::<12>())
+        {
+            let sum = u16::from_be_bytes([fields[10], fields[11]]);
+            let sum = update(sum, u16::from_be_bytes([fields[4], fields[5]]), ident);
+            [fields[4], fields[5]] = ident.to_be_bytes();
+            [fields[10], fields[11]] = sum.to_be_bytes();
+        }
     }
 
     /// Moves on by `len` bytes in the gather list, appending them to `segment`. They are never more pieces than the

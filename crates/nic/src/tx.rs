@@ -8,6 +8,9 @@ use alloc::vec::Vec;
 /// Longest header block in bytes: Ethernet with VLAN 18, IPv6 40 with 24 of extensions, TCP 60, rounded up.
 pub const MAX_HEADER: usize = 160;
 
+/// What nearly all header blocks fit into: Ethernet, IPv6 and TCP with timestamps are 86 bytes.
+const USUAL_HEADER: usize = 96;
+
 /// Most payload pieces of one packet: a 64 KiB super-segment in pieces of 4 KiB, one more for each cut end.
 /// With the header that is one `writev` of 19 pieces, well below IOV_MAX, and one more than a Linux skb has fragments.
 pub const MAX_CHUNKS: usize = 18;
@@ -47,6 +50,17 @@ impl TxPacket {
     pub fn header_mut(&mut self, len: usize) -> &mut [u8] {
         self.header_len = len.min(MAX_HEADER);
         &mut self.header[..self.header_len]
+    }
+
+    /// Takes over the headers of another packet.
+    #[inline]
+    pub(crate) fn copy_header(&mut self, from: &TxPacket) {
+        self.header_len = from.header_len;
+        // Moves of a fixed length are cheaper than a copy of the right one.
+        match (self.header.first_chunk_mut::<USUAL_HEADER>(), from.header.first_chunk()) {
+            (Some(to), Some(from)) if self.header_len <= USUAL_HEADER => *to = *from,
+            _ => self.header = from.header,
+        }
     }
 
     /// The headers.

@@ -12,6 +12,9 @@ use linerate_wire::{ipv4, udp};
 pub const MAX_HEADERS: usize = 128;
 const IPV6_HEADER_LEN: usize = 40;
 
+/// Flags that the last segment alone keeps.
+const AT_END: Flags = Flags::FIN.union(Flags::PSH);
+
 /// What lies above IP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -61,13 +64,26 @@ impl Fields {
         }
     }
 
-    /// Turns `header`, a copy of the super-frame's, into that of a segment; checksums are as they were.
+    /// Identification and sequence number of a segment.
+    #[inline]
+    pub fn numbers(&self, part: Part) -> (u16, u32) {
+        (self.ident.wrapping_add(part.index), self.sequence.wrapping_add(part.done as u32))
+    }
+
+    /// Whether a segment has a flag that not all have.
+    #[inline]
+    pub fn marks(&self, part: Part) -> bool {
+        part.last && self.flags.intersects(AT_END) || part.index == 0 && self.flags.contains(Flags::CWR)
+    }
+
+    /// Turns `header`, a copy of the super-frame's or of another segment's, into that of a segment; checksums are as they were.
     pub fn rewrite(&self, header: &mut [u8], part: Part) {
         let layer4_len = header.len() - self.layer4 + part.len;
+        let (ident, sequence) = self.numbers(part);
         match self.version {
             Version::V4 => {
                 put(header, self.ip + 2, &((self.layer4 - self.ip + layer4_len) as u16).to_be_bytes());
-                put(header, self.ip + 4, &self.ident.wrapping_add(part.index).to_be_bytes());
+                put(header, self.ip + 4, &ident.to_be_bytes());
             }
             Version::V6 => {
                 let len = self.layer4 - self.ip - IPV6_HEADER_LEN + layer4_len;
@@ -78,13 +94,13 @@ impl Fields {
             Kind::Tcp => {
                 let mut flags = self.flags;
                 if !part.last {
-                    flags = flags.without(Flags::FIN.union(Flags::PSH));
+                    flags = flags.without(AT_END);
                 }
                 // It answers one mark, so one segment says it (RFC 3168 section 6.1.2).
                 if part.index > 0 {
                     flags = flags.without(Flags::CWR);
                 }
-                put(header, self.layer4 + 4, &self.sequence.wrapping_add(part.done as u32).to_be_bytes());
+                put(header, self.layer4 + 4, &sequence.to_be_bytes());
                 put(header, self.layer4 + 13, &[flags.0]);
             }
             Kind::Udp => put(header, self.layer4 + 4, &(layer4_len as u16).to_be_bytes()),

@@ -43,7 +43,7 @@ fn check(plan: &Plan, len: usize, cuts: &[usize], size: u16, room: usize, enable
     let count = len.div_ceil(size.into());
     let (mut index, mut from) = (0, 0);
     while splitter.is_busy() {
-        let (made, _) = splitter.run(&mut out, enabled);
+        let Made { segments: made, .. } = splitter.run(&mut out, enabled);
         assert_eq!(made as usize, room.min(count - index), "{plan:?}");
         while let Some(segment) = out.front_mut() {
             let last = index + 1 == count;
