@@ -209,14 +209,15 @@ impl<D: Interface> Port<D> {
         while result.is_ok() && !batch.is_full() {
             let known = batch.len();
             result = self.device.receive(now, batch).map(|_| ());
-            batch.iter_mut().skip(known).for_each(|frame| {
+            for at in known..batch.len() {
+                let Some(frame) = batch.at_mut(at) else { break };
                 if frame.meta.checksum == ChecksumStatus::Good {
                     self.count(frame);
                     frame.plain = Plain::Open;
                 } else {
                     self.look_at(frame);
                 }
-            });
+            }
             if batch.len() == known {
                 break;
             }

@@ -6,7 +6,7 @@ use crate::dormancy::{Tcp, Wakefulness};
 use crate::listener::Listener;
 use crate::lists::Lists;
 use crate::neighbor::NeighborRef;
-use crate::prediction::{HeldAck, Prediction};
+use crate::prediction::{Before, HeldAck, Prediction};
 use crate::random::KeyedState;
 use crate::ring::Ring;
 use crate::slab::Slab;
@@ -114,6 +114,8 @@ pub(crate) struct Conns {
     demux: Demux,
     pub(crate) prediction: Prediction,
     pub(crate) held_ack: Option<HeldAck>,
+    /// The segment before this one in the batch, if it brought the next bytes and nothing has happened to its connection since.
+    pub(crate) before: Option<Before>,
     pub(crate) listeners: Slab<Listener>,
     /// By address (unspecified: all) and port.
     pub(crate) ports: HashMap<(Option<IpAddr>, u16), u32, KeyedState>,
@@ -155,6 +157,7 @@ impl Conns {
             demux: Demux::new(connections, state),
             prediction: Prediction::default(),
             held_ack: None,
+            before: None,
             listeners: Slab::new(listeners),
             ports: HashMap::with_capacity_and_hasher(listeners, state),
             urgent: Ring::new(connections),

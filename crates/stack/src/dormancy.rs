@@ -247,11 +247,16 @@ impl Conns {
 impl Stack {
     /// Looks at those that are awake, if they are many and it is time. Called once for each batch that may have changed it;
     /// where nothing comes, by a timer.
+    #[inline]
     pub(crate) fn watch_dormancy(&mut self) {
-        let now = self.net.now;
-        if !self.conns.wakefulness.are_many() {
-            return;
+        if self.conns.wakefulness.are_many() {
+            self.send_to_sleep();
         }
+    }
+
+    #[inline(never)]
+    fn send_to_sleep(&mut self) {
+        let now = self.net.now;
         if now >= self.conns.wakefulness.next_look {
             self.conns.look_around(now);
         }
@@ -276,6 +281,14 @@ impl Tcp {
         match self {
             Tcp::Awake(place) => place.as_ref().as_ref().map(awake),
             Tcp::Asleep(dormant) => Some(asleep(dormant)),
+        }
+    }
+
+    /// The connection if it is awake, to change.
+    pub(crate) fn connection_mut(&mut self) -> Option<&mut Connection> {
+        match self {
+            Tcp::Awake(place) => place.as_mut().as_mut(),
+            Tcp::Asleep(_) => None,
         }
     }
 

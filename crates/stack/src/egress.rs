@@ -335,8 +335,13 @@ impl Front {
     /// Writes the headers for a payload of `len` bytes.
     fn write(&self, out: &mut [u8], len: usize) {
         // Nearly all are of one length, which makes the copy a few moves.
-        match (out.first_chunk_mut(), self.bytes.first_chunk()) {
-            (Some(out), Some(front)) if self.l4 == USUAL_FRONT => *out = *front as [u8; USUAL_FRONT],
+        match (out.split_first_chunk_mut(), self.bytes.split_first_chunk()) {
+            (Some((out, rest)), Some((front, behind))) if self.l4 == USUAL_FRONT => {
+                *out = *front as [u8; 32];
+                if let (Some(out), Some(front)) = (rest.first_chunk_mut(), behind.first_chunk()) {
+                    *out = *front as [u8; USUAL_FRONT - 32];
+                }
+            }
             _ => {
                 if let (Some(out), Some(front)) = (out.get_mut(..self.l4), self.bytes.get(..self.l4)) {
                     out.copy_from_slice(front);

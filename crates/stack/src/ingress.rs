@@ -1,9 +1,9 @@
 //! Frames as they come in: Ethernet, VLAN, and the way to ARP, IPv4 and IPv6.
 
 use crate::packet::{Received, v6};
-use crate::prediction::{HeldAck, Predicted};
+use crate::prediction::{Before, HeldAck, Predicted};
 use crate::stack::Stack;
-use crate::tcp::SegmentIn;
+use crate::tcp::{Head, Outcome};
 use core::net::IpAddr;
 use linerate_nic::{ChecksumStatus, Frame, MacAddr, PlainPacket, Slice, Version};
 use linerate_wire::ethernet::{self, EtherType};
@@ -34,6 +34,7 @@ impl Stack {
         if let Some(predicted) = self.conns.prediction.read(&frame, self.net.addresses.version()) {
             return self.receive_predicted(frame, predicted);
         }
+        self.conns.before = None;
         self.take_held_ack();
         if let Some(plain) = frame.plain()
             && self.is_to_us(&frame, &plain)
@@ -132,7 +133,7 @@ impl Stack {
 
     /// Takes a frame whose headers are those of the one before it.
     fn receive_predicted(&mut self, frame: Frame, predicted: Predicted) {
-        let Predicted { slot, is_v4, payload: (start, end), mut segment } = predicted;
+        let Predicted { slot, is_v4, payload: (start, end), head } = predicted;
         let counters = &mut self.net.counters;
         if is_v4 {
             counters.ipv4_in += 1;
@@ -145,34 +146,70 @@ impl Stack {
             let mut data = frame.data;
             data.truncate(end);
             data.trim_front(start);
-            segment.payload = Some(data);
-        } else if self.hold_ack(slot, &mut segment) {
+            self.receive_next(slot, head, data);
+            return;
+        }
+        self.conns.before = None;
+        if !self.hold_ack(slot, &head) {
+            self.take_held_ack();
+            self.receive_with(slot, false, |tcp, now| tcp.take_any(now, &mut head.segment(None)));
+        }
+    }
+
+    /// Takes a segment with payload. Of several in a row that bring the next bytes each, what they have in common is looked at
+    /// once.
+    fn receive_next(&mut self, slot: u32, head: Head, data: Slice) {
+        let mut payload = Some(data);
+        if let Some(before) = self.conns.before.take()
+            && before.slot == slot
+            && before.head.is_like(&head)
+            && let Some(conn) = self.conns.awake(slot)
+            && conn.tcp.take_alike(self.net.now, &head, &mut payload)
+        {
+            self.conns.before = Some(Before { slot, head });
             return;
         }
         self.take_held_ack();
-        self.receive_for_conn(slot, &mut segment);
+        let mut is_expected = false;
+        self.receive_with(slot, true, |tcp, now| {
+            is_expected = tcp.take_expected(now, &head, &mut payload);
+            if is_expected {
+                return Outcome::Accepted;
+            }
+            tcp.take_any(now, &mut head.segment(payload))
+        });
+        if is_expected && self.conns.unsettled == Some(slot) {
+            self.conns.before = Some(Before { slot, head });
+        }
     }
 
     /// Keeps an acknowledgement for the rest of the batch, if nothing is lost by that: of several in a row, all but the last
     /// tell nothing. False where it is to be taken now, behind the one that is kept.
-    fn hold_ack(&mut self, slot: u32, segment: &mut SegmentIn) -> bool {
+    fn hold_ack(&mut self, slot: u32, head: &Head) -> bool {
         let before = self.conns.held_ack.as_ref();
-        let is_later = before.is_none_or(|held| held.slot == slot && segment.ack.gt(held.segment.ack));
+        let is_later = before.is_none_or(|held| held.slot == slot && head.ack.gt(held.head.ack));
         let joined = u64::from(before.is_some());
         let Some(conn) = self.conns.awake(slot) else { return false };
-        if !is_later || !conn.tcp.may_join_acks(segment) {
+        if !is_later || !conn.tcp.may_join_acks(head) {
             return false;
         }
         conn.tcp.count_joined(joined);
-        self.conns.held_ack = Some(HeldAck { slot, segment: core::mem::take(segment) });
+        self.conns.held_ack = Some(HeldAck { slot, head: *head });
         true
     }
 
     /// Takes the acknowledgement that was kept: before anything else that comes, and at the end of a batch.
     #[inline]
     pub(crate) fn take_held_ack(&mut self) {
-        if let Some(HeldAck { slot, mut segment }) = self.conns.held_ack.take() {
-            self.receive_for_conn(slot, &mut segment);
+        if self.conns.held_ack.is_some() {
+            self.take_last_ack();
+        }
+    }
+
+    #[inline(never)]
+    fn take_last_ack(&mut self) {
+        if let Some(HeldAck { slot, head }) = self.conns.held_ack.take() {
+            self.receive_with(slot, false, |tcp, now| tcp.take_any(now, &mut head.segment(None)));
         }
     }
 

@@ -51,6 +51,8 @@ mod ring;
 mod route;
 mod rss;
 mod settle;
+#[cfg(test)]
+mod shortcut_tests;
 mod slaac;
 mod slab;
 mod sockets;

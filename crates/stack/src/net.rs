@@ -152,7 +152,15 @@ impl Net {
     }
 
     /// Moves control packets to the device's queue, as far as there is room.
+    #[inline]
     pub(crate) fn transmit_control(&mut self, queue: &mut TxQueue) {
+        if !self.control.is_empty() {
+            self.transmit_all_control(queue);
+        }
+    }
+
+    #[inline(never)]
+    fn transmit_all_control(&mut self, queue: &mut TxQueue) {
         while queue.room() > 0 {
             let Some(outgoing) = self.control.pop_front() else { return };
             match outgoing {

@@ -2,7 +2,7 @@
 //! the last in a few known fields. Where all else is equal, nothing of it is looked at again: not the addresses, not the options,
 //! not the table of connections.
 
-use crate::tcp::SegmentIn;
+use crate::tcp::Head;
 use linerate_nic::{ChecksumStatus, Frame};
 use linerate_wire::ethernet::HEADER_LEN;
 use linerate_wire::ip::Ecn;
@@ -18,6 +18,10 @@ const WORDS4: usize = 6;
 const WORDS6: usize = 9;
 const FLAGS: usize = 13;
 const VERSION_AND_LEN: u8 = 0x45;
+/// Headers of TCP without options, and with timestamps alone, in words of four bytes; and the latter in bytes.
+const BARE: u8 = 5;
+const STAMPED: u8 = 8;
+const STAMPED_LEN: usize = 32;
 
 /// Length, identification and checksum may differ; sequence and acknowledgement numbers; PSH.
 const MASK4: [u64; WORDS4] = mask([(16, 20), (24, 26), (TCP4 + 4, TCP4 + 12)], TCP4 + FLAGS);
@@ -69,13 +73,19 @@ pub(crate) struct Predicted {
     pub(crate) is_v4: bool,
     /// From where to where its payload lies in the frame.
     pub(crate) payload: (usize, usize),
-    pub(crate) segment: SegmentIn,
+    pub(crate) head: Head,
 }
 
 /// An acknowledgement that waits for the end of its batch.
 pub(crate) struct HeldAck {
     pub(crate) slot: u32,
-    pub(crate) segment: SegmentIn,
+    pub(crate) head: Head,
+}
+
+/// A segment that was taken as expected, of a connection of which the rest is left for later.
+pub(crate) struct Before {
+    pub(crate) slot: u32,
+    pub(crate) head: Head,
 }
 
 impl Prediction {
@@ -125,31 +135,47 @@ impl Prediction {
             return None;
         }
         let bytes = frame.data.bytes();
-        let (is_it, tcp, len_at, ip) = if self.is_v4 {
-            (equals(bytes, &MASK4, &self.head), TCP4, HEADER_LEN + 2, 0)
+        let (payload, head) = if self.is_v4 {
+            self.fields::<WORDS4, TCP4>(bytes, &MASK4, HEADER_LEN + 2, HEADER_LEN)
         } else {
-            (equals(bytes, &MASK6, &self.head), TCP6, HEADER_LEN + 4, ipv6::HEADER_LEN)
-        };
-        if !is_it {
+            self.fields::<WORDS6, TCP6>(bytes, &MASK6, HEADER_LEN + 4, TCP6)
+        }?;
+        Some(Predicted { slot, is_v4: self.is_v4, payload, head })
+    }
+
+    /// From where to where the payload lies, and what is told; the length at `len_at` counts from `from` on.
+    #[inline]
+    fn fields<const WORDS: usize, const TCP: usize>(
+        &self,
+        bytes: &[u8],
+        mask: &[u64; WORDS],
+        len_at: usize,
+        from: usize,
+    ) -> Option<((usize, usize), Head)> {
+        if !equals(bytes, mask, &self.head) {
             return None;
         }
         let &[a, b] = bytes.get(len_at..)?.first_chunk()?;
-        let end = HEADER_LEN + ip + usize::from(u16::from_be_bytes([a, b]));
-        let segment = bytes.get(tcp..end)?;
+        let end = from + usize::from(u16::from_be_bytes([a, b]));
+        let segment = bytes.get(TCP..)?;
         let header: &[u8; MIN_HEADER_LEN] = segment.first_chunk()?;
-        let header_len = usize::from(header[12] >> 4) * 4;
-        let options = segment.get(MIN_HEADER_LEN..header_len)?;
-        let mut taken = SegmentIn {
+        let (header_len, timestamps) = match header[12] >> 4 {
+            BARE => (MIN_HEADER_LEN, None),
+            STAMPED => {
+                let header: &[u8; STAMPED_LEN] = segment.first_chunk()?;
+                (STAMPED_LEN, Some(Timestamps::alone(&header[MIN_HEADER_LEN..])?))
+            }
+            _ => return None,
+        };
+        let head = Head {
             seq: SeqNumber(u32::from_be_bytes([header[4], header[5], header[6], header[7]])),
             ack: SeqNumber(u32::from_be_bytes([header[8], header[9], header[10], header[11]])),
             flags: Flags(header[FLAGS]),
             window: u16::from_be_bytes([header[14], header[15]]),
-            ..SegmentIn::default()
+            timestamps,
         };
-        if !options.is_empty() {
-            taken.options.timestamps = Some(Timestamps::alone(options)?);
-        }
-        Some(Predicted { slot, is_v4: self.is_v4, payload: (tcp + header_len, end), segment: taken })
+        let is_whole = TCP + header_len <= end && end <= bytes.len();
+        is_whole.then_some(((TCP + header_len, end), head))
     }
 }
 
@@ -265,10 +291,10 @@ mod tests {
             let found = read(&prediction, &bytes, 1).unwrap();
             assert_eq!((found.slot, found.is_v4), (5, is_v4));
             assert_eq!(found.payload, (tcp + 32, tcp + 132));
-            let segment = &found.segment;
+            let segment = &found.head;
             assert_eq!((segment.seq, segment.ack), (SeqNumber(0x0102_0304), SeqNumber(0x0506_0708)));
             assert_eq!((segment.flags, segment.window), (Flags::ACK | Flags::PSH, 0x090a));
-            assert_eq!(segment.options.timestamps, Some(Timestamps { value: 7, echo: 9 }));
+            assert_eq!(segment.timestamps, Some(Timestamps { value: 7, echo: 9 }));
         }
     }
 

@@ -57,10 +57,15 @@ impl Stack {
     }
 
     /// Begins to look for connections to give up, if memory is short. Called once for each batch that may have changed it.
+    #[inline]
     pub(crate) fn watch_pressure(&mut self) {
-        if self.conns.under_pressure || self.is_at_ease() {
-            return;
+        if !self.conns.under_pressure && !self.is_at_ease() {
+            self.note_pressure();
         }
+    }
+
+    #[inline(never)]
+    fn note_pressure(&mut self) {
         if self.is_short() || self.is_promised_away() {
             self.conns.under_pressure = true;
             self.net.timers.set(Timer::Pressure, Some(self.net.now));

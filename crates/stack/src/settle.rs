@@ -1,11 +1,11 @@
 //! What follows when a connection has changed: events, accept queues, timers, and its end.
 
-use crate::conns::{Stage, unpack};
+use crate::conns::{Conn, Conns, Stage, unpack};
 use crate::ready::Slot;
 use crate::stack::Stack;
-use crate::tcp::State;
+use crate::tcp::{Connection, State};
 use crate::tcp_input::mtu_for;
-use crate::timers::Timer;
+use crate::timers::{Timer, Timers};
 use core::time::Duration;
 use linerate_nic::TxToken;
 use linerate_transport::{CloseReason, Ready};
@@ -17,6 +17,28 @@ const RETRY: Duration = Duration::from_secs(1);
 impl Stack {
     /// Brings everything around a connection up to date. To be called after every call that may change it.
     pub(crate) fn settle(&mut self, slot: u32) {
+        if !self.settle_calm(slot) {
+            self.settle_any(slot);
+        }
+    }
+
+    /// The same for a connection that was open before and is, of which nothing but events and deadlines can have changed.
+    /// False where it is not so; nothing is done then.
+    #[inline]
+    fn settle_calm(&mut self, slot: u32) -> bool {
+        let Conns { table, link_full, .. } = &mut self.conns;
+        let Some(Conn { tcp, about }) = table.at_mut(slot) else { return false };
+        let Some(tcp) = tcp.connection_mut().filter(|tcp| tcp.is_calm()) else { return false };
+        if *link_full || !about.is_counted || about.stage != Stage::Owned {
+            return false;
+        }
+        about.is_touched = true;
+        self.ready.raise(Slot::Conn(slot), tcp.poll_ready());
+        arm(&mut self.net.timers, slot, tcp, about.retry_at);
+        true
+    }
+
+    fn settle_any(&mut self, slot: u32) {
         let link_full = self.conns.link_full;
         let mut told = None;
         let Some(mut conn) = self.conns.awake(slot) else { return };
@@ -90,19 +112,25 @@ impl Stack {
     }
 
     /// Ends a row of reports of the device on one connection: nothing but its timers has changed.
+    #[inline]
     pub(crate) fn arm_last(&mut self) {
-        let Some(slot) = self.conns.unarmed.take() else { return };
-        if let Some(conn) = self.conns.awake(slot) {
-            conn.tcp.reports_taken(self.net.now);
-            self.arm(slot);
+        if let Some(slot) = self.conns.unarmed.take() {
+            self.arm_after_reports(slot);
         }
     }
 
-    /// Received data was consumed: nothing follows but an acknowledgement, and that there may be memory to read files into.
-    pub(crate) fn settle_consumed(&mut self, slot: u32) {
-        let Some(conn) = self.conns.awake(slot) else { return };
-        let reads = conn.tcp.next_file_read().is_some();
-        if conn.tcp.owes_ack() {
+    #[inline(never)]
+    fn arm_after_reports(&mut self, slot: u32) {
+        if let Some(conn) = self.conns.awake(slot) {
+            conn.tcp.reports_taken(self.net.now);
+            arm(&mut self.net.timers, slot, conn.tcp, conn.retry_at);
+        }
+    }
+
+    /// Received data was consumed: nothing follows but an acknowledgement, if the connection `owes` one, and a part of a file
+    /// that it `reads`, if there is memory for it now.
+    pub(crate) fn settle_consumed(&mut self, slot: u32, owes: bool, reads: bool) {
+        if owes {
             self.conns.urgent.push(slot);
         }
         if self.conns.link_full {
@@ -249,6 +277,16 @@ impl Stack {
             self.arm_last();
             self.conns.unarmed = Some(slot);
         }
+    }
+}
+
+/// Sets the timer of a connection that is awake to its earliest deadline, which is not looked for where it is known to be no
+/// earlier than the timer.
+#[inline]
+fn arm(timers: &mut Timers, slot: u32, tcp: &mut Connection, retry_at: Instant) {
+    let timer = Timer::Conn(slot);
+    if !timers.is_set_for(timer, deadline(tcp.not_due_before(), retry_at)) {
+        timers.set(timer, deadline(tcp.find_timeout(), retry_at));
     }
 }
 

@@ -206,7 +206,8 @@ impl Transport for Stack {
         let now = self.net.now;
         if let Some(owned) = self.conns.owned_awake(conn) {
             owned.tcp.consume(now, len);
-            self.settle_consumed(conn.index());
+            let (owes, reads) = (owned.tcp.owes_ack(), owned.tcp.next_file_read().is_some());
+            self.settle_consumed(conn.index(), owes, reads);
         }
     }
 

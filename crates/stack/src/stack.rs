@@ -112,6 +112,7 @@ impl Stack {
             let Some(frame) = batch.pop() else { break };
             self.receive_frame(frame);
         }
+        self.conns.before = None;
         self.take_held_ack();
         self.settle_last();
         self.watch_pressure();

@@ -121,10 +121,21 @@ impl Stack {
     }
 
     pub(crate) fn receive_for_conn(&mut self, slot: u32, segment: &mut SegmentIn) {
+        let owes_ack = segment.sequence_len() > 0;
+        self.receive_with(slot, owes_ack, |tcp, now| tcp.take_segment(now, segment));
+    }
+
+    /// A segment for the connection in `slot`, which `take` gives to it; it `owes_ack` where it takes sequence numbers.
+    #[inline]
+    pub(crate) fn receive_with(
+        &mut self,
+        slot: u32,
+        owes_ack: bool,
+        take: impl FnOnce(&mut Connection, Instant) -> Outcome,
+    ) {
         let now = self.net.now;
         let Some(conn) = self.conns.awake(slot) else { return };
-        let owes_ack = segment.sequence_len() > 0;
-        match conn.tcp.take_segment(now, segment) {
+        match take(conn.tcp, now) {
             Outcome::Accepted => {
                 // What arrives in its window shows that our packets arrive there (RFC 4861 section 7.3.1).
                 if let Some(neighbor) = conn.neighbor {

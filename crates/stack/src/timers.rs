@@ -50,6 +50,7 @@ impl Timers {
         }
     }
 
+    #[inline]
     fn number(&self, timer: Timer) -> u32 {
         match timer {
             Timer::Address => 0,
@@ -76,7 +77,15 @@ impl Timers {
 
     /// Asks for `timer` to fire at `deadline` or before; `None` clears it. A later deadline than the one set is
     /// remembered by the owner, not here.
+    #[inline]
     pub(crate) fn set(&mut self, timer: Timer, deadline: Option<Instant>) {
+        if !self.is_set_for(timer, deadline) {
+            self.change(timer, deadline);
+        }
+    }
+
+    #[inline(never)]
+    fn change(&mut self, timer: Timer, deadline: Option<Instant>) {
         let number = self.number(timer);
         let Some(&at) = self.place.get(number as usize) else { return };
         match (deadline, at) {
@@ -94,6 +103,17 @@ impl Timers {
                     self.rise(at);
                 }
             }
+        }
+    }
+
+    /// Whether it is known that [`Timers::set`] to `not_before` or any time after it changes nothing; `None`: to clear it.
+    #[inline]
+    pub(crate) fn is_set_for(&self, timer: Timer, not_before: Option<Instant>) -> bool {
+        let at = self.place.get(self.number(timer) as usize).and_then(|&at| self.heap.get(at as usize));
+        match (at, not_before) {
+            (Some((set, _)), Some(not_before)) => *set <= not_before,
+            (None, None) => true,
+            _ => false,
         }
     }
 
@@ -194,6 +214,7 @@ mod tests {
                 match op {
                     0 => {
                         timers.set(timer, None);
+                        prop_assert!(timers.is_set_for(timer, None));
                         model.remove(&number);
                     }
                     1 => {
@@ -207,7 +228,11 @@ mod tests {
                         }
                     }
                     _ => {
+                        let before = (timers.heap.clone(), timers.place.clone());
+                        let is_set = timers.is_set_for(timer, Some(Instant::from_millis(ms)));
                         timers.set(timer, Some(Instant::from_millis(ms)));
+                        prop_assert_eq!(is_set, before == (timers.heap.clone(), timers.place.clone()));
+                        prop_assert!(!timers.is_set_for(timer, None));
                         let entry = model.entry(number).or_insert(ms);
                         *entry = (*entry).min(ms);
                     }

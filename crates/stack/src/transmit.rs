@@ -93,7 +93,15 @@ impl Stack {
         self.conns.urgent.len() > 0 || self.conns.sending.len() > 0 || self.net.has_packets()
     }
 
+    #[inline]
     fn transmit_urgent(&mut self, queue: &mut TxQueue, reserve: usize) {
+        if self.conns.urgent.len() > 0 {
+            self.transmit_all_urgent(queue, reserve);
+        }
+    }
+
+    #[inline(never)]
+    fn transmit_all_urgent(&mut self, queue: &mut TxQueue, reserve: usize) {
         let allowance = Allowance { reserve, bytes: usize::MAX, packets: 1 };
         for _ in 0..self.conns.urgent.len() {
             if queue.room() <= reserve {

@@ -26,10 +26,18 @@ const SENDING: usize = 4;
 /// How many parts of what is left a connection takes for each part that it leaves.
 const GREED: usize = 4;
 
+/// Most bytes of memory that a byte of data takes.
+pub(super) const DEAREST: usize = 4;
+
 struct Account {
     limit: usize,
-    /// While no more is used, promised and granted, nothing is short.
+    /// While no more is used, promised and granted, and more buffers of the pool are free, nothing is short.
     ease: usize,
+    free_at_ease: usize,
+    /// Whoever wants to let in no more than so many bytes of data is then bounded by nothing of this.
+    plenty: usize,
+    /// With fewer free buffers none may be kept for the sake of a few bytes, and none for more.
+    scarce: [usize; 2],
     receive: Option<Pool>,
     /// Frames that may wait in the device.
     device_queue: Option<usize>,
@@ -63,6 +71,9 @@ impl MemoryBudget {
         let account = Account {
             limit,
             ease: ease(limit, receive.as_ref(), device_queue),
+            plenty: plenty(limit, receive.as_ref(), device_queue),
+            free_at_ease: receive.as_ref().map_or(0, |pool| pool.len() - pool.len() / 4),
+            scarce: receive.as_ref().map_or([0; 2], |pool| [reserve(pool), reserve(pool).div_ceil(2)]),
             receive,
             device_queue,
             received: Cell::new(0),
@@ -112,8 +123,15 @@ impl MemoryBudget {
     /// receive buffers needs to be looked for: what all batches but few find.
     pub(crate) fn is_at_ease(&self) -> bool {
         let account = &self.account;
-        let free = account.receive.as_ref().is_none_or(|pool| pool.free() > pool.len() - pool.len() / 4);
+        let free = account.receive.as_ref().is_none_or(|pool| pool.free() > account.free_at_ease);
         free && self.used() + account.promised.get() + account.granted.get() <= account.ease
+    }
+
+    /// Whether whoever holds or was promised something, or nothing, may let in `bytes` of data, however much memory they take:
+    /// [`MemoryBudget::share`] need not be asked.
+    #[inline]
+    pub(super) fn has_plenty(&self, bytes: usize) -> bool {
+        bytes <= self.account.plenty && self.is_at_ease()
     }
 
     /// Whether so little is left to promise that those who do not use what they have should give it up.
@@ -129,8 +147,9 @@ impl MemoryBudget {
     /// Whether receive buffers are so short that none may be kept: for the sake of a few bytes, `of_little`, while there
     /// are more than the reserve; for more, half of it.
     pub(super) fn is_scarce(&self, of_little: bool) -> bool {
-        let spared = |pool: &Pool| if of_little { reserve(pool) } else { reserve(pool).div_ceil(2) };
-        self.account.receive.as_ref().is_some_and(|pool| pool.free() < spared(pool))
+        let [for_little, for_more] = self.account.scarce;
+        let spared = if of_little { for_little } else { for_more };
+        self.account.receive.as_ref().is_some_and(|pool| pool.free() < spared)
     }
 
     /// The size of a receive buffer in bytes, where it is known.
@@ -216,6 +235,21 @@ fn ease(limit: usize, receive: Option<&Pool>, device_queue: Option<usize>) -> us
     let most = limit.min(all).min(room);
     // A queue that holds less than an eighth of all that may be promised is promised away before anything is.
     if room / 2 < limit.min(all) / 8 { 0 } else { most / 8 }
+}
+
+/// The bytes of data that there is memory for in any case, at [`DEAREST`], in the least share of what is left to promise at
+/// ease.
+fn plenty(limit: usize, receive: Option<&Pool>, device_queue: Option<usize>) -> usize {
+    let at_ease = ease(limit, receive, device_queue);
+    let mut left = limit - limit / SENDING;
+    if let Some(pool) = receive {
+        let kept = pool.len() / 4 + reserve(pool);
+        left = left.min(pool.len().saturating_sub(kept) * pool.buffer_size());
+        let room = device_queue.map_or(usize::MAX, |frames| frames.saturating_mul(pool.buffer_size()));
+        left = left.min(room - room / RESERVE);
+    }
+    let left = left.saturating_sub(at_ease);
+    left.saturating_mul(GREED).saturating_sub(at_ease) / (GREED + 1) / DEAREST
 }
 
 /// Buffers that are not promised.
@@ -418,7 +452,7 @@ mod tests {
     fn at_ease_nothing_is_short() {
         let pools = [None, Some((16, 100)), Some((1_000, 100)), Some((64, 2_048))];
         let queues = [None, Some(1), Some(12), Some(512)];
-        let (mut at_ease, mut others) = (0, 0);
+        let (mut at_ease, mut others, mut rich) = (0, 0, 0);
         for (pool, queue) in pools.into_iter().flat_map(|pool| queues.map(|queue| (pool, queue))) {
             for limit in [1_000, 10_000, 1 << 20] {
                 let pool = pool.map(|(count, size)| Pool::new(count, size));
@@ -438,10 +472,13 @@ mod tests {
                     let receive_is_short = pool.as_ref().is_some_and(|pool| pool.free() < pool.len() / 16);
                     assert!(!budget.is_promised_away() && !budget.is_sending_short() && !receive_is_short);
                     assert!(budget.used() <= budget.limit() / 8 * 7);
+                    let share = (0..2).map(|i| budget.share(charges[i].bytes(), promises[i].bytes())).min();
+                    assert!(share >= Some(budget.account.plenty * DEAREST));
+                    rich += usize::from(budget.account.plenty > 0);
                 }
             }
         }
-        assert!(at_ease > 100 && others > 100, "{at_ease} {others}");
+        assert!(at_ease > 100 && others > 100 && rich > 100, "{at_ease} {others} {rich}");
     }
 
     #[test]

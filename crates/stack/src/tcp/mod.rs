@@ -108,6 +108,7 @@ pub use config::{Config, Resources};
 pub(crate) use connection::Dormant;
 pub use connection::{Connection, Counters, FileRead, MIN_MSS, Tally};
 pub use details::{Details, Phase};
+pub(crate) use segment::Head;
 pub use segment::{DropReason, Outcome, SegmentIn, TxInfo, TxLimits};
 pub use state::State;
 pub use timers::Timer;
@@ -124,6 +125,26 @@ fn shortcuts_are_off() -> bool {
     return tests::SHORTCUTS_OFF.get();
     #[cfg(not(test))]
     false
+}
+
+/// Whether acknowledgements in a row are taken one by one: for tests that compare all else.
+#[inline]
+fn joining_is_off() -> bool {
+    #[cfg(test)]
+    return tests::JOINING_OFF.get();
+    #[cfg(not(test))]
+    false
+}
+
+/// Runs `work` without joined acknowledgements, and without the shortcuts if `is_long`.
+#[cfg(test)]
+pub(crate) fn compared<R>(is_long: bool, work: impl FnOnce() -> R) -> R {
+    tests::JOINING_OFF.set(true);
+    tests::SHORTCUTS_OFF.set(is_long);
+    let result = work();
+    tests::JOINING_OFF.set(false);
+    tests::SHORTCUTS_OFF.set(false);
+    result
 }
 
 /// The reset that answers a segment for which there is no connection (RFC 9293 section 3.10.7.1); `None` where none is

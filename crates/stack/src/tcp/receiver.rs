@@ -307,19 +307,19 @@ impl Receiver {
         more: &Pieces,
         fin: bool,
     ) -> Option<Arrival> {
-        if seq != self.next || fin {
+        if seq != self.next || fin || !more.is_empty() {
             return None;
         }
-        let in_order = self.take_next(first, more)?;
+        let in_order = self.take_next(first)?;
         Some(Arrival { in_order, ..Arrival::default() })
     }
 
     /// Takes the one piece that is next, within the window, while nothing waits; returns its bytes. `None`, and nothing is done,
     /// where it is not that or there is no memory for it.
     #[inline]
-    pub fn take_next(&mut self, first: &mut Option<Slice>, more: &Pieces) -> Option<usize> {
+    pub fn take_next(&mut self, first: &mut Option<Slice>) -> Option<usize> {
         let len = first.as_ref()?.len();
-        let is_next = len > 0 && self.next + len as u64 <= self.edge && more.is_empty();
+        let is_next = len > 0 && self.next + len as u64 <= self.edge;
         let is_alone = self.waiting.is_empty() && self.fin.is_none() && !shortcuts_are_off();
         if !is_next || !is_alone {
             return None;
@@ -491,36 +491,37 @@ impl Receiver {
     }
 
     /// Puts a piece at the end of what can be read; gives it back where there is no memory for it.
+    #[inline]
     fn enqueue(&mut self, piece: Slice) -> Result<(), Slice> {
         if self.discard {
             return Ok(());
         }
-        let len = piece.len();
-        if self.copy(&piece) {
+        let (len, held) = (piece.len(), piece.held());
+        let is_little = len * APPEND_BELOW <= held;
+        let is_scarce = self.charge.budget().is_scarce(is_little);
+        if (is_little || is_scarce) && self.copy(&piece, is_scarce) {
             self.queued += len;
             self.bytes_compacted += len as u64;
             return Ok(());
         }
         // A connection that holds nothing is always let on: its application may read at once.
-        if !self.charge.try_add(piece.held()) {
+        if !self.charge.try_add(held) {
             if self.charge.bytes() > 0 {
                 return Err(piece);
             }
-            self.charge.add(piece.held());
+            self.charge.add(held);
         }
         self.queue.push_back(piece);
         self.queued += len;
         Ok(())
     }
 
-    /// Copies a piece that fills little of its buffer behind the last one, or into a fresh page. False if that is not
-    /// worth it, or there is no room.
-    fn copy(&mut self, piece: &Slice) -> bool {
+    /// Copies a piece that fills little of its buffer, or comes while these are scarce, behind the last one, or into a fresh
+    /// page. False if that is not worth it, or there is no room.
+    #[inline(never)]
+    fn copy(&mut self, piece: &Slice, is_scarce: bool) -> bool {
         let (len, held) = (piece.len(), piece.held());
-        let is_little = len * APPEND_BELOW <= held;
-        let is_scarce = self.charge.budget().is_scarce(is_little);
-        if (is_scarce || is_little)
-            && let Some(last) = self.queue.back_mut()
+        if let Some(last) = self.queue.back_mut()
             && last.extend(piece.bytes())
         {
             return true;

@@ -3,7 +3,7 @@
 use core::fmt;
 use linerate_nic::{Pieces, Slice};
 use linerate_wire::ip::Ecn;
-use linerate_wire::tcp::{Flags, Options, SeqNumber};
+use linerate_wire::tcp::{Flags, Options, SeqNumber, Timestamps};
 
 /// A received segment: header fields by value, payload by handle. Checksums are already verified.
 #[derive(Debug, Default)]
@@ -28,7 +28,44 @@ pub struct SegmentIn {
     pub more: Pieces,
 }
 
+/// A segment that has nothing but ACK and PSH, nothing but timestamps among its options, and came alone: nearly all are so.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) seq: SeqNumber,
+    pub(crate) ack: SeqNumber,
+    pub(crate) flags: Flags,
+    pub(crate) window: u16,
+    pub(crate) timestamps: Option<Timestamps>,
+}
+
+impl Head {
+    /// Whether two segments in a row differ in nothing but where their payload lies, and PSH.
+    #[inline]
+    pub(crate) fn is_like(&self, other: &Head) -> bool {
+        self.ack == other.ack && self.window == other.window && self.timestamps == other.timestamps
+    }
+
+    /// The same at length.
+    pub(crate) fn segment(self, payload: Option<Slice>) -> SegmentIn {
+        let Head { seq, ack, flags, window, timestamps } = self;
+        let options = Options { timestamps, ..Options::default() };
+        SegmentIn { seq, ack, flags, window, options, payload, ..SegmentIn::default() }
+    }
+}
+
 impl SegmentIn {
+    /// The short form, where it says all but the payload.
+    #[inline]
+    pub(crate) fn head(&self) -> Option<Head> {
+        let is_plain = self.flags.without(Flags::PSH) == Flags::ACK
+            && !self.congestion_experienced
+            && self.segment_size == 0
+            && self.more.is_empty()
+            && self.options.sack_blocks.is_empty();
+        let &SegmentIn { seq, ack, flags, window, .. } = self;
+        is_plain.then_some(Head { seq, ack, flags, window, timestamps: self.options.timestamps })
+    }
+
     /// Payload bytes.
     pub fn payload_len(&self) -> usize {
         self.payload.as_ref().map_or(0, Slice::len) + self.more.len_bytes()

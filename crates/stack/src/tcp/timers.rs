@@ -1,5 +1,6 @@
 //! The timers of a connection.
 
+use core::fmt;
 use linerate_wire::units::Instant;
 
 /// Every timer that a connection has.
@@ -33,22 +34,38 @@ pub enum Timer {
 const COUNT: usize = Timer::Memory as usize + 1;
 
 /// The running timers of one connection.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Timers {
     /// `FAR_FUTURE` for those that do not run, so that the first is found without a branch for each.
     at: [Instant; COUNT],
+    /// None of those that run is due before. Where one was stopped or moved, it may be earlier than need be.
+    not_before: Instant,
+    /// Those that run, a bit for each.
+    running: u16,
+}
+
+/// When they are due: the rest is known from that.
+impl fmt::Debug for Timers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.at.fmt(f)
+    }
 }
 
 impl Default for Timers {
     fn default() -> Self {
-        Timers { at: [Instant::FAR_FUTURE; COUNT] }
+        Timers { at: [Instant::FAR_FUTURE; COUNT], not_before: Instant::FAR_FUTURE, running: 0 }
     }
 }
 
 impl Timers {
     /// Starts or moves a timer.
     pub fn set(&mut self, timer: Timer, at: Instant) {
+        if at == Instant::FAR_FUTURE {
+            return self.stop(timer);
+        }
         self.at[timer as usize] = at;
+        self.not_before = self.not_before.min(at);
+        self.running |= 1 << timer as u16;
     }
 
     /// Starts a timer unless it runs.
@@ -61,6 +78,7 @@ impl Timers {
     /// Stops a timer.
     pub fn stop(&mut self, timer: Timer) {
         self.at[timer as usize] = Instant::FAR_FUTURE;
+        self.running &= !(1 << timer as u16);
     }
 
     /// Stops all.
@@ -98,9 +116,21 @@ impl Timers {
     pub fn with(lasting: [Instant; 3], ending: Timer) -> Timers {
         let mut timers = Timers::default();
         for (timer, at) in [Timer::KeepAlive, Timer::UserTimeout, ending].into_iter().zip(lasting) {
-            timers.at[timer as usize] = at;
+            timers.set(timer, at);
         }
         timers
+    }
+
+    /// A time before which none is due, if any runs: known without a look at each.
+    pub fn not_before(&self) -> Option<Instant> {
+        (self.running != 0).then_some(self.not_before)
+    }
+
+    /// As [`Timers::next`], which is known without a look from now on.
+    pub fn find_next(&mut self) -> Option<Instant> {
+        let next = self.next();
+        self.not_before = next.unwrap_or(Instant::FAR_FUTURE);
+        next
     }
 
     /// When the first of them is due.
@@ -127,5 +157,28 @@ mod tests {
         assert_eq!(timers.next(), Some(Instant::from_millis(5)));
         timers.clear();
         assert_eq!(timers.next(), None);
+    }
+
+    #[test]
+    fn what_is_known_without_a_look_is_never_too_late() {
+        let mut timers = Timers::default();
+        let all = [Timer::Retransmit, Timer::DelayedAck, Timer::KeepAlive, Timer::Memory];
+        let mut state = 7u32;
+        for step in 0..10_000 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let (timer, at) =
+                (all[(state >> 30) as usize], Instant::from_millis(u64::from(state >> 20 & 0xff)));
+            match state >> 12 & 7 {
+                0 => timers.stop(timer),
+                1 => timers.set(timer, Instant::FAR_FUTURE),
+                2 => timers.set_if_idle(timer, at),
+                3 => drop(timers.expired(timer, at)),
+                4 if step % 10 == 0 => timers.clear(),
+                5 => assert_eq!(timers.find_next(), timers.not_before()),
+                _ => timers.set(timer, at),
+            }
+            assert_eq!(timers.not_before().is_some(), timers.next().is_some());
+            assert!(timers.not_before() <= timers.next());
+        }
     }
 }

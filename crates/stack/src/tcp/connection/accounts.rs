@@ -30,7 +30,10 @@ impl Last {
 #[derive(Debug)]
 pub(super) struct Accounts {
     pub(super) counters: Counters,
+    /// To be added to by [`Accounts::tally`].
     pub(super) tally: Tally,
+    /// Something was put into it.
+    pub(super) has_tally: bool,
     pub(super) limits: LimitClock,
     pub(super) open: Option<Open>,
     /// What limits beside the device that is blamed for it.
@@ -41,7 +44,18 @@ pub(super) struct Accounts {
 impl Accounts {
     /// Whether everything is handed over, and it is known what limits.
     pub(super) fn is_quiet(&self) -> bool {
-        self.tally == Tally::default() && self.open.is_none()
+        !self.has_tally && self.open.is_none()
+    }
+
+    /// What the stack counts, to be added to.
+    pub(super) fn tally(&mut self) -> &mut Tally {
+        self.has_tally = true;
+        &mut self.tally
+    }
+
+    /// What the stack has not counted, if there is something.
+    pub(super) fn take_tally(&mut self) -> Option<Tally> {
+        core::mem::take(&mut self.has_tally).then(|| core::mem::take(&mut self.tally))
     }
 
     /// Nothing has happened.
@@ -49,6 +63,7 @@ impl Accounts {
         Accounts {
             counters: Counters::default(),
             tally: Tally::default(),
+            has_tally: false,
             limits: LimitClock::default(),
             open: None,
             behind: None,

@@ -31,7 +31,7 @@ impl Connection {
         if ack >= self.sender.una {
             self.update_window(now, seq, ack, window);
         }
-        if self.has_nothing_to_hear(ack, &segment.options) {
+        if segment.options.sack_blocks.is_empty() && self.has_nothing_to_hear(ack) {
             self.accounts.counters.reordering_seen = self.loss.rack.reordering_seen();
             return;
         }
@@ -76,14 +76,14 @@ impl Connection {
         }
     }
 
-    /// Whether an acknowledgement cannot tell more than its window: nothing is in flight or in the device, nothing is being
+    /// Whether an acknowledgement without SACK blocks cannot tell more than its window: nothing is in flight or in the device, nothing is being
     /// recovered from or could be taken back. So it is with all that whoever only receives is sent.
-    pub(super) fn has_nothing_to_hear(&self, ack: u64, options: &Options) -> bool {
+    pub(super) fn has_nothing_to_hear(&self, ack: u64) -> bool {
         let is_idle = !shortcuts_are_off()
             && ack == self.sender.una
             && self.sender.is_idle()
             && !self.device.has_packets();
-        is_idle && options.sack_blocks.is_empty() && self.loss.has_ended()
+        is_idle && self.loss.has_ended()
     }
 
     /// Takes what the ACK field and the SACK blocks tell; returns the round-trip time measured.

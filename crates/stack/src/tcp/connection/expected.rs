@@ -2,51 +2,67 @@
 //! ([`shortcuts_are_off`]); and acknowledgements in a row for who only sends, of which the last may stand for all.
 
 use super::super::congestion::{CongestionControl as _, is_used};
-use super::super::segment::SegmentIn;
+use super::super::segment::Head;
 use super::super::sequence::{unwrap, wrap};
-use super::super::shortcuts_are_off;
 use super::super::state::State;
+use super::super::{joining_is_off, shortcuts_are_off};
 use super::Connection;
-use linerate_wire::tcp::Flags;
+use linerate_nic::Slice;
+use linerate_wire::tcp::Timestamps;
 use linerate_wire::units::Instant;
 
 impl Connection {
     /// Takes a segment that brings the next bytes and nothing else: in the window, not older than the last, while nothing is
     /// under way to the peer and nothing waits for what is missing. False where it is not that; nothing is done then.
-    #[inline]
-    pub(super) fn take_expected(&mut self, now: Instant, segment: &mut SegmentIn) -> bool {
+    #[inline(never)]
+    pub(crate) fn take_expected(&mut self, now: Instant, head: &Head, payload: &mut Option<Slice>) -> bool {
         let receiver = &self.receiving.receiver;
-        let ack = unwrap(self.sender.una, segment.ack);
-        let is_plain = segment.payload.is_some()
-            && segment.flags.without(Flags::PSH) == Flags::ACK
-            && !segment.congestion_experienced
-            && segment.segment_size == 0
-            && segment.seq == wrap(receiver.next())
+        let ack = unwrap(self.sender.una, head.ack);
+        let is_next = payload.is_some()
+            && head.seq == wrap(receiver.next())
             && self.life.state == State::Established
             && !self.life.is_strict;
-        if !is_plain || !self.is_newest(segment) || !self.has_nothing_to_hear(ack, &segment.options) {
+        if !is_next || !self.is_newest(head.timestamps) || !self.has_nothing_to_hear(ack) {
             return false;
         }
-        let seq = receiver.next();
-        let Some(len) = self.receiving.receiver.take_next(&mut segment.payload, &segment.more) else {
+        self.close_open(now);
+        let seq = self.receiving.receiver.next();
+        let Some(len) = self.receiving.receiver.take_next(payload) else {
             return false;
         };
         self.accounts.counters.segments_received += 1;
         let last = &mut self.accounts.last;
         (last.received, last.ack, last.data) = (now, now, now);
         self.life.keep_alives = 0;
-        self.handshake.note_timestamp(now, seq, &segment.options, self.receiving.last_ack_sent);
-        self.update_window(now, seq, ack, u64::from(segment.window) << self.sender.window.scale);
+        self.handshake.note_timestamp(now, seq, head.timestamps, self.receiving.last_ack_sent);
+        self.update_window(now, seq, ack, u64::from(head.window) << self.sender.window.scale);
         self.accounts.counters.reordering_seen = self.loss.rack.reordering_seen();
-        self.note_in_order(now, len, segment.options.timestamps, len);
+        self.note_in_order(now, len, head.timestamps, len);
         self.watch_ack(now);
         self.note_work(now);
         true
     }
 
+    /// The same for one that follows at the same time on one that was taken so, and is [like it](Head::is_like): of what was
+    /// looked at or noted for that, nothing has changed since.
+    #[inline]
+    pub(crate) fn take_alike(&mut self, now: Instant, head: &Head, payload: &mut Option<Slice>) -> bool {
+        let seq = self.receiving.receiver.next();
+        if head.seq != wrap(seq) || shortcuts_are_off() {
+            return false;
+        }
+        let Some(len) = self.receiving.receiver.take_next(payload) else { return false };
+        self.accounts.counters.segments_received += 1;
+        let (ack, size) = (self.sender.una, u64::from(head.window) << self.sender.window.scale);
+        self.update_window(now, seq, ack, size);
+        self.note_in_order(now, len, head.timestamps, len);
+        self.watch_ack(now);
+        true
+    }
+
     /// Whether a segment is not older than the last, as far as timestamps tell.
-    fn is_newest(&self, segment: &SegmentIn) -> bool {
-        match (self.handshake.timestamps, segment.options.timestamps) {
+    fn is_newest(&self, timestamps: Option<Timestamps>) -> bool {
+        match (self.handshake.timestamps, timestamps) {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(state), Some(theirs)) => theirs.value.wrapping_sub(state.recent) as i32 >= 0,
@@ -56,15 +72,15 @@ impl Connection {
     /// Whether nothing is lost if an acknowledgement without payload is not taken before a later one that comes in the same
     /// moment: it acknowledges something new, and nothing depends on how many there are. In slow start each measures a round
     /// trip for HyStart++, unless the window is not used and so does not grow; in recovery each tells which segment arrived.
-    pub(crate) fn may_join_acks(&self, segment: &SegmentIn) -> bool {
-        let ack = unwrap(self.sender.una, segment.ack);
+    pub(crate) fn may_join_acks(&self, head: &Head) -> bool {
+        let ack = unwrap(self.sender.una, head.ack);
         self.life.state == State::Established
-            && !shortcuts_are_off()
-            && segment.seq == wrap(self.receiving.receiver.next())
+            && !joining_is_off()
+            && head.seq == wrap(self.receiving.receiver.next())
             && ack > self.sender.una
             && ack <= self.sender.nxt
             && self.loss.has_ended()
-            && self.is_newest(segment)
+            && self.is_newest(head.timestamps)
             && (!self.sender.congestion.is_in_slow_start() || !self.uses_window())
     }
 

@@ -10,7 +10,7 @@ use super::fast_open::FastOpen;
 use super::{Connection, MIN_MSS};
 use core::time::Duration;
 use linerate_transport::{CloseReason, LimitCause, Ready};
-use linerate_wire::tcp::{Flags, MAX_WINDOW_SCALE, Options, SeqNumber};
+use linerate_wire::tcp::{Flags, MAX_WINDOW_SCALE, Options, SeqNumber, Timestamps};
 use linerate_wire::units::Instant;
 
 /// Retransmission timeout after a lost SYN (RFC 6298 section 5.7).
@@ -80,8 +80,14 @@ impl Handshake {
     }
 
     /// TS.Recent follows the segment at `seq` that reaches the last acknowledgement sent (RFC 7323 section 4.3).
-    pub(super) fn note_timestamp(&mut self, now: Instant, seq: u64, options: &Options, last_ack_sent: u64) {
-        if let (Some(state), Some(theirs)) = (&mut self.timestamps, options.timestamps)
+    pub(super) fn note_timestamp(
+        &mut self,
+        now: Instant,
+        seq: u64,
+        timestamps: Option<Timestamps>,
+        last_ack_sent: u64,
+    ) {
+        if let (Some(state), Some(theirs)) = (&mut self.timestamps, timestamps)
             && seq <= last_ack_sent
         {
             state.recent = theirs.value;

@@ -23,10 +23,16 @@ impl Connection {
 
     /// As [`Connection::handle_segment`]: the payload that is kept is taken out of `segment`, which stays where it is.
     pub(crate) fn take_segment(&mut self, now: Instant, segment: &mut SegmentIn) -> Outcome {
-        self.close_open(now);
-        if self.take_expected(now, segment) {
-            return Outcome::Accepted;
+        match segment.head() {
+            Some(head) if self.take_expected(now, &head, &mut segment.payload) => Outcome::Accepted,
+            _ => self.take_any(now, segment),
         }
+    }
+
+    /// Takes what is not as expected.
+    #[inline(never)]
+    pub(crate) fn take_any(&mut self, now: Instant, segment: &mut SegmentIn) -> Outcome {
+        self.close_open(now);
         self.accounts.counters.segments_received += segment.segments() as u64;
         self.accounts.counters.congestion_experienced +=
             if segment.congestion_experienced { segment.segments() as u64 } else { 0 };
@@ -112,7 +118,7 @@ impl Connection {
         if let Err(reason) = self.check_ack(now, ack) {
             return Outcome::Dropped(reason);
         }
-        self.handshake.note_timestamp(now, seq, &segment.options, self.receiving.last_ack_sent);
+        self.handshake.note_timestamp(now, seq, segment.options.timestamps, self.receiving.last_ack_sent);
         self.take_ecn(now, ack, segment);
         self.handle_ack(now, seq, ack, window, segment);
         if segment.payload_len() > 0 || segment.flags.contains(Flags::FIN) {
@@ -224,10 +230,10 @@ impl Connection {
     pub(super) fn challenge(&mut self, now: Instant) {
         if self.receiving.challenge(now, self.config.challenge_acks_per_second) {
             self.accounts.counters.challenge_acks += 1;
-            self.accounts.tally.challenge_acks += 1;
+            self.accounts.tally().challenge_acks += 1;
         } else {
             self.accounts.counters.challenge_acks_limited += 1;
-            self.accounts.tally.challenge_acks_limited += 1;
+            self.accounts.tally().challenge_acks_limited += 1;
         }
     }
 
@@ -273,6 +279,7 @@ impl Connection {
     }
 
     /// `bytes` arrived in order, in segments of `size` bytes.
+    #[inline]
     pub(super) fn note_in_order(
         &mut self,
         now: Instant,

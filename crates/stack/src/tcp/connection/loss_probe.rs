@@ -151,7 +151,7 @@ impl Connection {
     /// A probe was sent, and everything up to `end` with it.
     pub(super) fn loss_probe_sent(&mut self, end: u64, is_retransmission: bool) {
         self.accounts.counters.tail_loss_probes += 1;
-        self.accounts.tally.tail_loss_probes += 1;
+        self.accounts.tally().tail_loss_probes += 1;
         self.loss.loss_probe.is_due = false;
         self.loss.loss_probe.sent = Some(Sent { end, is_retransmission });
     }

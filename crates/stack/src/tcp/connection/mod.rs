@@ -241,6 +241,25 @@ impl Connection {
         self.timers.next()
     }
 
+    /// A time that [`Connection::poll_timeout`] is not before, known without looking for it; `None` where it is `None`.
+    pub(crate) fn not_due_before(&self) -> Option<Instant> {
+        self.timers.not_before()
+    }
+
+    /// As [`Connection::poll_timeout`], which [`Connection::not_due_before`] then knows.
+    pub(crate) fn find_timeout(&mut self) -> Option<Instant> {
+        self.timers.find_next()
+    }
+
+    /// Whether it is open, and there is nothing to tell of it but readiness and the next deadline.
+    pub(crate) fn is_calm(&self) -> bool {
+        self.life.state == State::Established
+            && !self.accounts.has_tally
+            && self.path.size.news.is_none()
+            && !self.sender.queue.has_unread()
+            && !super::shortcuts_are_off()
+    }
+
     /// What newly happened, to be reported to the application. Each call clears it.
     pub fn poll_ready(&mut self) -> Ready {
         core::mem::take(&mut self.life.ready)

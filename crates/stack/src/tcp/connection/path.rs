@@ -115,7 +115,7 @@ impl Connection {
         let Some(lower) = fall_back(self.remote.is_ipv4(), current) else { return };
         if self.loss.expired >= BLACK_HOLE_TIMEOUTS && self.sender.nxt - self.sender.una > u64::from(lower) {
             self.accounts.counters.black_holes += 1;
-            self.accounts.tally.black_holes += 1;
+            self.accounts.tally().black_holes += 1;
             self.set_path_mss(now, lower, true);
         }
     }
@@ -134,7 +134,7 @@ impl Connection {
         let is_probe = bytes > payload && self.path.size.planned == Some(start);
         if is_probe {
             self.accounts.counters.size_probes += 1;
-            self.accounts.tally.size_probes += 1;
+            self.accounts.tally().size_probes += 1;
         }
         let len = if is_probe { bytes } else { payload };
         if bytes < len {
@@ -148,7 +148,7 @@ impl Connection {
     pub(super) fn watch_path_on_resent(&mut self, now: Instant, start: u64, end: u64) {
         if self.path.size.on_resent(now, self.segment_limit(), start, end) {
             self.accounts.counters.size_probes_lost += 1;
-            self.accounts.tally.size_probes_lost += 1;
+            self.accounts.tally().size_probes_lost += 1;
         }
     }
 

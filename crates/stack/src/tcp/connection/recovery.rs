@@ -294,7 +294,7 @@ impl Connection {
         let flight = self.sender.nxt - self.sender.una;
         self.loss.recovery = Recovery::Fast { until: self.sender.nxt };
         self.accounts.counters.fast_recoveries += 1;
-        self.accounts.tally.fast_recoveries += 1;
+        self.accounts.tally().fast_recoveries += 1;
         let is_reduced = self.reduce_for_loss(now);
         let target = self.sender.congestion.slow_start_threshold().unwrap_or(self.sender.congestion.window());
         self.loss.prr = Prr::new(flight.saturating_sub(self.loss.board.reported()) + delivered, target);
@@ -362,12 +362,12 @@ impl Connection {
         match undo.cause {
             Cause::Loss => {
                 self.accounts.counters.spurious_recoveries_undone += 1;
-                self.accounts.tally.fast_recoveries_undone += 1;
+                self.accounts.tally().fast_recoveries_undone += 1;
                 self.loss.rack.on_reordering();
             }
             Cause::Timeout => {
                 self.accounts.counters.spurious_timeouts_undone += 1;
-                self.accounts.tally.timeouts_undone += 1;
+                self.accounts.tally().timeouts_undone += 1;
                 if let Some(late) = undo.late {
                     self.sender.rtt.on_spurious(late);
                 }

@@ -30,7 +30,6 @@ pub struct Tally {
 impl Connection {
     /// Takes the events since the last call; `None` when there were none.
     pub fn take_tally(&mut self) -> Option<Tally> {
-        // Nearly always there are none: nothing is moved then.
-        (self.accounts.tally != Tally::default()).then(|| core::mem::take(&mut self.accounts.tally))
+        self.accounts.take_tally()
     }
 }

@@ -66,7 +66,7 @@ impl Connection {
             return;
         }
         self.accounts.counters.timeouts += 1;
-        self.accounts.tally.timeouts += 1;
+        self.accounts.tally().timeouts += 1;
         self.sender.rtt.back_off();
         if is_opening {
             self.handshake.syn_retries += 1;

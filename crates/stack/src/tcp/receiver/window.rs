@@ -1,6 +1,6 @@
 //! The window: how far the peer may send, and the memory that is promised for it.
 
-use super::super::budget::MemoryBudget;
+use super::super::budget::{DEAREST, MemoryBudget};
 use super::super::shortcuts_are_off;
 use super::{COMPACT_BELOW, Receiver};
 use core::ops::RangeInclusive;
@@ -11,6 +11,7 @@ pub(super) const COST_ONE: usize = 256;
 /// Least and most memory that a byte of data is reckoned to take: a peer that sends super-segments may go over to single
 /// ones.
 const COSTS: RangeInclusive<usize> = COST_ONE * 5 / 4..=COST_ONE * COMPACT_BELOW;
+const _: () = assert!(DEAREST == COMPACT_BELOW, "or plenty of memory is not enough");
 
 /// The first window of a connection is one part in this many of what nobody was promised, so that a crowd that comes at
 /// once finds room.
@@ -101,6 +102,10 @@ impl Receiver {
 
     /// Room for data from `next` on: what the limit leaves, within what memory is there for.
     fn space(&self) -> usize {
+        // Nearly always there is more memory than the limit lets in, and how much need not be reckoned.
+        if !self.rests && !shortcuts_are_off() && self.charge.budget().has_plenty(self.room()) {
+            return self.room();
+        }
         let share = self.charge.budget().share(self.charge.bytes(), self.promise.bytes());
         let window = if self.rests { 0 } else { share.saturating_mul(COST_ONE) / self.cost };
         // What waits lies within the window and has its memory.
