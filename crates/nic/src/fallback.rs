@@ -168,7 +168,7 @@ impl Fallback {
     /// Sums at the front of `queue` what the device does not, up to the first packet that cannot go as it is.
     fn prepare(&mut self, queue: &mut TxQueue, enabled: Capabilities) -> Prepared {
         let mut prepared = Prepared { ready: 0, supers: false, bytes: 0 };
-        for packet in queue.iter_mut() {
+        while let Some(packet) = queue.at_mut(prepared.ready) {
             match task(packet, enabled) {
                 Task::Pass => {}
                 Task::PassSuper => prepared.supers = true,
@@ -246,6 +246,9 @@ struct Prepared {
 
 /// Bytes of all packets.
 fn total(queue: &TxQueue) -> u64 {
+    if queue.is_empty() {
+        return 0;
+    }
     queue.iter().map(|packet| packet.len() as u64).sum()
 }
 

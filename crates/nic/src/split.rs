@@ -8,7 +8,10 @@ use crate::offload::segment::{Fields, Kind, Part, pseudo_of_segment};
 use crate::tx::{TxPacket, TxQueue};
 use linerate_wire::checksum::update;
 use linerate_wire::ip::Protocol;
-use linerate_wire::tcp;
+use linerate_wire::{ipv4, tcp};
+
+/// Bytes from the header of IPv4 without options to the end of the sequence number behind it.
+const USUAL: usize = ipv4::MIN_HEADER_LEN + 8;
 
 /// Why a packet cannot be split.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -179,15 +182,19 @@ impl Splitter {
         let Fields { version, ip, layer4, .. } = self.fields;
         let header = self.packet.header_bytes_mut();
         let (ident, sequence) = self.fields.numbers(part);
-        put(header, layer4 + 4, &sequence.to_be_bytes());
-        if version == Version::V4
-            && let Some(fields) = header.get_mut(ip..).and_then(|ip| ip.first_chunk_mut::<12>())
-        {
+        let ip_header = header.get_mut(ip..).and_then(|ip| ip.first_chunk_mut::<USUAL>());
+        if let (Version::V4, Some(fields)) = (version, ip_header) {
             let sum = u16::from_be_bytes([fields[10], fields[11]]);
             let sum = update(sum, u16::from_be_bytes([fields[4], fields[5]]), ident);
             [fields[4], fields[5]] = ident.to_be_bytes();
             [fields[10], fields[11]] = sum.to_be_bytes();
+            if layer4 == ip + ipv4::MIN_HEADER_LEN {
+                [fields[USUAL - 4], fields[USUAL - 3], fields[USUAL - 2], fields[USUAL - 1]] =
+                    sequence.to_be_bytes();
+                return;
+            }
         }
+        put(header, layer4 + 4, &sequence.to_be_bytes());
     }
 
     /// Moves on by `len` bytes in the gather list, appending them to `segment`. They are never more pieces than the

@@ -41,7 +41,9 @@ impl TxPacket {
     /// Empties the packet and drops its handles.
     pub fn clear(&mut self) {
         self.header_len = 0;
-        self.chunks.clear();
+        if !self.chunks.is_empty() {
+            self.chunks.clear();
+        }
         self.chunks_len = 0;
         self.meta = TxMeta::default();
     }
@@ -156,18 +158,18 @@ impl TxQueue {
     }
 
     /// The next free slot, empty, to be filled; nothing is queued until [`TxQueue::commit`]. `None` when full.
+    #[inline]
     pub fn vacant(&mut self) -> Option<&mut TxPacket> {
         if self.len == self.slots.len() {
             return None;
         }
-        let at = self.place(self.len);
-        let slot = &mut self.slots[at];
         // All others were emptied when they were taken out.
         if self.is_given {
-            slot.clear();
+            self.give_up();
         }
         self.is_given = true;
-        Some(slot)
+        let at = self.place(self.len);
+        self.slots.get_mut(at)
     }
 
     /// The slot `count` behind the head.
@@ -178,6 +180,7 @@ impl TxQueue {
     }
 
     /// Queues the slot that [`TxQueue::vacant`] gave last.
+    #[inline]
     pub fn commit(&mut self) {
         debug_assert!(self.len < self.slots.len(), "commit without vacant");
         self.len = (self.len + 1).min(self.slots.len());
@@ -192,6 +195,13 @@ impl TxQueue {
     /// The oldest packet, to change in place or to swap out.
     pub fn front_mut(&mut self) -> Option<&mut TxPacket> {
         (self.len > 0).then(|| &mut self.slots[self.head])
+    }
+
+    /// The packet behind `count` others, to change in place.
+    #[inline]
+    pub(crate) fn at_mut(&mut self, count: usize) -> Option<&mut TxPacket> {
+        let at = self.place(count);
+        if count < self.len { self.slots.get_mut(at) } else { None }
     }
 
     /// The packets, oldest first.
@@ -209,7 +219,9 @@ impl TxQueue {
     /// Lets `work` see only the oldest `count` packets; it may pop them but must not add any.
     pub fn with_first<R>(&mut self, count: usize, work: impl FnOnce(&mut TxQueue) -> R) -> R {
         // The slot behind those that are seen is not the one that was given.
-        self.give_up();
+        if self.is_given {
+            self.give_up();
+        }
         let hidden = self.len.saturating_sub(count);
         self.len -= hidden;
         let (before, result) = (self.len, work(self));
@@ -219,22 +231,27 @@ impl TxQueue {
     }
 
     /// Drops the oldest packet's handles and frees its slot.
+    #[inline]
     pub fn pop(&mut self) {
-        if self.len > 0 {
+        if self.is_given {
             self.give_up();
-            self.slots[self.head].clear();
+        }
+        if self.len > 0
+            && let Some(slot) = self.slots.get_mut(self.head)
+        {
+            slot.clear();
             self.head = self.place(1);
             self.len -= 1;
         }
     }
 
     /// Empties the slot that was given and not queued: another may be the next.
+    #[cold]
     fn give_up(&mut self) {
-        if core::mem::take(&mut self.is_given) {
-            let at = self.place(self.len);
-            if let Some(slot) = self.slots.get_mut(at) {
-                slot.clear();
-            }
+        self.is_given = false;
+        let at = self.place(self.len);
+        if let Some(slot) = self.slots.get_mut(at) {
+            slot.clear();
         }
     }
 

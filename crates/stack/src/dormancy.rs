@@ -52,6 +52,13 @@ pub(crate) struct Awake<'a> {
     about: &'a mut About,
 }
 
+impl Awake<'_> {
+    /// Both at once.
+    pub(crate) fn parts(&mut self) -> (&mut Connection, &About) {
+        (self.tcp, self.about)
+    }
+}
+
 impl Deref for Awake<'_> {
     type Target = About;
 

@@ -4,6 +4,7 @@ use crate::counters::Counters;
 use crate::packet::must;
 use crate::packet::{Packet, v4, v6};
 use crate::random::KeyedState;
+use crate::tcp::Connection;
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use linerate_nic::{ChecksumRequest, Chunk, MacAddr, Segmentation, TxMeta, TxPacket, TxQueue, TxToken};
@@ -27,16 +28,16 @@ pub(crate) enum Emitted {
 const MAX_FRONT: usize = ethernet::HEADER_LEN + MAX_TAGS * TAG_LEN + ipv6::HEADER_LEN;
 /// The usual ones: Ethernet without tags, IPv4 without options.
 const USUAL_FRONT: usize = ethernet::HEADER_LEN + ipv4::MIN_HEADER_LEN;
+/// To the end of the checksum of TCP behind them.
+const USUAL_END: usize = USUAL_FRONT + tcp::CHECKSUM_OFFSET + 2;
 /// Where the lengths are in the headers of IP, and the checksum in that of IPv4.
 const IPV4_LEN: usize = 2;
 const IPV4_CHECKSUM: usize = 10;
 const IPV6_LEN: usize = 4;
 
-/// From where to where the packets of a connection go.
+/// How the packets of a connection go, between its ends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TcpEnds {
-    pub(crate) local: SocketAddr,
-    pub(crate) remote: SocketAddr,
+pub(crate) struct TcpWay {
     pub(crate) tos: u8,
     pub(crate) mac: MacAddr,
 }
@@ -246,29 +247,29 @@ impl Egress {
     /// The headers below TCP of the packets of a connection that are marked `ecn`: those of the last time, where it is the same
     /// connection.
     #[inline]
-    pub(crate) fn front_of(&mut self, id: ConnId, ends: &TcpEnds, ecn: Ecn) -> &Front {
-        let wanted = Some((id, ends.mac, ends.tos));
+    pub(crate) fn front_of(&mut self, id: ConnId, to: &TcpWay, ecn: Ecn, tcp: &Connection) -> &Front {
+        let wanted = Some((id, to.mac, to.tos));
         if self.front_for != wanted || self.front.ecn != ecn {
-            self.front = self.make_front(ends, ecn);
+            self.front = self.make_front(to, ecn, tcp.local(), tcp.remote());
             self.front_for = wanted;
         }
         &self.front
     }
 
     #[inline(never)]
-    fn make_front(&self, ends: &TcpEnds, ecn: Ecn) -> Front {
+    fn make_front(&self, to: &TcpWay, ecn: Ecn, local: SocketAddr, remote: SocketAddr) -> Front {
         let mut bytes = [0; MAX_FRONT];
-        let dscp = ends.tos >> 2;
-        let (ip, pseudo) = match (ends.local.ip(), ends.remote.ip()) {
+        let dscp = to.tos >> 2;
+        let (ip, pseudo) = match (local.ip(), remote.ip()) {
             (IpAddr::V4(local), IpAddr::V4(remote)) => {
-                let ip = self.ethernet(&mut bytes, ends.mac, EtherType::IPV4);
+                let ip = self.ethernet(&mut bytes, to.mac, EtherType::IPV4);
                 let header =
                     ipv4::Builder { dscp, ecn, ..ipv4::Builder::new(local, remote, Protocol::TCP, 0) };
                 must(header.emit(&mut bytes[ip..]));
                 (ip, header.pseudo_header())
             }
             (local, remote) => {
-                let ip = self.ethernet(&mut bytes, ends.mac, EtherType::IPV6);
+                let ip = self.ethernet(&mut bytes, to.mac, EtherType::IPV6);
                 let (local, remote) = (v6(local), v6(remote));
                 let header =
                     ipv6::Builder { dscp, ecn, ..ipv6::Builder::new(local, remote, Protocol::TCP, 0) };
@@ -276,7 +277,7 @@ impl Egress {
                 (ip, header.pseudo_header())
             }
         };
-        let remote = ends.remote.ip();
+        let remote = remote.ip();
         Front { bytes, ip, l4: ip + ip_header_len(remote), is_v4: remote.is_ipv4(), pseudo, ecn }
     }
 }
@@ -309,10 +310,9 @@ impl Front {
     ) {
         let len = info.header_len + info.payload_len;
         let out = slot.header_bytes_mut();
-        self.write(out, len);
-        let mut sum = self.pseudo;
-        sum.add_u32(len as u32);
-        put16(out, self.l4 + tcp::CHECKSUM_OFFSET, sum.folded());
+        if !self.write_usual(out, len) {
+            self.write(out, len);
+        }
         let (size, is_v4) = (info.segment_size, self.is_v4);
         slot.meta = TxMeta {
             checksum: Some(ChecksumRequest { start: self.l4 as u16, offset: tcp::CHECKSUM_OFFSET as u16 }),
@@ -332,22 +332,40 @@ impl Front {
         }
     }
 
-    /// Writes the headers for a payload of `len` bytes.
-    fn write(&self, out: &mut [u8], len: usize) {
-        // Nearly all are of one length, which makes the copy a few moves.
-        match (out.split_first_chunk_mut(), self.bytes.split_first_chunk()) {
-            (Some((out, rest)), Some((front, behind))) if self.l4 == USUAL_FRONT => {
-                *out = *front as [u8; 32];
-                if let (Some(out), Some(front)) = (rest.first_chunk_mut(), behind.first_chunk()) {
-                    *out = *front as [u8; USUAL_FRONT - 32];
-                }
-            }
-            _ => {
-                if let (Some(out), Some(front)) = (out.get_mut(..self.l4), self.bytes.get(..self.l4)) {
-                    out.copy_from_slice(front);
-                }
-            }
+    /// Writes what [`Front::write`] writes where nearly all headers are: at places that are known to the compiler. False where
+    /// they are not.
+    #[inline]
+    fn write_usual(&self, out: &mut [u8], len: usize) -> bool {
+        let (Some(out), Ok(len)) = (out.first_chunk_mut::<USUAL_END>(), u16::try_from(len)) else {
+            return false;
+        };
+        let Some(total) = len.checked_add(ipv4::MIN_HEADER_LEN as u16) else { return false };
+        // Only IPv4 without options and tags is so short.
+        if self.l4 != USUAL_FRONT {
+            return false;
         }
+        let (mut sum, front) = (self.pseudo, &self.bytes);
+        sum.add_u16(len);
+        // In two pieces, or it becomes a copy of unknown length.
+        out[..32].copy_from_slice(&front[..32]);
+        [out[32], out[33]] = [front[32], front[33]];
+        let [at, checksum_at] = [IPV4_LEN, IPV4_CHECKSUM].map(|at| ethernet::HEADER_LEN + at);
+        let before = u16::from_be_bytes([front[checksum_at], front[checksum_at + 1]]);
+        let checksum = checksum::update(before, ipv4::MIN_HEADER_LEN as u16, total);
+        [out[at], out[at + 1]] = total.to_be_bytes();
+        [out[checksum_at], out[checksum_at + 1]] = checksum.to_be_bytes();
+        [out[USUAL_END - 2], out[USUAL_END - 1]] = sum.folded().to_be_bytes();
+        true
+    }
+
+    /// Writes the headers for a payload of `len` bytes, and the sum of the pseudo-header.
+    fn write(&self, out: &mut [u8], len: usize) {
+        if let (Some(out), Some(front)) = (out.get_mut(..self.l4), self.bytes.get(..self.l4)) {
+            out.copy_from_slice(front);
+        }
+        let mut sum = self.pseudo;
+        sum.add_u32(len as u32);
+        put16(out, self.l4 + tcp::CHECKSUM_OFFSET, sum.folded());
         if self.is_v4 {
             let empty = ipv4::MIN_HEADER_LEN as u16;
             let total = u16::try_from(len + ipv4::MIN_HEADER_LEN);
@@ -392,5 +410,35 @@ fn count_ip(destination: IpAddr, counters: &mut Counters) {
     match destination {
         IpAddr::V4(_) => counters.ipv4_out += 1,
         IpAddr::V6(_) => counters.ipv6_out += 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::Ipv4Addr;
+
+    #[test]
+    fn the_usual_headers_are_those_of_the_long_way() {
+        let state = KeyedState::new(&[3; 32]);
+        let (v4, v6) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), "fd00::1".parse().unwrap());
+        let mut usual = 0;
+        for (ip, vlan) in [(v4, None), (v4, Some(7)), (v6, None), (v6, Some(7))] {
+            let egress = Egress::new(MacAddr([2; 6]), vlan, state, 0);
+            let (local, remote) = (SocketAddr::new(ip, 80), SocketAddr::new(ip, 4_000));
+            let way = TcpWay { tos: 0x20, mac: MacAddr([4; 6]) };
+            for ecn in [Ecn::NotCapable, Ecn::Capable0] {
+                let front = egress.make_front(&way, ecn, local, remote);
+                for len in (20..3_000).chain(65_400..=65_515) {
+                    let (mut short, mut long) = ([7; 160], [7; 160]);
+                    front.write(&mut long, len);
+                    if front.write_usual(&mut short, len) {
+                        assert_eq!(short, long, "{ip} {len}");
+                        usual += 1;
+                    }
+                }
+            }
+        }
+        assert_eq!(usual, 2 * (2_980 + 116), "IPv4 without tags alone");
     }
 }

@@ -28,12 +28,18 @@ impl LinkPayload {
 
 impl Stack {
     /// Takes one frame.
-    pub(crate) fn receive_frame(&mut self, mut frame: Frame) {
+    #[inline]
+    pub(crate) fn receive_frame(&mut self, frame: Frame) {
         self.net.counters.frames_in += 1;
-        self.net.counters.bytes_in += frame.len() as u64;
-        if let Some(predicted) = self.conns.prediction.read(&frame, self.net.addresses.version()) {
-            return self.receive_predicted(frame, predicted);
+        match self.conns.prediction.read(&frame, self.net.addresses.version()) {
+            Some(predicted) => self.receive_predicted(frame, predicted),
+            None => self.receive_any(frame),
         }
+    }
+
+    #[inline(never)]
+    fn receive_any(&mut self, mut frame: Frame) {
+        self.net.counters.bytes_in += frame.len() as u64;
         self.conns.before = None;
         self.take_held_ack();
         if let Some(plain) = frame.plain()
@@ -132,9 +138,12 @@ impl Stack {
     }
 
     /// Takes a frame whose headers are those of the one before it.
+    #[inline]
     fn receive_predicted(&mut self, frame: Frame, predicted: Predicted) {
         let Predicted { slot, is_v4, payload: (start, end), head } = predicted;
         let counters = &mut self.net.counters;
+        // It is in one piece.
+        counters.bytes_in += frame.data.len() as u64;
         if is_v4 {
             counters.ipv4_in += 1;
         } else {
@@ -146,8 +155,7 @@ impl Stack {
             let mut data = frame.data;
             data.truncate(end);
             data.trim_front(start);
-            self.receive_next(slot, head, data);
-            return;
+            return self.receive_next(slot, head, data);
         }
         self.conns.before = None;
         if !self.hold_ack(slot, &head) {
@@ -186,15 +194,24 @@ impl Stack {
     /// Keeps an acknowledgement for the rest of the batch, if nothing is lost by that: of several in a row, all but the last
     /// tell nothing. False where it is to be taken now, behind the one that is kept.
     fn hold_ack(&mut self, slot: u32, head: &Head) -> bool {
-        let before = self.conns.held_ack.as_ref();
-        let is_later = before.is_none_or(|held| held.slot == slot && head.ack.gt(held.head.ack));
-        let joined = u64::from(before.is_some());
+        let mut joined = 0;
+        if let Some(held) = &mut self.conns.held_ack {
+            if held.goes_on(slot, head) {
+                held.head = *head;
+                held.joined += 1;
+                return true;
+            }
+            if held.slot != slot || !head.ack.gt(held.head.ack) {
+                return false;
+            }
+            joined = held.joined + 1;
+        }
         let Some(conn) = self.conns.awake(slot) else { return false };
-        if !is_later || !conn.tcp.may_join_acks(head) {
+        if !conn.tcp.may_join_acks(head) {
             return false;
         }
-        conn.tcp.count_joined(joined);
-        self.conns.held_ack = Some(HeldAck { slot, head: *head });
+        let sent = conn.tcp.sent_until();
+        self.conns.held_ack = Some(HeldAck { slot, head: *head, sent, joined });
         true
     }
 
@@ -208,8 +225,11 @@ impl Stack {
 
     #[inline(never)]
     fn take_last_ack(&mut self) {
-        if let Some(HeldAck { slot, head }) = self.conns.held_ack.take() {
-            self.receive_with(slot, false, |tcp, now| tcp.take_any(now, &mut head.segment(None)));
+        if let Some(HeldAck { slot, head, joined, .. }) = self.conns.held_ack.take() {
+            self.receive_with(slot, false, |tcp, now| {
+                tcp.count_joined(joined);
+                tcp.take_any(now, &mut head.segment(None))
+            });
         }
     }
 

@@ -80,6 +80,22 @@ pub(crate) struct Predicted {
 pub(crate) struct HeldAck {
     pub(crate) slot: u32,
     pub(crate) head: Head,
+    /// What was sent when it came: later ones acknowledge no more.
+    pub(crate) sent: SeqNumber,
+    /// Those that it stands for beside itself.
+    pub(crate) joined: u64,
+}
+
+impl HeldAck {
+    /// Whether a later one says more, and all else that may join them depends on is as it was.
+    #[inline]
+    pub(crate) fn goes_on(&self, slot: u32, head: &Head) -> bool {
+        self.slot == slot
+            && head.seq == self.head.seq
+            && head.timestamps == self.head.timestamps
+            && head.ack.gt(self.head.ack)
+            && !head.ack.gt(self.sent)
+    }
 }
 
 /// A segment that was taken as expected, of a connection of which the rest is left for later.

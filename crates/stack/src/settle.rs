@@ -1,7 +1,7 @@
 //! What follows when a connection has changed: events, accept queues, timers, and its end.
 
-use crate::conns::{Conn, Conns, Stage, unpack};
-use crate::ready::Slot;
+use crate::conns::{About, Conn, Conns, Stage, unpack};
+use crate::ready::{ReadyQueue, Slot};
 use crate::stack::Stack;
 use crate::tcp::{Connection, State};
 use crate::tcp_input::mtu_for;
@@ -28,14 +28,9 @@ impl Stack {
     fn settle_calm(&mut self, slot: u32) -> bool {
         let Conns { table, link_full, .. } = &mut self.conns;
         let Some(Conn { tcp, about }) = table.at_mut(slot) else { return false };
-        let Some(tcp) = tcp.connection_mut().filter(|tcp| tcp.is_calm()) else { return false };
-        if *link_full || !about.is_counted || about.stage != Stage::Owned {
-            return false;
-        }
+        let Some(tcp) = tcp.connection_mut() else { return false };
         about.is_touched = true;
-        self.ready.raise(Slot::Conn(slot), tcp.poll_ready());
-        arm(&mut self.net.timers, slot, tcp, about.retry_at);
-        true
+        !*link_full && settle_calm(slot, tcp, about, &mut self.ready, &mut self.net.timers)
     }
 
     fn settle_any(&mut self, slot: u32) {
@@ -278,6 +273,24 @@ impl Stack {
             self.conns.unarmed = Some(slot);
         }
     }
+}
+
+/// Passes on what there is to tell of a connection, if nothing but events and deadlines can have changed. False where it is not so;
+/// nothing is done then.
+#[inline]
+pub(crate) fn settle_calm(
+    slot: u32,
+    tcp: &mut Connection,
+    about: &About,
+    ready: &mut ReadyQueue,
+    timers: &mut Timers,
+) -> bool {
+    let is_calm = tcp.is_calm() && about.is_counted && about.stage == Stage::Owned;
+    if is_calm {
+        ready.raise(Slot::Conn(slot), tcp.poll_ready());
+        arm(timers, slot, tcp, about.retry_at);
+    }
+    is_calm
 }
 
 /// Sets the timer of a connection that is awake to its earliest deadline, which is not looked for where it is known to be no

@@ -9,9 +9,10 @@
 
 use crate::conns::token;
 use crate::dormancy::Awake;
-use crate::egress::{TcpEnds, ip_header_len};
+use crate::egress::{TcpWay, ip_header_len};
 use crate::neighbor::{Lookup, Solicit};
 use crate::net::Net;
+use crate::settle::settle_calm;
 use crate::stack::Stack;
 use crate::tcp::TxLimits;
 use core::net::IpAddr;
@@ -153,10 +154,10 @@ impl Stack {
                 return Turn::Done;
             }
         };
-        let (local, remote) = (conn.tcp.local(), conn.tcp.remote());
-        let limits = tx_limits(remote.ip(), &self.net.config);
-        let l4_offset = self.net.egress.l4_offset(remote.ip());
-        let ends = TcpEnds { local, remote, tos: conn.tos, mac };
+        let remote = conn.tcp.remote().ip();
+        let limits = tx_limits(remote, &self.net.config);
+        let l4_offset = self.net.egress.l4_offset(remote);
+        let way = TcpWay { tos: conn.tos, mac };
         let (mut bytes, mut packets) = (0, 0);
         let turn = loop {
             if bytes >= allowance.bytes || packets >= allowance.packets {
@@ -174,7 +175,7 @@ impl Stack {
             };
             let token = token(conn.id, info.completion);
             let Net { egress, counters, .. } = &mut self.net;
-            egress.front_of(conn.id, &ends, info.ecn).complete(place, &info, token, counters);
+            egress.front_of(conn.id, &way, info.ecn, conn.tcp).complete(place, &info, token, counters);
             counters.tcp_out += u64::from(info.segments);
             counters.tcp_bytes_out += info.payload_len as u64;
             if info.retransmission {
@@ -187,7 +188,11 @@ impl Stack {
                 break Turn::Done;
             }
         };
-        self.settle(slot);
+        // While the queue is filled, no connection waits for room in it.
+        let (tcp, about) = conn.parts();
+        if !settle_calm(slot, tcp, about, &mut self.ready, &mut self.net.timers) {
+            self.settle(slot);
+        }
         turn
     }
 

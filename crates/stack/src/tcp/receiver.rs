@@ -318,24 +318,42 @@ impl Receiver {
     /// where it is not that or there is no memory for it.
     #[inline]
     pub fn take_next(&mut self, first: &mut Option<Slice>) -> Option<usize> {
-        let len = first.as_ref()?.len();
+        let piece = first.as_ref()?;
+        let (len, held) = (piece.len(), piece.held());
         let is_next = len > 0 && self.next + len as u64 <= self.edge;
         let is_alone = self.waiting.is_empty() && self.fin.is_none() && !shortcuts_are_off();
         if !is_next || !is_alone {
             return None;
         }
-        let held = self.charge.bytes();
-        let piece = first.take()?;
-        if let Err(piece) = self.enqueue(piece) {
-            *first = Some(piece);
-            return None;
-        }
+        let stays = len * APPEND_BELOW > held && !self.discard && !self.charge.budget().is_scarce(false);
+        let took = if stays {
+            if !self.may_hold(held) {
+                return None;
+            }
+            self.queue.push_back(first.take()?);
+            self.queued += len;
+            held
+        } else {
+            self.copy_next(first)?
+        };
         self.next += len as u64;
         self.rests = false;
         self.bytes_received += len as u64;
-        self.note_cost(self.charge.bytes().saturating_sub(held), if self.discard { 0 } else { len });
+        self.note_cost(took, if self.discard { 0 } else { len });
         self.enter_promise();
         Some(len)
+    }
+
+    /// Puts a piece at the end of what can be read, or thrown away, of which more than its buffer is to be looked at; the memory
+    /// that it takes.
+    #[inline(never)]
+    fn copy_next(&mut self, first: &mut Option<Slice>) -> Option<usize> {
+        let held = self.charge.bytes();
+        if let Err(piece) = self.enqueue(first.take()?) {
+            *first = Some(piece);
+            return None;
+        }
+        Some(self.charge.bytes().saturating_sub(held))
     }
 
     /// Notes that `start..end` came again, to be reported once (RFC 2883).
@@ -491,7 +509,6 @@ impl Receiver {
     }
 
     /// Puts a piece at the end of what can be read; gives it back where there is no memory for it.
-    #[inline]
     fn enqueue(&mut self, piece: Slice) -> Result<(), Slice> {
         if self.discard {
             return Ok(());
@@ -504,16 +521,26 @@ impl Receiver {
             self.bytes_compacted += len as u64;
             return Ok(());
         }
-        // A connection that holds nothing is always let on: its application may read at once.
-        if !self.charge.try_add(held) {
-            if self.charge.bytes() > 0 {
-                return Err(piece);
-            }
-            self.charge.add(held);
+        if !self.may_hold(held) {
+            return Err(piece);
         }
         self.queue.push_back(piece);
         self.queued += len;
         Ok(())
+    }
+
+    /// Charges `held` bytes more, if there is memory for them. A connection that holds nothing is always let on: its
+    /// application may read at once.
+    #[inline]
+    fn may_hold(&mut self, held: usize) -> bool {
+        if self.charge.try_add(held) {
+            return true;
+        }
+        let is_first = self.charge.bytes() == 0;
+        if is_first {
+            self.charge.add(held);
+        }
+        is_first
     }
 
     /// Copies a piece that fills little of its buffer, or comes while these are scarce, behind the last one, or into a fresh

@@ -40,7 +40,11 @@ impl Timestamps {
     /// Those of options that are these and their padding alone, as nearly every segment has them (RFC 7323 appendix A).
     #[inline]
     pub fn alone(options: &[u8]) -> Option<Timestamps> {
-        let &[NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h] = options else { return None };
+        let &[x, y, kind, len, a, b, c, d, e, f, g, h] = options else { return None };
+        // As one number: one comparison.
+        if u32::from_be_bytes([x, y, kind, len]) != u32::from_be_bytes([NOP, NOP, TIMESTAMPS, 10]) {
+            return None;
+        }
         Some(Timestamps { value: u32::from_be_bytes([a, b, c, d]), echo: u32::from_be_bytes([e, f, g, h]) })
     }
 }

@@ -143,6 +143,7 @@ impl Connection {
             && !self.timers.is_running(Timer::Persist)
             && self.sender.stalled_since.is_none()
             && !self.device.has_packets()
+            && self.loss.loss_probe.is_quiet()
             && self.loss.has_ended()
             && !shortcuts_are_off()
     }

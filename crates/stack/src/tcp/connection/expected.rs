@@ -8,7 +8,7 @@ use super::super::state::State;
 use super::super::{joining_is_off, shortcuts_are_off};
 use super::Connection;
 use linerate_nic::Slice;
-use linerate_wire::tcp::Timestamps;
+use linerate_wire::tcp::{SeqNumber, Timestamps};
 use linerate_wire::units::Instant;
 
 impl Connection {
@@ -87,6 +87,11 @@ impl Connection {
     /// Whether so much is under way that the congestion window may grow.
     fn uses_window(&self) -> bool {
         is_used(self.sender.congestion.window(), self.sender.most_in_network(self.pipe()))
+    }
+
+    /// SND.NXT: nothing beyond it can be acknowledged.
+    pub(crate) fn sent_until(&self) -> SeqNumber {
+        wrap(self.sender.nxt)
     }
 
     /// Acknowledgements that were joined to the next.
