@@ -7,12 +7,18 @@ use crate::frame::Frame;
 use crate::layers::{self, put};
 use crate::meta::{ChecksumRequest, ChecksumStatus};
 use crate::tx::TxPacket;
-use linerate_wire::checksum::Sum;
+use linerate_wire::checksum::{Sum, raw_sum_short};
 use linerate_wire::udp;
+
+/// Not more bytes than this are summed word by word: nearly all headers.
+const HEADER: usize = 64;
 
 /// The raw sum of `bytes`, as `linerate_wire::checksum` defines it: to be given to [`Sum::add_raw`].
 #[inline]
 pub fn raw_sum(bytes: &[u8]) -> u64 {
+    if bytes.len() <= HEADER {
+        return raw_sum_short(bytes);
+    }
     #[cfg(target_arch = "x86_64")]
     if let Some(sum) = crate::checksum_avx2::raw_sum(bytes) {
         return sum;

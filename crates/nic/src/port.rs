@@ -8,7 +8,7 @@ use crate::gro::{Gro, GroConfig};
 use crate::layers::{self, Layers};
 use crate::meta::{ChecksumStatus, MacAddr, TxToken};
 use crate::tx::TxQueue;
-use crate::verify::verify;
+use crate::verify::{self, verify};
 use linerate_wire::units::Instant;
 
 /// Sizes of a port, fixed when it is made.
@@ -314,6 +314,14 @@ impl<D: Interface> Port<D> {
     /// Counts and verifies one frame.
     fn look_at(&mut self, frame: &mut Frame) -> Option<Layers> {
         self.count(frame);
+        if frame.meta.checksum == ChecksumStatus::Unchecked
+            && let Some(layers) = verify::usual(frame)
+        {
+            self.rx.software_good += 1;
+            frame.meta.checksum = ChecksumStatus::Good;
+            frame.plain = layers.plain().into();
+            return Some(layers);
+        }
         let layers = layers::parse(frame.data.bytes(), frame.len());
         match (frame.meta.checksum, &layers) {
             (ChecksumStatus::Good, _) => {}

@@ -21,14 +21,19 @@ fn status(bytes: &[u8]) -> ChecksumStatus {
     let mut frame = Frame::new(slice(bytes), RxMeta::default());
     let layers = parse(frame.data.bytes(), frame.len()).expect("a frame with layers");
     let plain = verify(&frame, &layers);
+    let is_usual = (layers.version, layers.ip, layers.layer4, layers.protocol)
+        == (Version::V4, HEADER_LEN, TCP, Protocol::TCP);
+    assert_eq!(usual(&frame), Some(layers).filter(|_| is_usual && plain == Good), "the short way");
     frame.meta.raw_sum = Some(checksum::sum(&bytes[14..]).folded());
     assert_eq!(verify(&frame, &layers), plain, "with raw sum");
+    assert_eq!(usual(&frame), None);
     frame.meta.raw_sum = None;
     // Behind the largest layer-4 header that is looked at.
     let cut = (layers.layer4 + 21).min(bytes.len());
     frame.data = slice(&bytes[..cut]);
     frame.more.push(slice(&bytes[cut..]));
     assert_eq!(verify(&frame, &layers), plain, "in two pieces");
+    assert_eq!(usual(&frame), None);
     plain
 }
 
@@ -143,7 +148,9 @@ proptest! {
         let covered = !plan.v6 || at >= plan.layer4() || (plan.ip() + 8..plan.ip() + 40).contains(&at);
         let unused = plan.kind == Kind::Udp && !plan.v6
             && frame[plan.layer4() + 6..plan.layer4() + 8] == [0, 0];
-        if covered && !unused && parse(&frame, frame.len()).is_some() {
+        if parse(&frame, frame.len()).is_none() {
+            prop_assert_eq!(usual(&Frame::new(slice(&frame), RxMeta::default())), None);
+        } else if covered && !unused {
             prop_assert_ne!(status(&frame), Good, "{:?}, byte {} bit {}", plan, at, bit);
         }
     }
