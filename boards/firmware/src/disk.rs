@@ -95,6 +95,11 @@ impl Disk {
             }
     }
 
+    /// Whether operations wait for their answer.
+    pub fn has_work(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
     /// The content of the live file, for the operation that waits.
     pub fn supply(&mut self, text: String) {
         self.lives += 1;

@@ -11,9 +11,10 @@ use core::convert::Infallible;
 use core::fmt;
 use core::time::Duration;
 use linerate_nic::{Capabilities, DeviceError, GroConfig, Interface, MacAddr, Pool, Port, PortConfig};
-use linerate_serve::{Group, Loop, Service, StartError, ftp, http, iperf3};
+use linerate_serve::{Group, Host, Loop, Service, StartError, ftp, http, iperf3};
 use linerate_stack::{Cidr, Node, NodeConfig, StackConfig, StackPools};
 use linerate_transport::{AcceptBacklog, BufferSize, ListenAddr, ListenOptions, Owner, SocketOptions};
+use linerate_wire::units::Instant;
 
 /// Bytes of a page, for what servers write and for small segments.
 const PAGE: usize = 512;
@@ -94,25 +95,52 @@ pub fn run<D: Interface + Counting>(
     let disk = Disk::new(parts.flash, parts.built_ns, settings.ram_disk);
     let node = node(board, settings, parts.device, parts.receive, parts.device_queue)?;
     let mut machine = Loop::new(node, disk, Group::new(&mut services));
-    machine.with(board, |services, ctx| services.start(ctx)).map_err(Error::Start)?;
-    board.answer(console::greeting(settings));
+    let mut turn = Turn { now: board.now(), board };
+    machine.with(&mut turn, |services, ctx| services.start(ctx)).map_err(Error::Start)?;
+    turn.board.answer(console::greeting(settings));
     loop {
-        let taken = machine.take_in(board)?;
+        turn.now = turn.board.now();
+        let taken = machine.take_in(&mut turn)?;
+        let board = &mut *turn.board;
         if machine.files.wants_live() {
             let text = report::json(board, settings, &machine.engine, &machine.files);
             machine.files.supply(text);
         }
-        machine.files.set_wall(board.wall_ns());
-        let moved = machine.serve(board)?;
+        if machine.files.has_work() {
+            machine.files.set_wall(board.wall_ns());
+        }
+        let moved = machine.serve(&mut turn)?;
+        let board = &mut *turn.board;
         if let Some(line) = board.command() {
             let answer = console::run(&line, board, settings, &machine.engine, &machine.files);
             board.answer(answer);
         }
-        if taken || moved || machine.files.wants_live() || machine.arm(board) {
+        if taken || moved || machine.files.wants_live() || machine.arm(&mut turn) {
             continue;
         }
+        let board = &mut *turn.board;
         let latest = board.now() + LONGEST_SLEEP;
         board.sleep(Some(machine.poll_timeout().map_or(latest, |at| at.min(latest))));
+    }
+}
+
+/// A turn of the loop: the clock is read once, as it costs as much as a segment's way through a layer.
+struct Turn<'a, B> {
+    now: Instant,
+    board: &'a mut B,
+}
+
+impl<B: Board> Host for Turn<'_, B> {
+    fn now(&mut self) -> Instant {
+        self.now
+    }
+
+    fn wall_ns(&mut self) -> i64 {
+        self.board.wall_ns()
+    }
+
+    fn random(&mut self) -> u64 {
+        self.board.random()
     }
 }
 
@@ -170,16 +198,19 @@ fn stack_config(settings: &Settings) -> Result<StackConfig, Error> {
         control_queue: 16,
         datagram_queue: 16,
         receive_budget: 2 * BATCH,
-        send_quantum: settings.buffer.min(16 << 10),
+        send_quantum: settings.send_buffer.min(16 << 10),
         // A super-segment longer than the window would only be cut again.
-        max_super_segment: settings.buffer.clamp(1_500, 16 << 10),
+        max_super_segment: settings.send_buffer.clamp(1_500, 16 << 10),
         ..StackConfig::default()
     })
 }
 
 fn socket_options(settings: &Settings) -> SocketOptions {
-    let size = BufferSize::Auto { max: settings.buffer };
-    SocketOptions { send_buffer: size, receive_buffer: size, ..SocketOptions::default() }
+    SocketOptions {
+        send_buffer: BufferSize::Auto { max: settings.send_buffer },
+        receive_buffer: BufferSize::Auto { max: settings.receive_buffer },
+        ..SocketOptions::default()
+    }
 }
 
 /// Listeners on these ports of all addresses.

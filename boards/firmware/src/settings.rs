@@ -29,8 +29,10 @@ pub struct Settings {
     pub connections: usize,
     /// Bytes that sockets may hold together.
     pub socket_memory: usize,
-    /// Most bytes of the send and of the receive buffer of one connection.
-    pub buffer: usize,
+    /// Most bytes of the send buffer of one connection.
+    pub send_buffer: usize,
+    /// Most bytes of the receive buffer of one connection.
+    pub receive_buffer: usize,
     /// Receive buffers of the interface.
     pub receive_buffers: usize,
     /// Bytes of the RAM disk `/ram`.

@@ -200,5 +200,6 @@ pub fn hold_interrupts() {
     silence(&mut Chip);
 }
 
-/// Frames that wait in the chip.
-pub const QUEUE: usize = FIFO_FRAMES;
+/// Frames that peers may have under way beyond the buffers: those that the chip's FIFO holds, and what the processor takes out
+/// while they arrive, which it does ten times as fast as they can.
+pub const QUEUE: usize = FIFO_FRAMES + 10;

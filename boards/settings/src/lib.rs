@@ -65,7 +65,8 @@ struct User {
 struct Memory {
     connections: usize,
     sockets: usize,
-    buffer: usize,
+    send_buffer: usize,
+    receive_buffer: usize,
     receive_buffers: usize,
     ram_disk: usize,
 }
@@ -99,11 +100,12 @@ fn parse(text: &str) -> Result<Board> {
     ensure!((1..=4_096).contains(&memory.connections), "memory.connections: 1 to 4,096 expected");
     ensure!(memory.sockets >= 16 << 10, "memory.sockets: {} bytes, 16 KiB at least expected", memory.sockets);
     let half = memory.sockets / 2;
-    ensure!(
-        (2_048..=half).contains(&memory.buffer),
-        "memory.buffer: {} bytes, 2,048 to half of memory.sockets ({half}) expected",
-        memory.buffer
-    );
+    for (name, buffer) in [("send_buffer", memory.send_buffer), ("receive_buffer", memory.receive_buffer)] {
+        ensure!(
+            (2_048..=half).contains(&buffer),
+            "memory.{name}: {buffer} bytes, 2,048 to half of memory.sockets ({half}) expected"
+        );
+    }
     ensure!(
         (8..=1_024).contains(&memory.receive_buffers),
         "memory.receive_buffers: {} given, 8 to 1,024 expected",

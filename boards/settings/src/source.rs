@@ -32,7 +32,8 @@ pub(crate) fn of(board: &Board, files: &[File], built_ns: i64) -> Result<String>
     writeln!(out, "    ftp_anonymous: {},", servers.ftp_anonymous)?;
     writeln!(out, "    connections: {},", memory.connections)?;
     writeln!(out, "    socket_memory: {},", memory.sockets)?;
-    writeln!(out, "    buffer: {},", memory.buffer)?;
+    writeln!(out, "    send_buffer: {},", memory.send_buffer)?;
+    writeln!(out, "    receive_buffer: {},", memory.receive_buffer)?;
     writeln!(out, "    receive_buffers: {},", memory.receive_buffers)?;
     writeln!(out, "    ram_disk: {},", memory.ram_disk)?;
     writeln!(out, "}};")?;

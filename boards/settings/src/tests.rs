@@ -18,7 +18,8 @@ ftp_users = [{ name = "user", password = "secret" }]
 [memory]
 connections = 8
 sockets = 65536
-buffer = 16384
+send_buffer = 16384
+receive_buffer = 8192
 receive_buffers = 32
 ram_disk = 65536
 [files]
@@ -55,7 +56,12 @@ fn what_is_wrong_is_named() {
     for (from, to, message) in [
         ("connections = 8", "connections = 0", "memory.connections"),
         ("sockets = 65536", "sockets = 8192", "memory.sockets: 8192 bytes, 16 KiB at least"),
-        ("buffer = 16384", "buffer = 40000", "memory.buffer: 40000 bytes, 2,048 to half"),
+        ("send_buffer = 16384", "send_buffer = 40000", "memory.send_buffer: 40000 bytes, 2,048 to half"),
+        (
+            "receive_buffer = 8192",
+            "receive_buffer = 1000",
+            "memory.receive_buffer: 1000 bytes, 2,048 to half",
+        ),
         ("receive_buffers = 32", "receive_buffers = 4", "memory.receive_buffers: 4 given, 8 to 1,024"),
         ("http = [80]", "http = [80000]", "80000"),
         ("ipv6 = true", "ipv6 = true\nipv8 = true", "ipv8"),

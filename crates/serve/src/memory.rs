@@ -20,8 +20,12 @@ pub const MAX_LEN: u64 = 1 << 40;
 
 const PATTERN_LEN: usize = 1 << 16;
 
+/// Begins where a cache line does: processors that load several words at once want whole words.
+#[repr(align(64))]
+struct Pattern([u8; PATTERN_LEN]);
+
 /// The bytes of memory files, repeated every 64 KiB: all byte values, no two equal neighbours.
-static PATTERN: [u8; PATTERN_LEN] = {
+static PATTERN: Pattern = {
     let mut bytes = [0; PATTERN_LEN];
     let mut i = 0;
     while i < PATTERN_LEN {
@@ -29,14 +33,14 @@ static PATTERN: [u8; PATTERN_LEN] = {
         bytes[i] = (i % 251) as u8;
         i += 1;
     }
-    bytes
+    Pattern(bytes)
 };
 
 /// The piece of a memory file's content from `offset` on, at most `len` and at most up to the next 64 KiB boundary.
 pub fn pattern(offset: u64, len: u64) -> &'static [u8] {
     let start = (offset % PATTERN_LEN as u64) as usize;
     let len = usize::try_from(len).unwrap_or(usize::MAX).min(PATTERN_LEN - start);
-    &PATTERN[start..start + len]
+    &PATTERN.0[start..start + len]
 }
 
 /// Recognises `/memory/SIZE` (decimal digits and an optional K, M, G or T for powers of 1,024) and `/memory/null`.

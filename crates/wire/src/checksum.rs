@@ -110,12 +110,19 @@ impl Sum {
     }
 }
 
-/// The raw sum of `bytes` (see the module), in portable code that reads 64 bits at a time.
-///
+/// The raw sum of `bytes` (see the module), in portable code that reads words as wide as the processor's.
+pub fn raw_sum(bytes: &[u8]) -> u64 {
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    let sum = if cfg!(target_pointer_width = "64") { sum_in_64_bits(blocks) } else { sum_in_32_bits(blocks) };
+    add_carry(sum, raw_sum_short(rest))
+}
+
+/// Bytes that are added in one round.
+const BLOCK: usize = 32;
+
 /// Halves of 32 bits are added to 64-bit sums: they cannot overflow below 2^32 words, the additions do not wait for each
 /// other's carry, and compilers turn the loop into vector instructions where the target has them.
-pub fn raw_sum(bytes: &[u8]) -> u64 {
-    let (blocks, rest) = bytes.as_chunks::<32>();
+fn sum_in_64_bits(blocks: &[[u8; BLOCK]]) -> u64 {
     let mut sums = [0u64; 4];
     for block in blocks {
         let (words, _) = block.as_chunks::<8>();
@@ -125,8 +132,22 @@ pub fn raw_sum(bytes: &[u8]) -> u64 {
             *sum += (word & 0xffff_ffff) + (word >> 32);
         }
     }
-    let sum = sums.iter().fold(0, |sum, &part| add_carry(sum, part));
-    add_carry(sum, raw_sum_short(rest))
+    sums.iter().fold(0, |sum, &part| add_carry(sum, part))
+}
+
+/// Each addition takes the carry of the one before, which processors of 32 bits with a carry flag do in one instruction; what
+/// a block carries out is counted.
+fn sum_in_32_bits(blocks: &[[u8; BLOCK]]) -> u64 {
+    let (mut sum, mut carries) = (0u32, 0u32);
+    for block in blocks {
+        let mut carry = false;
+        for word in block.as_chunks::<4>().0 {
+            (sum, carry) = sum.carrying_add(u32::from_ne_bytes(*word), carry);
+        }
+        carries += u32::from(carry);
+    }
+    // Each carry is worth 2^32, which is 1 modulo 0xffff.
+    u64::from(sum) + u64::from(carries)
 }
 
 /// The same for few bytes, word by word.
@@ -281,6 +302,17 @@ mod tests {
     }
 
     proptest! {
+        /// Both ways to add words say the same, whatever the processor.
+        #[test]
+        fn words_of_32_and_of_64_bits_say_the_same(
+            bytes in prop_oneof![vec(any::<u8>(), 0..2_000), vec(prop_oneof![Just(0), Just(0xff)], 0..2_000)],
+        ) {
+            let (blocks, _) = bytes.as_chunks::<BLOCK>();
+            let (narrow, wide) = (sum_in_32_bits(blocks), sum_in_64_bits(blocks));
+            prop_assert_eq!(fold(narrow), fold(wide));
+            prop_assert_eq!(narrow == 0, blocks.as_flattened().iter().all(|byte| *byte == 0));
+        }
+
         #[test]
         fn any_bytes_at_any_alignment(bytes in vec(any::<u8>(), 0..300), skip in 0usize..16) {
             let bytes = bytes.get(skip..).unwrap_or_default();
