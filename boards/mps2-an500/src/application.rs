@@ -26,7 +26,8 @@ pub fn run() {
             cortex_m::asm::wfi();
             continue;
         }
-        let is_prime = |number: &u32| (2..).take_while(|by| by * by <= *number).all(|by| number % by != 0);
+        let is_prime =
+            |number: &u32| (2..).take_while(|by| by * by <= *number).all(|by| !number.is_multiple_of(by));
         core::hint::black_box((2..core::hint::black_box(BOUND)).rev().find(is_prime));
         ROUNDS.fetch_add(1, Ordering::Relaxed);
     }

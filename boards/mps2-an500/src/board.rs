@@ -116,7 +116,7 @@ impl Board for An500 {
     fn tasks(&mut self) -> Vec<Task> {
         let tasks = FreeRtosUtils::get_all_tasks(None).tasks.into_iter();
         let view = |task: freertos_next::FreeRtosTaskStatus| Task {
-            run_us: self.ran_us(&task.name, task.run_time_counter as u32),
+            run_us: self.ran_us(&task.name, task.run_time_counter),
             name: task.name,
             priority: task.current_priority.0.into(),
             state: match task.task_state {

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A check; it answers with what it measured.
 type Check = fn(&mut Machine<'_>) -> Result<String>;
@@ -172,15 +172,26 @@ fn rounds(machine: &mut Machine<'_>) -> Result<u64> {
 }
 
 fn flood(machine: &mut Machine<'_>) -> Result<String> {
+    // Rounds of the application in a second, alone and beside a flood of small frames.
+    let rate = |machine: &mut Machine<'_>, work: &dyn Fn(&Machine<'_>) -> Result<()>| -> Result<f64> {
+        let (before, started) = (rounds(machine)?, Instant::now());
+        work(machine)?;
+        Ok((rounds(machine)? - before) as f64 / started.elapsed().as_secs_f64())
+    };
     machine.console.ask("compute on")?;
-    let before = rounds(machine)?;
-    let out = machine.client("ping", &["-f", "-c", "3000", "-w", "20", machine.board.address])?;
-    let after = rounds(machine)?;
+    let alone = rate(machine, &|_| {
+        sleep(Duration::from_secs(1));
+        Ok(())
+    })?;
+    let flooded = rate(machine, &|machine| {
+        let out = machine.client("ping", &["-f", "-c", "5000", "-w", "20", machine.board.address])?;
+        let out = String::from_utf8_lossy(&out);
+        ensure!(out.contains(" 0% packet loss"), "{out}");
+        Ok(())
+    })?;
     machine.console.ask("compute off")?;
-    let out = String::from_utf8_lossy(&out);
-    ensure!(out.contains(" 0% packet loss"), "{out}");
-    ensure!(after > before, "the application did nothing during the flood");
-    Ok(String::new())
+    ensure!(flooded > 0.0, "the application did nothing during the flood");
+    Ok(format!("{:.0} % of its work", flooded / alone * 100.0))
 }
 
 fn connections(machine: &mut Machine<'_>) -> Result<String> {
