@@ -71,7 +71,7 @@ pub(crate) fn greeting(settings: &Settings) -> String {
     for (name, ports) in [("http", settings.http), ("ftp", settings.ftp), ("iperf3", settings.iperf3)] {
         for port in ports {
             // Writing to a String does not fail.
-            let _fits = write!(text, "{name} port {port}\n");
+            let _fits = writeln!(text, "{name} port {port}");
         }
     }
     text.push_str("help tells the commands\n");

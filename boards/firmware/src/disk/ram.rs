@@ -19,7 +19,8 @@ pub(super) struct NodeId(u32);
 
 struct Node {
     kind: FileKind,
-    blocks: Vec<Box<[u8; BLOCK]>>,
+    /// Each on its own, so that a file that grows moves no byte.
+    blocks: Vec<Box<[u8]>>,
     len: u64,
     modified_ns: i64,
     mode: u16,
@@ -220,7 +221,7 @@ impl RamDisk {
         let mut free = self.free_blocks;
         let node = self.node(id)?;
         while node.blocks.len() * BLOCK < bytes && free > 0 {
-            node.blocks.push(Box::new([0; BLOCK]));
+            node.blocks.push(alloc::vec![0; BLOCK].into_boxed_slice());
             free -= 1;
         }
         let room = node.blocks.len() * BLOCK;
