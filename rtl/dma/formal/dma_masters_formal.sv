@@ -36,7 +36,7 @@ module dma_masters_formal
     localparam int ADDR_W = 33,
     localparam int LINE_W = ADDR_W - 6,
     localparam int TX_ENTRY_W = 4 + 2 + 26 + ADDR_W + $bits(tx_user_t) - 4,
-    localparam int RX_ENTRY_W = 4 + 20 + ADDR_W - 6
+    localparam int RX_ENTRY_W = 5 + 20 + ADDR_W - 6
 ) (
     input wire clk,
     input wire rst,
@@ -108,12 +108,13 @@ module dma_masters_formal
         // The first byte's word, and all words behind it, in 64 bytes.
         if (arvalid) assert (8'(araddr[5:2]) + arlen <= 8'd15);
         // What induction needs to know.
-        if (tx_issue.state == 3'd2) assert (tx_issue.bad || tx_issue.len != 26'd0);
-        if (tx_issue.state == 3'd3) assert (tx_issue.left != 26'd0);
-        if (tx_issue.state == 3'd4) begin
+        if (tx_issue.state == 4'd3) assert (tx_issue.bad || tx_issue.len != 26'd0);
+        if (tx_issue.state == 4'd4) assert (tx_issue.left != 26'd0);
+        if (tx_issue.state == 4'd5 || tx_issue.state == 4'd6) begin
           assert (tx_issue.size != 7'd0 && 8'(tx_issue.address[5:0]) + 8'(tx_issue.size) <= 8'd64);
           assert (tx_issue.is_last ? tx_issue.left == 26'(tx_issue.size) : tx_issue.left > 26'(tx_issue.size));
         end
+        if (tx_issue.state == 4'd6) assert (tx_issue.beats_less == tx_issue.last_byte[6:2]);
       end
     end
   end
@@ -148,7 +149,7 @@ module dma_masters_formal
     dma_rx_place #(.QUEUES(2), .DATA_W(32), .ADDR_W(ADDR_W), .BURST(16), .ENTRY_W(RX_ENTRY_W)) rx_place (
         .clk, .rst, .cfg_patience(16'd1), .cfg_forever(1'b0), .run, .kill, .blocked(), .working(), .begun(), .fail(),
         .fail_queue(), .fail_kind(), .event_drop(), .event_other(), .look_queue(), .look_entry(rx_entry), .look_line(line),
-        .available, .pop(), .pop_queue(), .room(rooms[0]), .beat_push(), .beat_data(), .burst_push(place_push),
+        .look_available(available[0]), .pop(), .pop_queue(), .room(rooms[0]), .beat_push(), .beat_data(), .burst_push(place_push),
         .burst_word(place_word), .burst_beats(place_beats), .burst_end(), .burst_has_desc(), .desc_push(), .desc_line(),
         .desc_queue(), .desc_sof(), .desc_eof(), .desc_bad(), .desc_len(), .desc_app(), .s_axis_tdata(data),
         .s_axis_tkeep(4'hF), .s_axis_tvalid(axis_valid), .s_axis_tready(), .s_axis_tlast(axis_last), .s_axis_tuser(rx_user)
@@ -156,7 +157,7 @@ module dma_masters_formal
     always @(posedge clk) begin
       if (!rst && !first) begin
         if (place_push) assert (place_beats != 5'd0 && 6'(place_word[3:0]) + 6'(place_beats) <= 6'd16);
-        if (rx_place.state == 3'd2) begin
+        if (rx_place.state == 3'd3) begin
           assert (rx_place.word == rx_place.burst_from + 31'(rx_place.beats));
           assert (6'(rx_place.burst_from[3:0]) + 6'(rx_place.beats) < 6'd16);
         end

@@ -168,7 +168,7 @@ module dma #(
   localparam int LANE_W     = $clog2(BYTES);
   localparam int BEATS_W    = $clog2(BURST) + 1;
   localparam int TX_ENTRY_W = 4 + 2 + 26 + ADDR_W + $bits(tx_user_t) - 4;
-  localparam int RX_ENTRY_W = 4 + 20 + ADDR_W - 6;
+  localparam int RX_ENTRY_W = 5 + 20 + ADDR_W - 6;
   localparam int LIST       = 16;
   localparam int PENDING_W  = 6;
 
@@ -202,7 +202,6 @@ module dma #(
   assign m_axi_arprot     = 3'b010;
   assign m_axi_sg_awprot  = 3'b010;
   assign m_axi_sg_arprot  = 3'b010;
-  wire unused = &{1'b0, s_axil_awprot, s_axil_arprot, m_axi_bid, m_axi_rid, m_axi_sg_bid, m_axi_sg_rid, 1'b0};
 
   // ---------------------------------------------------------------- registers
   logic [15:0] patience;
@@ -287,7 +286,19 @@ module dma #(
   logic [QUEUE_W-1:0] tx_look, rx_look, rx_pop_queue;
   logic [LINE_W-1:0] tx_line, rx_line;
   logic [QUEUES-1:0] tx_available, rx_available;
+  logic tx_look_available, rx_look_available;
   logic tx_pop, rx_pop;
+  // Whoever takes descriptors looks at the queue's state up to two clocks before it says that it is working.
+  logic [QUEUES-1:0] tx_reads, rx_reads, tx_ran, tx_ran_before, rx_ran, rx_ran_before;
+
+  always_ff @(posedge clk) begin
+    tx_ran        <= tx_run & {QUEUES{!rst}};
+    tx_ran_before <= tx_ran & {QUEUES{!rst}};
+    rx_ran        <= rx_run & {QUEUES{!rst}};
+    rx_ran_before <= rx_ran & {QUEUES{!rst}};
+    tx_reads      <= (tx_run | tx_ran | tx_ran_before | (tx_working & ~tx_resetting)) & ~tx_blocked & {QUEUES{!rst}};
+    rx_reads      <= (rx_run | rx_ran | rx_ran_before | (rx_working & ~rx_resetting)) & ~rx_blocked & {QUEUES{!rst}};
+  end
 
   dma_desc_fetch #(
       .QUEUES(QUEUES),
@@ -297,7 +308,7 @@ module dma #(
   ) tx_fetch (
       .clk(clk),
       .rst(rst),
-      .run((tx_run | (tx_working & ~tx_resetting)) & ~tx_blocked),
+      .run(tx_reads),
       .forget(tx_resetting),
       .reg_queue(reg_queue),
       .cur_low_write(tx_address_write[0]),
@@ -323,6 +334,7 @@ module dma #(
       .look_queue(tx_look),
       .look_entry(tx_entry),
       .look_line(tx_line),
+      .look_available(tx_look_available),
       .available(tx_available),
       .pop(tx_pop),
       .pop_queue(tx_look)
@@ -336,7 +348,7 @@ module dma #(
   ) rx_fetch (
       .clk(clk),
       .rst(rst),
-      .run((rx_run | (rx_working & ~rx_resetting)) & ~rx_blocked),
+      .run(rx_reads),
       .forget(rx_resetting),
       .reg_queue(reg_queue),
       .cur_low_write(rx_address_write[0]),
@@ -362,6 +374,7 @@ module dma #(
       .look_queue(rx_look),
       .look_entry(rx_entry),
       .look_line(rx_line),
+      .look_available(rx_look_available),
       .available(rx_available),
       .pop(rx_pop),
       .pop_queue(rx_pop_queue)
@@ -558,7 +571,7 @@ module dma #(
       .look_queue(rx_look),
       .look_entry(rx_entry),
       .look_line(rx_line),
-      .available(rx_available),
+      .look_available(rx_look_available),
       .pop(rx_pop),
       .pop_queue(rx_pop_queue),
       .room(rx_room),
@@ -673,18 +686,19 @@ module dma #(
   logic [PENDING_W-1:0] tx_pending [QUEUES];
   logic [PENDING_W-1:0] rx_pending [QUEUES];
 
-  always_comb begin
+  // A clock late, all of it: a queue is not quiet before its last frame has been counted.
+  always_ff @(posedge clk) begin
     for (int q = 0; q < QUEUES; q++) begin
-      tx_quiet[q]   = tx_drained[q] && tx_pending[q] == '0 && !tx_working[q] && !tx_begun[q];
-      rx_quiet[q]   = rx_drained[q] && rx_pending[q] == '0 && !rx_working[q] && !rx_begun[q];
-      tx_waiting[q] = tx_starved[q] && tx_pending[q] == '0 && !tx_working[q] && !tx_begun[q];
-      rx_waiting[q] = rx_starved[q] && rx_pending[q] == '0 && !rx_working[q] && !rx_begun[q];
-      event_tx_frame[q] = done && !done_is_rx && done_frame && done_queue == QUEUE_W'(q);
-      event_rx_frame[q] = done && done_is_rx && done_frame && done_queue == QUEUE_W'(q);
-      tx_error[4*q+:4] = (done && !done_is_rx && done_queue == QUEUE_W'(q) ? done_error : 4'd0)
-          | (tx_fail && tx_fail_queue == QUEUE_W'(q) ? tx_fail_kind : 4'd0);
-      rx_error[4*q+:4] = (done && done_is_rx && done_queue == QUEUE_W'(q) ? done_error : 4'd0)
-          | (rx_fail && rx_fail_queue == QUEUE_W'(q) ? rx_fail_kind : 4'd0);
+      tx_quiet[q]   <= tx_drained[q] && tx_pending[q] == '0 && !tx_working[q] && !tx_begun[q];
+      rx_quiet[q]   <= rx_drained[q] && rx_pending[q] == '0 && !rx_working[q] && !rx_begun[q];
+      tx_waiting[q] <= tx_starved[q] && tx_pending[q] == '0 && !tx_working[q] && !tx_begun[q];
+      rx_waiting[q] <= rx_starved[q] && rx_pending[q] == '0 && !rx_working[q] && !rx_begun[q];
+      event_tx_frame[q] <= done && !done_is_rx && done_frame && done_queue == QUEUE_W'(q) && !rst;
+      event_rx_frame[q] <= done && done_is_rx && done_frame && done_queue == QUEUE_W'(q) && !rst;
+      tx_error[4*q+:4] <= (done && !done_is_rx && done_queue == QUEUE_W'(q) && !rst ? done_error : 4'd0)
+          | (tx_fail && tx_fail_queue == QUEUE_W'(q) && !rst ? tx_fail_kind : 4'd0);
+      rx_error[4*q+:4] <= (done && done_is_rx && done_queue == QUEUE_W'(q) && !rst ? done_error : 4'd0)
+          | (rx_fail && rx_fail_queue == QUEUE_W'(q) && !rst ? rx_fail_kind : 4'd0);
     end
   end
 
@@ -700,6 +714,8 @@ module dma #(
       end
     end
   end
+
+  wire unused = &{1'b0, tx_look_available, rx_available, s_axil_awprot, s_axil_arprot, m_axi_bid, m_axi_rid, m_axi_sg_bid, m_axi_sg_rid, 1'b0};
 endmodule
 
 `default_nettype wire

@@ -92,6 +92,7 @@ module dma_burst_write #(
 
   // Bursts that wait for their answer, with those that were not sent yet: what bounds everything behind.
   logic [LIST_W+1:0] under_way;
+  logic finished, taken;               // one less, a clock late
   logic wait_valid, wait_has_desc;
   wire  answered = m_axi_bvalid && m_axi_bready;
 
@@ -142,7 +143,9 @@ module dma_burst_write #(
     // One beat and one burst may still be pushed after this is seen, and one more that is decided now.
     room      <= beat_level < ($clog2(WORDS) + 1)'(WORDS - 4) && under_way < (LIST_W + 2)'(LIST - 4);
     under_way <= under_way + (LIST_W + 2)'(burst_push) 
-        - (LIST_W + 2)'(answered && !wait_has_desc) - (LIST_W + 2)'(done_pop);
+        - (LIST_W + 2)'(finished) - (LIST_W + 2)'(taken);
+    finished  <= answered && !wait_has_desc && !rst;
+    taken     <= done_pop && !rst;
     if (rst) begin
       m_axi_awvalid <= 1'b0;
       m_axi_wvalid  <= 1'b0;

@@ -40,6 +40,9 @@ module dma_channel #(
 );
   logic rs, pktdrop_en, ioc_en, dly_en, err_en;
   logic [7:0] threshold, delay, counted, elapsed;
+  logic [7:0] counted_last;           // threshold less one
+  logic due;                          // the next tick makes `delay` full
+  logic clears;                       // a reset ends
   logic pktdrop, ioc, dly, err;
   logic [3:0] errors;
   logic armed;                        // frames wait for an interrupt
@@ -48,14 +51,15 @@ module dma_channel #(
   assign status    = {8'd0, counted, 4'd0, errors, err, dly, ioc, pktdrop, 1'b0, halted, 1'b0, idle};
   wire   unused    = &{1'b0, write_data[15:8], write_data[3], write_data[1], 1'b0};
   wire   wants     = rs && enabled && !resetting && errors == 4'd0;
-  wire   full      = frame_done && threshold != 8'd0 && counted + 1'b1 == threshold;
-  wire   overdue   = armed && delay != 8'd0 && tick && elapsed + 1'b1 == delay;
+  wire   full      = frame_done && threshold != 8'd0 && counted == counted_last;
+  wire   overdue   = armed && tick && due;
 
   always_ff @(posedge clk) begin
     // A queue that was stopped starts again only when everything of it has come to rest.
     run       <= wants && (run || quiet);
     halted    <= !run && !wants && quiet;
     idle      <= run && waiting;
+    due       <= delay != 8'd0 && elapsed + 1'b1 == delay && !frame_done;
     interrupt <= (pktdrop && pktdrop_en) || (ioc && ioc_en) || (dly && dly_en) || (err && err_en);
 
     if (write_control && !resetting) begin
@@ -65,6 +69,7 @@ module dma_channel #(
       dly_en     <= write_data[6];
       err_en     <= write_data[7];
       threshold  <= write_data[23:16];
+      counted_last <= write_data[23:16] - 1'b1;
       delay      <= write_data[31:24];
       counted    <= '0;
     end
@@ -104,7 +109,8 @@ module dma_channel #(
       resetting <= 1'b1;
       rs        <= 1'b0;
     end
-    if (rst || (resetting && quiet && !run)) begin
+    clears <= resetting && quiet && !run && !clears && !rst;
+    if (rst || clears) begin
       resetting  <= 1'b0;
       rs         <= 1'b0;
       run        <= 1'b0;
@@ -113,6 +119,7 @@ module dma_channel #(
       dly_en     <= 1'b0;
       err_en     <= 1'b0;
       threshold  <= 8'd1;
+      counted_last <= 8'd0;
       delay      <= 8'd0;
       counted    <= 8'd0;
       elapsed    <= 8'd0;

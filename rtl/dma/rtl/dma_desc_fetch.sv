@@ -9,8 +9,8 @@
 // Nothing is read that software has not handed over, unless a chain jumps over a gap between here and the tail; what is read from
 // such a gap is thrown away. After a wrong guess the queue waits until its reads have come back, then follows the chain.
 //
-//   issue, a descriptor in four clocks:   PICK (a queue) -> READ -> LOOK (compare with tail and jump) -> SEND
-//   response, in three:                   taken -> compared with the chain -> kept or thrown away
+//   issue, a descriptor in six clocks:   PICK (a queue) -> READ -> LOOK (compare with tail and jump) -> SEND -> NOTE -> REST
+//   response, in five:                   TAKE -> COMPARE -> CHECK (against the chain) -> DECIDE -> KEEP or throw away
 `default_nettype none
 
 module dma_desc_fetch #(
@@ -26,7 +26,7 @@ module dma_desc_fetch #(
     input  wire                clk,
     input  wire                rst,
 
-    // From the registers. `run` also stays up while a frame is being worked on.
+    // From the registers. `run` also stays up while a frame is being worked on, and no pop comes after it has fallen.
     input  wire  [QUEUES-1:0]  run,
     input  wire  [QUEUES-1:0]  forget,        // the queue is being reset
     input  wire  [QUEUE_W-1:0] reg_queue,
@@ -53,10 +53,11 @@ module dma_desc_fetch #(
     input  wire                response_error,
     input  wire  [ENTRY_W-1:0] response_entry,
 
-    // The oldest descriptor of the queue that is looked at.
+    // The oldest descriptor of the queue that is looked at, a clock later.
     input  wire  [QUEUE_W-1:0] look_queue,
     output logic [ENTRY_W-1:0] look_entry,
     output logic [LINE_W-1:0]  look_line,
+    output logic               look_available,
     output logic [QUEUES-1:0]  available,
     input  wire                pop,
     input  wire  [QUEUE_W-1:0] pop_queue
@@ -93,74 +94,87 @@ module dma_desc_fetch #(
     else return ($clog2(QUEUES * DEPTH))'(at);
   endfunction
 
-  assign look_entry = entries[place(look_queue, get_at[look_queue])];
-  assign look_line  = lines[place(look_queue, get_at[look_queue])];
+  logic [$clog2(QUEUES*DEPTH)-1:0] look_at;
+  always_ff @(posedge clk) begin
+    look_at        <= place(look_queue, get_at[look_queue]);
+    look_available <= kept[look_queue] != '0 && alive[look_queue];
+  end
+  assign look_entry = entries[look_at];
+  assign look_line  = lines[look_at];
 
   // ---------------------------------------------------------------- issue
-  typedef enum logic [1:0] {PICK, READ, LOOK, SEND} issue_t;
+  typedef enum logic [2:0] {PICK, READ, LOOK, SEND, NOTE, REST} issue_t;
   issue_t issue;
-  logic [QUEUES-1:0] eligible;
+  logic [QUEUES-1:0] eligible, wants;
   logic [QUEUE_W-1:0] turn, chosen, queue;
   logic any_chosen;
   logic [LINE_W-1:0] line, next_line;
-  logic is_tail, can_guess;
+  logic is_tail, can_guess, jumps;
 
-  always_comb begin
+  typedef enum logic [2:0] {TAKE, COMPARE, CHECK, DECIDE, KEEP} answer_t;
+  answer_t answer;
+
+  // Counted a clock ahead. By PICK everything that NOTE changed has been seen (REST); what a response changed a clock ago may not
+  // have been: a read more after a wrong guess comes back as one of those behind it. None is picked while a response is decided
+  // on, so that it is clear whether that was the only one under way.
+  always_ff @(posedge clk) begin
     for (int q = 0; q < QUEUES; q++) begin
-      eligible[q] = alive[q] && run[q] && active[q] && !wrong[q] && (guessed[q] || sent[q] == '0)
-          && (kept[q] + sent[q]) < COUNT_W'(DEPTH);
+      eligible[q] <= !wrong[q] && (guessed[q] || sent[q] == '0) && (kept[q] + sent[q]) < COUNT_W'(DEPTH)
+          && answer != COMPARE && answer != CHECK;
     end
   end
+  assign wants = eligible & alive & run & active;
 
   dma_round_robin #(
       .COUNT(QUEUES)
   ) arbiter (
       .last(turn),
-      .wants(eligible),
+      .wants(wants),
       .any(any_chosen),
       .chosen(chosen)
   );
 
-  // While the issue is in LOOK, about `queue`.
-  wire [LINE_W-1:0] look_tail = tail_line[queue];
-  wire [LINE_W-1:0] look_from = jump_from[queue];
-  wire              at_jump   = known[queue] && line == look_from;
-  wire              ahead     = look_tail > line || (known[queue] && look_from > line);
+  // While the issue is in LOOK, about `queue`. A tail that was written since READ has set `rang`.
+  logic [LINE_W-1:0] look_tail, look_from, look_to;
+  logic              look_known;
+  wire               at_jump   = look_known && line == look_from;
+  wire               ahead     = look_tail > line || (look_known && look_from > line);
 
   assign request_queue = queue;
   assign request_line  = line;
   assign request_valid = issue == SEND;
-  wire   sending       = request_valid && request_ready;
 
   // ---------------------------------------------------------------- response
-  typedef enum logic [1:0] {TAKE, COMPARE, KEEP} answer_t;
-  answer_t answer;
   logic [QUEUE_W-1:0] back_queue;
   logic [LINE_W-1:0] back_line, back_next;
   logic [ENTRY_W-1:0] back_entry;
-  logic back_error, fits, in_a_row;
+  logic [LINE_W-1:0] expected, behind;
+  logic back_error, fits, in_a_row, keeps, only;
+  // In KEEP, of one queue: it is kept, or not.
+  logic [QUEUES-1:0] keep, miss;
 
   assign response_ready = answer == TAKE;
-  wire   settle         = answer == KEEP;
-  wire   keep           = settle && fits && !wrong[back_queue] && alive[back_queue] && run[back_queue];
-  wire   only           = sent[back_queue] == COUNT_W'(1);
 
   always_ff @(posedge clk) begin
-    if (keep) begin
+    if (keeps) begin
       entries[place(back_queue, put_at[back_queue])] <= back_entry;
       lines[place(back_queue, put_at[back_queue])]   <= back_line;
     end
   end
 
   // ---------------------------------------------------------------- registers' side
-  wire [LINE_W-1:0] low_line_cur   = {chain_line[reg_queue][LINE_W-1:26], reg_data[31:6]};
-  wire [LINE_W-1:0] low_line_tail  = {tail_line[reg_queue][LINE_W-1:26], reg_data[31:6]};
+  logic [QUEUES-1:0] cur_low, cur_high, tail_low, tail_high;
+  // A pop is seen in `available` two clocks later.
+  always_ff @(posedge clk) begin
+    for (int q = 0; q < QUEUES; q++) begin
+      available[q] <= kept[q] != '0 && alive[q];
+      starved[q]   <= kept[q] == '0 && sent[q] == '0 && !active[q];
+    end
+  end
 
   always_comb begin
     for (int q = 0; q < QUEUES; q++) begin
-      available[q] = kept[q] != '0 && alive[q];
       drained[q]   = kept[q] == '0 && sent[q] == '0 && !alive[q];
-      starved[q]   = kept[q] == '0 && sent[q] == '0 && !active[q];
     end
   end
 
@@ -169,7 +183,8 @@ module dma_desc_fetch #(
     reg_tail <= {tail_line[reg_queue], 6'd0};
   end
 
-  // A queue that has stopped with descriptors kept: its chain goes on at the oldest of them.
+  // A queue that has stopped with descriptors kept: its chain goes on at the oldest of them. One queue stops at a time: chosen,
+  // then its oldest entry found and read (what was decided on before it stopped has been kept by then), then it retreats.
   logic [QUEUES-1:0] giving_up;
   logic [QUEUE_W-1:0] giver;
   always_comb begin
@@ -179,7 +194,9 @@ module dma_desc_fetch #(
       if (giving_up[q]) giver = QUEUE_W'(q);
     end
   end
-  logic               retreat;
+  logic               gives_up, found;
+  logic [QUEUES-1:0]  retreat, goes_back, starts;
+  logic [$clog2(QUEUES*DEPTH)-1:0] retreat_at;
   logic [QUEUE_W-1:0] retreat_queue;
   logic [LINE_W-1:0]  retreat_line;
 
@@ -192,19 +209,32 @@ module dma_desc_fetch #(
         if (any_chosen) issue <= READ;
       end
       READ: begin
-        line  <= fetch_line[queue];
-        issue <= LOOK;
+        line       <= fetch_line[queue];
+        look_tail  <= tail_line[queue];
+        look_from  <= jump_from[queue];
+        look_to    <= jump_to[queue];
+        look_known <= known[queue];
+        issue      <= LOOK;
       end
       LOOK: begin
         is_tail   <= line == look_tail;
         can_guess <= at_jump || ahead;
-        next_line <= at_jump ? jump_to[queue] : line + 1'b1;
+        jumps     <= at_jump;
+        next_line <= line + 1'b1;
         issue     <= SEND;
       end
-      default: if (request_ready) issue <= PICK;
+      SEND: if (request_ready) begin
+        if (jumps) next_line <= look_to;
+        issue <= NOTE;
+      end
+      NOTE:    issue <= REST;
+      default: issue <= PICK;
     endcase
 
     // Response.
+    keeps <= 1'b0;
+    keep  <= '0;
+    miss  <= '0;
     case (answer)
       TAKE: begin
         back_queue <= response_queue;
@@ -215,54 +245,70 @@ module dma_desc_fetch #(
         if (response_valid) answer <= COMPARE;
       end
       COMPARE: begin
-        fits     <= back_line == chain_line[back_queue];
-        in_a_row <= back_next == back_line + 1'b1;
-        answer   <= KEEP;
+        expected <= chain_line[back_queue];
+        behind   <= back_line + 1'b1;
+        answer   <= CHECK;
+      end
+      CHECK: begin
+        fits     <= back_line == expected;
+        in_a_row <= back_next == behind;
+        answer   <= DECIDE;
+      end
+      DECIDE: begin
+        only <= sent[back_queue] == COUNT_W'(1);
+        if (fits && !wrong[back_queue] && alive[back_queue] && run[back_queue]) begin
+          keeps            <= 1'b1;
+          keep[back_queue] <= 1'b1;
+        end else begin
+          miss[back_queue] <= 1'b1;
+        end
+        answer <= KEEP;
       end
       default: answer <= TAKE;
     endcase
 
     // Addresses: issue first, so that what a response knows wins.
-    if (sending) begin
+    if (issue == NOTE) begin
       fetch_line[queue] <= next_line;
       guessed[queue]    <= can_guess;
       if (is_tail && !rang[queue]) active[queue] <= 1'b0;
     end
-    if (settle) begin
-      if (keep) begin
-        chain_line[back_queue] <= back_next;
+    for (int q = 0; q < QUEUES; q++) begin
+      if (keep[q]) begin
+        chain_line[q] <= back_next;
         if (!in_a_row) begin
-          jump_from[back_queue] <= back_line;
-          jump_to[back_queue]   <= back_next;
-          known[back_queue]     <= 1'b1;
+          jump_from[q] <= back_line;
+          jump_to[q]   <= back_next;
+          known[q]     <= 1'b1;
         end
-        if (only) fetch_line[back_queue] <= back_next;
+        if (only) fetch_line[q] <= back_next;
         // Where an unreadable descriptor leads nobody knows.
-        if (back_error) active[back_queue] <= 1'b0;
-      end else if (alive[back_queue]) begin
+        if (back_error) active[q] <= 1'b0;
+      end
+      if (miss[q] && alive[q]) begin
         // A wrong guess, or one of those behind it: there was something to read behind what was kept.
-        wrong[back_queue] <= !only;
+        wrong[q] <= !only;
         if (only) begin
-          fetch_line[back_queue] <= chain_line[back_queue];
-          active[back_queue]     <= 1'b1;
+          fetch_line[q] <= chain_line[q];
+          active[q]     <= 1'b1;
         end
       end
     end
 
     // Counts.
     for (int q = 0; q < QUEUES; q++) begin
-      sent[q] <= sent[q] + COUNT_W'(issue == PICK && any_chosen && chosen == QUEUE_W'(q))
-          - COUNT_W'(settle && back_queue == QUEUE_W'(q));
-      kept[q] <= kept[q] + COUNT_W'(keep && back_queue == QUEUE_W'(q)) - COUNT_W'(pop && pop_queue == QUEUE_W'(q));
-      if (keep && back_queue == QUEUE_W'(q)) put_at[q] <= put_at[q] + 1'b1;
+      sent[q] <= sent[q] + COUNT_W'(issue == READ && queue == QUEUE_W'(q))
+          - COUNT_W'(keep[q] || miss[q]);
+      kept[q] <= kept[q] + COUNT_W'(keep[q]) - COUNT_W'(pop && pop_queue == QUEUE_W'(q));
+      if (keep[q]) put_at[q] <= put_at[q] + 1'b1;
       if (pop && pop_queue == QUEUE_W'(q)) get_at[q] <= get_at[q] + 1'b1;
-      if (issue == PICK && any_chosen && chosen == QUEUE_W'(q)) rang[q] <= 1'b0;
+      if (issue == READ && queue == QUEUE_W'(q)) rang[q] <= 1'b0;
     end
 
     // Start and stop.
-    retreat <= 1'b0;
     for (int q = 0; q < QUEUES; q++) begin
-      if (!alive[q] && run[q] && sent[q] == '0 && kept[q] == '0 && !retreat) begin
+      starts[q] <= !alive[q] && run[q] && sent[q] == '0 && kept[q] == '0 && !starts[q];
+      if (starts[q]) begin
         alive[q]      <= 1'b1;
         wrong[q]      <= 1'b0;
         guessed[q]    <= 1'b0;
@@ -271,38 +317,41 @@ module dma_desc_fetch #(
         fetch_line[q] <= chain_line[q];
       end
     end
-    // One queue stops at a time: the entry that is looked at for it is the oldest one.
-    if (|giving_up && !retreat && !pop) begin
-      retreat_queue <= giver;
-      retreat_line  <= lines[place(giver, get_at[giver])];
-      retreat       <= 1'b1;
-    end
-    if (retreat) begin
-      if (kept[retreat_queue] != '0) chain_line[retreat_queue] <= retreat_line;
-      kept[retreat_queue]   <= '0;
-      alive[retreat_queue]  <= 1'b0;
-      active[retreat_queue] <= 1'b0;
-      rang[retreat_queue]   <= 1'b0;
+    gives_up <= |giving_up && !gives_up && !found && retreat == '0;
+    if (!gives_up && !found) retreat_queue <= giver;
+    found        <= gives_up;
+    retreat_at   <= place(retreat_queue, get_at[retreat_queue]);
+    retreat_line <= lines[retreat_at];
+    for (int q = 0; q < QUEUES; q++) begin
+      retreat[q]  <= found && retreat_queue == QUEUE_W'(q);
+      goes_back[q] <= found && retreat_queue == QUEUE_W'(q) && kept[q] != '0;
+      if (goes_back[q]) chain_line[q] <= retreat_line;
+      if (retreat[q]) begin
+        kept[q]   <= '0;
+        alive[q]  <= 1'b0;
+        active[q] <= 1'b0;
+        rang[q]   <= 1'b0;
+      end
     end
 
     // Registers.
-    if (cur_low_write) begin
-      chain_line[reg_queue] <= low_line_cur;
-      known[reg_queue]      <= 1'b0;
-    end
-    if (cur_high_write) begin
-      chain_line[reg_queue] <= {reg_data[ADDR_W-33:0], chain_line[reg_queue][25:0]};
-      known[reg_queue]      <= 1'b0;
-    end
-    if (tail_low_write) begin
-      tail_line[reg_queue] <= low_line_tail;
-      if (run[reg_queue] && !giving_up[reg_queue]) begin
-        active[reg_queue] <= 1'b1;
-        rang[reg_queue]   <= 1'b1;
+    for (int q = 0; q < QUEUES; q++) begin
+      // A clock late; `reg_data` is still there.
+      cur_low[q]   <= cur_low_write && reg_queue == QUEUE_W'(q) && !rst;
+      cur_high[q]  <= cur_high_write && reg_queue == QUEUE_W'(q) && !rst;
+      tail_low[q]  <= tail_low_write && reg_queue == QUEUE_W'(q) && !rst;
+      tail_high[q] <= tail_high_write && reg_queue == QUEUE_W'(q) && !rst;
+      if (cur_low[q]) chain_line[q][25:0] <= reg_data[31:6];
+      if (cur_high[q]) chain_line[q][LINE_W-1:26] <= reg_data[ADDR_W-33:0];
+      if (cur_low[q] || cur_high[q]) known[q] <= 1'b0;
+      if (tail_low[q]) tail_line[q][25:0] <= reg_data[31:6];
+      if (tail_high[q]) tail_line[q][LINE_W-1:26] <= reg_data[ADDR_W-33:0];
+      if (tail_low[q] && run[q]) begin
+        active[q] <= 1'b1;
+        rang[q]   <= 1'b1;
       end
+      if (forget[q]) known[q] <= 1'b0;
     end
-    if (tail_high_write) tail_line[reg_queue] <= {reg_data[ADDR_W-33:0], tail_line[reg_queue][25:0]};
-    for (int q = 0; q < QUEUES; q++) if (forget[q]) known[q] <= 1'b0;
 
     if (rst) begin
       issue   <= PICK;
@@ -314,7 +363,14 @@ module dma_desc_fetch #(
       guessed <= '0;
       known   <= '0;
       wrong   <= '0;
-      retreat <= 1'b0;
+      gives_up <= 1'b0;
+      found    <= 1'b0;
+      retreat  <= '0;
+      goes_back <= '0;
+      starts   <= '0;
+      keeps    <= 1'b0;
+      keep     <= '0;
+      miss     <= '0;
       for (int q = 0; q < QUEUES; q++) begin
         kept[q]   <= '0;
         sent[q]   <= '0;

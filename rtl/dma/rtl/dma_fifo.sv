@@ -1,7 +1,8 @@
-// A small FIFO whose oldest word is always on show.
+// A small FIFO whose oldest word is on show, from a register.
 //
-// The storage is read without a clock, so that it becomes distributed memory. Whoever pushes looks at `level` or keeps count
-// itself: a push into a full FIFO is lost.
+// The storage is read without a clock, so that it becomes distributed memory; the register behind it keeps that read off the
+// reader's path. A word is on show two clocks after it was pushed, and the next one in the clock after a pop. Whoever pushes looks
+// at `level` or keeps count itself: DEPTH words always fit.
 `default_nettype none
 
 module dma_fifo #(
@@ -27,20 +28,23 @@ module dma_fifo #(
     $error("dma_fifo: DEPTH must be a power of two, at least 2");
   end
 
-  logic [WIDTH-1:0] memory [DEPTH];
-  logic [PTR_W-1:0] head, tail;
-
-  assign data = memory[head];
+  // A bit more than an address, so that full and empty differ.
+  (* no_rw_check *) logic [WIDTH-1:0] memory [DEPTH];
+  logic [PTR_W:0] head, tail;
+  wire  stored = head != tail;
+  wire  moves  = !valid || pop;
 
   always_ff @(posedge clk) begin
-    if (push) memory[tail] <= push_data;
+    if (push) memory[tail[PTR_W-1:0]] <= push_data;
+    if (moves) data <= memory[head[PTR_W-1:0]];
   end
 
   always_ff @(posedge clk) begin
     if (push) tail <= tail + 1'b1;
-    if (pop) head <= head + 1'b1;
-    level <= level + (PTR_W + 1)'(push) - (PTR_W + 1)'(pop);
-    valid <= (level + (PTR_W + 1)'(push)) != (PTR_W + 1)'(pop);
+    if (moves && stored) head <= head + 1'b1;
+    if (moves) valid <= stored;
+    if (push && !pop) level <= level + 1'b1;
+    if (!push && pop) level <= level - 1'b1;
     if (rst) begin
       head  <= '0;
       tail  <= '0;

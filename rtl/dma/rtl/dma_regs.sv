@@ -1,6 +1,6 @@
 // The registers of the DMA engine behind an AXI4-Lite slave. Where they lie and what they mean: rtl/regs/mcdma.toml.
 //
-// One access at a time, a write before a read: IDLE -> DECODE -> ACT -> (read: SELECT, GIVE) -> ANSWER. All answers are OKAY;
+// One access at a time, a write before a read: IDLE -> DECODE -> ACT -> (read: SELECT, CHOOSE, GIVE) -> ANSWER. All answers are OKAY;
 // addresses without a register read as 0. Writes of less than a word do nothing.
 `default_nettype none
 
@@ -73,7 +73,7 @@ module dma_regs #(
     output logic [QUEUES-1:0]  irq_rx
 );
   // ---------------------------------------------------------------- bus
-  typedef enum logic [2:0] {IDLE, DECODE, ACT, SELECT, GIVE, ANSWER} state_t;
+  typedef enum logic [2:0] {IDLE, DECODE, ACT, SELECT, CHOOSE, GIVE, ANSWER} state_t;
   state_t state;
   logic is_write, is_rx, is_common, is_channel;
   logic [11:0] address;
@@ -253,53 +253,72 @@ module dma_regs #(
   end
 
   // ---------------------------------------------------------------- reads
-  logic [31:0] control, status, frames, dropped, common;
+  logic [31:0] control, status, frames, dropped, common, tx_common, rx_common;
   logic [63:0] cur, tail;
   logic [31:0] queue_word, given;
+  logic [31:0] tx_words [3];
+  logic [31:0] rx_words [4];
+
+  always_ff @(posedge clk) begin
+    // CHOOSE
+    case (index)
+      4'h0:    queue_word <= control;
+      4'h1:    queue_word <= status;
+      4'h2:    queue_word <= cur[31:0];
+      4'h3:    queue_word <= cur[63:32];
+      4'h4:    queue_word <= tail[31:0];
+      4'h5:    queue_word <= tail[63:32];
+      4'h6:    queue_word <= is_rx ? dropped : frames;
+      4'h7:    queue_word <= is_rx ? frames : 32'd0;
+      default: queue_word <= 32'd0;
+    endcase
+  end
 
   always_comb begin
-    case (index)
-      4'h0:    queue_word = control;
-      4'h1:    queue_word = status;
-      4'h2:    queue_word = cur[31:0];
-      4'h3:    queue_word = cur[63:32];
-      4'h4:    queue_word = tail[31:0];
-      4'h5:    queue_word = tail[63:32];
-      4'h6:    queue_word = is_rx ? dropped : frames;
-      4'h7:    queue_word = is_rx ? frames : 32'd0;
-      default: queue_word = 32'd0;
-    endcase
     given = is_channel ? queue_word : is_common ? common : 32'd0;
     if (special_cache) given = {12'd0, cfg_desc_awcache, 12'd0, cfg_desc_arcache};
     if (special_info) given = {8'(DEPTH), 1'b0, 7'(ADDR_W), 8'(DATA_W / 8), 4'(APP_LAYOUT), 4'(QUEUES)};
   end
 
   always_ff @(posedge clk) begin
-    // SELECT: what GIVE chooses from.
-    control <= is_rx ? rx_control[reg_queue] : tx_control[reg_queue];
-    status  <= is_rx ? rx_status[reg_queue] : tx_status[reg_queue];
-    frames  <= is_rx ? rx_frames[reg_queue] : tx_frames[reg_queue];
-    dropped <= rx_drops[reg_queue];
+    // ACT: of the queue, in each direction.
+    tx_words[0] <= tx_control[reg_queue];
+    tx_words[1] <= tx_status[reg_queue];
+    tx_words[2] <= tx_frames[reg_queue];
+    rx_words[0] <= rx_control[reg_queue];
+    rx_words[1] <= rx_status[reg_queue];
+    rx_words[2] <= rx_frames[reg_queue];
+    rx_words[3] <= rx_drops[reg_queue];
+    // SELECT: what CHOOSE and GIVE choose from.
+    control <= is_rx ? rx_words[0] : tx_words[0];
+    status  <= is_rx ? rx_words[1] : tx_words[1];
+    frames  <= is_rx ? rx_words[2] : tx_words[2];
+    dropped <= rx_words[3];
     cur     <= 64'(is_rx ? rx_cur : tx_cur);
     tail    <= 64'(is_rx ? rx_tail : tx_tail);
-    case ({is_rx, index})
-      5'h00:   common <= {29'd0, tx_reset || |tx_resetting, 1'b0, tx_rs};
-      5'h01:   common <= {30'd0, tx_csr_idle, tx_csr_halted};
-      5'h02:   common <= {24'd0, tx_enable};
-      5'h03:   common <= 32'(tx_working);
-      5'h04:   common <= {25'd0, tx_errors};
-      5'h09:   common <= {28'd0, cfg_data_arcache};
-      5'h0A:   common <= 32'(irq_tx);
-      5'h10:   common <= {29'd0, rx_reset || |rx_resetting, 1'b0, rx_rs};
-      5'h11:   common <= {30'd0, rx_csr_idle, rx_csr_halted};
-      5'h12:   common <= {24'd0, rx_enable};
-      5'h13:   common <= 32'(rx_working);
-      5'h14:   common <= {25'd0, rx_errors};
-      5'h15:   common <= drops;
-      5'h17:   common <= {28'd0, cfg_data_awcache};
-      5'h18:   common <= 32'(irq_rx);
-      5'h19:   common <= {15'd0, cfg_forever, cfg_patience};
-      default: common <= 32'd0;
+    common  <= is_rx ? rx_common : tx_common;
+    // ACT
+    case (index)
+      4'h0:    tx_common <= {29'd0, tx_reset || |tx_resetting, 1'b0, tx_rs};
+      4'h1:    tx_common <= {30'd0, tx_csr_idle, tx_csr_halted};
+      4'h2:    tx_common <= {24'd0, tx_enable};
+      4'h3:    tx_common <= 32'(tx_working);
+      4'h4:    tx_common <= {25'd0, tx_errors};
+      4'h9:    tx_common <= {28'd0, cfg_data_arcache};
+      4'hA:    tx_common <= 32'(irq_tx);
+      default: tx_common <= 32'd0;
+    endcase
+    case (index)
+      4'h0:    rx_common <= {29'd0, rx_reset || |rx_resetting, 1'b0, rx_rs};
+      4'h1:    rx_common <= {30'd0, rx_csr_idle, rx_csr_halted};
+      4'h2:    rx_common <= {24'd0, rx_enable};
+      4'h3:    rx_common <= 32'(rx_working);
+      4'h4:    rx_common <= {25'd0, rx_errors};
+      4'h5:    rx_common <= drops;
+      4'h7:    rx_common <= {28'd0, cfg_data_awcache};
+      4'h8:    rx_common <= 32'(irq_rx);
+      4'h9:    rx_common <= {15'd0, cfg_forever, cfg_patience};
+      default: rx_common <= 32'd0;
     endcase
   end
 
@@ -347,7 +366,8 @@ module dma_regs #(
         end
         state <= is_write ? ANSWER : SELECT;
       end
-      SELECT:  state <= GIVE;
+      SELECT:  state <= CHOOSE;
+      CHOOSE:  state <= GIVE;
       GIVE:    state <= ANSWER;
       default: if ((s_axil_bvalid && s_axil_bready) || (s_axil_rvalid && s_axil_rready)) state <= IDLE;
     endcase

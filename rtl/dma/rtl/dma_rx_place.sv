@@ -1,9 +1,11 @@
 // Places received frames into the buffers of their queue's descriptors.
 //
-//   HEAD (whose frame is it, and its oldest descriptor) -> MOVE (a beat a clock) -+-> HEAD   the frame ends
-//     |  ^                                                                        +-> NEXT   the buffer is full: the same queue's
-//     |  +---------------- DROP (to the frame's end) <-- no descriptor in time          next descriptor -> MOVE
-//     +-> FAIL (the descriptor makes no sense) -> DROP
+//   HEAD (whose frame is it) -> LOOK (its oldest descriptor) -> MOVE (a beat a clock) -+-> HEAD  the frame ends
+//                                |                                                     +-> NEXT  the buffer is full: the same
+//                                |                                                     |         queue's next descriptor -> LOOK
+//                                |                                                     +-> LOOK  it ends, and the next one is here
+//                                |                                                     +-> FAIL  the descriptor makes no sense
+//                                +-> DROP (to the frame's end: no descriptor in time) -> HEAD          -> DROP
 //
 // Buffers begin at multiples of 64 and count in multiples of 64, so no byte has to change its lane. A write burst ends at a
 // multiple of its greatest length, so none crosses 4 KiB; its length is known before it begins, as beats wait in a FIFO.
@@ -44,11 +46,11 @@ module dma_rx_place #(
     output logic [QUEUES-1:0]   event_drop,    // pulse: a frame of the queue was dropped
     output logic                event_other,   // pulse: a frame for a queue that does not exist was dropped
 
-    // Descriptors.
+    // Descriptors: the oldest one of look_queue, if there is one, is on show a clock later.
     output logic [QUEUE_W-1:0]  look_queue,
     input  wire  [ENTRY_W-1:0]  look_entry,
     input  wire  [LINE_W-1:0]   look_line,
-    input  wire  [QUEUES-1:0]   available,
+    input  wire                 look_available,
     output logic                pop,
     output logic [QUEUE_W-1:0]  pop_queue,
 
@@ -87,8 +89,14 @@ module dma_rx_place #(
   localparam int LINE_BEATS_W = 6 - LANE_W;
 
   // ---------------------------------------------------------------- in
+  // The beat behind `in`: whose frame is next is known before the one in hand has ended.
+  logic [DATA_W-1:0] next_data;
+  logic [BYTES-1:0] next_keep;
+  logic next_valid, next_ready, next_last;
+  rx_user_t next_user;
+
   logic [DATA_W-1:0] in_data;
-  logic [BYTES-1:0] in_keep;
+  logic [LANE_W-1:0] in_end, next_end;
   logic in_valid, in_ready, in_last;
   rx_user_t in_user;
 
@@ -104,40 +112,59 @@ module dma_rx_place #(
       .s_axis_tready(s_axis_tready),
       .s_axis_tlast(s_axis_tlast),
       .s_axis_tuser(s_axis_tuser),
-      .m_axis_tdata(in_data),
-      .m_axis_tkeep(in_keep),
-      .m_axis_tvalid(in_valid),
-      .m_axis_tready(in_ready),
-      .m_axis_tlast(in_last),
-      .m_axis_tuser(in_user)
+      .m_axis_tdata(next_data),
+      .m_axis_tkeep(next_keep),
+      .m_axis_tvalid(next_valid),
+      .m_axis_tready(next_ready),
+      .m_axis_tlast(next_last),
+      .m_axis_tuser(next_user)
   );
 
-  logic [LANE_W-1:0] in_end;
   always_comb begin
-    in_end = '0;
-    for (int i = 0; i < BYTES; i++) if (in_keep[i]) in_end = LANE_W'(i);
+    next_end = '0;
+    for (int i = 0; i < BYTES; i++) if (next_keep[i]) next_end = LANE_W'(i);
+  end
+
+  assign next_ready = !in_valid || in_ready;
+  always_ff @(posedge clk) begin
+    if (next_ready) begin
+      in_data  <= next_data;
+      in_end   <= next_end;
+      in_last  <= next_last;
+      in_user  <= next_user;
+      in_valid <= next_valid;
+    end
+    if (rst) in_valid <= 1'b0;
   end
 
   // ---------------------------------------------------------------- states
-  typedef enum logic [2:0] {HEAD, NEXT, MOVE, FAIL, DROP} state_t;
+  typedef enum logic [2:0] {HEAD, NEXT, LOOK, MOVE, FAIL, DROP} state_t;
   state_t state;
 
   logic [QUEUE_W-1:0] queue;
   logic is_first;                      // the frame's first descriptor
-  wire  exists = 32'(in_user.channel) < QUEUES;
+  wire  exists      = 32'(in_user.channel) < QUEUES;
+  wire  next_exists = 32'(next_user.channel) < QUEUES;
 
-  assign look_queue = state == NEXT || QUEUES == 1 ? queue : in_user.channel[QUEUE_W-1:0];
+  always_comb begin
+    look_queue = queue;
+    if (state == HEAD && QUEUES > 1) look_queue = in_user.channel[QUEUE_W-1:0];
+    if (state == MOVE && QUEUES > 1) look_queue = next_user.channel[QUEUE_W-1:0];
+  end
 
-  // The descriptor that is looked at.
-  logic look_dec, look_slv, look_complete, look_bad;
+  // The descriptor that is looked at: in LOOK.
+  logic look_dec, look_slv, look_complete, look_bad, look_single;
   logic [19:0] look_room;
   logic [ADDR_W-7:0] look_buffer;
-  assign {look_dec, look_slv, look_complete, look_bad, look_room, look_buffer} = look_entry;
+  assign {look_dec, look_slv, look_complete, look_bad, look_single, look_room, look_buffer} = look_entry;
   wire look_fits = !(look_dec || look_slv || look_complete || look_bad);
 
-  wire looks  = (state == HEAD && in_valid && exists) || state == NEXT;
-  wire may    = state == NEXT ? !kill[queue] : run[look_queue] && !blocked[look_queue];
-  wire has    = looks && may && available[look_queue];
+  wire looks  = state == LOOK;
+  // Known a clock before LOOK, so from what the queue was like up to two clocks ago.
+  logic [QUEUES-1:0] may_begin;
+  logic begins, goes_on;
+  wire may    = is_first ? begins : goes_on;
+  wire has    = looks && may && look_available;
 
   // Patience.
   logic [5:0] tick;
@@ -146,23 +173,24 @@ module dma_rx_place #(
 
   // The descriptor that is being filled.
   logic [LINE_W-1:0] line;
-  logic dec_error, slv_error, complete;
+  logic dec_error, slv_error, complete, unfit;
   logic [19:0] lines_left;             // 64-byte pieces of the buffer, with the one that is being filled
   logic is_last_line;
   logic [WORD_W-1:0] word, burst_from;
   logic [BEATS_W-1:0] beats;
   logic [25:0] len;
 
-  wire moves      = state == MOVE && in_valid && room;
+  wire moves      = state == MOVE && in_valid && room && !unfit;
   wire line_full  = LINE_BEATS_W == 0 || &word[(LINE_BEATS_W > 0 ? LINE_BEATS_W : 1)-1:0];
   wire desc_full  = line_full && is_last_line;
   wire desc_ends  = in_last || desc_full;
   wire burst_full = beats == BEATS_W'(BURST - 1) || &word[BEATS_W-2:0];
-  assign in_ready = (state == MOVE && room) || state == DROP;
+  assign in_ready = (state == MOVE && room && !unfit) || state == DROP;
 
   always_comb begin
     working = '0;
-    if (state != HEAD && !(state == DROP)) working[queue] = 1'b1;
+    // A frame's first descriptor has not been taken before MOVE.
+    if (state == NEXT || (state == LOOK && !is_first) || state == MOVE || state == FAIL) working[queue] = 1'b1;
   end
 
   // App words.
@@ -188,45 +216,50 @@ module dma_rx_place #(
     begun       <= '0;
     event_drop  <= '0;
     event_other <= 1'b0;
+    may_begin   <= run & ~blocked;
+    begins      <= may_begin[look_queue];
+    goes_on     <= !kill[look_queue];
 
-    // How long the frame at the head has waited.
+    // How long the frame at the head has waited. The clock before LOOK has cleared it, and `tired` with it.
     tick  <= tick + 1'b1;
     tired <= !cfg_forever && waited >= cfg_patience;
     if (!looks || has) waited <= '0;
     else if (&tick && !tired) waited <= waited + 1'b1;
 
     case (state)
-      HEAD, NEXT: begin
-        if (looks) begin
-          queue        <= look_queue;
-          line         <= look_line;
-          dec_error    <= look_dec;
-          slv_error    <= look_slv;
-          complete     <= look_complete;
-          lines_left   <= look_room;
-          is_last_line <= look_room == 20'd1;
-          word         <= {look_buffer, {LINE_BEATS_W{1'b0}}};
-          burst_from   <= {look_buffer, {LINE_BEATS_W{1'b0}}};
-          beats        <= '0;
-          len          <= '0;
-          pop_queue    <= look_queue;
-          if (state == HEAD) begin
-            is_first  <= 1'b1;
-            frame_len <= '0;
-          end
-        end
-        if (has) begin
-          pop   <= 1'b1;
-          state <= look_fits ? MOVE : FAIL;
-        end else if (looks && (!may || (tired && (cfg_patience == '0 || waited >= cfg_patience)))) begin
-          event_drop[look_queue] <= 1'b1;
-          state                  <= DROP;
-        end else if (state == HEAD && in_valid && !exists) begin
-          event_other <= 1'b1;
-          state       <= DROP;
+      HEAD: begin
+        is_first  <= 1'b1;
+        frame_len <= '0;
+        queue     <= look_queue;
+        if (in_valid) begin
+          event_other <= !exists;
+          state       <= exists ? LOOK : DROP;
         end
       end
-      MOVE: if (moves) begin
+      NEXT: state <= LOOK;
+      LOOK: begin
+        line         <= look_line;
+        dec_error    <= look_dec;
+        slv_error    <= look_slv;
+        complete     <= look_complete;
+        unfit        <= !look_fits;
+        lines_left   <= look_room;
+        is_last_line <= look_single;
+        word         <= {look_buffer, {LINE_BEATS_W{1'b0}}};
+        burst_from   <= {look_buffer, {LINE_BEATS_W{1'b0}}};
+        beats        <= '0;
+        len          <= '0;
+        pop_queue    <= queue;
+        if (has) begin
+          pop   <= 1'b1;
+          state <= MOVE;
+        end else if (!may || tired) begin
+          event_drop[queue] <= 1'b1;
+          state             <= DROP;
+        end
+      end
+      MOVE: if (unfit) state <= FAIL;
+      else if (moves) begin
         beat_push <= 1'b1;
         beat_data <= in_data;
         word      <= word + 1'b1;
@@ -252,6 +285,13 @@ module dma_rx_place #(
           is_first     <= 1'b0;
           frame_len    <= frame_total;
           state        <= in_last ? HEAD : NEXT;
+          // Straight to the next frame's descriptor, unless this frame's is only now being taken away.
+          if (in_last && next_valid && next_exists && !pop) begin
+            is_first  <= 1'b1;
+            frame_len <= '0;
+            queue     <= look_queue;
+            state     <= LOOK;
+          end
         end
         desc_line  <= line;
         desc_queue <= queue;

@@ -159,6 +159,9 @@ module dma_tx_collect #(
     logic [BEATS_W:0]  release_; // words that had been set aside for the burst
   } beat_t;
 
+  // What is needed of it behind the turn, made out before.
+  logic is_full, overflows, is_wrong;
+
   beat_t taken, turned;
   logic [DATA_W-1:0] taken_data, turned_data;
   logic [LANE_W-1:0] turn;
@@ -182,7 +185,10 @@ module dma_tx_collect #(
       end
       if (mark && head_eof) filled <= '0;
 
-      turned <= taken;
+      turned    <= taken;
+      is_full   <= taken.total >= (LANE_W + 2)'(BYTES);
+      overflows <= taken.eof && taken.total > (LANE_W + 2)'(BYTES);
+      is_wrong  <= taken.mark || |taken.error;
       for (int i = 0; i < BYTES; i++) turned_data[8*i+:8] <= taken_data[8*((i+int'(turn))%BYTES)+:8];
     end
     if (rst) begin
@@ -197,9 +203,7 @@ module dma_tx_collect #(
   logic [DATA_W-1:0] rest;      // bytes that wait
   logic [DATA_W-1:0] joined;
   logic spilling;               // the second word of the last beat
-  wire  is_full   = turned.total >= (LANE_W + 2)'(BYTES);
-  wire  overflows = turned.total > (LANE_W + 2)'(BYTES);
-  assign spill = turned.valid && turned.eof && overflows && !spilling;
+  assign spill = turned.valid && overflows && !spilling;
 
   always_comb begin
     for (int i = 0; i < BYTES; i++) begin
@@ -210,16 +214,18 @@ module dma_tx_collect #(
   wire acts      = turned.valid && step;
   wire word_last = turned.eof && !spill;
   // The descriptor's own error, and the frame's.
-  logic [1:0] desc_error, frame_error;
+  logic [1:0] desc_error;
+  logic       frame_error;
   wire  [1:0] error_now = desc_error | turned.error;
-  wire        is_bad    = turned.mark || |frame_error || |turned.error;
+  wire        is_bad    = frame_error || is_wrong;
 
   // ---------------------------------------------------------------- memory
-  logic [DATA_W+LANE_W+1:0] memory [WORDS];
-  logic [DATA_W+LANE_W+1:0] out_word;
+  (* no_rw_check *) logic [DATA_W+LANE_W+1:0] memory [WORDS];
+  logic [DATA_W+LANE_W+1:0] read_word, out_word;
   logic [PTR_W:0] put_at, whole_to, get_at, level;
   logic passing;
   logic [PTR_W:0] held;
+  logic           full_hold;    // held is HOLD
 
   // A word goes into memory: a full one, the last one, or in place of a frame that is thrown away.
   wire frame_end   = turned.valid && turned.eof && step;
@@ -237,18 +243,22 @@ module dma_tx_collect #(
   end
 
   // ---------------------------------------------------------------- room
-  logic [PTR_W:0] set_aside;
+  // What is set aside follows a clock or two late; a burst comes every third clock at most.
+  logic [PTR_W:0] set_aside, used;
+  logic [BEATS_W:0] asked, freed;
   logic [LIST_W:0] frames_open;
   logic [LIST_W+1:0] desc_open;
-  logic out_valid, out_ready, out_frame_end;
+  logic read_valid, out_valid, out_ready, out_frame_end;
   wire  frees = acts && turned.burst_end;
 
   always_ff @(posedge clk) begin
     level     <= put_at - get_at;
-    set_aside <= set_aside + (burst_push ? (PTR_W + 1)'(burst_beats) + (PTR_W + 1)'(burst_eof) : '0)
-        - (frees ? (PTR_W + 1)'(turned.release_) : '0);
+    asked     <= burst_push ? (BEATS_W + 1)'(burst_beats) + (BEATS_W + 1)'(burst_eof) : '0;
+    freed     <= frees ? turned.release_ : '0;
+    set_aside <= set_aside + (PTR_W + 1)'(asked) - (PTR_W + 1)'(freed);
+    used      <= level + set_aside;
     // Two bursts may be added before this is seen.
-    room_data   <= level + set_aside <= (PTR_W + 1)'(WORDS - 3 * (BURST + 1));
+    room_data   <= used <= (PTR_W + 1)'(WORDS - 3 * (BURST + 1));
     room_lists  <= burst_level < (LIST_W + 1)'(LIST - 4) && desc_open < (LIST_W + 2)'(LIST - 3);
     room_frames <= frames_open < (LIST_W + 1)'(LIST - 2);
     frames_open <= frames_open + (LIST_W + 1)'(user_push) - (LIST_W + 1)'(out_frame_end);
@@ -260,20 +270,25 @@ module dma_tx_collect #(
       else rest <= joined;
     end
     desc_error  <= acts && turned.has_desc ? 2'b00 : acts ? error_now : desc_error;
-    frame_error <= frame_end ? 2'b00 : acts ? frame_error | turned.error : frame_error;
+    frame_error <= !frame_end && (frame_error || (acts && |turned.error));
 
     // Frames become visible when whole, or word by word.
     event_dropped <= throws_away;
     event_cut     <= frame_end && is_bad && passing;
     if (puts) begin
       put_at <= put_to + 1'b1;
-      held   <= frame_end ? '0 : held + 1'b1;
+      if (frame_end) held <= '0;
+      else if (!full_hold) held <= held + 1'b1;
+      full_hold <= !frame_end && (full_hold || held == (PTR_W + 1)'(HOLD - 1));
       if (frame_end) passing <= 1'b0;
-      else if (held >= (PTR_W + 1)'(HOLD)) passing <= 1'b1;
-      if (frame_end || passing || held >= (PTR_W + 1)'(HOLD)) whole_to <= put_to + 1'b1;
+      else if (full_hold) passing <= 1'b1;
+      if (frame_end || passing || full_hold) whole_to <= put_to + 1'b1;
     end
     if (rst) begin
       set_aside   <= '0;
+      asked       <= '0;
+      freed       <= '0;
+      used        <= '0;
       frames_open <= '0;
       desc_open   <= '0;
       room_data   <= 1'b0;
@@ -282,11 +297,12 @@ module dma_tx_collect #(
       level       <= '0;
       spilling    <= 1'b0;
       desc_error  <= 2'b00;
-      frame_error <= 2'b00;
+      frame_error <= 1'b0;
       put_at      <= '0;
       whole_to    <= '0;
       passing     <= 1'b0;
       held        <= '0;
+      full_hold   <= 1'b0;
       event_dropped <= 1'b0;
       event_cut     <= 1'b0;
     end
@@ -321,21 +337,27 @@ module dma_tx_collect #(
 
   always_ff @(posedge clk) begin
     if (user_push) users[user_in] <= user;
-    if (advance) out_word <= memory[get_at[PTR_W-1:0]];
+    // A block memory gives its word late in the clock: it is looked at in the next one.
+    if (advance) begin
+      read_word <= memory[get_at[PTR_W-1:0]];
+      out_word  <= read_word;
+    end
   end
 
   always_ff @(posedge clk) begin
     if (user_push) user_in <= user_in + 1'b1;
     if (out_frame_end) user_out <= user_out + 1'b1;
     if (advance) begin
-      out_valid <= get_at != whole_to;
+      read_valid <= get_at != whole_to;
+      out_valid  <= read_valid;
       if (get_at != whole_to) get_at <= get_at + 1'b1;
     end
     if (rst) begin
-      user_in   <= '0;
-      user_out  <= '0;
-      out_valid <= 1'b0;
-      get_at    <= '0;
+      user_in    <= '0;
+      user_out   <= '0;
+      read_valid <= 1'b0;
+      out_valid  <= 1'b0;
+      get_at     <= '0;
     end
   end
 

@@ -3,9 +3,9 @@
 // A burst ends at a multiple of its greatest length, so none crosses 4 KiB. A burst is sent when there is room for all it brings,
 // so the data master's read side is never held back.
 //
-//   PICK (a queue, round robin) -> LOAD -> CHECK -> CUT -> SEND -+-> CUT ...       more bursts
-//                                   ^                            +-> WAIT -> LOAD  the frame goes on in another descriptor
-//                                   +----------------------------+-> PICK          the frame ends
+//   PICK (a queue, round robin) -> LOOK -> LOAD -> CHECK -> CUT -> SIZE -> SEND -+-> CUT ...       more bursts
+//                                                                                +-> WAIT -> LOAD  another descriptor of the frame
+//                                                                                +-> PICK          the frame ends
 //
 // A descriptor that makes no sense ends its frame with a mark instead of a burst, which makes whoever collects the data throw
 // the frame away, and blocks its queue until that is reset.
@@ -37,7 +37,7 @@ module dma_tx_issue #(
     output logic [QUEUE_W-1:0]  fail_queue,
     output logic [3:0]          fail_kind,     // descriptor, DECERR, SLVERR, internal
 
-    // Descriptors.
+    // Descriptors: the oldest one of look_queue is on show a clock later.
     output logic [QUEUE_W-1:0]  look_queue,
     input  wire  [ENTRY_W-1:0]  look_entry,
     input  wire  [LINE_W-1:0]   look_line,
@@ -77,7 +77,7 @@ module dma_tx_issue #(
 );
   import nic_pkg::*;
 
-  typedef enum logic [2:0] {PICK, LOAD, CHECK, CUT, SEND, WAIT, MARK} state_t;
+  typedef enum logic [3:0] {PICK, LOOK, LOAD, CHECK, CUT, SIZE, SEND, WAIT, MARK, LEAVE} state_t;
   state_t state;
 
   logic [QUEUE_W-1:0] queue, chosen;
@@ -91,10 +91,9 @@ module dma_tx_issue #(
   logic [ADDR_W-1:0] address;
   logic [$bits(tx_user_t)-5:0] user_bits;
 
+  // As it was a clock ago: what a frame changes here has been seen when the next one is picked.
   logic [QUEUES-1:0] ready;
-  always_comb begin
-    for (int q = 0; q < QUEUES; q++) ready[q] = run[q] && available[q] && !blocked[q];
-  end
+  always_ff @(posedge clk) ready <= run & available & ~blocked & {QUEUES{!rst}};
 
   dma_round_robin #(
       .COUNT(QUEUES)
@@ -118,29 +117,32 @@ module dma_tx_issue #(
   wire invalid = bad || sof == in_frame;
   wire fits    = !unread && !complete && !invalid;
 
-  // The next burst: up to the end of the span, or of the descriptor.
+  // The next burst: up to the end of the span, or of the descriptor (CUT); then its beats (SIZE).
   localparam int CUT_W = SPAN_W + 1;
   wire [CUT_W-1:0] to_span_end = CUT_W'(BYTES * BURST) - CUT_W'(address[SPAN_W-1:0]);
-  wire             is_short    = left <= 26'(to_span_end);
+  wire             is_short    = left[25:CUT_W] == '0
+                                 && (CUT_W + 1)'(left[CUT_W-1:0]) + (CUT_W + 1)'(address[SPAN_W-1:0]) <= (CUT_W + 1)'(BYTES * BURST);
   logic [CUT_W-1:0] size;
   logic is_last;
   wire [CUT_W-1:0] last_byte  = CUT_W'(address[LANE_W-1:0]) + size - 1'b1;
+  logic [BEATS_W-1:0] beats_less;      // its beats, less one
+  logic [LANE_W-1:0]  end_lane;
 
   wire free_address = !m_axi_arvalid || m_axi_arready;
   wire sends        = state == SEND && free_address && room_data && room_lists;
 
-  assign user_push = state == CHECK && fits && !in_frame;
+  // What CHECK has found goes on in the clock behind it: nothing of the descriptor changes before the next LOAD.
+  logic fitted;
   always_comb begin
     user         = {4'd0, user_bits};
     user.channel = 4'(queue);
   end
 
-  assign desc_push  = (state == CHECK && fits) || (state == CHECK && !unread && !complete && invalid);
   assign desc_line  = line;
   assign desc_queue = queue;
-  assign desc_len   = fits ? len : 26'd0;
-  assign desc_eof   = fits && eof;
-  assign desc_bad   = !fits;
+  assign desc_len   = fitted ? len : 26'd0;
+  assign desc_eof   = fitted && eof;
+  assign desc_bad   = !fitted;
   always_comb begin
     begun = '0;
     if (desc_push) begun[queue] = 1'b1;
@@ -154,20 +156,24 @@ module dma_tx_issue #(
   assign burst_has_desc = state == MARK ? mark_desc : is_last;
   assign burst_eof      = state == MARK ? mark_frame : is_last && eof;
   assign burst_lane     = address[LANE_W-1:0];
-  assign burst_end      = last_byte[LANE_W-1:0];
-  assign burst_beats    = state == MARK ? '0 : BEATS_W'(last_byte[CUT_W-1:LANE_W]) + 1'b1;
+  assign burst_end      = end_lane;
+  assign burst_beats    = state == MARK ? '0 : beats_less + 1'b1;
 
   always_ff @(posedge clk) begin
     if (m_axi_arready) m_axi_arvalid <= 1'b0;
-    fail <= 1'b0;
+    fail      <= 1'b0;
+    fitted    <= fits;
+    user_push <= state == CHECK && fits && !in_frame;
+    desc_push <= state == CHECK && !unread && !complete;
     case (state)
       PICK: begin
         in_frame <= 1'b0;
         if (any && room_frames && room_lists) begin
           queue <= chosen;
-          state <= LOAD;
+          state <= LOOK;
         end
       end
+      LOOK: state <= LOAD;
       LOAD: begin
         line <= look_line;
         {dec_error, slv_error, complete, bad, sof, eof, len, address, user_bits} <= look_entry;
@@ -185,17 +191,22 @@ module dma_tx_issue #(
         end else begin
           blocked[queue] <= 1'b1;
           fail           <= 1'b1;
-          state          <= (!unread && !complete) || in_frame ? MARK : PICK;
+          state          <= (!unread && !complete) || in_frame ? MARK : LEAVE;
         end
       end
       CUT: begin
         size    <= is_short ? left[CUT_W-1:0] : to_span_end;
         is_last <= is_short;
-        state   <= SEND;
+        state   <= SIZE;
+      end
+      SIZE: begin
+        beats_less <= BEATS_W'(last_byte[CUT_W-1:LANE_W]);
+        end_lane   <= last_byte[LANE_W-1:0];
+        state      <= SEND;
       end
       SEND: if (sends) begin
         m_axi_araddr  <= address;
-        m_axi_arlen   <= 8'(burst_beats - 1'b1);
+        m_axi_arlen   <= 8'(beats_less);
         m_axi_arvalid <= 1'b1;
         address       <= address + ADDR_W'(size);
         left          <= left - 26'(size);
@@ -216,7 +227,8 @@ module dma_tx_issue #(
           state          <= MARK;
         end
       end
-      default: if (marks) state <= PICK;
+      MARK:    if (marks) state <= LEAVE;
+      default: state <= PICK;
     endcase
     for (int q = 0; q < QUEUES; q++) if (kill[q] && !working[q]) blocked[q] <= 1'b0;
     if (rst) begin
@@ -224,6 +236,8 @@ module dma_tx_issue #(
       queue         <= '0;
       blocked       <= '0;
       fail          <= 1'b0;
+      user_push     <= 1'b0;
+      desc_push     <= 1'b0;
       m_axi_arvalid <= 1'b0;
     end
   end

@@ -74,7 +74,8 @@ module dma_write_back #(
   logic [LINE_W-1:0] second_line;
   logic [QUEUE_W-1:0] second_queue;
   logic [25:0] second_len;
-  logic [LIST_W:0] first_level, second_level, under_way, answer_level;
+  logic [LIST_W:0] first_level, second_level, under_way;
+  logic [LIST_W+1:0] answer_level;
 
   dma_fifo #(
       .WIDTH(LINE_W + QUEUE_W + 3 + 26 + 160),
@@ -124,20 +125,19 @@ module dma_write_back #(
   wire wants_rx  = second_valid && (second_bad || data_valid) && (!second_eof || app_valid);
   wire wants_tx  = tx_valid;
 
-  // What has waited longest ago served goes first: the three take turns.
-  kind_t last_kind, kind;
-  logic any;
+  // What was served longest ago goes first: the three take turns. It is chosen in one clock and written in the next, so each
+  // choice sees what the write before has left.
+  kind_t kind, next_kind;
+  logic picked;
   always_comb begin
-    any  = wants_app || wants_rx || wants_tx;
-    kind = APP;
-    case (last_kind)
-      APP:       kind = wants_rx ? RX_STATUS : wants_tx ? TX_STATUS : APP;
-      RX_STATUS: kind = wants_tx ? TX_STATUS : wants_app ? APP : RX_STATUS;
-      default:   kind = wants_app ? APP : wants_rx ? RX_STATUS : TX_STATUS;
+    case (kind)
+      APP:       next_kind = wants_rx ? RX_STATUS : wants_tx ? TX_STATUS : APP;
+      RX_STATUS: next_kind = wants_tx ? TX_STATUS : wants_app ? APP : RX_STATUS;
+      default:   next_kind = wants_app ? APP : wants_rx ? RX_STATUS : TX_STATUS;
     endcase
   end
 
-  wire goes = free && any;
+  wire goes = picked && free;
   assign first_pop  = skip_app || (goes && kind == APP);
   assign second_pop = goes && kind == RX_STATUS;
   assign tx_pop     = goes && kind == TX_STATUS;
@@ -170,8 +170,13 @@ module dma_write_back #(
   always_ff @(posedge clk) begin
     if (m_axi_awready) m_axi_awvalid <= 1'b0;
     if (m_axi_wready) m_axi_wvalid <= 1'b0;
+    if (picked) begin
+      picked <= !free;
+    end else begin
+      picked <= wants_app || wants_rx || wants_tx;
+      kind   <= next_kind;
+    end
     if (goes) begin
-      last_kind     <= kind;
       m_axi_awvalid <= 1'b1;
       m_axi_wvalid  <= 1'b1;
       m_axi_awlen   <= kind == APP ? 8'd1 : 8'd0;
@@ -202,14 +207,15 @@ module dma_write_back #(
       m_axi_wvalid <= 1'b1;
       second_beat  <= 1'b0;
     end
-    answers_room <= answer_level < (LIST_W + 1)'(LIST - 2);
+    answers_room <= answer_level < (LIST_W + 2)'(2 * LIST - 2);
     under_way    <= under_way + (LIST_W + 1)'(rx_push) - (LIST_W + 1)'(second_pop);
     rx_room      <= under_way < (LIST_W + 1)'(LIST - 4);
     if (rst) begin
       m_axi_awvalid <= 1'b0;
       m_axi_wvalid  <= 1'b0;
       second_beat   <= 1'b0;
-      last_kind     <= APP;
+      picked        <= 1'b0;
+      kind          <= APP;
       answers_room  <= 1'b0;
       under_way     <= '0;
       rx_room       <= 1'b0;
@@ -223,9 +229,10 @@ module dma_write_back #(
   assign m_axi_bready = answer_valid;
   assign app_push     = answered && answer.kind == APP;
 
+  // Three writes a pair of frames and a memory of 40 clocks: more than LIST.
   dma_fifo #(
       .WIDTH($bits(answer_t)),
-      .DEPTH(LIST)
+      .DEPTH(2 * LIST)
   ) answers (
       .clk(clk),
       .rst(rst),
