@@ -179,6 +179,15 @@ fn a_full_disk_says_so_and_gives_back_what_was_written() {
 }
 
 #[test]
+fn nothing_written_beyond_the_end_leaves_the_end() {
+    let mut disk = disk();
+    let (file, _) = open(&mut disk, "/ram/f", OpenMode::Create).unwrap();
+    write(&mut disk, file, 1, b"").unwrap();
+    assert_eq!(read(&mut disk, file, 0, 9).unwrap(), b"");
+    assert_eq!(disk.ram_usage().0, 0);
+}
+
+#[test]
 fn one_writes_at_a_time() {
     let mut disk = disk();
     let (file, _) = open(&mut disk, "/ram/f", OpenMode::Create).unwrap();

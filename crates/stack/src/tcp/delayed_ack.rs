@@ -81,11 +81,12 @@ impl AckPolicy {
         self.due = self.due.max(if at_once { AckDue::Now } else { AckDue::Later });
     }
 
-    /// The peer may send `room` bytes more before it hears of us. Where that is less than what would make an acknowledgement due,
-    /// none is waited for: the peer waits too, for the window, until one of the two timers runs out.
+    /// The peer may send `room` bytes more before it hears of us. Where that is less than a segment, the one that would make an
+    /// acknowledgement due is not waited for: the peer waits too, for the window, until one of the two timers runs out.
+    ///
+    /// Who asks for fewer acknowledgements than the standard's every second gets what it asks for: it stands for such a peer.
     pub fn on_room(&mut self, room: u64, options: &DelayedAck) {
-        let allowed = self.segment.saturating_mul(usize::from(options.segments.max(1)));
-        if self.due == AckDue::Later && room < allowed.saturating_sub(self.open) as u64 {
+        if self.due == AckDue::Later && room < self.segment as u64 && options.segments <= 2 {
             self.due = AckDue::Now;
         }
     }
