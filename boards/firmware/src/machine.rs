@@ -95,11 +95,11 @@ pub fn run<D: Interface + Counting>(
     let disk = Disk::new(parts.flash, parts.built_ns, settings.ram_disk);
     let node = node(board, settings, parts.device, parts.receive, parts.device_queue)?;
     let mut machine = Loop::new(node, disk, Group::new(&mut services));
-    let mut turn = Turn { now: board.now(), board };
+    let mut turn = Turn { now: board.now(), wall_ns: None, board };
     machine.with(&mut turn, |services, ctx| services.start(ctx)).map_err(Error::Start)?;
     turn.board.answer(console::greeting(settings));
     loop {
-        turn.now = turn.board.now();
+        (turn.now, turn.wall_ns) = (turn.board.now(), None);
         let taken = machine.take_in(&mut turn)?;
         let board = &mut *turn.board;
         if machine.files.wants_live() {
@@ -107,7 +107,7 @@ pub fn run<D: Interface + Counting>(
             machine.files.supply(text);
         }
         if machine.files.has_work() {
-            machine.files.set_wall(board.wall_ns());
+            machine.files.set_wall(turn.wall_ns());
         }
         let moved = machine.serve(&mut turn)?;
         let board = &mut *turn.board;
@@ -124,9 +124,10 @@ pub fn run<D: Interface + Counting>(
     }
 }
 
-/// A turn of the loop: the clock is read once, as it costs as much as a segment's way through a layer.
+/// A turn of the loop: time and date are read once each, however many events there are.
 struct Turn<'a, B> {
     now: Instant,
+    wall_ns: Option<i64>,
     board: &'a mut B,
 }
 
@@ -136,7 +137,7 @@ impl<B: Board> Host for Turn<'_, B> {
     }
 
     fn wall_ns(&mut self) -> i64 {
-        self.board.wall_ns()
+        *self.wall_ns.get_or_insert_with(|| self.board.wall_ns())
     }
 
     fn random(&mut self) -> u64 {
