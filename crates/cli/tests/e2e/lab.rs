@@ -66,6 +66,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// Makes one end of a veth pair keep the order of a flow, as a cable does: without receive packet steering, what two CPUs
+/// send of one connection (a paced sender does: timer on one, acknowledgement on the other) waits in two queues. A kernel
+/// without steering has no such file.
+fn keep_order(namespace: &Namespace, device: &str) {
+    namespace.sh(&format!("echo 3 > /sys/class/net/{device}/queues/rx-0/rps_cpus"));
+}
+
 fn must(command: &mut Command) {
     let output = command.output().expect("the command starts");
     assert!(output.status.success(), "{command:?}: {}", text(&output));
@@ -131,6 +138,8 @@ impl Lab {
                 );
                 client.must("ip link set veth0 up");
                 other.must("ip link set veth1 up");
+                keep_order(&client, "veth0");
+                keep_order(&other, "veth1");
                 all.extend(["--device", "packet:veth1"].map(str::to_owned));
                 server_side = Some(other);
             }
