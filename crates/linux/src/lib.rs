@@ -27,7 +27,6 @@ pub mod terminal;
 mod testing;
 mod tx;
 pub mod uio;
-pub mod vnet;
 
 pub use rx::{MIN_LARGE_BUFFER, MIN_SMALL_BUFFER, RxPools};
 pub use stats::DeviceStats;

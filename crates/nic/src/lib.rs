@@ -30,6 +30,7 @@
 
 extern crate alloc;
 
+pub mod bus;
 pub mod checksum;
 #[cfg(target_arch = "x86_64")]
 mod checksum_avx2;
@@ -54,7 +55,10 @@ pub mod selftest;
 mod split;
 pub mod tx;
 mod verify;
+pub mod virtio;
+pub mod vnet;
 
+pub use bus::{Bus, Platform};
 pub use bytes::Bytes;
 pub use chunk::Chunk;
 pub use device::{Capabilities, Device, DeviceError, Filter, Interface, LinkState, Steering};

@@ -8,7 +8,7 @@
 //! | file | concept |
 //! |---|---|
 //! | [`regs`], [`nic_regs`] | where registers, descriptor fields and app words lie, made from `rtl/regs` |
-//! | [`bus`] | what the driver asks of the board |
+//! | [`bus`](crate::bus) | what the driver asks of the board |
 //! | [`descriptor`], [`words`] | a descriptor and its app words, encoded and decoded |
 //! | `channel`, `ring` | one channel's registers; positions in a ring |
 //! | `filter` | entries of the tables that choose frames and queues |
@@ -18,7 +18,6 @@
 //!
 //! `docs/rtl/driver.md` follows one segment through all of it.
 
-pub mod bus;
 mod channel;
 pub mod control;
 pub mod counters;
@@ -37,7 +36,7 @@ pub mod settings;
 mod transmit;
 pub mod words;
 
-pub use bus::{Bus, Platform};
+pub use crate::bus::{Bus, Platform};
 pub use channel::Direction;
 pub use control::Control;
 pub use counters::QueueStats;

@@ -19,7 +19,7 @@ use crate::rx::{Forecast, HEADROOM, Landed, Landing, MAX_PLACES, RxPools};
 use crate::stats::DeviceStats;
 use crate::sys::packet::{self as sys, AuxData, MAX_BATCH, Received};
 use crate::tx::{self, Completions, MAX_PIECES, device_error};
-use crate::vnet::{Checksum, HEADER_LEN, VirtioHeader};
+use linerate_nic::vnet::{ByteOrder, Checksum, HEADER_LEN, VirtioHeader};
 use linerate_nic::{
     Buffer, Capabilities, ChecksumRequest, Device, DeviceError, Frame, MacAddr, QueuePair, RxBatch, TxQueue,
     TxToken,
@@ -228,7 +228,7 @@ impl PacketDevice {
             return None;
         }
         let header = if self.virtio_len > 0 {
-            VirtioHeader::parse(header).ok()
+            VirtioHeader::parse(header, ByteOrder::Native).ok()
         } else {
             Some(header_of(&received.aux))
         };
@@ -350,7 +350,9 @@ impl QueuePair for PacketDevice {
                     break;
                 }
                 let header = &mut header[..virtio_len];
-                header.copy_from_slice(&VirtioHeader::for_packet(&packet.meta).encode()[..virtio_len]);
+                header.copy_from_slice(
+                    &VirtioHeader::for_packet(&packet.meta).encode(ByteOrder::Native)[..virtio_len],
+                );
                 let used = tx::gather(free, header, packet);
                 let (ours, rest) = std::mem::take(&mut free).split_at_mut(used);
                 *gather = ours;

@@ -13,7 +13,7 @@ use crate::rx::{Forecast, HEADROOM, Landed, Landing, MAX_PLACES, RxPools};
 use crate::stats::DeviceStats;
 use crate::sys::tun;
 use crate::tx::{self, Completions, MAX_PIECES, device_error};
-use crate::vnet::{HEADER_LEN_MERGEABLE, VirtioHeader};
+use linerate_nic::vnet::{ByteOrder, HEADER_LEN_MERGEABLE, VirtioHeader};
 use linerate_nic::{Capabilities, Device, DeviceError, Frame, MacAddr, QueuePair, RxBatch, TxQueue, TxToken};
 use linerate_wire::units::Instant;
 use queue::step_error;
@@ -197,7 +197,7 @@ impl Tap {
                 continue;
             };
             self.forecast.note(self.pools.is_large(len));
-            let Ok(header) = VirtioHeader::parse(&header) else {
+            let Ok(header) = VirtioHeader::parse(&header, ByteOrder::Native) else {
                 self.stats.rx_refused += 1;
                 continue;
             };
@@ -272,7 +272,7 @@ impl QueuePair for Tap {
         let fd = &self.fd;
         tx::drain(queue, &mut self.completions, &mut self.stats, |queue| {
             let Some(packet) = queue.front() else { return Ok(0) };
-            let virtio = VirtioHeader::for_packet(&packet.meta).encode();
+            let virtio = VirtioHeader::for_packet(&packet.meta).encode(ByteOrder::Native);
             let mut pieces = [IoSlice::new(&[]); MAX_PIECES];
             let count = tx::gather(&mut pieces, &virtio, packet);
             rustix::io::writev(fd, &pieces[..count]).map(|_| 1)

@@ -5,7 +5,7 @@ use crate::mac;
 use crate::netconfig::{Link, LinkChange, NetconfigError, Netlink, is_interface_name};
 use crate::rx::RxPools;
 use crate::sys::tun::{self, IFNAMSIZ};
-use crate::vnet::HEADER_LEN_MERGEABLE;
+use linerate_nic::vnet::HEADER_LEN_MERGEABLE;
 use linerate_nic::{Capabilities, MacAddr};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};

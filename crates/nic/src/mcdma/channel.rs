@@ -1,6 +1,6 @@
 //! The registers of one channel.
 
-use crate::mcdma::bus::Bus;
+use crate::bus::Bus;
 use crate::mcdma::regs::{mm2s_ch as ch, register, s2mm_ch};
 
 /// Reads of the control register after which a reset counts as failed.

@@ -1,8 +1,8 @@
 //! The control: what there is once, however many queues the device has.
 
+use crate::bus::Bus;
 use crate::device::{Capabilities, Device, DeviceError, Filter, LinkState, Steering};
 use crate::feature::Feature;
-use crate::mcdma::bus::Bus;
 use crate::mcdma::filter::{ENTRIES, group_hash, port_entry};
 use crate::mcdma::nic_regs::register as mac;
 use crate::mcdma::settings::Settings;

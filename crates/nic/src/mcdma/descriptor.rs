@@ -15,7 +15,7 @@
 //! and in its last when it is received. Whose a descriptor is: the
 //! engine's from the doorbell that covers it until its own status says complete.
 
-use crate::mcdma::bus::Bus;
+use crate::bus::Bus;
 use crate::mcdma::regs::{mm2s_descriptor as tx, s2mm_descriptor as rx};
 
 // Both directions have the words that a driver writes at the same places.

@@ -1,6 +1,6 @@
 //! What the interrupt handler of a queue does.
 
-use crate::mcdma::bus::Bus;
+use crate::bus::Bus;
 use crate::mcdma::channel::{Channel, Direction};
 
 /// The interrupt of one queue. It lives in the handler, apart from the queue: the two share nothing but registers. The handler

@@ -1,6 +1,6 @@
 //! From a board and some memory to a control and queues.
 
-use crate::mcdma::bus::{Bus, Platform};
+use crate::bus::{Bus, Platform};
 use crate::mcdma::channel::Direction;
 use crate::mcdma::control::Control;
 use crate::mcdma::descriptor;

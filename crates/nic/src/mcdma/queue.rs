@@ -1,8 +1,8 @@
 //! A queue: the data of the device, for one core.
 
+use crate::bus::Platform;
 use crate::device::{Capabilities, DeviceError};
 use crate::frame::RxBatch;
-use crate::mcdma::bus::Platform;
 use crate::mcdma::channel::{Channel, Direction};
 use crate::mcdma::control;
 use crate::mcdma::counters::QueueStats;

@@ -1,8 +1,8 @@
 //! The receive side of a queue: empty buffers to the engine, full ones to the stack.
 
+use crate::bus::Platform;
 use crate::device::Capabilities;
 use crate::frame::{Frame, RxBatch};
-use crate::mcdma::bus::Platform;
 use crate::mcdma::channel::Channel;
 use crate::mcdma::counters::QueueStats;
 use crate::mcdma::descriptor::{self, Received};

@@ -1,6 +1,6 @@
 //! Positions in a ring of descriptors.
 
-use crate::mcdma::bus::Bus;
+use crate::bus::Bus;
 use crate::mcdma::descriptor;
 use crate::mcdma::descriptor::SIZE;
 

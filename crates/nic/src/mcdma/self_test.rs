@@ -1,7 +1,7 @@
 //! Finding out at start whether the hardware does what it says.
 
+use crate::bus::Platform;
 use crate::device::{Device as _, DeviceError, Filter};
-use crate::mcdma::bus::Platform;
 use crate::mcdma::control::Control;
 use crate::mcdma::queue::Queue;
 use crate::queue::Joined;

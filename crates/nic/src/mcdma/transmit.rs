@@ -1,8 +1,8 @@
 //! The transmit side of a queue: packets to the engine, tokens back.
 
+use crate::bus::Platform;
 use crate::device::Capabilities;
 use crate::layers;
-use crate::mcdma::bus::Platform;
 use crate::mcdma::channel::Channel;
 use crate::mcdma::counters::QueueStats;
 use crate::mcdma::descriptor::Transmitted;

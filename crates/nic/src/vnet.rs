@@ -1,10 +1,34 @@
-//! The virtio-net header that Linux puts before each frame of a TAP or AF_PACKET device with `VNET_HDR`: checksum and
-//! segmentation left to somebody else, both ways.
+//! The virtio-net header in front of each frame of a virtio device, and of a TAP or AF_PACKET device of Linux with `VNET_HDR`:
+//! checksum and segmentation left to somebody else, both ways.
 //!
-//! Layout: virtio 1.2 section 5.1.6, in the byte order of the machine (the legacy form, which Linux uses unless told
-//! otherwise).
+//! Layout: virtio 1.2 section 5.1.6.
 
-use linerate_nic::{ChecksumRequest, ChecksumStatus, RxMeta, Segmentation, TxMeta};
+use crate::meta::{ChecksumRequest, ChecksumStatus, RxMeta, Segmentation, TxMeta};
+
+/// The order of bytes in a header's words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ByteOrder {
+    /// That of the machine: legacy devices, and Linux unless told otherwise.
+    Native,
+    /// Little-endian: devices since virtio 1.0.
+    Little,
+}
+
+impl ByteOrder {
+    fn bytes(self, word: u16) -> [u8; 2] {
+        match self {
+            ByteOrder::Native => word.to_ne_bytes(),
+            ByteOrder::Little => word.to_le_bytes(),
+        }
+    }
+
+    fn word(self, bytes: [u8; 2]) -> u16 {
+        match self {
+            ByteOrder::Native => u16::from_ne_bytes(bytes),
+            ByteOrder::Little => u16::from_le_bytes(bytes),
+        }
+    }
+}
 
 /// Length of the short header in bytes.
 pub const HEADER_LEN: usize = 10;
@@ -65,14 +89,14 @@ impl VirtioHeader {
     }
 
     /// The bytes; take the first [`HEADER_LEN`] for the short form.
-    pub fn encode(&self) -> [u8; HEADER_LEN_MERGEABLE] {
+    pub fn encode(&self, order: ByteOrder) -> [u8; HEADER_LEN_MERGEABLE] {
         let mut out = [0; HEADER_LEN_MERGEABLE];
         match self.checksum {
             Checksum::Unknown => {}
             Checksum::Partial(request) => {
                 out[0] = FLAG_NEEDS_CSUM;
-                out[6..8].copy_from_slice(&request.start.to_ne_bytes());
-                out[8..10].copy_from_slice(&request.offset.to_ne_bytes());
+                out[6..8].copy_from_slice(&order.bytes(request.start));
+                out[8..10].copy_from_slice(&order.bytes(request.offset));
             }
             Checksum::Valid => out[0] = FLAG_DATA_VALID,
         }
@@ -82,17 +106,17 @@ impl VirtioHeader {
             Segmentation::Tcp6(_) => GSO_TCPV6,
         };
         if out[1] != GSO_NONE {
-            out[2..4].copy_from_slice(&self.header_len.to_ne_bytes());
-            out[4..6].copy_from_slice(&self.segmentation.segment_size().to_ne_bytes());
+            out[2..4].copy_from_slice(&order.bytes(self.header_len));
+            out[4..6].copy_from_slice(&order.bytes(self.segmentation.segment_size()));
         }
         out
     }
 
     /// Reads the first [`HEADER_LEN`] bytes.
-    pub fn parse(bytes: &[u8]) -> Result<Self, VirtioError> {
+    pub fn parse(bytes: &[u8], order: ByteOrder) -> Result<Self, VirtioError> {
         let bytes: &[u8; HEADER_LEN] =
             bytes.get(..HEADER_LEN).and_then(|head| head.try_into().ok()).ok_or(VirtioError::Short)?;
-        let word = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
+        let word = |at: usize| order.word([bytes[at], bytes[at + 1]]);
         let checksum = if bytes[0] & FLAG_NEEDS_CSUM != 0 {
             Checksum::Partial(ChecksumRequest { start: word(6), offset: word(8) })
         } else if bytes[0] & FLAG_DATA_VALID != 0 {
@@ -147,7 +171,10 @@ pub(crate) fn ipv4_header_is_intact(frame: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::ByteOrder::{Little, Native};
     use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
     use proptest::prelude::*;
 
     fn partial() -> Checksum {
@@ -164,16 +191,19 @@ mod tests {
         for checksum in [Checksum::Unknown, partial(), Checksum::Valid] {
             for segmentation in [Segmentation::None, Segmentation::Tcp4(1460), Segmentation::Tcp6(1440)] {
                 let wanted = header(checksum, segmentation);
-                assert_eq!(VirtioHeader::parse(&wanted.encode()), Ok(wanted));
-                assert_eq!(VirtioHeader::parse(&wanted.encode()[..HEADER_LEN]), Ok(wanted));
+                for order in [Native, Little] {
+                    let bytes = wanted.encode(order);
+                    assert_eq!(VirtioHeader::parse(&bytes, order), Ok(wanted));
+                    assert_eq!(VirtioHeader::parse(&bytes[..HEADER_LEN], order), Ok(wanted));
+                }
             }
         }
     }
 
     #[test]
     fn the_bytes_are_those_of_the_virtio_layout() {
-        let bytes = header(partial(), Segmentation::Tcp4(1448)).encode();
-        let word = u16::to_ne_bytes;
+        let bytes = header(partial(), Segmentation::Tcp4(1448)).encode(Little);
+        let word = u16::to_le_bytes;
         assert_eq!(bytes[..2], [1, 1]);
         assert_eq!(bytes[2..4], word(54));
         assert_eq!(bytes[4..6], word(1448));
@@ -184,15 +214,15 @@ mod tests {
 
     #[test]
     fn refused_headers_say_why() {
-        assert_eq!(VirtioHeader::parse(&[0; 9]), Err(VirtioError::Short));
+        assert_eq!(VirtioHeader::parse(&[0; 9], Native), Err(VirtioError::Short));
         for (kind, wanted) in [(3, 3), (5, 5), (0x83, 3), (7, 7)] {
             let mut bytes = [0; HEADER_LEN];
             bytes[1] = kind;
-            assert_eq!(VirtioHeader::parse(&bytes), Err(VirtioError::Segmentation(wanted)));
+            assert_eq!(VirtioHeader::parse(&bytes, Native), Err(VirtioError::Segmentation(wanted)));
         }
-        let mut ecn = header(partial(), Segmentation::Tcp6(1440)).encode();
+        let mut ecn = header(partial(), Segmentation::Tcp6(1440)).encode(Native);
         ecn[1] |= GSO_ECN;
-        assert_eq!(VirtioHeader::parse(&ecn).map(|h| h.segmentation), Ok(Segmentation::Tcp6(1440)));
+        assert_eq!(VirtioHeader::parse(&ecn, Native).map(|h| h.segmentation), Ok(Segmentation::Tcp6(1440)));
     }
 
     /// An Ethernet frame with the example header of RFC 1071's companion texts: 192.168.0.1 to 192.168.0.199, UDP.
@@ -234,7 +264,7 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 0..40),
             frame in proptest::collection::vec(any::<u8>(), 0..90),
         ) {
-            if let Ok(parsed) = VirtioHeader::parse(&bytes) {
+            if let Ok(parsed) = VirtioHeader::parse(&bytes, Native) {
                 let _ = parsed.rx_meta(&frame, true);
             } else {
                 prop_assert!(bytes.len() < HEADER_LEN || ![0, 1, 4].contains(&(bytes[1] & !GSO_ECN)));

@@ -1,4 +1,4 @@
-//! What the driver asks of the board: registers, and memory that both sides see without a cache.
+//! What a driver asks of the board: registers, and memory that both sides see without a cache.
 
 use crate::dma::Dma;
 
@@ -12,8 +12,7 @@ use crate::dma::Dma;
 ///
 /// ```
 /// use core::sync::atomic::{Ordering, fence};
-/// use linerate_nic::{Coherent, Dma};
-/// use linerate_nic::mcdma::Bus;
+/// use linerate_nic::{Bus, Coherent, Dma};
 ///
 /// /// A board whose device sees the caches and uses the program's addresses; registers lie from here on.
 /// #[derive(Clone, Copy)]
