@@ -1,8 +1,8 @@
 //! The commands of the serial console, and the editing of its line.
 
 use crate::board::Board;
+use crate::counting::Counting;
 use crate::disk::Disk;
-use crate::machine::Counting;
 use crate::report;
 use crate::settings::Settings;
 use alloc::string::String;

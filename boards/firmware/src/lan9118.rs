@@ -162,7 +162,7 @@ pub fn silence(registers: &mut impl Registers) {
     registers.write(regs::INT_EN, 0);
 }
 
-impl<R> crate::machine::Counting for Lan9118<R> {
+impl<R> crate::counting::Counting for Lan9118<R> {
     fn count(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.stats.figures().for_each(|(figure, value)| visit(figure.name, value));
     }

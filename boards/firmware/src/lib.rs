@@ -11,6 +11,7 @@ extern crate std;
 
 mod board;
 pub mod console;
+mod counting;
 pub mod disk;
 pub mod lan9118;
 mod machine;
@@ -18,5 +19,6 @@ mod report;
 mod settings;
 
 pub use board::{Board, Heap, INTERVALS, Task};
-pub use machine::{Counting, Error, Parts, run};
+pub use counting::Counting;
+pub use machine::{Error, Parts, run};
 pub use settings::Settings;

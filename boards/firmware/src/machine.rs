@@ -2,6 +2,7 @@
 
 use crate::board::Board;
 use crate::console;
+use crate::counting::Counting;
 use crate::disk::{Disk, FlashFile};
 use crate::report;
 use crate::settings::Settings;
@@ -16,22 +17,12 @@ use linerate_stack::{Cidr, Node, NodeConfig, StackConfig, StackPools};
 use linerate_transport::{AcceptBacklog, BufferSize, ListenAddr, ListenOptions, Owner, SocketOptions};
 use linerate_wire::units::Instant;
 
-/// Bytes of a page, for what servers write and for small segments.
-const PAGE: usize = 512;
-/// Datagrams longer than a page that may be on their way at once.
-const DATAGRAMS: usize = 8;
-/// Frames taken in at once.
-const BATCH: usize = 16;
-/// Packets on their way to the interface at once.
-const QUEUE: usize = 16;
+/// Bytes of a page, for what servers write and for small segments: of a machine with little memory, and of others.
+const PAGES: [usize; 2] = [512, 2_048];
+/// What sockets hold together in a machine with little memory, at most.
+const LITTLE: usize = 1 << 20;
 /// The clock of a board may have 32 bits: the loop turns so often at least, and reads it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-
-/// An interface that counts.
-pub trait Counting {
-    /// Shows each counter with its name.
-    fn count(&self, visit: &mut dyn FnMut(&'static str, u64));
-}
 
 /// What a machine is built from.
 pub struct Parts<D> {
@@ -41,6 +32,8 @@ pub struct Parts<D> {
     pub receive: Pool,
     /// Frames that wait in it beyond the pool's buffers.
     pub device_queue: usize,
+    /// Frames taken in at once, and packets on their way to the interface.
+    pub batch: usize,
     /// The files of the image.
     pub flash: &'static [FlashFile],
     /// When the image was built, in ns since 1970.
@@ -93,7 +86,7 @@ pub fn run<D: Interface + Counting>(
         (!settings.iperf3.is_empty()).then_some(&mut iperf3 as &mut dyn Service),
     ];
     let disk = Disk::new(parts.flash, parts.built_ns, settings.ram_disk);
-    let node = node(board, settings, parts.device, parts.receive, parts.device_queue)?;
+    let node = node(board, settings, parts.device, parts.receive, (parts.device_queue, parts.batch))?;
     let mut machine = Loop::new(node, disk, Group::new(&mut services));
     let mut turn = Turn { now: board.now(), wall_ns: None, board };
     machine.with(&mut turn, |services, ctx| services.start(ctx)).map_err(Error::Start)?;
@@ -150,27 +143,30 @@ fn node<D: Interface>(
     settings: &Settings,
     device: D,
     receive: Pool,
-    device_queue: usize,
+    (device_queue, batch): (usize, usize),
 ) -> Result<Node<D>, Error> {
     let gro = GroConfig { flows: 2, frames: 4, segments: 8 };
-    let config = PortConfig { rx_batch: BATCH, rx_budget: 2 * BATCH, tx_segments: QUEUE, gro };
+    let config = PortConfig { rx_batch: batch, rx_budget: 2 * batch, tx_segments: batch, gro };
+    // Frames are coalesced where the device does it: in software it costs more than it saves.
+    let rx_coalescing = device.capabilities().rx_coalescing;
     let mut port = Port::new(device, config)?;
-    port.set_offloads(Capabilities { rx_coalescing: false, ..Capabilities::ALL })?;
+    port.set_offloads(Capabilities { rx_coalescing, ..Capabilities::ALL })?;
     let mut seed = [0; 32];
     for piece in seed.as_chunks_mut::<8>().0 {
         *piece = board.random().to_le_bytes();
     }
+    let page = PAGES[usize::from(settings.socket_memory > LITTLE)];
     let pools = StackPools {
-        pages: Pool::new(settings.socket_memory / 2 / PAGE, PAGE),
-        datagrams: Pool::new(DATAGRAMS, 1_536),
+        pages: Pool::new(settings.socket_memory / 2 / page, page),
+        datagrams: Pool::new(batch / 2, 1_536),
         receive: Some(receive),
         device_queue: Some(device_queue),
     };
-    let sizes = NodeConfig { rx_batch: BATCH, tx_queue: QUEUE, tx_rounds: 4 };
-    Ok(Node::new(port, stack_config(settings)?, seed, pools, sizes))
+    let sizes = NodeConfig { rx_batch: batch, tx_queue: batch, tx_rounds: 4 };
+    Ok(Node::new(port, stack_config(settings, batch)?, seed, pools, sizes))
 }
 
-fn stack_config(settings: &Settings) -> Result<StackConfig, Error> {
+fn stack_config(settings: &Settings, batch: usize) -> Result<StackConfig, Error> {
     let mut addresses = Vec::new();
     for (address, len) in settings.addresses {
         let wrong = || Error::Setting("address", alloc::format!("{address}/{len}: the prefix is too long"));
@@ -198,10 +194,10 @@ fn stack_config(settings: &Settings) -> Result<StackConfig, Error> {
         max_file_reads: settings.connections,
         control_queue: 16,
         datagram_queue: 16,
-        receive_budget: 2 * BATCH,
-        send_quantum: settings.send_buffer.min(16 << 10),
-        // A super-segment longer than the window would only be cut again.
-        max_super_segment: settings.send_buffer.clamp(1_500, 16 << 10),
+        receive_budget: 2 * batch,
+        // Half a buffer is sent while the other half is acknowledged.
+        send_quantum: (settings.send_buffer / 2).min(128 << 10),
+        max_super_segment: (settings.send_buffer / 2).clamp(1_500, 65_535),
         ..StackConfig::default()
     })
 }

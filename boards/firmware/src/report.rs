@@ -1,8 +1,8 @@
 //! What the machine knows of itself, as JSON.
 
 use crate::board::Board;
+use crate::counting::Counting;
 use crate::disk::Disk;
-use crate::machine::Counting;
 use crate::settings::Settings;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -15,6 +15,8 @@ pub struct Settings {
     pub gateways: &'static [IpAddr],
     /// Whether there is IPv6.
     pub ipv6: bool,
+    /// Whether the interface's offloads are used.
+    pub offloads: bool,
     /// Ports of HTTP; none for no server.
     pub http: &'static [u16],
     /// Ports of iperf3.

@@ -25,6 +25,7 @@ pub(crate) fn of(board: &Board, files: &[File], built_ns: i64) -> Result<String>
     writeln!(out, "    addresses: &[{}],", addresses.join(", "))?;
     writeln!(out, "    gateways: &[{}],", gateways.join(", "))?;
     writeln!(out, "    ipv6: {},", network.ipv6)?;
+    writeln!(out, "    offloads: {},", network.offloads)?;
     writeln!(out, "    http: &{:?},", servers.http)?;
     writeln!(out, "    iperf3: &{:?},", servers.iperf3)?;
     writeln!(out, "    ftp: &{:?},", servers.ftp)?;

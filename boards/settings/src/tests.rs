@@ -9,6 +9,7 @@ ethernet = "02:00:c0:a8:01:32"
 addresses = ["192.168.1.50/24", "fd00::50/64"]
 gateways = ["192.168.1.1"]
 ipv6 = true
+offloads = true
 [servers]
 http = [80]
 iperf3 = [5201, 5001]
@@ -62,7 +63,7 @@ fn what_is_wrong_is_named() {
             "receive_buffer = 1000",
             "memory.receive_buffer: 1000 bytes, 2,048 to half",
         ),
-        ("receive_buffers = 32", "receive_buffers = 4", "memory.receive_buffers: 4 given, 8 to 1,024"),
+        ("receive_buffers = 32", "receive_buffers = 4", "memory.receive_buffers: 4 given, 8 to 4,096"),
         ("http = [80]", "http = [80000]", "80000"),
         ("ipv6 = true", "ipv6 = true\nipv8 = true", "ipv8"),
         ("ftp = [21]", "", "ftp"),
