@@ -102,7 +102,7 @@ impl<P: Transport> Virtio<P> {
 
 /// What the interrupt handler does. It lives there, apart from the interface: the two share registers and a word of ring
 /// memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Interrupt<P> {
     board: P,
     note: u64,
