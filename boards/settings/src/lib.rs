@@ -107,8 +107,8 @@ fn parse(text: &str) -> Result<Board> {
         );
     }
     ensure!(
-        (8..=1_024).contains(&memory.receive_buffers),
-        "memory.receive_buffers: {} given, 8 to 1,024 expected",
+        (8..=4_096).contains(&memory.receive_buffers),
+        "memory.receive_buffers: {} given, 8 to 4,096 expected",
         memory.receive_buffers
     );
     ensure!(board.servers.ftp_users.len() <= 8, "servers.ftp_users: 8 at most");

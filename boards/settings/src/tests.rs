@@ -62,7 +62,7 @@ fn what_is_wrong_is_named() {
             "receive_buffer = 1000",
             "memory.receive_buffer: 1000 bytes, 2,048 to half",
         ),
-        ("receive_buffers = 32", "receive_buffers = 4", "memory.receive_buffers: 4 given, 8 to 1,024"),
+        ("receive_buffers = 32", "receive_buffers = 4", "memory.receive_buffers: 4 given, 8 to 4,096"),
         ("http = [80]", "http = [80000]", "80000"),
         ("ipv6 = true", "ipv6 = true\nipv8 = true", "ipv8"),
         ("ftp = [21]", "", "ftp"),
