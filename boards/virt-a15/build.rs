@@ -26,7 +26,9 @@ fn main() {
     freertos.max_task_priorities(5);
     freertos.check_for_stack_overflow(2);
     let cc = freertos.get_cc();
-    cc.flag("-mcpu=cortex-a15").flag("-mfpu=neon-vfpv4").flag("-mfloat-abi=hard").opt_level(2);
+    // Not what is chosen for the target: that is another processor of the family.
+    cc.no_default_flags(true).flag("-O2").flag("-ffunction-sections").flag("-fdata-sections");
+    cc.flag("-mcpu=cortex-a15").flag("-mfpu=neon-vfpv4").flag("-mfloat-abi=hard");
     cc.flag("-fno-unwind-tables").flag("-fno-asynchronous-unwind-tables");
     if let Err(error) = freertos.compile() {
         panic!("FreeRTOS: {error:?}");

@@ -67,7 +67,7 @@ const BOARDS: [Board; 2] = [
         name: "virt-a15",
         target: "armv7a-none-eabihf",
         // The target is for any processor of its kind: this one has vectors, and words may lie anywhere.
-        rustflags: &["-Ctarget-cpu=cortex-a15", "-Ctarget-feature=+neon,+d32,+vfp4,-strict-align"],
+        rustflags: &["-Ctarget-cpu=cortex-a15", "-Ctarget-feature=+neon,-strict-align"],
         emulator: &[
             "qemu-system-arm",
             "-M",

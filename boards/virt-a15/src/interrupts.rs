@@ -49,6 +49,11 @@ pub fn start() {
     write(CPU_CTRL, ENABLE);
 }
 
+/// Lets none come any more.
+pub fn stop() {
+    write(CPU_CTRL, 0);
+}
+
 /// Lets an interrupt come to this core.
 pub fn enable(interrupt: Interrupt) {
     enable_at(interrupt, PRIORITY);

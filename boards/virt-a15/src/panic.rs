@@ -2,20 +2,32 @@
 //!
 //! Nothing is allocated, and FreeRTOS is asked for nothing but names: its state may be what broke.
 
-use crate::critical;
 use crate::uart::Out;
+use crate::{critical, interrupts};
 use core::arch::asm;
 use core::fmt::Write;
 use core::panic::PanicInfo;
+use core::sync::atomic::{AtomicBool, Ordering};
 use freertos_next::{Task, freertos_rs_task_get_name, str_from_c_string};
+
+/// Something has ended the machine already, and is being printed.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    critical::mask_for_good();
-    say(format_args!("\n*** panic"));
+    begin();
+    say(format_args!("\n*** panic\n{info}\n"));
     task();
-    say(format_args!("\n{info}\n"));
     stop()
+}
+
+/// What comes before the report. A second one, about what the first one met, would never end.
+fn begin() {
+    critical::mask_for_good();
+    if IS_OVER.swap(true, Ordering::Relaxed) {
+        say(format_args!("\n*** and the report of it failed\n"));
+        stop();
+    }
 }
 
 fn say(what: core::fmt::Arguments<'_>) {
@@ -29,11 +41,13 @@ fn task() {
     // SAFETY: the handle is that of a task, whose name lies in it and ends with a zero.
     let name = unsafe { str_from_c_string(freertos_rs_task_get_name(task.raw_handle())) };
     if let Ok(name) = name {
-        say(format_args!(" in task {name}"));
+        say(format_args!("in task {name}\n"));
     }
 }
 
 fn stop() -> ! {
+    // Else what waits would end the sleep at once.
+    interrupts::stop();
     loop {
         critical::wait_for_interrupt();
     }
@@ -53,7 +67,7 @@ struct Registers {
 // SAFETY: no other function has this name; only `start.s` calls it, with registers that it has just stored.
 #[unsafe(no_mangle)]
 extern "C" fn board_fault(kind: u32, registers: &Registers) -> ! {
-    critical::mask_for_good();
+    begin();
     let name = match kind {
         0 => "undefined instruction",
         1 => "no instruction there",
@@ -61,7 +75,6 @@ extern "C" fn board_fault(kind: u32, registers: &Registers) -> ! {
         _ => "unexpected exception",
     };
     say(format_args!("\n*** {name}"));
-    task();
     let Registers { r, sp, lr, pc, cpsr } = registers;
     say(format_args!("\npc {pc:#010x} lr {lr:#010x} sp {sp:#010x} cpsr {cpsr:#010x}"));
     for (number, value) in r.iter().enumerate() {
@@ -86,6 +99,8 @@ extern "C" fn board_fault(kind: u32, registers: &Registers) -> ! {
         _ => {}
     }
     say(format_args!("\n"));
+    // Last, as it trusts what FreeRTOS keeps.
+    task();
     stop()
 }
 
