@@ -21,7 +21,7 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|build]
   count    count the instructions of a TCP segment each way, by function (as root)
   build    build the image and print its size
 
-boards: mps2-an500 (Cortex-M7), all";
+boards: mps2-an500 (Cortex-M7), virt-a15 (Cortex-A15), all";
 
 /// What there is to know of a board.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,8 @@ pub struct Board {
     /// Its folder under `boards`, and the name of its image.
     pub name: &'static str,
     target: &'static str,
+    /// What the compiler is told beyond the target.
+    rustflags: &'static [&'static str],
     /// The emulator and its options.
     emulator: &'static [&'static str],
     /// The model of the interface, for the emulator.
@@ -37,16 +39,55 @@ pub struct Board {
     packages: &'static [&'static str],
     /// Its address, as in its `board.toml`.
     pub address: &'static str,
+    /// Name and password of who may write by FTP, as there.
+    pub user: (&'static str, &'static str),
+    /// Bytes of its RAM disk, as there.
+    pub ram_disk: usize,
+    /// Counters of its interface that stay zero.
+    pub faults: &'static [&'static str],
+    /// What is checked beside what every board does.
+    pub checks: &'static [(&'static str, checks::Check)],
 }
 
-const BOARDS: [Board; 1] = [Board {
-    name: "mps2-an500",
-    target: "thumbv7em-none-eabihf",
-    emulator: &["qemu-system-arm", "-M", "mps2-an500"],
-    interface: "lan9118",
-    packages: &["qemu-system-arm", "gcc-arm-none-eabi", "libnewlib-arm-none-eabi"],
-    address: "192.168.1.50",
-}];
+const BOARDS: [Board; 2] = [
+    Board {
+        name: "mps2-an500",
+        target: "thumbv7em-none-eabihf",
+        rustflags: &[],
+        emulator: &["qemu-system-arm", "-M", "mps2-an500"],
+        interface: "lan9118",
+        packages: &["qemu-system-arm", "gcc-arm-none-eabi", "libnewlib-arm-none-eabi"],
+        address: "192.168.1.50",
+        user: ("user", "user"),
+        ram_disk: 256 << 10,
+        faults: &["drop_rx_errors", "drop_tx_errors", "rx_starved", "rx_resets", "tx_resets"],
+        checks: &[],
+    },
+    Board {
+        name: "virt-a15",
+        target: "armv7a-none-eabihf",
+        // The target is for any processor of its kind: this one has vectors, and words may lie anywhere.
+        rustflags: &["-Ctarget-cpu=cortex-a15", "-Ctarget-feature=+neon,-strict-align"],
+        emulator: &[
+            "qemu-system-arm",
+            "-M",
+            "virt",
+            "-cpu",
+            "cortex-a15",
+            "-m",
+            "128M",
+            "-global",
+            "virtio-mmio.force-legacy=false",
+        ],
+        interface: "virtio-net-device",
+        packages: &["qemu-system-arm", "gcc-arm-none-eabi", "libnewlib-arm-none-eabi"],
+        address: "192.168.1.4",
+        user: ("user", "password"),
+        ram_disk: 16 << 20,
+        faults: &[],
+        checks: &[("FTP as in seed 000", checks::seed_000)],
+    },
+];
 
 const OUT: &str = "target/boards";
 
@@ -82,6 +123,7 @@ fn build(board: &Board) -> Result<PathBuf> {
     cargo.args(["build", "--release", "--locked", "--manifest-path", &manifest, "--target", board.target]);
     cargo.args(["--target-dir", OUT]);
     cargo.arg(format!("--config=target.{}.linker={:?}", board.target, firmware::linker()?));
+    cargo.arg(format!("--config=target.{}.rustflags={:?}", board.target, board.rustflags));
     shell::run(&mut cargo)?;
     let image = Path::new(OUT).join(board.target).join("release").join(board.name);
     let (code, memory) = firmware::size(&image)?;
@@ -110,7 +152,10 @@ fn test(board: &Board, image: &Path) -> Result<()> {
     let network = Network::in_namespace(board)?;
     let mut machine = Machine::start(board, image, &network, &[])?;
     let mut failed = Vec::new();
-    for (name, check) in checks::ALL {
+    // The counters come last: they tell of all that was before.
+    let all = checks::ALL.iter().chain(board.checks).chain([&checks::LAST]);
+    let count = checks::ALL.len() + board.checks.len() + 1;
+    for (name, check) in all {
         let started = Instant::now();
         let result = check(&mut machine);
         let took = started.elapsed().as_secs_f32();
@@ -124,7 +169,7 @@ fn test(board: &Board, image: &Path) -> Result<()> {
             }
         }
     }
-    println!("{} passed, {} failed", checks::ALL.len() - failed.len(), failed.len());
+    println!("{} passed, {} failed", count - failed.len(), failed.len());
     if !failed.is_empty() {
         bail!("{}: {}; its console said:\n{}", board.name, failed.join(", "), machine.console.transcript());
     }

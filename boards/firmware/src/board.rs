@@ -22,8 +22,8 @@ pub trait Board: Host {
     }
 
     /// What `help` says of these commands, a line each.
-    fn help_of_its_own(&self) -> &'static str {
-        ""
+    fn help_of_its_own(&self) -> String {
+        String::new()
     }
 
     /// The answer to the last command.

@@ -89,7 +89,7 @@ pub(crate) fn run<D: Interface + Counting>(
     let mut out = String::new();
     let written = match line.trim() {
         "" => Ok(()),
-        "help" => out.write_str(HELP).and_then(|()| out.write_str(board.help_of_its_own())),
+        "help" => out.write_str(HELP).and_then(|()| out.write_str(&board.help_of_its_own())),
         "ifconfig" => ifconfig(&mut out, settings, node),
         "stats" => stats(&mut out, node),
         "tasks" => tasks(&mut out, board),

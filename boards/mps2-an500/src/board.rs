@@ -1,145 +1,60 @@
-//! The board as the shared part of the firmware sees it.
+//! The board as what all boards under FreeRTOS share sees it.
 
-use crate::{HEAP, application, clock, console, interrupts, marks};
-use alloc::string::String;
-use alloc::vec::Vec;
-use freertos_next::{CurrentTask, Duration, FreeRtosTaskState, FreeRtosUtils};
-use linerate_firmware::{Board, Heap, INTERVALS, Task};
-use linerate_serve::Host;
+use crate::ethernet::{self, Chip};
+use crate::{clock, interrupts, marks, uart};
+use linerate_firmware::Settings;
+use linerate_firmware::disk::FlashFile;
+use linerate_firmware::lan9118::{Lan9118, OpenError};
+use linerate_firmware_freertos::{Hardware, Opened};
 use linerate_wire::units::Instant;
 
-/// Bytes of the heap (`build.rs`).
-const HEAP_BYTES: usize = 1 << 20;
-
-/// How long a task ran by a counter of 32 bits, and by all its rounds.
-struct Ran {
-    name: String,
-    last: u32,
-    total_us: u64,
-}
-
-/// The counters of tasks begin anew after 71 minutes: they are read this often at least.
-const READ_EVERY_NS: u64 = 60_000_000_000;
-
 /// The board.
-pub struct An500 {
-    random: u64,
-    ran: Vec<Ran>,
-    read_at_ns: u64,
-}
+pub enum An500 {}
 
-impl An500 {
-    /// The board, with whatever there is of chance: the time that the start took, to 40 ns. This board has no source of
-    /// random numbers; one that has feeds it in here.
-    pub fn new() -> Self {
-        let now = clock::now().as_nanos();
-        An500 { random: now ^ 0x9e37_79b9_7f4a_7c15, ran: Vec::new(), read_at_ns: now }
+impl Hardware for An500 {
+    const SETTINGS: &'static Settings = &crate::SETTINGS;
+    const FILES: &'static [FlashFile] = crate::FILES;
+    const BUILT_NS: i64 = crate::BUILT_NS;
+    /// As in `build.rs`.
+    const HEAP: usize = 1 << 20;
+    const NETWORK_STACK: usize = 48 << 10;
+
+    type Device = Lan9118<Chip>;
+    type OpenError = OpenError;
+
+    fn open() -> Result<Opened<Lan9118<Chip>>, OpenError> {
+        ethernet::open()
     }
 
-    /// Microseconds that a task ran, by its counter now.
-    fn ran_us(&mut self, name: &str, counter: u32) -> u64 {
-        let place = match self.ran.iter().position(|ran| ran.name == name) {
-            Some(place) => place,
-            None => {
-                self.ran.push(Ran { name: name.into(), last: 0, total_us: 0 });
-                self.ran.len() - 1
-            }
-        };
-        let ran = &mut self.ran[place];
-        ran.total_us += u64::from(counter.wrapping_sub(ran.last));
-        ran.last = counter;
-        ran.total_us
-    }
-}
-
-impl Host for An500 {
-    fn now(&mut self) -> Instant {
+    fn now() -> Instant {
         clock::now()
     }
 
-    fn wall_ns(&mut self) -> i64 {
-        // Nobody knows the date: files get that of the image, and grow older from there.
-        crate::BUILT_NS + clock::now().as_nanos() as i64
+    fn wake_after(ns: u64) {
+        clock::wake_after(ns);
     }
 
-    fn random(&mut self) -> u64 {
-        // SplitMix64, stirred with the time of each call.
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15 ^ clock::now().as_nanos());
-        let mut mixed = self.random;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-}
-
-impl Board for An500 {
-    fn sleep(&mut self, until: Option<Instant>) {
-        let now = clock::now().as_nanos();
-        if now - self.read_at_ns > READ_EVERY_NS {
-            self.read_at_ns = now;
-            self.tasks();
-        }
-        // Ticks of FreeRTOS are a millisecond: too long between two datagrams.
-        if let Some(at) = until {
-            let left = at.as_nanos().saturating_sub(now);
-            if left == 0 {
-                return;
-            }
-            clock::wake_after(left);
-        }
-        CurrentTask::take_notification(true, Duration::infinite());
+    fn enable_timer() {
+        interrupts::enable(interrupts::TIMER1);
     }
 
-    fn command(&mut self) -> Option<String> {
-        console::take_command()
+    fn take_key() -> Option<u8> {
+        uart::take()
     }
 
-    fn command_of_its_own(&mut self, line: &str) -> Option<String> {
-        match line {
-            "compute on" | "compute off" => application::switch(line.ends_with("on")),
-            "compute" => return Some(alloc::format!("{} rounds\n", application::rounds())),
-            "count on" | "count off" => marks::mark(line.ends_with("on")),
-            _ => return None,
-        }
-        Some(String::new())
+    fn enable_keys() {
+        interrupts::enable(interrupts::UART0_RECEIVE);
     }
 
-    fn help_of_its_own(&self) -> &'static str {
-        "compute   rounds of the application's work so far; compute on and compute off switch it\n\
-         count     count on and count off mark what is counted from outside\n"
+    fn print(text: &str) {
+        uart::print(text);
     }
 
-    fn answer(&mut self, text: String) {
-        console::answer(text);
+    fn wait_for_interrupt() {
+        cortex_m::asm::wfi();
     }
 
-    fn tasks(&mut self) -> Vec<Task> {
-        let tasks = FreeRtosUtils::get_all_tasks(None).tasks.into_iter();
-        let view = |task: freertos_next::FreeRtosTaskStatus| Task {
-            run_us: self.ran_us(&task.name, task.run_time_counter),
-            name: task.name,
-            priority: task.current_priority.0.into(),
-            state: match task.task_state {
-                FreeRtosTaskState::Running => "running",
-                FreeRtosTaskState::Ready => "ready",
-                FreeRtosTaskState::Blocked => "blocked",
-                FreeRtosTaskState::Suspended => "suspended",
-                _ => "gone",
-            },
-            stack_free: usize::from(task.stack_high_water_mark) * size_of::<usize>(),
-        };
-        tasks.map(view).collect()
-    }
-
-    fn heap(&mut self) -> Heap {
-        Heap { total: HEAP_BYTES, free: HEAP.get_free_size(), lowest: HEAP.get_min_free_size() }
-    }
-
-    fn intervals(&mut self) -> [u32; INTERVALS] {
-        interrupts::intervals()
-    }
-
-    fn log(&mut self) -> String {
-        console::log_lines()
+    fn mark(starts: bool) {
+        marks::mark(starts);
     }
 }

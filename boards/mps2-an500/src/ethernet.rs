@@ -6,6 +6,7 @@ use core::arch::global_asm;
 use core::cell::Cell;
 use critical_section::Mutex;
 use linerate_firmware::lan9118::{BUFFER_SIZE, FIFO_FRAMES, Lan9118, OpenError, Registers, silence};
+use linerate_firmware_freertos::Opened;
 use linerate_nic::{MacAddr, Pool};
 
 const BASE: usize = 0xa000_0000;
@@ -183,16 +184,16 @@ impl Registers for Chip {
 }
 
 /// The interface and the pool that it receives into; once.
-pub fn open() -> Result<(Lan9118<Chip>, Pool), OpenError> {
+pub fn open() -> Result<Opened<Lan9118<Chip>>, OpenError> {
     let is_first = critical_section::with(|cs| !IS_TAKEN.borrow(cs).replace(true));
     assert!(is_first, "the interface is opened once");
     let memory = &raw mut RECEIVE;
     // SAFETY: this is the only place that makes a reference to it, and it comes by once.
     let memory = unsafe { &mut (*memory).0 };
     let pool = Pool::over(memory, BUFFER, BLOCK).expect("the memory was made for these buffers");
-    let chip = Lan9118::open(Chip, MacAddr(SETTINGS.mac), pool.clone())?;
-    interrupts::enable_ethernet();
-    Ok((chip, pool))
+    let device = Lan9118::open(Chip, MacAddr(SETTINGS.mac), pool.clone())?;
+    interrupts::enable(interrupts::ETHERNET);
+    Ok(Opened { device, receive: pool, queue: QUEUE })
 }
 
 /// What the interrupt handler does with the chip.
@@ -202,4 +203,4 @@ pub fn hold_interrupts() {
 
 /// Frames that peers may have under way beyond the buffers: those that the chip's FIFO holds, and what the processor takes out
 /// while they arrive, which it does ten times as fast as they can.
-pub const QUEUE: usize = FIFO_FRAMES + 10;
+const QUEUE: usize = FIFO_FRAMES + 10;

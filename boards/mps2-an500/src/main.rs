@@ -8,31 +8,20 @@
 
 extern crate alloc;
 
-mod application;
 mod board;
 mod clock;
-mod console;
 mod ethernet;
 mod interrupts;
 mod marks;
 mod panic;
 mod registers;
-mod tasks;
 mod uart;
 
-use freertos_next::FreeRtosAllocator;
-use freertos_next::FreeRtosUtils;
-
 include!(concat!(env!("OUT_DIR"), "/settings.rs"));
-
-#[global_allocator]
-static HEAP: FreeRtosAllocator = FreeRtosAllocator;
 
 #[cortex_m_rt::entry]
 fn main() -> ! {
     clock::start();
     uart::start();
-    console::log_to_ring();
-    tasks::spawn();
-    FreeRtosUtils::start_scheduler()
+    linerate_firmware_freertos::start::<board::An500>()
 }

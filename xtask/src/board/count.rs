@@ -17,7 +17,7 @@ const SHOWN: usize = 30;
 /// Bytes sent each way.
 const LEN: &str = "30M";
 /// What runs when nobody has work: not counted.
-const IDLE: [&str; 3] = ["mps2_an500::application::run", "prvIdleTask", "mark_start"];
+const IDLE: [&str; 3] = ["linerate_firmware_freertos::application::run", "prvIdleTask", "mark_start"];
 
 /// Functions of an image, by address.
 type Functions = BTreeMap<u64, (u64, String)>;

@@ -70,13 +70,14 @@ impl Network {
     /// Lines to paste.
     pub fn examples(&self, board: &Board) -> String {
         let address = board.address;
+        let (user, password) = board.user;
         match self {
             Network::Namespace(name) => format!(
                 "  sudo ip netns exec {name} bash     # a shell at the other end of the cable; there:\n  \
                  ping {address}\n  \
                  curl http://{address}/stats\n  \
                  iperf3 -c {address}                # and with -R, -u -b 50M, -P 4\n  \
-                 curl -T FILE ftp://user:user@{address}/ram/\n"
+                 curl -T FILE ftp://{user}:{password}@{address}/ram/\n"
             ),
             Network::Forwarded => {
                 let [(http, _), (iperf3, _)] = FORWARDED;

@@ -1,0 +1,103 @@
+//! The interrupt controller (GICv2) and the interrupts that are used.
+
+use crate::registers::{read, write};
+use crate::{clock, ethernet, uart};
+use linerate_firmware_freertos::wake;
+
+const DISTRIBUTOR: usize = 0x0800_0000;
+const DISTRIBUTOR_CTRL: usize = DISTRIBUTOR;
+const SET_ENABLE: usize = DISTRIBUTOR + 0x100;
+const PRIORITIES: usize = DISTRIBUTOR + 0x400;
+const TARGETS: usize = DISTRIBUTOR + 0x800;
+const CPU: usize = 0x0801_0000;
+const CPU_CTRL: usize = CPU;
+const PRIORITY_MASK: usize = CPU + 4;
+const BINARY_POINT: usize = CPU + 8;
+
+const ENABLE: u32 = 1;
+const ALL_PRIORITIES: u32 = 0xff;
+/// The bits of an acknowledged interrupt that are its number.
+const NUMBER: u32 = 0x3ff;
+/// Below what FreeRTOS may be called from (`freertos/UserConfig.h`), and for the tick the lowest that it demands.
+const PRIORITY: u32 = 0xc0;
+const TICK_PRIORITY: u32 = 0xf0;
+const FIRST_CORE: u32 = 1;
+
+/// An interrupt, by its number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Interrupt(pub u32);
+
+/// The virtual timer, which ticks.
+const TICK: Interrupt = Interrupt(27);
+/// The physical timer, which wakes the network task.
+pub const WAKE: Interrupt = Interrupt(30);
+/// The serial line.
+pub const UART: Interrupt = Interrupt(33);
+
+// SAFETY: FreeRTOS has this function, without arguments; it is called where FreeRTOS wants it, in the tick's interrupt.
+unsafe extern "C" {
+    #[link_name = "FreeRTOS_Tick_Handler"]
+    safe fn on_tick();
+}
+
+/// Switches the controller on; no interrupt is enabled yet.
+pub fn start() {
+    write(DISTRIBUTOR_CTRL, ENABLE);
+    write(PRIORITY_MASK, ALL_PRIORITIES);
+    // All bits of a priority tell which interrupts which.
+    write(BINARY_POINT, 0);
+    write(CPU_CTRL, ENABLE);
+}
+
+/// Lets none come any more.
+pub fn stop() {
+    write(CPU_CTRL, 0);
+}
+
+/// Lets an interrupt come to this core.
+pub fn enable(interrupt: Interrupt) {
+    enable_at(interrupt, PRIORITY);
+}
+
+/// Lets the tick come.
+pub fn enable_tick() {
+    enable_at(TICK, TICK_PRIORITY);
+}
+
+fn enable_at(Interrupt(number): Interrupt, priority: u32) {
+    critical_section::with(|_| {
+        set_byte(PRIORITIES, number, priority);
+        set_byte(TARGETS, number, FIRST_CORE);
+    });
+    write(SET_ENABLE + number as usize / 32 * 4, 1 << (number % 32));
+}
+
+/// Writes the byte of an interrupt in registers that hold four of them.
+fn set_byte(registers: usize, number: u32, byte: u32) {
+    let (address, shift) = (registers + number as usize / 4 * 4, number % 4 * 8);
+    write(address, read(address) & !(0xff << shift) | byte << shift);
+}
+
+/// Called by FreeRTOS with what the controller said when it was asked for the interrupt; FreeRTOS has saved the vector unit's registers, and
+/// tells the controller when this has ended.
+// SAFETY: the name and the type are those that FreeRTOS demands.
+#[unsafe(no_mangle)]
+extern "C" fn vApplicationFPUSafeIRQHandler(acknowledged: u32) {
+    match Interrupt(acknowledged & NUMBER) {
+        TICK => on_tick(),
+        WAKE => {
+            clock::stop_waking();
+            wake::on_time();
+        }
+        UART => {
+            uart::acknowledge();
+            wake::on_key();
+        }
+        interrupt if ethernet::is_mine(interrupt) => {
+            ethernet::hold_interrupts();
+            wake::on_frame(clock::now());
+        }
+        // Gone before it was looked at: the controller says 1,023.
+        _ => {}
+    }
+}

@@ -1,0 +1,112 @@
+//! The end: what happened is printed, and the emulator or the watchdog goes on from there.
+//!
+//! Nothing is allocated, and FreeRTOS is asked for nothing but names: its state may be what broke.
+
+use crate::uart::Out;
+use crate::{critical, interrupts};
+use core::arch::asm;
+use core::fmt::Write;
+use core::panic::PanicInfo;
+use core::sync::atomic::{AtomicBool, Ordering};
+use freertos_next::{Task, freertos_rs_task_get_name, str_from_c_string};
+
+/// Something has ended the machine already, and is being printed.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    begin();
+    say(format_args!("\n*** panic\n{info}\n"));
+    task();
+    stop()
+}
+
+/// What comes before the report. A second one, about what the first one met, would never end.
+fn begin() {
+    critical::mask_for_good();
+    if IS_OVER.swap(true, Ordering::Relaxed) {
+        say(format_args!("\n*** and the report of it failed\n"));
+        stop();
+    }
+}
+
+fn say(what: core::fmt::Arguments<'_>) {
+    // Writing to the line does not fail.
+    let _sent = Out.write_fmt(what);
+}
+
+/// The task that runs, or that was interrupted.
+fn task() {
+    let Ok(task) = Task::current() else { return };
+    // SAFETY: the handle is that of a task, whose name lies in it and ends with a zero.
+    let name = unsafe { str_from_c_string(freertos_rs_task_get_name(task.raw_handle())) };
+    if let Ok(name) = name {
+        say(format_args!("in task {name}\n"));
+    }
+}
+
+fn stop() -> ! {
+    // Else what waits would end the sleep at once.
+    interrupts::stop();
+    loop {
+        critical::wait_for_interrupt();
+    }
+}
+
+/// The registers when a fault came, as `start.s` lays them down.
+#[repr(C)]
+struct Registers {
+    r: [u32; 13],
+    sp: u32,
+    lr: u32,
+    pc: u32,
+    cpsr: u32,
+}
+
+/// What the processor cannot go on from.
+// SAFETY: no other function has this name; only `start.s` calls it, with registers that it has just stored.
+#[unsafe(no_mangle)]
+extern "C" fn board_fault(kind: u32, registers: &Registers) -> ! {
+    begin();
+    let name = match kind {
+        0 => "undefined instruction",
+        1 => "no instruction there",
+        2 => "data fault",
+        _ => "unexpected exception",
+    };
+    say(format_args!("\n*** {name}"));
+    let Registers { r, sp, lr, pc, cpsr } = registers;
+    say(format_args!("\npc {pc:#010x} lr {lr:#010x} sp {sp:#010x} cpsr {cpsr:#010x}"));
+    for (number, value) in r.iter().enumerate() {
+        let before = if number % 4 == 0 { '\n' } else { ' ' };
+        say(format_args!("{before}r{number:<2} {value:#010x}"));
+    }
+    let (data_status, data_address, status, address): (u32, u32, u32, u32);
+    // SAFETY: reads DFSR, DFAR, IFSR and IFAR, which changes nothing.
+    unsafe {
+        asm!(
+            "mrc p15, 0, {}, c5, c0, 0",
+            "mrc p15, 0, {}, c6, c0, 0",
+            "mrc p15, 0, {}, c5, c0, 1",
+            "mrc p15, 0, {}, c6, c0, 2",
+            out(reg) data_status, out(reg) data_address, out(reg) status, out(reg) address,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    match kind {
+        1 => say(format_args!("\naddress {address:#010x} status {status:#x}")),
+        2 => say(format_args!("\naddress {data_address:#010x} status {data_status:#x}")),
+        _ => {}
+    }
+    say(format_args!("\n"));
+    // Last, as it trusts what FreeRTOS keeps.
+    task();
+    stop()
+}
+
+/// FreeRTOS found that a task went beyond its stack.
+// SAFETY: the name and the type are those that FreeRTOS demands.
+#[unsafe(no_mangle)]
+extern "C" fn vApplicationStackOverflowHook(_task: *const core::ffi::c_void, _name: *const u8) {
+    panic!("a task needs more stack");
+}
