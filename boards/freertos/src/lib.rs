@@ -87,6 +87,8 @@ pub struct Opened<D> {
     pub receive: Pool,
     /// Frames that wait in it beyond the pool's buffers.
     pub queue: usize,
+    /// Frames taken in at once, and packets on their way to it.
+    pub batch: usize,
 }
 
 /// Makes the tasks and hands the processor over to FreeRTOS.

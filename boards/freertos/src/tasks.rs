@@ -40,6 +40,7 @@ fn network<H: Hardware>() {
         device: opened.device,
         receive: opened.receive,
         device_queue: opened.queue,
+        batch: opened.batch,
         flash: H::FILES,
         built_ns: H::BUILT_NS,
     };

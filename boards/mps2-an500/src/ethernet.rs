@@ -18,6 +18,8 @@ const BLOCK: usize = 32;
 
 /// Bytes of a receive buffer: whole blocks, so that each begins at a multiple of them.
 const BUFFER: usize = BUFFER_SIZE.next_multiple_of(BLOCK);
+/// Frames taken in and packets handed over at once.
+const BATCH: usize = 16;
 const PACKET_MEMORY: usize = SETTINGS.receive_buffers * BUFFER;
 
 /// The memory that packets are received into.
@@ -193,7 +195,7 @@ pub fn open() -> Result<Opened<Lan9118<Chip>>, OpenError> {
     let pool = Pool::over(memory, BUFFER, BLOCK).expect("the memory was made for these buffers");
     let device = Lan9118::open(Chip, MacAddr(SETTINGS.mac), pool.clone())?;
     interrupts::enable(interrupts::ETHERNET);
-    Ok(Opened { device, receive: pool, queue: QUEUE })
+    Ok(Opened { device, receive: pool, queue: QUEUE, batch: BATCH })
 }
 
 /// What the interrupt handler does with the chip.

@@ -17,3 +17,15 @@ pub fn write(address: usize, value: u32) {
     // SAFETY: as above; no peripheral that is written to so changes memory that Rust knows.
     unsafe { ptr::write_volatile(ptr::with_exposed_provenance_mut(address), value) }
 }
+
+/// Reads a byte of a peripheral.
+pub fn read8(address: usize) -> u8 {
+    // SAFETY: as above.
+    unsafe { ptr::read_volatile(ptr::with_exposed_provenance(address)) }
+}
+
+/// Reads a half word of a peripheral.
+pub fn read16(address: usize) -> u16 {
+    // SAFETY: as above, at a multiple of two.
+    unsafe { ptr::read_volatile(ptr::with_exposed_provenance(address)) }
+}
