@@ -23,6 +23,15 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|build]
 
 boards: mps2-an500 (Cortex-M7), virt-a15 (Cortex-A15), all";
 
+/// The interface as the emulator knows it, by its model.
+#[derive(Clone, Copy, Debug)]
+enum Interface {
+    /// Part of the board.
+    Soldered(&'static str),
+    /// A device that is added to the board.
+    Plugged(&'static str),
+}
+
 /// What there is to know of a board.
 #[derive(Clone, Copy, Debug)]
 pub struct Board {
@@ -33,8 +42,7 @@ pub struct Board {
     rustflags: &'static [&'static str],
     /// The emulator and its options.
     emulator: &'static [&'static str],
-    /// The model of the interface, for the emulator.
-    interface: &'static str,
+    interface: Interface,
     /// What to install: the emulator, and a C compiler where there is C.
     packages: &'static [&'static str],
     /// Its address, as in its `board.toml`.
@@ -55,7 +63,7 @@ const BOARDS: [Board; 2] = [
         target: "thumbv7em-none-eabihf",
         rustflags: &[],
         emulator: &["qemu-system-arm", "-M", "mps2-an500"],
-        interface: "lan9118",
+        interface: Interface::Soldered("lan9118"),
         packages: &["qemu-system-arm", "gcc-arm-none-eabi", "libnewlib-arm-none-eabi"],
         address: "192.168.1.50",
         user: ("user", "user"),
@@ -79,7 +87,7 @@ const BOARDS: [Board; 2] = [
             "-global",
             "virtio-mmio.force-legacy=false",
         ],
-        interface: "virtio-net-device",
+        interface: Interface::Plugged("virtio-net-device"),
         packages: &["qemu-system-arm", "gcc-arm-none-eabi", "libnewlib-arm-none-eabi"],
         address: "192.168.1.4",
         user: ("user", "password"),

@@ -19,9 +19,7 @@ mod uart;
 include!(concat!(env!("OUT_DIR"), "/settings.rs"));
 
 /// Where the start goes on, in supervisor mode with interrupts masked.
-// SAFETY: no other function has this name; `start.s` calls it once, with a stack and all statics in place.
-#[unsafe(no_mangle)]
-extern "C" fn main() -> ! {
+fn run() -> ! {
     clock::start();
     uart::start();
     interrupts::start();

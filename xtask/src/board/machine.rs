@@ -19,7 +19,7 @@ pub struct Machine<'a> {
 /// The emulator with board, image and network, without a console.
 pub fn command(board: &Board, image: &Path, network: &Network) -> Command {
     let mut command = network.command(board.emulator[0]);
-    command.args(&board.emulator[1..]).arg("-kernel").arg(image).args(["-nic", &network.option(board)]);
+    command.args(&board.emulator[1..]).arg("-kernel").arg(image).args(network.options(board));
     command
 }
 

@@ -1,6 +1,6 @@
 //! How the emulated interface reaches somebody.
 
-use super::Board;
+use super::{Board, Interface};
 use crate::shell;
 use anyhow::Result;
 use std::process::Command;
@@ -52,17 +52,28 @@ impl Network {
         }
     }
 
-    /// The emulator's option.
-    pub fn option(&self, board: &Board) -> String {
-        let model = board.interface;
+    /// The emulator's options.
+    pub fn options(&self, board: &Board) -> Vec<String> {
+        let end = self.end(board);
+        match board.interface {
+            Interface::Soldered(model) => vec!["-nic".to_owned(), format!("{end},model={model}")],
+            Interface::Plugged(model) => {
+                let device = format!("{model},netdev=cable");
+                vec!["-netdev".to_owned(), format!("{end},id=cable"), "-device".to_owned(), device]
+            }
+        }
+    }
+
+    /// The end of the cable that is not the board's.
+    fn end(&self, board: &Board) -> String {
         match self {
-            Network::Namespace(_) => format!("tap,model={model},ifname={TAP},script=no,downscript=no"),
+            Network::Namespace(_) => format!("tap,ifname={TAP},script=no,downscript=no"),
             Network::Forwarded => {
                 let address = board.address;
                 let forward =
                     |(here, there): (u16, u16)| format!(",hostfwd=tcp:127.0.0.1:{here}-{address}:{there}");
                 let forwards: String = FORWARDED.into_iter().map(forward).collect();
-                format!("user,model={model},net=192.168.1.0/24,host=192.168.1.1{forwards}")
+                format!("user,net=192.168.1.0/24,host=192.168.1.1{forwards}")
             }
         }
     }
