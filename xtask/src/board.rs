@@ -176,6 +176,9 @@ fn test(board: &Board, image: &Path) -> Result<()> {
                 failed.push(*name);
             }
         }
+        if machine.console.has_ended() {
+            bail!("{}: the image ended; its console said:\n{}", board.name, machine.console.transcript());
+        }
     }
     println!("{} passed, {} failed", count - failed.len(), failed.len());
     if !failed.is_empty() {

@@ -133,7 +133,8 @@ impl<H: Hardware> Board for Rtos<H> {
     }
 
     fn heap(&mut self) -> Heap {
-        Heap { total: H::HEAP, free: HEAP.get_free_size(), lowest: HEAP.get_min_free_size() }
+        let (free, lowest) = HEAP.free();
+        Heap { total: H::HEAP, free, lowest }
     }
 
     fn intervals(&mut self) -> [u32; INTERVALS] {

@@ -4,27 +4,29 @@
 //! FreeRTOS is never called within a critical section of ours, and so nothing is allocated or freed there: its own sections
 //! end with interrupts on, whatever they were before.
 #![no_std]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 extern crate alloc;
 
 mod application;
 mod board;
 mod console;
+#[allow(unsafe_code, reason = "an allocator")]
+mod heap;
 mod log;
 mod tasks;
 pub mod wake;
 
 use ::alloc::string::String;
 use core::fmt::Display;
-use freertos_next::{FreeRtosAllocator, FreeRtosUtils};
+use freertos_next::FreeRtosUtils;
 use linerate_firmware::disk::FlashFile;
 use linerate_firmware::{Counting, Settings};
 use linerate_nic::{Interface, Pool};
 use linerate_wire::units::Instant;
 
 #[global_allocator]
-static HEAP: FreeRtosAllocator = FreeRtosAllocator;
+static HEAP: heap::Heap = heap::Heap;
 
 /// What only a board knows.
 pub trait Hardware: 'static {

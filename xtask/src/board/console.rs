@@ -62,6 +62,13 @@ impl Console {
         self.wait_for("> ", Duration::from_secs(5))
     }
 
+    /// Whether a panic or a fault was printed, or the network task ended.
+    pub fn has_ended(&mut self) -> bool {
+        // What was printed meanwhile is read on the way to something that is never said.
+        let _not_said = self.wait_for("\0", Duration::from_millis(1)).is_err();
+        ["\n*** ", "\nthe network ended"].iter().any(|end| self.said.contains(end))
+    }
+
     fn type_line(&mut self, command: &str) -> Result<()> {
         // A person does not type faster than the UART takes it: it holds one byte.
         for byte in command.bytes().chain(*b"\r") {
