@@ -9,8 +9,8 @@ struct Irq;
 
 set_impl!(Irq);
 
-// SAFETY: there is one core, and with IRQ masked nothing else runs on it: FIQ is not used. What was before is restored, so that sections nest.
-// Both pieces of assembly are barriers for the compiler, as they may touch memory for all it knows.
+// SAFETY: there is one core, and with IRQ masked nothing else runs on it: FIQ is not used. What was before is
+// restored, so that sections nest. Both pieces of assembly are barriers for the compiler, as they may touch memory for all it knows.
 unsafe impl Impl for Irq {
     unsafe fn acquire() -> RawRestoreState {
         let before: u32;

@@ -78,8 +78,8 @@ fn set_byte(registers: usize, number: u32, byte: u32) {
     write(address, read(address) & !(0xff << shift) | byte << shift);
 }
 
-/// Called by FreeRTOS with what the controller said when it was asked for the interrupt; FreeRTOS has saved the vector unit's registers, and
-/// tells the controller when this has ended.
+/// Called by FreeRTOS with what the controller said when it was asked for the interrupt; FreeRTOS has
+/// saved the vector unit's registers, and tells the controller when this has ended.
 // SAFETY: the name and the type are those that FreeRTOS demands.
 #[unsafe(no_mangle)]
 extern "C" fn vApplicationFPUSafeIRQHandler(acknowledged: u32) {

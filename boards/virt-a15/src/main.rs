@@ -1,7 +1,7 @@
 //! linerate on the emulator's board `virt` with a Cortex-A15, under FreeRTOS: seed 000's FTP server, with HTTP and iperf3.
 //!
-//! The tasks are those of all boards under FreeRTOS. Here is what only this board has: the start, the interrupt controller, timers, the
-//! serial line, and the end.
+//! The tasks are those of all boards under FreeRTOS. Here is what only this board has: the start, the interrupt
+//! controller, timers, the serial line, and the end.
 #![no_std]
 #![no_main]
 
