@@ -28,7 +28,7 @@ fn main() {
     let cc = freertos.get_cc();
     // Not what is chosen for the target: that is another processor of the family.
     cc.no_default_flags(true).flag("-O2").flag("-ffunction-sections").flag("-fdata-sections");
-    cc.flag("-mcpu=cortex-a15").flag("-mfpu=neon-vfpv4").flag("-mfloat-abi=hard");
+    cc.flag("-mcpu=cortex-a15").flag("-mfpu=neon-vfpv4").flag("-mfloat-abi=softfp");
     cc.flag("-fno-unwind-tables").flag("-fno-asynchronous-unwind-tables");
     if let Err(error) = freertos.compile() {
         panic!("FreeRTOS: {error:?}");

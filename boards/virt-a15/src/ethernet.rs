@@ -17,10 +17,12 @@ const SIZE: usize = 0x200;
 const SLOTS: usize = 32;
 const FIRST_INTERRUPT: u32 = 48;
 
-/// Descriptors of each ring.
-const RING: u16 = 256;
-/// Bytes of a receive buffer, and of one for headers: those of a header block behind the device's own.
-const RECEIVE_BUFFER: usize = 2_048;
+/// Descriptors of the rings: as many frames as may wait in the device, and packets of some pieces each.
+const RECEIVE_RING: u16 = 512;
+const TRANSMIT_RING: u16 = 256;
+/// Bytes of a receive buffer: a segment fills most of one, a coalesced frame takes sixteen of the large ones.
+const RECEIVE_BUFFER: usize = if SETTINGS.offloads { 4_096 } else { 2_048 };
+/// Bytes of a buffer for headers: those of a header block behind the device's own.
 const HEADER_BUFFER: usize = 192;
 /// Frames taken in and packets handed over at once.
 const BATCH: usize = 64;
@@ -28,7 +30,7 @@ const BATCH: usize = 64;
 /// Memory of the rings, which the device reads and writes: words of it are atomic, as they are shared with another machine.
 #[repr(align(64))]
 struct RingMemory([AtomicU32; RING_WORDS]);
-const RING_WORDS: usize = 4_096;
+const RING_WORDS: usize = 8_192;
 static RINGS: RingMemory = RingMemory([const { AtomicU32::new(0) }; RING_WORDS]);
 
 /// The slot that the device is in, once it is open.
@@ -134,18 +136,18 @@ pub fn open() -> Result<Opened<Device>, OpenError> {
     let slot = (0..SLOTS).map(Slot).find(virtio::is_network).ok_or(OpenError::Empty)?;
     let settings = virtio::Settings {
         mac: Some(MacAddr(SETTINGS.mac)),
-        receive_ring: RING,
-        transmit_ring: RING,
+        receive_ring: RECEIVE_RING,
+        transmit_ring: TRANSMIT_RING,
         offloads: if SETTINGS.offloads { Capabilities::ALL } else { Capabilities::NONE },
     };
     let receive = Pool::new(SETTINGS.receive_buffers, RECEIVE_BUFFER);
-    let headers = Pool::new(RING.into(), HEADER_BUFFER);
+    let headers = Pool::new(TRANSMIT_RING.into(), HEADER_BUFFER);
     let memory = (base(), size_of::<RingMemory>());
     let device =
         Virtio::open(slot, memory, receive.clone(), &headers, &settings).map_err(OpenError::Device)?;
     critical_section::with(|cs| OPEN.borrow(cs).set(Some(device.interrupt())));
     interrupts::enable(Interrupt(FIRST_INTERRUPT + slot.0 as u32));
-    Ok(Opened { device, receive, queue: 0, batch: BATCH })
+    Ok(Opened { device, receive, queue: RECEIVE_RING.into(), batch: BATCH })
 }
 
 /// Whether an interrupt is the interface's.

@@ -18,7 +18,8 @@ pub const MAX_CHUNKS: usize = 18;
 /// One packet: headers by value, payload by reference.
 #[derive(Debug)]
 pub struct TxPacket {
-    header: [u8; MAX_HEADER],
+    /// In words, as small processors copy bytes one by one that may lie anywhere.
+    header: [u32; MAX_HEADER / 4],
     header_len: usize,
     chunks: Vec<Chunk>,
     chunks_len: usize,
@@ -30,7 +31,7 @@ impl TxPacket {
     /// An empty packet with room for its gather list allocated.
     pub fn new() -> Self {
         TxPacket {
-            header: [0; MAX_HEADER],
+            header: [0; MAX_HEADER / 4],
             header_len: 0,
             chunks: Vec::with_capacity(MAX_CHUNKS),
             chunks_len: 0,
@@ -51,7 +52,7 @@ impl TxPacket {
     /// Sets the header's length (at most [`MAX_HEADER`]) and gives it to write to; bytes keep their old values.
     pub fn header_mut(&mut self, len: usize) -> &mut [u8] {
         self.header_len = len.min(MAX_HEADER);
-        &mut self.header[..self.header_len]
+        self.header_bytes_mut()
     }
 
     /// Takes over the headers of another packet.
@@ -59,7 +60,7 @@ impl TxPacket {
     pub(crate) fn copy_header(&mut self, from: &TxPacket) {
         self.header_len = from.header_len;
         // Moves of a fixed length are cheaper than a copy of the right one.
-        match (self.header.first_chunk_mut::<USUAL_HEADER>(), from.header.first_chunk()) {
+        match (self.header.first_chunk_mut::<{ USUAL_HEADER / 4 }>(), from.header.first_chunk()) {
             (Some(to), Some(from)) if self.header_len <= USUAL_HEADER => *to = *from,
             _ => self.header = from.header,
         }
@@ -67,12 +68,12 @@ impl TxPacket {
 
     /// The headers.
     pub fn header(&self) -> &[u8] {
-        &self.header[..self.header_len]
+        &bytemuck::cast_slice(&self.header)[..self.header_len]
     }
 
     /// The headers, to change in place.
     pub fn header_bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.header[..self.header_len]
+        &mut bytemuck::cast_slice_mut(&mut self.header)[..self.header_len]
     }
 
     /// Appends payload; gives it back when the gather list is full.
@@ -92,7 +93,7 @@ impl TxPacket {
 
     /// The headers, to change in place, beside the gather list.
     pub fn parts_mut(&mut self) -> (&mut [u8], &[Chunk]) {
-        (&mut self.header[..self.header_len], &self.chunks)
+        (&mut bytemuck::cast_slice_mut(&mut self.header)[..self.header_len], &self.chunks)
     }
 
     /// Payload bytes in the gather list.
@@ -113,6 +114,12 @@ impl TxPacket {
     /// Exchanges the contents of two packets, so that a device can keep one beyond its slot without allocating.
     pub fn swap(&mut self, other: &mut TxPacket) {
         core::mem::swap(self, other);
+    }
+
+    /// Exchanges the gather lists of two packets: for a device that copies headers and keeps only the payload.
+    pub fn swap_payload(&mut self, other: &mut TxPacket) {
+        core::mem::swap(&mut self.chunks, &mut other.chunks);
+        core::mem::swap(&mut self.chunks_len, &mut other.chunks_len);
     }
 
     /// Copies headers and payload into `out`, which must be at least [`TxPacket::len`] long; returns the length.

@@ -149,7 +149,7 @@ impl<P: Transport> Transmitter<P> {
         self.ring.offer(head);
         (slot.token, slot.is_busy) = (packet.meta.token, true);
         if !packet.chunks().is_empty() {
-            slot.packet.swap(packet);
+            slot.packet.swap_payload(packet);
         }
         self.packets += 1;
     }
