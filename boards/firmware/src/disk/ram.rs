@@ -19,8 +19,8 @@ pub(super) struct NodeId(u32);
 
 struct Node {
     kind: FileKind,
-    /// Each on its own, so that a file that grows moves no byte.
-    blocks: Vec<Box<[u8]>>,
+    /// By their numbers.
+    blocks: Vec<u32>,
     len: u64,
     modified_ns: i64,
     mode: u16,
@@ -33,13 +33,49 @@ struct Node {
     failed: Option<FileError>,
 }
 
+/// The memory of the disk, taken once: a heap of many small pieces is slow, and may have given it to somebody else by then.
+struct Blocks {
+    memory: Box<[u8]>,
+    free: Vec<u32>,
+}
+
+impl Blocks {
+    fn new(count: usize) -> Self {
+        // Numbers of 32 bits are enough: 2^32 blocks are 4 TiB. The first is taken first.
+        let free = (0..u32::try_from(count).unwrap_or(u32::MAX)).rev().collect();
+        Blocks { memory: alloc::vec![0; count * BLOCK].into_boxed_slice(), free }
+    }
+
+    fn count(&self) -> usize {
+        self.memory.len() / BLOCK
+    }
+
+    /// A block of zeros.
+    fn take(&mut self) -> Option<u32> {
+        let block = self.free.pop()?;
+        self.bytes_mut(block).fill(0);
+        Some(block)
+    }
+
+    fn give_back(&mut self, blocks: impl IntoIterator<Item = u32>) {
+        self.free.extend(blocks);
+    }
+
+    fn bytes(&self, block: u32) -> &[u8] {
+        &self.memory[block as usize * BLOCK..][..BLOCK]
+    }
+
+    fn bytes_mut(&mut self, block: u32) -> &mut [u8] {
+        &mut self.memory[block as usize * BLOCK..][..BLOCK]
+    }
+}
+
 pub(super) struct RamDisk {
     /// Without the leading slash; the root is the empty name.
     names: BTreeMap<String, NodeId>,
     nodes: BTreeMap<NodeId, Node>,
     next: u32,
-    free_blocks: usize,
-    blocks: usize,
+    blocks: Blocks,
     now_ns: i64,
 }
 
@@ -55,9 +91,9 @@ pub(super) fn within(path: &VirtualPath) -> Result<&str, FileError> {
 
 impl RamDisk {
     pub(super) fn new(bytes: usize, now_ns: i64) -> Self {
-        let blocks = bytes / BLOCK;
+        let blocks = Blocks::new(bytes / BLOCK);
         let (names, nodes) = (BTreeMap::new(), BTreeMap::new());
-        let mut disk = RamDisk { names, nodes, next: 0, free_blocks: blocks, blocks, now_ns };
+        let mut disk = RamDisk { names, nodes, next: 0, blocks, now_ns };
         let root = disk.add(FileKind::Directory);
         disk.names.insert(String::new(), root);
         disk
@@ -68,7 +104,7 @@ impl RamDisk {
     }
 
     pub(super) fn usage(&self) -> (usize, usize) {
-        ((self.blocks - self.free_blocks) * BLOCK, self.blocks * BLOCK)
+        ((self.blocks.count() - self.blocks.free.len()) * BLOCK, self.blocks.count() * BLOCK)
     }
 
     fn add(&mut self, kind: FileKind) -> NodeId {
@@ -179,7 +215,7 @@ impl RamDisk {
         while at < to {
             let start = at % BLOCK;
             let end = (start + to - at).min(BLOCK);
-            bytes.extend_from_slice(&node.blocks[at / BLOCK][start..end]);
+            bytes.extend_from_slice(&self.blocks.bytes(node.blocks[at / BLOCK])[start..end]);
             at += end - start;
         }
         Ok(Bytes::from(bytes))
@@ -204,15 +240,15 @@ impl RamDisk {
         let start = usize::try_from(offset).map_err(|_| FileError::NoSpace)?;
         let end = start.checked_add(data.len()).ok_or(FileError::NoSpace)?;
         let room = self.grow(id, end)?;
-        let now_ns = self.now_ns;
-        let node = self.node(id)?;
+        let node = self.nodes.get_mut(&id).ok_or(FileError::Stale)?;
         let (mut at, mut rest) = (start, &data[..data.len().min(room.saturating_sub(start))]);
         let is_whole = rest.len() == data.len();
-        node.modified_ns = now_ns;
+        node.modified_ns = self.now_ns;
         while !rest.is_empty() {
             let from = at % BLOCK;
             let (piece, tail) = rest.split_at(rest.len().min(BLOCK - from));
-            node.blocks[at / BLOCK][from..from + piece.len()].copy_from_slice(piece);
+            let block = self.blocks.bytes_mut(node.blocks[at / BLOCK]);
+            block[from..from + piece.len()].copy_from_slice(piece);
             at += piece.len();
             rest = tail;
         }
@@ -222,15 +258,13 @@ impl RamDisk {
 
     /// Gives a file blocks for so many bytes, as far as there are any; returns for how many it has them.
     fn grow(&mut self, id: NodeId, bytes: usize) -> Result<usize, FileError> {
-        let mut free = self.free_blocks;
-        let node = self.node(id)?;
-        while node.blocks.len() * BLOCK < bytes && free > 0 {
-            node.blocks.push(alloc::vec![0; BLOCK].into_boxed_slice());
-            free -= 1;
+        let node = self.nodes.get_mut(&id).ok_or(FileError::Stale)?;
+        while node.blocks.len() * BLOCK < bytes
+            && let Some(block) = self.blocks.take()
+        {
+            node.blocks.push(block);
         }
-        let room = node.blocks.len() * BLOCK;
-        self.free_blocks = free;
-        Ok(room)
+        Ok(node.blocks.len() * BLOCK)
     }
 
     pub(super) fn truncate(&mut self, id: NodeId, len: u64) -> Result<(), FileError> {
@@ -238,18 +272,14 @@ impl RamDisk {
         if self.grow(id, bytes)? < bytes {
             return Err(FileError::NoSpace);
         }
-        let now_ns = self.now_ns;
-        let node = self.node(id)?;
-        let before = node.blocks.len();
-        node.blocks.truncate(bytes.div_ceil(BLOCK));
+        let node = self.nodes.get_mut(&id).ok_or(FileError::Stale)?;
+        self.blocks.give_back(node.blocks.drain(bytes.div_ceil(BLOCK)..));
         // What lies behind the end reads as zero when the file grows again.
-        if let Some(last) = node.blocks.last_mut().filter(|_| !bytes.is_multiple_of(BLOCK)) {
-            last[bytes % BLOCK..].fill(0);
+        if let Some(last) = node.blocks.last().filter(|_| !bytes.is_multiple_of(BLOCK)) {
+            self.blocks.bytes_mut(*last)[bytes % BLOCK..].fill(0);
         }
         node.len = len;
-        node.modified_ns = now_ns;
-        let freed = before - node.blocks.len();
-        self.free_blocks += freed;
+        node.modified_ns = self.now_ns;
         Ok(())
     }
 
@@ -295,7 +325,7 @@ impl RamDisk {
 
     fn free(&mut self, id: NodeId) {
         if let Some(node) = self.nodes.remove(&id) {
-            self.free_blocks += node.blocks.len();
+            self.blocks.give_back(node.blocks);
         }
     }
 
