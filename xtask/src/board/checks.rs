@@ -1,6 +1,7 @@
 //! What a board is asked to do, by clients that were not written for it.
 
 use super::machine::Machine;
+use super::network::TAP;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("an iperf3 client that is killed", killed),
     ("a flood of pings leaves time to compute", flood),
     ("many short connections", connections),
+    ("a SYN flood and hostile frames", hostile),
 ];
 
 /// The check after all others.
@@ -226,6 +228,35 @@ fn flood(machine: &mut Machine<'_>) -> Result<String> {
     Ok(format!("{:.0} % of its work", flooded / alone * 100.0))
 }
 
+/// What the board knows of itself.
+fn stats(machine: &Machine<'_>) -> Result<Value> {
+    let out = machine.client("curl", &["-sSf", "-m", "10", &url(machine, "/stats")])?;
+    serde_json::from_slice(&out).context("/stats")
+}
+
+fn hostile(machine: &mut Machine<'_>) -> Result<String> {
+    let ifconfig = machine.console.ask("ifconfig")?;
+    let is_mac = |word: &&str| word.len() == 17 && word.matches(':').count() == 5;
+    let mac = ifconfig.split_whitespace().find(is_mac).context("no Ethernet address in ifconfig")?.to_owned();
+    let mut flood = machine.network.command("python3");
+    flood.args(["-c", include_str!("flood.py"), TAP, machine.board.address, &mac, "20000"]);
+    let mut flood = flood.spawn().context("cannot start python3")?;
+    // Others are served meanwhile, however long it takes.
+    let mut served = 0;
+    while flood.try_wait()?.is_none() {
+        machine.client("curl", &["-sSf", "-m", "10", "-o", "/dev/null", &url(machine, "/")])?;
+        served += 1;
+    }
+    ensure!(flood.wait()?.success() && served > 0, "the flood ended before anybody was served");
+    machine.client("curl", &["-sSf", "-m", "10", "-o", "/dev/null", &url(machine, "/memory/1M")])?;
+    let stats = stats(machine)?;
+    let counters = stats["counters"].as_object().context("counters")?;
+    let dropped = counters.iter().filter(|(name, _)| name.starts_with("drop_"));
+    let dropped: u64 = dropped.filter_map(|(_, count)| count.as_u64()).sum();
+    ensure!(dropped > 1_000, "{dropped} frames dropped: the flood did not reach the board");
+    Ok(format!("{served} others served, {dropped} frames dropped"))
+}
+
 fn connections(machine: &mut Machine<'_>) -> Result<String> {
     let urls = vec![url(machine, "/"); 200];
     let mut args =
@@ -242,8 +273,7 @@ fn connections(machine: &mut Machine<'_>) -> Result<String> {
 fn counters(machine: &mut Machine<'_>) -> Result<String> {
     // What was closed last is gone by then, TIME-WAIT apart.
     sleep(Duration::from_millis(500));
-    let out = machine.client("curl", &["-sSf", "-m", "10", &url(machine, "/stats")])?;
-    let stats: Value = serde_json::from_slice(&out).context("/stats")?;
+    let stats = stats(machine)?;
     for name in machine.board.faults {
         ensure!(stats["interface"][*name] == 0, "{name}: {}", stats["interface"][*name]);
     }

@@ -15,7 +15,8 @@ pub enum Network {
 
 /// The client's address, as in seed 002.
 const CLIENT: &str = "192.168.1.100/24";
-const TAP: &str = "board0";
+/// The client's end of the cable.
+pub const TAP: &str = "board0";
 /// Ports of this machine and of the board.
 const FORWARDED: [(u16, u16); 2] = [(8080, 80), (5201, 5201)];
 
