@@ -5,6 +5,7 @@ use crate::counting::Counting;
 use crate::disk::Disk;
 use crate::report;
 use crate::settings::Settings;
+use crate::sums;
 use alloc::string::String;
 use core::fmt::Write;
 use linerate_nic::Interface;
@@ -20,7 +21,8 @@ const HELP: &str = "help      this\n\
     tasks     load, state and stack of every task\n\
     mem       heap, pools, RAM disk\n\
     conns     connections\n\
-    log       the last lines of the log\n";
+    log       the last lines of the log\n\
+    sums      compare the processor's fast checksums with slow ones\n";
 
 /// A line that is being typed.
 #[derive(Debug, Default)]
@@ -96,6 +98,7 @@ pub(crate) fn run<D: Interface + Counting>(
         "mem" => memory(&mut out, board, node, disk),
         "conns" => connections(&mut out, node),
         "log" => out.write_str(&board.log()),
+        "sums" => out.write_str(&sums::compare()),
         other => match board.command_of_its_own(other) {
             Some(answer) => out.write_str(&answer),
             None => writeln!(out, "no command {other:?}; help tells which there are"),

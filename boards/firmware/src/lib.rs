@@ -17,6 +17,7 @@ pub mod lan9118;
 mod machine;
 mod report;
 mod settings;
+mod sums;
 
 pub use board::{Board, Heap, INTERVALS, Task};
 pub use counting::Counting;

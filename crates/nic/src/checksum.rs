@@ -19,10 +19,13 @@ pub fn raw_sum(bytes: &[u8]) -> u64 {
     if bytes.len() <= HEADER {
         return raw_sum_short(bytes);
     }
+    #[cfg(all(target_arch = "arm", target_has_atomic = "32"))]
+    return crate::checksum_arm::raw_sum(bytes);
     #[cfg(target_arch = "x86_64")]
     if let Some(sum) = crate::checksum_avx2::raw_sum(bytes) {
         return sum;
     }
+    #[cfg(not(all(target_arch = "arm", target_has_atomic = "32")))]
     linerate_wire::checksum::raw_sum(bytes)
 }
 

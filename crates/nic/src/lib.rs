@@ -32,6 +32,9 @@ extern crate alloc;
 
 pub mod bus;
 pub mod checksum;
+// Processors with compare-and-swap have the instructions too.
+#[cfg(all(target_arch = "arm", target_has_atomic = "32"))]
+mod checksum_arm;
 #[cfg(target_arch = "x86_64")]
 mod checksum_avx2;
 pub mod chunk;

@@ -116,15 +116,20 @@ pub fn raw_sum(bytes: &[u8]) -> u64 {
         let (blocks, rest) = bytes.as_chunks::<BLOCK>();
         add_carry(sum_in_64_bits(blocks), raw_sum_short(rest))
     } else {
-        aligned_sum(bytes)
+        raw_sum_in_words(bytes, sum_in_32_bits)
     }
 }
 
-/// Small processors read words only where words lie, or slower elsewhere: what comes before the first is added for itself.
-fn aligned_sum(bytes: &[u8]) -> u64 {
+/// A block of words where words lie.
+pub type WordBlock = [u32; BLOCK / 4];
+
+/// The raw sum of `bytes` for small processors, which read words only where words lie, or slower elsewhere; `sum_blocks` adds most
+/// of them.
+#[inline]
+pub fn raw_sum_in_words(bytes: &[u8], sum_blocks: impl FnOnce(&[WordBlock]) -> u64) -> u64 {
     let (front, words, rest) = bytemuck::pod_align_to::<u8, u32>(bytes);
-    let (blocks, last) = words.as_chunks::<{ BLOCK / 4 }>();
-    let mut sum = last.iter().fold(sum_in_32_bits(blocks), |sum, word| sum + u64::from(*word));
+    let (blocks, last) = words.as_chunks();
+    let mut sum = last.iter().fold(sum_blocks(blocks), |sum, word| add_carry(sum, (*word).into()));
     sum = add_carry(sum, raw_sum_short(rest));
     if front.len() % 2 == 1 {
         // What begins at an odd offset is turned by one byte.
@@ -153,7 +158,7 @@ fn sum_in_64_bits(blocks: &[[u8; BLOCK]]) -> u64 {
 
 /// Each addition takes the carry of the one before, which processors of 32 bits with a carry flag do in one instruction; what
 /// a block carries out is counted.
-fn sum_in_32_bits(blocks: &[[u32; BLOCK / 4]]) -> u64 {
+fn sum_in_32_bits(blocks: &[WordBlock]) -> u64 {
     let (mut sum, mut carries) = (0u32, 0u32);
     for block in blocks {
         let mut carry = false;
@@ -326,7 +331,7 @@ mod tests {
         ) {
             let bytes = bytes.get(skip..).unwrap_or_default();
             let (blocks, rest) = bytes.as_chunks::<BLOCK>();
-            let (narrow, wide) = (aligned_sum(bytes), add_carry(sum_in_64_bits(blocks), raw_sum_short(rest)));
+            let (narrow, wide) = (raw_sum_in_words(bytes, sum_in_32_bits), add_carry(sum_in_64_bits(blocks), raw_sum_short(rest)));
             prop_assert_eq!(fold(narrow), fold(wide));
             prop_assert_eq!(narrow == 0, bytes.iter().all(|byte| *byte == 0));
         }

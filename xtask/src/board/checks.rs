@@ -72,6 +72,7 @@ fn console(machine: &mut Machine<'_>) -> Result<String> {
         ("tasks", "network"),
         ("mem", "RAM disk 0 of"),
         ("conns", "server"),
+        ("sums", "sums compared, 0 differ"),
         ("nonsense", "no command \"nonsense\""),
         // ^H takes a letter back.
         ("helx\x08p", "ifconfig"),
