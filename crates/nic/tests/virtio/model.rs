@@ -9,6 +9,7 @@ use memory::Memory;
 use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
+use std::sync::Mutex;
 
 #[path = "../mcdma/model/memory.rs"]
 #[allow(dead_code)]
@@ -16,6 +17,9 @@ pub mod memory;
 
 pub const DESCRIPTORS: u64 = 0x10_0000;
 pub const DESCRIPTORS_LEN: usize = 0x10_000;
+
+/// Where the memory of pools lies.
+static REGIONS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 pub const MAC: [u8; 6] = [2, 0, 0, 0, 0, 9];
 /// All that the driver knows of, and some that it does not.
@@ -136,6 +140,8 @@ impl Board {
     pub fn pool(&self, count: usize, size: usize, is_receive: bool) -> Pool {
         let len = (count + 1) * size.next_multiple_of(64);
         let memory: &'static mut [u8] = Box::leak(vec![0; len].into_boxed_slice());
+        // A DMA region is there for ever. The address is kept, so that a search for leaks finds whose it is.
+        REGIONS.lock().expect("nobody panicked while holding it").push(memory.as_ptr() as usize);
         self.with(|hardware| hardware.memory.add_region(memory, is_receive.then_some(size)));
         let aligned = memory.as_ptr().align_offset(64);
         let memory = &mut memory[aligned..aligned + count * size.next_multiple_of(64)];
