@@ -77,7 +77,7 @@ const BOARDS: [Board; 2] = [
     Board {
         name: "virt-a15",
         target: "armv7a-none-eabi",
-        // That of hard floats has no library for rustup to install; nothing here is slower without.
+        // That of hard floats has no library for rustup to install.
         rustflags: &["-Ctarget-cpu=cortex-a15"],
         emulator: &[
             "qemu-system-arm",

@@ -147,7 +147,7 @@ fn node<D: Interface>(
 ) -> Result<Node<D>, Error> {
     let gro = GroConfig { flows: 2, frames: 4, segments: 8 };
     let config = PortConfig { rx_batch: batch, rx_budget: 2 * batch, tx_segments: batch, gro };
-    // Frames are coalesced where the device does it: in software it costs more than it saves.
+    // Frames are coalesced where the device does it.
     let rx_coalescing = device.capabilities().rx_coalescing;
     let mut port = Port::new(device, config)?;
     port.set_offloads(Capabilities { rx_coalescing, ..Capabilities::ALL })?;

@@ -1,6 +1,5 @@
 //! The transmit side: packets to the device, tokens back.
 
-use crate::chunk::Chunk;
 use crate::device::Capabilities;
 use crate::meta::{Segmentation, TxToken};
 use crate::pool::Buffer;
@@ -168,8 +167,7 @@ impl<P: Transport> Transmitter<P> {
             let field = usize::from(request.start) + usize::from(request.offset);
             field + 2 <= packet.header().len()
         });
-        let reached =
-            packet.chunks().iter().all(|chunk| self.board.bus_address(Chunk::bytes(chunk)).is_some());
+        let reached = packet.chunks().iter().all(|chunk| self.board.bus_address(chunk.bytes()).is_some());
         inside && reached && (1..=longest).contains(&len)
     }
 
