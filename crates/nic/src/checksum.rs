@@ -25,7 +25,9 @@ pub fn raw_sum(bytes: &[u8]) -> u64 {
     if let Some(sum) = crate::checksum_avx2::raw_sum(bytes) {
         return sum;
     }
-    #[cfg(not(all(target_arch = "arm", target_has_atomic = "32")))]
+    #[cfg(target_arch = "aarch64")]
+    return crate::checksum_aarch64::raw_sum(bytes);
+    #[cfg(not(any(all(target_arch = "arm", target_has_atomic = "32"), target_arch = "aarch64")))]
     linerate_wire::checksum::raw_sum(bytes)
 }
 

@@ -32,6 +32,8 @@ extern crate alloc;
 
 pub mod bus;
 pub mod checksum;
+#[cfg(target_arch = "aarch64")]
+mod checksum_aarch64;
 // Processors with compare-and-swap have the instructions too.
 #[cfg(all(target_arch = "arm", target_has_atomic = "32"))]
 mod checksum_arm;
@@ -43,6 +45,7 @@ pub mod dma;
 mod fallback;
 pub mod feature;
 pub mod frame;
+pub mod gem;
 mod gro;
 mod layers;
 pub mod loopback;

@@ -123,11 +123,14 @@ pub fn raw_sum(bytes: &[u8]) -> u64 {
 /// A block of words where words lie.
 pub type WordBlock = [u32; BLOCK / 4];
 
-/// The raw sum of `bytes` for small processors, which read words only where words lie, or slower elsewhere; `sum_blocks` adds most
-/// of them.
+/// The raw sum of `bytes` for processors that read words only where words lie, or slower elsewhere; `sum_blocks` adds most of them, in
+/// blocks of `N` words.
 #[inline]
-pub fn raw_sum_in_words(bytes: &[u8], sum_blocks: impl FnOnce(&[WordBlock]) -> u64) -> u64 {
-    let (front, words, rest) = bytemuck::pod_align_to::<u8, u32>(bytes);
+pub fn raw_sum_in_words<W: Word, const N: usize>(
+    bytes: &[u8],
+    sum_blocks: impl FnOnce(&[[W; N]]) -> u64,
+) -> u64 {
+    let (front, words, rest) = bytemuck::pod_align_to::<u8, W>(bytes);
     let (blocks, last) = words.as_chunks();
     let mut sum = last.iter().fold(sum_blocks(blocks), |sum, word| add_carry(sum, (*word).into()));
     sum = add_carry(sum, raw_sum_short(rest));
@@ -137,6 +140,12 @@ pub fn raw_sum_in_words(bytes: &[u8], sum_blocks: impl FnOnce(&[WordBlock]) -> u
     }
     add_carry(sum, raw_sum_short(front))
 }
+
+/// A word that sums are made of: of 32 or 64 bits.
+pub trait Word: bytemuck::Pod + Into<u64> {}
+
+impl Word for u32 {}
+impl Word for u64 {}
 
 /// Bytes that are added in one round.
 const BLOCK: usize = 32;
@@ -332,7 +341,9 @@ mod tests {
             let bytes = bytes.get(skip..).unwrap_or_default();
             let (blocks, rest) = bytes.as_chunks::<BLOCK>();
             let (narrow, wide) = (raw_sum_in_words(bytes, sum_in_32_bits), add_carry(sum_in_64_bits(blocks), raw_sum_short(rest)));
+            let one_by_one = |blocks: &[[u64; 8]]| blocks.as_flattened().iter().fold(0, |sum, &word| add_carry(sum, word));
             prop_assert_eq!(fold(narrow), fold(wide));
+            prop_assert_eq!(fold(narrow), fold(raw_sum_in_words(bytes, one_by_one)));
             prop_assert_eq!(narrow == 0, bytes.iter().all(|byte| *byte == 0));
         }
 
