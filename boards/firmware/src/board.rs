@@ -1,12 +1,10 @@
 //! What the shared part asks of a board.
 
+use crate::intervals::INTERVALS;
 use alloc::string::String;
 use alloc::vec::Vec;
 use linerate_serve::Host;
 use linerate_wire::units::Instant;
-
-/// Powers of two of microseconds between two interrupts that are told apart.
-pub const INTERVALS: usize = 20;
 
 /// A board, as the network task sees it.
 pub trait Board: Host {
@@ -35,8 +33,7 @@ pub trait Board: Host {
     /// The heap.
     fn heap(&mut self) -> Heap;
 
-    /// How often the interface interrupted so many microseconds after its last interrupt: at place n, from 2^n to 2^(n+1), and
-    /// below 2 at place 0.
+    /// How long after each other the interface interrupted ([`Intervals::counts`](crate::Intervals::counts)).
     fn intervals(&mut self) -> [u32; INTERVALS];
 
     /// The last lines of the log.

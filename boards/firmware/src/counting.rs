@@ -1,5 +1,7 @@
 //! Interfaces that count.
 
+use linerate_nic::Platform;
+use linerate_nic::gem::Gem;
 use linerate_nic::virtio::{Transport, Virtio};
 use linerate_wire::figures::Figures;
 
@@ -10,6 +12,12 @@ pub trait Counting {
 }
 
 impl<P: Transport> Counting for Virtio<P> {
+    fn count(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().figures().for_each(|(figure, value)| visit(figure.name, value));
+    }
+}
+
+impl<P: Platform> Counting for Gem<P> {
     fn count(&self, visit: &mut dyn FnMut(&'static str, u64)) {
         self.stats().figures().for_each(|(figure, value)| visit(figure.name, value));
     }

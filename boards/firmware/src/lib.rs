@@ -10,16 +10,23 @@ extern crate alloc;
 extern crate std;
 
 mod board;
+mod chance;
 pub mod console;
 mod counting;
 pub mod disk;
+mod intervals;
 pub mod lan9118;
+pub mod log;
 mod machine;
+mod primes;
 mod report;
 mod settings;
 mod sums;
 
-pub use board::{Board, Heap, INTERVALS, Task};
+pub use board::{Board, Heap, Task};
+pub use chance::Chance;
 pub use counting::Counting;
+pub use intervals::{INTERVALS, Intervals};
 pub use machine::{Error, Parts, run};
+pub use primes::Primes;
 pub use settings::Settings;

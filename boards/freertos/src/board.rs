@@ -1,11 +1,11 @@
 //! A board under FreeRTOS as the rest of the firmware sees it.
 
-use crate::{HEAP, Hardware, application, console, log, wake};
+use crate::{HEAP, Hardware, application, console, wake};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use freertos_next::{CurrentTask, Duration, FreeRtosTaskState, FreeRtosUtils};
-use linerate_firmware::{Board, Heap, INTERVALS, Task};
+use linerate_firmware::{Board, Chance, Heap, INTERVALS, Task, log};
 use linerate_serve::Host;
 use linerate_wire::units::Instant;
 
@@ -21,7 +21,7 @@ const READ_EVERY_NS: u64 = 60_000_000_000;
 
 /// The board.
 pub(crate) struct Rtos<H> {
-    random: u64,
+    random: Chance,
     ran: Vec<Ran>,
     read_at_ns: u64,
     hardware: PhantomData<H>,
@@ -32,8 +32,7 @@ impl<H: Hardware> Rtos<H> {
     /// source of random numbers; one that has feeds it in here.
     pub(crate) fn new() -> Self {
         let now = H::now().as_nanos();
-        let random = now ^ 0x9e37_79b9_7f4a_7c15;
-        Rtos { random, ran: Vec::new(), read_at_ns: now, hardware: PhantomData }
+        Rtos { random: Chance::new(now), ran: Vec::new(), read_at_ns: now, hardware: PhantomData }
     }
 
     /// Microseconds that a task ran, by its counter now.
@@ -63,12 +62,7 @@ impl<H: Hardware> Host for Rtos<H> {
     }
 
     fn random(&mut self) -> u64 {
-        // SplitMix64, stirred with the time of each call.
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15 ^ H::now().as_nanos());
-        let mut mixed = self.random;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+        self.random.next(H::now())
     }
 }
 

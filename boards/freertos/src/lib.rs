@@ -13,7 +13,6 @@ mod board;
 mod console;
 #[allow(unsafe_code, reason = "an allocator")]
 mod heap;
-mod log;
 mod tasks;
 pub mod wake;
 
@@ -21,7 +20,7 @@ use ::alloc::string::String;
 use core::fmt::Display;
 use freertos_next::FreeRtosUtils;
 use linerate_firmware::disk::FlashFile;
-use linerate_firmware::{Counting, Settings};
+use linerate_firmware::{Counting, Settings, log};
 use linerate_nic::{Interface, Pool};
 use linerate_wire::units::Instant;
 
@@ -95,7 +94,7 @@ pub struct Opened<D> {
 
 /// Makes the tasks and hands the processor over to FreeRTOS.
 pub fn start<H: Hardware>() -> ! {
-    log::to_ring::<H>();
+    log::to_ring(H::now);
     tasks::spawn::<H>();
     FreeRtosUtils::start_scheduler()
 }

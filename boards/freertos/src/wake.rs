@@ -2,10 +2,10 @@
 //!
 //! A handle of a task is copied within the critical section, and FreeRTOS is called after it.
 
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 use critical_section::Mutex;
 use freertos_next::{InterruptContext, Task, TaskNotification};
-use linerate_firmware::INTERVALS;
+use linerate_firmware::{INTERVALS, Intervals};
 use linerate_wire::units::Instant;
 
 type Sleeper = Mutex<RefCell<Option<Task>>>;
@@ -13,9 +13,8 @@ type Sleeper = Mutex<RefCell<Option<Task>>>;
 /// Who sleeps until the interface has something, and who until a key is pressed.
 static NETWORK: Sleeper = Mutex::new(RefCell::new(None));
 static CONSOLE: Sleeper = Mutex::new(RefCell::new(None));
-/// When the interface interrupted last, in microseconds, and how often so long after the time before.
-static LAST_US: Mutex<Cell<u64>> = Mutex::new(Cell::new(0));
-static HISTOGRAM: Mutex<Cell<[u32; INTERVALS]>> = Mutex::new(Cell::new([0; INTERVALS]));
+/// How long after each other the interface interrupted.
+static FRAMES: Mutex<RefCell<Intervals>> = Mutex::new(RefCell::new(Intervals::new()));
 
 /// The task that the interface's interrupt and the timer's wake.
 pub(crate) fn set_network(task: Task) {
@@ -46,19 +45,12 @@ fn wake(sleeper: &Sleeper) {
 
 /// How long after each other the interface interrupted.
 pub(crate) fn intervals() -> [u32; INTERVALS] {
-    critical_section::with(|cs| HISTOGRAM.borrow(cs).get())
+    critical_section::with(|cs| FRAMES.borrow_ref(cs).counts())
 }
 
 /// What the interface's interrupt handler calls, once the interface keeps quiet.
 pub fn on_frame(now: Instant) {
-    let now = now.as_nanos() / 1_000;
-    critical_section::with(|cs| {
-        let since = now - LAST_US.borrow(cs).replace(now);
-        let place = since.max(1).ilog2() as usize;
-        let mut histogram = HISTOGRAM.borrow(cs).get();
-        histogram[place.min(INTERVALS - 1)] += 1;
-        HISTOGRAM.borrow(cs).set(histogram);
-    });
+    critical_section::with(|cs| FRAMES.borrow_ref_mut(cs).add(now));
     wake_from_interrupt(&NETWORK);
 }
 

@@ -1,0 +1,54 @@
+//! How long after each other an interface interrupts.
+
+use linerate_wire::units::Instant;
+
+/// Powers of two of microseconds between two interrupts that are told apart.
+pub const INTERVALS: usize = 20;
+
+/// How often it interrupted so long after the time before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Intervals {
+    last_us: u64,
+    counts: [u32; INTERVALS],
+}
+
+impl Intervals {
+    /// No interrupt yet.
+    pub const fn new() -> Intervals {
+        Intervals { last_us: 0, counts: [0; INTERVALS] }
+    }
+
+    /// An interrupt came.
+    pub fn add(&mut self, now: Instant) {
+        let now_us = now.as_nanos() / 1_000;
+        let since = now_us - core::mem::replace(&mut self.last_us, now_us);
+        let place = since.max(1).ilog2() as usize;
+        self.counts[place.min(INTERVALS - 1)] += 1;
+    }
+
+    /// At place n those that came 2^n to 2^(n+1) µs after the one before, below 2 at place 0, all above at the last.
+    pub const fn counts(&self) -> [u32; INTERVALS] {
+        self.counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_counted_by_powers_of_two() {
+        let mut intervals = Intervals::new();
+        let mut now_us = 0;
+        for (since, place) in
+            [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (1_023, 9), (1 << 19, 19), (1 << 30, 19)]
+        {
+            now_us += since;
+            let before = intervals.counts();
+            intervals.add(Instant::from_nanos(now_us * 1_000));
+            let mut expected = before;
+            expected[place] += 1;
+            assert_eq!(intervals.counts(), expected, "{since} µs");
+        }
+    }
+}
