@@ -1,5 +1,6 @@
 //! Firmware for the boards: built, started in an emulator with a network, and tested by real clients.
 
+mod bench;
 mod checks;
 mod console;
 mod count;
@@ -13,15 +14,16 @@ use network::Network;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|build]
+const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|build]
 
   serve    build the image, start it in the emulator with its console here; as root in a network namespace with a TAP,
            else with ports of this machine forwarded (the default)
   test     build the image, start it, and try it with curl, lftp, iperf3 and ping in a namespace (as root)
   count    count the instructions of a TCP segment each way, by function (as root)
+  bench    count, sizes and rates as a table, and as JSON in target/boards/bench.json (as root)
   build    build the image and print its size
 
-boards: mps2-an500 (Cortex-M7), virt-a15 (Cortex-A15), all";
+boards: mps2-an500 (Cortex-M7), virt-a15 (Cortex-A15), xlnx-zcu102 (Cortex-A53), all";
 
 /// The interface as the emulator knows it, by its model.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +61,10 @@ pub struct Board {
     pub checks: &'static [(&'static str, checks::Check)],
 }
 
-const BOARDS: [Board; 2] = [
+/// A cable that ends in the emulator.
+const UNPLUGGED: &str = "user,restrict=on,model=cadence_gem";
+
+const BOARDS: [Board; 3] = [
     Board {
         name: "mps2-an500",
         target: "thumbv7em-none-eabihf",
@@ -99,6 +104,35 @@ const BOARDS: [Board; 2] = [
         faults: &["drop_rx_errors", "drop_rx_no_buffer", "drop_tx_errors", "resets"],
         checks: &[("FTP as in seed 000", checks::seed_000)],
     },
+    Board {
+        name: "xlnx-zcu102",
+        target: "aarch64-unknown-none",
+        rustflags: &["-Ctarget-cpu=cortex-a53"],
+        // The board's plug is that of the fourth controller; the emulator hands cables out from the first on.
+        emulator: &[
+            "qemu-system-aarch64",
+            "-M",
+            "xlnx-zcu102",
+            "-m",
+            "512M",
+            "-audiodev",
+            "none,id=quiet",
+            "-nic",
+            UNPLUGGED,
+            "-nic",
+            UNPLUGGED,
+            "-nic",
+            UNPLUGGED,
+        ],
+        interface: Interface::Soldered("cadence_gem"),
+        packages: &["qemu-system-arm"],
+        address: "192.168.1.10",
+        user: ("user", "password"),
+        ram_disk: 16 << 20,
+        kept: 511,
+        faults: &["drop_rx_errors", "drop_rx_no_buffer", "drop_tx_errors"],
+        checks: &[],
+    },
 ];
 
 const OUT: &str = "target/boards";
@@ -114,6 +148,7 @@ pub fn run(args: &[&str]) -> Result<()> {
     if boards.is_empty() {
         bail!("no board {name:?}\n{USAGE}");
     }
+    let mut measured = Vec::new();
     for board in boards {
         let image = build(board)?;
         match what {
@@ -121,10 +156,11 @@ pub fn run(args: &[&str]) -> Result<()> {
             "serve" => serve(board, &image)?,
             "test" => test(board, &image)?,
             "count" => count::run(board, &image)?,
-            other => bail!("board: {other:?} is none of serve, test, count and build\n{USAGE}"),
+            "bench" => measured.push((board, image)),
+            other => bail!("board: {other:?} is none of serve, test, count, bench and build\n{USAGE}"),
         }
     }
-    Ok(())
+    if measured.is_empty() { Ok(()) } else { bench::run(&measured) }
 }
 
 /// Builds a board's image and prints what it takes.

@@ -16,6 +16,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("the console answers", console),
     ("ping", ping),
     ("HTTP from flash and from memory", http),
+    ("HTTP over IPv6", http6),
     ("FTP there and back", ftp),
     ("FTP by hand", lftp),
     ("iperf3 to the board", |m| iperf3(m, &["-n", "25M"], "end/sum_received")),
@@ -107,6 +108,20 @@ fn http(machine: &mut Machine<'_>) -> Result<String> {
     ensure!(missing == b"404", "a file that is not there: {}", String::from_utf8_lossy(&missing));
     let part = machine.client("curl", &["-sSf", "-m", "10", "-r", "5-14", &url(machine, "/")])?;
     ensure!(part == page[5..15], "a range came as {part:?}");
+    Ok(String::new())
+}
+
+/// Over the link's own addresses, which need no router.
+fn http6(machine: &mut Machine<'_>) -> Result<String> {
+    let ifconfig = machine.console.ask("ifconfig")?;
+    let local = ifconfig.split_whitespace().find_map(|word| word.strip_suffix("/64"));
+    let address =
+        local.filter(|address| address.starts_with("fe80:")).context("no link-local address in ifconfig")?;
+    for len in [1_usize, 1_000, 1 << 20] {
+        let url = format!("http://[{address}%25{TAP}]/memory/{len}");
+        let got = machine.client("curl", &["-sSf", "-g", "-m", "20", &url])?;
+        ensure!(got == pattern(len), "{len} bytes from memory came as {} others", got.len());
+    }
     Ok(String::new())
 }
 

@@ -17,36 +17,60 @@ const SHOWN: usize = 30;
 /// Bytes sent each way.
 const LEN: &str = "30M";
 /// What runs when nobody has work: not counted. Starts of names, as some compilers add the board that a function was made for.
-const IDLE: [&str; 3] = ["linerate_firmware_freertos::application::run", "prvIdleTask", "mark_start"];
+const IDLE: [&str; 4] =
+    ["linerate_firmware_freertos::application::run", "prvIdleTask", "mark_start", "xlnx_zcu102::board::idle"];
 
 /// Functions of an image, by address.
 type Functions = BTreeMap<u64, (u64, String)>;
 
+/// What was counted in one direction.
+pub struct Count {
+    /// `receiving` or `sending`.
+    pub direction: &'static str,
+    /// Segments of 1,460 bytes.
+    pub segments: f64,
+    /// Instructions of each, by function, the most first.
+    pub by_function: Vec<(String, f64)>,
+    /// Frames of each segment, in and out.
+    pub frames: (f64, f64),
+}
+
+impl Count {
+    /// Instructions of a segment.
+    pub fn total(&self) -> f64 {
+        self.by_function.iter().map(|(_, count)| count).sum()
+    }
+}
+
 /// Counts both directions and prints them.
 pub fn run(board: &Board, image: &Path) -> Result<()> {
+    for count in measure(board, image)? {
+        println!(
+            "\n{}: {:.0} instructions for each 1,460 bytes ({:.0} of them), by function:",
+            count.direction,
+            count.total(),
+            count.segments
+        );
+        for (name, count) in count.by_function.iter().take(SHOWN) {
+            println!("{count:>8.1}  {name}");
+        }
+        println!("frames a segment: {:.2} in, {:.2} out", count.frames.0, count.frames.1);
+    }
+    Ok(())
+}
+
+/// Counts both directions.
+pub fn measure(board: &Board, image: &Path) -> Result<Vec<Count>> {
     packages::require(&["iperf3", "curl", "iproute2"])?;
     let functions = functions(image)?;
-    let plugin = Path::new(OUT).join("count.so");
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-O2", "-Wall", "-Wextra", "-fPIC", "-shared", "boards/count/count.c", "-o"]).arg(&plugin);
-    shell::run(&mut gcc)?;
-    let mark = |name: &str| {
-        let found = functions.iter().find(|(_, (_, function))| function == name);
-        found.map(|(address, _)| *address).with_context(|| format!("no function {name} in the image"))
-    };
     let out = std::env::current_dir()?.join(OUT).join("counts");
-    let option = format!(
-        "{},start={:#x},stop={:#x},out={}",
-        plugin.canonicalize()?.display(),
-        mark("mark_start")?,
-        mark("mark_stop")?,
-        out.display()
-    );
+    let option = plugin(&functions, &out)?;
     let network = Network::in_namespace(board)?;
     // Without -icount: with it, a block that reaches for a register of a device is begun twice, and counted so.
     let more = ["-plugin", &option].map(str::to_owned);
     let mut machine = Machine::start(board, image, &network, &more)?;
-    for (title, args) in [("receiving", &["-n", LEN][..]), ("sending", &["-n", LEN, "-R"][..])] {
+    let mut counts = Vec::new();
+    for (direction, args) in [("receiving", &["-n", LEN][..]), ("sending", &["-n", LEN, "-R"][..])] {
         let before = stats(&machine)?;
         machine.console.ask("count on")?;
         let args = [&["-c", board.address], args].concat();
@@ -58,34 +82,39 @@ pub fn run(board: &Board, image: &Path) -> Result<()> {
             (value(&after) - value(&before)) as f64
         };
         let segments = moved("tcp_bytes_in").max(moved("tcp_bytes_out")) / SEGMENT;
-        ensure!(segments > 1_000.0, "{title}: {segments} segments");
-        print(title, segments, &by_function(&out, &functions)?);
-        println!(
-            "frames a segment: {:.2} in, {:.2} out",
-            moved("frames_in") / segments,
-            moved("tcp_out") / segments
-        );
+        ensure!(segments > 1_000.0, "{direction}: {segments} segments");
+        let works = |name: &str| !IDLE.iter().any(|idle| name.starts_with(idle));
+        let counted = by_function(&out, &functions)?.into_iter().filter(|(name, _)| works(name));
+        let mut by_function: Vec<_> = counted.map(|(name, count)| (name, count as f64 / segments)).collect();
+        by_function.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let frames = (moved("frames_in") / segments, moved("tcp_out") / segments);
+        counts.push(Count { direction, segments, by_function, frames });
     }
-    Ok(())
+    Ok(counts)
+}
+
+/// Builds the emulator's plugin that counts; the option that loads it.
+fn plugin(functions: &Functions, out: &Path) -> Result<String> {
+    let plugin = Path::new(OUT).join("count.so");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O2", "-Wall", "-Wextra", "-fPIC", "-shared", "boards/count/count.c", "-o"]).arg(&plugin);
+    shell::run(&mut gcc)?;
+    let mark = |name: &str| {
+        let found = functions.iter().find(|(_, (_, function))| function == name);
+        found.map(|(address, _)| *address).with_context(|| format!("no function {name} in the image"))
+    };
+    Ok(format!(
+        "{},start={:#x},stop={:#x},out={}",
+        plugin.canonicalize()?.display(),
+        mark("mark_start")?,
+        mark("mark_stop")?,
+        out.display()
+    ))
 }
 
 fn stats(machine: &Machine<'_>) -> Result<Value> {
     let url = format!("http://{}/stats", machine.board.address);
     serde_json::from_slice(&machine.client("curl", &["-sSf", "-m", "20", &url])?).context("/stats")
-}
-
-fn print(title: &str, segments: f64, counts: &BTreeMap<String, u64>) {
-    let works = |name: &str| !IDLE.iter().any(|idle| name.starts_with(idle));
-    let mut counts: Vec<_> = counts.iter().filter(|(name, _)| works(name)).collect();
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let total: u64 = counts.iter().map(|(_, count)| **count).sum();
-    println!(
-        "\n{title}: {:.0} instructions for each 1,460 bytes ({segments:.0} of them), by function:",
-        total as f64 / segments
-    );
-    for (name, count) in counts.into_iter().take(SHOWN) {
-        println!("{:>8.1}  {name}", *count as f64 / segments);
-    }
 }
 
 /// The functions of an image with their ends and names.

@@ -15,6 +15,7 @@ pub enum Network {
 
 /// The client's address, as in seed 002.
 const CLIENT: &str = "192.168.1.100/24";
+const CLIENT6: &str = "fe80::64/64";
 /// The client's end of the cable.
 pub const TAP: &str = "board0";
 /// Ports of this machine and of the board.
@@ -33,6 +34,8 @@ impl Network {
         inside(&["tuntap", "add", "dev", TAP, "mode", "tap"])?;
         inside(&["addr", "add", CLIENT, "dev", TAP])?;
         inside(&["link", "set", TAP, "up"])?;
+        // One that is not looked for first, which takes the kernel a second or two.
+        inside(&["addr", "add", CLIENT6, "dev", TAP, "nodad"])?;
         Ok(network)
     }
 

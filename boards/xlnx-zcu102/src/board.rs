@@ -1,0 +1,157 @@
+//! The board as the loop sees it.
+
+use crate::console::Console;
+use crate::interrupts::{self, ETHERNET, TIMER, UART};
+use crate::{clock, ethernet, heap, marks, processor, stack, uart};
+use alloc::string::String;
+use alloc::vec::Vec;
+use linerate_firmware::{Board, Chance, Heap, INTERVALS, Intervals, Primes, Task, log};
+use linerate_serve::Host;
+use linerate_wire::units::Instant;
+
+const HELP: &str = "compute   rounds of the application's work so far; compute on and compute off switch it\n\
+                    count     count on and count off mark what is counted from outside\n";
+
+/// The board.
+pub struct Zcu102 {
+    ethernet: ethernet::Interrupt,
+    random: Chance,
+    console: Console,
+    /// Whether the application has work, and how far it is.
+    computes: bool,
+    primes: Primes,
+    /// Time asleep or with the application, in ns.
+    idle_ns: u64,
+    frames: Intervals,
+}
+
+impl Zcu102 {
+    /// The board with its interface's interrupt. The processor has no source of random numbers: there is the date, and the time that
+    /// the start took, to a tick of the clock.
+    pub fn new(ethernet: ethernet::Interrupt) -> Zcu102 {
+        Zcu102 {
+            ethernet,
+            random: Chance::new(clock::wall_ns() as u64 ^ clock::now().as_nanos().rotate_left(32)),
+            console: Console::default(),
+            computes: false,
+            primes: Primes::new(),
+            idle_ns: 0,
+            frames: Intervals::new(),
+        }
+    }
+
+    /// Asks what is due and quiets it: whether the loop has to look.
+    fn hear(&mut self) -> bool {
+        let Some(due) = interrupts::take() else { return false };
+        let concerns_us = match due.interrupt() {
+            TIMER => {
+                processor::timer_off();
+                true
+            }
+            UART => {
+                uart::acknowledge();
+                self.console.read()
+            }
+            ETHERNET => {
+                // The loop looks at everything, whatever the cause was.
+                let _had_a_cause = self.ethernet.handle();
+                self.frames.add(clock::now());
+                true
+            }
+            _ => false,
+        };
+        due.end();
+        concerns_us
+    }
+}
+
+impl Host for Zcu102 {
+    fn now(&mut self) -> Instant {
+        clock::now()
+    }
+
+    fn wall_ns(&mut self) -> i64 {
+        clock::wall_ns()
+    }
+
+    fn random(&mut self) -> u64 {
+        self.random.next(clock::now())
+    }
+}
+
+impl Board for Zcu102 {
+    fn sleep(&mut self, until: Option<Instant>) {
+        let began = clock::now();
+        match until {
+            Some(at) if at <= began => return,
+            Some(at) => clock::wake_at(at),
+            None => {}
+        }
+        while !self.hear() {
+            idle(self.computes.then_some(&mut self.primes));
+        }
+        self.idle_ns += (clock::now() - began).as_nanos() as u64;
+    }
+
+    fn command(&mut self) -> Option<String> {
+        self.console.command()
+    }
+
+    fn command_of_its_own(&mut self, line: &str) -> Option<String> {
+        match line {
+            "compute on" | "compute off" => self.computes = line.ends_with("on"),
+            "compute" => return Some(alloc::format!("{} rounds\n", self.primes.rounds())),
+            "count on" | "count off" => marks::mark(line.ends_with("on")),
+            _ => return None,
+        }
+        Some(String::new())
+    }
+
+    fn help_of_its_own(&self) -> String {
+        HELP.into()
+    }
+
+    fn answer(&mut self, text: String) {
+        Console::answer(&text);
+    }
+
+    fn tasks(&mut self) -> Vec<Task> {
+        let (idle_us, all_us) = (self.idle_ns / 1_000, clock::now().as_nanos() / 1_000);
+        // There is one stack.
+        let stack_free = stack::never_used();
+        let task = |name: &str, priority, state, run_us| Task {
+            name: name.into(),
+            priority,
+            state,
+            run_us,
+            stack_free,
+        };
+        alloc::vec![
+            task("network", 1, "running", all_us.saturating_sub(idle_us)),
+            task("idle", 0, "ready", idle_us),
+        ]
+    }
+
+    fn heap(&mut self) -> Heap {
+        heap::state()
+    }
+
+    fn intervals(&mut self) -> [u32; INTERVALS] {
+        self.frames.counts()
+    }
+
+    fn log(&mut self) -> String {
+        log::lines()
+    }
+}
+
+/// Lets the application work a little, or sleeps until something is due. A function of its own, so that whoever counts instructions
+/// can leave it out.
+#[inline(never)]
+fn idle(application: Option<&mut Primes>) {
+    match application {
+        Some(primes) => primes.step(),
+        // What is due ends the sleep at once, also if it came after the question.
+        None => processor::wait_for_interrupt(),
+    }
+}

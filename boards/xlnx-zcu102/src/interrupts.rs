@@ -1,0 +1,78 @@
+//! The interrupt controller (GICv2), which is asked what is due.
+
+use crate::registers::{read, write};
+
+const DISTRIBUTOR: usize = 0xf901_0000;
+const DISTRIBUTOR_CTRL: usize = DISTRIBUTOR;
+const SET_ENABLE: usize = DISTRIBUTOR + 0x100;
+const CLEAR_PENDING: usize = DISTRIBUTOR + 0x280;
+const PRIORITIES: usize = DISTRIBUTOR + 0x400;
+const TARGETS: usize = DISTRIBUTOR + 0x800;
+const CPU: usize = 0xf902_0000;
+const CPU_CTRL: usize = CPU;
+const PRIORITY_MASK: usize = CPU + 0x04;
+const ACKNOWLEDGE: usize = CPU + 0x0c;
+const END: usize = CPU + 0x10;
+
+const ENABLE: u32 = 1;
+const ALL_PRIORITIES: u32 = 0xff;
+const PRIORITY: u32 = 0x80;
+const FIRST_CORE: u32 = 1;
+/// The bits of an acknowledged interrupt that are its number; numbers from here on mean that there is none.
+const NUMBER: u32 = 0x3ff;
+const NONE: u32 = 1_020;
+
+/// An interrupt, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interrupt(pub u32);
+
+/// The virtual timer.
+pub const TIMER: Interrupt = Interrupt(27);
+/// The first serial line.
+pub const UART: Interrupt = Interrupt(53);
+/// The fourth Ethernet controller, the one with a plug on this board.
+pub const ETHERNET: Interrupt = Interrupt(95);
+
+/// Switches the controller on, with the interrupts that are used.
+pub fn start() {
+    write(DISTRIBUTOR_CTRL, ENABLE);
+    write(PRIORITY_MASK, ALL_PRIORITIES);
+    write(CPU_CTRL, ENABLE);
+    for Interrupt(number) in [TIMER, UART, ETHERNET] {
+        set_byte(PRIORITIES, number, PRIORITY);
+        set_byte(TARGETS, number, FIRST_CORE);
+        let (word, bit) = (number as usize / 32 * 4, 1 << (number % 32));
+        write(CLEAR_PENDING + word, bit);
+        write(SET_ENABLE + word, bit);
+    }
+}
+
+/// Writes the byte of an interrupt in registers that hold four of them.
+fn set_byte(registers: usize, number: u32, byte: u32) {
+    let (address, shift) = (registers + number as usize / 4 * 4, number % 4 * 8);
+    write(address, read(address) & !(0xff << shift) | byte << shift);
+}
+
+/// An interrupt that is due. Its cause is quieted, and then it [ends](Due::end).
+#[derive(Debug)]
+pub struct Due {
+    acknowledged: u32,
+}
+
+impl Due {
+    /// Which it is.
+    pub fn interrupt(&self) -> Interrupt {
+        Interrupt(self.acknowledged & NUMBER)
+    }
+
+    /// The next one may come.
+    pub fn end(self) {
+        write(END, self.acknowledged);
+    }
+}
+
+/// Asks what is due.
+pub fn take() -> Option<Due> {
+    let acknowledged = read(ACKNOWLEDGE);
+    (acknowledged & NUMBER < NONE).then_some(Due { acknowledged })
+}

@@ -1,0 +1,51 @@
+//! linerate on the Zynq UltraScale+ board ZCU102, on one Cortex-A53 without an operating system: HTTP, FTP and iperf3.
+//!
+//! There is one loop and no interrupt ever interrupts it: where it has nothing to do it sleeps, and asks when it wakes what is due.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod board;
+mod clock;
+mod console;
+mod ethernet;
+mod heap;
+mod interrupts;
+mod marks;
+mod panic;
+mod processor;
+mod registers;
+mod stack;
+mod start;
+mod uart;
+
+use linerate_firmware::{Parts, log};
+
+include!(concat!(env!("OUT_DIR"), "/settings.rs"));
+
+/// Where the start goes on.
+fn run() -> ! {
+    heap::start();
+    uart::start();
+    interrupts::start();
+    clock::start(BUILT_NS);
+    log::to_ring(clock::now);
+    let opened = match ethernet::open() {
+        Ok(opened) => opened,
+        Err(error) => panic!("{error}"),
+    };
+    let mut board = board::Zcu102::new(opened.device.interrupt());
+    let parts = Parts {
+        device: opened.device,
+        receive: opened.receive,
+        device_queue: opened.queue,
+        batch: opened.batch,
+        flash: FILES,
+        built_ns: BUILT_NS,
+    };
+    match linerate_firmware::run(&mut board, &SETTINGS, parts) {
+        Ok(never) => match never {},
+        Err(error) => panic!("the network ended: {error}"),
+    }
+}

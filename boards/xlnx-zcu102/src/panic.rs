@@ -1,0 +1,74 @@
+//! The end: what happened is printed, and the emulator or the watchdog goes on from there. Nothing is allocated.
+
+use crate::processor;
+use crate::uart::Out;
+use core::fmt::Write;
+use core::panic::PanicInfo;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+/// Something has ended the machine already, and is being printed.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    begin();
+    say(format_args!("\n*** panic\n{info}\n"));
+    stop()
+}
+
+/// What comes before the report. A second one, about what the first one met, would never end.
+fn begin() {
+    if IS_OVER.swap(true, Ordering::Relaxed) {
+        say(format_args!("\n*** and the report of it failed\n"));
+        stop();
+    }
+}
+
+fn say(what: core::fmt::Arguments<'_>) {
+    // Writing to the line does not fail.
+    let _sent = Out.write_fmt(what);
+}
+
+fn stop() -> ! {
+    loop {
+        processor::wait_for_interrupt();
+    }
+}
+
+/// The registers when a fault came, as `start.s` lays them down.
+#[repr(C)]
+struct Registers {
+    x: [u64; 31],
+    sp: u64,
+    pc: u64,
+    pstate: u64,
+    syndrome: u64,
+    address: u64,
+}
+
+/// What the processor cannot go on from.
+// SAFETY: no other function has this name; only `start.s` calls it, with registers that it has just stored.
+#[unsafe(no_mangle)]
+extern "C" fn board_fault(vector: u32, registers: &Registers) -> ! {
+    begin();
+    let Registers { x, sp, pc, pstate, syndrome, address } = registers;
+    // The class of an exception: D17.2.37 of the architecture's manual, ESR_EL1.
+    let name = match (vector % 4, syndrome >> 26) {
+        (0, 0b000000) => "undefined instruction",
+        (0, 0b100000 | 0b100001) => "no instruction there",
+        (0, 0b100100 | 0b100101) => "data fault",
+        (0, 0b100010 | 0b100110) => "unaligned instruction or stack",
+        (3, _) => "error reported by the bus",
+        _ => "unexpected exception",
+    };
+    say(format_args!("\n*** {name}"));
+    say(format_args!(
+        "\npc {pc:#x} sp {sp:#x} pstate {pstate:#x}\naddress {address:#x} syndrome {syndrome:#x}"
+    ));
+    for (number, value) in x.iter().enumerate() {
+        let before = if number % 4 == 0 { '\n' } else { ' ' };
+        say(format_args!("{before}x{number:<2} {value:#018x}"));
+    }
+    say(format_args!("\n"));
+    stop()
+}

@@ -1,0 +1,204 @@
+// From reset to main: exception level 1, translation, caches, vectors, memory that begins as zero, a painted stack.
+
+    // Entries of the translation table, blocks of 2 MiB and 1 GiB. Memory is shareable; code and constants may only be read
+    // and executed, all else only read and written.
+    .equ BLOCK_CODE,     0x0040000000000785
+    .equ BLOCK_DATA,     0x0060000000000705
+    .equ BLOCK_UNCACHED, 0x0060000000000709
+    .equ BLOCK_DEVICE,   0x0060000000000401
+    .equ TABLE,          3
+    // Attributes 0, 1, 2: devices, memory with caches (write-back, allocating), memory without.
+    .equ ATTRIBUTES,     0x0044ff04
+    // Addresses of 32 bits by pages of 4 KiB, whose tables are cached and shareable; 40 bits come out.
+    .equ TRANSLATION,    0x0000000200803520
+    // The control register: its fixed bits, stack alignment; then translation and both caches.
+    .equ CONTROL,        0x30d00808
+    .equ CONTROL_ON,     0x30d0180d
+    // What the lower level begins with: masked, with a stack pointer of its own.
+    .equ LEVEL_1,        0x3c5
+    .equ PAINT,          0xa5a5a5a5a5a5a5a5
+
+    .section .start, "ax", %progbits
+    .global _start
+    .type _start, %function
+_start:
+    msr     daifset, #15
+    mrs     x0, mpidr_el1
+    and     x0, x0, #0xff
+    cbnz    x0, park
+
+    mrs     x0, CurrentEL
+    lsr     x0, x0, #2
+    cmp     x0, #2
+    b.eq    from_2
+    b.lo    at_1
+
+    // From level 3, without a monitor: level 1 of the secure world, where the interrupt controller is this image's.
+    mov     x0, #0xc30
+    msr     scr_el3, x0
+    msr     cptr_el3, xzr
+    mov     x0, #LEVEL_1
+    msr     spsr_el3, x0
+    adr     x0, at_1
+    msr     elr_el3, x0
+    b       lower
+
+from_2:
+    mov     x0, #0x80000000
+    msr     hcr_el2, x0
+    mrs     x0, cnthctl_el2
+    orr     x0, x0, #3
+    msr     cnthctl_el2, x0
+    msr     cntvoff_el2, xzr
+    mov     x0, #0x33ff
+    msr     cptr_el2, x0
+    mov     x0, #LEVEL_1
+    msr     spsr_el2, x0
+    adr     x0, at_1
+    msr     elr_el2, x0
+lower:
+    ldr     x0, =CONTROL
+    msr     sctlr_el1, x0
+    isb
+    eret
+
+at_1:
+    // The other stack pointer is that of faults.
+    msr     spsel, #0
+    ldr     x0, =__fault_stack
+    mov     sp, x0
+    msr     spsel, #1
+    ldr     x0, =__stack
+    mov     sp, x0
+    ldr     x0, =vectors
+    msr     vbar_el1, x0
+    mov     x0, #0x300000
+    msr     cpacr_el1, x0
+
+    // The first table has four entries: memory by blocks, nothing, nothing, devices.
+    ldr     x0, =__translation_table
+    add     x1, x0, #4096
+    orr     x2, x1, #TABLE
+    stp     x2, xzr, [x0]
+    ldr     x2, =BLOCK_DEVICE | 0xc0000000
+    stp     xzr, x2, [x0, #16]
+    ldr     x3, =__code_start
+    ldr     x4, =__code_end
+    ldr     x5, =__uncached_start
+    ldr     x6, =__uncached_end
+    mov     x7, #0
+1:  mov     x2, #0
+    cmp     x7, x3
+    b.lo    2f
+    ldr     x2, =BLOCK_CODE
+    cmp     x7, x4
+    b.lo    2f
+    ldr     x2, =BLOCK_DATA
+    cmp     x7, x5
+    b.lo    2f
+    ldr     x2, =BLOCK_UNCACHED
+    cmp     x7, x6
+    b.lo    2f
+    mov     x2, #0
+2:  cmp     x2, #0
+    orr     x8, x2, x7
+    csel    x2, x8, xzr, ne
+    str     x2, [x1], #8
+    add     x7, x7, #0x200000
+    lsr     x8, x7, #30
+    cbz     x8, 1b
+
+    ldr     x1, =ATTRIBUTES
+    msr     mair_el1, x1
+    ldr     x1, =TRANSLATION
+    msr     tcr_el1, x1
+    msr     ttbr0_el1, x0
+    dsb     sy
+    // Nothing of before: translations, instructions. (Reset, or whoever loaded this, has emptied the data caches.)
+    tlbi    vmalle1
+    ic      iallu
+    dsb     sy
+    isb
+    ldr     x1, =CONTROL_ON
+    msr     sctlr_el1, x1
+    isb
+
+    ldr     x0, =__bss_start
+    ldr     x1, =__bss_end
+    bl      clear
+    ldr     x0, =__uncached_start
+    ldr     x1, =__uncached_end
+    bl      clear
+    ldr     x0, =__stack_end
+    ldr     x1, =__stack
+    ldr     x2, =PAINT
+3:  stp     x2, x2, [x0], #16
+    cmp     x0, x1
+    b.lo    3b
+    bl      main
+park:
+    wfe
+    b       park
+    .size _start, . - _start
+
+    .type clear, %function
+clear:
+    cmp     x0, x1
+    b.hs    1f
+    stp     xzr, xzr, [x0], #16
+    b       clear
+1:  ret
+    .size clear, . - clear
+    .ltorg
+
+    // No interrupt is ever taken: what comes here is a fault. Its registers go to board_fault(which, registers): x0 to x30, sp,
+    // the instruction, PSTATE, the syndrome, the address.
+    .macro vector number
+    .balign 128
+    msr     tpidr_el1, x0
+    mov     x0, sp
+    msr     spsel, #0
+    sub     sp, sp, #288
+    stp     x30, x0, [sp, #240]
+    mov     x0, #\number
+    b       fault
+    .endm
+
+    .balign 2048
+    .type vectors, %function
+vectors:
+    .altmacro
+    .set which, 0
+    .rept 16
+    vector  %which
+    .set which, which + 1
+    .endr
+    .size vectors, . - vectors
+
+    .type fault, %function
+fault:
+    stp     x2, x3, [sp, #16]
+    stp     x4, x5, [sp, #32]
+    stp     x6, x7, [sp, #48]
+    stp     x8, x9, [sp, #64]
+    stp     x10, x11, [sp, #80]
+    stp     x12, x13, [sp, #96]
+    stp     x14, x15, [sp, #112]
+    stp     x16, x17, [sp, #128]
+    stp     x18, x19, [sp, #144]
+    stp     x20, x21, [sp, #160]
+    stp     x22, x23, [sp, #176]
+    stp     x24, x25, [sp, #192]
+    stp     x26, x27, [sp, #208]
+    stp     x28, x29, [sp, #224]
+    mrs     x2, tpidr_el1
+    stp     x2, x1, [sp]
+    mrs     x2, elr_el1
+    mrs     x3, spsr_el1
+    stp     x2, x3, [sp, #256]
+    mrs     x2, esr_el1
+    mrs     x3, far_el1
+    stp     x2, x3, [sp, #272]
+    mov     x1, sp
+    bl      board_fault
+    .size fault, . - fault
