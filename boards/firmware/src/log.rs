@@ -12,8 +12,10 @@ const KEPT: usize = 16;
 
 /// The lines, the oldest first. They are shared, so that to take one out of the critical section allocates nothing.
 static LINES: Mutex<RefCell<[Option<Arc<str>>; KEPT]>> = Mutex::new(RefCell::new([const { None }; KEPT]));
-/// Time since the start.
-static CLOCK: Mutex<Cell<Option<fn() -> Instant>>> = Mutex::new(Cell::new(None));
+static CLOCK: Mutex<Cell<Option<Clock>>> = Mutex::new(Cell::new(None));
+
+/// Tells the time since the start.
+type Clock = fn() -> Instant;
 
 struct Ring;
 
@@ -37,8 +39,8 @@ impl Log for Ring {
     fn flush(&self) {}
 }
 
-/// Keeps the last lines that are logged, with the time that `now` tells.
-pub fn to_ring(now: fn() -> Instant) {
+/// Keeps the last lines that are logged, with the time since the start, which `now` tells.
+pub fn to_ring(now: Clock) {
     critical_section::with(|cs| CLOCK.borrow(cs).set(Some(now)));
     // It fails when there is a logger already, and there is none.
     let _is_first = log::set_logger(&Ring).is_ok();
