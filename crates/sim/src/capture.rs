@@ -1,30 +1,16 @@
-//! Frames as interfaces saw them, written as pcapng (draft-ietf-opsawg-pcapng) with times in nanoseconds.
+//! Frames as interfaces saw them, written as pcapng with times in nanoseconds.
 //!
 //! Times are those at which the last bit left or reached the interface. Frames lack padding and check sequence.
 
 use crate::parcel::Parcel;
 use linerate_nic::MacAddr;
+use linerate_wire::pcapng::{self, Packet};
 use linerate_wire::units::Instant;
+
+pub(crate) use linerate_wire::pcapng::Seen;
 
 /// Most bytes of frames that are kept; what comes later is counted alone.
 const MAX_BYTES: usize = 1 << 30;
-
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-const INTERFACE_DESCRIPTION: u32 = 1;
-const ENHANCED_PACKET: u32 = 6;
-
-const OPTION_COMMENT: u16 = 1;
-const INTERFACE_NAME: u16 = 2;
-const INTERFACE_MAC: u16 = 6;
-const INTERFACE_RESOLUTION: u16 = 9;
-const PACKET_FLAGS: u16 = 2;
-
-/// From where a node saw a frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Seen {
-    Inbound = 1,
-    Outbound = 2,
-}
 
 #[derive(Debug)]
 struct Record {
@@ -103,18 +89,12 @@ impl Capture {
         if self.dropped > 0 {
             comment.push_str(&format!("; {} later frames are not kept", self.dropped));
         }
-        block(&mut file, SECTION_HEADER, |body| {
-            body.extend_from_slice(&0x1a2b_3c4d_u32.to_le_bytes());
-            body.extend_from_slice(&[1, 0, 0, 0]);
-            body.extend_from_slice(&u64::MAX.to_le_bytes());
-            option(body, OPTION_COMMENT, comment.as_bytes());
-            end_of_options(body);
-        });
+        pcapng::section(&comment, &mut |bytes| file.extend_from_slice(bytes));
         let mut interfaces = vec![None; nodes.len()];
         let mut count = 0u32;
         for (index, (name, mac)) in nodes.iter().enumerate() {
             if self.nodes.get(index).is_some_and(|keeps| *keeps) {
-                interface(&mut file, name, *mac);
+                pcapng::interface(name, mac.0, 0, &mut |bytes| file.extend_from_slice(bytes));
                 interfaces[index] = Some(count);
                 count += 1;
             }
@@ -130,51 +110,11 @@ impl Capture {
     }
 }
 
-fn interface(file: &mut Vec<u8>, name: &str, mac: MacAddr) {
-    block(file, INTERFACE_DESCRIPTION, |body| {
-        // Link type Ethernet, reserved, no limit of length.
-        body.extend_from_slice(&[1, 0, 0, 0, 0, 0, 0, 0]);
-        option(body, INTERFACE_NAME, name.as_bytes());
-        option(body, INTERFACE_MAC, &mac.0);
-        option(body, INTERFACE_RESOLUTION, &[9]);
-        end_of_options(body);
-    });
-}
-
 fn packet(file: &mut Vec<u8>, interface: u32, record: &Record) {
-    block(file, ENHANCED_PACKET, |body| {
-        let (ns, len) = (record.at.as_nanos(), record.frame.len() as u32);
-        for word in [interface, (ns >> 32) as u32, ns as u32, len, len] {
-            body.extend_from_slice(&word.to_le_bytes());
-        }
-        padded(body, &record.frame);
-        option(body, PACKET_FLAGS, &(record.seen as u32).to_le_bytes());
-        end_of_options(body);
-    });
-}
-
-/// A block: type, length, body, length.
-fn block(file: &mut Vec<u8>, kind: u32, write: impl FnOnce(&mut Vec<u8>)) {
-    let start = file.len();
-    file.extend_from_slice(&kind.to_le_bytes());
-    file.extend_from_slice(&[0; 4]);
-    write(file);
-    let len = ((file.len() - start + 4) as u32).to_le_bytes();
-    file.extend_from_slice(&len);
-    file[start + 4..start + 8].copy_from_slice(&len);
-}
-
-fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
-    body.extend_from_slice(&code.to_le_bytes());
-    body.extend_from_slice(&(value.len() as u16).to_le_bytes());
-    padded(body, value);
-}
-
-fn end_of_options(body: &mut Vec<u8>) {
-    body.extend_from_slice(&[0; 4]);
-}
-
-fn padded(body: &mut Vec<u8>, bytes: &[u8]) {
-    body.extend_from_slice(bytes);
-    body.extend_from_slice(&[0; 3][..bytes.len().wrapping_neg() % 4]);
+    let len = record.frame.len() as u32;
+    let packet = Packet { interface, at: record.at, seen: record.seen, len, kept: len };
+    file.extend_from_slice(&packet.head());
+    file.extend_from_slice(&record.frame);
+    let (tail, len) = packet.tail();
+    file.extend_from_slice(&tail[..len]);
 }

@@ -20,6 +20,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod mld;
 pub mod ndp;
+pub mod pcapng;
 pub mod tcp;
 pub mod toeplitz;
 pub mod udp;
