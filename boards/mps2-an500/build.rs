@@ -23,6 +23,9 @@ fn main() {
     }
     println!("cargo::rustc-link-search={}", out.display());
     println!("cargo::rustc-link-arg-bins=-Tlink.x");
+    for header in ["freertos/UserConfig.h", "../freertos/trace.h"] {
+        println!("cargo::rerun-if-changed={header}");
+    }
     let mut freertos = Builder::new();
     freertos.freertos_port("GCC/ARM_CM7/r0p1");
     freertos.user_config_dir(folder.join("freertos"));

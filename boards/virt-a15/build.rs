@@ -18,6 +18,9 @@ fn main() {
     println!("cargo::rerun-if-changed=memory.x");
     println!("cargo::rerun-if-changed=src/start.s");
     println!("cargo::rustc-link-arg-bins=-T{}", folder.join("memory.x").display());
+    for header in ["freertos/UserConfig.h", "../freertos/trace.h"] {
+        println!("cargo::rerun-if-changed={header}");
+    }
     let mut freertos = Builder::new();
     freertos.freertos_port("GCC/ARM_CA9");
     freertos.user_config_dir(folder.join("freertos"));

@@ -4,12 +4,15 @@ mod bench;
 mod checks;
 mod console;
 mod count;
+mod instruments;
 mod machine;
+mod names;
 mod network;
 
 use crate::{firmware, packages, shell};
 use anyhow::{Context, Result, bail};
 use machine::Machine;
+use names::Names;
 use network::Network;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -125,7 +128,7 @@ const BOARDS: [Board; 3] = [
             UNPLUGGED,
         ],
         interface: Interface::Soldered("cadence_gem"),
-        packages: &["qemu-system-arm"],
+        packages: &["qemu-system-arm", "binutils-aarch64-linux-gnu"],
         address: "192.168.1.10",
         user: ("user", "password"),
         ram_disk: 16 << 20,
@@ -187,7 +190,12 @@ fn serve(board: &Board, image: &Path) -> Result<()> {
     println!("The console is here; help tells its commands, Ctrl-A X ends it.\n");
     let mut command = machine::command(board, image, &network);
     command.args(["-nographic", "-serial", "mon:stdio"]);
-    let status = command.status().context("cannot start the emulator")?;
+    command.stdout(std::process::Stdio::piped());
+    let mut emulator = command.spawn().context("cannot start the emulator")?;
+    let console = emulator.stdout.take().context("the emulator's console")?;
+    let copied = Names::new(board, image).copy(console, std::io::stdout());
+    let status = emulator.wait().context("the emulator")?;
+    copied?;
     if !status.success() {
         bail!("the emulator ended with {status}");
     }
@@ -196,13 +204,14 @@ fn serve(board: &Board, image: &Path) -> Result<()> {
 
 /// Starts a board and tries everything that it does.
 fn test(board: &Board, image: &Path) -> Result<()> {
-    packages::require(&["curl", "iperf3", "lftp", "iputils-ping", "iproute2"])?;
+    packages::require(&["curl", "iperf3", "lftp", "iputils-ping", "iproute2", "tcpdump"])?;
+    let names = Names::new(board, image);
     let network = Network::in_namespace(board)?;
     let mut machine = Machine::start(board, image, &network, &[])?;
     let mut failed = Vec::new();
     // The counters come last: they tell of all that was before.
     let all = checks::ALL.iter().chain(board.checks).chain([&checks::LAST]);
-    let count = checks::ALL.len() + board.checks.len() + 1;
+    let count = checks::ALL.len() + board.checks.len() + 2;
     for (name, check) in all {
         let started = Instant::now();
         let result = check(&mut machine);
@@ -217,7 +226,17 @@ fn test(board: &Board, image: &Path) -> Result<()> {
             }
         }
         if machine.console.has_ended() {
-            bail!("{}: the image ended; its console said:\n{}", board.name, machine.console.transcript());
+            let said = names.explain(machine.console.transcript());
+            bail!("{}: the image ended; its console said:\n{said}", board.name);
+        }
+    }
+    // The very last: nothing runs after it.
+    const PANIC: &str = "a panic tells who called whom";
+    match instruments::panic(&mut machine, &names) {
+        Ok(said) => println!("ok      {PANIC}: {said}"),
+        Err(error) => {
+            println!("FAILED  {PANIC}: {error:#}");
+            failed.push(PANIC);
         }
     }
     println!("{} passed, {} failed", count - failed.len(), failed.len());

@@ -43,6 +43,8 @@ pub trait Board: Host {
 /// A task of the operating system.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {
+    /// Its number.
+    pub number: u32,
     /// Its name.
     pub name: String,
     /// Its priority; higher runs first.

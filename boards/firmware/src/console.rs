@@ -3,6 +3,8 @@
 use crate::board::Board;
 use crate::counting::Counting;
 use crate::disk::Disk;
+use crate::instruments;
+use crate::probe::Probe;
 use crate::report;
 use crate::settings::Settings;
 use crate::sums;
@@ -85,13 +87,15 @@ pub(crate) fn run<D: Interface + Counting>(
     line: &str,
     board: &mut impl Board,
     settings: &Settings,
-    node: &Node<D>,
+    node: &mut Node<Probe<D>>,
     disk: &Disk,
 ) -> String {
     let mut out = String::new();
     let written = match line.trim() {
         "" => Ok(()),
-        "help" => out.write_str(HELP).and_then(|()| out.write_str(&board.help_of_its_own())),
+        "help" => [HELP, instruments::HELP, &board.help_of_its_own()]
+            .into_iter()
+            .try_for_each(|text| out.write_str(text)),
         "ifconfig" => ifconfig(&mut out, settings, node),
         "stats" => stats(&mut out, node),
         "tasks" => tasks(&mut out, board),
@@ -99,7 +103,7 @@ pub(crate) fn run<D: Interface + Counting>(
         "conns" => connections(&mut out, node),
         "log" => out.write_str(&board.log()),
         "sums" => out.write_str(&sums::compare()),
-        other => match board.command_of_its_own(other) {
+        other => match instruments::run(other, node).or_else(|| board.command_of_its_own(other)) {
             Some(answer) => out.write_str(&answer),
             None => writeln!(out, "no command {other:?}; help tells which there are"),
         },

@@ -5,17 +5,25 @@
 //! | `/...` | the folder that was built into the image; only to read, never copied |
 //! | `/ram/...` | a RAM disk of blocks with a bound, empty at start |
 //! | [`LIVE`] | what the machine knows of itself at that moment |
+//! | [`TRACE`], [`CAPTURE`] | what instruments have kept; to open one of them ends it, so that it stays as it is |
 //!
 //! Every operation ends at once; it waits in a queue only so that its answer comes as [`Files`] demands it.
 
+mod kept;
 mod names;
 mod ram;
 #[cfg(test)]
 mod tests;
 
+use crate::capture::Capture;
+use crate::trace::Tracer;
 use alloc::collections::VecDeque;
+use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cell::RefCell;
+pub use kept::{CAPTURE, TRACE};
+use kept::{Instruments, Kept};
 use linerate_transport::{
     Bytes, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Owner,
     VirtualPath,
@@ -45,6 +53,8 @@ pub struct FlashFile {
 enum Open {
     Flash(&'static [u8]),
     Live(Bytes),
+    /// What an instrument has kept.
+    Kept(Kept),
     /// A file of the RAM disk, and whether it was opened for writing.
     Ram(NodeId, bool),
     /// A directory with the names that were not told yet.
@@ -62,9 +72,19 @@ pub struct Disk {
     /// How often the place of an open file was taken: an id that is used again is a new one.
     generation: u32,
     ids: Vec<FileId>,
-    live: Option<Bytes>,
+    live: Option<(Live, Bytes)>,
     /// How often the live file was made.
     lives: u64,
+    instruments: Option<Instruments>,
+}
+
+/// What the machine writes for a file that is made when it is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Live {
+    /// All of [`LIVE`].
+    Stats,
+    /// The beginning of [`TRACE`].
+    Trace,
 }
 
 impl Disk {
@@ -80,19 +100,28 @@ impl Disk {
             ids: Vec::with_capacity(OPEN),
             live: None,
             lives: 0,
+            instruments: None,
         }
     }
 
-    /// Whether the next operation is about the live file and waits for [`Disk::supply`].
-    pub fn wants_live(&self) -> bool {
-        let is_live = |path: &VirtualPath| path.as_str() == LIVE;
-        self.live.is_none()
-            && match self.queue.front() {
-                Some((_, _, FileOp::Open { path, mode: OpenMode::Read } | FileOp::Stat { path })) => {
-                    is_live(path)
-                }
-                _ => false,
-            }
+    /// Adds the files of the instruments, those that there is memory for.
+    pub(crate) fn set_instruments(&mut self, tracer: &'static dyn Tracer, capture: Rc<RefCell<Capture>>) {
+        self.instruments = Some(Instruments::new(tracer, capture));
+    }
+
+    /// What the next operation waits for until [`Disk::supply`].
+    pub fn wants_live(&self) -> Option<Live> {
+        let (FileOp::Open { path, mode: OpenMode::Read } | FileOp::Stat { path }) = &self.queue.front()?.2
+        else {
+            return None;
+        };
+        let has_trace = || self.instruments.as_ref().is_some_and(Instruments::has_trace);
+        let wanted = match path.as_str() {
+            LIVE => Live::Stats,
+            TRACE if has_trace() => Live::Trace,
+            _ => return None,
+        };
+        self.live.as_ref().is_none_or(|(live, _)| *live != wanted).then_some(wanted)
     }
 
     /// Whether operations wait for their answer.
@@ -100,10 +129,10 @@ impl Disk {
         !self.queue.is_empty()
     }
 
-    /// The content of the live file, for the operation that waits.
-    pub fn supply(&mut self, text: String) {
+    /// What the operation waits for.
+    pub fn supply(&mut self, live: Live, text: String) {
         self.lives += 1;
-        self.live = Some(Bytes::from(text));
+        self.live = Some((live, Bytes::from(text)));
     }
 
     /// Bytes of the RAM disk in use, and all of it.
@@ -155,9 +184,12 @@ impl Disk {
             return self.ram.meta(rest);
         }
         if text == LIVE {
-            let len = self.live.as_ref().map_or(0, |live| live.len() as u64);
+            let len = self.live.as_ref().map_or(0, |(_, live)| live.len() as u64);
             // Another file each time: nobody shall take an old one for it.
             return Ok(Metadata { inode: u64::MAX - self.lives, ..self.flash_meta(FileKind::File, len) });
+        }
+        if let Some(kept) = self.kept(text) {
+            return Ok(Metadata { inode: kept.inode(), ..self.flash_meta(FileKind::File, kept.len()) });
         }
         if let Some(file) = self.flash_file(text) {
             return Ok(self.flash_meta(FileKind::File, file.bytes.len() as u64));
@@ -165,6 +197,12 @@ impl Disk {
         let is_directory =
             path.is_root() || self.flash.iter().any(|file| names::below(text, file.path).is_some());
         if is_directory { Ok(self.flash_meta(FileKind::Directory, 0)) } else { Err(FileError::NotFound) }
+    }
+
+    /// What an instrument has kept, if the path is that of its file.
+    fn kept(&self, path: &str) -> Option<Kept> {
+        let head = || self.live.as_ref().map(|(_, head)| head.clone()).unwrap_or_default();
+        self.instruments.as_ref()?.file(path, head)
     }
 
     fn flash_meta(&self, kind: FileKind, len: u64) -> Metadata {
@@ -178,13 +216,19 @@ impl Disk {
             let (node, meta) = self.ram.open_for_writing(rest, mode)?;
             return self.add(Open::Ram(node, true)).map(|file| FileReply::Opened { file, meta });
         }
+        if let Some(instruments) = &self.instruments {
+            // What is read stays as it is.
+            instruments.end(path.as_str());
+        }
         let meta = self.meta(path)?;
         let open = if meta.kind == FileKind::Directory {
             Open::Directory(self.names(path))
         } else if let Some(rest) = ram::inside(path.as_str()) {
             Open::Ram(self.ram.open_for_reading(rest)?, false)
         } else if path.as_str() == LIVE {
-            Open::Live(self.live.clone().unwrap_or_default())
+            Open::Live(self.live.clone().map(|(_, live)| live).unwrap_or_default())
+        } else if let Some(kept) = self.kept(path.as_str()) {
+            Open::Kept(kept)
         } else {
             Open::Flash(self.flash_file(path.as_str()).ok_or(FileError::NotFound)?.bytes)
         };
@@ -209,6 +253,11 @@ impl Disk {
                 names.add(&RAM[1..], meta);
             }
             names.add(&LIVE[1..], self.flash_meta(FileKind::File, 0));
+            for path in [TRACE, CAPTURE] {
+                if let Some(kept) = self.kept(path) {
+                    names.add(&path[1..], self.flash_meta(FileKind::File, kept.len()));
+                }
+            }
         }
         names
     }
@@ -224,6 +273,7 @@ impl Disk {
                 Ok(Bytes::from_static(&bytes[cut(bytes.len())]))
             }
             Open::Live(bytes) => Ok(bytes.slice(cut(bytes.len()))),
+            Open::Kept(kept) => kept.read(offset, len),
             Open::Ram(node, _) => {
                 let node = *node;
                 self.ram.read(node, offset, len)
@@ -290,7 +340,7 @@ impl Files for Disk {
     }
 
     fn poll_done(&mut self) -> Option<FileDone> {
-        if self.wants_live() {
+        if self.wants_live().is_some() {
             return None;
         }
         let (owner, tag, op) = self.queue.pop_front()?;

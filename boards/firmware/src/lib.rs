@@ -9,19 +9,24 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod backtrace;
 mod board;
+mod capture;
 mod chance;
 pub mod console;
 mod counting;
 pub mod disk;
+mod instruments;
 mod intervals;
 pub mod lan9118;
 pub mod log;
 mod machine;
 mod primes;
+mod probe;
 mod report;
 mod settings;
 mod sums;
+pub mod trace;
 
 pub use board::{Board, Heap, Task};
 pub use chance::Chance;

@@ -1,13 +1,18 @@
 //! Stack, servers and files of a machine, and the loop that turns them.
 
 use crate::board::Board;
+use crate::capture::Capture;
 use crate::console;
 use crate::counting::Counting;
-use crate::disk::{Disk, FlashFile};
+use crate::disk::{Disk, FlashFile, Live};
+use crate::probe::Probe;
 use crate::report;
 use crate::settings::Settings;
+use crate::trace::{self, Tracer};
+use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cell::RefCell;
 use core::convert::Infallible;
 use core::fmt;
 use core::time::Duration;
@@ -38,6 +43,8 @@ pub struct Parts<D> {
     pub flash: &'static [FlashFile],
     /// When the image was built, in ns since 1970.
     pub built_ns: i64,
+    /// Where the trace is kept; its ring has the room that it will ever have.
+    pub tracer: &'static dyn Tracer,
 }
 
 /// Why a machine ended.
@@ -85,8 +92,12 @@ pub fn run<D: Interface + Counting>(
         (!settings.ftp.is_empty()).then_some(&mut ftp as &mut dyn Service),
         (!settings.iperf3.is_empty()).then_some(&mut iperf3 as &mut dyn Service),
     ];
-    let disk = Disk::new(parts.flash, parts.built_ns, settings.ram_disk);
-    let node = node(board, settings, parts.device, parts.receive, (parts.device_queue, parts.batch))?;
+    let mut disk = Disk::new(parts.flash, parts.built_ns, settings.ram_disk);
+    let capture = Capture::with_bytes(settings.capture, settings.name, settings.mac);
+    let capture = Rc::new(RefCell::new(capture));
+    disk.set_instruments(parts.tracer, Rc::clone(&capture));
+    let device = Probe::new(parts.device, parts.tracer, capture);
+    let node = node(board, settings, device, parts.receive, (parts.device_queue, parts.batch))?;
     let mut machine = Loop::new(node, disk, Group::new(&mut services));
     let mut turn = Turn { now: board.now(), wall_ns: None, board };
     machine.with(&mut turn, |services, ctx| services.start(ctx)).map_err(Error::Start)?;
@@ -95,9 +106,12 @@ pub fn run<D: Interface + Counting>(
         (turn.now, turn.wall_ns) = (turn.board.now(), None);
         let taken = machine.take_in(&mut turn)?;
         let board = &mut *turn.board;
-        if machine.files.wants_live() {
-            let text = report::json(board, settings, &machine.engine, &machine.files);
-            machine.files.supply(text);
+        if let Some(live) = machine.files.wants_live() {
+            let text = match live {
+                Live::Stats => report::json(board, settings, &machine.engine, &machine.files),
+                Live::Trace => trace::head(settings.name, &board.tasks()),
+            };
+            machine.files.supply(live, text);
         }
         if machine.files.has_work() {
             machine.files.set_wall(turn.wall_ns());
@@ -105,10 +119,10 @@ pub fn run<D: Interface + Counting>(
         let moved = machine.serve(&mut turn)?;
         let board = &mut *turn.board;
         if let Some(line) = board.command() {
-            let answer = console::run(&line, board, settings, &machine.engine, &machine.files);
+            let answer = console::run(&line, board, settings, &mut machine.engine, &machine.files);
             board.answer(answer);
         }
-        if taken || moved || machine.files.wants_live() || machine.arm(&mut turn) {
+        if taken || moved || machine.files.wants_live().is_some() || machine.arm(&mut turn) {
             continue;
         }
         let board = &mut *turn.board;

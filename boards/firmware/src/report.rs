@@ -3,6 +3,7 @@
 use crate::board::Board;
 use crate::counting::Counting;
 use crate::disk::Disk;
+use crate::probe::Probe;
 use crate::settings::Settings;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -14,7 +15,7 @@ use serde_json::{Map, Value, json};
 pub(crate) fn json<D: Interface + Counting>(
     board: &mut impl Board,
     settings: &Settings,
-    node: &Node<D>,
+    node: &Node<Probe<D>>,
     disk: &Disk,
 ) -> String {
     let uptime_us = board.now().as_nanos() / 1_000;
@@ -71,6 +72,7 @@ pub(crate) fn json<D: Interface + Counting>(
         "connections": conns,
         "interrupt_interval_us": board.intervals().to_vec(),
         "interface": interface(node),
+        "driver": driver(node.port.device()),
         "counters": counters(node),
     });
     report.to_string()
@@ -97,6 +99,17 @@ fn interface<D: Interface + Counting>(node: &Node<D>) -> Value {
         map.insert(name.into(), value.into());
     });
     Value::Object(map)
+}
+
+/// Time in the driver, while it was measured.
+fn driver<D>(probe: &Probe<D>) -> Value {
+    let (received, sent) = probe.calls();
+    json!({
+        "receive_us": received.ns / 1_000,
+        "receive_calls": received.count,
+        "send_us": sent.ns / 1_000,
+        "send_calls": sent.count,
+    })
 }
 
 /// The stack's counters that are not zero.

@@ -39,4 +39,8 @@ pub struct Settings {
     pub receive_buffers: usize,
     /// Bytes of the RAM disk `/ram`.
     pub ram_disk: usize,
+    /// Bytes of the trace's ring; 0 for no trace.
+    pub trace: usize,
+    /// Bytes of the capture's ring; 0 for no capture.
+    pub capture: usize,
 }

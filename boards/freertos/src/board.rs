@@ -51,6 +51,19 @@ impl<H: Hardware> Rtos<H> {
     }
 }
 
+/// Shows what a panic looks like. A function of its own, so that there is a name to be found in the report; and it panics in one that
+/// could have returned, as those that never return do not store where to.
+#[inline(never)]
+fn panic_on_purpose(line: &str) {
+    is_harmless(line);
+    core::hint::black_box(line);
+}
+
+#[inline(never)]
+fn is_harmless(line: &str) {
+    assert!(line != "panic", "asked for at the console");
+}
+
 impl<H: Hardware> Host for Rtos<H> {
     fn now(&mut self) -> Instant {
         H::now()
@@ -92,6 +105,7 @@ impl<H: Hardware> Board for Rtos<H> {
         match line {
             "compute on" | "compute off" => application::switch(line.ends_with("on")),
             "compute" => return Some(alloc::format!("{} rounds\n", application::rounds())),
+            "panic" => panic_on_purpose(core::hint::black_box(line)),
             "count on" | "count off" => H::mark(line.ends_with("on")),
             _ => return H::command(line),
         }
@@ -100,7 +114,8 @@ impl<H: Hardware> Board for Rtos<H> {
 
     fn help_of_its_own(&self) -> String {
         let ours = "compute   rounds of the application's work so far; compute on and compute off switch it\n\
-                    count     count on and count off mark what is counted from outside\n";
+                    count     count on and count off mark what is counted from outside\n\
+                    panic     ends the machine, with a report\n";
         [ours, H::HELP].concat()
     }
 
@@ -111,6 +126,7 @@ impl<H: Hardware> Board for Rtos<H> {
     fn tasks(&mut self) -> Vec<Task> {
         let tasks = FreeRtosUtils::get_all_tasks(None).tasks.into_iter();
         let view = |task: freertos_next::FreeRtosTaskStatus| Task {
+            number: task.task_number as _,
             run_us: self.ran_us(&task.name, task.run_time_counter),
             name: task.name,
             priority: task.current_priority.0.into(),

@@ -9,11 +9,15 @@
 extern crate alloc;
 
 mod application;
+#[allow(unsafe_code, reason = "reads a stack")]
+pub mod backtrace;
 mod board;
 mod console;
 #[allow(unsafe_code, reason = "an allocator")]
 mod heap;
 mod tasks;
+#[allow(unsafe_code, reason = "names that FreeRTOS' part in C looks for")]
+mod trace;
 pub mod wake;
 
 use ::alloc::string::String;
@@ -95,6 +99,7 @@ pub struct Opened<D> {
 /// Makes the tasks and hands the processor over to FreeRTOS.
 pub fn start<H: Hardware>() -> ! {
     log::to_ring(H::now);
+    trace::TRACE.prepare(H::SETTINGS.trace, H::now);
     tasks::spawn::<H>();
     FreeRtosUtils::start_scheduler()
 }

@@ -1,7 +1,8 @@
 //! The tasks: network above console above application.
 
 use crate::board::Rtos;
-use crate::{Hardware, application, console, wake};
+use crate::trace::TRACE;
+use crate::{Hardware, application, backtrace, console, wake};
 use freertos_next::{Task, TaskPriority};
 use linerate_firmware::{Parts, run};
 
@@ -23,7 +24,11 @@ pub(crate) fn spawn<H: Hardware>() {
 fn task(name: &str, priority: u8, stack: usize, work: fn()) {
     let mut builder = Task::new();
     builder.name(name).priority(TaskPriority(priority)).stack_size_bytes(stack);
-    if builder.start(move |_| work()).is_err() {
+    let begin = move |_| {
+        backtrace::note_stack();
+        work();
+    };
+    if builder.start(begin).is_err() {
         panic!("no memory for the task {name}");
     }
 }
@@ -43,6 +48,7 @@ fn network<H: Hardware>() {
         batch: opened.batch,
         flash: H::FILES,
         built_ns: H::BUILT_NS,
+        tracer: &TRACE,
     };
     match run(&mut board, H::SETTINGS, parts) {
         Ok(never) => match never {},

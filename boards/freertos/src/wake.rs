@@ -2,9 +2,11 @@
 //!
 //! A handle of a task is copied within the critical section, and FreeRTOS is called after it.
 
+use crate::trace::TRACE;
 use core::cell::RefCell;
 use critical_section::Mutex;
 use freertos_next::{InterruptContext, Task, TaskNotification};
+use linerate_firmware::trace::Interrupt;
 use linerate_firmware::{INTERVALS, Intervals};
 use linerate_wire::units::Instant;
 
@@ -50,18 +52,24 @@ pub(crate) fn intervals() -> [u32; INTERVALS] {
 
 /// What the interface's interrupt handler calls, once the interface keeps quiet.
 pub fn on_frame(now: Instant) {
+    let begun = TRACE.begin();
     critical_section::with(|cs| FRAMES.borrow_ref_mut(cs).add(now));
     wake_from_interrupt(&NETWORK);
+    TRACE.end(Interrupt::Ethernet, begun);
 }
 
 /// What the timer's interrupt handler calls.
 pub fn on_time() {
+    let begun = TRACE.begin();
     wake_from_interrupt(&NETWORK);
+    TRACE.end(Interrupt::Timer, begun);
 }
 
 /// What the serial line's interrupt handler calls.
 pub fn on_key() {
+    let begun = TRACE.begin();
     wake_from_interrupt(&CONSOLE);
+    TRACE.end(Interrupt::Serial, begun);
 }
 
 fn wake_from_interrupt(sleeper: &Sleeper) {

@@ -1,17 +1,47 @@
 //! The end: what happened is printed, and the emulator or the watchdog goes on from there.
 
 use crate::uart;
+use core::fmt::Write;
 use core::panic::PanicInfo;
 use cortex_m_rt::{ExceptionFrame, exception};
 use freertos_next::Task;
+use linerate_firmware::backtrace::{Code, Instructions};
+use linerate_firmware_freertos::backtrace;
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
     cortex_m::interrupt::disable();
     uart::print("\n*** panic");
     task();
-    uart::print(&alloc::format!("\n{info}\n"));
+    say(format_args!("\n{info}\n"));
+    let here = 0_u8;
+    calls((&raw const here).addr());
     stop()
+}
+
+fn say(what: core::fmt::Arguments<'_>) {
+    // Writing to the line does not fail.
+    let _sent = uart::Out.write_fmt(what);
+}
+
+// What the linker tells by addresses: where code begins and ends, and the end of memory.
+// SAFETY: cortex-m-rt's link.x has these names; nothing is read through them.
+unsafe extern "C" {
+    static __stext: u8;
+    static __etext: u8;
+    static _stack_start: u8;
+}
+
+const MEMORY: usize = 0x2000_0000;
+
+/// The calls that led to the place where the stack pointer is this.
+fn calls(stack: usize) {
+    let (start, end) = (&raw const __stext, (&raw const __etext).addr());
+    // SAFETY: all between the two is code, which nobody writes to.
+    let bytes = unsafe { core::slice::from_raw_parts(start, end - start.addr()) };
+    let code = Code { bytes, start: start.addr() as u32, instructions: Instructions::Thumb };
+    // SAFETY: memory ends where the first stack begins (memory.x); interrupts are off, or below this exception.
+    unsafe { backtrace::print(stack, MEMORY..(&raw const _stack_start).addr(), &code, say) };
 }
 
 fn task() {
@@ -32,7 +62,9 @@ fn stop() -> ! {
 unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
     uart::print("\n*** fault");
     task();
-    uart::print(&alloc::format!("\n{frame:#x?}\n"));
+    say(format_args!("\n{frame:#x?}\n  at {:#010x}\n", frame.pc()));
+    // The processor has stored the registers on the stack of whoever ran.
+    calls(core::ptr::from_ref(frame).addr());
     stop()
 }
 

@@ -1,6 +1,7 @@
 //! The serial line of the console (CMSDK UART 0).
 
 use crate::registers::{read, write};
+use core::fmt;
 
 const UART0: usize = 0x4000_4000;
 const DATA: usize = UART0;
@@ -46,4 +47,14 @@ pub fn print(text: &str) {
 fn put(byte: u8) {
     while read(STATE) & SEND_FULL != 0 {}
     write(DATA, byte.into());
+}
+
+/// The line for what is formatted without memory of the heap.
+pub struct Out;
+
+impl fmt::Write for Out {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        print(text);
+        Ok(())
+    }
 }

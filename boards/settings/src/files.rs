@@ -31,7 +31,7 @@ fn walk(folder: &Path, below: &str, files: &mut Vec<File>) -> Result<()> {
             name.to_str().with_context(|| format!("{}: the name is not UTF-8", entry.path().display()))?;
         let path = format!("{below}/{name}");
         ensure!(
-            path != "/ram" && path != "/stats",
+            !["/ram", "/stats", "/trace", "/capture.pcapng"].contains(&path.as_str()),
             "{}: the board has a {path} of its own",
             folder.display()
         );

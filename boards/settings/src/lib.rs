@@ -23,6 +23,10 @@ const HASH_KIB: u32 = 16;
 /// Passes over it.
 const HASH_PASSES: u32 = 3;
 
+/// Bytes of a trace or a capture that are of use, and the most.
+const RING: usize = 4 << 10;
+const MOST_RING: usize = 64 << 20;
+
 /// `board.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,6 +74,8 @@ struct Memory {
     receive_buffer: usize,
     receive_buffers: usize,
     ram_disk: usize,
+    trace: usize,
+    capture: usize,
 }
 
 #[derive(Debug, Deserialize)]
@@ -112,6 +118,12 @@ fn parse(text: &str) -> Result<Board> {
         "memory.receive_buffers: {} given, 8 to 4,096 expected",
         memory.receive_buffers
     );
+    for (name, ring) in [("trace", memory.trace), ("capture", memory.capture)] {
+        ensure!(
+            ring == 0 || (RING..=MOST_RING).contains(&ring),
+            "memory.{name}: {ring} bytes, 0 or 4 KiB to 64 MiB expected"
+        );
+    }
     ensure!(board.servers.ftp_users.len() <= 8, "servers.ftp_users: 8 at most");
     Ok(board)
 }

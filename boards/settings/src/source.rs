@@ -37,6 +37,8 @@ pub(crate) fn of(board: &Board, files: &[File], built_ns: i64) -> Result<String>
     writeln!(out, "    receive_buffer: {},", memory.receive_buffer)?;
     writeln!(out, "    receive_buffers: {},", memory.receive_buffers)?;
     writeln!(out, "    ram_disk: {},", memory.ram_disk)?;
+    writeln!(out, "    trace: {},", memory.trace)?;
+    writeln!(out, "    capture: {},", memory.capture)?;
     writeln!(out, "}};")?;
     writeln!(out, "pub static FILES: &[linerate_firmware::disk::FlashFile] = &[")?;
     for file in files {

@@ -23,6 +23,8 @@ send_buffer = 16384
 receive_buffer = 8192
 receive_buffers = 32
 ram_disk = 65536
+trace = 16384
+capture = 0
 [files]
 flash = "files"
 "#;
@@ -43,6 +45,8 @@ fn settings_and_files_become_rust() {
         "(core::net::IpAddr::V4(core::net::Ipv4Addr::new(192, 168, 1, 50)), 24)",
         "core::net::Ipv6Addr::from_bits(0xfd000000000000000000000000000050)), 64)",
         "iperf3: &[5201, 5001],",
+        "trace: 16384,",
+        "capture: 0,",
         "(\"user\", \"$argon2id$v=19$m=16,t=3,p=1$",
         "path: \"/a/b\"",
         "path: \"/index.html\"",
@@ -64,6 +68,8 @@ fn what_is_wrong_is_named() {
             "memory.receive_buffer: 1000 bytes, 2,048 to half",
         ),
         ("receive_buffers = 32", "receive_buffers = 4", "memory.receive_buffers: 4 given, 8 to 4,096"),
+        ("trace = 16384", "trace = 100", "memory.trace: 100 bytes, 0 or 4 KiB to 64 MiB"),
+        ("capture = 0", "capture = 100000000", "memory.capture: 100000000 bytes, 0 or 4 KiB to 64 MiB"),
         ("http = [80]", "http = [80000]", "80000"),
         ("ipv6 = true", "ipv6 = true\nipv8 = true", "ipv8"),
         ("ftp = [21]", "", "ftp"),

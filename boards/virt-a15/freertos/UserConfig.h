@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+// Which task runs, for the trace.
+#include "../../freertos/trace.h"
+
 // Time on the processor of every task, in microseconds.
 extern uint32_t board_microseconds(void);
 #define configGENERATE_RUN_TIME_STATS            1

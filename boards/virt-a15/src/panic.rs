@@ -9,6 +9,8 @@ use core::fmt::Write;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
 use freertos_next::{Task, freertos_rs_task_get_name, str_from_c_string};
+use linerate_firmware::backtrace::{Code, Instructions};
+use linerate_firmware_freertos::backtrace;
 
 /// Something has ended the machine already, and is being printed.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
@@ -18,7 +20,29 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     begin();
     say(format_args!("\n*** panic\n{info}\n"));
     task();
+    let here = 0_u8;
+    calls((&raw const here).addr());
     stop()
+}
+
+// What the linker tells by addresses: where code begins and ends, where memory that is written begins, and its end.
+// SAFETY: memory.x has these names; nothing is read through them.
+unsafe extern "C" {
+    static __code_start: u8;
+    static __text_end: u8;
+    static __code_end: u8;
+    static __memory_end: u8;
+}
+
+/// The calls that led to the place where the stack pointer is this.
+fn calls(stack: usize) {
+    let (start, end) = (&raw const __code_start, (&raw const __text_end).addr());
+    // SAFETY: all between the two is code, which nobody writes to.
+    let bytes = unsafe { core::slice::from_raw_parts(start, end - start.addr()) };
+    let code = Code { bytes, start: start.addr() as u32, instructions: Instructions::Arm };
+    let memory = (&raw const __code_end).addr()..(&raw const __memory_end).addr();
+    // SAFETY: all of this is memory of the image (memory.x), and interrupts are masked for good.
+    unsafe { backtrace::print(stack, memory, &code, say) };
 }
 
 /// What comes before the report. A second one, about what the first one met, would never end.
@@ -101,6 +125,8 @@ extern "C" fn board_fault(kind: u32, registers: &Registers) -> ! {
     say(format_args!("\n"));
     // Last, as it trusts what FreeRTOS keeps.
     task();
+    say(format_args!("  at {pc:#010x}\n"));
+    calls(*sp as usize);
     stop()
 }
 

@@ -1,16 +1,19 @@
 //! The board as the loop sees it.
 
 use crate::console::Console;
-use crate::interrupts::{self, ETHERNET, TIMER, UART};
+use crate::interrupts::{self, TIMER, UART};
+use crate::trace::{IDLE, NETWORK, TRACE};
 use crate::{clock, ethernet, heap, marks, processor, stack, uart};
 use alloc::string::String;
 use alloc::vec::Vec;
+use linerate_firmware::trace::Interrupt;
 use linerate_firmware::{Board, Chance, Heap, INTERVALS, Intervals, Primes, Task, log};
 use linerate_serve::Host;
 use linerate_wire::units::Instant;
 
 const HELP: &str = "compute   rounds of the application's work so far; compute on and compute off switch it\n\
-                    count     count on and count off mark what is counted from outside\n";
+                    count     count on and count off mark what is counted from outside\n\
+                    panic     ends the machine, with a report\n";
 
 /// The board.
 pub struct Zcu102 {
@@ -43,24 +46,26 @@ impl Zcu102 {
     /// Asks what is due and quiets it: whether the loop has to look.
     fn hear(&mut self) -> bool {
         let Some(due) = interrupts::take() else { return false };
-        let concerns_us = match due.interrupt() {
+        let begun = TRACE.begin();
+        let (traced, concerns_us) = match due.interrupt() {
             TIMER => {
                 processor::timer_off();
-                true
+                (Interrupt::Timer, true)
             }
             UART => {
                 uart::acknowledge();
-                self.console.read()
+                (Interrupt::Serial, self.console.read())
             }
-            ETHERNET => {
+            // No other is switched on.
+            _ => {
                 // The loop looks at everything, whatever the cause was.
                 let _had_a_cause = self.ethernet.handle();
                 self.frames.add(clock::now());
-                true
+                (Interrupt::Ethernet, true)
             }
-            _ => false,
         };
         due.end();
+        TRACE.end(traced, begun);
         concerns_us
     }
 }
@@ -87,9 +92,11 @@ impl Board for Zcu102 {
             Some(at) => clock::wake_at(at),
             None => {}
         }
+        TRACE.run_task(IDLE);
         while !self.hear() {
             idle(self.computes.then_some(&mut self.primes));
         }
+        TRACE.run_task(NETWORK);
         self.idle_ns += (clock::now() - began).as_nanos() as u64;
     }
 
@@ -101,6 +108,7 @@ impl Board for Zcu102 {
         match line {
             "compute on" | "compute off" => self.computes = line.ends_with("on"),
             "compute" => return Some(alloc::format!("{} rounds\n", self.primes.rounds())),
+            "panic" => panic_on_purpose(),
             "count on" | "count off" => marks::mark(line.ends_with("on")),
             _ => return None,
         }
@@ -119,7 +127,8 @@ impl Board for Zcu102 {
         let (idle_us, all_us) = (self.idle_ns / 1_000, clock::now().as_nanos() / 1_000);
         // There is one stack.
         let stack_free = stack::never_used();
-        let task = |name: &str, priority, state, run_us| Task {
+        let task = |number: u16, name: &str, priority, state, run_us| Task {
+            number: number.into(),
             name: name.into(),
             priority,
             state,
@@ -127,8 +136,8 @@ impl Board for Zcu102 {
             stack_free,
         };
         alloc::vec![
-            task("network", 1, "running", all_us.saturating_sub(idle_us)),
-            task("idle", 0, "ready", idle_us),
+            task(NETWORK, "network", 1, "running", all_us.saturating_sub(idle_us)),
+            task(IDLE, "idle", 0, "ready", idle_us),
         ]
     }
 
@@ -154,4 +163,10 @@ fn idle(application: Option<&mut Primes>) {
         // What is due ends the sleep at once, also if it came after the question.
         None => processor::wait_for_interrupt(),
     }
+}
+
+/// Shows what a panic looks like. A function of its own, so that there is a name to be found in the report.
+#[inline(never)]
+fn panic_on_purpose() -> ! {
+    panic!("asked for at the console")
 }

@@ -31,7 +31,7 @@ pub const TIMER: Interrupt = Interrupt(27);
 /// The first serial line.
 pub const UART: Interrupt = Interrupt(53);
 /// The fourth Ethernet controller, the one with a plug on this board.
-pub const ETHERNET: Interrupt = Interrupt(95);
+const ETHERNET: Interrupt = Interrupt(95);
 
 /// Switches the controller on, with the interrupts that are used.
 pub fn start() {

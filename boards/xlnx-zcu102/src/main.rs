@@ -18,6 +18,7 @@ mod processor;
 mod registers;
 mod stack;
 mod start;
+mod trace;
 mod uart;
 
 use linerate_firmware::{Parts, log};
@@ -31,6 +32,7 @@ fn run() -> ! {
     interrupts::start();
     clock::start(BUILT_NS);
     log::to_ring(clock::now);
+    trace::TRACE.prepare(SETTINGS.trace, clock::now);
     let opened = match ethernet::open() {
         Ok(opened) => opened,
         Err(error) => panic!("{error}"),
@@ -43,6 +45,7 @@ fn run() -> ! {
         batch: opened.batch,
         flash: FILES,
         built_ns: BUILT_NS,
+        tracer: &trace::TRACE,
     };
     match linerate_firmware::run(&mut board, &SETTINGS, parts) {
         Ok(never) => match never {},

@@ -1,10 +1,14 @@
 //! The end: what happened is printed, and the emulator or the watchdog goes on from there. Nothing is allocated.
 
-use crate::processor;
 use crate::uart::Out;
+use crate::{processor, stack};
 use core::fmt::Write;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
+use linerate_firmware::backtrace::{Code, Instructions};
+
+/// Calls that are shown.
+const SHOWN: usize = 32;
 
 /// Something has ended the machine already, and is being printed.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
@@ -13,6 +17,8 @@ static IS_OVER: AtomicBool = AtomicBool::new(false);
 fn panic(info: &PanicInfo<'_>) -> ! {
     begin();
     say(format_args!("\n*** panic\n{info}\n"));
+    let here = 0_u64;
+    calls((&raw const here).addr());
     stop()
 }
 
@@ -69,6 +75,27 @@ extern "C" fn board_fault(vector: u32, registers: &Registers) -> ! {
         let before = if number % 4 == 0 { '\n' } else { ' ' };
         say(format_args!("{before}x{number:<2} {value:#018x}"));
     }
-    say(format_args!("\n"));
+    say(format_args!("\n  at {pc:#010x}\n"));
+    calls(*sp as usize);
     stop()
+}
+
+// What the linker tells by addresses: where code begins and ends.
+// SAFETY: memory.x has these names; nothing is read through them.
+unsafe extern "C" {
+    static __code_start: u8;
+    static __text_end: u8;
+}
+
+/// The calls that led to the place where the stack pointer is this.
+fn calls(pointer: usize) {
+    let (start, end) = (&raw const __code_start, (&raw const __text_end).addr());
+    // SAFETY: all between the two is code, which nobody writes to.
+    let bytes = unsafe { core::slice::from_raw_parts(start, end - start.addr()) };
+    let code = Code { bytes, start: start.addr() as u32, instructions: Instructions::A64 };
+    say(format_args!("calls that the stack tells of, the last one first; some may be old:\n"));
+    let words = stack::words(pointer).filter_map(|word| u32::try_from(word).ok());
+    for call in words.filter_map(|word| code.call_before(word)).take(SHOWN) {
+        say(format_args!("  at {call:#010x}\n"));
+    }
 }

@@ -1,7 +1,10 @@
 //! The stack, which `start.s` has painted.
 
+use core::ops::Range;
+
 /// What it was painted with.
 const PAINT: u64 = 0xa5a5_a5a5_a5a5_a5a5;
+const WORD: usize = size_of::<u64>();
 
 // SAFETY: the linker script places these two around the stack; only their addresses are used.
 unsafe extern "C" {
@@ -9,11 +12,21 @@ unsafe extern "C" {
     static __stack: u64;
 }
 
+/// Where it lies.
+fn all() -> Range<usize> {
+    (&raw const __stack_end).addr()..(&raw const __stack).addr()
+}
+
+/// Its words from an address on, to the end where it began; none for an address elsewhere.
+pub fn words(from: usize) -> impl Iterator<Item = u64> {
+    let Range { start, end } = all();
+    let from = if (start..end).contains(&from) { from.next_multiple_of(WORD) } else { end };
+    // SAFETY: aligned words of the stack; `start.s` has written each, and one that is in use is any word.
+    let word = |at: usize| unsafe { core::ptr::with_exposed_provenance::<u64>(at).read_volatile() };
+    (from..end).step_by(WORD).map(word)
+}
+
 /// Bytes of it that were never used.
 pub fn never_used() -> usize {
-    let (from, to) = (&raw const __stack_end, &raw const __stack);
-    let words = (to.addr() - from.addr()) / size_of::<u64>();
-    // SAFETY: words of the stack, below the one that is in use now; `start.s` has written each.
-    let is_painted = |at: &usize| unsafe { from.add(*at).read_volatile() } == PAINT;
-    (0..words).take_while(is_painted).count() * size_of::<u64>()
+    words(all().start).take_while(|word| *word == PAINT).count() * WORD
 }

@@ -1,5 +1,6 @@
 //! What a board is asked to do, by clients that were not written for it.
 
+use super::instruments;
 use super::machine::Machine;
 use super::network::TAP;
 use anyhow::{Context, Result, ensure};
@@ -24,6 +25,9 @@ pub const ALL: &[(&str, Check)] = &[
     ("iperf3, four streams", |m| iperf3(m, &["-n", "8M", "-P", "4"], "end/sum_received")),
     ("iperf3, UDP from the board", |m| iperf3(m, &["-u", "-b", "20M", "-t", "2", "-R"], "end/sum")),
     ("iperf3, UDP to the board", |m| iperf3(m, &["-u", "-b", "20M", "-t", "2"], "end/sum")),
+    ("a trace of tasks, interrupts and frames", instruments::trace),
+    ("time in the driver", instruments::profile),
+    ("a capture", instruments::capture),
     ("an iperf3 client that is killed", killed),
     ("a flood of pings leaves time to compute", flood),
     ("many short connections", connections),
@@ -34,25 +38,25 @@ pub const ALL: &[(&str, Check)] = &[
 pub const LAST: (&str, Check) = ("nothing was lost or left over", counters);
 
 /// Bytes of `/memory/SIZE`.
-fn pattern(len: usize) -> Vec<u8> {
+pub fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at % 65_536 % 251) as u8).collect()
 }
 
-fn url(machine: &Machine<'_>, path: &str) -> String {
+pub fn url(machine: &Machine<'_>, path: &str) -> String {
     format!("http://{}{path}", machine.board.address)
 }
 
 /// A file for a client, removed when it is dropped.
-struct Scratch(PathBuf);
+pub struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(name: &str, bytes: &[u8]) -> Result<Scratch> {
+    pub fn new(name: &str, bytes: &[u8]) -> Result<Scratch> {
         let path = std::env::temp_dir().join(format!("linerate-board-{}-{name}", std::process::id()));
         std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Scratch(path))
     }
 
-    fn path(&self) -> &str {
+    pub fn path(&self) -> &str {
         self.0.to_str().unwrap_or_default()
     }
 }
@@ -245,7 +249,7 @@ fn flood(machine: &mut Machine<'_>) -> Result<String> {
 }
 
 /// What the board knows of itself.
-fn stats(machine: &Machine<'_>) -> Result<Value> {
+pub fn stats(machine: &Machine<'_>) -> Result<Value> {
     let out = machine.client("curl", &["-sSf", "-m", "10", &url(machine, "/stats")])?;
     serde_json::from_slice(&out).context("/stats")
 }

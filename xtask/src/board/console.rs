@@ -69,6 +69,11 @@ impl Console {
         ["\n*** ", "\nthe network ended"].iter().any(|end| self.said.contains(end))
     }
 
+    /// Types a command that nothing answers.
+    pub fn say(&mut self, command: &str) -> Result<()> {
+        self.type_line(command)
+    }
+
     fn type_line(&mut self, command: &str) -> Result<()> {
         // A person does not type faster than the UART takes it: it holds one byte.
         for byte in command.bytes().chain(*b"\r") {

@@ -1,12 +1,17 @@
 //! Tests of the files of a machine without a disk.
 
 use super::ram::BLOCK;
-use super::{Disk, FlashFile};
+use super::{CAPTURE, Disk, FlashFile, TRACE};
+use crate::capture::Capture;
+use crate::trace::Tracer;
+use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::cell::RefCell;
 use linerate_transport::{
     FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Owner, VirtualPath,
 };
+use linerate_wire::units::Instant;
 use proptest::prelude::*;
 
 static FLASH: &[FlashFile] = &[
@@ -226,15 +231,15 @@ fn names_move_with_what_is_below_them() {
 fn the_live_file_is_made_when_somebody_opens_it() {
     let mut disk = disk();
     disk.submit(Owner(1), 1, FileOp::Open { path: path("/stats"), mode: OpenMode::Read }).unwrap();
-    assert!(disk.wants_live() && disk.poll_done().is_none());
-    disk.supply("first".to_string());
+    assert!(disk.wants_live().is_some() && disk.poll_done().is_none());
+    disk.supply(super::Live::Stats, "first".to_string());
     let Some(Ok(FileReply::Opened { file, meta })) = disk.poll_done().map(|done| done.result) else {
         panic!()
     };
     assert_eq!((read(&mut disk, file, 0, 99).unwrap(), meta.len), (b"first".to_vec(), 5));
     disk.submit(Owner(1), 1, FileOp::Stat { path: path("/stats") }).unwrap();
-    assert!(disk.wants_live());
-    disk.supply("second".to_string());
+    assert!(disk.wants_live().is_some());
+    disk.supply(super::Live::Stats, "second".to_string());
     let Some(Ok(FileReply::Meta(again))) = disk.poll_done().map(|done| done.result) else { panic!() };
     assert_ne!(again.inode, meta.inode);
     assert_eq!(read(&mut disk, file, 0, 99).unwrap(), b"first");
@@ -287,4 +292,58 @@ proptest! {
         ask(&mut disk, FileOp::Remove { path: path("/ram/f") }).unwrap();
         prop_assert_eq!(disk.ram_usage().0, 0);
     }
+}
+
+/// A trace without a clock.
+struct Bench(std::sync::Mutex<crate::trace::Ring>);
+
+impl crate::trace::Tracer for Bench {
+    fn now(&self) -> Instant {
+        Instant::ZERO
+    }
+
+    fn is_on(&self) -> bool {
+        self.0.lock().unwrap().is_on()
+    }
+
+    fn switch(&self, is_on: bool) {
+        self.0.lock().unwrap().switch(is_on, Instant::ZERO);
+    }
+
+    fn with(&self, work: &mut dyn FnMut(&mut crate::trace::Ring)) {
+        work(&mut self.0.lock().unwrap());
+    }
+}
+
+#[test]
+fn what_instruments_have_kept_stays_while_it_is_read() {
+    let ring = crate::trace::Ring::with_bytes(4_096);
+    let bench: &'static Bench = std::boxed::Box::leak(std::boxed::Box::new(Bench(ring.into())));
+    let capture = Capture::with_bytes(4_096, "bench", [2, 0, 0, 0, 0, 1]);
+    let capture = Rc::new(RefCell::new(capture));
+    let mut disk = disk();
+    assert_eq!(open(&mut disk, CAPTURE, OpenMode::Read).unwrap_err(), FileError::NotFound);
+    disk.set_instruments(bench, Rc::clone(&capture));
+    bench.switch(true);
+    capture.borrow_mut().start(100);
+    // To look at it changes nothing; to open it ends it.
+    assert!(matches!(ask(&mut disk, FileOp::Stat { path: path(CAPTURE) }), Ok(FileReply::Meta(_))));
+    assert!(capture.borrow().is_on());
+    let (file, meta) = open(&mut disk, CAPTURE, OpenMode::Read).unwrap();
+    assert!(!capture.borrow().is_on());
+    assert_eq!(read(&mut disk, file, 0, usize::MAX).unwrap().len() as u64, meta.len);
+    capture.borrow_mut().start(100);
+    assert_eq!(read(&mut disk, file, 0, 1).unwrap_err(), FileError::Stale);
+
+    let op = FileOp::Open { path: path(TRACE), mode: OpenMode::Read };
+    disk.submit(Owner(1), 7, op).unwrap();
+    assert!(disk.poll_done().is_none(), "it waits for the names");
+    assert_eq!(disk.wants_live(), Some(super::Live::Trace));
+    disk.supply(super::Live::Trace, crate::trace::head("bench", &[]));
+    let Ok(FileReply::Opened { file, meta }) = disk.poll_done().unwrap().result else { panic!("not open") };
+    assert!(!bench.is_on());
+    let text = read(&mut disk, file, 0, usize::MAX).unwrap();
+    assert_eq!(text.len() as u64, meta.len);
+    let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    assert!(json["traceEvents"].is_array());
 }

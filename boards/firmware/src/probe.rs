@@ -1,0 +1,237 @@
+//! The place between stack and driver where instruments look on: how long the driver takes, and what passes.
+
+use crate::capture::{Capture, WHOLE};
+use crate::counting::Counting;
+use crate::trace::{Event, Tracer, What};
+use alloc::rc::Rc;
+use core::cell::RefCell;
+use core::iter::once;
+use linerate_nic::{
+    Capabilities, Chunk, Device, DeviceError, Filter, LinkState, MacAddr, PacingConfig, QueuePair, RxBatch,
+    Slice, Steering, TxQueue, TxToken,
+};
+use linerate_wire::pcapng::Seen;
+use linerate_wire::units::Instant;
+
+/// Calls of the driver in one direction, and how long they took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Calls {
+    /// Calls.
+    pub(crate) count: u64,
+    /// Time in them, in ns; interrupts that came meanwhile are in it.
+    pub(crate) ns: u64,
+}
+
+/// A driver that instruments look at. While all are off, a call costs one comparison more.
+pub(crate) struct Probe<D> {
+    device: D,
+    /// Whether one of the instruments is on.
+    is_watched: bool,
+    tracer: &'static dyn Tracer,
+    capture: Rc<RefCell<Capture>>,
+    /// Whether calls are timed.
+    profiles: bool,
+    received: Calls,
+    sent: Calls,
+}
+
+impl<D> Probe<D> {
+    /// The driver with all instruments off.
+    pub(crate) fn new(device: D, tracer: &'static dyn Tracer, capture: Rc<RefCell<Capture>>) -> Self {
+        let (received, sent) = (Calls::default(), Calls::default());
+        Probe { device, is_watched: false, tracer, capture, profiles: false, received, sent }
+    }
+
+    /// The trace.
+    pub(crate) fn tracer(&self) -> &'static dyn Tracer {
+        self.tracer
+    }
+
+    /// Calls that received, and those that sent, while they were timed.
+    pub(crate) fn calls(&self) -> (Calls, Calls) {
+        (self.received, self.sent)
+    }
+
+    /// Whether calls are timed.
+    pub(crate) fn profiles(&self) -> bool {
+        self.profiles
+    }
+
+    /// Times calls from now on, from zero; or no more.
+    pub(crate) fn profile(&mut self, is_on: bool) {
+        if is_on {
+            (self.received, self.sent) = (Calls::default(), Calls::default());
+        }
+        self.profiles = is_on;
+        self.look_again();
+    }
+
+    /// Switches the trace.
+    pub(crate) fn trace(&mut self, is_on: bool) {
+        self.tracer.switch(is_on);
+        self.look_again();
+    }
+
+    /// Keeps frames from now on, of each so many bytes or all.
+    pub(crate) fn start_capture(&mut self, snap_len: Option<usize>) {
+        self.capture.borrow_mut().start(snap_len.unwrap_or(WHOLE));
+        self.look_again();
+    }
+
+    /// Keeps no more.
+    pub(crate) fn stop_capture(&mut self) {
+        self.capture.borrow_mut().stop();
+        self.look_again();
+    }
+
+    /// Looks at the capture.
+    pub(crate) fn with_capture<R>(&self, look: impl FnOnce(&Capture) -> R) -> R {
+        look(&self.capture.borrow())
+    }
+
+    /// Trace and capture may be switched off elsewhere: whoever fetches them does.
+    fn look_again(&mut self) {
+        self.is_watched = self.profiles || self.tracer.is_on() || self.capture.borrow().is_on();
+    }
+
+    /// Notes a call that began then and moved so many frames.
+    fn note(&mut self, from: Instant, seen: Seen, frames: usize) {
+        let to = self.tracer.now();
+        if self.profiles {
+            let calls = if seen == Seen::Inbound { &mut self.received } else { &mut self.sent };
+            calls.count += 1;
+            calls.ns += to.as_nanos() - from.as_nanos();
+        }
+        if frames > 0 && self.tracer.is_on() {
+            let frames = u16::try_from(frames).unwrap_or(u16::MAX);
+            let what = if seen == Seen::Inbound { What::Received(frames) } else { What::Sent(frames) };
+            self.tracer.with(&mut |ring| ring.push(Event::new(what, from, to)));
+        }
+        self.look_again();
+    }
+}
+
+impl<D: QueuePair> Probe<D> {
+    #[cold]
+    fn watch_receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
+        let (from, before) = (self.tracer.now(), batch.len());
+        let result = self.device.receive(now, batch);
+        let frames = batch.len().saturating_sub(before);
+        self.note(from, Seen::Inbound, frames);
+        let mut capture = self.capture.borrow_mut();
+        if capture.is_on() {
+            for frame in batch.iter_mut().skip(before) {
+                let more = frame.more.iter().map(Slice::bytes);
+                capture.keep(from, Seen::Inbound, once(frame.data.bytes()).chain(more));
+            }
+        }
+        result
+    }
+
+    #[cold]
+    fn watch_transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+        let waiting = queue.len();
+        // Packets that leave are gone afterwards.
+        let mut capture = self.capture.borrow_mut();
+        let at = self.tracer.now();
+        if capture.is_on() {
+            for packet in queue.iter() {
+                let chunks = packet.chunks().iter().map(Chunk::bytes);
+                capture.keep(at, Seen::Outbound, once(packet.header()).chain(chunks));
+            }
+        }
+        drop(capture);
+        let from = self.tracer.now();
+        let result = self.device.transmit(now, queue);
+        self.note(from, Seen::Outbound, waiting.saturating_sub(queue.len()));
+        let mut capture = self.capture.borrow_mut();
+        if capture.is_on() {
+            capture.take_back(queue.len());
+        }
+        drop(capture);
+        result
+    }
+}
+
+impl<D: QueuePair> QueuePair for Probe<D> {
+    fn enabled(&self) -> Capabilities {
+        self.device.enabled()
+    }
+
+    #[inline]
+    fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
+        if self.is_watched {
+            return self.watch_receive(now, batch);
+        }
+        self.device.receive(now, batch)
+    }
+
+    #[inline]
+    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+        if self.is_watched {
+            return self.watch_transmit(now, queue);
+        }
+        self.device.transmit(now, queue)
+    }
+
+    #[inline]
+    fn poll_completion(&mut self) -> Option<TxToken> {
+        self.device.poll_completion()
+    }
+
+    #[inline]
+    fn arm(&mut self, now: Instant) -> bool {
+        self.device.arm(now)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.device.poll_timeout()
+    }
+
+    fn set_pacing(&mut self, pacing: PacingConfig) -> Result<(), DeviceError> {
+        self.device.set_pacing(pacing)
+    }
+}
+
+impl<D: Device> Device for Probe<D> {
+    fn mac(&self) -> MacAddr {
+        self.device.mac()
+    }
+
+    fn mtu(&self) -> usize {
+        self.device.mtu()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.device.capabilities()
+    }
+
+    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
+        self.device.enable(wanted)
+    }
+
+    fn link(&self) -> LinkState {
+        self.device.link()
+    }
+
+    fn set_filter(&mut self, filter: &Filter<'_>) -> Result<(), DeviceError> {
+        self.device.set_filter(filter)
+    }
+
+    fn queues(&self) -> usize {
+        self.device.queues()
+    }
+
+    fn set_steering(&mut self, steering: &Steering<'_>) -> Result<(), DeviceError> {
+        self.device.set_steering(steering)
+    }
+}
+
+impl<D: Counting> Counting for Probe<D> {
+    fn count(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        self.device.count(visit);
+    }
+}
+
+#[cfg(test)]
+mod tests;
