@@ -6,8 +6,6 @@
 #![no_std]
 #![no_main]
 
-extern crate alloc;
-
 mod board;
 mod clock;
 mod ethernet;

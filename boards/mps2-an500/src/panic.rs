@@ -4,7 +4,7 @@ use crate::uart;
 use core::fmt::Write;
 use core::panic::PanicInfo;
 use cortex_m_rt::{ExceptionFrame, exception};
-use freertos_next::Task;
+use freertos_next::{Task, freertos_rs_task_get_name, str_from_c_string};
 use linerate_firmware::backtrace::{Code, Instructions};
 use linerate_firmware_freertos::backtrace;
 
@@ -45,9 +45,12 @@ fn calls(stack: usize) {
 }
 
 fn task() {
-    if let Ok(name) = Task::current().ok().map_or(Err(()), |task| task.get_name()) {
-        uart::print(" in task ");
-        uart::print(&name);
+    let Ok(task) = Task::current() else { return };
+    // SAFETY: the handle is that of a task, whose name lies in it and ends with a zero. A copy of it would want memory, which
+    // FreeRTOS does not give within an exception.
+    let name = unsafe { str_from_c_string(freertos_rs_task_get_name(task.raw_handle())) };
+    if let Ok(name) = name {
+        say(format_args!(" in task {name}"));
     }
 }
 
