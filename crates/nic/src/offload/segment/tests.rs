@@ -57,7 +57,8 @@ fn by_software(plan: &Plan, frame: &[u8], size: u16) -> Option<Vec<Vec<u8>>> {
     packet.meta.token = TxToken(1);
     let mut splitter = Splitter::new();
     splitter.begin(&mut packet).ok()?;
-    let mut queue = TxQueue::with_capacity(70_000);
+    // More than the segments of any frame here.
+    let mut queue = TxQueue::with_capacity(1000);
     splitter.run(&mut queue, Capabilities::NONE);
     let mut frames = Vec::new();
     while let Some(packet) = queue.front_mut() {
