@@ -24,7 +24,7 @@ use linerate_wire::units::Instant;
 
 /// Connections accepted per turn.
 const ACCEPTS_PER_TURN: usize = 256;
-/// Most unused buffers for heads that are kept, and the largest capacity of one.
+/// Most unused buffers for heads that are kept, within the memory for heads, and the largest capacity of one.
 const SPARES: usize = 64;
 const SPARE_CAPACITY: usize = 4 << 10;
 
@@ -193,7 +193,9 @@ impl Server {
     }
 
     pub(super) fn recycle(&mut self, mut head: Vec<u8>) {
-        if self.spare.len() < SPARES && head.capacity() <= SPARE_CAPACITY {
+        let most = (self.config.limits.head_memory / SPARE_CAPACITY).clamp(1, SPARES);
+        // An empty one would be taken before those that save an allocation.
+        if self.spare.len() < most && (1..=SPARE_CAPACITY).contains(&head.capacity()) {
             head.clear();
             self.spare.push(head);
         }
