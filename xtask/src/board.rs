@@ -26,7 +26,7 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|build
   bench    count, sizes and rates as a table, and as JSON in target/boards/bench.json (as root)
   build    build the image and print its size
 
-boards: mps2-an500 (Cortex-M7), virt-a15 (Cortex-A15), xlnx-zcu102 (Cortex-A53), all";
+boards: mps2-an500 (Cortex-M7), virt-a15 (Cortex-A15), xlnx-zcu102 (Cortex-A53), all; nucleo-h743zi (Cortex-M7): build alone";
 
 /// The interface as the emulator knows it, by its model.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ pub struct Board {
     target: &'static str,
     /// What the compiler is told beyond the target.
     rustflags: &'static [&'static str],
-    /// The emulator and its options.
+    /// The emulator and its options; none for a board that is there in hardware alone.
     emulator: &'static [&'static str],
     interface: Interface,
     /// What to install: the emulator, and a C compiler where there is C.
@@ -67,7 +67,7 @@ pub struct Board {
 /// A cable that ends in the emulator.
 const UNPLUGGED: &str = "user,restrict=on,model=cadence_gem";
 
-const BOARDS: [Board; 3] = [
+const BOARDS: [Board; 4] = [
     Board {
         name: "mps2-an500",
         target: "thumbv7em-none-eabihf",
@@ -136,6 +136,20 @@ const BOARDS: [Board; 3] = [
         faults: &["drop_rx_errors", "drop_rx_no_buffer", "drop_tx_errors"],
         checks: &[],
     },
+    Board {
+        name: "nucleo-h743zi",
+        target: "thumbv7em-none-eabihf",
+        rustflags: &["-Ctarget-cpu=cortex-m7"],
+        emulator: &[],
+        interface: Interface::Soldered("the chip's own"),
+        packages: &[],
+        address: "by DHCP",
+        user: ("user", "user"),
+        ram_disk: 64 << 10,
+        kept: 0,
+        faults: &[],
+        checks: &[],
+    },
 ];
 
 const OUT: &str = "target/boards";
@@ -147,9 +161,16 @@ pub fn run(args: &[&str]) -> Result<()> {
         [name, what] => (*name, *what),
         _ => bail!("{USAGE}"),
     };
-    let boards: Vec<_> = BOARDS.iter().filter(|board| name == "all" || board.name == name).collect();
+    let is_chosen = |board: &&Board| match name {
+        "all" => what == "build" || !board.emulator.is_empty(),
+        _ => board.name == name,
+    };
+    let boards: Vec<_> = BOARDS.iter().filter(is_chosen).collect();
     if boards.is_empty() {
         bail!("no board {name:?}\n{USAGE}");
+    }
+    if what != "build" && boards.iter().any(|board| board.emulator.is_empty()) {
+        bail!("{name} has no emulator: `cargo xtask board {name} build`, and flash it (docs/boards.md)");
     }
     let mut measured = Vec::new();
     for board in boards {

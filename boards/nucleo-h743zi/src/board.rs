@@ -1,0 +1,123 @@
+//! The board as the loop sees it.
+
+use crate::console::Console;
+use crate::trace::{IDLE, NETWORK, TRACE};
+use crate::{clock, heap, interrupts};
+use alloc::string::String;
+use alloc::vec::Vec;
+use embassy_stm32::peripherals::{IWDG1, RNG};
+use embassy_stm32::rng::Rng;
+use embassy_stm32::wdg::IndependentWatchdog;
+use linerate_firmware::{Board, Heap, INTERVALS, Task, log};
+use linerate_serve::Host;
+use linerate_wire::units::Instant;
+
+const HELP: &str = "panic     ends the machine, with a report\n";
+
+/// The board.
+pub struct Nucleo {
+    random: Rng<'static, RNG>,
+    watchdog: IndependentWatchdog<'static, IWDG1>,
+    console: Console,
+    /// Time asleep, in ns.
+    idle_ns: u64,
+}
+
+impl Nucleo {
+    /// The board with its source of random numbers, and a watchdog that has begun to count.
+    pub fn new(random: Rng<'static, RNG>, watchdog: IndependentWatchdog<'static, IWDG1>) -> Nucleo {
+        interrupts::start();
+        Nucleo { random, watchdog, console: Console::default(), idle_ns: 0 }
+    }
+}
+
+impl Host for Nucleo {
+    fn now(&mut self) -> Instant {
+        clock::now()
+    }
+
+    fn wall_ns(&mut self) -> i64 {
+        clock::wall_ns()
+    }
+
+    fn random(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+}
+
+impl Board for Nucleo {
+    fn sleep(&mut self, until: Option<Instant>) {
+        let began = clock::now();
+        match until {
+            Some(at) if at <= began => return,
+            Some(at) => {
+                clock::wake_at(at);
+                // A time that went by before the timer knew of it would not come again for minutes.
+                if at <= clock::now() {
+                    return;
+                }
+            }
+            None => {}
+        }
+        TRACE.run_task(IDLE);
+        // An interrupt of the line wakes too, and may concern only itself.
+        while !interrupts::wait() && !self.console.turn() {}
+        TRACE.run_task(NETWORK);
+        self.idle_ns += (clock::now() - began).as_nanos() as u64;
+    }
+
+    fn command(&mut self) -> Option<String> {
+        // Once in every turn of the loop.
+        self.watchdog.pet();
+        self.console.command()
+    }
+
+    fn command_of_its_own(&mut self, line: &str) -> Option<String> {
+        match line {
+            "panic" => panic_on_purpose(),
+            _ => None,
+        }
+    }
+
+    fn help_of_its_own(&self) -> String {
+        HELP.into()
+    }
+
+    fn answer(&mut self, text: String) {
+        Console::answer(&text);
+    }
+
+    fn tasks(&mut self) -> Vec<Task> {
+        let (idle_us, all_us) = (self.idle_ns / 1_000, clock::now().as_nanos() / 1_000);
+        let task = |number: u16, name: &str, priority, state, run_us| Task {
+            number: number.into(),
+            name: name.into(),
+            priority,
+            state,
+            run_us,
+            stack_free: 0,
+        };
+        alloc::vec![
+            task(NETWORK, "network", 1, "running", all_us.saturating_sub(idle_us)),
+            task(IDLE, "idle", 0, "ready", idle_us),
+        ]
+    }
+
+    fn heap(&mut self) -> Heap {
+        heap::state()
+    }
+
+    fn intervals(&mut self) -> [u32; INTERVALS] {
+        interrupts::intervals()
+    }
+
+    fn log(&mut self) -> String {
+        log::lines()
+    }
+}
+
+/// Shows what a panic looks like. A function of its own, so that there is a name to be found in the report.
+#[inline(never)]
+fn panic_on_purpose() -> ! {
+    panic!("asked for at the console")
+}

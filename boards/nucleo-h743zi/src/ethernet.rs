@@ -1,0 +1,146 @@
+//! The network device of this board: embassy's driver for the chip's Ethernet, as a device of ours.
+
+use crate::SETTINGS;
+use crate::interrupts::{self, Lines};
+use crate::phy::Lan8742;
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use embassy_stm32::Peri;
+use embassy_stm32::eth::{Ethernet, PacketQueue, Sma};
+use embassy_stm32::peripherals::{ETH, ETH_SMA, PA1, PA2, PA7, PB13, PC1, PC4, PC5, PG11, PG13};
+use linerate_embedded::{DriverError, EmbassyDevice};
+use linerate_firmware::Counting;
+use linerate_nic::{
+    Capabilities, Device, DeviceError, LinkState, MacAddr, Pool, QueuePair, RxBatch, TxQueue, TxToken,
+};
+use linerate_wire::units::Instant;
+
+/// Frames that wait in the driver, received and to be sent.
+pub const RECEIVE_RING: usize = 24;
+const TRANSMIT_RING: usize = 16;
+/// Frames taken in and packets handed over at once.
+pub const BATCH: usize = 8;
+/// Bytes of a receive buffer.
+const BUFFER: usize = 1_536;
+
+type Packets = PacketQueue<TRANSMIT_RING, RECEIVE_RING>;
+
+struct PacketMemory(UnsafeCell<MaybeUninit<Packets>>);
+
+// SAFETY: `open` hands it out once, as it takes the peripheral of which there is one.
+unsafe impl Sync for PacketMemory {}
+
+// SAFETY: this section is memory as any other, whose bytes are nothing yet, as the type says.
+#[unsafe(link_section = ".packet")]
+static PACKETS: PacketMemory = PacketMemory(UnsafeCell::new(MaybeUninit::uninit()));
+
+/// The pins of the RMII, as this board wires them (UM1974).
+pub struct Wires {
+    pub ref_clk: Peri<'static, PA1>,
+    pub mdio: Peri<'static, PA2>,
+    pub crs_dv: Peri<'static, PA7>,
+    pub mdc: Peri<'static, PC1>,
+    pub rxd0: Peri<'static, PC4>,
+    pub rxd1: Peri<'static, PC5>,
+    pub tx_en: Peri<'static, PG11>,
+    pub txd0: Peri<'static, PG13>,
+    pub txd1: Peri<'static, PB13>,
+}
+
+/// The interface.
+pub struct Nic(EmbassyDevice<Ethernet<'static, ETH, Lan8742>>);
+
+/// The device and its pool.
+pub struct Opened {
+    pub device: Nic,
+    pub receive: Pool,
+}
+
+/// Resets the interface, waits for the PHY, and starts it.
+pub fn open(
+    ethernet: Peri<'static, ETH>,
+    management: Peri<'static, ETH_SMA>,
+    wires: Wires,
+) -> Result<Opened, DriverError> {
+    // SAFETY: the peripheral is taken, so this is the first call and the only one.
+    let packets = unsafe { &mut *PACKETS.0.get() };
+    Packets::init(packets);
+    // SAFETY: `init` has just written it.
+    let packets = unsafe { packets.assume_init_mut() };
+    let phy = Lan8742::new(Sma::new(management, wires.mdio, wires.mdc));
+    let Wires { ref_clk, crs_dv, rxd0, rxd1, txd0, txd1, tx_en, .. } = wires;
+    let driver = Ethernet::new_with_phy(
+        packets,
+        ethernet,
+        Lines,
+        ref_clk,
+        crs_dv,
+        rxd0,
+        rxd1,
+        txd0,
+        txd1,
+        tx_en,
+        SETTINGS.mac,
+        phy,
+    );
+    let receive = Pool::new(SETTINGS.receive_buffers, BUFFER);
+    let mut device = EmbassyDevice::new(driver, receive.clone())?;
+    device.set_waker(&interrupts::waker());
+    Ok(Opened { device: Nic(device), receive })
+}
+
+impl Counting for Nic {
+    fn count(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let stats = self.0.stats();
+        visit("drop_rx_oversize", stats.received_oversize);
+        visit("drop_tx_oversize", stats.sent_oversize);
+    }
+}
+
+impl Device for Nic {
+    fn mac(&self) -> MacAddr {
+        self.0.mac()
+    }
+
+    fn mtu(&self) -> usize {
+        self.0.mtu()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
+        self.0.enable(wanted)
+    }
+
+    fn link(&self) -> LinkState {
+        self.0.link()
+    }
+}
+
+impl QueuePair for Nic {
+    fn enabled(&self) -> Capabilities {
+        self.0.enabled()
+    }
+
+    fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
+        self.0.receive(now, batch)
+    }
+
+    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+        self.0.transmit(now, queue)
+    }
+
+    fn poll_completion(&mut self) -> Option<TxToken> {
+        self.0.poll_completion()
+    }
+
+    fn arm(&mut self, now: Instant) -> bool {
+        self.0.arm(now)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.0.poll_timeout()
+    }
+}
