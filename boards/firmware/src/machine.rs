@@ -24,6 +24,8 @@ use linerate_wire::units::Instant;
 
 /// Bytes of a page, for what servers write and for small segments: of a machine with little memory, and of others.
 const PAGES: [usize; 2] = [512, 2_048];
+/// Bytes of a datagram that comes in fragments, its headers included, at most; and how many may be under way.
+const DATAGRAMS: [(usize, usize); 2] = [(4, 9_216), (8, 65_580)];
 /// What sockets hold together in a machine with little memory, at most.
 const LITTLE: usize = 1 << 20;
 /// The clock of a board may have 32 bits: the loop turns so often at least, and reads it.
@@ -169,10 +171,11 @@ fn node<D: Interface>(
     for piece in seed.as_chunks_mut::<8>().0 {
         *piece = board.random().to_le_bytes();
     }
-    let page = PAGES[usize::from(settings.socket_memory > LITTLE)];
+    let has_much = usize::from(settings.socket_memory > LITTLE);
+    let (page, (datagrams, longest)) = (PAGES[has_much], DATAGRAMS[has_much]);
     let pools = StackPools {
         pages: Pool::new(settings.socket_memory / 2 / page, page),
-        datagrams: Pool::new(batch / 2, 1_536),
+        datagrams: Pool::on_demand(datagrams, longest),
         receive: Some(receive),
         device_queue: Some(device_queue),
     };

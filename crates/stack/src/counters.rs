@@ -92,7 +92,7 @@ counters! {
     drop_fragment_overlap,
     /// Datagrams in too many pieces out of order.
     drop_fragment_holes,
-    /// Incomplete datagrams that gave way to newer ones, or fragments without a buffer.
+    /// Incomplete datagrams that gave way to newer ones, or fragments without a buffer that is long enough.
     drop_reassembly_full,
     /// Datagrams that did not become complete in time.
     drop_reassembly_timeout,

@@ -43,7 +43,8 @@ pub const LEAST_MEMORY: usize = 16 << 10;
 pub struct StackPools {
     /// Buffers of [`PAGE_SIZE`].
     pub pages: Pool,
-    /// Buffers for the longest datagram with its IP header.
+    /// Buffers for datagrams that are sent or come in fragments, each with its IP header: 40 bytes more than the longest payload of IP.
+    /// What does not fit one is refused, or dropped.
     pub datagrams: Pool,
     /// The device's receive pool, whose level tells when to refuse new connections; `None` if there is no such pool.
     pub receive: Option<Pool>,

@@ -1,6 +1,6 @@
 //! Datagrams put together from fragments, of both families, within a fixed number of buffers.
 //!
-//! A datagram that begins to arrive takes one buffer of 64 KiB from the datagram pool; its fragments are copied to their
+//! A datagram that begins to arrive takes one buffer from the datagram pool, and is dropped if it turns out to be longer; its fragments are copied to their
 //! places, so that small fragments do not hold large receive buffers, and the whole is contiguous when it is complete.
 //! When no buffer is free the oldest incomplete datagram of the source that has most gives way (sources of IPv6 count by
 //! their /64), and a source never has more than half of the buffers (two at least): a flood of fragments displaces only its own, unless it
@@ -26,7 +26,7 @@ use linerate_wire::units::Instant;
 pub(crate) const MAX_HOLES: usize = 64;
 /// Room for the IP header (IPv6, or IPv4 without options) before the payload.
 pub(crate) const HEADROOM: usize = 40;
-/// Bytes that a buffer of the datagram pool must have.
+/// Bytes of a buffer that any datagram fits into.
 pub(crate) const DATAGRAM_BUFFER: usize = HEADROOM + 65_535;
 /// RFC 8200 section 4.5.
 const TIMEOUT6: Duration = Duration::from_secs(60);
@@ -104,12 +104,15 @@ pub(crate) struct Reassembly {
     spare: Vec<Vec<Piece>>,
     pool: Pool,
     limit: usize,
+    /// Bytes of payload that a buffer holds.
+    longest: usize,
 }
 
 impl Reassembly {
     /// A table that uses buffers of `pool`, at most `limit` at once.
     pub(crate) fn new(pool: Pool, limit: usize) -> Self {
         Reassembly {
+            longest: pool.buffer_size().saturating_sub(HEADROOM),
             slots: Vec::with_capacity(limit),
             spare: (0..limit).map(|_| Vec::with_capacity(MAX_HOLES + 1)).collect(),
             pool,
@@ -148,6 +151,11 @@ impl Reassembly {
         if is_tiny(fragment) {
             counters.drop_fragment_tiny += 1;
             return Reassembled::Tiny;
+        }
+        if end > self.longest {
+            counters.drop_reassembly_full += 1;
+            self.position(&fragment.key).into_iter().for_each(|at| self.discard(at));
+            return Reassembled::Nothing;
         }
         let Some(at) = self.find_or_begin(fragment, now, counters) else { return Reassembled::Nothing };
         let slot = &mut self.slots[at];
@@ -189,7 +197,7 @@ impl Reassembly {
         now: Instant,
         counters: &mut Counters,
     ) -> Option<usize> {
-        if let Some(at) = self.slots.iter().position(|slot| slot.key == fragment.key) {
+        if let Some(at) = self.position(&fragment.key) {
             return Some(at);
         }
         let own = self.count_of(fragment.key.source);
@@ -204,7 +212,7 @@ impl Reassembly {
             self.discard(victim);
             buffer = self.pool.take();
         }
-        let Some(buffer) = buffer.filter(|buffer| buffer.len() >= DATAGRAM_BUFFER) else {
+        let Some(buffer) = buffer else {
             counters.drop_reassembly_full += 1;
             return None;
         };
@@ -219,6 +227,10 @@ impl Reassembly {
             deadline: now + timeout,
         });
         Some(self.slots.len() - 1)
+    }
+
+    fn position(&self, key: &FragmentKey) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.key == *key)
     }
 
     /// Incomplete datagrams of this source.

@@ -16,7 +16,12 @@ struct Bench {
 }
 
 fn bench(limit: usize) -> Bench {
-    let pool = Pool::new(4, DATAGRAM_BUFFER);
+    bench_with(limit, DATAGRAM_BUFFER)
+}
+
+/// With buffers of so many bytes.
+fn bench_with(limit: usize, buffer: usize) -> Bench {
+    let pool = Pool::new(4, buffer);
     Bench { table: Reassembly::new(pool.clone(), limit), counters: Counters::default(), pool }
 }
 
@@ -53,6 +58,20 @@ fn fragments_in_any_order_make_one_packet() {
     assert!(checksum::verify(&packet.bytes()[..20]));
     drop(packet);
     assert_eq!((bench.pool.free(), bench.table.len()), (4, 0));
+}
+
+#[test]
+fn a_datagram_is_as_long_as_a_buffer_at_most() {
+    let mut small = bench_with(4, HEADROOM + 24);
+    assert!(matches!(small.put(1, 16, false, b"12345678"), Reassembled::Nothing));
+    assert_eq!(small.put_complete(1, 0, true, b"0123456789abcdef").len(), 20 + 24);
+    assert!(matches!(small.put(2, 0, true, b"0123456789abcdef"), Reassembled::Nothing));
+    assert_eq!(small.table.len(), 1);
+    assert!(matches!(small.put(2, 16, false, b"123456789"), Reassembled::Nothing));
+    assert_eq!((small.table.len(), small.pool.free(), small.counters.drop_reassembly_full), (0, 4, 1));
+    let mut none = bench_with(4, HEADROOM);
+    assert!(matches!(none.put(1, 0, false, b"1"), Reassembled::Nothing));
+    assert_eq!((none.pool.free(), none.counters.drop_reassembly_full), (4, 1));
 }
 
 #[test]

@@ -92,9 +92,12 @@ fn console(machine: &mut Machine<'_>) -> Result<String> {
 }
 
 fn ping(machine: &mut Machine<'_>) -> Result<String> {
-    let out = machine.client("ping", &["-c", "5", "-i", "0.2", "-s", "1472", machine.board.address])?;
-    let out = String::from_utf8_lossy(&out);
-    ensure!(out.contains(" 0% packet loss"), "{out}");
+    // A full frame, and four fragments.
+    for bytes in ["1472", "5000"] {
+        let out = machine.client("ping", &["-c", "5", "-i", "0.2", "-s", bytes, machine.board.address])?;
+        let out = String::from_utf8_lossy(&out);
+        ensure!(out.contains(" 0% packet loss"), "{out}");
+    }
     Ok(String::new())
 }
 
