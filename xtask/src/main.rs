@@ -67,25 +67,8 @@ fn run() -> Result<()> {
         ["firmware"] => firmware::run(),
         ["big-endian"] => big_endian::run(false),
         ["big-endian", "--long"] => big_endian::run(true),
-        ["fabric-accuracy"] => shell::run(shell::cargo().args([
-            "run",
-            "--quiet",
-            "--release",
-            "--package=linerate-fabric",
-            "--example=fabric_accuracy",
-        ])),
-        ["goodput", cells @ ..] => shell::run(
-            shell::cargo()
-                .args([
-                    "run",
-                    "--quiet",
-                    "--profile=checked",
-                    "--package=linerate-sim",
-                    "--example=goodput",
-                    "--",
-                ])
-                .args(cells),
-        ),
+        ["fabric-accuracy"] => suites::example("fabric_accuracy", &[]),
+        ["goodput", cells @ ..] => suites::example("goodput", cells),
         ["board", args @ ..] => board::run(args),
         ["segments"] => segments::run(),
         ["rtl", args @ ..] => rtl::run(args),

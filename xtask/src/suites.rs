@@ -10,6 +10,10 @@ use std::process::{Command, Stdio};
 /// The profile of everything that tests run; `Cargo.toml` says what is in it.
 pub const PROFILE: [&str; 2] = ["--profile", "checked"];
 
+/// Always for the workspace, so that the features of dependencies are the same and nothing is built twice; with the simulated
+/// interface, which an end-to-end test serves over.
+pub const EVERYTHING: [&str; 2] = ["--workspace", "--features=linerate-cli/rtl"];
+
 /// A test program.
 pub struct Suite {
     /// Package and target, as `linerate-stack/complaints`.
@@ -36,12 +40,17 @@ pub fn build(end_to_end_only: bool) -> Result<Vec<Suite>> {
     Ok(suites)
 }
 
-/// Always for the workspace, so that the features of dependencies are the same and nothing is built twice.
+/// Builds an example as the tests are built, and runs it.
+pub fn example(name: &str, args: &[&str]) -> Result<()> {
+    let example = format!("--example={name}");
+    shell::run(shell::cargo().args(["build", "--quiet"]).args(PROFILE).args(EVERYTHING).arg(example))?;
+    shell::run(Command::new(format!("target/checked/examples/{name}")).args(args))
+}
+
 fn compile(what: &str) -> Result<Vec<Suite>> {
     let mut cargo = shell::cargo();
     cargo.args(["test", "--no-run", "--message-format=json-render-diagnostics"]).args(PROFILE);
-    // With the simulated interface, which an end-to-end test serves over.
-    cargo.args(["--workspace", "--features=linerate-cli/rtl", what]).stdout(Stdio::piped());
+    cargo.args(EVERYTHING).arg(what).stdout(Stdio::piped());
     let mut child = cargo.spawn().context("cannot start cargo")?;
     let output = child.stdout.take().context("cargo has no output")?;
     let mut suites = Vec::new();

@@ -181,7 +181,7 @@ fn run_all(start: Instant, suites: &[Suite], tally: &mut Tally, failed: &mut Vec
 /// The examples in doc comments.
 fn examples(tally: &mut Tally, failed: &mut Vec<String>) -> Result<()> {
     let mut command = shell::cargo();
-    command.args(["test", "--workspace", "--doc", "--quiet"]).args(suites::PROFILE);
+    command.args(["test", "--doc", "--quiet"]).args(suites::PROFILE).args(suites::EVERYTHING);
     let output = command.output().context("cannot start cargo")?;
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines().for_each(|line| tally.read(line));
