@@ -23,7 +23,7 @@ pub fn run(update: bool) -> Result<()> {
     std::fs::create_dir_all(OUT)?;
     header(update)?;
     shell::run(shell::cargo().args(["build", "--release", "--package=linerate-capi", "--locked"]))?;
-    let library = target().join("release");
+    let library = shell::target().join("release");
     example(&library)?;
     packetdrill(&library)?;
     if shell::output(Command::new("id").arg("-u"))?.trim() == "0" {
@@ -32,11 +32,6 @@ pub fn run(update: bool) -> Result<()> {
         println!("capi: echo on a TAP device is skipped: that needs root");
         Ok(())
     }
-}
-
-/// Cargo's folder for what it builds.
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
 }
 
 /// The header is what the sources give, and both languages take it.

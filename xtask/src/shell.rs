@@ -9,6 +9,11 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
+/// Cargo's folder for what it builds.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
+}
+
 /// Prints and runs a command; an exit code other than zero is an error.
 pub fn run(command: &mut Command) -> Result<()> {
     println!("$ {}", display(command));

@@ -44,7 +44,7 @@ pub fn build(end_to_end_only: bool) -> Result<Vec<Suite>> {
 pub fn example(name: &str, args: &[&str]) -> Result<()> {
     let example = format!("--example={name}");
     shell::run(shell::cargo().args(["build", "--quiet"]).args(PROFILE).args(EVERYTHING).arg(example))?;
-    shell::run(Command::new(format!("target/checked/examples/{name}")).args(args))
+    shell::run(Command::new(shell::target().join("checked/examples").join(name)).args(args))
 }
 
 fn compile(what: &str) -> Result<Vec<Suite>> {
