@@ -1,8 +1,8 @@
 /* Counts the instructions that an emulated board executes, block by block: a plugin for QEMU 7.
  *
  * Counting begins anew whenever the board comes by the address `start`, and at the address `stop` what was counted is written to
- * the file `out`: a line for each block of instructions with its address, its length in instructions, and how often it was
- * executed. `cargo xtask board NAME count` builds it and makes functions of the addresses.
+ * the file `out`: a line for each block of instructions and each core that came by it, with its address, its length in instructions,
+ * how often it was executed, and the core. Several cores (`cores`) are counted by calls instead of additions, which they would lose. `cargo xtask board NAME count` builds it and makes functions of the addresses.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -28,23 +28,27 @@ extern void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, void
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
+enum { MOST_CORES = 4 };
+
 struct block {
     struct block *next;
     uint64_t address;
     uint64_t instructions;
-    uint64_t executed;
+    /* By core: each counts for itself. */
+    uint64_t executed[MOST_CORES];
 };
 
 static struct block *blocks;
 static uint64_t start_address;
 static uint64_t stop_address;
 static const char *out_path;
+static unsigned long cores = 1;
 
 static void start(unsigned cpu, void *data)
 {
     (void)cpu, (void)data;
     for (struct block *block = blocks; block != NULL; block = block->next) {
-        block->executed = 0;
+        memset(block->executed, 0, sizeof block->executed);
     }
 }
 
@@ -57,11 +61,22 @@ static void stop(unsigned cpu, void *data)
         return;
     }
     for (const struct block *block = blocks; block != NULL; block = block->next) {
-        if (block->executed != 0) {
-            fprintf(out, "%" PRIx64 " %" PRIu64 " %" PRIu64 "\n", block->address, block->instructions, block->executed);
+        for (unsigned core = 0; core < MOST_CORES; core++) {
+            if (block->executed[core] != 0) {
+                fprintf(out, "%" PRIx64 " %" PRIu64 " %" PRIu64 " %u\n", block->address, block->instructions,
+                        block->executed[core], core);
+            }
         }
     }
     fclose(out);
+}
+
+static void executed(unsigned core, void *data)
+{
+    struct block *block = data;
+    if (core < MOST_CORES) {
+        block->executed[core]++;
+    }
 }
 
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -73,9 +88,15 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     }
     block->address = qemu_plugin_tb_vaddr(tb);
     block->instructions = qemu_plugin_tb_n_insns(tb);
-    block->next = blocks;
-    blocks = block;
-    qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &block->executed, 1);
+    /* Other cores may be at it, too. */
+    block->next = __atomic_load_n(&blocks, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&blocks, &block->next, block, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
+    if (cores == 1) {
+        qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &block->executed[0], 1);
+    } else {
+        qemu_plugin_register_vcpu_tb_exec_cb(tb, executed, QEMU_PLUGIN_CB_NO_REGS, block);
+    }
     if (block->address == start_address) {
         qemu_plugin_register_vcpu_tb_exec_cb(tb, start, QEMU_PLUGIN_CB_NO_REGS, NULL);
     }
@@ -101,6 +122,8 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
             stop_address = strtoull(value, NULL, 0);
         } else if (strcmp(argv[at], "out") == 0) {
             out_path = strdup(value);
+        } else if (strcmp(argv[at], "cores") == 0) {
+            cores = strtoul(value, NULL, 0);
         }
     }
     if (start_address == 0 || stop_address == 0 || out_path == NULL) {

@@ -3,6 +3,7 @@
 mod bench;
 mod checks;
 mod console;
+mod cores;
 mod count;
 mod instruments;
 mod machine;
@@ -118,6 +119,8 @@ const BOARDS: [Board; 4] = [
             "xlnx-zcu102",
             "-m",
             "512M",
+            "-smp",
+            "4",
             "-audiodev",
             "none,id=quiet",
             "-nic",
@@ -132,9 +135,14 @@ const BOARDS: [Board; 4] = [
         address: "192.168.1.10",
         user: ("user", "password"),
         ram_disk: 16 << 20,
-        kept: 511,
+        kept: 1_022,
         faults: &["drop_rx_errors", "drop_rx_no_buffer", "drop_tx_errors"],
-        checks: &[],
+        checks: &[
+            ("four streams, a core each", cores::streams),
+            ("connections on every core", cores::spread),
+            ("every core serves during a SYN flood", cores::flooded),
+            ("the second queue, steered by hardware", cores::second_queue),
+        ],
     },
     Board {
         name: "nucleo-h743zi",

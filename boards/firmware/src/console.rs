@@ -1,17 +1,17 @@
 //! The commands of the serial console, and the editing of its line.
 
 use crate::board::Board;
-use crate::counting::Counting;
 use crate::disk::Disk;
+use crate::exchange::{Spread, iperf3_port};
 use crate::instruments;
 use crate::probe::Probe;
-use crate::report;
+use crate::report::{self, Told};
 use crate::settings::Settings;
 use crate::sums;
 use alloc::string::String;
 use core::fmt::Write;
 use linerate_nic::Interface;
-use linerate_stack::Node;
+use linerate_stack::{MemoryStats, Node};
 
 /// What stands in front of a line.
 pub const PROMPT: &str = "> ";
@@ -21,6 +21,7 @@ const HELP: &str = "help      this\n\
     ifconfig  link and addresses\n\
     stats     what was counted and is not zero\n\
     tasks     load, state and stack of every task\n\
+    cores     load of every core, and what it has handled\n\
     mem       heap, pools, RAM disk\n\
     conns     connections\n\
     log       the last lines of the log\n\
@@ -70,7 +71,7 @@ impl Line {
 }
 
 /// The first lines of a console.
-pub(crate) fn greeting(settings: &Settings) -> String {
+pub(crate) fn greeting(settings: &Settings, seats: u16) -> String {
     let mut text = alloc::format!("linerate on {}\n", settings.name);
     for (name, ports) in [("http", settings.http), ("ftp", settings.ftp), ("iperf3", settings.iperf3)] {
         for port in ports {
@@ -78,17 +79,21 @@ pub(crate) fn greeting(settings: &Settings) -> String {
             let _fits = writeln!(text, "{name} port {port}");
         }
     }
+    if let Some(first) = iperf3_port(settings, 0) {
+        let _fits = writeln!(text, "iperf3 port {first} and up, one for each of {seats} cores");
+    }
     text.push_str("help tells the commands\n");
     text
 }
 
-/// Carries out a command.
-pub(crate) fn run<D: Interface + Counting>(
+/// Carries out a command; `all` is what each core tells.
+pub(crate) fn run<D: Interface>(
     line: &str,
     board: &mut impl Board,
     settings: &Settings,
-    node: &mut Node<Probe<D>>,
+    node: &mut Node<Spread<Probe<D>>>,
     disk: &Disk,
+    all: &[Told],
 ) -> String {
     let mut out = String::new();
     let written = match line.trim() {
@@ -97,10 +102,11 @@ pub(crate) fn run<D: Interface + Counting>(
             .into_iter()
             .try_for_each(|text| out.write_str(text)),
         "ifconfig" => ifconfig(&mut out, settings, node),
-        "stats" => stats(&mut out, node),
-        "tasks" => tasks(&mut out, board),
-        "mem" => memory(&mut out, board, node, disk),
-        "conns" => connections(&mut out, node),
+        "stats" => stats(&mut out, all),
+        "tasks" => tasks(&mut out, board, all),
+        "cores" => cores(&mut out, board, all),
+        "mem" => memory(&mut out, board, disk, all),
+        "conns" => connections(&mut out, all),
         "log" => out.write_str(&board.log()),
         "sums" => out.write_str(&sums::compare()),
         other => match instruments::run(other, node).or_else(|| board.command_of_its_own(other)) {
@@ -125,28 +131,59 @@ fn ifconfig<D: Interface>(out: &mut String, settings: &Settings, node: &Node<D>)
     node.stack.addresses().try_for_each(|address| writeln!(out, "address {address}"))
 }
 
-fn stats<D: Interface + Counting>(out: &mut String, node: &Node<D>) -> Written {
-    let mut result = Ok(());
-    node.port.device().count(&mut |name, value| {
-        if value != 0 && result.is_ok() {
-            result = writeln!(out, "interface {name:<24}{value:>12}");
-        }
-    });
-    result?;
-    let mut moved = node.stack.counters().iter().filter(|(_, value)| *value != 0);
-    moved.try_for_each(|(name, value)| writeln!(out, "{name:<34}{value:>12}"))
+fn stats(out: &mut String, all: &[Told]) -> Written {
+    let is_counted = |(_, value): &report::Named| *value != 0;
+    let mut interface = report::sums(all, |told| &told.interface).into_iter().filter(is_counted);
+    interface.try_for_each(|(name, value)| writeln!(out, "interface {name:<24}{value:>12}"))?;
+    let mut counters = report::sums(all, |told| &told.counters).into_iter().filter(is_counted);
+    counters.try_for_each(|(name, value)| writeln!(out, "{name:<34}{value:>12}"))
 }
 
-fn tasks(out: &mut String, board: &mut impl Board) -> Written {
+/// A line for each core: load, and what it has handled.
+fn cores(out: &mut String, board: &mut impl Board, all: &[Told]) -> Written {
+    let uptime_us = board.now().as_nanos() / 1_000;
+    writeln!(
+        out,
+        "{:<5}{:>6}{:>10}{:>12}{:>12}{:>7}{:>14}{:>14}{:>9}",
+        "core",
+        "%",
+        "idle ms",
+        "frames in",
+        "frames out",
+        "conns",
+        "tcp bytes in",
+        "tcp bytes out",
+        "dropped"
+    )?;
+    all.iter().try_for_each(|told| {
+        let busy_us = told.busy_us();
+        let dropped = told.counters.iter().filter(|(name, _)| name.starts_with("drop_mailbox"));
+        writeln!(
+            out,
+            "{:<5}{:>6}{:>10}{:>12}{:>12}{:>7}{:>14}{:>14}{:>9}",
+            told.seat,
+            report::percent(busy_us, uptime_us),
+            uptime_us.saturating_sub(busy_us) / 1_000,
+            told.counter("frames_in"),
+            told.counter("frames_out"),
+            told.memory.connections,
+            told.counter("tcp_bytes_in"),
+            told.counter("tcp_bytes_out"),
+            dropped.map(|(_, value)| value).sum::<u64>()
+        )
+    })
+}
+
+fn tasks(out: &mut String, board: &mut impl Board, all: &[Told]) -> Written {
     let uptime_us = board.now().as_nanos() / 1_000;
     writeln!(
         out,
         "{:<12}{:<11}{:>8}{:>10}{:>6}{:>12}",
         "task", "state", "priority", "ms", "%", "stack free"
     )?;
-    board.tasks().into_iter().try_for_each(|task| {
+    all.iter().flat_map(|told| &told.tasks).try_for_each(|task| {
         let load = report::percent(task.run_us, uptime_us);
-        let (name, state, free) = (task.name, task.state, task.stack_free);
+        let (name, state, free) = (&task.name, task.state, task.stack_free);
         writeln!(
             out,
             "{name:<12}{state:<11}{:>8}{:>10}{load:>6}{free:>12}",
@@ -156,13 +193,14 @@ fn tasks(out: &mut String, board: &mut impl Board) -> Written {
     })
 }
 
-fn memory<D: Interface>(out: &mut String, board: &mut impl Board, node: &Node<D>, disk: &Disk) -> Written {
+fn memory(out: &mut String, board: &mut impl Board, disk: &Disk, all: &[Told]) -> Written {
     let heap = board.heap();
-    let memory = node.stack.memory();
+    let sum = |of: fn(&MemoryStats) -> usize| all.iter().map(|told| of(&told.memory)).sum::<usize>();
     let (used, total) = disk.ram_usage();
     writeln!(out, "heap {} of {} free, {} at least so far", heap.free, heap.total, heap.lowest)?;
-    writeln!(out, "sockets {} of {}", memory.used, memory.limit)?;
-    let pools = [("receive", memory.receive), ("pages", Some(memory.pages))];
+    writeln!(out, "sockets {} of {}", sum(|memory| memory.used), sum(|memory| memory.limit))?;
+    let receive = report::pool(all, |memory| memory.receive);
+    let pools = [("receive", receive), ("pages", report::pool(all, |memory| Some(memory.pages)))];
     for (name, pool) in pools.into_iter().filter_map(|(name, pool)| Some((name, pool?))) {
         let (free, total, lowest) = (pool.free, pool.total, pool.low_water);
         writeln!(
@@ -174,17 +212,21 @@ fn memory<D: Interface>(out: &mut String, board: &mut impl Board, node: &Node<D>
     writeln!(out, "RAM disk {used} of {total}")
 }
 
-fn connections<D: Interface>(out: &mut String, node: &Node<D>) -> Written {
-    let mut result =
-        writeln!(out, "{:<9}{:<13}{:>12}{:>12}{:>8}", "server", "state", "sent", "received", "memory");
-    node.stack.survey(|conn| {
-        let server = report::owner(conn.owner.map(|owner| owner.0));
-        let row = writeln!(
-            out,
-            "{server:<9}{:<13}{:>12}{:>12}{:>8}",
-            conn.state, conn.sent, conn.received, conn.memory
-        );
-        result = result.and(row);
-    });
-    result
+fn connections(out: &mut String, all: &[Told]) -> Written {
+    writeln!(
+        out,
+        "{:<6}{:<9}{:<13}{:>12}{:>12}{:>8}",
+        "core", "server", "state", "sent", "received", "memory"
+    )?;
+    for told in all {
+        for conn in &told.conns {
+            let server = report::owner(conn.owner.map(|owner| owner.0));
+            writeln!(
+                out,
+                "{:<6}{server:<9}{:<13}{:>12}{:>12}{:>8}",
+                told.seat, conn.state, conn.sent, conn.received, conn.memory
+            )?;
+        }
+    }
+    Ok(())
 }

@@ -16,12 +16,11 @@ mod ram;
 mod tests;
 
 use crate::capture::Capture;
+use crate::held::Held;
 use crate::trace::Tracer;
 use alloc::collections::VecDeque;
-use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::cell::RefCell;
 pub use kept::{CAPTURE, TRACE};
 use kept::{Instruments, Kept};
 use linerate_transport::{
@@ -29,7 +28,8 @@ use linerate_transport::{
     VirtualPath,
 };
 use names::Names;
-use ram::{NodeId, RamDisk};
+use ram::NodeId;
+pub(crate) use ram::RamDisk;
 
 /// A file that is made anew each time somebody opens it.
 pub const LIVE: &str = "/stats";
@@ -66,7 +66,7 @@ pub struct Disk {
     flash: &'static [FlashFile],
     /// When the image was built, in ns since 1970: the time of the files in it.
     built_ns: i64,
-    ram: RamDisk,
+    ram: Held<RamDisk>,
     queue: VecDeque<(Owner, u64, FileOp)>,
     open: Vec<Option<Open>>,
     /// How often the place of an open file was taken: an id that is used again is a new one.
@@ -90,10 +90,15 @@ pub enum Live {
 impl Disk {
     /// A disk with these files in flash and so many bytes of RAM disk.
     pub fn new(flash: &'static [FlashFile], built_ns: i64, ram: usize) -> Self {
+        Disk::over(flash, built_ns, Held::own(RamDisk::new(ram, built_ns)))
+    }
+
+    /// A disk with these files in flash and a RAM disk that others may use too.
+    pub(crate) fn over(flash: &'static [FlashFile], built_ns: i64, ram: Held<RamDisk>) -> Self {
         Disk {
             flash,
             built_ns,
-            ram: RamDisk::new(ram, built_ns),
+            ram,
             queue: VecDeque::with_capacity(OPERATIONS),
             open: Vec::with_capacity(OPEN),
             generation: 0,
@@ -105,7 +110,7 @@ impl Disk {
     }
 
     /// Adds the files of the instruments, those that there is memory for.
-    pub(crate) fn set_instruments(&mut self, tracer: &'static dyn Tracer, capture: Rc<RefCell<Capture>>) {
+    pub(crate) fn set_instruments(&mut self, tracer: &'static dyn Tracer, capture: Held<Capture>) {
         self.instruments = Some(Instruments::new(tracer, capture));
     }
 
@@ -137,12 +142,12 @@ impl Disk {
 
     /// Bytes of the RAM disk in use, and all of it.
     pub fn ram_usage(&self) -> (usize, usize) {
-        self.ram.usage()
+        self.ram.with(|ram| ram.usage())
     }
 
     /// Sets the time that files written from now on get, in ns since 1970.
     pub fn set_wall(&mut self, wall_ns: i64) {
-        self.ram.set_now(wall_ns);
+        self.ram.with(|ram| ram.set_now(wall_ns));
     }
 
     fn add(&mut self, open: Open) -> Result<FileId, FileError> {
@@ -181,7 +186,7 @@ impl Disk {
     fn meta(&mut self, path: &VirtualPath) -> Result<Metadata, FileError> {
         let text = path.as_str();
         if let Some(rest) = ram::inside(text) {
-            return self.ram.meta(rest);
+            return self.ram.with(|ram| ram.meta(rest));
         }
         if text == LIVE {
             let len = self.live.as_ref().map_or(0, |(_, live)| live.len() as u64);
@@ -213,7 +218,7 @@ impl Disk {
     fn open(&mut self, path: &VirtualPath, mode: OpenMode) -> Result<FileReply, FileError> {
         if mode != OpenMode::Read {
             let Some(rest) = ram::inside(path.as_str()) else { return Err(FileError::ReadOnly) };
-            let (node, meta) = self.ram.open_for_writing(rest, mode)?;
+            let (node, meta) = self.ram.with(|ram| ram.open_for_writing(rest, mode))?;
             return self.add(Open::Ram(node, true)).map(|file| FileReply::Opened { file, meta });
         }
         if let Some(instruments) = &self.instruments {
@@ -224,7 +229,7 @@ impl Disk {
         let open = if meta.kind == FileKind::Directory {
             Open::Directory(self.names(path))
         } else if let Some(rest) = ram::inside(path.as_str()) {
-            Open::Ram(self.ram.open_for_reading(rest)?, false)
+            Open::Ram(self.ram.with(|ram| ram.open_for_reading(rest))?, false)
         } else if path.as_str() == LIVE {
             Open::Live(self.live.clone().map(|(_, live)| live).unwrap_or_default())
         } else if let Some(kept) = self.kept(path.as_str()) {
@@ -238,7 +243,7 @@ impl Disk {
     /// What is in a directory.
     fn names(&self, path: &VirtualPath) -> Names {
         if let Some(rest) = ram::inside(path.as_str()) {
-            return self.ram.names(rest);
+            return self.ram.with(|ram| ram.names(rest));
         }
         let mut names = Names::default();
         for file in self.flash {
@@ -249,7 +254,7 @@ impl Disk {
             }
         }
         if path.is_root() {
-            if let Ok(meta) = self.ram.meta("") {
+            if let Ok(meta) = self.ram.with(|ram| ram.meta("")) {
                 names.add(&RAM[1..], meta);
             }
             names.add(&LIVE[1..], self.flash_meta(FileKind::File, 0));
@@ -276,7 +281,7 @@ impl Disk {
             Open::Kept(kept) => kept.read(offset, len),
             Open::Ram(node, _) => {
                 let node = *node;
-                self.ram.read(node, offset, len)
+                self.ram.with(|ram| ram.read(node, offset, len))
             }
             Open::Directory(_) => Err(FileError::IsADirectory),
         }
@@ -286,7 +291,7 @@ impl Disk {
     fn close(&mut self, file: FileId) -> Result<FileReply, FileError> {
         let place = self.ids.iter().position(|id| *id == file).ok_or(FileError::Stale)?;
         match self.open[place].take().ok_or(FileError::Stale)? {
-            Open::Ram(node, writes) => self.ram.close(node, writes).map(|()| FileReply::Done),
+            Open::Ram(node, writes) => self.ram.with(|ram| ram.close(node, writes)).map(|()| FileReply::Done),
             _ => Ok(FileReply::Done),
         }
     }
@@ -303,29 +308,42 @@ impl Disk {
             FileOp::Read { file, offset, len } => self.read(file, offset, len).map(FileReply::Data),
             FileOp::Write { file, offset, data } => {
                 let node = self.ram_at(file)?;
-                done(self.ram.write(node, offset, &data))
+                done(self.ram.with(|ram| ram.write(node, offset, &data)))
             }
             FileOp::Truncate { file, len } => {
                 let node = self.ram_at(file)?;
-                done(self.ram.truncate(node, len))
+                done(self.ram.with(|ram| ram.truncate(node, len)))
             }
             FileOp::Publish { file, whole } => {
                 let node = self.ram_at(file)?;
-                done(self.ram.publish(node, whole))
+                done(self.ram.with(|ram| ram.publish(node, whole)))
             }
             FileOp::Close { file } => self.close(file),
             FileOp::Compute { work } => Ok(FileReply::Data(Bytes::from(work.run()))),
             FileOp::Rename { from, to } => match (ram::inside(from.as_str()), ram::inside(to.as_str())) {
-                (Some(from), Some(to)) => done(self.ram.rename(from, to)),
+                (Some(from), Some(to)) => done(self.ram.with(|ram| ram.rename(from, to))),
                 _ => Err(FileError::ReadOnly),
             },
-            FileOp::Remove { path } => done(self.ram.remove(ram::within(&path)?, FileKind::File)),
-            FileOp::RemoveDir { path } => done(self.ram.remove(ram::within(&path)?, FileKind::Directory)),
-            FileOp::MakeDir { path } => done(self.ram.make_directory(ram::within(&path)?)),
-            FileOp::SetModified { path, modified_ns } => {
-                done(self.ram.set_modified(ram::within(&path)?, modified_ns))
+            FileOp::Remove { path } => {
+                let name = ram::within(&path)?;
+                done(self.ram.with(|ram| ram.remove(name, FileKind::File)))
             }
-            FileOp::SetMode { path, mode } => done(self.ram.set_mode(ram::within(&path)?, mode)),
+            FileOp::RemoveDir { path } => {
+                let name = ram::within(&path)?;
+                done(self.ram.with(|ram| ram.remove(name, FileKind::Directory)))
+            }
+            FileOp::MakeDir { path } => {
+                let name = ram::within(&path)?;
+                done(self.ram.with(|ram| ram.make_directory(name)))
+            }
+            FileOp::SetModified { path, modified_ns } => {
+                let name = ram::within(&path)?;
+                done(self.ram.with(|ram| ram.set_modified(name, modified_ns)))
+            }
+            FileOp::SetMode { path, mode } => {
+                let name = ram::within(&path)?;
+                done(self.ram.with(|ram| ram.set_mode(name, mode)))
+            }
         }
     }
 }

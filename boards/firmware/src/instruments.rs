@@ -1,5 +1,6 @@
 //! The console's commands for trace, profile and capture.
 
+use crate::exchange::Spread;
 use crate::probe::{Calls, Probe};
 use crate::trace;
 use alloc::string::String;
@@ -12,8 +13,8 @@ pub(crate) const HELP: &str = "trace     trace on, off and status: tasks, interr
     profile   profile on, off and status: time in the driver\n";
 
 /// Carries out a command, if it is one of them.
-pub(crate) fn run<D: Interface>(line: &str, node: &mut Node<Probe<D>>) -> Option<String> {
-    let probe = node.port.device_mut();
+pub(crate) fn run<D: Interface>(line: &str, node: &mut Node<Spread<Probe<D>>>) -> Option<String> {
+    let probe = node.port.device_mut().device_mut();
     let mut words = line.split_whitespace();
     let (what, order, more) = (words.next()?, words.next().unwrap_or("status"), words.next());
     let known = match (what, order, more) {
@@ -41,9 +42,13 @@ pub(crate) fn run<D: Interface>(line: &str, node: &mut Node<Probe<D>>) -> Option
         ("trace" | "capture" | "profile", ..) => false,
         _ => return None,
     };
+    // It may also have been ended elsewhere: whoever fetches it does.
+    let is_watched = probe.is_watched();
+    node.port.device().set_watched(is_watched);
     if !known {
         return Some(String::from(HELP));
     }
+    let probe = node.port.device().device();
     Some(match what {
         "trace" => {
             let mut room = 0;

@@ -2,23 +2,25 @@
 
 use crate::board::Board;
 use crate::capture::Capture;
+use crate::company::Company;
 use crate::console;
 use crate::counting::Counting;
 use crate::disk::{Disk, FlashFile, Live};
+use crate::exchange::{Exchange, Spread, iperf3_port};
+use crate::held::Held;
 use crate::probe::Probe;
-use crate::report;
+use crate::report::{self, Told};
 use crate::settings::Settings;
 use crate::trace::{self, Tracer};
-use alloc::rc::Rc;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::cell::RefCell;
 use core::convert::Infallible;
 use core::fmt;
 use core::time::Duration;
 use linerate_nic::{Capabilities, DeviceError, GroConfig, Interface, MacAddr, Pool, Port, PortConfig};
-use linerate_serve::{Group, Host, Loop, Service, StartError, ftp, http, iperf3};
-use linerate_stack::{Cidr, Node, NodeConfig, StackConfig, StackPools};
+use linerate_serve::{Change, Group, Host, Loop, Service, StartError, ftp, http, iperf3};
+use linerate_stack::{Cidr, Node, NodeConfig, Seat, StackConfig, StackPools};
 use linerate_transport::{AcceptBacklog, BufferSize, ListenAddr, ListenOptions, Owner, SocketOptions};
 use linerate_wire::units::Instant;
 
@@ -47,6 +49,8 @@ pub struct Parts<D> {
     pub built_ns: i64,
     /// Where the trace is kept; its ring has the room that it will ever have.
     pub tracer: &'static dyn Tracer,
+    /// What cores share that serve together, and the seat of this one; `None` on a machine with one.
+    pub exchange: Option<(&'static Exchange, u16)>,
 }
 
 /// Why a machine ended.
@@ -84,47 +88,51 @@ pub fn run<D: Interface + Counting>(
     settings: &Settings,
     parts: Parts<D>,
 ) -> Result<Infallible, Error> {
+    let mut company = Company::new(parts.exchange);
+    let seat = company.seat();
+    let settings = &share(settings, seat);
     let options = socket_options(settings);
     let mut http = http::Server::new(Owner(1), http_config(settings, &options));
-    let mut ftp = ftp::Server::new(Owner(2), ftp_config(settings, &options))
-        .map_err(|error| Error::Setting("ftp", alloc::format!("{error}")))?;
-    let mut iperf3 = iperf3::Server::new(iperf3_config(settings, &options));
+    let ftp = || ftp::Server::new(Owner(2), ftp_config(settings, seat, &options));
+    let ftp = (!settings.ftp.is_empty()).then(ftp).transpose();
+    let mut ftp = ftp.map_err(|error| Error::Setting("ftp", alloc::format!("{error}")))?;
+    let iperf3_config = iperf3_config(settings, seat, &options);
+    let has_iperf3 = !iperf3_config.listen.is_empty();
+    let mut iperf3 = iperf3::Server::new(iperf3_config);
     let mut services: [Option<&mut dyn Service>; 3] = [
         (!settings.http.is_empty()).then_some(&mut http as &mut dyn Service),
-        (!settings.ftp.is_empty()).then_some(&mut ftp as &mut dyn Service),
-        (!settings.iperf3.is_empty()).then_some(&mut iperf3 as &mut dyn Service),
+        ftp.as_mut().map(|ftp| ftp as &mut dyn Service),
+        has_iperf3.then_some(&mut iperf3 as &mut dyn Service),
     ];
-    let mut disk = Disk::new(parts.flash, parts.built_ns, settings.ram_disk);
-    let capture = Capture::with_bytes(settings.capture, settings.name, settings.mac);
-    let capture = Rc::new(RefCell::new(capture));
-    disk.set_instruments(parts.tracer, Rc::clone(&capture));
+    let (mut disk, capture) = files(settings, &parts);
+    disk.set_instruments(parts.tracer, capture.clone());
     let device = Probe::new(parts.device, parts.tracer, capture);
-    let node = node(board, settings, device, parts.receive, (parts.device_queue, parts.batch))?;
+    let device = match parts.exchange {
+        None => Spread::alone(device),
+        Some(place) => Spread::shared(device, place, parts.receive.clone(), parts.batch),
+    };
+    let seed = parts.exchange.map(|(exchange, _)| exchange.seed);
+    let node = node(board, settings, device, parts.receive, (parts.device_queue, parts.batch), (seat, seed))?;
     let mut machine = Loop::new(node, disk, Group::new(&mut services));
-    let mut turn = Turn { now: board.now(), wall_ns: None, board };
+    let mut turn = Turn { now: board.now(), wall_ns: None, board, company: &mut company };
     machine.with(&mut turn, |services, ctx| services.start(ctx)).map_err(Error::Start)?;
-    turn.board.answer(console::greeting(settings));
+    if !seat.is_member() {
+        turn.board.answer(console::greeting(settings, seat.seats));
+    }
+    let mut command = None;
     loop {
         (turn.now, turn.wall_ns) = (turn.board.now(), None);
         let taken = machine.take_in(&mut turn)?;
-        let board = &mut *turn.board;
-        if let Some(live) = machine.files.wants_live() {
-            let text = match live {
-                Live::Stats => report::json(board, settings, &machine.engine, &machine.files),
-                Live::Trace => trace::head(settings.name, &board.tasks()),
-            };
-            machine.files.supply(live, text);
-        }
+        let Turn { now, board, company, .. } = &mut turn;
+        let mailed = company.take_post(*now, &mut machine, |node| Told::of(*board, node));
+        answer(*board, company, settings, &mut machine, &mut command);
         if machine.files.has_work() {
             machine.files.set_wall(turn.wall_ns());
         }
         let moved = machine.serve(&mut turn)?;
-        let board = &mut *turn.board;
-        if let Some(line) = board.command() {
-            let answer = console::run(&line, board, settings, &mut machine.engine, &machine.files);
-            board.answer(answer);
-        }
-        if taken || moved || machine.files.wants_live().is_some() || machine.arm(&mut turn) {
+        turn.company.send_letters(&mut machine.engine);
+        let wants_live = machine.files.wants_live().is_some() && !turn.company.waits();
+        if taken || mailed || moved || wants_live || machine.arm(&mut turn) {
             continue;
         }
         let board = &mut *turn.board;
@@ -133,11 +141,80 @@ pub fn run<D: Interface + Counting>(
     }
 }
 
+/// Makes what somebody has asked for: a file of what the machine knows, the answer to a command. With several cores that takes
+/// until all have told.
+fn answer<D: Interface + Counting, S: Service>(
+    board: &mut impl Board,
+    company: &mut Company,
+    settings: &Settings,
+    machine: &mut Loop<Node<Spread<Probe<D>>>, Disk, S>,
+    command: &mut Option<String>,
+) {
+    if let Some(live) = machine.files.wants_live()
+        && let Some(all) = company.all(|| Told::of(board, &machine.engine))
+    {
+        let text = match live {
+            Live::Stats => report::json(board, settings, &machine.engine, &machine.files, &all),
+            Live::Trace => {
+                let tasks: Vec<_> = all.into_iter().flat_map(|told| told.tasks).collect();
+                trace::head(settings.name, &tasks)
+            }
+        };
+        machine.files.supply(live, text);
+    }
+    if command.is_none() {
+        *command = board.command();
+    }
+    if command.is_some()
+        && let Some(all) = company.all(|| Told::of(board, &machine.engine))
+        && let Some(line) = command.take()
+    {
+        let text = console::run(&line, board, settings, &mut machine.engine, &machine.files, &all);
+        board.answer(text);
+    }
+}
+
+/// The part of the settings that is this core's: what there is for all is divided evenly, and connections, which chance spreads, with
+/// a quarter on top. Only the first has FTP, and the ports of iperf3 that are not one core's.
+fn share(settings: &Settings, seat: Seat) -> Settings {
+    let seats = usize::from(seat.seats);
+    if seats == 1 {
+        return *settings;
+    }
+    let socket_memory = settings.socket_memory / seats;
+    let (ftp, iperf3): (&[u16], &[u16]) =
+        if seat.is_member() { (&[], &[]) } else { (settings.ftp, settings.iperf3) };
+    Settings {
+        connections: (settings.connections.div_ceil(seats) * 5).div_ceil(4),
+        socket_memory,
+        send_buffer: settings.send_buffer.min(socket_memory / 2),
+        receive_buffer: settings.receive_buffer.min(socket_memory / 2),
+        ftp,
+        iperf3,
+        ..*settings
+    }
+}
+
+/// The files, and what the interface has captured: each core's, or shared by all.
+fn files<D>(settings: &Settings, parts: &Parts<D>) -> (Disk, Held<Capture>) {
+    match parts.exchange {
+        None => {
+            let capture = Capture::with_bytes(settings.capture, settings.name, settings.mac);
+            (Disk::new(parts.flash, parts.built_ns, settings.ram_disk), Held::own(capture))
+        }
+        Some((exchange, _)) => {
+            let ram = Held::Shared(Arc::clone(&exchange.ram));
+            (Disk::over(parts.flash, parts.built_ns, ram), Held::Shared(Arc::clone(&exchange.capture)))
+        }
+    }
+}
+
 /// A turn of the loop: time and date are read once each, however many events there are.
 struct Turn<'a, B> {
     now: Instant,
     wall_ns: Option<i64>,
     board: &'a mut B,
+    company: &'a mut Company,
 }
 
 impl<B: Board> Host for Turn<'_, B> {
@@ -152,6 +229,10 @@ impl<B: Board> Host for Turn<'_, B> {
     fn random(&mut self) -> u64 {
         self.board.random()
     }
+
+    fn handle_change(&mut self, change: Change) {
+        self.company.tell(&change);
+    }
 }
 
 fn node<D: Interface>(
@@ -160,6 +241,7 @@ fn node<D: Interface>(
     device: D,
     receive: Pool,
     (device_queue, batch): (usize, usize),
+    (seat, seed): (Seat, Option<[u8; 32]>),
 ) -> Result<Node<D>, Error> {
     let gro = GroConfig { flows: 2, frames: 4, segments: 8 };
     let config = PortConfig { rx_batch: batch, rx_budget: 2 * batch, tx_segments: batch, gro };
@@ -167,10 +249,11 @@ fn node<D: Interface>(
     let rx_coalescing = device.capabilities().rx_coalescing;
     let mut port = Port::new(device, config)?;
     port.set_offloads(Capabilities { rx_coalescing, ..Capabilities::ALL })?;
-    let mut seed = [0; 32];
-    for piece in seed.as_chunks_mut::<8>().0 {
-        *piece = board.random().to_le_bytes();
-    }
+    let seed = seed.unwrap_or_else(|| {
+        let mut seed = [0; 32];
+        seed.as_chunks_mut::<8>().0.iter_mut().for_each(|piece| *piece = board.random().to_le_bytes());
+        seed
+    });
     let has_much = usize::from(settings.socket_memory > LITTLE);
     let (page, (datagrams, longest)) = (PAGES[has_much], DATAGRAMS[has_much]);
     let pools = StackPools {
@@ -180,19 +263,20 @@ fn node<D: Interface>(
         device_queue: Some(device_queue),
     };
     let sizes = NodeConfig { rx_batch: batch, tx_queue: batch, tx_rounds: 4 };
-    Ok(Node::new(port, stack_config(settings, batch)?, seed, pools, sizes))
+    Ok(Node::new(port, stack_config(settings, seat, batch)?, seed, pools, sizes))
 }
 
-fn stack_config(settings: &Settings, batch: usize) -> Result<StackConfig, Error> {
+fn stack_config(settings: &Settings, seat: Seat, batch: usize) -> Result<StackConfig, Error> {
     let mut addresses = Vec::new();
     for (address, len) in settings.addresses {
         let wrong = || Error::Setting("address", alloc::format!("{address}/{len}: the prefix is too long"));
         addresses.push(Cidr::new(*address, *len).ok_or_else(wrong)?);
     }
     let has_ipv4 = settings.addresses.iter().any(|(address, _)| address.is_ipv4());
-    let listeners = settings.http.len() + settings.ftp.len() + settings.iperf3.len();
+    let listeners = settings.http.len() + settings.ftp.len() + settings.iperf3.len() + 1;
     Ok(StackConfig {
         mac: MacAddr(settings.mac),
+        seat,
         addresses,
         gateways: settings.gateways.to_vec(),
         dhcp: !has_ipv4,
@@ -260,7 +344,7 @@ fn http_config(settings: &Settings, socket: &SocketOptions) -> http::Config {
     }
 }
 
-fn ftp_config(settings: &Settings, socket: &SocketOptions) -> ftp::Config {
+fn ftp_config(settings: &Settings, seat: Seat, socket: &SocketOptions) -> ftp::Config {
     let defaults = ftp::Config::default();
     let user =
         |(name, hash): &(&str, &str)| ftp::User { name: (*name).into(), password_hash: (*hash).into() };
@@ -269,6 +353,8 @@ fn ftp_config(settings: &Settings, socket: &SocketOptions) -> ftp::Config {
         users: settings.ftp_users.iter().map(user).collect(),
         anonymous: settings.ftp_anonymous,
         writable: true,
+        // Frames to these come to this seat.
+        passive_share: ftp::PortShare { index: seat.index, servers: seat.seats },
         backlog: backlog(settings),
         socket: socket.clone(),
         limits: ftp::Limits {
@@ -287,10 +373,12 @@ fn ftp_config(settings: &Settings, socket: &SocketOptions) -> ftp::Config {
     }
 }
 
-fn iperf3_config(settings: &Settings, socket: &SocketOptions) -> iperf3::Config {
+fn iperf3_config(settings: &Settings, seat: Seat, socket: &SocketOptions) -> iperf3::Config {
+    let mut ports = settings.iperf3.to_vec();
+    ports.extend(iperf3_port(settings, seat.index));
     iperf3::Config {
         owner: Owner(3),
-        listen: listen(settings.iperf3),
+        listen: listen(&ports),
         socket: socket.clone(),
         backlog: backlog(settings),
         max_connections: settings.connections,

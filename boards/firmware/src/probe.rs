@@ -2,9 +2,8 @@
 
 use crate::capture::{Capture, WHOLE};
 use crate::counting::Counting;
+use crate::held::Held;
 use crate::trace::{Event, Tracer, What};
-use alloc::rc::Rc;
-use core::cell::RefCell;
 use core::iter::once;
 use linerate_nic::{
     Capabilities, Chunk, Device, DeviceError, Filter, LinkState, MacAddr, PacingConfig, QueuePair, RxBatch,
@@ -28,7 +27,7 @@ pub(crate) struct Probe<D> {
     /// Whether one of the instruments is on.
     is_watched: bool,
     tracer: &'static dyn Tracer,
-    capture: Rc<RefCell<Capture>>,
+    capture: Held<Capture>,
     /// Whether calls are timed.
     profiles: bool,
     received: Calls,
@@ -37,7 +36,7 @@ pub(crate) struct Probe<D> {
 
 impl<D> Probe<D> {
     /// The driver with all instruments off.
-    pub(crate) fn new(device: D, tracer: &'static dyn Tracer, capture: Rc<RefCell<Capture>>) -> Self {
+    pub(crate) fn new(device: D, tracer: &'static dyn Tracer, capture: Held<Capture>) -> Self {
         let (received, sent) = (Calls::default(), Calls::default());
         Probe { device, is_watched: false, tracer, capture, profiles: false, received, sent }
     }
@@ -57,6 +56,11 @@ impl<D> Probe<D> {
         self.profiles
     }
 
+    /// Whether one of them is on.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.is_watched
+    }
+
     /// Times calls from now on, from zero; or no more.
     pub(crate) fn profile(&mut self, is_on: bool) {
         if is_on {
@@ -74,24 +78,25 @@ impl<D> Probe<D> {
 
     /// Keeps frames from now on, of each so many bytes or all.
     pub(crate) fn start_capture(&mut self, snap_len: Option<usize>) {
-        self.capture.borrow_mut().start(snap_len.unwrap_or(WHOLE));
+        self.capture.with(|capture| capture.start(snap_len.unwrap_or(WHOLE)));
         self.look_again();
     }
 
     /// Keeps no more.
     pub(crate) fn stop_capture(&mut self) {
-        self.capture.borrow_mut().stop();
+        self.capture.with(Capture::stop);
         self.look_again();
     }
 
     /// Looks at the capture.
     pub(crate) fn with_capture<R>(&self, look: impl FnOnce(&Capture) -> R) -> R {
-        look(&self.capture.borrow())
+        self.capture.with(|capture| look(capture))
     }
 
     /// Trace and capture may be switched off elsewhere: whoever fetches them does.
     fn look_again(&mut self) {
-        self.is_watched = self.profiles || self.tracer.is_on() || self.capture.borrow().is_on();
+        self.is_watched =
+            self.profiles || self.tracer.is_on() || self.capture.with(|capture| capture.is_on());
     }
 
     /// Notes a call that began then and moved so many frames.
@@ -118,13 +123,14 @@ impl<D: QueuePair> Probe<D> {
         let result = self.device.receive(now, batch);
         let frames = batch.len().saturating_sub(before);
         self.note(from, Seen::Inbound, frames);
-        let mut capture = self.capture.borrow_mut();
-        if capture.is_on() {
-            for frame in batch.iter_mut().skip(before) {
-                let more = frame.more.iter().map(Slice::bytes);
-                capture.keep(from, Seen::Inbound, once(frame.data.bytes()).chain(more));
+        self.capture.with(|capture| {
+            if capture.is_on() {
+                for frame in batch.iter_mut().skip(before) {
+                    let more = frame.more.iter().map(Slice::bytes);
+                    capture.keep(from, Seen::Inbound, once(frame.data.bytes()).chain(more));
+                }
             }
-        }
+        });
         result
     }
 
@@ -132,23 +138,23 @@ impl<D: QueuePair> Probe<D> {
     fn watch_transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
         let waiting = queue.len();
         // Packets that leave are gone afterwards.
-        let mut capture = self.capture.borrow_mut();
         let at = self.tracer.now();
-        if capture.is_on() {
-            for packet in queue.iter() {
-                let chunks = packet.chunks().iter().map(Chunk::bytes);
-                capture.keep(at, Seen::Outbound, once(packet.header()).chain(chunks));
+        self.capture.with(|capture| {
+            if capture.is_on() {
+                for packet in queue.iter() {
+                    let chunks = packet.chunks().iter().map(Chunk::bytes);
+                    capture.keep(at, Seen::Outbound, once(packet.header()).chain(chunks));
+                }
             }
-        }
-        drop(capture);
+        });
         let from = self.tracer.now();
         let result = self.device.transmit(now, queue);
         self.note(from, Seen::Outbound, waiting.saturating_sub(queue.len()));
-        let mut capture = self.capture.borrow_mut();
-        if capture.is_on() {
-            capture.take_back(queue.len());
-        }
-        drop(capture);
+        self.capture.with(|capture| {
+            if capture.is_on() {
+                capture.take_back(queue.len());
+            }
+        });
         result
     }
 }

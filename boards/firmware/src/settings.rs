@@ -7,6 +7,8 @@ use core::net::IpAddr;
 pub struct Settings {
     /// What the machine is called.
     pub name: &'static str,
+    /// Cores that serve, as far as there are so many.
+    pub cores: usize,
     /// The interface's Ethernet address.
     pub mac: [u8; 6],
     /// Addresses, each with the length of its prefix. Without one of IPv4, DHCP is asked.
@@ -21,6 +23,8 @@ pub struct Settings {
     pub http: &'static [u16],
     /// Ports of iperf3.
     pub iperf3: &'static [u16],
+    /// The port that iperf3 has on the first core alone; the next port is the second's, and so on.
+    pub iperf3_by_core: Option<u16>,
     /// Ports of FTP.
     pub ftp: &'static [u16],
     /// Who may log in and upload: the name, and the password's hash as a PHC string.

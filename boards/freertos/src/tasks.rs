@@ -49,6 +49,7 @@ fn network<H: Hardware>() {
         flash: H::FILES,
         built_ns: H::BUILT_NS,
         tracer: &TRACE,
+        exchange: None,
     };
     match run(&mut board, H::SETTINGS, parts) {
         Ok(never) => match never {},

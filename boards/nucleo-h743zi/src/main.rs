@@ -64,6 +64,7 @@ fn main() -> ! {
         flash: FILES,
         built_ns: BUILT_NS,
         tracer: &trace::TRACE,
+        exchange: None,
     };
     match linerate_firmware::run(&mut board, &SETTINGS, parts) {
         Ok(never) => match never {},

@@ -23,6 +23,9 @@ const HASH_KIB: u32 = 16;
 /// Passes over it.
 const HASH_PASSES: u32 = 3;
 
+/// Most cores.
+const MOST_CORES: usize = 4;
+
 /// Bytes of a trace or a capture that are of use, and the most.
 const RING: usize = 4 << 10;
 const MOST_RING: usize = 64 << 20;
@@ -32,10 +35,17 @@ const MOST_RING: usize = 64 << 20;
 #[serde(deny_unknown_fields)]
 struct Board {
     name: String,
+    /// Where there is nothing to choose it is left out.
+    #[serde(default = "one")]
+    cores: usize,
     network: Network,
     servers: Servers,
     memory: Memory,
     files: Files,
+}
+
+fn one() -> usize {
+    1
 }
 
 #[derive(Debug, Deserialize)]
@@ -53,6 +63,7 @@ struct Network {
 struct Servers {
     http: Vec<u16>,
     iperf3: Vec<u16>,
+    iperf3_by_core: Option<u16>,
     ftp: Vec<u16>,
     ftp_anonymous: bool,
     ftp_users: Vec<User>,
@@ -104,6 +115,20 @@ pub fn generate(folder: &Path, out: &Path) -> Result<()> {
 fn parse(text: &str) -> Result<Board> {
     let board: Board = toml::from_str(text)?;
     let memory = &board.memory;
+    ensure!(
+        (1..=MOST_CORES).contains(&board.cores),
+        "cores: {} given, 1 to {MOST_CORES} expected",
+        board.cores
+    );
+    if let Some(port) = board.servers.iperf3_by_core {
+        let ports = port..=port.saturating_add(board.cores as u16 - 1);
+        let servers = &board.servers;
+        let mut others = servers.http.iter().chain(&servers.iperf3).chain(&servers.ftp);
+        ensure!(
+            port > 0 && !others.any(|other| ports.contains(other)),
+            "servers.iperf3_by_core: {port}, and one more for each core, are to be ports of their own"
+        );
+    }
     ensure!((1..=4_096).contains(&memory.connections), "memory.connections: 1 to 4,096 expected");
     ensure!(memory.sockets >= 16 << 10, "memory.sockets: {} bytes, 16 KiB at least expected", memory.sockets);
     let half = memory.sockets / 2;

@@ -21,6 +21,7 @@ pub(crate) fn of(board: &Board, files: &[File], built_ns: i64) -> Result<String>
     let mut out = String::from("// Made from board.toml when the image is built.\n");
     writeln!(out, "pub const SETTINGS: linerate_firmware::Settings = linerate_firmware::Settings {{")?;
     writeln!(out, "    name: {:?},", board.name)?;
+    writeln!(out, "    cores: {},", board.cores)?;
     writeln!(out, "    mac: {:?},", ethernet(&network.ethernet)?)?;
     writeln!(out, "    addresses: &[{}],", addresses.join(", "))?;
     writeln!(out, "    gateways: &[{}],", gateways.join(", "))?;
@@ -28,6 +29,7 @@ pub(crate) fn of(board: &Board, files: &[File], built_ns: i64) -> Result<String>
     writeln!(out, "    offloads: {},", network.offloads)?;
     writeln!(out, "    http: &{:?},", servers.http)?;
     writeln!(out, "    iperf3: &{:?},", servers.iperf3)?;
+    writeln!(out, "    iperf3_by_core: {:?},", servers.iperf3_by_core)?;
     writeln!(out, "    ftp: &{:?},", servers.ftp)?;
     writeln!(out, "    ftp_users: &[{}],", users.join(", "))?;
     writeln!(out, "    ftp_anonymous: {},", servers.ftp_anonymous)?;

@@ -45,6 +45,8 @@ fn settings_and_files_become_rust() {
         "(core::net::IpAddr::V4(core::net::Ipv4Addr::new(192, 168, 1, 50)), 24)",
         "core::net::Ipv6Addr::from_bits(0xfd000000000000000000000000000050)), 64)",
         "iperf3: &[5201, 5001],",
+        "iperf3_by_core: None,",
+        "cores: 1,",
         "trace: 16384,",
         "capture: 0,",
         "(\"user\", \"$argon2id$v=19$m=16,t=3,p=1$",
@@ -71,6 +73,8 @@ fn what_is_wrong_is_named() {
         ("trace = 16384", "trace = 100", "memory.trace: 100 bytes, 0 or 4 KiB to 64 MiB"),
         ("capture = 0", "capture = 100000000", "memory.capture: 100000000 bytes, 0 or 4 KiB to 64 MiB"),
         ("http = [80]", "http = [80000]", "80000"),
+        ("name = \"bench\"", "name = \"bench\"\ncores = 5", "cores: 5 given, 1 to 4 expected"),
+        ("ftp = [21]", "ftp = [21]\niperf3_by_core = 80", "servers.iperf3_by_core: 80"),
         ("ipv6 = true", "ipv6 = true\nipv8 = true", "ipv8"),
         ("ftp = [21]", "", "ftp"),
     ] {

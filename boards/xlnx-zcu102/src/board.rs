@@ -1,7 +1,7 @@
 //! The board as the loop sees it.
 
 use crate::console::Console;
-use crate::interrupts::{self, TIMER, UART};
+use crate::interrupts::{self, BELL, TIMER, UART};
 use crate::trace::{IDLE, NETWORK, TRACE};
 use crate::{clock, ethernet, heap, marks, processor, stack, uart};
 use alloc::string::String;
@@ -17,7 +17,9 @@ const HELP: &str = "compute   rounds of the application's work so far; compute o
 
 /// The board.
 pub struct Zcu102 {
-    ethernet: ethernet::Interrupt,
+    core: usize,
+    /// The first core hears the interface, and has the console.
+    ethernet: Option<ethernet::Interrupt>,
     random: Chance,
     console: Console,
     /// Whether the application has work, and how far it is.
@@ -29,12 +31,25 @@ pub struct Zcu102 {
 }
 
 impl Zcu102 {
-    /// The board with its interface's interrupt. The processor has no source of random numbers: there is the date, and the time that
+    /// The board as the first core sees it, with the interface's interrupt.
+    pub fn first(ethernet: ethernet::Interrupt) -> Zcu102 {
+        Zcu102::new(0, Some(ethernet))
+    }
+
+    /// The board as another core sees it.
+    pub fn other(core: usize) -> Zcu102 {
+        Zcu102::new(core, None)
+    }
+
+    /// The processor has no source of random numbers: there is the date, and the time that
     /// the start took, to a tick of the clock.
-    pub fn new(ethernet: ethernet::Interrupt) -> Zcu102 {
+    fn new(core: usize, ethernet: Option<ethernet::Interrupt>) -> Zcu102 {
+        let chance =
+            clock::wall_ns() as u64 ^ clock::now().as_nanos().rotate_left(32) ^ (core as u64).rotate_left(16);
         Zcu102 {
+            core,
             ethernet,
-            random: Chance::new(clock::wall_ns() as u64 ^ clock::now().as_nanos().rotate_left(32)),
+            random: Chance::new(chance),
             console: Console::default(),
             computes: false,
             primes: Primes::new(),
@@ -43,10 +58,26 @@ impl Zcu102 {
         }
     }
 
+    fn is_first(&self) -> bool {
+        self.core == 0
+    }
+
+    /// Tells the trace which task of the first core goes on; those of the others are not in it.
+    fn trace_task(&self, number: u16) {
+        if self.is_first() {
+            TRACE.run_task(number);
+        }
+    }
+
     /// Asks what is due and quiets it: whether the loop has to look.
     fn hear(&mut self) -> bool {
         let Some(due) = interrupts::take() else { return false };
-        let begun = TRACE.begin();
+        if due.interrupt() == BELL {
+            // Something is in the mailbox.
+            due.end();
+            return true;
+        }
+        let begun = if self.is_first() { TRACE.begin() } else { None };
         let (traced, concerns_us) = match due.interrupt() {
             TIMER => {
                 processor::timer_off();
@@ -59,7 +90,7 @@ impl Zcu102 {
             // No other is switched on.
             _ => {
                 // The loop looks at everything, whatever the cause was.
-                let _had_a_cause = self.ethernet.handle();
+                let _had_a_cause = self.ethernet.as_ref().is_some_and(ethernet::Interrupt::handle);
                 self.frames.add(clock::now());
                 (Interrupt::Ethernet, true)
             }
@@ -92,16 +123,16 @@ impl Board for Zcu102 {
             Some(at) => clock::wake_at(at),
             None => {}
         }
-        TRACE.run_task(IDLE);
+        self.trace_task(IDLE);
         while !self.hear() {
             idle(self.computes.then_some(&mut self.primes));
         }
-        TRACE.run_task(NETWORK);
+        self.trace_task(NETWORK);
         self.idle_ns += (clock::now() - began).as_nanos() as u64;
     }
 
     fn command(&mut self) -> Option<String> {
-        self.console.command()
+        if self.is_first() { self.console.command() } else { None }
     }
 
     fn command_of_its_own(&mut self, line: &str) -> Option<String> {
@@ -125,11 +156,12 @@ impl Board for Zcu102 {
 
     fn tasks(&mut self) -> Vec<Task> {
         let (idle_us, all_us) = (self.idle_ns / 1_000, clock::now().as_nanos() / 1_000);
-        // There is one stack.
+        // This core's.
         let stack_free = stack::never_used();
+        let core = self.core as u16;
         let task = |number: u16, name: &str, priority, state, run_us| Task {
-            number: number.into(),
-            name: name.into(),
+            number: (number + 2 * core).into(),
+            name: if core == 0 { name.into() } else { alloc::format!("{name} {core}") },
             priority,
             state,
             run_us,

@@ -9,6 +9,8 @@ use linerate_wire::units::Instant;
 const DATE: usize = 0xffa6_0010;
 const NS: u64 = 1_000_000_000;
 
+/// Counts in a second. Another core may not have been told.
+static HZ: AtomicU64 = AtomicU64::new(0);
 /// Nanoseconds of a count, times 2^32.
 static SCALE: AtomicU64 = AtomicU64::new(0);
 /// The date when the counter began, in ns since 1970.
@@ -19,6 +21,7 @@ pub fn start(built_ns: i64) {
     let hz = processor::timer_hz();
     // Whoever started this processor has to set it.
     assert!((1 << 20..1 << 32).contains(&hz), "CNTFRQ_EL0 says {hz} Hz, expected the timer's, some MHz");
+    HZ.store(hz, Ordering::Relaxed);
     SCALE.store((NS << 32) / hz, Ordering::Relaxed);
     let date_ns = u64::from(read(DATE)) * NS;
     EPOCH_NS.store(date_ns.max(built_ns as u64).saturating_sub(now().as_nanos()), Ordering::Relaxed);
@@ -37,7 +40,7 @@ pub fn wall_ns() -> i64 {
 
 /// Has the timer be due at `at`.
 pub fn wake_at(at: Instant) {
-    let count = u128::from(at.as_nanos()) * u128::from(processor::timer_hz()) / u128::from(NS);
+    let count = u128::from(at.as_nanos()) * u128::from(HZ.load(Ordering::Relaxed)) / u128::from(NS);
     // One more, as it was rounded down.
     processor::timer_at(u64::try_from(count + 1).unwrap_or(u64::MAX));
 }

@@ -6,9 +6,17 @@ use crate::registers;
 use alloc::vec;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering};
-use linerate_nic::gem::settings::RECEIVE_BUFFER;
-use linerate_nic::gem::{self, Gem};
-use linerate_nic::{Bus, Capabilities, Dma, MacAddr, Pool, RegionError};
+use core::time::Duration;
+use linerate_firmware::Counting;
+use linerate_firmware::exchange::NoQueue;
+pub use linerate_nic::gem::settings::RECEIVE_BUFFER;
+use linerate_nic::gem::{self, Condition, Gem, Queue, Screener, ScreenerCounts, ScreenerError, StoppedQueue};
+use linerate_nic::{
+    Bus, Capabilities, DeviceError, Dma, Filter, LinkState, MacAddr, Member, Pool, QueuePair, RegionError,
+    RxBatch, TxQueue, TxToken,
+};
+use linerate_wire::figures::Figures;
+use linerate_wire::units::Instant;
 
 const BASE: usize = 0xff0e_0000;
 
@@ -17,8 +25,10 @@ const RECEIVE_RING: u16 = 512;
 const TRANSMIT_RING: u16 = 512;
 /// Bytes of a buffer for headers: those of a header block.
 const HEADER_BUFFER: usize = 192;
+/// How often the second queue is looked at.
+const SECOND_POLL: Duration = Duration::from_millis(1);
 /// Frames taken in and packets handed over at once.
-const BATCH: usize = 64;
+pub const BATCH: usize = 64;
 
 /// What is asked of the device. The chip also fills in checksums over IPv6; the emulator says so and does not.
 const OFFLOADS: Capabilities = Capabilities { tx_checksum6: false, ..Capabilities::ALL };
@@ -27,13 +37,103 @@ const OFFLOADS: Capabilities = Capabilities { tx_checksum6: false, ..Capabilitie
 /// another machine.
 #[repr(align(64))]
 struct RingMemory([AtomicU32; RING_WORDS]);
-const RING_WORDS: usize = 8_192;
+const RING_WORDS: usize = 20_480;
 // SAFETY: this section is memory as any other, without a cache, and begins as zero.
 #[unsafe(link_section = ".uncached")]
 static RINGS: RingMemory = RingMemory([const { AtomicU32::new(0) }; RING_WORDS]);
 
-/// The interface.
-pub type Device = Gem<Controller>;
+/// The interface, as one of the cores has it.
+pub enum Device {
+    /// The first core drives it.
+    First(Gem<Controller>),
+    /// The second core has the second queue.
+    Second(Member<Queue<Controller>>),
+    /// Another core sends and receives by way of the first.
+    None(NoQueue),
+}
+
+/// Asks whichever it is.
+macro_rules! ask {
+    ($device:ident, $it:ident => $what:expr) => {
+        match $device {
+            Device::First($it) => $what,
+            Device::Second($it) => $what,
+            Device::None($it) => $what,
+        }
+    };
+}
+
+impl QueuePair for Device {
+    fn enabled(&self) -> Capabilities {
+        ask!(self, it => it.enabled())
+    }
+
+    #[inline]
+    fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
+        ask!(self, it => it.receive(now, batch))
+    }
+
+    #[inline]
+    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+        ask!(self, it => it.transmit(now, queue))
+    }
+
+    #[inline]
+    fn poll_completion(&mut self) -> Option<TxToken> {
+        ask!(self, it => it.poll_completion())
+    }
+
+    fn arm(&mut self, now: Instant) -> bool {
+        ask!(self, it => it.arm(now))
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        ask!(self, it => it.poll_timeout())
+    }
+}
+
+impl linerate_nic::Device for Device {
+    fn mac(&self) -> MacAddr {
+        ask!(self, it => it.mac())
+    }
+
+    fn mtu(&self) -> usize {
+        ask!(self, it => it.mtu())
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        ask!(self, it => it.capabilities())
+    }
+
+    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
+        ask!(self, it => it.enable(wanted))
+    }
+
+    fn link(&self) -> LinkState {
+        ask!(self, it => it.link())
+    }
+
+    fn set_filter(&mut self, filter: &Filter<'_>) -> Result<(), DeviceError> {
+        ask!(self, it => it.set_filter(filter))
+    }
+
+    fn queues(&self) -> usize {
+        ask!(self, it => it.queues())
+    }
+}
+
+impl Counting for Device {
+    fn count(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        match self {
+            Device::First(device) => device.count(visit),
+            Device::Second(device) => {
+                device.queue.stats().figures().for_each(|(figure, value)| visit(figure.name, value));
+            }
+            Device::None(_) => {}
+        }
+    }
+}
+
 /// What hears of its interrupt.
 pub type Interrupt = gem::Interrupt<Controller>;
 
@@ -102,6 +202,8 @@ pub enum OpenError {
     Device(gem::OpenError),
     /// No receive buffers.
     Buffers(RegionError),
+    /// The second queue cannot be steered to.
+    Screener(ScreenerError),
 }
 
 impl fmt::Display for OpenError {
@@ -109,37 +211,59 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Device(error) => write!(f, "the Ethernet controller at {BASE:#x}: {error}"),
             OpenError::Buffers(error) => write!(f, "receive buffers: {error}"),
+            OpenError::Screener(error) => write!(f, "the Ethernet controller's second queue: {error}"),
         }
     }
 }
 
 /// An interface that was opened.
 pub struct Opened {
-    /// The interface.
-    pub device: Device,
-    /// The pool that it receives into.
+    /// The interface, with its first queue.
+    pub device: Gem<Controller>,
+    /// The second queue, where there is somebody for it.
+    pub second: Option<StoppedQueue<Controller>>,
+    /// The pool that the first receives into.
     pub receive: Pool,
-    /// Frames that wait in it beyond the pool's buffers.
-    pub queue: usize,
-    /// Frames taken in at once, and packets on their way to it.
-    pub batch: usize,
 }
 
-/// The interface and the pool that it receives into; once.
-pub fn open() -> Result<Opened, OpenError> {
+/// Frames that wait in a queue beyond its pool's buffers.
+pub const QUEUE: usize = RECEIVE_RING as usize;
+
+/// The interface, for so many cores, and the pool that its first queue receives into; once.
+///
+/// With several cores the second queue gets what the hardware can tell to be the second core's: datagrams to the port that iperf3 has
+/// there. (TCP's ports it compares as well, but the emulator compares the first byte twice.)
+pub fn open(cores: usize) -> Result<Opened, OpenError> {
     let settings = gem::Settings {
         mac: Some(MacAddr(SETTINGS.mac)),
+        queues: cores.min(2),
         receive_ring: RECEIVE_RING,
         transmit_ring: TRANSMIT_RING,
         offloads: if SETTINGS.offloads { OFFLOADS } else { Capabilities::NONE },
+        // The emulator's reaches no processor, and the chip's is the first one's.
+        priority_poll: Some(SECOND_POLL),
+        screeners: Some(ScreenerCounts::ZYNQMP),
         ..gem::Settings::default()
     };
+    let memory = (base(), size_of::<RingMemory>());
+    let (mut control, queues) = gem::open(Controller, memory, &settings).map_err(OpenError::Device)?;
+    let mut queues = queues.into_iter();
+    let none = OpenError::Device(gem::OpenError::Queues { want: 1, have: 0 });
+    let (first, second) = (queues.next().ok_or(none)?, queues.next());
+    if let Some(port) = SETTINGS.iperf3_by_core.filter(|_| second.is_some()) {
+        let of_second = Screener { condition: Condition::UdpPort(port + 1), queue: 1 };
+        control.set_screeners(&[of_second]).map_err(OpenError::Screener)?;
+    }
+    let (queue, receive) = start(first)?;
+    Ok(Opened { device: Gem::join(control, queue), second, receive })
+}
+
+/// Starts a queue on the core that it is for, with buffers of its own.
+pub fn start(queue: StoppedQueue<Controller>) -> Result<(Queue<Controller>, Pool), OpenError> {
     // No buffer shares a line of the cache with anything else.
     let region = vec![0; SETTINGS.receive_buffers * RECEIVE_BUFFER + LINE].leak();
     let receive = Pool::over(region, RECEIVE_BUFFER, LINE).map_err(OpenError::Buffers)?;
     let headers = Pool::new(TRANSMIT_RING.into(), HEADER_BUFFER);
-    let memory = (base(), size_of::<RingMemory>());
-    let device =
-        Gem::open(Controller, memory, receive.clone(), &headers, &settings).map_err(OpenError::Device)?;
-    Ok(Opened { device, receive, queue: RECEIVE_RING.into(), batch: BATCH })
+    let queue = queue.start(receive.clone(), &headers).map_err(OpenError::Device)?;
+    Ok((queue, receive))
 }

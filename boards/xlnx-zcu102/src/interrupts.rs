@@ -1,5 +1,6 @@
 //! The interrupt controller (GICv2), which is asked what is due.
 
+use crate::processor;
 use crate::registers::{read, write};
 
 const DISTRIBUTOR: usize = 0xf901_0000;
@@ -8,6 +9,7 @@ const SET_ENABLE: usize = DISTRIBUTOR + 0x100;
 const CLEAR_PENDING: usize = DISTRIBUTOR + 0x280;
 const PRIORITIES: usize = DISTRIBUTOR + 0x400;
 const TARGETS: usize = DISTRIBUTOR + 0x800;
+const SOFTWARE: usize = DISTRIBUTOR + 0xf00;
 const CPU: usize = 0xf902_0000;
 const CPU_CTRL: usize = CPU;
 const PRIORITY_MASK: usize = CPU + 0x04;
@@ -18,6 +20,8 @@ const ENABLE: u32 = 1;
 const ALL_PRIORITIES: u32 = 0xff;
 const PRIORITY: u32 = 0x80;
 const FIRST_CORE: u32 = 1;
+/// Where the cores begin that a software interrupt goes to, one bit each.
+const TO_CORES_SHIFT: usize = 16;
 /// The bits of an acknowledged interrupt that are its number; numbers from here on mean that there is none.
 const NUMBER: u32 = 0x3ff;
 const NONE: u32 = 1_020;
@@ -33,18 +37,39 @@ pub const UART: Interrupt = Interrupt(53);
 /// The fourth Ethernet controller, the one with a plug on this board.
 const ETHERNET: Interrupt = Interrupt(95);
 
-/// Switches the controller on, with the interrupts that are used.
+/// What one core tells another by: that it has put something into its mailbox.
+pub const BELL: Interrupt = Interrupt(0);
+
+/// Switches the controller on, with the interrupts that are used; on the first core.
 pub fn start() {
     write(DISTRIBUTOR_CTRL, ENABLE);
+    start_core();
+    for interrupt in [UART, ETHERNET] {
+        set_byte(TARGETS, interrupt.0, FIRST_CORE);
+        enable(interrupt);
+    }
+}
+
+/// Switches on what each core has for itself, on that core.
+pub fn start_core() {
     write(PRIORITY_MASK, ALL_PRIORITIES);
     write(CPU_CTRL, ENABLE);
-    for Interrupt(number) in [TIMER, UART, ETHERNET] {
-        set_byte(PRIORITIES, number, PRIORITY);
-        set_byte(TARGETS, number, FIRST_CORE);
-        let (word, bit) = (number as usize / 32 * 4, 1 << (number % 32));
-        write(CLEAR_PENDING + word, bit);
-        write(SET_ENABLE + word, bit);
-    }
+    enable(TIMER);
+    enable(BELL);
+}
+
+fn enable(Interrupt(number): Interrupt) {
+    set_byte(PRIORITIES, number, PRIORITY);
+    let (word, bit) = (number as usize / 32 * 4, 1 << (number % 32));
+    write(CLEAR_PENDING + word, bit);
+    write(SET_ENABLE + word, bit);
+}
+
+/// Rings at a core; `wfi` ends there, now or as soon as it is reached.
+pub fn ring(core: usize) {
+    // What is in the mailbox comes first.
+    processor::barrier();
+    write(SOFTWARE, 1 << (TO_CORES_SHIFT + core) | BELL.0);
 }
 
 /// Writes the byte of an interrupt in registers that hold four of them.

@@ -4,29 +4,44 @@ use crate::uart::Out;
 use crate::{processor, stack};
 use core::fmt::Write;
 use core::panic::PanicInfo;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use linerate_firmware::backtrace::{Code, Instructions};
 
 /// Calls that are shown.
 const SHOWN: usize = 32;
 
-/// Something has ended the machine already, and is being printed.
-static IS_OVER: AtomicBool = AtomicBool::new(false);
+/// The core that has ended the machine already, whose report is being printed: its number and one, or 0.
+static OVER: AtomicUsize = AtomicUsize::new(0);
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
     begin();
     say(format_args!("\n*** panic\n{info}\n"));
+    say_core();
     let here = 0_u64;
     calls((&raw const here).addr());
     stop()
 }
 
-/// What comes before the report. A second one, about what the first one met, would never end.
+/// What comes before the report. A second one, about what the first one met, would never end; and one of another core would be
+/// printed in between.
 fn begin() {
-    if IS_OVER.swap(true, Ordering::Relaxed) {
-        say(format_args!("\n*** and the report of it failed\n"));
-        stop();
+    let me = processor::core() + 1;
+    match OVER.compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => {}
+        Err(core) if core == me => {
+            say(format_args!("\n*** and the report of it failed\n"));
+            stop();
+        }
+        Err(_) => stop(),
+    }
+}
+
+/// Which core it was, where that is not the first.
+fn say_core() {
+    let core = processor::core();
+    if core > 0 {
+        say(format_args!("on core {core}\n"));
     }
 }
 
@@ -75,7 +90,9 @@ extern "C" fn board_fault(vector: u32, registers: &Registers) -> ! {
         let before = if number % 4 == 0 { '\n' } else { ' ' };
         say(format_args!("{before}x{number:<2} {value:#018x}"));
     }
-    say(format_args!("\n  at {pc:#010x}\n"));
+    say(format_args!("\n"));
+    say_core();
+    say(format_args!("  at {pc:#010x}\n"));
     calls(*sp as usize);
     stop()
 }

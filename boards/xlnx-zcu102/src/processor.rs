@@ -1,29 +1,77 @@
-//! Instructions that Rust has none for: sleep, caches, barriers, the timer.
+//! Instructions that Rust has none for: sleep, caches, barriers, the timer; and the lock of all cores.
 //!
-//! Interrupts stay masked for good. One that is due ends the processor's sleep all the same, and is then asked for at the interrupt
-//! controller (`interrupts.rs`): nothing ever interrupts anything, so nothing has to be locked.
+//! Interrupts stay masked for good, on every core. One that is due ends the processor's sleep all the same, and is then asked for at
+//! the interrupt controller (`interrupts.rs`): nothing ever interrupts anything. What cores share they lock against each other.
 
 use core::arch::asm;
+use core::hint::spin_loop;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use critical_section::{Impl, RawRestoreState, set_impl};
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
 
-struct Alone;
+/// One core at a time.
+struct OneCore;
 
-set_impl!(Alone);
+set_impl!(OneCore);
 
-// SAFETY: one core runs, and no interrupt is ever taken on it: whatever runs is alone. The barrier keeps the compiler from moving
-// memory accesses across.
-unsafe impl Impl for Alone {
+/// Who is inside: 0 for nobody, or the core's number and one.
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: only the core that has changed INSIDE from 0 to its own number is inside, until it writes 0; the exchange acquires what the
+// write releases, so it sees all that was done inside before. No interrupt is ever taken, so on a core nothing comes between; a
+// core that asks again finds its own number, which nobody else writes, and the innermost release leaves it there. Whoever is inside
+// waits for nobody, so each gets in.
+unsafe impl Impl for OneCore {
     unsafe fn acquire() -> RawRestoreState {
-        core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
+        let me = core() + 1;
+        if INSIDE.load(Ordering::Relaxed) == me {
+            return false;
+        }
+        while INSIDE.compare_exchange_weak(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            while INSIDE.load(Ordering::Relaxed) != 0 {
+                spin_loop();
+            }
+        }
         true
     }
 
-    unsafe fn release(_: RawRestoreState) {
-        core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
+    unsafe fn release(is_outermost: RawRestoreState) {
+        if is_outermost {
+            INSIDE.store(0, Ordering::Release);
+        }
     }
+}
+
+/// The number of this core, from 0 on.
+#[inline]
+pub fn core() -> usize {
+    let affinity: u64;
+    // SAFETY: reads MPIDR_EL1, which changes nothing and is always the same on a core.
+    unsafe { asm!("mrs {}, mpidr_el1", out(reg) affinity, options(pure, nomem, nostack, preserves_flags)) };
+    affinity as usize & 0xff
+}
+
+/// Asks the monitor above this level to start a core (PSCI, CPU_ON of 64 bits) at an address: what it answers, 0 if it does.
+///
+/// Only where there is a monitor: the image did not begin at level 3.
+pub fn start_core(core: usize, entry: usize) -> i64 {
+    let answer: i64;
+    // SAFETY: a monitor keeps to the convention of such calls (SMCCC): x0 to x17 are not kept. The other core begins in `start.s`,
+    // which gives it a stack of its own.
+    unsafe {
+        asm!(
+            "dsb sy",
+            "smc #0",
+            inlateout("x0") 0xc400_0003_u64 => answer,
+            inlateout("x1") core => _,
+            inlateout("x2") entry => _,
+            inlateout("x3") 0 => _,
+            clobber_abi("C"),
+        );
+    }
+    answer
 }
 
 /// Sleeps until an interrupt is due.

@@ -1,27 +1,30 @@
-//! The stack, which `start.s` has painted.
+//! The stacks, one for each core, which `start.s` has painted.
 
+use crate::processor;
 use core::ops::Range;
 
-/// What it was painted with.
+/// What they were painted with.
 const PAINT: u64 = 0xa5a5_a5a5_a5a5_a5a5;
 const WORD: usize = size_of::<u64>();
+/// Bytes of one, as `start.s` has it.
+const LEN: usize = 1 << 18;
 
-// SAFETY: the linker script places these two around the stack; only their addresses are used.
+// SAFETY: the linker script places this below the stacks; only its address is used.
 unsafe extern "C" {
-    static __stack_end: u64;
-    static __stack: u64;
+    static __stacks: u64;
 }
 
-/// Where it lies.
+/// Where this core's lies.
 fn all() -> Range<usize> {
-    (&raw const __stack_end).addr()..(&raw const __stack).addr()
+    let start = (&raw const __stacks).addr() + processor::core() * LEN;
+    start..start + LEN
 }
 
 /// Its words from an address on, to the end where it began; none for an address elsewhere.
 pub fn words(from: usize) -> impl Iterator<Item = u64> {
     let Range { start, end } = all();
     let from = if (start..end).contains(&from) { from.next_multiple_of(WORD) } else { end };
-    // SAFETY: aligned words of the stack; `start.s` has written each, and one that is in use is any word.
+    // SAFETY: aligned words of this core's stack; `start.s` has written each, and one that is in use is any word.
     let word = |at: usize| unsafe { core::ptr::with_exposed_provenance::<u64>(at).read_volatile() };
     (from..end).step_by(WORD).map(word)
 }

@@ -1,4 +1,5 @@
-// From reset to main: exception level 1, translation, caches, vectors, memory that begins as zero, a painted stack.
+// From reset to main: exception level 1, translation, caches, vectors, memory that begins as zero, painted stacks. The other
+// cores come the same way, to core_main.
 
     // Entries of the translation table, blocks of 2 MiB and 1 GiB. Memory is shareable; code and constants may only be read
     // and executed, all else only read and written.
@@ -16,6 +17,9 @@
     .equ CONTROL_ON,     0x30d0180d
     // What the lower level begins with: masked, with a stack pointer of its own.
     .equ LEVEL_1,        0x3c5
+    .equ CORES,          4
+    .equ STACK_SHIFT,    18
+    .equ FAULT_STACK_SHIFT, 14
     .equ PAINT,          0xa5a5a5a5a5a5a5a5
 
     .section .start, "ax", %progbits
@@ -23,17 +27,36 @@
     .type _start, %function
 _start:
     msr     daifset, #15
+    // Which core comes by, and at which level it began: x19 is nobody else's before main.
     mrs     x0, mpidr_el1
     and     x0, x0, #0xff
     cbnz    x0, park
+    mov     x20, #0
+    b       lower
 
-    mrs     x0, CurrentEL
-    lsr     x0, x0, #2
-    cmp     x0, #2
+    // Where the other cores begin, once the first has everything in place.
+    .global _start_core
+    .type _start_core, %function
+_start_core:
+    msr     daifset, #15
+    mrs     x0, mpidr_el1
+    and     x20, x0, #0xff
+    cmp     x20, #CORES
+    b.hs    park
+
+lower:
+    mrs     x19, CurrentEL
+    lsr     x19, x19, #2
+    cmp     x19, #2
     b.eq    from_2
     b.lo    at_1
 
-    // From level 3, without a monitor: level 1 of the secure world, where the interrupt controller is this image's.
+    // From level 3, without a monitor: level 1 of the secure world, where the interrupt controller is this image's. What a
+    // monitor would have done: this core's caches take part in what the others' hold (SMPEN of CPUECTLR_EL1).
+    mrs     x0, S3_1_C15_C2_1
+    orr     x0, x0, #0x40
+    msr     S3_1_C15_C2_1, x0
+    isb
     mov     x0, #0xc30
     msr     scr_el3, x0
     msr     cptr_el3, xzr
@@ -41,7 +64,7 @@ _start:
     msr     spsr_el3, x0
     adr     x0, at_1
     msr     elr_el3, x0
-    b       lower
+    b       down
 
 from_2:
     mov     x0, #0x80000000
@@ -56,27 +79,31 @@ from_2:
     msr     spsr_el2, x0
     adr     x0, at_1
     msr     elr_el2, x0
-lower:
+down:
     ldr     x0, =CONTROL
     msr     sctlr_el1, x0
     isb
     eret
 
 at_1:
-    // The other stack pointer is that of faults.
+    // The other stack pointer is that of faults. Each core has both for itself; a stack grows down.
+    add     x1, x20, #1
     msr     spsel, #0
-    ldr     x0, =__fault_stack
+    ldr     x0, =__fault_stacks
+    add     x0, x0, x1, lsl #FAULT_STACK_SHIFT
     mov     sp, x0
     msr     spsel, #1
-    ldr     x0, =__stack
+    ldr     x0, =__stacks
+    add     x0, x0, x1, lsl #STACK_SHIFT
     mov     sp, x0
     ldr     x0, =vectors
     msr     vbar_el1, x0
     mov     x0, #0x300000
     msr     cpacr_el1, x0
+    ldr     x0, =__translation_table
+    cbnz    x20, translate
 
     // The first table has four entries: memory by blocks, nothing, nothing, devices.
-    ldr     x0, =__translation_table
     add     x1, x0, #4096
     orr     x2, x1, #TABLE
     stp     x2, xzr, [x0]
@@ -108,6 +135,8 @@ at_1:
     lsr     x8, x7, #30
     cbz     x8, 1b
 
+    // Every core goes by the same table.
+translate:
     ldr     x1, =ATTRIBUTES
     msr     mair_el1, x1
     ldr     x1, =TRANSLATION
@@ -122,6 +151,7 @@ at_1:
     ldr     x1, =CONTROL_ON
     msr     sctlr_el1, x1
     isb
+    cbnz    x20, core
 
     ldr     x0, =__bss_start
     ldr     x1, =__bss_end
@@ -129,13 +159,18 @@ at_1:
     ldr     x0, =__uncached_start
     ldr     x1, =__uncached_end
     bl      clear
-    ldr     x0, =__stack_end
-    ldr     x1, =__stack
+    ldr     x0, =__stacks
+    ldr     x1, =__stacks_end
     ldr     x2, =PAINT
 3:  stp     x2, x2, [x0], #16
     cmp     x0, x1
     b.lo    3b
+    mov     x0, x19
     bl      main
+    // Another core: memory is in place.
+core:
+    mov     x0, x20
+    bl      core_main
 park:
     wfe
     b       park

@@ -1,5 +1,6 @@
 //! The instructions of a TCP segment on a board, by function: the emulator counts every block that is executed.
 
+use super::cores::{self, CORES};
 use super::machine::Machine;
 use super::{Board, Network, OUT};
 use crate::{packages, shell};
@@ -7,11 +8,11 @@ use anyhow::{Context, Result, ensure};
 use object::{Object, ObjectSymbol, SymbolKind};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Bytes of a segment that figures are given for: a full one without options.
-const SEGMENT: f64 = 1_460.0;
+pub const SEGMENT: f64 = 1_460.0;
 /// Functions that are shown.
 const SHOWN: usize = 30;
 /// Bytes sent each way.
@@ -21,7 +22,7 @@ const IDLE: [&str; 4] =
     ["linerate_firmware_freertos::application::run", "prvIdleTask", "mark_start", "xlnx_zcu102::board::idle"];
 
 /// Functions of an image, by address.
-type Functions = BTreeMap<u64, (u64, String)>;
+pub type Functions = BTreeMap<u64, (u64, String)>;
 
 /// What was counted in one direction.
 pub struct Count {
@@ -56,18 +57,19 @@ pub fn run(board: &Board, image: &Path) -> Result<()> {
         }
         println!("frames a segment: {:.2} in, {:.2} out", count.frames.0, count.frames.1);
     }
-    Ok(())
+    if board.emulator.contains(&"-smp") { cores::print_counts(board, image) } else { Ok(()) }
 }
 
 /// Counts both directions.
 pub fn measure(board: &Board, image: &Path) -> Result<Vec<Count>> {
     packages::require(&["iperf3", "curl", "iproute2"])?;
     let functions = functions(image)?;
-    let out = std::env::current_dir()?.join(OUT).join("counts");
+    let out = path()?;
     let option = plugin(&functions, &out)?;
     let network = Network::in_namespace(board)?;
     // Without -icount: with it, a block that reaches for a register of a device is begun twice, and counted so.
-    let more = ["-plugin", &option].map(str::to_owned);
+    // On one core, so that all is counted as on other boards.
+    let more = ["-plugin", &option, "-smp", "1"].map(str::to_owned);
     let mut machine = Machine::start(board, image, &network, &more)?;
     let mut counts = Vec::new();
     for (direction, args) in [("receiving", &["-n", LEN][..]), ("sending", &["-n", LEN, "-R"][..])] {
@@ -83,7 +85,6 @@ pub fn measure(board: &Board, image: &Path) -> Result<Vec<Count>> {
         };
         let segments = moved("tcp_bytes_in").max(moved("tcp_bytes_out")) / SEGMENT;
         ensure!(segments > 1_000.0, "{direction}: {segments} segments");
-        let works = |name: &str| !IDLE.iter().any(|idle| name.starts_with(idle));
         let counted = by_function(&out, &functions)?.into_iter().filter(|(name, _)| works(name));
         let mut by_function: Vec<_> = counted.map(|(name, count)| (name, count as f64 / segments)).collect();
         by_function.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -93,8 +94,13 @@ pub fn measure(board: &Board, image: &Path) -> Result<Vec<Count>> {
     Ok(counts)
 }
 
+/// Where the counts are written to.
+pub fn path() -> Result<PathBuf> {
+    Ok(std::env::current_dir()?.join(OUT).join("counts"))
+}
+
 /// Builds the emulator's plugin that counts; the option that loads it.
-fn plugin(functions: &Functions, out: &Path) -> Result<String> {
+pub fn plugin(functions: &Functions, out: &Path) -> Result<String> {
     let plugin = Path::new(OUT).join("count.so");
     let mut gcc = Command::new("gcc");
     gcc.args(["-O2", "-Wall", "-Wextra", "-fPIC", "-shared", "boards/count/count.c", "-o"]).arg(&plugin);
@@ -118,7 +124,7 @@ fn stats(machine: &Machine<'_>) -> Result<Value> {
 }
 
 /// The functions of an image with their ends and names.
-fn functions(image: &Path) -> Result<Functions> {
+pub fn functions(image: &Path) -> Result<Functions> {
     let bytes = std::fs::read(image).with_context(|| format!("cannot read {}", image.display()))?;
     let file = object::File::parse(&*bytes)?;
     let text = file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
@@ -133,16 +139,38 @@ fn functions(image: &Path) -> Result<Functions> {
 
 /// What was counted, by the functions that the blocks lie in.
 fn by_function(counts: &Path, functions: &Functions) -> Result<BTreeMap<String, u64>> {
+    let mut sums = BTreeMap::new();
+    for_each(counts, functions, |name, _, count| *sums.entry(name.to_owned()).or_insert(0) += count)?;
+    Ok(sums)
+}
+
+/// What was counted, by core, without what runs when nobody has work.
+pub fn by_core(counts: &Path, functions: &Functions) -> Result<[u64; CORES]> {
+    let mut sums = [0; CORES];
+    for_each(counts, functions, |name, core, count| {
+        if let Some(sum) = sums.get_mut(core).filter(|_| works(name)) {
+            *sum += count;
+        }
+    })?;
+    Ok(sums)
+}
+
+/// Whether a function is counted.
+fn works(name: &str) -> bool {
+    !IDLE.iter().any(|idle| name.starts_with(idle))
+}
+
+/// Shows what was counted of each block: its function, the core, and the instructions.
+fn for_each(counts: &Path, functions: &Functions, mut visit: impl FnMut(&str, usize, u64)) -> Result<()> {
     let text =
         std::fs::read_to_string(counts).with_context(|| format!("cannot read {}", counts.display()))?;
-    let mut sums = BTreeMap::new();
     for line in text.lines() {
         let mut fields = line.split(' ');
         let mut field = |radix| u64::from_str_radix(fields.next().unwrap_or_default(), radix);
-        let (address, instructions, executed) = (field(16)?, field(10)?, field(10)?);
+        let (address, instructions, executed, core) = (field(16)?, field(10)?, field(10)?, field(10)?);
         let function = functions.range(..=address).next_back().filter(|(_, (end, _))| address < *end);
         let name = function.map_or("without a name", |(_, (_, name))| name);
-        *sums.entry(name.to_owned()).or_insert(0) += instructions * executed;
+        visit(name, core as usize, instructions * executed);
     }
-    Ok(sums)
+    Ok(())
 }

@@ -1,9 +1,8 @@
 //! The files of the instruments, made of what these have kept as they are read.
 
 use crate::capture::Capture;
+use crate::held::Held;
 use crate::trace::{self, Tracer};
-use alloc::rc::Rc;
-use core::cell::RefCell;
 use linerate_transport::{Bytes, FileError};
 
 /// The trace, as JSON.
@@ -14,11 +13,11 @@ pub const CAPTURE: &str = "/capture.pcapng";
 /// The instruments that have files.
 pub(super) struct Instruments {
     tracer: &'static dyn Tracer,
-    capture: Rc<RefCell<Capture>>,
+    capture: Held<Capture>,
 }
 
 impl Instruments {
-    pub(super) fn new(tracer: &'static dyn Tracer, capture: Rc<RefCell<Capture>>) -> Self {
+    pub(super) fn new(tracer: &'static dyn Tracer, capture: Held<Capture>) -> Self {
         Instruments { tracer, capture }
     }
 
@@ -33,7 +32,7 @@ impl Instruments {
     pub(super) fn end(&self, path: &str) {
         match path {
             TRACE => self.tracer.switch(false),
-            CAPTURE => self.capture.borrow_mut().stop(),
+            CAPTURE => self.capture.with(Capture::stop),
             _ => {}
         }
     }
@@ -44,9 +43,9 @@ impl Instruments {
             TRACE if self.has_trace() => {
                 Some(Kept::Trace(self.tracer, trace::File::new(self.tracer, head())))
             }
-            CAPTURE if self.capture.borrow().has_room() => {
-                let generation = self.capture.borrow().generation();
-                Some(Kept::Capture { capture: Rc::clone(&self.capture), generation })
+            CAPTURE if self.capture.with(|capture| capture.has_room()) => {
+                let generation = self.capture.with(|capture| capture.generation());
+                Some(Kept::Capture { capture: self.capture.clone(), generation })
             }
             _ => None,
         }
@@ -56,7 +55,7 @@ impl Instruments {
 /// A file of an instrument.
 pub(super) enum Kept {
     Trace(&'static dyn Tracer, trace::File),
-    Capture { capture: Rc<RefCell<Capture>>, generation: u32 },
+    Capture { capture: Held<Capture>, generation: u32 },
 }
 
 impl Kept {
@@ -64,7 +63,7 @@ impl Kept {
     pub(super) fn len(&self) -> u64 {
         match self {
             Kept::Trace(_, file) => file.len(),
-            Kept::Capture { capture, .. } => capture.borrow().len() as u64,
+            Kept::Capture { capture, .. } => capture.with(|capture| capture.len()) as u64,
         }
     }
 
@@ -84,11 +83,10 @@ impl Kept {
                 file.read(*tracer, offset, len).map(Bytes::from).ok_or(FileError::Stale)
             }
             Kept::Capture { capture, generation } => {
-                let capture = capture.borrow();
-                if capture.generation() != *generation {
-                    return Err(FileError::Stale);
-                }
-                Ok(Bytes::from(capture.read(offset, len)))
+                let read = |capture: &mut Capture| {
+                    (capture.generation() == *generation).then(|| capture.read(offset, len))
+                };
+                capture.with(read).map(Bytes::from).ok_or(FileError::Stale)
             }
         }
     }

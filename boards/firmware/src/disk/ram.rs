@@ -70,7 +70,7 @@ impl Blocks {
     }
 }
 
-pub(super) struct RamDisk {
+pub(crate) struct RamDisk {
     /// Without the leading slash; the root is the empty name.
     names: BTreeMap<String, NodeId>,
     nodes: BTreeMap<NodeId, Node>,
@@ -90,7 +90,7 @@ pub(super) fn within(path: &VirtualPath) -> Result<&str, FileError> {
 }
 
 impl RamDisk {
-    pub(super) fn new(bytes: usize, now_ns: i64) -> Self {
+    pub(crate) fn new(bytes: usize, now_ns: i64) -> Self {
         let blocks = Blocks::new(bytes / BLOCK);
         let (names, nodes) = (BTreeMap::new(), BTreeMap::new());
         let mut disk = RamDisk { names, nodes, next: 0, blocks, now_ns };

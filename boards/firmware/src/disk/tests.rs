@@ -4,10 +4,8 @@ use super::ram::BLOCK;
 use super::{CAPTURE, Disk, FlashFile, TRACE};
 use crate::capture::Capture;
 use crate::trace::Tracer;
-use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::cell::RefCell;
 use linerate_transport::{
     FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Owner, VirtualPath,
 };
@@ -320,19 +318,19 @@ fn what_instruments_have_kept_stays_while_it_is_read() {
     let ring = crate::trace::Ring::with_bytes(4_096);
     let bench: &'static Bench = std::boxed::Box::leak(std::boxed::Box::new(Bench(ring.into())));
     let capture = Capture::with_bytes(4_096, "bench", [2, 0, 0, 0, 0, 1]);
-    let capture = Rc::new(RefCell::new(capture));
+    let capture = crate::held::Held::own(capture);
     let mut disk = disk();
     assert_eq!(open(&mut disk, CAPTURE, OpenMode::Read).unwrap_err(), FileError::NotFound);
-    disk.set_instruments(bench, Rc::clone(&capture));
+    disk.set_instruments(bench, capture.clone());
     bench.switch(true);
-    capture.borrow_mut().start(100);
+    capture.with(|capture| capture.start(100));
     // To look at it changes nothing; to open it ends it.
     assert!(matches!(ask(&mut disk, FileOp::Stat { path: path(CAPTURE) }), Ok(FileReply::Meta(_))));
-    assert!(capture.borrow().is_on());
+    assert!(capture.with(|capture| capture.is_on()));
     let (file, meta) = open(&mut disk, CAPTURE, OpenMode::Read).unwrap();
-    assert!(!capture.borrow().is_on());
+    assert!(!capture.with(|capture| capture.is_on()));
     assert_eq!(read(&mut disk, file, 0, usize::MAX).unwrap().len() as u64, meta.len);
-    capture.borrow_mut().start(100);
+    capture.with(|capture| capture.start(100));
     assert_eq!(read(&mut disk, file, 0, 1).unwrap_err(), FileError::Stale);
 
     let op = FileOp::Open { path: path(TRACE), mode: OpenMode::Read };

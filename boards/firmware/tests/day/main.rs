@@ -45,6 +45,7 @@ static ALLOCATOR: Counting = Counting;
 /// Settings of a small board, without an IPv4 address: it asks DHCP.
 const SETTINGS: Settings = Settings {
     name: "day",
+    cores: 1,
     mac: [2, 0, 0, 0, 0, 1],
     addresses: &[],
     gateways: &[],
@@ -52,6 +53,7 @@ const SETTINGS: Settings = Settings {
     offloads: true,
     http: &[80],
     iperf3: &[5201],
+    iperf3_by_core: None,
     ftp: &[21],
     ftp_users: &[],
     ftp_anonymous: true,
@@ -79,6 +81,7 @@ fn a_day_alone_costs_no_memory_and_no_lease() {
         batch: 8,
         flash: &[],
         built_ns: 0,
+        exchange: None,
         tracer: Box::leak(Box::new(trace::Shared::new(Box::leak(Box::default())))),
     };
     let ended = run(&mut bench, &SETTINGS, parts);
