@@ -1,6 +1,6 @@
 //! A core among others: its end of the post, and how it gets to know what all have to tell.
 
-use crate::exchange::{Exchange, Post};
+use crate::exchange::{Exchange, Post, Several};
 use crate::report::Told;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ const LETTERS_PER_TURN: usize = 256;
 
 /// The other cores, as one of them sees them; none on a machine with one.
 pub(crate) struct Company {
-    others: Option<&'static Exchange>,
+    others: Option<(&'static Exchange, Several)>,
     seat: Seat,
     /// What was told since they were asked, while not all have.
     gathered: Option<Vec<Told>>,
@@ -23,10 +23,10 @@ pub(crate) struct Company {
 
 impl Company {
     /// The company of a seat.
-    pub(crate) fn new(exchange: Option<(&'static Exchange, u16)>) -> Company {
-        let seat =
-            exchange.map_or(Seat::ALONE, |(exchange, index)| Seat { index, seats: exchange.seats().max(1) });
-        Company { others: exchange.map(|(exchange, _)| exchange), seat, gathered: None }
+    pub(crate) fn new(exchange: Option<((&'static Exchange, u16), Several)>) -> Company {
+        let seat = exchange
+            .map_or(Seat::ALONE, |((exchange, index), _)| Seat { index, seats: exchange.seats().max(1) });
+        Company { others: exchange.map(|((exchange, _), several)| (exchange, several)), seat, gathered: None }
     }
 
     /// Which seat this is.
@@ -36,7 +36,7 @@ impl Company {
 
     /// Tells the others that a file has changed.
     pub(crate) fn tell(&self, change: &Change) {
-        if let Some(others) = self.others {
+        if let Some((others, _)) = self.others {
             others.tell_others(self.seat.index, || Post::Changed(change.clone()));
         }
     }
@@ -48,7 +48,7 @@ impl Company {
 
     /// What all tell, `mine` among it, by their seats; the others are asked first, and it comes in a later turn.
     pub(crate) fn all(&mut self, mine: impl FnOnce() -> Told) -> Option<Vec<Told>> {
-        let Some(others) = self.others else { return Some(alloc::vec![mine()]) };
+        let Some((others, _)) = self.others else { return Some(alloc::vec![mine()]) };
         let awaited = usize::from(self.seat.seats - 1);
         match &mut self.gathered {
             None => {
@@ -73,7 +73,7 @@ impl Company {
         machine: &mut Loop<Node<D>, F, S>,
         mut mine: impl FnMut(&Node<D>) -> Told,
     ) -> bool {
-        let Some(others) = self.others else { return false };
+        let Some((others, _)) = self.others else { return false };
         for count in 0..LETTERS_PER_TURN {
             match others.poll_post(self.seat.index) {
                 None => return count > 0,
@@ -95,7 +95,7 @@ impl Company {
 
     /// Sends what the stack has to tell others.
     pub(crate) fn send_letters<D: Interface>(&self, node: &mut Node<D>) {
-        let Some(others) = self.others else { return };
+        let Some((others, _)) = self.others else { return };
         while let Some(letter) = node.stack.poll_letter() {
             (0..others.carry(self.seat, letter)).for_each(|_| node.stack.handle_lost_letter());
         }

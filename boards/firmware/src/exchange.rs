@@ -55,6 +55,21 @@ const OUTBOUND: usize = 256;
 /// Packets in letters that wait for a core.
 const MOST_PACKETS: usize = 256;
 
+/// There may be several cores. Without the feature `cores` nothing has this type, so that what is kept together with it is left
+/// out of the image.
+#[cfg(feature = "cores")]
+pub(crate) type Several = ();
+#[cfg(not(feature = "cores"))]
+pub(crate) type Several = core::convert::Infallible;
+
+/// Whether there may be.
+pub(crate) const fn several() -> Option<Several> {
+    #[cfg(feature = "cores")]
+    return Some(());
+    #[cfg(not(feature = "cores"))]
+    None
+}
+
 /// What one seat tells another.
 pub(crate) enum Post {
     /// From stack to stack.

@@ -1,5 +1,6 @@
 //! What belongs to one core, or to all of them.
 
+use crate::exchange::Several;
 use alloc::rc::Rc;
 use alloc::sync::Arc;
 use core::cell::RefCell;
@@ -10,7 +11,7 @@ pub(crate) enum Held<T> {
     /// This core's.
     Own(Rc<RefCell<T>>),
     /// All cores', one at a time.
-    Shared(Arc<Mutex<RefCell<T>>>),
+    Shared(Arc<Mutex<RefCell<T>>>, Several),
 }
 
 impl<T> Held<T> {
@@ -23,7 +24,7 @@ impl<T> Held<T> {
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         match self {
             Held::Own(own) => work(&mut own.borrow_mut()),
-            Held::Shared(shared) => critical_section::with(|cs| work(&mut shared.borrow_ref_mut(cs))),
+            Held::Shared(shared, _) => critical_section::with(|cs| work(&mut shared.borrow_ref_mut(cs))),
         }
     }
 }
@@ -32,7 +33,7 @@ impl<T> Clone for Held<T> {
     fn clone(&self) -> Self {
         match self {
             Held::Own(own) => Held::Own(Rc::clone(own)),
-            Held::Shared(shared) => Held::Shared(Arc::clone(shared)),
+            Held::Shared(shared, several) => Held::Shared(Arc::clone(shared), *several),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::company::Company;
 use crate::console;
 use crate::counting::Counting;
 use crate::disk::{Disk, FlashFile, Live};
-use crate::exchange::{Exchange, Spread, iperf3_port};
+use crate::exchange::{Exchange, Several, Spread, iperf3_port, several};
 use crate::held::Held;
 use crate::probe::Probe;
 use crate::report::{self, Told};
@@ -49,7 +49,8 @@ pub struct Parts<D> {
     pub built_ns: i64,
     /// Where the trace is kept; its ring has the room that it will ever have.
     pub tracer: &'static dyn Tracer,
-    /// What cores share that serve together, and the seat of this one; `None` on a machine with one.
+    /// What cores share that serve together, and the seat of this one; `None` on a machine with one, and of no effect without the
+    /// feature `cores`.
     pub exchange: Option<(&'static Exchange, u16)>,
 }
 
@@ -88,7 +89,8 @@ pub fn run<D: Interface + Counting>(
     settings: &Settings,
     parts: Parts<D>,
 ) -> Result<Infallible, Error> {
-    let mut company = Company::new(parts.exchange);
+    let exchange = parts.exchange.zip(several());
+    let mut company = Company::new(exchange);
     let seat = company.seat();
     let settings = &share(settings, seat);
     let options = socket_options(settings);
@@ -104,14 +106,14 @@ pub fn run<D: Interface + Counting>(
         ftp.as_mut().map(|ftp| ftp as &mut dyn Service),
         has_iperf3.then_some(&mut iperf3 as &mut dyn Service),
     ];
-    let (mut disk, capture) = files(settings, &parts);
+    let (mut disk, capture) = files(settings, &parts, exchange);
     disk.set_instruments(parts.tracer, capture.clone());
     let device = Probe::new(parts.device, parts.tracer, capture);
-    let device = match parts.exchange {
+    let device = match exchange {
         None => Spread::alone(device),
         Some(place) => Spread::shared(device, place, parts.receive.clone(), parts.batch),
     };
-    let seed = parts.exchange.map(|(exchange, _)| exchange.seed);
+    let seed = exchange.map(|((exchange, _), _)| exchange.seed);
     let node = node(board, settings, device, parts.receive, (parts.device_queue, parts.batch), (seat, seed))?;
     let mut machine = Loop::new(node, disk, Group::new(&mut services));
     let mut turn = Turn { now: board.now(), wall_ns: None, board, company: &mut company };
@@ -196,15 +198,20 @@ fn share(settings: &Settings, seat: Seat) -> Settings {
 }
 
 /// The files, and what the interface has captured: each core's, or shared by all.
-fn files<D>(settings: &Settings, parts: &Parts<D>) -> (Disk, Held<Capture>) {
-    match parts.exchange {
+fn files<D>(
+    settings: &Settings,
+    parts: &Parts<D>,
+    exchange: Option<((&'static Exchange, u16), Several)>,
+) -> (Disk, Held<Capture>) {
+    match exchange {
         None => {
             let capture = Capture::with_bytes(settings.capture, settings.name, settings.mac);
             (Disk::new(parts.flash, parts.built_ns, settings.ram_disk), Held::own(capture))
         }
-        Some((exchange, _)) => {
-            let ram = Held::Shared(Arc::clone(&exchange.ram));
-            (Disk::over(parts.flash, parts.built_ns, ram), Held::Shared(Arc::clone(&exchange.capture)))
+        Some(((exchange, _), several)) => {
+            let ram = Held::Shared(Arc::clone(&exchange.ram), several);
+            let capture = Held::Shared(Arc::clone(&exchange.capture), several);
+            (Disk::over(parts.flash, parts.built_ns, ram), capture)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The interface as the stack of a seat sees it: what is between it and the driver where cores share one.
 
 use super::lane::{FRAME, Parcel};
-use super::{Exchange, Place};
+use super::{Exchange, Place, Several};
 use crate::counting::Counting;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -26,8 +26,8 @@ pub(crate) struct Spread<D> {
 
 enum Role {
     Alone,
-    First(Box<First>),
-    Other(Box<Other>),
+    First(Box<First>, Several),
+    Other(Box<Other>, Several),
 }
 
 /// Seat 0: has the interface, and serves the others.
@@ -78,7 +78,7 @@ impl<D> Spread<D> {
     /// The driver as a seat of the exchange has it; frames that another core hands over are copied to `receive`.
     pub(crate) fn shared(
         device: D,
-        (exchange, seat): (&'static Exchange, u16),
+        ((exchange, seat), several): ((&'static Exchange, u16), Several),
         receive: Pool,
         batch: usize,
     ) -> Self
@@ -86,16 +86,17 @@ impl<D> Spread<D> {
         D: Device,
     {
         let role = if seat == 0 {
-            Role::First(Box::new(First {
+            let first = First {
                 exchange,
                 taken: RxBatch::with_limit(batch),
                 others: (1..exchange.seats()).map(|_| Way::default()).collect(),
                 outgoing: TxQueue::with_capacity(batch),
                 buffers: Pool::new(4 * batch, FRAME),
                 turn: 0,
-            }))
+            };
+            Role::First(Box::new(first), several)
         } else {
-            Role::Other(Box::new(Other {
+            let other = Other {
                 exchange,
                 seat,
                 receive,
@@ -106,7 +107,8 @@ impl<D> Spread<D> {
                 completed: VecDeque::new(),
                 is_full: false,
                 has_queue: device.queues() > 0,
-            }))
+            };
+            Role::Other(Box::new(other), several)
         };
         Spread { device, role }
     }
@@ -114,15 +116,15 @@ impl<D> Spread<D> {
     /// What was dropped on the way to this seat; nothing on a machine with one core.
     pub(crate) fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let drops = match &self.role {
-            Role::Other(other) => Some(other.exchange.drops(other.seat)),
-            Role::Alone | Role::First(_) => None,
+            Role::Other(other, _) => Some(other.exchange.drops(other.seat)),
+            Role::Alone | Role::First(..) => None,
         };
         drops.into_iter().flatten()
     }
 
     /// Whether somebody looks at what passes, as the first seat knows: then all of it goes by way of that one.
     pub(crate) fn set_watched(&self, is_watched: bool) {
-        if let Role::First(first) = &self.role {
+        if let Role::First(first, _) = &self.role {
             first.exchange.is_watched.store(is_watched, Ordering::Relaxed);
         }
     }
@@ -366,8 +368,8 @@ impl<D: QueuePair + Device> QueuePair for Spread<D> {
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
         match &mut self.role {
             Role::Alone => self.device.receive(now, batch),
-            Role::First(first) => first.receive(&mut self.device, now, batch),
-            Role::Other(other) => {
+            Role::First(first, _) => first.receive(&mut self.device, now, batch),
+            Role::Other(other, _) => {
                 let handed_over = other.receive(batch);
                 let own = if other.has_queue { self.device.receive(now, batch)? } else { 0 };
                 Ok(handed_over + own)
@@ -378,12 +380,12 @@ impl<D: QueuePair + Device> QueuePair for Spread<D> {
     #[inline]
     fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
         match &mut self.role {
-            Role::Alone | Role::First(_) => self.device.transmit(now, queue),
-            Role::Other(other) if other.sends_itself() => {
+            Role::Alone | Role::First(..) => self.device.transmit(now, queue),
+            Role::Other(other, _) if other.sends_itself() => {
                 other.is_full = false;
                 self.device.transmit(now, queue)
             }
-            Role::Other(other) => Ok(other.transmit(queue)),
+            Role::Other(other, _) => Ok(other.transmit(queue)),
         }
     }
 
@@ -391,28 +393,28 @@ impl<D: QueuePair + Device> QueuePair for Spread<D> {
     fn poll_completion(&mut self) -> Option<TxToken> {
         match &mut self.role {
             Role::Alone => self.device.poll_completion(),
-            Role::First(_) => loop {
+            Role::First(..) => loop {
                 match self.device.poll_completion() {
                     Some(OF_ANOTHER) => {}
                     token => return token,
                 }
             },
-            Role::Other(other) => other.completed.pop_front().or_else(|| self.device.poll_completion()),
+            Role::Other(other, _) => other.completed.pop_front().or_else(|| self.device.poll_completion()),
         }
     }
 
     fn arm(&mut self, now: Instant) -> bool {
         let (exchange, seat) = match &self.role {
             Role::Alone => return self.device.arm(now),
-            Role::First(first) => (first.exchange, 0),
-            Role::Other(other) => (other.exchange, other.seat),
+            Role::First(first, _) => (first.exchange, 0),
+            Role::Other(other, _) => (other.exchange, other.seat),
         };
         // In this order: what comes behind the look finds the core asleep, and rings.
         exchange.falls_asleep(seat, true);
         let has_work = match &self.role {
             Role::Alone => false,
-            Role::First(first) => first.has_work(),
-            Role::Other(other) => other.has_work(),
+            Role::First(first, _) => first.has_work(),
+            Role::Other(other, _) => other.has_work(),
         };
         let has_work = self.device.arm(now) || has_work;
         if has_work {
@@ -449,7 +451,7 @@ impl<D: Device> Device for Spread<D> {
 
     fn link(&self) -> LinkState {
         match &self.role {
-            Role::Other(other) => other.exchange.link(),
+            Role::Other(other, _) => other.exchange.link(),
             _ => self.device.link(),
         }
     }
