@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask test` runs every test on a fresh machine; the other commands are the checks that CI adds.
 
+mod bench;
 mod big_endian;
 mod board;
 mod capi;
@@ -36,6 +37,8 @@ const USAGE: &str = "usage: cargo xtask <command>
   fabric-accuracy  print how well the 66AK2H's predictions meet the throughput guide, with cross-validation
   goodput          print TCP's goodput as a share of the ideal over rates, round-trip times, losses and reordering
   segments         count the instructions of one TCP segment, beside smoltcp
+  bench [ROW ...] [--rounds N] [--list] [--smoke]
+                   measure our servers beside others and beside a floor, write docs/BENCHMARKS.md (as root)
   rtl [STEP] [BLOCK ...]
                    the network interface in RTL: lint, test benches, comparison, proofs, synthesis (`cargo xtask rtl -h`)
   sanitize         run the tests of every crate that has unsafe code under the address and the thread sanitizer
@@ -71,6 +74,7 @@ fn run() -> Result<()> {
         ["goodput", cells @ ..] => suites::example("goodput", cells),
         ["board", args @ ..] => board::run(args),
         ["segments"] => segments::run(),
+        ["bench", args @ ..] => bench::run(args),
         ["rtl", args @ ..] => rtl::run(args),
         ["sanitize"] => sanitize::run(),
         ["capi"] => capi::run(false),

@@ -1,0 +1,20 @@
+//! What our servers reach beside others, and beside a floor that does nothing but move frames.
+
+pub mod client;
+pub mod control;
+pub mod cpu;
+pub mod files;
+pub mod floor;
+pub mod group;
+pub mod html;
+pub mod machine;
+pub mod page;
+pub mod peers;
+pub mod place;
+pub mod report;
+pub mod rows;
+pub mod server;
+pub mod session;
+pub mod statistics;
+pub mod table;
+pub mod verdict;

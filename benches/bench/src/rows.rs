@@ -1,0 +1,299 @@
+//! What is measured: rows, who takes part in each, and what is asked of ours.
+
+use serde::{Deserialize, Serialize};
+
+/// Who serves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Contender {
+    /// linerate on a TAP of its own, with all offloads or none.
+    OursTap(bool),
+    /// linerate on a packet socket.
+    OursPacket,
+    /// linerate on the kernel's sockets.
+    OursKernel,
+    /// The floor on a TAP, with all offloads or none, doing what the row does.
+    FloorTap(bool),
+    /// The floor on a packet socket.
+    FloorPacket,
+    /// smoltcp on a TAP.
+    Smoltcp,
+    /// gVisor's network stack on a TAP.
+    Gvisor,
+    /// iperf3's own server on the kernel's sockets.
+    Iperf3,
+    /// nginx on the kernel's sockets.
+    Nginx,
+    /// lighttpd on the kernel's sockets.
+    Lighttpd,
+    /// vsftpd on the kernel's sockets.
+    Vsftpd,
+    /// pure-ftpd on the kernel's sockets.
+    PureFtpd,
+}
+
+impl Contender {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Contender::OursTap(true) => "linerate, TAP",
+            Contender::OursTap(false) => "linerate, TAP, no offload",
+            Contender::OursPacket => "linerate, packet socket",
+            Contender::OursKernel => "linerate, kernel sockets",
+            Contender::FloorTap(true) => "floor, TAP",
+            Contender::FloorTap(false) => "floor, TAP, no offload",
+            Contender::FloorPacket => "floor, packet socket",
+            Contender::Smoltcp => "smoltcp, TAP",
+            Contender::Gvisor => "gVisor, TAP",
+            Contender::Iperf3 => "iperf3, kernel sockets",
+            Contender::Nginx => "nginx",
+            Contender::Lighttpd => "lighttpd",
+            Contender::Vsftpd => "vsftpd",
+            Contender::PureFtpd => "pure-ftpd",
+        }
+    }
+}
+
+/// What the client of a row does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Client {
+    /// iperf3 over one TCP connection.
+    Bulk {
+        /// The server sends.
+        out: bool,
+    },
+    /// iperf3 sends datagrams of this length as fast as it can.
+    Udp {
+        /// Bytes of a datagram.
+        len: u32,
+    },
+    /// wrk asks for one path.
+    Requests {
+        /// The path.
+        path: &'static str,
+        /// Its status.
+        status: u16,
+        /// Bytes of the body.
+        body: u32,
+        /// Connections at once.
+        connections: u32,
+        /// Whether each request has a connection of its own.
+        closing: bool,
+    },
+    /// curl fetches a file so many times over one HTTP connection.
+    Download {
+        /// The path.
+        path: &'static str,
+        /// How many times.
+        times: u32,
+    },
+    /// curl fetches or stores a file so many times over one FTP session.
+    Ftp {
+        /// It stores.
+        up: bool,
+        /// The file's name.
+        file: &'static str,
+        /// How many times.
+        times: u32,
+    },
+}
+
+impl Client {
+    /// What is counted, and how much of it makes the unit of a table.
+    pub fn unit(self) -> (&'static str, f64) {
+        match self {
+            Client::Bulk { .. } => ("Gb/s", 0.125e9),
+            Client::Udp { .. } => ("packets/s", 1.0),
+            Client::Requests { .. } => ("requests/s", 1.0),
+            Client::Download { .. } | Client::Ftp { .. } => ("MB/s", 1e6),
+        }
+    }
+}
+
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Metric {
+    /// How much in a second.
+    Rate,
+    /// How much for a second of the server's processor time.
+    PerCpu,
+    /// The server's processor seconds for 10^9 bytes.
+    CpuPerGb,
+    /// The share of packets that were lost.
+    Loss,
+}
+
+/// What is asked: ours as a ratio to the best of the others.
+#[derive(Clone, Debug)]
+pub struct Goal {
+    /// Ours.
+    pub ours: Contender,
+    /// The others.
+    pub others: Vec<Contender>,
+    /// What is compared.
+    pub metric: Metric,
+    /// The ratio: at least it for rates and what a second of processor time gives, at most it for costs and losses.
+    pub ratio: f64,
+}
+
+/// One row.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// By what it is asked for.
+    pub name: String,
+    /// What its client does.
+    pub client: Client,
+    /// Who takes part, in the order of their turns.
+    pub contenders: Vec<Contender>,
+    /// What is asked.
+    pub goals: Vec<Goal>,
+    /// Only run when it is asked for by name or by `--long`.
+    pub long: bool,
+}
+
+fn goal(ours: Contender, others: &[Contender], metric: Metric, ratio: f64) -> Goal {
+    Goal { ours, others: others.to_vec(), metric, ratio }
+}
+
+/// All rows.
+pub fn all() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for out in [false, true] {
+        bulk(&mut rows, out);
+    }
+    requests(&mut rows);
+    downloads(&mut rows);
+    ftp(&mut rows);
+    for len in [64, 1_472] {
+        let goals = [Contender::OursKernel, Contender::OursTap(true), Contender::OursPacket]
+            .into_iter()
+            .flat_map(|ours| {
+                [(Metric::Rate, 1.2), (Metric::Loss, 1.0)]
+                    .map(|(metric, ratio)| goal(ours, &[Contender::Iperf3], metric, ratio))
+            })
+            .collect();
+        let contenders =
+            vec![Contender::OursKernel, Contender::OursTap(true), Contender::OursPacket, Contender::Iperf3];
+        let client = Client::Udp { len };
+        rows.push(Row { name: format!("udp-{len}"), client, contenders, goals, long: false });
+    }
+    rows
+}
+
+fn bulk(rows: &mut Vec<Row>, out: bool) {
+    use Contender::{FloorPacket, FloorTap, Gvisor, Iperf3, OursKernel, OursPacket, OursTap, Smoltcp};
+    use Metric::{CpuPerGb, Rate};
+    let mut add = |name: &str, contenders: &[Contender], goals: Vec<Goal>| {
+        let name = format!("{name}-{}", if out { "out" } else { "in" });
+        let contenders = contenders.to_vec();
+        rows.push(Row { name, client: Client::Bulk { out }, contenders, goals, long: false });
+    };
+    let (ours, floor) = (OursTap(true), FloorTap(true));
+    add("tap", &[ours, floor], vec![goal(ours, &[floor], Rate, 0.9), goal(ours, &[floor], CpuPerGb, 1.2)]);
+    let (ours, floor) = (OursTap(false), FloorTap(false));
+    add(
+        "tap-plain",
+        &[ours, floor, Smoltcp, Gvisor],
+        vec![
+            goal(ours, &[floor], Rate, 0.95),
+            goal(ours, &[Smoltcp, Gvisor], Rate, 1.2),
+            goal(ours, &[Smoltcp, Gvisor], CpuPerGb, 1.0),
+        ],
+    );
+    add(
+        "packet",
+        &[OursPacket, FloorPacket, Iperf3],
+        vec![
+            goal(OursPacket, &[FloorPacket], Rate, 0.9),
+            goal(OursPacket, &[Iperf3], Rate, 1.0),
+            goal(OursPacket, &[Iperf3], CpuPerGb, 1.0),
+        ],
+    );
+    add(
+        "kernel",
+        &[OursKernel, Iperf3],
+        vec![goal(OursKernel, &[Iperf3], Rate, 1.0), goal(OursKernel, &[Iperf3], CpuPerGb, 1.0)],
+    );
+}
+
+fn requests(rows: &mut Vec<Row>) {
+    use Contender::{FloorTap, Lighttpd, Nginx, OursKernel, OursTap};
+    use Metric::PerCpu;
+    let (own, floor) = (OursTap(true), FloorTap(true));
+    for (kind, path, status, body) in
+        [("354", "/f354.bin", 200, 354), ("10k", "/f10k.bin", 200, 10_240), ("404", "/none.bin", 404, 117)]
+    {
+        for closing in [false, true] {
+            for connections in [1, 64, 1_000] {
+                let mut goals = vec![goal(own, &[floor], PerCpu, 0.85)];
+                if body == 354 && !closing {
+                    goals.push(goal(own, &[Nginx, Lighttpd], PerCpu, 2.0));
+                }
+                let kernel = if closing { 1.0 } else { 1.3 };
+                goals.push(goal(OursKernel, &[Nginx, Lighttpd], PerCpu, kernel));
+                rows.push(Row {
+                    name: format!("http-{kind}-{}-{connections}", if closing { "close" } else { "keep" }),
+                    client: Client::Requests { path, status, body, connections, closing },
+                    contenders: vec![own, floor, OursKernel, Nginx, Lighttpd],
+                    goals,
+                    long: false,
+                });
+            }
+        }
+    }
+}
+
+fn downloads(rows: &mut Vec<Row>) {
+    use Contender::{Nginx, OursKernel, OursTap};
+    for (name, path, times) in [("file-32m", "/f32m.bin", 32), ("file-1g", "/f1g.bin", 1)] {
+        let goals =
+            [OursKernel, OursTap(true)].map(|ours| goal(ours, &[Nginx], Metric::PerCpu, 1.0)).to_vec();
+        rows.push(Row {
+            name: name.to_owned(),
+            client: Client::Download { path, times },
+            contenders: vec![OursKernel, OursTap(true), Nginx],
+            goals,
+            long: false,
+        });
+    }
+}
+
+fn ftp(rows: &mut Vec<Row>) {
+    use Contender::{OursKernel, OursTap, PureFtpd, Vsftpd};
+    use Metric::{CpuPerGb, Rate};
+    for (size, file, times, long) in [("256m", "f256m.bin", 4, false), ("4g", "f4g.bin", 1, true)] {
+        for up in [false, true] {
+            let others = [Vsftpd, PureFtpd];
+            let (own, kernel) = if up { (1.5, 1.3) } else { (1.2, 1.0) };
+            rows.push(Row {
+                name: format!("ftp-{size}-{}", if up { "up" } else { "down" }),
+                client: Client::Ftp { up, file, times },
+                contenders: vec![OursTap(true), OursKernel, Vsftpd, PureFtpd],
+                goals: vec![
+                    goal(OursTap(true), &others, Rate, own),
+                    goal(OursTap(true), &others, CpuPerGb, 1.0),
+                    goal(OursKernel, &others, Rate, kernel),
+                ],
+                long,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_goals_are_about_contenders_of_their_row() {
+        let rows = all();
+        let names: BTreeSet<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(names.len(), rows.len());
+        for row in &rows {
+            for goal in &row.goals {
+                assert!(row.contenders.contains(&goal.ours), "{}", row.name);
+                assert!(goal.others.iter().all(|other| row.contenders.contains(other)), "{}", row.name);
+            }
+        }
+    }
+}

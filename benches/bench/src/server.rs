@@ -1,0 +1,227 @@
+//! A contender as it runs: started in a place of its own, ready, and ended by its process id.
+
+use crate::cpu;
+use crate::files::Files;
+use crate::group::Group;
+use crate::peers::{HASH, Launch, Peers};
+use crate::place::{Place, SERVER, TAP, Wire};
+use crate::rows::{Client, Contender};
+use anyhow::{Context, Result, bail};
+use std::fs::{File, read_to_string};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longest time until a server is ready, and until it has ended.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Programs, files and cores of a run.
+#[derive(Debug)]
+pub struct Tools {
+    /// The `linerate` program.
+    pub linerate: PathBuf,
+    /// The folder of the floor and of peers that are built here.
+    pub built: PathBuf,
+    /// Peers from packages.
+    pub peers: Peers,
+    /// What is served.
+    pub files: Files,
+    /// Cores of server and client; `None` on a machine with one.
+    pub cores: Option<(usize, usize)>,
+}
+
+/// A server that runs, and the namespaces that go with it.
+#[derive(Debug)]
+pub struct Server {
+    /// Where it runs.
+    pub place: Place,
+    /// Name and password of its FTP user.
+    pub login: &'static str,
+    child: Child,
+    log: PathBuf,
+    // Behind `place`, whose end ends what is left in it.
+    group: Option<Group>,
+}
+
+impl Server {
+    /// Starts a contender for a row's client and waits until it is ready.
+    pub fn start(contender: Contender, client: Client, tools: &Tools) -> Result<Server> {
+        let place = Place::new(wire(contender))?;
+        let core = tools.cores.map(|(server, _)| server);
+        let stores = matches!(client, Client::Ftp { up: true, .. });
+        let root = if stores { tools.files.home() } else { tools.files.root.clone() };
+        let built = |name: &str| tools.built.join(name).display().to_string();
+        let command = match contender {
+            Contender::OursTap(_) | Contender::OursPacket | Contender::OursKernel => {
+                let mut command = place.server(core, &tools.linerate.display().to_string());
+                ours(&mut command, contender, &root, stores);
+                command
+            }
+            Contender::FloorTap(_) | Contender::FloorPacket => {
+                let mut command = place.server(core, &built("floor"));
+                floor(&mut command, contender, client)?;
+                command
+            }
+            Contender::Smoltcp => {
+                let mut command = place.server(core, &built("smoltcp-peer"));
+                command.arg(TAP);
+                command
+            }
+            Contender::Gvisor => {
+                let mut command = place.server(core, &built("gvisor-peer"));
+                command.arg(TAP);
+                command
+            }
+            Contender::Iperf3 => {
+                let mut command = place.server(core, "iperf3");
+                command.arg("-s");
+                command
+            }
+            Contender::Nginx | Contender::Lighttpd | Contender::Vsftpd | Contender::PureFtpd => {
+                let Launch { program, args, libraries } =
+                    tools.peers.command(contender, &root, &tools.files)?;
+                let mut command = place.server(core, &program.display().to_string());
+                command.args(args).env("LD_LIBRARY_PATH", libraries);
+                command
+            }
+        };
+        let log = tools.files.work.join(format!("{}.out", contender.name()));
+        let out = File::create(&log)?;
+        let group = Group::new();
+        let mut command = match &group {
+            Some(group) => group.around(&command),
+            None => command,
+        };
+        command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
+        let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
+        let login = match contender {
+            Contender::PureFtpd => "bench:bench",
+            Contender::Vsftpd => "anonymous:a",
+            _ if stores => "bench:bench",
+            _ => "anonymous:a",
+        };
+        let mut server = Server { place, login, child, log, group };
+        server.wait_ready(contender, client)?;
+        Ok(server)
+    }
+
+    /// Processor seconds that its processes have used.
+    pub fn cpu_seconds(&self) -> f64 {
+        let counted = self.group.as_ref().and_then(Group::seconds);
+        counted.unwrap_or_else(|| cpu::of_tree(self.child.id()))
+    }
+
+    fn wait_ready(&mut self, contender: Contender, client: Client) -> Result<()> {
+        let end = Instant::now() + PATIENCE;
+        let port = match client {
+            Client::Bulk { .. } | Client::Udp { .. } => 5_201,
+            Client::Requests { .. } | Client::Download { .. } => 80,
+            Client::Ftp { .. } => 21,
+        };
+        let says = wire(contender) != Wire::Kernel || contender == Contender::OursKernel;
+        while Instant::now() < end {
+            let text = read_to_string(&self.log).unwrap_or_default();
+            if let Some(status) = self.child.try_wait()? {
+                bail!("{} ended with {status}: {}", contender.name(), text.trim());
+            }
+            let ready = if says {
+                text.lines().any(|line| line.starts_with("Ready"))
+            } else {
+                listens(self.child.id(), port)
+            };
+            if ready {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        bail!(
+            "{} was not ready within {} s: {}",
+            contender.name(),
+            PATIENCE.as_secs(),
+            read_to_string(&self.log).unwrap_or_default().trim()
+        )
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).output();
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn wire(contender: Contender) -> Wire {
+    match contender {
+        Contender::OursTap(_) | Contender::FloorTap(_) => Wire::Tap,
+        Contender::Smoltcp | Contender::Gvisor => Wire::ReadyTap,
+        Contender::OursPacket | Contender::FloorPacket => Wire::Veth,
+        _ => Wire::Kernel,
+    }
+}
+
+fn ours(command: &mut Command, contender: Contender, root: &Path, stores: bool) {
+    command.arg("serve").arg(root).args(["--queues", "1", "--iperf3-port", "5201"]);
+    match contender {
+        Contender::OursTap(offload) => {
+            let offload = if offload { "all" } else { "none" };
+            command.args(["--device", &format!("tap:{TAP}"), "--offload", offload]);
+        }
+        Contender::OursPacket => {
+            command.args(["--device", "packet:veth1", "--address", &format!("{SERVER}/24")]);
+        }
+        _ => {
+            command.args([
+                "--device",
+                "kernel",
+                "--address",
+                SERVER,
+                "--http-port",
+                "80",
+                "--ftp-port",
+                "21",
+            ]);
+        }
+    }
+    if stores {
+        command.args(["--ftp-user", &format!("bench:{HASH}"), "--writable", "--user", "nobody"]);
+    }
+}
+
+fn floor(command: &mut Command, contender: Contender, client: Client) -> Result<()> {
+    match contender {
+        Contender::FloorTap(offload) => {
+            command.args([format!("tap:{TAP}").as_str(), if offload { "all" } else { "none" }]);
+        }
+        _ => {
+            command.args(["packet:veth1", "all"]);
+        }
+    }
+    match client {
+        Client::Bulk { .. } => command.arg("bulk"),
+        Client::Requests { status, body, closing, .. } => command.args([
+            "http",
+            &status.to_string(),
+            &body.to_string(),
+            if closing { "close" } else { "keep" },
+        ]),
+        _ => bail!("the floor does not do {client:?}"),
+    };
+    Ok(())
+}
+
+/// Whether somebody listens on a TCP port in the network namespace of a process.
+fn listens(pid: u32, port: u16) -> bool {
+    let mark = format!(":{port:04X}");
+    ["tcp", "tcp6"].iter().any(|family| {
+        let table = read_to_string(format!("/proc/{pid}/net/{family}")).unwrap_or_default();
+        table.lines().any(|line| {
+            let fields: Vec<&str> = line.split_whitespace().take(4).collect();
+            matches!(fields.as_slice(), [_, local, _, "0A"] if local.ends_with(&mark))
+        })
+    })
+}

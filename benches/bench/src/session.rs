@@ -1,0 +1,145 @@
+//! The turns of a run: rows one after the other, in each all contenders alternately.
+
+use crate::client::{self, Task};
+use crate::cpu;
+use crate::report::{Contestant, RowReport, Sample};
+use crate::rows::{Client, Row};
+use crate::server::{Server, Tools};
+use crate::verdict::judge;
+use anyhow::{Result, bail};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// What a contender takes beside measuring: starting and ending, in seconds.
+const START: f64 = 0.5;
+/// What a measurement takes beside its seconds.
+const TURN: f64 = 0.25;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Amount {
+    /// Rounds of each row.
+    pub rounds: u32,
+    /// Seconds of a measurement that counts bytes or packets.
+    pub bytes_s: u32,
+    /// Seconds of a measurement that counts requests.
+    pub requests_s: u32,
+}
+
+impl Amount {
+    fn seconds(&self, client: Client) -> u32 {
+        if matches!(client, Client::Requests { .. }) { self.requests_s } else { self.bytes_s }
+    }
+
+    /// About how long these rows take, in seconds.
+    pub fn estimate(&self, rows: &[Row]) -> f64 {
+        let row = |row: &Row| {
+            let turn = match row.client {
+                // At 1 GB/s, which slower ones exceed and faster ones make up for.
+                Client::Ftp { file: "f4g.bin", .. } => 4.0,
+                Client::Download { .. } | Client::Ftp { .. } => 1.0,
+                client => f64::from(self.seconds(client)),
+            };
+            row.contenders.len() as f64 * (START + f64::from(self.rounds) * (turn + TURN))
+        };
+        rows.iter().map(row).sum()
+    }
+}
+
+/// Measures a row.
+pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Result<RowReport> {
+    let mut contestants: Vec<Contestant> = Vec::new();
+    let mut servers = Vec::new();
+    for contender in &row.contenders {
+        let started = tools
+            .peers
+            .fetch(*contender, &tools.built)
+            .and_then(|()| Server::start(*contender, row.client, tools));
+        let failure = started.as_ref().err().map(|error| format!("{error:#}"));
+        if let Some(failure) = &failure {
+            eprintln!("  {}: {failure}", contender.name());
+        }
+        servers.push(started.ok());
+        contestants.push(Contestant { name: contender.name().into(), samples: Vec::new(), failure });
+    }
+    let (unit, scale) = row.client.unit();
+    for round in 0..amount.rounds {
+        for (server, contestant) in servers.iter_mut().zip(&mut contestants) {
+            if stop.load(Ordering::Relaxed) {
+                bail!("interrupted");
+            }
+            let Some(running) = server else { continue };
+            let number = round * 16 + 1;
+            match measure(running, row.client, amount, tools, number) {
+                Ok(sample) => {
+                    let rate = sample.units / sample.seconds / scale;
+                    eprintln!("  {}: {} {unit}", contestant.name, crate::table::short(rate));
+                    contestant.samples.push(sample);
+                }
+                Err(error) => {
+                    eprintln!("  {}: {error:#}", contestant.name);
+                    contestant.failure = Some(format!("{error:#}"));
+                    // Rounds are compared one by one: who missed one is out.
+                    *server = None;
+                }
+            }
+            tools.files.forget_uploads();
+        }
+    }
+    let mut judgements = Vec::new();
+    for goal in &row.goals {
+        match judge(goal, &contestants) {
+            Ok(judgement) => judgements.push(judgement),
+            Err(reason) => eprintln!("  {} is not compared: {reason}", goal.ours.name()),
+        }
+    }
+    Ok(RowReport { name: row.name.clone(), unit: unit.into(), scale, contestants, judgements })
+}
+
+fn measure(server: &Server, client: Client, amount: Amount, tools: &Tools, number: u32) -> Result<Sample> {
+    let task = Task {
+        client,
+        seconds: amount.seconds(client),
+        login: server.login,
+        files: &tools.files.root,
+        core: tools.cores.map(|(_, client)| client),
+        number,
+    };
+    let cores = || -> (f64, f64) {
+        let cores = cpu::cores();
+        let used = tools.cores.map_or_else(|| (0..cores.len()).collect(), |(a, b)| vec![a, b]);
+        let each = used.iter().filter_map(|core| cores.get(*core));
+        each.fold((0.0, 0.0), |sum, core| (sum.0 + core.0, sum.1 + core.1))
+    };
+    let look = || (server.cpu_seconds(), cpu::of_clients(), cpu::of_kernel(), cores());
+    let (before, start) = (look(), Instant::now());
+    let counted = client::measure(&server.place, &task)?;
+    let wall = start.elapsed().as_secs_f64();
+    let after = look();
+    Ok(Sample {
+        units: counted.units,
+        seconds: counted.seconds,
+        wall,
+        server_cpu: after.0 - before.0,
+        client_cpu: after.1 - before.1,
+        // Threads of the kernel come and go.
+        kernel_cpu: (after.2 - before.2).max(0.0),
+        cores_cpu: after.3.0 - before.3.0,
+        stolen: after.3.1 - before.3.1,
+        lost: counted.lost,
+        errors: counted.errors,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_run_fits_its_time() {
+        let rows: Vec<Row> = crate::rows::all().into_iter().filter(|row| !row.long).collect();
+        let amount = Amount { rounds: 3, bytes_s: 2, requests_s: 1 };
+        let estimate = amount.estimate(&rows);
+        assert!((300.0..780.0).contains(&estimate), "{estimate}");
+    }
+}
