@@ -1,6 +1,6 @@
 //! Our servers beside others and beside a floor: builds what takes part and hands over to the harness in `benches/bench`.
 
-use crate::{packages, shell};
+use crate::{packages, shell, suites};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
@@ -21,14 +21,21 @@ pub fn run(args: &[&str]) -> Result<()> {
             .args(["--target-dir", OUT]),
     )?;
     let harness = format!("{OUT}/release/bench");
+    let is_smoke = args.contains(&"--smoke");
+    // Where nothing is measured, what the tests have built will do.
+    let (profile, folder) =
+        if is_smoke { (suites::PROFILE, "checked") } else { (["--profile", "release"], "release") };
     if !args.contains(&"--list") {
         packages::require(&PROGRAMS)?;
-        shell::run(shell::cargo().args(["build", "--release", "--locked", "--package", "linerate-cli"]))?;
+        let mut cargo = shell::cargo();
+        cargo.args(["build", "--locked", "--bin=linerate"]).args(profile);
+        shell::run(cargo.args(if is_smoke { &suites::EVERYTHING[..] } else { &["--package=linerate-cli"] }))?;
     }
-    let began = began.as_secs().to_string();
+    let linerate = shell::target().join(folder).join("linerate");
     let mut command = Command::new(&harness);
-    shell::run(command.args(args).args(["--began", &began]))?;
-    if args.contains(&"--smoke") { check() } else { Ok(()) }
+    command.args(args).args(["--began", &began.as_secs().to_string()]).arg("--linerate").arg(linerate);
+    shell::run(&mut command)?;
+    if is_smoke { check() } else { Ok(()) }
 }
 
 /// What a run leaves behind, and what it must not.

@@ -29,6 +29,7 @@ const USAGE: &str = "usage: cargo xtask bench [ROW ...] [OPTION ...]
   --from FILE      measure nothing: judge again and write again what a run left as JSON
   --long           measure 4 GiB over FTP, too
   --unpinned       leave cores to the scheduler, which may put client and server on one
+  --linerate FILE  the program that is measured (default target/release/linerate)
   --smoke          two rows, a round of a second each, to see that all works
 ";
 
@@ -45,6 +46,7 @@ struct Options {
     json: Option<PathBuf>,
     html: Option<PathBuf>,
     from: Option<PathBuf>,
+    linerate: Option<PathBuf>,
     long: bool,
     smoke: bool,
     unpinned: bool,
@@ -68,6 +70,7 @@ impl Options {
                 "--json" => options.json = Some(value()?.into()),
                 "--html" => options.html = Some(value()?.into()),
                 "--from" => options.from = Some(value()?.into()),
+                "--linerate" => options.linerate = Some(value()?.into()),
                 "--began" => options.began = Some(value()?.parse()?),
                 flag if flag.starts_with('-') => bail!("{flag} is not known\n\n{USAGE}"),
                 _ => options.rows.push(arg),
@@ -142,7 +145,8 @@ fn run() -> Result<()> {
     let start = Instant::now();
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs();
     let before = Duration::from_secs(now.saturating_sub(options.began.unwrap_or(now)));
-    let tools = tools(&chosen, options.unpinned)?;
+    let linerate = options.linerate.as_deref().unwrap_or(Path::new("target/release/linerate"));
+    let tools = tools(&chosen, linerate, options.unpinned)?;
     let used = (before + start.elapsed()).as_secs_f64();
     let left = f64::from(options.minutes.unwrap_or(14)) * 60.0 - used;
     let amount = options.amount(&chosen, left);
@@ -226,12 +230,11 @@ fn command() -> String {
 }
 
 /// What a run needs; says what is missing.
-fn tools(rows: &[Row], unpinned: bool) -> Result<Tools> {
+fn tools(rows: &[Row], linerate: &Path, unpinned: bool) -> Result<Tools> {
     if place::run(Command::new("id").arg("-u"))?.trim() != "0" {
         bail!("network namespaces need root: run it as root");
     }
     place::sweep()?;
-    let linerate = Path::new("target/release/linerate");
     let linerate = linerate.canonicalize().context("build it first: cargo build --release")?;
     let built = std::env::current_exe()?.parent().map(Path::to_path_buf).unwrap_or_default();
     let mut names: Vec<&str> = Vec::new();
@@ -263,7 +266,7 @@ fn versions(rows: &[Row], tools: &Tools) -> BTreeMap<String, String> {
             versions.insert(name.to_owned(), first.trim().to_owned());
         }
     };
-    add("linerate", "target/release/linerate --version; git rev-parse --short HEAD 2>/dev/null");
+    add("linerate", &format!("{} --version", tools.linerate.display()));
     add("commit", "git describe --always --dirty --abbrev=10");
     add("iperf3", "iperf3 --version");
     add("wrk", "wrk -v | head -1 | cut -d' ' -f1,2");
