@@ -14,13 +14,15 @@ use std::process::Command;
 use std::{env, fs};
 
 /// `block.toml`: what a block is made of. Keys that other tools read are left out here.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 struct Block {
     top: String,
     /// In the order of compilation, from `rtl/`.
     sources: Vec<String>,
     #[serde(default)]
     parameters: BTreeMap<String, toml::Value>,
+    /// Compiled only with this feature of the crate.
+    feature: Option<String>,
 }
 
 /// A port of a verilated model.
@@ -86,10 +88,12 @@ fn blocks(rtl: &Path) -> Result<Vec<(String, Option<u32>, Block)>> {
             continue;
         }
         let block: Block = toml::from_str(&text).with_context(|| format!("rtl/{name}/block.toml"))?;
+        let wanted = |feature: &String| env::var(format!("CARGO_FEATURE_{}", feature.to_uppercase())).is_ok();
+        if !block.feature.as_ref().is_none_or(wanted) {
+            continue;
+        }
         for width in std::iter::once(None).chain(widths.iter().copied()) {
-            let parameters = block.parameters.clone();
-            let sources = block.sources.clone();
-            found.push((name.clone(), width, Block { top: block.top.clone(), sources, parameters }));
+            found.push((name.clone(), width, block.clone()));
         }
     }
     found.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));

@@ -9,6 +9,7 @@ mod instruments;
 mod machine;
 mod names;
 mod network;
+mod softcore;
 
 use crate::{firmware, packages, shell};
 use anyhow::{Context, Result, bail};
@@ -27,7 +28,8 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|build
   bench    count, sizes and rates as a table, and as JSON in target/boards/bench.json (as root)
   build    build the image and print its size
 
-boards: mps2-an500 (Cortex-M7), virt-a15 (Cortex-A15), xlnx-zcu102 (Cortex-A53), all; nucleo-h743zi (Cortex-M7): build alone";
+boards: mps2-an500 (Cortex-M7), virt-a15 (Cortex-A15), xlnx-zcu102 (Cortex-A53), all; softcore (RISC-V, its RTL in
+simulation: serve and test as root, bench in virtual time, no count); nucleo-h743zi (Cortex-M7: build alone)";
 
 /// The interface as the emulator knows it, by its model.
 #[derive(Clone, Copy, Debug)]
@@ -169,6 +171,9 @@ pub fn run(args: &[&str]) -> Result<()> {
         [name, what] => (*name, *what),
         _ => bail!("{USAGE}"),
     };
+    if name == softcore::NAME {
+        return softcore::run(what);
+    }
     let is_chosen = |board: &&Board| match name {
         "all" => what == "build" || !board.emulator.is_empty(),
         _ => board.name == name,

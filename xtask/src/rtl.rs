@@ -2,6 +2,7 @@
 
 mod blocks;
 mod cocotb;
+mod core;
 mod formal;
 mod lint;
 mod mutants;

@@ -19,6 +19,12 @@ pub trait Dma {
     /// The device is going to read `bytes`: what the cache holds of them is written back to memory.
     fn clean(&self, bytes: &[u8]);
 
+    /// The device is going to be given `bytes` to write: no dirty line may be written over its data later. What has to be done is
+    /// what [`Dma::invalidate`] does, unless the cache never has dirty lines.
+    fn give(&self, bytes: &mut [u8]) {
+        self.invalidate(bytes);
+    }
+
     /// What the cache holds of `bytes` is dropped: before the device is given them to write (so that no dirty line is written
     /// over its data later), and again before the processor reads what it wrote (so that no stale line is read).
     fn invalidate(&self, bytes: &mut [u8]);

@@ -14,6 +14,8 @@ mod dut;
 pub mod frames;
 pub mod nic;
 mod rng;
+#[cfg(feature = "softcore")]
+pub mod softcore;
 mod stream;
 mod user;
 

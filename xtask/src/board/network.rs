@@ -24,7 +24,12 @@ const FORWARDED: [(u16, u16); 2] = [(8080, 80), (5201, 5201)];
 impl Network {
     /// A namespace with a TAP in it.
     pub fn in_namespace(board: &Board) -> Result<Network> {
-        let name = format!("linerate-{}-{}", board.name, std::process::id());
+        Network::named(board.name)
+    }
+
+    /// The same for a board by its name.
+    pub fn named(board: &str) -> Result<Network> {
+        let name = format!("linerate-{board}-{}", std::process::id());
         let ip = |args: &[&str]| shell::output(Command::new("ip").args(args)).map(|_| ());
         ip(&["netns", "add", &name])?;
         // From here on it is removed whatever happens.

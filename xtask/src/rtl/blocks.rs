@@ -29,6 +29,9 @@ pub struct Block {
     /// Whether it is synthesized; not where its parts are, and the whole takes too long.
     #[serde(default = "yes")]
     pub synth: bool,
+    /// The feature of `rtl-sim` that compiles it in, where it is not always.
+    #[serde(default, rename = "feature")]
+    pub _feature: Option<String>,
     /// What synthesis must not exceed.
     #[serde(default)]
     pub limits: Limits,

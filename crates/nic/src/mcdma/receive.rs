@@ -124,7 +124,7 @@ impl<P: Platform> Receiver<P> {
                 stats.receive_unreachable += 1;
                 break;
             };
-            self.board.invalidate(buffer.bytes_mut());
+            self.board.give(buffer.bytes_mut());
             let position = self.ring.next();
             descriptor::store_empty(&self.board, self.ring.address(position), address, len);
             let slot = self.ring.slot(position);

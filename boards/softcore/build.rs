@@ -1,0 +1,17 @@
+//! Settings and files, and where things lie.
+
+use std::env;
+use std::path::PathBuf;
+
+fn main() {
+    let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    if let Err(error) = linerate_firmware_settings::generate(&folder, &out) {
+        // One line, without a backtrace: it is about a file that the reader has just changed.
+        eprintln!("{error:#}");
+        std::process::exit(1);
+    }
+    println!("cargo::rerun-if-changed=memory.x");
+    println!("cargo::rerun-if-changed=src/start.s");
+    println!("cargo::rustc-link-arg-bins=-T{}", folder.join("memory.x").display());
+}

@@ -1,0 +1,19 @@
+//! Words of memory-mapped hardware.
+
+use core::ptr;
+
+/// Reads a register.
+///
+/// The addresses of this board's peripherals are written down in this crate alone, and nothing else lies there.
+#[inline(always)]
+pub fn read(address: usize) -> u32 {
+    // SAFETY: the callers of this crate name registers of peripherals: aligned words that are no Rust object.
+    unsafe { ptr::read_volatile(ptr::with_exposed_provenance(address)) }
+}
+
+/// Writes a register.
+#[inline(always)]
+pub fn write(address: usize, value: u32) {
+    // SAFETY: as above; no peripheral that is written to so changes memory that Rust knows.
+    unsafe { ptr::write_volatile(ptr::with_exposed_provenance_mut(address), value) }
+}

@@ -1,0 +1,10 @@
+//! What is wired beside the processor: what an image is to do otherwise, so that one image serves for every measurement.
+
+use crate::registers::read;
+
+const STRAPS: usize = 0xf003_0000;
+
+/// None of the interface's offloads is used.
+pub fn offloads_are_off() -> bool {
+    read(STRAPS) & 1 != 0
+}

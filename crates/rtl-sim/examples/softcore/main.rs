@@ -1,0 +1,87 @@
+//! The board `softcore` as a program: at the end of a TAP, for clients of the kernel, or beside a host in virtual time, for figures.
+//!
+//! ```text
+//! softcore IMAGE serve TAP [without-offloads]     console on standard input and output, until that ends
+//! softcore IMAGE measure WHAT [without-offloads]  receive, send, requests, closing: a figure on standard output
+//! ```
+
+mod client;
+mod iperf3;
+mod requests;
+mod serve;
+
+use client::Client;
+use linerate_rtl_sim::softcore::{Softcore, Straps};
+use std::io::Write as _;
+use std::process::ExitCode;
+
+const USAGE: &str =
+    "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing)) [without-offloads]";
+/// What the console says when the servers listen.
+const GREETING: &str = "help tells the commands";
+/// Clocks that the start may take.
+const START: u64 = 100_000_000;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[&str]) -> Result<(), String> {
+    let [image, what, with, rest @ ..] = arguments else { return Err(USAGE.to_owned()) };
+    let mut straps = Straps::default();
+    for strap in rest {
+        match *strap {
+            "without-offloads" => straps.without_offloads = true,
+            _ => return Err(USAGE.to_owned()),
+        }
+    }
+    let image = std::fs::read(image).map_err(|error| format!("{image}: {error}"))?;
+    let core = Softcore::new(&image, straps)?;
+    match *what {
+        "serve" => serve::run(core, with),
+        "measure" => measure(core, with),
+        _ => Err(USAGE.to_owned()),
+    }
+}
+
+/// Runs the start, and prints what the console says of it to standard error.
+fn start(core: &mut Softcore) -> Result<(), String> {
+    let mut said = Vec::new();
+    while core.clocks() < START {
+        core.clock();
+        let piece = core.console();
+        if piece.is_empty() {
+            continue;
+        }
+        said.extend(piece);
+        if String::from_utf8_lossy(&said).contains(GREETING) {
+            return Ok(());
+        }
+    }
+    Err(format!("no greeting in {START} clocks; the console said: {}", String::from_utf8_lossy(&said)))
+}
+
+fn measure(mut core: Softcore, what: &str) -> Result<(), String> {
+    start(&mut core)?;
+    eprintln!("started after {} clocks", core.clocks());
+    let mut client = Client::new(core)?;
+    let figure = match what {
+        "receive" => iperf3::run(&mut client, false)?,
+        "send" => iperf3::run(&mut client, true)?,
+        "requests" => requests::run(&mut client, false)?,
+        "closing" => requests::run(&mut client, true)?,
+        _ => return Err(USAGE.to_owned()),
+    };
+    let said = client.core.console();
+    // Nothing is expected behind the prompt.
+    std::io::stderr().write_all(&said).map_err(|error| error.to_string())?;
+    println!("{figure}");
+    Ok(())
+}

@@ -1,0 +1,243 @@
+//! The board `softcore`: no emulator, but its RTL in simulation, clock by clock.
+
+use super::network::{Network, TAP};
+use super::{OUT, checks};
+use crate::{firmware, packages, rtl, shell};
+use anyhow::{Context, Result, bail, ensure};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+pub const NAME: &str = "softcore";
+const TARGET: &str = "riscv32imac-unknown-none-elf";
+/// Its address, as in its `board.toml`.
+const ADDRESS: &str = "192.168.1.20";
+const GREETING: &str = "help tells the commands";
+/// How long the simulation may take to the greeting.
+const START: Duration = Duration::from_secs(120);
+
+/// Carries out what `cargo xtask board softcore WHAT` asks for.
+pub fn run(what: &str) -> Result<()> {
+    let board = build()?;
+    match what {
+        "build" => Ok(()),
+        "serve" => serve(&board),
+        "test" => test(&board),
+        "bench" => bench(&board),
+        other => bail!("board softcore: {other:?} is none of serve, test, bench and build"),
+    }
+}
+
+/// The image, and the hardware as a program.
+struct Built {
+    image: PathBuf,
+    hardware: PathBuf,
+}
+
+fn build() -> Result<Built> {
+    let mut cargo = firmware::compiler(TARGET)?;
+    cargo.args([
+        "build",
+        "--release",
+        "--locked",
+        "--manifest-path",
+        "boards/softcore/Cargo.toml",
+        "--target",
+        TARGET,
+    ]);
+    cargo.args(["--target-dir", OUT]);
+    cargo.arg(format!("--config=target.{TARGET}.linker={:?}", firmware::linker()?));
+    shell::run(&mut cargo)?;
+    let image = Path::new(OUT).join(TARGET).join("release").join(NAME);
+    let (code, memory) = firmware::size(&image)?;
+    println!(
+        "{NAME}: {code} bytes of code and constants, {memory} bytes of memory, heap and packets included"
+    );
+    rtl::prepare()?;
+    let mut cargo = shell::cargo();
+    cargo.args(["build", "--release", "--locked", "--package", "linerate-rtl-sim"]);
+    cargo.args(["--features", "softcore", "--example", "softcore"]);
+    // The other blocks take minutes to compile, and are not needed.
+    shell::run(cargo.env("LINERATE_RTL_ONLY", "softcore"))?;
+    Ok(Built { image, hardware: "target/release/examples/softcore".into() })
+}
+
+impl Built {
+    /// The hardware with its cable in a namespace.
+    fn serving(&self, network: &Network, straps: &[&str]) -> Result<Command> {
+        let program = self.hardware.canonicalize()?;
+        let mut command = network.command(program.to_str().context("a path")?);
+        command.arg(&self.image).args(["serve", TAP]).args(straps);
+        Ok(command)
+    }
+}
+
+/// Starts the board with its console on this terminal, until its input ends.
+fn serve(board: &Built) -> Result<()> {
+    let network = Network::named(NAME)?;
+    println!("\n{NAME} starts, which takes some seconds; then, in another terminal:\n");
+    if let Network::Namespace(name) = &network {
+        println!("  sudo ip netns exec {name} curl http://{ADDRESS}/page.html");
+        println!("  sudo ip netns exec {name} iperf3 -c {ADDRESS} -n 1M          # and with -R\n");
+    }
+    println!("The console is here; Ctrl-D ends it.\n");
+    let status = board.serving(&network, &[])?.status().context("cannot start the simulation")?;
+    ensure!(status.success(), "the simulation ended with {status}");
+    Ok(())
+}
+
+/// A board that runs, and what its console has said.
+struct Machine<'a> {
+    network: &'a Network,
+    hardware: Child,
+    /// It ends when this is closed.
+    keys: ChildStdin,
+    said: Arc<Mutex<Vec<u8>>>,
+}
+
+impl<'a> Machine<'a> {
+    fn start(board: &Built, network: &'a Network, straps: &[&str]) -> Result<Machine<'a>> {
+        let mut command = board.serving(network, straps)?;
+        let mut hardware = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start the simulation")?;
+        let keys = hardware.stdin.take().context("the keys")?;
+        let mut console = hardware.stdout.take().context("the console")?;
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&said);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4_096];
+            while let Ok(count @ 1..) = console.read(&mut bytes) {
+                if let Ok(mut kept) = kept.lock() {
+                    kept.extend_from_slice(&bytes[..count]);
+                }
+            }
+        });
+        let mut machine = Machine { network, hardware, keys, said };
+        machine.wait_for(GREETING)?;
+        Ok(machine)
+    }
+
+    /// Waits until the console has said this.
+    fn wait_for(&mut self, text: &str) -> Result<()> {
+        let started = Instant::now();
+        while !self.said().contains(text) {
+            if let Some(status) = self.hardware.try_wait()? {
+                bail!("the simulation ended with {status}: {}", self.said());
+            }
+            ensure!(started.elapsed() < START, "no {text:?} within {START:?}: {}", self.said());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    fn said(&self) -> String {
+        self.said.lock().map(|said| String::from_utf8_lossy(&said).into_owned()).unwrap_or_default()
+    }
+
+    /// Runs a client to its end, and returns what it printed.
+    fn client(&self, program: &str, args: &[&str]) -> Result<Vec<u8>> {
+        let output = self.network.command(program).args(args).output()?;
+        ensure!(
+            output.status.success(),
+            "{program} ended with {}: {}{}; the console said: {}",
+            output.status,
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+            self.said()
+        );
+        Ok(output.stdout)
+    }
+
+    fn get(&self, path: &str) -> Result<Vec<u8>> {
+        self.client("curl", &["-sS", "-f", "--max-time", "60", &format!("http://{ADDRESS}{path}")])
+    }
+}
+
+impl Drop for Machine<'_> {
+    fn drop(&mut self) {
+        // `ip netns exec` becomes the simulation: this is its own process.
+        if let Err(error) = self.hardware.kill().and_then(|()| self.hardware.wait()) {
+            eprintln!("the simulation did not end: {error}");
+        }
+    }
+}
+
+/// A check of a board that runs.
+type Check = fn(&mut Machine<'_>) -> Result<()>;
+
+/// Starts the board, and lets clients of the kernel try it.
+fn test(board: &Built) -> Result<()> {
+    packages::require(&["curl", "iperf3", "lftp", "iproute2"])?;
+    let network = Network::named(NAME)?;
+    let started = Instant::now();
+    let mut machine = Machine::start(board, &network, &[])?;
+    println!("ok      the image starts ({:.1} s)", started.elapsed().as_secs_f32());
+    let checks: [(&str, Check); 4] = [
+        ("the caches do not see what is behind them, until emptied", caches),
+        ("HTTP", http),
+        ("FTP", ftp),
+        ("iperf3 both ways", iperf3),
+    ];
+    for (name, check) in checks {
+        let started = Instant::now();
+        check(&mut machine).context(name)?;
+        println!("ok      {name} ({:.1} s)", started.elapsed().as_secs_f32());
+    }
+    ensure!(!machine.said().contains("***"), "the image ended: {}", machine.said());
+    Ok(())
+}
+
+fn caches(machine: &mut Machine<'_>) -> Result<()> {
+    machine.keys.write_all(b"caches\r")?;
+    machine.wait_for("a 1 became 2: read 1, and 2 once the cache was emptied")
+}
+
+fn http(machine: &mut Machine<'_>) -> Result<()> {
+    let page = std::fs::read("boards/softcore/files/page.html")?;
+    ensure!(machine.get("/page.html")? == page, "the page is another one");
+    ensure!(machine.get("/memory/100K")? == checks::pattern(100 << 10), "the pattern is another one");
+    let stats: serde_json::Value = serde_json::from_slice(&machine.get("/stats")?)?;
+    ensure!(stats["name"] == NAME, "/stats: {stats}");
+    Ok(())
+}
+
+/// A file there and back, by content.
+fn ftp(machine: &mut Machine<'_>) -> Result<()> {
+    let bytes: Vec<u8> = (0..60_000_u32).map(|at| (at.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
+    let file = checks::Scratch::new("upload", &bytes)?;
+    let url = format!("ftp://user:password@{ADDRESS}/ram/file");
+    machine.client("curl", &["-sS", "--max-time", "60", "-T", file.path(), &url])?;
+    ensure!(machine.client("curl", &["-sS", "--max-time", "60", &url])? == bytes, "another file came back");
+    Ok(())
+}
+
+fn iperf3(machine: &mut Machine<'_>) -> Result<()> {
+    machine.client("iperf3", &["-c", ADDRESS, "-n", "300K"])?;
+    machine.client("iperf3", &["-c", ADDRESS, "-n", "300K", "-R"]).map(drop)
+}
+
+/// What is measured in virtual time, with the goal, and what the seed's server and lwIP on a MicroBlaze of the same clock reach.
+const FIGURES: [(&str, &[&str], &str); 6] = [
+    ("TCP in, with offloads", &["receive"], "goal 400 Mb/s; lwIP 182"),
+    ("TCP out, with offloads", &["send"], "goal 400 Mb/s; lwIP 100, seed 003 61"),
+    ("TCP in, without", &["receive", "without-offloads"], "goal 150 Mb/s"),
+    ("TCP out, without", &["send", "without-offloads"], "goal 150 Mb/s"),
+    ("354 bytes by HTTP, keep-alive", &["requests"], "goal 3,000/s"),
+    ("354 bytes by HTTP, closing", &["closing"], "goal 1,000/s; seed 003 300, three a connection"),
+];
+
+/// Measures beside a host in the board's time, and prints a table.
+fn bench(board: &Built) -> Result<()> {
+    for (name, arguments, beside) in FIGURES {
+        let mut command = Command::new(&board.hardware);
+        command.arg(&board.image).arg("measure").args(arguments).stderr(Stdio::null());
+        let figure = shell::output(&mut command).with_context(|| name.to_owned())?;
+        println!("{name}: {}\n    ({beside})", figure.trim());
+    }
+    Ok(())
+}
