@@ -58,14 +58,16 @@ const MOST_PACKETS: usize = 256;
 /// There may be several cores. Without the feature `cores` nothing has this type, so that what is kept together with it is left
 /// out of the image.
 #[cfg(feature = "cores")]
-pub(crate) type Several = ();
+#[derive(Clone, Copy)]
+pub(crate) struct Several;
 #[cfg(not(feature = "cores"))]
-pub(crate) type Several = core::convert::Infallible;
+#[derive(Clone, Copy)]
+pub(crate) enum Several {}
 
 /// Whether there may be.
 pub(crate) const fn several() -> Option<Several> {
     #[cfg(feature = "cores")]
-    return Some(());
+    return Some(Several);
     #[cfg(not(feature = "cores"))]
     None
 }

@@ -113,10 +113,10 @@ fn bench(seats: u16, buffers: usize) -> Bench {
     let (near, peer) = Link::pair(&Pool::on_demand(4_096, FRAME), 1_500, Capabilities::NONE, 1_024);
     let no_queue = || NoQueue::new(linerate_nic::MacAddr(SETTINGS.mac), 1_500, Capabilities::NONE);
     let other =
-        |seat| Spread::shared(no_queue(), ((exchange, seat), ()), Pool::on_demand(buffers, FRAME), 64);
+        |seat| Spread::shared(no_queue(), ((exchange, seat), Several), Pool::on_demand(buffers, FRAME), 64);
     Bench {
         exchange,
-        first: Spread::shared(near, ((exchange, 0), ()), Pool::on_demand(buffers, FRAME), 64),
+        first: Spread::shared(near, ((exchange, 0), Several), Pool::on_demand(buffers, FRAME), 64),
         others: (1..seats).map(other).collect(),
         peer,
         frames: Pool::new(1_024, 64),
