@@ -23,13 +23,14 @@ pub fn run(args: &[&str]) -> Result<()> {
     let harness = format!("{OUT}/release/bench");
     let is_smoke = args.contains(&"--smoke");
     // Where nothing is measured, what the tests have built will do.
-    let (profile, folder) =
-        if is_smoke { (suites::PROFILE, "checked") } else { (["--profile", "release"], "release") };
+    let folder = if is_smoke { "checked" } else { "release" };
     if !args.contains(&"--list") {
         packages::require(&PROGRAMS)?;
-        let mut cargo = shell::cargo();
-        cargo.args(["build", "--locked", "--bin=linerate"]).args(profile);
-        shell::run(cargo.args(if is_smoke { &suites::EVERYTHING[..] } else { &["--package=linerate-cli"] }))?;
+        if is_smoke {
+            suites::build(true)?;
+        } else {
+            shell::run(shell::cargo().args(["build", "--release", "--locked", "--package=linerate-cli"]))?;
+        }
     }
     let linerate = shell::target().join(folder).join("linerate");
     let mut command = Command::new(&harness);
