@@ -86,7 +86,12 @@ pub(crate) fn greeting(settings: &Settings, seats: u16) -> String {
     text
 }
 
-/// Carries out a command; `all` is what each core tells.
+/// Whether a command shows what each core tells.
+pub(crate) fn shows_all(line: &str) -> bool {
+    matches!(line.trim(), "stats" | "tasks" | "cores" | "mem" | "conns")
+}
+
+/// Carries out a command; `all` is what each core tells, if it [shows](shows_all) that.
 pub(crate) fn run<D: Interface>(
     line: &str,
     board: &mut impl Board,

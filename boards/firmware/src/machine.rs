@@ -167,8 +167,11 @@ fn answer<D: Interface + Counting, S: Service>(
     if command.is_none() {
         *command = board.command();
     }
+    // What all tell is asked for where it is shown: to look through the stacks of tasks takes its time.
+    let shows_all = command.as_deref().is_some_and(console::shows_all);
     if command.is_some()
-        && let Some(all) = company.all(|| Told::of(board, &machine.engine))
+        && let Some(all) =
+            if shows_all { company.all(|| Told::of(board, &machine.engine)) } else { Some(Vec::new()) }
         && let Some(line) = command.take()
     {
         let text = console::run(&line, board, settings, &mut machine.engine, &machine.files, &all);
