@@ -70,6 +70,50 @@ impl Line {
     }
 }
 
+/// The console of a board without an operating system: keys in, answers out, between two turns of the loop.
+pub struct Console {
+    take: fn() -> Option<u8>,
+    print: fn(&str),
+    line: Line,
+    command: Option<String>,
+}
+
+impl Console {
+    /// On a serial line: how a byte is taken that has come, and how text is sent.
+    pub const fn new(take: fn() -> Option<u8>, print: fn(&str)) -> Console {
+        Console { take, print, line: Line { text: String::new() }, command: None }
+    }
+
+    /// Takes what has been typed; whether a command is complete.
+    pub fn read(&mut self) -> bool {
+        while self.command.is_none() {
+            let Some(byte) = (self.take)() else { return false };
+            match self.line.key(byte) {
+                Key::Echo(text) => (self.print)(text),
+                Key::Char(char) => (self.print)(char.encode_utf8(&mut [0; 4])),
+                Key::Enter(text) => {
+                    (self.print)("\n");
+                    self.command = Some(text);
+                }
+                Key::Nothing => {}
+            }
+        }
+        true
+    }
+
+    /// A command that waits to be carried out.
+    pub fn command(&mut self) -> Option<String> {
+        self.read();
+        self.command.take()
+    }
+
+    /// Shows the answer to the last one.
+    pub fn answer(&self, text: &str) {
+        (self.print)(text);
+        (self.print)(PROMPT);
+    }
+}
+
 /// The first lines of a console.
 pub(crate) fn greeting(settings: &Settings, seats: u16) -> String {
     let mut text = alloc::format!("linerate on {}\n", settings.name);

@@ -1,13 +1,13 @@
 //! The board as the loop sees it.
 
-use crate::console::Console;
 use crate::trace::{IDLE, NETWORK, TRACE};
-use crate::{clock, heap, interrupts};
+use crate::{clock, heap, interrupts, uart};
 use alloc::string::String;
 use alloc::vec::Vec;
 use embassy_stm32::peripherals::{IWDG1, RNG};
 use embassy_stm32::rng::Rng;
 use embassy_stm32::wdg::IndependentWatchdog;
+use linerate_firmware::console::Console;
 use linerate_firmware::{Board, Heap, INTERVALS, Task, log};
 use linerate_serve::Host;
 use linerate_wire::units::Instant;
@@ -27,7 +27,14 @@ impl Nucleo {
     /// The board with its source of random numbers, and a watchdog that has begun to count.
     pub fn new(random: Rng<'static, RNG>, watchdog: IndependentWatchdog<'static, IWDG1>) -> Nucleo {
         interrupts::start();
-        Nucleo { random, watchdog, console: Console::default(), idle_ns: 0 }
+        Nucleo { random, watchdog, console: Console::new(uart::take, uart::print), idle_ns: 0 }
+    }
+
+    /// Takes what has been typed and sends what waits; whether a command is complete.
+    fn typed(&mut self) -> bool {
+        let is_complete = self.console.read();
+        uart::pump();
+        is_complete
     }
 }
 
@@ -61,7 +68,7 @@ impl Board for Nucleo {
         }
         TRACE.run_task(IDLE);
         // An interrupt of the line wakes too, and may concern only itself.
-        while !interrupts::wait() && !self.console.turn() {}
+        while !interrupts::wait() && !self.typed() {}
         TRACE.run_task(NETWORK);
         self.idle_ns += (clock::now() - began).as_nanos() as u64;
     }
@@ -69,7 +76,9 @@ impl Board for Nucleo {
     fn command(&mut self) -> Option<String> {
         // Once in every turn of the loop.
         self.watchdog.pet();
-        self.console.command()
+        let command = self.console.command();
+        uart::pump();
+        command
     }
 
     fn command_of_its_own(&mut self, line: &str) -> Option<String> {
@@ -84,7 +93,7 @@ impl Board for Nucleo {
     }
 
     fn answer(&mut self, text: String) {
-        Console::answer(&text);
+        self.console.answer(&text);
     }
 
     fn tasks(&mut self) -> Vec<Task> {

@@ -9,7 +9,6 @@ extern crate alloc;
 mod board;
 mod caches;
 mod clock;
-mod console;
 mod ethernet;
 mod heap;
 mod interrupts;

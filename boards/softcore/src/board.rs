@@ -1,10 +1,10 @@
 //! The board as the loop sees it.
 
-use crate::console::Console;
 use crate::trace::{IDLE, NETWORK, TRACE};
-use crate::{caches, clock, ethernet, heap, processor, stack};
+use crate::{caches, clock, ethernet, heap, processor, stack, uart};
 use alloc::string::String;
 use alloc::vec::Vec;
+use linerate_firmware::console::Console;
 use linerate_firmware::trace::Interrupt;
 use linerate_firmware::{Board, Chance, Heap, INTERVALS, Intervals, Primes, Task, log};
 use linerate_nic::mcdma;
@@ -39,7 +39,7 @@ impl Softcore {
         Softcore {
             ethernet,
             random: Chance::new(clock::wall_ns() as u64 ^ clock::now().as_nanos().rotate_left(32)),
-            console: Console::default(),
+            console: Console::new(uart::take, uart::print),
             computes: false,
             primes: Primes::new(),
             idle_ns: 0,
@@ -127,7 +127,7 @@ impl Board for Softcore {
     }
 
     fn answer(&mut self, text: String) {
-        Console::answer(&text);
+        self.console.answer(&text);
     }
 
     fn tasks(&mut self) -> Vec<Task> {

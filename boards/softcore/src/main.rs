@@ -10,7 +10,6 @@ mod amo;
 mod board;
 mod caches;
 mod clock;
-mod console;
 mod ethernet;
 mod heap;
 mod panic;

@@ -1,11 +1,11 @@
 //! The board as the loop sees it.
 
-use crate::console::Console;
 use crate::interrupts::{self, BELL, TIMER, UART};
 use crate::trace::{IDLE, NETWORK, TRACE};
 use crate::{clock, ethernet, heap, marks, processor, stack, uart};
 use alloc::string::String;
 use alloc::vec::Vec;
+use linerate_firmware::console::Console;
 use linerate_firmware::trace::Interrupt;
 use linerate_firmware::{Board, Chance, Heap, INTERVALS, Intervals, Primes, Task, log};
 use linerate_serve::Host;
@@ -50,7 +50,7 @@ impl Zcu102 {
             core,
             ethernet,
             random: Chance::new(chance),
-            console: Console::default(),
+            console: Console::new(uart::take, uart::print),
             computes: false,
             primes: Primes::new(),
             idle_ns: 0,
@@ -151,7 +151,7 @@ impl Board for Zcu102 {
     }
 
     fn answer(&mut self, text: String) {
-        Console::answer(&text);
+        self.console.answer(&text);
     }
 
     fn tasks(&mut self) -> Vec<Task> {

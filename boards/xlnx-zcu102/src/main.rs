@@ -9,7 +9,6 @@ extern crate alloc;
 
 mod board;
 mod clock;
-mod console;
 mod cores;
 mod ethernet;
 mod heap;
