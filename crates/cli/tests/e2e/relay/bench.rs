@@ -227,7 +227,9 @@ impl Bench {
         let flow = self.node.port.device().flow_stats(port);
         let verdict = match verdict {
             Verdict::Fault(what) => {
-                Verdict::Fault(format!("{what}\n{}", world.describe(&self.node.stack, &self.kernel, flow)))
+                let recent = self.node.port.device().recent(port);
+                let ends = world.describe(&self.node.stack, &self.kernel, flow);
+                Verdict::Fault(format!("{what}\n{ends}\n{recent}"))
             }
             other => other,
         };

@@ -3,12 +3,13 @@
 
 use super::frames::{Layout, Wire};
 use super::plan::{Impairment, LabKind, Narrow, Plan, Random, Side};
+use super::recent::{Fate, Recent};
 use super::trace::{Point, Trace};
 use linerate_linux::RxPools;
 use linerate_linux::tap::Tap;
 use linerate_nic::{
     Capabilities, ChecksumRequest, ChecksumStatus, Chunk, Device, DeviceError, Frame, MacAddr, Pool,
-    QueuePair, RxBatch, RxMeta, Segmentation, TxQueue, TxToken,
+    QueuePair, RxBatch, RxMeta, Segmentation, Slice, TxQueue, TxToken,
 };
 use linerate_wire::tcp::CHECKSUM_OFFSET;
 use linerate_wire::units::Instant;
@@ -60,6 +61,7 @@ struct Flow {
     lanes: [Lane; 2],
     narrow: Option<Narrow>,
     stats: FlowStats,
+    recent: Recent,
 }
 
 /// Frames on their way to one side, by time of arrival.
@@ -148,6 +150,7 @@ impl Relay {
             lanes: [lane(plan.to_ours), lane(plan.to_kernel)],
             narrow: plan.narrow,
             stats: FlowStats::default(),
+            recent: Recent::default(),
         };
         self.flows.insert(port, flow);
     }
@@ -155,6 +158,11 @@ impl Relay {
     /// What the connection suffered so far.
     pub fn flow_stats(&self, port: u16) -> FlowStats {
         self.flows.get(&port).map(|flow| flow.stats).unwrap_or_default()
+    }
+
+    /// Its last frames.
+    pub fn recent(&self, port: u16) -> String {
+        self.flows.get(&port).map(|flow| flow.recent.to_string()).unwrap_or_default()
     }
 
     /// Lets the connection's frames pass unharmed from now on.
@@ -220,6 +228,7 @@ impl Relay {
             if let Some(trace) = &mut self.trace {
                 trace.add(now, Point::Arrived, &wire.bytes);
             }
+            note(&mut self.flows, now, Side::Kernel, Fate::Arrived, wire);
             self.queue.commit();
             road.pop();
             any = true;
@@ -231,7 +240,8 @@ impl Relay {
     fn read_tap(&mut self, now: Instant) -> Result<(), DeviceError> {
         self.tap.receive(now, &mut self.batch)?;
         while let Some(frame) = self.batch.pop() {
-            let bytes = frame.data.bytes().to_vec();
+            let more = frame.more.iter().map(Slice::bytes);
+            let bytes = core::iter::once(frame.data.bytes()).chain(more).collect::<Vec<_>>().concat();
             let partial = frame.meta.checksum == ChecksumStatus::Good;
             let segment_size = frame.meta.segment_size.into();
             self.take(now, Wire { bytes, partial, segment_size }, Side::Ours);
@@ -265,6 +275,7 @@ impl Flow {
             && wire.packet_len(layout) > narrow.mtu
         {
             self.stats.too_big += 1;
+            self.recent.note(now, to, Fate::TooBig, &wire, layout);
             if !narrow.silent {
                 let sender = if to == Side::Ours { Side::Kernel } else { Side::Ours };
                 roads[sender as usize].send(now, wire.too_big(layout, narrow.mtu));
@@ -275,6 +286,7 @@ impl Flow {
         let (impairment, random) = (lane.impairment, &mut self.random);
         if lane.loses(now, random) {
             self.stats.lost += 1;
+            self.recent.note(now, to, Fate::Lost, &wire, layout);
             return;
         }
         let mut due = now + impairment.delay + part_of(random, impairment.jitter);
@@ -292,13 +304,24 @@ impl Flow {
         }
         if wire.segment_size == 0 && random.chance(impairment.corrupt) {
             self.stats.corrupted += 1;
+            self.recent.note(now, to, Fate::Corrupted, &wire, layout);
             for mut piece in wire.cut(layout) {
                 piece.corrupt(random);
                 road.send(due, piece);
             }
         } else {
+            self.recent.note(now, to, Fate::Left, &wire, layout);
             road.send(due, wire);
         }
+    }
+}
+
+/// Notes what became of a frame of whichever connection.
+fn note(flows: &mut HashMap<u16, Flow>, now: Instant, to: Side, fate: Fate, wire: &Wire) {
+    if let Some(layout) = wire.layout()
+        && let Some(flow) = flows.get_mut(&layout.port)
+    {
+        flow.recent.note(now, to, fate, wire, layout);
     }
 }
 
@@ -375,12 +398,14 @@ impl QueuePair for Relay {
             let Some(frame) = make_frame(&self.pools, wire) else {
                 // What a card does for which no buffer was left.
                 self.starved += 1;
+                note(&mut self.flows, now, Side::Ours, Fate::Starved, wire);
                 road.pop();
                 continue;
             };
             if let Some(trace) = &mut self.trace {
                 trace.add(now, Point::Arrived, &wire.bytes);
             }
+            note(&mut self.flows, now, Side::Ours, Fate::Arrived, wire);
             road.pop();
             // There was room.
             let _ = batch.push(frame);

@@ -19,6 +19,7 @@ mod device;
 mod end;
 mod frames;
 mod plan;
+mod recent;
 mod report;
 mod trace;
 mod world;
