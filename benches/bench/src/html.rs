@@ -14,7 +14,8 @@ const NAME: f64 = 190.0;
 const WIDTH: f64 = 380.0;
 const LINE: f64 = 20.0;
 
-fn escaped(text: &str) -> String {
+/// The text, to stand in HTML or SVG.
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

@@ -1,5 +1,6 @@
 //! What our servers reach beside others, and beside a floor that does nothing but move frames.
 
+pub mod chart;
 pub mod client;
 pub mod control;
 pub mod cpu;

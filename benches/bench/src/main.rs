@@ -9,7 +9,7 @@ use bench::rows::{Client, Contender, Row};
 use bench::server::Tools;
 use bench::session::{self, Amount};
 use bench::verdict::judge;
-use bench::{html, machine, page, rows, table};
+use bench::{chart, html, machine, page, rows, table};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 const USAGE: &str = "usage: cargo xtask bench [ROW ...] [OPTION ...]
 
-  ROW              measure the rows whose name contains ROW; without any, all, and write docs/BENCHMARKS.md
+  ROW              measure the rows whose name contains ROW; without any, all, and write docs/BENCHMARKS.md with its picture
   --list           print the names of the rows
   --rounds N       rounds of each row (default 3, or as many as fit --minutes)
   --seconds S      seconds of a measurement (default 2, and 1 where requests are counted)
@@ -212,6 +212,9 @@ fn finish(options: &Options, report: &Report) -> Result<()> {
     if whole {
         let reasons = std::fs::read_to_string("benches/bench/reasons.txt").unwrap_or_default();
         write(Path::new("docs/BENCHMARKS.md"), page::write(report, &page::reasons(&reasons)))?;
+        if let Some(picture) = chart::svg(report) {
+            write(Path::new("docs/benchmarks.svg"), picture)?;
+        }
     }
     Ok(())
 }

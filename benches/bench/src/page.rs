@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 const HOW: &str = "## How to run, how to read
 
-    cargo xtask bench                    all rows; writes this page, and target/bench/report.{json,html}
+    cargo xtask bench                    all rows; writes this page and its picture, and target/bench/report.{json,html}
     cargo xtask bench http-354-keep-64   one row; the page is left alone
     cargo xtask bench --list             what rows there are
     cargo xtask bench --from target/bench/report.json    this page again, with what benches/bench/reasons.txt says by now
@@ -44,7 +44,7 @@ pub fn write(report: &Report, reasons: &BTreeMap<String, String>) -> String {
         report.command, report.date, report.rounds, report.seconds.0, report.seconds.1, report.took
     );
     page += &summary(&report.rows);
-    page += "\n| | |\n|---|---|\n";
+    page += "\n![Ours, peers and floor: TCP, HTTP, files, FTP, UDP](benchmarks.svg)\n\n| | |\n|---|---|\n";
     for (name, value) in report.machine.iter().chain(&report.versions) {
         let _ = writeln!(page, "| {name} | {value} |");
     }
