@@ -1,5 +1,6 @@
 //! Clients, and what they say of a measurement.
 
+use crate::latency::Outcome;
 use crate::place::{Place, SERVER, run};
 use crate::rows::Client;
 use anyhow::{Context, Result, bail};
@@ -18,6 +19,8 @@ pub struct Counted {
     pub lost: f64,
     /// Requests that failed.
     pub errors: u64,
+    /// Latencies, in seconds, where they were measured: p50, p99, p99.9.
+    pub latency: [f64; 3],
 }
 
 /// What a client needs to know beside its row.
@@ -27,10 +30,14 @@ pub struct Task<'a> {
     pub client: Client,
     /// For how long, where it is not a number of files.
     pub seconds: u32,
+    /// Requests a second, where the client has a rate of its own.
+    pub rate: f64,
     /// Name and password for FTP.
     pub login: &'a str,
     /// Where the files lie that are stored.
     pub files: &'a Path,
+    /// Where our own clients lie.
+    pub built: &'a Path,
     /// The core to run on.
     pub core: Option<usize>,
     /// Differs for each measurement.
@@ -58,6 +65,11 @@ pub fn measure(place: &Place, task: &Task<'_>) -> Result<Counted> {
                 wrk.args(["-H", "Connection: close"]);
             }
             wrk_report(&run(wrk.arg(format!("http://{SERVER}{path}")))?, status)
+        }
+        Client::Latency { path, connections, .. } => {
+            let mut client = place.client(task.core, &task.built.join("openloop").display().to_string());
+            client.args([&format!("{SERVER}:80"), path, &connections.to_string()]);
+            latency_report(&run(client.args([&task.rate.to_string(), &seconds]))?)
         }
         Client::Download { path, times } => {
             let mut curl = place.client(task.core, "curl");
@@ -112,7 +124,7 @@ fn iperf_udp(text: &str) -> Result<Counted> {
     let report = report(text)?;
     let (sent, lost) = (number(&report, "/end/sum/packets")?, number(&report, "/end/sum/lost_packets")?);
     let seconds = number(&report, "/end/sum/seconds")?;
-    Ok(Counted { units: sent - lost, seconds, lost: lost / sent.max(1.0), errors: 0 })
+    Ok(Counted { units: sent - lost, seconds, lost: lost / sent.max(1.0), ..Counted::default() })
 }
 
 /// A number with a suffix of wrk, as in `1.05s` or `900.12ms`.
@@ -143,7 +155,18 @@ fn wrk_report(text: &str, status: u16) -> Result<Counted> {
     let other = line("Non-2xx").and_then(|line| numbers(line).last().copied()).unwrap_or(0);
     let expected = if status < 300 { 0 } else { units as u64 };
     errors += other.abs_diff(expected);
-    Ok(Counted { units, seconds, lost: 0.0, errors })
+    Ok(Counted { units, seconds, errors, ..Counted::default() })
+}
+
+fn latency_report(text: &str) -> Result<Counted> {
+    let found: Outcome = serde_json::from_str(text).context("the client writes no JSON")?;
+    Ok(Counted {
+        units: found.requests as f64,
+        seconds: found.seconds,
+        errors: found.errors,
+        latency: [found.p50, found.p99, found.p999],
+        ..Counted::default()
+    })
 }
 
 fn curl_report(text: &str) -> Result<Counted> {
@@ -179,7 +202,7 @@ Transfer/sec:     20.75MB
     #[test]
     fn wrk_is_read() {
         let counted = wrk_report(WRK, 404).unwrap();
-        assert_eq!(counted, Counted { units: 110_773.0, seconds: 1.1, lost: 0.0, errors: 3 });
+        assert_eq!(counted, Counted { units: 110_773.0, seconds: 1.1, errors: 3, ..Counted::default() });
         assert_eq!(wrk_report(WRK, 200).unwrap().errors, 110_776);
         assert!(wrk_report("unable to connect", 200).is_err());
         assert_eq!(wrk_seconds("900.12ms"), Some(0.90012));
@@ -196,7 +219,10 @@ Transfer/sec:     20.75MB
         assert_eq!((counted.units, counted.seconds), (8e6, 2.00012));
         let udp = r#"{"end":{"sum":{"start":0,"end":1.0,"seconds":1.0,"bytes":64000,"bits_per_second":512000,
             "jitter_ms":0.001,"lost_packets":250,"packets":1000,"lost_percent":25.0,"sender":true}}}"#;
-        assert_eq!(iperf_udp(udp).unwrap(), Counted { units: 750.0, seconds: 1.0, lost: 0.25, errors: 0 });
+        assert_eq!(
+            iperf_udp(udp).unwrap(),
+            Counted { units: 750.0, seconds: 1.0, lost: 0.25, ..Counted::default() }
+        );
         let error = iperf_tcp(r#"{"start":{},"error":"unable to connect to server"}"#).unwrap_err();
         assert!(error.to_string().contains("unable to connect"));
     }

@@ -6,7 +6,8 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-const FILES: [(&str, u64); 6] = [
+const FILES: [(&str, u64); 7] = [
+    ("f1.bin", 1),
     ("f354.bin", 354),
     ("f10k.bin", 10 << 10),
     ("f32m.bin", 32 << 20),

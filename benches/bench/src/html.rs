@@ -61,13 +61,18 @@ pub fn page(report: &Report) -> String {
 }
 
 /// What of a row is drawn: its rate, and processor time beside it.
-fn plots(row: &RowReport) -> [(String, Metric, f64); 2] {
+fn plots(row: &RowReport) -> Vec<(String, Metric, f64)> {
+    if row.has_latency() {
+        return [("p50", Metric::P50), ("p99", Metric::P99), ("p99.9", Metric::P999)]
+            .map(|(name, metric)| (format!("{name}, microseconds"), metric, 1e-6))
+            .to_vec();
+    }
     let rate = (row.unit.clone(), Metric::Rate, row.scale);
     let per_cpu = format!("{} for a CPU second of the server", row.unit.trim_end_matches("/s"));
     if row.scale > 1.0 {
-        [rate, ("CPU seconds of the server for 1 GB".into(), Metric::CpuPerGb, 1.0)]
+        vec![rate, ("CPU seconds of the server for 1 GB".into(), Metric::CpuPerGb, 1.0)]
     } else {
-        [rate, (per_cpu, Metric::PerCpu, 1.0)]
+        vec![rate, (per_cpu, Metric::PerCpu, 1.0)]
     }
 }
 

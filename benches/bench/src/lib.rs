@@ -8,6 +8,7 @@ pub mod files;
 pub mod floor;
 pub mod group;
 pub mod html;
+pub mod latency;
 pub mod machine;
 pub mod page;
 pub mod peers;

@@ -243,7 +243,7 @@ fn tools(rows: &[Row], linerate: &Path, unpinned: bool) -> Result<Tools> {
     let mut names: Vec<&str> = Vec::new();
     for row in rows {
         match row.client {
-            Client::Requests { path, .. } | Client::Download { path, .. } => {
+            Client::Requests { path, .. } | Client::Latency { path, .. } | Client::Download { path, .. } => {
                 names.push(path.trim_start_matches('/'));
             }
             Client::Ftp { file, .. } => names.push(file),

@@ -25,6 +25,10 @@ response, verifies no checksum, and knows the sum of what it sends beforehand. O
 A row is *refused* where the client had no processor time left and the server had, so that its rate says nothing, or where
 other processes took more than a quarter of a core. `>=` and `<=` are what is asked of the ratio.
 
+Rows of latency have a client of ours (`openloop`): *latency-1* asks for one byte over one connection and asks again when it is
+there; *latency-64-half* asks over 64 connections at fixed times, half as often as the slowest contender can answer. A
+latency counts from the time at which a request was due (coordinated omission is corrected).
+
 All write a log of requests. Settings of the peers are Debian's defaults but for: one worker, `sendfile`, keep-alive
 without a limit of requests, room for 4,096 connections. FTP sessions log in once and move the file several times;
 pure-ftpd, and linerate for uploads, verify a password, vsftpd's user is anonymous. Uploads go to memory (`/dev/shm`).
@@ -71,6 +75,7 @@ pub fn write(report: &Report, reasons: &BTreeMap<String, String>) -> String {
     }
     page += "\n## All figures\n\n";
     page += &figures(&report.rows);
+    page += &latencies(&report.rows);
     page.push('\n');
     page + HOW + "\n" + ABSENT
 }
@@ -115,6 +120,35 @@ fn figures(rows: &[RowReport]) -> String {
                 median(&|sample| sample.server_cpu * 1e3 / sample.units * per),
                 median(&|sample| sample.server_cpu / sample.wall),
                 median(&|sample| sample.client_cpu / sample.wall),
+            );
+        }
+    }
+    text
+}
+
+/// The latencies of all contenders in the rows that have some.
+fn latencies(rows: &[RowReport]) -> String {
+    use crate::rows::Metric::{P50, P99, P999};
+    use crate::statistics::spread;
+    let mut text = String::new();
+    for row in rows.iter().filter(|row| row.has_latency()) {
+        if text.is_empty() {
+            text += "\nLatency in microseconds, medians of the rounds:\n\n| row | contender | p50 | p99 | p99.9 | asked |\n|---|---|---|---|---|---|\n";
+        }
+        for contestant in &row.contestants {
+            let median = |metric, scale| {
+                let values = contestant.samples.iter().map(|sample| sample.value(metric) / scale);
+                spread(values).map_or("-".into(), |s| table::short(s.median))
+            };
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} | {} | {}/s |",
+                row.name,
+                contestant.name,
+                median(P50, 1e-6),
+                median(P99, 1e-6),
+                median(P999, 1e-6),
+                median(crate::rows::Metric::Rate, 1.0),
             );
         }
     }

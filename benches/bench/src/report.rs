@@ -28,6 +28,9 @@ pub struct Sample {
     pub lost: f64,
     /// Requests that failed.
     pub errors: u64,
+    /// Latencies, in seconds, where they were measured: p50, p99, p99.9.
+    #[serde(default)]
+    pub latency: [f64; 3],
 }
 
 impl Sample {
@@ -38,6 +41,9 @@ impl Sample {
             Metric::PerCpu => self.units / self.server_cpu.max(1e-9),
             Metric::CpuPerGb => self.server_cpu / (self.units / 1e9).max(1e-9),
             Metric::Loss => self.lost,
+            Metric::P50 => self.latency[0],
+            Metric::P99 => self.latency[1],
+            Metric::P999 => self.latency[2],
         }
     }
 }
@@ -111,6 +117,13 @@ pub struct RowReport {
     pub contestants: Vec<Contestant>,
     /// What was asked.
     pub judgements: Vec<Judgement>,
+}
+
+impl RowReport {
+    /// Whether latencies were measured.
+    pub fn has_latency(&self) -> bool {
+        self.contestants.iter().flat_map(|found| &found.samples).any(|sample| sample.latency[0] > 0.0)
+    }
 }
 
 /// A run.

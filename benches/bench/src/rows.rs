@@ -54,7 +54,7 @@ impl Contender {
 }
 
 /// What the client of a row does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Client {
     /// iperf3 over one TCP connection.
     Bulk {
@@ -78,6 +78,17 @@ pub enum Client {
         connections: u32,
         /// Whether each request has a connection of its own.
         closing: bool,
+    },
+    /// Our own client asks over kept connections, at a rate of its own or, with one, as soon as it is answered.
+    Latency {
+        /// The path.
+        path: &'static str,
+        /// Bytes of the body.
+        body: u32,
+        /// Connections.
+        connections: u32,
+        /// Requests a second, as a share of what the slowest contender answers at most; 0: as many as are answered.
+        load: f64,
     },
     /// curl fetches a file so many times over one HTTP connection.
     Download {
@@ -103,7 +114,7 @@ impl Client {
         match self {
             Client::Bulk { .. } => ("Gb/s", 0.125e9),
             Client::Udp { .. } => ("packets/s", 1.0),
-            Client::Requests { .. } => ("requests/s", 1.0),
+            Client::Requests { .. } | Client::Latency { .. } => ("requests/s", 1.0),
             Client::Download { .. } | Client::Ftp { .. } => ("MB/s", 1e6),
         }
     }
@@ -120,6 +131,12 @@ pub enum Metric {
     CpuPerGb,
     /// The share of packets that were lost.
     Loss,
+    /// Latency, in seconds: the median, and what one in 100 and in 1,000 exceeds.
+    P50,
+    /// See [`Metric::P50`].
+    P99,
+    /// See [`Metric::P50`].
+    P999,
 }
 
 /// What is asked: ours as a ratio to the best of the others.
@@ -161,6 +178,7 @@ pub fn all() -> Vec<Row> {
         bulk(&mut rows, out);
     }
     requests(&mut rows);
+    latencies(&mut rows);
     downloads(&mut rows);
     ftp(&mut rows);
     for len in [64, 1_472] {
@@ -239,6 +257,24 @@ fn requests(rows: &mut Vec<Row>) {
                 });
             }
         }
+    }
+}
+
+fn latencies(rows: &mut Vec<Row>) {
+    use Contender::{FloorTap, Lighttpd, Nginx, OursKernel, OursTap};
+    for (name, path, body, connections, load) in
+        [("latency-1", "/f1.bin", 1, 1, 0.0), ("latency-64-half", "/f354.bin", 354, 64, 0.5)]
+    {
+        // What the kernel's path gives is to be met: that of ours and of others.
+        let goals = [Metric::P50, Metric::P99, Metric::P999]
+            .map(|metric| goal(OursTap(true), &[OursKernel, Nginx, Lighttpd], metric, 1.0));
+        rows.push(Row {
+            name: name.to_owned(),
+            client: Client::Latency { path, body, connections, load },
+            contenders: vec![OursTap(true), FloorTap(true), OursKernel, Nginx, Lighttpd],
+            goals: goals.to_vec(),
+            long: false,
+        });
     }
 }
 

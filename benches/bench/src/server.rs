@@ -115,7 +115,7 @@ impl Server {
         let end = Instant::now() + PATIENCE;
         let port = match client {
             Client::Bulk { .. } | Client::Udp { .. } => 5_201,
-            Client::Requests { .. } | Client::Download { .. } => 80,
+            Client::Requests { .. } | Client::Latency { .. } | Client::Download { .. } => 80,
             Client::Ftp { .. } => 21,
         };
         let says = wire(contender) != Wire::Kernel || contender == Contender::OursKernel;
@@ -209,6 +209,7 @@ fn floor(command: &mut Command, contender: Contender, client: Client) -> Result<
             &body.to_string(),
             if closing { "close" } else { "keep" },
         ]),
+        Client::Latency { body, .. } => command.args(["http", "200", &body.to_string(), "keep"]),
         _ => bail!("the floor does not do {client:?}"),
     };
     Ok(())

@@ -38,6 +38,8 @@ impl Amount {
                 // At 1 GB/s, which slower ones exceed and faster ones make up for.
                 Client::Ftp { file: "f4g.bin", .. } => 4.0,
                 Client::Download { .. } | Client::Ftp { .. } => 1.0,
+                // The rate is found first, which is a second more.
+                Client::Latency { load, .. } if load > 0.0 => f64::from(self.seconds(row.client)) + 0.5,
                 client => f64::from(self.seconds(client)),
             };
             row.contenders.len() as f64 * (START + f64::from(self.rounds) * (turn + TURN))
@@ -63,6 +65,7 @@ pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Resul
         contestants.push(Contestant { name: contender.name().into(), samples: Vec::new(), failure });
     }
     let (unit, scale) = row.client.unit();
+    let rate = load(row.client, &servers, tools)?;
     for round in 0..amount.rounds {
         for (server, contestant) in servers.iter_mut().zip(&mut contestants) {
             if stop.load(Ordering::Relaxed) {
@@ -70,7 +73,7 @@ pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Resul
             }
             let Some(running) = server else { continue };
             let number = round * 16 + 1;
-            match measure(running, row.client, amount, tools, number) {
+            match measure(running, row.client, amount, tools, number, rate) {
                 Ok(sample) => {
                     let rate = sample.units / sample.seconds / scale;
                     eprintln!("  {}: {} {unit}", contestant.name, crate::table::short(rate));
@@ -96,15 +99,51 @@ pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Resul
     Ok(RowReport { name: row.name.clone(), unit: unit.into(), scale, contestants, judgements })
 }
 
-fn measure(server: &Server, client: Client, amount: Amount, tools: &Tools, number: u32) -> Result<Sample> {
-    let task = Task {
+/// Requests a second that a row with a rate asks for: the share that it wants of what the slowest contender answers.
+fn load(client: Client, servers: &[Option<Server>], tools: &Tools) -> Result<f64> {
+    let Client::Latency { load, .. } = client else { return Ok(0.0) };
+    if load == 0.0 {
+        return Ok(0.0);
+    }
+    let mut least = f64::INFINITY;
+    for server in servers.iter().flatten() {
+        let counted = client::measure(&server.place, &task(server, client, 1, tools, 0, 0.0))?;
+        least = least.min(counted.units / counted.seconds);
+    }
+    let rate = if least.is_finite() { least * load } else { 0.0 };
+    eprintln!("  asked {rate:.0} times a second");
+    Ok(rate)
+}
+
+fn task<'a>(
+    server: &Server,
+    client: Client,
+    seconds: u32,
+    tools: &'a Tools,
+    number: u32,
+    rate: f64,
+) -> Task<'a> {
+    Task {
         client,
-        seconds: amount.seconds(client),
+        seconds,
+        rate,
         login: server.login,
         files: &tools.files.root,
+        built: &tools.built,
         core: tools.cores.map(|(_, client)| client),
         number,
-    };
+    }
+}
+
+fn measure(
+    server: &Server,
+    client: Client,
+    amount: Amount,
+    tools: &Tools,
+    number: u32,
+    rate: f64,
+) -> Result<Sample> {
+    let task = task(server, client, amount.seconds(client), tools, number, rate);
     let cores = || -> (f64, f64) {
         let cores = cpu::cores();
         let used = tools.cores.map_or_else(|| (0..cores.len()).collect(), |(a, b)| vec![a, b]);
@@ -128,6 +167,7 @@ fn measure(server: &Server, client: Client, amount: Amount, tools: &Tools, numbe
         stolen: after.3.1 - before.3.1,
         lost: counted.lost,
         errors: counted.errors,
+        latency: counted.latency,
     })
 }
 

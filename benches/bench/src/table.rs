@@ -25,8 +25,11 @@ pub fn cells(row: &RowReport, judgement: &Judgement) -> [String; 9] {
         Metric::PerCpu => (format!("{} a CPU s", row.unit.trim_end_matches("/s")), row.scale),
         Metric::CpuPerGb => ("CPU s/GB".into(), 1.0),
         Metric::Loss => ("% lost".into(), 0.01),
+        Metric::P50 => ("p50, us".into(), 1e-6),
+        Metric::P99 => ("p99, us".into(), 1e-6),
+        Metric::P999 => ("p99.9, us".into(), 1e-6),
     };
-    let most = matches!(judgement.metric, Metric::CpuPerGb | Metric::Loss);
+    let most = !matches!(judgement.metric, Metric::Rate | Metric::PerCpu);
     let verdict = match &judgement.verdict {
         Verdict::Met => "met",
         Verdict::Missed => "MISSED",
