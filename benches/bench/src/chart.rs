@@ -1,23 +1,25 @@
 //! `docs/benchmarks.svg`: a few rows as a picture, ours beside peers and floor.
 
 use crate::html::escaped;
-use crate::report::{Report, RowReport};
+use crate::report::Report;
 use crate::rows::Metric;
 use crate::statistics::{Spread, spread};
 use crate::table;
 use std::fmt::Write as _;
 
-/// What is drawn: the row, its title, and the figure.
-const PANELS: [(&str, &str, Metric); 9] = [
-    ("tap-in", "TCP into the server, Gb/s", Metric::Rate),
-    ("tap-out", "TCP out of the server, Gb/s", Metric::Rate),
-    ("tap-plain-in", "TCP into the server without offloads, Gb/s", Metric::Rate),
-    ("http-354-keep-64", "HTTP, 354 bytes, 64 connections kept: requests for a CPU second", Metric::PerCpu),
-    ("http-354-close-64", "HTTP, 354 bytes, a connection each: requests for a CPU second", Metric::PerCpu),
-    ("file-32m", "HTTP, 32 MiB: MB for a CPU second", Metric::PerCpu),
-    ("ftp-256m-down", "FTP down, 256 MiB: MB/s", Metric::Rate),
-    ("ftp-256m-up", "FTP up, 256 MiB: MB/s", Metric::Rate),
-    ("udp-1472", "UDP, 1,472 bytes, into the server: packets/s", Metric::Rate),
+/// What is drawn: the rows, which share a unit, a title, and the figure.
+const PANELS: [(&[&str], &str, Metric); 7] = [
+    (&["tap-in", "packet-in"], "TCP into the server: Gb/s", Metric::Rate),
+    (&["tap-out", "packet-out"], "TCP out of the server: Gb/s", Metric::Rate),
+    (
+        &["http-354-keep-64"],
+        "HTTP, 354 bytes, 64 connections kept: requests for a CPU second",
+        Metric::PerCpu,
+    ),
+    (&["http-354-close-64"], "HTTP, 354 bytes, a connection each: requests for a CPU second", Metric::PerCpu),
+    (&["file-32m"], "HTTP, 32 MiB: MB for a CPU second", Metric::PerCpu),
+    (&["ftp-256m-down"], "FTP down, 256 MiB: MB/s", Metric::Rate),
+    (&["ftp-256m-up"], "FTP up, 256 MiB: MB/s", Metric::Rate),
 ];
 
 /// Narrow, so that it can be read on a phone.
@@ -30,12 +32,9 @@ const MARGIN: f64 = 12.0;
 
 /// The picture; `None` where none of its rows was measured.
 pub fn svg(report: &Report) -> Option<String> {
-    let panels: Vec<(&RowReport, &str, Metric)> = PANELS
-        .iter()
-        .filter_map(|(name, title, metric)| {
-            Some((report.rows.iter().find(|row| row.name == *name)?, *title, *metric))
-        })
-        .collect();
+    let panels: Vec<(Vec<Bar<'_>>, &str)> =
+        PANELS.iter().map(|(names, title, metric)| (bars(report, names, *metric), *title)).collect();
+    let panels: Vec<_> = panels.into_iter().filter(|(bars, _)| !bars.is_empty()).collect();
     if panels.is_empty() {
         return None;
     }
@@ -58,28 +57,39 @@ pub fn svg(report: &Report) -> Option<String> {
         &format!("medians and ranges of {} rounds, {} UTC", report.rounds, report.date),
     );
     y += 40.0;
-    for (row, title, metric) in panels {
+    for (bars, title) in panels {
         text(&mut body, MARGIN, y + 24.0, "start", "#1b1f23", title);
         y += TITLE;
-        y += panel(&mut body, row, metric, y);
+        y += panel(&mut body, &bars, y);
     }
     let height = y + MARGIN;
     Some(format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" font-family=\"sans-serif\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" font-family=\"sans-serif\" \
          font-size=\"15\">\n<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\n{body}</svg>\n"
     ))
 }
 
-/// The bars of a row; returns how high they are.
-fn panel(body: &mut String, row: &RowReport, metric: Metric, top: f64) -> f64 {
-    let bars: Vec<(&str, Spread)> = row
-        .contestants
-        .iter()
-        .filter_map(|contestant| {
+/// A contender's name and figure.
+type Bar<'a> = (&'a str, Spread);
+
+/// What the contenders of these rows reached, each once.
+fn bars<'a>(report: &'a Report, names: &[&str], metric: Metric) -> Vec<Bar<'a>> {
+    let mut bars: Vec<Bar<'_>> = Vec::new();
+    for row in names.iter().filter_map(|name| report.rows.iter().find(|row| row.name == *name)) {
+        for contestant in &row.contestants {
             let values = contestant.samples.iter().map(|sample| sample.value(metric) / row.scale);
-            Some((contestant.name.as_str(), spread(values)?))
-        })
-        .collect();
+            if let Some(spread) = spread(values)
+                && !bars.iter().any(|(name, _)| *name == contestant.name)
+            {
+                bars.push((&contestant.name, spread));
+            }
+        }
+    }
+    bars
+}
+
+/// Draws the bars; returns how high they are.
+fn panel(body: &mut String, bars: &[Bar<'_>], top: f64) -> f64 {
     let most = bars.iter().map(|(_, spread)| spread.most).fold(1e-12, f64::max);
     for (at, (name, spread)) in bars.iter().enumerate() {
         let y = top + LINE * at as f64;
@@ -131,8 +141,8 @@ mod tests {
     #[test]
     fn what_is_drawn_is_measured() {
         let rows = rows::all();
-        for (name, ..) in PANELS {
-            assert!(rows.iter().any(|row| row.name == name && !row.long), "{name}");
+        for name in PANELS.iter().flat_map(|(names, ..)| names.iter()) {
+            assert!(rows.iter().any(|row| row.name == *name && !row.long), "{name}");
         }
     }
 }
