@@ -76,6 +76,9 @@ pub struct StoppedQueue<P> {
     layout: Layout,
 }
 
+/// What addresses of receive buffers are multiples of (docs/rtl/dma.md).
+const RECEIVE_ALIGNMENT: u64 = 64;
+
 /// Why a queue does not start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StartError {
@@ -92,6 +95,13 @@ pub enum StartError {
     Unreachable {
         /// Which pool: "receive" or "transmit".
         pool: &'static str,
+    },
+    /// A buffer of this pool is not at a multiple of 64 bytes: the engine drops what would be written there.
+    Unaligned {
+        /// Which pool: "receive".
+        pool: &'static str,
+        /// The buffer's address on the device's bus.
+        address: u64,
     },
     /// This pool has no buffers, or all are in use.
     Empty {
@@ -121,6 +131,9 @@ impl fmt::Display for StartError {
                     "{pool} pool: the device does not reach its buffers (Pool::over makes them out of memory that it does)"
                 )
             }
+            StartError::Unaligned { pool, address } => {
+                write!(f, "{pool} pool: a buffer at {address:#x}, expected multiples of {RECEIVE_ALIGNMENT}")
+            }
             StartError::Empty { pool } => write!(f, "{pool} pool: no free buffer"),
             StartError::Few { what, have, need } => {
                 write!(f, "transmit: {have} {what}; the longest packet takes {need}")
@@ -147,8 +160,8 @@ impl<P: Platform> StoppedQueue<P> {
     /// The ring keeps as many buffers of `receive` as it is long; what TCP's windows promise comes out of the others.
     pub fn start(self, receive: Pool, transmit: Pool) -> Result<Queue<P>, StartError> {
         let StoppedQueue { board, layout } = self;
-        check(&board, &receive, "receive", layout.longest)?;
-        check(&board, &transmit, "transmit", layout.longest)?;
+        check(&board, &receive, "receive", layout.longest, RECEIVE_ALIGNMENT)?;
+        check(&board, &transmit, "transmit", layout.longest, 1)?;
         let shape = layout.transmit_shape();
         let need = shape.most_buffers(transmit.buffer_size());
         if transmit.len() < need {
@@ -436,14 +449,24 @@ impl<P: Platform> fmt::Debug for Queue<P> {
 }
 
 /// Checks that a buffer of a pool is long enough, and that the device reaches it. One stands for all: a pool is memory of one kind.
-fn check<P: Platform>(board: &P, pool: &Pool, name: &'static str, need: usize) -> Result<(), StartError> {
+fn check<P: Platform>(
+    board: &P,
+    pool: &Pool,
+    name: &'static str,
+    need: usize,
+    alignment: u64,
+) -> Result<(), StartError> {
     let have = pool.buffer_size();
     if have < need {
         return Err(StartError::Small { pool: name, have, need });
     }
-    let buffer = pool.take().ok_or(StartError::Empty { pool: name })?;
-    match board.bus_address(buffer.bytes()) {
-        Some(_) => Ok(()),
-        None => Err(StartError::Unreachable { pool: name }),
+    // The second shows whether their distance keeps what the first begins with.
+    let first = pool.take().ok_or(StartError::Empty { pool: name })?;
+    for buffer in core::iter::once(first).chain(pool.take()) {
+        let address = board.bus_address(buffer.bytes()).ok_or(StartError::Unreachable { pool: name })?;
+        if address % alignment != 0 {
+            return Err(StartError::Unaligned { pool: name, address });
+        }
     }
+    Ok(())
 }

@@ -56,6 +56,12 @@ fn a_queue_does_not_start_with_memory_that_does_not_do() {
     let error = start(&good, &small);
     assert_eq!(error.to_string(), "transmit pool: buffers of 1521 bytes; the longest frame has 1522");
     assert_eq!(start(&elsewhere, &good), StartError::Unreachable { pool: "receive" });
+    let uneven = |board: &Board| board.pool_at(32, 48, 2_080, true);
+    let error = start(&uneven, &good).to_string();
+    assert!(
+        error.starts_with("receive pool: a buffer at 0x") && error.ends_with("multiples of 64"),
+        "{error}"
+    );
     assert_eq!(start(&good, &taken), StartError::Empty { pool: "transmit" });
     let few = |board: &Board| board.pool(30, 2_048, false);
     let error = start(&good, &few);

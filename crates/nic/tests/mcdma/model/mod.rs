@@ -404,6 +404,11 @@ impl Board {
 
     /// A pool in memory that the device reaches, aligned to cache lines. `is_receive`: for received frames.
     pub fn pool(&self, count: usize, buffer_size: usize, is_receive: bool) -> Pool {
+        self.pool_at(64, count, buffer_size, is_receive)
+    }
+
+    /// The same, aligned to so many bytes.
+    pub fn pool_at(&self, alignment: usize, count: usize, buffer_size: usize, is_receive: bool) -> Pool {
         let len = (count + 1) * buffer_size.next_multiple_of(64);
         let memory: &'static mut [u8] = Box::leak(vec![0; len].into_boxed_slice());
         // A DMA region is there for ever. The address is kept, so that a search for leaks finds whose it is.
@@ -411,7 +416,7 @@ impl Board {
         self.with(|hardware| hardware.memory.add_region(memory, is_receive.then_some(buffer_size)));
         let aligned = memory.as_ptr().align_offset(64);
         let memory = &mut memory[aligned..aligned + count * buffer_size.next_multiple_of(64)];
-        Pool::over(memory, buffer_size, 64).expect("room for as many")
+        Pool::over(memory, buffer_size, alignment).expect("room for as many")
     }
 }
 
