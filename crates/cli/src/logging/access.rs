@@ -36,7 +36,8 @@ impl Writer {
         self.line.clear();
         if self.second.replace(wall.as_secs()) != Some(wall.as_secs()) {
             self.stamp.clear();
-            let Civil { year, month, day, hour, minute, second, .. } = Civil::from_secs(wall.as_secs() as i64);
+            let Civil { year, month, day, hour, minute, second, .. } =
+                Civil::from_secs(wall.as_secs() as i64);
             // A string takes all that is written.
             let _ = write!(self.stamp, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.");
         }
@@ -168,7 +169,9 @@ mod tests {
 
     #[test]
     fn lines_look_like_those_of_the_subscriber() {
-        for message in ["10.0.0.9 - - [x] \"GET /a HTTP/1.1\" 200 42 \"-\" \"\\x1b\\\\\"", "{\"a\":\"ä\\\"\"}"] {
+        for message in
+            ["10.0.0.9 - - [x] \"GET /a HTTP/1.1\" 200 42 \"-\" \"\\x1b\\\\\"", "{\"a\":\"ä\\\"\"}"]
+        {
             for format in [LogFormat::Text, LogFormat::Json] {
                 for colours in [false, true] {
                     check(Form { format, colours }, message);

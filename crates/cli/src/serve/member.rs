@@ -102,10 +102,7 @@ impl Life {
         loop {
             let mut busy = self.worker.turn()?;
             let now = self.worker.now();
-            if now < next_look
-                && (busy || !self.draining)
-                && self.worker.rest(busy, now, next_look, None)
-            {
+            if now < next_look && (busy || !self.draining) && self.worker.rest(busy, now, next_look, None) {
                 continue;
             }
             next_look = now + LOOK_INTERVAL;

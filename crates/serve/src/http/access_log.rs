@@ -54,7 +54,11 @@ impl Scribe {
                 date::append_log_date(&mut self.date, record.wall_secs);
             }
         }
-        if is_json { self.json(record) } else { self.plain(record) }
+        if is_json {
+            self.json(record)
+        } else {
+            self.plain(record)
+        }
         // Everything that is no text was escaped or replaced.
         core::str::from_utf8(&self.line).unwrap_or("")
     }
