@@ -1,17 +1,51 @@
 //! The log on standard error, gathered and written when the loop has nothing better to do.
 //!
-//! A line for every request would otherwise cost a system call each: more than the request itself.
+//! A line for every request would otherwise cost a system call each, and the subscriber's formatter: more than the request
+//! itself. Lines of the access log are therefore written by [`access`], and may wait a little for others; all lines go
+//! through one buffer and leave in their order.
+
+mod access;
 
 use crate::args::LogFormat;
+use linerate_linux::clock::wall_clock_ns;
+use linerate_serve::http::access_log;
+use linerate_wire::units::Instant;
+use log::{Level, Log, Metadata, Record};
+use std::cell::RefCell;
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tracing_log::{AsLog as _, LogTracer};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Most bytes gathered before they are written in any case.
 const GATHERED: usize = 64 << 10;
+/// How long lines of the access log wait for others at most, while a server sleeps between requests.
+const PATIENCE: Duration = Duration::from_millis(20);
 
-static BUFFER: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+static BUFFER: Mutex<Buffer> = Mutex::new(Buffer::new(write_to_standard_error));
+
+thread_local! {
+    static WRITER: RefCell<access::Writer> = const { RefCell::new(access::Writer::new()) };
+}
+
+/// What was logged and not written.
+struct Buffer {
+    bytes: Vec<u8>,
+    /// Not all of it is of the access log.
+    is_urgent: bool,
+    /// When the rest is to be written.
+    due: Option<Instant>,
+    /// Where it is written to.
+    write: fn(&[u8]),
+}
+
+fn write_to_standard_error(bytes: &[u8]) {
+    // There is nowhere to say that the log cannot be written.
+    let _ = io::stderr().write_all(bytes);
+}
 
 /// Starts the log. `verbose` 0 is info, 1 debug, 2 and more trace; the variable `LINERATE_LOG` overrides it by target.
 pub fn start(format: LogFormat, verbose: u8) {
@@ -24,40 +58,118 @@ pub fn start(format: LogFormat, verbose: u8) {
         .with_env_var("LINERATE_LOG")
         .try_from_env()
         .unwrap_or_else(|_| EnvFilter::new(level));
-    // The crates below speak `log`, which needs no allocator; the subscriber takes both.
+    let colours = format == LogFormat::Text && io::stderr().is_terminal();
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Gathered);
     let started = match format {
-        LogFormat::Text => builder.with_ansi(io::stderr().is_terminal()).try_init(),
-        LogFormat::Json => builder.json().try_init(),
+        LogFormat::Text => tracing::subscriber::set_global_default(builder.with_ansi(colours).finish()),
+        LogFormat::Json => tracing::subscriber::set_global_default(builder.json().finish()),
     };
     if let Err(error) = started {
         eprintln!("linerate: the log cannot start: {error}");
+    }
+    // The crates below speak `log`, which needs no allocator; the subscriber takes both.
+    let rest = LogTracer::new();
+    let metadata = Metadata::builder().level(Level::Info).target(access_log::TARGET).build();
+    let form = access::Form { format, colours };
+    let access = rest.enabled(&metadata).then_some(form);
+    match log::set_boxed_logger(Box::new(Logger { access, rest })) {
+        Ok(()) => log::set_max_level(LevelFilter::current().as_log()),
+        Err(error) => eprintln!("linerate: the log cannot start: {error}"),
     }
     // What was said before a panic is the most wanted part of a log.
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         // Not waiting: the panic may have come while this thread held the buffer.
         if let Ok(mut buffer) = BUFFER.try_lock() {
-            write_out(&mut buffer);
+            buffer.write_out();
         }
         default(info);
     }));
 }
 
-/// Writes what was gathered. To be called before sleeping, and before the process ends.
+/// Writes what was gathered. To be called before the process ends.
 pub fn flush() {
-    write_out(&mut lock());
+    lock().write_out();
 }
 
-fn lock() -> MutexGuard<'static, Vec<u8>> {
+/// Writes what was gathered, unless it can wait; returns until when. To be called before sleeping, and now and then.
+pub fn settle(now: Instant) -> Option<Instant> {
+    lock().settle(now)
+}
+
+fn lock() -> MutexGuard<'static, Buffer> {
     BUFFER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn write_out(buffer: &mut Vec<u8>) {
-    if !buffer.is_empty() {
-        // There is nowhere to say that the log cannot be written.
-        let _ = io::stderr().write_all(buffer);
-        buffer.clear();
+impl Buffer {
+    const fn new(write: fn(&[u8])) -> Buffer {
+        Buffer { bytes: Vec::new(), is_urgent: false, due: None, write }
+    }
+
+    fn append(&mut self, bytes: &[u8], is_urgent: bool) {
+        self.bytes.extend_from_slice(bytes);
+        self.is_urgent |= is_urgent;
+        if self.bytes.len() >= GATHERED {
+            self.write_out();
+        }
+    }
+
+    fn settle(&mut self, now: Instant) -> Option<Instant> {
+        if self.bytes.is_empty() {
+            return None;
+        }
+        let due = *self.due.get_or_insert(now + PATIENCE);
+        if self.is_urgent || due <= now {
+            self.write_out();
+            return None;
+        }
+        Some(due)
+    }
+
+    fn write_out(&mut self) {
+        if !self.bytes.is_empty() {
+            (self.write)(&self.bytes);
+            self.bytes.clear();
+        }
+        (self.is_urgent, self.due) = (false, None);
+    }
+}
+
+/// Takes lines of the access log apart from the rest.
+struct Logger {
+    /// The form of the access log's lines; `None` while they are not wanted.
+    access: Option<access::Form>,
+    rest: LogTracer,
+}
+
+fn is_access(metadata: &Metadata<'_>) -> bool {
+    metadata.level() == Level::Info && metadata.target() == access_log::TARGET
+}
+
+impl Log for Logger {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        if is_access(metadata) { self.access.is_some() } else { self.rest.enabled(metadata) }
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if !is_access(record.metadata()) {
+            return self.rest.log(record);
+        }
+        let Some(form) = self.access else { return };
+        let wall = Duration::from_nanos(wall_clock_ns());
+        // The buffer, which other threads may wait for, is only held for a copy.
+        WRITER.with(|writer| match writer.try_borrow_mut() {
+            Ok(mut writer) => {
+                let line = writer.line(form, record, wall);
+                lock().append(line, false);
+            }
+            // Something that is logged logs itself.
+            Err(_) => self.rest.log(record),
+        });
+    }
+
+    fn flush(&self) {
+        flush();
     }
 }
 
@@ -65,11 +177,7 @@ struct Gathered;
 
 impl Write for Gathered {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut buffer = lock();
-        buffer.extend_from_slice(bytes);
-        if buffer.len() >= GATHERED {
-            write_out(&mut buffer);
-        }
+        lock().append(bytes, true);
         Ok(bytes.len())
     }
 
@@ -83,5 +191,41 @@ impl MakeWriter<'_> for Gathered {
 
     fn make_writer(&self) -> Gathered {
         Gathered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_access_log_waits_and_not_for_long() {
+        let (mut buffer, now) = (Buffer::new(|_| {}), Instant::from_millis(5));
+        assert_eq!(buffer.settle(now), None);
+        buffer.append(b"a request\n", false);
+        assert_eq!(buffer.settle(now), Some(now + PATIENCE));
+        // What comes later does not put it off.
+        buffer.append(b"another\n", false);
+        assert_eq!(buffer.settle(now + PATIENCE / 2), Some(now + PATIENCE));
+        assert_eq!(buffer.bytes, b"a request\nanother\n");
+        assert_eq!(buffer.settle(now + PATIENCE), None);
+        assert!(buffer.bytes.is_empty());
+        // Another line takes along what waits, in its order.
+        buffer.append(b"a request\n", false);
+        buffer.append(b"a warning\n", true);
+        buffer.append(b"another\n", false);
+        assert_eq!(buffer.settle(now), None);
+        assert!(buffer.bytes.is_empty());
+        buffer.append(b"a request\n", false);
+        assert_eq!(buffer.settle(now), Some(now + PATIENCE));
+    }
+
+    #[test]
+    fn the_buffer_is_bounded() {
+        let mut buffer = Buffer::new(|bytes| assert_eq!(bytes.len(), GATHERED));
+        buffer.append(&[b'\n'; GATHERED - 1], false);
+        assert_eq!(buffer.bytes.len(), GATHERED - 1);
+        buffer.append(b"\n", false);
+        assert!(buffer.bytes.is_empty());
     }
 }

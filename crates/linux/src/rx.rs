@@ -31,6 +31,9 @@ const WORTH_LARGE: usize = 4;
 /// Most places of one read.
 pub(crate) const MAX_PLACES: usize = (HEADROOM + LONGEST).div_ceil(MIN_SMALL_BUFFER) + 1;
 
+/// Most places of one read while no large frame is expected: a small buffer, and what lies behind it.
+pub(crate) const FEW_PLACES: usize = 2;
+
 /// So many frames after a large one the next large one is expected.
 const EXPECTED_FOR: u8 = 64;
 

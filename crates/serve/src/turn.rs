@@ -7,6 +7,10 @@ use linerate_wire::units::Instant;
 
 /// Most events, and most file completions, handed out in one turn: after that, packets have their turn again.
 const PER_TURN: usize = 1024;
+/// Events for which the clock is read once: what a server does with each takes microseconds.
+const PER_READING: usize = 8;
+/// How often [`Loop::settle`] hands out what sending has led to.
+const SETTLE_ROUNDS: usize = 4;
 
 /// What a loop takes from the machine that it runs on.
 pub trait Host {
@@ -38,17 +42,31 @@ pub struct Loop<E, F, S> {
     pub services: S,
     /// A file request that the file service had no room for.
     refused: Option<FileRequest>,
+    /// Whether the engine may have more to take in.
+    more: bool,
+    /// What it has left to send.
+    left: Left,
 }
 
 impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
     /// A loop over these.
     pub fn new(engine: E, files: F, services: S) -> Self {
-        Loop { engine, files, services, refused: None }
+        Loop { engine, files, services, refused: None, more: false, left: Left::Nothing }
     }
 
     /// Calls `f` with what a service may use.
     pub fn with<R>(&mut self, host: &mut dyn Host, f: impl FnOnce(&mut S, &mut Context<'_>) -> R) -> R {
-        let (now, wall_ns) = (host.now(), host.wall_ns());
+        let at = (host.now(), host.wall_ns());
+        self.with_at(host, at, f)
+    }
+
+    /// The same at a time that was read already, on both clocks.
+    fn with_at<R>(
+        &mut self,
+        host: &mut dyn Host,
+        (now, wall_ns): (Instant, i64),
+        f: impl FnOnce(&mut S, &mut Context<'_>) -> R,
+    ) -> R {
         let mut random = || host.random();
         let (net, files) = (self.engine.net(), &mut self.files);
         f(&mut self.services, &mut Context { net, files, now, wall_ns, random: &mut random })
@@ -56,7 +74,9 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
 
     /// The first half of a turn: what has arrived. Returns whether anything had.
     pub fn take_in(&mut self, host: &mut dyn Host) -> Result<bool, E::Error> {
-        self.engine.input(host.now()).map(|input| input.moved)
+        let input = self.engine.input(host.now())?;
+        self.more = input.more;
+        Ok(input.moved)
     }
 
     /// The second half: finished file operations and events to the servers, deadlines, file requests, packets out. Returns
@@ -70,11 +90,36 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
             busy = true;
         }
         busy |= self.read_files();
+        let sent = self.send(host)?;
+        Ok(busy || sent || self.left == Left::More)
+    }
+
+    /// After a turn in which something moved: hands out what its second half has led to by itself, and sends what follows
+    /// from that. True when all that is left waits for something to come (input, a file, room, the time of
+    /// [`Loop::poll_timeout`]), so that a host that would be told of it, also of what has come meanwhile, need not take
+    /// another turn before it sleeps.
+    pub fn settle(&mut self, host: &mut dyn Host) -> Result<bool, E::Error> {
+        if self.more {
+            return Ok(false);
+        }
+        for _ in 0..SETTLE_ROUNDS {
+            let any = self.hand_out_files(host) | self.hand_out_events(host) | self.read_files();
+            if !any {
+                return Ok(self.left != Left::More);
+            }
+            self.send(host)?;
+        }
+        Ok(false)
+    }
+
+    /// Tells what has changed, and lets packets out; true if any left.
+    fn send(&mut self, host: &mut dyn Host) -> Result<bool, E::Error> {
         while let Some(change) = self.services.poll_change() {
             host.handle_change(change);
         }
         let output = self.engine.output(host.now())?;
-        Ok(busy || output.moved || output.left == Left::More)
+        self.left = output.left;
+        Ok(output.moved)
     }
 
     /// To be called before the host sleeps: arms the interrupt of the device; true if there is something to do already.
@@ -111,9 +156,13 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
     }
 
     fn hand_out_events(&mut self, host: &mut dyn Host) -> bool {
+        let mut at = (Instant::ZERO, 0);
         for count in 0..PER_TURN {
             let Some(event) = self.engine.net().poll_event() else { return count > 0 };
-            self.with(host, |services, ctx| services.handle_event(ctx, event));
+            if count % PER_READING == 0 {
+                at = (host.now(), host.wall_ns());
+            }
+            self.with_at(host, at, |services, ctx| services.handle_event(ctx, event));
         }
         true
     }

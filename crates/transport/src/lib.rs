@@ -125,6 +125,12 @@ pub trait Transport {
     /// no longer valid. No further event comes. Bounded by the user timeout.
     fn close(&mut self, conn: ConnId);
 
+    /// The same where the peer has said that it sends nothing more, and all that it sent was read: a transport that would wait
+    /// for the peer's FIN, only so that no late data of the peer turns into a reset that overtakes ours, need not.
+    fn close_done(&mut self, conn: ConnId) {
+        self.close(conn);
+    }
+
     /// Resets the connection (RST) and forgets it; the id is no longer valid. No further event comes.
     fn abort(&mut self, conn: ConnId);
 

@@ -102,11 +102,11 @@ impl Life {
         loop {
             let mut busy = self.worker.turn()?;
             let now = self.worker.now();
-            if busy && now < next_look {
+            if now < next_look && (busy || !self.draining) && self.worker.rest(busy, now, next_look, None) {
                 continue;
             }
             next_look = now + LOOK_INTERVAL;
-            logging::flush();
+            logging::settle(now);
             self.worker.answer_status();
             while let Some(order) = self.worker.orders.pop_front() {
                 // What follows from it is done before any sleep.

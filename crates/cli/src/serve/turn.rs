@@ -60,11 +60,14 @@ impl Process {
         loop {
             let mut busy = self.worker.turn().map_err(ServeError::Device)?;
             let now = self.worker.now();
-            if busy && now < next_look {
+            if now < next_look
+                && (busy || drain_until.is_none())
+                && self.worker.rest(busy, now, next_look, Some(self.signals.as_fd()))
+            {
                 continue;
             }
             next_look = now + LOOK_INTERVAL;
-            logging::flush();
+            logging::settle(now);
             busy |= self.take_orders()?;
             self.print_stats();
             self.worker.answer_status();

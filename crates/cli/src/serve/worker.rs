@@ -26,6 +26,8 @@ const LETTERS_PER_TURN: usize = 1_024;
 /// a device that takes nothing at all.
 const FLUSH_ROUNDS: usize = 2_000;
 const FLUSH_PAUSE: Duration = Duration::from_micros(100);
+/// A sleep that was shorter was none: what ended it had come before.
+const AT_ONCE: Duration = Duration::from_micros(5);
 
 /// Sockets, files and servers of one thread.
 pub struct Worker {
@@ -43,6 +45,10 @@ pub struct Worker {
     pub orders: VecDeque<Post>,
     /// What the log was told of newcomers without a place.
     crowd: CrowdWatch,
+    /// Whether the last turn left nothing to be done before something comes.
+    is_settled: bool,
+    /// Whether something had come already when the loop last lay down.
+    is_eager: bool,
 }
 
 /// What the loop takes from this host.
@@ -118,6 +124,8 @@ impl Worker {
             post,
             orders: VecDeque::new(),
             crowd: CrowdWatch::default(),
+            is_settled: false,
+            is_eager: false,
         }
     }
 
@@ -145,9 +153,34 @@ impl Worker {
             );
         }
         let served = self.core.serve(&mut self.machine)?;
+        let busy = mailed || taken_in || served;
+        self.is_settled = !busy || self.core.settle(&mut self.machine)?;
+        self.is_eager &= taken_in;
         self.memory.note(self.core.engine.memory_used() as u64);
         self.send_letters();
-        Ok(mailed || taken_in || served)
+        Ok(busy)
+    }
+
+    /// Between two looks at everything else, after a turn that was `busy` or not: false when it is time for a look.
+    ///
+    /// Another turn would only ask the device in vain, if it is not so loaded that something has come meanwhile. Where the last
+    /// sleep was one, this one is too.
+    pub fn rest(
+        &mut self,
+        busy: bool,
+        now: Instant,
+        next_look: Instant,
+        other: Option<BorrowedFd<'_>>,
+    ) -> bool {
+        if !self.orders.is_empty() {
+            return busy;
+        }
+        if !self.is_settled || (busy && self.is_eager) {
+            return true;
+        }
+        let is_asked = self.sleep(Some(next_look), other);
+        self.is_eager = self.now() - now < AT_ONCE;
+        !is_asked
     }
 
     fn take_post(&mut self) -> bool {
@@ -175,14 +208,16 @@ impl Worker {
     }
 
     /// Sleeps until there is something to do, until `deadline` at the latest, or until `other` can be read.
-    pub fn sleep(&mut self, deadline: Option<Instant>, other: Option<BorrowedFd<'_>>) {
-        crate::logging::flush();
+    ///
+    /// True when `other` or who asks for the status wants to be looked at.
+    pub fn sleep(&mut self, deadline: Option<Instant>, other: Option<BorrowedFd<'_>>) -> bool {
         if self.core.arm(&mut self.machine) {
-            return;
+            return false;
         }
         let now = self.machine.clock.now();
+        let logged = crate::logging::settle(now);
         let asked = self.status.as_ref().and_then(Status::poll_timeout);
-        let deadlines = [self.core.poll_timeout(), asked, deadline];
+        let deadlines = [self.core.poll_timeout(), asked, deadline, logged];
         let timeout = deadlines.iter().flatten().min().map(|at| *at - now);
         let (fd, flags) = self.core.engine.fd();
         let files = self.core.files.as_fd();
@@ -190,14 +225,23 @@ impl Worker {
         let mut fds = [
             PollFd::from_borrowed_fd(fd, flags),
             readable(files),
-            // The place of what is not there is taken by what is looked at anyway.
-            readable(other.unwrap_or(files)),
-            readable(self.status.as_ref().map_or(files, |status| status.as_fd())),
-            readable(self.post.as_ref().map_or(files, |office| office.as_fd())),
+            readable(files),
+            readable(files),
+            readable(files),
         ];
-        if let Err(error) = poller::wait(&mut fds, timeout) {
+        // Those that are there; the last ones are not only a reason to wake up.
+        let post = self.post.as_ref().map(|office| office.as_fd());
+        let status = self.status.as_ref().map(|status| status.as_fd());
+        let askers = 2 + usize::from(post.is_some());
+        let mut count = 2;
+        for fd in [post, other, status].into_iter().flatten() {
+            fds[count] = readable(fd);
+            count += 1;
+        }
+        if let Err(error) = poller::wait(&mut fds[..count], timeout) {
             log::error!("waiting failed: {error}");
         }
+        fds[askers..count].iter().any(|fd| !fd.revents().is_empty())
     }
 
     /// What it counts; the memory is the most since the last time.

@@ -193,7 +193,8 @@ impl WorkerFiles {
             && let Some(result) = self.crew.work.stat_cached(path)
         {
             let result = result.map(|meta| Outcome::Reply(FileReply::Meta(meta)));
-            return self.done.push(Finished { owner, tag, was_open: false, result });
+            // Not by the mailbox, whose descriptor would have to be written and read: who asked is awake and takes it.
+            return self.finished.push_back(Finished { owner, tag, was_open: false, result });
         }
         self.push(owner, tag, Work::Path(op));
     }
@@ -265,7 +266,8 @@ impl Files for WorkerFiles {
 }
 
 impl AsFd for WorkerFiles {
-    /// Becomes readable when an operation has finished; `poll_done` silences it.
+    /// Becomes readable when an operation has finished; `poll_done` silences it. What is finished as soon as it is
+    /// submitted does not show here: to be asked for before sleeping.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.done.as_fd()
     }

@@ -66,6 +66,8 @@ pub(crate) struct Conn {
     fin: Fin,
     /// The server has closed it and knows it no more.
     pub(super) released: bool,
+    /// The peer has said that it sends nothing more: closing the descriptor makes no reset that overtakes our data.
+    peer_is_done: bool,
     can_read: bool,
     can_write: bool,
     /// The peer's FIN waits in the kernel: read until it is met, as no further edge will come for it.
@@ -114,6 +116,7 @@ impl Conn {
             finished: false,
             fin: Fin::No,
             released: false,
+            peer_is_done: false,
             can_read: false,
             can_write: !connecting,
             hang_up: false,
@@ -287,9 +290,10 @@ impl Conn {
         self.set_deadline(Some(hub.now + self.user_timeout), hub);
     }
 
-    /// The server gives it up. Whether to remove it at once.
-    pub(crate) fn release(&mut self, hub: &mut Hub) -> Fate {
+    /// The server gives it up, and may know that the peer sends nothing more. Whether to remove it at once.
+    pub(crate) fn release(&mut self, peer_is_done: bool, hub: &mut Hub) -> Fate {
         self.released = true;
+        self.peer_is_done = peer_is_done;
         self.receive.clear(&mut hub.pool);
         if self.phase != Phase::Open {
             return Fate::Remove;
@@ -298,7 +302,6 @@ impl Conn {
             self.fin = Fin::Wanted;
         }
         self.progress = hub.now;
-        self.can_read = true;
         self.set_deadline(Some(hub.now + self.user_timeout), hub);
         self.schedule(hub);
         Fate::Keep
@@ -404,7 +407,8 @@ impl Conn {
         }
         let again = if self.released { self.discard(hub, moved) } else { self.read(hub, moved) };
         let again = self.write(hub, moved) | again;
-        if self.released && (self.phase != Phase::Open || (self.finished && self.fin == Fin::Sent)) {
+        let over = self.fin == Fin::Sent && (self.finished || (self.peer_is_done && !self.can_read));
+        if self.released && (self.phase != Phase::Open || over) {
             return Fate::Remove;
         }
         if again && self.phase == Phase::Open {
@@ -525,7 +529,10 @@ impl Conn {
     }
 
     fn handle_empty(&mut self, hub: &mut Hub) {
-        if self.fin == Fin::Wanted
+        if self.fin == Fin::Wanted && self.released && self.peer_is_done && !self.can_read {
+            // Closing the descriptor, which follows, sends it.
+            self.fin = Fin::Sent;
+        } else if self.fin == Fin::Wanted
             && let Some(fd) = &self.fd
         {
             // Fails only on a connection that broke meanwhile, which an event reports.

@@ -16,14 +16,14 @@ impl Engine for KernelTransport {
 
     fn input(&mut self, now: Instant) -> Result<Input, DeviceError> {
         self.turn(now);
-        let moved = self.pending();
-        Ok(Input { moved, more: moved })
+        Ok(Input { moved: self.pending(), more: self.has_work() })
     }
 
     fn output(&mut self, now: Instant) -> Result<Output, DeviceError> {
         let moved = self.pending();
         if moved {
-            self.turn(now);
+            // What has come meanwhile is the next turn's.
+            self.work(now);
         }
         let left = if self.pending() { Left::More } else { Left::Nothing };
         Ok(Output { moved, left })

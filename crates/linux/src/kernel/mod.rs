@@ -96,6 +96,12 @@ impl KernelTransport {
         self.finish_read_aheads();
         self.expire_deadlines();
         self.revive_listeners();
+        self.work(now);
+    }
+
+    /// Does the input and output that sockets are known to have, within a budget.
+    fn work(&mut self, now: Instant) {
+        self.hub.now = now;
         let mut moved = 0;
         for _ in 0..self.hub.run.len() {
             if moved >= BYTES_PER_TURN {
@@ -118,7 +124,12 @@ impl KernelTransport {
     /// Whether [`KernelTransport::turn`] has work without waiting for anything.
     pub fn pending(&self) -> bool {
         let now = self.retry_at.is_some_and(|at| at <= self.hub.now) && !self.unfinished.is_empty();
-        now || !self.hub.run.is_empty() || !self.hub.run_udp.is_empty() || !self.hub.events.is_empty()
+        now || self.has_work() || !self.hub.events.is_empty()
+    }
+
+    /// Whether sockets have input or output to do that the last turn's budget did not allow.
+    fn has_work(&self) -> bool {
+        !self.hub.run.is_empty() || !self.hub.run_udp.is_empty()
     }
 
     /// When [`KernelTransport::turn`] must be called at the latest, whatever the descriptor says.

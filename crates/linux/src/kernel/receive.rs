@@ -2,6 +2,7 @@
 
 use rustix::fd::BorrowedFd;
 use rustix::io::{Errno, retry_on_intr};
+use rustix::net::RecvFlags;
 use std::io::IoSliceMut;
 
 /// Bytes that every connection may hold unread: a request fits.
@@ -159,7 +160,10 @@ impl ReceiveBuffer {
             return Read::NoRoom;
         }
         let tail = self.head + self.len;
-        let result = if tail >= self.ring.len() {
+        let result = if self.head == 0 {
+            let flags = RecvFlags::empty();
+            retry_on_intr(|| rustix::net::recv(fd, &mut self.ring[tail..], flags).map(|(len, _)| len))
+        } else if tail >= self.ring.len() {
             let tail = tail - self.ring.len();
             let mut slices = [IoSliceMut::new(&mut self.ring[tail..tail + room])];
             retry_on_intr(|| rustix::io::readv(fd, &mut slices))

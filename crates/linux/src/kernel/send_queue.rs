@@ -164,6 +164,14 @@ impl SendQueue {
 
     /// Gathers the memory payloads at the front into one call.
     fn flush_memory(&self, fd: BorrowedFd<'_>, budget: u64) -> Result<u64, Flush> {
+        if self.items.len() == 1
+            && let Some(Item::Copied(copy, done)) = self.items.front()
+        {
+            // A short response: nothing to gather.
+            let bytes = copy.get(*done..).unwrap_or(&[]);
+            let sent = rustix::net::send(fd, bytes, SendFlags::NOSIGNAL).map_err(Flush::Error)?;
+            return Ok(sent as u64);
+        }
         let mut slices = [IoSlice::new(&[]); GATHER_MAX];
         let mut count = 0;
         let mut bytes = 0;

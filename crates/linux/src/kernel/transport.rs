@@ -93,6 +93,15 @@ impl KernelTransport {
         Ok(())
     }
 
+    /// Gives a connection up, whose peer may have said that it sends nothing more.
+    fn release(&mut self, conn: ConnId, peer_is_done: bool) {
+        let Some((entry, hub)) = self.conn_mut(conn) else { return };
+        match entry.release(peer_is_done, hub) {
+            Fate::Remove => self.remove_conn(conn_key(conn)),
+            Fate::Keep => self.note_closing(conn_key(conn)),
+        }
+    }
+
     /// Room for a memory payload of `len` bytes.
     fn room(&mut self, id: ConnId, len: usize) -> Result<(&mut Conn, &mut super::Hub), SendError> {
         let Some((conn, hub)) = self.conn_mut(id) else { return Err(SendError::Closed) };
@@ -263,11 +272,11 @@ impl Transport for KernelTransport {
     }
 
     fn close(&mut self, conn: ConnId) {
-        let Some((entry, hub)) = self.conn_mut(conn) else { return };
-        match entry.release(hub) {
-            Fate::Remove => self.remove_conn(conn_key(conn)),
-            Fate::Keep => self.note_closing(conn_key(conn)),
-        }
+        self.release(conn, false);
+    }
+
+    fn close_done(&mut self, conn: ConnId) {
+        self.release(conn, true);
     }
 
     fn abort(&mut self, conn: ConnId) {

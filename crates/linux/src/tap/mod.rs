@@ -9,12 +9,14 @@ mod tests;
 pub use error::TapError;
 pub use queue::{MOST_QUEUES, TapOptions, TapQueue};
 
-use crate::rx::{Forecast, HEADROOM, Landed, Landing, MAX_PLACES, RxPools};
+use crate::rx::{FEW_PLACES, Forecast, HEADROOM, Landed, Landing, MAX_PLACES, RxPools};
 use crate::stats::DeviceStats;
 use crate::sys::tun;
 use crate::tx::{self, Completions, MAX_PIECES, device_error};
 use linerate_nic::vnet::{ByteOrder, HEADER_LEN_MERGEABLE, VirtioHeader};
-use linerate_nic::{Capabilities, Device, DeviceError, Frame, MacAddr, QueuePair, RxBatch, TxQueue, TxToken};
+use linerate_nic::{
+    Capabilities, Device, DeviceError, Frame, MacAddr, QueuePair, RxBatch, TxPacket, TxQueue, TxToken,
+};
 use linerate_wire::units::Instant;
 use queue::step_error;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -28,6 +30,9 @@ pub const DEFAULT_NAME: &str = "linerate%d";
 /// Frames that may wait for us in the kernel, on a TAP that we made: as many as there are small receive buffers, and no fewer
 /// than this. The kernel's own 1,000 are lost once a window is larger than 1.4 MB.
 pub const TX_QUEUE_LEN: u32 = 10_000;
+
+/// Chunks of most packets that are no super-segments.
+const FEW_CHUNKS: usize = 2;
 
 /// How to open a TAP.
 #[derive(Clone, Debug)]
@@ -177,10 +182,12 @@ impl Tap {
                 return Ok(None);
             }
             let mut header = [0; HEADER_LEN_MERGEABLE];
-            let mut places: [IoSliceMut<'_>; MAX_PLACES + 1] = array::from_fn(|_| IoSliceMut::new(&mut []));
-            places[0] = IoSliceMut::new(&mut header);
-            let count = 1 + self.landing.places(&mut places[1..]);
-            let filled = match rustix::io::readv(&self.fd, &mut places[..count]) {
+            let read = if self.forecast.expects_large() {
+                read_into::<{ 1 + MAX_PLACES }>(self.fd.as_fd(), &mut header, &mut self.landing)
+            } else {
+                read_into::<{ 1 + FEW_PLACES }>(self.fd.as_fd(), &mut header, &mut self.landing)
+            };
+            let filled = match read {
                 Ok(filled) => filled,
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => continue,
@@ -273,15 +280,38 @@ impl QueuePair for Tap {
         tx::drain(queue, &mut self.completions, &mut self.stats, |queue| {
             let Some(packet) = queue.front() else { return Ok(0) };
             let virtio = VirtioHeader::for_packet(&packet.meta).encode(ByteOrder::Native);
-            let mut pieces = [IoSlice::new(&[]); MAX_PIECES];
-            let count = tx::gather(&mut pieces, &virtio, packet);
-            rustix::io::writev(fd, &pieces[..count]).map(|_| 1)
+            let sent = if packet.chunks().len() <= FEW_CHUNKS {
+                write_from::<{ 2 + FEW_CHUNKS }>(fd.as_fd(), &virtio, packet)
+            } else {
+                write_from::<MAX_PIECES>(fd.as_fd(), &virtio, packet)
+            };
+            sent.map(|_| 1)
         })
     }
 
     fn poll_completion(&mut self) -> Option<TxToken> {
         self.completions.pop()
     }
+}
+
+/// Reads a frame into its header and at most `N` - 1 places. To clear a list for the most places would cost a small frame
+/// more than all else that is done for it here.
+fn read_into<const N: usize>(
+    fd: BorrowedFd<'_>,
+    header: &mut [u8],
+    landing: &mut Landing,
+) -> Result<usize, Errno> {
+    let mut places: [IoSliceMut<'_>; N] = array::from_fn(|_| IoSliceMut::new(&mut []));
+    places[0] = IoSliceMut::new(header);
+    let count = 1 + landing.places(&mut places[1..]);
+    rustix::io::readv(fd, &mut places[..count])
+}
+
+/// Writes a packet whose gather list has at most `N` pieces.
+fn write_from<const N: usize>(fd: BorrowedFd<'_>, virtio: &[u8], packet: &TxPacket) -> Result<usize, Errno> {
+    let mut pieces = [IoSlice::new(&[]); N];
+    let count = tx::gather(&mut pieces, virtio, packet);
+    rustix::io::writev(fd, &pieces[..count])
 }
 
 /// The kernel's switches for what it may hand us; `None` for a combination that it does not have. What we may hand to

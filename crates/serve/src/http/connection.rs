@@ -86,6 +86,8 @@ pub(super) struct Connection {
     pub closing: bool,
     /// The peer may still be sending when we close.
     pub linger: bool,
+    /// The client has said that the request it sent, which has no body, is its last (RFC 9112 section 9.6).
+    pub is_last: bool,
     /// Bytes handed to the transport.
     pub queued: u64,
     /// Bytes of bodies received.
@@ -115,6 +117,7 @@ impl Connection {
             file: None,
             closing: false,
             linger: false,
+            is_last: false,
             queued: 0,
             received: 0,
             since: now,
@@ -135,6 +138,11 @@ impl Connection {
     /// Whether it waits for the first byte of a request.
     pub fn is_idle(&self) -> bool {
         matches!(self.state, State::Head) && self.head.is_empty()
+    }
+
+    /// Whether it waits for a request, or for the rest of one, and for nothing else.
+    pub fn awaits_request(&self) -> bool {
+        matches!(self.state, State::Head) && self.pieces.is_empty() && !self.in_ready
     }
 
     /// When the server must look after it by itself.

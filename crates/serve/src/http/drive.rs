@@ -219,6 +219,7 @@ impl Server {
                 return step;
             }
         };
+        conn.is_last = !ex.keep_alive && ex.framing == Framing::Empty;
         let too_long = match ex.framing {
             Framing::Length(len) => len > self.config.limits.body && !ex.swallows(),
             _ => false,
@@ -376,11 +377,12 @@ impl Server {
         self.recycle(ex.head);
     }
 
-    pub(super) fn log_exchange(&self, ctx: &Context<'_>, conn: &Connection, ex: &Exchange, sent: u64) {
+    pub(super) fn log_exchange(&mut self, ctx: &Context<'_>, conn: &Connection, ex: &Exchange, sent: u64) {
         if let Some(format) = self.config.access_log
             && log::log_enabled!(target: access_log::TARGET, log::Level::Info)
         {
-            ex.log(format, conn.remote, ctx.now, self.common.secs(), sent);
+            let secs = self.common.secs();
+            ex.log(&mut self.scribe, format, conn.remote, ctx.now, secs, sent);
         }
     }
 
@@ -438,7 +440,7 @@ impl Server {
                 referer: None,
                 user_agent: None,
             };
-            log::info!(target: access_log::TARGET, "{record}");
+            log::info!(target: access_log::TARGET, "{}", self.scribe.line(&record));
         }
         conn.linger = true;
         self.end(ctx, conn)
@@ -456,7 +458,13 @@ impl Server {
         }
         let finished = matches!(ctx.net.state(conn.id), ConnState::Open { finished: true });
         if finished || !(conn.linger || ctx.net.readable(conn.id) > 0) {
-            ctx.net.close(conn.id);
+            // Closing with input that nobody read would reset the connection and lose the response; a client that asked
+            // for the end sends none.
+            if conn.is_last {
+                ctx.net.close_done(conn.id);
+            } else {
+                ctx.net.close(conn.id);
+            }
             return Step::Gone;
         }
         ctx.net.shutdown(conn.id);

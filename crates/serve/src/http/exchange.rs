@@ -1,6 +1,6 @@
 //! One request from its parsed head to the last byte of its response.
 
-use super::access_log::{self, Record};
+use super::access_log::{self, Record, Scribe};
 use super::config::LogFormat;
 use super::headers::{Fields, HeadEnd, NO_FIELDS};
 use super::method::Method;
@@ -36,6 +36,9 @@ pub(super) struct Exchange {
     pub conditional: bool,
     /// Whether there is a Range field.
     pub ranged: bool,
+    /// Where in the head the access log finds the values of Referer and User-Agent.
+    referer: Option<(u32, u32)>,
+    user_agent: Option<(u32, u32)>,
     pub started: Instant,
     /// Whether it counts among those that may start file operations.
     pub resolving: bool,
@@ -101,6 +104,8 @@ impl Exchange {
             preference: Preference::default(),
             conditional: false,
             ranged: false,
+            referer: None,
+            user_agent: None,
             started: now,
             resolving: false,
             asked: None,
@@ -108,8 +113,14 @@ impl Exchange {
             content: 0,
             received: 0,
         };
-        for (name, _) in head.fields.iter() {
+        for (name, value) in head.fields.iter() {
             match name.len() {
+                7 if name.eq_ignore_ascii_case("referer") => {
+                    exchange.referer.get_or_insert(place_in(bytes, value));
+                }
+                10 if name.eq_ignore_ascii_case("user-agent") => {
+                    exchange.user_agent.get_or_insert(place_in(bytes, value));
+                }
                 5 if name.eq_ignore_ascii_case("range") => exchange.ranged = head.method == Method::Get,
                 15 if name.eq_ignore_ascii_case("accept-encoding") => {
                     exchange.preference = Preference::parse(head.fields.all("accept-encoding"));
@@ -168,20 +179,34 @@ impl Exchange {
     }
 
     /// Writes its line to the access log.
-    pub fn log(&self, format: LogFormat, remote: IpAddr, now: Instant, wall_secs: i64, sent: u64) {
-        self.with_fields(|fields| {
-            let record = Record {
-                format,
-                remote,
-                wall_secs,
-                line: self.line(),
-                status: self.status.map_or(0, Status::code),
-                bytes: sent,
-                duration: now - self.started,
-                referer: fields.all("referer").next(),
-                user_agent: fields.all("user-agent").next(),
-            };
-            log::info!(target: access_log::TARGET, "{record}");
-        });
+    pub fn log(
+        &self,
+        scribe: &mut Scribe,
+        format: LogFormat,
+        remote: IpAddr,
+        now: Instant,
+        wall_secs: i64,
+        sent: u64,
+    ) {
+        let value = |(from, len): (u32, u32)| self.head.get(from as usize..)?.get(..len as usize);
+        let record = Record {
+            format,
+            remote,
+            wall_secs,
+            line: self.line(),
+            status: self.status.map_or(0, Status::code),
+            bytes: sent,
+            duration: now - self.started,
+            referer: self.referer.and_then(value),
+            user_agent: self.user_agent.and_then(value),
+        };
+        log::info!(target: access_log::TARGET, "{}", scribe.line(&record));
     }
+}
+
+/// Where a value lies in the head that it is a part of: its first byte and its length.
+fn place_in(head: &[u8], value: &[u8]) -> (u32, u32) {
+    let from = value.as_ptr().addr().wrapping_sub(head.as_ptr().addr());
+    // Heads are far shorter than 4 GiB; what were not would be found nowhere.
+    (u32::try_from(from).unwrap_or(u32::MAX), u32::try_from(value.len()).unwrap_or(0))
 }

@@ -1,5 +1,6 @@
 //! The server: listeners, connections, timers, and what they share.
 
+use super::access_log::Scribe;
 use super::cache::FileCache;
 use super::config::Config;
 use super::connection::{Connection, State, Table};
@@ -55,6 +56,8 @@ pub struct Server {
     pub(super) cache: FileCache,
     pub(super) ops: Ops,
     pub(super) listings: Listings,
+    /// Writes the lines of the access log.
+    pub(super) scribe: Scribe,
     /// Output of the connection whose turn it is; empty between turns.
     pub(super) out: Vec<u8>,
     /// Unused buffers for heads.
@@ -87,6 +90,7 @@ impl Server {
             cache: FileCache::default(),
             ops: Ops::new(owner),
             listings: Listings::default(),
+            scribe: Scribe::new(),
             out: Vec::new(),
             spare: Vec::new(),
             head_memory: 0,
@@ -418,6 +422,13 @@ impl Service for Server {
     }
 
     fn handle_event(&mut self, ctx: &mut Context<'_>, event: Event) {
+        // That a response has left is of no interest between requests; it is the second event of nearly every one.
+        if let Source::Conn(id) = event.source
+            && event.ready == Ready::SENT
+            && self.table.get(id).is_some_and(Connection::awaits_request)
+        {
+            return;
+        }
         self.begin(ctx);
         match event.source {
             Source::Listener(_) => self.accept_all(ctx, ACCEPTS_PER_TURN),

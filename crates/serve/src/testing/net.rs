@@ -28,13 +28,14 @@ struct Conn {
     shutdown: bool,
     stalled: bool,
     was_full: bool,
-    /// The server let go with `close` (orderly) or `abort`.
+    /// The server let go with `close` (orderly), `close_done` or `abort`.
     released: Option<Released>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Released {
     Closed,
+    Done,
     Aborted,
 }
 
@@ -198,7 +199,8 @@ impl MemoryNet {
     /// Whether the service sent FIN, and everything before it arrived.
     pub fn client_sees_end(&self, conn: ConnId) -> bool {
         let c = &self.conns[&conn];
-        (c.shutdown || c.released == Some(Released::Closed)) && c.output.is_empty()
+        let closed = matches!(c.released, Some(Released::Closed | Released::Done));
+        (c.shutdown || closed) && c.output.is_empty()
     }
 
     pub fn released(&self, conn: ConnId) -> Option<Released> {
@@ -381,6 +383,10 @@ impl Transport for MemoryNet {
 
     fn close(&mut self, conn: ConnId) {
         self.end(conn, Released::Closed);
+    }
+
+    fn close_done(&mut self, conn: ConnId) {
+        self.end(conn, Released::Done);
     }
 
     fn abort(&mut self, conn: ConnId) {

@@ -13,6 +13,7 @@ struct Scripted {
     wants: Vec<FileRequest>,
     got: Vec<(u64, Result<usize, FileError>)>,
     left: Left,
+    more: bool,
     outputs: u32,
 }
 
@@ -24,7 +25,7 @@ impl Engine for Scripted {
     }
 
     fn input(&mut self, _now: Instant) -> Result<Input, ()> {
-        Ok(Input { moved: false, more: false })
+        Ok(Input { moved: false, more: self.more })
     }
 
     fn output(&mut self, _now: Instant) -> Result<Output, ()> {
@@ -151,6 +152,7 @@ fn serving<F: Files>(files: F) -> Loop<Scripted, F, Noting> {
         wants: Vec::new(),
         got: Vec::new(),
         left: Left::Nothing,
+        more: false,
         outputs: 0,
     };
     Loop::new(engine, files, Noting::default())
@@ -222,4 +224,44 @@ fn events_beyond_the_budget_wait_for_the_next_turn() {
     assert_eq!(serving.services.events, PER_TURN);
     assert_eq!(serving.serve(&mut clock), Ok(true));
     assert_eq!(serving.services.events, PER_TURN + 5);
+}
+
+#[test]
+fn a_turn_is_settled_when_nothing_it_led_to_is_left() {
+    let mut clock = Clock(Instant::ZERO);
+    for (left, more, settled) in [
+        (Left::Nothing, false, true),
+        (Left::DeviceFull, false, true),
+        (Left::More, false, false),
+        (Left::Nothing, true, false),
+    ] {
+        let mut serving = serving(Shelf { room: 9, done: Vec::new() });
+        (serving.engine.left, serving.engine.more) = (left, more);
+        assert_eq!(serving.take_in(&mut clock), Ok(false));
+        serving.serve(&mut clock).unwrap();
+        // Sending has led to an event, and to a request whose answer is there at once.
+        serving.engine.net.event(Owner(1), Source::Udp(UdpId::new(1, 0)), Ready::SENT);
+        serving.engine.wants = vec![request(1)];
+        assert_eq!(serving.settle(&mut clock), Ok(settled), "{left:?} {more}");
+        let did = !more;
+        assert_eq!(serving.services.events, usize::from(did));
+        assert_eq!(serving.engine.got.len(), usize::from(did));
+        assert_eq!(serving.engine.outputs, if did { 3 } else { 1 });
+    }
+}
+
+#[test]
+fn what_does_not_come_to_rest_is_not_settled() {
+    let mut serving = serving(Shelf { room: usize::MAX, done: Vec::new() });
+    let mut clock = Clock(Instant::ZERO);
+    serving.serve(&mut clock).unwrap();
+    // Each answer is followed by another.
+    serving.files.done =
+        (0..99).map(|tag| FileDone { owner: Owner(1), tag, result: Ok(FileReply::Done) }).collect();
+    serving.engine.wants = (0..99).map(request).collect();
+    assert_eq!(serving.settle(&mut clock), Ok(true));
+    for index in 0..(SETTLE_ROUNDS * PER_TURN) as u32 + 1 {
+        serving.engine.net.event(Owner(1), Source::Udp(UdpId::new(index, 0)), Ready::READABLE);
+    }
+    assert_eq!(serving.settle(&mut clock), Ok(false));
 }

@@ -270,3 +270,50 @@ fn an_open_that_nobody_answers_times_out() {
         assert_eq!(rig.net.state(conn), ConnState::Closed(CloseReason::TimedOut));
     }
 }
+
+/// A client that has sent its last words, and the server's end of its connection, which has read them.
+fn last_words(rig: &mut Rig) -> (TcpStream, ConnId) {
+    let (listener, addr) = rig.listen(Some("127.0.0.1"));
+    let mut client = TcpStream::connect(addr).unwrap();
+    let server = rig.accept(listener);
+    client.write_all(b"last").unwrap();
+    assert_eq!(rig.read(server, 4), b"last");
+    (client, server)
+}
+
+#[test]
+fn a_peer_that_is_done_is_not_waited_for() {
+    let mut rig = Rig::new();
+    for len in [0, 3, 3 << 20] {
+        let (mut client, server) = last_words(&mut rig);
+        // The client never finishes by itself: it waits for our end.
+        let reader = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            client.read_to_end(&mut all).map(|_| (all, client))
+        });
+        let mut sent = rig.send_pattern(server, 0, len);
+        while sent < len {
+            rig.step();
+            sent = rig.send_pattern(server, sent, len);
+        }
+        rig.net.close_done(server);
+        assert_eq!(rig.net.state(server), ConnState::Closed(CloseReason::Stale));
+        rig.wait("it is gone", |rig| rig.net.counters().connections == 0);
+        let (all, _client) = reader.join().unwrap().expect("no reset");
+        assert_eq!(check_pattern(0, &all), len);
+    }
+    assert_eq!(rig.net.counters().broken, 0);
+}
+
+#[test]
+fn a_peer_that_was_not_done_after_all_is_waited_for_where_it_is_seen() {
+    let mut rig = Rig::new();
+    let (mut client, server) = last_words(&mut rig);
+    client.write_all(b"and more").unwrap();
+    rig.wait("it came", |rig| rig.net.readable(server) == 8);
+    rig.net.consume(server, 8);
+    rig.net.write(server, b"answer").unwrap();
+    client.write_all(b"and more").unwrap();
+    rig.net.close_done(server);
+    rig.wait("it is gone", |rig| rig.net.counters().connections == 0);
+}

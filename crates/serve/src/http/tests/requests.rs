@@ -1,6 +1,7 @@
 //! How requests are read: whole, in pieces, several at once, with bodies, and broken.
 
 use super::*;
+use crate::testing::net::Released;
 use proptest::prelude::*;
 
 fn last(status: &str) -> String {
@@ -264,4 +265,29 @@ proptest! {
         }
         rig.check_at_rest();
     }
+}
+
+#[test]
+fn only_after_a_last_request_without_a_body_is_nothing_more_waited_for() {
+    let check = |request: &str, pipelined: &str, how: Released| {
+        let mut rig = Rig::new();
+        let conn = rig.connect();
+        let answer = rig.exchange(conn, [request, pipelined].concat());
+        assert!(answer.starts_with("HTTP/1.1 "), "{request}");
+        rig.world.net.client_finish(conn);
+        rig.run();
+        assert_eq!(rig.world.net.released(conn), Some(how), "{request}");
+    };
+    let last = "GET /hello.txt HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    check(last, "", Released::Done);
+    check("GET /big HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "", Released::Done);
+    check("GET /hello.txt HTTP/1.0\r\n\r\n", "", Released::Done);
+    // It said so and went on.
+    check(last, HELLO, Released::Closed);
+    // It did not say so.
+    check(HELLO, "", Released::Closed);
+    check("GET /\r\n\r\n", "", Released::Closed);
+    // An old client may send a line end behind a body.
+    let body = "POST /memory/null HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx";
+    check(body, "", Released::Closed);
 }
