@@ -5,6 +5,7 @@
 mod demo;
 mod job;
 mod links;
+mod medium;
 mod pages;
 mod root;
 mod sweep;
@@ -23,6 +24,7 @@ pub(crate) use table::{ReadAheadDone, Sendable};
 use crate::mailbox::Mailbox;
 use job::{FileWork, Finished, Job, Outcome, Work};
 use linerate_transport::{FileDone, FileError, FileId, FileOp, FileReply, Files, Owner};
+use medium::Reach;
 use pages::PagePool;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::VecDeque;
@@ -35,6 +37,8 @@ use worker::WorkQueue;
 
 /// Longest single read in bytes; a longer one fails with [`FileError::Io`].
 pub const READ_MAX: usize = 16 << 20;
+/// Longest read in bytes that is done at once where the bytes are in memory: copying takes time, too.
+const READ_NOW_MAX: usize = 256 << 10;
 /// Most entries that one `ReadDir` answers, whatever its limit says.
 pub const READ_DIR_MAX: usize = 1024;
 
@@ -193,9 +197,33 @@ impl WorkerFiles {
             && let Some(result) = self.crew.work.stat_cached(path)
         {
             let result = result.map(|meta| Outcome::Reply(FileReply::Meta(meta)));
-            return self.done.push(Finished { owner, tag, was_open: false, result });
+            return self.finish_now(Finished { owner, tag, was_open: false, result });
         }
         self.push(owner, tag, Work::Path(op));
+    }
+
+    /// Reads what the page cache has: a worker would cost two switches of threads, and cold caches.
+    fn submit_read(&mut self, owner: Owner, tag: u64, id: FileId, offset: u64, len: usize) {
+        let mut begun = None;
+        if len <= READ_NOW_MAX
+            && let Some(file) = self.table.find(id)
+            && file.reads_now()
+            && !file.is_busy()
+        {
+            let (mut page, mut done) = (self.crew.work.take_page(len), 0);
+            if file.read_now(page.as_mut(), offset, &mut done) == Reach::Whole {
+                let result = Ok(Outcome::Reply(FileReply::Data(page.into_shared(done))));
+                return self.finish_now(Finished { owner, tag, was_open: false, result });
+            }
+            begun = (done > 0).then_some((page, done));
+        }
+        self.submit_file(owner, tag, id, FileWork::Read { offset, len, begun });
+    }
+
+    /// Takes what is finished already; behind what finished before it.
+    fn finish_now(&mut self, finished: Finished) {
+        self.done.drain_into(&mut self.finished);
+        self.finished.push_back(finished);
     }
 
     fn submit_file(&mut self, owner: Owner, tag: u64, id: FileId, work: FileWork) {
@@ -227,7 +255,7 @@ impl Files for WorkerFiles {
         match op {
             FileOp::ReadDir { dir, limit } => self.submit_file(owner, tag, dir, FileWork::ReadDir { limit }),
             FileOp::Read { file, offset, len } => {
-                self.submit_file(owner, tag, file, FileWork::Read { offset, len });
+                self.submit_read(owner, tag, file, offset, len);
             }
             FileOp::Write { file, offset, data } => {
                 self.submit_file(owner, tag, file, FileWork::Write { offset, data });
@@ -262,10 +290,22 @@ impl Files for WorkerFiles {
         }
         Some(FileDone { owner, tag, result })
     }
+
+    fn has_done(&self) -> bool {
+        !self.finished.is_empty()
+    }
+
+    fn write_now(&mut self, file: FileId, offset: u64, data: &[u8]) -> usize {
+        match self.table.find(file) {
+            Some(file) if !file.is_busy() => file.write_now(offset, data),
+            _ => 0,
+        }
+    }
 }
 
 impl AsFd for WorkerFiles {
-    /// Becomes readable when an operation has finished; `poll_done` silences it.
+    /// Becomes readable when a worker has finished an operation; `poll_done` silences it. What was finished as it was
+    /// submitted shows in [`Files::has_done`] alone.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.done.as_fd()
     }
@@ -334,6 +374,20 @@ impl Files for AnyFiles {
         match self {
             AnyFiles::Directory(files) => files.poll_done(),
             AnyFiles::Demo(files) => files.poll_done(),
+        }
+    }
+
+    fn has_done(&self) -> bool {
+        match self {
+            AnyFiles::Directory(files) => files.has_done(),
+            AnyFiles::Demo(files) => files.has_done(),
+        }
+    }
+
+    fn write_now(&mut self, file: FileId, offset: u64, data: &[u8]) -> usize {
+        match self {
+            AnyFiles::Directory(files) => files.write_now(file, offset, data),
+            AnyFiles::Demo(files) => files.write_now(file, offset, data),
         }
     }
 }
