@@ -76,7 +76,11 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
             self.with(host, |services, ctx| services.handle_timeout(ctx));
             busy = true;
         }
-        busy |= self.read_files(host);
+        busy |= self.read_files();
+        if self.files.has_done() {
+            // What was there at once is sent while it is in the processor's cache.
+            self.hand_out_files(host);
+        }
         while let Some(change) = self.services.poll_change() {
             host.handle_change(change);
         }
@@ -125,9 +129,8 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
         true
     }
 
-    /// Passes on what the engine wants to read, and back what was there at once: it is sent while it is in the
-    /// processor's cache.
-    fn read_files(&mut self, host: &mut dyn Host) -> bool {
+    /// Passes on what the engine wants to read.
+    fn read_files(&mut self) -> bool {
         let mut asked = 0;
         let mut any = false;
         while asked < READ_PER_TURN {
@@ -142,9 +145,6 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
             }
             asked += request.len;
             any = true;
-        }
-        if self.files.has_done() {
-            self.hand_out_files(host);
         }
         any
     }

@@ -28,8 +28,10 @@ use medium::Reach;
 use pages::PagePool;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use sweep::Sweep;
 use table::{FileTable, OpenFile as File};
@@ -37,8 +39,11 @@ use worker::WorkQueue;
 
 /// Longest single read in bytes; a longer one fails with [`FileError::Io`].
 pub const READ_MAX: usize = 16 << 20;
-/// Longest read in bytes that is done at once where the bytes are in memory: copying takes time, too.
+/// Longest read in bytes that is done at once where the bytes are in memory, if a worker would have no processor of its
+/// own: copying takes time, too.
 const READ_NOW_MAX: usize = 256 << 10;
+/// The same where it has one, which copies while the loop sends: a shorter copy takes less time than the handing over.
+const READ_NOW_SHORT: usize = 16 << 10;
 /// Most entries that one `ReadDir` answers, whatever its limit says.
 pub const READ_DIR_MAX: usize = 1024;
 
@@ -103,6 +108,23 @@ struct Crew {
     /// Looks for what uploads of a killed server left.
     _sweep: Option<Sweep>,
     threads: Vec<JoinHandle<()>>,
+    /// File services over them: loops, each of which can keep a processor busy.
+    loops: AtomicUsize,
+    /// Processors that this process may use.
+    processors: usize,
+}
+
+impl Crew {
+    /// Whether the loops can keep all processors busy, so that a worker only takes turns with them.
+    fn is_crowded(&self) -> bool {
+        self.loops.load(Ordering::Relaxed) >= self.processors
+    }
+}
+
+impl Drop for WorkerFiles {
+    fn drop(&mut self) {
+        self.crew.loops.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Crew {
@@ -125,7 +147,9 @@ impl WorkerFiles {
         let root = root::Root::open(path, config.writable)?;
         let sweep = if config.writable { root.descriptor().ok().map(Sweep::start) } else { None };
         let work = WorkQueue::new(root, PagePool::new(config.pool_bytes));
-        let mut crew = Crew { work: Arc::new(work), _sweep: sweep, threads: Vec::new() };
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let (work, loops) = (Arc::new(work), AtomicUsize::new(0));
+        let mut crew = Crew { work, _sweep: sweep, threads: Vec::new(), loops, processors };
         for number in 0..config.threads.max(1) {
             let work = Arc::clone(&crew.work);
             let thread = std::thread::Builder::new()
@@ -138,9 +162,11 @@ impl WorkerFiles {
     }
 
     fn over(crew: Arc<Crew>, config: WorkerConfig) -> std::io::Result<WorkerFiles> {
+        let done = Arc::new(Mailbox::new()?);
+        crew.loops.fetch_add(1, Ordering::Relaxed);
         Ok(WorkerFiles {
             crew,
-            done: Arc::new(Mailbox::new()?),
+            done,
             table: FileTable::new(config.open_max),
             config,
             under_way: 0,
@@ -202,10 +228,11 @@ impl WorkerFiles {
         self.push(owner, tag, Work::Path(op));
     }
 
-    /// Reads what the page cache has: a worker would cost two switches of threads, and cold caches.
+    /// Reads what the page cache has, if handing it to a worker would cost more than it gains.
     fn submit_read(&mut self, owner: Owner, tag: u64, id: FileId, offset: u64, len: usize) {
         let mut begun = None;
-        if len <= READ_NOW_MAX
+        let longest = if self.crew.is_crowded() { READ_NOW_MAX } else { READ_NOW_SHORT };
+        if len <= longest
             && let Some(file) = self.table.find(id)
             && file.reads_now()
             && !file.is_busy()
@@ -297,7 +324,7 @@ impl Files for WorkerFiles {
 
     fn write_now(&mut self, file: FileId, offset: u64, data: &[u8]) -> usize {
         match self.table.find(file) {
-            Some(file) if !file.is_busy() => file.write_now(offset, data),
+            Some(file) if self.crew.is_crowded() && !file.is_busy() => file.write_now(offset, data),
             _ => 0,
         }
     }

@@ -68,8 +68,9 @@ pub(crate) enum Sendable<'a> {
     Nothing,
 }
 
-/// Distance in bytes between the places that a residency check looks at: read-ahead brings in pieces of at least this.
-const PROBE_STRIDE: u64 = 64 << 10;
+/// Distance in bytes between the places that a residency check looks at: the kernel's read-ahead brings in pieces of
+/// this length unless it is set to less. Each look costs as much as sending 4 KiB.
+const PROBE_STRIDE: u64 = 128 << 10;
 
 impl OpenFile {
     pub(crate) fn new(content: Content, writable: bool) -> Self {

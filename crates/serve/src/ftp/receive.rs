@@ -105,6 +105,7 @@ impl Receiver {
             }
             // The state first: what arrives between the two looks is seen by the second.
             let state = turn.ctx.net.state(conn);
+            let readable = turn.ctx.net.readable(conn);
             let piece = turn.ctx.net.peek(conn);
             if piece.is_empty() {
                 return match state {
@@ -122,9 +123,15 @@ impl Receiver {
                 };
             }
             let taken = match self.file {
-                None => turn.ctx.net.readable(conn).min(TURN_LEN as usize),
+                None => readable.max(piece.len()).min(TURN_LEN as usize),
                 Some(file) => match self.write_now(turn.hub, turn.ctx.files, file, piece) {
-                    0 => self.gather(piece),
+                    0 => {
+                        if self.chunk.is_empty() {
+                            // Once, instead of moving what is there whenever it grows.
+                            self.chunk.reserve(readable.min(self.chunk_len));
+                        }
+                        self.gather(piece)
+                    }
                     written => written,
                 },
             };

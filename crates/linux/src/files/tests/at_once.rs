@@ -36,7 +36,7 @@ fn a_file_in_memory_is_read_at_once() {
     let Some(dir) = TempDir::in_memory() else { return };
     let content = bytes(300_000);
     dir.write("a", &content);
-    let mut files = serve(&dir, false);
+    let mut files = on_processors(serve(&dir, false), 1);
     let (file, _) = open(&mut files, "/a", OpenMode::Read).unwrap();
     for (offset, len) in [(0, READ_NOW_MAX), (299_000, 5_000), (300_000, 5), (1 << 40, 5), (7, 0)] {
         assert!(submit(&mut files, file, offset, len), "{offset} {len}");
@@ -50,10 +50,39 @@ fn a_file_in_memory_is_read_at_once() {
 }
 
 #[test]
+fn where_a_worker_has_a_processor_of_its_own_it_copies_what_is_long() {
+    let Some(dir) = TempDir::in_memory() else { return };
+    dir.write("a", &bytes(300_000));
+    let mut files = on_processors(serve(&dir, true), 2);
+    let (file, _) = open(&mut files, "/a", OpenMode::Read).unwrap();
+    let (written, _) = open(&mut files, "/b", OpenMode::Update).unwrap();
+    let mut check = |crowded: bool| {
+        assert!(submit(&mut files, file, 0, READ_NOW_SHORT));
+        assert_eq!(data(&mut files).len(), READ_NOW_SHORT);
+        assert_eq!(submit(&mut files, file, 0, READ_NOW_SHORT + 1), crowded);
+        assert_eq!(data(&mut files).len(), READ_NOW_SHORT + 1);
+        // The worker tells before it lets go of the file.
+        for _ in 0..1200 {
+            if !opened(&mut files, file).is_busy() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(files.write_now(written, 0, b"x"), usize::from(crowded));
+        files.share()
+    };
+    let shared = check(false);
+    let second = shared.into_files().unwrap();
+    check(true);
+    drop(second);
+    check(false);
+}
+
+#[test]
 fn a_file_that_grows_shrinks_or_has_holes_is_read_as_it_is() {
     for dir in [TempDir::in_memory(), Some(TempDir::new())].into_iter().flatten() {
         dir.write("a", b"12345678");
-        let mut files = serve(&dir, false);
+        let mut files = on_processors(serve(&dir, false), 1);
         let (file, _) = open(&mut files, "/a", OpenMode::Read).unwrap();
         assert_eq!(read(&mut files, file, 0, 100).unwrap().as_ref(), b"12345678");
         dir.write("a", b"1234");
@@ -86,7 +115,7 @@ fn a_file_system_that_cannot_tell_leaves_reads_to_workers() {
 fn memory_is_always_resident() {
     let Some(dir) = TempDir::in_memory() else { return };
     dir.write("a", &bytes(100_000));
-    let mut files = serve(&dir, false);
+    let mut files = on_processors(serve(&dir, false), 1);
     let (file, _) = open(&mut files, "/a", OpenMode::Read).unwrap();
     for _ in 0..2 {
         assert!(opened(&mut files, file).is_resident(0, 100_000));
@@ -97,7 +126,7 @@ fn memory_is_always_resident() {
 fn a_read_that_began_at_once_is_ended_by_a_worker() {
     let dir = TempDir::new();
     dir.write("a", b"0123456789");
-    let mut files = serve(&dir, false);
+    let mut files = on_processors(serve(&dir, false), 1);
     let (file, _) = open(&mut files, "/a", OpenMode::Read).unwrap();
     let mut page = directory(&mut files).crew.work.take_page(8);
     page.as_mut()[..3].copy_from_slice(b"abc");
@@ -112,7 +141,7 @@ fn a_read_that_began_at_once_is_ended_by_a_worker() {
 fn nothing_overtakes_what_was_submitted_before() {
     let Some(dir) = TempDir::in_memory() else { return };
     dir.write("a", b"content");
-    let mut files = serve(&dir, true);
+    let mut files = on_processors(serve(&dir, true), 1);
     let (file, _) = open(&mut files, "/a", OpenMode::Read).unwrap();
     let (written, _) = open(&mut files, "/b", OpenMode::Update).unwrap();
     for id in [file, written] {
@@ -134,7 +163,7 @@ fn nothing_overtakes_what_was_submitted_before() {
 fn memory_is_written_at_once_and_nothing_else_is() {
     let Some(dir) = TempDir::in_memory() else { return };
     dir.write("read", b"");
-    let mut files = serve(&dir, true);
+    let mut files = on_processors(serve(&dir, true), 1);
     let (file, _) = open(&mut files, "/a", OpenMode::Replace).unwrap();
     let content = bytes(100_000);
     assert_eq!(files.write_now(file, 0, &content), content.len());

@@ -63,6 +63,14 @@ pub(crate) fn serve(dir: &TempDir, writable: bool) -> AnyFiles {
     files
 }
 
+/// As where there are so many processors; for a service that was not shared.
+fn on_processors(mut files: AnyFiles, count: usize) -> AnyFiles {
+    let AnyFiles::Directory(workers) = &mut files else { panic!("not a directory") };
+    // The threads do not hold what is changed.
+    Arc::get_mut(&mut workers.crew).unwrap().processors = count;
+    files
+}
+
 /// A server whose sweep may be under way.
 pub(crate) fn start(dir: &TempDir, writable: bool) -> AnyFiles {
     let config = WorkerConfig { writable, ..WorkerConfig::default() };
