@@ -12,6 +12,9 @@ const PER_READING: usize = 8;
 /// How often [`Loop::settle`] hands out what sending has led to.
 const SETTLE_ROUNDS: usize = 4;
 
+/// Bytes that are asked of the files for the engine in one turn, one piece more at most: they may be copied at once.
+const READ_PER_TURN: usize = 1 << 20;
+
 /// What a loop takes from the machine that it runs on.
 pub trait Host {
     /// The time. It never goes back.
@@ -84,12 +87,20 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
     pub fn serve(&mut self, host: &mut dyn Host) -> Result<bool, E::Error> {
         let mut busy = self.hand_out_files(host);
         busy |= self.hand_out_events(host);
+        if self.files.has_done() {
+            // Answered as it was asked: the reply leaves in this turn.
+            busy |= self.hand_out_files(host);
+        }
         let now = host.now();
         if self.services.poll_timeout().is_some_and(|at| at <= now) {
             self.with(host, |services, ctx| services.handle_timeout(ctx));
             busy = true;
         }
         busy |= self.read_files();
+        if self.files.has_done() {
+            // What was there at once is sent while it is in the processor's cache.
+            self.hand_out_files(host);
+        }
         let sent = self.send(host)?;
         Ok(busy || sent || self.left == Left::More)
     }
@@ -124,7 +135,7 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
 
     /// To be called before the host sleeps: arms the interrupt of the device; true if there is something to do already.
     pub fn arm(&mut self, host: &mut dyn Host) -> bool {
-        self.engine.arm(host.now())
+        self.files.has_done() || self.engine.arm(host.now())
     }
 
     /// When the next turn is due at the latest, if nothing comes.
@@ -169,14 +180,19 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
 
     /// Passes on what the engine wants to read.
     fn read_files(&mut self) -> bool {
+        let mut asked = 0;
         let mut any = false;
-        while let Some(request) = self.refused.take().or_else(|| self.engine.poll_file_request()) {
+        while asked < READ_PER_TURN {
+            let Some(request) = self.refused.take().or_else(|| self.engine.poll_file_request()) else {
+                break;
+            };
             let op = FileOp::Read { file: request.file, offset: request.offset, len: request.len };
             if self.files.submit(Owner::TRANSPORT, request.token, op).is_err() {
                 // Too many under way: some of them end soon, and then this one's turn comes.
                 self.refused = Some(request);
                 break;
             }
+            asked += request.len;
             any = true;
         }
         any

@@ -284,4 +284,16 @@ pub trait Files {
 
     /// The next finished operation, if any.
     fn poll_done(&mut self) -> Option<FileDone>;
+
+    /// Whether [`Files::poll_done`] has something that nothing else announces: what was finished as it was submitted.
+    /// Whoever submits asks this before it sleeps.
+    fn has_done(&self) -> bool {
+        false
+    }
+
+    /// Writes what can be written without waiting, straight from where it lies; returns how many bytes, from the first
+    /// on. What is left, 0 being the whole, takes [`FileOp::Write`], which also tells of errors.
+    fn write_now(&mut self, _file: FileId, _offset: u64, _data: &[u8]) -> usize {
+        0
+    }
 }

@@ -1,5 +1,6 @@
 //! File operations on their way through the workers.
 
+use super::pages::Page;
 use super::table::OpenFile;
 use crate::mailbox::Mailbox;
 use linerate_transport::{FileError, FileOp, FileReply, Metadata, Owner};
@@ -28,11 +29,25 @@ pub(crate) enum Work {
 /// An operation on an open file, its id resolved.
 #[derive(Debug)]
 pub(crate) enum FileWork {
-    ReadDir { limit: usize },
-    Read { offset: u64, len: usize },
-    Write { offset: u64, data: Vec<u8> },
-    Truncate { len: u64 },
-    Publish { whole: bool },
+    ReadDir {
+        limit: usize,
+    },
+    /// `begun`: what was there at once, and how many bytes.
+    Read {
+        offset: u64,
+        len: usize,
+        begun: Option<(Page, usize)>,
+    },
+    Write {
+        offset: u64,
+        data: Vec<u8>,
+    },
+    Truncate {
+        len: u64,
+    },
+    Publish {
+        whole: bool,
+    },
     Close,
 }
 

@@ -5,6 +5,7 @@
 mod demo;
 mod job;
 mod links;
+mod medium;
 mod pages;
 mod root;
 mod sweep;
@@ -23,11 +24,14 @@ pub(crate) use table::{ReadAheadDone, Sendable};
 use crate::mailbox::Mailbox;
 use job::{FileWork, Finished, Job, Outcome, Work};
 use linerate_transport::{FileDone, FileError, FileId, FileOp, FileReply, Files, Owner};
+use medium::Reach;
 use pages::PagePool;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use sweep::Sweep;
 use table::{FileTable, OpenFile as File};
@@ -35,6 +39,11 @@ use worker::WorkQueue;
 
 /// Longest single read in bytes; a longer one fails with [`FileError::Io`].
 pub const READ_MAX: usize = 16 << 20;
+/// Longest read in bytes that is done at once where the bytes are in memory, if a worker would have no processor of its
+/// own: copying takes time, too.
+const READ_NOW_MAX: usize = 256 << 10;
+/// The same where it has one, which copies while the loop sends: a shorter copy takes less time than the handing over.
+const READ_NOW_SHORT: usize = 16 << 10;
 /// Most entries that one `ReadDir` answers, whatever its limit says.
 pub const READ_DIR_MAX: usize = 1024;
 
@@ -99,6 +108,23 @@ struct Crew {
     /// Looks for what uploads of a killed server left.
     _sweep: Option<Sweep>,
     threads: Vec<JoinHandle<()>>,
+    /// File services over them: loops, each of which can keep a processor busy.
+    loops: AtomicUsize,
+    /// Processors that this process may use.
+    processors: usize,
+}
+
+impl Crew {
+    /// Whether the loops can keep all processors busy, so that a worker only takes turns with them.
+    fn is_crowded(&self) -> bool {
+        self.loops.load(Ordering::Relaxed) >= self.processors
+    }
+}
+
+impl Drop for WorkerFiles {
+    fn drop(&mut self) {
+        self.crew.loops.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Crew {
@@ -121,7 +147,9 @@ impl WorkerFiles {
         let root = root::Root::open(path, config.writable)?;
         let sweep = if config.writable { root.descriptor().ok().map(Sweep::start) } else { None };
         let work = WorkQueue::new(root, PagePool::new(config.pool_bytes));
-        let mut crew = Crew { work: Arc::new(work), _sweep: sweep, threads: Vec::new() };
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let (work, loops) = (Arc::new(work), AtomicUsize::new(0));
+        let mut crew = Crew { work, _sweep: sweep, threads: Vec::new(), loops, processors };
         for number in 0..config.threads.max(1) {
             let work = Arc::clone(&crew.work);
             let thread = std::thread::Builder::new()
@@ -134,9 +162,11 @@ impl WorkerFiles {
     }
 
     fn over(crew: Arc<Crew>, config: WorkerConfig) -> std::io::Result<WorkerFiles> {
+        let done = Arc::new(Mailbox::new()?);
+        crew.loops.fetch_add(1, Ordering::Relaxed);
         Ok(WorkerFiles {
             crew,
-            done: Arc::new(Mailbox::new()?),
+            done,
             table: FileTable::new(config.open_max),
             config,
             under_way: 0,
@@ -193,10 +223,34 @@ impl WorkerFiles {
             && let Some(result) = self.crew.work.stat_cached(path)
         {
             let result = result.map(|meta| Outcome::Reply(FileReply::Meta(meta)));
-            // Not by the mailbox, whose descriptor would have to be written and read: who asked is awake and takes it.
-            return self.finished.push_back(Finished { owner, tag, was_open: false, result });
+            return self.finish_now(Finished { owner, tag, was_open: false, result });
         }
         self.push(owner, tag, Work::Path(op));
+    }
+
+    /// Reads what the page cache has, if handing it to a worker would cost more than it gains.
+    fn submit_read(&mut self, owner: Owner, tag: u64, id: FileId, offset: u64, len: usize) {
+        let mut begun = None;
+        let longest = if self.crew.is_crowded() { READ_NOW_MAX } else { READ_NOW_SHORT };
+        if len <= longest
+            && let Some(file) = self.table.find(id)
+            && file.reads_now()
+            && !file.is_busy()
+        {
+            let (mut page, mut done) = (self.crew.work.take_page(len), 0);
+            if file.read_now(page.as_mut(), offset, &mut done) == Reach::Whole {
+                let result = Ok(Outcome::Reply(FileReply::Data(page.into_shared(done))));
+                return self.finish_now(Finished { owner, tag, was_open: false, result });
+            }
+            begun = (done > 0).then_some((page, done));
+        }
+        self.submit_file(owner, tag, id, FileWork::Read { offset, len, begun });
+    }
+
+    /// Takes what is finished already; behind what finished before it.
+    fn finish_now(&mut self, finished: Finished) {
+        self.done.drain_into(&mut self.finished);
+        self.finished.push_back(finished);
     }
 
     fn submit_file(&mut self, owner: Owner, tag: u64, id: FileId, work: FileWork) {
@@ -228,7 +282,7 @@ impl Files for WorkerFiles {
         match op {
             FileOp::ReadDir { dir, limit } => self.submit_file(owner, tag, dir, FileWork::ReadDir { limit }),
             FileOp::Read { file, offset, len } => {
-                self.submit_file(owner, tag, file, FileWork::Read { offset, len });
+                self.submit_read(owner, tag, file, offset, len);
             }
             FileOp::Write { file, offset, data } => {
                 self.submit_file(owner, tag, file, FileWork::Write { offset, data });
@@ -263,11 +317,22 @@ impl Files for WorkerFiles {
         }
         Some(FileDone { owner, tag, result })
     }
+
+    fn has_done(&self) -> bool {
+        !self.finished.is_empty()
+    }
+
+    fn write_now(&mut self, file: FileId, offset: u64, data: &[u8]) -> usize {
+        match self.table.find(file) {
+            Some(file) if self.crew.is_crowded() && !file.is_busy() => file.write_now(offset, data),
+            _ => 0,
+        }
+    }
 }
 
 impl AsFd for WorkerFiles {
-    /// Becomes readable when an operation has finished; `poll_done` silences it. What is finished as soon as it is
-    /// submitted does not show here: to be asked for before sleeping.
+    /// Becomes readable when a worker has finished an operation; `poll_done` silences it. What was finished as it was
+    /// submitted shows in [`Files::has_done`] alone.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.done.as_fd()
     }
@@ -336,6 +401,20 @@ impl Files for AnyFiles {
         match self {
             AnyFiles::Directory(files) => files.poll_done(),
             AnyFiles::Demo(files) => files.poll_done(),
+        }
+    }
+
+    fn has_done(&self) -> bool {
+        match self {
+            AnyFiles::Directory(files) => files.has_done(),
+            AnyFiles::Demo(files) => files.has_done(),
+        }
+    }
+
+    fn write_now(&mut self, file: FileId, offset: u64, data: &[u8]) -> usize {
+        match self {
+            AnyFiles::Directory(files) => files.write_now(file, offset, data),
+            AnyFiles::Demo(files) => files.write_now(file, offset, data),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::job::{FileWork, Outcome};
 use super::links;
-use super::pages::PagePool;
+use super::pages::{Page, PagePool};
 use super::table::{Content, DirPosition, OpenDir, OpenFile};
 use super::upload::{self, Opened, Unpublished};
 use super::{READ_DIR_MAX, READ_MAX};
@@ -170,7 +170,11 @@ impl Root {
                 self.read_dir(dir, limit.clamp(1, READ_DIR_MAX)).map(FileReply::Entries)
             }
             (FileWork::ReadDir { .. }, _) => Err(FileError::NotADirectory),
-            (FileWork::Read { offset, len }, Content::Fd(fd)) => read(fd, offset, len, pages),
+            (FileWork::Read { len, .. }, Content::Fd(_)) if len > READ_MAX => Err(FileError::Io),
+            (FileWork::Read { offset, len, begun }, Content::Fd(fd)) => {
+                let (page, done) = begun.unwrap_or_else(|| (pages.take(len), 0));
+                read(fd, offset, page, done)
+            }
             (_, Content::Dir(_)) => Err(FileError::IsADirectory),
             (FileWork::Write { .. } | FileWork::Truncate { .. } | FileWork::Publish { .. }, _)
                 if !file.writable =>
@@ -393,14 +397,10 @@ fn is_under_way(path: &VirtualPath) -> bool {
     path.relative().split('/').any(|name| name.starts_with(upload::PREFIX))
 }
 
-fn read(fd: &OwnedFd, offset: u64, len: usize, pages: &Arc<PagePool>) -> Result<FileReply, FileError> {
-    if len > READ_MAX {
-        return Err(FileError::Io);
-    }
-    let mut page = pages.take(len);
+/// Fills the page from its byte `done` on; its first byte is that at `offset`.
+fn read(fd: &OwnedFd, offset: u64, mut page: Page, mut done: usize) -> Result<FileReply, FileError> {
     let buffer = page.as_mut();
-    let mut done = 0;
-    while done < len {
+    while done < buffer.len() {
         let Some(at) = offset.checked_add(done as u64) else { break };
         match rustix::io::pread(fd, &mut buffer[done..], at) {
             Ok(0) => break,

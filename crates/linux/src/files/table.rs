@@ -1,6 +1,7 @@
 //! The table of open files, shared by the file service and the transport that sends ranges of them.
 
 use super::job::FileQueue;
+use super::medium::Medium;
 use super::upload::Unpublished;
 use super::worker::WorkQueue;
 use crate::mailbox::{Mailbox, lock};
@@ -8,8 +9,7 @@ use crate::slab::{Key, Slab};
 use linerate_transport::{FileError, FileId, VirtualPath};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::Dir;
-use std::io::IoSliceMut;
-use std::sync::atomic::{AtomicBool, Ordering};
+use rustix::io::Errno;
 use std::sync::{Arc, Mutex};
 
 /// Where the bytes of an open file are.
@@ -53,8 +53,8 @@ pub struct OpenFile {
     /// Operations on this file that wait for the one under way. Apart from the file, so that who takes the next one does not
     /// hold the file any more: it may be the close.
     pub(crate) queue: Arc<Mutex<FileQueue>>,
-    /// The file system cannot tell without blocking whether a range is in memory.
-    cannot_probe: AtomicBool,
+    /// Where the file system keeps it.
+    pub(super) medium: Medium,
 }
 
 /// What a transport can send a file from.
@@ -68,8 +68,9 @@ pub(crate) enum Sendable<'a> {
     Nothing,
 }
 
-/// Distance in bytes between the places that a residency check looks at: read-ahead brings in pieces of at least this.
-const PROBE_STRIDE: u64 = 64 << 10;
+/// Distance in bytes between the places that a residency check looks at: the kernel's read-ahead brings in pieces of
+/// this length unless it is set to less. Each look costs as much as sending 4 KiB.
+const PROBE_STRIDE: u64 = 128 << 10;
 
 impl OpenFile {
     pub(crate) fn new(content: Content, writable: bool) -> Self {
@@ -79,7 +80,7 @@ impl OpenFile {
             unpublished: Mutex::new(None),
             late_error: Mutex::new(None),
             queue: Arc::default(),
-            cannot_probe: AtomicBool::new(false),
+            medium: Medium::default(),
         }
     }
 
@@ -95,23 +96,18 @@ impl OpenFile {
     /// Whether `len` bytes from `offset` on can be read without waiting for a disk, as far as samples can tell.
     pub(crate) fn is_resident(&self, offset: u64, len: u64) -> bool {
         let Content::Fd(fd) = &self.content else { return true };
-        if self.cannot_probe.load(Ordering::Relaxed) {
-            return false;
+        if let Some(answer) = self.medium.is_always_resident() {
+            return answer;
         }
         let last = offset.saturating_add(len.saturating_sub(1));
         let mut at = offset;
         loop {
             let mut byte = [0];
-            let mut slices = [IoSliceMut::new(&mut byte)];
-            match rustix::io::preadv2(fd, &mut slices, at, rustix::io::ReadWriteFlags::NOWAIT) {
+            match self.medium.read(fd.as_fd(), &mut byte, at) {
                 // The end of the file, or an error: sendfile will meet it at once.
                 Ok(0) => return true,
                 Ok(_) => {}
-                Err(rustix::io::Errno::AGAIN) => return false,
-                Err(rustix::io::Errno::OPNOTSUPP) => {
-                    self.cannot_probe.store(true, Ordering::Relaxed);
-                    return false;
-                }
+                Err(Errno::AGAIN | Errno::OPNOTSUPP) => return false,
                 Err(_) => return true,
             }
             if at >= last {

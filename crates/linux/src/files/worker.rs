@@ -1,7 +1,7 @@
 //! The threads that do file operations, and the queue before them. Results go where the job says.
 
 use super::job::{FileWork, Finished, Job, Outcome, Work};
-use super::pages::PagePool;
+use super::pages::{Page, PagePool};
 use super::root::{Root, read_ahead};
 use super::table::{Content, OpenFile, ReadAheadDone};
 use crate::mailbox::{Mailbox, lock};
@@ -66,6 +66,11 @@ impl WorkQueue {
     /// Does what takes no waiting: see [`Root::stat_cached`].
     pub(crate) fn stat_cached(&self, path: &VirtualPath) -> Option<Result<Metadata, FileError>> {
         self.root.stat_cached(path)
+    }
+
+    /// A buffer for a read.
+    pub(crate) fn take_page(&self, len: usize) -> Page {
+        self.pages.take(len)
     }
 
     /// Queues a job: behind the others of its file if it has one, so that they run in order.

@@ -18,8 +18,9 @@ const FIXED_QUEUE_MAX: usize = 16 << 20;
 pub(crate) const ITEMS_MAX: usize = 1024;
 /// Most pieces handed to the kernel by one call.
 const GATHER_MAX: usize = 64;
-/// Bytes of a file that are checked to be in memory, and sent, by one call.
-const FILE_PIECE: u64 = 256 << 10;
+/// Bytes of a file that are checked to be in memory, and sent, by one call, whatever the budget: nothing of them is
+/// copied, and each call ends with a segment that is not full.
+const FILE_PIECE: u64 = 1 << 20;
 /// Bytes that a worker brings into memory at a time.
 pub(crate) const READ_AHEAD: u64 = 1 << 20;
 /// Longest buffer that collects small writes, in bytes.
@@ -129,7 +130,7 @@ impl SendQueue {
         *self = SendQueue::default();
     }
 
-    /// Hands at most about `budget` bytes to the kernel; adds what it took to `sent`.
+    /// Hands at most about `budget` bytes, or one piece of a file, to the kernel; adds what it took to `sent`.
     pub(crate) fn flush(
         &mut self,
         fd: BorrowedFd<'_>,
@@ -147,7 +148,7 @@ impl SendQueue {
             }
             let left = limit - *sent;
             let result = match self.items.front() {
-                Some(Item::File { .. }) => self.flush_file(fd, left),
+                Some(Item::File { .. }) => self.flush_file(fd),
                 _ => self.flush_memory(fd, left),
             };
             match result {
@@ -203,9 +204,9 @@ impl SendQueue {
     }
 
     /// Sends a piece of the file range at the front, once it is in memory.
-    fn flush_file(&mut self, fd: BorrowedFd<'_>, budget: u64) -> Result<u64, Flush> {
+    fn flush_file(&mut self, fd: BorrowedFd<'_>) -> Result<u64, Flush> {
         let Some(Item::File { file, offset, len }) = self.items.front() else { return Ok(0) };
-        let piece = (*len).min(FILE_PIECE).min(budget.max(1));
+        let piece = (*len).min(FILE_PIECE);
         let source = match file.sendable() {
             Sendable::Fd(source) => source,
             Sendable::Static(bytes) => {

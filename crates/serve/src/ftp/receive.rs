@@ -2,12 +2,12 @@
 
 use super::ascii::FromNetwork;
 use super::config::Limits;
-use super::hub::{JobId, Kind, Turn};
+use super::hub::{Hub, JobId, Kind, Turn};
 use super::send::Pump;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem;
-use linerate_transport::{CloseReason, ConnId, ConnState, FileError, FileId, FileOp};
+use linerate_transport::{CloseReason, ConnId, ConnState, FileError, FileId, FileOp, Files};
 
 /// Bytes that one transfer may take in one turn; then others get theirs.
 const TURN_LEN: u64 = 1 << 20;
@@ -20,6 +20,8 @@ pub(super) struct Receiver {
     offset: u64,
     /// The file is to be cut there before anything is written.
     cut: bool,
+    /// That is under way.
+    cutting: bool,
     chunk: Vec<u8>,
     /// Bytes after which a piece is written.
     chunk_len: usize,
@@ -54,6 +56,7 @@ impl Receiver {
             file,
             offset,
             cut: true,
+            cutting: false,
             chunk: Vec::new(),
             chunk_len: limits.write_chunk_len,
             writes_max: limits.writes_under_way,
@@ -72,7 +75,7 @@ impl Receiver {
 
     /// Whether the delay is not the client's but that of our files.
     pub(super) fn awaits_files(&self) -> bool {
-        !self.writes.is_empty()
+        self.cutting || !self.writes.is_empty()
     }
 
     /// The data connection is there: what the file has from the offset on gives way. Not earlier, so that an upload
@@ -81,6 +84,7 @@ impl Receiver {
         if let Some(file) = self.file
             && core::mem::take(&mut self.cut)
         {
+            self.cutting = true;
             turn.submit(job, Kind::Truncate, FileOp::Truncate { file, len: self.offset });
         }
     }
@@ -96,11 +100,12 @@ impl Receiver {
     ) -> Result<Pump, CloseReason> {
         let start = self.received;
         while self.received - start < TURN_LEN {
-            if self.writes.len() >= self.writes_max {
+            if self.cutting || self.writes.len() >= self.writes_max {
                 return Ok(Pump::Blocked);
             }
             // The state first: what arrives between the two looks is seen by the second.
             let state = turn.ctx.net.state(conn);
+            let readable = turn.ctx.net.readable(conn);
             let piece = turn.ctx.net.peek(conn);
             if piece.is_empty() {
                 return match state {
@@ -118,16 +123,17 @@ impl Receiver {
                 };
             }
             let taken = match self.file {
-                None => turn.ctx.net.readable(conn).min(TURN_LEN as usize),
-                Some(_) => {
-                    let taken = piece.len().min(self.chunk_len.saturating_sub(self.chunk.len()).max(1));
-                    let piece = &piece[..taken];
-                    match &mut self.ascii {
-                        Some(convert) => convert.convert(piece, &mut self.chunk),
-                        None => self.chunk.extend_from_slice(piece),
+                None => readable.max(piece.len()).min(TURN_LEN as usize),
+                Some(file) => match self.write_now(turn.hub, turn.ctx.files, file, piece) {
+                    0 => {
+                        if self.chunk.is_empty() {
+                            // Once, instead of moving what is there whenever it grows.
+                            self.chunk.reserve(readable.min(self.chunk_len));
+                        }
+                        self.gather(piece)
                     }
-                    taken
-                }
+                    written => written,
+                },
             };
             self.received += taken as u64;
             turn.ctx.net.consume(conn, taken);
@@ -136,6 +142,30 @@ impl Receiver {
             }
         }
         Ok(Pump::Again)
+    }
+
+    /// Takes bytes into the piece that is written next; returns how many.
+    fn gather(&mut self, piece: &[u8]) -> usize {
+        let taken = piece.len().min(self.chunk_len.saturating_sub(self.chunk.len()).max(1));
+        let piece = &piece[..taken];
+        match &mut self.ascii {
+            Some(convert) => convert.convert(piece, &mut self.chunk),
+            None => self.chunk.extend_from_slice(piece),
+        }
+        taken
+    }
+
+    /// Writes bytes to the file from where they were received, if nothing is to be written before them and the files
+    /// take them at once; returns how many.
+    fn write_now(&mut self, hub: &Hub, files: &mut dyn Files, file: FileId, piece: &[u8]) -> usize {
+        let is_next = self.writes.is_empty() && self.chunk.is_empty() && !hub.has_waiting_operations();
+        if !is_next || self.ascii.is_some() || self.failed.is_some() {
+            return 0;
+        }
+        let written = files.write_now(file, self.offset, piece).min(piece.len());
+        self.offset += written as u64;
+        self.stored += written as u64;
+        written
     }
 
     /// Writes what was gathered.
@@ -201,6 +231,7 @@ impl Receiver {
         kind: Kind,
         result: Result<(), FileError>,
     ) {
+        self.cutting &= kind != Kind::Truncate;
         match (kind, result) {
             (Kind::Write, result) => {
                 let len = self.writes.pop_front().unwrap_or(0);

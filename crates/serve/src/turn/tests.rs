@@ -70,6 +70,8 @@ impl Engine for Scripted {
 struct Shelf {
     room: usize,
     done: Vec<FileDone>,
+    /// As it is submitted, without telling anybody.
+    at_once: bool,
 }
 
 impl Files for Shelf {
@@ -85,6 +87,10 @@ impl Files for Shelf {
 
     fn poll_done(&mut self) -> Option<FileDone> {
         self.done.pop()
+    }
+
+    fn has_done(&self) -> bool {
+        self.at_once && !self.done.is_empty()
     }
 }
 
@@ -160,7 +166,7 @@ fn serving<F: Files>(files: F) -> Loop<Scripted, F, Noting> {
 
 #[test]
 fn a_file_request_without_room_is_asked_for_again_and_none_is_lost() {
-    let mut serving = serving(Shelf { room: 1, done: Vec::new() });
+    let mut serving = serving(Shelf { room: 1, done: Vec::new(), at_once: false });
     let mut clock = Clock(Instant::from_millis(1));
     serving.engine.wants = vec![request(3), request(2), request(1)];
     assert_eq!(serving.serve(&mut clock), Ok(true));
@@ -176,8 +182,28 @@ fn a_file_request_without_room_is_asked_for_again_and_none_is_lost() {
 }
 
 #[test]
+fn what_is_read_at_once_leaves_in_the_same_turn_and_a_turn_has_a_bound() {
+    let mut serving = serving(Shelf { room: 99, done: Vec::new(), at_once: true });
+    let mut clock = Clock(Instant::from_millis(1));
+    let len = 256 << 10;
+    serving.engine.wants = (0..9).map(|token| FileRequest { len, ..request(token) }).collect();
+    assert_eq!(serving.serve(&mut clock), Ok(true));
+    assert_eq!(serving.engine.got.len(), 4, "a mebibyte");
+    assert_eq!(serving.serve(&mut clock), Ok(true));
+    assert_eq!(serving.serve(&mut clock), Ok(true));
+    assert_eq!(serving.engine.got.len(), 9);
+    assert_eq!(serving.serve(&mut clock), Ok(false));
+    // Submitted outside a turn: it does not sleep before that is handed out.
+    serving.files.submit(Owner(1), 7, FileOp::Read { file: FileId::new(0, 0), offset: 0, len: 2 }).unwrap();
+    assert!(serving.arm(&mut clock));
+    assert_eq!(serving.serve(&mut clock), Ok(true));
+    assert!(!serving.arm(&mut clock));
+    assert_eq!(serving.services.files, [7]);
+}
+
+#[test]
 fn an_answer_that_is_no_data_is_an_error_to_the_engine() {
-    let mut serving = serving(Shelf { room: 0, done: Vec::new() });
+    let mut serving = serving(Shelf { room: 0, done: Vec::new(), at_once: false });
     for (tag, result) in [(1, Ok(FileReply::Done)), (2, Err(FileError::Stale))] {
         serving.files.done.insert(0, FileDone { owner: Owner::TRANSPORT, tag, result });
     }

@@ -1,5 +1,6 @@
 //! A real directory, with everything in it that could lead astray.
 
+mod at_once;
 mod changes;
 mod demo;
 mod reading;
@@ -15,10 +16,20 @@ pub(crate) struct TempDir(pub(crate) PathBuf);
 
 impl TempDir {
     pub(crate) fn new() -> TempDir {
+        TempDir::within(std::env::temp_dir())
+    }
+
+    /// One that is memory, where the machine has such.
+    pub(crate) fn in_memory() -> Option<TempDir> {
+        let memory = PathBuf::from("/dev/shm");
+        memory.is_dir().then(|| TempDir::within(memory))
+    }
+
+    fn within(folder: PathBuf) -> TempDir {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("linerate-files-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let path = folder.join(name);
         std::fs::create_dir(&path).unwrap();
         TempDir(path)
     }
@@ -49,6 +60,14 @@ pub(crate) fn serve(dir: &TempDir, writable: bool) -> AnyFiles {
     {
         sweep.wait();
     }
+    files
+}
+
+/// As where there are so many processors; for a service that was not shared.
+fn on_processors(mut files: AnyFiles, count: usize) -> AnyFiles {
+    let AnyFiles::Directory(workers) = &mut files else { panic!("not a directory") };
+    // The threads do not hold what is changed.
+    Arc::get_mut(&mut workers.crew).unwrap().processors = count;
     files
 }
 

@@ -204,6 +204,64 @@ fn refused_operations_are_submitted_again_in_order() {
 }
 
 #[test]
+fn what_is_stored_in_memory_is_written_from_where_it_came() {
+    let mut ftp = Ftp::anna();
+    ftp.world.files.written_now = Some(0);
+    let content: Vec<u8> = (0..3_000_000u32).map(|i| (i % 241) as u8).collect();
+    let mut ran = |command: &[&str], content: &[u8]| {
+        let data = ftp.passive();
+        for line in command {
+            ftp.send(line);
+        }
+        ftp.world.client_send(data, content);
+        ftp.world.net.client_finish(data);
+        ftp.advance(Duration::from_secs(1));
+        assert!(ftp.replies().contains("226"));
+    };
+    ran(&["STOR new"], &content);
+    ran(&["REST 1000000", "STOR new"], &content[..1_000_000]);
+    ran(&["APPE new"], b"end");
+    assert_eq!(ftp.world.files.written_now, Some(4_000_003));
+    let expected = [&content[..1_000_000], &content[..1_000_000], b"end"].concat();
+    assert_eq!(ftp.content("/new"), expected, "cut at the offset before anything was written");
+    assert_eq!(ftp.world.files.open_count(), 0);
+}
+
+#[test]
+fn memory_that_fills_up_ends_the_upload() {
+    let mut ftp = Ftp::anna();
+    (ftp.world.files.written_now, ftp.world.files.space) = (Some(0), 700_000);
+    let data = ftp.passive();
+    ftp.expect("STOR new", "150");
+    ftp.world.client_send(data, &[9; 2_000_000]);
+    assert!(ftp.expect_replies("452").contains("700000 bytes are kept"));
+    assert_eq!(ftp.content("/new"), [9; 700_000]);
+    assert_eq!(ftp.world.files.written_now, Some(700_000));
+}
+
+#[test]
+fn writing_at_once_overtakes_no_operation_that_waits() {
+    let mut ftp = Ftp::anna();
+    let old = ftp.content("/b.bin").to_vec();
+    let data = ftp.passive();
+    ftp.expect("REST 1000", "350");
+    (ftp.world.files.written_now, ftp.world.files.limit) = (Some(0), 0);
+    ftp.send("STOR b.bin");
+    ftp.world.client_send(data, b"first");
+    ftp.run();
+    // The file opens; that it be cut is refused for a while.
+    ftp.world.files.limit = 1;
+    ftp.world.files.hold = true;
+    ftp.advance(Duration::from_millis(5));
+    assert_eq!(ftp.world.files.written_now, Some(0));
+    ftp.world.files.hold = false;
+    ftp.world.net.client_finish(data);
+    ftp.advance(Duration::from_millis(100));
+    ftp.expect_replies("150 226");
+    assert_eq!(ftp.content("/b.bin"), [&old[..1_000], b"first"].concat());
+}
+
+#[test]
 fn a_disk_that_fills_up_ends_the_upload() {
     let mut ftp = Ftp::anna();
     let data = ftp.passive();
