@@ -284,4 +284,9 @@ pub trait Files {
 
     /// The next finished operation, if any.
     fn poll_done(&mut self) -> Option<FileDone>;
+
+    /// A file that lies in memory and never changes, such as one of a firmware's image: it can be served without any operation.
+    fn constant(&self, _path: &VirtualPath) -> Option<(Metadata, Bytes)> {
+        None
+    }
 }

@@ -43,6 +43,8 @@ pub struct MemoryFiles {
     pub space: usize,
     /// When set, the next operations fail with it.
     pub fail: Option<FileError>,
+    /// Whether everything lies in memory and never changes.
+    pub constant: bool,
 }
 
 impl MemoryFiles {
@@ -59,6 +61,7 @@ impl MemoryFiles {
             opened: 0,
             space: usize::MAX,
             fail: None,
+            constant: false,
         };
         files.add_dir("/");
         files
@@ -349,5 +352,11 @@ impl Files for MemoryFiles {
             _ => self.on_open(op),
         };
         Some(FileDone { owner, tag, result })
+    }
+
+    fn constant(&self, path: &VirtualPath) -> Option<(Metadata, Bytes)> {
+        let node = self.nodes.get(path.as_str()).filter(|_| self.constant)?;
+        let bytes = || Bytes::from(node.data.clone());
+        (node.kind == FileKind::File).then(|| (Self::meta(node), bytes()))
     }
 }
