@@ -13,5 +13,6 @@ fn main() {
     }
     println!("cargo::rerun-if-changed=memory.x");
     println!("cargo::rerun-if-changed=src/start.s");
+    println!("cargo::rerun-if-changed=src/memory.s");
     println!("cargo::rustc-link-arg-bins=-T{}", folder.join("memory.x").display());
 }

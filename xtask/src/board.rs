@@ -9,6 +9,7 @@ mod instruments;
 mod machine;
 mod names;
 mod network;
+mod soft_count;
 mod softcore;
 
 use crate::{firmware, packages, shell};
@@ -29,7 +30,8 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|build
   build    build the image and print its size
 
 boards: mps2-an500 (Cortex-M7), virt-a15 (Cortex-A15), xlnx-zcu102 (Cortex-A53), all; softcore (RISC-V, its RTL in
-simulation: serve and test as root, bench in virtual time, no count); nucleo-h743zi (Cortex-M7: build alone)";
+simulation: serve and test as root, bench in virtual time, and count there with all clocks: `count requests`, closing,
+receive or send for one of them); nucleo-h743zi (Cortex-M7: build alone)";
 
 /// The interface as the emulator knows it, by its model.
 #[derive(Clone, Copy, Debug)]
@@ -166,13 +168,14 @@ const OUT: &str = "target/boards";
 
 /// Runs the command for one board or for all.
 pub fn run(args: &[&str]) -> Result<()> {
-    let (name, what) = match args {
-        [name] => (*name, "serve"),
-        [name, what] => (*name, *what),
+    let (name, what, only) = match args {
+        [name] => (*name, "serve", None),
+        [name, what] => (*name, *what, None),
+        [softcore::NAME, "count", only] => (softcore::NAME, "count", Some(*only)),
         _ => bail!("{USAGE}"),
     };
     if name == softcore::NAME {
-        return softcore::run(what);
+        return softcore::run(what, only);
     }
     let is_chosen = |board: &&Board| match name {
         "all" => what == "build" || !board.emulator.is_empty(),

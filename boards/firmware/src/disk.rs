@@ -370,4 +370,13 @@ impl Files for Disk {
         }
         Some(FileDone { owner, tag, result })
     }
+
+    fn constant(&self, path: &VirtualPath) -> Option<(Metadata, Bytes)> {
+        let text = path.as_str();
+        if ram::inside(text).is_some() || text == LIVE || self.kept(text).is_some() {
+            return None;
+        }
+        let file = self.flash_file(text)?;
+        Some((self.flash_meta(FileKind::File, file.bytes.len() as u64), Bytes::from_static(file.bytes)))
+    }
 }

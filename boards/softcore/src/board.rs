@@ -1,7 +1,7 @@
 //! The board as the loop sees it.
 
 use crate::trace::{IDLE, NETWORK, TRACE};
-use crate::{caches, clock, ethernet, heap, processor, stack, uart};
+use crate::{caches, clock, copies, ethernet, heap, processor, stack, uart};
 use alloc::string::String;
 use alloc::vec::Vec;
 use linerate_firmware::console::Console;
@@ -12,6 +12,7 @@ use linerate_serve::Host;
 use linerate_wire::units::Instant;
 
 const HELP: &str = "caches    what the data cache makes of a word that changes behind its back\n\
+                    copies    copies of all lengths and places compared with what should come of them\n\
                     compute   rounds of the application's work so far; compute on and compute off switch it\n\
                     panic     ends the machine, with a report\n";
 
@@ -115,6 +116,10 @@ impl Board for Softcore {
                 return Some(alloc::format!(
                     "a 1 became 2: read {stale}, and {fresh} once the cache was emptied\n"
                 ));
+            }
+            "copies" => {
+                let (count, wrong) = copies::compare();
+                return Some(alloc::format!("{count} copies, {wrong} wrong\n"));
             }
             "panic" => panic_on_purpose(),
             _ => return None,

@@ -10,6 +10,7 @@ mod amo;
 mod board;
 mod caches;
 mod clock;
+mod copies;
 mod ethernet;
 mod heap;
 mod panic;

@@ -1,5 +1,9 @@
 //! The board `softcore`: processor, memory and network interface in one model, with a serial line and a cable of 1 Gb/s.
 
+mod profile;
+
+pub use profile::{Counted, Profile};
+
 use crate::dut::{Dut, Port};
 use std::collections::VecDeque;
 
@@ -98,6 +102,7 @@ pub struct Softcore {
     out_free: u64,
     is_ready: bool,
     outgoing: VecDeque<(u64, Vec<u8>)>,
+    profile: Option<Profile>,
 }
 
 impl Softcore {
@@ -147,6 +152,7 @@ impl Softcore {
             out_free: 0,
             is_ready: false,
             outgoing: VecDeque::new(),
+            profile: None,
         })
     }
 
@@ -184,8 +190,26 @@ impl Softcore {
             self.dut.set(self.pins.nic[0], 1);
             self.nic_clocks += 1;
         }
-        self.dut.edge();
+        if self.profile.is_some() {
+            let pc = self.pc();
+            self.dut.edge();
+            let [executed, fetched, loaded, _] = self.counters();
+            self.profile.iter_mut().for_each(|profile| profile.clock(pc, [executed, fetched, loaded]));
+        } else {
+            self.dut.edge();
+        }
         self.clocks += 1;
+    }
+
+    /// Counts each instruction from now on, which makes the simulation slower by a little.
+    pub fn start_profile(&mut self) {
+        let [executed, fetched, loaded, _] = self.counters();
+        self.profile = Some(Profile::new([executed, fetched, loaded]));
+    }
+
+    /// Ends that: what was counted.
+    pub fn take_profile(&mut self) -> Option<Profile> {
+        self.profile.take()
     }
 
     fn type_a_byte(&mut self) {

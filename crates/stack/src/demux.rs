@@ -47,8 +47,13 @@ impl PartialEq for FlowKey {
 
 impl Hash for FlowKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u128(self.local.to_bits());
-        state.write_u128(self.remote.to_bits());
+        // Equal flows are of the same kind, and a third of the bytes tells those of IPv4 apart.
+        if let (Some(local), Some(remote)) = (self.local.to_ipv4_mapped(), self.remote.to_ipv4_mapped()) {
+            state.write_u64(u64::from(local.to_bits()) << 32 | u64::from(remote.to_bits()));
+        } else {
+            state.write_u128(self.local.to_bits());
+            state.write_u128(self.remote.to_bits());
+        }
         state.write_u32(self.ports());
     }
 }

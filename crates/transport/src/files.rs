@@ -296,4 +296,9 @@ pub trait Files {
     fn write_now(&mut self, _file: FileId, _offset: u64, _data: &[u8]) -> usize {
         0
     }
+
+    /// A file that lies in memory and never changes, such as one of a firmware's image: it can be served without any operation.
+    fn constant(&self, _path: &VirtualPath) -> Option<(Metadata, Bytes)> {
+        None
+    }
 }

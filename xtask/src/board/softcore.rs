@@ -1,7 +1,7 @@
 //! The board `softcore`: no emulator, but its RTL in simulation, clock by clock.
 
 use super::network::{Network, TAP};
-use super::{OUT, checks};
+use super::{OUT, checks, soft_count};
 use crate::{firmware, packages, rtl, shell};
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{Read, Write};
@@ -19,14 +19,15 @@ const GREETING: &str = "help tells the commands";
 const START: Duration = Duration::from_secs(120);
 
 /// Carries out what `cargo xtask board softcore WHAT` asks for.
-pub fn run(what: &str) -> Result<()> {
+pub fn run(what: &str, only: Option<&str>) -> Result<()> {
     let board = build()?;
     match what {
         "build" => Ok(()),
         "serve" => serve(&board),
         "test" => test(&board),
         "bench" => bench(&board),
-        other => bail!("board softcore: {other:?} is none of serve, test, bench and build"),
+        "count" => soft_count::run(&board.hardware, &board.image, only),
+        other => bail!("board softcore: {other:?} is none of serve, test, count, bench and build"),
     }
 }
 
@@ -177,8 +178,9 @@ fn test(board: &Built) -> Result<()> {
     let started = Instant::now();
     let mut machine = Machine::start(board, &network, &[])?;
     println!("ok      the image starts ({:.1} s)", started.elapsed().as_secs_f32());
-    let checks: [(&str, Check); 4] = [
+    let checks: [(&str, Check); 5] = [
         ("the caches do not see what is behind them, until emptied", caches),
+        ("copies of all lengths and places", copies),
         ("HTTP", http),
         ("FTP", ftp),
         ("iperf3 both ways", iperf3),
@@ -189,12 +191,19 @@ fn test(board: &Built) -> Result<()> {
         println!("ok      {name} ({:.1} s)", started.elapsed().as_secs_f32());
     }
     ensure!(!machine.said().contains("***"), "the image ended: {}", machine.said());
+    let (started, said) = (Instant::now(), soft_count::check(&board.hardware, &board.image)?);
+    println!("ok      a count by function: {said} ({:.1} s)", started.elapsed().as_secs_f32());
     Ok(())
 }
 
 fn caches(machine: &mut Machine<'_>) -> Result<()> {
     machine.keys.write_all(b"caches\r")?;
     machine.wait_for("a 1 became 2: read 1, and 2 once the cache was emptied")
+}
+
+fn copies(machine: &mut Machine<'_>) -> Result<()> {
+    machine.keys.write_all(b"copies\r")?;
+    machine.wait_for("2525 copies, 0 wrong")
 }
 
 fn http(machine: &mut Machine<'_>) -> Result<()> {

@@ -89,6 +89,20 @@ fn list(disk: &mut Disk, name: &str) -> Vec<(String, FileKind)> {
 }
 
 #[test]
+fn flash_alone_never_changes() {
+    let mut disk = disk();
+    let (meta, bytes) = disk.constant(&path("/a/file")).unwrap();
+    let (_, opened) = open(&mut disk, "/a/file", OpenMode::Read).unwrap();
+    assert_eq!((meta, bytes.as_ref()), (opened, &b"0123456789"[..]));
+    assert_eq!(bytes.as_ref().as_ptr(), FLASH[1].bytes.as_ptr(), "it was copied");
+    let (file, _) = open(&mut disk, "/ram/file", OpenMode::Create).unwrap();
+    close(&mut disk, file).unwrap();
+    for name in ["/ram/file", "/ram", "/a", "/none", super::LIVE, TRACE, CAPTURE] {
+        assert!(disk.constant(&path(name)).is_none(), "{name}");
+    }
+}
+
+#[test]
 fn flash_is_read_where_it_lies() {
     let mut disk = disk();
     let (file, meta) = open(&mut disk, "/a/file", OpenMode::Read).unwrap();

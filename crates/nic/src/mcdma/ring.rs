@@ -37,7 +37,7 @@ impl Ring {
 
     /// Index of the descriptor at a position.
     pub fn slot(&self, position: u64) -> usize {
-        (position % self.len) as usize
+        remainder(position, self.len) as usize
     }
 
     /// Position of the descriptor that was given first of those that the engine has.
@@ -78,9 +78,26 @@ impl Ring {
     }
 }
 
+/// `position % len`. Rings have a power of two of places, and a division of 64 bits is a hundred instructions where the processor has
+/// 32.
+#[inline]
+pub(crate) fn remainder(position: u64, len: u64) -> u64 {
+    let mask = len.wrapping_sub(1);
+    if len & mask == 0 { position & mask } else { position % len }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn remainders_are_those_of_a_division() {
+        for len in 1..70 {
+            for position in [0, 1, 63, 64, 65, 1_000, u64::MAX - 1, u64::MAX] {
+                assert_eq!(remainder(position, len), position % len, "{position} % {len}");
+            }
+        }
+    }
 
     #[test]
     fn positions_wrap_and_one_descriptor_stays() {

@@ -7,7 +7,7 @@ use crate::mcdma::channel::Channel;
 use crate::mcdma::counters::QueueStats;
 use crate::mcdma::descriptor::Transmitted;
 use crate::mcdma::layout::{Plan, Trouble};
-use crate::mcdma::ring::Ring;
+use crate::mcdma::ring::{Ring, remainder};
 use crate::mcdma::words::{AppWords, Request, Seeding};
 use crate::meta::{Segmentation, TxToken};
 use crate::pool::{Buffer, Pool};
@@ -250,7 +250,9 @@ impl<P: Platform> Transmitter<P> {
         let at = self.place(self.end);
         self.end += 1;
         let kept = &mut self.packets[at];
-        kept.packet.swap(packet);
+        // The headers were copied.
+        kept.packet.swap_payload(packet);
+        kept.packet.meta = packet.meta;
         core::mem::swap(&mut kept.buffers, &mut self.plan.buffers);
         (kept.descriptors, kept.returned, kept.position) = (count, 0, position);
         (kept.given, kept.has_error) = (now, false);
@@ -363,7 +365,7 @@ impl<P: Platform> Transmitter<P> {
     }
 
     fn place(&self, order: u64) -> usize {
-        (order % self.packets.len() as u64) as usize
+        remainder(order, self.packets.len() as u64) as usize
     }
 }
 

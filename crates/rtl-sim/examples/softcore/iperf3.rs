@@ -1,14 +1,16 @@
 //! An iperf3 client with one stream: what passes in a while, once it is under way.
 
 use super::client::Client;
+use super::measured::Measured;
 use linerate_rtl_sim::softcore::CLOCK_NS;
 use linerate_transport::{ConnId, ConnState, Transport as _};
 
 const PORT: u16 = 5_201;
 const COOKIE: &[u8] = b"abcdefghijklmnopqrstuvwxyz2345672345\0";
-/// Clocks that are not counted at the beginning, and that are: 10 ms and 30 ms.
-const BEFORE: u64 = 1_000_000;
-const COUNTED: u64 = 3_000_000;
+/// Clocks that are not counted at the beginning, and that are: 100 ms each. Slow start is over after some tens of milliseconds, and
+/// a turn of the board's loop may take eight.
+const BEFORE: u64 = 10_000_000;
+const COUNTED: u64 = 10_000_000;
 /// Clocks within which something has to come.
 const PATIENCE: u64 = 100_000_000;
 /// States of the protocol, as the server tells them.
@@ -67,7 +69,7 @@ fn acknowledged(client: &Client, stream: ConnId) -> u64 {
 }
 
 /// Megabits per second of payload that the board receives, or sends with `reverse`.
-pub fn run(client: &mut Client, reverse: bool) -> Result<String, String> {
+pub fn run(client: &mut Client, reverse: bool) -> Result<Measured, String> {
     let control = client.connect(PORT)?;
     greet(client, control)?;
     let mut stream = None;
@@ -100,6 +102,7 @@ pub fn run(client: &mut Client, reverse: bool) -> Result<String, String> {
     let mut moved = 0;
     let acknowledged_before = acknowledged(client, stream);
     client.frames = (0, 0);
+    client.core.start_profile();
     while client.core.clocks() < began + COUNTED {
         moved += pump(client, stream, reverse)?;
         client.turn(Some(began + COUNTED))?;
@@ -115,7 +118,7 @@ pub fn run(client: &mut Client, reverse: bool) -> Result<String, String> {
     let megabits = moved as f64 * 8.0 * 1_000.0 / (clocks * CLOCK_NS) as f64;
     let sent = &client.node.stack.counters();
     let segments = moved as f64 / 1_460.0;
-    Ok(format!(
+    let figure = format!(
         "{megabits:.1} Mb/s ({moved} bytes in {clocks} clocks; of each segment {:.0} clocks, {:.0} instructions, {:.1} lines of instructions, \
          {:.1} of data, {:.0} stores; interface clocked {:.0} %; {:.2} frames in and {:.2} out; client: {} segments sent again)",
         clocks as f64 / segments,
@@ -127,5 +130,6 @@ pub fn run(client: &mut Client, reverse: bool) -> Result<String, String> {
         client.frames.0 as f64 / segments,
         client.frames.1 as f64 / segments,
         sent.tcp_retransmits,
-    ))
+    );
+    Ok(Measured { figure, units: segments, profile: client.core.take_profile() })
 }

@@ -2,11 +2,14 @@
 //!
 //! ```text
 //! softcore IMAGE serve TAP [without-offloads]     console on standard input and output, until that ends
-//! softcore IMAGE measure WHAT [without-offloads]  receive, send, requests, closing: a figure on standard output
+//! softcore IMAGE measure WHAT [without-offloads] [counts=FILE]
+//!                                                 receive, send, requests, closing: a figure on standard output; and to the file
+//!                                                 what each instruction took
 //! ```
 
 mod client;
 mod iperf3;
+mod measured;
 mod requests;
 mod serve;
 
@@ -15,8 +18,7 @@ use linerate_rtl_sim::softcore::{Softcore, Straps};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing)) [without-offloads]";
+const USAGE: &str = "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing)) [without-offloads] [counts=FILE]";
 /// What the console says when the servers listen.
 const GREETING: &str = "help tells the commands";
 /// Clocks that the start may take.
@@ -35,18 +37,19 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[&str]) -> Result<(), String> {
     let [image, what, with, rest @ ..] = arguments else { return Err(USAGE.to_owned()) };
-    let mut straps = Straps::default();
-    for strap in rest {
-        match *strap {
-            "without-offloads" => straps.without_offloads = true,
-            _ => return Err(USAGE.to_owned()),
+    let (mut straps, mut counts) = (Straps::default(), None);
+    for option in rest {
+        match option.strip_prefix("counts=") {
+            Some(file) => counts = Some(file),
+            None if *option == "without-offloads" => straps.without_offloads = true,
+            None => return Err(USAGE.to_owned()),
         }
     }
     let image = std::fs::read(image).map_err(|error| format!("{image}: {error}"))?;
     let core = Softcore::new(&image, straps)?;
     match *what {
         "serve" => serve::run(core, with),
-        "measure" => measure(core, with),
+        "measure" => measure(core, with, counts),
         _ => Err(USAGE.to_owned()),
     }
 }
@@ -68,11 +71,11 @@ fn start(core: &mut Softcore) -> Result<(), String> {
     Err(format!("no greeting in {START} clocks; the console said: {}", String::from_utf8_lossy(&said)))
 }
 
-fn measure(mut core: Softcore, what: &str) -> Result<(), String> {
+fn measure(mut core: Softcore, what: &str, counts: Option<&str>) -> Result<(), String> {
     start(&mut core)?;
     eprintln!("started after {} clocks", core.clocks());
     let mut client = Client::new(core)?;
-    let figure = match what {
+    let measured = match what {
         "receive" => iperf3::run(&mut client, false)?,
         "send" => iperf3::run(&mut client, true)?,
         "requests" => requests::run(&mut client, false)?,
@@ -82,6 +85,9 @@ fn measure(mut core: Softcore, what: &str) -> Result<(), String> {
     let said = client.core.console();
     // Nothing is expected behind the prompt.
     std::io::stderr().write_all(&said).map_err(|error| error.to_string())?;
-    println!("{figure}");
+    if let Some(file) = counts {
+        std::fs::write(file, measured.counts()).map_err(|error| format!("{file}: {error}"))?;
+    }
+    println!("{}", measured.figure);
     Ok(())
 }

@@ -1,14 +1,17 @@
 //! HTTP requests for a page of 354 bytes, one after the other on each of several connections.
 
 use super::client::Client;
+use super::measured::Measured;
 use linerate_rtl_sim::softcore::CLOCK_NS;
 use linerate_transport::{ConnId, ConnState, Transport as _};
 
 const PORT: u16 = 80;
 const CONNECTIONS: usize = 8;
-/// Clocks that are not counted at the beginning, and that are: 40 ms and 100 ms.
+/// Clocks that are not counted at the beginning, and that are at least: 40 ms and 100 ms.
 const BEFORE: u64 = 4_000_000;
 const COUNTED: u64 = 10_000_000;
+/// Clocks until it is given up.
+const PATIENCE: u64 = 10 * COUNTED;
 const BODY: usize = 354;
 
 /// A connection, and what of the answer has come.
@@ -60,36 +63,49 @@ impl Asker {
     }
 }
 
-/// Requests per second.
-pub fn run(client: &mut Client, closing: bool) -> Result<String, String> {
+/// Requests per second, from an answer to an answer.
+pub fn run(client: &mut Client, closing: bool) -> Result<Measured, String> {
     let mut askers: Vec<Asker> = std::iter::repeat_with(Asker::default).take(CONNECTIONS).collect();
     let first = client.core.clocks() + BEFORE;
-    let end = first + COUNTED;
-    let mut count = 0;
-    let mut before = [0; 4];
-    while client.core.clocks() < end {
-        let is_counted = client.core.clocks() >= first;
-        if !is_counted {
-            before = client.core.counters();
-        }
+    let (mut count, mut began) = (0, None);
+    let (clocks, before) = loop {
+        let mut answers = 0;
         for asker in &mut askers {
             while asker.step(client, closing)? {
-                count += u32::from(is_counted);
+                answers += 1;
             }
         }
+        let now = client.core.clocks();
+        match began {
+            None if answers > 0 && now >= first => {
+                began = Some((now, client.core.counters()));
+                client.core.start_profile();
+            }
+            None => {}
+            Some((began, before)) => {
+                count += answers;
+                if answers > 0 && now >= began + COUNTED {
+                    break (now - began, before);
+                }
+            }
+        }
+        if now > first + PATIENCE {
+            return Err(format!("{count} answers in {PATIENCE} clocks, and then none"));
+        }
         while client.node.stack.poll_event().is_some() {}
-        client.turn(Some(if is_counted { end } else { first }))?;
-    }
+        client.turn(Some(first + PATIENCE + 1))?;
+    };
     let after = client.core.counters();
-    let each = |at: usize| (after[at] - before[at]) as f64 / f64::from(count.max(1));
-    let rate = f64::from(count) * 1e9 / (COUNTED * CLOCK_NS) as f64;
-    Ok(format!(
-        "{rate:.0} requests/s ({count} in {COUNTED} clocks over {CONNECTIONS} connections; of each {:.0} clocks, {:.0} instructions, {:.0} lines of instructions, \
+    let each = |at: usize| (after[at] - before[at]) as f64 / f64::from(count);
+    let rate = f64::from(count) * 1e9 / (clocks * CLOCK_NS) as f64;
+    let figure = format!(
+        "{rate:.0} requests/s ({count} in {clocks} clocks over {CONNECTIONS} connections; of each {:.0} clocks, {:.0} instructions, {:.0} lines of instructions, \
          {:.0} of data, {:.0} stores)",
-        COUNTED as f64 / f64::from(count.max(1)),
+        clocks as f64 / f64::from(count),
         each(0),
         each(1),
         each(2),
         each(3),
-    ))
+    );
+    Ok(Measured { figure, units: f64::from(count), profile: client.core.take_profile() })
 }

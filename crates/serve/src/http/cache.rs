@@ -2,8 +2,9 @@
 //!
 //! A path is looked up by [`FileCache::lookup`]. What was learned since the asker began to ask, or less than the
 //! configured time ago, answers at once; otherwise the file system is asked (whether a known file is still the same),
-//! the asker is noted as a waiter, and asks again when it is woken. All who ask meanwhile share the answer. Entries are
-//! evicted by the clock algorithm: a second round for those that were used since the last.
+//! the asker is noted as a waiter, and asks again when it is woken. All who ask meanwhile share the answer. A file that
+//! never changes ([`linerate_transport::Files::constant`]) is asked for once, and answers at once. Entries are evicted by the clock
+//! algorithm: a second round for those that were used since the last.
 
 use super::config::{Config, Limits};
 use super::file_info::{Content, FileInfo, same_file};
@@ -179,6 +180,14 @@ impl FileCache {
                     Known::Directory => Found::Directory,
                     Known::Failed(error) => Found::Failed(*error),
                 };
+            }
+            if entry.known.is_none()
+                && let Some((meta, bytes)) = ctx.files.constant(path)
+            {
+                let info = FileInfo::constant(path.as_str(), meta, bytes, believed(ctx.wall_ns));
+                let info = Rc::new(info);
+                entry.known = Some(Known::File(Rc::clone(&info)));
+                return Found::File(info);
             }
             if !asker.may_start {
                 return Found::Busy;
@@ -527,7 +536,11 @@ impl FileCache {
 impl Entry {
     /// Whether what is known is new enough for somebody.
     fn is_fresh(&self, known: &Known, now: Instant, asker: Asker) -> bool {
-        let max_age = if matches!(known, Known::File(_)) { asker.max_age } else { asker.max_age_of_absence };
+        let max_age = match known {
+            Known::File(info) if info.is_constant => return true,
+            Known::File(_) => asker.max_age,
+            Known::Directory | Known::Failed(_) => asker.max_age_of_absence,
+        };
         self.checked > asker.since || self.learned.is_some_and(|learned| learned + max_age > now)
     }
 

@@ -34,6 +34,8 @@ pub(super) struct FileInfo {
     pub content: Content,
     /// Its content was read so shortly after a change that another one may have gone unnoticed.
     unsettled: bool,
+    /// It never changes, and its bytes are there anyway.
+    pub is_constant: bool,
 }
 
 /// What a response at a certain time says of a file.
@@ -67,14 +69,19 @@ impl FileInfo {
         etag.push(b'"');
         let lines = lines(modified_secs, &etag, false);
         let unsettled = wall_ns.is_some_and(|now| is_unsettled(&meta, now));
-        FileInfo { meta, modified_secs, etag, lines, content, unsettled }
+        FileInfo { meta, modified_secs, etag, lines, content, unsettled, is_constant: false }
     }
 
-    /// Bytes of content held.
+    /// The same of a file that never changes.
+    pub fn constant(path: &str, meta: Metadata, bytes: Bytes, wall_ns: Option<i64>) -> FileInfo {
+        FileInfo { is_constant: true, ..FileInfo::new(path, meta, Content::Memory(bytes), wall_ns) }
+    }
+
+    /// Bytes of content held for it.
     pub fn memory(&self) -> usize {
         match &self.content {
-            Content::Memory(bytes) => bytes.len(),
-            Content::Open(_) => 0,
+            Content::Memory(bytes) if !self.is_constant => bytes.len(),
+            Content::Memory(_) | Content::Open(_) => 0,
         }
     }
 
@@ -91,7 +98,8 @@ impl FileInfo {
     pub fn describe(&self, wall_ns: Option<i64>) -> Description<'_> {
         let mut validators =
             Validators { etag: Some(&self.etag), modified_secs: Some(self.modified_secs), weak: false };
-        let own = wall_ns.filter(|now| is_unsettled(&self.meta, *now)).map(|now| {
+        let may_change = wall_ns.filter(|_| !self.is_constant);
+        let own = may_change.filter(|now| is_unsettled(&self.meta, *now)).map(|now| {
             let secs = self.modified_secs.min(now.div_euclid(1_000_000_000));
             validators.weak = true;
             validators.modified_secs = Some(secs);

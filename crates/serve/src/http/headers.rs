@@ -1,9 +1,12 @@
 //! Header fields of a request: finding the end of a head as it arrives, and looking fields up by name.
 
 use super::request::RequestError;
+use alloc::vec::Vec;
 
 /// Most header fields in one request.
 pub const MAX_FIELDS: usize = 100;
+/// Header fields that nearly all requests have at most: room for more is made when it is needed.
+const USUAL_FIELDS: usize = 24;
 
 /// Limits of a request's head, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,10 +107,14 @@ pub(super) fn is_token(byte: u8) -> bool {
 }
 
 /// Room for the fields of one request, kept by the caller while the request is looked at.
-pub type FieldRoom<'a> = [httparse::Header<'a>; MAX_FIELDS];
+pub struct FieldRoom<'a> {
+    usual: [httparse::Header<'a>; USUAL_FIELDS],
+    all: Vec<httparse::Header<'a>>,
+}
 
 /// Empty room for fields.
-pub const NO_FIELDS: FieldRoom<'static> = [httparse::EMPTY_HEADER; MAX_FIELDS];
+pub const NO_FIELDS: FieldRoom<'static> =
+    FieldRoom { usual: [httparse::EMPTY_HEADER; USUAL_FIELDS], all: Vec::new() };
 
 /// The header fields of one request, in the order they came.
 #[derive(Clone, Copy)]
@@ -122,8 +129,21 @@ impl<'a> Fields<'a> {
     /// Parses the fields and the empty line after them: no line folding, no space before a colon, no line without a
     /// colon, no control characters in values (RFC 9112 section 5). Line ends must have been checked by a [`HeadScan`].
     pub fn parse(bytes: &'a [u8], room: &'a mut FieldRoom<'a>) -> Result<Fields<'a>, RequestError> {
-        match httparse::parse_headers(bytes, room) {
-            Ok(httparse::Status::Complete((len, list))) if len == bytes.len() => Ok(Fields { list }),
+        let FieldRoom { usual, all } = room;
+        match Self::count(bytes, usual) {
+            Err(RequestError::TooManyFields) => {
+                all.resize(MAX_FIELDS, httparse::EMPTY_HEADER);
+                let count = Self::count(bytes, all)?;
+                Ok(Fields { list: all.get(..count).unwrap_or_default() })
+            }
+            count => Ok(Fields { list: usual.get(..count?).unwrap_or_default() }),
+        }
+    }
+
+    /// Parses fields into `list`; how many there are.
+    fn count(bytes: &'a [u8], list: &mut [httparse::Header<'a>]) -> Result<usize, RequestError> {
+        match httparse::parse_headers(bytes, list) {
+            Ok(httparse::Status::Complete((len, list))) if len == bytes.len() => Ok(list.len()),
             Ok(_) => Err(RequestError::Field),
             Err(httparse::Error::TooManyHeaders) => Err(RequestError::TooManyFields),
             Err(_) => Err(RequestError::Field),
@@ -226,6 +246,19 @@ mod tests {
         assert_eq!(fields.single("x"), None);
         assert_eq!(fields.single("e"), Some(&b""[..]));
         assert!(fields.has("x") && !fields.has("y"));
+    }
+
+    #[test]
+    fn many_fields_are_found_and_too_many_are_refused() {
+        for count in [0, 1, USUAL_FIELDS - 1, USUAL_FIELDS, USUAL_FIELDS + 1, MAX_FIELDS, MAX_FIELDS + 1] {
+            let mut bytes = b"X: 1\r\n".repeat(count);
+            bytes.extend_from_slice(b"\r\n");
+            let mut room = NO_FIELDS;
+            match Fields::parse(&bytes, &mut room) {
+                Ok(fields) => assert_eq!(fields.all("x").count(), count),
+                Err(error) => assert_eq!((count, error), (MAX_FIELDS + 1, RequestError::TooManyFields)),
+            }
+        }
     }
 
     proptest! {

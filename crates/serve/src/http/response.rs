@@ -94,10 +94,11 @@ impl fmt::Display for Status {
 
 /// 2000-01-01: a clock that shows an earlier time was never set.
 const FIRST_BELIEVED_SECS: i64 = 946_684_800;
+const NANOS_PER_SEC: i64 = 1_000_000_000;
 
 /// A wall-clock time, unless it shows that the clock was never set.
 pub(super) fn believed(wall_ns: i64) -> Option<i64> {
-    (wall_ns.div_euclid(1_000_000_000) >= FIRST_BELIEVED_SECS).then_some(wall_ns)
+    (wall_ns >= FIRST_BELIEVED_SECS * NANOS_PER_SEC).then_some(wall_ns)
 }
 
 /// What goes into every head: the date, made once a second, and the name of the server.
@@ -118,10 +119,11 @@ impl Common {
     /// Notes what time it is.
     pub fn set_time(&mut self, wall_ns: i64) {
         self.wall_ns = wall_ns;
-        let secs = wall_ns.div_euclid(1_000_000_000);
-        if secs != self.secs {
-            self.secs = secs;
-            self.date = date::format(secs);
+        // Divided once a second: on a processor of 32 bits that takes long.
+        let passed_ns = wall_ns.saturating_sub(self.secs.saturating_mul(NANOS_PER_SEC));
+        if !(0..NANOS_PER_SEC).contains(&passed_ns) {
+            self.secs = wall_ns.div_euclid(NANOS_PER_SEC);
+            self.date = date::format(self.secs);
         }
     }
 

@@ -45,6 +45,8 @@ pub struct MemoryFiles {
     pub written_now: Option<usize>,
     /// When set, the next operations fail with it.
     pub fail: Option<FileError>,
+    /// Whether everything lies in memory and never changes.
+    pub constant: bool,
 }
 
 impl MemoryFiles {
@@ -62,6 +64,7 @@ impl MemoryFiles {
             space: usize::MAX,
             written_now: None,
             fail: None,
+            constant: false,
         };
         files.add_dir("/");
         files
@@ -364,5 +367,11 @@ impl Files for MemoryFiles {
         }
         self.written_now = Some(before + fits);
         fits
+    }
+
+    fn constant(&self, path: &VirtualPath) -> Option<(Metadata, Bytes)> {
+        let node = self.nodes.get(path.as_str()).filter(|_| self.constant)?;
+        let bytes = || Bytes::from(node.data.clone());
+        (node.kind == FileKind::File).then(|| (Self::meta(node), bytes()))
     }
 }

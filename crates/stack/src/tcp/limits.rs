@@ -71,7 +71,7 @@ impl BusyClock {
         match self.since == Instant::FAR_FUTURE {
             true if is_busy => self.since = now,
             false if !is_busy => {
-                self.total_ns = nanos(self.time(now));
+                self.total_ns = self.time_ns(now);
                 self.since = Instant::FAR_FUTURE;
             }
             _ => {}
@@ -80,8 +80,12 @@ impl BusyClock {
 
     /// The time up to `now`.
     pub fn time(&self, now: Instant) -> Duration {
+        Duration::from_nanos(self.time_ns(now))
+    }
+
+    fn time_ns(&self, now: Instant) -> u64 {
         // Nothing has passed since the far future.
-        Duration::from_nanos(self.total_ns) + (now - self.since)
+        self.total_ns.saturating_add(now.as_nanos().saturating_sub(self.since.as_nanos()))
     }
 }
 

@@ -2,7 +2,7 @@
 //! reordering window before what has arrived, is lost.
 
 use core::time::Duration;
-use linerate_wire::units::{Instant, nanos};
+use linerate_wire::units::{Instant, duration, nanos};
 
 /// Least reordering window: what network cards and receive coalescing mix up among themselves. The RFC has none, and 0
 /// on a path whose round trip is near 0.
@@ -63,7 +63,7 @@ impl Minimum {
 
     fn get(&self) -> Option<Duration> {
         let least_ns = self.current_ns.min(self.previous_ns);
-        (least_ns != UNKNOWN).then(|| Duration::from_nanos(least_ns))
+        (least_ns != UNKNOWN).then(|| duration(least_ns))
     }
 }
 
@@ -208,7 +208,7 @@ impl Rack {
 
     /// The round-trip time of the newest arrival.
     fn rtt(&self) -> Option<Duration> {
-        (self.path.rtt_ns != UNKNOWN).then(|| Duration::from_nanos(self.path.rtt_ns))
+        (self.path.rtt_ns != UNKNOWN).then(|| duration(self.path.rtt_ns))
     }
 }
 

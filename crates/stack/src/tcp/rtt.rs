@@ -1,7 +1,7 @@
 //! Round-trip time and retransmission timeout (RFC 6298).
 
 use core::time::Duration;
-use linerate_wire::units::nanos;
+use linerate_wire::units::{duration, nanos};
 
 /// Most doublings of the timeout; the greatest timeout bounds it long before.
 const MAX_BACKOFF: u8 = 16;
@@ -86,22 +86,22 @@ impl RttEstimator {
 
     /// The timeout, doubled as often as it has expired.
     pub fn timeout(&self) -> Duration {
-        Duration::from_nanos(self.base_ns.saturating_mul(1 << self.backoff).min(self.max_ns))
+        duration(self.base_ns.saturating_mul(1 << self.backoff).min(self.max_ns))
     }
 
     /// The timeout as if it had never expired.
     pub fn base_timeout(&self) -> Duration {
-        Duration::from_nanos(self.base_ns)
+        duration(self.base_ns)
     }
 
     /// Smoothed round-trip time.
     pub fn smoothed(&self) -> Option<Duration> {
-        (self.smoothed_ns != UNKNOWN).then(|| Duration::from_nanos(self.smoothed_ns))
+        (self.smoothed_ns != UNKNOWN).then(|| duration(self.smoothed_ns))
     }
 
     /// Round-trip time variation.
     pub fn variation(&self) -> Option<Duration> {
-        (self.smoothed_ns != UNKNOWN).then(|| Duration::from_nanos(self.variation_ns))
+        (self.smoothed_ns != UNKNOWN).then(|| duration(self.variation_ns))
     }
 }
 

@@ -134,6 +134,23 @@ fn an_unchanged_file_is_not_read_again() {
 }
 
 #[test]
+fn a_file_that_never_changes_is_sent_without_an_operation() {
+    let mut rig = Rig::new();
+    rig.world.files.add_file("/big", &[b'a'; 100_000]);
+    (rig.world.files.constant, rig.world.files.hold, rig.world.files.limit) = (true, true, 0);
+    for _ in 0..3 {
+        let answer = rig.ask(HELLO);
+        assert_eq!(split(&answer).1, "hello, world");
+        assert!(!answer.contains("W/"), "another tag later: {answer}");
+        assert_eq!(split(&rig.get("/big", "")).1.len(), 100_000);
+        assert_eq!(split(&rig.get("/big", "Range: bytes=99998-\r\n")).1.len(), 2);
+    }
+    assert_eq!((rig.world.files.opened, rig.server.gauges().cache_memory), (0, 0));
+    // It holds no place of those that may be in use.
+    assert_eq!(rig.server.gauges().open_files, 0);
+}
+
+#[test]
 fn a_replaced_file_is_sent_to_the_end_by_those_who_began() {
     let mut rig = Rig::new();
     let slow = rig.connect();

@@ -139,7 +139,9 @@ impl Connection {
     /// Chooses the next segment, or says what prevents one.
     fn plan(&mut self, out: &Out<'_>) -> Result<Plan, Blocked> {
         let payload = self.payload_room();
-        let most = (out.limits.max_payload as u64 / payload * payload).max(payload);
+        // Divided in the processor's own size, as below: a segment's length fits, and a division of 64 bits is long where it has 32.
+        let whole = out.limits.max_payload / payload as usize * payload as usize;
+        let most = (whole as u64).max(payload);
         if let Some(plan) = self.plan_loss_probe(payload) {
             return Ok(plan);
         }
@@ -171,7 +173,7 @@ impl Connection {
         let room = self.congestion_room(payload);
         let mut len = wanted.min(room);
         if len < wanted {
-            len -= len % payload;
+            len -= (len as usize % payload as usize) as u64;
         }
         if self.loss.force {
             len = len.max(payload.min(wanted));
@@ -236,7 +238,7 @@ impl Connection {
         let offered = available.min(window).min(most);
         let mut len = offered.min(self.congestion_room(payload));
         if len == available && is_all {
-            let tail = len % payload;
+            let tail = (len as usize % payload as usize) as u64;
             if tail > 0 && self.nagle_holds(len, payload, fin) {
                 len -= tail;
                 if len == 0 {
