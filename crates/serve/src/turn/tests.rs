@@ -261,7 +261,7 @@ fn a_turn_is_settled_when_nothing_it_led_to_is_left() {
         (Left::More, false, false),
         (Left::Nothing, true, false),
     ] {
-        let mut serving = serving(Shelf { room: 9, done: Vec::new() });
+        let mut serving = serving(Shelf { room: 9, done: Vec::new(), at_once: false });
         (serving.engine.left, serving.engine.more) = (left, more);
         assert_eq!(serving.take_in(&mut clock), Ok(false));
         serving.serve(&mut clock).unwrap();
@@ -278,7 +278,7 @@ fn a_turn_is_settled_when_nothing_it_led_to_is_left() {
 
 #[test]
 fn what_does_not_come_to_rest_is_not_settled() {
-    let mut serving = serving(Shelf { room: usize::MAX, done: Vec::new() });
+    let mut serving = serving(Shelf { room: usize::MAX, done: Vec::new(), at_once: false });
     let mut clock = Clock(Instant::ZERO);
     serving.serve(&mut clock).unwrap();
     // Each answer is followed by another.
