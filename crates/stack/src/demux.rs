@@ -178,7 +178,8 @@ mod tests {
             );
             assert!((0..count).all(|n| demux.find(&flow(1_000_000 + n), of).is_none()));
             let missed = COMPARISONS.take();
-            assert!(missed as u32 <= count * 5 / 4, "{missed} for {count} that are not");
+            // Of a few, chance lets some share a place.
+            assert!(missed as u32 <= count * 5 / 4 + 3, "{missed} for {count} that are not");
         }
     }
 
