@@ -54,7 +54,7 @@ pub fn svg(report: &Report) -> Option<String> {
         y + 36.0,
         "start",
         "#57606a",
-        &format!("medians and ranges of {} rounds, {} UTC", report.rounds, report.date),
+        &format!("longer is better; medians and ranges of {} rounds, {} UTC", report.rounds, report.date),
     );
     y += 40.0;
     for (bars, title) in panels {
