@@ -20,7 +20,7 @@ use network::Network;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|build]
+const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|build|setup]
 
   serve    build the image, start it in the emulator with its console here; as root in a network namespace with a TAP,
            else with ports of this machine forwarded (the default)
@@ -28,6 +28,7 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|build
   count    count the instructions of a TCP segment each way, by function (as root)
   bench    count, sizes and rates as a table, and as JSON in target/boards/bench.json (as root)
   build    build the image and print its size
+  setup    install what the others need, as root
 
 boards: mps2-an500 (Cortex-M7), virt-a15 (Cortex-A15), xlnx-zcu102 (Cortex-A53), all; softcore (RISC-V, its RTL in
 simulation: serve and test as root, bench in virtual time, and count there with all clocks: `count requests`, closing,
@@ -178,12 +179,15 @@ pub fn run(args: &[&str]) -> Result<()> {
         return softcore::run(what, only);
     }
     let is_chosen = |board: &&Board| match name {
-        "all" => what == "build" || !board.emulator.is_empty(),
+        "all" => matches!(what, "build" | "setup") || !board.emulator.is_empty(),
         _ => board.name == name,
     };
     let boards: Vec<_> = BOARDS.iter().filter(is_chosen).collect();
     if boards.is_empty() {
         bail!("no board {name:?}\n{USAGE}");
+    }
+    if what == "setup" {
+        return boards.iter().try_for_each(|board| packages::require(board.packages));
     }
     if what != "build" && boards.iter().any(|board| board.emulator.is_empty()) {
         bail!("{name} has no emulator: `cargo xtask board {name} build`, and flash it (docs/boards.md)");
@@ -197,7 +201,7 @@ pub fn run(args: &[&str]) -> Result<()> {
             "test" => test(board, &image)?,
             "count" => count::run(board, &image)?,
             "bench" => measured.push((board, image)),
-            other => bail!("board: {other:?} is none of serve, test, count, bench and build\n{USAGE}"),
+            other => bail!("board: {other:?} is none of serve, test, count, bench, build and setup\n{USAGE}"),
         }
     }
     if measured.is_empty() { Ok(()) } else { bench::run(&measured) }
