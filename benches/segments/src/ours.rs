@@ -15,18 +15,36 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-type Frames = Rc<RefCell<VecDeque<Frame>>>;
+/// Frames under way in one direction.
+pub type Frames = Rc<RefCell<VecDeque<Frame>>>;
 
 /// One end of the wire.
-struct Wire {
+pub struct Wire {
     last: u8,
-    sums: bool,
+    able: Capabilities,
     /// Frames that it gives in one turn.
     batch: usize,
+    /// Frames that wait for the other end at most.
+    room: usize,
     pool: Pool,
     arriving: Frames,
     leaving: Frames,
     left: VecDeque<TxToken>,
+}
+
+impl Wire {
+    /// The end at the address that ends in `last`, with these capabilities.
+    pub fn new(
+        last: u8,
+        able: Capabilities,
+        batch: usize,
+        room: usize,
+        pool: Pool,
+        arriving: Frames,
+        leaving: Frames,
+    ) -> Wire {
+        Wire { last, able, batch, room, pool, arriving, leaving, left: VecDeque::with_capacity(room) }
+    }
 }
 
 impl Device for Wire {
@@ -39,8 +57,7 @@ impl Device for Wire {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let has = !self.sums;
-        Capabilities { tx_checksum4: has, tx_checksum6: has, rx_checksum: has, ..Capabilities::NONE }
+        self.able
     }
 
     fn enable(&mut self, _wanted: Capabilities) -> Result<(), DeviceError> {
@@ -69,12 +86,12 @@ impl QueuePair for Wire {
     fn transmit(&mut self, _now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
         let mut leaving = self.leaving.borrow_mut();
         let mut count = 0;
-        while leaving.len() < WIRE
+        while leaving.len() < self.room
             && let Some(packet) = queue.front()
         {
             let Some(mut buffer) = self.pool.take() else { break };
             let len = packet.linearise(buffer.bytes_mut()).expect("it fits");
-            let checksum = if self.sums { ChecksumStatus::Unchecked } else { ChecksumStatus::Good };
+            let checksum = if self.able.rx_checksum { ChecksumStatus::Good } else { ChecksumStatus::Unchecked };
             let meta = RxMeta { checksum, ..RxMeta::default() };
             leaving.push_back(Frame::new(buffer.freeze(0..len), meta));
             if packet.meta.token != TxToken(0) {
@@ -92,16 +109,10 @@ impl QueuePair for Wire {
 }
 
 fn node(last: u8, sums: bool, pool: &Pool, arriving: &Frames, leaving: &Frames) -> Node<Wire> {
-    let device = Wire {
-        last,
-        sums,
-        batch: if last == 1 { WIRE } else { RECEIVED },
-        pool: pool.clone(),
-        arriving: Rc::clone(arriving),
-        leaving: Rc::clone(leaving),
-        left: VecDeque::with_capacity(WIRE),
-    };
-    let rx_batch = device.batch;
+    let rx_batch = if last == 1 { WIRE } else { RECEIVED };
+    let has = !sums;
+    let able = Capabilities { tx_checksum4: has, tx_checksum6: has, rx_checksum: has, ..Capabilities::NONE };
+    let device = Wire::new(last, able, rx_batch, WIRE, pool.clone(), Rc::clone(arriving), Rc::clone(leaving));
     let config = PortConfig { rx_batch, rx_budget: rx_batch, ..PortConfig::default() };
     let mut port = Port::new(device, config).expect("a port");
     // Segments arrive one by one, as at the other stack.
@@ -110,7 +121,6 @@ fn node(last: u8, sums: bool, pool: &Pool, arriving: &Frames, leaving: &Frames) 
         addresses: vec![format!("10.0.0.{last}/24").parse().expect("an address")],
         dad_transmits: 0,
         ipv6: false,
-        max_super_segment: std::env::var("SUPER").map_or(65_535, |v| v.parse().unwrap()),
         ..StackConfig::default()
     };
     let pools = StackPools::for_memory(config.memory).with_receive(pool.clone());

@@ -14,6 +14,8 @@ pub struct Context<'a> {
     pub files: &'a mut dyn Files,
     /// The time of this turn of the loop.
     pub now: Instant,
+    /// Which turn it is: whoever asks in it had asked before it began. `None` where each call is a turn of its own.
+    pub turn: Option<u64>,
     /// Wall-clock time in ns since 1970-01-01 UTC, for dates in protocols and logs.
     pub wall_ns: i64,
     /// Seeded random numbers, for ports, cookies and salts.

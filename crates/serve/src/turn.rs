@@ -49,12 +49,14 @@ pub struct Loop<E, F, S> {
     more: bool,
     /// What it has left to send.
     left: Left,
+    /// Turns begun.
+    turn: u64,
 }
 
 impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
     /// A loop over these.
     pub fn new(engine: E, files: F, services: S) -> Self {
-        Loop { engine, files, services, refused: None, more: false, left: Left::Nothing }
+        Loop { engine, files, services, refused: None, more: false, left: Left::Nothing, turn: 0 }
     }
 
     /// Calls `f` with what a service may use.
@@ -71,12 +73,13 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
         f: impl FnOnce(&mut S, &mut Context<'_>) -> R,
     ) -> R {
         let mut random = || host.random();
-        let (net, files) = (self.engine.net(), &mut self.files);
-        f(&mut self.services, &mut Context { net, files, now, wall_ns, random: &mut random })
+        let (net, files, turn) = (self.engine.net(), &mut self.files, Some(self.turn));
+        f(&mut self.services, &mut Context { net, files, now, turn, wall_ns, random: &mut random })
     }
 
     /// The first half of a turn: what has arrived. Returns whether anything had.
     pub fn take_in(&mut self, host: &mut dyn Host) -> Result<bool, E::Error> {
+        self.turn += 1;
         let input = self.engine.input(host.now())?;
         self.more = input.more;
         Ok(input.moved)

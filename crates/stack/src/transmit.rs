@@ -110,7 +110,8 @@ impl Stack {
             }
             let Some(slot) = self.conns.urgent.pop() else { return };
             match self.transmit_conn(slot, queue, allowance) {
-                Turn::Done => {}
+                // What it had written went with the acknowledgement.
+                Turn::Done => self.conns.sending.remove(slot),
                 Turn::More => self.conns.sending.push(slot),
                 Turn::Full { .. } => {
                     self.conns.urgent.push_front(slot);

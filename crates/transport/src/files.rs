@@ -291,6 +291,12 @@ pub trait Files {
         false
     }
 
+    /// Metadata of a path, where they are to be had without waiting, as they are now; `None` says nothing of it, and takes
+    /// [`FileOp::Stat`].
+    fn stat_now(&mut self, _path: &VirtualPath) -> Option<Result<Metadata, FileError>> {
+        None
+    }
+
     /// Writes what can be written without waiting, straight from where it lies; returns how many bytes, from the first
     /// on. What is left, 0 being the whole, takes [`FileOp::Write`], which also tells of errors.
     fn write_now(&mut self, _file: FileId, _offset: u64, _data: &[u8]) -> usize {

@@ -47,6 +47,9 @@ impl VirtualPath {
     /// Resolves `input` against `self`: absolute if it begins with `/`, relative otherwise; `.` and `..` are resolved
     /// by name. `..` above the root is an error, so that a traversal attempt is seen and not silently bent.
     pub fn join(&self, input: &str) -> Result<VirtualPath, PathError> {
+        if is_normal(input) {
+            return Ok(VirtualPath { path: String::from(input) });
+        }
         if input.chars().any(char::is_control) {
             return Err(PathError::ControlCharacter);
         }
@@ -105,7 +108,9 @@ impl VirtualPath {
 
     /// The last component; empty for the root.
     pub fn name(&self) -> &str {
-        self.path.rsplit('/').next().unwrap_or("")
+        // Bytes compare faster than characters; a slash is no part of another one.
+        let at = self.path.as_bytes().iter().rposition(|byte| *byte == b'/');
+        at.and_then(|at| self.path.get(at + 1..)).unwrap_or("")
     }
 
     /// The directory it lies in; the root's is the root.
@@ -115,6 +120,20 @@ impl VirtualPath {
             _ => VirtualPath::root(),
         }
     }
+}
+
+/// Whether an absolute path surely is what it resolves to, which nearly all are: none of its components begins with a dot, it
+/// is in ASCII, and short.
+fn is_normal(input: &str) -> bool {
+    let bytes = input.as_bytes();
+    if bytes.first() != Some(&b'/') || bytes.len() > MAX_NAME || bytes.last() == Some(&b'/') {
+        return false;
+    }
+    let mut before = 0;
+    bytes.iter().all(|&byte| {
+        let begins = core::mem::replace(&mut before, byte) == b'/';
+        (b' '..0x7F).contains(&byte) && !(begins && matches!(byte, b'/' | b'.'))
+    })
 }
 
 impl fmt::Display for VirtualPath {

@@ -47,6 +47,7 @@ impl ServiceApp {
             net: context.stack,
             files: &mut NoFiles,
             now: context.now,
+            turn: None,
             wall_ns: 1_767_323_045_000_000_000,
             random: &mut random,
         };

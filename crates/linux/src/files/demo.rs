@@ -214,6 +214,15 @@ impl Files for DemoFiles {
         self.under_way -= 1;
         Some(done)
     }
+
+    fn stat_now(&mut self, path: &VirtualPath) -> Option<Result<Metadata, FileError>> {
+        Some(self.node(path).map(|node| node.meta))
+    }
+
+    fn constant(&self, path: &VirtualPath) -> Option<(Metadata, Bytes)> {
+        let node = self.nodes.get(path.as_str()).filter(|node| node.meta.kind == FileKind::File)?;
+        Some((node.meta, Bytes::from_static(node.bytes)))
+    }
 }
 
 impl AsFd for DemoFiles {

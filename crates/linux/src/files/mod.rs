@@ -23,7 +23,9 @@ pub(crate) use table::{ReadAheadDone, Sendable};
 
 use crate::mailbox::Mailbox;
 use job::{FileWork, Finished, Job, Outcome, Work};
-use linerate_transport::{FileDone, FileError, FileId, FileOp, FileReply, Files, Owner};
+use linerate_transport::{
+    Bytes, FileDone, FileError, FileId, FileOp, FileReply, Files, Metadata, Owner, VirtualPath,
+};
 use medium::Reach;
 use pages::PagePool;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -322,6 +324,13 @@ impl Files for WorkerFiles {
         !self.finished.is_empty()
     }
 
+    fn stat_now(&mut self, path: &VirtualPath) -> Option<Result<Metadata, FileError>> {
+        let found = self.crew.work.stat_cached(path)?;
+        self.counters.accepted += 1;
+        self.counters.failed += u64::from(found.is_err());
+        Some(found)
+    }
+
     fn write_now(&mut self, file: FileId, offset: u64, data: &[u8]) -> usize {
         match self.table.find(file) {
             Some(file) if self.crew.is_crowded() && !file.is_busy() => file.write_now(offset, data),
@@ -408,6 +417,20 @@ impl Files for AnyFiles {
         match self {
             AnyFiles::Directory(files) => files.has_done(),
             AnyFiles::Demo(files) => files.has_done(),
+        }
+    }
+
+    fn stat_now(&mut self, path: &VirtualPath) -> Option<Result<Metadata, FileError>> {
+        match self {
+            AnyFiles::Directory(files) => files.stat_now(path),
+            AnyFiles::Demo(files) => files.stat_now(path),
+        }
+    }
+
+    fn constant(&self, path: &VirtualPath) -> Option<(Metadata, Bytes)> {
+        match self {
+            AnyFiles::Directory(_) => None,
+            AnyFiles::Demo(files) => files.constant(path),
         }
     }
 

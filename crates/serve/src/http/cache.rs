@@ -30,6 +30,16 @@ enum Known {
     Failed(FileError),
 }
 
+impl Known {
+    fn found(&self) -> Found {
+        match self {
+            Known::File(info) => Found::File(Rc::clone(info)),
+            Known::Directory => Found::Directory,
+            Known::Failed(error) => Found::Failed(*error),
+        }
+    }
+}
+
 /// What an operation told.
 #[derive(Debug)]
 enum Learned {
@@ -73,6 +83,9 @@ struct Entry {
     checked: u64,
     /// When that was; `None` when it may be wrong by now.
     learned: Option<Instant>,
+    /// The turn of the loop in which the file system was asked at once, and said that it still is so: that holds for all who
+    /// ask in it.
+    confirmed: Option<u64>,
     /// Somebody changed the file while `step` ran: its answer may be of before.
     changed: bool,
     /// Since the clock's hand came by.
@@ -175,11 +188,7 @@ impl FileCache {
         if entry.step.is_none() {
             if let Some(known) = entry.known.as_ref().filter(|known| entry.is_fresh(known, now, asker)) {
                 self.hits += 1;
-                return match known {
-                    Known::File(info) => Found::File(Rc::clone(info)),
-                    Known::Directory => Found::Directory,
-                    Known::Failed(error) => Found::Failed(*error),
-                };
+                return known.found();
             }
             if entry.known.is_none()
                 && let Some((meta, bytes)) = ctx.files.constant(path)
@@ -189,13 +198,17 @@ impl FileCache {
                 entry.known = Some(Known::File(Rc::clone(&info)));
                 return Found::File(info);
             }
-            if !asker.may_start {
-                return Found::Busy;
-            }
             let step = match entry.known {
                 Some(Known::File(_) | Known::Directory) => Step::Stat,
                 _ => Step::Open,
             };
+            if let Some(found) = self.confirm_now(ctx, slot) {
+                self.hits += 1;
+                return found;
+            }
+            if !asker.may_start {
+                return Found::Busy;
+            }
             if !self.start(ctx, ops, limits, slot, step) {
                 return Found::Busy;
             }
@@ -205,6 +218,24 @@ impl FileCache {
             entry.waiters.push(asker.conn);
         }
         Found::Pending
+    }
+
+    /// What is known, if the file system says at once that it is still so.
+    fn confirm_now(&mut self, ctx: &mut Context<'_>, slot: u32) -> Option<Found> {
+        let entry = self.entries.get_mut(slot as usize)?.as_mut()?;
+        let known = entry.known.as_ref()?;
+        let is_shared = ctx.turn.is_some() && entry.confirmed == ctx.turn;
+        if is_shared {
+            return Some(known.found());
+        }
+        let holds = match ctx.files.stat_now(&entry.path)? {
+            Ok(meta) => entry.is_still(&meta),
+            Err(error) => error == FileError::NotFound && matches!(known, Known::Failed(FileError::NotFound)),
+        };
+        let found = holds.then(|| known.found())?;
+        self.turn += 1;
+        (entry.checked, entry.learned, entry.confirmed) = (self.turn, Some(ctx.now), ctx.turn);
+        Some(found)
     }
 
     fn insert(
@@ -224,6 +255,7 @@ impl FileCache {
             attempts: 0,
             checked: 0,
             learned: None,
+            confirmed: None,
             changed: false,
             used: true,
             waiters: Vec::new(),
@@ -546,7 +578,7 @@ impl Entry {
 
     /// What is known, or about to be, may be wrong.
     fn distrust(&mut self) {
-        self.learned = None;
+        (self.learned, self.confirmed) = (None, None);
         self.checked = 0;
         self.changed |= self.step.is_some();
     }

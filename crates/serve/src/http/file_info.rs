@@ -2,6 +2,7 @@
 
 use super::conditional::Validators;
 use super::date;
+use super::mime::{self, Mime};
 use super::response::append_hex;
 use alloc::vec::Vec;
 use linerate_transport::{Bytes, FileId, Metadata};
@@ -30,6 +31,8 @@ pub(super) struct FileInfo {
     pub etag: Vec<u8>,
     /// Header fields that every response about it carries, from a second after its last change on.
     lines: Vec<u8>,
+    /// What its name says of it.
+    pub mime: Mime,
     /// Its bytes.
     pub content: Content,
     /// Its content was read so shortly after a change that another one may have gone unnoticed.
@@ -69,7 +72,8 @@ impl FileInfo {
         etag.push(b'"');
         let lines = lines(modified_secs, &etag, false);
         let unsettled = wall_ns.is_some_and(|now| is_unsettled(&meta, now));
-        FileInfo { meta, modified_secs, etag, lines, content, unsettled, is_constant: false }
+        let mime = mime::lookup(path.rsplit_once('/').map_or(path, |(_, name)| name));
+        FileInfo { meta, modified_secs, etag, lines, mime, content, unsettled, is_constant: false }
     }
 
     /// The same of a file that never changes.

@@ -50,7 +50,7 @@ pub struct HeadEnd {
 impl HeadScan {
     /// Goes on with `bytes`: all bytes since the scan began, those already scanned included. `None`: more are needed.
     pub fn scan(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Option<HeadEnd>, RequestError> {
-        while let Some(found) = bytes.get(self.at..).and_then(|rest| rest.iter().position(|b| *b == b'\n')) {
+        while let Some(found) = bytes.get(self.at..).and_then(|rest| memchr::memchr(b'\n', rest)) {
             let lf = self.at + found;
             if lf == self.line || bytes[lf - 1] != b'\r' {
                 return Err(RequestError::BareLineFeed);
@@ -101,9 +101,38 @@ impl HeadScan {
     }
 }
 
-/// Whether a byte may stand in a token (RFC 9110 section 5.6.2).
+/// Bytes of a kind, to be looked up by their value.
+pub(super) struct ByteSet([bool; 256]);
+
+impl ByteSet {
+    /// ASCII letters, digits, and these.
+    pub const fn alphanumeric_and(others: &[u8]) -> ByteSet {
+        let mut set = [false; 256];
+        let mut byte = 0;
+        while byte < 128 {
+            set[byte] = (byte as u8).is_ascii_alphanumeric();
+            byte += 1;
+        }
+        let mut at = 0;
+        while at < others.len() {
+            set[others[at] as usize] = true;
+            at += 1;
+        }
+        ByteSet(set)
+    }
+
+    /// Whether a byte is one of them.
+    pub const fn has(&self, byte: u8) -> bool {
+        self.0[byte as usize]
+    }
+}
+
+/// RFC 9110 section 5.6.2.
+static TOKEN: ByteSet = ByteSet::alphanumeric_and(b"!#$%&'*+-.^_`|~");
+
+/// Whether a byte may stand in a token.
 pub(super) fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+    TOKEN.has(byte)
 }
 
 /// Room for the fields of one request, kept by the caller while the request is looked at.

@@ -3,7 +3,7 @@
 use super::cache::{Asker, Found};
 use super::exchange::Exchange;
 use super::file_info::FileInfo;
-use super::mime::{self, Mime};
+use super::mime::Mime;
 use super::negotiate::Coding;
 use super::response::Status;
 use super::server::Server;
@@ -119,7 +119,7 @@ impl Server {
         path: &VirtualPath,
         asker: Asker,
     ) -> Resolved {
-        let mime = mime::lookup(path.name());
+        let mime = info.mime;
         if self.config.precompressed && mime.negotiable {
             let asker = Asker { max_age_of_absence: asker.max_age.max(NO_COPY_AGE), ..asker };
             for coding in ex.preference.iter() {

@@ -155,10 +155,14 @@ pub(super) struct HeadWriter<'a> {
 impl<'a> HeadWriter<'a> {
     /// Begins with the status line and the common fields.
     pub fn begin(out: &'a mut Vec<u8>, common: &Common, status: Status, after: After) -> HeadWriter<'a> {
-        out.extend_from_slice(b"HTTP/1.1 ");
-        append_decimal(out, u64::from(status.code()));
-        out.push(b' ');
-        out.extend_from_slice(status.reason().as_bytes());
+        if status == Status::Ok {
+            out.extend_from_slice(b"HTTP/1.1 200 OK");
+        } else {
+            out.extend_from_slice(b"HTTP/1.1 ");
+            append_decimal(out, u64::from(status.code()));
+            out.push(b' ');
+            out.extend_from_slice(status.reason().as_bytes());
+        }
         if common.server {
             out.extend_from_slice(b"\r\nServer: linerate");
         }

@@ -1,5 +1,6 @@
 //! Request targets (RFC 9112 section 3.2, RFC 3986): from their bytes to a path under the root, and back to a URI.
 
+use super::headers::ByteSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use linerate_transport::{PathError, VirtualPath};
@@ -19,6 +20,9 @@ pub enum Target<'a> {
     /// `host:port`, what CONNECT names.
     Authority,
 }
+
+/// What a host's name is of, percent signs of its escapes included (RFC 3986 section 3.2.2).
+static REG_NAME: ByteSet = ByteSet::alphanumeric_and(b"-._~!$&'()*+,;=%");
 
 /// What is wrong with a target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,8 +101,7 @@ pub fn check_authority(authority: &[u8]) -> Result<(), UriError> {
         }
         _ => {
             let end = authority.iter().position(|b| *b == b':').unwrap_or(authority.len());
-            let name = |b: &u8| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%".contains(b);
-            if !authority[..end].iter().all(name) {
+            if !authority[..end].iter().all(|b| REG_NAME.has(*b)) {
                 return Err(UriError::Authority);
             }
             (&authority[..end], &authority[end..])
@@ -137,7 +140,8 @@ pub fn decode_path(path: &[u8]) -> Result<DecodedPath, UriError> {
         path
     };
     let text = core::str::from_utf8(bytes).map_err(|_| UriError::Encoding)?;
-    let directory = matches!(text.rsplit('/').next(), Some("" | "." | ".."));
+    let last = bytes.iter().rposition(|byte| *byte == b'/').map_or(bytes, |at| &bytes[at + 1..]);
+    let directory = matches!(last, b"" | b"." | b"..");
     let path = VirtualPath::parse(text).map_err(UriError::Path)?;
     Ok(DecodedPath { path, directory })
 }

@@ -45,6 +45,8 @@ pub struct MemoryFiles {
     pub written_now: Option<usize>,
     /// When set, the next operations fail with it.
     pub fail: Option<FileError>,
+    /// When set, metadata are to be had at once; counts how often they were.
+    pub stats_now: Option<u64>,
     /// Whether everything lies in memory and never changes.
     pub constant: bool,
 }
@@ -64,6 +66,7 @@ impl MemoryFiles {
             space: usize::MAX,
             written_now: None,
             fail: None,
+            stats_now: None,
             constant: false,
         };
         files.add_dir("/");
@@ -355,6 +358,14 @@ impl Files for MemoryFiles {
             _ => self.on_open(op),
         };
         Some(FileDone { owner, tag, result })
+    }
+
+    fn stat_now(&mut self, path: &VirtualPath) -> Option<Result<Metadata, FileError>> {
+        *self.stats_now.as_mut()? += 1;
+        if let Some(error) = self.fail {
+            return Some(Err(error));
+        }
+        Some(self.nodes.get(path.as_str()).map(Self::meta).ok_or(FileError::NotFound))
     }
 
     fn write_now(&mut self, file: FileId, offset: u64, data: &[u8]) -> usize {

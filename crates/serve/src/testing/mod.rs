@@ -28,6 +28,8 @@ pub struct World {
     pub files: MemoryFiles,
     pub now: Instant,
     /// 2026-01-02T03:04:05Z.
+    /// Which turn the loop is in, where it is told.
+    pub turn: Option<u64>,
     pub wall_ns: i64,
     random: u64,
 }
@@ -38,6 +40,7 @@ impl World {
             net: MemoryNet::new(),
             files: MemoryFiles::new(),
             now: Instant::from_millis(1),
+            turn: None,
             wall_ns: 1_767_323_045_000_000_000,
             random: 0x9e37_79b9_7f4a_7c15,
         }
@@ -57,6 +60,7 @@ impl World {
             net: &mut self.net,
             files: &mut self.files,
             now: self.now,
+            turn: self.turn,
             wall_ns: self.wall_ns,
             random: &mut random,
         })

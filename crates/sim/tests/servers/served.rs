@@ -35,7 +35,8 @@ impl Served {
         let mut with = |files: &mut MemoryFiles,
                         act: &mut dyn FnMut(&mut dyn Service, &mut ServeContext<'_>)| {
             let (net, now) = (&mut *context.stack, context.now);
-            act(&mut **service, &mut ServeContext { net, files, now, wall_ns: WALL_NS, random: &mut random });
+            let random = &mut random;
+            act(&mut **service, &mut ServeContext { net, files, now, turn: None, wall_ns: WALL_NS, random });
         };
         let mut act = Some(act);
         with(files, &mut |service, ctx| {

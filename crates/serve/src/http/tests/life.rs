@@ -9,7 +9,44 @@ const BIG: &str = "GET /big HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[test]
 fn a_changed_file_is_seen_at_once() {
+    changes(Rig::new());
+}
+
+#[test]
+fn a_changed_file_is_seen_at_once_where_nobody_waits_for_metadata() {
     let mut rig = Rig::new();
+    rig.world.files.stats_now = Some(0);
+    changes(rig);
+}
+
+#[test]
+fn requests_of_one_turn_share_what_is_known_at_once() {
+    let mut rig = Rig::new();
+    rig.ask(HELLO);
+    rig.world.files.stats_now = Some(0);
+    rig.world.turn = Some(7);
+    for target in ["/hello.txt", "/hello.txt"] {
+        assert_eq!(split(&rig.get(target, "")).1, "hello, world");
+    }
+    assert_eq!(rig.world.files.stats_now, Some(1));
+    rig.world.files.add_file("/hello.txt", b"other");
+    rig.world.turn = Some(8);
+    assert_eq!(split(&rig.ask(HELLO)).1, "other");
+    // What somebody changes within the turn is asked for again.
+    rig.world.files.add_file("/hello.txt", b"third");
+    let path = linerate_transport::VirtualPath::parse("/hello.txt").unwrap();
+    rig.server.handle_change(&crate::Change::Path(path));
+    assert_eq!(split(&rig.ask(HELLO)).1, "third");
+    rig.world.files.nodes.remove("/hello.txt");
+    rig.world.turn = Some(9);
+    assert_eq!(status_of(&rig.ask(HELLO)), "404");
+    let misses = rig.server.gauges().cache_misses;
+    rig.world.turn = Some(10);
+    assert_eq!(status_of(&rig.ask(HELLO)), "404");
+    assert_eq!(rig.server.gauges().cache_misses, misses, "that it is not there is known at once, too");
+}
+
+fn changes(mut rig: Rig) {
     for (target, len) in [("/hello.txt", 5), ("/big", 50_000)] {
         rig.get(target, "");
         // Rewritten in place: the number stays.

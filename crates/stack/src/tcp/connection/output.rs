@@ -4,6 +4,7 @@
 use super::super::congestion::CongestionControl as _;
 use super::super::delayed_ack::AckDue;
 use super::super::segment::{TxInfo, TxLimits};
+use super::super::shortcuts_are_off;
 use super::super::state::State;
 use super::super::timers::Timer;
 use super::Connection;
@@ -108,7 +109,7 @@ impl Connection {
                 Ok(plan) => {
                     if let Some(info) = self.transmit(out, plan) {
                         self.unblocked(out.now, LimitCause::Processor);
-                        return Some(info);
+                        return Some(TxInfo { is_last: self.is_done(out.now), ..info });
                     }
                 }
                 Err(cause) => {
@@ -134,6 +135,25 @@ impl Connection {
             return Some(TxInfo { is_last: self.receiving.ack.due() != AckDue::Now, ..info });
         }
         None
+    }
+
+    /// After a segment with data: whether it is plain that nothing else is due now. What a plan would note, which found
+    /// that the application gives no more, is noted then.
+    fn is_done(&mut self, now: Instant) -> bool {
+        let is_done = self.sender.nxt == self.sender.queue.end()
+            && !self.sender.fin_queued
+            && self.receiving.ack.due() != AckDue::Now
+            && !self.receiving.ack.owes_duplicates()
+            && self.loss.loss_probe.is_quiet()
+            && self.loss.board.next_lost().is_none()
+            && !self.life.keep_alive_due
+            && !shortcuts_are_off();
+        if is_done {
+            let cause = self.idle_cause();
+            self.blocked(now, cause);
+            self.watch_window(now, cause);
+        }
+        is_done
     }
 
     /// Chooses the next segment, or says what prevents one.

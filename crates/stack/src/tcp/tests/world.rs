@@ -1,6 +1,6 @@
 //! Two connections and a network between them, all in virtual time, all from one seed.
 
-use super::{Wire, addr, byte_at, config, drain, resources, stream};
+use super::{SHORTCUTS_OFF, Wire, addr, byte_at, config, drain, resources, stream};
 use crate::tcp::{Config, Connection, Outcome, Resources, SegmentIn, State, TxLimits};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -321,6 +321,9 @@ impl World {
                 device.waiting.push_back((start + device.per_packet, info.completion, segments));
             } else {
                 segments.into_iter().for_each(|segment| self.put_on_air(index, segment));
+            }
+            if info.is_last && !SHORTCUTS_OFF.get() {
+                break;
             }
         }
     }
