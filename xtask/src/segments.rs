@@ -1,4 +1,4 @@
-//! What one segment costs in instructions, counted by valgrind, beside smoltcp in the same run.
+//! What one segment costs in instructions, counted by valgrind, beside smoltcp in the same run, and what a short HTTP request does.
 
 use crate::{packages, shell};
 use anyhow::{Context, Result, bail};
@@ -13,6 +13,11 @@ const COUNTS: [u64; 2] = [2_000, 12_000];
 /// Most instructions of ours where the device does the checksums: what was measured (2026-11-23, rustc 1.95) and a
 /// twentieth. Checksums in software depend on the processor.
 const MOST: u64 = 3_760;
+
+/// Short HTTP requests: what the bench calls them, what they are, and the most instructions of ours, found as above. A device
+/// does the checksums.
+const REQUESTS: [(&str, &str, u64); 2] =
+    [("keep", "on connections that are kept", 13_900), ("close", "on a connection each", 38_400)];
 
 /// Functions of the bench whose instructions are those of the two ends.
 const ENDS: [&str; 2] = ["sender", "receiver"];
@@ -44,32 +49,41 @@ pub fn run() -> Result<()> {
     if ours_without > MOST {
         bail!("{ours_without} instructions a segment, more than {MOST} (xtask/src/segments.rs)");
     }
+    println!("\ninstructions of the server for each HTTP request of 354 bytes, 64 clients, no access log:");
+    for (how, name, most) in REQUESTS {
+        let request = each("http", how, "server")?;
+        println!("{name:<33} {request:>10}");
+        if request > most {
+            bail!("{request} instructions a request {name}, more than {most} (xtask/src/segments.rs)");
+        }
+    }
     Ok(())
 }
 
 fn per_segment(stack: &str, sums: &str) -> Result<[u64; 2]> {
+    let [sender, receiver] = ENDS;
+    Ok([each(stack, sums, sender)?, each(stack, sums, receiver)?])
+}
+
+/// Instructions within the function of one end for each of what is counted.
+fn each(stack: &str, how: &str, end: &str) -> Result<u64> {
     let [few, many] = COUNTS;
-    let mut ends = [0; 2];
-    for (end, name) in ends.iter_mut().zip(ENDS) {
-        let difference =
-            collected(stack, sums, many, name)?.saturating_sub(collected(stack, sums, few, name)?);
-        *end = difference / (many - few);
-    }
-    Ok(ends)
+    let difference = collected(stack, how, many, end)?.saturating_sub(collected(stack, how, few, end)?);
+    Ok(difference / (many - few))
 }
 
 /// Instructions of one run within the function of one end.
-fn collected(stack: &str, sums: &str, count: u64, end: &str) -> Result<u64> {
+fn collected(stack: &str, how: &str, count: u64, end: &str) -> Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(format!("--toggle-collect=segments::*::{end}*"))
         .arg(format!("{OUT}/release/segments"))
-        .args([stack, sums, &count.to_string()])
+        .args([stack, how, &count.to_string()])
         .output()
         .context("cannot start valgrind")?;
     let text = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        bail!("{stack} {sums} {count} ended with {}:\n{text}", output.status);
+        bail!("{stack} {how} {count} ended with {}:\n{text}", output.status);
     }
     let collected = text.lines().find_map(|line| line.split_once("Collected : "));
     let (_, number) = collected.with_context(|| format!("valgrind says no count:\n{text}"))?;

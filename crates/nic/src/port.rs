@@ -182,11 +182,19 @@ impl<D: Interface> Port<D> {
             return self.receive_in_place(now, batch);
         }
         let mut result = Ok(());
+        // The device gives what is waiting as far as there is room: one that left room would be asked in vain.
+        let mut is_drained = false;
         while budget > 0 && !batch.is_full() {
             let Some(frame) = self.stage.pop() else {
+                if is_drained {
+                    break;
+                }
                 match self.device.receive(now, &mut self.stage) {
                     Ok(0) => break,
-                    Ok(_) => continue,
+                    Ok(_) => {
+                        is_drained = !self.stage.is_full();
+                        continue;
+                    }
                     Err(error) => {
                         result = Err(error);
                         break;
@@ -205,25 +213,18 @@ impl<D: Interface> Port<D> {
     /// The same where no frame is joined to another: each stays where the device has put it.
     fn receive_in_place(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
         let before = batch.len();
-        let mut result = Ok(());
-        while result.is_ok() && !batch.is_full() {
-            let known = batch.len();
-            result = self.device.receive(now, batch).map(|_| ());
-            for at in known..batch.len() {
-                let Some(frame) = batch.at_mut(at) else { break };
-                if frame.meta.checksum == ChecksumStatus::Good {
-                    self.count(frame);
-                    frame.plain = Plain::Open;
-                } else {
-                    self.look_at(frame);
-                }
-            }
-            if batch.len() == known {
-                break;
+        let result = self.device.receive(now, batch);
+        for at in before..batch.len() {
+            let Some(frame) = batch.at_mut(at) else { break };
+            if frame.meta.checksum == ChecksumStatus::Good {
+                self.count(frame);
+                frame.plain = Plain::Open;
+            } else {
+                self.look_at(frame);
             }
         }
         self.rx_more = batch.is_full();
-        result.map(|()| batch.len() - before)
+        result.map(|_| batch.len() - before)
     }
 
     /// The state of the link.

@@ -11,7 +11,7 @@ use linerate_wire::units::Instant;
 /// A receive and a transmit queue with their interrupt. It belongs to one core, and shares nothing with other queues that
 /// its user would have to know of.
 ///
-/// Call order in one turn of the loop: [`QueuePair::receive`] until the batch is full or it returns 0, let the stack take
+/// Call order in one turn of the loop: [`QueuePair::receive`], again only after a full batch, let the stack take
 /// the batch and fill the transmit queue, [`QueuePair::transmit`] once for the whole queue (one doorbell), then
 /// [`QueuePair::poll_completion`] until `None`. Before the loop sleeps, [`QueuePair::arm`].
 pub trait QueuePair {
