@@ -51,7 +51,7 @@ pub fn run() -> Result<()> {
     }
     println!("\ninstructions of the server for each HTTP request of 354 bytes, 64 clients, no access log:");
     for (how, name, most) in REQUESTS {
-        let request = each("http", how, "server")?;
+        let request = each("requests", &[how], "requests::server")?;
         println!("{name:<33} {request:>10}");
         if request > most {
             bail!("{request} instructions a request {name}, more than {most} (xtask/src/segments.rs)");
@@ -62,28 +62,31 @@ pub fn run() -> Result<()> {
 
 fn per_segment(stack: &str, sums: &str) -> Result<[u64; 2]> {
     let [sender, receiver] = ENDS;
-    Ok([each(stack, sums, sender)?, each(stack, sums, receiver)?])
+    let of = |end| each("segments", &[stack, sums], &format!("segments::*::{end}"));
+    Ok([of(sender)?, of(receiver)?])
 }
 
 /// Instructions within the function of one end for each of what is counted.
-fn each(stack: &str, how: &str, end: &str) -> Result<u64> {
+fn each(program: &str, args: &[&str], function: &str) -> Result<u64> {
     let [few, many] = COUNTS;
-    let difference = collected(stack, how, many, end)?.saturating_sub(collected(stack, how, few, end)?);
+    let difference =
+        collected(program, args, many, function)?.saturating_sub(collected(program, args, few, function)?);
     Ok(difference / (many - few))
 }
 
 /// Instructions of one run within the function of one end.
-fn collected(stack: &str, how: &str, count: u64, end: &str) -> Result<u64> {
+fn collected(program: &str, args: &[&str], count: u64, function: &str) -> Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(format!("--toggle-collect=segments::*::{end}*"))
-        .arg(format!("{OUT}/release/segments"))
-        .args([stack, how, &count.to_string()])
+        .arg(format!("--toggle-collect={function}*"))
+        .arg(format!("{OUT}/release/{program}"))
+        .args(args)
+        .arg(count.to_string())
         .output()
         .context("cannot start valgrind")?;
     let text = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        bail!("{stack} {how} {count} ended with {}:\n{text}", output.status);
+        bail!("{program} {args:?} {count} ended with {}:\n{text}", output.status);
     }
     let collected = text.lines().find_map(|line| line.split_once("Collected : "));
     let (_, number) = collected.with_context(|| format!("valgrind says no count:\n{text}"))?;

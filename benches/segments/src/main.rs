@@ -5,11 +5,8 @@
 //! frame once, as cheaply for one as for the other. The sender hands over 8 frames a turn; the receiver takes two a turn and
 //! acknowledges them. The instructions of two runs, their difference divided by that of the counts, are those of one segment
 //! with its share of acknowledgements; those within the functions `sender` and `receiver` are those of the two ends.
-//!
-//! `segments http keep|close COUNT`: short HTTP requests instead; the instructions of our server are those within `server`.
 
 mod ours;
-mod requests;
 mod theirs;
 
 use std::process::ExitCode;
@@ -45,18 +42,13 @@ pub struct Moved {
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [stack, sums, count] = args.as_slice() else {
-        eprintln!("expected three arguments: linerate|smoltcp sums|none COUNT, or http keep|close COUNT");
+        eprintln!("expected three arguments: linerate|smoltcp sums|none COUNT");
         return ExitCode::from(2);
     };
-    let Ok(count) = count.parse::<usize>() else {
-        eprintln!("'{count}' is no number of segments or requests");
+    let (Ok(count), sums) = (count.parse::<usize>(), sums == "sums") else {
+        eprintln!("'{count}' is no number of segments");
         return ExitCode::from(2);
     };
-    if stack == "http" {
-        println!("{} requests answered", requests::run(sums == "close", count));
-        return ExitCode::SUCCESS;
-    }
-    let sums = sums == "sums";
     let moved = match stack.as_str() {
         "linerate" => ours::run(sums, count),
         "smoltcp" => theirs::run(sums, count),

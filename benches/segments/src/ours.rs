@@ -1,112 +1,15 @@
 //! Two of our nodes and a wire.
 
 use crate::{BUFFER, MSS, Moved, RECEIVED, WIRE, data};
-use linerate_nic::{
-    Capabilities, ChecksumStatus, Device, DeviceError, Frame, MacAddr, Pool, Port, PortConfig, QueuePair,
-    RxBatch, RxMeta, TxQueue, TxToken,
-};
+use linerate_nic::{Capabilities, Pool, Port, PortConfig};
 use linerate_stack::{Node, NodeConfig, StackConfig, StackPools};
 use linerate_transport::{
     BufferSize, ConnId, Engine as _, ListenAddr, ListenOptions, ListenerId, Owner, Payload, SendError,
     SocketOptions, Transport as _,
 };
 use linerate_wire::units::Instant;
-use std::cell::RefCell;
-use std::collections::VecDeque;
+use segments::{Frames, Wire};
 use std::rc::Rc;
-
-/// Frames under way in one direction.
-pub type Frames = Rc<RefCell<VecDeque<Frame>>>;
-
-/// One end of the wire.
-pub struct Wire {
-    last: u8,
-    able: Capabilities,
-    /// Frames that it gives in one turn.
-    batch: usize,
-    /// Frames that wait for the other end at most.
-    room: usize,
-    pool: Pool,
-    arriving: Frames,
-    leaving: Frames,
-    left: VecDeque<TxToken>,
-}
-
-impl Wire {
-    /// The end at the address that ends in `last`, with these capabilities.
-    pub fn new(
-        last: u8,
-        able: Capabilities,
-        batch: usize,
-        room: usize,
-        pool: Pool,
-        arriving: Frames,
-        leaving: Frames,
-    ) -> Wire {
-        Wire { last, able, batch, room, pool, arriving, leaving, left: VecDeque::with_capacity(room) }
-    }
-}
-
-impl Device for Wire {
-    fn mac(&self) -> MacAddr {
-        MacAddr([2, 0, 0, 0, 0, self.last])
-    }
-
-    fn mtu(&self) -> usize {
-        1_500
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.able
-    }
-
-    fn enable(&mut self, _wanted: Capabilities) -> Result<(), DeviceError> {
-        Ok(())
-    }
-}
-
-impl QueuePair for Wire {
-    fn enabled(&self) -> Capabilities {
-        self.capabilities()
-    }
-
-    fn receive(&mut self, _now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
-        let mut arriving = self.arriving.borrow_mut();
-        let mut count = 0;
-        while count < self.batch
-            && !batch.is_full()
-            && let Some(frame) = arriving.pop_front()
-        {
-            batch.push(frame).expect("room");
-            count += 1;
-        }
-        Ok(count)
-    }
-
-    fn transmit(&mut self, _now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
-        let mut leaving = self.leaving.borrow_mut();
-        let mut count = 0;
-        while leaving.len() < self.room
-            && let Some(packet) = queue.front()
-        {
-            let Some(mut buffer) = self.pool.take() else { break };
-            let len = packet.linearise(buffer.bytes_mut()).expect("it fits");
-            let checksum = if self.able.rx_checksum { ChecksumStatus::Good } else { ChecksumStatus::Unchecked };
-            let meta = RxMeta { checksum, ..RxMeta::default() };
-            leaving.push_back(Frame::new(buffer.freeze(0..len), meta));
-            if packet.meta.token != TxToken(0) {
-                self.left.push_back(packet.meta.token);
-            }
-            queue.pop();
-            count += 1;
-        }
-        Ok(count)
-    }
-
-    fn poll_completion(&mut self) -> Option<TxToken> {
-        self.left.pop_front()
-    }
-}
 
 fn node(last: u8, sums: bool, pool: &Pool, arriving: &Frames, leaving: &Frames) -> Node<Wire> {
     let rx_batch = if last == 1 { WIRE } else { RECEIVED };

@@ -2,23 +2,27 @@
 //!
 //! The device is one that leaves nothing to do in software, as a TAP: checksums, segmentation, coalescing, gathering. The file is
 //! in memory, every operation is done when its answer is asked for, and there is no access log.
+//!
+//! `requests keep|close COUNT`: on connections that are kept, or on one for each; the instructions of the server are those within
+//! the function `server`. A program of its own, as what else is in a program decides what the compiler inlines.
 
-use crate::ours::{Frames, Wire};
 use linerate_nic::{Capabilities, Pool, Port, PortConfig};
 use linerate_serve::http::{self, Server};
 use linerate_serve::{Host, Loop, Service as _};
 use linerate_stack::{Node, NodeConfig, StackConfig, StackPools};
 use linerate_transport::{
-    Bytes, ConnId, ConnState, Engine as _, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, ListenAddr, Metadata,
-    Owner, Payload, SocketOptions, Source, Transport as _, VirtualPath,
+    Bytes, ConnId, ConnState, Engine as _, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files,
+    ListenAddr, Metadata, Owner, Payload, SocketOptions, Source, Transport as _, VirtualPath,
 };
 use linerate_wire::units::Instant;
+use segments::{Frames, Wire};
 use std::collections::{HashSet, VecDeque};
+use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
 /// Clients that ask at once, each when its last answer is there.
-pub const CLIENTS: usize = 64;
+const CLIENTS: usize = 64;
 /// Bytes of the file.
 const FILE: usize = 354;
 /// Frames that wait on the wire in each direction, and those that an end takes at once.
@@ -165,7 +169,8 @@ impl Clients {
 }
 
 fn node(last: u8, pool: &Pool, arriving: &Frames, leaving: &Frames) -> Node<Wire> {
-    let device = Wire::new(last, Capabilities::ALL, WIRE, WIRE, pool.clone(), Rc::clone(arriving), Rc::clone(leaving));
+    let device =
+        Wire::new(last, Capabilities::ALL, WIRE, WIRE, pool.clone(), Rc::clone(arriving), Rc::clone(leaving));
     let port = Port::new(device, PortConfig::default()).expect("a port");
     let config = StackConfig {
         addresses: vec![format!("10.0.0.{last}/24").parse().expect("an address")],
@@ -178,7 +183,7 @@ fn node(last: u8, pool: &Pool, arriving: &Frames, leaving: &Frames) -> Node<Wire
 }
 
 /// Asks `count` times, on connections that are kept or closed after each answer; returns what was answered.
-pub fn run(closing: bool, count: usize) -> usize {
+fn run(closing: bool, count: usize) -> usize {
     let pool = Pool::new(4 * WIRE, 2_048);
     let (there, back) = (Frames::default(), Frames::default());
     let files = OneFile { bytes: vec![b'x'; FILE].into(), queue: VecDeque::new() };
@@ -209,4 +214,20 @@ pub fn run(closing: bool, count: usize) -> usize {
         assert!(idle < 100_000, "nobody answers: {} of {count}", clients.answered);
     }
     clients.answered
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let closing = match args.first().map(String::as_str) {
+        Some("keep") => Some(false),
+        Some("close") => Some(true),
+        _ => None,
+    };
+    let count = args.get(1).and_then(|count| count.parse().ok());
+    let (Some(closing), Some(count), 2) = (closing, count, args.len()) else {
+        eprintln!("expected keep|close and a number of requests");
+        return ExitCode::from(2);
+    };
+    println!("{} requests answered", run(closing, count));
+    ExitCode::SUCCESS
 }
