@@ -344,7 +344,11 @@ fn check_vlan(options: &ServeOptions) -> Result<(), SettingsError> {
     let Some(id) = options.vlan else { return Ok(()) };
     let expected = match options.device {
         Some(
-            DeviceChoice::Packet(_) | DeviceChoice::Tap(_) | DeviceChoice::Uio { .. } | DeviceChoice::Rtl(_),
+            DeviceChoice::Packet(_)
+            | DeviceChoice::Xdp(_)
+            | DeviceChoice::Tap(_)
+            | DeviceChoice::Uio { .. }
+            | DeviceChoice::Rtl(_),
         ) => {
             if (1..=4094).contains(&id) {
                 return Ok(());

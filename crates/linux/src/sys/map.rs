@@ -1,6 +1,7 @@
 //! Memory that a device shares with us: its registers, and a buffer that it reads and writes by itself.
 #![allow(unsafe_code)]
 
+use core::ffi::c_int;
 use core::ptr::NonNull;
 use core::sync::atomic::{Ordering, fence};
 use rustix::fd::{AsRawFd, BorrowedFd};
@@ -20,10 +21,25 @@ unsafe impl Send for Mapping {}
 
 /// Maps the first `len` bytes of what `fd` is, for reading and writing.
 pub(crate) fn map(fd: BorrowedFd<'_>, len: usize) -> io::Result<Mapping> {
+    map_at(fd, len, 0)
+}
+
+/// Maps `len` bytes of what `fd` is from `offset` on, for reading and writing.
+pub(crate) fn map_at(fd: BorrowedFd<'_>, len: usize, offset: u64) -> io::Result<Mapping> {
+    new_mapping(fd.as_raw_fd(), len, libc::MAP_SHARED, offset)
+}
+
+/// Fresh memory of our own, all zero, which begins at a page.
+pub(crate) fn anonymous(len: usize) -> io::Result<Mapping> {
+    new_mapping(-1, len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, 0)
+}
+
+fn new_mapping(fd: c_int, len: usize, kind: c_int, offset: u64) -> io::Result<Mapping> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping at an address of the kernel's choice replaces none of ours; the descriptor is open for the call.
-    let start =
-        unsafe { libc::mmap(core::ptr::null_mut(), len, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
+    let offset = libc::off_t::try_from(offset).map_err(io::Error::other)?;
+    // SAFETY: a new mapping at an address of the kernel's choice replaces none of ours; the descriptor, if there is one, is open
+    // for the call.
+    let start = unsafe { libc::mmap(core::ptr::null_mut(), len, protection, kind, fd, offset) };
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
@@ -45,6 +61,11 @@ impl Mapping {
     /// Where it begins, for comparing addresses.
     pub(crate) fn address(&self) -> usize {
         self.start.as_ptr() as usize
+    }
+
+    /// Where it begins, for what is made of it in this folder.
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.start
     }
 
     /// The first `len` bytes (at most all), and the rest.
