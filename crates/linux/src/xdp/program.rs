@@ -133,3 +133,117 @@ fn refused(step: &'static str, error: Errno) -> XdpError {
         other => XdpError::Io { step, source: other.into() },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an interpreter of these few instructions answers for a frame on a queue: the queue's number where it redirects.
+    fn run(program: &[Instruction], frame: &[u8], queue: u32) -> Option<u32> {
+        const BASE: u64 = 0x1000;
+        let context = |at: i16| match at {
+            DATA => BASE,
+            DATA_END => BASE + frame.len() as u64,
+            RX_QUEUE => u64::from(queue),
+            other => panic!("no field at {other}"),
+        };
+        let mut registers = [0u64; 11];
+        let mut at = 0usize;
+        for _ in 0..64 {
+            let step = program[at];
+            let (to, from) = match cfg!(target_endian = "little") {
+                true => (usize::from(step.registers & 15), usize::from(step.registers >> 4)),
+                false => (usize::from(step.registers >> 4), usize::from(step.registers & 15)),
+            };
+            // Register 1 is the context until the map's address is put there.
+            let load = |len: usize| {
+                if from == 1 {
+                    return context(step.offset);
+                }
+                let start = (registers[from] - BASE) as usize + step.offset as usize;
+                let mut bytes = [0; 8];
+                bytes[..len].copy_from_slice(&frame[start..start + len]);
+                u64::from_le_bytes(bytes)
+            };
+            let constant = step.immediate as i64 as u64;
+            let mut jump = false;
+            match step.code {
+                LOAD_WORD => registers[to] = load(4),
+                LOAD_HALF => registers[to] = load(2),
+                LOAD_BYTE => registers[to] = load(1),
+                MOVE => registers[to] = registers[from],
+                MOVE_CONSTANT => registers[to] = constant,
+                ADD_CONSTANT => registers[to] = registers[to].wrapping_add(constant),
+                JUMP_IF_GREATER => jump = registers[to] > registers[from],
+                JUMP_IF_ANY_BIT => jump = registers[to] & constant != 0,
+                JUMP_IF_OTHER_WORD => jump = registers[to] as u32 != step.immediate as u32,
+                LOAD_WIDE => {
+                    registers[to] = constant;
+                    at += 1;
+                }
+                CALL => {
+                    assert_eq!((step.immediate, registers[1], registers[3]), (51, 77, 2));
+                    return Some(registers[2] as u32);
+                }
+                EXIT => {
+                    assert_eq!(registers[0], 2, "XDP_PASS");
+                    return None;
+                }
+                other => panic!("no instruction {other:#x}"),
+            }
+            at += 1;
+            if jump {
+                at = at.checked_add_signed(step.offset as isize).unwrap();
+            }
+        }
+        panic!("no end");
+    }
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn frames_to_us_and_to_groups_are_taken() {
+        let mac = MacAddr([0x82, 0x11, 0xfe, 0xff, 0x80, 0x99]);
+        let program = program(mac, 77);
+        let frame = |to: [u8; 6], len: usize| {
+            let mut bytes = vec![0u8; len];
+            bytes[..6].copy_from_slice(&to);
+            bytes
+        };
+        for queue in [0, 3] {
+            assert_eq!(run(&program, &frame(mac.0, 60), queue), Some(queue));
+            assert_eq!(run(&program, &frame(mac.0, 14), queue), Some(queue));
+            assert_eq!(run(&program, &frame([0xff; 6], 60), queue), Some(queue));
+            assert_eq!(run(&program, &frame([0x33, 0x33, 0, 0, 0, 1], 60), queue), Some(queue));
+        }
+        assert_eq!(run(&program, &frame(mac.0, 13), 0), None, "no header");
+        assert_eq!(run(&program, &[], 0), None);
+        for byte in 0..6 {
+            let mut other = mac.0;
+            other[byte] ^= 2;
+            assert_eq!(run(&program, &frame(other, 60), 0), None, "byte {byte}");
+        }
+    }
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn the_bytes_are_those_of_the_instruction_set() {
+        let program = program(MacAddr([2, 0, 0, 0, 0, 4]), 77);
+        let bytes = |at: usize| {
+            let Instruction { code, registers, offset, immediate } = program[at];
+            let (offset, immediate) = (offset.to_le_bytes(), immediate.to_le_bytes());
+            let mut out = [code, registers, offset[0], offset[1], 0, 0, 0, 0];
+            out[4..].copy_from_slice(&immediate);
+            out
+        };
+        // r2 = *(u32 *)(r1 + 0)
+        assert_eq!(bytes(0), [0x61, 0x12, 0, 0, 0, 0, 0, 0]);
+        // r4 += 14
+        assert_eq!(bytes(3), [0x07, 0x04, 0, 0, 14, 0, 0, 0]);
+        // if w4 != 0x00000002 goto +8
+        assert_eq!(bytes(8), [0x56, 0x04, 8, 0, 2, 0, 0, 0]);
+        // r1 = map fd 77, in two
+        assert_eq!((bytes(12), bytes(13)), ([0x18, 0x11, 0, 0, 77, 0, 0, 0], [0; 8]));
+        // call 51, exit
+        assert_eq!((bytes(15), bytes(16)), ([0x85, 0, 0, 0, 51, 0, 0, 0], [0x95, 0, 0, 0, 0, 0, 0, 0]));
+    }
+}

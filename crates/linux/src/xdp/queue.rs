@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::sync::Arc;
+use std::time::Duration;
 
 const ETHERNET_HARDWARE: u16 = 1;
 /// Ethernet and VLAN header.
@@ -35,6 +36,10 @@ const RING: (usize, usize) = (64, 4 << 10);
 const LEAST_BUFFERS: usize = 4 * RING.0;
 /// Frames of the smallest size that wait in the kernel to be sent; it counts some hundred bytes of its own for each.
 const SEND_BUFFER: usize = 16 << 20;
+
+/// How often binding is tried, and how long after each other.
+const BIND_TRIES: usize = 50;
+const BIND_PAUSE: Duration = Duration::from_millis(10);
 
 /// Most queues.
 pub const MOST_QUEUES: usize = 64;
@@ -257,7 +262,7 @@ impl Socket {
             .map_err(|error| step_error("making the rings", error))?;
         // Older kernels do not know it, and some refuse a ring's length: more calls then.
         let _ = sys::set_most_at_once(fd.as_fd(), transmit);
-        sys::bind(fd.as_fd(), link.index, queue, plan.has_pieces()).map_err(|error| match error {
+        bind(&fd, link.index, queue, plan.has_pieces()).map_err(|error| match error {
             Errno::BUSY => XdpError::InUse { name: link.name.clone(), what: "a queue" },
             Errno::INVAL | Errno::OPNOTSUPP if plan.has_pieces() => {
                 let most = LARGEST_CHUNK - KERNEL_HEADROOM - HEADROOM - LINK_HEADER;
@@ -269,6 +274,19 @@ impl Socket {
             .map_err(|error| step_error("asking whether frames are copied", error))?;
         Ok(Socket { fd, rings, area, has_metadata, is_zero_copy })
     }
+}
+
+/// Binds, and waits for the kernel if need be: it takes a queue back a moment after its last socket was closed.
+fn bind(fd: &OwnedFd, interface: u32, queue: u32, pieces: bool) -> Result<(), Errno> {
+    let mut result = sys::bind(fd.as_fd(), interface, queue, pieces);
+    for _ in 0..BIND_TRIES {
+        if result != Err(Errno::BUSY) {
+            break;
+        }
+        std::thread::sleep(BIND_PAUSE);
+        result = sys::bind(fd.as_fd(), interface, queue, pieces);
+    }
+    result
 }
 
 /// Shares the memory with the kernel; returns whether frames to transmit may have metadata.
@@ -337,4 +355,28 @@ fn usable_mtu(link: &Link, wanted: Option<usize>) -> Result<usize, XdpError> {
 
 fn step_error(step: &'static str, error: Errno) -> XdpError {
     XdpError::Io { step, source: error.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_hold_the_longest_frame_and_leave_most_buffers_to_the_stack() {
+        for memory in [0, 1 << 20, 20 << 20, 40 << 20, 1 << 30] {
+            for mtu in [1_280, 1_500, 1_772, 1_773, 3_500, 9_000, 9_216, 65_535] {
+                let plan = Plan::new(mtu, memory);
+                let Plan { chunk, buffers, rings, pieces } = plan;
+                assert!(chunk == 2_048 || chunk == 4_096, "{plan:?}");
+                assert!(pieces * (chunk - 258) >= mtu + 18 && (pieces == 1 || chunk == 4_096), "{plan:?}");
+                assert!(rings.0.is_power_of_two() && rings.1.is_power_of_two(), "{plan:?}");
+                assert!(rings.0 * 4 <= buffers.0 && rings.1 <= buffers.1, "{plan:?}");
+                // The least that there is may be more than was given.
+                assert!(plan.bytes() <= memory.max(2 << 20), "{plan:?} of {memory}");
+            }
+        }
+        assert_eq!(Plan::new(1_500, 40 << 20).rings, (2_048, 2_048));
+        assert!(!Plan::new(1_772, 0).has_pieces() && Plan::new(1_772, 0).chunk == 2_048);
+        assert!(!Plan::new(1_773, 0).has_pieces() && Plan::new(9_000, 0).pieces == 3);
+    }
 }

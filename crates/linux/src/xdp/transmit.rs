@@ -169,3 +169,11 @@ fn copy(packet: &TxPacket, mut from: usize, mut out: &mut [u8]) {
         out = behind;
     }
 }
+
+#[cfg(test)]
+impl Sender {
+    /// The buffer that a descriptor speaks of.
+    pub(super) fn bytes(&self, descriptor: &Descriptor) -> &[u8] {
+        self.buffers[(descriptor.address as usize - self.from) / self.chunk].bytes()
+    }
+}
