@@ -144,7 +144,10 @@ impl Lab {
                 other.must("ip link set veth1 up");
                 keep_order(&client, "veth0");
                 keep_order(&other, "veth1");
-                all.extend(["--device", if wire == Wire::Packet { "packet:veth1" } else { "xdp:veth1" }].map(str::to_owned));
+                all.extend(
+                    ["--device", if wire == Wire::Packet { "packet:veth1" } else { "xdp:veth1" }]
+                        .map(str::to_owned),
+                );
                 server_side = Some(other);
             }
             Wire::Kernel => {
@@ -279,6 +282,7 @@ impl Lab {
         let side = self.server_side.as_ref().unwrap_or(&self.client);
         let links = side.must("ip -o link");
         assert!(!links.contains("lrtap0"), "the TAP device is still there:\n{links}");
+        assert!(!links.contains(" xdp"), "the XDP program is still there:\n{links}");
     }
 }
 

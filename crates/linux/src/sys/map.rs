@@ -63,9 +63,9 @@ impl Mapping {
         self.start.as_ptr() as usize
     }
 
-    /// Where it begins, for what is made of it in this folder.
-    pub(super) fn start(&self) -> NonNull<u8> {
-        self.start
+    /// To be undone with the value: for what keeps a socket open for as long as it is mapped.
+    pub(crate) fn scoped(self) -> Scoped {
+        Scoped(self)
     }
 
     /// The first `len` bytes (at most all), and the rest.
@@ -87,6 +87,32 @@ impl Mapping {
         // and it is used up, so there is no other reference. What the device does to them counts as done in the `Dma` methods
         // of the board, which are opaque to the compiler; the driver leaves alone what the device has (`linerate_nic::Dma`).
         unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+/// A mapping that ends with its owner, who keeps what is made of it to himself.
+#[derive(Debug)]
+pub(crate) struct Scoped(Mapping);
+
+impl Scoped {
+    /// Bytes.
+    pub(super) fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Where it begins. Nothing may be reached through it once the value is gone.
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.0.start
+    }
+}
+
+impl Drop for Scoped {
+    fn drop(&mut self) {
+        if self.0.len > 0 {
+            // SAFETY: this is a whole mapping, or a part of one that was split at a page, whose only owner is this value; who made
+            // pointers of it holds them beside the value and is gone with it. An error leaves it mapped.
+            unsafe { libc::munmap(self.0.start.as_ptr().cast(), self.0.len) };
+        }
     }
 }
 

@@ -2,8 +2,7 @@
 //! in and one of whoever takes them out, and entries at the counters modulo the size.
 #![allow(unsafe_code)]
 
-use super::map::Mapping;
-use core::marker::PhantomData;
+use super::map::Scoped;
 use core::mem::{align_of, size_of};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
@@ -57,9 +56,9 @@ pub(crate) struct Layout {
 /// A mapped ring, of which we have one end.
 #[derive(Debug)]
 struct Ring<T> {
-    producer: &'static AtomicU32,
-    consumer: &'static AtomicU32,
-    flags: &'static AtomicU32,
+    producer: NonNull<AtomicU32>,
+    consumer: NonNull<AtomicU32>,
+    flags: NonNull<AtomicU32>,
     entries: NonNull<T>,
     /// A power of two.
     size: u32,
@@ -67,16 +66,16 @@ struct Ring<T> {
     ours: u32,
     /// The other end's counter as last read.
     theirs: u32,
-    kind: PhantomData<T>,
+    /// What the pointers above point into.
+    _mapping: Scoped,
 }
 
-// SAFETY: it is the only owner of our end of the ring, and nothing in it belongs to a thread; the mapping stays to the end of the
-// process.
+// SAFETY: it is the only owner of our end of the ring, and nothing in it belongs to a thread; the mapping moves with it.
 unsafe impl<T: Entry> Send for Ring<T> {}
 
 impl<T: Entry> Ring<T> {
     /// `None` where the size is not a power of two, or a part would lie outside of the mapping or on an odd place.
-    fn new(mapping: &Mapping, layout: Layout, size: u32) -> Option<Self> {
+    fn new(mapping: Scoped, layout: Layout, size: u32) -> Option<Self> {
         let inside = |at: usize, bytes: usize, align: usize| {
             at.is_multiple_of(align) && at.checked_add(bytes).is_some_and(|end| end <= mapping.len())
         };
@@ -84,9 +83,8 @@ impl<T: Entry> Ring<T> {
             if !inside(at, size_of::<u32>(), align_of::<AtomicU32>()) {
                 return None;
             }
-            // SAFETY: the word is inside the mapping, which begins at a page and stays to the end of the process, and aligned; it
-            // is only ever accessed as an atomic by us, and by single accesses of words by the kernel.
-            Some(unsafe { AtomicU32::from_ptr(mapping.start().add(at).cast().as_ptr()) })
+            // SAFETY: the word was just found to be inside the mapping.
+            Some(unsafe { mapping.start().add(at).cast() })
         };
         let bytes = (size as usize).checked_mul(size_of::<T>())?;
         if !size.is_power_of_two() || !inside(layout.entries, bytes, align_of::<T>()) {
@@ -102,8 +100,23 @@ impl<T: Entry> Ring<T> {
             size,
             ours: 0,
             theirs: 0,
-            kind: PhantomData,
+            _mapping: mapping,
         })
+    }
+
+    /// One of the counters, or the flags.
+    fn word(&self, at: NonNull<AtomicU32>) -> &AtomicU32 {
+        // SAFETY: callers pass `producer`, `consumer` or `flags`, which are inside the mapping, and aligned, as it begins at a page.
+        // It lives as long as `self`; the word is only ever accessed as an atomic by us, and by single accesses by the kernel.
+        unsafe { at.as_ref() }
+    }
+
+    fn producer(&self) -> &AtomicU32 {
+        self.word(self.producer)
+    }
+
+    fn consumer(&self) -> &AtomicU32 {
+        self.word(self.consumer)
     }
 
     /// The place of the entry with this number.
@@ -120,17 +133,17 @@ pub(crate) struct Producer<T>(Ring<T>);
 
 impl<T: Entry> Producer<T> {
     /// Our end of the ring in `mapping`; `None` where the layout does not fit.
-    pub(crate) fn new(mapping: &Mapping, layout: Layout, size: u32) -> Option<Self> {
+    pub(crate) fn new(mapping: Scoped, layout: Layout, size: u32) -> Option<Self> {
         let mut ring = Ring::new(mapping, layout, size)?;
-        ring.ours = ring.producer.load(Ordering::Relaxed);
-        ring.theirs = ring.consumer.load(Ordering::Acquire);
+        ring.ours = ring.producer().load(Ordering::Relaxed);
+        ring.theirs = ring.consumer().load(Ordering::Acquire);
         Some(Producer(ring))
     }
 
     /// Entries that the other end has not taken out, published or not; the size of the ring where its counter is impossible.
     pub(crate) fn pending(&mut self) -> u32 {
         let ring = &mut self.0;
-        ring.theirs = ring.consumer.load(Ordering::Acquire);
+        ring.theirs = ring.consumer().load(Ordering::Acquire);
         ring.ours.wrapping_sub(ring.theirs).min(ring.size)
     }
 
@@ -154,14 +167,14 @@ impl<T: Entry> Producer<T> {
 
     /// Shows the other end what was put in, and what was written to the memory that it speaks of.
     pub(crate) fn publish(&mut self) {
-        self.0.producer.store(self.0.ours, Ordering::Release);
+        self.0.producer().store(self.0.ours, Ordering::Release);
     }
 
     /// Whether the kernel goes on only after a system call. To be asked after [`Producer::publish`].
     pub(crate) fn needs_wakeup(&self) -> bool {
         // The kernel sets the flag and looks at the counter then: one of us sees what the other wrote.
         fence(Ordering::SeqCst);
-        self.0.flags.load(Ordering::Relaxed) & NEED_WAKEUP != 0
+        self.0.word(self.0.flags).load(Ordering::Relaxed) & NEED_WAKEUP != 0
     }
 }
 
@@ -171,9 +184,9 @@ pub(crate) struct Consumer<T>(Ring<T>);
 
 impl<T: Entry> Consumer<T> {
     /// Our end of the ring in `mapping`; `None` where the layout does not fit.
-    pub(crate) fn new(mapping: &Mapping, layout: Layout, size: u32) -> Option<Self> {
+    pub(crate) fn new(mapping: Scoped, layout: Layout, size: u32) -> Option<Self> {
         let mut ring = Ring::new(mapping, layout, size)?;
-        ring.ours = ring.consumer.load(Ordering::Relaxed);
+        ring.ours = ring.consumer().load(Ordering::Relaxed);
         ring.theirs = ring.ours;
         Some(Consumer(ring))
     }
@@ -181,7 +194,7 @@ impl<T: Entry> Consumer<T> {
     /// Entries that wait. None where the other end's counter is impossible: nothing that lies there would be its word.
     pub(crate) fn waiting(&mut self) -> u32 {
         let ring = &mut self.0;
-        let theirs = ring.producer.load(Ordering::Acquire);
+        let theirs = ring.producer().load(Ordering::Acquire);
         let count = theirs.wrapping_sub(ring.ours);
         let count = if count > ring.size { 0 } else { count };
         ring.theirs = ring.ours.wrapping_add(count);
@@ -203,7 +216,7 @@ impl<T: Entry> Consumer<T> {
 
     /// Gives the places of what was taken out back.
     pub(crate) fn release(&mut self) {
-        self.0.consumer.store(self.0.ours, Ordering::Release);
+        self.0.consumer().store(self.0.ours, Ordering::Release);
     }
 }
 
@@ -226,11 +239,11 @@ mod tests {
     }
 
     fn producer(fd: &OwnedFd, size: u32) -> Producer<u64> {
-        Producer::new(&map(fd.as_fd(), LEN).unwrap(), LAYOUT, size).unwrap()
+        Producer::new(map(fd.as_fd(), LEN).unwrap().scoped(), LAYOUT, size).unwrap()
     }
 
     fn consumer(fd: &OwnedFd, size: u32) -> Consumer<u64> {
-        Consumer::new(&map(fd.as_fd(), LEN).unwrap(), LAYOUT, size).unwrap()
+        Consumer::new(map(fd.as_fd(), LEN).unwrap().scoped(), LAYOUT, size).unwrap()
     }
 
     #[test]
@@ -314,8 +327,10 @@ mod tests {
     #[test]
     fn layouts_that_do_not_fit_are_refused() {
         let (fd, _) = shared();
-        let mapping = map(fd.as_fd(), LEN).unwrap();
-        let check = |layout: Layout, size: u32| Consumer::<Descriptor>::new(&mapping, layout, size).is_some();
+        let check = |layout: Layout, size: u32| {
+            let mapping = map(fd.as_fd(), LEN).unwrap().scoped();
+            Consumer::<Descriptor>::new(mapping, layout, size).is_some()
+        };
         assert!(check(LAYOUT, 128));
         assert!(!check(LAYOUT, 0) && !check(LAYOUT, 3) && !check(LAYOUT, 256) && !check(LAYOUT, 1 << 31));
         assert!(!check(Layout { producer: 2, ..LAYOUT }, 8));

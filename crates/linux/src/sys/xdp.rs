@@ -1,7 +1,7 @@
 //! AF_XDP sockets (`linux/if_xdp.h`): options, rings, binding, waking, and how many queues an interface has.
 #![allow(unsafe_code)]
 
-use super::map::{Mapping, map_at};
+use super::map::{Mapping, Scoped, map_at};
 use super::packet::set_option;
 use super::rings::{Consumer, Descriptor, Entry, Layout, Producer};
 use core::ffi::c_int;
@@ -15,6 +15,11 @@ use std::io;
 const MOST_AT_ONCE: c_int = 9;
 /// In the flags of shared memory, since Linux 6.11: it is said how many bytes of metadata are in front of frames to transmit.
 const HAS_METADATA_LEN: u32 = 1 << 2;
+// Where the rings are in what a socket maps: XDP_PGOFF_ and XDP_UMEM_PGOFF_, whose types differ.
+const RECEIVE_RING_AT: u64 = 0;
+const TRANSMIT_RING_AT: u64 = 0x8000_0000;
+const FILL_RING_AT: u64 = 0x1_0000_0000;
+const COMPLETION_RING_AT: u64 = 0x1_8000_0000;
 /// ETHTOOL_GCHANNELS.
 const GET_CHANNELS: u32 = 0x3c;
 const SIOCETHTOOL: u32 = 0x8946;
@@ -95,28 +100,28 @@ pub(crate) fn rings(fd: BorrowedFd<'_>, receive: u32, transmit: u32) -> Result<R
     // SAFETY: the structure consists of integers, for which zero is a value, and so is whatever the kernel writes.
     let mut offsets: libc::xdp_mmap_offsets = unsafe { zeroed() };
     get_option(fd, libc::XDP_MMAP_OFFSETS, &mut offsets)?;
-    let fill = mapped::<u64>(fd, &offsets.fr, receive, u64::from(libc::XDP_UMEM_PGOFF_FILL_RING))?;
-    let rx = mapped::<Descriptor>(fd, &offsets.rx, receive, libc::XDP_PGOFF_RX_RING as u64)?;
-    let tx = mapped::<Descriptor>(fd, &offsets.tx, transmit, libc::XDP_PGOFF_TX_RING as u64)?;
-    let complete = mapped::<u64>(fd, &offsets.cr, transmit, u64::from(libc::XDP_UMEM_PGOFF_COMPLETION_RING))?;
+    let fill = mapped::<u64>(fd, &offsets.fr, receive, FILL_RING_AT)?;
+    let rx = mapped::<Descriptor>(fd, &offsets.rx, receive, RECEIVE_RING_AT)?;
+    let tx = mapped::<Descriptor>(fd, &offsets.tx, transmit, TRANSMIT_RING_AT)?;
+    let complete = mapped::<u64>(fd, &offsets.cr, transmit, COMPLETION_RING_AT)?;
     let made = || {
         Some(Rings {
-            fill: Producer::new(&fill.0, fill.1, receive)?,
-            receive: Consumer::new(&rx.0, rx.1, receive)?,
-            transmit: Producer::new(&tx.0, tx.1, transmit)?,
-            complete: Consumer::new(&complete.0, complete.1, transmit)?,
+            fill: Producer::new(fill.0, fill.1, receive)?,
+            receive: Consumer::new(rx.0, rx.1, receive)?,
+            transmit: Producer::new(tx.0, tx.1, transmit)?,
+            complete: Consumer::new(complete.0, complete.1, transmit)?,
         })
     };
     made().ok_or(Errno::PROTO)
 }
 
-/// A ring's mapping and where its parts are.
+/// A ring's mapping, which keeps the socket open, and where its parts are.
 fn mapped<T: Entry>(
     fd: BorrowedFd<'_>,
     offsets: &libc::xdp_ring_offset,
     size: u32,
     at: u64,
-) -> Result<(Mapping, Layout)> {
+) -> Result<(Scoped, Layout)> {
     let place = |offset: u64| usize::try_from(offset).map_err(|_| Errno::OVERFLOW);
     let layout = Layout {
         producer: place(offsets.producer)?,
@@ -126,7 +131,7 @@ fn mapped<T: Entry>(
     };
     let len = layout.entries + size as usize * size_of::<T>();
     let mapping = map_at(fd, len, at).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-    Ok((mapping, layout))
+    Ok((mapping.scoped(), layout))
 }
 
 /// Binds to a queue of an interface. The kernel takes the interface's zero-copy mode where its driver has one, and copies otherwise.

@@ -1,7 +1,7 @@
 //! Receiver and sender over rings in a file, whose other ends the test has: a kernel that says what it should not.
 
 use crate::stats::DeviceStats;
-use crate::sys::map::{self, Mapping};
+use crate::sys::map::{self, Scoped};
 use crate::sys::rings::{CONTINUES, Consumer, Descriptor, HAS_METADATA, Layout, Producer};
 use crate::xdp::receive::Receiver;
 use crate::xdp::transmit::{Abilities, FRONT, METADATA, Sender};
@@ -20,8 +20,8 @@ fn file() -> OwnedFd {
     fd
 }
 
-fn mapped(fd: &OwnedFd) -> Mapping {
-    map::map(fd.as_fd(), 4_096).unwrap()
+fn mapped(fd: &OwnedFd) -> Scoped {
+    map::map(fd.as_fd(), 4_096).unwrap().scoped()
 }
 
 fn pool(count: usize) -> (Pool, usize) {
@@ -45,8 +45,8 @@ impl Bench {
         let (ring, fill) = (file(), file());
         let (pool, base) = pool(12);
         let receiver = Receiver::new(
-            Consumer::new(&mapped(&ring), LAYOUT, RING).unwrap(),
-            Producer::new(&mapped(&fill), LAYOUT, RING).unwrap(),
+            Consumer::new(mapped(&ring), LAYOUT, RING).unwrap(),
+            Producer::new(mapped(&fill), LAYOUT, RING).unwrap(),
             pool.clone(),
             base,
             pieces,
@@ -55,8 +55,8 @@ impl Bench {
         Bench {
             receiver,
             pool,
-            frames: Producer::new(&mapped(&ring), LAYOUT, RING).unwrap(),
-            free: Consumer::new(&mapped(&fill), LAYOUT, RING).unwrap(),
+            frames: Producer::new(mapped(&ring), LAYOUT, RING).unwrap(),
+            free: Consumer::new(mapped(&fill), LAYOUT, RING).unwrap(),
             batch: RxBatch::with_limit(16),
             stats: DeviceStats::default(),
         }
@@ -145,14 +145,14 @@ fn sender(abilities: Abilities) -> (Sender, Consumer<Descriptor>, Producer<u64>,
     let (ring, complete) = (file(), file());
     let (pool, base) = pool(4);
     let sender = Sender::new(
-        Producer::new(&mapped(&ring), LAYOUT, RING).unwrap(),
-        Consumer::new(&mapped(&complete), LAYOUT, RING).unwrap(),
+        Producer::new(mapped(&ring), LAYOUT, RING).unwrap(),
+        Consumer::new(mapped(&complete), LAYOUT, RING).unwrap(),
         &pool,
         3 * CHUNK,
         abilities,
     );
-    let kernel = Consumer::new(&mapped(&ring), LAYOUT, RING).unwrap();
-    (sender, kernel, Producer::new(&mapped(&complete), LAYOUT, RING).unwrap(), base)
+    let kernel = Consumer::new(mapped(&ring), LAYOUT, RING).unwrap();
+    (sender, kernel, Producer::new(mapped(&complete), LAYOUT, RING).unwrap(), base)
 }
 
 fn packets(count: usize, payload: &'static [u8]) -> TxQueue {
