@@ -43,7 +43,8 @@ fn clients_that_are_killed_leave_nothing_behind() {
         lab.client.sh(&format!("({down}) & ({up}) & wait"));
     }
     lab.client.must(&format!("curl -sSf -o /dev/null {}/memory/10M", lab.http()));
-    assert!(lab.idle_memory_mib() < 0.01, "{}", status(&lab)["memory"]);
+    let idle = wait_until(|| status(&lab)["memory"]["used"] == 0);
+    assert!(idle, "{}", status(&lab)["memory"]);
     lab.stop();
 }
 
