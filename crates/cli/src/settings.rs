@@ -355,7 +355,9 @@ fn check_vlan(options: &ServeOptions) -> Result<(), SettingsError> {
             }
             "1 to 4094"
         }
-        _ => "a device of its own beside it (--device packet:INTERFACE, xdp:INTERFACE or tap): nobody else would tag",
+        _ => {
+            "a device of its own beside it (--device packet:INTERFACE, xdp:INTERFACE or tap): nobody else would tag"
+        }
     };
     Err(bad("vlan", id, expected))
 }

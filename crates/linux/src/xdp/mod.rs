@@ -91,7 +91,7 @@ impl XdpDevice {
             abilities,
         );
         let receiver =
-            Receiver::new(rings.receive, rings.fill, receive.clone(), base, plan.pieces, plan.rings.0);
+            Receiver::new(rings.receive, rings.fill, receive.clone(), base, plan.pieces, plan.lent);
         let capabilities = Capabilities {
             tx_checksum4: fills_checksums,
             tx_checksum6: fills_checksums,

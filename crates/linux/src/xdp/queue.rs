@@ -93,6 +93,8 @@ pub(super) struct Plan {
     pub(super) chunk: usize,
     /// Buffers to receive into, and to send from.
     pub(super) buffers: (usize, usize),
+    /// Buffers that the kernel is given at most: as many frames may wait for us.
+    pub(super) lent: usize,
     /// Entries of the receiving and the transmitting rings.
     pub(super) rings: (usize, usize),
     /// Buffers that the longest frame takes.
@@ -106,11 +108,14 @@ impl Plan {
         let room = |chunk: usize| chunk - KERNEL_HEADROOM - HEADROOM;
         let chunk = if frame <= room(USUAL_CHUNK) { USUAL_CHUNK } else { LARGEST_CHUNK };
         let receive = (memory / 5 * 4 / chunk).max(LEAST_BUFFERS);
-        let ring = previous_power_of_two(receive / 5).clamp(RING.0, RING.1);
+        // The stack is at its ease with more than three quarters of them.
+        let lent = (receive / 32 * 7).clamp(RING.0 * 7 / 8, RING.1);
+        let ring = lent.next_power_of_two();
         let transmit = previous_power_of_two(memory / 5 / chunk).clamp(RING.0, RING.1 / 2);
         Plan {
             chunk,
             buffers: (receive, transmit),
+            lent,
             rings: (ring, transmit),
             pieces: frame.div_ceil(room(chunk)),
         }
@@ -366,16 +371,19 @@ mod tests {
         for memory in [0, 1 << 20, 20 << 20, 40 << 20, 1 << 30] {
             for mtu in [1_280, 1_500, 1_772, 1_773, 3_500, 9_000, 9_216, 65_535] {
                 let plan = Plan::new(mtu, memory);
-                let Plan { chunk, buffers, rings, pieces } = plan;
+                let Plan { chunk, buffers, lent, rings, pieces } = plan;
                 assert!(chunk == 2_048 || chunk == 4_096, "{plan:?}");
                 assert!(pieces * (chunk - 258) >= mtu + 18 && (pieces == 1 || chunk == 4_096), "{plan:?}");
                 assert!(rings.0.is_power_of_two() && rings.1.is_power_of_two(), "{plan:?}");
-                assert!(rings.0 * 4 <= buffers.0 && rings.1 <= buffers.1, "{plan:?}");
+                assert!(lent * 4 < buffers.0 && lent <= rings.0 && rings.1 <= buffers.1, "{plan:?}");
                 // The least that there is may be more than was given.
                 assert!(plan.bytes() <= memory.max(2 << 20), "{plan:?} of {memory}");
             }
         }
-        assert_eq!(Plan::new(1_500, 40 << 20).rings, (2_048, 2_048));
+        assert_eq!(
+            (Plan::new(1_500, 40 << 20).lent, Plan::new(1_500, 40 << 20).rings),
+            (3_584, (4_096, 2_048))
+        );
         assert!(!Plan::new(1_772, 0).has_pieces() && Plan::new(1_772, 0).chunk == 2_048);
         assert!(!Plan::new(1_773, 0).has_pieces() && Plan::new(9_000, 0).pieces == 3);
     }
