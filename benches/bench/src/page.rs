@@ -38,7 +38,6 @@ const ABSENT: &str = "## Not measured
 
 - lwIP: not part of the harness yet.
 - smoltcp and gVisor's stack take part without offloads only: smoltcp's device for TAPs has none, and both are to do the same.
-- `xdp`: linerate has no such device.
 ";
 
 /// The page. `reasons` has what profiling found of a row, by its name.

@@ -9,12 +9,16 @@ pub enum Contender {
     OursTap(bool),
     /// linerate on a packet socket.
     OursPacket,
+    /// linerate on an AF_XDP socket.
+    OursXdp,
     /// linerate on the kernel's sockets.
     OursKernel,
     /// The floor on a TAP, with all offloads or none, doing what the row does.
     FloorTap(bool),
     /// The floor on a packet socket.
     FloorPacket,
+    /// The floor on an AF_XDP socket.
+    FloorXdp,
     /// smoltcp on a TAP.
     Smoltcp,
     /// gVisor's network stack on a TAP.
@@ -38,10 +42,12 @@ impl Contender {
             Contender::OursTap(true) => "linerate, TAP",
             Contender::OursTap(false) => "linerate, TAP, no offload",
             Contender::OursPacket => "linerate, packet socket",
+            Contender::OursXdp => "linerate, AF_XDP",
             Contender::OursKernel => "linerate, kernel sockets",
             Contender::FloorTap(true) => "floor, TAP",
             Contender::FloorTap(false) => "floor, TAP, no offload",
             Contender::FloorPacket => "floor, packet socket",
+            Contender::FloorXdp => "floor, AF_XDP",
             Contender::Smoltcp => "smoltcp, TAP",
             Contender::Gvisor => "gVisor, TAP",
             Contender::Iperf3 => "iperf3, kernel sockets",
@@ -198,7 +204,9 @@ pub fn all() -> Vec<Row> {
 }
 
 fn bulk(rows: &mut Vec<Row>, out: bool) {
-    use Contender::{FloorPacket, FloorTap, Gvisor, Iperf3, OursKernel, OursPacket, OursTap, Smoltcp};
+    use Contender::{
+        FloorPacket, FloorTap, FloorXdp, Gvisor, Iperf3, OursKernel, OursPacket, OursTap, OursXdp, Smoltcp,
+    };
     use Metric::{CpuPerGb, Rate};
     let mut add = |name: &str, contenders: &[Contender], goals: Vec<Goal>| {
         let name = format!("{name}-{}", if out { "out" } else { "in" });
@@ -226,6 +234,8 @@ fn bulk(rows: &mut Vec<Row>, out: bool) {
             goal(OursPacket, &[Iperf3], CpuPerGb, 1.0),
         ],
     );
+    // The kernel's own path, for which veth has super-frames, runs beside.
+    add("xdp", &[OursXdp, FloorXdp, Iperf3], vec![goal(OursXdp, &[FloorXdp], Rate, 0.9)]);
     add(
         "kernel",
         &[OursKernel, Iperf3],

@@ -52,12 +52,12 @@ impl Server {
         let root = if stores { tools.files.home() } else { tools.files.root.clone() };
         let built = |name: &str| tools.built.join(name).display().to_string();
         let command = match contender {
-            Contender::OursTap(_) | Contender::OursPacket | Contender::OursKernel => {
+            Contender::OursTap(_) | Contender::OursPacket | Contender::OursXdp | Contender::OursKernel => {
                 let mut command = place.server(core, &tools.linerate.display().to_string());
                 ours(&mut command, contender, &root, stores);
                 command
             }
-            Contender::FloorTap(_) | Contender::FloorPacket => {
+            Contender::FloorTap(_) | Contender::FloorPacket | Contender::FloorXdp => {
                 let mut command = place.server(core, &built("floor"));
                 floor(&mut command, contender, client)?;
                 command
@@ -159,7 +159,9 @@ fn wire(contender: Contender) -> Wire {
     match contender {
         Contender::OursTap(_) | Contender::FloorTap(_) => Wire::Tap,
         Contender::Smoltcp | Contender::Gvisor => Wire::ReadyTap,
-        Contender::OursPacket | Contender::FloorPacket => Wire::Veth,
+        Contender::OursPacket | Contender::FloorPacket | Contender::OursXdp | Contender::FloorXdp => {
+            Wire::Veth
+        }
         _ => Wire::Kernel,
     }
 }
@@ -173,6 +175,9 @@ fn ours(command: &mut Command, contender: Contender, root: &Path, stores: bool) 
         }
         Contender::OursPacket => {
             command.args(["--device", "packet:veth1", "--address", &format!("{SERVER}/24")]);
+        }
+        Contender::OursXdp => {
+            command.args(["--device", "xdp:veth1", "--address", &format!("{SERVER}/24")]);
         }
         _ => {
             command.args([
@@ -196,6 +201,9 @@ fn floor(command: &mut Command, contender: Contender, client: Client) -> Result<
     match contender {
         Contender::FloorTap(offload) => {
             command.args([format!("tap:{TAP}").as_str(), if offload { "all" } else { "none" }]);
+        }
+        Contender::FloorXdp => {
+            command.args(["xdp:veth1", "all"]);
         }
         _ => {
             command.args(["packet:veth1", "all"]);

@@ -84,7 +84,7 @@ pub struct ServeOptions {
 
     /// What to serve on: a TAP device made for the run, an own address on an existing interface, or the host's
     /// sockets [default: tap as root, kernel otherwise]
-    #[arg(long, value_name = "tap[:NAME]|packet:INTERFACE|uio:NAME|rtl[:NAME]|kernel")]
+    #[arg(long, value_name = "tap[:NAME]|packet:INTERFACE|xdp:INTERFACE|uio:NAME|rtl[:NAME]|kernel")]
     pub device: Option<DeviceChoice>,
 
     /// Address of the stack with its prefix length, or dhcp, or slaac; repeatable. With kernel, the address to bind

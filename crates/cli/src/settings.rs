@@ -344,14 +344,20 @@ fn check_vlan(options: &ServeOptions) -> Result<(), SettingsError> {
     let Some(id) = options.vlan else { return Ok(()) };
     let expected = match options.device {
         Some(
-            DeviceChoice::Packet(_) | DeviceChoice::Tap(_) | DeviceChoice::Uio { .. } | DeviceChoice::Rtl(_),
+            DeviceChoice::Packet(_)
+            | DeviceChoice::Xdp(_)
+            | DeviceChoice::Tap(_)
+            | DeviceChoice::Uio { .. }
+            | DeviceChoice::Rtl(_),
         ) => {
             if (1..=4094).contains(&id) {
                 return Ok(());
             }
             "1 to 4094"
         }
-        _ => "a device of its own beside it (--device packet:INTERFACE or tap): nobody else would tag",
+        _ => {
+            "a device of its own beside it (--device packet:INTERFACE, xdp:INTERFACE or tap): nobody else would tag"
+        }
     };
     Err(bad("vlan", id, expected))
 }

@@ -56,6 +56,8 @@ pub enum DeviceChoice {
     Tap(String),
     /// An address of our own on an existing interface.
     Packet(String),
+    /// The same by AF_XDP.
+    Xdp(String),
     /// An interface in programmable logic, by the name of its UIO device.
     Uio {
         /// The name.
@@ -83,9 +85,12 @@ impl FromStr for DeviceChoice {
             ("rtl", None) => Ok(DeviceChoice::Rtl("linerate0".to_owned())),
             ("rtl", Some(name)) => Ok(DeviceChoice::Rtl(interface(name)?)),
             ("packet", Some(name)) => Ok(DeviceChoice::Packet(interface(name)?)),
+            ("xdp", Some(name)) => Ok(DeviceChoice::Xdp(interface(name)?)),
             ("uio", Some(name)) => uio(name),
             ("kernel", None) => Ok(DeviceChoice::Kernel),
-            _ => Err(ValueError::new("tap, tap:NAME, packet:INTERFACE, uio:NAME, rtl, rtl:NAME or kernel")),
+            _ => Err(ValueError::new(
+                "tap, tap:NAME, packet:INTERFACE, xdp:INTERFACE, uio:NAME, rtl, rtl:NAME or kernel",
+            )),
         }
     }
 }
@@ -95,6 +100,7 @@ impl fmt::Display for DeviceChoice {
         match self {
             DeviceChoice::Tap(name) => write!(f, "tap:{name}"),
             DeviceChoice::Packet(name) => write!(f, "packet:{name}"),
+            DeviceChoice::Xdp(name) => write!(f, "xdp:{name}"),
             DeviceChoice::Uio { name, root } if root == Path::new("/") => write!(f, "uio:{name}"),
             DeviceChoice::Uio { name, root } => write!(f, "uio:{name}@{}", root.display()),
             DeviceChoice::Rtl(name) => write!(f, "rtl:{name}"),
@@ -412,6 +418,7 @@ mod tests {
     fn devices() {
         check::<DeviceChoice>("tap", Some("tap:linerate0"));
         check::<DeviceChoice>("packet:eth0", Some("packet:eth0"));
+        check::<DeviceChoice>("xdp:eth0", Some("xdp:eth0"));
         check::<DeviceChoice>("uio:linerate-nic", Some("uio:linerate-nic"));
         check::<DeviceChoice>("uio:nic@/host", Some("uio:nic@/host"));
         check::<DeviceChoice>("uio:nic@host", None);
@@ -420,7 +427,9 @@ mod tests {
         check::<DeviceChoice>("rtl", Some("rtl:linerate0"));
         check::<DeviceChoice>("rtl:cable0", Some("rtl:cable0"));
         check::<DeviceChoice>("kernel", Some("kernel"));
-        for bad in ["packet", "tap:", "tap:a/b", "tap:0123456789abcdef", "kernel:x", "wire", ""] {
+        for bad in
+            ["packet", "xdp", "xdp:", "tap:", "tap:a/b", "tap:0123456789abcdef", "kernel:x", "wire", ""]
+        {
             check::<DeviceChoice>(bad, None);
         }
     }

@@ -1,4 +1,4 @@
-//! Linux below and beside the stack: TAP and AF_PACKET devices, kernel sockets, files, the clock and signals.
+//! Linux below and beside the stack: TAP, AF_PACKET and AF_XDP devices, kernel sockets, files, the clock and signals.
 //!
 //! All system calls of the workspace are here. `unsafe` is confined to the folder `sys` and to tests, where each use
 //! states its proof.
@@ -27,6 +27,7 @@ pub mod terminal;
 mod testing;
 mod tx;
 pub mod uio;
+pub mod xdp;
 
 pub use rx::{MIN_LARGE_BUFFER, MIN_SMALL_BUFFER, RxPools};
 pub use stats::DeviceStats;

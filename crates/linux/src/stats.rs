@@ -15,7 +15,7 @@ linerate_wire::figures! {
         rx_starved,
         /// Received frames dropped because the virtio-net header, or the kernel's own conversion to it, was not usable.
         rx_refused [drop],
-        /// Received frames that the kernel dropped because its queue towards us was full, where it tells (AF_PACKET).
+        /// Received frames that the kernel dropped because its queue towards us was full, where it tells (AF_PACKET, AF_XDP).
         rx_kernel_dropped [drop],
         /// Frames handed to the kernel; a super-segment counts as one.
         tx_frames,

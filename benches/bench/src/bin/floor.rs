@@ -1,6 +1,7 @@
-//! The floor as a program: `floor tap:NAME|packet:INTERFACE all|none bulk|http STATUS BYTES keep|close`.
+//! The floor as a program: `floor tap:NAME|packet:INTERFACE|xdp:INTERFACE all|none bulk|http STATUS BYTES keep|close`.
 //!
-//! Opening the device, its offloads and buffers are those of our own drivers; moving the frames is not.
+//! Opening the device, its offloads and buffers are those of our own drivers; moving the frames is not, but for AF_XDP, whose
+//! rings only our driver has.
 
 use anyhow::{Context, Result, bail};
 use bench::floor::Responder;
@@ -8,10 +9,12 @@ use bench::floor::bulk::Bulk;
 use bench::floor::frame::Us;
 use bench::floor::http::Http;
 use bench::floor::link::Device;
+use bench::floor::xdp::Rings;
 use linerate_linux::RxPools;
 use linerate_linux::netconfig::HostInterface;
 use linerate_linux::packet::{PacketOptions, PacketQueue};
 use linerate_linux::tap::{TapOptions, TapQueue};
+use linerate_linux::xdp::{XdpOptions, XdpQueue};
 use linerate_nic::{Capabilities, MacAddr};
 
 const US: Us = Us { mac: [2, 0, 0, 0, 0, 4], ip: [192, 168, 1, 4] };
@@ -51,6 +54,12 @@ fn main() -> Result<()> {
             println!("Ready");
             Device::new(socket, 10, offload, US).serve(responder.as_mut())
         }
-        _ => bail!("tap:NAME or packet:INTERFACE, not {device}"),
+        Some(("xdp", name)) => {
+            let options = XdpOptions { mac: Some(MacAddr(US.mac)), ..XdpOptions::new(name) };
+            let queue = XdpQueue::open_all(&options)?.pop().context("a queue")?;
+            println!("Ready");
+            Rings::new(queue.into_device(enabled), US).serve(responder.as_mut())
+        }
+        _ => bail!("tap:NAME, packet:INTERFACE or xdp:INTERFACE, not {device}"),
     }
 }

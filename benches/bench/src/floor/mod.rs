@@ -7,6 +7,7 @@ pub mod bulk;
 pub mod frame;
 pub mod http;
 pub mod link;
+pub mod xdp;
 
 /// What the floor answers on one link.
 pub trait Responder {

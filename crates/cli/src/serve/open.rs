@@ -7,7 +7,7 @@ use super::shares;
 use super::tap;
 use super::worker::Random;
 use crate::output;
-use crate::settings::{KERNEL_ADDRESS, Settings};
+use crate::settings::{KERNEL_ADDRESS, MIN_MEMORY, Settings};
 use crate::values::DeviceChoice;
 use linerate_linux::RxPools;
 use linerate_linux::files::AnyFiles;
@@ -17,6 +17,7 @@ use linerate_linux::packet::{PacketDevice, PacketError, PacketOptions, PacketQue
 use linerate_linux::privileges::Kept;
 use linerate_linux::tap::{Tap, TapError, TapOptions, TapQueue};
 use linerate_linux::uio::{UioDevice, UioError, UioOptions, UioQueue};
+use linerate_linux::xdp::{XdpDevice, XdpError, XdpOptions, XdpQueue};
 use linerate_nic::{Capabilities, DeviceError, Port, PortConfig};
 use linerate_stack::memory::StackPools;
 use linerate_stack::{Cidr, Node, NodeConfig, Seat, StackConfig};
@@ -36,6 +37,8 @@ pub enum OpenError {
     Tap(TapError),
     /// No packet socket.
     Packet(PacketError),
+    /// No AF_XDP socket.
+    Xdp(XdpError),
     /// No interface in programmable logic.
     Uio(UioError),
     /// The host's side of the TAP device cannot be configured.
@@ -61,6 +64,12 @@ impl OpenError {
                 | OpenError::Packet(
                     PacketError::NoSuchInterface(_) | PacketError::NotEthernet(_) | PacketError::Mtu { .. }
                 )
+                | OpenError::Xdp(
+                    XdpError::NoSuchInterface(_)
+                        | XdpError::NotEthernet(_)
+                        | XdpError::Mtu { .. }
+                        | XdpError::Queues { .. }
+                )
                 | OpenError::Uio(UioError::NoSuchDevice { .. })
                 | OpenError::Private
         )
@@ -72,6 +81,7 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::Tap(error) => write!(f, "no TAP device: {error}"),
             OpenError::Packet(error) => write!(f, "no packet socket: {error}"),
+            OpenError::Xdp(error) => write!(f, "no AF_XDP socket: {error}"),
             OpenError::Uio(error) => write!(f, "no interface by UIO: {error}"),
             OpenError::Host(error) => write!(f, "the host's side of the TAP device: {error}"),
             OpenError::Device(error) => error.fmt(f),
@@ -147,6 +157,7 @@ pub fn engine(settings: &Settings, random: &mut Random) -> Result<Opened, OpenEr
     match &settings.device {
         Some(DeviceChoice::Kernel) => Ok(kernel(settings)),
         Some(DeviceChoice::Packet(interface)) => packet(settings, interface, random),
+        Some(DeviceChoice::Xdp(interface)) => xdp(settings, interface, random),
         Some(DeviceChoice::Uio { name, root }) => uio(settings, name, root, random),
         Some(DeviceChoice::Tap(name)) => {
             tap(settings, name, queues(settings), "", |queue: TapQueue| queue, random)
@@ -313,6 +324,37 @@ fn packet(settings: &Settings, interface: &str, random: &mut Random) -> Result<O
     Ok(own(settings, stack, devices, what, random))
 }
 
+fn xdp(settings: &Settings, interface: &str, random: &mut Random) -> Result<Opened, OpenError> {
+    // Each receive queue of the interface has a socket, and each socket a queue of ours.
+    let has = XdpQueue::count(interface).map_err(OpenError::Xdp)?;
+    let most = usize::try_from(settings.memory / MIN_MEMORY).unwrap_or(usize::MAX);
+    let wanted = settings.queues.map_or(has.min(most), usize::from);
+    if wanted != has {
+        return Err(OpenError::Xdp(XdpError::Queues { name: interface.to_owned(), has, wanted }));
+    }
+    let memory = memory_of_queue(settings, u16::try_from(has).unwrap_or(u16::MAX));
+    let options = XdpOptions {
+        mtu: settings.mtu.map(usize::from),
+        memory: own::buffer_memory(memory),
+        ..XdpOptions::new(interface)
+    };
+    let devices = XdpQueue::open_all(&options).map_err(OpenError::Xdp)?;
+    let stack = stack_config(settings, settings.addresses.clone());
+    let Some(device) = devices.first() else {
+        return Err(OpenError::Xdp(XdpError::NoSuchInterface(interface.to_owned())));
+    };
+    let place = if device.is_native() { "native" } else { "generic" };
+    let copies = if device.is_zero_copy() { "zero-copy" } else { "copy mode" };
+    let pieces = if device.has_pieces() { ", multi-buffer" } else { "" };
+    let what = format!(
+        "interface {interface} by AF_XDP ({place}, {copies}{pieces}), address {}, MTU {}",
+        device.mac(),
+        device.mtu()
+    );
+    log::info!("{what}: frames to this address and to groups no longer reach the kernel's own stack");
+    Ok(own(settings, stack, devices, what, random))
+}
+
 fn uio(settings: &Settings, name: &str, root: &Path, random: &mut Random) -> Result<Opened, OpenError> {
     let wanted = queues(settings);
     let options = UioOptions {
@@ -397,6 +439,19 @@ impl Queue for PacketQueue {
 
     fn into_device(self, pools: RxPools) -> Result<PacketDevice, OpenError> {
         Self::into_device(self, Capabilities::NONE, pools).map_err(OpenError::Packet)
+    }
+}
+
+impl Queue for XdpQueue {
+    type Device = XdpDevice;
+
+    fn mtu(&self) -> usize {
+        Self::mtu(self)
+    }
+
+    /// It receives into memory that the kernel shares; the pools have taken no memory yet.
+    fn into_device(self, _pools: RxPools) -> Result<XdpDevice, OpenError> {
+        Ok(Self::into_device(self, Capabilities::NONE))
     }
 }
 

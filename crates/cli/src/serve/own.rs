@@ -6,6 +6,7 @@ use linerate_linux::packet::PacketDevice;
 use linerate_linux::poller::PollFlags;
 use linerate_linux::tap::Tap;
 use linerate_linux::uio::UioDevice;
+use linerate_linux::xdp::XdpDevice;
 use linerate_linux::{DeviceStats, RxPools};
 use linerate_nic::{Capabilities, DeviceError, Interface};
 use linerate_stack::{Letter, Message, Node};
@@ -65,6 +66,25 @@ impl HostDevice for PacketDevice {
     }
 }
 
+impl HostDevice for XdpDevice {
+    fn counted(&mut self) -> DeviceStats {
+        self.stats()
+    }
+
+    /// The kernel keeps some buffers: what comes while there are no others is dropped, and nothing waits.
+    fn is_starved(&self) -> bool {
+        false
+    }
+
+    fn queue_len(&self) -> usize {
+        Self::queue_len(self)
+    }
+
+    fn pools(&self) -> &RxPools {
+        Self::pools(self)
+    }
+}
+
 impl HostDevice for UioDevice {
     fn counted(&mut self) -> DeviceStats {
         self.stats()
@@ -87,7 +107,12 @@ impl HostDevice for UioDevice {
 /// The receive buffers of a server for a device of this MTU: five eighths of its memory. The stack's pools and tables have
 /// the rest.
 pub fn receive_pools(memory: u64, mtu: usize) -> RxPools {
-    RxPools::for_memory(usize::try_from(memory / 8 * 5).unwrap_or(usize::MAX), mtu)
+    RxPools::for_memory(buffer_memory(memory), mtu)
+}
+
+/// What of a server's memory the buffers of its device have.
+pub fn buffer_memory(memory: u64) -> usize {
+    usize::try_from(memory / 8 * 5).unwrap_or(usize::MAX)
 }
 
 impl<D: HostDevice> HostEngine for Node<D> {

@@ -44,7 +44,11 @@ pub const GROUPS: [Group; 9] = [
     Group { name: "stack", title: "The TCP/IP stack", tables: &[Counters::FIGURES] },
     Group { name: "receive", title: "The offload layer, receiving", tables: &[RxStats::FIGURES] },
     Group { name: "transmit", title: "The offload layer, sending", tables: &[TxStats::FIGURES] },
-    Group { name: "device", title: "The TAP device or packet socket", tables: &[DeviceStats::FIGURES] },
+    Group {
+        name: "device",
+        title: "The TAP device, packet socket or AF_XDP socket",
+        tables: &[DeviceStats::FIGURES],
+    },
     Group {
         name: "kernel",
         title: "The host's sockets (`--device kernel`)",

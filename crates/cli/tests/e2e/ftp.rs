@@ -51,6 +51,12 @@ fn transfers_over_packet_sockets() {
 }
 
 #[test]
+fn transfers_over_af_xdp() {
+    transfers(Wire::Xdp(1), 1500, &["--offload", "all"], 1 << 30);
+    transfers(Wire::Xdp(2), 9000, &["--offload", "none"], 1 << 20);
+}
+
+#[test]
 fn transfers_over_kernel_sockets() {
     transfers(Wire::Kernel, 1500, &[], 1 << 30);
 }

@@ -45,6 +45,13 @@ fn downloads_over_packet_sockets() {
 }
 
 #[test]
+fn downloads_over_af_xdp() {
+    downloads(Wire::Xdp(1), 1500, &["--offload", "all"], 1 << 30);
+    downloads(Wire::Xdp(1), 1500, &["--offload", "none"], 1 << 20);
+    downloads(Wire::Xdp(1), 9000, &["--offload", "all"], 1 << 20);
+}
+
+#[test]
 fn downloads_over_kernel_sockets() {
     downloads(Wire::Kernel, 1500, &[], 1 << 30);
 }

@@ -74,13 +74,18 @@ fn tcp_modes_over_packet_sockets() {
 }
 
 #[test]
+fn tcp_modes_over_af_xdp() {
+    modes(Wire::Xdp(1));
+}
+
+#[test]
 fn tcp_modes_over_kernel_sockets() {
     modes(Wire::Kernel);
 }
 
 #[test]
 fn udp_both_ways() {
-    for wire in [Wire::Tap, Wire::Packet, Wire::Kernel] {
+    for wire in [Wire::Tap, Wire::Packet, Wire::Xdp(1), Wire::Kernel] {
         let lab = Lab::start(wire, 1500, &[]);
         for args in
             ["-u -b 200M -l 1448 -t 2", "-u -b 200M -l 1448 -t 2 -R", "-u -b 50M -l 1448 -t 2 --bidir"]

@@ -92,6 +92,8 @@ pub enum Wire {
     Tap,
     /// A veth pair between two namespaces; the server uses a packet socket.
     Packet,
+    /// A veth pair with so many queues; the server uses AF_XDP.
+    Xdp(u16),
     /// The kernel's own sockets over the loopback interface.
     Kernel,
     /// The network interface in simulation, with a TAP device as its cable.
@@ -127,11 +129,13 @@ impl Lab {
             Wire::Rtl => {
                 all.extend(["--device", "rtl:lrtap0", "--mtu", &mtu.to_string()].map(str::to_owned));
             }
-            Wire::Packet => {
+            Wire::Packet | Wire::Xdp(_) => {
+                let queues = if let Wire::Xdp(count) = wire { count } else { 1 };
+                let queues = format!("numrxqueues {queues} numtxqueues {queues}");
                 let other = Namespace::new();
                 let peer = other.name();
                 client.must(&format!(
-                    "ip link add veth0 mtu {mtu} type veth peer name veth1 mtu {mtu} netns {peer}"
+                    "ip link add veth0 mtu {mtu} {queues} type veth peer name veth1 mtu {mtu} {queues} netns {peer}"
                 ));
                 client.must(
                     "ip addr add 192.168.1.1/24 dev veth0; ip -6 addr add fd00:6c72::1/64 dev veth0 nodad",
@@ -140,7 +144,10 @@ impl Lab {
                 other.must("ip link set veth1 up");
                 keep_order(&client, "veth0");
                 keep_order(&other, "veth1");
-                all.extend(["--device", "packet:veth1"].map(str::to_owned));
+                all.extend(
+                    ["--device", if wire == Wire::Packet { "packet:veth1" } else { "xdp:veth1" }]
+                        .map(str::to_owned),
+                );
                 server_side = Some(other);
             }
             Wire::Kernel => {
@@ -275,6 +282,7 @@ impl Lab {
         let side = self.server_side.as_ref().unwrap_or(&self.client);
         let links = side.must("ip -o link");
         assert!(!links.contains("lrtap0"), "the TAP device is still there:\n{links}");
+        assert!(!links.contains(" xdp"), "the XDP program is still there:\n{links}");
     }
 }
 

@@ -12,6 +12,8 @@ fn wrong_arguments_end_with_2_and_name_the_flag() {
         (&["serve", "--mtu", "12"], &["--mtu", "12", "1280"]),
         (&["serve", "/nonexistent"], &["/nonexistent"]),
         (&["serve", "--device", "packet:nosuch0"], &["nosuch0"]),
+        (&["serve", "--device", "xdp:nosuch0"], &["nosuch0"]),
+        (&["serve", "--device", "xdp:lo"], &["lo", "Ethernet"]),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_linerate")).args(args).output().expect("it starts");
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output));

@@ -20,3 +20,4 @@ mod relay;
 mod rtl;
 mod status;
 mod uploads;
+mod xdp;

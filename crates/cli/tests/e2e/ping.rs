@@ -4,7 +4,7 @@ use crate::lab::{Lab, Wire};
 
 #[test]
 fn ten_thousand_echoes_without_loss() {
-    for wire in [Wire::Tap, Wire::Packet] {
+    for wire in [Wire::Tap, Wire::Packet, Wire::Xdp(1)] {
         let lab = Lab::start(wire, 1500, &[]);
         for host in [lab.host4(), lab.host6()] {
             let report = lab.client.must(&format!("ping -n -q -f -c 10000 {host}"));

@@ -37,7 +37,7 @@ fn check_user(lab: &Lab, uid: u32, groups: &str) {
 
 #[test]
 fn root_becomes_nobody_who_can_still_serve() {
-    for wire in [Wire::Tap, Wire::Packet, Wire::Kernel] {
+    for wire in [Wire::Tap, Wire::Packet, Wire::Xdp(1), Wire::Kernel] {
         let served = Folder::with_files(1 << 20);
         let config = served.file("linerate.toml");
         std::fs::write(&config, "offload = \"all\"\n").expect("a file");

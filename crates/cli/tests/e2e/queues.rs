@@ -7,6 +7,11 @@ use std::time::{Duration, Instant};
 
 const WIRES: [Wire; 3] = [Wire::Tap, Wire::Packet, Wire::Kernel];
 
+/// The same, and an interface of so many queues by AF_XDP.
+fn wires_of(queues: u16) -> [Wire; 4] {
+    [Wire::Tap, Wire::Packet, Wire::Kernel, Wire::Xdp(queues)]
+}
+
 fn status(lab: &Lab) -> Value {
     let report = lab.on_server("curl -sSf http://127.0.0.1:9180/status.json?limit=1000");
     serde_json::from_str(&report).expect("JSON")
@@ -20,7 +25,7 @@ fn by_queue(report: &Value, figure: &str) -> Vec<u64> {
 
 #[test]
 fn a_thousand_connections_over_two_queues_arrive_whole() {
-    for wire in WIRES {
+    for wire in wires_of(2) {
         let served = Folder::new();
         write_random(&served.file("data"), 1 << 20);
         let lab = Lab::start(wire, 1500, &[served.path(), "--queues", "2", "--status", "9180"]);
@@ -49,7 +54,7 @@ fn a_thousand_connections_over_two_queues_arrive_whole() {
 
 #[test]
 fn every_server_works_wherever_its_connections_land() {
-    for wire in WIRES {
+    for wire in wires_of(4) {
         let served = Folder::new();
         write_random(&served.file("big"), 30 << 20);
         let lab = Lab::start(

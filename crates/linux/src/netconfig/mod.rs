@@ -51,6 +51,8 @@ pub struct Link {
     pub up: bool,
     /// Its kind in `if_arp.h`: 1 for Ethernet, 772 for loopback.
     pub hardware: u16,
+    /// Whether it is software of the kernel, as `veth` or `bridge`, and no card.
+    pub is_software: bool,
 }
 
 /// What to change of an interface; `None` leaves it.
@@ -352,6 +354,7 @@ fn parse_link(body: &[u8]) -> Option<Link> {
         tx_queue_len: 0,
         up: word32(body, 8)? & libc::IFF_UP as u32 != 0,
         hardware: word16(body, 2)?,
+        is_software: false,
     };
     for (kind, value) in attributes(body.get(16..)?) {
         match kind {
@@ -366,6 +369,10 @@ fn parse_link(body: &[u8]) -> Option<Link> {
             }
             libc::IFLA_MTU => link.mtu = word32(value, 0)?,
             libc::IFLA_TXQLEN => link.tx_queue_len = word32(value, 0)?,
+            // What stands for a card is made by a driver, and has no kind.
+            libc::IFLA_LINKINFO => {
+                link.is_software = attributes(value).any(|(kind, _)| kind == libc::IFLA_INFO_KIND);
+            }
             _ => {}
         }
     }

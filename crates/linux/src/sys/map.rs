@@ -1,6 +1,7 @@
 //! Memory that a device shares with us: its registers, and a buffer that it reads and writes by itself.
 #![allow(unsafe_code)]
 
+use core::ffi::c_int;
 use core::ptr::NonNull;
 use core::sync::atomic::{Ordering, fence};
 use rustix::fd::{AsRawFd, BorrowedFd};
@@ -20,10 +21,25 @@ unsafe impl Send for Mapping {}
 
 /// Maps the first `len` bytes of what `fd` is, for reading and writing.
 pub(crate) fn map(fd: BorrowedFd<'_>, len: usize) -> io::Result<Mapping> {
+    map_at(fd, len, 0)
+}
+
+/// Maps `len` bytes of what `fd` is from `offset` on, for reading and writing.
+pub(crate) fn map_at(fd: BorrowedFd<'_>, len: usize, offset: u64) -> io::Result<Mapping> {
+    new_mapping(fd.as_raw_fd(), len, libc::MAP_SHARED, offset)
+}
+
+/// Fresh memory of our own, all zero, which begins at a page.
+pub(crate) fn anonymous(len: usize) -> io::Result<Mapping> {
+    new_mapping(-1, len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, 0)
+}
+
+fn new_mapping(fd: c_int, len: usize, kind: c_int, offset: u64) -> io::Result<Mapping> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping at an address of the kernel's choice replaces none of ours; the descriptor is open for the call.
-    let start =
-        unsafe { libc::mmap(core::ptr::null_mut(), len, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
+    let offset = libc::off_t::try_from(offset).map_err(io::Error::other)?;
+    // SAFETY: a new mapping at an address of the kernel's choice replaces none of ours; the descriptor, if there is one, is open
+    // for the call.
+    let start = unsafe { libc::mmap(core::ptr::null_mut(), len, protection, kind, fd, offset) };
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
@@ -47,6 +63,11 @@ impl Mapping {
         self.start.as_ptr() as usize
     }
 
+    /// To be undone with the value: for what keeps a socket open for as long as it is mapped.
+    pub(crate) fn scoped(self) -> Scoped {
+        Scoped(self)
+    }
+
     /// The first `len` bytes (at most all), and the rest.
     pub(crate) fn split(self, len: usize) -> (Mapping, Mapping) {
         let len = len.min(self.len);
@@ -66,6 +87,32 @@ impl Mapping {
         // and it is used up, so there is no other reference. What the device does to them counts as done in the `Dma` methods
         // of the board, which are opaque to the compiler; the driver leaves alone what the device has (`linerate_nic::Dma`).
         unsafe { core::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+/// A mapping that ends with its owner, who keeps what is made of it to himself.
+#[derive(Debug)]
+pub(crate) struct Scoped(Mapping);
+
+impl Scoped {
+    /// Bytes.
+    pub(super) fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// Where it begins. Nothing may be reached through it once the value is gone.
+    pub(super) fn start(&self) -> NonNull<u8> {
+        self.0.start
+    }
+}
+
+impl Drop for Scoped {
+    fn drop(&mut self) {
+        if self.0.len > 0 {
+            // SAFETY: this is a whole mapping, or a part of one that was split at a page, whose only owner is this value; who made
+            // pointers of it holds them beside the value and is gone with it. An error leaves it mapped.
+            unsafe { libc::munmap(self.0.start.as_ptr().cast(), self.0.len) };
+        }
     }
 }
 
