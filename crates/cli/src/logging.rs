@@ -1,7 +1,7 @@
 //! The log on standard error, gathered and written when the loop has nothing better to do.
 //!
 //! A line for every request would otherwise cost a system call each, and the subscriber's formatter: more than the request
-//! itself. Lines of the access log are therefore written by [`access`], and may wait a little for others; all lines go
+//! itself. Lines of the access log are therefore written by `access`, and may wait a little for others; all lines go
 //! through one buffer and leave in their order.
 
 mod access;
