@@ -1,7 +1,7 @@
-//! What one segment costs in instructions, counted by valgrind, beside smoltcp in the same run.
+//! What one segment costs in instructions, counted by valgrind, beside smoltcp in the same run; and how costs grow.
 
-use crate::{packages, shell};
-use anyhow::{Context, Result, bail};
+use crate::{growth, packages, shell};
+use anyhow::{Context, Result, bail, ensure};
 use std::process::Command;
 
 const MANIFEST: &str = "benches/segments/Cargo.toml";
@@ -17,8 +17,8 @@ const MOST: u64 = 3_760;
 /// Functions of the bench whose instructions are those of the two ends.
 const ENDS: [&str; 2] = ["sender", "receiver"];
 
-/// Builds the bench, prints the table and compares with the bound.
-pub fn run() -> Result<()> {
+/// Builds the bench, prints the tables and compares with the bounds; with `long` by time as well.
+pub fn run(long: bool) -> Result<()> {
     packages::require(&["valgrind"])?;
     shell::run(shell::cargo().args(["build", "--quiet", "--release", "--locked"]).args([
         "--manifest-path",
@@ -41,9 +41,12 @@ pub fn run() -> Result<()> {
             }
         }
     }
+    let mut faults = growth::run(long)?;
     if ours_without > MOST {
-        bail!("{ours_without} instructions a segment, more than {MOST} (xtask/src/segments.rs)");
+        faults
+            .push(format!("{ours_without} instructions a segment, more than {MOST} (xtask/src/segments.rs)"));
     }
+    ensure!(faults.is_empty(), "more than its bound in xtask/src/growth.rs: {}", faults.join("; "));
     Ok(())
 }
 
@@ -51,27 +54,32 @@ fn per_segment(stack: &str, sums: &str) -> Result<[u64; 2]> {
     let [few, many] = COUNTS;
     let mut ends = [0; 2];
     for (end, name) in ends.iter_mut().zip(ENDS) {
-        let difference =
-            collected(stack, sums, many, name)?.saturating_sub(collected(stack, sums, few, name)?);
-        *end = difference / (many - few);
+        let run = |count: u64| collected(&[stack, sums, &count.to_string()], name);
+        *end = run(many)?.0.saturating_sub(run(few)?.0) / (many - few);
     }
     Ok(ends)
 }
 
-/// Instructions of one run within the function of one end.
-fn collected(stack: &str, sums: &str, count: u64, end: &str) -> Result<u64> {
+/// The bench, once it is built.
+pub fn program() -> String {
+    format!("{OUT}/release/segments")
+}
+
+/// Instructions of one run within a function of the bench, and the number that the run prints.
+pub fn collected(args: &[&str], function: &str) -> Result<(u64, u64)> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(format!("--toggle-collect=segments::*::{end}*"))
-        .arg(format!("{OUT}/release/segments"))
-        .args([stack, sums, &count.to_string()])
+        .arg(format!("--toggle-collect=segments::*::{function}*"))
+        .arg(program())
+        .args(args)
         .output()
         .context("cannot start valgrind")?;
     let text = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        bail!("{stack} {sums} {count} ended with {}:\n{text}", output.status);
+        bail!("{} ended with {}:\n{text}", args.join(" "), output.status);
     }
     let collected = text.lines().find_map(|line| line.split_once("Collected : "));
-    let (_, number) = collected.with_context(|| format!("valgrind says no count:\n{text}"))?;
-    number.trim().parse().with_context(|| format!("valgrind's count is '{number}'"))
+    let (_, count) = collected.with_context(|| format!("valgrind says no count:\n{text}"))?;
+    let count = count.trim().parse().with_context(|| format!("valgrind's count is '{count}'"))?;
+    Ok((count, growth::number(&String::from_utf8_lossy(&output.stdout))?))
 }

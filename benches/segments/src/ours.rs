@@ -15,10 +15,11 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-type Frames = Rc<RefCell<VecDeque<Frame>>>;
+/// Frames on their way.
+pub type Frames = Rc<RefCell<VecDeque<Frame>>>;
 
 /// One end of the wire.
-struct Wire {
+pub struct Wire {
     last: u8,
     sums: bool,
     /// Frames that it gives in one turn.
@@ -91,21 +92,34 @@ impl QueuePair for Wire {
     }
 }
 
-fn node(last: u8, sums: bool, pool: &Pool, arriving: &Frames, leaving: &Frames) -> Node<Wire> {
+/// A port on the end of a wire whose station ends with `last`, which takes `batch` frames a turn.
+pub fn port(
+    last: u8,
+    sums: bool,
+    batch: usize,
+    pool: &Pool,
+    arriving: &Frames,
+    leaving: &Frames,
+) -> Port<Wire> {
     let device = Wire {
         last,
         sums,
-        batch: if last == 1 { WIRE } else { RECEIVED },
+        batch,
         pool: pool.clone(),
         arriving: Rc::clone(arriving),
         leaving: Rc::clone(leaving),
         left: VecDeque::with_capacity(WIRE),
     };
-    let rx_batch = device.batch;
-    let config = PortConfig { rx_batch, rx_budget: rx_batch, ..PortConfig::default() };
+    let config = PortConfig { rx_batch: batch, rx_budget: batch, ..PortConfig::default() };
     let mut port = Port::new(device, config).expect("a port");
     // Segments arrive one by one, as at the other stack.
     port.set_offloads(Capabilities { rx_coalescing: false, ..Capabilities::ALL }).expect("switches");
+    port
+}
+
+fn node(last: u8, sums: bool, pool: &Pool, arriving: &Frames, leaving: &Frames) -> Node<Wire> {
+    let rx_batch = if last == 1 { WIRE } else { RECEIVED };
+    let port = port(last, sums, rx_batch, pool, arriving, leaving);
     let config = StackConfig {
         addresses: vec![format!("10.0.0.{last}/24").parse().expect("an address")],
         dad_transmits: 0,
