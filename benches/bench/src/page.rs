@@ -2,6 +2,7 @@
 
 use crate::report::{Report, RowReport, Verdict};
 use crate::table;
+use crate::verdict::limit;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -24,6 +25,9 @@ response, verifies no checksum, and knows the sum of what it sends beforehand. O
 
 A row is *refused* where the client had no processor time left and the server had, so that its rate says nothing, or where
 other processes took more than a quarter of a core. `>=` and `<=` are what is asked of the ratio.
+
+Rows of *two-queues* in memory have server and clients in one process, a core for each queue; what counts is the time that
+the servers' turns take. *Two servers* share nothing, and so tell what the machine's cores allow.
 
 Rows of latency have a client of ours (`openloop`): *latency-1* asks for one byte over one connection and asks again when it is
 there; *latency-64-half* asks over 64 connections at fixed times, half as often as the slowest contender can answer. A
@@ -153,6 +157,37 @@ fn latencies(rows: &[RowReport]) -> String {
         }
     }
     text
+}
+
+/// The rows of `sweep`: what each setting does to latency and to processor time, beside the defaults.
+pub fn sweep(rows: &[RowReport]) -> Option<String> {
+    use crate::rows::Metric::{P50, P99, PerCpu};
+    use crate::statistics::spread;
+    let mut text = String::from(
+        "| row | setting | p50, us | p99, us | server CPU us a request | rounds | |\n|---|---|---|---|---|---|---|\n",
+    );
+    let swept: Vec<&RowReport> = rows.iter().filter(|row| row.name.starts_with("sweep-")).collect();
+    for row in &swept {
+        for contestant in &row.contestants {
+            let median = |value: &dyn Fn(&crate::report::Sample) -> f64| {
+                spread(contestant.samples.iter().map(value)).map_or("-".into(), |s| table::short(s.median))
+            };
+            let disturbed =
+                contestant.samples.iter().any(|sample| limit(sample) == Some(crate::report::Limit::Machine));
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} | {} | {} | {} |",
+                row.name,
+                contestant.name,
+                median(&|sample| sample.value(P50) * 1e6),
+                median(&|sample| sample.value(P99) * 1e6),
+                median(&|sample| 1e6 / sample.value(PerCpu).max(1e-9)),
+                contestant.samples.len(),
+                if disturbed { "others used the processors" } else { "" },
+            );
+        }
+    }
+    (!swept.is_empty()).then_some(text)
 }
 
 /// Reads the reasons: a line `row: reason` each.
