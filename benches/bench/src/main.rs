@@ -211,6 +211,12 @@ fn finish(options: &Options, report: &Report) -> Result<()> {
     write(&json, serde_json::to_string_pretty(report)? + "\n")?;
     write(&html, html::page(report))?;
     let all = rows::all();
+    let swept = |row: &&Row| row.name.starts_with("sweep-");
+    if all.iter().filter(swept).all(|row| report.rows.iter().any(|found| found.name == row.name))
+        && let Some(table) = page::sweep(&report.rows)
+    {
+        write(Path::new("docs/latency-sweep.md"), page::sweep_page(report, &table))?;
+    }
     let whole = all.iter().filter(|row| !row.long).all(|row| report.rows.iter().any(|r| r.name == row.name));
     if whole {
         let reasons = std::fs::read_to_string("benches/bench/reasons.txt").unwrap_or_default();
