@@ -343,7 +343,8 @@ fn queues(rows: &mut Vec<Row>) {
         rows.push(Row {
             name: format!("two-queues-{}", work.name()),
             client: Client::Memory { work },
-            contenders: vec![two, one, apart],
+            // What the machine allows is told by two of the three.
+            contenders: if work == Work::Bytes { vec![two, one] } else { vec![two, one, apart] },
             goals: vec![goal(two, &[one], Metric::Rate, 1.9)],
             long: false,
         });

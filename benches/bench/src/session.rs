@@ -46,7 +46,9 @@ impl Amount {
                 Client::Latency { load, .. } if load > 0.0 => f64::from(self.seconds(row.client)) + 0.5,
                 client => f64::from(self.seconds(client)),
             };
-            row.contenders.len() as f64 * (START + f64::from(self.rounds) * (turn + TURN))
+            // In memory there is no server to start.
+            let start = if matches!(row.client, Client::Memory { .. }) { 0.0 } else { START };
+            row.contenders.len() as f64 * (start + f64::from(self.rounds) * (turn + TURN))
         };
         rows.iter().map(row).sum()
     }
