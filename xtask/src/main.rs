@@ -9,6 +9,7 @@ mod capi;
 mod circles;
 mod firmware;
 mod fuzz;
+mod growth;
 mod licences;
 mod packages;
 mod rtl;
@@ -36,7 +37,9 @@ const USAGE: &str = "usage: cargo xtask <command>
                    run the portable crates' tests on a big-endian processor, emulated; --long: all of the stack's
   fabric-accuracy  print how well the 66AK2H's predictions meet the throughput guide, with cross-validation
   goodput          print TCP's goodput as a share of the ideal over rates, round-trip times, losses and reordering
-  segments         count the instructions of one TCP segment, beside smoltcp
+  segments [--long]
+                   count the instructions of one TCP segment, beside smoltcp, of a packet and a byte as connections and
+                   answers grow, and the bytes of an idle connection; --long: by time as well, up to 4 GiB
   bench [ROW ...] [--rounds N] [--list] [--smoke]
                    measure our servers beside others and beside a floor, write docs/BENCHMARKS.md (as root)
   rtl [STEP] [BLOCK ...]
@@ -73,7 +76,8 @@ fn run() -> Result<()> {
         ["fabric-accuracy"] => suites::example("fabric_accuracy", &[]),
         ["goodput", cells @ ..] => suites::example("goodput", cells),
         ["board", args @ ..] => board::run(args),
-        ["segments"] => segments::run(),
+        ["segments"] => segments::run(false),
+        ["segments", "--long"] => segments::run(true),
         ["bench", args @ ..] => bench::run(args),
         ["rtl", args @ ..] => rtl::run(args),
         ["sanitize"] => sanitize::run(),

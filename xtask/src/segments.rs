@@ -1,7 +1,8 @@
-//! What one segment costs in instructions, counted by valgrind, beside smoltcp in the same run, and what a short HTTP request does.
+//! What one segment costs in instructions, counted by valgrind, beside smoltcp in the same run, and what a short HTTP request does; and how
+//! costs grow.
 
-use crate::{packages, shell};
-use anyhow::{Context, Result, bail};
+use crate::{growth, packages, shell};
+use anyhow::{Context, Result, bail, ensure};
 use std::process::Command;
 
 const MANIFEST: &str = "benches/segments/Cargo.toml";
@@ -23,7 +24,7 @@ const REQUESTS: [(&str, &str, u64); 2] =
 const ENDS: [&str; 2] = ["sender", "receiver"];
 
 /// Builds the bench, prints the table and compares with the bound.
-pub fn run() -> Result<()> {
+pub fn run(long: bool) -> Result<()> {
     packages::require(&["valgrind"])?;
     shell::run(shell::cargo().args(["build", "--quiet", "--release", "--locked"]).args([
         "--manifest-path",
@@ -46,17 +47,24 @@ pub fn run() -> Result<()> {
             }
         }
     }
+    let mut faults = Vec::new();
     if ours_without > MOST {
-        bail!("{ours_without} instructions a segment, more than {MOST} (xtask/src/segments.rs)");
+        faults.push(format!("{ours_without} instructions a segment, most {MOST}"));
     }
     println!("\ninstructions of the server for each HTTP request of 354 bytes, 64 clients, no access log:");
     for (how, name, most) in REQUESTS {
         let request = each("requests", &[how], "requests::server")?;
         println!("{name:<33} {request:>10}");
         if request > most {
-            bail!("{request} instructions a request {name}, more than {most} (xtask/src/segments.rs)");
+            faults.push(format!("{request} instructions a request {name}, most {most}"));
         }
     }
+    faults.extend(growth::run(long)?);
+    ensure!(
+        faults.is_empty(),
+        "more than its bound in xtask/src/segments.rs or growth.rs: {}",
+        faults.join("; ")
+    );
     Ok(())
 }
 
@@ -69,26 +77,30 @@ fn per_segment(stack: &str, sums: &str) -> Result<[u64; 2]> {
 /// Instructions within the function of one end for each of what is counted.
 fn each(program: &str, args: &[&str], function: &str) -> Result<u64> {
     let [few, many] = COUNTS;
-    let difference =
-        collected(program, args, many, function)?.saturating_sub(collected(program, args, few, function)?);
-    Ok(difference / (many - few))
+    let run = |count: u64| collected(program, &[args, &[&count.to_string()]].concat(), function);
+    Ok(run(many)?.0.saturating_sub(run(few)?.0) / (many - few))
 }
 
-/// Instructions of one run within the function of one end.
-fn collected(program: &str, args: &[&str], count: u64, function: &str) -> Result<u64> {
+/// Where a program of the bench is, once it is built.
+pub fn path(program: &str) -> String {
+    format!("{OUT}/release/{program}")
+}
+
+/// Instructions of one run of a program of the bench within a function, and the number that the run prints.
+pub fn collected(program: &str, args: &[&str], function: &str) -> Result<(u64, u64)> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(format!("--toggle-collect={function}*"))
-        .arg(format!("{OUT}/release/{program}"))
+        .arg(path(program))
         .args(args)
-        .arg(count.to_string())
         .output()
         .context("cannot start valgrind")?;
     let text = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        bail!("{program} {args:?} {count} ended with {}:\n{text}", output.status);
+        bail!("{program} {} ended with {}:\n{text}", args.join(" "), output.status);
     }
     let collected = text.lines().find_map(|line| line.split_once("Collected : "));
-    let (_, number) = collected.with_context(|| format!("valgrind says no count:\n{text}"))?;
-    number.trim().parse().with_context(|| format!("valgrind's count is '{number}'"))
+    let (_, count) = collected.with_context(|| format!("valgrind says no count:\n{text}"))?;
+    let count = count.trim().parse().with_context(|| format!("valgrind's count is '{count}'"))?;
+    Ok((count, growth::number(&String::from_utf8_lossy(&output.stdout))?))
 }

@@ -2,7 +2,8 @@
 
 use crate::latency::Outcome;
 use crate::place::{Place, SERVER, run};
-use crate::rows::Client;
+use crate::queues;
+use crate::rows::{Client, Contender};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::Path;
@@ -40,6 +41,8 @@ pub struct Task<'a> {
     pub built: &'a Path,
     /// The core to run on.
     pub core: Option<usize>,
+    /// Who serves, where client and server are one process.
+    pub serves: Option<Contender>,
     /// Differs for each measurement.
     pub number: u32,
 }
@@ -70,6 +73,18 @@ pub fn measure(place: &Place, task: &Task<'_>) -> Result<Counted> {
             let mut client = place.client(task.core, &task.built.join("openloop").display().to_string());
             client.args([&format!("{SERVER}:80"), path, &connections.to_string()]);
             latency_report(&run(client.args([&task.rate.to_string(), &seconds]))?)
+        }
+        Client::Memory { work } => {
+            let Some(Contender::OursMemory(queues)) = task.serves else {
+                bail!("only queues in memory have clients in memory");
+            };
+            // On cores of its own choice.
+            let mut program = place.client(None, &task.built.join("memory-queues").display().to_string());
+            let text = run(program.args([work.name(), queues.name(), &seconds]))?;
+            let found: queues::Outcome =
+                serde_json::from_str(&text).context("memory-queues writes no JSON")?;
+            let (units, seconds, errors) = (found.units, found.seconds, found.errors);
+            Ok(Counted { units, seconds, errors, ..Counted::default() })
         }
         Client::Download { path, times } => {
             let mut curl = place.client(task.core, "curl");

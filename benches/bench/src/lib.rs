@@ -13,6 +13,7 @@ pub mod machine;
 pub mod page;
 pub mod peers;
 pub mod place;
+pub mod queues;
 pub mod report;
 pub mod rows;
 pub mod server;

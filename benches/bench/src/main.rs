@@ -27,7 +27,7 @@ const USAGE: &str = "usage: cargo xtask bench [ROW ...] [OPTION ...]
   --json FILE      write the figures there (default target/bench/report.json)
   --html FILE      write a page with plots there (default target/bench/report.html)
   --from FILE      measure nothing: judge again and write again what a run left as JSON
-  --long           measure 4 GiB over FTP, too
+  --long           measure 4 GiB over FTP and the sweep over settings (`sweep`), too
   --unpinned       leave cores to the scheduler, which may put client and server on one
   --linerate FILE  the program that is measured (default target/release/linerate)
   --smoke          two rows, a round of a second each, to see that all works
@@ -197,6 +197,9 @@ fn again(options: &Options, path: &Path) -> Result<()> {
 
 fn finish(options: &Options, report: &Report) -> Result<()> {
     print!("{}", table::text(&report.rows));
+    if let Some(text) = page::sweep(&report.rows) {
+        print!("{text}");
+    }
     let default = |name: &str| PathBuf::from("target/bench").join(name);
     let json = options.json.clone().unwrap_or_else(|| default("report.json"));
     let html = options.html.clone().unwrap_or_else(|| default("report.html"));
@@ -208,6 +211,12 @@ fn finish(options: &Options, report: &Report) -> Result<()> {
     write(&json, serde_json::to_string_pretty(report)? + "\n")?;
     write(&html, html::page(report))?;
     let all = rows::all();
+    let swept = |row: &&Row| row.name.starts_with("sweep-");
+    if all.iter().filter(swept).all(|row| report.rows.iter().any(|found| found.name == row.name))
+        && let Some(table) = page::sweep(&report.rows)
+    {
+        write(Path::new("docs/latency-sweep.md"), page::sweep_page(report, &table))?;
+    }
     let whole = all.iter().filter(|row| !row.long).all(|row| report.rows.iter().any(|r| r.name == row.name));
     if whole {
         let reasons = std::fs::read_to_string("benches/bench/reasons.txt").unwrap_or_default();
@@ -247,7 +256,7 @@ fn tools(rows: &[Row], linerate: &Path, unpinned: bool) -> Result<Tools> {
                 names.push(path.trim_start_matches('/'));
             }
             Client::Ftp { file, .. } => names.push(file),
-            Client::Bulk { .. } | Client::Udp { .. } => {}
+            Client::Bulk { .. } | Client::Udp { .. } | Client::Memory { .. } => {}
         }
     }
     // The first core often has the interrupts of the machine: it is the client's.

@@ -1,5 +1,6 @@
 //! What is measured: rows, who takes part in each, and what is asked of ours.
 
+use crate::queues::{Queues, Work};
 use serde::{Deserialize, Serialize};
 
 /// Who serves.
@@ -7,6 +8,12 @@ use serde::{Deserialize, Serialize};
 pub enum Contender {
     /// linerate on a TAP of its own, with all offloads or none.
     OursTap(bool),
+    /// linerate with two queues on a TAP of its own, with all offloads, on the cores of server and client.
+    OursTapTwo,
+    /// linerate on a TAP of its own, with all offloads, and one setting that is not the default.
+    OursTapWith(Setting),
+    /// linerate's queues in memory, each with its clients on a core of its own.
+    OursMemory(Queues),
     /// linerate on a packet socket.
     OursPacket,
     /// linerate on an AF_XDP socket.
@@ -35,12 +42,70 @@ pub enum Contender {
     PureFtpd,
 }
 
+/// Settings that trade latency for processor time, each away from its default.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Setting {
+    /// Every segment is acknowledged at once.
+    AckEach,
+    /// Every eighth segment is.
+    AckEighth,
+    /// An acknowledgement waits for 1 ms at most.
+    AckSoon,
+    /// Frames of one flow are not put together before the stack sees them.
+    NoCoalescing,
+    /// Segments are spread over the round trip.
+    Paced,
+    /// Nagle's algorithm is on.
+    Nagle,
+}
+
+impl Setting {
+    /// All of them.
+    pub const ALL: [Setting; 6] = [
+        Setting::AckEach,
+        Setting::AckEighth,
+        Setting::AckSoon,
+        Setting::NoCoalescing,
+        Setting::Paced,
+        Setting::Nagle,
+    ];
+
+    /// The contender's name: the setting as it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Setting::AckEach => "delayed-ack-segments = 1",
+            Setting::AckEighth => "delayed-ack-segments = 8",
+            Setting::AckSoon => "delayed-ack-timeout = 1ms",
+            Setting::NoCoalescing => "offload without gro",
+            Setting::Paced => "pacing = auto",
+            Setting::Nagle => "no-delay = false",
+        }
+    }
+
+    /// The settings file.
+    pub fn file(self) -> &'static str {
+        match self {
+            Setting::AckEach => "[tcp]\ndelayed-ack-segments = 1\n",
+            Setting::AckEighth => "[tcp]\ndelayed-ack-segments = 8\n",
+            Setting::AckSoon => "[tcp]\ndelayed-ack-timeout = \"1ms\"\n",
+            Setting::NoCoalescing => "offload = \"tx-checksum,rx-checksum,tso,gather\"\n",
+            Setting::Paced => "[tcp]\npacing = \"auto\"\n",
+            Setting::Nagle => "[tcp]\nno-delay = false\n",
+        }
+    }
+}
+
 impl Contender {
     /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Contender::OursTap(true) => "linerate, TAP",
             Contender::OursTap(false) => "linerate, TAP, no offload",
+            Contender::OursTapTwo => "linerate, TAP, two queues",
+            Contender::OursTapWith(setting) => setting.name(),
+            Contender::OursMemory(Queues::One) => "linerate, memory, one queue",
+            Contender::OursMemory(Queues::Two) => "linerate, memory, two queues",
+            Contender::OursMemory(Queues::Apart) => "linerate, memory, two servers",
             Contender::OursPacket => "linerate, packet socket",
             Contender::OursXdp => "linerate, AF_XDP",
             Contender::OursKernel => "linerate, kernel sockets",
@@ -103,6 +168,11 @@ pub enum Client {
         /// How many times.
         times: u32,
     },
+    /// Server and clients are threads of one process, without a device between them.
+    Memory {
+        /// What the clients do.
+        work: Work,
+    },
     /// curl fetches or stores a file so many times over one FTP session.
     Ftp {
         /// It stores.
@@ -121,6 +191,9 @@ impl Client {
             Client::Bulk { .. } => ("Gb/s", 0.125e9),
             Client::Udp { .. } => ("packets/s", 1.0),
             Client::Requests { .. } | Client::Latency { .. } => ("requests/s", 1.0),
+            Client::Memory { work: Work::Requests } => ("requests/s", 1.0),
+            Client::Memory { work: Work::Connections } => ("connections/s", 1.0),
+            Client::Memory { work: Work::Bytes } => ("Gb/s", 0.125e9),
             Client::Download { .. } | Client::Ftp { .. } => ("MB/s", 1e6),
         }
     }
@@ -184,7 +257,9 @@ pub fn all() -> Vec<Row> {
         bulk(&mut rows, out);
     }
     requests(&mut rows);
+    queues(&mut rows);
     latencies(&mut rows);
+    sweep(&mut rows);
     downloads(&mut rows);
     ftp(&mut rows);
     for len in [64, 1_472] {
@@ -270,6 +345,36 @@ fn requests(rows: &mut Vec<Row>) {
     }
 }
 
+/// Two queues beside one: in memory, where each has a core; and with a client that shares the cores with them.
+fn queues(rows: &mut Vec<Row>) {
+    use Contender::{OursMemory, OursTap, OursTapTwo};
+    for work in [Work::Requests, Work::Connections, Work::Bytes] {
+        let [two, one, apart] = [Queues::Two, Queues::One, Queues::Apart].map(OursMemory);
+        rows.push(Row {
+            name: format!("two-queues-{}", work.name()),
+            client: Client::Memory { work },
+            // What the machine allows is told by two of the three.
+            contenders: if work == Work::Bytes { vec![two, one] } else { vec![two, one, apart] },
+            goals: vec![goal(two, &[one], Metric::Rate, 1.9)],
+            long: false,
+        });
+    }
+    rows.push(Row {
+        name: "two-queues-tap".into(),
+        client: Client::Requests {
+            path: "/f354.bin",
+            status: 200,
+            body: 354,
+            connections: 64,
+            closing: false,
+        },
+        contenders: vec![OursTapTwo, OursTap(true)],
+        // At most 1.1 times the processor time for a request.
+        goals: vec![goal(OursTapTwo, &[OursTap(true)], Metric::PerCpu, 1.0 / 1.1)],
+        long: false,
+    });
+}
+
 fn latencies(rows: &mut Vec<Row>) {
     use Contender::{FloorTap, Lighttpd, Nginx, OursKernel, OursTap};
     for (name, path, body, connections, load) in
@@ -285,6 +390,23 @@ fn latencies(rows: &mut Vec<Row>) {
             goals: goals.to_vec(),
             long: false,
         });
+    }
+}
+
+/// The settings that trade latency for processor time, beside the defaults; run by `sweep`. Nothing is asked of them.
+fn sweep(rows: &mut Vec<Row>) {
+    let contenders: Vec<Contender> = std::iter::once(Contender::OursTap(true))
+        .chain(Setting::ALL.map(Contender::OursTapWith))
+        .chain([Contender::OursKernel])
+        .collect();
+    let clients = [
+        ("sweep-1", Client::Latency { path: "/f1.bin", body: 1, connections: 1, load: 0.0 }),
+        ("sweep-64-half", Client::Latency { path: "/f354.bin", body: 354, connections: 64, load: 0.5 }),
+        ("sweep-10k-half", Client::Latency { path: "/f10k.bin", body: 10_240, connections: 64, load: 0.5 }),
+    ];
+    for (name, client) in clients {
+        let contenders = contenders.clone();
+        rows.push(Row { name: name.into(), client, contenders, goals: Vec::new(), long: true });
     }
 }
 

@@ -5,6 +5,7 @@ use crate::files::Files;
 use crate::group::Group;
 use crate::peers::{HASH, Launch, Peers};
 use crate::place::{Place, SERVER, TAP, Wire};
+use crate::queues::Queues;
 use crate::rows::{Client, Contender};
 use anyhow::{Context, Result, bail};
 use std::fs::{File, read_to_string};
@@ -37,7 +38,10 @@ pub struct Server {
     pub place: Place,
     /// Name and password of its FTP user.
     pub login: &'static str,
-    child: Child,
+    /// Who it is.
+    pub contender: Contender,
+    /// `None` where the client's process is the server's, too.
+    child: Option<Child>,
     log: PathBuf,
     // Behind `place`, whose end ends what is left in it.
     group: Option<Group>,
@@ -47,14 +51,28 @@ impl Server {
     /// Starts a contender for a row's client and waits until it is ready.
     pub fn start(contender: Contender, client: Client, tools: &Tools) -> Result<Server> {
         let place = Place::new(wire(contender))?;
+        if let Contender::OursMemory(queues) = contender {
+            if queues != Queues::One && tools.cores.is_none() {
+                bail!("two queues need two cores, and that --unpinned is not given");
+            }
+            return Ok(Server { place, login: "", contender, child: None, log: PathBuf::new(), group: None });
+        }
         let core = tools.cores.map(|(server, _)| server);
         let stores = matches!(client, Client::Ftp { up: true, .. });
         let root = if stores { tools.files.home() } else { tools.files.root.clone() };
         let built = |name: &str| tools.built.join(name).display().to_string();
         let command = match contender {
-            Contender::OursTap(_) | Contender::OursPacket | Contender::OursXdp | Contender::OursKernel => {
+            Contender::OursMemory(_) => bail!("queues in memory are no process of their own"),
+            Contender::OursTap(_)
+            | Contender::OursTapTwo
+            | Contender::OursTapWith(_)
+            | Contender::OursPacket
+            | Contender::OursXdp
+            | Contender::OursKernel => {
+                // Two queues have the client's core, too.
+                let core = core.filter(|_| contender != Contender::OursTapTwo);
                 let mut command = place.server(core, &tools.linerate.display().to_string());
-                ours(&mut command, contender, &root, stores);
+                ours(&mut command, contender, &root, &tools.files.work, stores)?;
                 command
             }
             Contender::FloorTap(_) | Contender::FloorPacket | Contender::FloorXdp => {
@@ -100,7 +118,7 @@ impl Server {
             _ if stores => "bench:bench",
             _ => "anonymous:a",
         };
-        let mut server = Server { place, login, child, log, group };
+        let mut server = Server { place, login, contender, child: Some(child), log, group };
         server.wait_ready(contender, client)?;
         Ok(server)
     }
@@ -108,7 +126,8 @@ impl Server {
     /// Processor seconds that its processes have used.
     pub fn cpu_seconds(&self) -> f64 {
         let counted = self.group.as_ref().and_then(Group::seconds);
-        counted.unwrap_or_else(|| cpu::of_tree(self.child.id()))
+        let tree = || self.child.as_ref().map_or(0.0, |child| cpu::of_tree(child.id()));
+        counted.unwrap_or_else(tree)
     }
 
     fn wait_ready(&mut self, contender: Contender, client: Client) -> Result<()> {
@@ -117,17 +136,19 @@ impl Server {
             Client::Bulk { .. } | Client::Udp { .. } => 5_201,
             Client::Requests { .. } | Client::Latency { .. } | Client::Download { .. } => 80,
             Client::Ftp { .. } => 21,
+            Client::Memory { .. } => return Ok(()),
         };
+        let Some(child) = &mut self.child else { return Ok(()) };
         let says = wire(contender) != Wire::Kernel || contender == Contender::OursKernel;
         while Instant::now() < end {
             let text = read_to_string(&self.log).unwrap_or_default();
-            if let Some(status) = self.child.try_wait()? {
+            if let Some(status) = child.try_wait()? {
                 bail!("{} ended with {status}: {}", contender.name(), text.trim());
             }
             let ready = if says {
                 text.lines().any(|line| line.starts_with("Ready"))
             } else {
-                listens(self.child.id(), port)
+                listens(child.id(), port)
             };
             if ready {
                 return Ok(());
@@ -145,19 +166,24 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).output();
+        let Some(child) = &mut self.child else { return };
+        let _ = Command::new("kill").args(["-TERM", &child.id().to_string()]).output();
         let end = Instant::now() + PATIENCE;
-        while Instant::now() < end && matches!(self.child.try_wait(), Ok(None)) {
+        while Instant::now() < end && matches!(child.try_wait(), Ok(None)) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = child.kill();
+        let _ = child.wait();
     }
 }
 
 fn wire(contender: Contender) -> Wire {
     match contender {
-        Contender::OursTap(_) | Contender::FloorTap(_) => Wire::Tap,
+        Contender::OursTap(_)
+        | Contender::OursTapTwo
+        | Contender::OursTapWith(_)
+        | Contender::OursMemory(_)
+        | Contender::FloorTap(_) => Wire::Tap,
         Contender::Smoltcp | Contender::Gvisor => Wire::ReadyTap,
         Contender::OursPacket | Contender::FloorPacket | Contender::OursXdp | Contender::FloorXdp => {
             Wire::Veth
@@ -166,9 +192,18 @@ fn wire(contender: Contender) -> Wire {
     }
 }
 
-fn ours(command: &mut Command, contender: Contender, root: &Path, stores: bool) {
-    command.arg("serve").arg(root).args(["--queues", "1", "--iperf3-port", "5201"]);
+fn ours(command: &mut Command, contender: Contender, root: &Path, work: &Path, stores: bool) -> Result<()> {
+    let queues = if contender == Contender::OursTapTwo { "2" } else { "1" };
+    command.arg("serve").arg(root).args(["--queues", queues, "--iperf3-port", "5201"]);
     match contender {
+        Contender::OursTapWith(setting) => {
+            let file = work.join(format!("{setting:?}.toml"));
+            std::fs::write(&file, setting.file()).with_context(|| file.display().to_string())?;
+            command.args(["--device", &format!("tap:{TAP}")]).arg("--config").arg(file);
+        }
+        Contender::OursTapTwo => {
+            command.args(["--device", &format!("tap:{TAP}"), "--offload", "all"]);
+        }
         Contender::OursTap(offload) => {
             let offload = if offload { "all" } else { "none" };
             command.args(["--device", &format!("tap:{TAP}"), "--offload", offload]);
@@ -195,6 +230,7 @@ fn ours(command: &mut Command, contender: Contender, root: &Path, stores: bool) 
     if stores {
         command.args(["--ftp-user", &format!("bench:{HASH}"), "--writable", "--user", "nobody"]);
     }
+    Ok(())
 }
 
 fn floor(command: &mut Command, contender: Contender, client: Client) -> Result<()> {

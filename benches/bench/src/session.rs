@@ -28,7 +28,11 @@ pub struct Amount {
 
 impl Amount {
     fn seconds(&self, client: Client) -> u32 {
-        if matches!(client, Client::Requests { .. }) { self.requests_s } else { self.bytes_s }
+        if matches!(client, Client::Requests { .. } | Client::Memory { .. }) {
+            self.requests_s
+        } else {
+            self.bytes_s
+        }
     }
 
     /// About how long these rows take, in seconds.
@@ -42,7 +46,9 @@ impl Amount {
                 Client::Latency { load, .. } if load > 0.0 => f64::from(self.seconds(row.client)) + 0.5,
                 client => f64::from(self.seconds(client)),
             };
-            row.contenders.len() as f64 * (START + f64::from(self.rounds) * (turn + TURN))
+            // In memory there is no server to start.
+            let start = if matches!(row.client, Client::Memory { .. }) { 0.0 } else { START };
+            row.contenders.len() as f64 * (start + f64::from(self.rounds) * (turn + TURN))
         };
         rows.iter().map(row).sum()
     }
@@ -131,6 +137,7 @@ fn task<'a>(
         files: &tools.files.root,
         built: &tools.built,
         core: tools.cores.map(|(_, client)| client),
+        serves: Some(server.contender),
         number,
     }
 }
@@ -155,12 +162,16 @@ fn measure(
     let counted = client::measure(&server.place, &task)?;
     let wall = start.elapsed().as_secs_f64();
     let after = look();
+    // Where both are one process it is the server's.
+    let together = matches!(client, Client::Memory { .. });
+    let (served, asked) = (after.0 - before.0, after.1 - before.1);
+    let (server_cpu, client_cpu) = if together { (asked, 0.0) } else { (served, asked) };
     Ok(Sample {
         units: counted.units,
         seconds: counted.seconds,
         wall,
-        server_cpu: after.0 - before.0,
-        client_cpu: after.1 - before.1,
+        server_cpu,
+        client_cpu,
         // Threads of the kernel come and go.
         kernel_cpu: (after.2 - before.2).max(0.0),
         cores_cpu: after.3.0 - before.3.0,

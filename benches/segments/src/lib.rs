@@ -1,13 +1,16 @@
 //! The wire between two of our nodes in one process.
 
 use linerate_nic::{
-    Capabilities, ChecksumStatus, Device, DeviceError, Frame, MacAddr, Pool, QueuePair, RxBatch, RxMeta,
-    TxQueue, TxToken,
+    Capabilities, ChecksumStatus, Device, DeviceError, Frame, MacAddr, Pool, Port, PortConfig, QueuePair,
+    RxBatch, RxMeta, TxQueue, TxToken,
 };
 use linerate_wire::units::Instant;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+
+/// Frames that the wire holds in each direction, where nothing else is said: what a sender hands over in one turn.
+pub const WIRE: usize = 8;
 
 /// Frames under way in one direction.
 pub type Frames = Rc<RefCell<VecDeque<Frame>>>;
@@ -101,4 +104,24 @@ impl QueuePair for Wire {
     fn poll_completion(&mut self) -> Option<TxToken> {
         self.left.pop_front()
     }
+}
+
+/// A port on the end of a wire whose station ends with `last`, which takes `batch` frames a turn. `sums`: software computes and
+/// verifies checksums.
+pub fn port(
+    last: u8,
+    sums: bool,
+    batch: usize,
+    pool: &Pool,
+    arriving: &Frames,
+    leaving: &Frames,
+) -> Port<Wire> {
+    let has = !sums;
+    let able = Capabilities { tx_checksum4: has, tx_checksum6: has, rx_checksum: has, ..Capabilities::NONE };
+    let device = Wire::new(last, able, batch, WIRE, pool.clone(), Rc::clone(arriving), Rc::clone(leaving));
+    let config = PortConfig { rx_batch: batch, rx_budget: batch, ..PortConfig::default() };
+    let mut port = Port::new(device, config).expect("a port");
+    // Segments arrive one by one, as at the other stack.
+    port.set_offloads(Capabilities { rx_coalescing: false, ..Capabilities::ALL }).expect("switches");
+    port
 }

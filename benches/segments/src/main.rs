@@ -16,8 +16,6 @@ use std::process::ExitCode;
 pub const MSS: usize = 1_460;
 /// Send and receive buffers of both, in bytes.
 pub const BUFFER: usize = 64 << 10;
-/// Frames that the sender hands over in one turn: what the wire holds in each direction.
-pub const WIRE: usize = 8;
 /// Frames that the receiver takes in one turn, each of which ends with an acknowledgement: one for every second segment.
 pub const RECEIVED: usize = 2;
 

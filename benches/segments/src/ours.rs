@@ -1,25 +1,18 @@
 //! Two of our nodes and a wire.
 
-use crate::{BUFFER, MSS, Moved, RECEIVED, WIRE, data};
-use linerate_nic::{Capabilities, Pool, Port, PortConfig};
+use crate::{BUFFER, MSS, Moved, RECEIVED, data};
+use linerate_nic::Pool;
 use linerate_stack::{Node, NodeConfig, StackConfig, StackPools};
 use linerate_transport::{
     BufferSize, ConnId, Engine as _, ListenAddr, ListenOptions, ListenerId, Owner, Payload, SendError,
     SocketOptions, Transport as _,
 };
 use linerate_wire::units::Instant;
-use segments::{Frames, Wire};
-use std::rc::Rc;
+use segments::{Frames, WIRE, Wire, port};
 
 fn node(last: u8, sums: bool, pool: &Pool, arriving: &Frames, leaving: &Frames) -> Node<Wire> {
     let rx_batch = if last == 1 { WIRE } else { RECEIVED };
-    let has = !sums;
-    let able = Capabilities { tx_checksum4: has, tx_checksum6: has, rx_checksum: has, ..Capabilities::NONE };
-    let device = Wire::new(last, able, rx_batch, WIRE, pool.clone(), Rc::clone(arriving), Rc::clone(leaving));
-    let config = PortConfig { rx_batch, rx_budget: rx_batch, ..PortConfig::default() };
-    let mut port = Port::new(device, config).expect("a port");
-    // Segments arrive one by one, as at the other stack.
-    port.set_offloads(Capabilities { rx_coalescing: false, ..Capabilities::ALL }).expect("switches");
+    let port = port(last, sums, rx_batch, pool, arriving, leaving);
     let config = StackConfig {
         addresses: vec![format!("10.0.0.{last}/24").parse().expect("an address")],
         dad_transmits: 0,

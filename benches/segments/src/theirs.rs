@@ -1,6 +1,7 @@
 //! Two smoltcp interfaces and a wire.
 
-use crate::{BUFFER, MSS, Moved, RECEIVED, WIRE, data};
+use crate::{BUFFER, MSS, Moved, RECEIVED, data};
+use segments::WIRE;
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{Checksum, ChecksumCapabilities, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::socket::tcp::{Socket, SocketBuffer};
