@@ -174,6 +174,17 @@ fn frames_to_others_go_on_to_the_kernel() {
     });
 }
 
+/// What takes three buffers.
+static LONG: [u8; 8_900] = {
+    let mut bytes = [0; 8_900];
+    let mut at = 0;
+    while at < bytes.len() {
+        bytes[at] = (at % 251) as u8;
+        at += 1;
+    }
+    bytes
+};
+
 #[test]
 fn long_frames_lie_in_several_buffers() {
     in_namespace("xdp_long_frames", || {
@@ -182,8 +193,7 @@ fn long_frames_lie_in_several_buffers() {
         let mut queues = XdpQueue::open_all(&options()).unwrap();
         assert!(queues[0].has_pieces() && queues[0].mtu() == 9_000);
         let mut device = queues.remove(0).into_device(Capabilities::ALL);
-        let bytes: Vec<u8> = (0..8_900u32).map(|at| (at % 251) as u8).collect();
-        let bytes: &'static [u8] = bytes.leak();
+        let bytes: &'static [u8] = &LONG;
         for _ in 0..50 {
             host_socket(true).send_to(bytes, ours(true, 7)).unwrap();
             let frame = await_frame(&mut device, |frame| is_to_port(frame, 17, 7));
