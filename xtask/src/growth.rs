@@ -76,16 +76,7 @@ fn connections() -> Result<Vec<String>> {
             if first == 0 {
                 first = each;
             }
-            let share = each * 100 / first.max(1);
-            println!(
-                "{count:<22} {name:>12} {each:>10} {:>10} {:>10}{}",
-                ratio(share),
-                ratio(most),
-                missed(share, FLAT)
-            );
-            if share > most {
-                faults.push(format!("{each} instructions a packet with {count} connections, {name}"));
-            }
+            faults.extend(compared(count, name, each, first, most));
         }
     }
     Ok(faults)
@@ -101,19 +92,17 @@ fn lengths() -> Result<Vec<String>> {
         if last == 0 {
             last = each;
         }
-        let share = each * 100 / last.max(1);
-        println!(
-            "{len:<22} {:>12} {each:>10} {:>10} {:>10}{}",
-            "",
-            ratio(share),
-            ratio(most),
-            missed(share, FLAT)
-        );
-        if share > most {
-            faults.push(format!("{each} instructions for 1,000 bytes of answers of {len}"));
-        }
+        faults.extend(compared(len, "", each, last, most));
     }
     Ok(faults)
+}
+
+/// Prints what each of `count` takes, beside the first, and returns it if that is more than it may be, in hundredths.
+fn compared(count: u64, name: &str, each: u64, first: u64, most: u64) -> Option<String> {
+    let share = each * 100 / first.max(1);
+    let (of_first, bound, note) = (ratio(share), ratio(most), missed(share, FLAT));
+    println!("{count:<22} {name:>12} {each:>10} {of_first:>10} {bound:>10}{note}");
+    (share > most).then(|| format!("{each} instructions with {count} {name}"))
 }
 
 /// The same in nanoseconds of the whole program, clients and all, by the difference of two runs. Nothing is held against

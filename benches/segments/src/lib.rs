@@ -4,6 +4,7 @@ use linerate_nic::{
     Capabilities, ChecksumStatus, Device, DeviceError, Frame, MacAddr, Pool, Port, PortConfig, QueuePair,
     RxBatch, RxMeta, TxQueue, TxToken,
 };
+use linerate_stack::{Node, NodeConfig, StackConfig, StackPools};
 use linerate_wire::units::Instant;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -124,4 +125,16 @@ pub fn port(
     // Segments arrive one by one, as at the other stack.
     port.set_offloads(Capabilities { rx_coalescing: false, ..Capabilities::ALL }).expect("switches");
     port
+}
+
+/// A stack on a port, at the address that ends in `last`, which receives into the buffers of `pool`.
+pub fn node(port: Port<Wire>, last: u8, pool: &Pool, config: NodeConfig) -> Node<Wire> {
+    let stack = StackConfig {
+        addresses: vec![format!("10.0.0.{last}/24").parse().expect("an address")],
+        dad_transmits: 0,
+        ipv6: false,
+        ..StackConfig::default()
+    };
+    let pools = StackPools::for_memory(stack.memory).with_receive(pool.clone());
+    Node::new(port, stack, [last; 32], pools, config)
 }

@@ -2,25 +2,18 @@
 
 use crate::{BUFFER, MSS, Moved, RECEIVED, data};
 use linerate_nic::Pool;
-use linerate_stack::{Node, NodeConfig, StackConfig, StackPools};
+use linerate_stack::{Node, NodeConfig};
 use linerate_transport::{
     BufferSize, ConnId, Engine as _, ListenAddr, ListenOptions, ListenerId, Owner, Payload, SendError,
     SocketOptions, Transport as _,
 };
 use linerate_wire::units::Instant;
-use segments::{Frames, WIRE, Wire, port};
+use segments::{Frames, WIRE, Wire, node, port};
 
-fn node(last: u8, sums: bool, pool: &Pool, arriving: &Frames, leaving: &Frames) -> Node<Wire> {
+fn station(last: u8, sums: bool, pool: &Pool, arriving: &Frames, leaving: &Frames) -> Node<Wire> {
     let rx_batch = if last == 1 { WIRE } else { RECEIVED };
     let port = port(last, sums, rx_batch, pool, arriving, leaving);
-    let config = StackConfig {
-        addresses: vec![format!("10.0.0.{last}/24").parse().expect("an address")],
-        dad_transmits: 0,
-        ipv6: false,
-        ..StackConfig::default()
-    };
-    let pools = StackPools::for_memory(config.memory).with_receive(pool.clone());
-    Node::new(port, config, [last; 32], pools, NodeConfig { rx_batch, ..NodeConfig::default() })
+    node(port, last, pool, NodeConfig { rx_batch, ..NodeConfig::default() })
 }
 
 /// What both ends do in a turn.
@@ -81,8 +74,8 @@ pub fn run(sums: bool, count: usize) -> Moved {
     let (there, back) = (Frames::default(), Frames::default());
     let all = count * MSS;
     let end = |node| End { node, conn: None, moved: 0, all };
-    let mut a = end(node(1, sums, &pool, &back, &there));
-    let mut b = end(node(2, sums, &pool, &there, &back));
+    let mut a = end(station(1, sums, &pool, &back, &there));
+    let mut b = end(station(2, sums, &pool, &there, &back));
     let socket = SocketOptions {
         send_buffer: BufferSize::Fixed(BUFFER),
         receive_buffer: BufferSize::Fixed(BUFFER),

@@ -9,13 +9,13 @@
 use linerate_nic::{Capabilities, Pool, Port, PortConfig};
 use linerate_serve::http::{self, Server};
 use linerate_serve::{Host, Loop, Service as _};
-use linerate_stack::{Node, NodeConfig, StackConfig, StackPools};
+use linerate_stack::{Node, NodeConfig};
 use linerate_transport::{
     Bytes, ConnId, ConnState, Engine as _, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files,
     ListenAddr, Metadata, Owner, Payload, SocketOptions, Source, Transport as _, VirtualPath,
 };
 use linerate_wire::units::Instant;
-use segments::{Frames, Wire};
+use segments::{Frames, Wire, node};
 use std::collections::{HashSet, VecDeque};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -168,18 +168,10 @@ impl Clients {
     }
 }
 
-fn node(last: u8, pool: &Pool, arriving: &Frames, leaving: &Frames) -> Node<Wire> {
+fn end(last: u8, pool: &Pool, arriving: &Frames, leaving: &Frames) -> Node<Wire> {
     let device =
         Wire::new(last, Capabilities::ALL, WIRE, WIRE, pool.clone(), Rc::clone(arriving), Rc::clone(leaving));
-    let port = Port::new(device, PortConfig::default()).expect("a port");
-    let config = StackConfig {
-        addresses: vec![format!("10.0.0.{last}/24").parse().expect("an address")],
-        dad_transmits: 0,
-        ipv6: false,
-        ..StackConfig::default()
-    };
-    let pools = StackPools::for_memory(config.memory).with_receive(pool.clone());
-    Node::new(port, config, [last; 32], pools, NodeConfig::default())
+    node(Port::new(device, PortConfig::default()).expect("a port"), last, pool, NodeConfig::default())
 }
 
 /// Asks `count` times, on connections that are kept or closed after each answer; returns what was answered.
@@ -189,11 +181,11 @@ fn run(closing: bool, count: usize) -> usize {
     let files = OneFile { bytes: vec![b'x'; FILE].into(), queue: VecDeque::new() };
     let listen = vec![ListenAddr { ip: None, port: 80 }];
     let config = http::Config { listen, access_log: None, ..http::Config::default() };
-    let mut core = Core::new(node(2, &pool, &there, &back), files, Server::new(Owner(1), config));
+    let mut core = Core::new(end(2, &pool, &there, &back), files, Server::new(Owner(1), config));
     let mut machine = Machine { now: Instant::from_millis(1), random: 1 };
     core.with(&mut machine, |server, ctx| server.start(ctx)).expect("a free port");
     let mut clients = Clients {
-        node: node(1, &pool, &back, &there),
+        node: end(1, &pool, &back, &there),
         closing,
         opening: HashSet::new(),
         answer: 0,

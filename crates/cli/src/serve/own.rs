@@ -20,8 +20,11 @@ pub trait HostDevice: Interface + AsFd {
     /// What it counted since it was opened.
     fn counted(&mut self) -> DeviceStats;
 
-    /// Whether receiving stopped because too few buffers were free.
-    fn is_starved(&self) -> bool;
+    /// Whether receiving stopped because too few buffers were free. Where the device keeps buffers of its own, it does not: what comes
+    /// while there are no others is dropped, and nothing waits.
+    fn is_starved(&self) -> bool {
+        false
+    }
 
     /// Frames that may wait for us in the kernel.
     fn queue_len(&self) -> usize;
@@ -71,11 +74,6 @@ impl HostDevice for XdpDevice {
         self.stats()
     }
 
-    /// The kernel keeps some buffers: what comes while there are no others is dropped, and nothing waits.
-    fn is_starved(&self) -> bool {
-        false
-    }
-
     fn queue_len(&self) -> usize {
         Self::queue_len(self)
     }
@@ -88,11 +86,6 @@ impl HostDevice for XdpDevice {
 impl HostDevice for UioDevice {
     fn counted(&mut self) -> DeviceStats {
         self.stats()
-    }
-
-    /// The ring keeps its buffers: what comes while there are too few is dropped, and nothing waits.
-    fn is_starved(&self) -> bool {
-        false
     }
 
     fn queue_len(&self) -> usize {

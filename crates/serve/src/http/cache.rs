@@ -1,8 +1,9 @@
 //! What is known of files: open descriptors, metadata, the content of small ones, and what is not there.
 //!
 //! A path is looked up by [`FileCache::lookup`]. What was learned since the asker began to ask, or less than the
-//! configured time ago, answers at once; otherwise the file system is asked (whether a known file is still the same),
-//! the asker is noted as a waiter, and asks again when it is woken. All who ask meanwhile share the answer. A file that
+//! configured time ago, answers at once; otherwise the file system is asked (whether a known file is still the same). Where it
+//! answers at once, that holds for all who ask in the same turn of the loop; else the asker is noted as a waiter, and asks again when
+//! it is woken. All who ask meanwhile share the answer. A file that
 //! never changes ([`linerate_transport::Files::constant`]) is asked for once, and answers at once. Entries are evicted by the clock
 //! algorithm: a second round for those that were used since the last.
 
@@ -172,7 +173,6 @@ impl FileCache {
         path: &VirtualPath,
         asker: Asker,
     ) -> Found {
-        let now = ctx.now;
         let slot = match self.by_path.get(path) {
             Some(slot) => *slot,
             None if !asker.may_start => return Found::Busy,
@@ -186,7 +186,7 @@ impl FileCache {
         };
         entry.used = true;
         if entry.step.is_none() {
-            if let Some(known) = entry.known.as_ref().filter(|known| entry.is_fresh(known, now, asker)) {
+            if let Some(known) = entry.known.as_ref().filter(|known| entry.is_fresh(known, ctx, asker)) {
                 self.hits += 1;
                 return known.found();
             }
@@ -224,10 +224,6 @@ impl FileCache {
     fn confirm_now(&mut self, ctx: &mut Context<'_>, slot: u32) -> Option<Found> {
         let entry = self.entries.get_mut(slot as usize)?.as_mut()?;
         let known = entry.known.as_ref()?;
-        let is_shared = ctx.turn.is_some() && entry.confirmed == ctx.turn;
-        if is_shared {
-            return Some(known.found());
-        }
         let holds = match ctx.files.stat_now(&entry.path)? {
             Ok(meta) => entry.is_still(&meta),
             Err(error) => error == FileError::NotFound && matches!(known, Known::Failed(FileError::NotFound)),
@@ -567,13 +563,15 @@ impl FileCache {
 
 impl Entry {
     /// Whether what is known is new enough for somebody.
-    fn is_fresh(&self, known: &Known, now: Instant, asker: Asker) -> bool {
+    fn is_fresh(&self, known: &Known, ctx: &Context<'_>, asker: Asker) -> bool {
         let max_age = match known {
             Known::File(info) if info.is_constant => return true,
             Known::File(_) => asker.max_age,
             Known::Directory | Known::Failed(_) => asker.max_age_of_absence,
         };
-        self.checked > asker.since || self.learned.is_some_and(|learned| learned + max_age > now)
+        self.checked > asker.since
+            || ctx.turn.is_some() && self.confirmed == ctx.turn
+            || self.learned.is_some_and(|learned| learned + max_age > ctx.now)
     }
 
     /// What is known, or about to be, may be wrong.

@@ -79,9 +79,9 @@ linerate_wire::figures! {
         cache_memory [gauge bytes],
         /// Bytes of heads held.
         head_memory [gauge bytes],
-        /// Lookups of files that the cache answered, since the start.
+        /// Lookups of files that were answered without waiting, since the start.
         cache_hits,
-        /// Lookups of files that needed the file system, since the start.
+        /// Lookups of files that waited for the file system, since the start.
         cache_misses,
         /// Directory listings under way.
         listings [gauge],

@@ -55,28 +55,28 @@ impl Status {
         self as u16
     }
 
-    /// The reason phrase.
-    pub fn reason(self) -> &'static str {
+    /// The number and the reason phrase, as the status line has them.
+    pub fn line(self) -> &'static str {
         match self {
-            Status::Ok => "OK",
-            Status::PartialContent => "Partial Content",
-            Status::MovedPermanently => "Moved Permanently",
-            Status::NotModified => "Not Modified",
-            Status::BadRequest => "Bad Request",
-            Status::Forbidden => "Forbidden",
-            Status::NotFound => "Not Found",
-            Status::MethodNotAllowed => "Method Not Allowed",
-            Status::RequestTimeout => "Request Timeout",
-            Status::PreconditionFailed => "Precondition Failed",
-            Status::ContentTooLarge => "Content Too Large",
-            Status::UriTooLong => "URI Too Long",
-            Status::RangeNotSatisfiable => "Range Not Satisfiable",
-            Status::ExpectationFailed => "Expectation Failed",
-            Status::FieldsTooLarge => "Request Header Fields Too Large",
-            Status::InternalError => "Internal Server Error",
-            Status::NotImplemented => "Not Implemented",
-            Status::Unavailable => "Service Unavailable",
-            Status::VersionNotSupported => "HTTP Version Not Supported",
+            Status::Ok => "200 OK",
+            Status::PartialContent => "206 Partial Content",
+            Status::MovedPermanently => "301 Moved Permanently",
+            Status::NotModified => "304 Not Modified",
+            Status::BadRequest => "400 Bad Request",
+            Status::Forbidden => "403 Forbidden",
+            Status::NotFound => "404 Not Found",
+            Status::MethodNotAllowed => "405 Method Not Allowed",
+            Status::RequestTimeout => "408 Request Timeout",
+            Status::PreconditionFailed => "412 Precondition Failed",
+            Status::ContentTooLarge => "413 Content Too Large",
+            Status::UriTooLong => "414 URI Too Long",
+            Status::RangeNotSatisfiable => "416 Range Not Satisfiable",
+            Status::ExpectationFailed => "417 Expectation Failed",
+            Status::FieldsTooLarge => "431 Request Header Fields Too Large",
+            Status::InternalError => "500 Internal Server Error",
+            Status::NotImplemented => "501 Not Implemented",
+            Status::Unavailable => "503 Service Unavailable",
+            Status::VersionNotSupported => "505 HTTP Version Not Supported",
         }
     }
 
@@ -88,7 +88,7 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.code(), self.reason())
+        f.write_str(self.line())
     }
 }
 
@@ -155,14 +155,8 @@ pub(super) struct HeadWriter<'a> {
 impl<'a> HeadWriter<'a> {
     /// Begins with the status line and the common fields.
     pub fn begin(out: &'a mut Vec<u8>, common: &Common, status: Status, after: After) -> HeadWriter<'a> {
-        if status == Status::Ok {
-            out.extend_from_slice(b"HTTP/1.1 200 OK");
-        } else {
-            out.extend_from_slice(b"HTTP/1.1 ");
-            append_decimal(out, u64::from(status.code()));
-            out.push(b' ');
-            out.extend_from_slice(status.reason().as_bytes());
-        }
+        out.extend_from_slice(b"HTTP/1.1 ");
+        out.extend_from_slice(status.line().as_bytes());
         if common.server {
             out.extend_from_slice(b"\r\nServer: linerate");
         }
@@ -236,16 +230,10 @@ pub(super) fn append_hex(out: &mut Vec<u8>, value: u64) {
 /// The page that goes with an error or a redirect.
 pub(super) fn append_page(out: &mut Vec<u8>, status: Status) {
     out.extend_from_slice(b"<!DOCTYPE html>\n<html lang=\"en\"><head><title>");
-    append_status(out, status);
+    out.extend_from_slice(status.line().as_bytes());
     out.extend_from_slice(b"</title></head>\n<body><h1>");
-    append_status(out, status);
+    out.extend_from_slice(status.line().as_bytes());
     out.extend_from_slice(b"</h1></body></html>\n");
-}
-
-fn append_status(out: &mut Vec<u8>, status: Status) {
-    append_decimal(out, u64::from(status.code()));
-    out.push(b' ');
-    out.extend_from_slice(status.reason().as_bytes());
 }
 
 #[cfg(test)]
@@ -253,6 +241,35 @@ mod tests {
     use super::*;
     use alloc::string::String;
     use proptest::prelude::*;
+
+    #[test]
+    fn status_lines_begin_with_their_codes() {
+        use Status::*;
+        for status in [
+            Ok,
+            PartialContent,
+            MovedPermanently,
+            NotModified,
+            BadRequest,
+            Forbidden,
+            NotFound,
+            MethodNotAllowed,
+            RequestTimeout,
+            PreconditionFailed,
+            ContentTooLarge,
+            UriTooLong,
+            RangeNotSatisfiable,
+            ExpectationFailed,
+            FieldsTooLarge,
+            InternalError,
+            NotImplemented,
+            Unavailable,
+            VersionNotSupported,
+        ] {
+            let code = status.line().split_once(' ').map(|(code, _)| code);
+            assert_eq!(code, Some(alloc::format!("{}", status.code()).as_str()));
+        }
+    }
 
     #[test]
     fn a_head_has_a_status_line_and_fields() {
