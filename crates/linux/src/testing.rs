@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 
 use linerate_nic::{
-    ChecksumRequest, Chunk, Frame, Interface, MacAddr, RxBatch, Segmentation, TxQueue, TxToken,
+    ChecksumRequest, ChecksumStatus, Chunk, Frame, Interface, MacAddr, RxBatch, Segmentation, TxQueue,
+    TxToken,
 };
 use linerate_wire::units::Instant;
 use rustix::fd::AsFd;
@@ -49,6 +50,40 @@ pub(crate) fn in_namespace(name: &str, test: impl FnOnce() + Send + 'static) {
     if let Err(panic) = thread.unwrap().join() {
         std::panic::resume_unwind(panic);
     }
+}
+
+/// Datagrams of the host's kernel on a veth pair arrive, each in a small buffer. Their checksums are left to a card that there is
+/// not, and taken for right. `look` is called for each.
+pub(crate) fn datagrams_arrive<D: Interface + AsFd>(device: &mut D, look: impl Fn(&Frame)) {
+    for v4 in [true, false] {
+        for len in [0, 1, 1400] {
+            host_socket(v4).send_to(&vec![0xa5; len], ours(v4, 7)).unwrap();
+            let frame = await_frame(device, |frame| is_to_port(frame, 17, 7));
+            let headers = if v4 { 42 } else { 62 };
+            assert_eq!(frame.len(), headers + len);
+            assert_eq!(&frame.data.bytes()[..6], &OUR_MAC.0);
+            assert!(frame.data.bytes()[headers..].iter().all(|&byte| byte == 0xa5));
+            assert_eq!(frame.data.held(), 2 << 10);
+            let intact = udp_checksum_holds(frame.data.bytes(), v4);
+            assert!(frame.meta.checksum == ChecksumStatus::Good && !intact, "{:?}", frame.meta);
+            look(&frame);
+        }
+    }
+}
+
+/// What `peer` sends at the host's end has its checksum, of which the device says nothing.
+pub(crate) fn a_complete_checksum_is_left<D, P>(device: &mut D, peer: &mut P, host_mac: MacAddr)
+where
+    D: Interface + AsFd,
+    P: Interface + AsFd,
+{
+    let mut packet = to_host(OUR_MAC, true, 17, 7);
+    std::mem::swap(&mut packet.from, &mut packet.to);
+    packet.from_mac = host_mac;
+    send_one(peer, |slot| packet.fill(slot, &[b"complete"], false, 0));
+    let frame = await_frame(device, |frame| is_to_port(frame, 17, 7));
+    assert_eq!(frame.meta.checksum, ChecksumStatus::Unchecked);
+    assert!(udp_checksum_holds(frame.data.bytes(), true));
 }
 
 /// Receives until `wanted` accepts a frame.
