@@ -69,7 +69,7 @@ const UNSAFE: [&str; 47] = [
 ];
 
 /// Which crate of ours may depend on which (ARCHITECTURE.md, "Who may know whom").
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("linerate-wire", &[]),
     ("linerate-nic", &["linerate-wire"]),
     ("linerate-transport", &["linerate-wire"]),
@@ -88,6 +88,18 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("linerate-capi", &["linerate-wire", "linerate-nic", "linerate-transport", "linerate-stack"]),
     ("echo", &["linerate-nic", "linerate-transport", "linerate-stack", "linerate-linux"]),
     (
+        "linerate-lab",
+        &[
+            "linerate-wire",
+            "linerate-nic",
+            "linerate-transport",
+            "linerate-stack",
+            "linerate-serve",
+            "linerate-fabric",
+            "linerate-sim",
+        ],
+    ),
+    (
         "linerate-cli",
         &[
             "linerate-wire",
@@ -98,6 +110,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
             "linerate-linux",
             "linerate-fabric",
             "linerate-sim",
+            "linerate-lab",
             "linerate-rtl-sim",
         ],
     ),

@@ -3,6 +3,7 @@
 use clap::Parser as _;
 use linerate_cli::args::{Cli, Command};
 use linerate_cli::{fabric, hash_password, logging, output, serve, sim, top};
+use linerate_lab::scenario::error::SimError;
 use std::fmt::Display;
 use std::process::ExitCode;
 
@@ -13,7 +14,7 @@ fn main() -> ExitCode {
         Command::Fabric(args) => end(fabric::run(args), fabric::error::FabricError::exit_code),
         Command::HashPassword => end(hash_password::run(), hash_password::HashPasswordError::exit_code),
         Command::Top(args) => end(top::run(args), top::TopError::exit_code),
-        Command::Sim(args) => end(sim::run(args), sim::error::SimError::exit_code),
+        Command::Sim(args) => end(sim::run(args), SimError::exit_code),
     }
 }
 

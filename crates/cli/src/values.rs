@@ -1,9 +1,9 @@
 //! Values that flags and configuration keys share: each parses from text and says what it wanted when it cannot.
 
-use linerate_nic::Capabilities;
+use linerate_lab::from_text;
+pub use linerate_lab::values::{CongestionName, Offload, ValueError};
 use linerate_stack::{Cidr, CidrError};
-use linerate_transport::{Congestion, Ecn, Pacing};
-use serde::{Deserialize, Deserializer};
+use linerate_transport::{Ecn, Pacing};
 use std::fmt;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -11,43 +11,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A text that is not a value; the flag or key it stood at is named by whoever parsed it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ValueError {
-    /// What was expected, to follow "expected".
-    expected: String,
-}
-
-impl ValueError {
-    fn new(expected: impl Into<String>) -> Self {
-        ValueError { expected: expected.into() }
-    }
-}
-
-impl fmt::Display for ValueError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected {}", self.expected)
-    }
-}
-
-impl std::error::Error for ValueError {}
-
-/// Deserializes a value from the text that its flag would take.
-macro_rules! from_text {
-    ($($name:ty),*) => {$(
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                text.parse().map_err(|error| {
-                    serde::de::Error::custom(format_args!("invalid value {text:?}: {error}"))
-                })
-            }
-        }
-    )*};
-}
-
-from_text!(DeviceChoice, AddressChoice, Offload, ByteSize, Span, FtpUser, PortRange);
-from_text!(CongestionName, EcnPolicy, PacingPolicy);
+from_text!(DeviceChoice, AddressChoice, ByteSize, Span, FtpUser, PortRange);
+from_text!(EcnPolicy, PacingPolicy);
 
 /// What the servers run on.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -173,59 +138,6 @@ impl FromStr for AddressChoice {
     }
 }
 
-/// Which offloads may be used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Offload(pub Capabilities);
-
-impl Offload {
-    const NAMES: &str = "all, none, or a comma-separated list of tx-checksum, rx-checksum, tso, gro, gather";
-}
-
-impl FromStr for Offload {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        match text {
-            "all" => return Ok(Offload(Capabilities::ALL)),
-            "none" => return Ok(Offload(Capabilities::NONE)),
-            _ => {}
-        }
-        let mut wanted = Capabilities::NONE;
-        for name in text.split(',') {
-            match name.trim() {
-                "tx-checksum" => {
-                    wanted.tx_checksum4 = true;
-                    wanted.tx_checksum6 = true;
-                }
-                "rx-checksum" => wanted.rx_checksum = true,
-                "tso" => {
-                    wanted.tso4 = true;
-                    wanted.tso6 = true;
-                }
-                "gro" => wanted.rx_coalescing = true,
-                "gather" => wanted.gather = true,
-                _ => return Err(ValueError::new(Offload::NAMES)),
-            }
-        }
-        Ok(Offload(wanted))
-    }
-}
-
-impl fmt::Display for Offload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let on = self.0;
-        let names = [
-            ("tx-checksum", on.tx_checksum4 || on.tx_checksum6),
-            ("rx-checksum", on.rx_checksum),
-            ("tso", on.tso4 || on.tso6),
-            ("gro", on.rx_coalescing),
-            ("gather", on.gather),
-        ];
-        let names: Vec<&str> = names.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
-        f.write_str(&if names.is_empty() { "none".to_owned() } else { names.join(",") })
-    }
-}
-
 /// A number of bytes: `64MiB`, `512KiB`, `1GiB`, `4096`; `K`, `M`, `G` alone are powers of 1,024 too.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub struct ByteSize(pub u64);
@@ -292,20 +204,6 @@ impl fmt::Display for Span {
             us if us % 1000 == 0 => write!(f, "{}ms", us / 1000),
             us => write!(f, "{us}us"),
         }
-    }
-}
-
-/// A congestion control algorithm: `cubic`, `newreno` (or `new-reno`, `reno`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CongestionName(pub Congestion);
-
-impl FromStr for CongestionName {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        Congestion::from_name(text)
-            .map(CongestionName)
-            .ok_or_else(|| ValueError::new("cubic, newreno or new-reno"))
     }
 }
 

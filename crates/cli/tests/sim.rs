@@ -3,7 +3,7 @@
 
 mod samples;
 
-use linerate_cli::sim::{self, outcome::Outcome, scenario::Side, verdict};
+use linerate_lab::scenario::{self, file::Side, load, outcome::Outcome, verdict};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn root() -> PathBuf {
 fn run(name: &str, sets: &[&str]) -> Outcome {
     let sets: Vec<String> = sets.iter().map(|set| set.to_string()).collect();
     let path = root().join("examples/sim").join(format!("{name}.toml"));
-    sim::simulate(&sim::load::load(&path, &sets).unwrap(), None)
+    scenario::simulate(&load::load(&path, &sets).unwrap(), None)
 }
 
 fn mbps(outcome: &Outcome) -> f64 {
@@ -43,7 +43,7 @@ fn program(args: &[&str]) -> (Option<i32>, String, String) {
 
 /// A scenario of a text, run.
 fn run_text(text: &str) -> Outcome {
-    sim::simulate(&sim::load::parse(text).unwrap(), None)
+    scenario::simulate(&load::parse(text).unwrap(), None)
 }
 
 /// A file that is gone after the test.
@@ -187,9 +187,9 @@ fn a_send_buffer_bounds_what_is_under_way() {
 fn nonsense_is_refused_and_extremes_are_told_truly() {
     let total = run_text("link.loss = \"100 %\"\nworld.duration = \"5 s\"\n");
     assert_eq!(verdict::of(&total, &total.flows[0]).bottleneck, "the path");
-    let text = sim::text::text(&total);
+    let text = linerate_cli::sim::text::text(&total);
     assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
-    assert!(!sim::json::json(&total).contains("NaN"));
+    assert!(!linerate_cli::sim::json::json(&total).contains("NaN"));
     let late = run_text("world.duration = \"1 s\"\n[[flow]]\nstart = \"2 s\"\n");
     assert_eq!(verdict::of(&late, &late.flows[0]).bottleneck, "the scenario");
     let mut changed = run("minimal", &["flow.0.bytes=1 MiB", "link.loss=0 %"]);
@@ -210,8 +210,8 @@ fn every_example_runs_and_is_described() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         assert!(about.contains(&name), "docs/sim.md does not say what {name} shows");
-        let scenario = sim::load::load(&path, &["world.duration=3 s".to_owned()]).unwrap();
-        let outcome = sim::simulate(&scenario, Some(3));
+        let scenario = load::load(&path, &["world.duration=3 s".to_owned()]).unwrap();
+        let outcome = scenario::simulate(&scenario, Some(3));
         assert!(outcome.flows.iter().all(|flow| flow.received > 0 && flow.error.is_none()), "{name}");
     }
 }

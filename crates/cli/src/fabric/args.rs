@@ -2,9 +2,9 @@
 
 use super::change::{Setting, Sweep};
 use super::fit::{CellName, Measured};
-use super::grid::GridFormat;
 use clap::{Args, Subcommand, ValueEnum};
 use linerate_fabric::ask::Transfer;
+use linerate_lab::report::grid::GridFormat;
 use std::path::PathBuf;
 
 /// Arguments of `fabric`.

@@ -1,11 +1,12 @@
 //! `linerate fabric audit`.
 
 use super::args::{Audit, Format};
+use super::builtin;
 use super::error::FabricError;
-use super::{builtin, page};
 use linerate_fabric::audit::{self, Finding, OfModel, Severity};
 use linerate_fabric::guide::Guide;
 use linerate_fabric::soc::Soc;
+use linerate_lab::report::page;
 use serde_json::json;
 use std::fmt::Write as _;
 

@@ -1,9 +1,9 @@
 //! A table of a guide beside its predictions, cell by cell.
 
-use super::grid::{Cell, Grid};
-use super::page::{Compared, Comparison};
 use linerate_fabric::guide::{self, Role, Table};
 use linerate_fabric::predict::{Prediction, TableModel};
+use linerate_lab::report::grid::{Cell, Grid};
+use linerate_lab::report::page::{Compared, Comparison};
 
 /// One cell of a guide's table with what the model says.
 #[derive(Clone, Debug)]

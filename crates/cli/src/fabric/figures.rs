@@ -1,9 +1,9 @@
 //! The figures of the throughput guide that show a table: a curve or bars for the model, dots for printed numbers.
 
 use super::compare::{Pair, pairs};
-use super::plot::{Axis, Figure, Mark, Series};
 use linerate_fabric::guide::{Guide, Role, Table};
 use linerate_fabric::predict::TableModel;
+use linerate_lab::report::plot::{Axis, Figure, Mark, Series};
 
 /// How a figure shows tables.
 enum Shape {

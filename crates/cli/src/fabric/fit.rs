@@ -3,7 +3,6 @@
 use super::args::{Fit, Format};
 use super::builtin;
 use super::error::FabricError;
-use super::grid::{Cell, Grid, GridFormat};
 use super::show;
 use linerate_fabric::ask;
 use linerate_fabric::fit::{self, Estimate, Fitted, Identified, Measurement, Report, Tie};
@@ -13,6 +12,7 @@ use linerate_fabric::model::tables::TRANSFER;
 use linerate_fabric::predict::{Calibrate, Prediction, TableModel};
 use linerate_fabric::soc::Soc;
 use linerate_fabric::units::split_number;
+use linerate_lab::report::grid::{Cell, Grid, GridFormat};
 use serde_json::{Value, json};
 use std::fmt;
 use std::fmt::Write as _;

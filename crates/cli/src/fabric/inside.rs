@@ -1,13 +1,13 @@
 //! The inside of any chip in a report: its memories, what its DMA moves between them, and what its cores wait for.
 
-use super::grid::{Cell, Grid};
-use super::page::{Block, Section};
-use super::plot::{Axis, Figure, Mark, SERIES, Series};
 use linerate_fabric::ask;
 use linerate_fabric::edma::{self, Transfer};
 use linerate_fabric::memory::Pattern;
 use linerate_fabric::soc::{EndpointKind, Soc};
 use linerate_fabric::units::Bytes;
+use linerate_lab::report::grid::{Cell, Grid};
+use linerate_lab::report::page::{Block, Section};
+use linerate_lab::report::plot::{Axis, Figure, Mark, SERIES, Series};
 
 /// What is moved for the table of controllers.
 const MOVED: Bytes = Bytes::new(65_536.0);

@@ -4,9 +4,9 @@ use super::args::{Format, Mix};
 use super::builtin;
 use super::change::apply;
 use super::error::FabricError;
-use super::grid::{Cell, Grid, GridFormat};
 use super::show::figure;
 use linerate_fabric::mix::{self, Mixed};
+use linerate_lab::report::grid::{Cell, Grid, GridFormat};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

@@ -1,9 +1,9 @@
 //! What is open of a chip, in a report: how intervals hold, which structures are left, and what would decide.
 
-use super::grid::{Cell, Grid};
-use super::page::{Block, Section};
 use super::show;
 use linerate_fabric::model::accuracy::Report;
+use linerate_lab::report::grid::{Cell, Grid};
+use linerate_lab::report::page::{Block, Section};
 
 /// The part of a page; none for a chip of which nothing was measured and nothing is open.
 pub fn section(report: &Report) -> Option<Section> {

@@ -2,15 +2,15 @@
 
 use super::args::Report;
 use super::error::FabricError;
-use super::grid::{Cell, Grid};
-use super::page::{self, Block, Section};
-use super::plot::Figure;
 use super::{audit, builtin, compare, figures, known, sweeps};
 use linerate_fabric::ask::{self, Counted, Transfer};
 use linerate_fabric::guide::{FigureText, Guide};
 use linerate_fabric::model::accuracy::{self, Errors, Line};
 use linerate_fabric::predict::{Calibrate as _, FreeParameter, TableModel};
 use linerate_fabric::soc::Soc;
+use linerate_lab::report::grid::{Cell, Grid};
+use linerate_lab::report::page::{self, Block, Section};
+use linerate_lab::report::plot::Figure;
 use std::fs;
 
 /// Writes the page and says so.

@@ -1,10 +1,10 @@
 //! The figures of the throughput guide that show no table: sweeps over a chip's transfers.
 
 use super::figures::caption;
-use super::plot::{Axis, Figure, Mark, Series};
 use linerate_fabric::ask::{self, Direction, Edma, Sync, Transfer};
 use linerate_fabric::guide::Guide;
 use linerate_fabric::soc::Soc;
+use linerate_lab::report::plot::{Axis, Figure, Mark, Series};
 
 /// Where figure 1 moves data between.
 const PATHS: [(&str, &str); 8] = [

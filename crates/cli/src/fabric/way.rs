@@ -1,10 +1,10 @@
 //! The way of a transfer as a picture: what it passes from top to bottom, with the room of each part and how full it is.
 
-use super::page::escape;
 use super::show::figure;
 use linerate_fabric::ask::Transfer;
 use linerate_fabric::predict::{Bottleneck, Prediction, Unit};
 use linerate_fabric::soc::Soc;
+use linerate_lab::report::page::escape;
 use std::fmt::Write as _;
 
 /// The picture, in its own units: narrow enough to be read on a phone.

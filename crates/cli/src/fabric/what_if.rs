@@ -3,11 +3,11 @@
 use super::args::{Predict, SweepFormat};
 use super::change::{MAX_POINTS, Setting, Sweep, apply};
 use super::error::FabricError;
-use super::grid::{Cell, Grid, GridFormat};
-use super::plot::{Axis, Figure, Mark, Series};
 use super::predict;
 use super::show::{self, Answer};
 use linerate_fabric::soc::Soc;
+use linerate_lab::report::grid::{Cell, Grid, GridFormat};
+use linerate_lab::report::plot::{Axis, Figure, Mark, Series};
 
 /// A point of a sweep with the answers there.
 struct Point {

@@ -2,8 +2,8 @@
 
 use super::engine::Figures;
 use crate::output;
-use crate::quantity::bytes;
 use crate::status::catalogue::{self, Tally};
+use linerate_lab::quantity::bytes;
 use linerate_linux::cpu;
 use linerate_serve::calendar::Civil;
 use linerate_wire::units::Instant;

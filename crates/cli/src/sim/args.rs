@@ -1,10 +1,8 @@
 //! Arguments of `linerate sim`.
 
 use clap::{Args, ValueEnum};
+use linerate_lab::scenario::file::MAX_QUEUES;
 use std::path::PathBuf;
-
-/// Most queues of an interface.
-pub const MAX_QUEUES: u16 = 64;
 
 /// Arguments of `sim`.
 #[derive(Args, Debug)]

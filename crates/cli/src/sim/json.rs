@@ -1,9 +1,9 @@
 //! A run for programs: one object. Times are in seconds, rates in bits per second (those in bytes say so), sizes in bytes.
 
-use super::outcome::{FlowOutcome, Outcome, QueueOutcome};
-use super::scenario::Side;
 use super::text::cause_name;
-use super::verdict;
+use linerate_lab::scenario::file::Side;
+use linerate_lab::scenario::outcome::{FlowOutcome, Outcome, QueueOutcome};
+use linerate_lab::scenario::verdict;
 use linerate_transport::LimitCause;
 use serde_json::{Map, Value, json};
 use std::time::Duration;

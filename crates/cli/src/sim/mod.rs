@@ -1,23 +1,12 @@
 //! `linerate sim`: runs a scenario in virtual time, and says what limited it.
 
 pub mod args;
-pub mod build;
-pub mod error;
 pub mod json;
-pub mod load;
-pub mod models;
-pub mod outcome;
-pub mod plot;
-pub mod progress;
-pub mod run;
-pub mod scenario;
 pub mod text;
-pub mod verdict;
 
 use args::{Format, Sim};
-use error::SimError;
-use outcome::Outcome;
-use scenario::Scenario;
+use linerate_lab::scenario::error::SimError;
+use linerate_lab::scenario::{build, load, plot, watch};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -60,13 +49,4 @@ pub fn output(args: &Sim) -> Result<String, SimError> {
 
 fn write(file: &Path, bytes: &[u8]) -> Result<(), SimError> {
     std::fs::write(file, bytes).map_err(|why| SimError::Write { to: file.display().to_string(), why })
-}
-
-/// Runs a scenario.
-pub fn simulate(scenario: &Scenario, seed: Option<u64>) -> Outcome {
-    watch(&mut build::build(scenario, seed), scenario)
-}
-
-fn watch(setup: &mut build::Setup, scenario: &Scenario) -> Outcome {
-    run::run(setup, scenario.title.clone(), build::changes(scenario))
 }

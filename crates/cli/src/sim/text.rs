@@ -1,11 +1,11 @@
 //! A run for people.
 
-use super::outcome::{FlowOutcome, HostOutcome, Outcome, PathOutcome, QueueOutcome};
-use super::scenario::Side;
-use super::verdict;
-use crate::quantity::{byte_rate, count};
-pub use crate::quantity::{bytes, rate, share, span};
-pub use crate::verdict::cause_name;
+use linerate_lab::quantity::{byte_rate, count};
+pub use linerate_lab::quantity::{bytes, rate, share, span};
+use linerate_lab::scenario::file::Side;
+use linerate_lab::scenario::outcome::{FlowOutcome, HostOutcome, Outcome, PathOutcome, QueueOutcome};
+use linerate_lab::scenario::verdict;
+pub use linerate_lab::verdict::cause_name;
 use linerate_transport::LimitCause;
 use std::fmt::Write as _;
 

@@ -5,7 +5,7 @@ use super::live::{self, Seen};
 use super::query::{Query, Sort};
 use super::rates::{History, Look};
 use super::report::{Conn, Connections, Memory, PoolReport, Process, Queue, Report, SCHEMA, Traffic};
-use crate::verdict::{cause_name, main_limit};
+use linerate_lab::verdict::{cause_name, main_limit};
 use linerate_linux::cpu;
 use linerate_nic::{Pool, PoolStats};
 use linerate_transport::{ConnDetail, ConnId, ConnSummary, LimitCause, LimitTimes, Owner};

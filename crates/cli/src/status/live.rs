@@ -1,7 +1,7 @@
 //! What limits a live connection, and what to do about it, from what the server's end of it knows.
 
-use crate::quantity::{bytes, rate, share, span};
-use crate::verdict::{Sender, Verdict, by_cause, verdict};
+use linerate_lab::quantity::{bytes, rate, share, span};
+use linerate_lab::verdict::{Sender, Verdict, by_cause, verdict};
 use linerate_transport::{ConnDetail, LimitCause};
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::catalogue;
 use super::report::{Conn, Report};
-use crate::quantity::{bytes, count, rate, share, span};
+use linerate_lab::quantity::{bytes, count, rate, share, span};
 use std::fmt::Write as _;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The columns of the table of connections, for the view and for plain text alike.
 
-use crate::quantity::{bytes, count, rate, span};
 use crate::status::report::Conn;
+use linerate_lab::quantity::{bytes, count, rate, span};
 use std::time::Duration;
 
 /// A column.

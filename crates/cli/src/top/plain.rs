@@ -2,7 +2,7 @@
 
 use super::columns::{Column, shown};
 use super::watch::Watch;
-use crate::quantity::{bytes, count, rate};
+use linerate_lab::quantity::{bytes, count, rate};
 use std::fmt::Write as _;
 
 /// Wide enough for all columns.

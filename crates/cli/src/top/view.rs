@@ -2,8 +2,8 @@
 
 use super::columns::{Column, shown};
 use super::watch::{Drops, Watch};
-use crate::quantity::{bytes, count, rate, share, span};
 use crate::status::report::{Conn, Report};
+use linerate_lab::quantity::{bytes, count, rate, share, span};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};

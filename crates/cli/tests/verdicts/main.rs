@@ -6,7 +6,7 @@
 mod held_out;
 mod table;
 
-use linerate_cli::sim::{self, load, verdict};
+use linerate_lab::scenario::{self, load, verdict};
 use std::thread;
 
 /// One injected limit.
@@ -32,7 +32,7 @@ fn judge(case: &Case) -> (bool, String) {
         Ok(scenario) => scenario,
         Err(mistake) => panic!("{}: {mistake}", case.name),
     };
-    let outcome = sim::simulate(&scenario, None);
+    let outcome = scenario::simulate(&scenario, None);
     let found = verdict::of(&outcome, &outcome.flows[0]);
     let text = format!(
         "{}: {}\n    {:.2} Mbit/s, {}\n    {}",

@@ -1,8 +1,8 @@
 //! The run over time as an SVG picture: goodput, congestion window, round-trip time and queue, one panel each.
 
+use super::file::Side;
 use super::outcome::{FlowSample, Outcome, Sample};
-use super::scenario::Side;
-use crate::fabric::plot::SERIES;
+use crate::report::plot::SERIES;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::error::Error;

@@ -1,8 +1,8 @@
 //! Resources that are used up: the link, an interface, a processor, the way back.
 
-use super::super::outcome::{FlowOutcome, Outcome};
-use super::super::scenario::Side;
-use super::super::text::{bytes, rate, share, span};
+use crate::quantity::{bytes, rate, share, span};
+use crate::scenario::file::Side;
+use crate::scenario::outcome::{FlowOutcome, Outcome};
 use crate::verdict::{Verdict, verdict};
 use std::time::Duration;
 

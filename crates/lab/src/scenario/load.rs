@@ -1,10 +1,9 @@
 //! Reads a scenario, changes the keys that the command line names, and checks what the syntax cannot.
 
-use super::args::MAX_QUEUES;
 use super::error::{Mistake, SimError};
+use super::file::{HostTable, MAX_QUEUES, PathTable, Scenario, TcpTable};
 use super::models::QueueModel;
-use super::scenario::{HostTable, PathTable, Scenario, TcpTable};
-use super::text::bytes;
+use crate::quantity::bytes;
 use linerate_fabric::units::{Bytes, Nanoseconds};
 use linerate_stack::memory::LEAST_MEMORY;
 use linerate_stack::tcp::{LEAST_BUFFER, MIN_MSS};

@@ -1,7 +1,7 @@
 //! What came of a run: plain figures, from which verdict, text, JSON and plot are made.
 
 use super::build::{Flow, Pair};
-use super::scenario::Side;
+use super::file::Side;
 use crate::verdict::main_limit;
 use linerate_sim::{Capabilities, CpuTimes, Jitter, LetterStats, NicStats, Path, PathStats};
 use linerate_transport::{CloseReason, ConnInfo, LimitCause};

@@ -1,10 +1,10 @@
 //! A window that was full carries its size a round trip: either it is too small for the path, or a part of the round trip
 //! that need not be is too long.
 
-use super::super::outcome::{FlowOutcome, Outcome};
-use super::super::scenario::Side;
-use super::super::text::{bytes, rate, share, span};
 use super::{sender, slow_reader};
+use crate::quantity::{bytes, rate, share, span};
+use crate::scenario::file::Side;
+use crate::scenario::outcome::{FlowOutcome, Outcome};
 use crate::verdict::{self, Verdict, verdict};
 use linerate_sim::wire_bytes;
 use linerate_transport::{BufferSize, LimitCause};

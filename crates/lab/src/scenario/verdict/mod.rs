@@ -10,7 +10,7 @@ mod windows;
 
 use super::models::{ReaderModel, WriterModel};
 use super::outcome::{FlowOutcome, Outcome};
-use super::text::{bytes, rate, share, span};
+use crate::quantity::{bytes, rate, share, span};
 pub use crate::verdict::Verdict;
 use crate::verdict::{self, Sender, verdict};
 use linerate_transport::{BufferSize, LimitCause};

@@ -1,9 +1,9 @@
 //! Makes a world of a scenario.
 
-use super::models::{QueueModel, ReaderModel, WriterModel, time};
-use super::scenario::{
+use super::file::{
     ChangeTable, EcnName, FlowTable, HostTable, PathTable, ProcessorTable, Scenario, Side, TcpTable,
 };
+use super::models::{QueueModel, ReaderModel, WriterModel, time};
 use linerate_fabric::units::{BitsPerSecond, Bytes, Nanoseconds};
 use linerate_nic::PacingConfig;
 use linerate_sim::{

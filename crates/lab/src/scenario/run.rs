@@ -1,9 +1,9 @@
 //! Runs a world and watches it.
 
 use super::build::{Flow, Pair, Setup};
+use super::file::Side;
 use super::outcome::{FlowOutcome, FlowSample, HostOutcome, Outcome, PathOutcome, QueueOutcome, Sample};
 use super::progress::{Counted, Progress};
-use super::scenario::Side;
 use linerate_nic::QueuePair;
 use linerate_sim::{Core, CpuTimes, Direction, EndReport, Host, World};
 use linerate_wire::units::Instant;

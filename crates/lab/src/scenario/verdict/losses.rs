@@ -1,8 +1,8 @@
 //! Why a window was small: losses by their kind, marks, and segments that came out of order.
 
-use super::super::outcome::{FlowOutcome, Outcome};
-use super::super::text::{bytes, rate, share, span};
 use super::windows;
+use crate::quantity::{bytes, rate, share, span};
+use crate::scenario::outcome::{FlowOutcome, Outcome};
 use crate::verdict::{Verdict, reno_bound_bps, verdict};
 use linerate_sim::Queue;
 use linerate_transport::{BufferSize, LimitCause};

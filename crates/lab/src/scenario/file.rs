@@ -7,6 +7,9 @@ use linerate_sim::Spread;
 use serde::Deserialize;
 use toml::Spanned;
 
+/// Most queues of an interface.
+pub const MAX_QUEUES: u16 = 64;
+
 /// A whole file. Everything has a default: the empty file moves data from the server to the client for 10 s.
 #[derive(Deserialize, Clone, Debug, Default)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
