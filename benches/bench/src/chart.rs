@@ -3,8 +3,8 @@
 use crate::html::escaped;
 use crate::report::Report;
 use crate::rows::Metric;
-use crate::statistics::{Spread, spread};
 use crate::table;
+use linerate_lab::measure::statistics::{Spread, spread};
 use std::fmt::Write as _;
 
 /// What is drawn: the rows, which share a unit, a title, and the figure.

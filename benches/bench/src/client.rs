@@ -1,10 +1,10 @@
 //! Clients, and what they say of a measurement.
 
 use crate::latency::Outcome;
-use crate::place::{Place, SERVER, run};
 use crate::queues;
 use crate::rows::{Client, Contender};
 use anyhow::{Context, Result, bail};
+use linerate_lab::measure::place::{Place, SERVER, run};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;

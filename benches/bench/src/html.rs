@@ -2,8 +2,8 @@
 
 use crate::report::{Contestant, Report, RowReport, Verdict};
 use crate::rows::Metric;
-use crate::statistics::spread;
 use crate::table;
+use linerate_lab::measure::statistics::spread;
 use std::fmt::Write as _;
 
 const STYLE: &str = "body{font:15px sans-serif;margin:2em auto;max-width:64em;padding:0 1em;color:#222}

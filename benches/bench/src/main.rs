@@ -3,13 +3,13 @@
 use anyhow::{Context, Result, bail};
 use bench::files::Files;
 use bench::peers::Peers;
-use bench::place;
 use bench::report::Report;
 use bench::rows::{Client, Contender, Row};
 use bench::server::Tools;
 use bench::session::{self, Amount};
 use bench::verdict::judge;
-use bench::{chart, html, machine, page, rows, table};
+use bench::{chart, html, page, rows, table};
+use linerate_lab::measure::{machine, place};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

@@ -100,7 +100,7 @@ fn summary(rows: &[RowReport]) -> String {
 /// Medians of every contender.
 fn figures(rows: &[RowReport]) -> String {
     use crate::rows::Metric::{Loss, Rate};
-    use crate::statistics::spread;
+    use linerate_lab::measure::statistics::spread;
     let mut text = String::from(
         "Medians; shares of a core are those of the server's and the client's processes.\n\n\
          | row | contender | rate | | lost % | server CPU ms | for | server's share | client's share |\n|---|---|---|---|---|---|---|---|---|\n",
@@ -132,7 +132,7 @@ fn figures(rows: &[RowReport]) -> String {
 /// The latencies of all contenders in the rows that have some.
 fn latencies(rows: &[RowReport]) -> String {
     use crate::rows::Metric::{P50, P99, P999};
-    use crate::statistics::spread;
+    use linerate_lab::measure::statistics::spread;
     let mut text = String::new();
     for row in rows.iter().filter(|row| row.has_latency()) {
         if text.is_empty() {
@@ -161,7 +161,7 @@ fn latencies(rows: &[RowReport]) -> String {
 /// The rows of `sweep`: what each setting does to latency and to processor time, beside the defaults.
 pub fn sweep(rows: &[RowReport]) -> Option<String> {
     use crate::rows::Metric::{P50, P99, PerCpu};
-    use crate::statistics::spread;
+    use linerate_lab::measure::statistics::spread;
     let mut text = String::from(
         "| row | setting | p50, us | p99, us | server CPU us a request | rounds | |\n|---|---|---|---|---|---|---|\n",
     );

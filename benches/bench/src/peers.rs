@@ -2,9 +2,9 @@
 //! or changes and two FTP servers, which exclude each other as packages, are there at once.
 
 use crate::files::Files;
-use crate::place::{SERVER, run};
 use crate::rows::Contender;
 use anyhow::{Context, Result, bail};
+use linerate_lab::measure::place::{SERVER, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -265,7 +265,7 @@ mod tests {
             assert_eq!(Work::of(work.name()), Some(work));
             for queues in [Queues::One, Queues::Two, Queues::Apart] {
                 assert_eq!(Queues::of(queues.name()), Some(queues));
-                if usize::from(queues.threads()) > crate::machine::cores() {
+                if usize::from(queues.threads()) > linerate_lab::measure::machine::cores() {
                     continue;
                 }
                 let found = run(work, queues, Duration::from_millis(100)).unwrap();

@@ -1,7 +1,7 @@
 //! What a run found, as it is written to JSON.
 
 use crate::rows::Metric;
-use crate::statistics::Spread;
+use linerate_lab::measure::statistics::Spread;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

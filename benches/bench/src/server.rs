@@ -1,13 +1,13 @@
 //! A contender as it runs: started in a place of its own, ready, and ended by its process id.
 
-use crate::cpu;
 use crate::files::Files;
-use crate::group::Group;
 use crate::peers::{HASH, Launch, Peers};
-use crate::place::{Place, SERVER, TAP, Wire};
 use crate::queues::Queues;
 use crate::rows::{Client, Contender};
 use anyhow::{Context, Result, bail};
+use linerate_lab::measure::cpu;
+use linerate_lab::measure::group::Group;
+use linerate_lab::measure::place::{Place, SERVER, TAP, Wire};
 use std::fs::{File, read_to_string};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

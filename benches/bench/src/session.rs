@@ -1,12 +1,12 @@
 //! The turns of a run: rows one after the other, in each all contenders alternately.
 
 use crate::client::{self, Task};
-use crate::cpu;
 use crate::report::{Contestant, RowReport, Sample};
 use crate::rows::{Client, Row};
 use crate::server::{Server, Tools};
 use crate::verdict::judge;
 use anyhow::{Result, bail};
+use linerate_lab::measure::cpu;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 

@@ -103,7 +103,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::report::Contestant;
     use crate::report::tests::sample;
-    use crate::statistics::Spread;
+    use linerate_lab::measure::statistics::Spread;
 
     pub(crate) fn row(verdict: Verdict) -> RowReport {
         let contestant = |name: &str, units| Contestant {

@@ -2,7 +2,7 @@
 
 use crate::report::{Contestant, Judgement, Limit, Sample, Verdict};
 use crate::rows::{Goal, Metric};
-use crate::statistics::spread;
+use linerate_lab::measure::statistics::spread;
 
 /// A process that uses as much of its core has none left.
 const BUSY: f64 = 0.85;

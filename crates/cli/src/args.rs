@@ -1,6 +1,7 @@
 //! The command line. Every flag of `serve` is a key of the configuration file too: both are read into [`ServeOptions`].
 
 use crate::fabric::args::Fabric;
+use crate::lab::args::Lab;
 use crate::settings::{FtpOptions, HttpOptions, Iperf3Options};
 use crate::sim::args::Sim;
 use crate::status::address::StatusAddress;
@@ -38,6 +39,8 @@ pub enum Command {
     Top(Top),
     /// Run a network in virtual time: goodput, retransmissions, what limits, and what to do about it
     Sim(Box<Sim>),
+    /// Experiments: what a chip, a server, a network reaches, and what limits it
+    Lab(Box<Lab>),
 }
 
 const SERVE_ABOUT: &str = "Serve a directory over HTTP, FTP and iperf3.

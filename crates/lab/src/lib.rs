@@ -2,8 +2,18 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "experiments")]
+pub mod explain;
+pub mod measure;
+pub mod progress;
+pub mod published;
 pub mod quantity;
+#[cfg(feature = "experiments")]
 pub mod report;
+#[cfg(feature = "experiments")]
 pub mod scenario;
+pub mod schema;
+#[cfg(feature = "experiments")]
 pub mod values;
+#[cfg(feature = "experiments")]
 pub mod verdict;

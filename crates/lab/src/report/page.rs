@@ -5,7 +5,8 @@ use super::grid::{Cell, Grid, percent};
 use super::plot::{Figure, Mark, PlotError, SERIES, Series};
 use std::fmt::Write as _;
 
-const STYLE: &str = include_str!("page.css");
+/// The style sheet of every page; its colours are variables, light and dark.
+pub const STYLE: &str = include_str!("page.css");
 
 /// A part of the page with an entry in the contents list.
 #[derive(Clone, Debug)]
@@ -31,6 +32,17 @@ pub enum Block {
     Compared(Compared),
     /// A figure.
     Figure(Figure),
+    /// A picture that was drawn elsewhere: an SVG element in the colours of [`super::plot`].
+    Picture {
+        /// Anchor.
+        id: String,
+        /// Caption.
+        title: String,
+        /// The element. It is written as it is.
+        svg: String,
+        /// Sentences below the picture.
+        notes: Vec<String>,
+    },
     /// A figure that shows no numbers, in words.
     Described {
         /// Anchor.
@@ -160,7 +172,7 @@ impl Block {
             Block::Grid(grid) => Some((&grid.id, &grid.title)),
             Block::Compared(table) => Some((&table.id, &table.title)),
             Block::Figure(figure) => Some((&figure.id, &figure.title)),
-            Block::Described { id, title, .. } => Some((id, title)),
+            Block::Picture { id, title, .. } | Block::Described { id, title, .. } => Some((id, title)),
             Block::Text(_) | Block::Tiles(_) | Block::Findings(_) => None,
         }
     }
@@ -180,6 +192,15 @@ impl Block {
             Block::Grid(grid) => write_grid(html, grid),
             Block::Compared(table) => write_compared(html, table),
             Block::Figure(figure) => write_figure(html, figure)?,
+            Block::Picture { id, title, svg, notes } => {
+                let (id, title) = (escape(id), escape(title));
+                let _ = write!(
+                    html,
+                    "<figure class=\"figure\" id=\"{id}\">{svg}<figcaption>{title}</figcaption>"
+                );
+                write_notes(html, notes);
+                html.push_str("</figure>\n");
+            }
             Block::Described { id, title, text } => {
                 let (id, title, text) = (escape(id), escape(title), escape(text));
                 let _ = writeln!(

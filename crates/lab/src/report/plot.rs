@@ -13,8 +13,10 @@ const HEIGHT: u32 = 400;
 
 /// Colours of the picture's parts. The page's style sheet maps each to a colour of its light or dark theme, so these
 /// are names as much as values.
-const INK: RGBColor = RGBColor(0x1B, 0x1F, 0x23);
-const FAINT: RGBColor = RGBColor(0xD9, 0xDD, 0xE1);
+/// Text and axes.
+pub const INK: RGBColor = RGBColor(0x1B, 0x1F, 0x23);
+/// Grid lines.
+pub const FAINT: RGBColor = RGBColor(0xD9, 0xDD, 0xE1);
 /// Colours of series, told apart with the common forms of colour blindness too.
 pub const SERIES: [RGBColor; 8] = [
     RGBColor(0x00, 0x5F, 0xB8),

@@ -1,7 +1,7 @@
 //! What the machine is, and the date.
 
-use crate::group::Group;
-use crate::place::run;
+use super::group::Group;
+use super::place::run;
 use std::collections::BTreeMap;
 use std::fs::read_to_string;
 use std::process::Command;

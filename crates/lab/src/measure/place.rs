@@ -9,7 +9,7 @@ pub const SERVER: &str = "192.168.1.4";
 /// Name of the TAP device.
 pub const TAP: &str = "lrtap0";
 
-const PREFIX: &str = "lrbench-";
+const PREFIX: &str = "lrlab-";
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 

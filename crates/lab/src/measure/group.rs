@@ -18,7 +18,7 @@ impl Group {
     pub fn new() -> Option<Group> {
         let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
         let root = mount(&mounts)?;
-        let name = format!("linerate-bench-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let name = format!("linerate-lab-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let group = Group(Path::new(root).join(name));
         fs::create_dir(&group.0).ok()?;
         group.seconds().is_some().then_some(group)

@@ -1,0 +1,65 @@
+//! What goes wrong in `linerate lab`, whose fault it is, and how results are written.
+
+use serde::Serialize;
+use std::fmt;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Why a command ended without its result.
+#[derive(Debug)]
+pub enum LabError {
+    /// What was asked for cannot be: an argument, a file with a mistake.
+    Asked(String),
+    /// What was asked for went wrong: a program that is missing, a server that does not answer.
+    Failed(String),
+    /// A file or standard output cannot be written.
+    Write {
+        /// Where to.
+        to: String,
+        /// What the system said.
+        why: io::Error,
+    },
+}
+
+impl LabError {
+    /// 2 for what the user said wrong, 1 for what went wrong.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            LabError::Asked(_) => 2,
+            LabError::Failed(_) | LabError::Write { .. } => 1,
+        })
+    }
+}
+
+impl fmt::Display for LabError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LabError::Asked(why) | LabError::Failed(why) => f.write_str(why),
+            LabError::Write { to, why } => write!(f, "cannot write {to}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for LabError {}
+
+/// Prints a result on standard output.
+pub fn print(text: &str) -> Result<(), LabError> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Who reads only the beginning has what it wants.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(|why| LabError::Write { to: "standard output".to_owned(), why }),
+    }
+}
+
+/// Writes a file.
+pub fn write(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), LabError> {
+    std::fs::write(file, bytes).map_err(|why| LabError::Write { to: file.display().to_string(), why })
+}
+
+/// A result as JSON, for people too, with a line end.
+pub fn json(result: &impl Serialize) -> Result<String, LabError> {
+    let text = serde_json::to_string_pretty(result).map_err(|why| LabError::Failed(why.to_string()))?;
+    Ok(text + "\n")
+}

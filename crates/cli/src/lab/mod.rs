@@ -1,0 +1,26 @@
+//! `linerate lab`: one command for each kind of table in the source documents. What they do is in the crate `lab`; here are
+//! arguments and output.
+
+pub mod args;
+pub mod error;
+
+use args::{Experiment, Lab};
+use error::LabError;
+
+/// Runs the command and prints its result on standard output.
+pub fn run(args: &Lab) -> Result<(), LabError> {
+    match &args.experiment {
+        Experiment::Published(args) => published(args),
+    }
+}
+
+/// The figures of the documents as CSV or JSON.
+fn published(args: &args::Published) -> Result<(), LabError> {
+    let records = linerate_lab::published::all().map_err(|why| LabError::Failed(why.to_string()))?;
+    let wanted: Vec<_> = records.into_iter().filter(|record| args.wants(record)).collect();
+    let text = match args.json {
+        true => error::json(&wanted)?,
+        false => linerate_lab::schema::write(&wanted),
+    };
+    error::print(&text)
+}

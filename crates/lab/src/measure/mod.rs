@@ -1,0 +1,9 @@
+//! Measuring on this machine: rounds that alternate, processor time, namespaces, and where a figure comes from.
+
+pub mod cpu;
+pub mod group;
+pub mod machine;
+pub mod place;
+pub mod provenance;
+pub mod rounds;
+pub mod statistics;
