@@ -1,6 +1,6 @@
 //! One of a host's cores: a stack on a queue of the interface, the loop around it, and its applications.
 
-use crate::apps::{App, Context};
+use crate::apps::{App, AppWork, Context};
 use crate::host::{CpuCost, CpuTimes, Turn};
 use crate::nic::SimNic;
 use linerate_stack::{Message, Node};
@@ -29,10 +29,14 @@ pub struct LetterStats {
 /// What went through an offload layer, or from core to core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Work {
+    sent: u64,
+    received: u64,
     packets: u64,
     bytes: u64,
     /// Checksums that software has done.
     sums: u64,
+    interrupts: u64,
+    apps: AppWork,
 }
 
 /// See the module.
@@ -179,9 +183,13 @@ impl Core {
         let stats = self.node.port.stats();
         let (rx, tx) = (stats.rx, stats.tx);
         Work {
+            sent: tx.packets,
+            received: rx.frames,
             packets: rx.frames + tx.packets + self.letters.packets,
             bytes: rx.bytes + tx.bytes + self.letters.packet_bytes,
             sums: rx.software_good + rx.software_bad + tx.software_checksums,
+            interrupts: self.nic().stats().interrupts,
+            apps: self.apps.values().map(|app| app.work()).fold(AppWork::default(), |sum, work| sum + work),
         }
     }
 
@@ -193,10 +201,18 @@ impl Core {
         let (packets, bytes) = (after.packets - before.packets, after.bytes - before.bytes);
         let sums = (after.sums - before.sums).min(packets);
         let summed = (sums * bytes).checked_div(packets).unwrap_or(0);
+        let times = |cost: Duration, count: u64| cost * u32::try_from(count).unwrap_or(u32::MAX);
+        let (sent, received) = (after.sent - before.sent, after.received - before.received);
         let turn = CpuTimes {
-            packets: self.cpu.packet * u32::try_from(packets).unwrap_or(u32::MAX),
+            packets: times(self.cpu.packet, packets)
+                + times(self.cpu.transmit, sent)
+                + times(self.cpu.receive, received),
             bytes: of(self.cpu.kilobyte, bytes),
             checksums: of(self.cpu.checksum, summed),
+            interrupts: times(self.cpu.interrupt, after.interrupts - before.interrupts),
+            calls: times(self.cpu.call, after.apps.calls - before.apps.calls),
+            ways: times(self.cpu.give_way, after.apps.ways - before.apps.ways),
+            copies: of(self.cpu.copy, after.apps.bytes - before.apps.bytes),
         };
         self.cpu_times = self.cpu_times + turn;
         turn.total()

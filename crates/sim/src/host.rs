@@ -31,6 +31,33 @@ pub struct CpuCost {
     pub kilobyte: Duration,
     /// For each kilobyte whose checksum software computes or verifies, because the interface does not.
     pub checksum: Duration,
+    /// For each packet given to the interface, beside [`CpuCost::packet`]: what a driver does to send it.
+    pub transmit: Duration,
+    /// For each frame received, beside [`CpuCost::packet`].
+    pub receive: Duration,
+    /// For each interrupt, or look at the interface, that found frames.
+    pub interrupt: Duration,
+    /// For each call of an application that writes or reads.
+    pub call: Duration,
+    /// For each time that an application gives way to others.
+    pub give_way: Duration,
+    /// For each kilobyte that applications write and read: a copy between them and the stack.
+    pub copy: Duration,
+}
+
+impl CpuCost {
+    /// No time for anything.
+    pub const NONE: CpuCost = CpuCost {
+        packet: Duration::ZERO,
+        kilobyte: Duration::ZERO,
+        checksum: Duration::ZERO,
+        transmit: Duration::ZERO,
+        receive: Duration::ZERO,
+        interrupt: Duration::ZERO,
+        call: Duration::ZERO,
+        give_way: Duration::ZERO,
+        copy: Duration::ZERO,
+    };
 }
 
 /// Time that a processor has spent, by what for.
@@ -42,12 +69,33 @@ pub struct CpuTimes {
     pub bytes: Duration,
     /// On checksums in software.
     pub checksums: Duration,
+    /// On interrupts.
+    pub interrupts: Duration,
+    /// On calls of applications.
+    pub calls: Duration,
+    /// On giving way.
+    pub ways: Duration,
+    /// On copies between applications and the stack.
+    pub copies: Duration,
 }
 
 impl CpuTimes {
+    /// Each part with what it is spent on, in one word.
+    pub fn parts(&self) -> [(&'static str, Duration); 7] {
+        [
+            ("packets", self.packets),
+            ("bytes", self.bytes),
+            ("checksums", self.checksums),
+            ("interrupts", self.interrupts),
+            ("calls", self.calls),
+            ("giving way", self.ways),
+            ("copies", self.copies),
+        ]
+    }
+
     /// All of it.
     pub fn total(&self) -> Duration {
-        self.packets + self.bytes + self.checksums
+        self.parts().iter().map(|(_, time)| *time).sum()
     }
 }
 
@@ -59,6 +107,10 @@ impl Add for CpuTimes {
             packets: self.packets + other.packets,
             bytes: self.bytes + other.bytes,
             checksums: self.checksums + other.checksums,
+            interrupts: self.interrupts + other.interrupts,
+            calls: self.calls + other.calls,
+            ways: self.ways + other.ways,
+            copies: self.copies + other.copies,
         }
     }
 }

@@ -49,7 +49,7 @@ mod timeline;
 mod world;
 
 pub use apps::{
-    Amount, App, Context, Echo, EndReport, Endpoint, EndpointConfig, Pattern, Reader, Role, Writer,
+    Amount, App, AppWork, Context, Echo, EndReport, Endpoint, EndpointConfig, Pattern, Reader, Role, Writer,
 };
 pub use codel::CodelConfig;
 pub use core::{Core, LetterStats};

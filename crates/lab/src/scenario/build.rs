@@ -188,10 +188,22 @@ fn number<T: Copy>(value: &Option<Spanned<T>>) -> Option<T> {
 
 fn processor(table: &ProcessorTable) -> CpuCost {
     let cost = |value: &Option<Spanned<Nanoseconds>>| number(value).map_or(Duration::ZERO, time);
-    CpuCost { packet: cost(&table.packet), kilobyte: cost(&table.kilobyte), checksum: cost(&table.checksum) }
+    CpuCost {
+        packet: cost(&table.packet),
+        kilobyte: cost(&table.kilobyte),
+        checksum: cost(&table.checksum),
+        transmit: cost(&table.transmit),
+        receive: cost(&table.receive),
+        interrupt: cost(&table.interrupt),
+        call: cost(&table.call),
+        give_way: cost(&table.give_way),
+        copy: cost(&table.copy),
+    }
 }
 
 fn pacing(table: &HostTable, default: PacingConfig) -> PacingConfig {
+    let mode = table.interrupt_mode.map_or(default.mode, Into::into);
+    let default = PacingConfig { mode, ..default };
     let threshold = number(&table.interrupt_packets).unwrap_or(default.threshold);
     match number(&table.interrupt_timer) {
         None => PacingConfig { threshold, ..default },
@@ -392,6 +404,7 @@ fn writer(model: Option<WriterModel>) -> Writer {
             Writer::Paced { bytes, every }
         }
         Some(WriterModel::Pieces { bytes, every }) => Writer::Paced { bytes, every },
+        Some(WriterModel::Calls { bytes, gives_way }) => Writer::Calls { bytes, gives_way },
         Some(WriterModel::Request { bytes }) => Writer::Exchange { bytes },
     }
 }

@@ -3,7 +3,7 @@
 use super::models::{JitterModel, LossModel, PacingModel, QueueModel, ReaderModel, Share, WriterModel};
 use crate::values::{CongestionName, Offload};
 use linerate_fabric::units::{BitsPerSecond, Bytes, Nanoseconds};
-use linerate_sim::Spread;
+use linerate_sim::{PacingMode, Spread};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -95,6 +95,8 @@ pub struct HostTable {
     pub interrupt_timer: Option<Spanned<Nanoseconds>>,
     /// So many frames interrupt at once. Default: 32.
     pub interrupt_packets: Option<Spanned<u32>>,
+    /// What the timer counts from. Default: the first new frame.
+    pub interrupt_mode: Option<InterruptName>,
     /// Time from a packet's last bit to the report that it was sent. Default: none.
     pub completion_delay: Option<Nanoseconds>,
     /// What its processor needs for a packet. Default: no time at all.
@@ -136,6 +138,31 @@ impl From<SpreadName> for Spread {
     }
 }
 
+/// What an interface's interrupt timer counts from, as in the application note of seed 000, section 4.5.3.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub enum InterruptName {
+    /// There is no timer: so many frames interrupt.
+    None,
+    /// The last interrupt.
+    LastInterrupt,
+    /// The first frame since the last interrupt.
+    FirstNewPacket,
+    /// The newest frame.
+    LastNewPacket,
+}
+
+impl From<InterruptName> for PacingMode {
+    fn from(name: InterruptName) -> PacingMode {
+        match name {
+            InterruptName::None => PacingMode::None,
+            InterruptName::LastInterrupt => PacingMode::LastInterrupt,
+            InterruptName::FirstNewPacket => PacingMode::FirstNewPacket,
+            InterruptName::LastNewPacket => PacingMode::LastNewPacket,
+        }
+    }
+}
+
 /// `processor` of a host: the time that its loop takes.
 #[derive(Deserialize, Clone, Debug, Default)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -146,6 +173,37 @@ pub struct ProcessorTable {
     pub kilobyte: Option<Spanned<Nanoseconds>>,
     /// For each 1,000 bytes whose checksum the interface leaves to software.
     pub checksum: Option<Spanned<Nanoseconds>>,
+    /// For each packet given to the interface, beside `packet`.
+    pub transmit: Option<Spanned<Nanoseconds>>,
+    /// For each frame received, beside `packet`.
+    pub receive: Option<Spanned<Nanoseconds>>,
+    /// For each interrupt that found frames.
+    pub interrupt: Option<Spanned<Nanoseconds>>,
+    /// For each call of an application that writes or reads.
+    pub call: Option<Spanned<Nanoseconds>>,
+    /// For each time that an application gives way.
+    pub give_way: Option<Spanned<Nanoseconds>>,
+    /// For each 1,000 bytes that applications write and read: a copy between them and the stack.
+    pub copy: Option<Spanned<Nanoseconds>>,
+}
+
+impl ProcessorTable {
+    /// All of them.
+    pub fn costs(&self) -> [&Option<Spanned<Nanoseconds>>; 9] {
+        let whole = [&self.packet, &self.kilobyte, &self.checksum, &self.transmit, &self.receive];
+        let [packet, kilobyte, checksum, transmit, receive] = whole;
+        [
+            packet,
+            kilobyte,
+            checksum,
+            transmit,
+            receive,
+            &self.interrupt,
+            &self.call,
+            &self.give_way,
+            &self.copy,
+        ]
+    }
 }
 
 /// `[client.tcp]`, `[server.tcp]` and `[flow.tcp]`: the settings of sockets that a file may change.

@@ -174,8 +174,7 @@ fn check_host(text: &str, host: &HostTable) -> Result<(), Mistake> {
     within(text, &host.interrupt_timer, none, second, "0 s to 1 s")?;
     within(text, &host.queues, 1, MAX_QUEUES, &format!("1 to {MAX_QUEUES} queues"))?;
     within(text, &host.letter_delay, none, second, "0 s to 1 s")?;
-    let costs = &host.processor;
-    for cost in [&costs.packet, &costs.kilobyte, &costs.checksum] {
+    for cost in host.processor.costs() {
         within(text, cost, none, second, "0 s to 1 s")?;
     }
     let least = Bytes::new(LEAST_MEMORY as f64);

@@ -275,7 +275,10 @@ impl TextOrTable for ReaderModel {
     }
 }
 
-/// `writer`: "20 Mbit/s", { bytes = "100 B", every = "1 ms" }, or { request = "2000 B" }.
+/// Most bytes of a call: the transport takes no more at once.
+const MOST_IN_A_CALL: u64 = 64 << 10;
+
+/// `writer`: "20 Mbit/s", { bytes = "100 B", every = "1 ms" }, { request = "2000 B" }, or { calls = "512 B", gives-way = true }.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum WriterModel {
     /// At this many bits per second.
@@ -286,6 +289,13 @@ pub enum WriterModel {
         bytes: u64,
         /// Time between two pieces.
         every: Duration,
+    },
+    /// Calls of so many bytes each, whenever there is room.
+    Calls {
+        /// Bytes of each call.
+        bytes: u64,
+        /// Whether the writer gives way after each.
+        gives_way: bool,
     },
     /// So many bytes, and the next as many when the receiver has answered with one.
     Request {
@@ -301,12 +311,15 @@ pub struct WriterTable {
     bytes: Option<Bytes>,
     every: Option<Nanoseconds>,
     request: Option<Bytes>,
+    calls: Option<Bytes>,
+    gives_way: bool,
 }
 
 impl TextOrTable for WriterModel {
     type Table = WriterTable;
     const EXPECTED: &'static str =
-        "a rate such as \"20 Mbit/s\", { bytes = \"100 B\", every = \"1 ms\" } or { request = \"2000 B\" }";
+        "a rate such as \"20 Mbit/s\", { bytes = \"100 B\", every = \"1 ms\" }, { request = \"2000 B\" } or \
+        { calls = \"512 B\", gives-way = true }";
 
     fn from_text(text: &str) -> Result<Self, String> {
         let wanted = || format!("{text:?} is no way to write; expected {}", Self::EXPECTED);
@@ -316,11 +329,15 @@ impl TextOrTable for WriterModel {
 
     fn from_table(table: WriterTable) -> Result<Self, String> {
         let whole = |bytes: Bytes| Some(bytes.value() as u64).filter(|bytes| *bytes > 0);
-        let found = match (table.bytes, table.every, table.request) {
-            (Some(bytes), Some(every), None) if every.value() >= 1.0 => {
+        let found = match (table.bytes, table.every, table.request, table.calls) {
+            (None, None, None, Some(bytes)) => whole(bytes)
+                .filter(|bytes| *bytes <= MOST_IN_A_CALL)
+                .map(|bytes| WriterModel::Calls { bytes, gives_way: table.gives_way }),
+            _ if table.gives_way => None,
+            (Some(bytes), Some(every), None, None) if every.value() >= 1.0 => {
                 whole(bytes).map(|bytes| WriterModel::Pieces { bytes, every: time(every) })
             }
-            (None, None, Some(bytes)) => whole(bytes).map(|bytes| WriterModel::Request { bytes }),
+            (None, None, Some(bytes), None) => whole(bytes).map(|bytes| WriterModel::Request { bytes }),
             _ => None,
         };
         found.ok_or_else(|| format!("these keys say nothing about writing; expected {}", Self::EXPECTED))

@@ -1,6 +1,6 @@
 //! One end of a connection that sends a pattern, checks the other's, and notes what happens.
 
-use super::{App, Context, Pattern};
+use super::{App, AppWork, Context, Pattern};
 use linerate_transport::{
     Bytes, CloseReason, ConnId, ConnInfo, ConnState, Event, ListenAddr, ListenOptions, ListenerId, Payload,
     Ready, SendError, SocketOptions, Source, Transport,
@@ -57,6 +57,14 @@ pub enum Writer {
         bytes: u64,
         /// Time between two pieces.
         every: Duration,
+    },
+    /// Calls of so many bytes each, whenever the send buffer has room.
+    Calls {
+        /// Bytes of each call.
+        bytes: u64,
+        /// Whether the application gives way after each: then one is written in a turn of the loop, and what it wrote is
+        /// sent before the next.
+        gives_way: bool,
     },
     /// Requests: so many bytes in one piece, and the next when the peer has answered the one before with a byte.
     Exchange {
@@ -167,6 +175,9 @@ pub struct Endpoint {
     to_write: u64,
     /// The connection has ended in order, and there may be something left to read.
     is_over: bool,
+    work: AppWork,
+    /// It gave way, and the send buffer has no room since.
+    is_full: bool,
     report: EndReport,
 }
 
@@ -188,8 +199,11 @@ impl Endpoint {
             to_write: match config.writer {
                 Writer::Eager => u64::MAX,
                 Writer::Paced { bytes, .. } | Writer::Exchange { bytes } => bytes.max(1),
+                Writer::Calls { .. } => 0,
             },
             is_over: false,
+            work: AppWork::default(),
+            is_full: false,
             report: EndReport::default(),
             config,
         }
@@ -263,6 +277,11 @@ impl Endpoint {
         if self.is_shut_down || self.report.opened_at.is_none() {
             return;
         }
+        let calls = self.call_size();
+        let gives_way = matches!(self.config.writer, Writer::Calls { gives_way: true, .. });
+        if gives_way && self.write_at.is_some_and(|at| context.now < at) {
+            return;
+        }
         loop {
             let left = self.left(context, conn);
             if left == Some(0) {
@@ -270,15 +289,27 @@ impl Endpoint {
                 context.stack.shutdown(conn);
                 return;
             }
-            let room = context.stack.sendable(conn) as u64;
+            let room = match context.stack.sendable(conn) as u64 {
+                // A call is taken whole where there is any room.
+                1.. if calls.is_some() => u64::MAX,
+                room => room,
+            };
             let wanted = left.unwrap_or(0).min(self.wanted(context.now)).min(room);
+            self.is_full = gives_way && room == 0;
             if wanted == 0 {
                 return;
             }
-            let piece = self.out.next(self.report.bytes_sent, wanted);
+            let piece = self.out.next(self.report.bytes_sent, wanted, calls.is_some());
             let len = piece.len() as u64;
             match context.stack.send(conn, Payload::Shared(piece)) {
-                Ok(()) => self.wrote(context.now, len),
+                Ok(()) => {
+                    self.wrote(context.now, len);
+                    if gives_way {
+                        self.write_at = Some(context.now + Duration::from_nanos(1));
+                        self.work.ways += 1;
+                        return;
+                    }
+                }
                 Err(SendError::Full) => return,
                 Err(_) => {
                     self.is_shut_down = true;
@@ -307,6 +338,14 @@ impl Endpoint {
         })
     }
 
+    /// How many bytes a call has, where the writer makes calls.
+    fn call_size(&self) -> Option<u64> {
+        match self.config.writer {
+            Writer::Calls { bytes, .. } => Some(bytes.clamp(1, PIECE)),
+            _ => None,
+        }
+    }
+
     /// How much the writer wants to write now.
     fn wanted(&mut self, now: Instant) -> u64 {
         if self.to_write == 0 {
@@ -321,6 +360,7 @@ impl Endpoint {
                     self.to_write = bytes.max(1);
                 }
                 Writer::Paced { .. } => {}
+                Writer::Calls { .. } => self.to_write = self.call_size().unwrap_or(1),
                 Writer::Eager => self.to_write = u64::MAX,
             }
         }
@@ -329,6 +369,8 @@ impl Endpoint {
 
     fn wrote(&mut self, now: Instant, len: u64) {
         self.report.bytes_sent += len;
+        self.work.calls += 1;
+        self.work.bytes += len;
         self.to_write -= len.min(self.to_write);
         if let Writer::Paced { every, .. } = self.config.writer
             && self.to_write == 0
@@ -364,6 +406,8 @@ impl Endpoint {
             }
             let len = piece.len();
             context.stack.consume(conn, len);
+            self.work.calls += 1;
+            self.work.bytes += len as u64;
             self.report.bytes_received += len as u64;
             self.report.first_byte_at.get_or_insert(now);
             self.report.last_byte_at = Some(now);
@@ -439,6 +483,10 @@ impl App for Endpoint {
         }
     }
 
+    fn work(&self) -> AppWork {
+        self.work
+    }
+
     fn poll_timeout(&self) -> Option<Instant> {
         if !self.started {
             return Some(match self.config.role {
@@ -451,7 +499,7 @@ impl App for Endpoint {
             Amount::Until(end) if !self.is_shut_down && self.report.opened_at.is_some() => Some(end),
             _ => None,
         };
-        let writes = self.write_at.filter(|_| self.to_write == 0 && !self.is_shut_down);
+        let writes = self.write_at.filter(|_| self.to_write == 0 && !self.is_shut_down && !self.is_full);
         [self.read_at, ends, writes].into_iter().flatten().min()
     }
 }
@@ -479,8 +527,11 @@ impl Generator {
         Generator { pattern, buffers: VecDeque::new(), open: None }
     }
 
-    /// Up to `len` bytes from `offset` on, at least one.
-    fn next(&mut self, offset: u64, len: u64) -> Bytes {
+    /// Up to `len` bytes from `offset` on, at least one; all of them (up to [`PIECE`]) where they are to be `whole`.
+    fn next(&mut self, offset: u64, len: u64, whole: bool) -> Bytes {
+        if whole && self.open.as_ref().is_some_and(|(base, _)| offset + len > base + PIECE) {
+            self.open = None;
+        }
         let piece = |(base, whole): &(u64, Bytes)| {
             let from = offset.checked_sub(*base).filter(|from| *from < PIECE)?;
             Some(whole.slice(from as usize..(from + len).min(PIECE) as usize))

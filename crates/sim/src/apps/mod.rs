@@ -12,6 +12,7 @@ use linerate_stack::Stack;
 use linerate_transport::{Event, Owner};
 use linerate_wire::units::Instant;
 use std::any::Any;
+use std::ops::Add;
 
 /// What an application works with while it is called.
 #[derive(Debug)]
@@ -22,6 +23,29 @@ pub struct Context<'a> {
     pub owner: Owner,
     /// The host's stack.
     pub stack: &'a mut Stack,
+}
+
+/// What an application has asked of its processor so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AppWork {
+    /// Calls that wrote or read.
+    pub calls: u64,
+    /// Times that it gave way to others.
+    pub ways: u64,
+    /// Bytes written and read.
+    pub bytes: u64,
+}
+
+impl Add for AppWork {
+    type Output = AppWork;
+
+    fn add(self, other: AppWork) -> AppWork {
+        AppWork {
+            calls: self.calls + other.calls,
+            ways: self.ways + other.ways,
+            bytes: self.bytes + other.bytes,
+        }
+    }
 }
 
 /// An application on a host. Its sockets must be opened with [`Context::owner`]: their events come to it.
@@ -36,4 +60,9 @@ pub trait App: Any {
 
     /// When [`App::handle_timeout`] is to be called next.
     fn poll_timeout(&self) -> Option<Instant>;
+
+    /// What it has asked of its processor so far, for [`CpuCost`](crate::CpuCost); nothing unless it says so.
+    fn work(&self) -> AppWork {
+        AppWork::default()
+    }
 }

@@ -63,7 +63,7 @@ impl Default for Setup {
 const CPU: CpuCost = CpuCost {
     packet: Duration::from_micros(1),
     kilobyte: Duration::from_nanos(100),
-    checksum: Duration::ZERO,
+    ..CpuCost::NONE
 };
 
 /// How long the bystander transfers before the attack.

@@ -186,6 +186,10 @@ fn application(flow: &FlowOutcome, time: &str) -> Verdict {
             format!("it writes {} every {} and had nothing queued {time}", bytes(size), span(every)),
             "write more at once, or more often: the network was idle",
         ),
+        Some(WriterModel::Calls { bytes: size, .. }) => (
+            format!("it writes {} a call and had nothing queued {time}", bytes(size)),
+            "write more at once: the network was idle",
+        ),
         Some(WriterModel::Request { bytes: size }) => (
             format!("it waits for an answer to each {} and had nothing queued {time}", bytes(size)),
             "longer requests, or several at a time: each costs a round trip",

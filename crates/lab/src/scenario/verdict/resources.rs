@@ -89,15 +89,19 @@ pub(super) fn busy(outcome: &Outcome, side: Side) -> Verdict {
         Side::Client => "the client's processor",
         Side::Server => "the server's processor",
     };
-    let worst = cpu.packets.max(cpu.bytes).max(cpu.checksums);
-    let (what, advice) = if worst == cpu.checksums {
-        ("checksums", "let the interface do checksums (offload tx-checksum, rx-checksum)")
-    } else if worst == cpu.bytes {
-        ("bytes", "a faster processor or memory: every byte costs")
-    } else if host.offloads.tso4 && host.offloads.rx_coalescing {
-        ("packets", "a faster processor, or a larger MTU: every packet costs")
-    } else {
-        ("packets", "fewer, longer packets (offload tso and gro, a larger MTU): every packet costs")
+    let Some((what, worst)) = cpu.parts().into_iter().max_by_key(|(_, time)| *time) else {
+        return verdict(name, "it was busy".to_owned(), "a faster processor");
+    };
+    let has_long_packets = host.offloads.tso4 && host.offloads.rx_coalescing;
+    let advice = match what {
+        "checksums" => "let the interface do checksums (offload tx-checksum, rx-checksum)",
+        "bytes" => "a faster processor or memory: every byte costs",
+        "copies" => "hand payload over instead of copying it",
+        "calls" => "write and read more with a call: every call costs",
+        "giving way" => "give way less often: every time costs",
+        "interrupts" => "fewer interrupts (interrupt-timer, interrupt-packets)",
+        _ if has_long_packets => "a faster processor, or a larger MTU: every packet costs",
+        _ => "fewer, longer packets (offload tso and gro, a larger MTU): every packet costs",
     };
     let because = format!(
         "it was busy {} of the time, {} of that with {what}",
