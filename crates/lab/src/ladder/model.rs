@@ -3,14 +3,16 @@
 //! Line, processor and window over round trip are those of [`linerate_fabric::links::tcp`], which is given the state as one of
 //! its servers. Here is what that server's numbers are:
 //!
-//! - a round trip lasts the idle one, the time on the line of the segments that one acknowledgement is for, and the time
-//!   that a received frame waits for an interrupt;
+//! - a round trip lasts the idle one, the time on the line until an acknowledgement is due, and the time that a received
+//!   frame waits for an interrupt;
 //! - the window is what fits the buffer: of a send buffer, whole calls, the last of which may go beyond its end; of a receive
-//!   buffer, whole segments;
+//!   buffer, whole segments. It moves in steps of what is acknowledged together;
 //! - a segment costs its packet, its calls, its bytes, its part of an acknowledgement and of an interrupt. A processor
-//!   that is busy takes a part of a window with each interrupt; one that is not, takes what came in the timer's time.
-//! - memory: windows together get four fifths of three quarters of it, in whole receive buffers of 2 KiB, less two segments that are set
-//!   aside (`crates/stack/src/tcp/budget.rs`).
+//!   that waits takes with an interrupt what came in the timer's time; one that is behind, up to half a window, and answers it with
+//!   one acknowledgement. So its limit is that of large batches, and its load is full before;
+//! - memory: a quarter is kept for sending; of the rest a connection is granted two segments and promised four fifths of
+//!   what is left (`crates/stack/src/tcp/budget.rs`), in receive buffers of 2 KiB. Two of them hold what an acknowledgement is for while it
+//!   offers the window.
 
 use super::constants::{Constants, Whose};
 use super::rungs::Limit;
@@ -29,10 +31,16 @@ const ETHERNET: [f64; 4] = [14.0, 4.0, 8.0, 12.0];
 const PLAIN_HEADERS: f64 = 40.0;
 /// A busy processor finds this part of the window with each interrupt: some of it is on the way.
 const BATCH: f64 = 0.5;
+/// After this time our stack acknowledges what came, however little.
+const DELAYED_ACK_NS: f64 = 40e6;
 /// Bytes of a receive buffer of the interface.
 const RECEIVE_BUFFER: f64 = 2_048.0;
-/// The part of the memory that windows may have: four fifths of three quarters.
-const WINDOWS: f64 = 0.6;
+/// Segments that a connection may receive whatever the memory.
+const GRANTED: f64 = 2.0;
+/// The part of the memory that is not kept for sending.
+const RECEIVING: f64 = 0.75;
+/// The part of what is left that one connection is promised.
+const SHARE: f64 = 0.8;
 
 /// What was predicted.
 #[derive(Clone, Debug)]
@@ -62,13 +70,12 @@ impl Predicted {
 /// # Errors
 /// A state that `fabric` has no formula for.
 pub fn predict(state: &State, constants: &Constants, whose: Whose) -> Result<Predicted, String> {
-    let first = limits(state, constants, whose, false)?;
-    // A busy processor takes more with an interrupt than one that waits for them.
-    let is_busy = first.first().is_some_and(|(limit, ..)| *limit == Limit::Processor);
-    let limits = if is_busy { limits(state, constants, whose, true)? } else { first };
+    let limits = limits(state, constants, whose)?;
     let megabytes = limits.first().map_or(0.0, |(_, megabytes, _)| *megabytes);
     let segments = megabytes * 1e6 / state.payload() as f64;
-    let cycles = work(state, &state.cycles(constants, whose), constants, is_busy).total();
+    let waiting = frames_per_interrupt(state, constants);
+    let cycles = Work::new(state, &state.cycles(constants, whose), waiting).total();
+    // A processor that is busy takes more with an interrupt, and is busy all the same.
     Ok(Predicted { megabytes, load: (segments * cycles / constants.clock.value).min(1.0), limits })
 }
 
@@ -77,6 +84,7 @@ struct Work {
     segment: f64,
     call: f64,
     acknowledgement: f64,
+    /// Segments for which there is one acknowledgement.
     every: f64,
     copy: f64,
     checksum: f64,
@@ -84,32 +92,33 @@ struct Work {
 }
 
 impl Work {
+    /// With so many frames for each interrupt.
+    fn new(state: &State, cycles: &Cycles, batch: f64) -> Work {
+        let payload = state.payload() as f64;
+        let every = segments_per_acknowledgement(state);
+        let (segment, acknowledgement, calls, every) = match state.direction {
+            Direction::Sending => (cycles.transmit, cycles.receive, payload / state.call() as f64, every),
+            // What comes together is acknowledged together.
+            Direction::Receiving => (cycles.receive, cycles.transmit, 1.0, every.max(batch)),
+        };
+        let way =
+            if state.gives_way && state.direction == Direction::Sending { cycles.give_way } else { 0.0 };
+        let checksum = if state.offload { 0.0 } else { cycles.checksum };
+        Work {
+            segment: segment + cycles.interrupt * frames_per_segment(state) / batch,
+            call: calls * (cycles.call + way),
+            acknowledgement: acknowledgement + checksum * (HEADERS + ETHERNET[0]),
+            every,
+            copy: cycles.copy,
+            // The sum goes over headers too.
+            checksum: checksum * (payload + HEADERS + ETHERNET[0]) / payload,
+            payload,
+        }
+    }
+
     fn total(&self) -> f64 {
         let bytes = (self.copy + self.checksum) * self.payload;
         self.segment + self.call + self.acknowledgement / self.every + bytes
-    }
-}
-
-fn work(state: &State, cycles: &Cycles, constants: &Constants, is_busy: bool) -> Work {
-    let payload = state.payload() as f64;
-    let every = segments_per_acknowledgement(state);
-    // Frames that come in for each segment.
-    let (frames, segment, acknowledgement, calls) = match state.direction {
-        Direction::Sending => (1.0 / every, cycles.transmit, cycles.receive, payload / state.call() as f64),
-        Direction::Receiving => (1.0, cycles.receive, cycles.transmit, 1.0),
-    };
-    let interrupts = frames / frames_per_interrupt(state, constants, frames, is_busy);
-    let way = if state.gives_way && state.direction == Direction::Sending { cycles.give_way } else { 0.0 };
-    let checksum = if state.offload { 0.0 } else { cycles.checksum };
-    Work {
-        segment: segment + cycles.interrupt * interrupts,
-        call: calls * (cycles.call + way),
-        acknowledgement: acknowledgement + checksum * (HEADERS + ETHERNET[0]),
-        every,
-        copy: cycles.copy,
-        // The sum goes over headers too.
-        checksum: checksum * (payload + HEADERS + ETHERNET[0]) / payload,
-        payload,
     }
 }
 
@@ -123,42 +132,55 @@ fn segments_per_acknowledgement(state: &State) -> f64 {
     if full > 1.0 { ((every - 1.0) * full).ceil() } else { every }
 }
 
-/// Frames that one interrupt brings, when `frames` come in for each segment.
-fn frames_per_interrupt(state: &State, constants: &Constants, frames: f64, is_busy: bool) -> f64 {
-    let between = line_ns(state, constants) / frames;
+/// Frames that the server receives for each segment of data.
+fn frames_per_segment(state: &State) -> f64 {
+    match state.direction {
+        Direction::Sending => 1.0 / segments_per_acknowledgement(state),
+        Direction::Receiving => 1.0,
+    }
+}
+
+/// Time between two frames that the server receives, in ns, while the line is busy.
+fn between_frames_ns(state: &State, constants: &Constants) -> f64 {
+    line_ns(state, constants) / frames_per_segment(state)
+}
+
+/// Frames that one interrupt brings to a processor that waits for it.
+fn frames_per_interrupt(state: &State, constants: &Constants) -> f64 {
+    let between = between_frames_ns(state, constants);
     let paced = &state.interrupts;
     let timer = paced.timer.as_nanos() as f64;
     let threshold = f64::from(paced.threshold.max(1));
-    let waiting = match paced.mode {
+    match paced.mode {
         PacingMode::None => threshold,
-        PacingMode::LastInterrupt => (timer / between).clamp(1.0, threshold.max(1.0)),
+        PacingMode::LastInterrupt => (timer / between).clamp(1.0, threshold),
         PacingMode::FirstNewPacket => (1.0 + (timer / between).floor()).min(threshold),
         PacingMode::LastNewPacket if timer < between => 1.0,
         PacingMode::LastNewPacket => threshold,
-    };
-    if !is_busy || state.gives_way {
+    }
+}
+
+/// Frames that one interrupt brings to a processor that is behind: what has come in the meantime.
+fn frames_when_behind(state: &State, constants: &Constants) -> f64 {
+    let waiting = frames_per_interrupt(state, constants);
+    if state.gives_way {
         return waiting;
     }
-    let (window, _) = window(state, constants);
-    waiting.max(BATCH * window / state.payload() as f64 * frames)
+    let window = window(state).segments;
+    waiting.max(BATCH * window * frames_per_segment(state))
 }
 
 /// How long a frame that another one waits for lies in the ring, in ns.
 fn interrupt_wait_ns(state: &State, constants: &Constants) -> f64 {
     let paced = &state.interrupts;
     let timer = paced.timer.as_nanos() as f64;
+    let between = between_frames_ns(state, constants);
     match paced.mode {
         PacingMode::None => 0.0,
         PacingMode::LastInterrupt => timer / 2.0,
         PacingMode::FirstNewPacket => timer,
-        PacingMode::LastNewPacket => {
-            let frames = match state.direction {
-                Direction::Sending => 1.0 / segments_per_acknowledgement(state),
-                Direction::Receiving => 1.0,
-            };
-            let between = line_ns(state, constants) / frames;
-            if timer < between { timer } else { between * f64::from(paced.threshold) }
-        }
+        PacingMode::LastNewPacket if timer < between => timer,
+        PacingMode::LastNewPacket => between * f64::from(paced.threshold),
     }
 }
 
@@ -168,39 +190,70 @@ fn line_ns(state: &State, constants: &Constants) -> f64 {
     (state.payload() as f64 + HEADERS + around) * 8e9 / constants.line.value
 }
 
-/// The window in bytes, and what bounds it.
-fn window(state: &State, constants: &Constants) -> (f64, Limit) {
-    let _ = constants;
+/// A window in segments.
+struct Window {
+    segments: f64,
+    /// Segments that are acknowledged, or that the writer is woken for, together.
+    step: f64,
+    bounded_by: Limit,
+}
+
+fn window(state: &State) -> Window {
     let payload = state.payload() as f64;
-    let whole = |bytes: f64| (bytes / payload).floor() * payload;
+    let step = segments_per_acknowledgement(state);
+    let whole = |bytes: f64| (bytes / payload).floor();
     match state.direction {
         Direction::Sending => {
+            let buffer = state.buffer as f64;
             let call = state.call() as f64;
-            let own = (state.buffer as f64 / call).ceil() * call;
+            let own = ((buffer / call).ceil() * call / payload).floor();
             let peer = whole(state.peer_window as f64);
-            if own <= peer { (own, Limit::SendBuffer) } else { (peer, Limit::ReceiveBuffer) }
+            if own > peer {
+                return Window { segments: peer, step, bounded_by: Limit::ReceiveBuffer };
+            }
+            // The writer is woken when a quarter of the buffer is free.
+            let acknowledgements = (buffer / 4.0 / (step * payload)).ceil().max(1.0);
+            Window { segments: own, step: step * acknowledgements, bounded_by: Limit::SendBuffer }
         }
         Direction::Receiving => {
             let own = whole(state.buffer as f64);
-            let Some(heap) = state.heap else { return (own, Limit::ReceiveBuffer) };
-            let buffers = (heap as f64 * WINDOWS / RECEIVE_BUFFER).floor() - 2.0;
-            let lent = buffers.max(2.0) * payload;
-            if own <= lent { (own, Limit::ReceiveBuffer) } else { (lent, Limit::Memory) }
+            let lent = state.heap.map_or(f64::INFINITY, |heap| lent_segments(heap as f64));
+            if own <= lent {
+                return Window { segments: own, step, bounded_by: Limit::ReceiveBuffer };
+            }
+            Window { segments: lent, step, bounded_by: Limit::Memory }
         }
     }
 }
 
+/// Segments for which a window has memory.
+fn lent_segments(heap: f64) -> f64 {
+    let grant = GRANTED * RECEIVE_BUFFER;
+    let lent = grant + SHARE * (RECEIVING * heap - grant).max(0.0);
+    ((lent / RECEIVE_BUFFER).floor() - GRANTED).max(1.0)
+}
+
+/// The bytes of a window that are under way, and the round trip that they take in ns. Only whole steps move: what is left of
+/// the window waits at the receiver, so that less is missing until the next acknowledgement.
+fn round(state: &State, constants: &Constants, window: &Window) -> (f64, f64) {
+    let steps = (window.segments / window.step).floor();
+    let idle = state.round_trip_ns(constants) + interrupt_wait_ns(state, constants);
+    let line = line_ns(state, constants);
+    if steps < 1.0 {
+        // Nothing but the timer makes the receiver acknowledge.
+        return (window.segments * state.payload() as f64, idle + line * window.segments + DELAYED_ACK_NS);
+    }
+    let left = window.segments - steps * window.step;
+    (steps * window.step * state.payload() as f64, idle + line * (window.step - left))
+}
+
 /// All limits, the smallest first.
-fn limits(
-    state: &State,
-    constants: &Constants,
-    whose: Whose,
-    is_busy: bool,
-) -> Result<Vec<(Limit, f64, String)>, String> {
-    let work = work(state, &state.cycles(constants, whose), constants, is_busy);
-    let (window, bounded_by) = window(state, constants);
-    let on_line = line_ns(state, constants) * segments_per_acknowledgement(state).min(window / work.payload);
-    let trip = state.round_trip_ns(constants) + on_line + interrupt_wait_ns(state, constants);
+fn limits(state: &State, constants: &Constants, whose: Whose) -> Result<Vec<(Limit, f64, String)>, String> {
+    let behind = frames_when_behind(state, constants);
+    let work = Work::new(state, &state.cycles(constants, whose), behind);
+    let bounds = window(state);
+    let bounded_by = bounds.bounded_by;
+    let (window, trip) = round(state, constants, &bounds);
     let server = TcpServer {
         title: String::new(),
         port: PORT.to_owned(),

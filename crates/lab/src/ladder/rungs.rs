@@ -105,6 +105,7 @@ impl Rung {
 pub fn all() -> Vec<Rung> {
     let mut table = Table::default();
     sending(&mut table);
+    with_a_busy_processor(&mut table);
     after_the_document(&mut table);
     receiving(&mut table);
     table.0
@@ -112,7 +113,13 @@ pub fn all() -> Vec<Rung> {
 
 fn sending(table: &mut Table) {
     table
-        .add("as-ported", "512-byte writes, a yield after each, -Og, 8 KiB buffers", None, Cause::Ground, |_| {})
+        .add(
+            "as-ported",
+            "512-byte writes, a yield after each, -Og, 8 KiB buffers",
+            None,
+            Cause::Ground,
+            |_| {},
+        )
         .published("as ported")
         .described("ftp_send_1_default");
     table.add(
@@ -146,14 +153,6 @@ fn sending(table: &mut Table) {
         .published("64 KiB buffers")
         .described("ftp_send_3_buffers");
     table
-        .add("ack-every-10", "the peer acknowledges every 10", Some("buffers-64k"), work("packets"), |state| {
-            state.ack_every = 10;
-        })
-        .published("ACK every 10 packets");
-    table.add("driver", "the driver's send path improved", Some("buffers-64k"), work("packets"), |state| {
-        state.driver_improved = true;
-    });
-    table
         .add("final", "all changes of the document", Some("buffers-64k"), work("packets"), |state| {
             state.ack_every = 10;
             state.driver_improved = true;
@@ -167,35 +166,55 @@ const fn work(part: &'static str) -> Cause {
     Cause::Work(part)
 }
 
-fn after_the_document(table: &mut Table) {
-    table.add("owned-payload", "payload handed over, not copied", Some("buffers-64k"), work("copies"), |state| {
+/// What only a processor that is the limit shows in the rate: each change alone, from software that is compiled for a debugger
+/// still.
+fn with_a_busy_processor(table: &mut Table) {
+    let from = Some("busy");
+    table.add("busy", "64 KiB buffers, but still -Og", Some("no-yield"), Cause::Ground, |state| {
+        state.buffer = 64 << 10;
+    });
+    table
+        .add("ack-every-10", "the peer acknowledges every 10 segments", from, work("packets"), |state| {
+            state.ack_every = 10;
+        })
+        .published("ACK every 10 packets");
+    table
+        .add("driver", "the driver's send path improved", from, work("packets"), |state| {
+            state.driver_improved = true;
+        })
+        .published("driver after optimization");
+    table.add("owned-payload", "payload handed over, not copied", from, work("copies"), |state| {
         state.copies = false;
     });
+    table.add("checksum-offload", "checksums by the interface", from, work("checksums"), |state| {
+        state.offload = true;
+    });
+}
+
+fn after_the_document(table: &mut Table) {
+    let from = Some("offloaded");
     table.add(
-        "checksum-offload",
-        "checksums by the interface",
-        Some("owned-payload"),
+        "offloaded",
+        "payload handed over, checksums by the interface",
+        Some("buffers-64k"),
         work("checksums"),
         |state| {
+            state.copies = false;
             state.offload = true;
         },
     );
-    paced(
-        table,
-        ["pacing-0", "pacing-1", "pacing-2", "pacing-3"],
-        "checksum-offload",
-    );
-    table.add("jumbo", "MTU 9000", Some("checksum-offload"), Cause::Limit(Limit::Interface), |state| {
+    paced(table, ["pacing-0", "pacing-1", "pacing-2", "pacing-3"], "offloaded", "interrupts");
+    table.add("jumbo", "MTU 9000", from, Cause::Limit(Limit::Interface), |state| {
         state.mtu = 9_000;
     });
     table.add(
         "far",
         "round trip 0.6 ms, the peer's window 64 KiB",
-        Some("checksum-offload"),
+        from,
         Cause::Injects(Limit::ReceiveBuffer),
         |state| {
             state.is_far = true;
-            state.buffer = 1 << 20;
+            state.buffer = 128 << 10;
         },
     );
     table.add(
@@ -209,8 +228,8 @@ fn after_the_document(table: &mut Table) {
     );
 }
 
-/// The four modes of interrupts, each from the one that interrupts for every frame.
-fn paced(table: &mut Table, names: [&'static str; 4], from: &'static str) {
+/// The four modes of interrupts, each from the one that interrupts for every frame; `saves` is the work that they save most of.
+fn paced(table: &mut Table, names: [&'static str; 4], from: &'static str, saves: &'static str) {
     let [none, last, first, newest] = names;
     table.add(none, "interrupts in mode 0, threshold 1", Some(from), Cause::Ground, |state| {
         state.interrupts = Interrupts { mode: PacingMode::None, threshold: 1, ..Interrupts::EACH };
@@ -220,7 +239,7 @@ fn paced(table: &mut Table, names: [&'static str; 4], from: &'static str) {
         (first, "mode 2: 50 us since the first new packet, or 16", PacingMode::FirstNewPacket),
         (newest, "mode 3: 50 us since the newest packet, or 16", PacingMode::LastNewPacket),
     ] {
-        table.add(name, title, Some(none), work("interrupts"), |state| {
+        table.add(name, title, Some(none), work(saves), |state| {
             state.interrupts = Interrupts::paced(mode);
         });
     }
@@ -228,7 +247,7 @@ fn paced(table: &mut Table, names: [&'static str; 4], from: &'static str) {
 
 fn receiving(table: &mut Table) {
     table.add("rx-copying", "as ported, but payload is copied", None, Cause::Ground, |state| {
-        *state = State::as_ported(Direction::Receiving);
+        *state = State { write: 0, gives_way: false, ..State::as_ported(Direction::Receiving) };
     });
     table
         .add("rx-as-ported", "as ported: payload handed over", Some("rx-copying"), work("copies"), |state| {
@@ -264,27 +283,37 @@ fn receiving(table: &mut Table) {
         .published("64 KiB buffers")
         .described("ftp_receive_3_buffers");
     table
-        .add("rx-final", "all changes of the document", Some("rx-buffers-64k"), work("interrupts"), |state| {
+        .add("rx-final", "all changes of the document", Some("rx-buffers-64k"), work("packets"), |state| {
             state.driver_improved = true;
             state.interrupts = Interrupts::paced(PacingMode::FirstNewPacket);
         })
         .published("all changes")
         .described("ftp_receive_4_driver");
+    table.add("rx-busy", "64 KiB buffers, but still -Og", Some("rx-as-ported"), Cause::Ground, |state| {
+        state.buffer = 64 << 10;
+    });
     table.add(
         "rx-checksum-offload",
         "checksums by the interface",
-        Some("rx-buffers-64k"),
+        Some("rx-busy"),
         work("checksums"),
         |state| {
             state.offload = true;
         },
     );
-    paced(
-        table,
-        ["rx-pacing-0", "rx-pacing-1", "rx-pacing-2", "rx-pacing-3"],
-        "rx-checksum-offload",
+    table.add(
+        "rx-offloaded",
+        "the same, compiled for speed",
+        Some("rx-checksum-offload"),
+        Cause::AllWork,
+        |state| {
+            state.optimized = true;
+        },
     );
-    table.add("rx-jumbo", "MTU 9000", Some("rx-checksum-offload"), work("packets"), |state| {
+    // What comes together is acknowledged together: fewer interrupts are fewer packets too, which are dearer.
+    let modes = ["rx-pacing-0", "rx-pacing-1", "rx-pacing-2", "rx-pacing-3"];
+    paced(table, modes, "rx-offloaded", "packets");
+    table.add("rx-jumbo", "MTU 9000", Some("rx-offloaded"), Cause::Limit(Limit::Interface), |state| {
         state.mtu = 9_000;
     });
 }

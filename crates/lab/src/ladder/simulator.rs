@@ -35,9 +35,10 @@ pub fn scenario(state: &State, constants: &Constants, whose: Whose) -> String {
     let cycles = state.cycles(constants, whose);
     let ns = |cycles: f64| format!("\"{:.0} ns\"", cycles * 1e9 / constants.clock.value);
     let (from, calls) = match state.direction {
-        Direction::Sending => {
-            ("server", format!("writer = {{ calls = \"{} B\", gives-way = {} }}\n", state.call(), state.gives_way))
-        }
+        Direction::Sending => (
+            "server",
+            format!("writer = {{ calls = \"{} B\", gives-way = {} }}\n", state.call(), state.gives_way),
+        ),
         Direction::Receiving => ("client", String::new()),
     };
     let offload = if state.offload { "tx-checksum,rx-checksum" } else { "none" };

@@ -317,8 +317,7 @@ pub struct WriterTable {
 
 impl TextOrTable for WriterModel {
     type Table = WriterTable;
-    const EXPECTED: &'static str =
-        "a rate such as \"20 Mbit/s\", { bytes = \"100 B\", every = \"1 ms\" }, { request = \"2000 B\" } or \
+    const EXPECTED: &'static str = "a rate such as \"20 Mbit/s\", { bytes = \"100 B\", every = \"1 ms\" }, { request = \"2000 B\" } or \
         { calls = \"512 B\", gives-way = true }";
 
     fn from_text(text: &str) -> Result<Self, String> {
