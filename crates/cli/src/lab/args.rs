@@ -1,5 +1,6 @@
 //! Arguments of `linerate lab`.
 
+use super::ladder::Ladder;
 use clap::{Args, Subcommand};
 use linerate_lab::schema::Record;
 use std::path::PathBuf;
@@ -17,6 +18,8 @@ pub struct Lab {
 pub enum Experiment {
     /// The figures that the source documents print, with their places, as CSV
     Published(Published),
+    /// The tuning ladder of seed 000: each rung predicted, measured, and beside what the document prints
+    Ladder(Ladder),
 }
 
 /// Forms of a result that every experiment has beside its table on the terminal.

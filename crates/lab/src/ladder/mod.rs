@@ -1,11 +1,16 @@
 //! The tuning ladder of seed 000: each rung a state of tuning, predicted before it is run, measured, and laid beside what the
 //! document prints.
 
+pub mod board;
+pub mod climb;
 pub mod constants;
+pub mod linux;
 pub mod model;
+pub mod report;
 pub mod rungs;
 pub mod simulator;
 pub mod state;
+pub mod waterfall;
 
 #[cfg(test)]
 mod tests;
