@@ -98,3 +98,43 @@ fn a_processor_spends_time_on_checksums_that_the_interface_leaves_to_it() {
     check(Capabilities::ALL, false);
     check(Capabilities::NONE, true);
 }
+
+#[test]
+fn a_processor_spends_time_on_calls_giving_way_copies_and_interrupts() {
+    let check = |writer: Writer, calls: u64, ways: u64, segments: u64| {
+        let us = Duration::from_micros(1);
+        let mut config = PairConfig::with_rate_and_delay(1_000_000_000, 10 * us);
+        config.hosts[0].offloads = Capabilities::NONE;
+        config.hosts[0].cpu = CpuCost {
+            transmit: us,
+            receive: 2 * us,
+            interrupt: us,
+            call: us,
+            give_way: us,
+            copy: us,
+            ..CpuCost::default()
+        };
+        let (world, [a, _], report) = upload(config, 1_024_000, |flow| flow.client_writer = writer);
+        assert_eq!(report.verdict(), Ok(()));
+        let spent = world.host(a).cpu_times();
+        let nic = world.host(a).nic().stats();
+        let port = world.host(a).port.stats();
+        let times = |count: u64| us * u32::try_from(count).unwrap();
+        assert_eq!(spent.calls, times(calls), "{writer:?}");
+        assert_eq!(spent.ways, times(ways), "{writer:?}");
+        assert_eq!(spent.interrupts, times(nic.interrupts), "{writer:?}");
+        assert_eq!(spent.packets, times(port.tx.packets) + 2 * times(port.rx.frames), "{writer:?}");
+        // A microsecond for each kilobyte, rounded down in each turn.
+        assert!(
+            (Duration::from_micros(900)..=Duration::from_micros(1_024)).contains(&spent.copies),
+            "{spent:?}"
+        );
+        assert_eq!(spent.total(), spent.parts().iter().map(|(_, time)| *time).sum());
+        let data = port.tx.packets;
+        assert!((segments..segments + segments / 10 + 10).contains(&data), "{writer:?}: {data} packets");
+    };
+    // Who gives way after each call sends it alone; who does not fills segments.
+    check(Writer::Calls { bytes: 512, gives_way: true }, 2_000, 2_000, 2_000);
+    check(Writer::Calls { bytes: 512, gives_way: false }, 2_000, 0, 708);
+    check(Writer::Calls { bytes: 64 << 10, gives_way: false }, 16, 0, 708);
+}

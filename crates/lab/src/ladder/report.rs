@@ -6,7 +6,7 @@ use super::state::Direction;
 use super::waterfall;
 use crate::measure::provenance::Provenance;
 use crate::quantity::share;
-use crate::report::grid::{Cell, Grid};
+use crate::report::grid::{Cell, Grid, GridFormat};
 use crate::report::page::{Block, Section, page};
 use crate::schema::Record;
 use serde::Serialize;
@@ -31,7 +31,7 @@ impl Report {
 
     /// Tables for a terminal.
     pub fn text(&self, width: Option<u16>) -> String {
-        let tables = self.climbs.iter().map(|climb| grid(climb).render(Default::default(), width));
+        let tables = self.climbs.iter().map(|climb| brief(climb).render(GridFormat::Terminal, width));
         tables.collect::<Vec<_>>().join("\n") + &self.provenance.sentence() + "\n"
     }
 
@@ -81,6 +81,17 @@ pub fn grid(climb: &Climb) -> Grid {
     }
     grid.notes.extend(climb.left_out.iter().map(|(name, why)| format!("Left out: {name}: {why}.")));
     grid
+}
+
+/// Columns of the table that a terminal shows: what changes is in `--list` and on the page.
+const BRIEF: [usize; 9] = [0, 3, 4, 5, 6, 9, 10, 11, 12];
+
+/// The same with fewer columns, for a terminal.
+fn brief(climb: &Climb) -> Grid {
+    let whole = grid(climb);
+    let headers = BRIEF.iter().filter_map(|column| whole.headers.get(*column).cloned()).collect();
+    let pick = |row: &Vec<Cell>| BRIEF.iter().filter_map(|column| row.get(*column).cloned()).collect();
+    Grid { headers, rows: whole.rows.iter().map(pick).collect(), ..whole }
 }
 
 fn cells(climb: &Climb, row: &Row) -> Vec<Cell> {

@@ -19,6 +19,10 @@ const KEY: u32 = 30;
 /// Where bars begin and end.
 const LEFT: f64 = 8.0;
 const RIGHT: f64 = 552.0;
+/// Colours of the bars and dots.
+const GAINED: RGBColor = SERIES[0];
+const LOST: RGBColor = SERIES[6];
+const PUBLISHED: RGBColor = SERIES[1];
 /// A rung that changes less than this part has no bar of its own.
 const SAME: f64 = 0.005;
 
@@ -52,7 +56,13 @@ pub fn standalone(svg: &str) -> String {
     let hex = |colour: RGBColor| format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2);
     let mut style = format!("text{{font-family:sans-serif;fill:{}}}.paper{{fill:#fff}}", hex(INK));
     style.push_str("@media (prefers-color-scheme:dark){.paper{fill:#14171a}text{fill:#e6e8ea}");
-    let dark = [(INK, "#e6e8ea"), (FAINT, "#343a41"), (SERIES[0], "#5aa9ff"), (SERIES[1], "#ff9350")];
+    let dark = [
+        (INK, "#e6e8ea"),
+        (FAINT, "#343a41"),
+        (GAINED, "#5aa9ff"),
+        (PUBLISHED, "#ff9350"),
+        (LOST, "#ff7088"),
+    ];
     for (light, dark) in dark {
         let light = hex(light);
         // Writing into a string never fails.
@@ -96,12 +106,14 @@ fn figures(row: &Row) -> Vec<f64> {
 
 fn key(root: &Area<'_>) -> Drawn {
     let y = 14;
-    root.draw(&Rectangle::new([(8, y - 5), (24, y + 5)], SERIES[0].filled()))?;
-    text(root, "measured, from the rung before", (30, y - 7), 12)?;
-    line(root, (226, y - 7), (226, y + 7), INK, 2)?;
-    text(root, "predicted", (234, y - 7), 12)?;
-    root.draw(&Circle::new((312, y), 4, SERIES[1].filled()))?;
-    text(root, "published", (322, y - 7), 12)?;
+    root.draw(&Rectangle::new([(8, y - 5), (22, y + 5)], GAINED.filled()))?;
+    text(root, "gained,", (27, y - 7), 12)?;
+    root.draw(&Rectangle::new([(76, y - 5), (90, y + 5)], LOST.filled()))?;
+    text(root, "lost against the rung before", (95, y - 7), 12)?;
+    line(root, (272, y - 7), (272, y + 7), INK, 2)?;
+    text(root, "predicted", (280, y - 7), 12)?;
+    root.draw(&Circle::new((354, y), 4, PUBLISHED.filled()))?;
+    text(root, "published", (364, y - 7), 12)?;
     text(root, "payload, MB/s", (462, y - 7), 12)
 }
 
@@ -125,19 +137,20 @@ fn one(root: &Area<'_>, climb: &Climb, row: &Row, y: i32, x: &impl Fn(f64) -> i3
     text(root, &title, (258, y + 3), 11)?;
     let (top, bottom) = (y + 21, y + 33);
     root.draw(&Rectangle::new([(x(0.0), top), (x(low), bottom)], FAINT.filled()))?;
+    let colour = if reached < began { LOST } else { GAINED };
     if high > low {
-        root.draw(&Rectangle::new([(x(low), top), (x(high), bottom)], SERIES[0].filled()))?;
+        root.draw(&Rectangle::new([(x(low), top), (x(high), bottom)], colour.filled()))?;
     } else {
-        line(root, (x(high), top), (x(high), bottom), SERIES[0], 3)?;
+        line(root, (x(high), top), (x(high), bottom), GAINED, 3)?;
     }
     if let Some(expected) = &row.predicted {
         line(root, (x(expected.megabytes), top - 3), (x(expected.megabytes), bottom + 3), INK, 2)?;
     }
     if let Some((least, most)) = row.printed_range() {
         let middle = i32::midpoint(top, bottom);
-        line(root, (x(least), middle), (x(most), middle), SERIES[1], 2)?;
+        line(root, (x(least), middle), (x(most), middle), PUBLISHED, 2)?;
         for value in [least, most] {
-            root.draw(&Circle::new((x(value), middle), 4, SERIES[1].filled()))?;
+            root.draw(&Circle::new((x(value), middle), 4, PUBLISHED.filled()))?;
         }
     }
     Ok(())

@@ -261,6 +261,10 @@ mod tests {
         check("[client.tcp]\nuser-timeout = \"0 s\"\n", "expected 1 ms to 3600 s");
         check("[[flow]]\nwriter = \"slow\"\n", "no way to write; expected a rate");
         check("[[flow]]\nwriter = { bytes = \"3 B\" }\n", "these keys say nothing about writing");
+        check("[[flow]]\nwriter = { calls = \"65 KiB\" }\n", "these keys say nothing about writing");
+        check("[[flow]]\nwriter = { request = \"1 B\", gives-way = true }\n", "nothing about writing");
+        check("[server]\ninterrupt-mode = \"off\"\n", "unknown variant `off`, expected one of `none`");
+        check("[server]\nprocessor = { copy = \"2 s\" }\n", "copy = \"2 s\" }: expected 0 s to 1 s");
         check("[client.tcp]\ncongestion = \"bbr\"\n", "expected cubic, newreno or new-reno");
     }
 

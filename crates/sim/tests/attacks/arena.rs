@@ -60,11 +60,8 @@ impl Default for Setup {
 
 /// What the victim's processor takes for each packet in or out, and for each kilobyte. A SYN and its answer are two
 /// packets, which were measured at about a microsecond together (example `syn_flood` of the stack): this is twice that.
-const CPU: CpuCost = CpuCost {
-    packet: Duration::from_micros(1),
-    kilobyte: Duration::from_nanos(100),
-    ..CpuCost::NONE
-};
+const CPU: CpuCost =
+    CpuCost { packet: Duration::from_micros(1), kilobyte: Duration::from_nanos(100), ..CpuCost::NONE };
 
 /// How long the bystander transfers before the attack.
 const WARM: Duration = Duration::from_millis(500);

@@ -1,0 +1,53 @@
+//! `linerate lab ladder` on a TAP device in a namespace, in its shortest form: what it tells, not how fast it was.
+
+use serde_json::Value;
+use std::process::Command;
+
+fn ladder(args: &[&str]) -> (bool, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_linerate"))
+        .args(["lab", "ladder"])
+        .args(args)
+        .output()
+        .expect("the command starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.success(), text(&output.stdout), text(&output.stderr))
+}
+
+/// The transfer of each rung is whole, or the command fails: it compares the bytes that arrived with those asked for.
+#[test]
+fn rungs_on_a_device() {
+    let rungs = ["as-ported", "mss-writes", "rx-buffers-64k", "narrow-window"];
+    let mut args = vec!["--on", "linux", "--quick", "--json"];
+    args.extend(rungs.iter().flat_map(|rung| ["--rung", rung]));
+    let (success, out, err) = ladder(&args);
+    assert!(success, "{err}");
+    let report: Value = serde_json::from_str(&out).expect("JSON");
+    let climb = &report["climbs"][0];
+    assert_eq!(climb["board"], "linux-tap");
+    let rows = climb["rows"].as_array().expect("rows");
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["rung"].as_str()).collect();
+    assert_eq!(names, ["as-ported", "mss-writes", "narrow-window", "rx-buffers-64k"]);
+    for row in rows {
+        let found = &row["measured"];
+        assert!(found["megabytes"]["median"].as_f64() > Some(0.0), "{row}");
+        assert!(found["how"].as_str().is_some_and(|how| how.starts_with("FTP of 16 MiB")), "{row}");
+        assert!(row["predicted"].is_null(), "nothing is predicted of this machine: {row}");
+    }
+    assert!(!climb["left_out"].as_array().expect("what is left out").is_empty());
+    let measured = report["records"].as_array().expect("records").iter();
+    let measured =
+        measured.filter(|record| record["origin"] == "measured" && record["figure"] == "throughput");
+    assert_eq!(measured.count(), rungs.len());
+    assert!(report["provenance"]["date"].as_str().is_some_and(|date| date.starts_with("20")));
+}
+
+#[test]
+fn a_rung_that_is_not_there() {
+    let (success, _, err) = ladder(&["--on", "linux", "--rung", "no-yield"]);
+    assert!(
+        !success && err.contains("no rung \"no-yield\" on a Linux device; expected one of as-ported"),
+        "{err}"
+    );
+    let (success, _, err) = ladder(&["--rung", "higher"]);
+    assert!(!success && err.contains("there is no rung \"higher\"; expected one of as-ported"), "{err}");
+}
