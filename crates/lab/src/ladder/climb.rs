@@ -177,7 +177,7 @@ pub fn simulate(
         rows.push(Row {
             predicted: Some(predicted.into()),
             measured: Some(found(measured)),
-            described: rung.described.and_then(|server| described(server)),
+            described: rung.described.and_then(&described),
             ..Row::of(rung, figures)
         });
         progress.done(1);

@@ -180,7 +180,11 @@ fn row(settings: &Settings, form: &Form, rounds: &[Round], figures: &[Record]) -
     let load = spread(counted.iter().map(|round| round.load)).map(|load| load.median);
     let unknown = || ("not seen".to_owned(), "the transfer was over before it could be looked at".to_owned());
     let (limit, because) = rounds.iter().find_map(|round| round.verdict.clone()).unwrap_or_else(unknown);
-    let how = format!("FTP of {} by curl, {} rounds", crate::quantity::bytes(settings.bytes), counted.len());
+    let rounds_said = match counted.len() {
+        1 => "1 round".to_owned(),
+        rounds => format!("{rounds} rounds"),
+    };
+    let how = format!("FTP of {} by curl, {rounds_said}", crate::quantity::bytes(settings.bytes));
     Row {
         rung: form.name.to_owned(),
         title: form.title.to_owned(),
@@ -264,7 +268,10 @@ impl Server {
         let url = format!("http://127.0.0.1:{STATUS}/status.json?limit=1&sort=rate");
         let text = run(self.place.client(None, "curl").args(["-sSf", "-m", "5", &url])).ok()?;
         let report: Value = serde_json::from_str(&text).ok()?;
-        let conn = report.get("connections")?.as_array()?.first()?;
+        let conn = report.pointer("/connections/list/0")?;
+        if conn.get("state")?.as_str()? != "established" {
+            return None;
+        }
         let is_busy = ["send_rate", "receive_rate"].iter().any(|key| conn[*key].as_f64() > Some(1e6));
         let word = |key: &str| conn.get(key)?.as_str().map(str::to_owned);
         is_busy.then(|| Some((word("bottleneck")?, word("because")?)))?

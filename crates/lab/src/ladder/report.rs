@@ -109,7 +109,7 @@ fn cells(climb: &Climb, row: &Row) -> Vec<Cell> {
         Cell::text(row.title.clone()),
         words(row.from.clone()),
         figure(row.predicted.as_ref().map(|expected| expected.megabytes)),
-        measured.map_or(Cell::Empty, |found| rate(found)),
+        measured.map_or(Cell::Empty, rate),
         row.error().map_or(Cell::Empty, Cell::Percent),
         words(published),
         figure(row.described),
