@@ -4,6 +4,7 @@
 
 #[cfg(feature = "experiments")]
 pub mod explain;
+pub mod load;
 pub mod measure;
 pub mod progress;
 pub mod published;
