@@ -10,6 +10,8 @@ pub mod progress;
 pub mod published;
 pub mod quantity;
 #[cfg(feature = "experiments")]
+pub mod ramp;
+#[cfg(feature = "experiments")]
 pub mod report;
 #[cfg(feature = "experiments")]
 pub mod scenario;
