@@ -10,7 +10,7 @@ use super::limit::{ANSWERED_SHARE, ERROR_SHARE};
 use serde::{Deserialize, Serialize};
 
 /// Levels of which the plateau is made.
-const PLATEAU_LEVELS: usize = 3;
+pub const PLATEAU_LEVELS: usize = 3;
 /// The plateau is left by so many times as much …
 const LEFT_TIMES: f64 = 5.0;
 /// … that is so many milliseconds more.

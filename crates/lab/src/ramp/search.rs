@@ -1,6 +1,6 @@
 //! Which level is next.
 
-use super::knee::find;
+use super::knee::{PLATEAU_LEVELS, find};
 use super::level::Level;
 
 /// Levels of a ramp, in requests a second.
@@ -58,10 +58,15 @@ fn rise(from: f64, to: Option<f64>, factor: f64, done: &[Level]) -> Option<f64> 
         };
     };
     let beyond = done.iter().filter(|level| rate(level) > best && level.is_valid()).count();
-    if beyond >= BEYOND || !highest.is_valid() {
-        return None;
+    if beyond < BEYOND
+        && let Some(next) = above(highest, to, factor)
+    {
+        return Some(next);
     }
-    above(highest, to, factor)
+    // A plateau needs levels that are in order.
+    let lowest = done.iter().map(rate).fold(f64::INFINITY, f64::min);
+    let in_order = done.iter().filter(|level| rate(level) <= best && level.is_valid()).count();
+    (beyond > 0 && in_order < PLATEAU_LEVELS && lowest / factor >= LEAST).then_some(lowest / factor)
 }
 
 fn above(highest: &Level, to: Option<f64>, factor: f64) -> Option<f64> {
