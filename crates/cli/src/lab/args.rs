@@ -17,6 +17,8 @@ pub struct Lab {
 pub enum Experiment {
     /// The figures that the source documents print, with their places, as CSV
     Published(Published),
+    /// Load at rising rates until a server is saturated: where its curve bends, and who was the limit
+    Ramp(Box<super::ramp::Ramp>),
 }
 
 /// Forms of a result that every experiment has beside its table on the terminal.
