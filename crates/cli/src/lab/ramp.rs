@@ -7,6 +7,7 @@ use linerate_lab::load::{Pace, Target, allow_descriptors, descriptors};
 use linerate_lab::measure::machine;
 use linerate_lab::measure::provenance::Provenance;
 use linerate_lab::progress::Progress;
+use linerate_lab::ramp::limit::LATE_MS;
 use linerate_lab::ramp::probe::probe;
 use linerate_lab::ramp::record::{Beside, beside, records};
 use linerate_lab::ramp::run::{self, Contender, Length, Plan, Told, Use};
@@ -62,7 +63,7 @@ pub struct Ramp {
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     pub factor: Option<f64>,
 
-    /// Enclose the knee to so many per cent; 0: measure only the levels themselves [default: 2.5]
+    /// Enclose the knee to so many per cent; 0: measure the levels up to --to themselves, whatever comes of them [default: 2.5]
     #[arg(long, value_name = "PERCENT", value_parser = per_cent)]
     pub precision: Option<f64>,
 
@@ -106,6 +107,10 @@ pub struct Ramp {
     /// Do not sleep between events: for a client with a core of its own
     #[arg(long)]
     pub spin: bool,
+
+    /// Refuse a level when one departure in a hundred was later than this, in milliseconds
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = LATE_MS, value_parser = positive)]
+    pub late: f64,
 
     /// Process of the server, in the order of the URLs; without it, looked for by its socket or TAP device
     #[arg(long, value_name = "PID")]
@@ -209,6 +214,7 @@ impl Ramp {
             threads: self.threads.map_or((machine::cores() / 2).clamp(1, 8), |threads| threads as usize),
             spin: self.spin,
             rounds: self.rounds as usize,
+            late_ms: self.late,
         })
     }
 
@@ -238,7 +244,11 @@ impl Ramp {
         };
         let precision =
             self.precision.map_or(if self.quick { 0.0 } else { PRECISION }, |percent| percent / 100.0);
-        Ok(Rates::Rising { from: from * each, to: to.map(|to| to * each), factor, precision })
+        let to = to.map(|to| to * each);
+        Ok(match to {
+            Some(to) if precision == 0.0 => Rates::Listed(geometric(from * each, to, factor)),
+            to => Rates::Rising { from: from * each, to, factor, precision },
+        })
     }
 
     /// The servers, each asked once.
@@ -299,6 +309,17 @@ impl Ramp {
             pid,
         })
     }
+}
+
+/// Rates up to the last, which is one of them.
+fn geometric(from: f64, to: f64, factor: f64) -> Vec<f64> {
+    let mut rates = vec![from];
+    // Rates that were multiplied differ in their last bits.
+    while let Some(last) = rates.last().copied().filter(|last| last * (1.0 + 1e-9) < to) {
+        let next = last * factor;
+        rates.push(if next > to * (1.0 - 1e-9) { to } else { next });
+    }
+    rates
 }
 
 /// A name before the URL, and the URL.
@@ -405,10 +426,12 @@ mod tests {
         let rising = |from, to, factor, precision| Rates::Rising { from, to, factor, precision };
         check("", rising(150.0, None, 2.0, 0.025));
         check("--requests 1 --from 10 --factor 3", rising(10.0, None, 3.0, 0.025));
-        check("--requests 2 --from 10 --to 40 --precision 0", rising(20.0, Some(80.0), 2.0, 0.0));
+        check("--requests 2 --from 10 --to 40 --precision 0", Rates::Listed(vec![20.0, 40.0, 80.0]));
+        check("--requests 1 --from 10 --to 50 --precision 0", Rates::Listed(vec![10.0, 20.0, 40.0, 50.0]));
+        check("--requests 1 --from 10 --to 50", rising(10.0, Some(50.0), 2.0, 0.025));
         check("--requests 1 --from 10 --to 1000 --levels 3", rising(10.0, Some(1000.0), 10.0, 0.025));
         check("--requests 1 --from 10 --levels 3", rising(10.0, Some(40.0), 2.0, 0.025));
-        check("--connections 5 --from 10 --quick", rising(10.0, Some(80.0), 2.0, 0.0));
+        check("--connections 5 --from 10 --quick", Rates::Listed(vec![10.0, 20.0, 40.0, 80.0]));
         let seed: Vec<f64> = (2..=12).map(|tens| f64::from(tens) * 30.0).collect();
         check("--preset seed-003", Rates::Listed(seed));
         check("--preset seed-003 --quick", Rates::Listed(vec![60.0, 210.0, 360.0]));

@@ -9,6 +9,7 @@ mod ftp;
 mod http;
 mod iperf3;
 mod lab;
+mod lab_ramp;
 mod life;
 mod load;
 mod lockout;

@@ -94,6 +94,6 @@ mod tests {
             "{text}"
         );
         assert!(lines[2].ends_with("10 ms  knee") && lines[3].ends_with("100 ms  server"), "{text}");
-        assert!(lines[4].ends_with("client: refused"), "{text}");
+        assert!(lines[4].ends_with("refused (client)"), "{text}");
     }
 }

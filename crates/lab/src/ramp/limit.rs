@@ -10,8 +10,8 @@ use crate::quantity::{rate, share};
 const BUSY: f64 = 0.95;
 /// The client may be late by this share of a response time, …
 const LATE_SHARE: f64 = 0.1;
-/// … or by so many milliseconds.
-const LATE_MS: f64 = 1.0;
+/// … or by so many milliseconds, unless another number is asked for.
+pub const LATE_MS: f64 = 1.0;
 /// More than this share of a core taken by the machine's host disturbs.
 const STOLEN: f64 = 0.05;
 /// A link that carries more than this share of its rate is full.
@@ -25,9 +25,10 @@ pub const ANSWERED_SHARE: f64 = 0.95;
 /// The most that may fail of a level that is in order.
 pub const ERROR_SHARE: f64 = 0.01;
 
-/// Judges. `spins` where the client does not sleep, and its processor time says nothing.
-pub fn judge(level: &Level, spins: bool) -> Limit {
-    if let Some(why) = of_client(level, spins) {
+/// Judges. `spins` where the client does not sleep, and its processor time says nothing; `late_ms`: by how much one departure in a
+/// hundred may be late.
+pub fn judge(level: &Level, spins: bool, late_ms: f64) -> Limit {
+    if let Some(why) = of_client(level, spins, late_ms) {
         return Limit::Client(why);
     }
     let is_answered = level.answered_rate >= ANSWERED_SHARE * level.offered_rate;
@@ -40,7 +41,7 @@ pub fn judge(level: &Level, spins: bool) -> Limit {
     }
 }
 
-fn of_client(level: &Level, spins: bool) -> Option<String> {
+fn of_client(level: &Level, spins: bool, late_ms: f64) -> Option<String> {
     let own: Vec<String> = level
         .errors
         .iter()
@@ -53,7 +54,7 @@ fn of_client(level: &Level, spins: bool) -> Option<String> {
     let cpu = &level.seen.cpu;
     let busy = format!("its thread used {} of a core", share(cpu.client_thread));
     if let Some(late) = level.late_ms
-        && late.p99 > LATE_MS
+        && late.p99 > late_ms
         && late.p99 > LATE_SHARE * level.response_ms.map_or(0.0, |times| times.p99)
     {
         let response = level
@@ -113,7 +114,7 @@ mod tests {
         let check = |name: &str, change: Change, expected: &str, part: &str| {
             let mut level = level(100.0, 100.0, 2.0);
             change(&mut level);
-            let (who, why) = match judge(&level, false) {
+            let (who, why) = match judge(&level, false, LATE_MS) {
                 Limit::None => ("none", String::new()),
                 Limit::Server(why) => ("server", why),
                 Limit::Client(why) => ("client", why),
@@ -220,6 +221,6 @@ mod tests {
     fn a_client_that_spins_is_always_busy() {
         let mut level = level(100.0, 100.0, 2.0);
         level.seen.cpu.client_thread = 1.0;
-        assert_eq!(judge(&level, true), Limit::None);
+        assert_eq!(judge(&level, true, LATE_MS), Limit::None);
     }
 }

@@ -57,6 +57,8 @@ pub struct Plan {
     pub spin: bool,
     /// How often each level is measured.
     pub rounds: usize,
+    /// By how many milliseconds one departure in a hundred may be late before the level is refused.
+    pub late_ms: f64,
 }
 
 /// A server with a path.
@@ -211,7 +213,7 @@ fn measure(plan: &Plan, climb: &Climb<'_>, rate: f64) -> std::io::Result<Level> 
         let before = climb.watch.before();
         let tally = load::run(&load)?;
         let mut level = Level::new(&load, &tally, climb.watch.since(&before, &tally));
-        level.limit = judge(&level, plan.spin);
+        level.limit = judge(&level, plan.spin, plan.late_ms);
         if level.is_valid() || attempt == RETRIES {
             return Ok(level);
         }

@@ -27,6 +27,10 @@ const MOST: f64 = 2e6;
 const LEAST: f64 = 1.0;
 /// Levels that are tried to enclose the knee.
 const MOST_BETWEEN: usize = 12;
+/// So many levels at the top that tell nothing of the server end a ramp, …
+const REFUSED: usize = 3;
+/// … and one at which the client's busiest thread took more than this share of a core.
+const CLIENT_BUSY: f64 = 0.5;
 /// Levels beyond the knee that a ramp shows.
 const BEYOND: usize = 2;
 
@@ -35,30 +39,34 @@ pub fn next(rates: &Rates, done: &[Level]) -> Option<f64> {
     match *rates {
         Rates::Listed(ref rates) => rates.get(done.len()).copied(),
         Rates::Rising { from, to, factor, precision } => {
-            rise(from, to, factor, done).or_else(|| enclose(precision, done))
+            let is_alone = precision == 0.0;
+            rise(from, to, factor, done, is_alone).or_else(|| enclose(precision, done))
         }
     }
 }
 
-/// Levels upwards; downwards if none is in order.
-fn rise(from: f64, to: Option<f64>, factor: f64, done: &[Level]) -> Option<f64> {
+/// Levels upwards; downwards if none is in order, unless the knee is not to be enclosed.
+fn rise(from: f64, to: Option<f64>, factor: f64, done: &[Level], is_alone: bool) -> Option<f64> {
     let rate = |level: &Level| level.offered_rate;
     let Some(highest) = done.iter().max_by(|one, other| rate(one).total_cmp(&rate(other))) else {
         return Some(from);
     };
     let knee = find(done);
     let Some(best) = knee.offered_rate else {
+        let failing = done.iter().filter(|level| level.is_valid()).count();
+        if failing < BEYOND
+            && !is_stuck(done)
+            && let Some(next) = above(highest, to, factor)
+        {
+            return Some(next);
+        }
         let lowest = done.iter().map(rate).fold(f64::INFINITY, f64::min);
         let next = lowest / factor / factor;
-        // One alone may have been disturbed.
-        return if done.len() < BEYOND {
-            above(highest, to, factor)
-        } else {
-            Some(next).filter(|rate| *rate >= LEAST)
-        };
+        return (!is_alone && failing > 0 && next >= LEAST).then_some(next);
     };
     let beyond = done.iter().filter(|level| rate(level) > best && level.is_valid()).count();
     if beyond < BEYOND
+        && !is_stuck(done)
         && let Some(next) = above(highest, to, factor)
     {
         return Some(next);
@@ -66,7 +74,17 @@ fn rise(from: f64, to: Option<f64>, factor: f64, done: &[Level]) -> Option<f64> 
     // A plateau needs levels that are in order.
     let lowest = done.iter().map(rate).fold(f64::INFINITY, f64::min);
     let in_order = done.iter().filter(|level| rate(level) <= best && level.is_valid()).count();
-    (beyond > 0 && in_order < PLATEAU_LEVELS && lowest / factor >= LEAST).then_some(lowest / factor)
+    (!is_alone && beyond > 0 && in_order < PLATEAU_LEVELS && lowest / factor >= LEAST)
+        .then_some(lowest / factor)
+}
+
+/// Whether there is no way up: the client had enough to do at the highest level, or the highest three told nothing of the server.
+/// One alone may have been disturbed.
+fn is_stuck(done: &[Level]) -> bool {
+    let mut levels: Vec<&Level> = done.iter().collect();
+    levels.sort_by(|one, other| other.offered_rate.total_cmp(&one.offered_rate));
+    let refused = levels.iter().take_while(|level| !level.is_valid()).count();
+    refused >= REFUSED || refused > 0 && levels[0].seen.cpu.client_thread > CLIENT_BUSY
 }
 
 fn above(highest: &Level, to: Option<f64>, factor: f64) -> Option<f64> {
@@ -74,7 +92,7 @@ fn above(highest: &Level, to: Option<f64>, factor: f64) -> Option<f64> {
     let next = highest.offered_rate * factor;
     // Rates that were multiplied differ in their last bits.
     let is_there = highest.offered_rate * (1.0 + 1e-9) >= to;
-    (!is_there && highest.is_valid()).then_some(if next > to * (1.0 - 1e-9) { to } else { next })
+    (!is_there).then_some(if next > to * (1.0 - 1e-9) { to } else { next })
 }
 
 /// Levels between the best and the one above.
@@ -176,8 +194,21 @@ mod tests {
             let limit = if rate > 100.0 { Limit::Client("late".into()) } else { Limit::None };
             Level { limit, ..level(rate, rate, 1.0) }
         });
-        assert_eq!(offered(&done), [10.0, 20.0, 40.0, 80.0, 160.0]);
+        assert_eq!(offered(&done), [10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0]);
         assert_eq!(find(&done).below_rate, None, "nothing is known of the server above");
+        let done = ramp(&RISING, |rate| {
+            let mut level = level(rate, rate, 1.0);
+            level.seen.cpu.client_thread = 0.99;
+            level.limit = if rate > 100.0 { Limit::Client("busy".into()) } else { Limit::None };
+            level
+        });
+        assert_eq!(offered(&done), [10.0, 20.0, 40.0, 80.0, 160.0]);
+        // A level that was disturbed is no limit.
+        let done = ramp(&RISING, |rate| {
+            let limit = if rate == 40.0 { Limit::Client("late".into()) } else { Limit::None };
+            Level { limit, ..capacity(rate, 700.0) }
+        });
+        assert!(find(&done).offered_rate.unwrap() > 680.0);
     }
 
     /// A queue with one server that takes `service_ms` for each, in virtual time; arrivals at even distances or at random.

@@ -6,21 +6,21 @@ use crate::quantity::count;
 use crate::report::grid::{Cell, Grid};
 
 const HEADERS: [&str; 16] = [
-    "connections/s",
-    "requests/s",
-    "answered/s",
-    "p50 ms",
-    "p90 ms",
-    "p99 ms",
-    "p99.9 ms",
-    "max ms",
-    "connect p99 ms",
-    "late p99 ms",
+    "conn.\n/s",
+    "offered\n/s",
+    "answered\n/s",
+    "p50\nms",
+    "p90\nms",
+    "p99\nms",
+    "p99.9\nms",
+    "max\nms",
+    "connect\np99 ms",
+    "late\np99 ms",
     "failed",
     "open",
-    "server %",
-    "client %",
-    "interrupts %",
+    "server\n%",
+    "client\n%",
+    "irq\n%",
     "limit",
 ];
 
@@ -64,11 +64,11 @@ fn row(ramp: &Ramp, level: &Level) -> Vec<Cell> {
 /// What stands beside a level: the knee, or who was its limit.
 pub fn mark(ramp: &Ramp, level: &Level) -> &'static str {
     match &level.limit {
-        _ if ramp.knee.offered_rate == Some(level.offered_rate) => "knee",
+        _ if ramp.knee.below_rate.is_some() && ramp.knee.offered_rate == Some(level.offered_rate) => "knee",
         Limit::None => "",
         Limit::Server(_) => "server",
-        Limit::Client(_) => "client: refused",
-        Limit::Path(_) => "path: refused",
+        Limit::Client(_) => "refused (client)",
+        Limit::Path(_) => "refused (path)",
     }
 }
 
@@ -119,9 +119,13 @@ fn meaning(ramp: &Ramp) -> String {
         Some(pid) => format!("process {pid} with its children"),
         None => "not seen".to_owned(),
     };
+    let each = match ramp.requests_per_connection {
+        Some(each) => format!("{each} on each connection"),
+        None => "on kept connections".to_owned(),
+    };
     format!(
-        "Times count from when a request was due, not from when it could be sent. open: most connections at once. Processor time \
-         in % of one core; server: {seen}."
+        "Requests offered and answered, {each}; times from when a request was due. late: how late this client was to send. open: \
+         most connections at once. % of one core: server ({seen}), this client, interrupts of the kernel."
     )
 }
 
@@ -157,7 +161,7 @@ mod tests {
         let text = grid(0, &ramp).render(GridFormat::Terminal, None);
         for part in [
             "knee",
-            "client: refused",
+            "refused (client)",
             "Knee at 200 requests/s: at 400 52 % of what is offered is answered",
             "At most 210 answers/s. One level is refused",
             "At 400 requests/s: 7 of 100 failed: timeout 7.",
