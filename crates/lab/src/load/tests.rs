@@ -233,8 +233,10 @@ fn connections_come_from_the_address_that_was_chosen() {
     check(&Load { sources: none, ..load(address, SINGLE) }, 10, 0, &[Fault::NoPort]);
 }
 
-/// An answer, its status, the length of its body, and whether the connection is kept; `None`: it is none.
-const ANSWERS: [(&str, Option<(u16, u64, bool)>); 16] = [
+/// Status, length of the body, and whether the connection is kept; `None`: it is no answer.
+type Expected = Option<(u16, u64, bool)>;
+
+const ANSWERS: [(&str, Expected); 16] = [
     (OK, Some((200, 3, true))),
     (LAST, Some((200, 3, false))),
     ("HTTP/1.1 404 Not Found\nContent-Length: 0\n\n", Some((404, 0, true))),

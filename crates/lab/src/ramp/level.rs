@@ -23,6 +23,18 @@ pub struct Times {
     pub max: f64,
 }
 
+/// A quantile's name, and the time.
+pub type Quantile = (&'static str, fn(&Times) -> f64);
+
+/// The quantiles that are shown.
+pub const QUANTILES: [Quantile; 5] = [
+    ("p50", |times| times.p50),
+    ("p90", |times| times.p90),
+    ("p99", |times| times.p99),
+    ("p99.9", |times| times.p999),
+    ("max", |times| times.max),
+];
+
 impl Times {
     /// Of a histogram of nanoseconds; `None` of an empty one.
     pub fn of(histogram: &Histogram<u64>) -> Option<Times> {

@@ -108,119 +108,71 @@ mod tests {
     use super::*;
     use crate::load::Fault;
 
-    #[test]
-    fn who_it_was() {
-        type Change = fn(&mut Level);
-        let check = |name: &str, change: Change, expected: &str, part: &str| {
-            let mut level = level(100.0, 100.0, 2.0);
-            change(&mut level);
-            let (who, why) = match judge(&level, false, LATE_MS) {
-                Limit::None => ("none", String::new()),
-                Limit::Server(why) => ("server", why),
-                Limit::Client(why) => ("client", why),
-                Limit::Path(why) => ("path", why),
-            };
-            assert_eq!(who, expected, "{name}: {why}");
-            assert!(why.contains(part), "{name}: {part:?} in {why:?}");
+    /// What is judged of a level in order once it is changed.
+    fn check(name: &str, change: impl Fn(&mut Level), expected: &str, part: &str) {
+        let mut level = level(100.0, 100.0, 2.0);
+        change(&mut level);
+        let (who, why) = match judge(&level, false, LATE_MS) {
+            Limit::None => ("none", String::new()),
+            Limit::Server(why) => ("server", why),
+            Limit::Client(why) => ("client", why),
+            Limit::Path(why) => ("path", why),
         };
-        check("in order", |_| {}, "none", "");
-        check("slow", |level| level.answered_rate = 60.0, "server", "60 %");
-        check(
-            "errors",
-            |level| {
-                level.errors.insert(Fault::Timeout, 2);
-            },
-            "server",
-            "timeout (2)",
-        );
-        check(
-            "an error in a hundred",
-            |level| {
-                level.errors.insert(Fault::Reset, 1);
-            },
-            "none",
-            "",
-        );
-        check(
-            "ports",
-            |level| {
-                level.errors.insert(Fault::NoPort, 1);
-            },
-            "client",
-            "no local port for 1",
-        );
-        check(
-            "descriptors",
-            |level| {
-                level.errors.insert(Fault::NoDescriptor, 1);
-            },
-            "client",
-            "no descriptor",
-        );
-        check("busy client", |level| level.seen.cpu.client_thread = 0.99, "client", "99 %");
-        check("stolen", |level| level.seen.cpu.stolen = 0.2, "client", "host took 20 %");
-        check("late", |level| level.late_ms.as_mut().unwrap().p99 = 1.5, "client", "late by 1.5 ms");
-        check("a little late", |level| level.late_ms.as_mut().unwrap().p99 = 0.9, "none", "");
-        check(
-            "late beside slow answers",
-            |level| {
-                level.late_ms.as_mut().unwrap().p99 = 20.0;
-                level.response_ms.as_mut().unwrap().p99 = 900.0;
-                level.answered_rate = 60.0;
-            },
-            "server",
-            "",
-        );
-        check(
-            "full link",
-            |level| {
-                level.answered_rate = 60.0;
-                level.received_rate = 118e6;
-                level.seen.network.link_bps = Some(1e9);
-            },
-            "path",
-            "1 Gbit/s",
-        );
-        check(
-            "lossy path",
-            |level| {
-                level.answered_rate = 60.0;
-                level.seen.network.sent = 100;
-                level.seen.network.retransmitted = 5;
-                level.seen.network.listen_drops = Some(0);
-                level.seen.cpu.server_thread = Some(0.2);
-            },
-            "path",
-            "5 of 100",
-        );
-        check(
-            "loss by a busy server",
-            |level| {
-                level.answered_rate = 60.0;
-                level.seen.network.sent = 100;
-                level.seen.network.retransmitted = 5;
-                level.seen.network.listen_drops = Some(7);
-                level.seen.cpu.server_thread = Some(0.2);
-            },
-            "server",
-            "no room 7 times",
-        );
-        check(
-            "loss on the way to a server that cannot be seen",
-            |level| {
-                level.answered_rate = 60.0;
-                level.seen.network.sent = 100;
-                level.seen.network.retransmitted = 5;
-            },
-            "server",
-            "",
-        );
+        assert_eq!(who, expected, "{name}: {why}");
+        assert!(why.contains(part), "{name}: {part:?} in {why:?}");
+    }
+
+    fn fails(fault: Fault, requests: u64) -> impl Fn(&mut Level) {
+        move |level| drop(level.errors.insert(fault, requests))
     }
 
     #[test]
-    fn a_client_that_spins_is_always_busy() {
-        let mut level = level(100.0, 100.0, 2.0);
-        level.seen.cpu.client_thread = 1.0;
-        assert_eq!(judge(&level, true, LATE_MS), Limit::None);
+    fn the_server() {
+        check("in order", |_| {}, "none", "");
+        check("slow", |level| level.answered_rate = 60.0, "server", "60 %");
+        check("errors", fails(Fault::Timeout, 2), "server", "timeout (2)");
+        check("an error in a hundred", fails(Fault::Reset, 1), "none", "");
+    }
+
+    #[test]
+    fn the_client() {
+        check("ports", fails(Fault::NoPort, 1), "client", "no local port for 1");
+        check("descriptors", fails(Fault::NoDescriptor, 1), "client", "no descriptor");
+        check("busy", |level| level.seen.cpu.client_thread = 0.99, "client", "99 %");
+        check("stolen", |level| level.seen.cpu.stolen = 0.2, "client", "host took 20 %");
+        let late =
+            |ms: f64| move |level: &mut Level| level.late_ms.iter_mut().for_each(|times| times.p99 = ms);
+        check("late", late(1.5), "client", "late by 1.5 ms");
+        check("a little late", late(0.9), "none", "");
+        let beside_slow_answers = |level: &mut Level| {
+            late(20.0)(level);
+            level.response_ms.iter_mut().for_each(|times| times.p99 = 900.0);
+            level.answered_rate = 60.0;
+        };
+        check("late beside slow answers", beside_slow_answers, "server", "");
+        let mut spinning = level(100.0, 100.0, 2.0);
+        spinning.seen.cpu.client_thread = 1.0;
+        assert_eq!(judge(&spinning, true, LATE_MS), Limit::None);
+    }
+
+    #[test]
+    fn the_path() {
+        let full = |level: &mut Level| {
+            level.answered_rate = 60.0;
+            level.received_rate = 118e6;
+            level.seen.network.link_bps = Some(1e9);
+        };
+        check("full link", full, "path", "1 Gbit/s");
+        let lossy = |drops: Option<u64>, thread: Option<f64>| {
+            move |level: &mut Level| {
+                level.answered_rate = 60.0;
+                (level.seen.network.sent, level.seen.network.retransmitted) = (100, 5);
+                (level.seen.network.listen_drops, level.seen.cpu.server_thread) = (drops, thread);
+            }
+        };
+        check("loss beside a server with time", lossy(Some(0), Some(0.2)), "path", "5 of 100");
+        check("loss at its listener", lossy(Some(7), Some(0.2)), "server", "no room 7 times");
+        check("loss beside a busy server", lossy(Some(0), Some(0.99)), "server", "99 % of a core");
+        check("loss on the way to one that is not seen", lossy(None, None), "server", "");
     }
 }

@@ -1,6 +1,6 @@
 //! The report of ramps: one page with the table of each and pictures like those of seed 003, whose curves are in them.
 
-use super::level::{Level, Times};
+use super::level::{Level, QUANTILES, Times};
 use super::picture::{Curve, Mark, Picture, Scale};
 use super::record::Beside;
 use super::run::Ramp;
@@ -124,13 +124,7 @@ pub fn response_times(ramps: &[Ramp], beside: &[Beside]) -> Picture {
     let mut curves = Vec::new();
     let of = |pick: fn(&Times) -> f64| move |level: &Level| level.response_ms.as_ref().map(pick);
     if let [ramp] = ramps {
-        let quantiles: [(&str, fn(&Times) -> f64); 4] = [
-            ("p50", |times| times.p50),
-            ("p90", |times| times.p90),
-            ("p99", |times| times.p99),
-            ("p99.9", |times| times.p999),
-        ];
-        for (colour, (name, pick)) in quantiles.into_iter().enumerate() {
+        for (colour, (name, pick)) in QUANTILES.into_iter().take(4).enumerate() {
             curves.push(over_rates(ramp, name.to_owned(), Mark::Line, colour, of(pick)));
         }
     } else {

@@ -1,6 +1,6 @@
 //! Figures of a ramp in the form of all figures, and ramps of other origin as series.
 
-use super::level::Times;
+use super::level::QUANTILES;
 use super::run::Ramp;
 use super::seed::{Point, WORKLOADS, points};
 use crate::schema::{Origin, Record};
@@ -29,14 +29,7 @@ pub fn records(ramps: &[Ramp]) -> Vec<Record> {
             add("response-time", "ms", level.first_byte_ms.map(|times| times.mean));
             add("errors", "%", Some(level.error_share() * 100.0));
             add("io", "KB/s", Some(level.received_rate / 1_024.0));
-            let quantiles: [(&str, fn(&Times) -> f64); 5] = [
-                ("p50", |times| times.p50),
-                ("p90", |times| times.p90),
-                ("p99", |times| times.p99),
-                ("p99.9", |times| times.p999),
-                ("max", |times| times.max),
-            ];
-            for (name, of) in quantiles {
+            for (name, of) in QUANTILES {
                 add(&format!("response-time-from-due-{name}"), "ms", level.response_ms.as_ref().map(of));
             }
             add("connect-time-p99", "ms", level.connect_ms.map(|times| times.p99));

@@ -30,7 +30,7 @@ pub fn grid(number: usize, ramp: &Ramp) -> Grid {
     let mut grid = Grid::new(format!("levels-{number}"), title, &HEADERS);
     grid.rows = ramp.levels.iter().map(|level| row(ramp, level)).collect();
     grid.notes.push(sentence(ramp));
-    grid.notes.extend(ramp.levels.iter().filter_map(|level| note(level)));
+    grid.notes.extend(ramp.levels.iter().filter_map(note));
     grid.notes.push(meaning(ramp));
     grid
 }
