@@ -123,7 +123,9 @@ mod tests {
     }
 
     fn fails(fault: Fault, requests: u64) -> impl Fn(&mut Level) {
-        move |level| drop(level.errors.insert(fault, requests))
+        move |level| {
+            level.errors.insert(fault, requests);
+        }
     }
 
     #[test]
