@@ -1,7 +1,8 @@
 //! One report of the reports of several loops.
 
 use super::query::{Query, Sort};
-use super::report::{Conn, Connections, Memory, PoolReport, Report, Traffic};
+use super::rates;
+use super::report::{Conn, Connections, Dropped, Memory, PoolReport, Rates, Report, Traffic};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -21,6 +22,7 @@ pub fn report(reports: Vec<Arc<Report>>, query: Query) -> Arc<Report> {
         number(&mut part.connections.list, queue);
         add(&mut all, part);
     }
+    rates::sort(&mut all.dropped);
     all.connections.list.sort_by(|a, b| order(a, b, query.sort));
     all.connections.list.truncate(query.limit);
     Arc::new(all)
@@ -43,6 +45,10 @@ fn add(all: &mut Report, part: Report) {
     all.traffic.sent_packets += sent_packets;
     all.traffic.retransmits += retransmits;
     all.traffic.drops += drops;
+    add_rates(&mut all.rates, part.rates);
+    for dropped in part.dropped {
+        add_dropped(&mut all.dropped, dropped);
+    }
     let Memory { limit, used, peak, refused, tables, owners } = part.memory;
     all.memory.limit += limit;
     all.memory.used += used;
@@ -73,8 +79,33 @@ fn add_pool(pools: &mut Vec<PoolReport>, pool: PoolReport) {
     };
     same.total += pool.total;
     same.free += pool.free;
+    same.used += pool.used;
     same.low_water += pool.low_water;
     same.exhausted += pool.exhausted;
+}
+
+/// The span is that of the first, of which the others differ by the moment at which they were asked; the process is the
+/// same for all.
+fn add_rates(to: &mut Rates, of: Rates) {
+    let Rates { span: _, receive_rate, send_rate, received_packets, sent_packets, retransmits, drops, cpu: _ } =
+        of;
+    to.receive_rate += receive_rate;
+    to.send_rate += send_rate;
+    to.received_packets += received_packets;
+    to.sent_packets += sent_packets;
+    to.retransmits += retransmits;
+    to.drops += drops;
+}
+
+fn add_dropped(to: &mut Vec<Dropped>, dropped: Dropped) {
+    let is_same = |known: &&mut Dropped| (&known.group, &known.name) == (&dropped.group, &dropped.name);
+    match to.iter_mut().find(is_same) {
+        Some(same) => {
+            same.count += dropped.count;
+            same.rate += dropped.rate;
+        }
+        None => to.push(dropped),
+    }
 }
 
 fn sum<V: AddAssign + Default>(to: &mut BTreeMap<String, V>, of: BTreeMap<String, V>) {
