@@ -114,6 +114,7 @@ impl Collector {
         let (rates, thread_share, dropped) = self.passing(&totals, around.now, uptime);
         let connections = self.connections(of, &around, query, totals, &mut memory.owners);
         let queue = Queue {
+            number: 0,
             connections: connections.total,
             received_bytes: traffic.received_bytes,
             sent_bytes: traffic.sent_bytes,

@@ -51,6 +51,8 @@ pub struct Report {
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Debug, Default)]
 #[serde(default)]
 pub struct Queue {
+    /// Its number, from 0 on.
+    pub number: u64,
     /// Connections that it has, half-open ones and those in TIME-WAIT included.
     pub connections: u64,
     /// Bytes received: frames of a device, payload of kernel sockets.

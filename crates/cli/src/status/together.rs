@@ -20,6 +20,7 @@ pub fn report(reports: Vec<Arc<Report>>, query: Query) -> Arc<Report> {
     for (queue, part) in (1..).zip(parts) {
         let mut part = Report::clone(&part);
         number(&mut part.connections.list, queue);
+        part.queues.iter_mut().for_each(|of| of.number = queue);
         add(&mut all, part);
     }
     rates::sort(&mut all.dropped);
@@ -87,8 +88,16 @@ fn add_pool(pools: &mut Vec<PoolReport>, pool: PoolReport) {
 /// The span is that of the first, of which the others differ by the moment at which they were asked; the process is the
 /// same for all.
 fn add_rates(to: &mut Rates, of: Rates) {
-    let Rates { span: _, receive_rate, send_rate, received_packets, sent_packets, retransmits, drops, cpu: _ } =
-        of;
+    let Rates {
+        span: _,
+        receive_rate,
+        send_rate,
+        received_packets,
+        sent_packets,
+        retransmits,
+        drops,
+        cpu: _,
+    } = of;
     to.receive_rate += receive_rate;
     to.send_rate += send_rate;
     to.received_packets += received_packets;
