@@ -4,7 +4,7 @@
 //! same places ([`slots`]) again. Whatever the report says goes into the page as text, never as HTML.
 
 mod sections;
-mod slots;
+pub mod slots;
 
 use super::query::{Query, Sort};
 use super::report::Report;

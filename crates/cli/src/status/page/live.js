@@ -33,17 +33,21 @@ function count(number) {
   return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+// The server knows whole nanoseconds.
+function wholeNanoseconds(seconds) {
+  const whole = Math.trunc(seconds);
+  return whole + Math.round((seconds - whole) * 1e9) / 1e9;
+}
+
 function span(seconds) {
-  // The server knows whole nanoseconds.
-  const ns = Math.round(seconds * 1e9);
-  const time = Math.trunc(ns / 1e9) + (ns % 1e9) / 1e9;
+  const time = wholeNanoseconds(seconds);
   if (time >= 1) return `${digits(time)} s`;
   return time >= 1e-3 ? `${digits(time * 1e3)} ms` : `${digits(time * 1e6)} us`;
 }
 
-function age(time) {
-  const s = Math.trunc(Math.round(time * 1e9) / 1e9);
-  const whole = (seconds) => Math.trunc(s / seconds);
+function age(seconds) {
+  const s = Math.trunc(wholeNanoseconds(seconds));
+  const whole = (unit) => Math.trunc(s / unit);
   if (s >= 86400) return `${whole(86400)} d ${whole(3600) % 24} h`;
   if (s >= 3600) return `${whole(3600)} h ${whole(60) % 60} min`;
   return s >= 60 ? `${whole(60)} min ${s % 60} s` : `${s} s`;

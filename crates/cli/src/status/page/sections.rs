@@ -50,7 +50,7 @@ struct Course(&'static str, As, &'static [(&'static str, &'static str, usize)]);
 
 const COURSES: [Course; 4] = [
     Course("Traffic", As::Rate, &[("in", "rates.receive_rate", 0), ("out", "rates.send_rate", 1)]),
-    Course("Processor", As::Share, &[("share of one", "rates.cpu", 2)]),
+    Course("Processor", As::Share, &[("share of one processor", "rates.cpu", 2)]),
     Course("Connections", As::Count, &[("connections", "connections.total", 3)]),
     Course(
         "Trouble",
@@ -235,7 +235,7 @@ pub fn memory(out: &mut String, data: Data<'_>) {
         &[
             ("pool", ""),
             ("in use", "n"),
-            ("", ""),
+            ("filled", ""),
             ("of", "n"),
             ("buffer", "n"),
             ("fewest free", "n more"),

@@ -96,7 +96,7 @@ pub fn meter(out: &mut String, part: &str, whole: &str, data: Data<'_>) {
     let (value, max) = (number(part), number(whole));
     let _ = write!(
         out,
-        "<meter aria-hidden=\"true\" data-of=\"{}\" data-max=\"{}\" data-as=\"meter\" value=\"{value}\" max=\"{}\"></meter>",
+        "<meter aria-label=\"filled\" data-of=\"{}\" data-max=\"{}\" data-as=\"meter\" value=\"{value}\" max=\"{}\"></meter>",
         escape(part),
         escape(whole),
         max.max(1),
