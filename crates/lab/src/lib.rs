@@ -8,7 +8,6 @@ pub mod measure;
 pub mod progress;
 pub mod published;
 pub mod quantity;
-#[cfg(feature = "experiments")]
 pub mod report;
 #[cfg(feature = "experiments")]
 pub mod scenario;

@@ -8,7 +8,7 @@ pub mod slots;
 
 use super::query::{Query, Sort};
 use super::report::Report;
-use linerate_lab::report::page::{STYLE, escape};
+use linerate_lab::report::html::{STYLE, escape};
 use slots::{As, slot};
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! The sections of the page.
 
 use super::slots::{As, Data, bar, meter, rows, shown, slot};
-use linerate_lab::report::page::escape;
+use linerate_lab::report::html::escape;
 use linerate_lab::verdict::cause_name;
 use linerate_transport::LimitCause;
 use std::fmt::Write as _;

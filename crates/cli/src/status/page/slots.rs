@@ -5,7 +5,7 @@
 //! slots are empty. So what the page shows is said once, here.
 
 use linerate_lab::quantity::{age, bytes, count, per_second, rate, share, span};
-use linerate_lab::report::page::escape;
+use linerate_lab::report::html::escape;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::time::Duration;
