@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 const BARS: &str = "td.MISSED{color:var(--poor);font-weight:600}td.met{color:var(--good)}td.refused{color:var(--soft)}
 .bars{margin:.4rem 0 .8rem;overflow-x:auto}.bars svg text{font-size:12px;fill:var(--ink)}.bars svg .soft{fill:var(--soft)}
 .bars .ours{fill:var(--s0)}.bars .missed{fill:var(--s1)}.bars .other{fill:var(--soft);opacity:.55}.bars line{stroke:var(--ink)}
+#comparisons table{font-size:.8rem}#comparisons th,#comparisons td{padding:.3rem .45rem}
 h3{margin:1.5rem 0 .2rem;font-size:1.02rem}";
 
 const NAME: f64 = 190.0;

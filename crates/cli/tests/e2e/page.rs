@@ -134,7 +134,7 @@ fn page_shows_what_the_server_says_and_that_it_is_gone() {
     browser.wait("document.getElementById('state').textContent.startsWith('Live')");
     browser.wait(
         "document.querySelector('[data-of=\"rates.send_rate\"]').textContent !== window.first && \
-         document.querySelector('tbody [data-of=\"server\"]')?.textContent === 'iperf3'",
+         document.querySelector('.conns > tbody [data-of=\"server\"]')?.textContent === 'iperf3'",
     );
     assert_eq!(browser.eval("window.mark"), 1);
 

@@ -132,21 +132,15 @@ pub fn connections(out: &mut String, data: Data<'_>, order: impl FnOnce(&mut Str
     head(
         out,
         "Connections, each with what limits it",
-        &[
-            ("client", ""),
-            ("server", "more"),
-            ("in", "n"),
-            ("out", "n"),
-            ("round trip", "n"),
-            ("sent again", "n more"),
-        ],
+        &[("client", ""), ("in", "n"), ("out", "n"), ("round trip", "n"), ("sent again", "n more")],
     );
     rows(out, "connections.list", data, connection);
     out.push_str("</table></div></section>\n");
 }
 
 /// What is said of a connection in small.
-const FACTS: [(&str, &str, As); 11] = [
+const FACTS: [(&str, &str, As); 12] = [
+    ("", "server", As::Text),
     ("", "state", As::Text),
     ("for", "age", As::Age),
     ("to", "local", As::Text),
@@ -163,12 +157,11 @@ const FACTS: [(&str, &str, As); 11] = [
 fn connection(out: &mut String, data: Data<'_>) {
     out.push_str("<tbody data-row><tr>");
     slot(out, "th", " scope=\"row\"", "remote", As::Text, data);
-    slot(out, "td", " class=\"more\"", "server", As::Text, data);
     slot(out, "td", " class=\"n\"", "receive_rate", As::Rate, data);
     slot(out, "td", " class=\"n\"", "send_rate", As::Rate, data);
     slot(out, "td", " class=\"n\"", "rtt", As::Span, data);
     slot(out, "td", " class=\"n more\"", "retransmits", As::Count, data);
-    out.push_str("</tr><tr><td colspan=\"6\">");
+    out.push_str("</tr><tr><td colspan=\"5\">");
     bar(out, "shares", &LimitCause::ALL.map(cause_name), data);
     out.push_str("Limited by ");
     slot(out, "strong", "", "bottleneck", As::Text, data);
