@@ -8,6 +8,7 @@ use linerate_cli::status::report::{Conn, Dropped, PoolReport, Queue, Rates, Repo
 use linerate_cli::status::{exchange, listener};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
+use std::process::Child;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -119,12 +120,22 @@ fn hostile(connections: usize) -> Report {
     report
 }
 
+/// A client that ends with the value, also where a test fails.
+struct Client(Child);
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn page_shows_what_the_server_says_and_that_it_is_gone() {
     let lab = Lab::start(Wire::Tap, 1500, &["--status", "9180"]);
     let Some(mut browser) = Browser::start(Some(&lab.client)) else { return lab.stop() };
     let line = format!("exec iperf3 -c {} -t 60 -b 50M -R >/dev/null", lab.host4());
-    let mut client = lab.client.command("sh").args(["-c", &line]).spawn().expect("sh");
+    let client = Client(lab.client.command("sh").args(["-c", &line]).spawn().expect("sh"));
 
     browser.open("http://127.0.0.1:9180/");
     // The document stays the same while what it says changes.
@@ -152,7 +163,7 @@ fn page_shows_what_the_server_says_and_that_it_is_gone() {
 
     browser.press_enter();
     browser.wait("document.getElementById('state').textContent.startsWith('Live')");
-    client.kill().and_then(|()| client.wait()).expect("iperf3 ends");
+    drop(client);
     lab.signal("TERM");
     browser.wait(
         "/^The server is gone since \\d\\d:\\d\\d:\\d\\d/.test(document.getElementById('state').textContent)",
