@@ -33,6 +33,10 @@ const CLIENTS: [&str; 15] = [
     "dnsmasq-base",
 ];
 
+/// What they run where the distribution has it: Ubuntu's `chromium-browser` is no browser but an instruction to install one
+/// by other means.
+const BROWSER: [&str; 1] = ["chromium"];
+
 /// How long each suite took in the run before, in seconds.
 const TIMES: &str = "target/xtask-test-times.json";
 
@@ -76,6 +80,7 @@ impl Tally {
 pub fn run(filter: Option<&str>) -> Result<()> {
     let start = Instant::now();
     packages::require(&CLIENTS)?;
+    packages::offer(&BROWSER)?;
     if filter.is_none() {
         // Before anything is compiled: the blocks are part of it.
         rtl::prepare()?;

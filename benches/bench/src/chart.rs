@@ -1,10 +1,10 @@
 //! `docs/benchmarks.svg`: a few rows as a picture, ours beside peers and floor.
 
-use crate::html::escaped;
 use crate::report::Report;
 use crate::rows::Metric;
 use crate::table;
 use linerate_lab::measure::statistics::{Spread, spread};
+use linerate_lab::report::html::escape;
 use std::fmt::Write as _;
 
 /// What is drawn: the rows, which share a unit, a title, and the figure.
@@ -119,7 +119,7 @@ fn text(body: &mut String, x: f64, y: f64, anchor: &str, fill: &str, text: &str)
     let _ = writeln!(
         body,
         "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{fill}\">{}</text>",
-        escaped(text)
+        escape(text)
     );
 }
 

@@ -4,60 +4,79 @@ use crate::report::{Contestant, Report, RowReport, Verdict};
 use crate::rows::Metric;
 use crate::table;
 use linerate_lab::measure::statistics::spread;
+use linerate_lab::report::html::{STYLE, escape};
 use std::fmt::Write as _;
 
-const STYLE: &str = "body{font:15px sans-serif;margin:2em auto;max-width:64em;padding:0 1em;color:#222}
-table{border-collapse:collapse;font-size:13px}td,th{padding:2px 8px;text-align:left;border-bottom:1px solid #ddd}
-.MISSED{color:#b00020}.met{color:#1b6e20}.refused{color:#777}h3{margin-bottom:.2em}svg text{font:12px sans-serif}";
+/// What the page adds to the style sheet of all reports.
+const BARS: &str = "td.MISSED{color:var(--poor);font-weight:600}td.met{color:var(--good)}td.refused{color:var(--soft)}
+.bars{margin:.4rem 0 .8rem;overflow-x:auto}.bars svg text{font-size:12px;fill:var(--ink)}.bars svg .soft{fill:var(--soft)}
+.bars .ours{fill:var(--s0)}.bars .missed{fill:var(--s1)}.bars .other{fill:var(--soft);opacity:.55}.bars line{stroke:var(--ink)}
+#comparisons table{font-size:.8rem}#comparisons th,#comparisons td{padding:.3rem .45rem}
+h3{margin:1.5rem 0 .2rem;font-size:1.02rem}";
 
 const NAME: f64 = 190.0;
 const WIDTH: f64 = 380.0;
 const LINE: f64 = 20.0;
 
-/// The text, to stand in HTML or SVG.
-pub fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
 /// The page.
 pub fn page(report: &Report) -> String {
     let mut page = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>linerate: benchmarks</title><style>{STYLE}</style>
-<h1>linerate beside others</h1><p>{}, <code>{}</code>, {} rounds, {} s</p><table>",
-        escaped(&report.date),
-        escaped(&report.command),
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>linerate: benchmarks</title>\n\
+         <style>\n{STYLE}{BARS}</style>\n</head>\n<body>\n<header><h1>linerate beside others</h1>\
+         <p>{}, {} rounds, {} s</p><p><code>{}</code></p></header>\n<nav aria-label=\"Contents\"><h2>Contents</h2><ul>\
+         <li><a href=\"#comparisons\">Comparisons</a></li><li><a href=\"#rows\">Rows</a><ul>",
+        escape(&report.date),
         report.rounds,
-        report.took
+        report.took,
+        escape(&report.command),
     );
-    for (name, value) in report.machine.iter().chain(&report.versions) {
-        let _ = write!(page, "<tr><td>{}</td><td>{}</td></tr>", escaped(name), escaped(value));
+    for (number, row) in report.rows.iter().enumerate() {
+        let _ = write!(page, "<li><a href=\"#row-{number}\">{}</a></li>", escape(&row.name));
     }
-    page += "</table><h2>Comparisons</h2><table><tr>";
-    for head in table::HEADS {
-        let _ = write!(page, "<th>{head}</th>");
-    }
-    page += "</tr>";
-    for row in &report.rows {
-        for judgement in &row.judgements {
-            page += "<tr>";
-            for cell in table::cells(row, judgement) {
-                let class = ["met", "MISSED", "refused"].into_iter().find(|class| *class == cell);
-                let _ = write!(page, "<td class=\"{}\">{}</td>", class.unwrap_or(""), escaped(&cell));
-            }
-            page += "</tr>\n";
-        }
-    }
-    page += "</table><h2>Rows</h2>";
-    for row in &report.rows {
-        let _ = write!(page, "<h3>{}</h3>", escaped(&row.name));
+    page += "</ul></li><li><a href=\"#machine\">Machine and versions</a></li></ul></nav>\n<main>\n";
+    comparisons(&mut page, report);
+    page += "<section id=\"rows\"><h2>Rows</h2>\n";
+    for (number, row) in report.rows.iter().enumerate() {
+        let _ = write!(page, "<h3 id=\"row-{number}\">{}</h3>", escape(&row.name));
         for (title, metric, scale) in plots(row) {
             page += &plot(row, &title, metric, scale);
         }
         for note in table::notes(row) {
-            let _ = write!(page, "<p>{}</p>", escaped(&note));
+            let _ = write!(page, "<p class=\"note\">{}</p>", escape(&note));
         }
     }
-    page + "</html>\n"
+    page +=
+        "</section>\n<section id=\"machine\"><h2>Machine and versions</h2><div class=\"wide\"><table><tbody>";
+    for (name, value) in report.machine.iter().chain(&report.versions) {
+        let _ = write!(
+            page,
+            "<tr><th scope=\"row\">{}</th><td class=\"w\">{}</td></tr>",
+            escape(name),
+            escape(value)
+        );
+    }
+    page + "</tbody></table></div></section>\n</main>\n</body>\n</html>\n"
+}
+
+fn comparisons(page: &mut String, report: &Report) {
+    *page += "<section id=\"comparisons\"><h2>Comparisons</h2><div class=\"wide\"><table><thead><tr>";
+    for head in table::HEADS {
+        let _ = write!(page, "<th scope=\"col\">{head}</th>");
+    }
+    *page += "</tr></thead><tbody>\n";
+    for row in &report.rows {
+        for judgement in &row.judgements {
+            *page += "<tr>";
+            for cell in table::cells(row, judgement) {
+                let class = ["met", "MISSED", "refused"].into_iter().find(|class| *class == cell);
+                let _ = write!(page, "<td class=\"{}\">{}</td>", class.unwrap_or(""), escape(&cell));
+            }
+            *page += "</tr>\n";
+        }
+    }
+    *page += "</tbody></table></div></section>\n";
 }
 
 /// What of a row is drawn: its rate, and processor time beside it.
@@ -88,9 +107,10 @@ fn plot(row: &RowReport, title: &str, metric: Metric, scale: f64) -> String {
     let most = measured.iter().map(|(_, spread)| spread.most).fold(1e-12, f64::max);
     let height = LINE * (measured.len() + 1) as f64;
     let mut svg = format!(
-        "<svg width=\"{}\" height=\"{height}\" role=\"img\"><text x=\"{NAME}\" y=\"14\" fill=\"#555\">{}</text>",
+        "<div class=\"bars\"><svg width=\"{}\" height=\"{height}\" role=\"img\" aria-label=\"{title}\">\
+         <text class=\"soft\" x=\"{NAME}\" y=\"14\">{title}</text>",
         NAME + WIDTH + 80.0,
-        escaped(title)
+        title = escape(title)
     );
     for (at, (contestant, spread)) in measured.iter().enumerate() {
         let y = LINE * (at + 1) as f64;
@@ -100,19 +120,19 @@ fn plot(row: &RowReport, title: &str, metric: Metric, scale: f64) -> String {
                 && judgement.metric == metric
                 && judgement.verdict == Verdict::Missed
         });
-        let colour = match (contestant.name.starts_with("linerate"), missed) {
-            (true, true) => "#c0504d",
-            (true, false) => "#2f6db3",
-            _ => "#a8a8a8",
+        let class = match (contestant.name.starts_with("linerate"), missed) {
+            (true, true) => "missed",
+            (true, false) => "ours",
+            _ => "other",
         };
         let _ = write!(
             svg,
             "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><rect x=\"{NAME}\" y=\"{}\" width=\"{:.1}\" height=\"12\" \
-             fill=\"{colour}\"/><line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{}\" y2=\"{}\" stroke=\"#222\"/>\
+             class=\"{class}\"/><line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{}\" y2=\"{}\"/>\
              <text x=\"{:.1}\" y=\"{}\">{}</text>",
             NAME - 6.0,
             y + 12.0,
-            escaped(&contestant.name),
+            escape(&contestant.name),
             y + 2.0,
             x(spread.median) - NAME,
             x(spread.least),
@@ -124,7 +144,7 @@ fn plot(row: &RowReport, title: &str, metric: Metric, scale: f64) -> String {
             table::short(spread.median)
         );
     }
-    svg + "</svg>\n"
+    svg + "</svg></div>\n"
 }
 
 #[cfg(test)]

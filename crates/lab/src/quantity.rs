@@ -53,6 +53,26 @@ pub fn span(time: Duration) -> String {
     }
 }
 
+/// A time by the clock, in its two largest units, for what lasts: minutes or days.
+pub fn age(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        86_400.. => format!("{} d {} h", seconds / 86_400, seconds / 3_600 % 24),
+        3_600.. => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
+        60.. => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{seconds} s"),
+    }
+}
+
+/// How often something happens in a second.
+pub fn per_second(number: f64) -> String {
+    match number {
+        ..100.0 => format!("{}/s", digits(number)),
+        // A number that is not finite, or too large, becomes the nearest that is.
+        _ => format!("{}/s", count(number.round_ties_even() as u64)),
+    }
+}
+
 /// A share of a whole.
 pub fn share(part: f64) -> String {
     format!("{} %", digits(part * 100.0))
@@ -87,6 +107,12 @@ mod tests {
         assert_eq!(bytes(1_000), "1000 B");
         assert_eq!(span(Duration::from_micros(2_346)), "2.35 ms");
         assert_eq!(span(Duration::from_secs(10)), "10 s");
+        assert_eq!(age(Duration::from_millis(59_900)), "59 s");
+        assert_eq!(age(Duration::from_secs(3_599)), "59 min 59 s");
+        assert_eq!(age(Duration::from_secs(90_000)), "1 d 1 h");
+        assert_eq!(age(Duration::from_secs(7_260)), "2 h 1 min");
+        assert_eq!(per_second(0.25), "0.25/s");
+        assert_eq!(per_second(1_234.6), "1,235/s");
         assert_eq!(share(0.00512), "0.51 %");
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(999), "999");

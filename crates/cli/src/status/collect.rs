@@ -3,13 +3,14 @@
 use super::catalogue::Tally;
 use super::live::{self, Seen};
 use super::query::{Query, Sort};
-use super::rates::{History, Look};
-use super::report::{Conn, Connections, Memory, PoolReport, Process, Queue, Report, SCHEMA, Traffic};
+use super::rates::{self, History, Look, Totals};
+use super::report::{
+    Conn, Connections, Dropped, Memory, PoolReport, Process, Queue, Rates, Report, SCHEMA, Traffic,
+};
 use linerate_lab::verdict::{cause_name, main_limit};
 use linerate_linux::cpu;
 use linerate_nic::{Pool, PoolStats};
 use linerate_transport::{ConnDetail, ConnId, ConnSummary, LimitCause, LimitTimes, Owner};
-use linerate_wire::figures::Kind;
 use linerate_wire::units::Instant;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -48,6 +49,7 @@ pub fn pool(name: &str, stats: PoolStats) -> PoolReport {
         buffer: stats.buffer_size as u64,
         total: stats.total as u64,
         free: stats.free as u64,
+        used: stats.total.saturating_sub(stats.free) as u64,
         low_water: stats.low_water as u64,
         exhausted: stats.exhausted,
     }
@@ -95,8 +97,11 @@ impl Collector {
     pub fn report(&mut self, of: &mut dyn Observed, around: Around<'_>, query: Query) -> Report {
         let mut tallies = of.tallies();
         tallies.extend(around.tallies.iter().cloned());
-        let dropped = tallies.iter().flat_map(|tally| &tally.values);
-        let dropped = dropped.filter(|(figure, _)| figure.kind == Kind::Drop).map(|(_, count)| count).sum();
+        let drops = rates::drops(&tallies);
+        let traffic = Traffic { drops: drops.values().sum(), ..of.traffic() };
+        let process = cpu::process_time_ns() as f64 / 1e9;
+        let thread = cpu::thread_time_ns() as f64 / 1e9;
+        let totals = Totals { traffic, process, thread, drops };
         let mut memory = of.memory();
         memory.peak = around.memory_peak.max(memory.used);
         of.survey_udp(&mut |owner, held| {
@@ -105,34 +110,48 @@ impl Collector {
             }
             *memory.owners.entry((around.server_name)(owner).to_owned()).or_default() += held as u64;
         });
-        let connections = self.connections(of, &around, query, &mut memory.owners);
-        let traffic = Traffic { drops: dropped, ..of.traffic() };
+        let uptime = around.now.saturating_since(self.started).as_secs_f64();
+        let (rates, thread_share, dropped) = self.passing(&totals, around.now, uptime);
+        let connections = self.connections(of, &around, query, totals, &mut memory.owners);
         let queue = Queue {
+            number: 0,
             connections: connections.total,
             received_bytes: traffic.received_bytes,
             sent_bytes: traffic.sent_bytes,
             received_packets: traffic.received_packets,
             sent_packets: traffic.sent_packets,
+            cpu: thread,
+            rates: Rates { cpu: thread_share, ..rates },
         };
         Report {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             time: around.wall.as_secs_f64(),
-            uptime: around.now.saturating_since(self.started).as_secs_f64(),
+            uptime,
             transport: of.transport().to_owned(),
             device: self.device.clone(),
-            process: Process {
-                cpu: cpu::process_time_ns() as f64 / 1e9,
-                resident: cpu::resident_bytes(),
-                report: 0.0,
-            },
+            process: Process { cpu: process, resident: cpu::resident_bytes(), report: 0.0 },
             traffic,
+            rates,
             memory,
             pools: of.pools(),
             counters: tallies.iter().map(counted).collect(),
+            dropped,
             connections,
             queues: vec![queue],
         }
+    }
+
+    /// What passes, the share of a processor that this thread takes, and what is dropped: since a look before, or since
+    /// the start.
+    fn passing(&self, totals: &Totals, now: Instant, uptime: f64) -> (Rates, f64, Vec<Dropped>) {
+        let start = Totals::default();
+        let (before, span) = match self.history.base(now) {
+            Some(look) => (&look.totals, now.saturating_since(look.at).as_secs_f64()),
+            None => (&start, uptime.max(1e-3)),
+        };
+        let thread_share = (totals.thread - before.thread).max(0.0) / span;
+        (totals.since(before, span), thread_share, totals.dropped_since(before, span))
     }
 
     fn connections(
@@ -140,12 +159,13 @@ impl Collector {
         of: &dyn Observed,
         around: &Around<'_>,
         query: Query,
+        totals: Totals,
         owners: &mut BTreeMap<String, u64>,
     ) -> Connections {
         let now = around.now;
         let base = self.history.base(now);
         let keeps = self.history.wants(now);
-        let mut look = Look { at: now, ..Look::default() };
+        let mut look = Look { at: now, totals, ..Look::default() };
         let mut all = Vec::new();
         let (mut states, mut servers, mut limited) = (Counts::new(), Counts::new(), Counts::new());
         of.survey(&mut |conn| {

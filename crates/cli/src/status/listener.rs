@@ -3,6 +3,7 @@
 use super::exchange::Asker;
 use super::request::{self, Page, Refusal, Request};
 use super::{openmetrics, page};
+use linerate_linux::random;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -72,12 +73,17 @@ fn serve(stream: &mut TcpStream, asker: &Asker, only_literal_hosts: bool) -> io:
     let answer = match request {
         Ok(request) => match asker.ask(request.query) {
             Ok(report) => {
-                let (content_type, body) = match request.page {
-                    Page::Human => ("text/html; charset=utf-8", page::html(&report)),
-                    Page::Json => ("application/json", report.to_json()),
-                    Page::Metrics => (openmetrics::CONTENT_TYPE, openmetrics::text(&report)),
+                let nothing = NOTHING_ALLOWED.to_owned();
+                let (content_type, body, policy) = match request.page {
+                    Page::Human => {
+                        let nonce = nonce()?;
+                        let policy = page::content_security_policy(&nonce);
+                        ("text/html; charset=utf-8", page::html(&report, request.query, &nonce), policy)
+                    }
+                    Page::Json => ("application/json", report.to_json(), nothing),
+                    Page::Metrics => (openmetrics::CONTENT_TYPE, openmetrics::text(&report), nothing),
                 };
-                answer("200 OK", content_type, &body, &request)
+                answer(content_type, &body, &policy, &request)
             }
             Err(_) => refused(&Refusal {
                 status: "503 Service Unavailable",
@@ -88,6 +94,16 @@ fn serve(stream: &mut TcpStream, asker: &Asker, only_literal_hosts: bool) -> io:
     };
     write_by(stream, &answer, Instant::now() + PATIENCE)?;
     stream.shutdown(Shutdown::Write)
+}
+
+/// What a browser may do with everything but the page.
+const NOTHING_ALLOWED: &str = "default-src 'none'";
+
+/// A word that nobody can guess, new for each page.
+fn nonce() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    random::fill(&mut bytes)?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 
 /// The request; `None` when the client went away before it was complete.
@@ -138,17 +154,17 @@ fn write_by(stream: &mut TcpStream, mut bytes: &[u8], until: Instant) -> io::Res
     Ok(())
 }
 
-fn head(status: &str, content_type: &str, len: usize) -> String {
+fn head(status: &str, content_type: &str, policy: &str, len: usize) -> String {
     let allow = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" };
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {len}\r\n{allow}\
          Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
-         Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\nConnection: close\r\n\r\n"
+         Referrer-Policy: no-referrer\r\nContent-Security-Policy: {policy}\r\nConnection: close\r\n\r\n"
     )
 }
 
-fn answer(status: &str, content_type: &str, body: &str, request: &Request) -> Vec<u8> {
-    let mut answer = head(status, content_type, body.len()).into_bytes();
+fn answer(content_type: &str, body: &str, policy: &str, request: &Request) -> Vec<u8> {
+    let mut answer = head("200 OK", content_type, policy, body.len()).into_bytes();
     if !request.head_only {
         answer.extend_from_slice(body.as_bytes());
     }
@@ -157,7 +173,9 @@ fn answer(status: &str, content_type: &str, body: &str, request: &Request) -> Ve
 
 fn refused(refusal: &Refusal) -> Vec<u8> {
     let body = format!("{}\n", refusal.why);
-    [head(refusal.status, "text/plain; charset=utf-8", body.len()), body].concat().into_bytes()
+    [head(refusal.status, "text/plain; charset=utf-8", NOTHING_ALLOWED, body.len()), body]
+        .concat()
+        .into_bytes()
 }
 
 #[cfg(test)]
@@ -209,6 +227,12 @@ mod tests {
             assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
             assert!(body.contains(part), "{body}");
         }
+        let [one, two] = [(); 2].map(|()| ask(address, "GET / HTTP/1.1\r\n\r\n"));
+        let nonce = |page: &str| {
+            page.split("'nonce-").nth(1).and_then(|rest| rest.split('\'').next()).unwrap().to_owned()
+        };
+        assert!(nonce(&one).len() == 32 && nonce(&one) != nonce(&two), "{one}");
+        assert!(one.contains(&format!("<script nonce=\"{}\">", nonce(&one))), "{one}");
         let answer = ask(address, "HEAD /status.json HTTP/1.1\r\n\r\n");
         assert!(answer.contains("200 OK") && answer.ends_with("\r\n\r\n"), "{answer}");
         assert!(ask(address, "PUT / HTTP/1.1\r\n\r\n").contains("\r\nAllow: GET, HEAD\r\n"));

@@ -1,170 +1,156 @@
-//! The report for people: one page without scripts that renews itself, and fits a phone.
+//! The report for people: one page that its own script keeps up to date, that works without scripts too, and fits a phone.
+//!
+//! What the page shows is made here, as it is at first; the script (`page/live.js`) fetches `/status.json` and fills the
+//! same places ([`slots`]) again. Whatever the report says goes into the page as text, never as HTML.
 
-use super::catalogue;
-use super::report::{Conn, Report};
-use linerate_lab::quantity::{bytes, count, rate, share, span};
+mod sections;
+pub mod slots;
+
+use super::query::{Query, Sort};
+use super::report::Report;
+use linerate_lab::report::html::{STYLE, escape};
+use slots::{As, slot};
 use std::fmt::Write as _;
-use std::time::Duration;
 
-/// Connections on the page.
-const ROWS: usize = 50;
+/// What the page adds to the style sheet of all reports.
+const LIVE_STYLE: &str = include_str!("page/live.css");
+/// Keeps the page up to date.
+const SCRIPT: &str = include_str!("page/live.js");
 
-const STYLE: &str = "body{font:15px/1.4 system-ui,sans-serif;margin:1rem auto;padding:0 .8rem;max-width:70rem;\
-    color-scheme:light dark}h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:1.4rem}table{border-collapse:collapse;\
-    width:100%}th,td{text-align:left;padding:.2rem .6rem .2rem 0;border-bottom:1px solid #8884;vertical-align:top}\
-    .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}meter{width:8rem;max-width:100%}\
-    .small{color:#888;font-size:.9em;overflow-wrap:anywhere}\
-    .head td{border-bottom:0}@media(max-width:40rem){.wide{display:none}.n{white-space:normal}meter{width:4rem}}";
-
-/// Text that means nothing to HTML.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+/// What a browser may do with the page: its own style and script, which have `nonce`, and requests to where it came from.
+pub fn content_security_policy(nonce: &str) -> String {
+    format!(
+        "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
 }
 
-/// The page.
-pub fn html(report: &Report) -> String {
-    let mut out = String::new();
-    let uptime = span(Duration::try_from_secs_f64(report.uptime).unwrap_or_default());
-    // Writing to a string cannot fail.
-    let _ = write!(
-        out,
-        "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>linerate status</title>\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-         <meta http-equiv=\"refresh\" content=\"2\"><style>{STYLE}</style></head><body>\
-         <h1>linerate {}</h1><p class=\"small\">{}, up {uptime}. <a href=\"/status.json\">JSON</a>, \
-         <a href=\"/metrics\">metrics</a></p>",
-        escaped(&report.version),
-        escaped(&report.device)
+/// The page with the connections that `query` asks for; `nonce` is in [`content_security_policy`] too.
+pub fn html(report: &Report, query: Query, nonce: &str) -> String {
+    // Keys are text, so that it cannot fail.
+    let report = serde_json::to_value(report).unwrap_or_default();
+    let data = Some(&report);
+    let nonce = escape(nonce);
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>linerate status</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <noscript><meta http-equiv=\"refresh\" content=\"2\"></noscript>\n\
+         <style nonce=\"{nonce}\">\n{STYLE}{LIVE_STYLE}</style></head>\n\
+         <body class=\"live\" data-limit=\"{}\" data-sort=\"{}\">\n<header><h1>linerate ",
+        query.limit,
+        query.sort.name(),
     );
-    totals(&mut out, report);
-    connections(&mut out, &report.connections.list);
-    memory(&mut out, report);
-    drops(&mut out, report);
-    out.push_str("</body></html>\n");
+    slot(&mut out, "span", "", "version", As::Text, data);
+    out.push_str("</h1><p>");
+    slot(&mut out, "span", "", "device", As::Text, data);
+    out.push_str("; up ");
+    slot(&mut out, "span", "", "uptime", As::Age, data);
+    out.push_str(
+        "</p><p class=\"controls\"><button type=\"button\" id=\"pause\" hidden>Pause</button>\
+         <span role=\"status\" id=\"state\"><noscript>Reloaded every two seconds.</noscript></span> \
+         <span><a href=\"/status.json\">JSON</a>, <a href=\"/metrics\">metrics</a></span></p></header>\n<main>\n",
+    );
+    sections::tiles(&mut out, data);
+    sections::courses(&mut out, data);
+    sections::connections(&mut out, data, |out| order(out, query));
+    sections::queues(&mut out, data);
+    sections::memory(&mut out, data);
+    sections::drops(&mut out, data);
+    // Writing to a string cannot fail.
+    let _ = write!(out, "</main>\n<script nonce=\"{nonce}\">\n{SCRIPT}</script></body></html>\n");
     out
 }
 
-fn row(out: &mut String, name: &str, value: &str) {
-    let _ = write!(out, "<tr><td>{}</td><td class=\"n\">{}</td></tr>", escaped(name), escaped(value));
-}
-
-fn traffic_of(report: &Report) -> u64 {
-    report.queues.iter().map(|queue| queue.received_bytes + queue.sent_bytes).sum()
-}
-
-fn totals(out: &mut String, report: &Report) {
-    let traffic = &report.traffic;
-    out.push_str("<table>");
-    row(out, "received", &bytes(traffic.received_bytes));
-    row(out, "sent", &bytes(traffic.sent_bytes));
-    row(out, "connections", &count(report.connections.total));
-    if report.queues.len() > 1 {
-        let share = |sum: u64| format!("{:.0} %", sum as f64 * 100.0 / traffic_of(report).max(1) as f64);
-        let shares: Vec<String> =
-            report.queues.iter().map(|queue| share(queue.received_bytes + queue.sent_bytes)).collect();
-        row(out, "shares of the queues", &shares.join(", "));
-    }
-    if report.transport == "own" {
-        row(out, "segments sent again", &count(traffic.retransmits));
-    }
-    row(out, "dropped, refused or given up", &count(traffic.drops));
-    if let Some(resident) = report.process.resident {
-        row(out, "resident memory", &bytes(resident));
-    }
-    out.push_str("</table>");
-}
-
-fn connections(out: &mut String, list: &[Conn]) {
-    out.push_str("<h2>Connections</h2>");
-    if list.is_empty() {
-        out.push_str("<p>none</p>");
-        return;
-    }
-    out.push_str(
-        "<table><tr><th>client<th class=\"n\">in<th class=\"n\">out<th class=\"n wide\">round trip\
-         <th class=\"n wide\">sent again</tr>",
-    );
-    for conn in list.iter().take(ROWS) {
-        let rtt = conn.rtt.and_then(|rtt| Duration::try_from_secs_f64(rtt).ok()).map_or(String::new(), span);
+/// Links to the same page with the connections in another order.
+fn order(out: &mut String, query: Query) {
+    out.push_str("<p class=\"order\">The first by");
+    for sort in Sort::ALL {
+        let current = if sort == query.sort { " aria-current=\"true\"" } else { "" };
+        let (name, limit) = (sort.name(), query.limit);
         let _ = write!(
             out,
-            "<tr class=\"head\"><td>{}<div class=\"small\">{}, {}</div></td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
-             <td class=\"n wide\">{rtt}</td><td class=\"n wide\">{}</td></tr>\
-             <tr><td colspan=\"5\">limited by {}<div class=\"small\">{}. {}.</div></td></tr>",
-            escaped(&conn.remote),
-            escaped(&conn.server),
-            escaped(&conn.state),
-            rate(conn.receive_rate),
-            rate(conn.send_rate),
-            count(conn.retransmits),
-            escaped(&conn.bottleneck),
-            escaped(&conn.because),
-            escaped(&conn.advice),
+            " <a href=\"/?sort={name}&amp;limit={limit}\" data-sort=\"{name}\"{current}>{name}</a>"
         );
     }
-    out.push_str("</table>");
-}
-
-fn bar(out: &mut String, name: &str, used: u64, total: u64, text: &str) {
-    let part = used as f64 / total.max(1) as f64;
-    let _ = write!(
-        out,
-        "<tr><td>{}</td><td><meter value=\"{part:.3}\" high=\"0.75\">{}</meter></td><td class=\"n\">{}</td></tr>",
-        escaped(name),
-        share(part),
-        escaped(text)
-    );
-}
-
-fn memory(out: &mut String, report: &Report) {
-    let memory = &report.memory;
-    out.push_str("<h2>Memory</h2><table>");
-    let text = format!("{} of {}, {} at most", bytes(memory.used), bytes(memory.limit), bytes(memory.peak));
-    bar(out, "sockets", memory.used, memory.limit, &text);
-    for pool in &report.pools {
-        let used = pool.total.saturating_sub(pool.free);
-        let text = format!("{} of {} x {}", count(used), count(pool.total), bytes(pool.buffer));
-        bar(out, &format!("pool of {}", pool.name), used, pool.total, &text);
-    }
-    out.push_str("</table>");
-}
-
-fn drops(out: &mut String, report: &Report) {
-    let mut drops = report.drops();
-    drops.retain(|(_, count)| *count > 0);
-    drops.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    out.push_str("<h2>Dropped, refused or given up</h2>");
-    if drops.is_empty() {
-        out.push_str("<p>nothing</p>");
-        return;
-    }
-    out.push_str("<table>");
-    for ((group, name), number) in drops {
-        let meaning = catalogue::find(group, name).map_or("", |figure| figure.description());
-        let _ = write!(
-            out,
-            "<tr><td>{}<div class=\"small\">{}</div></td><td class=\"n\">{}</td></tr>",
-            escaped(&catalogue::reason(group, name)),
-            escaped(meaning),
-            count(number)
-        );
-    }
-    out.push_str("</table>");
+    out.push_str("</p>");
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::report::{Conn, Dropped, PoolReport, Rates};
     use super::*;
+
+    fn page(report: &Report) -> String {
+        html(report, Query::default(), "0123")
+    }
 
     #[test]
     fn what_clients_say_means_nothing_to_html() {
-        let conn = Conn { remote: "<script>alert(1)</script>".to_owned(), ..Conn::default() };
-        let mut report = Report { device: "a & \"b\"".to_owned(), ..Report::default() };
+        let hostile = "<script>alert(1)</script>'\"&";
+        let mut report = Report { device: hostile.to_owned(), ..Report::default() };
+        let text = || hostile.to_owned();
+        report.connections.list.push(Conn { remote: text(), because: text(), ..Conn::default() });
+        report.connections.states.insert(text(), 1);
+        report.pools.push(PoolReport { name: text(), ..PoolReport::default() });
+        report.dropped.push(Dropped { reason: text(), meaning: text(), ..Dropped::default() });
+        let html = page(&report);
+        assert!(!html.contains("<script>"));
+        assert_eq!(
+            html.matches("&lt;script&gt;alert(1)&lt;/script&gt;&#39;&quot;&amp;").count(),
+            7,
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn the_page_shows_what_the_report_says() {
+        let rates = Rates { receive_rate: 5.87e6, send_rate: 11.3e9, cpu: 0.31, ..Rates::default() };
+        let mut report = Report { rates, ..Report::default() };
+        report.connections.total = 10_000;
+        report.dropped.push(Dropped { count: 1_234, rate: 2.5, ..Dropped::default() });
+        let conn = Conn { rtt: None, bottleneck: "the send buffer".to_owned(), ..Conn::default() };
         report.connections.list.push(conn);
-        report.counters.entry("stack".to_owned()).or_default().insert("drop_vlan".to_owned(), 1_234);
-        let html = html(&report);
-        assert!(!html.contains("<script>") && html.contains("&lt;script&gt;"), "{html}");
-        assert!(html.contains("a &amp; &quot;b&quot;"), "{html}");
-        assert!(html.contains(">vlan<") && html.contains("1,234"), "{html}");
+        let html = page(&report);
+        for part in
+            ["5.87 Mbit/s<", "11.3 Gbit/s<", ">31 %<", ">10,000<", ">1,234<", ">2.5/s<", ">the send buffer<"]
+        {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+    }
+
+    #[test]
+    fn nothing_comes_from_elsewhere() {
+        let html = page(&Report::default());
+        for foreign in ["http://", "https://", "src=", "@import", "url("] {
+            assert!(!html.contains(foreign), "{foreign}");
+        }
+        // A browser runs only what has the nonce, and attributes cannot have one.
+        assert_eq!(html.matches("<script").count(), html.matches("<script nonce=\"0123\">").count());
+        assert_eq!(html.matches("<style").count(), html.matches("<style nonce=\"0123\">").count());
+        assert!(!html.contains(" style=") && !html.contains(" onclick="));
+        assert!(content_security_policy("0123").contains("script-src 'nonce-0123'"));
+    }
+
+    #[test]
+    fn the_script_puts_nothing_in_as_html() {
+        for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("] {
+            assert!(!SCRIPT.contains(way), "{way}");
+        }
+        for how in As::ALL {
+            assert!(SCRIPT.contains(&format!("\n  {}:", how.name())), "the script cannot write {how:?}");
+        }
+    }
+
+    #[test]
+    fn orders_are_links_that_keep_the_number_of_rows() {
+        let query = Query { limit: 7, sort: Sort::Memory };
+        let html = html(&Report::default(), query, "0");
+        assert!(html.contains("data-limit=\"7\" data-sort=\"memory\""));
+        assert!(html.contains("<a href=\"/?sort=bytes&amp;limit=7\" data-sort=\"bytes\">"), "{html}");
+        assert_eq!(
+            html.matches("aria-current").count(),
+            1 + SCRIPT.matches("aria-current").count() + LIVE_STYLE.matches("aria-current").count()
+        );
     }
 }

@@ -2,6 +2,8 @@
 
 /// Connections listed when nothing is said.
 pub const DEFAULT_LIMIT: usize = 100;
+/// The same on the page for people.
+pub const PAGE_LIMIT: usize = 50;
 /// Most connections that are listed.
 pub const MAX_LIMIT: usize = 1_000;
 
@@ -18,7 +20,8 @@ pub enum Sort {
 }
 
 impl Sort {
-    const ALL: [Sort; 3] = [Sort::Rate, Sort::Bytes, Sort::Memory];
+    /// All of them.
+    pub const ALL: [Sort; 3] = [Sort::Rate, Sort::Bytes, Sort::Memory];
 
     /// Its name in the URL and in the report.
     pub const fn name(self) -> &'static str {
@@ -46,9 +49,10 @@ impl Default for Query {
 }
 
 impl Query {
-    /// Reads `limit=20&sort=bytes`; the error says what was wrong and what was expected.
-    pub fn parse(text: &str) -> Result<Query, String> {
-        let mut query = Query::default();
+    /// Reads `limit=20&sort=bytes`, where what is not said is as in `default`; the error says what was wrong and what was
+    /// expected.
+    pub fn parse(text: &str, default: Query) -> Result<Query, String> {
+        let mut query = default;
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             match name {
@@ -76,7 +80,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Result<(usize, Sort), &str>) {
-        match (Query::parse(text), expected) {
+        match (Query::parse(text, Query::default()), expected) {
             (Ok(query), Ok(expected)) => assert_eq!((query.limit, query.sort), expected, "{text}"),
             (Err(error), Err(part)) => assert!(error.contains(part), "{text}: {error}"),
             (found, _) => panic!("{text}: {found:?}"),

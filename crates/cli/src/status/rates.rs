@@ -1,5 +1,7 @@
-//! Rates of connections: what has moved since a look at them that is neither too recent nor too old.
+//! Rates: what has moved since a look that is neither too recent nor too old.
 
+use super::catalogue::{self, Tally};
+use super::report::{Dropped, Rates, Traffic};
 use linerate_transport::{ConnId, LimitTimes};
 use linerate_wire::units::Instant;
 use std::collections::HashMap;
@@ -10,12 +12,73 @@ const LEAST_SPAN: Duration = Duration::from_millis(400);
 /// A look older than this says little of now.
 const LONGEST_SPAN: Duration = Duration::from_secs(10);
 
-/// What was seen of all connections at one time.
+/// What was seen of the whole at one time.
+#[derive(Debug, Default)]
+pub struct Totals {
+    /// What has passed.
+    pub traffic: Traffic,
+    /// Processor time of the process in seconds.
+    pub process: f64,
+    /// The same of the loop's thread.
+    pub thread: f64,
+    /// What drop counters count that are not 0, by part and name.
+    pub drops: HashMap<(&'static str, &'static str), u64>,
+}
+
+impl Totals {
+    /// What passed since `before`, `span` seconds ago; the processor's share is of the process.
+    pub fn since(&self, before: &Totals, span: f64) -> Rates {
+        let (now, then) = (&self.traffic, &before.traffic);
+        let rate = |now: u64, then: u64| now.saturating_sub(then) as f64 / span;
+        Rates {
+            span,
+            receive_rate: rate(now.received_bytes, then.received_bytes) * 8.0,
+            send_rate: rate(now.sent_bytes, then.sent_bytes) * 8.0,
+            received_packets: rate(now.received_packets, then.received_packets),
+            sent_packets: rate(now.sent_packets, then.sent_packets),
+            retransmits: rate(now.retransmits, then.retransmits),
+            drops: rate(now.drops, then.drops),
+            cpu: (self.process - before.process).max(0.0) / span,
+        }
+    }
+
+    /// What was dropped, and how fast it grows since `before`, `span` seconds ago.
+    pub fn dropped_since(&self, before: &Totals, span: f64) -> Vec<Dropped> {
+        let dropped = |(&(group, name), &count): (&(&'static str, &'static str), &u64)| Dropped {
+            group: group.to_owned(),
+            name: name.to_owned(),
+            reason: catalogue::reason(group, name),
+            meaning: catalogue::find(group, name).map_or("", |figure| figure.description()).to_owned(),
+            count,
+            rate: count.saturating_sub(before.drops.get(&(group, name)).copied().unwrap_or(0)) as f64 / span,
+        };
+        let mut all: Vec<Dropped> = self.drops.iter().map(dropped).collect();
+        sort(&mut all);
+        all
+    }
+}
+
+/// The drop counters among `tallies` that are not 0.
+pub fn drops(tallies: &[Tally]) -> HashMap<(&'static str, &'static str), u64> {
+    catalogue::drops(tallies).filter(|(_, count)| *count > 0).collect()
+}
+
+/// Puts those that grow fastest first, then the largest.
+pub fn sort(dropped: &mut [Dropped]) {
+    dropped.sort_by(|a, b| {
+        let by_figures = b.rate.total_cmp(&a.rate).then(b.count.cmp(&a.count));
+        by_figures.then_with(|| (&a.group, &a.name).cmp(&(&b.group, &b.name)))
+    });
+}
+
+/// What was seen at one time.
 #[derive(Debug, Default)]
 pub struct Look {
     /// When.
     pub at: Instant,
-    /// Payload bytes sent and received.
+    /// Of the whole.
+    pub totals: Totals,
+    /// Payload bytes sent and received, of all connections.
     pub moved: HashMap<ConnId, (u64, u64)>,
     /// Time by cause, of those that were looked at closely.
     pub limits: HashMap<ConnId, LimitTimes>,

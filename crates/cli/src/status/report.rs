@@ -31,12 +31,16 @@ pub struct Report {
     pub process: Process,
     /// What has passed since the start.
     pub traffic: Traffic,
+    /// What passes now.
+    pub rates: Rates,
     /// Memory of sockets.
     pub memory: Memory,
     /// Buffer pools.
     pub pools: Vec<PoolReport>,
     /// Every counter and gauge by part and name; `docs/status.md` has the list.
     pub counters: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Every drop counter that is not 0: those that grow fastest first, then the largest.
+    pub dropped: Vec<Dropped>,
     /// The connections.
     pub connections: Connections,
     /// What passed through each queue of the device, each with a thread of its own.
@@ -44,9 +48,11 @@ pub struct Report {
 }
 
 /// One queue.
-#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Debug, Default)]
 #[serde(default)]
 pub struct Queue {
+    /// Its number, from 0 on.
+    pub number: u64,
     /// Connections that it has, half-open ones and those in TIME-WAIT included.
     pub connections: u64,
     /// Bytes received: frames of a device, payload of kernel sockets.
@@ -57,6 +63,50 @@ pub struct Queue {
     pub received_packets: u64,
     /// The same sent.
     pub sent_packets: u64,
+    /// Processor time of its thread.
+    pub cpu: f64,
+    /// What passes through it now; the processor's share is of its thread.
+    pub rates: Rates,
+}
+
+/// What passes now: the mean of a time that has just gone by.
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Debug, Default)]
+#[serde(default)]
+pub struct Rates {
+    /// That time: since a report before, or since the start.
+    pub span: f64,
+    /// Bits received per second, of what [`Traffic::received_bytes`] counts.
+    pub receive_rate: f64,
+    /// Bits sent per second.
+    pub send_rate: f64,
+    /// Received per second, of what [`Traffic::received_packets`] counts.
+    pub received_packets: f64,
+    /// The same sent.
+    pub sent_packets: f64,
+    /// Segments sent again per second.
+    pub retransmits: f64,
+    /// Drops of all reasons per second.
+    pub drops: f64,
+    /// Processor time per second: 1 is one whole processor.
+    pub cpu: f64,
+}
+
+/// A reason for which something was thrown away, refused or given up.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Debug, Default)]
+#[serde(default)]
+pub struct Dropped {
+    /// The part that counts it.
+    pub group: String,
+    /// The counter's name there.
+    pub name: String,
+    /// The same in words.
+    pub reason: String,
+    /// What the counter counts.
+    pub meaning: String,
+    /// Since the start.
+    pub count: u64,
+    /// Per second now.
+    pub rate: f64,
 }
 
 /// What the process costs.
@@ -119,6 +169,8 @@ pub struct PoolReport {
     pub total: u64,
     /// Buffers free now.
     pub free: u64,
+    /// Buffers in use now.
+    pub used: u64,
     /// Fewest that were ever free.
     pub low_water: u64,
     /// How often a buffer was asked for and none was free.

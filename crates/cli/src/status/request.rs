@@ -1,6 +1,6 @@
 //! A request for the status: a small part of HTTP/1.1, as monitoring systems and browsers speak it.
 
-use super::query::Query;
+use super::query::{PAGE_LIMIT, Query};
 use std::net::IpAddr;
 
 /// What is asked for.
@@ -82,10 +82,13 @@ fn route(method: &str, target: &str) -> Result<Request, Refusal> {
         _ => return Err(refuse("404 Not Found", "there are /, /status.json and /metrics")),
     };
     // Monitoring systems may add parameters of their own; connections are none of their business.
+    let default = Query::default();
     let query = match page {
-        Page::Metrics => Query { limit: 0, ..Query::default() },
-        _ => Query::parse(query).map_err(|why| refuse("400 Bad Request", why))?,
+        Page::Metrics => Ok(Query { limit: 0, ..default }),
+        Page::Human => Query::parse(query, Query { limit: PAGE_LIMIT, ..default }),
+        Page::Json => Query::parse(query, default),
     };
+    let query = query.map_err(|why| refuse("400 Bad Request", why))?;
     Ok(Request { page, query, head_only: method == "HEAD" })
 }
 
@@ -104,7 +107,9 @@ mod tests {
 
     #[test]
     fn what_is_there_and_what_is_not() {
-        check("GET / HTTP/1.1\r\n\r\n", "Human 100 false");
+        check("GET / HTTP/1.1\r\n\r\n", "Human 50 false");
+        check("GET /?limit=7&sort=bytes HTTP/1.1\r\n\r\n", "Human 7 false");
+        check("GET /status.json HTTP/1.1\r\n\r\n", "Json 100 false");
         check("GET /status.json?limit=5 HTTP/1.1\r\nHost: 127.0.0.1:9180\r\n\r\n", "Json 5 false");
         check("HEAD /metrics?collect[]=x HTTP/1.0\r\n\r\n", "Metrics 0 true");
         check("GET /status.json?limit=x HTTP/1.1\r\n\r\n", "400 Bad Request");
@@ -119,7 +124,7 @@ mod tests {
     #[test]
     fn a_name_that_leads_here_is_refused() {
         for host in ["localhost", "LocalHost:9180", "127.0.0.1", "[::1]:9180", "[::1]"] {
-            check(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"), "Human 100 false");
+            check(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"), "Human 50 false");
         }
         for host in ["evil.example", "evil.example:9180", "localhost.evil.example", "127.0.0.1.evil.example"]
         {

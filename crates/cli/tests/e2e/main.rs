@@ -2,6 +2,7 @@
 //!
 //! Run by `cargo xtask test [FILTER]`, as root. Nothing touches the host's own network.
 
+mod browser;
 mod data;
 mod ending;
 mod fast_open;
@@ -15,6 +16,7 @@ mod life;
 mod load;
 mod lockout;
 mod memory;
+mod page;
 mod ping;
 mod privileges;
 mod queues;

@@ -2,6 +2,7 @@
 //! that lets its children go unnoticed is counted whole.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -35,6 +36,11 @@ impl Group {
             }
         }
         outer
+    }
+
+    /// Takes a process in that runs already, with all of its threads; what it has used before is not counted.
+    pub fn admit(&self, pid: u32) -> io::Result<()> {
+        fs::write(self.0.join("cgroup.procs"), pid.to_string())
     }
 
     /// Processor seconds that it has used.

@@ -2,11 +2,9 @@
 //! dark colours.
 
 use super::grid::{Cell, Grid, percent};
+pub use super::html::{STYLE, escape};
 use super::plot::{Figure, Mark, PlotError, SERIES, Series};
 use std::fmt::Write as _;
-
-/// The style sheet of every page; its colours are variables, light and dark.
-pub const STYLE: &str = include_str!("page.css");
 
 /// A part of the page with an entry in the contents list.
 #[derive(Clone, Debug)]
@@ -97,22 +95,6 @@ pub struct Finding {
     pub text: String,
     /// The arithmetic.
     pub evidence: String,
-}
-
-/// Text for HTML, inside elements and attributes.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 /// The page.

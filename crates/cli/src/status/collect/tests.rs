@@ -8,6 +8,8 @@ struct Fake {
     conns: Vec<(ConnSummary, LimitTimes)>,
     /// Most that were looked at closely.
     details: std::cell::Cell<usize>,
+    /// Bytes received and frames dropped beyond the first ones.
+    more: u64,
 }
 
 fn id(index: u32) -> ConnId {
@@ -35,12 +37,13 @@ impl Observed for Fake {
     }
 
     fn tallies(&mut self) -> Vec<Tally> {
-        let counters = linerate_stack::Counters { drop_vlan: 3, frames_in: 7, ..Default::default() };
+        let counters =
+            linerate_stack::Counters { drop_vlan: 3 + self.more, frames_in: 7, ..Default::default() };
         vec![Tally::of("stack", &counters)]
     }
 
     fn traffic(&mut self) -> Traffic {
-        Traffic { received_bytes: 5, ..Traffic::default() }
+        Traffic { received_bytes: 5 + self.more, ..Traffic::default() }
     }
 
     fn memory(&self) -> Memory {
@@ -136,6 +139,24 @@ fn rates_are_of_the_time_between_two_looks() {
     let third = report(&mut collector, &mut fake, 2_000, Query::default());
     let new = third.connections.list.iter().find(|conn| conn.id == "2.0").unwrap();
     assert_eq!((new.send_rate, new.span), (32_000.0, 0.25));
+}
+
+#[test]
+fn rates_of_the_whole_and_of_what_is_dropped_are_of_the_same_time() {
+    let mut fake = Fake::default();
+    let mut collector = Collector::new(Instant::ZERO, String::new());
+    // 5 bytes and 3 drops since the start, two seconds ago.
+    let first = report(&mut collector, &mut fake, 2_000, Query::default());
+    assert_eq!((first.rates.span, first.rates.receive_rate, first.rates.drops), (2.0, 20.0, 1.5));
+    assert!(first.rates.cpu > 0.0 && first.process.cpu >= first.queues[0].cpu);
+    fake.more = 10;
+    let second = report(&mut collector, &mut fake, 2_500, Query::default());
+    assert_eq!((second.rates.span, second.rates.receive_rate, second.rates.drops), (0.5, 160.0, 20.0));
+    assert_eq!(second.queues[0].rates.receive_rate, 160.0);
+    let dropped: Vec<_> =
+        second.dropped.iter().map(|one| (one.reason.as_str(), one.count, one.rate)).collect();
+    assert_eq!(dropped, [("vlan", 13, 20.0)], "what is 0 is not there");
+    assert_eq!(second.dropped[0].meaning, "Of another VLAN.");
 }
 
 #[test]
