@@ -3,24 +3,16 @@
 //! A client that waits for an answer before it asks again leaves out just those requests that a slow server would have
 //! made wait (coordinated omission). Here a request has a time at which it is due, and its latency counts from then on,
 //! though all connections may have been busy. With a rate of 0 each connection asks again at once: with one connection
-//! that is a ping-pong.
+//! that is a ping-pong. The client is the one of `linerate lab ramp`.
 
-use anyhow::{Context, Result, bail};
-use hdrhistogram::Histogram;
-use rustix::event::{Timespec, epoll};
+use anyhow::Result;
+use linerate_lab::load::{self, Arrivals, milliseconds};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::net::SocketAddr;
+use std::time::Duration;
 
 /// How long answers that are still missing at the end are waited for.
 const GRACE: Duration = Duration::from_secs(1);
-/// Ready connections that are taken at once.
-const EVENTS: usize = 64;
-const NS: f64 = 1e9;
-/// The longest latency that is told apart from longer ones.
-const LONGEST_NS: u64 = 100_000_000_000;
 
 /// What is asked, and how.
 #[derive(Clone, Debug)]
@@ -54,154 +46,36 @@ pub struct Outcome {
     pub p999: f64,
 }
 
-/// One connection.
-struct Link {
-    stream: TcpStream,
-    /// When the request that is under way was due.
-    due: Option<Duration>,
-    answer: Answer,
-}
-
-/// An answer as it comes in.
-#[derive(Default)]
-struct Answer {
-    bytes: Vec<u8>,
-    /// Length of head and body, once the head is there.
-    len: Option<usize>,
-}
-
-impl Answer {
-    /// Takes what came; true once the answer is whole.
-    fn take(&mut self, bytes: &[u8]) -> Result<bool> {
-        self.bytes.extend_from_slice(bytes);
-        if self.len.is_none()
-            && let Some(end) = self.bytes.windows(4).position(|four| four == b"\r\n\r\n")
-        {
-            self.len = Some(end + 4 + body_len(&self.bytes[..end])?);
-        }
-        match self.len {
-            Some(len) if self.bytes.len() > len => bail!("{} bytes too many", self.bytes.len() - len),
-            len => Ok(len == Some(self.bytes.len())),
-        }
-    }
-
-    fn is_good(&self) -> bool {
-        self.bytes.starts_with(b"HTTP/1.1 200 ")
-    }
-
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.len = None;
-    }
-}
-
-fn body_len(head: &[u8]) -> Result<usize> {
-    let head = String::from_utf8_lossy(head);
-    let value = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().to_owned())
-    });
-    value.and_then(|value| value.parse().ok()).context("an answer without Content-Length")
-}
-
-/// Requests that are due: at even distances, or as soon as a connection is free.
-struct Schedule {
-    every: Duration,
-    next: Duration,
-    end: Duration,
-    waiting: VecDeque<Duration>,
-}
-
-impl Schedule {
-    fn new(load: &Load) -> Schedule {
-        let every = if load.rate > 0.0 { Duration::from_secs_f64(1.0 / load.rate) } else { Duration::ZERO };
-        Schedule { every, next: Duration::ZERO, end: load.time, waiting: VecDeque::new() }
-    }
-
-    /// When the request that a free connection is to send was due; `None` if none is.
-    fn next(&mut self, now: Duration) -> Option<Duration> {
-        if self.every.is_zero() {
-            return (now < self.end).then_some(now);
-        }
-        while self.next <= now && self.next < self.end {
-            self.waiting.push_back(self.next);
-            self.next += self.every;
-        }
-        self.waiting.pop_front()
-    }
-}
-
 /// Asks, and tells how long the answers took. It does not sleep: it is to have a core of its own.
 pub fn run(load: &Load) -> Result<Outcome> {
-    let request = format!("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", load.path, load.server.ip());
-    let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    let mut links = Vec::with_capacity(load.connections);
-    for number in 0..load.connections {
-        let stream = TcpStream::connect(load.server).with_context(|| load.server.to_string())?;
-        stream.set_nodelay(true)?;
-        stream.set_nonblocking(true)?;
-        epoll::add(&set, &stream, epoll::EventData::new_u64(number as u64), epoll::EventFlags::IN)?;
-        links.push(Link { stream, due: None, answer: Answer::default() });
-    }
-    let mut idle: VecDeque<usize> = (0..links.len()).collect();
-    let mut schedule = Schedule::new(load);
-    let mut latencies = Histogram::<u64>::new_with_max(LONGEST_NS, 3)?;
-    let (mut outcome, mut chunk) = (Outcome::default(), vec![0; 64 << 10]);
-    let mut events = Vec::with_capacity(EVENTS);
-    let start = Instant::now();
-    loop {
-        let now = start.elapsed();
-        while let Some(number) = idle.front().copied()
-            && let Some(due) = schedule.next(now)
-        {
-            idle.pop_front();
-            links[number].stream.write_all(request.as_bytes()).context("a request of some bytes")?;
-            links[number].due = Some(due);
-        }
-        if now >= load.time && (idle.len() == links.len() || now >= load.time + GRACE) {
-            break;
-        }
-        events.clear();
-        epoll::wait(&set, rustix::buffer::spare_capacity(&mut events), Some(&Timespec::default()))?;
-        for event in &events {
-            let number = event.data.u64() as usize;
-            if !receive(&mut links[number], &mut chunk)? {
-                continue;
-            }
-            let link = &mut links[number];
-            let due = link.due.take().context("an answer that nobody asked for")?;
-            latencies.saturating_record((start.elapsed() - due).as_nanos() as u64);
-            outcome.requests += 1;
-            outcome.errors += u64::from(!link.answer.is_good());
-            link.answer.clear();
-            idle.push_back(number);
-        }
-    }
-    let now = start.elapsed();
-    // What never came has taken at least so long.
-    for due in links.iter().filter_map(|link| link.due).chain(schedule.waiting) {
-        latencies.saturating_record((now - due).as_nanos() as u64);
-        outcome.errors += 1;
-    }
-    let at = |quantile| latencies.value_at_quantile(quantile) as f64 / NS;
-    (outcome.p50, outcome.p99, outcome.p999) = (at(0.5), at(0.99), at(0.999));
-    outcome.seconds = now.as_secs_f64();
-    Ok(outcome)
-}
-
-/// Reads what is there; true once an answer is whole.
-fn receive(link: &mut Link, chunk: &mut [u8]) -> Result<bool> {
-    match link.stream.read(chunk) {
-        Ok(0) => bail!("the server closed a connection that was to be kept"),
-        Ok(len) => link.answer.take(&chunk[..len]),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    let asked = load::Load {
+        server: load.server,
+        host: load.server.ip().to_string(),
+        path: load.path.clone(),
+        arrivals: Arrivals::Kept { connections: load.connections, rate: load.rate },
+        time: load.time,
+        timeout: load.time + GRACE,
+        status: 200,
+        sources: Vec::new(),
+        threads: 1,
+        spin: true,
+    };
+    let tally = load::run(&asked)?;
+    let at = |quantile| milliseconds(&tally.response, quantile).unwrap_or(0.0) / 1e3;
+    Ok(Outcome {
+        requests: tally.answered,
+        seconds: tally.elapsed.as_secs_f64(),
+        errors: tally.failed(),
+        p50: at(0.5),
+        p99: at(0.99),
+        p999: at(0.999),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
     use std::net::TcpListener;
 
     const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
@@ -224,19 +98,6 @@ mod tests {
 
     fn load(server: SocketAddr, rate: f64) -> Load {
         Load { server, path: "/".into(), connections: 1, rate, time: Duration::from_millis(300) }
-    }
-
-    #[test]
-    fn an_answer_comes_in_any_pieces() {
-        for cut in 0..ANSWER.len() {
-            let mut answer = Answer::default();
-            assert!(!answer.take(&ANSWER[..cut]).unwrap());
-            assert!(answer.take(&ANSWER[cut..]).unwrap() && answer.is_good());
-            answer.clear();
-            assert!(answer.take(ANSWER).unwrap());
-            assert!(answer.take(b"x").is_err());
-        }
-        assert!(Answer::default().take(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
     }
 
     #[test]

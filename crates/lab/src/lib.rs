@@ -6,10 +6,13 @@
 pub mod explain;
 #[cfg(feature = "experiments")]
 pub mod ladder;
+pub mod load;
 pub mod measure;
 pub mod progress;
 pub mod published;
 pub mod quantity;
+#[cfg(feature = "experiments")]
+pub mod ramp;
 #[cfg(feature = "experiments")]
 pub mod report;
 #[cfg(feature = "experiments")]

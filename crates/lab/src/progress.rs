@@ -14,12 +14,18 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins `total` steps of `what`.
+    /// Begins `total` steps of `what`; 0 where it is not known how many there will be.
     pub fn new(what: &'static str, total: u64) -> Progress {
         let as_lines = !std::io::stderr().is_terminal();
-        let bar = if as_lines { ProgressBar::hidden() } else { ProgressBar::new(total) };
-        let style =
-            ProgressStyle::with_template("{prefix} [{bar:24}] {pos}/{len} {elapsed}, {eta} left: {wide_msg}");
+        let bar = match total {
+            _ if as_lines => ProgressBar::hidden(),
+            0 => ProgressBar::no_length(),
+            total => ProgressBar::new(total),
+        };
+        let style = ProgressStyle::with_template(match total {
+            0 => "{prefix} {pos} done, {elapsed}: {wide_msg}",
+            _ => "{prefix} [{bar:24}] {pos}/{len} {elapsed}, {eta} left: {wide_msg}",
+        });
         // The template is a constant of ours; should it not parse, the default will do.
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
         bar.set_prefix(what);
@@ -30,7 +36,10 @@ impl Progress {
     pub fn begin(&mut self, step: &str) {
         self.bar.set_message(step.to_owned());
         if self.as_lines {
-            eprintln!("{} {}/{}: {step}", self.what, self.done + 1, self.total);
+            match self.total {
+                0 => eprintln!("{} {}: {step}", self.what, self.done + 1),
+                total => eprintln!("{} {}/{total}: {step}", self.what, self.done + 1),
+            }
         }
     }
 

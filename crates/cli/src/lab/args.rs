@@ -20,6 +20,8 @@ pub enum Experiment {
     Published(Published),
     /// The tuning ladder of seed 000: each rung predicted, measured, and beside what the document prints
     Ladder(Ladder),
+    /// Load at rising rates until a server is saturated: where its curve bends, and who was the limit
+    Ramp(Box<super::ramp::Ramp>),
 }
 
 /// Forms of a result that every experiment has beside its table on the terminal.

@@ -4,6 +4,7 @@
 pub mod args;
 pub mod error;
 pub mod ladder;
+pub mod ramp;
 
 use args::{Experiment, Lab};
 use error::LabError;
@@ -13,6 +14,7 @@ pub fn run(args: &Lab) -> Result<(), LabError> {
     match &args.experiment {
         Experiment::Published(args) => published(args),
         Experiment::Ladder(args) => ladder::run(args),
+        Experiment::Ramp(args) => ramp::run(args),
     }
 }
 

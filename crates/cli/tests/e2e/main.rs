@@ -10,6 +10,7 @@ mod http;
 mod iperf3;
 mod lab;
 mod ladder;
+mod lab_ramp;
 mod life;
 mod load;
 mod lockout;

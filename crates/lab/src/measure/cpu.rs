@@ -54,6 +54,31 @@ pub fn of_tree(root: u32) -> f64 {
         .sum()
 }
 
+/// Seconds that each thread of a process and of its descendants has run, by number of the thread.
+pub fn threads_of_tree(root: u32) -> BTreeMap<u32, f64> {
+    let mut found = BTreeMap::new();
+    for pid in tree(root) {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        found.extend(tasks.filter_map(|task| {
+            let number = task.file_name().to_str()?.parse().ok()?;
+            let text = read_to_string(task.path().join("schedstat")).ok()?;
+            Some((number, text.split_whitespace().next()?.parse::<f64>().ok()? / 1e9))
+        }));
+    }
+    found
+}
+
+/// Seconds that all cores have spent in interrupts of hardware and software.
+pub fn interrupts() -> f64 {
+    parse_interrupts(&read_to_string("/proc/stat").unwrap_or_default())
+}
+
+fn parse_interrupts(stat: &str) -> f64 {
+    let all = stat.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or_default();
+    // irq and softirq stand behind user, nice, system, idle and iowait.
+    all.split_whitespace().skip(5).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / TICKS
+}
+
 /// Seconds that the kernel's own threads have used.
 pub fn of_kernel() -> f64 {
     // All of them are children of process 2.
@@ -97,6 +122,7 @@ mod tests {
     fn cores_are_read() {
         let stat =
             "cpu  9 9 9 9 9 9 9 9\ncpu0 100 0 50 1000 5 1 9 20 0 0\ncpu1 1 2 3 4 5 6 7 8 9 10\nintr 5\n";
+        assert_eq!(parse_interrupts(stat), 0.18);
         assert_eq!(parse_cores(stat), [(1.6, 0.2), (0.19, 0.08)]);
     }
 
@@ -104,8 +130,10 @@ mod tests {
     fn a_tree_has_its_children() {
         let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
         let found = tree(std::process::id());
+        let threads = threads_of_tree(std::process::id());
         child.kill().and_then(|()| child.wait()).unwrap();
         assert!(found.contains(&child.id()) && found.contains(&std::process::id()));
         assert!(of_tree(std::process::id()) > 0.0);
+        assert!(threads.contains_key(&std::process::id()) && threads.contains_key(&child.id()));
     }
 }

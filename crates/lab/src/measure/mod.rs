@@ -1,7 +1,9 @@
 //! Measuring on this machine: rounds that alternate, processor time, namespaces, and where a figure comes from.
 
+pub mod counters;
 pub mod cpu;
 pub mod group;
+pub mod listener;
 pub mod machine;
 pub mod place;
 pub mod provenance;

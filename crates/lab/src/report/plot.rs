@@ -30,10 +30,10 @@ pub const SERIES: [RGBColor; 8] = [
 ];
 
 /// The same on a dark ground.
-const DARK: [&str; 8] =
+pub(crate) const DARK: [&str; 8] =
     ["#5aa9ff", "#ff9350", "#3fd0a0", "#dd86d2", "#d9b640", "#45cfe2", "#ff7088", "#a9a9f0"];
 
-fn hex(colour: RGBColor) -> String {
+pub(crate) fn hex(colour: RGBColor) -> String {
     format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2)
 }
 

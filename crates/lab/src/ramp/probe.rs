@@ -1,0 +1,145 @@
+//! One request before the ramp: whether the server answers at all, and what.
+
+use crate::load::{Response, Target};
+use std::fmt;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+/// What a server answered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Probe {
+    /// Where it answered.
+    pub address: SocketAddr,
+    /// The status.
+    pub status: u16,
+    /// Bytes of the body.
+    pub body_len: u64,
+}
+
+/// Why a ramp cannot begin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProbeError {
+    url: String,
+    why: String,
+}
+
+impl fmt::Display for ProbeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.url, self.why)
+    }
+}
+
+impl std::error::Error for ProbeError {}
+
+/// Asks once at each address of the target, until one answers with the status that is expected.
+pub fn probe(target: &Target, status: u16, timeout: Duration) -> Result<Probe, ProbeError> {
+    let failed = |why: String| ProbeError { url: target.to_string(), why };
+    let addresses = target.resolve().map_err(|error| failed(error.to_string()))?;
+    let mut last = String::new();
+    for address in addresses {
+        match ask(target, address, timeout) {
+            Ok(probe) if probe.status == status => return Ok(probe),
+            Ok(probe) => {
+                let hint = format!("--expect {} if that is meant", probe.status);
+                return Err(failed(format!(
+                    "answers with status {}, {status} was expected; {hint}",
+                    probe.status
+                )));
+            }
+            Err(why) => last = format!("{address}: {why}"),
+        }
+    }
+    Err(failed(last))
+}
+
+fn ask(target: &Target, address: SocketAddr, timeout: Duration) -> Result<Probe, String> {
+    let until = Instant::now() + timeout;
+    let mut stream =
+        TcpStream::connect_timeout(&address, timeout).map_err(|why| format!("cannot connect: {why}"))?;
+    let request = format!(
+        "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: linerate/{}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
+        target.path,
+        target.authority(),
+        env!("CARGO_PKG_VERSION")
+    );
+    stream.write_all(request.as_bytes()).map_err(|why| format!("cannot send: {why}"))?;
+    let (mut response, mut bytes) = (Response::default(), vec![0; 64 << 10]);
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let no_answer = || format!("no answer within {} s", timeout.as_secs_f64());
+        if left.is_zero() {
+            return Err(no_answer());
+        }
+        stream.set_read_timeout(Some(left)).map_err(|why| why.to_string())?;
+        let is_whole = match stream.read(&mut bytes) {
+            Ok(0) if response.end() => true,
+            Ok(0) if response.is_empty() => return Err("closes the connection without an answer".to_owned()),
+            Ok(0) => return Err("closes the connection within its answer".to_owned()),
+            Ok(len) => {
+                let taken = response.take(&bytes[..len]);
+                taken.map_err(|why| format!("answers with what is no HTTP/1.1: {}", why.0))?.is_some()
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => false,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return Err(no_answer());
+            }
+            Err(error) => return Err(format!("cannot read the answer: {error}")),
+        };
+        if is_whole {
+            return Ok(Probe { address, status: response.status(), body_len: response.body_len() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_server_that_is_not_fit_is_told_so() {
+        let check = |answer: Option<&'static str>, expected: Result<u64, &str>| {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let server = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                match answer {
+                    Some(answer) => {
+                        let mut request = [0; 1_024];
+                        let _ = stream.read(&mut request);
+                        let _ = stream.write_all(answer.as_bytes());
+                    }
+                    None => std::thread::sleep(Duration::from_millis(300)),
+                }
+            });
+            let target = Target::parse(&format!("http://{address}/x")).unwrap();
+            let found = probe(&target, 200, Duration::from_millis(200));
+            server.join().unwrap();
+            match expected {
+                Ok(body) => {
+                    assert_eq!(found, Ok(Probe { address, status: 200, body_len: body }), "{answer:?}");
+                }
+                Err(part) => {
+                    let error = found.unwrap_err().to_string();
+                    assert!(error.contains(part) && error.contains("/x"), "{answer:?}: {error}");
+                }
+            }
+        };
+        check(Some("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"), Ok(2));
+        check(Some("HTTP/1.0 200 OK\r\n\r\nabc"), Ok(3));
+        check(Some("HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nab"), Err("--expect 404"));
+        check(Some("SSH-2.0\r\n\r\n"), Err("no HTTP/1.1"));
+        check(Some(""), Err("without an answer"));
+        check(Some("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab"), Err("within its answer"));
+        check(None, Err("no answer within 0.2 s"));
+    }
+
+    #[test]
+    fn nobody_there() {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let target = Target::parse(&format!("http://{address}")).unwrap();
+        let error = probe(&target, 200, Duration::from_secs(1)).unwrap_err().to_string();
+        assert!(error.contains("cannot connect"), "{error}");
+    }
+}

@@ -1,0 +1,173 @@
+//! The levels of a ramp as a table, with what was found below it.
+
+use super::level::{Level, Limit, Times};
+use super::run::Ramp;
+use crate::quantity::count;
+use crate::report::grid::{Cell, Grid};
+
+const HEADERS: [&str; 16] = [
+    "conn.\n/s",
+    "offered\n/s",
+    "answered\n/s",
+    "p50\nms",
+    "p90\nms",
+    "p99\nms",
+    "p99.9\nms",
+    "max\nms",
+    "connect\np99 ms",
+    "late\np99 ms",
+    "failed",
+    "open",
+    "server\n%",
+    "client\n%",
+    "irq\n%",
+    "limit",
+];
+
+/// The table of a ramp.
+pub fn grid(number: usize, ramp: &Ramp) -> Grid {
+    let title = format!("{}: {}", ramp.name, ramp.url);
+    let mut grid = Grid::new(format!("levels-{number}"), title, &HEADERS);
+    grid.rows = ramp.levels.iter().map(|level| row(ramp, level)).collect();
+    grid.notes.push(sentence(ramp));
+    grid.notes.extend(ramp.levels.iter().filter_map(note));
+    grid.notes.push(meaning(ramp));
+    grid
+}
+
+fn row(ramp: &Ramp, level: &Level) -> Vec<Cell> {
+    let time = |times: Option<Times>, of: fn(&Times) -> f64| {
+        times.map_or(Cell::Empty, |times| Cell::figure(of(&times)))
+    };
+    let percent = |share: Option<f64>| share.map_or(Cell::Empty, |share| Cell::number(share * 100.0, 0));
+    let failed: u64 = level.errors.values().sum();
+    vec![
+        level.connection_rate.map_or(Cell::Empty, |rate| Cell::number(rate, 1)),
+        Cell::number(level.offered_rate, 1),
+        Cell::number(level.answered_rate, 1),
+        time(level.response_ms, |times| times.p50),
+        time(level.response_ms, |times| times.p90),
+        time(level.response_ms, |times| times.p99),
+        time(level.response_ms, |times| times.p999),
+        time(level.response_ms, |times| times.max),
+        time(level.connect_ms, |times| times.p99),
+        time(level.late_ms, |times| times.p99),
+        Cell::number(failed as f64, 0),
+        Cell::number(level.most_open as f64, 0),
+        percent(level.seen.cpu.server),
+        percent(Some(level.seen.cpu.client)),
+        percent(Some(level.seen.cpu.interrupts)),
+        Cell::text(mark(ramp, level)),
+    ]
+}
+
+/// What stands beside a level: the knee, or who was its limit.
+pub fn mark(ramp: &Ramp, level: &Level) -> &'static str {
+    match &level.limit {
+        _ if ramp.knee.below_rate.is_some() && ramp.knee.offered_rate == Some(level.offered_rate) => "knee",
+        Limit::None => "",
+        Limit::Server(_) => "server",
+        Limit::Client(_) => "refused (client)",
+        Limit::Path(_) => "refused (path)",
+    }
+}
+
+/// What was found, in a sentence.
+pub fn sentence(ramp: &Ramp) -> String {
+    let knee = &ramp.knee;
+    let found = match (knee.offered_rate, knee.below_rate) {
+        (Some(rate), Some(below)) => {
+            let why = knee.why.as_deref().unwrap_or("beyond it is another");
+            format!("Knee at {} requests/s: at {} {why}.", rates(rate), rates(below))
+        }
+        (Some(rate), None) => format!("No knee up to {} requests/s.", rates(rate)),
+        (None, _) => "No level is in order.".to_owned(),
+    };
+    let refused = ramp.levels.iter().filter(|level| !level.is_valid()).count();
+    let refused = match refused {
+        0 => String::new(),
+        1 => " One level is refused: it tells nothing of the server.".to_owned(),
+        refused => format!(" {refused} levels are refused: they tell nothing of the server."),
+    };
+    format!("{found} At most {} answers/s.{refused}", rates(knee.most_answered_rate))
+}
+
+/// A rate without needless decimals.
+pub fn rates(rate: f64) -> String {
+    if rate < 100.0 { format!("{rate:.1}") } else { count(rate.round() as u64) }
+}
+
+/// What a level needs said: failures by kind, and why it is refused.
+fn note(level: &Level) -> Option<String> {
+    let kinds: Vec<String> = level.errors.iter().map(|(fault, count)| format!("{fault} {count}")).collect();
+    let refused = match &level.limit {
+        Limit::Client(why) => Some(format!("refused, the client was the limit: {why}")),
+        Limit::Path(why) => Some(format!("refused, the path was the limit: {why}")),
+        Limit::None | Limit::Server(_) => None,
+    };
+    let failed = (!kinds.is_empty()).then(|| {
+        let failed: u64 = level.errors.values().sum();
+        format!("{} of {} failed: {}", count(failed), count(level.offered), kinds.join(", "))
+    });
+    let said: Vec<String> = refused.into_iter().chain(failed).collect();
+    (!said.is_empty()).then(|| format!("At {} requests/s: {}.", rates(level.offered_rate), said.join("; ")))
+}
+
+/// What the columns mean.
+fn meaning(ramp: &Ramp) -> String {
+    let seen = match ramp.server_pid {
+        Some(pid) => format!("process {pid} with its children"),
+        None => "not seen".to_owned(),
+    };
+    let each = match ramp.requests_per_connection {
+        Some(each) => format!("{each} on each connection"),
+        None => "on kept connections".to_owned(),
+    };
+    format!(
+        "Requests offered and answered, {each}; times from when a request was due. late: how late this client was to send. open: \
+         most connections at once. % of one core: server ({seen}), this client, interrupts of the kernel."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::knee::{find, tests::level};
+    use super::*;
+    use crate::load::Fault;
+    use crate::report::grid::GridFormat;
+
+    #[test]
+    fn a_table_says_what_was_found() {
+        let mut levels = vec![
+            level(100.0, 100.0, 1.0),
+            level(200.0, 200.0, 1.0),
+            level(400.0, 210.0, 900.0),
+            level(800.0, 5.0, 1.0),
+        ];
+        levels[2].limit = Limit::Server("slow".into());
+        levels[2].errors.insert(Fault::Timeout, 7);
+        levels[3].limit = Limit::Client("late".into());
+        let knee = find(&levels);
+        let ramp = Ramp {
+            name: "x".into(),
+            url: "http://x/".into(),
+            workload: "http-3".into(),
+            status: 200,
+            requests_per_connection: Some(1),
+            server_pid: None,
+            levels,
+            knee,
+        };
+        let text = grid(0, &ramp).render(GridFormat::Terminal, None);
+        for part in [
+            "knee",
+            "refused (client)",
+            "Knee at 200 requests/s: at 400 52 % of what is offered is answered",
+            "At most 210 answers/s. One level is refused",
+            "At 400 requests/s: 7 of 100 failed: timeout 7.",
+            "At 800 requests/s: refused, the client was the limit: late.",
+        ] {
+            assert!(text.contains(part), "{part:?} in\n{text}");
+        }
+    }
+}
