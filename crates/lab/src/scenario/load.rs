@@ -264,7 +264,7 @@ mod tests {
         check("[[flow]]\nwriter = { calls = \"65 KiB\" }\n", "these keys say nothing about writing");
         check("[[flow]]\nwriter = { request = \"1 B\", gives-way = true }\n", "nothing about writing");
         check("[server]\ninterrupt-mode = \"off\"\n", "unknown variant `off`, expected one of `none`");
-        check("[server]\nprocessor = { copy = \"2 s\" }\n", "copy = \"2 s\" }: expected 0 s to 1 s");
+        check("[server]\nprocessor = { copy = \"2 s\" }\n", "line 2, column 22: processor: expected 0 s");
         check("[client.tcp]\ncongestion = \"bbr\"\n", "expected cubic, newreno or new-reno");
     }
 
