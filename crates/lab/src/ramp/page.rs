@@ -70,7 +70,7 @@ fn tiles(ramps: &[Ramp]) -> Vec<(String, String)> {
 /// All pictures that have points.
 fn pictures(ramps: &[Ramp], beside: &[Beside]) -> Result<Vec<Block>, String> {
     let all = [
-        ("response", response_times(ramps, beside)),
+        ("response", Picture { title: "Response times".to_owned(), ..response_times(ramps, beside) }),
         ("answered", answered(ramps, beside)),
         ("errors", errors(ramps, beside)),
         ("throughput", throughput(ramps, beside)),
