@@ -160,6 +160,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_driver_costs_the_mean_of_what_is_printed() {
+        let figures = crate::published::of("000").unwrap();
+        let constants = Constants::load().unwrap();
+        let costs = constants.costs(Whose::Document);
+        for (tuning, cost) in [
+            ("driver before optimization", &costs.driver),
+            ("driver after optimization", &costs.driver_after),
+        ] {
+            let is_count = |figure: &str| figure.starts_with("EmacSend of packet");
+            let printed = figures.iter().filter(|record| record.tuning == tuning && is_count(&record.figure));
+            let counts: Vec<f64> = printed.map(|record| record.value).collect();
+            let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+            assert_eq!((counts.len(), mean.round()), (13, cost.value), "{tuning}");
+        }
+    }
+
     /// The sums that were published hold whatever the split.
     #[test]
     fn the_parts_of_the_document_make_its_loads() {
