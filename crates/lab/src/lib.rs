@@ -14,6 +14,8 @@ pub mod report;
 pub mod scenario;
 pub mod schema;
 #[cfg(feature = "experiments")]
+pub mod sweep;
+#[cfg(feature = "experiments")]
 pub mod trace;
 #[cfg(feature = "experiments")]
 pub mod values;

@@ -159,6 +159,8 @@ pub struct Counter<'a> {
     pub group: u32,
     /// What is counted.
     pub name: &'a str,
+    /// In which unit: viewers show it behind the name.
+    pub unit: &'a str,
     /// From when on.
     pub at: Instant,
     /// How much there is.
@@ -168,11 +170,8 @@ pub struct Counter<'a> {
 impl Display for Counter<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let Counter { group, value, .. } = self;
-        let (name, at) = (Text(self.name), Micros(self.at.as_nanos()));
-        write!(
-            f,
-            "{{\"name\":{name},\"ph\":\"C\",\"pid\":{group},\"ts\":{at},\"args\":{{\"value\":{value}}}}}"
-        )
+        let (name, unit, at) = (Text(self.name), Text(self.unit), Micros(self.at.as_nanos()));
+        write!(f, "{{\"name\":{name},\"ph\":\"C\",\"pid\":{group},\"ts\":{at},\"args\":{{{unit}:{value}}}}}")
     }
 }
 
@@ -246,8 +245,8 @@ mod tests {
             r#"{"name":"drop","ph":"i","s":"t","pid":2,"tid":7,"ts":1234.005,"args":{"frames":3}}"#,
         );
         check(
-            &Counter { group: 2, name: "queue, bytes", at, value: 9 },
-            r#"{"name":"queue, bytes","ph":"C","pid":2,"ts":1234.005,"args":{"value":9}}"#,
+            &Counter { group: 2, name: "queue", unit: "bytes", at, value: 9 },
+            r#"{"name":"queue","ph":"C","pid":2,"ts":1234.005,"args":{"bytes":9}}"#,
         );
     }
 }

@@ -17,6 +17,8 @@ pub struct Lab {
 pub enum Experiment {
     /// The figures that the source documents print, with their places, as CSV
     Published(Published),
+    /// The same question to many worlds of the simulator, or to many variants of a chip
+    Sweep(Box<super::sweep::Sweep>),
 }
 
 /// Forms of a result that every experiment has beside its table on the terminal.

@@ -156,8 +156,8 @@ impl<W: Write> Scribe<W> {
                 self.segment(tracks.wire, load, [from, entry.at], len, arrow)
             }
             What::Queue { segments, bytes } => {
-                self.counter(tracks.group, "queue, segments", entry.at, segments.into())?;
-                self.counter(tracks.group, "queue, bytes", entry.at, bytes)
+                self.counter(tracks.group, ["queue", "segments"], entry.at, segments.into())?;
+                self.counter(tracks.group, ["queue", "bytes"], entry.at, bytes)
             }
             What::Dropped { segment, why } => self.drop(tracks.drops, entry.at, segment, why),
             _ => Ok(()),
@@ -181,12 +181,12 @@ impl<W: Write> Scribe<W> {
                 None => Ok(()),
             },
             What::TransmitRing(packets) => {
-                let name = format!("transmit ring {queue}, packets");
-                self.counter(tracks.group, &name, at, packets.into())
+                let name = format!("transmit ring {queue}");
+                self.counter(tracks.group, [&name, "packets"], at, packets.into())
             }
             What::ReceiveRing(frames) => {
-                let name = format!("receive ring {queue}, frames");
-                self.counter(tracks.group, &name, at, frames.into())
+                let name = format!("receive ring {queue}");
+                self.counter(tracks.group, [&name, "frames"], at, frames.into())
             }
             What::Dropped { segment, why } => self.drop(tracks.received, at, segment, why),
             _ => Ok(()),
@@ -242,8 +242,8 @@ impl<W: Write> Scribe<W> {
         self.sheet.put(&Mark { track, name, at, details: &details })
     }
 
-    fn counter(&mut self, group: u32, name: &str, at: Instant, value: u64) -> io::Result<()> {
-        self.sheet.put(&Counter { group, name, at, value })
+    fn counter(&mut self, group: u32, [name, unit]: [&str; 2], at: Instant, value: u64) -> io::Result<()> {
+        self.sheet.put(&Counter { group, name, unit, at, value })
     }
 
     /// Windows and round-trip times of the sending end of a flow.
@@ -252,11 +252,11 @@ impl<W: Write> Scribe<W> {
         let samples = if flow.from == flow.opens { samples.client } else { samples.server };
         let (from, to) = (flow.from.name(), flow.from.other().name());
         let group = self.sheet.group(&format!("flow {}, {from} to {to}", index + 1))?;
-        let figures: [(&str, fn(&FlowSample) -> Option<u64>); 4] = [
-            ("congestion window, bytes", |sample| Some(sample.congestion_window.into())),
-            ("in flight, bytes", |sample| Some(sample.in_flight.into())),
-            ("round trip, ns", |sample| sample.rtt.map(nanos)),
-            ("retransmitted segments", |sample| Some(sample.retransmits)),
+        let figures: [([&str; 2], fn(&FlowSample) -> Option<u64>); 4] = [
+            (["congestion window", "bytes"], |sample| Some(sample.congestion_window.into())),
+            (["in flight", "bytes"], |sample| Some(sample.in_flight.into())),
+            (["round trip", "ns"], |sample| sample.rtt.map(nanos)),
+            (["retransmitted", "segments"], |sample| Some(sample.retransmits)),
         ];
         for (name, figure) in figures {
             for sample in &samples {
