@@ -81,7 +81,7 @@ pub fn run(args: &Sweep) -> Result<(), LabError> {
     }
     if args.plan {
         let described = serde_json::json!({
-            "title": plan.title, "items": plan.items(), "columns": plan.columns,
+            "title": plan.title, "digest": format!("{:016x}", plan.digest), "items": plan.items(), "columns": plan.columns,
         });
         return error::print(&error::json(&described)?);
     }
