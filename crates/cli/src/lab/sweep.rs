@@ -150,11 +150,12 @@ fn all(plan: &Plan, args: &Sweep, out: &Path) -> Result<(Rows, Course), LabError
     Ok((rows, course))
 }
 
-/// The numbers of the items that are asked for, spread over all.
+/// The numbers of the items that are asked for: one by chance in each of as many equal parts, so that points and seeds vary.
 fn wanted(all: u64, limit: Option<u64>) -> Vec<u64> {
-    let count = limit.unwrap_or(all).min(all);
-    let spread = |index: u64| (u128::from(index) * u128::from(all) / u128::from(count.max(1))) as u64;
-    (0..count).map(spread).collect()
+    let count = limit.unwrap_or(all).min(all).max(1);
+    let begin = |part: u64| (u128::from(part) * u128::from(all) / u128::from(count)) as u64;
+    let chance = |part: u64| part.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+    (0..count.min(all)).map(|part| begin(part) + chance(part) % (begin(part + 1) - begin(part))).collect()
 }
 
 fn cores() -> usize {
@@ -206,4 +207,27 @@ fn finish(plan: &Plan, args: &Sweep, out: &Path, rows: &Rows, course: &Course) -
         return error::print(&error::json(&report)?);
     }
     error::print(&report.grid().render(GridFormat::Terminal, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_spread_over_all() {
+        let check = |all: u64, limit: Option<u64>, len: usize| {
+            let items = wanted(all, limit);
+            assert_eq!(items.len(), len, "{all} {limit:?}");
+            for (part, item) in (0..).zip(&items) {
+                let width = all as f64 / len as f64;
+                let begin = part as f64 * width;
+                assert!((begin.floor()..begin + width).contains(&(*item as f64)), "{all} {limit:?}: {item}");
+            }
+        };
+        check(10, None, 10);
+        check(10, Some(20), 10);
+        check(10, Some(3), 3);
+        check(100_000, Some(200), 200);
+        assert_eq!(wanted(3, None), [0, 1, 2]);
+    }
 }

@@ -2,10 +2,12 @@
 
 use super::cell::{Cell, Column, Kind};
 use super::file::{AxisTable, Scale};
+use crate::quantity::{bytes, rate, short, span};
 use crate::scenario::error::Mistake;
 use linerate_fabric::units::{BitsPerSecond, Bytes, Hertz, Nanoseconds, Ratio, split_number};
 use std::ops::Range;
 use std::str::FromStr;
+use std::time::Duration;
 use toml::Value;
 
 /// Most values of an axis.
@@ -218,11 +220,18 @@ impl Axis {
         self.unit.cell(value)
     }
 
-    /// A value of the axis for people: as the file has it.
-    pub fn shown(value: &Value) -> String {
-        match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
+    /// A cell of the axis' column for people.
+    pub fn shown(&self, cell: &Cell) -> String {
+        let Cell::Number(number) = cell else {
+            return if *cell == Cell::Empty { "-".to_owned() } else { cell.written() };
+        };
+        match self.unit {
+            Quantity::Seconds => span(Duration::from_secs_f64(number.clamp(0.0, 1e9))),
+            Quantity::Bytes => bytes(number.max(0.0) as u64),
+            Quantity::Bps => rate(*number),
+            Quantity::Hertz => format!("{} Hz", short(*number)),
+            Quantity::Share => format!("{} %", short(number * 100.0)),
+            Quantity::Text | Quantity::Bool | Quantity::Plain => short(*number),
         }
     }
 }

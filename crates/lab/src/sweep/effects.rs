@@ -42,7 +42,7 @@ pub fn of(plan: &Plan, table: &Table) -> Vec<Effect> {
 }
 
 fn effect(plan: &Plan, table: &Table, axis: &Axis) -> Effect {
-    let groups = groups(table.column(&axis.column.name), GROUPS);
+    let groups = groups(table.column(&axis.column.name), GROUPS, |cell| axis.shown(cell));
     let figures = table.cells.get(plan.figure).map_or(&[][..], Vec::as_slice);
     let limits = table.column("bottleneck");
     let level = |(value, rows): (String, Vec<usize>)| {
@@ -69,7 +69,7 @@ fn effect(plan: &Plan, table: &Table, axis: &Axis) -> Effect {
 }
 
 /// Rows by the value of a column, in the order of values: each value for itself, or `most` groups of as many rows.
-pub fn groups(cells: &[Cell], most: usize) -> Vec<(String, Vec<usize>)> {
+pub fn groups(cells: &[Cell], most: usize, shown: impl Fn(&Cell) -> String) -> Vec<(String, Vec<usize>)> {
     let mut rows: Vec<usize> = (0..cells.len()).collect();
     let key = |row: &usize| cells[*row].number();
     if cells.iter().all(|cell| cell.number().is_some()) {
@@ -102,30 +102,6 @@ pub fn groups(cells: &[Cell], most: usize) -> Vec<(String, Vec<usize>)> {
     groups.into_iter().map(|rows| (name(&rows), rows)).collect()
 }
 
-/// A value for people.
-pub fn shown(cell: &Cell) -> String {
-    match cell {
-        Cell::Number(number) => short(*number),
-        Cell::Empty => "-".to_owned(),
-        other => other.written(),
-    }
-}
-
-/// A number with three digits that count.
-pub fn short(number: f64) -> String {
-    const UNITS: [(f64, &str); 4] = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
-    let size = number.abs();
-    if size == 0.0 {
-        return "0".to_owned();
-    }
-    let (unit, name) = UNITS.into_iter().find(|(unit, _)| size >= *unit).unwrap_or((1.0, ""));
-    let scaled = number / unit;
-    let digits = (2 - scaled.abs().log10().floor() as i32).clamp(0, 9) as usize;
-    let text = format!("{scaled:.digits$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text}{name}")
-}
-
 /// First quartile, median and third quartile; a median of two is between them.
 pub fn quartiles(mut values: Vec<f64>) -> Option<[f64; 3]> {
     if values.is_empty() {
@@ -145,22 +121,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_for_people_are_short() {
-        let check = |number: f64, expected: &str| assert_eq!(short(number), expected);
-        check(0.0, "0");
-        check(94_123_456.0, "94.1M");
-        check(1_000.0, "1k");
-        check(0.004_567, "0.00457");
-        check(999.0, "999");
-        check(-2.5, "-2.5");
-        check(100.0, "100");
-    }
-
-    #[test]
     fn rows_are_grouped_by_value() {
         let check = |numbers: &[f64], most: usize, expected: &[(&str, &[usize])]| {
             let cells: Vec<Cell> = numbers.iter().map(|number| Cell::Number(*number)).collect();
-            let found = groups(&cells, most);
+            let found = groups(&cells, most, Cell::written);
             let found: Vec<(&str, &[usize])> =
                 found.iter().map(|(name, rows)| (name.as_str(), rows.as_slice())).collect();
             assert_eq!(found, expected);

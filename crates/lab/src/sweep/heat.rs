@@ -1,9 +1,10 @@
 //! A heat map: the median of a figure over all rows with about the same values of two keys.
 
 use super::cell::Cell;
-use super::effects::{groups, quartiles, short};
+use super::effects::{groups, quartiles};
 use super::plan::Plan;
 use super::table::Table;
+use crate::quantity::short;
 use crate::report::page::escape;
 use std::fmt::Write as _;
 
@@ -37,8 +38,8 @@ impl Heat {
     pub fn new(plan: &Plan, table: &Table) -> Option<Heat> {
         let axes = plan.picture?.map(|axis| plan.axes.get(axis));
         let [Some(x), Some(y)] = axes else { return None };
-        let columns = groups(table.column(&x.column.name), MOST);
-        let rows = groups(table.column(&y.column.name), MOST);
+        let columns = groups(table.column(&x.column.name), MOST, |cell| x.shown(cell));
+        let rows = groups(table.column(&y.column.name), MOST, |cell| y.shown(cell));
         let mut column_of = vec![0; table.len()];
         for (column, (_, members)) in columns.iter().enumerate() {
             members.iter().for_each(|row| column_of[*row] = column);
@@ -57,12 +58,14 @@ impl Heat {
                 .map(|(count, quartiles)| Some((quartiles?[1], count)))
                 .collect()
         };
+        let figure = &plan.columns.get(plan.figure)?.name;
+        // A chip says in another column what its answer is counted in.
+        let figure = match table.column("unit").first() {
+            Some(Cell::Text(unit)) => format!("{figure}, {unit}"),
+            _ => figure.clone(),
+        };
         Some(Heat {
-            names: [
-                x.column.name.clone(),
-                y.column.name.clone(),
-                plan.columns.get(plan.figure)?.name.clone(),
-            ],
+            names: [x.key.clone(), y.key.clone(), figure],
             cells: rows.iter().map(|(_, members)| line(members)).collect(),
             columns: columns.into_iter().map(|(name, _)| name).collect(),
             rows: rows.into_iter().map(|(name, _)| name).collect(),
@@ -140,7 +143,7 @@ impl Heat {
         );
         if wide >= LEAST_TEXT {
             // These two stay as they are, light or dark the page.
-            let ink = if part > 0.55 { "#101214" } else { "#F8F9FA" };
+            let ink = if part > 0.48 { "#101214" } else { "#F8F9FA" };
             let (x, y) = (left + wide / 2.0, top + tall / 2.0 + 4.0);
             let size = (wide / 3.4).clamp(8.0, 12.0);
             let _ = write!(

@@ -1,11 +1,12 @@
 //! What a sweep found: a summary, the effects of its axes, a heat map; as a table, JSON and a page.
 
 use super::coordinator::Course;
-use super::effects::{self, Effect, short};
+use super::effects::{self, Effect};
 use super::heat::Heat;
 use super::plan::Plan;
 use super::table::Table;
 use crate::measure::provenance::Provenance;
+use crate::quantity::short;
 use crate::report::grid::{Cell, Grid};
 use crate::report::page::{Block, Section};
 use crate::report::{page, plot::PlotError};
@@ -63,12 +64,12 @@ impl Report {
         let headers = ["key", "value", "items", "median", "quartiles", "most often limited by"];
         let mut grid = Grid::new("effects", format!("{}: {figure} by each key alone", self.title), &headers);
         for effect in &self.effects {
-            for (index, level) in effect.levels.iter().enumerate() {
+            for level in &effect.levels {
                 let limit = level.bottleneck.as_ref().map(|(name, count)| {
                     format!("{name} ({:.0} %)", *count as f64 / level.items.max(1) as f64 * 100.0)
                 });
                 grid.rows.push(vec![
-                    if index == 0 { Cell::text(&effect.key) } else { Cell::Empty },
+                    Cell::text(&effect.key),
                     Cell::text(&level.value),
                     Cell::number(level.items as f64, 0),
                     level.quartiles.map_or(Cell::Empty, |all| Cell::text(short(all[1]))),

@@ -121,13 +121,13 @@ mod tests {
         let sample = Sample::new(Method::Grid, 0, 1, &axes);
         assert_eq!(sample.points(), 18);
         let check = |point: u64, expected: [&str; 3]| {
-            let values: Vec<String> = sample.values(&axes, point).iter().map(Axis::shown).collect();
+            let values: Vec<String> = sample.values(&axes, point).iter().map(Value::to_string).collect();
             assert_eq!(values, expected, "{point}");
         };
-        check(0, ["0 %", "1 ms", "16"]);
-        check(1, ["0 %", "1 ms", "32"]);
-        check(3, ["0 %", "10 ms", "16"]);
-        check(17, ["1 %", "100 ms", "48"]);
+        check(0, ["\"0 %\"", "\"1 ms\"", "16"]);
+        check(1, ["\"0 %\"", "\"1 ms\"", "32"]);
+        check(3, ["\"0 %\"", "\"10 ms\"", "16"]);
+        check(17, ["\"1 %\"", "\"100 ms\"", "48"]);
         let names: Vec<&str> = axes.iter().map(|axis| axis.column.name.as_str()).collect();
         assert_eq!(names, ["link.loss_share", "link.delay_s", "client.rx-ring"]);
         let all: BTreeSet<String> =
