@@ -15,6 +15,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 
 
 def work(program, file, first, last):
@@ -66,20 +67,16 @@ def main():
     from dask.distributed import Client, LocalCluster, as_completed
 
     cluster = LocalCluster(n_workers=args.local, threads_per_worker=1, dashboard_address=None) if args.local else None
-    with Client(cluster or args.scheduler) as client:
-        for worker, pid in client.run(os.getpid).items():
-            print(f"worker {worker} has process {pid}", file=sys.stderr, flush=True)
-        missing = [chunk for chunk in chunks if not path[chunk].exists()]
-        tasks = {
-            client.submit(work, args.linerate, file, *one, retries=args.retries, pure=False): one for one in missing
-        }
-        done = len(chunks) - len(missing)
-        for task, text in as_completed(tasks, with_results=True):
-            write(path[tasks[task]], text)
-            done += 1
-            print(f"{done} of {len(chunks)} chunks are done", file=sys.stderr, flush=True)
-    if cluster:
-        cluster.close()
+    client = Client(cluster or args.scheduler)
+    for worker, pid in client.run(os.getpid).items():
+        print(f"worker {worker} has process {pid}", file=sys.stderr, flush=True)
+    missing = [chunk for chunk in chunks if not path[chunk].exists()]
+    tasks = {client.submit(work, args.linerate, file, *one, retries=args.retries, pure=False): one for one in missing}
+    done = len(chunks) - len(missing)
+    for task, text in as_completed(tasks, with_results=True):
+        write(path[tasks[task]], text)
+        done += 1
+        print(f"{done} of {len(chunks)} chunks are done", file=sys.stderr, flush=True)
     texts = [path[chunk].read_text() for chunk in chunks]
     header = texts[0].split("\n", 1)[0] + "\n" if texts else ""
     write(args.out, header + "".join(text.split("\n", 1)[1] for text in texts))
@@ -88,6 +85,22 @@ def main():
     parts.rmdir()
     if not any(parts.parent.iterdir()):
         parts.parent.rmdir()
+    leave(client, cluster)
+
+
+def leave(client, cluster):
+    """Closes what was opened; a cluster that is just starting a worker again may wait for ever, so not longer than this."""
+
+    def close():
+        client.close()
+        if cluster:
+            cluster.close()
+
+    closing = threading.Thread(target=close, daemon=True)
+    closing.start()
+    closing.join(timeout=10)
+    sys.stderr.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -134,11 +134,11 @@ fn all(plan: &Plan, args: &Sweep, out: &Path) -> Result<(Rows, Course), LabError
     let (mut done, mut step) = (0, 0);
     let told = |more: u64| {
         done += more;
-        progress.done(more);
-        if done * STEPS / total.max(1) > step {
-            step = done * STEPS / total.max(1);
+        if done < total && done * STEPS / total > step {
+            step = done * STEPS / total;
             progress.begin(&format!("{done} of {total} items are done"));
         }
+        progress.done(more);
     };
     let course = coordinator::run(plan, &items, jobs, &command, &mut journal, &mut rows, told)
         .map_err(|error| failed(&error))?;

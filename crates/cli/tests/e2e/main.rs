@@ -16,6 +16,7 @@ mod memory;
 mod ping;
 mod privileges;
 mod queues;
+mod record;
 mod relay;
 mod rtl;
 mod status;
