@@ -35,7 +35,7 @@ pub fn output(args: &Sim) -> Result<String, SimError> {
         setup.world.capture_all();
     }
     if args.trace.is_some() {
-        simulated::keep(&mut setup);
+        simulated::keep(&mut setup, simulated::ENTRIES);
     }
     let outcome = watch(&mut setup, &scenario);
     if let Some(file) = &args.trace {

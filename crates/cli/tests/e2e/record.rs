@@ -56,7 +56,7 @@ fn a_run_is_recorded(wire: Wire) {
     let text = |path: &Path| path.to_str().expect("a path").to_owned();
     let lab = Lab::start(wire, 1500, &["--trace", &text(&trace), "--pcap", &text(&capture)]);
     // Slow enough that connections are looked at on the way.
-    lab.client.must(&format!("curl -sSf --limit-rate 20M -o /dev/null {}/memory/8M", lab.http()));
+    lab.client.must(&format!("curl -sSf --limit-rate 5M -o /dev/null {}/memory/2M", lab.http()));
     lab.client.must(&format!("ping -c 3 -i 0.2 -q {}", lab.host4()));
     lab.stop();
     check_clean(&trace);
@@ -73,7 +73,7 @@ fn a_run_is_recorded(wire: Wire) {
         "servers and output",
         "settle",
         "sleep",
-        "connections",
+        "connections open",
         "memory bytes",
         "waiting for the device packets",
     ] {

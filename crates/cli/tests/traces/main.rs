@@ -125,7 +125,7 @@ fn a_trace_shows_turns_interrupts_queues_and_losses() {
     let tracks = tracks(&trace);
     let count = |group: &str, track: &str| tracks.get(&(group.to_owned(), track.to_owned())).copied();
     let number = |path: &str| told.pointer(path).and_then(Value::as_u64);
-    assert!(count("server", "core 0") > Some(100), "{tracks:?}");
+    assert!(count("server", "core 0") > Some(20), "{tracks:?}");
     assert_eq!(count("server", "interrupts of queue 0"), number("/hosts/0/interrupts"));
     assert_eq!(count("client", "interrupts of queue 0"), number("/hosts/1/interrupts"));
     assert_eq!(count("path from server", "dropped"), number("/paths/0/lost"));

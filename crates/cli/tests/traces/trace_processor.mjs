@@ -138,11 +138,13 @@ try {
   ask(FINALIZE);
   const pieces = Math.ceil(trace.length / (1 << 24));
   await answer(() => answers.length > pieces);
+  let found = "";
   for (const sql of queries) {
     ask(QUERY, block(103, block(1, Buffer.from(sql))));
-    console.log(JSON.stringify(rows(await answer(() => answers.length > 0))));
+    found += JSON.stringify(rows(await answer(() => answers.length > 0))) + "\n";
   }
-  process.exit(0);
+  // A pipe takes long texts in pieces.
+  process.stdout.write(found, () => process.exit(0));
 } catch (error) {
   // Without the source line that an engine of one line would print.
   console.error(`${error.name}: ${error.message}`);

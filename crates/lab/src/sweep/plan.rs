@@ -260,15 +260,17 @@ fn check_axes(text: &str, axes: &[Axis], subject: &Subject) -> Result<(), Mistak
             true => (0..axis.len()).map(|index| axis.at(index)).collect(),
             false => vec![axis.between(0.0), axis.between(1.0)],
         };
-        // Keys that need others are right only together: all others have their first value.
+        // Keys that need others are right only together: then all others have their first value.
         let others = || axes.iter().filter(|other| other.key != axis.key);
         for value in values {
+            let own = (axis.key.clone(), value.to_string());
+            let Err(why) = subject.check(std::slice::from_ref(&own)) else { continue };
             let mut settings: Vec<Setting> =
                 others().map(|other| (other.key.clone(), other.between(0.0).to_string())).collect();
-            settings.push((axis.key.clone(), value.to_string()));
-            subject
-                .check(&settings)
-                .map_err(|why| Mistake::at(text, &axis.span, format!("{} = {value}: {why}", axis.key)))?;
+            settings.push(own);
+            if subject.check(&settings).is_err() {
+                return Err(Mistake::at(text, &axis.span, format!("{} = {value}: {why}", axis.key)));
+            }
         }
     }
     Ok(())

@@ -11,14 +11,14 @@ use linerate_wire::units::nanos;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Entries of the journal that are kept: the last ones, 64 bytes each.
+/// Entries of the journal that are usually kept: the last ones, 64 bytes each.
 pub const ENTRIES: usize = 1 << 20;
 /// Samples of windows and round-trip times in the whole duration.
 const SAMPLES: u32 = 2_000;
 
-/// Lets a world that has not begun to run keep what a trace is made of.
-pub fn keep(setup: &mut Setup) {
-    setup.world.keep_journal(ENTRIES);
+/// Lets a world that has not begun to run keep what a trace is made of: so many entries of its journal at most.
+pub fn keep(setup: &mut Setup, entries: usize) {
+    setup.world.keep_journal(entries);
     setup.world.record(Some((setup.duration / SAMPLES).max(std::time::Duration::from_micros(1))));
 }
 
@@ -279,5 +279,45 @@ fn name_of(load: Option<Load>) -> &'static str {
         _ if has(Flags::FIN) => "FIN",
         0 => "ACK",
         _ => "data",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{build, load, watch};
+    use serde_json::Value as Json;
+
+    /// The trace of a short run of which so many entries are kept, and what was written.
+    fn trace(entries: usize) -> (Vec<Json>, Written) {
+        let text = "[world]\nduration = \"20 ms\"\n[link]\nrate = \"100 Mbit/s\"\nloss = \"1 %\"\n";
+        let scenario = load::parse(text).unwrap();
+        let mut setup = build::build(&scenario, None);
+        keep(&mut setup, entries);
+        watch(&mut setup, &scenario);
+        let mut out = Vec::new();
+        let written = write(&setup, &mut out).unwrap();
+        let json: Json = serde_json::from_slice(&out).unwrap();
+        (json["traceEvents"].as_array().unwrap().clone(), written)
+    }
+
+    #[test]
+    fn a_trace_is_bounded_and_says_what_is_gone() {
+        let (whole, all) = trace(ENTRIES);
+        let (last, cut) = trace(100);
+        assert_eq!((all.lost, cut.lost > 0), (0, true));
+        // Each entry is two lines at most where processors take no time; names and samples come on top.
+        let of_flow = |event: &&Json| event["ph"] == "C" && event["pid"].as_u64() > Some(4);
+        let samples = whole.iter().filter(of_flow).count();
+        assert!(last.len() <= 200 + samples + 20, "{} lines, {samples} of samples", last.len());
+        let mark = last.iter().find(|event| event["name"] == "older events are gone").unwrap();
+        assert_eq!(mark["args"]["events"], cut.lost);
+        assert!(!whole.iter().any(|event| event["name"] == "older events are gone"));
+        // What is kept is the end.
+        let first = |events: &[Json], name: &str| {
+            let spans = events.iter().filter(|event| event["ph"] == "X" && event["name"] == name);
+            spans.map(|event| event["ts"].as_f64().unwrap()).fold(f64::INFINITY, f64::min)
+        };
+        assert!(first(&last, "data") > first(&whole, "data"));
     }
 }

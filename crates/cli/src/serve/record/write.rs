@@ -80,7 +80,7 @@ fn put(sheet: &mut Sheet<impl Write>, tracks: &Tracks, event: &Event) -> io::Res
         Event::Level { gauge, at, value } => {
             let of = |remote, what: &str| format!("{remote} {what}");
             let (name, unit) = match gauge {
-                Gauge::Connections => ("connections".to_owned(), ""),
+                Gauge::Connections => ("connections".to_owned(), "open"),
                 Gauge::Memory => ("memory".to_owned(), "bytes"),
                 Gauge::Waiting => ("waiting for the device".to_owned(), "packets"),
                 Gauge::Retransmits => ("retransmitted".to_owned(), "segments"),
