@@ -131,7 +131,7 @@ fn trace_and_capture_have_the_same_times() {
     assert!(sent.is_empty());
     ends.fill(&[b"back"]);
     ends.peer.transmit(Instant::ZERO, &mut ends.queue).unwrap();
-    let mut batch = RxBatch::with_capacity(4);
+    let mut batch = RxBatch::with_limit(4);
     assert_eq!(ends.probe.receive(Instant::ZERO, &mut batch).unwrap(), 1);
     // By the capture: one time for what left together.
     let file = ends.probe.with_capture(|capture| capture.read(0, usize::MAX));

@@ -253,7 +253,7 @@ fn mistakes_are_told_with_file_line_key_and_remedy() {
         &bad,
         &[],
         &[
-            "sweep.toml: line 29, column 7: key: link.dealy = \"1 ms\"",
+            "sweep.toml: line 27, column 7: key: link.dealy = \"1 ms\"",
             "unknown field `dealy`, expected one of",
         ],
     );

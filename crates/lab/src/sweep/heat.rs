@@ -78,7 +78,12 @@ impl Heat {
         [all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max)]
     }
 
-    /// The picture; its text and its missing cells take the colours of the page that it is in, or those of a light one.
+    /// The picture for a file of its own, on white.
+    pub fn standalone(&self) -> String {
+        self.svg().replacen("</defs>", "</defs><rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>", 1)
+    }
+
+    /// The picture for a page, whose colours its text takes.
     pub fn svg(&self) -> String {
         let wide = (WIDTH - LEFT - RIGHT) / self.columns.len().max(1) as f64;
         let tall = (wide * 0.62).clamp(18.0, 44.0);

@@ -97,9 +97,9 @@ impl Report {
         text
     }
 
-    /// The heat map, for a sweep of two keys or more.
+    /// The heat map as a file, for a sweep of two keys or more.
     pub fn picture(&self) -> Option<String> {
-        self.heat.as_ref().map(Heat::svg)
+        self.heat.as_ref().map(Heat::standalone)
     }
 
     /// A page that needs nothing but itself.
@@ -112,7 +112,7 @@ impl Report {
             (self.effects.len().to_string(), "keys".to_owned()),
             (self.failed.to_string(), "without an answer".to_owned()),
         ])];
-        if let Some(svg) = self.picture() {
+        if let Some(svg) = self.heat.as_ref().map(Heat::svg) {
             let note =
                 format!("The median of {} over all items of a cell; the table has all of them.", self.figure);
             blocks.push(Block::Picture {

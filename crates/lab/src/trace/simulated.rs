@@ -60,6 +60,9 @@ pub fn write(setup: &Setup, out: impl Write) -> io::Result<Written> {
     Ok(Written { lines: scribe.sheet.end()?, lost })
 }
 
+/// A figure of a sample.
+type Figure = fn(&FlowSample) -> Option<u64>;
+
 /// Where the events of a host are drawn.
 #[derive(Clone, Copy)]
 struct HostTracks {
@@ -252,7 +255,7 @@ impl<W: Write> Scribe<W> {
         let samples = if flow.from == flow.opens { samples.client } else { samples.server };
         let (from, to) = (flow.from.name(), flow.from.other().name());
         let group = self.sheet.group(&format!("flow {}, {from} to {to}", index + 1))?;
-        let figures: [([&str; 2], fn(&FlowSample) -> Option<u64>); 4] = [
+        let figures: [(_, Figure); 4] = [
             (["congestion window", "bytes"], |sample| Some(sample.congestion_window.into())),
             (["in flight", "bytes"], |sample| Some(sample.in_flight.into())),
             (["round trip", "ns"], |sample| sample.rtt.map(nanos)),
