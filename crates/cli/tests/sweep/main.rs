@@ -274,6 +274,23 @@ fn a_journal_of_another_sweep_is_left_alone() {
 }
 
 #[test]
+fn every_example_is_answered() {
+    let examples = fs::read_dir(root().join("examples/sweep")).unwrap();
+    let mut count = 0;
+    for example in examples.map(|entry| entry.unwrap().path()) {
+        let scratch = Scratch::new("example", &fs::read_to_string(&example).unwrap());
+        let report = scratch.report(&["--limit", "30", "--heat", "heat.svg"]);
+        assert_eq!((report["items"].as_u64(), report["failed"].as_u64()), (Some(30), Some(0)), "{example:?}");
+        assert!(report["effects"].as_array().unwrap().len() > 1, "{example:?}");
+        assert!(!report["records"].as_array().unwrap().is_empty(), "{example:?}");
+        assert!(scratch.read("heat.svg").contains("Median of"), "{example:?}");
+        assert!(scratch.read("sweep.csv").lines().count() == 31, "{example:?}");
+        count += 1;
+    }
+    assert!(count >= 3, "{count} examples");
+}
+
+#[test]
 fn parquet_holds_what_csv_holds() {
     let scratch = Scratch::new("parquet", SWEEP);
     scratch.report(&["--out", "out.csv", "--parquet", "out.parquet", "--limit", "50", "--html", "out.html"]);
