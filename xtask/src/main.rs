@@ -10,6 +10,7 @@ mod circles;
 mod firmware;
 mod fuzz;
 mod growth;
+mod lab;
 mod licences;
 mod packages;
 mod rtl;
@@ -44,6 +45,7 @@ const USAGE: &str = "usage: cargo xtask <command>
                    measure our servers beside others and beside a floor, write docs/BENCHMARKS.md (as root)
   rtl [STEP] [BLOCK ...]
                    the network interface in RTL: lint, test benches, comparison, proofs, synthesis (`cargo xtask rtl -h`)
+  lab              install what the lab's tests need into target/lab/venv, as crates/lab/requirements.txt pins it (once)
   sanitize         run the tests of every crate that has unsafe code under the address and the thread sanitizer
   capi [update]    check (or write) linerate.h, build and run everything in C
   fuzz [SECONDS [TARGET=SECONDS ...]]
@@ -80,6 +82,7 @@ fn run() -> Result<()> {
         ["segments", "--long"] => segments::run(true),
         ["bench", args @ ..] => bench::run(args),
         ["rtl", args @ ..] => rtl::run(args),
+        ["lab"] => lab::prepare(),
         ["sanitize"] => sanitize::run(),
         ["capi"] => capi::run(false),
         ["capi", "update"] => capi::run(true),

@@ -5,7 +5,7 @@
 //! they share the cores with their clients and several of them move gigabytes.
 
 use crate::suites::{self, Suite};
-use crate::{packages, rtl, shell};
+use crate::{lab, packages, rtl, shell};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -84,6 +84,7 @@ pub fn run(filter: Option<&str>) -> Result<()> {
     if filter.is_none() {
         // Before anything is compiled: the blocks are part of it.
         rtl::prepare()?;
+        lab::prepare()?;
     }
     say(start, "1/4 compiling: all crates, their tests and the command, once");
     let (e2e, mut all) = suites::build(filter.is_some())?

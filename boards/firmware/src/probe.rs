@@ -99,8 +99,8 @@ impl<D> Probe<D> {
             self.profiles || self.tracer.is_on() || self.capture.with(|capture| capture.is_on());
     }
 
-    /// Notes a call that began then and moved so many frames.
-    fn note(&mut self, from: Instant, seen: Seen, frames: usize) {
+    /// Notes a call that began at `from` and moved so many frames, which the capture has at `at`: so the trace has them there, too.
+    fn note(&mut self, at: Instant, from: Instant, seen: Seen, frames: usize) {
         let to = self.tracer.now();
         if self.profiles {
             let calls = if seen == Seen::Inbound { &mut self.received } else { &mut self.sent };
@@ -110,7 +110,7 @@ impl<D> Probe<D> {
         if frames > 0 && self.tracer.is_on() {
             let frames = u16::try_from(frames).unwrap_or(u16::MAX);
             let what = if seen == Seen::Inbound { What::Received(frames) } else { What::Sent(frames) };
-            self.tracer.with(&mut |ring| ring.push(Event::new(what, from, to)));
+            self.tracer.with(&mut |ring| ring.push(Event::new(what, at, to)));
         }
         self.look_again();
     }
@@ -122,7 +122,7 @@ impl<D: QueuePair> Probe<D> {
         let (from, before) = (self.tracer.now(), batch.len());
         let result = self.device.receive(now, batch);
         let frames = batch.len().saturating_sub(before);
-        self.note(from, Seen::Inbound, frames);
+        self.note(from, from, Seen::Inbound, frames);
         self.capture.with(|capture| {
             if capture.is_on() {
                 for frame in batch.iter_mut().skip(before) {
@@ -149,7 +149,7 @@ impl<D: QueuePair> Probe<D> {
         });
         let from = self.tracer.now();
         let result = self.device.transmit(now, queue);
-        self.note(from, Seen::Outbound, waiting.saturating_sub(queue.len()));
+        self.note(at, from, Seen::Outbound, waiting.saturating_sub(queue.len()));
         self.capture.with(|capture| {
             if capture.is_on() {
                 capture.take_back(queue.len());

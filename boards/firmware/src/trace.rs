@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 use linerate_transport::Bytes;
+use linerate_wire::trace::{Arrow, BETWEEN, GroupName, HEAD, Span, TAIL, Track, TrackName, Value};
 use linerate_wire::units::Instant;
 
 pub use shared::Shared;
@@ -18,12 +19,11 @@ pub use shared::Shared;
 pub const EVENT_LEN: usize = size_of::<Event>();
 /// Bytes of its line in the file: JSON, spaces, and a new line.
 pub const LINE: usize = 128;
+/// The group of all tracks.
+const MACHINE: u32 = 1;
 /// The tracks of interrupts and of the driver; tasks have their own numbers, which are small.
 const INTERRUPTS: u32 = 1_000;
 const DRIVER: u32 = 1_001;
-/// What stands behind the events.
-const TAIL: &str =
-    "{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":1,\"args\":{\"sort_index\":0}}\n]}\n";
 
 /// Where the trace is kept, and the clock: interrupts note events too, so this is the board's part.
 pub trait Tracer: Sync {
@@ -192,20 +192,17 @@ pub(crate) fn status(tracer: &dyn Tracer) -> String {
 
 /// What stands before the events: the names of the tracks.
 pub(crate) fn head(machine: &str, tasks: &[Task]) -> String {
-    let mut text = String::from("{\"traceEvents\":[\n");
-    let mut name = |kind: &str, thread: u32, name: &str| {
-        // As a JSON string, with whatever is in it.
-        let name = serde_json::Value::from(name);
-        let line = writeln!(
-            text,
-            "{{\"name\":\"{kind}\",\"ph\":\"M\",\"pid\":1,\"tid\":{thread},\"args\":{{\"name\":{name}}}}},"
-        );
+    let mut text = String::from(HEAD);
+    let mut add = |name: &dyn core::fmt::Display| {
+        let line = write!(text, "{name}{BETWEEN}");
         debug_assert!(line.is_ok(), "writing to a String does not fail");
     };
-    name("process_name", 0, machine);
-    tasks.iter().for_each(|task| name("thread_name", task.number, &task.name));
-    name("thread_name", INTERRUPTS, "interrupts");
-    name("thread_name", DRIVER, "driver");
+    add(&GroupName(MACHINE, machine));
+    for task in tasks {
+        add(&TrackName(track(task.number), &task.name));
+    }
+    add(&TrackName(track(INTERRUPTS), "interrupts"));
+    add(&TrackName(track(DRIVER), "driver"));
     text
 }
 
@@ -268,9 +265,14 @@ impl File {
     }
 }
 
+/// A track of the only machine.
+fn track(number: u32) -> Track {
+    Track { group: MACHINE, number }
+}
+
 /// The line of an event.
 fn line(event: Event) -> [u8; LINE] {
-    let (name, track, frames) = match event.what {
+    let (name, number, frames) = match event.what {
         What::Task(task) => ("runs", task.into(), None),
         What::Interrupt(Interrupt::Ethernet) => ("ethernet", INTERRUPTS, None),
         What::Interrupt(Interrupt::Timer) => ("timer", INTERRUPTS, None),
@@ -278,20 +280,18 @@ fn line(event: Event) -> [u8; LINE] {
         What::Received(frames) => ("receive", DRIVER, Some(frames)),
         What::Sent(frames) => ("send", DRIVER, Some(frames)),
     };
+    let frames = frames.map(|frames: u16| [("frames", Value::Number(frames.into()))]);
+    let span = Span {
+        track: track(number),
+        name,
+        at: Instant::from_nanos(event.at_ns),
+        len_ns: event.len_ns.into(),
+        arrow: Arrow::None,
+        details: frames.as_ref().map_or(&[], |details| details),
+    };
     let mut line = Line { bytes: [b' '; LINE], len: 0 };
-    let (at, len) = (event.at_ns, event.len_ns);
-    let written = write!(
-        line,
-        "{{\"name\":\"{name}\",\"ph\":\"X\",\"pid\":1,\"tid\":{track},\"ts\":{}.{:03},\"dur\":{}.{:03}",
-        at / 1_000,
-        at % 1_000,
-        len / 1_000,
-        len % 1_000
-    );
-    let written = written.and_then(|()| match frames {
-        Some(frames) => write!(line, ",\"args\":{{\"frames\":{frames}}}}},"),
-        None => line.write_str("},"),
-    });
+    // The line's own end stands at its last byte, behind spaces.
+    let written = write!(line, "{span},");
     debug_assert!(written.is_ok(), "a line is too short for {event:?}");
     line.bytes[LINE - 1] = b'\n';
     line.bytes

@@ -62,6 +62,16 @@ pub struct Serve {
     #[arg(long, value_name = "FILE.toml")]
     pub config: Option<PathBuf>,
 
+    /// Keep what the server does when, and write it there at the end, for ui.perfetto.dev; the last half million events of each
+    /// thread
+    #[arg(long, value_name = "FILE.json")]
+    pub trace: Option<PathBuf>,
+
+    /// Keep the frames that the device passes, and write them there at the end, with the times of --trace; the last 64 MiB of
+    /// each thread
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub pcap: Option<PathBuf>,
+
     /// Log more: once for debug, twice for trace
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,

@@ -19,6 +19,10 @@ pub mod report;
 pub mod scenario;
 pub mod schema;
 #[cfg(feature = "experiments")]
+pub mod sweep;
+#[cfg(feature = "experiments")]
+pub mod trace;
+#[cfg(feature = "experiments")]
 pub mod values;
 #[cfg(feature = "experiments")]
 pub mod verdict;

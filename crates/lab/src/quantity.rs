@@ -91,6 +91,21 @@ pub fn count(number: u64) -> String {
     text
 }
 
+/// A number with three digits that count.
+pub fn short(number: f64) -> String {
+    const UNITS: [(f64, &str); 4] = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
+    let size = number.abs();
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    let (unit, name) = UNITS.into_iter().find(|(unit, _)| size >= *unit).unwrap_or((1.0, ""));
+    let scaled = number / unit;
+    let digits = (2 - scaled.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    let text = format!("{scaled:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text}{name}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,5 +131,17 @@ mod tests {
         assert_eq!(share(0.00512), "0.51 %");
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(999), "999");
+    }
+
+    #[test]
+    fn numbers_for_people_are_short() {
+        let check = |number: f64, expected: &str| assert_eq!(short(number), expected);
+        check(0.0, "0");
+        check(94_123_456.0, "94.1M");
+        check(1_000.0, "1k");
+        check(0.004_567, "0.00457");
+        check(999.0, "999");
+        check(-2.5, "-2.5");
+        check(100.0, "100");
     }
 }

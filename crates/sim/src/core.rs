@@ -2,6 +2,7 @@
 
 use crate::apps::{App, AppWork, Context};
 use crate::host::{CpuCost, CpuTimes, Turn};
+use crate::journal::{Pen, What};
 use crate::nic::SimNic;
 use linerate_stack::{Message, Node};
 use linerate_transport::{Engine as _, Event, Owner, Source, Transport as _};
@@ -59,6 +60,8 @@ pub struct Core {
     /// Letters of other cores, and when they are here.
     inbox: VecDeque<(Instant, Message)>,
     letters: LetterStats,
+    /// Notes the turns.
+    pub(crate) pen: Pen,
 }
 
 impl Deref for Core {
@@ -89,6 +92,7 @@ impl Core {
             busy_until: Instant::ZERO,
             inbox: VecDeque::new(),
             letters: LetterStats::default(),
+            pen: Pen::default(),
         }
     }
 
@@ -160,11 +164,16 @@ impl Core {
         told |= told_late;
         let after = self.work();
         self.worked = after;
-        self.busy_until = now + self.spend(before, after);
+        let (packets, cost) = (after.packets - before.packets, self.spend(before, after));
+        self.busy_until = now + cost.total();
         let nic = self.nic();
         let sends = self.node.wants_transmit() && !nic.is_full();
         let has_more = ran || told_late || sends || nic.has_news();
-        Turn { has_more, moved: heard || ran || told || after != before }
+        let moved = heard || ran || told || after != before;
+        if moved {
+            self.pen.note(now, || What::Turn { cost, packets });
+        }
+        Turn { has_more, moved }
     }
 
     /// Takes what other cores have sent; true if there was anything.
@@ -194,7 +203,7 @@ impl Core {
     }
 
     /// What a turn costs the processor. The packets whose checksums software did have the mean length of the turn.
-    fn spend(&mut self, before: Work, after: Work) -> Duration {
+    fn spend(&mut self, before: Work, after: Work) -> CpuTimes {
         let of = |cost: Duration, bytes: u64| {
             Duration::from_nanos(bytes.saturating_mul(cost.as_nanos() as u64) / 1_000)
         };
@@ -215,7 +224,7 @@ impl Core {
             copies: of(self.cpu.copy, after.apps.bytes - before.apps.bytes),
         };
         self.cpu_times = self.cpu_times + turn;
-        turn.total()
+        turn
     }
 
     /// Hands out events; true if there were any.

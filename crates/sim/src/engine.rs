@@ -2,7 +2,9 @@
 
 use crate::apps::Endpoint;
 use crate::capture::Seen;
+use crate::journal;
 use crate::link::Output;
+use crate::nic::Leaving;
 use crate::node::{Kind, Node};
 use crate::parcel::Parcel;
 use crate::recorder::{FlowSample, QueueSample};
@@ -85,12 +87,17 @@ impl World {
         let now = self.now;
         let mut output = std::mem::take(&mut self.output);
         let capture = &mut self.capture;
-        let most = if capture.keeps(index) { 1 } else { u16::MAX };
-        let Node { kind: Kind::Host(host), up, .. } = &mut self.nodes[index] else { return };
-        self.moved |= host.run(now, most, |parcel, at| capture.see(index, Seen::Inbound, parcel, |_| at));
-        host.start(now, up, &mut output, |parcel, at, pace| {
+        let Node { kind: Kind::Host(host), up, pen, .. } = &mut self.nodes[index] else { return };
+        let most = if capture.keeps(index) || pen.writes() { 1 } else { u16::MAX };
+        self.moved |= host.run(now, most, |parcel, at| {
+            capture.see(index, Seen::Inbound, parcel, |_| at);
+            journal::received(pen, parcel, at);
+        });
+        host.start(now, up, &mut output, |parcel, leaving| {
+            let Leaving { at, pace, .. } = leaving;
             let time_of = |part: &Parcel| pace.map_or(at, |pace| pace.at(part, part.first()));
             capture.see(index, Seen::Outbound, parcel, time_of);
+            journal::sent(pen, parcel, leaving.from, time_of);
         });
         self.distribute(index, Direction::Up, &mut output);
         self.output = output;
@@ -100,11 +107,12 @@ impl World {
 
     fn run_raw(&mut self, index: usize) {
         let now = self.now;
-        let Kind::Raw(raw) = &mut self.nodes[index].kind else { return };
+        let Node { kind: Kind::Raw(raw), pen, .. } = &mut self.nodes[index] else { return };
         let mut frames = Vec::new();
         self.moved = true;
         while let Some((at, parcel)) = raw.inbound.take_one(now) {
             self.capture.see(index, Seen::Inbound, &parcel, |_| at);
+            journal::received(pen, &parcel, at);
             let bytes = parcel.bytes();
             if let Some(peer) = &mut raw.peer {
                 peer.handle_frame(now, &bytes, &mut frames);
@@ -129,6 +137,7 @@ impl World {
         let Some(parcel) = self.stock.take_bytes(frame) else { return };
         let now = self.now;
         self.capture.see(index, Seen::Outbound, &parcel, |_| now);
+        journal::sent(&self.nodes[index].pen, &parcel, now, |_| now);
         let mut output = std::mem::take(&mut self.output);
         self.nodes[index].up.offer(self.now, None, parcel, &mut output);
         self.distribute(index, Direction::Up, &mut output);

@@ -2,12 +2,13 @@
 
 use crate::apps::{App, Context};
 use crate::core::Core;
+use crate::journal::Pen;
 use crate::link::{LinkPath, Output, Transmitter};
-use crate::nic::{NicConfig, NicStats, SimNic};
+use crate::nic::{Leaving, NicConfig, NicStats, SimNic};
 use crate::parcel::{Parcel, Stock};
 use crate::random::Random;
 use crate::spread::{Spread, Spreader};
-use crate::timeline::{Pace, Timeline};
+use crate::timeline::Timeline;
 use linerate_nic::{Capabilities, DeviceError, MacAddr, Port, PortConfig};
 use linerate_stack::{Node, NodeConfig, Seat, StackConfig, StackPools};
 use linerate_transport::Owner;
@@ -284,6 +285,14 @@ impl Host {
         }
     }
 
+    /// Gives each queue with its core a pen for the journal.
+    pub(crate) fn set_pens(&mut self, pen: impl Fn(u16) -> Pen) {
+        for (queue, core) in (0..).zip(&mut self.cores) {
+            core.pen = pen(queue);
+            core.nic_mut().pen = pen(queue);
+        }
+    }
+
     /// Adds an application to a core, the last one where there are not so many.
     pub(crate) fn add_app(&mut self, queue: usize, app: Box<dyn App>) -> Owner {
         let queue = queue.min(self.cores.len() - 1);
@@ -398,7 +407,7 @@ impl Host {
         now: Instant,
         line: &mut LinkPath,
         out: &mut Output,
-        mut seen: impl FnMut(&Parcel, Instant, Option<Pace>),
+        mut seen: impl FnMut(&Parcel, Leaving),
     ) {
         let mut idle = 0;
         while idle < self.cores.len() && self.transmitter.free_at <= now && !line.is_paused() {

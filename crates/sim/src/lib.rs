@@ -32,6 +32,7 @@ mod engine;
 mod flow;
 mod host;
 mod icmp;
+pub mod journal;
 mod link;
 mod loss;
 mod nic;

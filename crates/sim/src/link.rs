@@ -1,6 +1,7 @@
 //! A path at work.
 
 use crate::icmp;
+use crate::journal::{Drop, Pen, SegmentId, What};
 use crate::loss::LossState;
 use crate::parcel::{Parcel, Stock, wire_bytes};
 use crate::path::{Change, Jitter, Path, PathStats, Scheduled, TooLong};
@@ -66,6 +67,8 @@ pub(crate) struct LinkPath {
     last_out: Instant,
     /// Whether the model of loss took the segment before.
     was_lost: bool,
+    /// Notes what waits, leaves and is dropped.
+    pen: Pen,
 }
 
 impl LinkPath {
@@ -85,7 +88,21 @@ impl LinkPath {
             changes: Vec::new(),
             last_out: Instant::ZERO,
             was_lost: false,
+            pen: Pen::default(),
         }
+    }
+
+    pub(crate) fn set_pen(&mut self, pen: Pen) {
+        self.pen = pen;
+    }
+
+    fn note_drop(&self, at: Instant, segment: Option<SegmentId>, why: Drop) {
+        self.pen.note(at, || What::Dropped { segment, why });
+    }
+
+    fn note_queue(&self, at: Instant) {
+        let (segments, bytes) = self.queue_len();
+        self.pen.note(at, || What::Queue { segments: segments as u32, bytes: bytes as u64 });
     }
 
     pub(crate) fn set_script(&mut self, script: Option<Script>) {
@@ -232,6 +249,7 @@ impl LinkPath {
                 Verdict::Deliver => {}
                 Verdict::Drop => {
                     self.stats.scripted += 1;
+                    self.note_drop(at, Some(parcel.id()), Drop::Lost);
                     return;
                 }
                 Verdict::Duplicate => {
@@ -249,6 +267,7 @@ impl LinkPath {
             && parcel.ip_len().is_some_and(|ip_len| ip_len > mtu)
         {
             self.stats.too_long += 1;
+            self.note_drop(at, Some(parcel.id()), Drop::TooLong);
             if let TooLong::Tell { v4, v6 } = self.path.too_long
                 && let Some(message) = icmp::too_long(&parcel.bytes(), mtu, v4, v6)
                 && let Some(message) = stock.take_bytes(message)
@@ -267,8 +286,14 @@ impl LinkPath {
             return;
         }
         match self.backlog.push(&self.path.queue, at, parcel) {
-            Ok(marked) => self.stats.marked += u64::from(marked),
-            Err(_) => self.stats.queue_full += 1,
+            Ok(marked) => {
+                self.stats.marked += u64::from(marked);
+                self.note_queue(at);
+            }
+            Err(parcel) => {
+                self.stats.queue_full += 1;
+                self.note_drop(at, Some(parcel.id()), Drop::QueueFull);
+            }
         }
         self.begin(at);
         self.stats.queue_max = self.stats.queue_max.max(self.backlog.len());
@@ -283,12 +308,16 @@ impl LinkPath {
         let mut managed = Managed::default();
         let next = self.backlog.pop(&self.path.queue, at, &mut managed);
         self.stats.codel_dropped += managed.dropped;
+        (0..managed.dropped).for_each(|_| self.note_drop(at, None, Drop::Codel));
         self.stats.marked += managed.marked;
         if let Some(parcel) = next {
             self.stats.queue_wait_ns += nanos(at - self.backlog.taken_from.min(at));
             // Without a rate any more, what waits leaves at once.
             let bps = self.path.rate_bps.unwrap_or(u64::MAX);
-            self.transmitter.send(at, wire_bytes(parcel.len()), bps);
+            let from = self.transmitter.send(at, wire_bytes(parcel.len()), bps).start;
+            let (segment, len) = (parcel.id(), parcel.len() as u32);
+            self.note_queue(at);
+            self.pen.note(self.transmitter.free_at, || What::OnWire { segment, from, len });
             self.sending = Some(parcel);
         }
     }
@@ -300,6 +329,7 @@ impl LinkPath {
             self.stats.lost += 1;
             self.stats.lost_runs += u64::from(!self.was_lost);
             self.was_lost = true;
+            self.note_drop(at, Some(parcel.id()), Drop::Lost);
             self.stats.lost_bytes += len;
             return;
         }

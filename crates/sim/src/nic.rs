@@ -1,6 +1,7 @@
 //! A queue of a network interface: rings of any size, any set of offloads, a line rate, and paced interrupts.
 
 use crate::dma::Dma;
+use crate::journal::{Drop, Pen, What};
 use crate::link::{LinkPath, Output, Transmitter};
 use crate::parcel::{Parcel, Stock};
 use crate::spread::{Spread, Spreader};
@@ -142,6 +143,19 @@ pub struct SimNic {
     stats: NicStats,
     /// Packets wait for a place in the transmit ring.
     is_full: bool,
+    /// Notes how full the rings are.
+    pub(crate) pen: Pen,
+}
+
+/// How a packet leaves the interface.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leaving {
+    /// When its first bit does.
+    pub(crate) from: Instant,
+    /// When its first segment has left.
+    pub(crate) at: Instant,
+    /// How the others follow.
+    pub(crate) pace: Option<Pace>,
 }
 
 impl SimNic {
@@ -171,6 +185,7 @@ impl SimNic {
             pacing: Pacing::new(config.pacing, Instant::ZERO),
             stats: NicStats::default(),
             is_full: false,
+            pen: Pen::default(),
             config,
         }
     }
@@ -243,9 +258,9 @@ impl SimNic {
         let mut wakes = false;
         while self.completing.front().is_some_and(|(at, _)| *at <= now) {
             wakes |= std::mem::take(&mut self.is_full);
-            if let Some((_, token)) = self.completing.pop_front()
-                && token != TxToken(0)
-            {
+            let Some((at, token)) = self.completing.pop_front() else { break };
+            self.pen.note(at, || What::TransmitRing(self.tx_in_ring() as u32));
+            if token != TxToken(0) {
                 self.done.push_back(token);
             }
         }
@@ -273,16 +288,19 @@ impl SimNic {
         }
         while parcel.count() > 1 && !self.enabled.rx_coalescing {
             let segment = parcel.split_front(1);
-            self.put(Arrived { parcel: segment, at_ns: mean_ns });
+            self.put(Arrived { parcel: segment, at_ns: mean_ns }, last_at);
         }
         let at_ns = mean_ns * u128::from(parcel.count());
-        self.put(Arrived { parcel, at_ns });
+        self.put(Arrived { parcel, at_ns }, last_at);
     }
 
-    fn put(&mut self, arrived: Arrived) {
+    fn put(&mut self, arrived: Arrived, at: Instant) {
         if self.ring.len() < self.config.rx_ring {
             self.ring.push_back(arrived);
+            self.pen.note(at, || What::ReceiveRing(self.ring.len() as u32));
         } else {
+            let segment = Some(arrived.parcel.id());
+            self.pen.note(at, || What::Dropped { segment, why: Drop::RingFull });
             self.stats.rx_ring_full += u64::from(arrived.parcel.count());
         }
     }
@@ -294,23 +312,24 @@ impl SimNic {
         transmitter: &mut Transmitter,
         line: &mut LinkPath,
         out: &mut Output,
-        mut seen: impl FnMut(&Parcel, Instant, Option<Pace>),
+        mut seen: impl FnMut(&Parcel, Leaving),
     ) -> bool {
         let Some((parcel, token)) = self.waiting.pop_front() else { return false };
         let bytes = parcel.wire_bytes_through(parcel.count() - 1);
-        let (at, pace) = match self.config.rate_bps {
-            None => (now, None),
+        let leaving = match self.config.rate_bps {
+            None => Leaving { from: now, at: now, pace: None },
             Some(bps) => {
                 let pace = transmitter.send(now, bytes, bps);
-                (pace.at(&parcel, 0), Some(pace).filter(|_| parcel.count() > 1))
+                let (from, at) = (pace.start, pace.at(&parcel, 0));
+                Leaving { from, at, pace: Some(pace).filter(|_| parcel.count() > 1) }
             }
         };
         let left = transmitter.free_at.max(now);
         self.completing.push_back((left + self.config.completion_delay, token));
         self.stats.tx_segments += u64::from(parcel.count());
         self.spreader.borrow_mut().leave(&parcel, self.queue);
-        seen(&parcel, at, pace);
-        line.offer(at, pace, parcel, out);
+        seen(&parcel, leaving);
+        line.offer(leaving.at, leaving.pace, parcel, out);
         true
     }
 
@@ -365,8 +384,10 @@ impl QueuePair for SimNic {
 
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
         if self.pacing.pending() > 0 {
+            let pending = self.pacing.pending();
             self.pacing.handle_interrupt_taken(now);
             self.stats.interrupts += 1;
+            self.pen.note(now, || What::Interrupt(pending));
         }
         let mut count = 0;
         while !batch.is_full() {
@@ -380,14 +401,21 @@ impl QueuePair for SimNic {
                     let _ = batch.push(frame);
                     count += 1;
                 }
-                None => self.stats.rx_no_buffer += 1,
+                None => {
+                    self.stats.rx_no_buffer += 1;
+                    let segment = Some(parcel.id());
+                    self.pen.note(now, || What::Dropped { segment, why: Drop::NoBuffer });
+                }
             }
         }
         self.stats.rx_frames += count as u64;
+        if count > 0 {
+            self.pen.note(now, || What::ReceiveRing(self.ring.len() as u32));
+        }
         Ok(count)
     }
 
-    fn transmit(&mut self, _now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
         let mut count = 0;
         while let Some(packet) = queue.front_mut() {
             if self.tx_in_ring() >= self.config.tx_ring {
@@ -411,6 +439,9 @@ impl QueuePair for SimNic {
                     }
                 }
             }
+        }
+        if count > 0 {
+            self.pen.note(now, || What::TransmitRing(self.tx_in_ring() as u32));
         }
         Ok(count)
     }

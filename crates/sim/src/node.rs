@@ -1,6 +1,7 @@
 //! What is at the end of a cable.
 
 use crate::host::Host;
+use crate::journal::{Journal, Part, Pen};
 use crate::link::LinkPath;
 use crate::parcel::Parcel;
 use crate::raw::Peer;
@@ -22,9 +23,21 @@ pub(crate) struct Node {
     pub(crate) kind: Kind,
     pub(crate) up: LinkPath,
     pub(crate) down: LinkPath,
+    /// Notes what passes the interface.
+    pub(crate) pen: Pen,
 }
 
 impl Node {
+    /// Notes what happens here, as the node with this number, from now on.
+    pub(crate) fn keep_journal(&mut self, journal: &Journal, index: usize) {
+        self.pen = journal.pen(index, Part::Interface);
+        self.up.set_pen(journal.pen(index, Part::Up));
+        self.down.set_pen(journal.pen(index, Part::Down));
+        if let Kind::Host(host) = &mut self.kind {
+            host.set_pens(|queue| journal.pen(index, Part::Core(queue)));
+        }
+    }
+
     /// Where segments wait that are on their way to the node and have left all paths, as `parcel` has.
     pub(crate) fn inbound_for(&mut self, parcel: &Parcel) -> &mut Timeline {
         match &mut self.kind {

@@ -1,10 +1,11 @@
 //! What travels: segments of a packet that a device took over, by reference; bytes are made when somebody looks.
 
+use crate::journal::SegmentId;
 use crate::random::mix;
 use linerate_nic::checksum;
 use linerate_nic::{Bytes, ChecksumRequest, Chunk, Segmentation, TxPacket};
 use linerate_wire::tcp::Flags;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::{Rc, Weak};
 
@@ -24,6 +25,8 @@ pub(crate) struct Source {
     packet: TxPacket,
     split: Option<Split>,
     stock: Weak<RefCell<Vec<Rc<Source>>>>,
+    /// Told apart from all others of the stock by it.
+    serial: u64,
 }
 
 /// How a super-segment is cut.
@@ -39,6 +42,7 @@ struct Split {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stock {
     spare: Rc<RefCell<Vec<Rc<Source>>>>,
+    taken: Rc<Cell<u64>>,
 }
 
 impl Stock {
@@ -51,13 +55,20 @@ impl Stock {
             Segmentation::Tcp6(size) => Some(split(packet, false, usize::from(size))?),
         };
         let mut source = self.spare.borrow_mut().pop().unwrap_or_else(|| {
-            Rc::new(Source { packet: TxPacket::new(), split: None, stock: Rc::downgrade(&self.spare) })
+            Rc::new(Source {
+                packet: TxPacket::new(),
+                split: None,
+                stock: Rc::downgrade(&self.spare),
+                serial: 0,
+            })
         });
         // Spare ones have no other handle.
         let inner = Rc::get_mut(&mut source)?;
         inner.packet.clear();
         inner.packet.swap(packet);
         inner.split = split;
+        inner.serial = self.taken.get();
+        self.taken.set(inner.serial + 1);
         let count = split.map_or(1, |split| split.count);
         Some(Parcel { source: Some(source), first: 0, count, damage: None, marked: false })
     }
@@ -139,6 +150,11 @@ impl Parcel {
 
     fn packet(&self) -> &TxPacket {
         &self.source().packet
+    }
+
+    /// The number of its first segment, which no other of the world has.
+    pub(crate) fn id(&self) -> SegmentId {
+        SegmentId(self.source().serial << 16 | u64::from(self.first))
     }
 
     /// Number of segments.

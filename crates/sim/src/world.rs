@@ -4,6 +4,7 @@ use crate::apps::{App, Context, Endpoint, EndpointConfig, Role};
 use crate::capture::Capture;
 use crate::flow::{FlowConfig, FlowId, FlowReport};
 use crate::host::{Host, HostConfig};
+use crate::journal::{Entry, Journal, Pen};
 use crate::link::{LinkPath, Output, Script};
 use crate::node::{Kind, Node, Raw, mac_of};
 use crate::parcel::Stock;
@@ -101,6 +102,7 @@ pub struct World {
     pub(crate) flows: Vec<FlowEnds>,
     pub(crate) capture: Capture,
     pub(crate) recorder: Recorder,
+    journal: Journal,
     pub(crate) output: Output,
     /// Parts run at this point in time.
     pub(crate) steps: usize,
@@ -146,6 +148,7 @@ impl World {
             flows: Vec::new(),
             capture: Capture::default(),
             recorder: Recorder::default(),
+            journal: Journal::default(),
             output: Output::default(),
             steps: 0,
             moved: false,
@@ -203,7 +206,8 @@ impl World {
         let up = LinkPath::new(Path::default(), stream(1));
         let down = LinkPath::new(Path::default(), stream(2));
         self.stations.insert(mac.0, index);
-        self.nodes.push(Node { name, mac, addresses, kind, up, down });
+        let pen = Pen::default();
+        self.nodes.push(Node { name, mac, addresses, kind, up, down, pen });
         self.schedule.grow(part(self.nodes.len(), 0));
         self.schedule.set(part(index, 0), Some(self.now));
     }
@@ -450,6 +454,25 @@ impl World {
     pub fn pcapng(&self) -> Vec<u8> {
         let nodes: Vec<_> = self.nodes.iter().map(|node| (node.name.clone(), node.mac)).collect();
         self.capture.pcapng(self.seed, &nodes)
+    }
+
+    /// Notes what happens at the nodes that there are, from now on; the last `room` entries are kept. Changes nothing for the
+    /// nodes.
+    pub fn keep_journal(&mut self, room: usize) {
+        self.journal = Journal::new(room);
+        for (index, node) in self.nodes.iter_mut().enumerate() {
+            node.keep_journal(&self.journal, index);
+        }
+    }
+
+    /// What the journal holds, in the order of times, and how many older entries are gone.
+    pub fn journal(&self) -> (Vec<Entry>, u64) {
+        self.journal.entries()
+    }
+
+    /// The name of a node.
+    pub fn name(&self, node: impl Into<NodeId>) -> &str {
+        &self.nodes[node.into().0].name
     }
 
     /// Samples all flows and queues every so often from now on (see [`World::samples`], [`World::queue_samples`]); `None`

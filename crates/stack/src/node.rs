@@ -66,6 +66,11 @@ impl<D: Interface> Node<D> {
         }
     }
 
+    /// Packets that the stack has made and the device has not taken yet.
+    pub fn waiting_packets(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Whether something is ready for the device: what the stack wants to send, and what waits between the two.
     pub fn wants_transmit(&self) -> bool {
         self.stack.wants_transmit() || self.waits_for_room()

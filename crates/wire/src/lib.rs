@@ -23,6 +23,7 @@ pub mod ndp;
 pub mod pcapng;
 pub mod tcp;
 pub mod toeplitz;
+pub mod trace;
 pub mod udp;
 pub mod units;
 pub mod vlan;

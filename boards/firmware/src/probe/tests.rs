@@ -119,3 +119,39 @@ fn whoever_fetches_ends_the_watch() {
     ends.probe.receive(Instant::ZERO, &mut RxBatch::with_limit(1)).unwrap();
     assert!(!ends.probe.is_watched);
 }
+
+#[test]
+fn trace_and_capture_have_the_same_times() {
+    let mut ends = Ends::new();
+    ends.probe.start_capture(None);
+    ends.probe.trace(true);
+    ends.fill(&[b"one", b"two"]);
+    ends.probe.transmit(Instant::ZERO, &mut ends.queue).unwrap();
+    let sent = core::mem::replace(&mut ends.queue, TxQueue::with_capacity(4));
+    assert!(sent.is_empty());
+    ends.fill(&[b"back"]);
+    ends.peer.transmit(Instant::ZERO, &mut ends.queue).unwrap();
+    let mut batch = RxBatch::with_limit(4);
+    assert_eq!(ends.probe.receive(Instant::ZERO, &mut batch).unwrap(), 1);
+    // By the capture: one time for what left together.
+    let file = ends.probe.with_capture(|capture| capture.read(0, usize::MAX));
+    let (mut captured, mut rest) = (Vec::new(), &file[..]);
+    while !rest.is_empty() {
+        let word = |at: usize| u64::from(u32::from_le_bytes(rest[at..at + 4].try_into().unwrap()));
+        if word(0) == 6 {
+            captured.push(word(12) << 32 | word(16));
+        }
+        rest = &rest[word(4) as usize..];
+    }
+    assert_eq!(captured.len(), 3);
+    captured.dedup();
+    // By the trace: the calls of the driver.
+    ends.probe.trace(false);
+    let tracer = ends.probe.tracer();
+    let file = crate::trace::File::new(tracer, crate::trace::head("bench", &[]).into());
+    let text = file.read(tracer, 0, usize::MAX).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let spans = json["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");
+    let traced: Vec<u64> = spans.map(|span| (span["ts"].as_f64().unwrap() * 1e3).round() as u64).collect();
+    assert_eq!(traced, captured);
+}

@@ -22,6 +22,8 @@ pub enum Experiment {
     Ladder(Ladder),
     /// Load at rising rates until a server is saturated: where its curve bends, and who was the limit
     Ramp(Box<super::ramp::Ramp>),
+    /// The same question to many worlds of the simulator, or to many variants of a chip
+    Sweep(Box<super::sweep::Sweep>),
 }
 
 /// Forms of a result that every experiment has beside its table on the terminal.

@@ -5,6 +5,7 @@ pub mod args;
 pub mod error;
 pub mod ladder;
 pub mod ramp;
+pub mod sweep;
 
 use args::{Experiment, Lab};
 use error::LabError;
@@ -15,6 +16,7 @@ pub fn run(args: &Lab) -> Result<(), LabError> {
         Experiment::Published(args) => published(args),
         Experiment::Ladder(args) => ladder::run(args),
         Experiment::Ramp(args) => ramp::run(args),
+        Experiment::Sweep(args) => sweep::run(args),
     }
 }
 

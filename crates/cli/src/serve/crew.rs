@@ -6,6 +6,7 @@ use super::company::Company;
 use super::member::{self, Member};
 use super::open::Maker;
 use super::post::PostOffice;
+use super::record::Recorder;
 use super::services::{Place, Ports, Services};
 use super::status::Status;
 use super::worker::{Machine, Worker};
@@ -29,6 +30,8 @@ pub struct Crew {
     pub users: Vec<ftp::User>,
     /// One for each, or none.
     pub statuses: Vec<Status>,
+    /// One for each, or none.
+    pub recorders: Vec<Recorder>,
 }
 
 impl Crew {
@@ -40,7 +43,8 @@ impl Crew {
         files: AnyFiles,
         machine: Machine,
     ) -> Result<(Worker, Company), ServeError> {
-        let Crew { makers, bind, ports, table, users, statuses } = self;
+        let Crew { makers, bind, ports, table, users, statuses, recorders } = self;
+        let mut recorders = recorders.into_iter();
         let seats = u16::try_from(makers.len()).unwrap_or(u16::MAX);
         let mut makers = makers.into_iter();
         let mut statuses = statuses.into_iter();
@@ -59,6 +63,7 @@ impl Crew {
         let mut worker = Worker::new(Loop::new(engine, files, services), machine, post);
         worker.with(|services, ctx| services.start(ctx)).map_err(ServeError::Start)?;
         worker.status = statuses.next();
+        worker.record(recorders.next());
         let mut threads = Vec::new();
         for (maker, post) in makers.zip(posts) {
             let member = Member {
@@ -71,6 +76,7 @@ impl Crew {
                 users: users.clone(),
                 common: common.clone(),
                 status: statuses.next(),
+                recorder: recorders.next(),
                 post,
             };
             threads.push(member::start(member)?);

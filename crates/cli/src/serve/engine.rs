@@ -1,5 +1,6 @@
 //! What the loop asks of an engine because it runs in a process of this host.
 
+use super::record::Recorder;
 use crate::status::collect::Observed;
 use linerate_linux::poller::PollFlags;
 use linerate_nic::{Capabilities, DeviceError};
@@ -58,6 +59,14 @@ pub trait HostEngine: Engine<Error = DeviceError> {
 
     /// Everything that reports tell of it.
     fn observed(&mut self) -> &mut dyn Observed;
+
+    /// Lets a recorder look at the frames that pass, where there are any to see.
+    fn watch(&mut self, _recorder: Recorder) {}
+
+    /// Packets that wait for the device; `None` where that is the host's business.
+    fn waiting(&self) -> Option<usize> {
+        None
+    }
 
     /// Changes the offloads that may be used; returns what the device does from now on.
     fn set_offloads(&mut self, allowed: Capabilities) -> Result<Capabilities, DeviceError>;

@@ -4,6 +4,7 @@ use super::ServeError;
 use super::common::Common;
 use super::open::Maker;
 use super::post::{Ending, Post, PostOffice};
+use super::record::Recorder;
 use super::services::{Ports, Services};
 use super::status::Status;
 use super::worker::{DRAIN_INTERVAL, LOOK_INTERVAL, Machine, Worker};
@@ -37,6 +38,8 @@ pub struct Member {
     pub common: Common,
     /// Its end of the status port, if there is one.
     pub status: Option<Status>,
+    /// What it notes with, if anything is noted.
+    pub recorder: Option<Recorder>,
     /// Its end of the post.
     pub post: PostOffice,
 }
@@ -75,6 +78,7 @@ impl Member {
         let mut worker = Worker::new(Loop::new(engine, files, services), Machine::default(), Some(self.post));
         worker.with(|services, ctx| services.start(ctx)).map_err(ServeError::Start)?;
         worker.status = self.status;
+        worker.record(self.recorder);
         Ok(worker)
     }
 }
@@ -108,6 +112,7 @@ impl Life {
             next_look = now + LOOK_INTERVAL;
             logging::settle(now);
             self.worker.answer_status();
+            self.worker.note_levels();
             while let Some(order) = self.worker.orders.pop_front() {
                 // What follows from it is done before any sleep.
                 busy = true;

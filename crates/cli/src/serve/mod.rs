@@ -13,6 +13,7 @@ mod observe;
 mod open;
 mod own;
 mod post;
+mod record;
 #[cfg(feature = "rtl")]
 mod rtl;
 mod services;
@@ -39,6 +40,7 @@ use linerate_nic::DeviceError;
 use linerate_serve::{StartError, ftp};
 use open::{OpenError, Opened};
 use post::Post;
+use record::{RecordError, Recording};
 use stats::Stats;
 use status::{Status, StatusError};
 use std::fmt;
@@ -75,6 +77,8 @@ pub enum ServeError {
     Status(StatusError),
     /// The device failed while serving.
     Device(DeviceError),
+    /// The trace or the capture cannot be written.
+    Record(RecordError),
     /// Descriptors or threads ran out at the start.
     System(std::io::Error),
 }
@@ -104,6 +108,7 @@ impl fmt::Display for ServeError {
             ServeError::Start(error) => error.fmt(f),
             ServeError::Status(error) => error.fmt(f),
             ServeError::Device(error) => error.fmt(f),
+            ServeError::Record(error) => error.fmt(f),
             ServeError::System(error) => write!(f, "cannot start: {error}"),
         }
     }
@@ -133,7 +138,13 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     let ports = services::Ports::new(&settings, kernel);
     let started = MonotonicClock::new().now();
     let statuses = Status::start(&settings, started, makers.len()).map_err(ServeError::Status)?;
-    let crew = Crew { makers, bind, ports, table, users, statuses };
+    if kernel && args.pcap.is_some() {
+        log::warn!("--pcap has no effect on the kernel's sockets: there are no frames to see");
+    }
+    let recording = Recording::open(args.trace.as_deref(), args.pcap.as_deref(), makers.len());
+    let recording = recording.map_err(ServeError::Record)?;
+    let recorders = recording.as_ref().map(Recording::recorders).unwrap_or_default();
+    let crew = Crew { makers, bind, ports, table, users, statuses, recorders };
     let (mut worker, company) = crew.start(&settings, files, Machine { random, ..Machine::default() })?;
     let enabled = worker.core.engine.set_offloads(settings.offload).map_err(ServeError::Device)?;
     let offloads = if kernel { String::new() } else { format!(", offloads {}", Offload(enabled)) };
@@ -172,6 +183,7 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     })?;
     logging::flush();
     serving.summary(cut_off).print();
+    recording.map_or(Ok(()), Recording::write).map_err(ServeError::Record)?;
     Ok(())
 }
 

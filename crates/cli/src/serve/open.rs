@@ -2,6 +2,7 @@
 
 use super::engine::HostEngine;
 use super::own::{self, HostDevice};
+use super::record::watched::Watched;
 use super::services::{Ports, sends_from_low_port};
 use super::shares;
 use super::tap;
@@ -489,7 +490,7 @@ fn own<Q: Queue>(
         let config = config.clone();
         Box::new(move |_, seat| {
             let pools = own::receive_pools(memory, queue.mtu());
-            let device = queue.into_device(pools)?;
+            let device = Watched::new(queue.into_device(pools)?);
             let stack_pools = StackPools::for_memory(config.memory)
                 .with_receive(device.pools().small.clone())
                 .with_device_queue(device.queue_len());

@@ -1,6 +1,7 @@
 //! Our own stack on a device of this host as an engine.
 
 use super::engine::{Figures, HostEngine};
+use super::record::Recorder;
 use crate::status::collect::Observed;
 use linerate_linux::packet::PacketDevice;
 use linerate_linux::poller::PollFlags;
@@ -31,6 +32,9 @@ pub trait HostDevice: Interface + AsFd {
 
     /// The buffers that it receives into.
     fn pools(&self) -> &RxPools;
+
+    /// Lets a recorder look at what passes, from now on; none but [`Watched`](super::record::watched::Watched) do.
+    fn watch(&mut self, _recorder: Recorder) {}
 }
 
 impl HostDevice for Tap {
@@ -137,6 +141,14 @@ impl<D: HostDevice> HostEngine for Node<D> {
 
     fn observed(&mut self) -> &mut dyn Observed {
         self
+    }
+
+    fn watch(&mut self, recorder: Recorder) {
+        self.port.device_mut().watch(recorder);
+    }
+
+    fn waiting(&self) -> Option<usize> {
+        Some(self.waiting_packets())
     }
 
     fn set_offloads(&mut self, allowed: Capabilities) -> Result<Capabilities, DeviceError> {

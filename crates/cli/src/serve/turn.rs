@@ -71,6 +71,7 @@ impl Process {
             busy |= self.take_orders()?;
             self.print_stats();
             self.worker.answer_status();
+            self.worker.note_levels();
             self.announce();
             while let Some(signal) = self.signals.take() {
                 busy = true;

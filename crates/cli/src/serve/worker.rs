@@ -3,6 +3,7 @@
 use super::crowd::CrowdWatch;
 use super::engine::HostEngine;
 use super::post::{Outbox, Post, PostOffice, Told};
+use super::record::{Gauge, MOST_CONNECTIONS, Recorder, Step};
 use super::services::Services;
 use super::status::{MemoryPeak, Status};
 use linerate_linux::clock::{MonotonicClock, wall_clock_ns};
@@ -45,6 +46,8 @@ pub struct Worker {
     pub orders: VecDeque<Post>,
     /// What the log was told of newcomers without a place.
     crowd: CrowdWatch,
+    /// What it notes with, if anything is noted.
+    recorder: Option<Recorder>,
     /// Whether the last turn left nothing to be done before something comes.
     is_settled: bool,
     /// Whether something had come already when the loop last lay down.
@@ -124,6 +127,7 @@ impl Worker {
             post,
             orders: VecDeque::new(),
             crowd: CrowdWatch::default(),
+            recorder: None,
             is_settled: false,
             is_eager: false,
         }
@@ -142,6 +146,26 @@ impl Worker {
     /// One turn: letters and packets in, events and completions to the services, packets and letters out. Returns whether
     /// anything happened.
     pub fn turn(&mut self) -> Result<bool, DeviceError> {
+        match &self.recorder {
+            None => self.steps(|_| {}),
+            Some(recorder) => self.recorded_turn(recorder.clone()),
+        }
+    }
+
+    /// A turn whose steps are noted.
+    #[cold]
+    fn recorded_turn(&mut self, recorder: Recorder) -> Result<bool, DeviceError> {
+        let clock = self.machine.clock;
+        let mut from = clock.now();
+        self.steps(|step| {
+            let to = clock.now();
+            recorder.span(step, from, to);
+            from = to;
+        })
+    }
+
+    /// The steps of a turn; `done` is told after each.
+    fn steps(&mut self, mut done: impl FnMut(Step)) -> Result<bool, DeviceError> {
         let taken_in = self.core.take_in(&mut self.machine)?;
         // After the packets: what another thread told before a client could ask on is known when the question is looked at.
         let mailed = self.take_post();
@@ -152,12 +176,15 @@ impl Worker {
                 "connections, descriptors or accept queues are used up: {refused} newcomers were reset"
             );
         }
+        done(Step::Input);
         let served = self.core.serve(&mut self.machine)?;
+        done(Step::Serve);
         let busy = mailed || taken_in || served;
         self.is_settled = !busy || self.core.settle(&mut self.machine)?;
         self.is_eager &= taken_in;
         self.memory.note(self.core.engine.memory_used() as u64);
         self.send_letters();
+        done(Step::Settle);
         Ok(busy)
     }
 
@@ -241,7 +268,45 @@ impl Worker {
         if let Err(error) = poller::wait(&mut fds[..count], timeout) {
             log::error!("waiting failed: {error}");
         }
+        if let Some(recorder) = &self.recorder {
+            recorder.span(Step::Sleep, now, self.machine.clock.now());
+        }
         fds[askers..count].iter().any(|fd| !fd.revents().is_empty())
+    }
+
+    /// Notes with this what happens from now on.
+    pub fn record(&mut self, recorder: Option<Recorder>) {
+        if let Some(recorder) = &recorder {
+            self.core.engine.watch(recorder.clone());
+        }
+        self.recorder = recorder;
+    }
+
+    /// Notes how much there is of everything, and how some connections are.
+    pub fn note_levels(&mut self) {
+        let Some(recorder) = &self.recorder else { return };
+        let now = self.machine.clock.now();
+        let engine = &mut self.core.engine;
+        let figures = engine.figures();
+        let waiting = engine.waiting().map(|packets| (Gauge::Waiting, packets as u64));
+        let levels = [
+            (Gauge::Connections, figures.connections),
+            (Gauge::Memory, figures.memory_bytes),
+            (Gauge::Retransmits, figures.retransmits),
+        ];
+        for (gauge, value) in levels.into_iter().chain(waiting) {
+            recorder.level(gauge, now, value);
+        }
+        let observed = engine.observed();
+        let mut some = Vec::with_capacity(MOST_CONNECTIONS);
+        observed.survey(&mut |conn| {
+            if some.len() < MOST_CONNECTIONS && conn.owner.is_some() {
+                some.push(conn.id);
+            }
+        });
+        for detail in some.into_iter().filter_map(|id| observed.detail(id)) {
+            recorder.connection(now, &detail.info);
+        }
     }
 
     /// What it counts; the memory is the most since the last time.

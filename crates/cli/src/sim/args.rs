@@ -31,6 +31,10 @@ pub struct Sim {
     #[arg(long, value_name = "FILE.pcapng")]
     pub pcap: Option<PathBuf>,
 
+    /// Keep what happened when, for ui.perfetto.dev, with the times of --pcap; the last million events
+    #[arg(long, value_name = "FILE.json")]
+    pub trace: Option<PathBuf>,
+
     /// Form of the answer
     #[arg(long, value_enum, value_name = "text|json", default_value = "text")]
     pub format: Format,

@@ -7,6 +7,7 @@ pub mod text;
 use args::{Format, Sim};
 use linerate_lab::scenario::error::SimError;
 use linerate_lab::scenario::{build, load, plot, watch};
+use linerate_lab::trace::simulated;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -33,7 +34,13 @@ pub fn output(args: &Sim) -> Result<String, SimError> {
     if args.pcap.is_some() {
         setup.world.capture_all();
     }
+    if args.trace.is_some() {
+        simulated::keep(&mut setup, simulated::ENTRIES);
+    }
     let outcome = watch(&mut setup, &scenario);
+    if let Some(file) = &args.trace {
+        trace(file, &setup)?;
+    }
     if let Some(file) = &args.pcap {
         write(file, &setup.world.pcapng())?;
     }
@@ -45,6 +52,17 @@ pub fn output(args: &Sim) -> Result<String, SimError> {
         Format::Text => text::text(&outcome),
         Format::Json => json::json(&outcome),
     })
+}
+
+/// Writes the trace of a world that has run.
+fn trace(file: &Path, setup: &build::Setup) -> Result<(), SimError> {
+    let failed = |why| SimError::Write { to: file.display().to_string(), why };
+    let out = io::BufWriter::new(std::fs::File::create(file).map_err(failed)?);
+    let written = simulated::write(setup, out).map_err(failed)?;
+    if written.lost > 0 {
+        eprintln!("linerate: the trace holds the last events; {} older ones are not in it", written.lost);
+    }
+    Ok(())
 }
 
 fn write(file: &Path, bytes: &[u8]) -> Result<(), SimError> {

@@ -20,6 +20,7 @@ mod page;
 mod ping;
 mod privileges;
 mod queues;
+mod record;
 mod relay;
 mod rtl;
 mod status;

@@ -31,20 +31,43 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Scenario, SimError> {
     let text =
         std::fs::read_to_string(path).map_err(|why| SimError::Unreadable { path: path.to_owned(), why })?;
     let malformed = |mistake| SimError::Malformed { path: path.to_owned(), mistake };
-    let mut scenario = parse(&text).map_err(malformed)?;
+    let scenario = parse(&text).map_err(malformed)?;
     if sets.is_empty() {
         return Ok(scenario);
     }
     let whole: Table = text.parse().map_err(|error| malformed(of_toml(&text, &error)))?;
+    with(&whole, sets).map_err(|Refused { change, why }| SimError::Value {
+        name: "--set",
+        value: change,
+        why,
+    })
+}
+
+/// A change of a scenario that does not fit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refused {
+    /// The change.
+    pub change: String,
+    /// What is wrong, or what was expected.
+    pub why: String,
+}
+
+/// The scenario of a table that is one, with changes as those of `--set`.
+///
+/// # Errors
+/// The change that does not fit.
+pub fn with(whole: &Table, sets: &[String]) -> Result<Scenario, Refused> {
+    let refused = |change: &str, why: String| Refused { change: change.to_owned(), why };
     let mut table = whole.clone();
     for change in sets {
         set(&mut table, change).map_err(|why| refused(change, why))?;
     }
-    let Err(mistake) = parse(&table.to_string()).map(|changed| scenario = changed) else {
-        return Ok(scenario);
+    let mistake = match parse(&table.to_string()) {
+        Ok(scenario) => return Ok(scenario),
+        Err(mistake) => mistake,
     };
     // Some changes are right only together. Where all together are not, the first is named that is wrong, or else the last.
-    let mut table = whole;
+    let mut table = whole.clone();
     for change in sets {
         set(&mut table, change).map_err(|why| refused(change, why))?;
         if let Err(first) = parse(&table.to_string())
@@ -54,10 +77,6 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Scenario, SimError> {
         }
     }
     Err(refused(sets.last().map_or("", String::as_str), mistake.what))
-}
-
-fn refused(change: &str, why: String) -> SimError {
-    SimError::Value { name: "--set", value: change.to_owned(), why }
 }
 
 /// The scenario of a text.
@@ -125,8 +144,11 @@ fn within<T: PartialOrd + Copy>(
     }
 }
 
-/// What types cannot say.
-fn check(text: &str, scenario: &Scenario) -> Result<(), Mistake> {
+/// What types cannot say; `text` is what the scenario was read from.
+///
+/// # Errors
+/// The first mistake with its place.
+pub fn check(text: &str, scenario: &Scenario) -> Result<(), Mistake> {
     let world = &scenario.world;
     if let Some(duration) = &world.duration
         && !(1e3..=MAX_SECONDS * 1e9).contains(&duration.get_ref().value())

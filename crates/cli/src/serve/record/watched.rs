@@ -1,0 +1,186 @@
+//! A device that a recorder looks at. While nobody looks, a call costs one comparison more.
+
+use super::{Recorder, Step};
+use crate::serve::own::HostDevice;
+use linerate_linux::clock::MonotonicClock;
+use linerate_linux::{DeviceStats, RxPools};
+use linerate_nic::{
+    Capabilities, Chunk, Device, DeviceError, Filter, LinkState, MacAddr, PacingConfig, QueuePair, RxBatch,
+    Slice, Steering, TxQueue, TxToken,
+};
+use linerate_wire::pcapng::Seen;
+use linerate_wire::units::Instant;
+use std::iter::once;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// See the module.
+pub struct Watched<D> {
+    device: D,
+    recorder: Option<Recorder>,
+}
+
+impl<D> Watched<D> {
+    /// The device, and nobody looks.
+    pub fn new(device: D) -> Self {
+        Watched { device, recorder: None }
+    }
+}
+
+impl<D: QueuePair> Watched<D> {
+    #[cold]
+    fn watch_receive(
+        device: &mut D,
+        recorder: &Recorder,
+        now: Instant,
+        batch: &mut RxBatch,
+    ) -> Result<usize, DeviceError> {
+        let clock = MonotonicClock::new();
+        let (from, before) = (clock.now(), batch.len());
+        let result = device.receive(now, batch);
+        let frames = batch.len().saturating_sub(before);
+        if frames > 0 {
+            recorder.span(Step::Receive(frames as u32), from, clock.now());
+        }
+        if recorder.captures {
+            for frame in batch.iter_mut().skip(before) {
+                let more = frame.more.iter().map(Slice::bytes);
+                recorder.frame(from, Seen::Inbound, once(frame.data.bytes()).chain(more));
+            }
+        }
+        result
+    }
+
+    #[cold]
+    fn watch_transmit(
+        device: &mut D,
+        recorder: &Recorder,
+        now: Instant,
+        queue: &mut TxQueue,
+    ) -> Result<usize, DeviceError> {
+        let waiting = queue.len();
+        if waiting == 0 {
+            return device.transmit(now, queue);
+        }
+        let clock = MonotonicClock::new();
+        let from = clock.now();
+        // Packets that leave are gone afterwards.
+        if recorder.captures {
+            for packet in queue.iter() {
+                let chunks = packet.chunks().iter().map(Chunk::bytes);
+                recorder.frame(from, Seen::Outbound, once(packet.header()).chain(chunks));
+            }
+        }
+        let result = device.transmit(now, queue);
+        let sent = waiting.saturating_sub(queue.len());
+        if sent > 0 {
+            recorder.span(Step::Send(sent as u32), from, clock.now());
+        }
+        if recorder.captures {
+            recorder.take_back(queue.len());
+        }
+        result
+    }
+}
+
+impl<D: QueuePair> QueuePair for Watched<D> {
+    fn enabled(&self) -> Capabilities {
+        self.device.enabled()
+    }
+
+    #[inline]
+    fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
+        match &self.recorder {
+            None => self.device.receive(now, batch),
+            Some(recorder) => Self::watch_receive(&mut self.device, recorder, now, batch),
+        }
+    }
+
+    #[inline]
+    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+        match &self.recorder {
+            None => self.device.transmit(now, queue),
+            Some(recorder) => Self::watch_transmit(&mut self.device, recorder, now, queue),
+        }
+    }
+
+    #[inline]
+    fn poll_completion(&mut self) -> Option<TxToken> {
+        self.device.poll_completion()
+    }
+
+    #[inline]
+    fn arm(&mut self, now: Instant) -> bool {
+        self.device.arm(now)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.device.poll_timeout()
+    }
+
+    fn set_pacing(&mut self, pacing: PacingConfig) -> Result<(), DeviceError> {
+        self.device.set_pacing(pacing)
+    }
+}
+
+impl<D: Device> Device for Watched<D> {
+    fn mac(&self) -> MacAddr {
+        self.device.mac()
+    }
+
+    fn mtu(&self) -> usize {
+        self.device.mtu()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.device.capabilities()
+    }
+
+    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
+        self.device.enable(wanted)
+    }
+
+    fn link(&self) -> LinkState {
+        self.device.link()
+    }
+
+    fn set_filter(&mut self, filter: &Filter<'_>) -> Result<(), DeviceError> {
+        self.device.set_filter(filter)
+    }
+
+    fn queues(&self) -> usize {
+        self.device.queues()
+    }
+
+    fn set_steering(&mut self, steering: &Steering<'_>) -> Result<(), DeviceError> {
+        self.device.set_steering(steering)
+    }
+}
+
+impl<D: AsFd> AsFd for Watched<D> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
+
+impl<D: HostDevice> HostDevice for Watched<D> {
+    fn counted(&mut self) -> DeviceStats {
+        self.device.counted()
+    }
+
+    fn is_starved(&self) -> bool {
+        self.device.is_starved()
+    }
+
+    fn queue_len(&self) -> usize {
+        self.device.queue_len()
+    }
+
+    fn pools(&self) -> &RxPools {
+        self.device.pools()
+    }
+
+    fn watch(&mut self, recorder: Recorder) {
+        recorder.set_mac(self.device.mac().0);
+        self.recorder = Some(recorder);
+    }
+}

@@ -1,0 +1,103 @@
+//! `serve --trace` and `--pcap`: what the server did and what passed its device, on one clock, while real clients use it.
+
+#[path = "../traces/processor.rs"]
+mod processor;
+
+use crate::lab::{Lab, Wire};
+use processor::{check_clean, query};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+/// Frames by thread and direction, and the times of the calls that moved them, in ns.
+type Passed = BTreeMap<(String, bool), (u64, BTreeSet<u64>)>;
+
+/// What tshark reads in a capture.
+fn captured(capture: &Path) -> Passed {
+    let fields = ["frame.interface_name", "frame.packet_flags_direction", "frame.time_epoch"];
+    let output = Command::new("tshark")
+        .args(["-r", capture.to_str().expect("a path"), "-T", "fields", "-E", "separator=,"])
+        .args(fields.iter().flat_map(|field| ["-e", field]))
+        .output()
+        .expect("tshark starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut passed = Passed::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let parts: Vec<&str> = line.split(',').collect();
+        let (seconds, ns) = parts[2].split_once('.').expect("a fraction");
+        let ns = seconds.parse::<u64>().expect("seconds") * 1_000_000_000 + ns.parse::<u64>().expect("ns");
+        let entry = passed.entry((parts[0].to_owned(), parts[1].ends_with('2'))).or_default();
+        entry.0 += 1;
+        entry.1.insert(ns);
+    }
+    passed
+}
+
+/// What the trace says of the device.
+fn traced(trace: &Path) -> Passed {
+    let sql = "select process.name, slice.name, ts, extract_arg(slice.arg_set_id, 'args.frames') from slice join thread_track \
+               on slice.track_id = thread_track.id join thread using (utid) join process using (upid) where thread.name = \
+               'device'";
+    let mut passed = Passed::new();
+    for row in query(trace, sql) {
+        let key = (row[0].as_str().expect("a name").to_owned(), row[1] == "send");
+        let entry = passed.entry(key).or_default();
+        entry.0 += row[3].as_u64().expect("frames");
+        entry.1.insert(row[2].as_u64().expect("a time"));
+    }
+    passed
+}
+
+fn a_run_is_recorded(wire: Wire) {
+    let name = format!("linerate-record-{}-{wire:?}", std::process::id());
+    let (trace, capture) =
+        (std::env::temp_dir().join(name.clone() + ".json"), std::env::temp_dir().join(name + ".pcapng"));
+    let text = |path: &Path| path.to_str().expect("a path").to_owned();
+    let lab = Lab::start(wire, 1500, &["--trace", &text(&trace), "--pcap", &text(&capture)]);
+    // Slow enough that connections are looked at on the way.
+    lab.client.must(&format!("curl -sSf --limit-rate 5M -o /dev/null {}/memory/2M", lab.http()));
+    lab.client.must(&format!("ping -c 3 -i 0.2 -q {}", lab.host4()));
+    lab.stop();
+    check_clean(&trace);
+    let (traced, captured) = (traced(&trace), captured(&capture));
+    assert!(captured.values().map(|(frames, _)| frames).sum::<u64>() > 30, "{captured:?}");
+    assert_eq!(traced, captured, "{wire:?}");
+    let names: BTreeSet<String> =
+        query(&trace, "select distinct name from slice union select distinct name from counter_track")
+            .iter()
+            .filter_map(|row| row[0].as_str().map(str::to_owned))
+            .collect();
+    for expected in [
+        "input",
+        "servers and output",
+        "settle",
+        "sleep",
+        "connections open",
+        "memory bytes",
+        "waiting for the device packets",
+    ] {
+        assert!(names.contains(expected), "{expected} in {names:?}");
+    }
+    for end in [" congestion window bytes", " in flight bytes", " round trip ns"] {
+        assert!(names.iter().any(|name| name.ends_with(end)), "{end} in {names:?}");
+    }
+    // Steps of the loop follow each other.
+    let sql = "select count(*) from (select ts, dur, lead(ts) over (partition by track_id order by ts) as next from slice join \
+               thread_track on slice.track_id = thread_track.id join thread using (utid) where thread.name = 'loop') \
+               where ts + dur > next";
+    assert_eq!(query(&trace, sql), [[Value::from(0)]]);
+    for path in [trace, capture] {
+        std::fs::remove_file(path).expect("it was written");
+    }
+}
+
+#[test]
+fn a_run_on_tap_is_recorded() {
+    a_run_is_recorded(Wire::Tap);
+}
+
+#[test]
+fn a_run_on_a_packet_socket_is_recorded() {
+    a_run_is_recorded(Wire::Packet);
+}

