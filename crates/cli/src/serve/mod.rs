@@ -6,16 +6,16 @@ mod company;
 mod crew;
 mod crowd;
 mod demo;
-mod engine;
+pub(crate) mod engine;
 mod kernel;
 mod member;
 mod observe;
-mod open;
+pub(crate) mod open;
 mod own;
 mod post;
 #[cfg(feature = "rtl")]
 mod rtl;
-mod services;
+pub(crate) mod services;
 pub mod shares;
 mod stats;
 mod status;
@@ -23,7 +23,7 @@ mod summary;
 mod tap;
 mod turn;
 mod user;
-mod worker;
+pub(crate) mod worker;
 
 use crate::args::{LogFormat, Serve};
 use crate::settings::{Settings, SettingsError};

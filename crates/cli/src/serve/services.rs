@@ -270,7 +270,7 @@ impl Services {
             connections_per_address: shares.iperf3_per_address,
             listen: self.listen(port),
             socket: settings.socket.clone(),
-            cpu_times: process_cpu_times,
+            cpu_times: cpu_times,
             ..iperf3::Config::default()
         };
         settings.servers.iperf3.apply(&mut config);
@@ -357,7 +357,8 @@ impl Service for Services {
     }
 }
 
-fn process_cpu_times() -> CpuTimes {
+/// Processor time that this process used so far, in user mode and in the kernel.
+pub fn cpu_times() -> CpuTimes {
     let (user_ns, system_ns) = cpu::user_and_system_time_ns().unwrap_or_default();
     CpuTimes { user_ns, system_ns }
 }
