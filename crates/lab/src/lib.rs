@@ -5,6 +5,8 @@
 #[cfg(feature = "experiments")]
 pub mod explain;
 pub mod measure;
+#[cfg(feature = "experiments")]
+pub mod offloads;
 pub mod progress;
 pub mod published;
 pub mod quantity;

@@ -1,5 +1,6 @@
 //! Arguments of `linerate lab`.
 
+use super::offloads::Offloads;
 use clap::{Args, Subcommand};
 use linerate_lab::schema::Record;
 use std::path::PathBuf;
@@ -15,6 +16,8 @@ pub struct Lab {
 /// The experiments.
 #[derive(Subcommand, Debug)]
 pub enum Experiment {
+    /// What offloads save: throughput and processor load with each, and switching under load (needs root)
+    Offloads(Box<Offloads>),
     /// The figures that the source documents print, with their places, as CSV
     Published(Published),
 }

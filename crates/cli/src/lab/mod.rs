@@ -3,6 +3,7 @@
 
 pub mod args;
 pub mod error;
+pub mod offloads;
 
 use args::{Experiment, Lab};
 use error::LabError;
@@ -10,6 +11,7 @@ use error::LabError;
 /// Runs the command and prints its result on standard output.
 pub fn run(args: &Lab) -> Result<(), LabError> {
     match &args.experiment {
+        Experiment::Offloads(args) => offloads::run_offloads(args),
         Experiment::Published(args) => published(args),
     }
 }

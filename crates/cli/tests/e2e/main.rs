@@ -8,6 +8,7 @@ mod fast_open;
 mod ftp;
 mod http;
 mod iperf3;
+mod iperf3_client;
 mod lab;
 mod life;
 mod load;

@@ -8,7 +8,8 @@ use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The host's address on the cable.
@@ -16,10 +17,15 @@ pub const HOST: &str = "192.168.1.1";
 /// Longest that a server may take until it is ready.
 const START_PATIENCE: Duration = Duration::from_secs(15);
 
+/// Most that is kept of what a program logs, in bytes.
+const LOG_MAX: usize = 1 << 20;
+
 /// A program that runs until it is told to stop, with its processor time counted.
 pub struct Running {
     child: Child,
     group: Option<Group>,
+    log: Arc<Mutex<String>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Running {
@@ -31,8 +37,27 @@ impl Running {
             None => copy(command),
         };
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
-        Ok(Running { child, group })
+        let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
+        let log = Arc::new(Mutex::new(String::new()));
+        let (stderr, keep) = (child.stderr.take(), Arc::clone(&log));
+        // Read to the end, so that the program never waits for a reader.
+        let reader = stderr.map(|pipe| {
+            std::thread::spawn(move || {
+                for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+                    let mut log = keep.lock().unwrap_or_else(PoisonError::into_inner);
+                    if log.len() < LOG_MAX {
+                        log.push_str(&line);
+                        log.push('\n');
+                    }
+                }
+            })
+        });
+        Ok(Running { child, group, log, reader })
+    }
+
+    /// What it wrote on standard error so far.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Starts it and waits for a line that begins like this.
@@ -66,20 +91,16 @@ impl Running {
 
     /// Waits for its end; what it printed.
     pub fn output(mut self) -> Result<(bool, String, String)> {
-        let stderr = self.child.stderr.take().map(|mut pipe| {
-            std::thread::spawn(move || {
-                let mut text = String::new();
-                // What cannot be read is not shown.
-                let _ = pipe.read_to_string(&mut text);
-                text
-            })
-        });
         let mut out = String::new();
         if let Some(mut pipe) = self.child.stdout.take() {
             pipe.read_to_string(&mut out)?;
         }
         let status = self.child.wait()?;
-        let err = stderr.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        if let Some(reader) = self.reader.take() {
+            // It ends with the pipe.
+            let _ = reader.join();
+        }
+        let err = self.log();
         Ok((status.success(), out, err))
     }
 
@@ -102,11 +123,7 @@ impl Running {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        let mut said = String::new();
-        if let Some(mut pipe) = self.child.stderr.take() {
-            let _ = pipe.read_to_string(&mut said);
-        }
-        said
+        self.log()
     }
 }
 
@@ -147,7 +164,8 @@ pub fn place(device: Device, direction: Direction) -> Result<Place> {
     })
 }
 
-fn device(device: Device) -> String {
+/// What `--device` is given.
+pub fn device_words(device: Device) -> String {
     match device {
         Device::Tap => format!("tap:{TAP}"),
         Device::Packet => "packet:veth1".to_owned(),
@@ -155,12 +173,18 @@ fn device(device: Device) -> String {
 }
 
 /// Our server on the device under test.
-pub fn our_server(plan: &Plan, place: &Place, on: Device, setting: Setting, config: &Path) -> Result<Running> {
+pub fn our_server(
+    plan: &Plan,
+    place: &Place,
+    on: Device,
+    setting: Setting,
+    config: &Path,
+) -> Result<Running> {
     let queues = if setting == Setting::Queues { plan.queues } else { 1 };
     let text = format!("[iperf3]\nports = {queues}\n");
     std::fs::write(config, text).with_context(|| format!("cannot write {}", config.display()))?;
     let mut command = place.server(cores(setting).0, &plan.program.to_string_lossy());
-    command.args(["serve", "--device", &device(on), "--offload", setting.offload()]);
+    command.args(["serve", "--device", &device_words(on), "--offload", setting.offload()]);
     command.args(["--queues", &queues.to_string(), "--iperf3-port", &PORT.to_string()]);
     command.args(["--http-port", "0", "--ftp-port", "0", "--user", "root", "--config"]).arg(config);
     Running::start_ready(&command, "Ready")
@@ -203,7 +227,12 @@ fn words(plan: &Plan, workload: Workload, host: &str, port: u16, streams: u16) -
 }
 
 /// Clients at the other end: one, or one for each queue.
-pub fn their_clients(plan: &Plan, place: &Place, workload: Workload, setting: Setting) -> Result<Vec<Running>> {
+pub fn their_clients(
+    plan: &Plan,
+    place: &Place,
+    workload: Workload,
+    setting: Setting,
+) -> Result<Vec<Running>> {
     let count = if setting == Setting::Queues { plan.queues.min(workload.streams) } else { 1 };
     let client = |number: u16| {
         // As even as the streams can be divided.
@@ -231,7 +260,7 @@ pub fn our_client(
     setting: Setting,
 ) -> Result<Running> {
     let mut command = place.server(cores(setting).0, &plan.program.to_string_lossy());
-    command.args(["iperf3", "--device", &device(on), "--offload", setting.offload()]);
+    command.args(["iperf3", "--device", &device_words(on), "--offload", setting.offload()]);
     command.args(["--address", &format!("{SERVER}/24")]);
     command.args(words(plan, workload, HOST, PORT, workload.streams));
     Running::start(&command)

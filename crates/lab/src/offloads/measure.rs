@@ -46,10 +46,9 @@ pub fn transfer(
             ends::our_server(plan, &place, on, setting, &config)?,
             ends::their_clients(plan, &place, workload, setting)?,
         ),
-        Direction::Tx => (
-            ends::their_server(plan, &place)?,
-            vec![ends::our_client(plan, &place, on, workload, setting)?],
-        ),
+        Direction::Tx => {
+            (ends::their_server(plan, &place)?, vec![ends::our_client(plan, &place, on, workload, setting)?])
+        }
     };
     let (before, after) = {
         let moving: Vec<&Running> = clients.iter().collect();
@@ -88,8 +87,7 @@ fn sample(before: &Look, after: &Look, reported: Reported, setting: Setting) -> 
     let busy: f64 = pairs().map(|(before, after)| after.busy_s - before.busy_s).sum();
     let stolen: f64 = pairs().map(|(before, after)| after.stolen_s - before.stolen_s).sum();
     let share = |before: Option<f64>, after: Option<f64>| Some((after? - before?) / wall_s);
-    let (device, other) =
-        (share(before.device_s, after.device_s), share(before.other_s, after.other_s));
+    let (device, other) = (share(before.device_s, after.device_s), share(before.other_s, after.other_s));
     // Interrupts are nobody's, so that some of this is always there.
     let others = match (device, other) {
         (Some(device), Some(other)) => Some((busy / wall_s - device - other).max(0.0)),

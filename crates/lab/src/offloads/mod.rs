@@ -11,6 +11,7 @@ mod run;
 mod switching;
 pub mod tables;
 
+pub use ends::has_original;
 pub use outcome::{Outcome, Row};
 pub use plan::{Device, Direction, Plan, Protocol, Setting, Workload};
 pub use run::run;

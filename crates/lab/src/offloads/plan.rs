@@ -119,13 +119,8 @@ pub enum Setting {
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Setting; 5] = [
-        Setting::Off,
-        Setting::Checksum,
-        Setting::Queues,
-        Setting::Segmentation,
-        Setting::Coalescing,
-    ];
+    pub const ALL: [Setting; 5] =
+        [Setting::Off, Setting::Checksum, Setting::Queues, Setting::Segmentation, Setting::Coalescing];
 
     /// What `--offload` is given.
     pub const fn offload(self) -> &'static str {
