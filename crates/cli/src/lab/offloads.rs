@@ -1,9 +1,13 @@
 //! `linerate lab offloads`: arguments and output.
 
+#[cfg(feature = "rtl")]
+mod rtl;
+
 use super::args::Output;
 use super::error::{self, LabError};
 use crate::iperf3::args::BitRate;
 use clap::{Args, ValueEnum};
+use linerate_lab::offloads::hardware::{self, Cycles};
 use linerate_lab::offloads::plan::{Device, Plan, Rates, Setting};
 use linerate_lab::offloads::{Outcome, boards, page, run, tables};
 use linerate_lab::published;
@@ -17,10 +21,13 @@ use std::time::Duration;
 /// Most queues by default: what `serve` has.
 const MOST_QUEUES: usize = 4;
 
+/// Width of a printed table in characters: its many headers are broken to fit.
+const WIDTH: u16 = 118;
+
 /// Arguments of `lab offloads`.
 #[derive(Args, Debug)]
 pub struct Offloads {
-    /// Devices to measure on; repeatable [default: both]
+    /// Devices to measure on; repeatable [default: all that there are; tap with --quick]
     #[arg(long, value_enum, value_name = "DEVICE")]
     pub device: Vec<DeviceName>,
 
@@ -76,6 +83,8 @@ pub enum DeviceName {
     Tap,
     /// A packet socket on a veth pair
     Packet,
+    /// The interface in simulation, in its own clock
+    Rtl,
 }
 
 /// A set of rates and times.
@@ -114,9 +123,14 @@ pub fn run_offloads(args: &Offloads) -> Result<(), LabError> {
         .collect();
     let figures = figures?.into_iter().flatten().collect();
     let published = published::of("004").map_err(|why| LabError::Failed(why.to_string()))?;
+    let simulated = on_hardware(args)?;
     let mut outcome = run(&plan).map_err(|why| LabError::Failed(format!("{why:#}")))?;
     outcome.boards = figures;
     outcome.missing = missing(&outcome);
+    match simulated {
+        Ok(cycles) => outcome.hardware = cycles,
+        Err(why) => outcome.missing.push(why),
+    }
     if let Some(file) = &args.output.html {
         let html = page::html(&outcome, &published).map_err(|why| LabError::Failed(why.to_string()))?;
         error::write(file, html)?;
@@ -132,8 +146,10 @@ pub fn run_offloads(args: &Offloads) -> Result<(), LabError> {
     let mut grids: Vec<_> =
         devices.flat_map(|device| tables::in_short(&outcome, device, &published)).collect();
     grids.extend(tables::switching(&outcome.switching));
+    grids.extend(hardware::grid(&outcome.hardware));
     grids.extend(boards::grid(&outcome.boards));
-    let mut text: String = grids.iter().map(|grid| grid.render(GridFormat::Terminal, None) + "\n").collect();
+    let mut text: String =
+        grids.iter().map(|grid| grid.render(GridFormat::Terminal, Some(WIDTH)) + "\n").collect();
     text.push_str(&outcome.provenance.sentence());
     text.push('\n');
     error::print(&text)
@@ -146,7 +162,7 @@ fn plan(args: &Offloads) -> Result<Plan, LabError> {
     let devices = match (args.device.is_empty(), args.quick) {
         (true, true) => vec![Device::Tap],
         (true, false) => Device::ALL.to_vec(),
-        (false, _) => args.device.iter().copied().map(device).collect(),
+        (false, _) => args.device.iter().copied().filter_map(device).collect(),
     };
     let streams = match (args.streams.is_empty(), args.quick) {
         (true, true) => vec![4],
@@ -189,11 +205,62 @@ fn has_original() -> bool {
     linerate_lab::offloads::has_original()
 }
 
-fn device(name: DeviceName) -> Device {
+fn device(name: DeviceName) -> Option<Device> {
     match name {
-        DeviceName::Tap => Device::Tap,
-        DeviceName::Packet => Device::Packet,
+        DeviceName::Tap => Some(Device::Tap),
+        DeviceName::Packet => Some(Device::Packet),
+        DeviceName::Rtl => None,
     }
+}
+
+/// The interface in simulation, where it was asked for or is there; else a word on why it is not.
+fn on_hardware(args: &Offloads) -> Result<Result<Vec<Cycles>, String>, LabError> {
+    let is_asked = args.device.contains(&DeviceName::Rtl);
+    if !is_asked && (args.quick || !args.device.is_empty()) {
+        return Ok(Err("The interface in simulation: not asked for (--device rtl).".to_owned()));
+    }
+    if let Some(why) = no_simulation() {
+        return match is_asked {
+            true => Err(LabError::Failed(why)),
+            false => Ok(Err(format!("The interface in simulation: {why}."))),
+        };
+    }
+    simulate(args.quick).map(Ok).map_err(LabError::Failed)
+}
+
+#[cfg(not(feature = "rtl"))]
+fn no_simulation() -> Option<String> {
+    Some("built without it: `cargo xtask rtl setup`, then build with `--features rtl`".to_owned())
+}
+
+#[cfg(not(feature = "rtl"))]
+fn simulate(_quick: bool) -> Result<Vec<Cycles>, String> {
+    Ok(Vec::new())
+}
+
+#[cfg(feature = "rtl")]
+fn no_simulation() -> Option<String> {
+    (!linerate_rtl_sim::is_available()).then(|| linerate_rtl_sim::Unavailable::NoVerilator.to_string())
+}
+
+/// Every use case with each setting that one queue has.
+#[cfg(feature = "rtl")]
+fn simulate(quick: bool) -> Result<Vec<Cycles>, String> {
+    use linerate_lab::offloads::plan::{Direction, Protocol};
+    let len = if quick { 200_000 } else { 2_000_000 };
+    let settings = [Setting::Off, Setting::Checksum, Setting::Segmentation, Setting::Coalescing];
+    let mut progress = linerate_lab::progress::Progress::new("offloads", 4 * settings.len() as u64);
+    let mut all = Vec::new();
+    for protocol in [Protocol::Udp, Protocol::Tcp] {
+        for direction in [Direction::Rx, Direction::Tx] {
+            for setting in settings {
+                progress.begin(&format!("simulation: {protocol:?} {direction:?}, {}", setting.title()));
+                all.push(rtl::transfer(protocol, direction, setting, len)?);
+                progress.done(1);
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// What a reader might look for in vain.

@@ -10,6 +10,7 @@ mod http;
 mod iperf3;
 mod iperf3_client;
 mod lab;
+mod lab_offloads;
 mod life;
 mod load;
 mod lockout;

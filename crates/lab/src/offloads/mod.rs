@@ -3,6 +3,7 @@
 
 pub mod boards;
 mod ends;
+pub mod hardware;
 mod measure;
 pub mod outcome;
 pub mod page;

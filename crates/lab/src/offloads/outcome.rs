@@ -1,6 +1,7 @@
 //! What came of it: rows of medians, what was refused and why, and the figures as records.
 
 use super::boards::Board;
+use super::hardware::Cycles;
 use super::plan::{Device, Setting, Workload};
 use super::switching::Switched;
 use crate::measure::provenance::Provenance;
@@ -183,6 +184,8 @@ pub struct Outcome {
     pub rows: Vec<Row>,
     /// What became of data while offloads were switched.
     pub switching: Vec<Switched>,
+    /// The interface in simulation.
+    pub hardware: Vec<Cycles>,
     /// What the boards' own measurements say.
     pub boards: Vec<Board>,
     /// What is not there, and why.
@@ -201,7 +204,11 @@ impl Outcome {
     pub fn records(&self) -> Vec<Record> {
         let rows = self.rows.iter().flat_map(Row::records);
         let switched = self.switching.iter().flat_map(Switched::records);
-        rows.chain(switched).chain(self.boards.iter().flat_map(|board| board.records.clone())).collect()
+        let hardware = self.hardware.iter().flat_map(Cycles::records);
+        rows.chain(switched)
+            .chain(hardware)
+            .chain(self.boards.iter().flat_map(|board| board.records.clone()))
+            .collect()
     }
 }
 

@@ -1,9 +1,9 @@
 //! The report as a page: pictures of throughput and cost, the tables, where it comes from.
 
-use super::boards;
 use super::outcome::{Outcome, Sample};
 use super::plan::{Device, Setting, Workload};
 use super::tables;
+use super::{boards, hardware};
 use crate::report::grid::Grid;
 use crate::report::page::{Block, Finding, Section, page};
 use crate::report::plot::{Axis, Figure, Mark, PlotError, Series};
@@ -20,6 +20,9 @@ pub fn html(outcome: &Outcome, published: &[Record]) -> Result<String, PlotError
     }
     if let Some(grid) = tables::switching(&outcome.switching) {
         sections.push(section("switching", "Switched under load", grid));
+    }
+    if let Some(grid) = hardware::grid(&outcome.hardware) {
+        sections.push(section("rtl", "The interface in simulation", grid));
     }
     if let Some(grid) = boards::grid(&outcome.boards) {
         sections.push(section("boards", "Boards", grid));

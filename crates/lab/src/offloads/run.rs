@@ -66,6 +66,7 @@ pub fn run(plan: &Plan) -> Result<Outcome> {
         seconds: plan.time.as_secs_f64(),
         rows,
         switching,
+        hardware: Vec::new(),
         boards: Vec::new(),
         missing: Vec::new(),
     })

@@ -92,12 +92,12 @@ fn seed_table(outcome: &Outcome, device: Device, table: &SeedTable, published: &
     let mut headers = vec!["use case".to_owned()];
     for setting in table.settings {
         let name = setting_name(*setting, table.settings);
-        headers.push(format!("{name}: throughput, Mbit/s"));
-        headers.push(format!("{name}: CPU utilization, %"));
-        headers.push(format!("{name}: of each core, %"));
+        headers.push(format!("{name}: Mbit/s"));
+        headers.push(format!("{name}: CPU, %"));
+        headers.push(format!("{name}: each core, %"));
     }
-    headers.push("throughput, change".to_owned());
-    headers.push("CPU of the device for a byte, change".to_owned());
+    headers.push("throughput".to_owned());
+    headers.push("CPU for a byte".to_owned());
     headers.push("published".to_owned());
     let mut grid = Grid {
         id: format!("{}-table-{}", device.name(), table.number),
@@ -209,11 +209,11 @@ fn notes(outcome: &Outcome, device: Device, table: &SeedTable, published: &[Reco
 fn beyond(outcome: &Outcome, device: Device) -> Grid {
     let mut headers = vec!["use case".to_owned()];
     for setting in BEYOND {
-        headers.push(format!("{}: throughput, Mbit/s", setting.title()));
+        headers.push(format!("{}: Mbit/s", setting.title()));
         headers.push(format!("{}: CPU, ns a byte", setting.title()));
     }
-    headers.push("throughput, change".to_owned());
-    headers.push("CPU of the device for a byte, change".to_owned());
+    headers.push("throughput".to_owned());
+    headers.push("CPU for a byte".to_owned());
     let mut grid = Grid {
         id: format!("{}-table-8", device.name()),
         title: format!("Beyond the document: segmentation and coalescing. {}", device.title()),
@@ -332,6 +332,7 @@ pub mod tests {
                 differing: 0,
                 most_within: 6,
             }],
+            hardware: Vec::new(),
             boards: Vec::new(),
             missing: Vec::new(),
         }

@@ -85,7 +85,8 @@ proptest! {
         shape in 0usize..4,
         last in proptest::collection::vec(any::<u8>(), 0..10),
     ) {
-        let params = Params { time: Duration::from_secs(1), ..Params::default() };
+        // Without a rate, it would send for ever in no time: nothing here holds it back.
+        let params = Params { time: Duration::from_secs(1), rate_bps: 1_000_000, len: 1_250, ..Params::default() };
         let (mut world, mut client, control) = connected(params);
         if is_started {
             say(&mut world, &mut client, control, &[9]);
