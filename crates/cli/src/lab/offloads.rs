@@ -21,9 +21,6 @@ use std::time::Duration;
 /// Most queues by default: what `serve` has.
 const MOST_QUEUES: usize = 4;
 
-/// Width of a printed table in characters: its many headers are broken to fit.
-const WIDTH: u16 = 118;
-
 /// Arguments of `lab offloads`.
 #[derive(Args, Debug)]
 pub struct Offloads {
@@ -143,13 +140,11 @@ pub fn run_offloads(args: &Offloads) -> Result<(), LabError> {
         return error::print(&error::json(&printed)?);
     }
     let devices = page::devices(&outcome).into_iter();
-    let mut grids: Vec<_> =
-        devices.flat_map(|device| tables::in_short(&outcome, device, &published)).collect();
+    let mut grids: Vec<_> = devices.map(|device| tables::in_short(&outcome, device, &published)).collect();
     grids.extend(tables::switching(&outcome.switching));
     grids.extend(hardware::grid(&outcome.hardware));
     grids.extend(boards::grid(&outcome.boards));
-    let mut text: String =
-        grids.iter().map(|grid| grid.render(GridFormat::Terminal, Some(WIDTH)) + "\n").collect();
+    let mut text: String = grids.iter().map(|grid| grid.render(GridFormat::Terminal, None) + "\n").collect();
     text.push_str(&outcome.provenance.sentence());
     text.push('\n');
     error::print(&text)

@@ -226,8 +226,8 @@ table! {
 table! {
     /// The `[iperf3]` table.
     Iperf3Options for iperf3::Config {
-        // Which of them a server listens on goes by its queue.
-        "iperf3.ports" ports: u32, 1, 64 => |_c, _v| ();
+        // Which of them a server listens on goes by its queue: see `Iperf3Options::ports`.
+        "iperf3.ports" ports: u32, 1, 64 => |_c, v| debug_assert!(v > 0, "within its bounds");
         "iperf3.tests" tests: u32, 1, 1_024 => |c, v| c.max_tests = v as usize;
         "iperf3.tests-per-address" tests_per_address: u32, 1, 1_024 => |c, v| c.tests_per_address = v as usize;
         "iperf3.udp-buffer" udp_buffer: ByteSize, 64 << 10, 1 << 30 => |c, v| c.udp_buffer = v.0 as usize;

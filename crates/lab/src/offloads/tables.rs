@@ -82,10 +82,37 @@ pub fn of_device(outcome: &Outcome, device: Device, published: &[Record]) -> Vec
     grids
 }
 
-/// The two tables that say it all, for a terminal.
-pub fn in_short(outcome: &Outcome, device: Device, published: &[Record]) -> Vec<Grid> {
-    let mut grids = of_device(outcome, device, published);
-    grids.split_off(SEED.len() - 1)
+/// All of a device in one table that fits a terminal: a line for each use case and setting.
+pub fn in_short(outcome: &Outcome, device: Device, published: &[Record]) -> Grid {
+    let headers = [
+        "use case",
+        "setting",
+        "Mbit/s",
+        "CPU, %",
+        "each core, %",
+        "CPU, ns a byte",
+        "Mbit/s",
+        "CPU for a byte",
+    ];
+    let title = format!("Tables 1 to 7 in short, changes against \"CSO disabled\". {}", device.title());
+    let mut grid = Grid::new(format!("{}-short", device.name()), title, &headers);
+    for workload in workloads(outcome, device, None) {
+        for setting in Setting::ALL {
+            let Some(row) = outcome.row(device, workload, setting) else { continue };
+            let mut cells = vec![Cell::text(workload.to_string()), Cell::text(setting.title())];
+            cells.extend(figures(Some(row)));
+            let cost = row.figure(super::outcome::Sample::device_ns_per_byte);
+            cells.push(cost.map_or(Cell::Empty, |cost| Cell::number(cost.median, 3)));
+            if setting != Setting::Off {
+                cells.extend(changes(outcome, device, workload, &[Setting::Off, setting]));
+            }
+            grid.rows.push(cells);
+        }
+    }
+    // The table of all use cases with all settings.
+    let all = SeedTable { number: 0, title: "", case: None, settings: &Setting::ALL };
+    grid.notes = notes(outcome, device, &all, published);
+    grid
 }
 
 fn seed_table(outcome: &Outcome, device: Device, table: &SeedTable, published: &[Record]) -> Grid {
@@ -197,8 +224,8 @@ fn notes(outcome: &Outcome, device: Device, table: &SeedTable, published: &[Reco
         };
         if let (Some(least), Some(most)) = (value("cpu-load, at least"), value("cpu-load, at most")) {
             notes.push(format!(
-                "Published beside the tables: checksums in software take {least:.0} to {most:.0} % of the processor (seed \
-                 004, Other Information). The tables' cells are pictures in the document and stay empty."
+                "Published: checksums in software take {least:.0} to {most:.0} % of the processor (seed 004, Other \
+                 Information). The tables' cells are pictures in the document and stay empty."
             ));
         }
     }
@@ -283,7 +310,7 @@ pub const CASES: [&str; 4] = [
 ];
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::measure::provenance::Provenance;
     use crate::offloads::outcome::Sample;
@@ -365,6 +392,16 @@ pub mod tests {
             notes.contains("take 3 to 5 % of the processor") && notes.contains("0.20 % of datagrams"),
             "{notes}"
         );
+    }
+
+    #[test]
+    fn the_short_form_has_a_line_for_everything_measured() {
+        let outcome = outcome();
+        let grid = in_short(&outcome, Device::Tap, &[]);
+        assert_eq!(grid.rows.len(), outcome.rows.len());
+        let text = grid.render(crate::report::grid::GridFormat::Terminal, None);
+        let width = text.lines().skip(1).take(4).map(|line| line.chars().count()).max();
+        assert!(width.is_some_and(|width| width <= 120), "{width:?}\n{text}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::super::results::{self, View, cpu_share};
 use super::error::ClientError;
 use super::machine::{Client, Key, Phase, reason};
 use crate::Context;
-use linerate_transport::{ConnId, Ready};
+use linerate_transport::{CloseReason, ConnId, Ready};
 
 /// Length of the server's words on an error: state, `i_errno`, `errno`.
 const ERROR_LEN: usize = 9;
@@ -17,7 +17,7 @@ impl Client {
         for piece in bytes.chunks(32 << 10) {
             if ctx.net.write(control, piece).is_err() {
                 let why = reason(ctx, control);
-                return self.end(ctx, Err(ClientError::Control(why)));
+                return self.end(ctx, Err(self.control_lost(why)));
             }
         }
     }
@@ -54,8 +54,13 @@ impl Client {
         while self.control.is_some() && self.step(ctx) {}
         if self.control.is_some() && ready.intersects(Ready::CLOSED | Ready::FINISHED) {
             let why = reason(ctx, conn);
-            self.end(ctx, Err(ClientError::Control(why)));
+            self.end(ctx, Err(self.control_lost(why)));
         }
+    }
+
+    /// What the end of the control connection means in this phase.
+    fn control_lost(&self, why: CloseReason) -> ClientError {
+        if self.phase == Phase::Greeted { ClientError::TurnedAway(why) } else { ClientError::Control(why) }
     }
 
     /// Understands one message; false when there is none.

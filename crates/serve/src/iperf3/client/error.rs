@@ -20,6 +20,9 @@ pub enum ClientError {
     NoDatagram,
     /// The server runs another test, or takes no more.
     Busy,
+    /// The server ended the connection without a word. One that is busy says so and closes at once, and what it said is lost
+    /// when our cookie meets the closed connection and a reset comes back.
+    TurnedAway(CloseReason),
     /// The server stops.
     ServerTerminated,
     /// The server refuses the test, or fails: `i_errno` of the original, and its `errno`.
@@ -60,6 +63,11 @@ impl fmt::Display for ClientError {
                 "unable to open a UDP stream: the server answers no datagram (is its UDP port reachable?)",
             ),
             ClientError::Busy => f.write_str("the server is busy running a test; try again later"),
+            ClientError::TurnedAway(why) => write!(
+                f,
+                "the connection to the server was {why} before the server said anything: it is busy running a test, or no \
+                 iperf3 server"
+            ),
             ClientError::ServerTerminated => f.write_str("the server has terminated"),
             ClientError::Server { code, errno } => {
                 match meaning(*code) {

@@ -62,7 +62,11 @@ fn silence_and_ends_are_noticed_in_every_phase() {
             if is_cut {
                 world.net.client_reset(control);
                 world.run(&mut client);
-                assert_eq!(client.outcome(), Some(Err(ClientError::Control(CloseReason::Reset))));
+                let error = match said.is_empty() {
+                    true => ClientError::TurnedAway(CloseReason::Reset),
+                    false => ClientError::Control(CloseReason::Reset),
+                };
+                assert_eq!(client.outcome(), Some(Err(error)));
             } else {
                 world.advance(&mut client, Duration::from_secs(31));
                 assert_eq!(client.outcome(), Some(Err(ClientError::Silent)), "{said:?}");
