@@ -64,6 +64,10 @@ pub struct Offloads {
     #[arg(long, value_name = "FILE.json")]
     pub board_figures: Vec<PathBuf>,
 
+    /// Write the picture of the processor time for a byte there, of the first device
+    #[arg(long, value_name = "FILE.svg")]
+    pub svg: Option<PathBuf>,
+
     /// Seconds instead of minutes: one round on a TAP device, 4 streams, nothing refused
     #[arg(long)]
     pub quick: bool,
@@ -131,6 +135,14 @@ pub fn run_offloads(args: &Offloads) -> Result<(), LabError> {
     if let Some(file) = &args.output.html {
         let html = page::html(&outcome, &published).map_err(|why| LabError::Failed(why.to_string()))?;
         error::write(file, html)?;
+    }
+    if let Some(file) = &args.svg {
+        let device = page::devices(&outcome).into_iter().next();
+        let picture = device.and_then(|device| page::pictures(&outcome, device).pop());
+        let svg =
+            picture.ok_or_else(|| LabError::Failed("nothing was measured that could be drawn".to_owned()))?;
+        let svg = svg.standalone().map_err(|why| LabError::Failed(why.to_string()))?;
+        error::write(file, svg)?;
     }
     if args.output.json {
         let grids = page::devices(&outcome).into_iter();

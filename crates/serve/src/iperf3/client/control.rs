@@ -3,7 +3,7 @@
 use super::super::protocol::{self, State};
 use super::super::results::{self, View, cpu_share};
 use super::error::ClientError;
-use super::machine::{Client, Key, Phase, reason};
+use super::state::{Client, Key, Phase, reason};
 use crate::Context;
 use linerate_transport::{CloseReason, ConnId, Ready};
 

@@ -9,15 +9,18 @@ mod control;
 pub mod error;
 pub mod json;
 mod machine;
+mod marks;
 mod measure;
 mod open;
 pub mod report;
 mod run;
+mod state;
 #[cfg(test)]
 mod tests;
 pub mod text;
 
 pub use config::Config;
 pub use error::ClientError;
-pub use machine::{Client, ClientEvent};
+
 pub use report::{Amount, Connected, Interval, Report, StreamEnd, StreamInterval};
+pub use state::{Client, ClientEvent};

@@ -4,7 +4,7 @@ use super::super::protocol::{COOKIE_LEN, State};
 use super::super::stream::{Carrier, Pause, Stream};
 use super::super::udp::MAX_HELLO;
 use super::error::ClientError;
-use super::machine::{Client, ClientEvent, Key, Phase, reason};
+use super::state::{Client, ClientEvent, Key, Phase, reason};
 use crate::Context;
 use core::time::Duration;
 use linerate_transport::{ConnId, Ready, UdpId};
