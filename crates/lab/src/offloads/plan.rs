@@ -111,9 +111,9 @@ pub enum Setting {
     Checksum,
     /// Checksums, and a queue with a thread for each processor (the seed's RSS).
     Queues,
-    /// Checksums and segmentation.
+    /// Checksums and segmentation (TSO).
     Segmentation,
-    /// Checksums, segmentation and coalescing.
+    /// Checksums, segmentation and coalescing (GRO).
     Coalescing,
 }
 
@@ -138,8 +138,8 @@ impl Setting {
             Setting::Off => "CSO disabled",
             Setting::Checksum => "CSO",
             Setting::Queues => "CSO with RSS",
-            Setting::Segmentation => "CSO, segmentation",
-            Setting::Coalescing => "CSO, segmentation, coalescing",
+            Setting::Segmentation => "CSO, TSO",
+            Setting::Coalescing => "CSO, TSO, GRO",
         }
     }
 
