@@ -34,11 +34,11 @@ const CORE: &str = "core, alloc, compiler_builtins";
 /// Links the images of `boards/footprint`: measured for one processor, and for the others to see that they do.
 pub fn run() -> Result<()> {
     measure()?;
-    println!("\nthe last image, unoptimised, for other processors:\n");
+    println!("\nthe last image, and the iperf3 client, unoptimised, for other processors:\n");
     for (target, processor) in LINKED {
         let started = Instant::now();
         let mut cargo = build(target)?;
-        cargo.args(["--quiet", "--bin=servers"]);
+        cargo.args(["--quiet", "--bin=servers", "--bin=client"]);
         shell::run(&mut cargo)?;
         println!("{target:<32}{processor:<32} links ({} s)", started.elapsed().as_secs());
     }

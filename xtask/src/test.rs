@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Instant;
 
 /// What the end-to-end tests run.
-const CLIENTS: [&str; 15] = [
+const CLIENTS: [&str; 16] = [
     "iproute2",
     "iputils-ping",
     "procps",
@@ -30,6 +30,7 @@ const CLIENTS: [&str; 15] = [
     "wrk",
     "apache2-utils",
     "binutils",
+    "openssl",
     "dnsmasq-base",
 ];
 

@@ -1,6 +1,7 @@
 //! The command line. Every flag of `serve` is a key of the configuration file too: both are read into [`ServeOptions`].
 
 use crate::fabric::args::Fabric;
+use crate::iperf3::args::Iperf3;
 use crate::lab::args::Lab;
 use crate::settings::{FtpOptions, HttpOptions, Iperf3Options};
 use crate::sim::args::Sim;
@@ -30,6 +31,8 @@ pub enum Command {
     /// Serve a directory over HTTP, FTP and iperf3
     #[command(long_about = SERVE_ABOUT)]
     Serve(Box<Serve>),
+    /// Measure the throughput to an iperf3 server, over our own stack or the host's sockets
+    Iperf3(Box<Iperf3>),
     /// Hash a password for --ftp-user: typed twice, or a line on standard input
     #[command(name = "hash-password")]
     HashPassword,

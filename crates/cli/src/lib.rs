@@ -3,6 +3,7 @@
 pub mod args;
 pub mod fabric;
 pub mod hash_password;
+pub mod iperf3;
 pub mod lab;
 pub mod logging;
 pub mod output;

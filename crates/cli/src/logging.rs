@@ -49,11 +49,18 @@ fn write_to_standard_error(bytes: &[u8]) {
 
 /// Starts the log. `verbose` 0 is info, 1 debug, 2 and more trace; the variable `LINERATE_LOG` overrides it by target.
 pub fn start(format: LogFormat, verbose: u8) {
-    let level = match verbose {
-        0 => "info",
-        1 => "debug",
-        _ => "trace",
-    };
+    start_at(
+        format,
+        match verbose {
+            0 => "info",
+            1 => "debug",
+            _ => "trace",
+        },
+    );
+}
+
+/// Starts the log at this level.
+pub fn start_at(format: LogFormat, level: &str) {
     let filter = EnvFilter::builder()
         .with_env_var("LINERATE_LOG")
         .try_from_env()

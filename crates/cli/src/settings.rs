@@ -226,6 +226,7 @@ impl Settings {
             ("http-port", self.http_port != running.http_port),
             ("ftp-port", self.ftp_port != running.ftp_port),
             ("iperf3-port", self.iperf3_port != running.iperf3_port),
+            ("iperf3.ports", self.servers.iperf3.ports() != running.servers.iperf3.ports()),
             ("user", self.user != running.user),
             ("status", self.status != running.status),
             ("memory", self.memory != running.memory),

@@ -8,6 +8,8 @@ pub mod explain;
 pub mod ladder;
 pub mod load;
 pub mod measure;
+#[cfg(feature = "experiments")]
+pub mod offloads;
 pub mod progress;
 pub mod published;
 pub mod quantity;

@@ -1,6 +1,7 @@
 //! Arguments of `linerate lab`.
 
 use super::ladder::Ladder;
+use super::offloads::Offloads;
 use clap::{Args, Subcommand};
 use linerate_lab::schema::Record;
 use std::path::PathBuf;
@@ -16,6 +17,8 @@ pub struct Lab {
 /// The experiments.
 #[derive(Subcommand, Debug)]
 pub enum Experiment {
+    /// What offloads save: throughput and processor load with each, and switching under load (needs root)
+    Offloads(Box<Offloads>),
     /// The figures that the source documents print, with their places, as CSV
     Published(Published),
     /// The tuning ladder of seed 000: each rung predicted, measured, and beside what the document prints

@@ -6,6 +6,7 @@ pub mod error;
 pub mod ladder;
 pub mod ramp;
 pub mod sweep;
+pub mod offloads;
 
 use args::{Experiment, Lab};
 use error::LabError;
@@ -13,6 +14,7 @@ use error::LabError;
 /// Runs the command and prints its result on standard output.
 pub fn run(args: &Lab) -> Result<(), LabError> {
     match &args.experiment {
+        Experiment::Offloads(args) => offloads::run_offloads(args),
         Experiment::Published(args) => published(args),
         Experiment::Ladder(args) => ladder::run(args),
         Experiment::Ramp(args) => ramp::run(args),

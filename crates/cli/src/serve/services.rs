@@ -118,9 +118,15 @@ impl Ports {
     /// Those that listen on this queue. The streams of an iperf3 test need their test, so that iperf3 is on one.
     fn of(self, settings: &Settings, seat: Seat) -> Ports {
         let ftp = self.ftp.filter(|port| ftp_home(settings, *port, self.kernel, seat.seats).has(seat));
-        let iperf3 = self.iperf3.filter(|port| Home::Only(port % seat.seats.max(1)).has(seat));
+        let iperf3 = self.iperf3.filter(|port| iperf3_ports(settings, *port, seat).next().is_some());
         Ports { ftp, iperf3, ..self }
     }
+}
+
+/// The ports of the iperf3 server on this queue: several clients, each on a port of its own, keep several queues busy.
+fn iperf3_ports(settings: &Settings, first: u16, seat: Seat) -> impl Iterator<Item = u16> {
+    let last = first.saturating_add(settings.servers.iperf3.ports() - 1);
+    (first..=last).filter(move |port| Home::Only(port % seat.seats.max(1)).has(seat))
 }
 
 /// The servers that are on.
@@ -268,9 +274,9 @@ impl Services {
             backlog: shares.backlog,
             max_connections: shares.iperf3,
             connections_per_address: shares.iperf3_per_address,
-            listen: self.listen(port),
+            listen: iperf3_ports(settings, port, self.seat).flat_map(|port| self.listen(port)).collect(),
             socket: settings.socket.clone(),
-            cpu_times: process_cpu_times,
+            cpu_times,
             ..iperf3::Config::default()
         };
         settings.servers.iperf3.apply(&mut config);
@@ -357,7 +363,8 @@ impl Service for Services {
     }
 }
 
-fn process_cpu_times() -> CpuTimes {
+/// Processor time that this process used so far, in user mode and in the kernel.
+pub fn cpu_times() -> CpuTimes {
     let (user_ns, system_ns) = cpu::user_and_system_time_ns().unwrap_or_default();
     CpuTimes { user_ns, system_ns }
 }

@@ -226,6 +226,8 @@ table! {
 table! {
     /// The `[iperf3]` table.
     Iperf3Options for iperf3::Config {
+        // Which of them a server listens on goes by its queue: see `Iperf3Options::ports`.
+        "iperf3.ports" ports: u32, 1, 64 => |_c, v| debug_assert!(v > 0, "within its bounds");
         "iperf3.tests" tests: u32, 1, 1_024 => |c, v| c.max_tests = v as usize;
         "iperf3.tests-per-address" tests_per_address: u32, 1, 1_024 => |c, v| c.tests_per_address = v as usize;
         "iperf3.udp-buffer" udp_buffer: ByteSize, 64 << 10, 1 << 30 => |c, v| c.udp_buffer = v.0 as usize;
@@ -234,6 +236,13 @@ table! {
         "iperf3.overrun" overrun: Span, 0, HOUR => |c, v| c.overrun = v.0;
         "iperf3.stall-timeout" stall_timeout: Span, 1_000, 24 * HOUR => |c, v| c.stall_timeout = v.0;
         "iperf3.results-timeout" results_timeout: Span, 1_000, HOUR => |c, v| c.results_timeout = v.0;
+    }
+}
+
+impl Iperf3Options {
+    /// Ports that the server listens on, from its own on.
+    pub fn ports(&self) -> u16 {
+        self.ports.and_then(|ports| u16::try_from(ports).ok()).unwrap_or(1).max(1)
     }
 }
 

@@ -100,8 +100,28 @@ pub fn cores() -> Vec<(f64, f64)> {
 }
 
 fn parse_cores(stat: &str) -> Vec<(f64, f64)> {
-    stat.lines()
-        .filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "))
+    parse_core_times(stat).iter().map(|core| (core.busy_s, core.stolen_s)).collect()
+}
+
+/// What a core did since the machine started, in seconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct CoreTime {
+    /// It worked: programs, the kernel, interrupts.
+    pub busy_s: f64,
+    /// It had nothing to do, also not for want of a disk (that is counted apart, and not here).
+    pub idle_s: f64,
+    /// The machine's host took it.
+    pub stolen_s: f64,
+}
+
+/// What each core did.
+pub fn core_times() -> Vec<CoreTime> {
+    parse_core_times(&read_to_string("/proc/stat").unwrap_or_default())
+}
+
+fn parse_core_times(stat: &str) -> Vec<CoreTime> {
+    let cores = stat.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "));
+    cores
         .map(|line| {
             let fields: Vec<f64> =
                 line.split_whitespace().skip(1).map(|field| field.parse().unwrap_or(0.0)).collect();
@@ -109,7 +129,7 @@ fn parse_cores(stat: &str) -> Vec<(f64, f64)> {
                 places.iter().map(|at| fields.get(*at).copied().unwrap_or(0.0)).sum::<f64>() / TICKS
             };
             // user, nice, system, idle, iowait, irq, softirq, steal
-            (sum(&[0, 1, 2, 5, 6]), sum(&[7]))
+            CoreTime { busy_s: sum(&[0, 1, 2, 5, 6]), idle_s: sum(&[3]), stolen_s: sum(&[7]) }
         })
         .collect()
 }
@@ -124,6 +144,7 @@ mod tests {
             "cpu  9 9 9 9 9 9 9 9\ncpu0 100 0 50 1000 5 1 9 20 0 0\ncpu1 1 2 3 4 5 6 7 8 9 10\nintr 5\n";
         assert_eq!(parse_interrupts(stat), 0.18);
         assert_eq!(parse_cores(stat), [(1.6, 0.2), (0.19, 0.08)]);
+        assert_eq!(parse_core_times(stat)[0].idle_s, 10.0);
     }
 
     #[test]

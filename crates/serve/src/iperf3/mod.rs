@@ -1,9 +1,10 @@
-//! An iperf3 server: TCP and UDP, both directions, several clients at once.
+//! An iperf3 server: TCP and UDP, both directions, several clients at once; and a [`client`].
 //!
-//! Tested with the iperf3 client 3.12. Where the original answers "busy" while a test runs, this one takes
+//! The server is tested with the iperf3 client 3.12. Where the original answers "busy" while a test runs, this one takes
 //! every client that its limits allow; connections find their test by the cookie that they send first.
 
 mod admit;
+pub mod client;
 pub mod config;
 mod control;
 mod pacer;
@@ -19,4 +20,5 @@ mod tests;
 mod udp;
 
 pub use config::{Config, CpuTimes};
+pub use params::{MAX_STREAMS, Params, Protocol};
 pub use server::{Counters, Server};

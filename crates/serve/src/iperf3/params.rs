@@ -3,7 +3,7 @@
 use super::protocol::ErrorCode;
 use core::time::Duration;
 use linerate_transport::Congestion;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Most streams in one direction.
 pub const MAX_STREAMS: u64 = 128;
@@ -21,13 +21,16 @@ const MAX_WINDOW: u64 = 512 << 20;
 /// Transport protocol of the streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
+    /// Blocks of bytes.
     Tcp,
+    /// Datagrams.
     Udp,
 }
 
 /// Parameters of one test.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Params {
+    /// What carries the streams.
     pub protocol: Protocol,
     /// Time at the start that does not count.
     pub omit: Duration,
@@ -55,7 +58,7 @@ pub struct Params {
     pub rate_bps: u64,
     /// Congestion control, if asked for.
     pub congestion: Option<Congestion>,
-    /// Rate at which the server's streams are paced, in bits per second; zero for no pacing.
+    /// Rate at which the streams are paced, in bits per second; zero for no pacing.
     pub pacing_bps: u64,
     /// IPv4 TOS octet.
     pub tos: u8,
@@ -84,6 +87,38 @@ impl Params {
             (0, blocks) => blocks.checked_mul(self.len as u64),
             (bytes, _) => Some(bytes),
         }
+    }
+
+    /// As the client's JSON, which [`Params::parse`] reads.
+    pub(super) fn emit(&self) -> Value {
+        let mut json = json!({
+            if_udp(self.protocol): true,
+            "omit": self.omit.as_secs(),
+            "time": self.time.as_secs(),
+            "num": self.bytes,
+            "blockcount": self.blocks,
+            "parallel": self.parallel,
+            "len": self.len,
+            "pacing_timer": 1000,
+            "client_version": concat!("linerate ", env!("CARGO_PKG_VERSION")),
+        });
+        let mut set = |name: &str, wanted: bool, value: Value| {
+            if wanted {
+                json[name] = value;
+            }
+        };
+        set("reverse", self.reverse, true.into());
+        set("bidirectional", self.bidirectional, true.into());
+        set("window", self.window.is_some(), self.window.into());
+        set("MSS", self.mss.is_some(), self.mss.into());
+        set("nodelay", self.no_delay, true.into());
+        set("bandwidth", self.rate_bps > 0, self.rate_bps.into());
+        set("fqrate", self.pacing_bps > 0, self.pacing_bps.into());
+        set("TOS", self.tos > 0, self.tos.into());
+        set("congestion", self.congestion.is_some(), self.congestion.map(Congestion::name).into());
+        set("udp_counters_64bit", self.counters_64bit, 1.into());
+        set("get_server_output", self.server_output, 1.into());
+        json
     }
 
     /// Reads the client's JSON.
@@ -138,6 +173,11 @@ impl Params {
             server_output: flag(&json, "get_server_output")?,
         })
     }
+}
+
+/// The key by which a client asks for this protocol.
+fn if_udp(protocol: Protocol) -> &'static str {
+    if protocol == Protocol::Udp { "udp" } else { "tcp" }
 }
 
 /// A flag: `true`, a number other than zero, or absent.
@@ -224,6 +264,19 @@ mod tests {
         // What the client sends with is its own business.
         let p = Params::parse(br#"{"tcp":true,"congestion":"bbr"}"#).unwrap();
         assert_eq!(p.congestion, None);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_understood() {
+        for text in [
+            r#"{"tcp":true,"time":2,"parallel":4,"reverse":true,"window":65536,"MSS":1400,"nodelay":true,"omit":1}"#,
+            r#"{"udp":true,"num":5000,"len":100,"bidirectional":true,"bandwidth":1000000,"udp_counters_64bit":1}"#,
+            r#"{"tcp":true,"blockcount":7,"congestion":"reno","fqrate":1000,"TOS":16,"get_server_output":1}"#,
+        ] {
+            let params = Params::parse(text.as_bytes()).unwrap();
+            let again = serde_json::to_vec(&params.emit()).unwrap();
+            assert_eq!(Params::parse(&again), Ok(params), "{text}");
+        }
     }
 
     #[test]

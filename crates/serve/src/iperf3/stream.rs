@@ -104,7 +104,9 @@ impl Stream {
     pub fn pump(&mut self, ctx: &mut Context<'_>, params: &Params, left: Option<u64>) -> Pause {
         match self.carrier {
             Carrier::Tcp(conn) => self.pump_bytes(ctx, params, left, conn),
-            Carrier::Udp { socket, local, remote } => self.pump_datagrams(ctx, params, socket, local, remote),
+            Carrier::Udp { socket, local, remote } => {
+                self.pump_datagrams(ctx, params, left, (socket, local, remote))
+            }
         }
     }
 
@@ -154,13 +156,16 @@ impl Stream {
         &mut self,
         ctx: &mut Context<'_>,
         params: &Params,
-        socket: UdpId,
-        local: SocketAddr,
-        remote: SocketAddr,
+        left: Option<u64>,
+        (socket, local, remote): (UdpId, SocketAddr, SocketAddr),
     ) -> Pause {
         let Some(pacer) = &mut self.pacer else { return Pause::Over };
+        let mut left = left.unwrap_or(u64::MAX);
         let mut datagram = alloc::vec![0; params.len];
         for _ in 0..(DATAGRAM_BURST / params.len.max(1)).clamp(1, DATAGRAM_BUDGET) {
+            if left == 0 {
+                return Pause::Over;
+            }
             if !pacer.is_due(ctx.now) {
                 return Pause::Until(pacer.due_at().unwrap_or(ctx.now));
             }
@@ -173,6 +178,7 @@ impl Stream {
             pacer.sent(ctx.now);
             self.datagrams += 1;
             self.bytes += params.len as u64;
+            left = left.saturating_sub(params.len as u64);
         }
         Pause::Until(pacer.due_at().unwrap_or(ctx.now).max(ctx.now))
     }

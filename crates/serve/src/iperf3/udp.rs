@@ -2,6 +2,9 @@
 
 use linerate_wire::units::Instant;
 
+/// A client's first datagram.
+pub const HELLO: [u8; 4] = 0x3938_3736_u32.to_be_bytes();
+
 /// What the server answers to a client's first datagram.
 pub const HELLO_REPLY: [u8; 4] = 0x3637_3839_u32.to_be_bytes();
 

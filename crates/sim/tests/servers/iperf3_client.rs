@@ -1,179 +1,75 @@
-//! An iperf3 client that sends (or receives) on several streams for a while and exchanges results.
+//! The iperf3 client of the crate `serve` as an application of a simulated host.
 
-use linerate_sim::{App, Context, Instant};
-use linerate_transport::{ConnId, ConnState, Event, Ready, SocketOptions, Source, Transport as _};
-use std::collections::BTreeSet;
-use std::net::SocketAddr;
-use std::time::Duration;
+use linerate_serve::Service as _;
+use linerate_serve::iperf3::client::{Client, ClientEvent, Config};
+use linerate_serve::testing::MemoryFiles;
+use linerate_sim::{App, Context, Instant, Random};
+use linerate_transport::Event;
+
+/// 2026-01-02T03:04:05Z.
+const WALL_NS: i64 = 1_767_323_045_000_000_000;
 
 /// See the module.
 pub struct Iperf3Client {
-    server: SocketAddr,
-    parallel: usize,
-    reverse: bool,
-    time: Duration,
-    control: Option<ConnId>,
-    streams: Vec<ConnId>,
-    /// Connections on which the cookie was sent.
-    greeted: BTreeSet<ConnId>,
-    input: Vec<u8>,
-    started: bool,
-    is_running: bool,
-    ends_at: Option<Instant>,
-    /// Bytes queued, or received with `reverse`.
-    pub moved: u64,
-    /// The server's results.
-    pub results: Option<String>,
-    pub is_done: bool,
+    config: Config,
+    client: Option<Client>,
+    /// What it told as it went.
+    pub events: Vec<ClientEvent>,
+    random: Random,
 }
 
 impl Iperf3Client {
-    pub fn new(server: SocketAddr, parallel: usize, reverse: bool, time: Duration) -> Iperf3Client {
-        Iperf3Client {
-            server,
-            parallel,
-            reverse,
-            time,
-            control: None,
-            streams: Vec::new(),
-            greeted: BTreeSet::new(),
-            input: Vec::new(),
-            started: false,
-            is_running: false,
-            ends_at: None,
-            moved: 0,
-            results: None,
-            is_done: false,
-        }
+    pub fn new(config: Config, random: Random) -> Iperf3Client {
+        Iperf3Client { config, client: None, events: Vec::new(), random }
     }
 
-    fn connect(&self, context: &mut Context<'_>) -> ConnId {
-        let options = SocketOptions::default();
-        context.stack.connect(context.owner, None, self.server, &options).expect("a connection")
+    pub fn client(&self) -> &Client {
+        self.client.as_ref().expect("it has begun")
     }
 
-    fn say(&self, context: &mut Context<'_>, bytes: &[u8]) {
-        context.stack.write(self.control.expect("connected"), bytes).expect("room");
+    pub fn is_done(&self) -> bool {
+        self.client.as_ref().is_some_and(|client| client.outcome().is_some())
     }
 
-    fn message(text: &str) -> Vec<u8> {
-        [&(text.len() as u32).to_be_bytes(), text.as_bytes()].concat()
+    /// The user presses Ctrl-C.
+    pub fn interrupt(&mut self, context: &mut Context<'_>) {
+        self.act(context, |client, ctx| client.drain(ctx));
     }
 
-    /// Takes what the server says on the control connection.
-    fn listen(&mut self, context: &mut Context<'_>) {
-        let Some(control) = self.control else { return };
-        let piece = context.stack.peek(control).to_vec();
-        context.stack.consume(control, piece.len());
-        self.input.extend(piece);
-        while let Some(&state) = self.input.first() {
-            // Between EXCHANGE_RESULTS and DISPLAY_RESULTS come the results.
-            if state == 0 {
-                let len = self.input.get(..4).map(|len| u32::from_be_bytes([len[0], len[1], len[2], len[3]]));
-                let Some(text) = len.and_then(|len| self.input.get(4..4 + len as usize)) else { return };
-                self.results = Some(String::from_utf8_lossy(text).into_owned());
-                self.input.drain(..4 + len.unwrap_or(0) as usize);
-                continue;
-            }
-            self.input.remove(0);
-            self.act(context, state);
-        }
-    }
-
-    fn act(&mut self, context: &mut Context<'_>, state: u8) {
-        match state {
-            9 => {
-                let (time, parallel, reverse) = (self.time.as_secs(), self.parallel, self.reverse);
-                let params = format!(
-                    r#"{{"tcp":true,"omit":0,"time":{time},"parallel":{parallel},"reverse":{reverse},"len":131072}}"#
-                );
-                self.say(context, &Self::message(&params));
-            }
-            10 => {
-                for _ in 0..self.parallel {
-                    let stream = self.connect(context);
-                    self.streams.push(stream);
-                }
-            }
-            1 => {}
-            2 => {
-                self.is_running = true;
-                self.ends_at = Some(context.now + self.time);
-            }
-            13 => {
-                let of = |id: usize| {
-                    format!(r#"{{"id":{id},"bytes":0,"retransmits":0,"jitter":0,"errors":0,"packets":0}}"#)
-                };
-                let ids = (0..self.parallel).map(|index| of(if index == 0 { 1 } else { index + 2 }));
-                let streams = ids.collect::<Vec<_>>().join(",");
-                let text = format!(
-                    r#"{{"cpu_util_total":0,"cpu_util_user":0,"cpu_util_system":0,"sender_has_retransmits":0,"streams":[{streams}]}}"#
-                );
-                self.say(context, &Self::message(&text));
-            }
-            14 => {
-                self.say(context, &[16]);
-                self.is_done = true;
-            }
-            other => panic!("the server says {}", other.cast_signed()),
-        }
-    }
-
-    fn pump(&mut self, context: &mut Context<'_>) {
-        if !self.is_running {
-            return;
-        }
-        for &stream in &self.streams {
-            let data = [7; 16_384];
-            while !self.reverse && context.stack.write(stream, &data).is_ok() {
-                self.moved += data.len() as u64;
-            }
-            loop {
-                let len = context.stack.peek(stream).len();
-                if len == 0 {
-                    break;
-                }
-                context.stack.consume(stream, len);
-                self.moved += len as u64;
-            }
-            assert!(
-                self.is_done || !matches!(context.stack.state(stream), ConnState::Closed(_)),
-                "a stream ended"
-            );
-        }
+    fn act(
+        &mut self,
+        context: &mut Context<'_>,
+        act: impl FnOnce(&mut Client, &mut linerate_serve::Context<'_>),
+    ) {
+        let Iperf3Client { client: Some(client), events, random, .. } = self else { return };
+        let mut random = || random.next_u64();
+        let (net, now) = (&mut *context.stack, context.now);
+        let (files, random) = (&mut MemoryFiles::new(), &mut random);
+        // The two ends have one clock here, as far as jitter goes.
+        let wall_ns = WALL_NS + i64::try_from(now.as_nanos()).unwrap_or(0);
+        act(client, &mut linerate_serve::Context { net, files, now, turn: None, wall_ns, random });
+        events.extend(std::iter::from_fn(|| client.poll_event()));
     }
 }
 
-const COOKIE: &[u8] = b"abcdefghijklmnopqrstuvwxyz2345672345\0";
-
 impl App for Iperf3Client {
     fn handle_event(&mut self, context: &mut Context<'_>, event: Event) {
-        let Source::Conn(conn) = event.source else { return };
-        if event.ready.contains(Ready::WRITABLE) && self.greeted.insert(conn) {
-            context.stack.write(conn, COOKIE).expect("room");
-        }
-        if Some(conn) == self.control {
-            self.listen(context);
-        }
-        self.pump(context);
+        self.act(context, |client, ctx| client.handle_event(ctx, event));
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_>) {
-        if !self.started {
-            self.started = true;
-            self.control = Some(self.connect(context));
+        if self.client.is_none() {
+            self.client = Some(Client::new(Config { owner: context.owner, ..self.config.clone() }));
+            self.act(context, |client, ctx| client.start(ctx).expect("it opens no listener"));
         }
-        if self.ends_at.is_some_and(|at| at <= context.now) {
-            self.ends_at = None;
-            self.is_running = false;
-            self.say(context, &[4]);
-            for stream in &self.streams {
-                context.stack.shutdown(*stream);
+        self.act(context, |client, ctx| {
+            if client.poll_timeout().is_some_and(|at| at <= ctx.now) {
+                client.handle_timeout(ctx);
             }
-        }
+        });
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        if self.started { self.ends_at } else { Some(Instant::ZERO) }
+        self.client.as_ref().map_or(Some(Instant::ZERO), |client| client.poll_timeout())
     }
 }

@@ -3,6 +3,7 @@
 
 mod ftp_client;
 mod iperf3_client;
+mod iperf3_modes;
 mod served;
 
 use ftp_client::{FtpClient, Job};
@@ -121,21 +122,22 @@ fn iperf3(queues: u16, spread: Spread, reverse: bool) -> (f64, f64) {
     world.add_app(server, served);
     world.run_for(Duration::from_millis(1));
     let time = 2 * SECOND;
-    let app = world.add_app(client, Iperf3Client::new(addr("10.0.0.2", 5_201), 8, reverse, time));
-    let is_done = |world: &mut World| world.app::<Iperf3Client>(client, app).is_some_and(|app| app.is_done);
-    assert!(
-        world.run_until(60 * SECOND, is_done),
-        "{:?}",
-        world.app::<Iperf3Client>(client, app).map(|a| &a.results)
-    );
-    let client = world.app::<Iperf3Client>(client, app).expect("the client");
-    let results = client.results.as_ref().expect("results");
-    assert_eq!(results.matches("\"bytes\":").count(), 8, "{results}");
+    let params = iperf3::Params { parallel: 8, reverse, time, ..iperf3::Params::default() };
+    let config = iperf3::client::Config { params, ..iperf3::client::Config::new(addr("10.0.0.2", 5_201)) };
+    let random = world.random(2);
+    let app = world.add_app(client, Iperf3Client::new(config, random));
+    let is_done = |world: &mut World| world.app::<Iperf3Client>(client, app).is_some_and(|app| app.is_done());
+    assert!(world.run_until(60 * SECOND, is_done));
+    let client = world.app::<Iperf3Client>(client, app).expect("the client").client();
+    assert_eq!(client.outcome(), Some(Ok(())));
+    let report = client.report();
+    assert!(report.has_server && report.streams.len() == 8, "{report:?}");
+    let moved = report.sum(!reverse, false).bytes as f64;
     let established: Vec<_> =
         world.host(server).cores().iter().map(|core| core.stack.counters().tcp_established).collect();
     assert_eq!((established[0], established.iter().sum::<u64>()), (9, 9), "all are on the first core");
     let passed: u64 = world.host(server).cores().iter().map(|core| core.letters().packet_bytes).sum();
-    (client.moved as f64 * 8.0 / time.as_secs_f64(), passed as f64 / client.moved as f64)
+    (moved * 8.0 / time.as_secs_f64(), passed as f64 / moved)
 }
 
 #[test]

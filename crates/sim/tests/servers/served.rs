@@ -28,6 +28,11 @@ impl Served {
         Served { make: Box::new(make), service: None, files, random }
     }
 
+    /// The server stops.
+    pub fn drain(&mut self, context: &mut Context<'_>) {
+        self.act(context, |service, ctx| service.drain(ctx));
+    }
+
     /// Lets the server act, and then on what came of its files.
     fn act(&mut self, context: &mut Context<'_>, act: impl FnOnce(&mut dyn Service, &mut ServeContext<'_>)) {
         let Served { service: Some(service), files, random, .. } = self else { return };

@@ -1,0 +1,101 @@
+//! All of a plan: contenders that alternate, then the switching.
+
+use super::measure::transfer;
+use super::outcome::{Outcome, Row, Sample};
+use super::plan::{Device, Plan, Setting, Workload};
+use super::switching;
+use crate::measure::place;
+use crate::measure::provenance::Provenance;
+use crate::measure::rounds::alternate;
+use crate::progress::Progress;
+use anyhow::{Context as _, Result};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A folder for files of a run, removed with the value.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A new one.
+    pub fn new() -> Result<Scratch> {
+        let name =
+            format!("linerate-offloads-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Scratch(path))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left in the folder for temporary files is removed with it some day.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Measures a plan.
+pub fn run(plan: &Plan) -> Result<Outcome> {
+    // What an earlier run could not remove.
+    place::sweep().context("network namespaces need root and iproute2")?;
+    let scratch = Scratch::new()?;
+    let switches = if plan.switching.is_zero() { 0 } else { plan.devices.len() };
+    let mut progress = Progress::new("offloads", (plan.transfers() + switches) as u64);
+    let mut rows = Vec::new();
+    for &device in &plan.devices {
+        for &workload in &plan.workloads {
+            rows.extend(contend(plan, device, workload, scratch.path(), &mut progress)?);
+        }
+    }
+    let mut switching = Vec::new();
+    for &device in plan.devices.iter().take(switches) {
+        progress.begin(&format!("{}: offloads switched under load", device.title()));
+        switching.push(switching::under_load(plan, device, scratch.path())?);
+        progress.done(1);
+    }
+    Ok(Outcome {
+        provenance: Provenance::now(plan.rounds),
+        other_end: if plan.original { "iperf3 on kernel sockets" } else { "linerate on kernel sockets" },
+        queues: plan.queues,
+        seconds: plan.time.as_secs_f64(),
+        rows,
+        switching,
+        hardware: Vec::new(),
+        boards: Vec::new(),
+        missing: Vec::new(),
+    })
+}
+
+/// All settings of one workload on one device, alternating.
+fn contend(
+    plan: &Plan,
+    device: Device,
+    workload: Workload,
+    scratch: &Path,
+    progress: &mut Progress,
+) -> Result<Vec<Row>> {
+    let settings: Vec<Setting> =
+        plan.settings.iter().copied().filter(|setting| setting.unfit(workload).is_none()).collect();
+    let samples = alternate(&settings, plan.rounds, |round, &setting| {
+        let what = format!("{}, {workload}, {}", device.title(), setting.title());
+        progress.begin(&format!("{what}, round {}", round + 1));
+        let sample = once_more(plan, || transfer(plan, device, workload, setting, scratch));
+        progress.done(1);
+        sample.with_context(|| what)
+    })?;
+    let row = |(setting, samples)| Row::new(device, workload, setting, samples, plan.refuses);
+    Ok(settings.into_iter().zip(samples).map(row).collect())
+}
+
+/// A transfer that was disturbed has a second chance, where that matters.
+fn once_more(plan: &Plan, mut run: impl FnMut() -> Result<Sample>) -> Result<Sample> {
+    let first = run()?;
+    let is_flawed = plan.refuses && first.flaw().is_some();
+    if is_flawed { run() } else { Ok(first) }
+}

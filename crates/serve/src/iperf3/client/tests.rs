@@ -1,0 +1,126 @@
+//! The client against a server that says anything.
+
+use super::super::params::Params;
+use super::super::protocol::framed;
+use super::{Client, ClientError, Config, json, text};
+use crate::Service as _;
+use crate::testing::{OWNER, World};
+use alloc::string::ToString as _;
+use alloc::vec::Vec;
+use core::time::Duration;
+use linerate_transport::{CloseReason, ConnId};
+use proptest::prelude::*;
+
+fn config(params: Params) -> Config {
+    Config { owner: OWNER, params, ..Config::new("192.168.1.1:5201".parse().expect("an address")) }
+}
+
+/// A client whose control connection is open.
+fn connected(params: Params) -> (World, Client, ConnId) {
+    let (mut world, mut client) = (World::new(), Client::new(config(params)));
+    world.start(&mut client);
+    let (control, _) = world.net.connecting[0];
+    world.net.client_accept(control);
+    world.run(&mut client);
+    assert_eq!(world.received(control).len(), 37, "a cookie");
+    (world, client, control)
+}
+
+fn say(world: &mut World, client: &mut Client, control: ConnId, bytes: &[u8]) -> Vec<u8> {
+    world.client_send(control, bytes);
+    world.run(client);
+    world.received(control)
+}
+
+#[test]
+fn what_the_server_says_instead_is_an_error_with_a_name() {
+    for (bytes, expected) in [
+        (&[0xff][..], ClientError::Busy),
+        (&[11], ClientError::ServerTerminated),
+        (&[0xfe, 0, 0, 0, 142, 0, 0, 0, 0], ClientError::Server { code: 142, errno: 0 }),
+        (&[0xfe, 0, 0, 0, 134, 0, 0, 0, 2], ClientError::Server { code: 134, errno: 2 }),
+        (&[14], ClientError::Protocol { state: 14 }),
+        (b"HTTP/1.1 400 Bad Request\r\n", ClientError::Protocol { state: 72 }),
+        (&[9, 10, 2], ClientError::Protocol { state: 2 }),
+    ] {
+        let (mut world, mut client, control) = connected(Params::default());
+        say(&mut world, &mut client, control, bytes);
+        assert_eq!(client.outcome(), Some(Err(expected)), "{bytes:?}");
+        assert_eq!((world.net.held(), client.poll_timeout()), (0, None), "{bytes:?}");
+        assert!(expected.to_string().len() > 10);
+    }
+}
+
+#[test]
+fn silence_and_ends_are_noticed_in_every_phase() {
+    for said in [&[][..], &[9], &[9, 10]] {
+        for is_cut in [false, true] {
+            let (mut world, mut client, control) = connected(Params::default());
+            for byte in said {
+                say(&mut world, &mut client, control, &[*byte]);
+            }
+            if is_cut {
+                world.net.client_reset(control);
+                world.run(&mut client);
+                let error = match said.is_empty() {
+                    true => ClientError::TurnedAway(CloseReason::Reset),
+                    false => ClientError::Control(CloseReason::Reset),
+                };
+                assert_eq!(client.outcome(), Some(Err(error)));
+            } else {
+                world.advance(&mut client, Duration::from_secs(31));
+                assert_eq!(client.outcome(), Some(Err(ClientError::Silent)), "{said:?}");
+            }
+            assert_eq!(world.net.held(), 0);
+        }
+    }
+    let (mut world, mut client) = (World::new(), Client::new(config(Params::default())));
+    world.start(&mut client);
+    world.advance(&mut client, Duration::from_secs(31));
+    assert_eq!(client.outcome(), Some(Err(ClientError::ConnectTimeout)));
+}
+
+proptest! {
+    #[test]
+    fn any_words_of_a_server_leave_nothing_behind(
+        first in proptest::collection::vec(any::<u8>(), 0..20),
+        is_started: bool,
+        results in proptest::collection::vec(any::<u8>(), 0..80),
+        shape in 0usize..4,
+        last in proptest::collection::vec(any::<u8>(), 0..10),
+    ) {
+        // Without a rate, it would send for ever in no time: nothing here holds it back.
+        let params = Params { time: Duration::from_secs(1), rate_bps: 1_000_000, len: 1_250, ..Params::default() };
+        let (mut world, mut client, control) = connected(params);
+        if is_started {
+            say(&mut world, &mut client, control, &[9]);
+            say(&mut world, &mut client, control, &[10]);
+            if let Some((stream, _)) = world.net.connecting.first().copied() {
+                world.net.client_accept(stream);
+                world.run(&mut client);
+            }
+            say(&mut world, &mut client, control, &[1, 2]);
+            world.advance(&mut client, Duration::from_millis(1_100));
+            let texts: [&[u8]; 4] = [
+                &results,
+                br#"{"streams":[{"id":1,"bytes":-5,"end_time":"x","retransmits":18446744073709551615}]}"#,
+                br#"{"streams":[{"id":1,"bytes":1e300,"packets":3,"errors":9,"start_time":9,"end_time":1}]}"#,
+                br#"[7]"#,
+            ];
+            say(&mut world, &mut client, control, &[13]);
+            say(&mut world, &mut client, control, &framed(texts[shape]));
+        } else {
+            say(&mut world, &mut client, control, &first);
+        }
+        say(&mut world, &mut client, control, &last);
+        world.advance(&mut client, Duration::from_secs(200));
+        prop_assert!(client.outcome().is_some());
+        prop_assert_eq!(world.net.held(), 0);
+        prop_assert_eq!(client.poll_timeout(), None);
+        // Whatever was said, there is a report.
+        let report = client.report();
+        prop_assert!(!text::end(&report).contains("NaN"));
+        let value = json::report(&report, &[], &serde_json::Map::new(), client.outcome().unwrap());
+        prop_assert!(value["start"].is_object());
+    }
+}
