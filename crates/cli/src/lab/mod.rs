@@ -4,9 +4,9 @@
 pub mod args;
 pub mod error;
 pub mod ladder;
+pub mod offloads;
 pub mod ramp;
 pub mod sweep;
-pub mod offloads;
 
 use args::{Experiment, Lab};
 use error::LabError;
