@@ -6,6 +6,8 @@
 //! cargo run --release -p linerate-lab --example knee -- http://HOST/PATH  any server
 //! ```
 //!
+//! A second argument is what `lab ramp --late` is: by how many milliseconds this client may be late before a level is refused.
+//!
 //! httperf opens connections at a rate of its own, as we do, so its knee is found by the same search and the same rule; it has
 //! no quantiles, and its mean response time stands in for the p99. wrk waits for answers, and says only how many come at most.
 
@@ -87,7 +89,7 @@ fn ramp(
         threads: 1,
         spin: false,
         rounds: 1,
-        late_ms: LATE_MS,
+        late_ms: std::env::args().nth(2).and_then(|late| late.parse().ok()).unwrap_or(LATE_MS),
     };
     let contender = Contender {
         name: "server".to_owned(),
