@@ -203,9 +203,14 @@ fn serve(listener: &TcpListener, service: Duration) -> std::io::Result<()> {
                 && let Ok((peer, _)) = listener.accept()
             {
                 number += 1;
-                peer.set_nonblocking(true)?;
-                peer.set_nodelay(true)?;
-                epoll::add(&set, &peer, epoll::EventData::new_u64(number), epoll::EventFlags::IN)?;
+                let data = epoll::EventData::new_u64(number);
+                // One that is gone already, or that there is no room for, is let go.
+                let is_taken = peer.set_nonblocking(true).is_ok()
+                    && peer.set_nodelay(true).is_ok()
+                    && epoll::add(&set, &peer, data, epoll::EventFlags::IN).is_ok();
+                if !is_taken {
+                    continue;
+                }
                 peers.insert(number, (peer, Vec::new()));
             }
             let Some((peer, text)) = peers.get_mut(&of) else { continue };
