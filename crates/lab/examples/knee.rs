@@ -6,6 +6,8 @@
 //! cargo run --release -p linerate-lab --example knee -- http://HOST/PATH  any server
 //! ```
 //!
+//! A second argument is what `lab ramp --late` is: by how many milliseconds this client may be late before a level is refused.
+//!
 //! httperf opens connections at a rate of its own, as we do, so its knee is found by the same search and the same rule; it has
 //! no quantiles, and its mean response time stands in for the p99. wrk waits for answers, and says only how many come at most.
 
@@ -87,7 +89,7 @@ fn ramp(
         threads: 1,
         spin: false,
         rounds: 1,
-        late_ms: LATE_MS,
+        late_ms: std::env::args().nth(2).and_then(|late| late.parse().ok()).unwrap_or(LATE_MS),
     };
     let contender = Contender {
         name: "server".to_owned(),
@@ -201,9 +203,14 @@ fn serve(listener: &TcpListener, service: Duration) -> std::io::Result<()> {
                 && let Ok((peer, _)) = listener.accept()
             {
                 number += 1;
-                peer.set_nonblocking(true)?;
-                peer.set_nodelay(true)?;
-                epoll::add(&set, &peer, epoll::EventData::new_u64(number), epoll::EventFlags::IN)?;
+                let data = epoll::EventData::new_u64(number);
+                // One that is gone already, or that there is no room for, is let go.
+                let is_taken = peer.set_nonblocking(true).is_ok()
+                    && peer.set_nodelay(true).is_ok()
+                    && epoll::add(&set, &peer, data, epoll::EventFlags::IN).is_ok();
+                if !is_taken {
+                    continue;
+                }
                 peers.insert(number, (peer, Vec::new()));
             }
             let Some((peer, text)) = peers.get_mut(&of) else { continue };

@@ -43,7 +43,7 @@ times has not left its plateau. A level at which this client or the path was the
   linerate lab ramp --preset seed-003 --small /memory/354 --large /memory/10K http://192.168.1.4/
   linerate lab ramp --connections 64 --from 1000 http://192.168.1.4/      kept connections, rates are requests/s")]
 pub struct Ramp {
-    /// Servers: http://HOST[:PORT][/PATH], with a name for tables if wanted. Several alternate at each level
+    /// Servers, as `http://host:port/path`, with a name for tables if wanted. Several alternate at each level
     #[arg(required = true, value_name = "[NAME=]URL")]
     pub urls: Vec<String>,
 

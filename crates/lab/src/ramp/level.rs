@@ -77,6 +77,15 @@ pub struct Cpu {
     pub busy: f64,
     /// What the machine's host took away.
     pub stolen: f64,
+    /// Cores of the machine.
+    pub cores: f64,
+}
+
+impl Cpu {
+    /// What other programs of the machine used, as far as the server is seen; `None` where it is not.
+    pub fn others(&self) -> Option<f64> {
+        self.server.map(|server| (self.busy - server - self.client - self.interrupts).max(0.0))
+    }
 }
 
 /// What the kernel's network stack counted meanwhile, in our namespace and in the server's.
@@ -254,6 +263,7 @@ impl Level {
             interrupts: median(&|level| level.seen.cpu.interrupts),
             busy: median(&|level| level.seen.cpu.busy),
             stolen: median(&|level| level.seen.cpu.stolen),
+            cores: level.seen.cpu.cores,
         };
         level.errors = BTreeMap::new();
         (level.connections, level.established, level.offered, level.answered) = (0, 0, 0, 0);

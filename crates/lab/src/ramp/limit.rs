@@ -14,6 +14,10 @@ const LATE_SHARE: f64 = 0.1;
 pub const LATE_MS: f64 = 1.0;
 /// More than this share of a core taken by the machine's host disturbs.
 const STOLEN: f64 = 0.05;
+/// A machine without more idle time than this share of its cores has none left, …
+const IDLE_SHARE: f64 = 0.1;
+/// … and other programs that use more than this share of them are in the way.
+const OTHERS_SHARE: f64 = 0.25;
 /// A link that carries more than this share of its rate is full.
 const FULL: f64 = 0.9;
 /// More than this share of segments lost is a lossy path.
@@ -34,6 +38,9 @@ pub fn judge(level: &Level, spins: bool, late_ms: f64) -> Limit {
     let is_answered = level.answered_rate >= ANSWERED_SHARE * level.offered_rate;
     if is_answered && level.error_share() <= ERROR_SHARE {
         return Limit::None;
+    }
+    if let Some(why) = of_others(level) {
+        return Limit::Client(why);
     }
     match of_path(level) {
         Some(why) => Limit::Path(why),
@@ -66,6 +73,15 @@ fn of_client(level: &Level, spins: bool, late_ms: f64) -> Option<String> {
         return Some(busy);
     }
     (cpu.stolen > STOLEN).then(|| format!("the machine's host took {} of a core", share(cpu.stolen)))
+}
+
+/// Programs of the same machine that took the cores away from a level that is not in order.
+fn of_others(level: &Level) -> Option<String> {
+    let cpu = &level.seen.cpu;
+    let others = cpu.others().filter(|others| *others > OTHERS_SHARE * cpu.cores)?;
+    (cpu.busy > (1.0 - IDLE_SHARE) * cpu.cores).then(|| {
+        format!("other programs of this machine used {} of a core, and nothing was idle", share(others))
+    })
 }
 
 fn of_path(level: &Level) -> Option<String> {
@@ -155,6 +171,21 @@ mod tests {
         let mut spinning = level(100.0, 100.0, 2.0);
         spinning.seen.cpu.client_thread = 1.0;
         assert_eq!(judge(&spinning, true, LATE_MS), Limit::None);
+    }
+
+    #[test]
+    fn other_programs() {
+        let beside = |answered: f64, server: Option<f64>, busy: f64| {
+            move |level: &mut Level| {
+                level.answered_rate = answered;
+                (level.seen.cpu.cores, level.seen.cpu.server, level.seen.cpu.busy) = (2.0, server, busy);
+            }
+        };
+        check("in the way", beside(60.0, Some(0.5), 1.95), "client", "used 145 % of a core");
+        check("beside a level in order", beside(100.0, Some(0.5), 1.95), "none", "");
+        check("with cores to spare", beside(60.0, Some(0.5), 1.5), "server", "");
+        check("the server itself", beside(60.0, Some(1.9), 1.95), "server", "");
+        check("a server elsewhere", beside(60.0, None, 1.95), "server", "");
     }
 
     #[test]

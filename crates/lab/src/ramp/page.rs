@@ -46,7 +46,7 @@ const METHOD: [&str; 3] = [
      times has not left its plateau: five times the median p99 of the three lowest levels, and at least 10 ms more than that.",
     "Refused: one departure in a hundred was late by more than 1 ms and more than a tenth of the p99 response time; or the \
      client's thread used its whole core, or it had no port or descriptor left, or the machine's host took more than 5 % of a \
-     core; or the link was full; or segments were lost while the server had time.",
+     core, or other programs the cores; or the link was full; or segments were lost while the server had time.",
     "Figures of seed 003 are those of its tables A.1 to A.3: httperf, three requests a connection, 3,000 connections a level; \
      its response times are means, counted from when a request was sent.",
 ];

@@ -220,7 +220,7 @@ impl Picture {
                 4,
                 colour.stroke_width(1),
             ))?;
-            chart.draw_series([Text::new("knee", (*at, top), text(12))])?;
+            chart.draw_series([Text::new(" knee", (*at, top), text(12))])?;
         }
         root.present()?;
         Ok(())
@@ -336,7 +336,7 @@ mod tests {
             assert!(svg.starts_with("<svg role=\"img\" aria-label=\"A &amp; B\""), "{svg}");
             // Three dots each for the line and the dots, and one of the legend.
             assert_eq!(svg.matches("<circle").count(), 7);
-            assert!(svg.contains("\nknee\n") && svg.contains("\nline\n") && !svg.contains("http"), "{svg}");
+            assert!(svg.contains(" knee\n") && svg.contains("\nline\n") && !svg.contains("http"), "{svg}");
         }
         let svg = picture([Scale::Ratios; 2], &points).standalone().unwrap().unwrap();
         assert!(svg.contains("prefers-color-scheme:dark") && svg.contains("A &amp; B"));

@@ -76,6 +76,7 @@ impl Watch {
                 interrupts: (cpu::interrupts() - before.interrupts) / seconds,
                 busy: (busy - before.busy) / seconds,
                 stolen: (stolen - before.stolen) / seconds,
+                cores: crate::measure::machine::cores() as f64,
             },
             network: Network {
                 sent: tcp.sent,
