@@ -2,6 +2,7 @@
 
 pub mod cause;
 pub mod error;
+pub mod truth;
 pub mod verdict;
 
 use error::ExplainError;
