@@ -17,12 +17,11 @@ const HEADERS: f64 = 38.0 + 52.0;
 pub struct Accounts {
     /// Share of the time that the receiver's window kept the sender back, by the kernel's clock.
     pub window: f64,
-    /// That its send buffer did.
+    /// That its send buffer did: the application waited in a write, and nothing was queued that was not sent. The
+    /// kernel's own clock of it does not run while a program waits by poll.
     pub send_buffer: f64,
     /// Share of samples in which nothing was queued that was not sent.
     pub drained: f64,
-    /// In which the congestion window was full and more was queued.
-    pub congestion: f64,
     /// In which less than a segment was queued while data was in flight.
     pub nagle: f64,
     /// Share of the receive buffer's window that was unread, at each read; or of the time that the reader did not read.
@@ -39,8 +38,6 @@ pub struct Accounts {
     pub fuller: f64,
     /// Segments sent again.
     pub retransmits: f64,
-    /// Segments sent.
-    pub segments: f64,
 }
 
 impl Accounts {
@@ -58,9 +55,8 @@ impl Accounts {
         let mean = sender("bytes_acked").max(1.0) / sender("data_segs_out").max(1.0);
         Accounts {
             window: sender("rwnd_limited_us") / 1e6 / elapsed,
-            send_buffer: sender("sndbuf_limited_us") / 1e6 / elapsed,
+            send_buffer: (sender("blocked_s") / elapsed).min(sender("drained")),
             drained: sender("drained"),
-            congestion: sender("window_full"),
             nagle: sender("nagle"),
             held: receiver("held_s") / receiver("elapsed_s").max(1e-6),
             busy: path.busy_share(),
@@ -69,7 +65,6 @@ impl Accounts {
             rate: sender("bytes_acked") / elapsed,
             fuller: (full / (full + HEADERS)) / (mean / (mean + HEADERS)),
             retransmits: sender("total_retrans"),
-            segments: sender("data_segs_out"),
         }
     }
 
@@ -84,7 +79,7 @@ impl Accounts {
         let usual = (self.fuller < 1.1, "segments were full");
         let injected = (lost > 0 && dropped * 4 <= lost, "losses were those injected");
         // A sender that recovers from losses is short of window, whether it is full at the moment or not.
-        let held_back = (self.drained < MOST && self.window < MOST && self.send_buffer < MOST, "the window was short");
+        let held_back = (self.drained < MOST && self.window < MOST, "the window was short");
         let run = lost as f64 / runs.max(1) as f64;
         let pacing = case.sender.get("pacing_bytes_per_second").and_then(toml::Value::as_integer);
         let demands = match case.cause {
@@ -101,7 +96,11 @@ impl Accounts {
             Cause::SenderBuffer => {
                 vec![(self.send_buffer >= MOST, "the send buffer took most of the time"), free]
             }
-            Cause::SenderApplication => vec![(self.drained >= MOST, "nothing was queued most of the time"), free],
+            Cause::SenderApplication => vec![
+                (self.drained >= MOST, "nothing was queued most of the time"),
+                (self.send_buffer < MOST / 2.0, "the application did not wait for room"),
+                free,
+            ],
             Cause::CongestionAfterLoss => {
                 vec![injected, held_back, free, (run >= 2.5, "losses came in bursts")]
             }
@@ -109,7 +108,7 @@ impl Accounts {
             Cause::Reordering => vec![
                 held_back,
                 free,
-                (reordered > 10 * (lost + dropped).max(1) / 2, "frames overtook each other"),
+                (reordered > 5 * (lost + dropped).max(1), "frames overtook each other"),
                 (self.retransmits > 0.0, "it was taken for loss"),
             ],
             Cause::DelayedAckNagle => {
