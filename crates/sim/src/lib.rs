@@ -51,6 +51,7 @@ mod world;
 pub use apps::{
     Amount, App, Context, Echo, EndReport, Endpoint, EndpointConfig, Pattern, Reader, Role, Writer,
 };
+pub use capture::{Captured, Seen};
 pub use codel::CodelConfig;
 pub use core::{Core, LetterStats};
 pub use flow::{FlowConfig, FlowId, FlowReport};

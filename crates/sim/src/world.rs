@@ -1,7 +1,7 @@
 //! The world: nodes, the network between them, and virtual time.
 
 use crate::apps::{App, Context, Endpoint, EndpointConfig, Role};
-use crate::capture::Capture;
+use crate::capture::{Capture, Captured};
 use crate::flow::{FlowConfig, FlowId, FlowReport};
 use crate::host::{Host, HostConfig};
 use crate::link::{LinkPath, Output, Script};
@@ -450,6 +450,11 @@ impl World {
     pub fn pcapng(&self) -> Vec<u8> {
         let nodes: Vec<_> = self.nodes.iter().map(|node| (node.name.clone(), node.mac)).collect();
         self.capture.pcapng(self.seed, &nodes)
+    }
+
+    /// The frames that were kept of a node, in the order of their times.
+    pub fn captured(&self, node: impl Into<NodeId>) -> Vec<Captured<'_>> {
+        self.capture.frames(node.into().0)
     }
 
     /// Samples all flows and queues every so often from now on (see [`World::samples`], [`World::queue_samples`]); `None`

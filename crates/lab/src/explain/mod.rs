@@ -17,6 +17,7 @@ pub mod sender;
 pub mod sequence;
 pub mod sketch;
 pub mod timeline;
+pub mod truth;
 pub mod turn;
 pub mod verdict;
 pub mod wait;

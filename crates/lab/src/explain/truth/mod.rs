@@ -1,0 +1,6 @@
+//! Transfers whose limit is known, to judge explanations by: injected causes, and proof that each was what limited.
+
+pub mod accounts;
+pub mod cases;
+pub mod run;
+pub mod view;
