@@ -45,3 +45,8 @@ impl Verdict {
         }
     }
 }
+
+/// Judges.
+pub fn judge(_evidence: &super::evidence::Evidence) -> Verdict {
+    Verdict::unknown(String::new(), String::new())
+}
