@@ -39,6 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         panels.push(("Linux kernels", serde_json::from_slice(&std::fs::read(file)?)?));
     }
     let mut text = HEAD.to_owned();
+    let _ = writeln!(text, "\nMade so: {}", Provenance::now(1).sentence());
     for (title, judged) in &panels {
         let _ = write!(text, "\n## {title}\n\n{}\n{}", summary(judged), markdown(judged));
     }

@@ -123,7 +123,7 @@ impl Accounts {
             ],
             Cause::SmallSegments => vec![
                 (self.fuller >= 1.1, "segments were small"),
-                (self.busy >= BUSY || self.window < 0.3 && self.send_buffer < 0.3, "nothing else limited"),
+                (self.busy >= BUSY || self.window < 0.3 && self.drained > 0.9, "nothing else limited"),
             ],
             Cause::Unknown => vec![(false, "a cause was injected")],
         };

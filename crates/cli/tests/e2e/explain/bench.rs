@@ -107,9 +107,8 @@ pub fn run(case: &Case, folder: &Path) -> Ran {
 fn configure(case: &Case, sides: &[Namespace; 2]) {
     if case.wire == Wire::Veth {
         let (mtu, other) = (case.mtu, sides[1].name());
-        sides[0].must(&format!(
-            "ip link add net0 mtu {mtu} type veth peer name net0 mtu {mtu} netns {other}"
-        ));
+        sides[0]
+            .must(&format!("ip link add net0 mtu {mtu} type veth peer name net0 mtu {mtu} netns {other}"));
     }
     for (side, namespace) in [Side::Client, Side::Server].into_iter().zip(sides) {
         let own = address(side, case.ip);
@@ -198,7 +197,17 @@ fn dump(case: &Case, sides: &[Namespace; 2], file: &Path) -> Program {
         Direction::Acks => format!("tcp port {PORT} and dst host {data_from}"),
     };
     let mut command = sides[at as usize].command("tcpdump");
-    command.args(["-i", "net0", "-n", "-B", "16384", "--immediate-mode", "--time-stamp-precision=nano", "-Z", "root"]);
+    command.args([
+        "-i",
+        "net0",
+        "-n",
+        "-B",
+        "16384",
+        "--immediate-mode",
+        "--time-stamp-precision=nano",
+        "-Z",
+        "root",
+    ]);
     command.args(["-s", &case.view.snap.unwrap_or(0).to_string(), "-w"]).arg(file).arg(filter);
     let mut program = Program::start(command);
     let mut said = BufReader::new(program.0.stderr.take().expect("a pipe"));

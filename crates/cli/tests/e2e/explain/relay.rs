@@ -99,8 +99,7 @@ impl Lane {
                 self.counts.dropped += 1;
                 return;
             }
-            let sending =
-                Duration::from_nanos((wire_bytes(frame.len()) * 8_000_000_000).div_ceil(rate_bps));
+            let sending = Duration::from_nanos((wire_bytes(frame.len()) * 8_000_000_000).div_ceil(rate_bps));
             left = start + sending;
             self.free_at = left;
             self.counts.busy += sending;
@@ -213,8 +212,7 @@ impl Relay {
         let wait = next.map_or(PATIENCE, |due| due.saturating_since(self.clock.now()).min(PATIENCE));
         if !wait.is_zero() {
             let [a, b] = &self.ends;
-            let mut fds =
-                [&a.tap, &b.tap].map(|tap| PollFd::from_borrowed_fd(tap.as_fd(), PollFlags::IN));
+            let mut fds = [&a.tap, &b.tap].map(|tap| PollFd::from_borrowed_fd(tap.as_fd(), PollFlags::IN));
             poller::wait(&mut fds, Some(wait)).expect("poll");
         }
     }

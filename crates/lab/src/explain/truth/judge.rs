@@ -1,6 +1,6 @@
 //! Puts the capture of a case before the explanation, and nothing else.
 
-use super::accounts::{Accounts, bear_out};
+use super::accounts::Accounts;
 use super::cases::Case;
 use super::matrix::Judged;
 use super::run::run;
@@ -17,8 +17,8 @@ pub struct Tried {
     pub judged: Judged,
     /// The verdict in words.
     pub verdict: String,
-    /// Whether the accounts of ends and path bear out the cause.
-    pub borne_out: Result<(), String>,
+    /// What ends and path counted; `None` where nothing was transferred.
+    pub accounts: Option<Accounts>,
     /// The capture.
     pub capture: Vec<u8>,
 }
@@ -36,10 +36,9 @@ pub fn verdict(capture: &[u8]) -> Result<Verdict, String> {
 /// Runs and judges a case of the simulator.
 pub fn try_case(case: &Case) -> Tried {
     let ran = run(case);
-    let borne_out = Accounts::of(&ran.outcome)
-        .map_or_else(|| Err("nothing was transferred".to_owned()), |found| bear_out(case.cause, &found));
+    let accounts = Accounts::of(&ran.outcome);
     let (judged, verdict) = judge(case.cause, &case.name, case.held_out, &ran.capture);
-    Tried { judged, verdict, borne_out, capture: ran.capture }
+    Tried { judged, verdict, accounts, capture: ran.capture }
 }
 
 /// Judges a capture; one that cannot be read is judged as unknown, with the reason in place of the verdict's.

@@ -29,9 +29,7 @@ impl Judged {
     pub fn is_right(&self) -> bool {
         let cannot_tell = self.found == Cause::Unknown
             && self.runner_up.is_some_and(|runner_up| {
-                ALIKE.iter().any(|(a, b, _)| {
-                    [*a, *b].contains(&self.cause) && [*a, *b].contains(&runner_up)
-                })
+                ALIKE.iter().any(|(a, b, _)| [*a, *b].contains(&self.cause) && [*a, *b].contains(&runner_up))
             });
         self.found == self.cause || cannot_tell
     }
