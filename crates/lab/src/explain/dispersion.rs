@@ -3,10 +3,11 @@
 use super::histogram::Histogram;
 use std::collections::VecDeque;
 
-/// A train has at least this many packets, so that a single delayed one does not decide.
-const TRAIN: usize = 8;
-/// A train has at least this many bytes of payload, a few full segments, whatever its packets are.
-const TRAIN_BYTES: u64 = 12_000;
+/// A train has at least this many packets behind its first, so that a single delayed one does not decide; an even number, since
+/// senders that keep to a rate often send two at once.
+const TRAIN: usize = 4;
+/// The same of segments, where packets are smaller.
+const TRAIN_SEGMENTS: u64 = 4;
 /// Packets that are remembered.
 const KEPT: usize = 64;
 
@@ -23,7 +24,7 @@ pub struct Dispersion {
 
 impl Dispersion {
     /// So many new bytes came at this time.
-    pub fn take(&mut self, at_ns: u64, bytes: u64) {
+    pub fn take(&mut self, at_ns: u64, bytes: u64, mss: u64) {
         self.bytes += bytes;
         if let Some((before_ns, _)) = self.recent.back() {
             self.gaps.record(at_ns.saturating_sub(*before_ns));
@@ -34,7 +35,7 @@ impl Dispersion {
         }
         let Some(end) = self.recent.len().checked_sub(TRAIN + 1) else { return };
         // The shortest train that is long enough. Its first packet's own bytes were there before it began.
-        let train = self.recent.range(..=end).rev().find(|(_, before)| self.bytes - before >= TRAIN_BYTES);
+        let train = self.recent.range(..=end).rev().find(|(_, before)| self.bytes - before >= TRAIN_SEGMENTS * mss);
         if let Some((from_ns, before)) = train
             && let Some(rate) = rate(self.bytes - before, at_ns.saturating_sub(*from_ns))
         {

@@ -9,10 +9,11 @@ use linerate_wire::tcp::{Flags, MAX_WINDOW_SCALE};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-/// Payload of a segment where no SYN tells: that of Ethernet's packets with timestamps.
-const USUAL_MSS: u64 = 1_448;
-/// Bytes that timestamps take from each segment.
-const STAMPS: u64 = 12;
+/// Bounds of the payload of a segment where no SYN tells: the least that any host takes (RFC 9293 section 3.7.1), and that of
+/// Ethernet's packets. What is larger is taken for a super-frame.
+const LEAST_MSS: u64 = 536;
+/// The upper one.
+const MAX_MSS: u64 = 1_460;
 /// An end is near the capture if its answers take less than this part of what the other's take: with a capture at an end there are
 /// only its own delays on this side.
 const NEAR: u64 = 4;
@@ -26,8 +27,8 @@ pub struct Syn {
     pub at_ns: u64,
     /// Largest segment that its sender takes.
     pub mss: Option<u16>,
-    /// Window scale.
-    pub scale: Option<u8>,
+    /// Window scale; `None` if it was cut off.
+    pub scale: Option<Option<u8>>,
     /// Whether selective acknowledgements may be sent to it.
     pub sack: bool,
     /// Whether it has timestamps.
@@ -59,8 +60,10 @@ pub struct View {
     pub marks: [u64; 2],
     /// Whether FIN or RST was seen from each end.
     pub closed: [bool; 2],
-    /// Segments whose timestamps were cut off, or have none.
-    pub stamped: bool,
+    /// Bytes of options in data from each end.
+    pub options_len: [u64; 2],
+    /// Largest payload of a packet from each end that is none of a super-frame.
+    pub largest: [u64; 2],
 }
 
 impl View {
@@ -79,34 +82,39 @@ impl View {
             own: [0; 2],
             marks: [0; 2],
             closed: [false; 2],
-            stamped: false,
+            options_len: [0; 2],
+            largest: [0; 2],
         }
     }
 
-    /// Most bytes of payload of a segment from end `side`, super-frames aside.
+    /// Most bytes of payload of a segment from end `side`, super-frames aside: what both offer, less the options that each segment
+    /// carries (RFC 6691).
     pub fn mss(&self, side: usize) -> u64 {
         let told = self.syns.map(|syn| syn.and_then(|syn| syn.mss).map(u64::from));
-        let both_stamped = self.syns.iter().flatten().all(|syn| syn.stamps) && self.stamped;
-        let less = if both_stamped { STAMPS } else { 0 };
-        // A segment is limited by what the other end takes, and by the sender's own interface, which its offer tells of.
-        match (told[1 - side], told[side]) {
-            (Some(far), Some(own)) => far.min(own).saturating_sub(less).max(1),
-            (Some(mss), None) | (None, Some(mss)) => mss.saturating_sub(less).max(1),
-            (None, None) => USUAL_MSS,
-        }
+        // What the other end takes, and the size of the sender's own packets, which its offer tells of.
+        let offer = match (told[1 - side], told[side]) {
+            (Some(far), Some(own)) => far.min(own),
+            (Some(far), None) => far,
+            // What the other end takes was not seen, but what is sent to it.
+            (None, Some(own)) if self.largest[side] > 0 => return own.min(self.largest[side]),
+            (None, Some(own)) => own,
+            (None, None) => return self.largest[side].clamp(LEAST_MSS, MAX_MSS),
+        };
+        offer.saturating_sub(self.options_len[side]).max(1)
     }
 
     /// How often windows told by `side` are to be doubled; `None` if no SYN tells.
     pub fn scale(&self, side: usize) -> Option<u8> {
         match (self.syns[side], self.syns[1 - side]) {
-            (Some(own), Some(other)) => Some(match (own.scale, other.scale) {
-                (Some(scale), Some(_)) => scale.min(MAX_WINDOW_SCALE),
-                _ => 0,
-            }),
-            (Some(own), None) if own.scale.is_none() => Some(0),
-            (None, Some(other)) if other.scale.is_none() => Some(0),
-            // One SYN was missed. The other end scales; whether this one does is not known.
-            (Some(own), None) => own.scale,
+            (Some(own), Some(other)) => match (own.scale?, other.scale?) {
+                (Some(scale), Some(_)) => Some(scale.min(MAX_WINDOW_SCALE)),
+                _ => Some(0),
+            },
+            // Both must offer it.
+            (Some(own), None) if own.scale == Some(None) => Some(0),
+            (None, Some(other)) if other.scale == Some(None) => Some(0),
+            // Of a connection only half of whose handshake was seen, the answer has the same option as a rule.
+            (Some(own), None) => own.scale?,
             _ => None,
         }
     }
@@ -130,7 +138,7 @@ impl View {
         let turn_ns = if self.is_near(side) { 0 } else { self.turns[side].least_ns.unwrap_or(0) };
         Known {
             mss: self.mss(side),
-            scale: self.scale(1 - side).unwrap_or(0),
+            scale: self.scale(1 - side),
             turn_ns,
             far_ns: self.turns[1 - side].least_ns.unwrap_or(0),
         }
@@ -157,6 +165,16 @@ impl View {
         }
         if segment.has(Flags::SYN) {
             self.synchronise(side, segment);
+        } else if segment.len > 0 {
+            // Blocks of acknowledged data make single segments smaller; all have the rest.
+            let usual = u64::from(segment.options_len);
+            let least = self.options_len[side];
+            self.options_len[side] = if self.largest[side] == 0 { usual } else { least.min(usual) };
+            if u64::from(segment.len) <= MAX_MSS {
+                self.largest[side] = self.largest[side].max(u64::from(segment.len));
+            } else if self.largest[side] == 0 {
+                self.largest[side] = MAX_MSS - usual;
+            }
         }
         self.answers(side, segment);
         self.wireshark.take(side, segment);
@@ -167,7 +185,7 @@ impl View {
         let mut known_other = self.known(other);
         if segment.has(Flags::SYN) {
             // The window of a SYN is never scaled (RFC 7323 section 2.2).
-            known_other.scale = 0;
+            known_other.scale = Some(0);
         }
         if segment.has(Flags::ACK) && !(segment.has(Flags::SYN) && self.syns[other].is_none()) {
             let answer = self.halves[other].answered(segment, &known_other);
@@ -185,12 +203,11 @@ impl View {
 
     fn synchronise(&mut self, side: usize, segment: &Segment) {
         let options = &segment.options;
-        self.stamped |= options.timestamps.is_some();
         let syn = Syn {
             seq: segment.seq,
             at_ns: segment.at_ns,
             mss: options.mss,
-            scale: options.window_scale,
+            scale: if segment.options_cut { options.window_scale.map(Some) } else { Some(options.window_scale) },
             sack: options.sack_permitted,
             stamps: options.timestamps.is_some(),
         };
@@ -201,7 +218,6 @@ impl View {
     fn answers(&mut self, side: usize, segment: &Segment) {
         let other = 1 - side;
         if let Some(stamps) = segment.options.timestamps {
-            self.stamped = true;
             self.turns[other].shown(segment.at_ns, stamps.value);
             let took = if segment.has(Flags::ACK) && !segment.has(Flags::SYN) {
                 self.turns[side].echoed(segment.at_ns, stamps.echo)

@@ -66,7 +66,7 @@ impl Half {
         self.pushed += u64::from(segment.has(Flags::PSH));
         self.sizes.weigh(len.min(mss), len as f64);
         if !kind.is_again() {
-            self.data.take(at_ns, len);
+            self.data.take(at_ns, len, mss);
         }
         let end = self.wire.position(segment.seq.wrapping_add(segment.len));
         let departure = Departure { at_ns, kind, end, len, pushed: segment.has(Flags::PSH) };
@@ -79,7 +79,7 @@ impl Half {
         let at_ns = segment.at_ns;
         let answer = self.wire.answered(segment, known);
         if answer.progress > 0 {
-            self.acks.take(at_ns, answer.progress);
+            self.acks.take(at_ns, answer.progress, known.mss.max(1));
         }
         self.sender.answered(at_ns, known.turn_ns, answer);
         self.sketch.answered(at_ns, answer.front, answer.edge);

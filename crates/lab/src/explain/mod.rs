@@ -92,7 +92,7 @@ pub fn analyse(reader: impl Read) -> Result<Analysis, ExplainError> {
     for view in &table.views {
         let side = usize::from(view.halves[1].wire.counts.bytes > view.halves[0].wire.counts.bytes);
         let evidence = Evidence::of(view, side);
-        analysis.connections.push(Connection { verdict: verdict::judge(&evidence), evidence });
+        analysis.connections.push(Connection { verdict: Verdict::of(&evidence), evidence });
     }
     Ok(analysis)
 }

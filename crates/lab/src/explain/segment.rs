@@ -4,9 +4,12 @@ use super::reader::Frame;
 use linerate_wire::cooked;
 use linerate_wire::ethernet::{self, EtherType};
 use linerate_wire::ip::{Ecn, Protocol};
-use linerate_wire::tcp::{self, Flags, Options};
+use linerate_wire::tcp::{self, Flags, Options, SeqNumber};
 use linerate_wire::{ipv4, ipv6, loopback};
 use std::net::{IpAddr, SocketAddr};
+
+/// Bytes of timestamps with their padding.
+const STAMPS_LEN: u32 = 12;
 
 /// What a frame holds.
 #[derive(Clone, Debug)]
@@ -42,6 +45,12 @@ pub struct Segment {
     pub window: u16,
     /// Options, as far as they were kept.
     pub options: Options,
+    /// Bytes that its options take, kept or not.
+    pub options_len: u32,
+    /// Whether options were cut off.
+    pub options_cut: bool,
+    /// Where its first SACK block begins, if the capture cut it off.
+    pub cut_sack: Option<SeqNumber>,
     /// Bytes of payload that it had.
     pub len: u32,
     /// Whether the host that captured sent it, where that is known.
@@ -56,6 +65,19 @@ impl Segment {
     /// Whether it has these control bits.
     pub fn has(&self, flags: Flags) -> bool {
         self.flags.contains(flags)
+    }
+
+    /// Whether it reports data out of order, or twice.
+    pub fn has_sack(&self) -> bool {
+        !self.options.sack_blocks.is_empty() || self.hides_sack()
+    }
+
+    /// Whether it has SACK blocks that the capture cut off: beside timestamps, nothing else makes options of data longer.
+    pub fn hides_sack(&self) -> bool {
+        self.options_cut
+            && !self.has(Flags::SYN)
+            && self.options.sack_blocks.is_empty()
+            && (self.options_len > STAMPS_LEN || self.cut_sack.is_some())
     }
 
     /// Sequence numbers that it takes.
@@ -181,6 +203,9 @@ fn segment(
         flags: header.flags(),
         window: header.window(),
         options: header.options(),
+        options_len: (header.told_header_len() - tcp::MIN_HEADER_LEN) as u32,
+        options_cut: header.told_header_len() > header.header_len(),
+        cut_sack: Options::cut_sack(header.options_bytes()),
         len: payload,
         outgoing: packet.outgoing,
         congested: ecn == Ecn::Congested,

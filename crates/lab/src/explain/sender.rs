@@ -14,6 +14,8 @@ const MAX_PENDING: usize = 4_096;
 /// An acknowledgement counts as what the sender waited for if it sent within this part of the wait. Were the two independent, one
 /// wait in ten would end so by accident.
 const PROMPT: u64 = 10;
+/// The same where the application may have had no more: two explanations compete, and the coincidence has to be closer.
+const PROMPT_AFTER_END: u64 = 50;
 
 /// A segment that the sender sent.
 #[derive(Clone, Copy, Debug)]
@@ -79,10 +81,17 @@ pub struct Sender {
     pub most_flight: u64,
     /// Bytes under way, weighed by nanoseconds.
     pub flight: Histogram,
+    /// Waits for the application that began behind a segment that was not full, in nanoseconds.
+    pub after_short_ns: u64,
+    /// Waits for acknowledgements that began behind a segment that was not full, in nanoseconds.
+    pub after_end_ns: u64,
     /// Segments that ended what the application had written, and were not full.
     pub pushed_short: u64,
     /// Windows told, weighed by nanoseconds.
     pub windows: Histogram,
+    /// How open the window was: it as a part of the largest until then, times nanoseconds; and the nanoseconds.
+    pub open_ns: (f64, f64),
+    largest_window: u64,
     pending: VecDeque<Arrival>,
     trigger: Option<Trigger>,
     next: u64,
@@ -93,6 +102,8 @@ pub struct Sender {
     last_event_ns: u64,
     /// When the last acknowledgement left nothing under way.
     empty_since_ns: Option<u64>,
+    /// The last segment ended what the application had written, as far as can be seen: it was not full, or pushed.
+    last_was_end: bool,
     last_was_short: bool,
     burst: u64,
     least_reaction_ns: u64,
@@ -111,8 +122,12 @@ impl Sender {
             idle: Histogram::default(),
             most_flight: 0,
             flight: Histogram::default(),
+            after_short_ns: 0,
+            after_end_ns: 0,
             pushed_short: 0,
             windows: Histogram::default(),
+            open_ns: (0.0, 0.0),
+            largest_window: 0,
             pending: VecDeque::new(),
             trigger: None,
             next: 0,
@@ -122,6 +137,7 @@ impl Sender {
             last_sent_ns: None,
             last_event_ns: at_ns,
             empty_since_ns: None,
+            last_was_end: true,
             last_was_short: false,
             burst: 0,
             least_reaction_ns: u64::MAX,
@@ -157,6 +173,7 @@ impl Sender {
         self.front = self.front.max(answer.front);
         let is_new = answer.moved > 0 || answer.edge > self.edge || answer.progress > 0 || answer.duplicate || answer.data;
         (self.edge, self.window) = (answer.edge, answer.window);
+        self.largest_window = self.largest_window.max(answer.window);
         let flight = self.next.saturating_sub(self.front);
         if flight == 0 && answer.moved > 0 {
             self.empty_since_ns = Some(at_ns);
@@ -187,6 +204,10 @@ impl Sender {
         let flight = self.next.saturating_sub(self.front);
         self.flight.weigh(flight, (now_ns - from_ns) as f64);
         self.windows.weigh(self.window, (now_ns - from_ns) as f64);
+        if self.largest_window > 0 {
+            self.open_ns.0 += self.window as f64 / self.largest_window as f64 * (now_ns - from_ns) as f64;
+            self.open_ns.1 += (now_ns - from_ns) as f64;
+        }
         self.timeline.between(from_ns, now_ns, |step, ns| {
             step.flight_ns += flight as f64 * ns as f64;
             step.flight_most = step.flight_most.max(flight);
@@ -207,8 +228,9 @@ impl Sender {
         }
         self.trigger = None;
         self.last_sent_ns = Some(sent.at_ns);
-        self.last_was_short = !sent.len.is_multiple_of(mss);
-        self.pushed_short += u64::from(self.last_was_short && sent.pushed);
+        let is_short = !sent.len.is_multiple_of(mss);
+        (self.last_was_short, self.last_was_end) = (is_short, is_short || sent.pushed);
+        self.pushed_short += u64::from(is_short && sent.pushed);
         let before = self.next;
         self.next = self.next.max(sent.end);
         if self.front == 0 {
@@ -240,7 +262,11 @@ impl Sender {
                 self.rhythm.record(time_ns);
                 self.rhythm_bytes.record(sent.len);
             }
-            Wait::Application => self.idle.record(time_ns),
+            Wait::Application => {
+                self.idle.record(time_ns);
+                self.after_short_ns += if self.last_was_short { time_ns } else { 0 };
+            }
+            Wait::Acknowledgement if self.last_was_short => self.after_end_ns += time_ns,
             _ => {}
         }
         if wait != Wait::Rhythm && self.burst > 0 {
@@ -254,31 +280,45 @@ impl Sender {
 
     /// What ended the wait that a segment ends.
     fn wait(&mut self, from_ns: u64, sent: &Departure, mss: u64) -> Wait {
-        let now_ns = sent.at_ns;
-        let flight = self.next.saturating_sub(self.front);
-        let prompt = self.trigger.filter(|trigger| trigger.at_ns >= from_ns).filter(|trigger| {
-            let reaction_ns = now_ns.saturating_sub(trigger.at_ns);
-            let waited_ns = trigger.at_ns - from_ns;
-            if waited_ns > 0 {
-                self.least_reaction_ns = self.least_reaction_ns.min(reaction_ns);
-            }
-            reaction_ns * PROMPT <= waited_ns || reaction_ns <= self.least_reaction_ns.saturating_mul(2)
-        });
         if sent.kind.is_again() {
             return Wait::Recovery;
         }
-        let Some(trigger) = prompt else {
-            return if flight == 0 { Wait::Application } else { Wait::Rhythm };
+        let flight = self.next.saturating_sub(self.front);
+        let Some(trigger) = self.trigger.filter(|trigger| trigger.at_ns >= from_ns) else {
+            return self.unasked(sent, flight, mss);
         };
-        let short = !sent.len.is_multiple_of(mss);
-        if trigger.room < sent.len.min(mss) {
-            if trigger.answer.moved == 0 { Wait::WindowUpdate } else { Wait::Window }
-        } else if trigger.answer.data && trigger.flight == 0 {
+        let reaction_ns = sent.at_ns.saturating_sub(trigger.at_ns);
+        let waited_ns = trigger.at_ns - from_ns;
+        if waited_ns > reaction_ns {
+            self.least_reaction_ns = self.least_reaction_ns.min(reaction_ns);
+        }
+        // Without the acknowledgement the segment could not have been sent: that needs no other proof than that the sender did not
+        // let most of the time pass afterwards.
+        if trigger.room < sent.len.min(mss) && reaction_ns <= waited_ns {
+            return if trigger.answer.moved == 0 { Wait::WindowUpdate } else { Wait::Window };
+        }
+        let part = if self.last_was_end { PROMPT_AFTER_END } else { PROMPT };
+        if reaction_ns.saturating_sub(self.least_reaction_ns).saturating_mul(part) > waited_ns {
+            return self.unasked(sent, flight, mss);
+        }
+        if trigger.answer.data && trigger.flight == 0 {
             Wait::Application
-        } else if trigger.flight == 0 && short && trigger.answer.moved > 0 {
+        } else if trigger.flight == 0 && sent.len < mss && trigger.answer.moved > 0 {
             Wait::Nagle
         } else {
             Wait::Acknowledgement
+        }
+    }
+
+    /// What a wait was for that nothing seen ended.
+    fn unasked(&self, sent: &Departure, flight: u64, mss: u64) -> Wait {
+        if self.last_was_end {
+            Wait::Application
+        } else if flight > 0 && sent.len < mss {
+            // More was queued, less than a segment, and went when a timer had enough of waiting for the acknowledgement.
+            Wait::Nagle
+        } else {
+            Wait::Rhythm
         }
     }
 

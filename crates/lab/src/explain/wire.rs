@@ -4,12 +4,14 @@
 use super::histogram::Histogram;
 use super::segment::Segment;
 use super::sequence::Unwrapped;
-use linerate_wire::tcp::{Flags, SackBlock};
+use linerate_wire::tcp::{Flags, MAX_WINDOW_SCALE, SackBlock};
 use serde::Serialize;
 use std::collections::VecDeque;
 
 /// Most segments that are remembered as under way; older ones are joined.
 const MAX_UNDER_WAY: usize = 16_384;
+/// Share of segments that may lie beyond the window: the capture missed an acknowledgement. One that misses more is of little use.
+const BEYOND: f64 = 0.03;
 /// Most gaps that are remembered: bytes that passed elsewhere, or not yet.
 const MAX_GAPS: usize = 1_024;
 
@@ -86,6 +88,8 @@ pub struct Counts {
     pub duplicate_acks: u64,
     /// Segments that the receiver reports to have got twice (RFC 2883).
     pub dsacks: u64,
+    /// Reports of data out of order that were cut off and ended without anything sent again: something came late, or twice.
+    pub healed: u64,
     /// Acknowledgements with a marked packet's echo (RFC 3168).
     pub congestion_echoes: u64,
     /// Acknowledgements without data.
@@ -110,7 +114,7 @@ impl Counts {
 
     /// Segments sent again of which the receiver had the first.
     pub fn spurious(&self) -> u64 {
-        self.dsacks.max(self.echoed).max(self.needless)
+        self.dsacks.max(self.echoed).max(self.needless).max(self.healed)
     }
 }
 
@@ -181,8 +185,14 @@ pub struct Wire {
     told_ns: Option<u64>,
     last_sent_ns: u64,
     highest_held: u64,
-    /// Largest segment of payload that was seen, super-frames aside.
-    pub largest: u64,
+    /// Segments sent again when reports that were cut off began.
+    hidden_since: Option<u64>,
+    /// Where no SYN tells: the least scale of windows with which nearly nothing was sent beyond them. What is sent right up to such
+    /// an edge again and again proves it; nothing else would stop there.
+    pub least_scale: u8,
+    /// Segments by the least scale that lets them be sent.
+    scales: [u64; MAX_WINDOW_SCALE as usize + 1],
+    raw_window: u64,
     /// Sums.
     pub counts: Counts,
     /// From data to its acknowledgement, in nanoseconds, as seen from here; of segments sent once (RFC 6298 section 3).
@@ -196,8 +206,8 @@ pub struct Wire {
 pub struct Known {
     /// Most bytes of payload of a segment.
     pub mss: u64,
-    /// How often the receiver's windows are to be doubled.
-    pub scale: u8,
+    /// How often the receiver's windows are to be doubled; `None` where no SYN tells.
+    pub scale: Option<u8>,
     /// From an acknowledgement that passes here to what the sender answers: the least seen, in nanoseconds.
     pub turn_ns: u64,
     /// The same to the other end and back.
@@ -234,6 +244,9 @@ impl Wire {
             self.numbers.position(segment.seq.wrapping_add(segment.sequence_len()));
         }
         let kind = self.kind(segment, start, end, known);
+        if known.scale.is_none() && kind.is_new() && self.front > 0 && self.raw_window > 0 {
+            self.guess_scale(end);
+        }
         self.count(segment, kind, known, start, end);
         if kind != Kind::Probe {
             self.keep(segment, kind, start, end);
@@ -278,6 +291,21 @@ impl Wire {
         }
     }
 
+    /// Takes into account that bytes up to `end` were sent.
+    fn guess_scale(&mut self, end: u64) {
+        let lets = |scale: u8| end <= self.front + (self.raw_window << scale);
+        let needed = (0..MAX_WINDOW_SCALE).find(|scale| lets(*scale)).unwrap_or(MAX_WINDOW_SCALE);
+        self.scales[usize::from(needed)] += 1;
+        let mut beyond: u64 = self.scales.iter().sum();
+        let allowed = (beyond as f64 * BEYOND) as u64;
+        let found = self.scales.iter().position(|count| {
+            beyond -= count;
+            beyond <= allowed
+        });
+        self.least_scale = found.unwrap_or(0) as u8;
+        self.edge = self.front + (self.raw_window << self.least_scale);
+    }
+
     /// Takes a stretch out of the gaps.
     fn close(&mut self, start: u64, end: u64) {
         let mut rest = VecDeque::with_capacity(self.gaps.len());
@@ -316,7 +344,6 @@ impl Wire {
             counts.segments += segments;
             counts.short += u64::from(!len.is_multiple_of(mss));
             counts.super_frames += u64::from(len > mss);
-            self.largest = self.largest.max(len.min(mss));
             if self.edge > 0 && end >= self.edge {
                 counts.window_full += 1;
             }
@@ -406,7 +433,7 @@ impl Wire {
         if self.front == 0 {
             self.front = ack.min(self.next);
         }
-        let window = u64::from(segment.window) << known.scale;
+        let window = u64::from(segment.window) << known.scale.unwrap_or(self.least_scale);
         let is_pure = segment.len == 0 && !segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST);
         let mut answer = Answer { data: segment.len > 0, ..Answer::default() };
         self.counts.pure_acks += u64::from(is_pure);
@@ -417,15 +444,26 @@ impl Wire {
             self.next = ack;
             self.numbers.position(segment.ack);
         }
+        // What this acknowledgement itself reports as held says nothing of what it moves over: it may have been delayed.
+        let held_before = self.highest_held;
         self.sacks(segment, ack, known, &mut answer);
         if ack > self.front {
-            self.advance(segment, ack, known, &mut answer);
+            self.advance(segment, ack, known, held_before, &mut answer);
         } else if is_pure && ack == self.front && self.next > ack {
             let same = self.last_ack == Some((segment.ack, window));
-            answer.duplicate = same || !segment.options.sack_blocks.is_empty();
+            answer.duplicate = same || segment.has_sack();
             self.counts.duplicate_acks += u64::from(answer.duplicate);
         }
-        if answer.duplicate || !segment.options.sack_blocks.is_empty() {
+        let again = self.counts.again();
+        match (segment.hides_sack(), self.hidden_since) {
+            (true, None) => self.hidden_since = Some(again),
+            (false, Some(since)) if is_pure => {
+                self.counts.healed += u64::from(since == again);
+                self.hidden_since = None;
+            }
+            _ => {}
+        }
+        if answer.duplicate || segment.has_sack() {
             self.told_ns = Some(at_ns);
         }
         self.window_told(segment, ack, window, is_pure);
@@ -439,6 +477,10 @@ impl Wire {
         let blocks = segment.options.sack_blocks;
         let range = |block: &SackBlock| (self.numbers.peek(block.left.0), self.numbers.peek(block.right.0));
         let ranges: Vec<(u64, u64)> = blocks.as_slice().iter().map(range).collect();
+        // Of a block that was cut off, the left edge tells as much.
+        if blocks.is_empty() && segment.cut_sack.is_some_and(|left| self.numbers.peek(left.0) < ack) {
+            self.counts.dsacks += 1;
+        }
         // A first block below the acknowledgement, or within the second, reports a duplicate (RFC 2883 section 4).
         let is_duplicate = ranges.first().is_some_and(|first| {
             first.1 <= ack || ranges.get(1).is_some_and(|second| second.0 <= first.0 && first.1 <= second.1)
@@ -465,7 +507,7 @@ impl Wire {
         }
     }
 
-    fn advance(&mut self, segment: &Segment, ack: u64, known: &Known, answer: &mut Answer) {
+    fn advance(&mut self, segment: &Segment, ack: u64, known: &Known, held_before: u64, answer: &mut Answer) {
         answer.moved = ack - self.front;
         let mut unknown = answer.moved;
         let mut overtaken = 0;
@@ -477,7 +519,7 @@ impl Wire {
             if !sent.held {
                 answer.progress += part;
                 // It was passed over by what is behind it, and needed no second time.
-                overtaken += u64::from(sent.times == 1 && sent.end < self.highest_held) * part.div_ceil(known.mss.max(1));
+                overtaken += u64::from(sent.times == 1 && sent.end < held_before) * part.div_ceil(known.mss.max(1));
                 if sent.times == 1 && sent.end <= ack {
                     answer.time_ns = Some(segment.at_ns.saturating_sub(sent.first_ns));
                 }
@@ -528,6 +570,7 @@ impl Wire {
             self.counts.window_updates += 1;
         }
         (self.edge, self.window) = (edge, window);
+        self.raw_window = if segment.has(Flags::SYN) { 0 } else { u64::from(segment.window) };
         match (window, self.closed_at_ns) {
             (0, None) if !segment.has(Flags::SYN) => {
                 self.counts.zero_windows += 1;

@@ -180,6 +180,22 @@ fn a_segment_that_a_capture_has_cut_keeps_what_there_is() {
     assert!(Header::parse_cut(&bytes).is_err());
 }
 
+#[test]
+fn a_block_that_was_cut_off_begins_somewhere() {
+    let options = Options {
+        timestamps: Some(Timestamps { value: 1, echo: 2 }),
+        sack_blocks: blocks(&[(0x0102_0304, 0x0506_0708)]),
+        ..Options::default()
+    };
+    let mut bytes = [0; 40];
+    let len = options.emit(&mut bytes).unwrap();
+    assert_eq!(Options::cut_sack(&bytes[..len]), None);
+    for cut in 0..len {
+        let expected = (cut >= len - 4).then_some(SeqNumber(0x0102_0304));
+        assert_eq!(Options::cut_sack(&bytes[..cut]), expected, "{cut} of {len}");
+    }
+}
+
 fn any_cookie() -> impl Strategy<Value = FastOpenCookie> {
     vec(any::<u8>(), 0..=MAX_COOKIE_LEN)
         .prop_filter_map("a length of cookies", |bytes| FastOpenCookie::new(&bytes))
