@@ -17,8 +17,8 @@ const HEADERS: f64 = 38.0 + 52.0;
 pub struct Accounts {
     /// Share of the time that the receiver's window kept the sender back, by the kernel's clock.
     pub window: f64,
-    /// That its send buffer did: the application waited in a write, and nothing was queued that was not sent. The
-    /// kernel's own clock of it does not run while a program waits by poll.
+    /// That its send buffer did, by the kernel's clock; or in which the application waited in a write while nothing was
+    /// queued that was not sent: the clock is started only when something is sent.
     pub send_buffer: f64,
     /// Share of samples in which nothing was queued that was not sent.
     pub drained: f64,
@@ -55,7 +55,8 @@ impl Accounts {
         let mean = sender("bytes_acked").max(1.0) / sender("data_segs_out").max(1.0);
         Accounts {
             window: sender("rwnd_limited_us") / 1e6 / elapsed,
-            send_buffer: (sender("blocked_s") / elapsed).min(sender("drained")),
+            send_buffer: (sender("sndbuf_limited_us") / 1e6 / elapsed)
+                .max((sender("blocked_s") / elapsed).min(sender("drained"))),
             drained: sender("drained"),
             nagle: sender("nagle"),
             held: receiver("held_s") / receiver("elapsed_s").max(1e-6),

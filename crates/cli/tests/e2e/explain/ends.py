@@ -61,6 +61,10 @@ def open_connection():
     return connection
 
 
+def timeval(seconds):
+    return struct.pack("ll", int(seconds), int(seconds % 1 * 1e6))
+
+
 def sample(connection, samples, over):
     while not over.is_set():
         samples.append(info(connection))
@@ -88,12 +92,13 @@ def send(connection):
     start, samples, over = time.monotonic(), [], threading.Event()
     sampler = threading.Thread(target=sample, args=(connection, samples, over))
     sampler.start()
-    # Who is kept waiting in a write for ever is freed by the timeout.
-    connection.settimeout(plan["seconds"])
+    # Who is kept waiting in a write for ever is freed by the timeout. The socket stays a blocking one, as most are.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval(plan["seconds"]))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval(plan["seconds"]))
     blocked = None
     try:
         blocked = write(connection, start + plan["seconds"])
-    except TimeoutError:
+    except BlockingIOError:
         blocked = plan["seconds"]
     except (ConnectionError, BrokenPipeError):
         pass
