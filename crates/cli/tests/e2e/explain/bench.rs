@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const PORT: u16 = 5_001;
 /// Until frames that passed stand in the capture.
-const SETTLE: Duration = Duration::from_millis(150);
+const SETTLE: Duration = Duration::from_millis(50);
 
 /// What a case gave.
 pub struct Ran {
@@ -158,7 +158,7 @@ fn transfer(case: &Case, sides: &[Namespace; 2], folder: &Path) -> (Vec<u8>, Val
     assert!(ready.starts_with("ready"), "{}: the server said {ready:?}", case.name);
     let file = folder.join("capture.pcap");
     let dump = dump(case, sides, &file);
-    let mut client = end(Side::Client);
+    let client = end(Side::Client);
     let report = |program: &mut Program| -> Value {
         let line = program.output_line();
         serde_json::from_str(&line).unwrap_or_else(|error| {
@@ -170,21 +170,17 @@ fn transfer(case: &Case, sides: &[Namespace; 2], folder: &Path) -> (Vec<u8>, Val
             panic!("{}: {error}: {line:?} {said}", case.name)
         })
     };
-    let (client_said, server_said) = match case.from {
-        // The sender first: it is through before its receiver.
-        Side::Client => (report(&mut client), report(&mut server)),
-        Side::Server => {
-            let said = report(&mut server);
-            (report(&mut client), said)
-        }
+    let (mut sends, mut receives) = match case.from {
+        Side::Client => (client, server),
+        Side::Server => (server, client),
     };
+    let sender = report(&mut sends);
     thread::sleep(SETTLE);
     end_capture(dump);
-    let capture = std::fs::read(&file).expect("the capture");
-    match case.from {
-        Side::Client => (capture, client_said, server_said),
-        Side::Server => (capture, server_said, client_said),
-    }
+    // The sender resets the connection, and its receiver is through.
+    drop(sends.0.stdin.take());
+    let receiver = report(&mut receives);
+    (std::fs::read(&file).expect("the capture"), sender, receiver)
 }
 
 /// Starts tcpdump; it captures when this returns.

@@ -9,7 +9,11 @@ use linerate_linux::poller::{self, PollFd, PollFlags};
 use linerate_linux::tap::{Tap, TapConfig};
 use linerate_nic::{Capabilities, Chunk, QueuePair as _, RxBatch, Slice, TxQueue};
 use linerate_sim::{LossState, Path, Queue, Random, wire_bytes};
+use linerate_wire::ethernet::{EtherType, Header as Ethernet};
+use linerate_wire::ip::Protocol;
+use linerate_wire::tcp::Header as Tcp;
 use linerate_wire::units::Instant;
+use linerate_wire::{ipv4, ipv6};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -22,9 +26,6 @@ use std::time::Duration;
 const BATCH: usize = 256;
 /// Longest sleep, after which the relay looks whether it is to end.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Frames shorter than this carry no data worth a loss: acknowledgements and the like.
-const WITH_DATA: usize = 100;
-
 /// What one direction did.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
@@ -88,7 +89,7 @@ impl Lane {
     }
 
     fn take(&mut self, now: Instant, frame: Vec<u8>) {
-        let has_data = frame.len() > WITH_DATA;
+        let has_data = has_data(&frame);
         let start = now.max(self.free_at);
         let mut left = start;
         if let Some(rate_bps) = self.path.rate_bps {
@@ -139,6 +140,23 @@ impl Lane {
         self.order.pop();
         self.frames.remove(&number)
     }
+}
+
+/// Whether a frame holds data of TCP.
+fn has_data(frame: &[u8]) -> bool {
+    let Ok(ethernet) = Ethernet::parse(frame) else { return false };
+    let (protocol, bytes) = match ethernet.ether_type() {
+        EtherType::IPV4 => match ipv4::Header::parse(ethernet.payload()) {
+            Ok(header) => (header.protocol(), header.payload()),
+            Err(_) => return false,
+        },
+        EtherType::IPV6 => match ipv6::Header::parse(ethernet.payload()) {
+            Ok(header) => (header.next_header(), header.payload()),
+            Err(_) => return false,
+        },
+        _ => return false,
+    };
+    protocol == Protocol::TCP && Tcp::parse(bytes).is_ok_and(|header| !header.payload().is_empty())
 }
 
 /// One end of the cable, as the relay holds it.
