@@ -52,6 +52,8 @@ pub struct Evidence {
     pub window_mean: f64,
     /// The largest.
     pub window_most: u64,
+    /// Whether a SYN tells the scale of the windows; otherwise it is the least that fits.
+    pub scale_known: bool,
     /// How open the window was on average, as a part of the largest until then, 0 to 1.
     pub open: f64,
     /// Bytes per second in trains: what half, three quarters and nine tenths of the bytes stay below.
@@ -116,6 +118,7 @@ impl Evidence {
             flight_high: half.sender.flight.quantile(0.98).unwrap_or(0),
             window_mean: half.sender.windows.mean().unwrap_or(0.0),
             window_most: half.sender.windows.most().unwrap_or(0),
+            scale_known: view.scale(1 - side).is_some(),
             open: half.sender.open_ns.0 / half.sender.open_ns.1.max(1.0),
             train_rates: trains.rates.median().map(|_| [0.5, 0.75, 0.9].map(|part| trains.rates.quantile(part).unwrap_or(0) as f64)),
             queued_time: queued_time(view, side, counts.bytes as f64 / time_s.max(1e-9)),

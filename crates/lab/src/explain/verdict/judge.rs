@@ -142,7 +142,11 @@ fn data_alone(evidence: &Evidence, mut way: Way) -> Judgement {
                 way.rival = Some(Cause::RandomLoss);
                 way.to(Cause::CongestionAfterLoss)
             }
-            false => way.to(Cause::RandomLoss),
+            false => {
+                // Without acknowledgements, what was overtaken and what was lost look the same.
+                way.rival = Some(Cause::Reordering);
+                way.to(Cause::RandomLoss)
+            }
         };
     }
     way.unknown("the acknowledgements: they tell the window, the round-trip time and what the sender waited for")
