@@ -1,22 +1,58 @@
-//! Whether explanations name causes that were injected.
+//! Whether explanations name causes that were injected in the simulator, from the capture alone.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `LINERATE_EXPLAIN` | a folder into which all captures are written |
 
-use linerate_lab::explain::truth::{accounts, cases, run};
+use linerate_lab::explain::cause::Cause;
+use linerate_lab::explain::truth::judge::Tried;
+use linerate_lab::explain::truth::matrix::{Judged, Score, markdown, summary};
+use linerate_lab::explain::truth::{accounts, cases, judge};
+use std::path::Path;
+
+/// The share of verdicts that must be right.
+const RIGHT: f64 = 0.95;
+/// Cases of each cause, and how many of them must be right at least.
+const EACH: Score = Score { right: 8, all: 10 };
 
 #[test]
-fn what_was_injected_is_what_limited() {
-    let mut wrong = Vec::new();
-    for case in cases::cases().unwrap() {
-        let start = std::time::Instant::now();
-        let ran = run::run(&case);
-        let found = accounts::Accounts::of(&ran.outcome);
-        let verdict = found.map_or(Err("no transfer".to_owned()), |found| accounts::bear_out(case.cause, &found));
-        println!("{} {:.2}s {} segments {}, {}: {verdict:?} {:.1} Mbit/s", if verdict.is_ok() {"ok "} else {"BAD"}, start.elapsed().as_secs_f64(), found.map_or(0, |f| f.segments), case.cause, case.name, ran.outcome.flows[0].goodput_bps() / 1e6);
-        if let Some(dir) = std::env::var_os("LINERATE_EXPLAIN") {
-            let name: String = format!("{}-{}.pcapng", case.cause.name(), case.name).chars().map(|c| if c.is_alphanumeric() || c == '.' || c=='-' { c } else { '_' }).collect();
-            std::fs::write(std::path::Path::new(&dir).join(name), &ran.capture).unwrap();
+fn verdicts_name_what_was_injected() {
+    let tried = judge::try_all(&cases::cases().unwrap());
+    if let Some(folder) = std::env::var_os("LINERATE_EXPLAIN") {
+        for one in &tried {
+            let name = format!("{}-{}.pcapng", one.judged.cause.name(), one.judged.name);
+            let name = name.replace(|c: char| !(c.is_alphanumeric() || ".-".contains(c)), "_");
+            std::fs::write(Path::new(&folder).join(name), &one.capture).unwrap();
         }
-        if let Err(why) = verdict {
-            wrong.push(format!("{}, {}: {why}", case.cause, case.name));
+    }
+    what_was_injected_is_what_limited(&tried);
+    let judged: Vec<Judged> = tried.iter().map(|one| one.judged.clone()).collect();
+    println!("{}\n{}", markdown(&judged), summary(&judged));
+    for one in tried.iter().filter(|one| !one.judged.is_right()) {
+        println!("{}, {}: {}: {}", one.judged.cause, one.judged.name, one.judged.found, one.verdict);
+    }
+    for cause in Cause::INJECTED {
+        let score = Score::of(&judged, |one| one.cause == cause);
+        assert_eq!(score.all, EACH.all, "{cause}");
+        assert!(score.right >= EACH.right, "{cause}: {score}");
+    }
+    for held_out in [false, true] {
+        let score = Score::of(&judged, |one| one.held_out == held_out);
+        assert_eq!(score.all, 60);
+        assert!(score.share() >= RIGHT, "held out: {held_out}: {score}");
+    }
+}
+
+/// The accounts bear out the cause that was injected, and no other.
+fn what_was_injected_is_what_limited(tried: &[Tried]) {
+    let mut wrong = Vec::new();
+    for one in tried {
+        let accounts = one.accounts.expect("something was transferred");
+        for cause in Cause::INJECTED {
+            let borne_out = accounts::bear_out(cause, &accounts);
+            if borne_out.is_ok() != (cause == one.judged.cause) {
+                wrong.push(format!("{}, {}: {cause}: {borne_out:?}", one.judged.cause, one.judged.name));
+            }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -61,7 +61,11 @@ mod tests {
             ([7, 0, 0, 0, 9], false, false),
         ] {
             let header = Header::parse(&bytes).unwrap();
-            assert_eq!((header.is_ipv4(), header.is_ipv6(), header.payload()), (v4, v6, &[9][..]), "{bytes:?}");
+            assert_eq!(
+                (header.is_ipv4(), header.is_ipv6(), header.payload()),
+                (v4, v6, &[9][..]),
+                "{bytes:?}"
+            );
         }
         assert!(Header::parse(&[0, 0, 2]).is_err());
     }

@@ -4,6 +4,7 @@
 
 mod data;
 mod ending;
+mod explain;
 mod fast_open;
 mod ftp;
 mod http;

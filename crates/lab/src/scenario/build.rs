@@ -263,7 +263,7 @@ fn sockets(host: &TcpTable, flow: &TcpTable) -> SocketOptions {
 }
 
 /// A direction of the cable.
-fn path(table: &PathTable) -> Path {
+pub fn path(table: &PathTable) -> Path {
     let rate_bps = table.rate.map(bps);
     let queue = match table.queue.as_ref().map(|queue| *queue.get_ref()) {
         None => Queue::default(),

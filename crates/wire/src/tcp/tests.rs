@@ -162,11 +162,8 @@ fn short_headers_are_refused_with_the_reason() {
 #[test]
 fn a_segment_that_a_capture_has_cut_keeps_what_there_is() {
     let mut bytes = [0; 44];
-    let options = Options {
-        mss: Some(1460),
-        timestamps: Some(Timestamps { value: 7, echo: 0 }),
-        ..Options::default()
-    };
+    let options =
+        Options { mss: Some(1460), timestamps: Some(Timestamps { value: 7, echo: 0 }), ..Options::default() };
     let len = Builder { source_port: 80, options, ..Builder::default() }.emit(&mut bytes).unwrap();
     assert_eq!(len, 36);
     for cut in 0..=bytes.len() {

@@ -136,6 +136,7 @@ pub fn bear_out(cause: Cause, accounts: &Accounts) -> Result<(), String> {
         }
         Cause::Unknown => vec![(false, "a cause was injected".to_owned())],
     };
-    let missing: Vec<String> = demands.into_iter().filter(|(holds, _)| !holds).map(|(_, what)| what).collect();
+    let missing: Vec<String> =
+        demands.into_iter().filter(|(holds, _)| !holds).map(|(_, what)| what).collect();
     if missing.is_empty() { Ok(()) } else { Err(format!("not so: {}; {accounts:.3?}", missing.join("; "))) }
 }

@@ -2,5 +2,7 @@
 
 pub mod accounts;
 pub mod cases;
+pub mod judge;
+pub mod matrix;
 pub mod run;
 pub mod view;

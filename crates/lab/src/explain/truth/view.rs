@@ -217,3 +217,6 @@ fn set_length(packet: &mut [u8], is_v4: bool) {
     };
     debug_assert!(written.is_ok(), "the length was looked at before");
 }
+
+#[cfg(test)]
+mod tests;
