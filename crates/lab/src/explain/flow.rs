@@ -294,8 +294,11 @@ impl Table {
 
     /// All packets were taken.
     pub fn finish(&mut self) {
-        for half in self.views.iter_mut().flat_map(|view| &mut view.halves) {
-            half.sender.finish();
+        for view in &mut self.views {
+            for half in &mut view.halves {
+                half.sender.finish();
+                half.wire.finish(view.span_ns.1);
+            }
         }
     }
 }
