@@ -2,7 +2,7 @@
 
 use clap::Parser as _;
 use linerate_cli::args::{Cli, Command};
-use linerate_cli::{fabric, hash_password, lab, logging, output, serve, sim, top};
+use linerate_cli::{explain, fabric, hash_password, lab, logging, output, serve, sim, top};
 use linerate_lab::scenario::error::SimError;
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => end(serve::run(args), serve::ServeError::exit_code),
         Command::Fabric(args) => end(fabric::run(args), fabric::error::FabricError::exit_code),
         Command::HashPassword => end(hash_password::run(), hash_password::HashPasswordError::exit_code),
+        Command::Explain(args) => end(explain::run(args), lab::error::LabError::exit_code),
         Command::Lab(args) => end(lab::run(args), lab::error::LabError::exit_code),
         Command::Top(args) => end(top::run(args), top::TopError::exit_code),
         Command::Sim(args) => end(sim::run(args), SimError::exit_code),

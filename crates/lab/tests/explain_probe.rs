@@ -12,7 +12,7 @@ fn probe() {
         let analysis = analyse(File::open(&path).unwrap()).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let found = analysis.connections.first().map(|c| &c.verdict);
-        let good = found.is_some_and(|v| name.starts_with(&format!("{:?}_", v.cause)));
+        let good = found.is_some_and(|v| name.starts_with(&format!("{:?}_", v.cause)) || name.starts_with(&format!("{}-", v.cause.name().replace(|c: char| !c.is_ascii_alphanumeric(), "_"))));
         println!("== {} {name} {:?}", if good { "ok   " } else { "WRONG" }, found.map(|v| (v.cause, v.runner_up, (v.confidence * 100.0).round())));
         if good && std::env::var_os("ALL").is_none() { continue; }
         for c in analysis.connections.iter().take(2) {
@@ -22,7 +22,7 @@ fn probe() {
             let waits: Vec<String> = Wait::ALL.iter().zip(e.waits).filter(|(_, w)| *w > 0.005).map(|(w, s)| format!("{w:?} {:.1}%", s * 100.0)).collect();
             println!("     {} | trains {} queued {:?} open {:.2} gapcv {:.2} nagle {:?} short {:.2} refill {} ms", waits.join(" "), e.train_rates.map_or("-".to_owned(), |r| r.map(|r| format!("{:.2}", r * 8e-6)).join("/")), e.queued_time.map(|q| (q * 100.0).round()), e.open, e.gap_variation.unwrap_or(0.0), e.nagle, e.pushed_short, ms(e.refill_s));
             let k = &e.counts;
-            let u = e.train_rates.map_or(0.0, |r| e.rate / r[0]); println!("     after_end {:.2} U {u:.2} flat {:.2} lost {} run {:.1} recov {} late {} | fast {} to {} needless {} filled {} late {} beyond {} missed {} dsack {} echoed {} healed {} dup {} zero {} ({:.1} ms) full {} upd {} supers {} acks {}", e.after_end, e.flight_mean / e.flight_high.max(1) as f64, e.lost, e.run, k.recoveries, e.late, k.fast, k.timeouts, k.needless, k.filled, k.late, k.late_beyond, k.missed_bytes, k.dsacks, k.echoed, k.healed, k.duplicate_acks, k.zero_windows, k.zero_window_ns as f64 / 1e6, k.window_full, k.window_updates, k.super_frames, k.pure_acks);
+            let u = e.train_rates.map_or(0.0, |r| e.rate / r[0]); println!("     after_short {:.2} closed {:.2} U {u:.2} flat {:.2} lost {} run {:.1} recov {} late {} | fast {} to {} needless {} filled {} late {} beyond {} missed {} dsack {} echoed {} healed {} dup {} zero {} ({:.1} ms) full {} upd {} supers {} acks {}", e.after_short, e.closed, e.flight_mean / e.flight_high.max(1) as f64, e.lost, e.run, k.recoveries, e.late, k.fast, k.timeouts, k.needless, k.filled, k.late, k.late_beyond, k.missed_bytes, k.dsacks, k.echoed, k.healed, k.duplicate_acks, k.zero_windows, k.zero_window_ns as f64 / 1e6, k.window_full, k.window_updates, k.super_frames, k.pure_acks);
         }
     }
 }

@@ -38,8 +38,6 @@ pub struct Evidence {
     pub waits: [f64; Wait::COUNT],
     /// Of the waits for the application, those that began behind a segment that was not full, as a share.
     pub after_short: f64,
-    /// Of the waits for acknowledgements, those that began where the application had ended a message, as a share.
-    pub after_end: f64,
     /// Payload of a packet on average, super-frames as one.
     pub mean_packet: f64,
     /// Bytes under way: on average, and most.
@@ -52,6 +50,10 @@ pub struct Evidence {
     pub window_mean: f64,
     /// The largest.
     pub window_most: u64,
+    /// Share of the time in which the window was closed.
+    pub closed: f64,
+    /// Whether a SYN tells the scale of the windows; otherwise it is the least that fits.
+    pub scale_known: bool,
     /// How open the window was on average, as a part of the largest until then, 0 to 1.
     pub open: f64,
     /// Bytes per second in trains: what half, three quarters and nine tenths of the bytes stay below.
@@ -90,7 +92,9 @@ impl Evidence {
         let trains = if near_sender && has_acks { &half.acks } else { &half.data };
         let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
         let again = counts.again();
-        let lost = (again - counts.needless).saturating_sub(counts.spurious());
+        // A receiver that gets a segment twice has lost nothing; there, what was sent again and is seen once was lost.
+        let twice = if near_sender || has_acks { 0 } else { counts.fast + counts.timeouts };
+        let lost = (again - counts.needless).saturating_sub(counts.spurious() + 2 * twice);
         Evidence {
             has_data: counts.packets > 0,
             has_acks,
@@ -106,8 +110,6 @@ impl Evidence {
             rtt_median_s: seconds(half.rtt.median()),
             rtt_mean_s: half.rtt.mean().map(|ns| ns / 1e9),
             waits,
-            after_end: half.sender.after_end_ns as f64
-                / half.sender.waits_ns[Wait::Acknowledgement as usize].max(1) as f64,
             after_short: half.sender.after_short_ns as f64
                 / half.sender.waits_ns[Wait::Application as usize].max(1) as f64,
             mean_packet: counts.bytes as f64 / counts.packets.max(1) as f64,
@@ -116,11 +118,13 @@ impl Evidence {
             flight_high: half.sender.flight.quantile(0.98).unwrap_or(0),
             window_mean: half.sender.windows.mean().unwrap_or(0.0),
             window_most: half.sender.windows.most().unwrap_or(0),
+            closed: counts.zero_window_ns as f64 / view.span_ns.1.saturating_sub(view.span_ns.0).max(1) as f64,
+            scale_known: view.scale(1 - side).is_some(),
             open: half.sender.open_ns.0 / half.sender.open_ns.1.max(1.0),
             train_rates: trains.rates.median().map(|_| [0.5, 0.75, 0.9].map(|part| trains.rates.quantile(part).unwrap_or(0) as f64)),
             queued_time: queued_time(view, side, counts.bytes as f64 / time_s.max(1e-9)),
             gap_variation: half.data.gaps.variation(),
-            late: counts.late + counts.late_beyond,
+            late: counts.late + counts.late_beyond + twice,
             lost,
             run: (counts.fast + counts.timeouts + counts.filled) as f64 / counts.runs.max(1) as f64,
             nagle: (

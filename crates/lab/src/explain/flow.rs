@@ -70,13 +70,22 @@ impl View {
     fn new(interface: usize, segment: &Segment) -> View {
         let opened = !(segment.has(Flags::SYN) && segment.has(Flags::ACK));
         let ends = if opened { [segment.from, segment.to] } else { [segment.to, segment.from] };
+        View::begin(interface, ends, segment.at_ns)
+    }
+
+    /// One that saw nothing.
+    pub fn empty(ends: [SocketAddr; 2]) -> View {
+        View::begin(0, ends, 0)
+    }
+
+    fn begin(interface: usize, ends: [SocketAddr; 2], at_ns: u64) -> View {
         View {
             interface,
             ends,
-            halves: [Half::new(segment.at_ns), Half::new(segment.at_ns)],
+            halves: [Half::new(at_ns), Half::new(at_ns)],
             syns: [None; 2],
             turns: [Turn::default(), Turn::default()],
-            span_ns: (segment.at_ns, segment.at_ns),
+            span_ns: (at_ns, at_ns),
             packets: [0; 2],
             wireshark: Counter::default(),
             own: [0; 2],
@@ -170,10 +179,11 @@ impl View {
             let usual = u64::from(segment.options_len);
             let least = self.options_len[side];
             self.options_len[side] = if self.largest[side] == 0 { usual } else { least.min(usual) };
-            if u64::from(segment.len) <= MAX_MSS {
+            let most = self.syns[side].and_then(|syn| syn.mss).map_or(MAX_MSS, u64::from);
+            if u64::from(segment.len) <= most {
                 self.largest[side] = self.largest[side].max(u64::from(segment.len));
             } else if self.largest[side] == 0 {
-                self.largest[side] = MAX_MSS - usual;
+                self.largest[side] = most.saturating_sub(usual).max(1);
             }
         }
         self.answers(side, segment);
@@ -284,8 +294,11 @@ impl Table {
 
     /// All packets were taken.
     pub fn finish(&mut self) {
-        for half in self.views.iter_mut().flat_map(|view| &mut view.halves) {
-            half.sender.finish();
+        for view in &mut self.views {
+            for half in &mut view.halves {
+                half.sender.finish();
+                half.wire.finish(view.span_ns.1);
+            }
         }
     }
 }

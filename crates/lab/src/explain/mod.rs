@@ -2,20 +2,24 @@
 //!
 //! Frames ([`reader`]) become segments ([`segment`]), which belong to a connection at an interface ([`flow`]). Each direction is
 //! followed twice: as packets on a wire ([`wire`]), and as the sender that they show ([`sender`]). What is counted of it becomes
-//! evidence ([`evidence`]), and that a verdict.
+//! evidence ([`evidence`]), and that a verdict ([`verdict`]).
 
 pub mod cause;
+pub mod connection;
 pub mod dispersion;
 pub mod error;
 pub mod evidence;
 pub mod flow;
 pub mod half;
 pub mod histogram;
+pub mod page;
+pub mod picture;
 pub mod reader;
 pub mod segment;
 pub mod sender;
 pub mod sequence;
 pub mod sketch;
+pub mod text;
 pub mod timeline;
 pub mod truth;
 pub mod turn;
@@ -24,14 +28,13 @@ pub mod wait;
 pub mod wire;
 pub mod wireshark;
 
+use connection::Connection;
 use error::ExplainError;
-use evidence::Evidence;
 use flow::Table;
 use segment::Held;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Read;
-use verdict::Verdict;
 
 /// What a capture tells.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -52,17 +55,10 @@ pub struct Analysis {
     pub ends_within: Option<u64>,
     /// Names of the interfaces.
     pub interfaces: Vec<String>,
+    /// Events by Wireshark's rules, of all connections and interfaces.
+    pub wireshark: wireshark::Counts,
     /// The connections, the one with the most bytes first.
     pub connections: Vec<Connection>,
-}
-
-/// A TCP connection.
-#[derive(Clone, Debug, Serialize)]
-pub struct Connection {
-    /// What limited its main direction.
-    pub verdict: Verdict,
-    /// What speaks for it.
-    pub evidence: Evidence,
 }
 
 /// Reads a capture, pcap or pcapng, and explains each of its TCP connections.
@@ -89,10 +85,36 @@ pub fn analyse(reader: impl Read) -> Result<Analysis, ExplainError> {
     table.finish();
     analysis.ends_within = contents.ends_within;
     analysis.interfaces = contents.interfaces.into_iter().map(|interface| interface.name).collect();
-    for view in &table.views {
-        let side = usize::from(view.halves[1].wire.counts.bytes > view.halves[0].wire.counts.bytes);
-        let evidence = Evidence::of(view, side);
-        analysis.connections.push(Connection { verdict: Verdict::of(&evidence), evidence });
+    analysis.connections = connection::connections(table.views);
+    for connection in &analysis.connections {
+        analysis.wireshark += connection.wireshark;
     }
     Ok(analysis)
+}
+
+impl Analysis {
+    /// What the reader of a capture should know of it, in sentences.
+    pub fn notes(&self) -> Vec<String> {
+        let count = crate::quantity::count;
+        let mut notes = Vec::new();
+        if let Some(offset) = self.ends_within {
+            notes.push(format!("the file ends within a packet, at byte {offset}: what comes before it was read"));
+        }
+        if self.fragments > 0 {
+            notes.push(format!("{} fragments of TCP segments were left out", count(self.fragments)));
+        }
+        if self.unreadable > 0 {
+            notes.push(format!(
+                "{} frames are not what they say, or were cut before the end of their TCP header (snap length below 74 for IPv6?)",
+                count(self.unreadable)
+            ));
+        }
+        for (link, frames) in &self.unknown_links {
+            notes.push(format!(
+                "{} frames of link type {link} were not read: Ethernet, raw IP, Linux cooked and loopback are known",
+                count(*frames)
+            ));
+        }
+        notes
+    }
 }

@@ -148,6 +148,7 @@ impl State<'_> {
                     continue;
                 }
                 Err(PcapError::Eof) => return Ok(()),
+                Err(PcapError::Incomplete(more)) if more > MAX_BLOCK => return Err(too_long(offset)),
                 Err(PcapError::Incomplete(_)) => false,
                 Err(PcapError::BufferTooSmall) => true,
                 Err(error) => return self.refused(offset, &error.to_owned_vec()),
@@ -155,8 +156,7 @@ impl State<'_> {
             if refill {
                 capacity *= 2;
                 if capacity > MAX_BLOCK || !reader.grow(capacity) {
-                    let what = format!("a block of more than {MAX_BLOCK} bytes: its length cannot be right");
-                    return Err(ExplainError::Malformed { offset, what });
+                    return Err(too_long(offset));
                 }
             }
             let before = reader.data().len();
@@ -166,7 +166,7 @@ impl State<'_> {
             }
             // The parser asks for more, and there is no more.
             if reader.data().len() == before && reader.reader_exhausted() {
-                self.contents.ends_within = Some(offset);
+                self.contents.ends_within = (before > 0).then_some(offset);
                 return Ok(());
             }
         }
@@ -253,6 +253,11 @@ fn legacy_interface(header: &PcapHeader) -> Interface {
     // The upper bits say whether frames have a check sequence.
     let link = header.network.0 as u32 & 0xffff;
     Interface { name: "interface 0".to_owned(), link, per_second, offset_s: 0 }
+}
+
+fn too_long(offset: u64) -> ExplainError {
+    let what = format!("a block of more than {MAX_BLOCK} bytes: its length cannot be right");
+    ExplainError::Malformed { offset, what }
 }
 
 fn malformed(offset: u64, what: &str) -> ExplainError {

@@ -17,6 +17,9 @@ const PROMPT: u64 = 10;
 /// The same where the application may have had no more: two explanations compete, and the coincidence has to be closer.
 const PROMPT_AFTER_END: u64 = 50;
 
+/// A host answers within this time: interrupts that are held back, and a program that is woken.
+const WAKING_NS: u64 = 100_000;
+
 /// A segment that the sender sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
@@ -83,8 +86,6 @@ pub struct Sender {
     pub flight: Histogram,
     /// Waits for the application that began behind a segment that was not full, in nanoseconds.
     pub after_short_ns: u64,
-    /// Waits for acknowledgements that began behind a segment that was not full, in nanoseconds.
-    pub after_end_ns: u64,
     /// Segments that ended what the application had written, and were not full.
     pub pushed_short: u64,
     /// Windows told, weighed by nanoseconds.
@@ -102,9 +103,12 @@ pub struct Sender {
     last_event_ns: u64,
     /// When the last acknowledgement left nothing under way.
     empty_since_ns: Option<u64>,
-    /// The last segment ended what the application had written, as far as can be seen: it was not full, or pushed.
-    last_was_end: bool,
+    /// The last segment was not full: it ended what the application had written.
     last_was_short: bool,
+    /// The last segment was pushed. Some senders push every burst, so that this alone tells nothing.
+    last_was_pushed: bool,
+    /// Least time between two segments with data.
+    least_gap_ns: u64,
     burst: u64,
     least_reaction_ns: u64,
 }
@@ -123,7 +127,6 @@ impl Sender {
             most_flight: 0,
             flight: Histogram::default(),
             after_short_ns: 0,
-            after_end_ns: 0,
             pushed_short: 0,
             windows: Histogram::default(),
             open_ns: (0.0, 0.0),
@@ -137,8 +140,9 @@ impl Sender {
             last_sent_ns: None,
             last_event_ns: at_ns,
             empty_since_ns: None,
-            last_was_end: true,
             last_was_short: false,
+            last_was_pushed: true,
+            least_gap_ns: u64::MAX,
             burst: 0,
             least_reaction_ns: u64::MAX,
         }
@@ -173,7 +177,9 @@ impl Sender {
         self.front = self.front.max(answer.front);
         let is_new = answer.moved > 0 || answer.edge > self.edge || answer.progress > 0 || answer.duplicate || answer.data;
         (self.edge, self.window) = (answer.edge, answer.window);
-        self.largest_window = self.largest_window.max(answer.window);
+        if !answer.opening {
+            self.largest_window = self.largest_window.max(answer.window);
+        }
         let flight = self.next.saturating_sub(self.front);
         if flight == 0 && answer.moved > 0 {
             self.empty_since_ns = Some(at_ns);
@@ -229,7 +235,7 @@ impl Sender {
         self.trigger = None;
         self.last_sent_ns = Some(sent.at_ns);
         let is_short = !sent.len.is_multiple_of(mss);
-        (self.last_was_short, self.last_was_end) = (is_short, is_short || sent.pushed);
+        (self.last_was_short, self.last_was_pushed) = (is_short, sent.pushed);
         self.pushed_short += u64::from(is_short && sent.pushed);
         let before = self.next;
         self.next = self.next.max(sent.end);
@@ -252,6 +258,7 @@ impl Sender {
     fn waited(&mut self, from_ns: u64, sent: &Departure, mss: u64, rtt_least_ns: u64) {
         let wait = self.wait(from_ns, sent, mss);
         let time_ns = sent.at_ns.saturating_sub(from_ns);
+        self.least_gap_ns = self.least_gap_ns.min(time_ns);
         match wait {
             Wait::Nagle => {
                 self.nagle.count += 1;
@@ -266,7 +273,6 @@ impl Sender {
                 self.idle.record(time_ns);
                 self.after_short_ns += if self.last_was_short { time_ns } else { 0 };
             }
-            Wait::Acknowledgement if self.last_was_short => self.after_end_ns += time_ns,
             _ => {}
         }
         if wait != Wait::Rhythm && self.burst > 0 {
@@ -297,8 +303,13 @@ impl Sender {
         if trigger.room < sent.len.min(mss) && reaction_ns <= waited_ns {
             return if trigger.answer.moved == 0 { Wait::WindowUpdate } else { Wait::Window };
         }
-        let part = if self.last_was_end { PROMPT_AFTER_END } else { PROMPT };
-        if reaction_ns.saturating_sub(self.least_reaction_ns).saturating_mul(part) > waited_ns {
+        // What an acknowledgement lets go comes when the sender has been woken, and passes the narrowest link before it gets here.
+        let soonest_ns = match self.last_was_short {
+            true => self.least_reaction_ns.min(self.least_gap_ns.saturating_add(WAKING_NS)),
+            false => self.least_reaction_ns,
+        };
+        let part = if self.last_was_short { PROMPT_AFTER_END } else { PROMPT };
+        if reaction_ns.saturating_sub(soonest_ns).saturating_mul(part) > waited_ns {
             return self.unasked(sent, flight, mss);
         }
         if trigger.answer.data && trigger.flight == 0 {
@@ -312,9 +323,9 @@ impl Sender {
 
     /// What a wait was for that nothing seen ended.
     fn unasked(&self, sent: &Departure, flight: u64, mss: u64) -> Wait {
-        if self.last_was_end {
+        if self.last_was_short || flight == 0 && self.last_was_pushed {
             Wait::Application
-        } else if flight > 0 && sent.len < mss {
+        } else if flight > 0 && sent.len < mss && !self.last_was_pushed {
             // More was queued, less than a segment, and went when a timer had enough of waiting for the acknowledgement.
             Wait::Nagle
         } else {

@@ -2,8 +2,11 @@
 
 use super::wire::Kind;
 
-/// Most points of a kind; when there are more, every second one is left out from then on.
-const MAX_POINTS: usize = 3_000;
+/// Most points of a kind; when there are more, every second one is left out from then on. More than twice as many a picture is
+/// wide would not be told apart.
+const MAX_POINTS: usize = 1_200;
+/// Points of a kind that are kept of the beginning, each.
+const FIRST: usize = 200;
 
 /// A stretch of sequence numbers at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,12 +24,17 @@ pub struct Stretch {
 pub struct Thinned {
     /// The points.
     pub points: Vec<Stretch>,
+    /// The first ones, all of them.
+    pub first: Vec<Stretch>,
     every: u64,
     count: u64,
 }
 
 impl Thinned {
     fn push(&mut self, point: Stretch) {
+        if self.first.len() < FIRST {
+            self.first.push(point);
+        }
         let every = self.every.max(1);
         if self.count.is_multiple_of(every) {
             self.points.push(point);

@@ -72,7 +72,8 @@ pub struct Counts {
     pub needless: u64,
     /// Segments sent again before the capture saw them once.
     pub filled: u64,
-    /// Segments sent again whose acknowledgement echoes a clock older than theirs: the first had arrived (RFC 3522).
+    /// Segments sent again whose acknowledgement echoes a clock older than theirs (RFC 3522), or comes sooner than any answer could:
+    /// the first had arrived.
     pub echoed: u64,
     /// Segments that were overtaken by others.
     pub late: u64,
@@ -153,6 +154,8 @@ pub struct Answer {
     pub duplicate: bool,
     /// It carries data.
     pub data: bool,
+    /// It is that of a SYN, whose window is none of the buffer's size yet.
+    pub opening: bool,
     /// The window's edge, the window, and the front afterwards.
     pub edge: u64,
     /// Bytes that the receiver takes.
@@ -416,9 +419,11 @@ impl Wire {
         }
     }
 
-    /// Whether bytes that were sent again are under way.
-    pub fn recovers(&self) -> bool {
-        self.front < self.recovers_until
+    /// The capture ended: a window that is closed still was so until then.
+    pub fn finish(&mut self, at_ns: u64) {
+        if let Some(since_ns) = self.closed_at_ns.take() {
+            self.counts.zero_window_ns += at_ns.saturating_sub(since_ns);
+        }
     }
 
     /// An acknowledgement of this direction, in a segment of the other.
@@ -435,7 +440,7 @@ impl Wire {
         }
         let window = u64::from(segment.window) << known.scale.unwrap_or(self.least_scale);
         let is_pure = segment.len == 0 && !segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST);
-        let mut answer = Answer { data: segment.len > 0, ..Answer::default() };
+        let mut answer = Answer { data: segment.len > 0, opening: segment.has(Flags::SYN), ..Answer::default() };
         self.counts.pure_acks += u64::from(is_pure);
         self.counts.congestion_echoes += u64::from(segment.has(Flags::ECE) && !segment.has(Flags::SYN));
         if ack > self.next {
@@ -523,12 +528,10 @@ impl Wire {
                 if sent.times == 1 && sent.end <= ack {
                     answer.time_ns = Some(segment.at_ns.saturating_sub(sent.first_ns));
                 }
-                if let (Some(echo), Some(stamp)) = (echo, sent.stamp)
-                    && sent.times == 2
-                    && (echo.wrapping_sub(stamp) as i32) < 0
-                {
-                    self.counts.echoed += 1;
-                }
+                let is_older = echo.zip(sent.stamp).is_some_and(|(echo, stamp)| (echo.wrapping_sub(stamp) as i32) < 0);
+                // Nobody answers sooner than ever before: this answers the first.
+                let is_soon = (segment.at_ns.saturating_sub(sent.last_ns)) * 10 < known.far_ns * 9;
+                self.counts.echoed += u64::from(sent.times == 2 && (is_older || is_soon));
             }
             if sent.end > ack {
                 if let Some(first) = self.under_way.front_mut() {

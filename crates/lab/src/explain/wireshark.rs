@@ -151,7 +151,7 @@ impl Counter {
         let acks = segment.has(Flags::ACK);
         if back.contiguous != 0 && acks && after(segment.ack, back.contiguous) {
             marks.ack_lost_segment = 1;
-            self.flows[1 - side].contiguous = segment.ack;
+            self.flows[1 - side].contiguous = back.next;
         }
         let synchronises = segment.flags.intersects(Flags::SYN | Flags::FIN);
         if (segment.len > 0 || synchronises) && marks.keep_alive == 0 {

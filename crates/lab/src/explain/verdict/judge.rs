@@ -29,7 +29,7 @@ const FLAT: f64 = 0.65;
 /// Four times between packets are little more than half a round trip if so many packets come in one; trains that are longer say
 /// nothing of how bytes come within a round trip.
 const PACKETS_IN_RTT: f64 = 7.0;
-/// Nearly all waits began where the application had ended a message: it decides, though an acknowledgement came by chance.
+/// An application that has no more leaves a segment that is not full each time; a buffer that is full does so now and then.
 const AFTER_END: f64 = 0.8;
 
 /// What was found, and how closely.
@@ -90,9 +90,13 @@ pub fn judge(evidence: &Evidence) -> Judgement {
     if !evidence.has_acks {
         return data_alone(evidence, way);
     }
-    let acknowledged = share(Wait::Acknowledgement);
-    let by_chance = evidence.after_end >= AFTER_END && acknowledged >= MOST;
-    if by_chance || way.is(share(Wait::Application), MOST, Cause::SenderApplication) {
+    // Its application does not read: nothing else closes a window, least of all a path that is full.
+    let window = share(Wait::Window) + share(Wait::WindowUpdate);
+    if evidence.closed >= MOST || window >= MOST && evidence.open < OPEN {
+        way.is(evidence.open, OPEN, Cause::ReceiverWindow);
+        return way.to(Cause::ReceiverApplication);
+    }
+    if way.is(share(Wait::Application), MOST, Cause::SenderApplication) {
         way.rival = Some(Cause::DelayedAckNagle);
         return way.to(Cause::SenderApplication);
     }
@@ -101,17 +105,10 @@ pub fn judge(evidence: &Evidence) -> Judgement {
     if way.full {
         return full(evidence, way, is_small);
     }
-    let window = share(Wait::Window) + share(Wait::WindowUpdate);
-    let of_window = if evidence.open >= OPEN { Cause::ReceiverWindow } else { Cause::ReceiverApplication };
-    if way.is(window, MOST, of_window) {
+    if way.is(window, MOST, Cause::ReceiverWindow) {
         way.margin = 1.0;
-        return match way.is(evidence.open, OPEN, Cause::ReceiverApplication) {
-            true => way.to(Cause::ReceiverWindow),
-            false => {
-                way.rival = Some(Cause::ReceiverWindow);
-                way.to(Cause::ReceiverApplication)
-            }
-        };
+        way.is(evidence.open, OPEN, Cause::ReceiverApplication);
+        return way.to(Cause::ReceiverWindow);
     }
     if is_small && share(Wait::Rhythm) >= MOST {
         way.is(evidence.fuller, FULLER, Cause::Pacing);
@@ -124,7 +121,7 @@ pub fn judge(evidence: &Evidence) -> Judgement {
 fn data_alone(evidence: &Evidence, mut way: Way) -> Judgement {
     let share = |wait: Wait| evidence.waits[wait as usize];
     let steady = evidence.steadiness(1).unwrap_or(0.0);
-    if evidence.fuller >= FULLER && (steady >= FULL || evidence.lost == 0) {
+    if evidence.fuller >= FULLER && share(Wait::Application) < MOST {
         way.is(evidence.fuller, FULLER, Cause::PathBandwidth);
         return way.to(Cause::SmallSegments);
     }
@@ -135,6 +132,10 @@ fn data_alone(evidence: &Evidence, mut way: Way) -> Judgement {
             false => way.unknown("the acknowledgements: whether the sender waited for them or for its application"),
         };
     }
+    if evidence.late > evidence.lost {
+        way.is(evidence.late as f64, evidence.lost.max(1) as f64, Cause::RandomLoss);
+        return way.to(Cause::Reordering);
+    }
     if evidence.lost > 0 && !way.is(steady, FULL, Cause::PathBandwidth) {
         way.margin = 1.0;
         return match way.is(evidence.run, BURST, Cause::CongestionAfterLoss) {
@@ -142,7 +143,11 @@ fn data_alone(evidence: &Evidence, mut way: Way) -> Judgement {
                 way.rival = Some(Cause::RandomLoss);
                 way.to(Cause::CongestionAfterLoss)
             }
-            false => way.to(Cause::RandomLoss),
+            false => {
+                // Without acknowledgements, what was overtaken and what was lost look the same.
+                way.rival = Some(Cause::Reordering);
+                way.to(Cause::RandomLoss)
+            }
         };
     }
     way.unknown("the acknowledgements: they tell the window, the round-trip time and what the sender waited for")
@@ -150,7 +155,7 @@ fn data_alone(evidence: &Evidence, mut way: Way) -> Judgement {
 
 /// Only acknowledgements were captured.
 fn acknowledgements_alone(evidence: &Evidence, mut way: Way) -> Judgement {
-    if evidence.open < OPEN && evidence.counts.zero_windows + evidence.counts.window_updates > 0 {
+    if evidence.open < OPEN {
         way.is(evidence.open, OPEN, Cause::ReceiverWindow);
         return way.to(Cause::ReceiverApplication);
     }
