@@ -95,7 +95,8 @@ impl Accounts {
                 free,
             ],
             Cause::SenderBuffer => {
-                vec![(self.send_buffer >= MOST, "the send buffer took most of the time"), free]
+                let even = (self.wait < 0.75, "no more was in flight than the buffer holds");
+                vec![(self.send_buffer >= MOST, "the send buffer took most of the time"), even, free]
             }
             Cause::SenderApplication => vec![
                 (self.drained >= MOST, "nothing was queued most of the time"),
