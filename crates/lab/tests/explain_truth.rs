@@ -57,3 +57,13 @@ fn what_was_injected_is_what_limited(tried: &[Tried]) {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn verdicts_name_what_was_injected_afterwards() {
+    let tried = judge::try_all(&cases::afterwards().unwrap());
+    what_was_injected_is_what_limited(&tried);
+    let judged: Vec<Judged> = tried.iter().map(|one| one.judged.clone()).collect();
+    println!("{}\n{}", markdown(&judged), summary(&judged));
+    let score = Score::of(&judged, |_| true);
+    assert!(score.share() >= RIGHT, "{score}");
+}

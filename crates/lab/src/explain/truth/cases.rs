@@ -40,6 +40,8 @@ pub struct Case {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Table {
+    /// Where the file does not say it of all.
+    cause: Option<Cause>,
     name: String,
     #[serde(default)]
     held_out: bool,
@@ -47,6 +49,9 @@ struct Table {
     view: View,
     scenario: toml::Table,
 }
+
+/// Two more of each cause, written after the rules were finished.
+const AFTERWARDS: &str = include_str!("cases/afterwards.toml");
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,12 +66,28 @@ struct File {
 pub fn cases() -> Result<Vec<Case>, String> {
     let mut cases = Vec::new();
     for (cause, text) in FILES {
-        let file: File = toml::from_str(text).map_err(|error| format!("{cause}: {error}"))?;
-        for Table { name, held_out, view, scenario } in file.case {
-            let scenario = load::parse(&scenario.to_string())
-                .map_err(|mistake| format!("{cause}, {name}: {mistake}"))?;
-            cases.push(Case { cause, name, held_out, view, scenario });
-        }
+        cases.append(&mut of_file(cause, text)?);
     }
     Ok(cases)
+}
+
+/// Cases that were written after the rules were finished, all held out.
+///
+/// # Errors
+/// As for [`cases`].
+pub fn afterwards() -> Result<Vec<Case>, String> {
+    let cases = of_file(Cause::Unknown, AFTERWARDS)?;
+    Ok(cases.into_iter().map(|case| Case { held_out: true, ..case }).collect())
+}
+
+fn of_file(of_all: Cause, text: &str) -> Result<Vec<Case>, String> {
+    let file: File = toml::from_str(text).map_err(|error| format!("{of_all}: {error}"))?;
+    let case = |table: Table| {
+        let Table { cause, name, held_out, view, scenario } = table;
+        let cause = cause.unwrap_or(of_all);
+        let scenario =
+            load::parse(&scenario.to_string()).map_err(|mistake| format!("{cause}, {name}: {mistake}"))?;
+        Ok(Case { cause, name, held_out, view, scenario })
+    };
+    file.case.into_iter().map(case).collect()
 }
