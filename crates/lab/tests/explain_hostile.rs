@@ -103,7 +103,7 @@ fn link_headers_of_all_kinds_hold_the_same_segment() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn damaged_captures_are_read_or_refused(

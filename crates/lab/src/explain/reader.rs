@@ -78,7 +78,8 @@ pub fn frames(mut file: impl Read, take: &mut dyn FnMut(&Frame<'_>)) -> Result<C
     }
     let mut failure = None;
     let whole = Whole { file: io::Cursor::new(magic).chain(file), failure: &mut failure };
-    let mut state = State { contents: Contents::default(), first: 0, take };
+    let pcap = PCAP.iter().position(|known| *known == magic).map(|index| index % 2 == 1);
+    let mut state = State { contents: Contents::default(), first: 0, pcap, take };
     let result = if magic == PCAPNG {
         match PcapNGReader::new(BUFFER, whole) {
             Ok(mut reader) => state.all(&mut reader),
@@ -129,6 +130,8 @@ struct State<'a> {
     contents: Contents,
     /// Number of the first interface of this section.
     first: usize,
+    /// The byte order of a pcap file: whether it is that of the network.
+    pcap: Option<bool>,
     take: &'a mut dyn FnMut(&Frame<'_>),
 }
 
@@ -137,6 +140,7 @@ impl State<'_> {
         let mut capacity = BUFFER;
         loop {
             let offset = reader.consumed() as u64;
+            let told = told_len(reader.data(), self.pcap);
             let refill = match reader.next() {
                 Ok((len, block)) => {
                     self.block(offset, &block)?;
@@ -148,7 +152,10 @@ impl State<'_> {
                     continue;
                 }
                 Err(PcapError::Eof) => return Ok(()),
-                Err(PcapError::Incomplete(more)) if more > MAX_BLOCK => return Err(too_long(offset)),
+                // A length that cannot be right is no end of the file.
+                Err(_) if told.is_some_and(|len| len > MAX_BLOCK) => {
+                    return Err(too_long(offset));
+                }
                 Err(PcapError::Incomplete(_)) => false,
                 Err(PcapError::BufferTooSmall) => true,
                 Err(error) => return self.refused(offset, &error.to_owned_vec()),
@@ -253,6 +260,12 @@ fn legacy_interface(header: &PcapHeader) -> Interface {
     // The upper bits say whether frames have a check sequence.
     let link = header.network.0 as u32 & 0xffff;
     Interface { name: "interface 0".to_owned(), link, per_second, offset_s: 0 }
+}
+
+/// How long the packet at the front says it is, in a pcap file of this byte order.
+fn told_len(data: &[u8], pcap: Option<bool>) -> Option<usize> {
+    let bytes: [u8; 4] = data.get(8..12)?.try_into().ok()?;
+    Some(if pcap? { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) } as usize)
 }
 
 fn too_long(offset: u64) -> ExplainError {

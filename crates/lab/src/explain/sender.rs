@@ -256,7 +256,7 @@ impl Sender {
     }
 
     fn waited(&mut self, from_ns: u64, sent: &Departure, mss: u64, rtt_least_ns: u64) {
-        let wait = self.wait(from_ns, sent, mss);
+        let wait = self.wait(from_ns, sent, mss, rtt_least_ns);
         let time_ns = sent.at_ns.saturating_sub(from_ns);
         self.least_gap_ns = self.least_gap_ns.min(time_ns);
         match wait {
@@ -285,13 +285,15 @@ impl Sender {
     }
 
     /// What ended the wait that a segment ends.
-    fn wait(&mut self, from_ns: u64, sent: &Departure, mss: u64) -> Wait {
+    fn wait(&mut self, from_ns: u64, sent: &Departure, mss: u64, rtt_least_ns: u64) -> Wait {
         if sent.kind.is_again() {
             return Wait::Recovery;
         }
         let flight = self.next.saturating_sub(self.front);
+        // All was acknowledged, and a round trip passed, and another: whoever keeps to a rate sends sooner.
+        let idle = flight == 0 && sent.at_ns.saturating_sub(from_ns) >= 2 * rtt_least_ns;
         let Some(trigger) = self.trigger.filter(|trigger| trigger.at_ns >= from_ns) else {
-            return self.unasked(sent, flight, mss);
+            return self.unasked(sent, flight, mss, idle);
         };
         let reaction_ns = sent.at_ns.saturating_sub(trigger.at_ns);
         let waited_ns = trigger.at_ns - from_ns;
@@ -310,7 +312,7 @@ impl Sender {
         };
         let part = if self.last_was_short { PROMPT_AFTER_END } else { PROMPT };
         if reaction_ns.saturating_sub(soonest_ns).saturating_mul(part) > waited_ns {
-            return self.unasked(sent, flight, mss);
+            return self.unasked(sent, flight, mss, idle);
         }
         if trigger.answer.data && trigger.flight == 0 {
             Wait::Application
@@ -322,8 +324,8 @@ impl Sender {
     }
 
     /// What a wait was for that nothing seen ended.
-    fn unasked(&self, sent: &Departure, flight: u64, mss: u64) -> Wait {
-        if self.last_was_short || flight == 0 && self.last_was_pushed {
+    fn unasked(&self, sent: &Departure, flight: u64, mss: u64, idle: bool) -> Wait {
+        if self.last_was_short || idle && self.last_was_pushed {
             Wait::Application
         } else if flight > 0 && sent.len < mss && !self.last_was_pushed {
             // More was queued, less than a segment, and went when a timer had enough of waiting for the acknowledgement.

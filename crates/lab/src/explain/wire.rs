@@ -89,7 +89,8 @@ pub struct Counts {
     pub duplicate_acks: u64,
     /// Segments that the receiver reports to have got twice (RFC 2883).
     pub dsacks: u64,
-    /// Reports of data out of order that were cut off and ended without anything sent again: something came late, or twice.
+    /// Reports of data out of order that do not tell which, since they were cut off or there is no SACK, and that ended without
+    /// anything sent again: something came late, or twice.
     pub healed: u64,
     /// Acknowledgements with a marked packet's echo (RFC 3168).
     pub congestion_echoes: u64,
@@ -188,7 +189,7 @@ pub struct Wire {
     told_ns: Option<u64>,
     last_sent_ns: u64,
     highest_held: u64,
-    /// Segments sent again when reports that were cut off began.
+    /// Segments sent again when reports began that do not tell.
     hidden_since: Option<u64>,
     /// Where no SYN tells: the least scale of windows with which nearly nothing was sent beyond them. What is sent right up to such
     /// an edge again and again proves it; nothing else would stop there.
@@ -240,7 +241,7 @@ impl Wire {
         let start = self.numbers.peek(segment.seq);
         let end = start + u64::from(segment.sequence_len());
         if !self.has_begun() {
-            self.next = start;
+            (self.next, self.front) = (start, start);
         }
         // Numbers far from all else belong to nothing that was seen; they are taken for new only if they are ahead.
         if end > self.next {
@@ -435,9 +436,6 @@ impl Wire {
             self.front = self.next;
         }
         let ack = self.numbers.peek(segment.ack);
-        if self.front == 0 {
-            self.front = ack.min(self.next);
-        }
         let window = u64::from(segment.window) << known.scale.unwrap_or(self.least_scale);
         let is_pure = segment.len == 0 && !segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST);
         let mut answer = Answer { data: segment.len > 0, opening: segment.has(Flags::SYN), ..Answer::default() };
@@ -460,9 +458,10 @@ impl Wire {
             self.counts.duplicate_acks += u64::from(answer.duplicate);
         }
         let again = self.counts.again();
-        match (segment.hides_sack(), self.hidden_since) {
+        let hidden = segment.hides_sack() || answer.duplicate && !segment.has_sack();
+        match (hidden, self.hidden_since) {
             (true, None) => self.hidden_since = Some(again),
-            (false, Some(since)) if is_pure => {
+            (false, Some(since)) if is_pure && answer.moved > 0 => {
                 self.counts.healed += u64::from(since == again);
                 self.hidden_since = None;
             }
