@@ -86,8 +86,8 @@ impl Evidence {
         let near_sender = view.is_near(side);
         let span = half.span_ns.unwrap_or((view.span_ns.0, view.span_ns.0));
         let time_s = (span.1.saturating_sub(span.0)) as f64 / 1e9;
-        let waited: u64 = half.sender.waits_ns.iter().sum();
-        let waits = half.sender.waits_ns.map(|ns| ns as f64 / waited.max(1) as f64);
+        let waited: f64 = half.sender.waits_ns.iter().map(|ns| *ns as f64).sum();
+        let waits = half.sender.waits_ns.map(|ns| ns as f64 / waited.max(1.0));
         let has_acks = half.wire.ack_bytes.count() > 0;
         let trains = if near_sender && has_acks { &half.acks } else { &half.data };
         let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);

@@ -262,8 +262,9 @@ impl Sender {
         match wait {
             Wait::Nagle => {
                 self.nagle.count += 1;
-                self.nagle.time_ns += time_ns;
-                self.nagle.delay_ns += time_ns.saturating_sub(rtt_least_ns);
+                self.nagle.time_ns = self.nagle.time_ns.saturating_add(time_ns);
+                let delay_ns = time_ns.saturating_sub(rtt_least_ns);
+                self.nagle.delay_ns = self.nagle.delay_ns.saturating_add(delay_ns);
             }
             Wait::Rhythm => {
                 self.rhythm.record(time_ns);
@@ -271,7 +272,8 @@ impl Sender {
             }
             Wait::Application => {
                 self.idle.record(time_ns);
-                self.after_short_ns += if self.last_was_short { time_ns } else { 0 };
+                let counts_ns = if self.last_was_short { time_ns } else { 0 };
+                self.after_short_ns = self.after_short_ns.saturating_add(counts_ns);
             }
             _ => {}
         }
@@ -280,8 +282,12 @@ impl Sender {
             self.burst = 0;
         }
         self.burst += sent.len;
-        self.waits_ns[wait as usize] += time_ns;
-        self.timeline.between(from_ns, sent.at_ns, |step, ns| step.waits_ns[wait as usize] += ns);
+        let sum_ns = &mut self.waits_ns[wait as usize];
+        *sum_ns = sum_ns.saturating_add(time_ns);
+        self.timeline.between(from_ns, sent.at_ns, |step, ns| {
+            let sum_ns = &mut step.waits_ns[wait as usize];
+            *sum_ns = sum_ns.saturating_add(ns);
+        });
     }
 
     /// What ended the wait that a segment ends.
@@ -291,7 +297,7 @@ impl Sender {
         }
         let flight = self.next.saturating_sub(self.front);
         // All was acknowledged, and a round trip passed, and another: whoever keeps to a rate sends sooner.
-        let idle = flight == 0 && sent.at_ns.saturating_sub(from_ns) >= 2 * rtt_least_ns;
+        let idle = flight == 0 && sent.at_ns.saturating_sub(from_ns) >= rtt_least_ns.saturating_mul(2);
         let Some(trigger) = self.trigger.filter(|trigger| trigger.at_ns >= from_ns) else {
             return self.unasked(sent, flight, mss, idle);
         };

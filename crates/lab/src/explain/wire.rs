@@ -423,7 +423,8 @@ impl Wire {
     /// The capture ended: a window that is closed still was so until then.
     pub fn finish(&mut self, at_ns: u64) {
         if let Some(since_ns) = self.closed_at_ns.take() {
-            self.counts.zero_window_ns += at_ns.saturating_sub(since_ns);
+            let closed_ns = at_ns.saturating_sub(since_ns);
+            self.counts.zero_window_ns = self.counts.zero_window_ns.saturating_add(closed_ns);
         }
     }
 
@@ -529,7 +530,8 @@ impl Wire {
                 }
                 let is_older = echo.zip(sent.stamp).is_some_and(|(echo, stamp)| (echo.wrapping_sub(stamp) as i32) < 0);
                 // Nobody answers sooner than ever before: this answers the first.
-                let is_soon = (segment.at_ns.saturating_sub(sent.last_ns)) * 10 < known.far_ns * 9;
+                let took_ns = segment.at_ns.saturating_sub(sent.last_ns);
+                let is_soon = took_ns < known.far_ns - known.far_ns / 10;
                 self.counts.echoed += u64::from(sent.times == 2 && (is_older || is_soon));
             }
             if sent.end > ack {
@@ -579,7 +581,8 @@ impl Wire {
                 self.closed_at_ns = Some(segment.at_ns);
             }
             (1.., Some(since_ns)) => {
-                self.counts.zero_window_ns += segment.at_ns.saturating_sub(since_ns);
+                let closed_ns = segment.at_ns.saturating_sub(since_ns);
+                self.counts.zero_window_ns = self.counts.zero_window_ns.saturating_add(closed_ns);
                 self.closed_at_ns = None;
             }
             _ => {}
@@ -602,5 +605,6 @@ fn is_younger(gap: &Gap, segment: &Segment, known: &Known) -> bool {
         }
     }
     let waited_ns = segment.at_ns.saturating_sub(gap.at_ns);
-    waited_ns >= known.turn_ns.saturating_add(known.far_ns) * 9 / 10
+    let rtt_ns = known.turn_ns.saturating_add(known.far_ns);
+    waited_ns >= rtt_ns - rtt_ns / 10
 }
