@@ -109,7 +109,9 @@ fn capture(args: &Explain) -> Result<(), LabError> {
         let counted = Counted { from: file, read: 0, told: 0, progress, file: name.to_owned(), len };
         explain::analyse(counted).map_err(|error| failed(&error))?
     };
-    if let Some(number) = args.connection.filter(|number| *number == 0 || *number > analysis.connections.len()) {
+    if let Some(number) =
+        args.connection.filter(|number| *number == 0 || *number > analysis.connections.len())
+    {
         return Err(LabError::Asked(format!(
             "{name} has no connection {number}: expected 1 to {}",
             analysis.connections.len()
@@ -164,7 +166,10 @@ fn live(args: &Explain, address: StatusAddress) -> Result<(), LabError> {
     let report = fetch(address, LIVE).map_err(|error| LabError::Failed(error.to_string()))?;
     let list = &report.connections.list;
     if let Some(number) = args.connection.filter(|number| *number == 0 || *number > list.len()) {
-        return Err(LabError::Asked(format!("{address} lists no connection {number}: expected 1 to {}", list.len())));
+        return Err(LabError::Asked(format!(
+            "{address} lists no connection {number}: expected 1 to {}",
+            list.len()
+        )));
     }
     if let Some(file) = &args.output.html {
         let page = live_page(&report, address, args).map_err(|error| LabError::Failed(error.to_string()))?;
@@ -240,7 +245,8 @@ fn live_table(report: &Report) -> Grid {
 
 /// The connections that details are wanted of, with their numbers.
 fn live_chosen<'a>(report: &'a Report, args: &Explain) -> Vec<(usize, &'a Conn)> {
-    let wanted = |(number, _): &(usize, &Conn)| args.connection.map_or(*number <= args.top, |only| only == *number);
+    let wanted =
+        |(number, _): &(usize, &Conn)| args.connection.map_or(*number <= args.top, |only| only == *number);
     report.connections.list.iter().enumerate().map(|(index, conn)| (index + 1, conn)).filter(wanted).collect()
 }
 
@@ -284,7 +290,11 @@ fn live_text(report: &Report, args: &Explain) -> String {
     text
 }
 
-fn live_page(report: &Report, address: StatusAddress, args: &Explain) -> Result<String, impl std::fmt::Display> {
+fn live_page(
+    report: &Report,
+    address: StatusAddress,
+    args: &Explain,
+) -> Result<String, impl std::fmt::Display> {
     let findings = live_chosen(report, args).into_iter().map(|(number, conn)| report::Finding {
         grade: "note",
         label: conn.bottleneck.clone(),

@@ -16,7 +16,8 @@ const MAX_INTERFACES: usize = 1 << 16;
 /// Nanoseconds in a second.
 const SECOND_NS: u128 = 1_000_000_000;
 /// What a file of the pcap format begins with: times in microseconds or nanoseconds, in either byte order.
-const PCAP: [[u8; 4]; 4] = [[0xd4, 0xc3, 0xb2, 0xa1], [0xa1, 0xb2, 0xc3, 0xd4], [0x4d, 0x3c, 0xb2, 0xa1], [0xa1, 0xb2, 0x3c, 0x4d]];
+const PCAP: [[u8; 4]; 4] =
+    [[0xd4, 0xc3, 0xb2, 0xa1], [0xa1, 0xb2, 0xc3, 0xd4], [0x4d, 0x3c, 0xb2, 0xa1], [0xa1, 0xb2, 0x3c, 0x4d]];
 /// What a file of the pcapng format begins with.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
@@ -185,7 +186,9 @@ impl State<'_> {
                 self.contents.ends_within = Some(offset);
                 return Ok(());
             }
-            PcapError::UnexpectedEof | PcapError::Incomplete(_) => "the file ends within its first header".to_owned(),
+            PcapError::UnexpectedEof | PcapError::Incomplete(_) => {
+                "the file ends within its first header".to_owned()
+            }
             PcapError::ReadError => "the file cannot be read on".to_owned(),
             PcapError::NomError(_, kind) | PcapError::OwnedNomError(_, kind) => why(*kind).to_owned(),
             _ => "a block that is not what the format demands".to_owned(),
@@ -217,12 +220,20 @@ impl State<'_> {
                     _ => format!("interface {number}"),
                 };
                 let link = described.linktype.0 as u32;
-                self.contents.interfaces.push(Interface { name, link, per_second, offset_s: described.if_tsoffset });
+                self.contents.interfaces.push(Interface {
+                    name,
+                    link,
+                    per_second,
+                    offset_s: described.if_tsoffset,
+                });
             }
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
                 let number = self.first.saturating_add(packet.if_id as usize);
                 let Some(interface) = self.contents.interfaces.get(number) else {
-                    let what = format!("a packet of interface {}, which the section does not describe", packet.if_id);
+                    let what = format!(
+                        "a packet of interface {}, which the section does not describe",
+                        packet.if_id
+                    );
                     return Err(ExplainError::Malformed { offset, what });
                 };
                 let ticks = u128::from(packet.ts_high) << 32 | u128::from(packet.ts_low);

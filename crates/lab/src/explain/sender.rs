@@ -162,7 +162,8 @@ impl Sender {
     /// The sender knows of acknowledgements that reached it until `now_ns`.
     fn take_effect(&mut self, now_ns: u64, most: usize) {
         for _ in 0..most {
-            let Some(arrival) = self.pending.front().copied().filter(|arrival| arrival.at_ns <= now_ns) else {
+            let Some(arrival) = self.pending.front().copied().filter(|arrival| arrival.at_ns <= now_ns)
+            else {
                 return;
             };
             self.pending.pop_front();
@@ -175,7 +176,11 @@ impl Sender {
         self.pass(at_ns);
         let room = self.room();
         self.front = self.front.max(answer.front);
-        let is_new = answer.moved > 0 || answer.edge > self.edge || answer.progress > 0 || answer.duplicate || answer.data;
+        let is_new = answer.moved > 0
+            || answer.edge > self.edge
+            || answer.progress > 0
+            || answer.duplicate
+            || answer.data;
         (self.edge, self.window) = (answer.edge, answer.window);
         if !answer.opening {
             self.largest_window = self.largest_window.max(answer.window);

@@ -261,7 +261,11 @@ impl Wire {
 
     fn kind(&mut self, segment: &Segment, start: u64, end: u64, known: &Known) -> Kind {
         let is_plain = !segment.flags.intersects(Flags::SYN | Flags::FIN);
-        if segment.len <= 1 && is_plain && (start + 1 == self.next || (self.window == 0 && self.edge > 0)) && end <= self.next + 1 {
+        if segment.len <= 1
+            && is_plain
+            && (start + 1 == self.next || (self.window == 0 && self.edge > 0))
+            && end <= self.next + 1
+        {
             return Kind::Probe;
         }
         if start > self.next {
@@ -439,7 +443,8 @@ impl Wire {
         let ack = self.numbers.peek(segment.ack);
         let window = u64::from(segment.window) << known.scale.unwrap_or(self.least_scale);
         let is_pure = segment.len == 0 && !segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST);
-        let mut answer = Answer { data: segment.len > 0, opening: segment.has(Flags::SYN), ..Answer::default() };
+        let mut answer =
+            Answer { data: segment.len > 0, opening: segment.has(Flags::SYN), ..Answer::default() };
         self.counts.pure_acks += u64::from(is_pure);
         self.counts.congestion_echoes += u64::from(segment.has(Flags::ECE) && !segment.has(Flags::SYN));
         if ack > self.next {
@@ -524,11 +529,13 @@ impl Wire {
             if !sent.held {
                 answer.progress += part;
                 // It was passed over by what is behind it, and needed no second time.
-                overtaken += u64::from(sent.times == 1 && sent.end < held_before) * part.div_ceil(known.mss.max(1));
+                overtaken +=
+                    u64::from(sent.times == 1 && sent.end < held_before) * part.div_ceil(known.mss.max(1));
                 if sent.times == 1 && sent.end <= ack {
                     answer.time_ns = Some(segment.at_ns.saturating_sub(sent.first_ns));
                 }
-                let is_older = echo.zip(sent.stamp).is_some_and(|(echo, stamp)| (echo.wrapping_sub(stamp) as i32) < 0);
+                let is_older =
+                    echo.zip(sent.stamp).is_some_and(|(echo, stamp)| (echo.wrapping_sub(stamp) as i32) < 0);
                 // Nobody answers sooner than ever before: this answers the first.
                 let took_ns = segment.at_ns.saturating_sub(sent.last_ns);
                 let is_soon = took_ns < known.far_ns - known.far_ns / 10;

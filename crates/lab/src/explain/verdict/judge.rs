@@ -129,7 +129,9 @@ fn data_alone(evidence: &Evidence, mut way: Way) -> Judgement {
         // A buffer that is full, too, makes segments that are not; but rarely.
         return match way.is(evidence.after_short, AFTER_END, Cause::SenderBuffer) {
             true => way.to(Cause::SenderApplication),
-            false => way.unknown("the acknowledgements: whether the sender waited for them or for its application"),
+            false => {
+                way.unknown("the acknowledgements: whether the sender waited for them or for its application")
+            }
         };
     }
     if evidence.late > evidence.lost {
@@ -150,7 +152,9 @@ fn data_alone(evidence: &Evidence, mut way: Way) -> Judgement {
             }
         };
     }
-    way.unknown("the acknowledgements: they tell the window, the round-trip time and what the sender waited for")
+    way.unknown(
+        "the acknowledgements: they tell the window, the round-trip time and what the sender waited for",
+    )
 }
 
 /// Only acknowledgements were captured.
@@ -188,7 +192,10 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
     // Whose own timer sends may be late now and then; who waits for acknowledgements shows bursts in the fastest trains.
     let (steady, limit) = match rhythm {
         true => (evidence.steadiness(1), FULL),
-        false => (evidence.steadiness(2).filter(|_| evidence.packets_in_rtt().unwrap_or(0.0) >= PACKETS_IN_RTT), STEADY),
+        false => (
+            evidence.steadiness(2).filter(|_| evidence.packets_in_rtt().unwrap_or(0.0) >= PACKETS_IN_RTT),
+            STEADY,
+        ),
     };
     if let Some(steady) = steady
         && way.is(steady, limit, Cause::Pacing)
