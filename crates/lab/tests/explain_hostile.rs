@@ -93,7 +93,8 @@ fn link_headers_of_all_kinds_hold_the_same_segment() {
     ] {
         for cut in [packet.len(), packet.len() - 10] {
             let analysis = explained(&pcap(link, &[&packet], cut)).unwrap();
-            let connection = analysis.connections.first().unwrap_or_else(|| panic!("link type {link}: {analysis:?}"));
+            let connection =
+                analysis.connections.first().unwrap_or_else(|| panic!("link type {link}: {analysis:?}"));
             assert_eq!(connection.client.to_string(), "192.0.2.1:1000", "{link}");
             assert_eq!(connection.directions[0].bytes, 10, "{link}, {cut} bytes kept");
         }
@@ -103,7 +104,7 @@ fn link_headers_of_all_kinds_hold_the_same_segment() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn damaged_captures_are_read_or_refused(

@@ -150,11 +150,13 @@ pub fn connections(views: Vec<View>) -> Vec<Connection> {
 /// Views of one connection at several interfaces together.
 fn groups(views: Vec<View>) -> Vec<Vec<View>> {
     let mut groups: Vec<Vec<View>> = Vec::new();
-    let mut of_ends: std::collections::HashMap<[SocketAddr; 2], Vec<usize>> = std::collections::HashMap::new();
+    let mut of_ends: std::collections::HashMap<[SocketAddr; 2], Vec<usize>> =
+        std::collections::HashMap::new();
     for view in views {
         let key = [view.ends[0].min(view.ends[1]), view.ends[0].max(view.ends[1])];
         let known = of_ends.entry(key).or_default();
-        let found = known.iter().copied().find(|index| groups.get(*index).is_some_and(|group| belongs(group, &view)));
+        let found =
+            known.iter().copied().find(|index| groups.get(*index).is_some_and(|group| belongs(group, &view)));
         match found.and_then(|index| groups.get_mut(index)) {
             Some(group) => group.push(view),
             None => {
@@ -232,7 +234,9 @@ fn connection(views: Vec<View>, first_ns: u64) -> Connection {
 fn notes(evidence: &Evidence, main: &Direction, views: &[View]) -> Vec<String> {
     let mut notes = Vec::new();
     if views.iter().all(|view| view.syns.iter().all(Option::is_none)) {
-        notes.push("the opening is not in the capture: window scale and largest segment are inferred".to_owned());
+        notes.push(
+            "the opening is not in the capture: window scale and largest segment are inferred".to_owned(),
+        );
     } else if !evidence.scale_known && evidence.has_acks {
         notes.push(
             "the window scale was not seen: windows are as small as what was sent allows, larger ones cannot be excluded"

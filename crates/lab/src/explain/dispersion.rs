@@ -35,7 +35,8 @@ impl Dispersion {
         }
         let Some(end) = self.recent.len().checked_sub(TRAIN + 1) else { return };
         // The shortest train that is long enough. Its first packet's own bytes were there before it began.
-        let train = self.recent.range(..=end).rev().find(|(_, before)| self.bytes - before >= TRAIN_SEGMENTS * mss);
+        let train =
+            self.recent.range(..=end).rev().find(|(_, before)| self.bytes - before >= TRAIN_SEGMENTS * mss);
         if let Some((from_ns, before)) = train
             && let Some(rate) = rate(self.bytes - before, at_ns.saturating_sub(*from_ns))
         {

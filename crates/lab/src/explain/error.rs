@@ -37,7 +37,9 @@ impl fmt::Display for ExplainError {
             ExplainError::Unrecognised { found } => {
                 f.write_str("not a capture: it begins with")?;
                 found.iter().try_for_each(|byte| write!(f, " {byte:02x}"))?;
-                f.write_str("; expected pcap (d4 c3 b2 a1, 4d 3c b2 a1, or these in reverse) or pcapng (0a 0d 0d 0a)")
+                f.write_str(
+                    "; expected pcap (d4 c3 b2 a1, 4d 3c b2 a1, or these in reverse) or pcapng (0a 0d 0d 0a)",
+                )
             }
             ExplainError::Malformed { offset, what } => write!(f, "at byte {offset}: {what}"),
         }

@@ -86,8 +86,8 @@ impl Evidence {
         let near_sender = view.is_near(side);
         let span = half.span_ns.unwrap_or((view.span_ns.0, view.span_ns.0));
         let time_s = (span.1.saturating_sub(span.0)) as f64 / 1e9;
-        let waited: u64 = half.sender.waits_ns.iter().sum();
-        let waits = half.sender.waits_ns.map(|ns| ns as f64 / waited.max(1) as f64);
+        let waited: f64 = half.sender.waits_ns.iter().map(|ns| *ns as f64).sum();
+        let waits = half.sender.waits_ns.map(|ns| ns as f64 / waited.max(1.0));
         let has_acks = half.wire.ack_bytes.count() > 0;
         let trains = if near_sender && has_acks { &half.acks } else { &half.data };
         let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
@@ -118,10 +118,14 @@ impl Evidence {
             flight_high: half.sender.flight.quantile(0.98).unwrap_or(0),
             window_mean: half.sender.windows.mean().unwrap_or(0.0),
             window_most: half.sender.windows.most().unwrap_or(0),
-            closed: counts.zero_window_ns as f64 / view.span_ns.1.saturating_sub(view.span_ns.0).max(1) as f64,
+            closed: counts.zero_window_ns as f64
+                / view.span_ns.1.saturating_sub(view.span_ns.0).max(1) as f64,
             scale_known: view.scale(1 - side).is_some(),
             open: half.sender.open_ns.0 / half.sender.open_ns.1.max(1.0),
-            train_rates: trains.rates.median().map(|_| [0.5, 0.75, 0.9].map(|part| trains.rates.quantile(part).unwrap_or(0) as f64)),
+            train_rates: trains
+                .rates
+                .median()
+                .map(|_| [0.5, 0.75, 0.9].map(|part| trains.rates.quantile(part).unwrap_or(0) as f64)),
             queued_time: queued_time(view, side, counts.bytes as f64 / time_s.max(1e-9)),
             gap_variation: half.data.gaps.variation(),
             late: counts.late + counts.late_beyond + twice,
@@ -146,7 +150,9 @@ impl Evidence {
         match (self.rtt_median_s, self.refill_s) {
             (Some(median), _) => Some((median / least - 1.0).max(0.0)),
             // Three more segments had to come before it was called lost (RFC 5681 section 3.2).
-            (None, Some(refill)) => Some(((refill - self.segments_s(QUEUED_SEGMENTS)) / least - 1.0).max(0.0)),
+            (None, Some(refill)) => {
+                Some(((refill - self.segments_s(QUEUED_SEGMENTS)) / least - 1.0).max(0.0))
+            }
             (None, None) => None,
         }
     }

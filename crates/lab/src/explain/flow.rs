@@ -217,7 +217,11 @@ impl View {
             seq: segment.seq,
             at_ns: segment.at_ns,
             mss: options.mss,
-            scale: if segment.options_cut { options.window_scale.map(Some) } else { Some(options.window_scale) },
+            scale: if segment.options_cut {
+                options.window_scale.map(Some)
+            } else {
+                Some(options.window_scale)
+            },
             sack: options.sack_permitted,
             stamps: options.timestamps.is_some(),
         };

@@ -161,7 +161,10 @@ mod tests {
         };
         close(seen.median(), 50_000.0);
         close(seen.quantile(0.95), 95_000.0);
-        assert_eq!((seen.least(), seen.most(), seen.quantile(1.0)), (Some(100), Some(100_000), Some(100_000)));
+        assert_eq!(
+            (seen.least(), seen.most(), seen.quantile(1.0)),
+            (Some(100), Some(100_000), Some(100_000))
+        );
         assert!((seen.near(50_000, 2.0) - 0.75).abs() < 0.05);
         assert!((seen.variation().unwrap() - 0.577).abs() < 0.01);
     }

@@ -98,7 +98,9 @@ impl Analysis {
         let count = crate::quantity::count;
         let mut notes = Vec::new();
         if let Some(offset) = self.ends_within {
-            notes.push(format!("the file ends within a packet, at byte {offset}: what comes before it was read"));
+            notes.push(format!(
+                "the file ends within a packet, at byte {offset}: what comes before it was read"
+            ));
         }
         if self.fragments > 0 {
             notes.push(format!("{} fragments of TCP segments were left out", count(self.fragments)));

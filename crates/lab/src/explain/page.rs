@@ -40,7 +40,8 @@ pub fn html(
 }
 
 fn wireshark(analysis: &Analysis) -> Grid {
-    let mut grid = Grid::new("wireshark", "Events by Wireshark's rules (tcp.analysis.*)", &["flag", "segments"]);
+    let mut grid =
+        Grid::new("wireshark", "Events by Wireshark's rules (tcp.analysis.*)", &["flag", "segments"]);
     for (name, number) in analysis.wireshark.named().into_iter().filter(|(_, number)| *number > 0) {
         grid.rows.push(vec![Cell::text(name), Cell::number(number as f64, 0)]);
     }
@@ -66,7 +67,10 @@ fn section(connection: &Connection) -> Section {
     let tiles = vec![
         (byte_rate(main.goodput_bps), "data".to_owned()),
         (bytes(main.bytes), format!("in {}", span(Duration::from_secs_f64(main.time_s)))),
-        (main.rtt_least_ns.map_or("-".to_owned(), |ns| span(Duration::from_nanos(ns))), "least round trip".to_owned()),
+        (
+            main.rtt_least_ns.map_or("-".to_owned(), |ns| span(Duration::from_nanos(ns))),
+            "least round trip".to_owned(),
+        ),
         (count(main.again), "segments sent again".to_owned()),
     ];
     let mut blocks = vec![Block::Tiles(tiles), Block::Findings(evidence)];
@@ -74,7 +78,12 @@ fn section(connection: &Connection) -> Section {
     for (part, title) in [(Part::Beginning, "The beginning"), (Part::Whole, "The whole transfer")] {
         let id = format!("sequence-{number}-{part:?}").to_lowercase();
         blocks.push(match picture::sequences(connection, part) {
-            Ok(svg) => Block::Picture { id, title: format!("{title}: sequence numbers over time"), svg, notes: vec![key()] },
+            Ok(svg) => Block::Picture {
+                id,
+                title: format!("{title}: sequence numbers over time"),
+                svg,
+                notes: vec![key()],
+            },
             Err(why) => Block::Described { id, title: title.to_owned(), text: why },
         });
     }
@@ -89,7 +98,10 @@ fn section(connection: &Connection) -> Section {
         Err(why) => Block::Described { id, title: "Over time".to_owned(), text: why },
     });
     let mut grid = Grid::new(format!("figures-{number}"), "Figures", &["", ""]);
-    grid.rows = text::figures(main).into_iter().map(|(name, value)| vec![Cell::text(name), Cell::text(value)]).collect();
+    grid.rows = text::figures(main)
+        .into_iter()
+        .map(|(name, value)| vec![Cell::text(name), Cell::text(value)])
+        .collect();
     grid.notes.clone_from(&connection.notes);
     blocks.push(Block::Grid(grid));
     Section {

@@ -90,19 +90,24 @@ fn points(thinned: &Thinned, part: Part) -> Vec<Stretch> {
 fn draw_sequences(half: &Half, begin_ns: u64, part: Part, svg: &mut String) -> Result<()> {
     let sketch = &half.sketch;
     let [sent, again, late, acks, held] =
-        [&sketch.sent, &sketch.again, &sketch.late, &sketch.acks, &sketch.held].map(|kind| points(kind, part));
+        [&sketch.sent, &sketch.again, &sketch.late, &sketch.acks, &sketch.held]
+            .map(|kind| points(kind, part));
     let data = || sent.iter().chain(&again).chain(&late);
-    let base = data().map(|point| point.start).min().or(acks.iter().map(|ack| ack.start).min()).ok_or("no data")?;
+    let base =
+        data().map(|point| point.start).min().or(acks.iter().map(|ack| ack.start).min()).ok_or("no data")?;
     let until_ns = match part {
-        // As far as the data that is drawn goes.
-        Part::Beginning => data().map(|point| point.at_ns).max(),
+        // As far as the first data goes; what was sent again may be from much later.
+        Part::Beginning => sent.iter().map(|point| point.at_ns).max(),
         Part::Whole => data().chain(&acks).map(|point| point.at_ns).max(),
     };
-    let until_ns = until_ns.unwrap_or(begin_ns).max(begin_ns + 1);
-    let most = data().map(|point| point.end).chain(acks.iter().map(|ack| ack.start)).max().unwrap_or(base + 1);
+    let until_ns = until_ns.unwrap_or(begin_ns).max(begin_ns.saturating_add(1));
+    let within = |at_ns: u64| at_ns <= until_ns;
+    let shown_acks = || acks.iter().filter(|ack| within(ack.at_ns));
+    let ends = data().filter(|point| within(point.at_ns)).map(|point| point.end);
+    let most = ends.chain(shown_acks().map(|ack| ack.start)).max().unwrap_or(base + 1);
     // The window's edge may lie far beyond what is sent: it is drawn as far as it helps.
-    let height = (most - base).max(1) as f64;
-    let edge = acks.iter().map(|ack| ack.end.saturating_sub(base)).max().unwrap_or(0) as f64;
+    let height = most.saturating_sub(base).max(1) as f64;
+    let edge = shown_acks().map(|ack| ack.end.saturating_sub(base)).max().unwrap_or(0) as f64;
     let top = height.max(edge.min(height * 1.6)) * 1.04;
     let (unit, size) = unit(top, &BYTES);
     let root = SVGBackend::with_string(svg, SEQUENCES).into_drawing_area();
@@ -117,11 +122,10 @@ fn draw_sequences(half: &Half, begin_ns: u64, part: Part, svg: &mut String) -> R
         .y_label_area_size(64)
         .build_cartesian_2d(0.0..end_s, 0.0..top / size)?;
     mesh!(chart, &format!("sequence, {unit}"));
-    let within = |at_ns: u64| at_ns <= until_ns;
     let line = |value: &dyn Fn(&Stretch) -> u64| {
         // Steps: what an acknowledgement tells holds until the next.
         let mut points = Vec::new();
-        for ack in acks.iter().filter(|ack| within(ack.at_ns)) {
+        for ack in shown_acks() {
             let (x, y) = (seconds(ack.at_ns), bytes(value(ack)).min(top / size));
             if let Some((_, before)) = points.last().copied() {
                 points.push((x, before));
@@ -171,7 +175,8 @@ pub fn course(connection: &Connection) -> std::result::Result<String, String> {
     Ok(svg)
 }
 
-const BYTES: [(&str, f64); 4] = [("B", 1.0), ("KiB", 1_024.0), ("MiB", 1_048_576.0), ("GiB", 1_073_741_824.0)];
+const BYTES: [(&str, f64); 4] =
+    [("B", 1.0), ("KiB", 1_024.0), ("MiB", 1_048_576.0), ("GiB", 1_073_741_824.0)];
 const TIMES: [(&str, f64); 3] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
 const RATES: [(&str, f64); 4] = [("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9)];
 
@@ -218,7 +223,14 @@ fn draw_course(half: &Half, svg: &mut String) -> Result<()> {
     Ok(())
 }
 
-fn panel(area: &Area<'_>, title: &str, (unit, size): (&str, f64), most: f64, end_s: f64, lines: &[Line]) -> Result<()> {
+fn panel(
+    area: &Area<'_>,
+    title: &str,
+    (unit, size): (&str, f64),
+    most: f64,
+    end_s: f64,
+    lines: &[Line],
+) -> Result<()> {
     let mut chart = ChartBuilder::on(area)
         .margin(6)
         .margin_right(20)
@@ -235,7 +247,8 @@ fn panel(area: &Area<'_>, title: &str, (unit, size): (&str, f64), most: f64, end
 
 /// A number without needless decimals.
 fn short(value: f64) -> String {
-    let text = if value.abs() >= 0.01 || value == 0.0 { format!("{value:.3}") } else { format!("{value:.6}") };
+    let text =
+        if value.abs() >= 0.01 || value == 0.0 { format!("{value:.3}") } else { format!("{value:.6}") };
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,

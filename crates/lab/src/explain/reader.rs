@@ -16,7 +16,8 @@ const MAX_INTERFACES: usize = 1 << 16;
 /// Nanoseconds in a second.
 const SECOND_NS: u128 = 1_000_000_000;
 /// What a file of the pcap format begins with: times in microseconds or nanoseconds, in either byte order.
-const PCAP: [[u8; 4]; 4] = [[0xd4, 0xc3, 0xb2, 0xa1], [0xa1, 0xb2, 0xc3, 0xd4], [0x4d, 0x3c, 0xb2, 0xa1], [0xa1, 0xb2, 0x3c, 0x4d]];
+const PCAP: [[u8; 4]; 4] =
+    [[0xd4, 0xc3, 0xb2, 0xa1], [0xa1, 0xb2, 0xc3, 0xd4], [0x4d, 0x3c, 0xb2, 0xa1], [0xa1, 0xb2, 0x3c, 0x4d]];
 /// What a file of the pcapng format begins with.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
@@ -78,7 +79,8 @@ pub fn frames(mut file: impl Read, take: &mut dyn FnMut(&Frame<'_>)) -> Result<C
     }
     let mut failure = None;
     let whole = Whole { file: io::Cursor::new(magic).chain(file), failure: &mut failure };
-    let mut state = State { contents: Contents::default(), first: 0, take };
+    let pcap = PCAP.iter().position(|known| *known == magic).map(|index| index % 2 == 1);
+    let mut state = State { contents: Contents::default(), first: 0, pcap, take };
     let result = if magic == PCAPNG {
         match PcapNGReader::new(BUFFER, whole) {
             Ok(mut reader) => state.all(&mut reader),
@@ -129,6 +131,8 @@ struct State<'a> {
     contents: Contents,
     /// Number of the first interface of this section.
     first: usize,
+    /// The byte order of a pcap file: whether it is that of the network.
+    pcap: Option<bool>,
     take: &'a mut dyn FnMut(&Frame<'_>),
 }
 
@@ -137,6 +141,7 @@ impl State<'_> {
         let mut capacity = BUFFER;
         loop {
             let offset = reader.consumed() as u64;
+            let told = told_len(reader.data(), self.pcap);
             let refill = match reader.next() {
                 Ok((len, block)) => {
                     self.block(offset, &block)?;
@@ -148,7 +153,10 @@ impl State<'_> {
                     continue;
                 }
                 Err(PcapError::Eof) => return Ok(()),
-                Err(PcapError::Incomplete(more)) if more > MAX_BLOCK => return Err(too_long(offset)),
+                // A length that cannot be right is no end of the file.
+                Err(_) if told.is_some_and(|len| len > MAX_BLOCK) => {
+                    return Err(too_long(offset));
+                }
                 Err(PcapError::Incomplete(_)) => false,
                 Err(PcapError::BufferTooSmall) => true,
                 Err(error) => return self.refused(offset, &error.to_owned_vec()),
@@ -178,7 +186,9 @@ impl State<'_> {
                 self.contents.ends_within = Some(offset);
                 return Ok(());
             }
-            PcapError::UnexpectedEof | PcapError::Incomplete(_) => "the file ends within its first header".to_owned(),
+            PcapError::UnexpectedEof | PcapError::Incomplete(_) => {
+                "the file ends within its first header".to_owned()
+            }
             PcapError::ReadError => "the file cannot be read on".to_owned(),
             PcapError::NomError(_, kind) | PcapError::OwnedNomError(_, kind) => why(*kind).to_owned(),
             _ => "a block that is not what the format demands".to_owned(),
@@ -210,12 +220,20 @@ impl State<'_> {
                     _ => format!("interface {number}"),
                 };
                 let link = described.linktype.0 as u32;
-                self.contents.interfaces.push(Interface { name, link, per_second, offset_s: described.if_tsoffset });
+                self.contents.interfaces.push(Interface {
+                    name,
+                    link,
+                    per_second,
+                    offset_s: described.if_tsoffset,
+                });
             }
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
                 let number = self.first.saturating_add(packet.if_id as usize);
                 let Some(interface) = self.contents.interfaces.get(number) else {
-                    let what = format!("a packet of interface {}, which the section does not describe", packet.if_id);
+                    let what = format!(
+                        "a packet of interface {}, which the section does not describe",
+                        packet.if_id
+                    );
                     return Err(ExplainError::Malformed { offset, what });
                 };
                 let ticks = u128::from(packet.ts_high) << 32 | u128::from(packet.ts_low);
@@ -253,6 +271,12 @@ fn legacy_interface(header: &PcapHeader) -> Interface {
     // The upper bits say whether frames have a check sequence.
     let link = header.network.0 as u32 & 0xffff;
     Interface { name: "interface 0".to_owned(), link, per_second, offset_s: 0 }
+}
+
+/// How long the packet at the front says it is, in a pcap file of this byte order.
+fn told_len(data: &[u8], pcap: Option<bool>) -> Option<usize> {
+    let bytes: [u8; 4] = data.get(8..12)?.try_into().ok()?;
+    Some(if pcap? { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) } as usize)
 }
 
 fn too_long(offset: u64) -> ExplainError {

@@ -82,9 +82,7 @@ impl Segment {
 
     /// Sequence numbers that it takes.
     pub fn sequence_len(&self) -> u32 {
-        self.len
-            .wrapping_add(u32::from(self.has(Flags::SYN)))
-            .wrapping_add(u32::from(self.has(Flags::FIN)))
+        self.len.wrapping_add(u32::from(self.has(Flags::SYN))).wrapping_add(u32::from(self.has(Flags::FIN)))
     }
 }
 

@@ -162,7 +162,8 @@ impl Sender {
     /// The sender knows of acknowledgements that reached it until `now_ns`.
     fn take_effect(&mut self, now_ns: u64, most: usize) {
         for _ in 0..most {
-            let Some(arrival) = self.pending.front().copied().filter(|arrival| arrival.at_ns <= now_ns) else {
+            let Some(arrival) = self.pending.front().copied().filter(|arrival| arrival.at_ns <= now_ns)
+            else {
                 return;
             };
             self.pending.pop_front();
@@ -175,7 +176,11 @@ impl Sender {
         self.pass(at_ns);
         let room = self.room();
         self.front = self.front.max(answer.front);
-        let is_new = answer.moved > 0 || answer.edge > self.edge || answer.progress > 0 || answer.duplicate || answer.data;
+        let is_new = answer.moved > 0
+            || answer.edge > self.edge
+            || answer.progress > 0
+            || answer.duplicate
+            || answer.data;
         (self.edge, self.window) = (answer.edge, answer.window);
         if !answer.opening {
             self.largest_window = self.largest_window.max(answer.window);
@@ -256,14 +261,15 @@ impl Sender {
     }
 
     fn waited(&mut self, from_ns: u64, sent: &Departure, mss: u64, rtt_least_ns: u64) {
-        let wait = self.wait(from_ns, sent, mss);
+        let wait = self.wait(from_ns, sent, mss, rtt_least_ns);
         let time_ns = sent.at_ns.saturating_sub(from_ns);
         self.least_gap_ns = self.least_gap_ns.min(time_ns);
         match wait {
             Wait::Nagle => {
                 self.nagle.count += 1;
-                self.nagle.time_ns += time_ns;
-                self.nagle.delay_ns += time_ns.saturating_sub(rtt_least_ns);
+                self.nagle.time_ns = self.nagle.time_ns.saturating_add(time_ns);
+                let delay_ns = time_ns.saturating_sub(rtt_least_ns);
+                self.nagle.delay_ns = self.nagle.delay_ns.saturating_add(delay_ns);
             }
             Wait::Rhythm => {
                 self.rhythm.record(time_ns);
@@ -271,7 +277,8 @@ impl Sender {
             }
             Wait::Application => {
                 self.idle.record(time_ns);
-                self.after_short_ns += if self.last_was_short { time_ns } else { 0 };
+                let counts_ns = if self.last_was_short { time_ns } else { 0 };
+                self.after_short_ns = self.after_short_ns.saturating_add(counts_ns);
             }
             _ => {}
         }
@@ -280,18 +287,24 @@ impl Sender {
             self.burst = 0;
         }
         self.burst += sent.len;
-        self.waits_ns[wait as usize] += time_ns;
-        self.timeline.between(from_ns, sent.at_ns, |step, ns| step.waits_ns[wait as usize] += ns);
+        let sum_ns = &mut self.waits_ns[wait as usize];
+        *sum_ns = sum_ns.saturating_add(time_ns);
+        self.timeline.between(from_ns, sent.at_ns, |step, ns| {
+            let sum_ns = &mut step.waits_ns[wait as usize];
+            *sum_ns = sum_ns.saturating_add(ns);
+        });
     }
 
     /// What ended the wait that a segment ends.
-    fn wait(&mut self, from_ns: u64, sent: &Departure, mss: u64) -> Wait {
+    fn wait(&mut self, from_ns: u64, sent: &Departure, mss: u64, rtt_least_ns: u64) -> Wait {
         if sent.kind.is_again() {
             return Wait::Recovery;
         }
         let flight = self.next.saturating_sub(self.front);
+        // All was acknowledged, and a round trip passed, and another: whoever keeps to a rate sends sooner.
+        let idle = flight == 0 && sent.at_ns.saturating_sub(from_ns) >= rtt_least_ns.saturating_mul(2);
         let Some(trigger) = self.trigger.filter(|trigger| trigger.at_ns >= from_ns) else {
-            return self.unasked(sent, flight, mss);
+            return self.unasked(sent, flight, mss, idle);
         };
         let reaction_ns = sent.at_ns.saturating_sub(trigger.at_ns);
         let waited_ns = trigger.at_ns - from_ns;
@@ -310,7 +323,7 @@ impl Sender {
         };
         let part = if self.last_was_short { PROMPT_AFTER_END } else { PROMPT };
         if reaction_ns.saturating_sub(soonest_ns).saturating_mul(part) > waited_ns {
-            return self.unasked(sent, flight, mss);
+            return self.unasked(sent, flight, mss, idle);
         }
         if trigger.answer.data && trigger.flight == 0 {
             Wait::Application
@@ -322,8 +335,8 @@ impl Sender {
     }
 
     /// What a wait was for that nothing seen ended.
-    fn unasked(&self, sent: &Departure, flight: u64, mss: u64) -> Wait {
-        if self.last_was_short || flight == 0 && self.last_was_pushed {
+    fn unasked(&self, sent: &Departure, flight: u64, mss: u64, idle: bool) -> Wait {
+        if self.last_was_short || idle && self.last_was_pushed {
             Wait::Application
         } else if flight > 0 && sent.len < mss && !self.last_was_pushed {
             // More was queued, less than a segment, and went when a timer had enough of waiting for the acknowledgement.

@@ -14,8 +14,10 @@ const ROWS: usize = 40;
 
 /// The table of connections.
 pub fn table(analysis: &Analysis) -> Grid {
-    let headers = ["", "from", "to", "data", "time", "rate", "RTT least, median, p95", "again", "cause", "sure"];
-    let mut grid = Grid::new("connections", "Connections, by bytes of data; each in its main direction", &headers);
+    let headers =
+        ["", "from", "to", "data", "time", "rate", "RTT least, median, p95", "again", "cause", "sure"];
+    let mut grid =
+        Grid::new("connections", "Connections, by bytes of data; each in its main direction", &headers);
     for connection in analysis.connections.iter().take(ROWS) {
         let main = &connection.directions[connection.main];
         let ends = [connection.client, connection.server];
@@ -155,10 +157,19 @@ pub fn figures(direction: &Direction) -> Vec<(&'static str, String)> {
         Some(scale) => format!("scale {scale}"),
         None => "scale not seen".to_owned(),
     };
-    let per_ack = direction.segments_per_ack.map_or("-".to_owned(), |segments| format!("{segments:.1} segments"));
+    let per_ack =
+        direction.segments_per_ack.map_or("-".to_owned(), |segments| format!("{segments:.1} segments"));
     let mut figures = vec![
         ("captured at", seen_at.to_owned()),
-        ("data", format!("{} in {} segments of at most {} B", bytes(direction.bytes), count(counts.segments), direction.mss)),
+        (
+            "data",
+            format!(
+                "{} in {} segments of at most {} B",
+                bytes(direction.bytes),
+                count(counts.segments),
+                direction.mss
+            ),
+        ),
         ("round trip", spread(&direction.rtt_ns, ns)),
         ("under way", spread(&direction.flight, bytes)),
         ("window", format!("{}; {scale}", spread(&direction.window, bytes))),
@@ -174,7 +185,13 @@ pub fn figures(direction: &Direction) -> Vec<(&'static str, String)> {
             "out of order",
             format!("{} overtaken before the capture, {} behind it", counts.late, counts.late_beyond),
         ),
-        ("duplicates", format!("{} acknowledgements, {} segments told twice (D-SACK)", counts.duplicate_acks, counts.dsacks)),
+        (
+            "duplicates",
+            format!(
+                "{} acknowledgements, {} segments told twice (D-SACK)",
+                counts.duplicate_acks, counts.dsacks
+            ),
+        ),
         (
             "window full, closed",
             format!(
@@ -195,10 +212,14 @@ pub fn figures(direction: &Direction) -> Vec<(&'static str, String)> {
         ("at a stroke", spread(&direction.burst, bytes)),
     ];
     if let Some(variation) = direction.gap_variation {
-        figures.push(("time between packets", format!("{}; variation {variation:.2}", spread(&direction.gap_ns, ns))));
+        figures.push((
+            "time between packets",
+            format!("{}; variation {variation:.2}", spread(&direction.gap_ns, ns)),
+        ));
     }
     if direction.congestion_marks + counts.congestion_echoes > 0 {
-        let marks = format!("{} packets marked, {} echoes", direction.congestion_marks, counts.congestion_echoes);
+        let marks =
+            format!("{} packets marked, {} echoes", direction.congestion_marks, counts.congestion_echoes);
         figures.push(("ECN", marks));
     }
     figures

@@ -62,7 +62,7 @@ impl Step {
         self.again = self.again.saturating_add(next.again);
         self.late = self.late.saturating_add(next.late);
         for (own, other) in self.waits_ns.iter_mut().zip(next.waits_ns) {
-            *own += other;
+            *own = own.saturating_add(other);
         }
         self.flight_most = self.flight_most.max(next.flight_most);
         self.flight_ns += next.flight_ns;
@@ -129,10 +129,15 @@ impl Timeline {
         let last = self.index(to_ns);
         let first = self.index(from_ns);
         for index in first..=last {
-            let begin_ns = self.begin_ns.saturating_add(index as u64 * self.step_ns).max(from_ns);
-            let end_ns = self.begin_ns.saturating_add((index as u64 + 1) * self.step_ns).min(to_ns);
+            let begin_ns = self.time_ns(index).max(from_ns);
+            let end_ns = self.time_ns(index + 1).min(to_ns);
             take(&mut self.steps[index], end_ns.saturating_sub(begin_ns));
         }
+    }
+
+    /// When a step begins.
+    fn time_ns(&self, index: usize) -> u64 {
+        self.begin_ns.saturating_add(self.step_ns.saturating_mul(index as u64))
     }
 
     /// A round-trip time was measured.

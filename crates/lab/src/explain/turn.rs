@@ -41,7 +41,8 @@ impl Turn {
             return None;
         }
         self.last_echo = Some(echo);
-        let index = self.seen.binary_search_by(|(value, _)| (value.wrapping_sub(echo) as i32).cmp(&0)).ok()?;
+        let index =
+            self.seen.binary_search_by(|(value, _)| (value.wrapping_sub(echo) as i32).cmp(&0)).ok()?;
         let (_, since_ns) = self.seen.get(index)?;
         let time_ns = at_ns.saturating_sub(*since_ns);
         self.took(time_ns);

@@ -89,7 +89,8 @@ pub struct Counts {
     pub duplicate_acks: u64,
     /// Segments that the receiver reports to have got twice (RFC 2883).
     pub dsacks: u64,
-    /// Reports of data out of order that were cut off and ended without anything sent again: something came late, or twice.
+    /// Reports of data out of order that do not tell which, since they were cut off or there is no SACK, and that ended without
+    /// anything sent again: something came late, or twice.
     pub healed: u64,
     /// Acknowledgements with a marked packet's echo (RFC 3168).
     pub congestion_echoes: u64,
@@ -188,7 +189,7 @@ pub struct Wire {
     told_ns: Option<u64>,
     last_sent_ns: u64,
     highest_held: u64,
-    /// Segments sent again when reports that were cut off began.
+    /// Segments sent again when reports began that do not tell.
     hidden_since: Option<u64>,
     /// Where no SYN tells: the least scale of windows with which nearly nothing was sent beyond them. What is sent right up to such
     /// an edge again and again proves it; nothing else would stop there.
@@ -240,7 +241,7 @@ impl Wire {
         let start = self.numbers.peek(segment.seq);
         let end = start + u64::from(segment.sequence_len());
         if !self.has_begun() {
-            self.next = start;
+            (self.next, self.front) = (start, start);
         }
         // Numbers far from all else belong to nothing that was seen; they are taken for new only if they are ahead.
         if end > self.next {
@@ -260,7 +261,11 @@ impl Wire {
 
     fn kind(&mut self, segment: &Segment, start: u64, end: u64, known: &Known) -> Kind {
         let is_plain = !segment.flags.intersects(Flags::SYN | Flags::FIN);
-        if segment.len <= 1 && is_plain && (start + 1 == self.next || (self.window == 0 && self.edge > 0)) && end <= self.next + 1 {
+        if segment.len <= 1
+            && is_plain
+            && (start + 1 == self.next || (self.window == 0 && self.edge > 0))
+            && end <= self.next + 1
+        {
             return Kind::Probe;
         }
         if start > self.next {
@@ -422,7 +427,8 @@ impl Wire {
     /// The capture ended: a window that is closed still was so until then.
     pub fn finish(&mut self, at_ns: u64) {
         if let Some(since_ns) = self.closed_at_ns.take() {
-            self.counts.zero_window_ns += at_ns.saturating_sub(since_ns);
+            let closed_ns = at_ns.saturating_sub(since_ns);
+            self.counts.zero_window_ns = self.counts.zero_window_ns.saturating_add(closed_ns);
         }
     }
 
@@ -435,12 +441,10 @@ impl Wire {
             self.front = self.next;
         }
         let ack = self.numbers.peek(segment.ack);
-        if self.front == 0 {
-            self.front = ack.min(self.next);
-        }
         let window = u64::from(segment.window) << known.scale.unwrap_or(self.least_scale);
         let is_pure = segment.len == 0 && !segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST);
-        let mut answer = Answer { data: segment.len > 0, opening: segment.has(Flags::SYN), ..Answer::default() };
+        let mut answer =
+            Answer { data: segment.len > 0, opening: segment.has(Flags::SYN), ..Answer::default() };
         self.counts.pure_acks += u64::from(is_pure);
         self.counts.congestion_echoes += u64::from(segment.has(Flags::ECE) && !segment.has(Flags::SYN));
         if ack > self.next {
@@ -460,9 +464,10 @@ impl Wire {
             self.counts.duplicate_acks += u64::from(answer.duplicate);
         }
         let again = self.counts.again();
-        match (segment.hides_sack(), self.hidden_since) {
+        let hidden = segment.hides_sack() || answer.duplicate && !segment.has_sack();
+        match (hidden, self.hidden_since) {
             (true, None) => self.hidden_since = Some(again),
-            (false, Some(since)) if is_pure => {
+            (false, Some(since)) if is_pure && answer.moved > 0 => {
                 self.counts.healed += u64::from(since == again);
                 self.hidden_since = None;
             }
@@ -524,13 +529,16 @@ impl Wire {
             if !sent.held {
                 answer.progress += part;
                 // It was passed over by what is behind it, and needed no second time.
-                overtaken += u64::from(sent.times == 1 && sent.end < held_before) * part.div_ceil(known.mss.max(1));
+                overtaken +=
+                    u64::from(sent.times == 1 && sent.end < held_before) * part.div_ceil(known.mss.max(1));
                 if sent.times == 1 && sent.end <= ack {
                     answer.time_ns = Some(segment.at_ns.saturating_sub(sent.first_ns));
                 }
-                let is_older = echo.zip(sent.stamp).is_some_and(|(echo, stamp)| (echo.wrapping_sub(stamp) as i32) < 0);
+                let is_older =
+                    echo.zip(sent.stamp).is_some_and(|(echo, stamp)| (echo.wrapping_sub(stamp) as i32) < 0);
                 // Nobody answers sooner than ever before: this answers the first.
-                let is_soon = (segment.at_ns.saturating_sub(sent.last_ns)) * 10 < known.far_ns * 9;
+                let took_ns = segment.at_ns.saturating_sub(sent.last_ns);
+                let is_soon = took_ns < known.far_ns - known.far_ns / 10;
                 self.counts.echoed += u64::from(sent.times == 2 && (is_older || is_soon));
             }
             if sent.end > ack {
@@ -580,7 +588,8 @@ impl Wire {
                 self.closed_at_ns = Some(segment.at_ns);
             }
             (1.., Some(since_ns)) => {
-                self.counts.zero_window_ns += segment.at_ns.saturating_sub(since_ns);
+                let closed_ns = segment.at_ns.saturating_sub(since_ns);
+                self.counts.zero_window_ns = self.counts.zero_window_ns.saturating_add(closed_ns);
                 self.closed_at_ns = None;
             }
             _ => {}
@@ -603,5 +612,6 @@ fn is_younger(gap: &Gap, segment: &Segment, known: &Known) -> bool {
         }
     }
     let waited_ns = segment.at_ns.saturating_sub(gap.at_ns);
-    waited_ns >= known.turn_ns.saturating_add(known.far_ns) * 9 / 10
+    let rtt_ns = known.turn_ns.saturating_add(known.far_ns);
+    waited_ns >= rtt_ns - rtt_ns / 10
 }

@@ -178,7 +178,9 @@ impl Options {
         loop {
             match rest {
                 [NOP, tail @ ..] => rest = tail,
-                [SACK, len, block @ ..] if usize::from(*len) > rest.len() => return be32(block, 0).map(SeqNumber),
+                [SACK, len, block @ ..] if usize::from(*len) > rest.len() => {
+                    return be32(block, 0).map(SeqNumber);
+                }
                 [END, ..] | [] | [_] => return None,
                 [_, len, ..] => rest = rest.get(usize::from(*len).max(2)..)?,
             }

@@ -165,7 +165,8 @@ fn longest_wait(evidence: &Evidence) -> Option<String> {
 /// What the peer's window would carry, as long as that is not the case itself.
 fn window(evidence: &Evidence, cause: Cause) -> Option<String> {
     let rtt = evidence.rtt_median_s.or(evidence.rtt_least_s).filter(|rtt| *rtt > 0.0)?;
-    let window = if cause == Cause::ReceiverWindow { evidence.window_mean } else { evidence.window_most as f64 };
+    let window =
+        if cause == Cause::ReceiverWindow { evidence.window_mean } else { evidence.window_most as f64 };
     if window <= 0.0 {
         return None;
     }

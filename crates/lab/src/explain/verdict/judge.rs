@@ -26,9 +26,9 @@ const BURST: f64 = 2.0;
 /// 0.85 is under way where nothing but losses limits, and much less where they come before it has grown. What a buffer holds is
 /// under way all the time, but for the half round trip in which it fills again.
 const FLAT: f64 = 0.65;
-/// Four times between packets are little more than half a round trip if so many packets come in one; trains that are longer say
+/// Four times between packets are two thirds of a round trip at most if so many packets come in one; trains that are longer say
 /// nothing of how bytes come within a round trip.
-const PACKETS_IN_RTT: f64 = 7.0;
+const PACKETS_IN_RTT: f64 = 6.0;
 /// An application that has no more leaves a segment that is not full each time; a buffer that is full does so now and then.
 const AFTER_END: f64 = 0.8;
 
@@ -129,7 +129,9 @@ fn data_alone(evidence: &Evidence, mut way: Way) -> Judgement {
         // A buffer that is full, too, makes segments that are not; but rarely.
         return match way.is(evidence.after_short, AFTER_END, Cause::SenderBuffer) {
             true => way.to(Cause::SenderApplication),
-            false => way.unknown("the acknowledgements: whether the sender waited for them or for its application"),
+            false => {
+                way.unknown("the acknowledgements: whether the sender waited for them or for its application")
+            }
         };
     }
     if evidence.late > evidence.lost {
@@ -150,7 +152,9 @@ fn data_alone(evidence: &Evidence, mut way: Way) -> Judgement {
             }
         };
     }
-    way.unknown("the acknowledgements: they tell the window, the round-trip time and what the sender waited for")
+    way.unknown(
+        "the acknowledgements: they tell the window, the round-trip time and what the sender waited for",
+    )
 }
 
 /// Only acknowledgements were captured.
@@ -185,10 +189,22 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
     let flat = evidence.flight_mean / evidence.flight_high.max(1) as f64;
     let overtaken = evidence.counts.spurious() + evidence.late;
     let disturbed = evidence.lost + overtaken > 0;
-    let steady = evidence.steadiness(2).filter(|_| rhythm || evidence.packets_in_rtt().unwrap_or(0.0) >= PACKETS_IN_RTT);
+    // Whose own timer sends may be late now and then; who waits for acknowledgements shows bursts in the fastest trains.
+    let (steady, limit) = match rhythm {
+        true => (evidence.steadiness(1), FULL),
+        false => (
+            evidence.steadiness(2).filter(|_| evidence.packets_in_rtt().unwrap_or(0.0) >= PACKETS_IN_RTT),
+            STEADY,
+        ),
+    };
     if let Some(steady) = steady
-        && way.is(steady, STEADY, Cause::Pacing)
+        && way.is(steady, limit, Cause::Pacing)
     {
+        // Who keeps below what the path carries loses nothing; a queue that is kept short drops now and then.
+        if evidence.lost > 0 {
+            way.rival = Some(Cause::Pacing);
+            return way.to(Cause::PathBandwidth);
+        }
         way.rival = Some(if rhythm { Cause::SenderApplication } else { Cause::SenderBuffer });
         return way.to(Cause::Pacing);
     }
