@@ -17,8 +17,10 @@ const HEAD: &str = "# How often explanations are right
 Transfers with one injected cause each, and what `linerate explain` says of the capture alone. A case counts only where the
 injected cause is what limited most: in the simulator by the stack's own clocks and the path's counters, between kernels by the
 sender's `tcp_info` and the counters of the relay between them. Rows are what was injected, columns what the verdict names.
-Half of the cases of each cause were held out: the rules were written without them, and then corrected by what the first run
-missed (FIRST RUN). Those of *afterwards* were written after that.
+Half of the cases of each cause were held out when the rules were written. When all first ran, 53 of 60 of those held out were right
+in the simulator, and 78 of 113 in all between kernels. The rules were then corrected by what was missed (snap lengths that cut
+options, one direction alone, no SACK, CoDel, what Linux pushes), so the figures below are no independent ones any more. Those of
+*afterwards* were written after that first run and not tuned on: 22 of 24 were right when they first ran, before the corrections.
 
 ![Confusion matrices](explain-confusion.svg)
 

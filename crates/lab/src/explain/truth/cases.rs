@@ -50,7 +50,7 @@ struct Table {
     scenario: toml::Table,
 }
 
-/// Two more of each cause, written after the rules were finished.
+/// Two more of each cause, written after the rules had first run.
 const AFTERWARDS: &str = include_str!("cases/afterwards.toml");
 
 #[derive(Deserialize)]
@@ -71,7 +71,7 @@ pub fn cases() -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-/// Cases that were written after the rules were finished, all held out.
+/// Cases that were written after the rules had first run, and are not tuned on: all held out.
 ///
 /// # Errors
 /// As for [`cases`].
