@@ -1,10 +1,10 @@
 //! A connection as a whole: its views joined, its two directions in figures, and the verdict on the main one.
 
+use super::counts::Counts;
 use super::evidence::Evidence;
 use super::flow::View;
 use super::histogram::Histogram;
 use super::verdict::Verdict;
-use super::wire;
 use super::wireshark;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -97,7 +97,7 @@ pub struct Direction {
     /// Of these, such as the receiver had already.
     pub spurious: u64,
     /// Everything else that was counted.
-    pub counts: wire::Counts,
+    pub counts: Counts,
 }
 
 impl Direction {

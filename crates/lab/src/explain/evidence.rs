@@ -1,8 +1,8 @@
 //! What speaks for one cause or another, in figures: taken from the views of a connection, for one direction.
 
+use super::counts::Counts;
 use super::flow::View;
 use super::wait::Wait;
-use super::wire::Counts;
 use serde::Serialize;
 
 /// Figures of one direction of a connection.

@@ -6,6 +6,7 @@
 
 pub mod cause;
 pub mod connection;
+pub mod counts;
 pub mod dispersion;
 pub mod error;
 pub mod evidence;

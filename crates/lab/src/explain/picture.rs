@@ -184,6 +184,8 @@ fn unit(most: f64, units: &[(&'static str, f64)]) -> (&'static str, f64) {
     units.iter().rev().find(|(_, size)| most >= *size).or(units.first()).copied().unwrap_or(("", 1.0))
 }
 
+/// A panel: what is drawn, its units, the largest value, its lines.
+type Panel = (&'static str, &'static [(&'static str, f64)], f64, Vec<Line>);
 /// A line of a panel: its colour, and its points in seconds and a basic unit.
 type Line = (usize, Vec<(f64, f64)>);
 
@@ -211,7 +213,7 @@ fn draw_course(half: &Half, svg: &mut String) -> Result<()> {
     let window: Vec<(f64, f64)> = window.into_iter().map(|(x, y)| (x, y.min(flight_top * 1.03))).collect();
     let root = SVGBackend::with_string(svg, COURSE).into_drawing_area();
     root.fill(&WHITE)?;
-    let panels: [(&str, &[(&'static str, f64)], f64, Vec<Line>); 3] = [
+    let panels: [Panel; 3] = [
         ("data sent", &RATES, most(&rate), vec![(DATA, rate)]),
         ("round-trip time", &TIMES, most(&rtt), vec![(ACKS, rtt)]),
         ("under way, and window", &BYTES, flight_top, vec![(EDGE, window), (DATA, flight)]),

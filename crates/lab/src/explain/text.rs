@@ -174,6 +174,27 @@ pub fn figures(direction: &Direction) -> Vec<(&'static str, String)> {
         ("under way", spread(&direction.flight, bytes)),
         ("window", format!("{}; {scale}", spread(&direction.window, bytes))),
         ("each acknowledgement", format!("{per_ack}, {} after the data", time(direction.answer_ns.median()))),
+    ];
+    figures.extend(events(direction));
+    if let Some(variation) = direction.gap_variation {
+        figures.push((
+            "time between packets",
+            format!("{}; variation {variation:.2}", spread(&direction.gap_ns, ns)),
+        ));
+    }
+    if direction.congestion_marks + counts.congestion_echoes > 0 {
+        let marks =
+            format!("{} packets marked, {} echoes", direction.congestion_marks, counts.congestion_echoes);
+        figures.push(("ECN", marks));
+    }
+    figures
+}
+
+/// What happened, as figures with their names.
+fn events(direction: &Direction) -> Vec<(&'static str, String)> {
+    let counts = &direction.counts;
+    let ns = |ns: u64| span(Duration::from_nanos(ns));
+    vec![
         (
             "sent again",
             format!(
@@ -210,17 +231,5 @@ pub fn figures(direction: &Direction) -> Vec<(&'static str, String)> {
             },
         ),
         ("at a stroke", spread(&direction.burst, bytes)),
-    ];
-    if let Some(variation) = direction.gap_variation {
-        figures.push((
-            "time between packets",
-            format!("{}; variation {variation:.2}", spread(&direction.gap_ns, ns)),
-        ));
-    }
-    if direction.congestion_marks + counts.congestion_echoes > 0 {
-        let marks =
-            format!("{} packets marked, {} echoes", direction.congestion_marks, counts.congestion_echoes);
-        figures.push(("ECN", marks));
-    }
-    figures
+    ]
 }
