@@ -1,5 +1,6 @@
 //! The command line. Every flag of `serve` is a key of the configuration file too: both are read into [`ServeOptions`].
 
+use crate::explain::Explain;
 use crate::fabric::args::Fabric;
 use crate::iperf3::args::Iperf3;
 use crate::lab::args::Lab;
@@ -42,6 +43,8 @@ pub enum Command {
     Top(Top),
     /// Run a network in virtual time: goodput, retransmissions, what limits, and what to do about it
     Sim(Box<Sim>),
+    /// Say what limits TCP connections, from a capture or from a running server, with the arithmetic, advice and pictures
+    Explain(Explain),
     /// Experiments: what a chip, a server, a network reaches, and what limits it
     Lab(Box<Lab>),
 }

@@ -1,6 +1,7 @@
 //! The `linerate` command: arguments, configuration, the loop that brings the parts together, and what it prints.
 
 pub mod args;
+pub mod explain;
 pub mod fabric;
 pub mod hash_password;
 pub mod iperf3;

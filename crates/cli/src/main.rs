@@ -3,6 +3,7 @@
 use clap::Parser as _;
 use linerate_cli::args::{Cli, Command};
 use linerate_cli::{fabric, hash_password, iperf3, lab, logging, output, serve, sim, top};
+use linerate_cli::{explain, fabric, hash_password, lab, logging, output, serve, sim, top};
 use linerate_lab::scenario::error::SimError;
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -14,6 +15,7 @@ fn main() -> ExitCode {
         Command::Fabric(args) => end(fabric::run(args), fabric::error::FabricError::exit_code),
         Command::Iperf3(args) => end(iperf3::run(args), iperf3::Iperf3Error::exit_code),
         Command::HashPassword => end(hash_password::run(), hash_password::HashPasswordError::exit_code),
+        Command::Explain(args) => end(explain::run(args), lab::error::LabError::exit_code),
         Command::Lab(args) => end(lab::run(args), lab::error::LabError::exit_code),
         Command::Top(args) => end(top::run(args), top::TopError::exit_code),
         Command::Sim(args) => end(sim::run(args), SimError::exit_code),

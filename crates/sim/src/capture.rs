@@ -7,10 +7,21 @@ use linerate_nic::MacAddr;
 use linerate_wire::pcapng::{self, Packet};
 use linerate_wire::units::Instant;
 
-pub(crate) use linerate_wire::pcapng::Seen;
+pub use linerate_wire::pcapng::Seen;
 
 /// Most bytes of frames that are kept; what comes later is counted alone.
 const MAX_BYTES: usize = 1 << 30;
+
+/// A frame that was kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Captured<'a> {
+    /// When its last bit passed the interface.
+    pub at: Instant,
+    /// In which direction.
+    pub seen: Seen,
+    /// Its bytes, without padding and check sequence.
+    pub frame: &'a [u8],
+}
 
 #[derive(Debug)]
 struct Record {
@@ -80,6 +91,15 @@ impl Capture {
         }
         self.bytes += frame.len();
         self.records.push(Record { at, node, seen, frame });
+    }
+
+    /// The frames of a node, in the order of their times.
+    pub(crate) fn frames(&self, node: usize) -> Vec<Captured<'_>> {
+        let own = self.records.iter().filter(|record| record.node == node);
+        let mut frames: Vec<_> =
+            own.map(|record| Captured { at: record.at, seen: record.seen, frame: &record.frame }).collect();
+        frames.sort_by_key(|frame| frame.at);
+        frames
     }
 
     /// The file: one section, one interface per node that is captured, frames in the order of their times.

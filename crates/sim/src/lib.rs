@@ -52,6 +52,7 @@ mod world;
 pub use apps::{
     Amount, App, AppWork, Context, Echo, EndReport, Endpoint, EndpointConfig, Pattern, Reader, Role, Writer,
 };
+pub use capture::{Captured, Seen};
 pub use codel::CodelConfig;
 pub use core::{Core, LetterStats};
 pub use flow::{FlowConfig, FlowId, FlowReport};
@@ -60,7 +61,7 @@ pub use linerate_nic::loopback::Verdict;
 pub use linerate_nic::{Capabilities, MacAddr, PacingConfig, PacingMode};
 pub use linerate_wire::units::Instant;
 pub use link::Script;
-pub use loss::Loss;
+pub use loss::{Loss, LossState};
 pub use nic::{NicConfig, NicStats, SimNic};
 pub use parcel::{MIN_FRAME, WIRE_OVERHEAD, wire_bytes};
 pub use path::{Change, Jitter, Path, PathStats, TooLong};

@@ -44,9 +44,9 @@ impl Loss {
     }
 }
 
-/// Where a model stands.
+/// Where a model stands. It sees the segments in their order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LossState {
+pub struct LossState {
     seen: u64,
     is_bad: bool,
     next_listed: usize,
@@ -54,7 +54,7 @@ pub(crate) struct LossState {
 
 impl LossState {
     /// Decides about the next segment.
-    pub(crate) fn loses(&mut self, loss: &Loss, random: &mut Random) -> bool {
+    pub fn loses(&mut self, loss: &Loss, random: &mut Random) -> bool {
         let number = self.seen;
         self.seen += 1;
         match loss {

@@ -1,7 +1,7 @@
 //! The world: nodes, the network between them, and virtual time.
 
 use crate::apps::{App, Context, Endpoint, EndpointConfig, Role};
-use crate::capture::Capture;
+use crate::capture::{Capture, Captured};
 use crate::flow::{FlowConfig, FlowId, FlowReport};
 use crate::host::{Host, HostConfig};
 use crate::journal::{Entry, Journal, Pen};
@@ -473,6 +473,11 @@ impl World {
     /// The name of a node.
     pub fn name(&self, node: impl Into<NodeId>) -> &str {
         &self.nodes[node.into().0].name
+    }
+
+    /// The frames that were kept of a node, in the order of their times.
+    pub fn captured(&self, node: impl Into<NodeId>) -> Vec<Captured<'_>> {
+        self.capture.frames(node.into().0)
     }
 
     /// Samples all flows and queues every so often from now on (see [`World::samples`], [`World::queue_samples`]); `None`

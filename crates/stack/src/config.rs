@@ -187,6 +187,25 @@ pub struct StackConfig {
     pub icmp_errors_per_second: u32,
     /// RST segments sent per second to segments of no connection, about, and half of it to one source. Default: 1,000.
     pub resets_per_second: u32,
+    /// The TCP options that are offered and accepted. Default: all.
+    pub tcp_options: TcpOptions,
+}
+
+/// TCP options that a stack can do without; both ends must know one for it to be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TcpOptions {
+    /// Timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Selective acknowledgements (RFC 2018).
+    pub sack: bool,
+    /// Window scaling (RFC 7323 section 2).
+    pub window_scaling: bool,
+}
+
+impl Default for TcpOptions {
+    fn default() -> Self {
+        TcpOptions { timestamps: true, sack: true, window_scaling: true }
+    }
 }
 
 impl Default for StackConfig {
@@ -221,6 +240,7 @@ impl Default for StackConfig {
             completions: true,
             icmp_errors_per_second: 100,
             resets_per_second: 1_000,
+            tcp_options: TcpOptions::default(),
         }
     }
 }

@@ -66,7 +66,7 @@ mod timers;
 mod transmit;
 mod udp;
 
-pub use config::{Cidr, CidrError, StackConfig};
+pub use config::{Cidr, CidrError, StackConfig, TcpOptions};
 pub use counters::Counters;
 pub use memory::{MemoryStats, StackPools};
 pub use node::{Node, NodeConfig};

@@ -190,7 +190,13 @@ impl Stack {
         remote: SocketAddr,
     ) -> (Rc<tcp::Config>, SeqNumber) {
         let mss = tcp_mss(remote.ip(), self.net.paths.link_mtu(remote.ip()));
-        let config = self.conns.configs.share(tcp::Config::new(options.clone(), mss));
+        let offered = self.net.config.tcp_options;
+        let config = self.conns.configs.share(tcp::Config {
+            timestamps: offered.timestamps,
+            sack: offered.sack,
+            window_scaling: offered.window_scaling,
+            ..tcp::Config::new(options.clone(), mss)
+        });
         let flow = FlowKey::of(local, remote);
         (config, SeqNumber(self.net.iss.iss(&flow, self.net.now)))
     }

@@ -10,6 +10,10 @@ pub enum Layer {
     Ethernet,
     /// An 802.1Q or 802.1ad tag.
     Vlan,
+    /// A Linux cooked header, in captures.
+    Cooked,
+    /// A BSD loopback header, in captures.
+    Loopback,
     /// ARP.
     Arp,
     /// IPv4.
@@ -37,6 +41,8 @@ impl fmt::Display for Layer {
         f.write_str(match self {
             Layer::Ethernet => "Ethernet",
             Layer::Vlan => "VLAN",
+            Layer::Cooked => "Linux cooked header",
+            Layer::Loopback => "loopback header",
             Layer::Arp => "ARP",
             Layer::Ipv4 => "IPv4",
             Layer::Ipv6 => "IPv6",

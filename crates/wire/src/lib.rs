@@ -9,6 +9,7 @@
 pub mod arp;
 mod bytes;
 pub mod checksum;
+pub mod cooked;
 pub mod dhcpv4;
 pub mod error;
 pub mod ethernet;
@@ -18,6 +19,7 @@ pub mod icmpv6;
 pub mod ip;
 pub mod ipv4;
 pub mod ipv6;
+pub mod loopback;
 pub mod mld;
 pub mod ndp;
 pub mod pcapng;

@@ -54,6 +54,28 @@ impl<'a> Header<'a> {
         Ok(Header { fixed, options, payload })
     }
 
+    /// Reads the header of a segment whose end a capture has left out: options and payload are what there is of them, so that
+    /// [`header_len`](Self::header_len) may be less than the segment says, which [`told_header_len`](Self::told_header_len)
+    /// tells.
+    ///
+    /// # Errors
+    ///
+    /// Fewer than 20 bytes; a data offset below 5.
+    pub fn parse_cut(segment: &'a [u8]) -> Result<Self, ParseError> {
+        let (fixed, rest) = split::<MIN_HEADER_LEN>(Layer::Tcp, segment)?;
+        let words = fixed[12] >> 4;
+        let Some(options_len) = (usize::from(words) * 4).checked_sub(MIN_HEADER_LEN) else {
+            return Err(ParseError::invalid(Field::TcpDataOffset, words));
+        };
+        let (options, payload) = rest.split_at_checked(options_len).unwrap_or((rest, &[]));
+        Ok(Header { fixed, options, payload })
+    }
+
+    /// Bytes of the header as its data offset has them.
+    pub fn told_header_len(&self) -> usize {
+        usize::from(self.fixed[12] >> 4) * 4
+    }
+
     /// Source port.
     pub fn source_port(&self) -> u16 {
         u16::from_be_bytes([self.fixed[0], self.fixed[1]])

@@ -5,6 +5,7 @@
 mod browser;
 mod data;
 mod ending;
+mod explain;
 mod fast_open;
 mod ftp;
 mod http;

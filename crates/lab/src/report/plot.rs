@@ -33,8 +33,24 @@ pub const SERIES: [RGBColor; 8] = [
 pub(crate) const DARK: [&str; 8] =
     ["#5aa9ff", "#ff9350", "#3fd0a0", "#dd86d2", "#d9b640", "#45cfe2", "#ff7088", "#a9a9f0"];
 
-pub(crate) fn hex(colour: RGBColor) -> String {
+/// A colour as SVG writes it.
+pub fn hex(colour: RGBColor) -> String {
     format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2)
+}
+
+/// The style sheet of a picture that stands alone: text, paper, and what the colours are on a dark ground.
+pub fn style() -> String {
+    let mut style =
+        format!("text{{font-family:sans-serif;font-size:12px;fill:{}}}.paper{{fill:#fff}}", hex(INK));
+    style.push_str("@media (prefers-color-scheme:dark){.paper{fill:#14171a}text{fill:#e6e8ea}");
+    for (light, dark) in
+        [(INK, "#e6e8ea"), (FAINT, "#343a41")].into_iter().chain(SERIES.into_iter().zip(DARK))
+    {
+        let light = hex(light);
+        let _ = write!(style, "[fill=\"{light}\"]{{fill:{dark}}}[stroke=\"{light}\"]{{stroke:{dark}}}");
+    }
+    style.push('}');
+    style
 }
 
 /// How numbers lie on the horizontal axis.
@@ -166,22 +182,13 @@ impl Figure {
             );
             height += 22;
         }
-        let mut style =
-            format!("text{{font-family:sans-serif;font-size:12px;fill:{}}}.paper{{fill:#fff}}", hex(INK));
-        style.push_str("@media (prefers-color-scheme:dark){.paper{fill:#14171a}text{fill:#e6e8ea}");
-        for (light, dark) in
-            [(INK, "#e6e8ea"), (FAINT, "#343a41")].into_iter().chain(SERIES.into_iter().zip(DARK))
-        {
-            let light = hex(light);
-            let _ = write!(style, "[fill=\"{light}\"]{{fill:{dark}}}[stroke=\"{light}\"]{{stroke:{dark}}}");
-        }
-        style.push('}');
         let open =
             format!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {}\" ", height + 8);
         let svg =
             svg.replacen(&format!(" viewBox=\"0 0 {WIDTH} {HEIGHT}\""), "", 1).replacen("<svg ", &open, 1);
         let head = format!(
-            "<style>{style}</style><rect class=\"paper\" width=\"{WIDTH}\" height=\"{}\"/>",
+            "<style>{}</style><rect class=\"paper\" width=\"{WIDTH}\" height=\"{}\"/>",
+            style(),
             height + 8
         );
         let svg = svg.replacen('>', &format!(">{head}"), 1);

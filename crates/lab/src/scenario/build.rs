@@ -10,6 +10,7 @@ use linerate_sim::{
     Amount, Change, CpuCost, Direction, FlowConfig, FlowId, HostConfig, HostId, Loss, NicConfig, PairConfig,
     Path, Queue, Reader, TooLong, World, Writer,
 };
+use linerate_stack::TcpOptions;
 use linerate_transport::{BufferSize, Ecn, SocketOptions};
 use linerate_wire::units::Instant;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -159,6 +160,11 @@ fn host(scenario: &Scenario, side: Side, line_rate_bps: u64) -> HostConfig {
     // Enough for every buffer to be full, with the slack of frames in larger buffers.
     let wanted = (2 * (send + receive) * flows).max(MEMORY);
     config.stack.memory = number(&table.memory).map_or(wanted, |bytes| bytes.value() as u64) as usize;
+    config.stack.tcp_options = TcpOptions {
+        timestamps: table.timestamps.unwrap_or(true),
+        sack: table.sack.unwrap_or(true),
+        window_scaling: table.window_scaling.unwrap_or(true),
+    };
     if let Some(offload) = table.offload {
         config.offloads = offload.0;
     }
@@ -269,7 +275,7 @@ fn sockets(host: &TcpTable, flow: &TcpTable) -> SocketOptions {
 }
 
 /// A direction of the cable.
-fn path(table: &PathTable) -> Path {
+pub fn path(table: &PathTable) -> Path {
     let rate_bps = table.rate.map(bps);
     let queue = match table.queue.as_ref().map(|queue| *queue.get_ref()) {
         None => Queue::default(),

@@ -109,6 +109,12 @@ pub struct HostTable {
     pub spread: Option<SpreadName>,
     /// How long a message is on its way from one processor to another. Default: 1 us.
     pub letter_delay: Option<Spanned<Nanoseconds>>,
+    /// Offer and accept timestamps (RFC 7323). Default: true.
+    pub timestamps: Option<bool>,
+    /// Offer and accept selective acknowledgements (RFC 2018). Default: true.
+    pub sack: Option<bool>,
+    /// Offer and accept window scaling (RFC 7323 section 2). Default: true.
+    pub window_scaling: Option<bool>,
     /// Settings of all its sockets.
     pub tcp: TcpTable,
 }

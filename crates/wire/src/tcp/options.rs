@@ -171,6 +171,22 @@ impl Options {
         options
     }
 
+    /// Where the first SACK block begins in options whose end is missing, as in a capture that keeps only the front of each
+    /// packet: in a whole header [`sack_blocks`](Self::sack_blocks) has it.
+    pub fn cut_sack(bytes: &[u8]) -> Option<SeqNumber> {
+        let mut rest = bytes;
+        loop {
+            match rest {
+                [NOP, tail @ ..] => rest = tail,
+                [SACK, len, block @ ..] if usize::from(*len) > rest.len() => {
+                    return be32(block, 0).map(SeqNumber);
+                }
+                [END, ..] | [] | [_] => return None,
+                [_, len, ..] => rest = rest.get(usize::from(*len).max(2)..)?,
+            }
+        }
+    }
+
     /// Bytes that the options take when written: a multiple of 4, at most 40.
     pub fn emitted_len(&self) -> usize {
         let blocks = self.fitting_sack_blocks();

@@ -159,6 +159,43 @@ fn short_headers_are_refused_with_the_reason() {
     assert_eq!(Header::parse(&bad), Err(ParseError::Invalid { field: Field::TcpDataOffset, found: 4 }));
 }
 
+#[test]
+fn a_segment_that_a_capture_has_cut_keeps_what_there_is() {
+    let mut bytes = [0; 44];
+    let options =
+        Options { mss: Some(1460), timestamps: Some(Timestamps { value: 7, echo: 0 }), ..Options::default() };
+    let len = Builder { source_port: 80, options, ..Builder::default() }.emit(&mut bytes).unwrap();
+    assert_eq!(len, 36);
+    for cut in 0..=bytes.len() {
+        let Ok(header) = Header::parse_cut(&bytes[..cut]) else {
+            assert!(cut < MIN_HEADER_LEN);
+            continue;
+        };
+        assert_eq!((header.told_header_len(), header.header_len()), (36, cut.min(36)));
+        assert_eq!(header.payload().len(), cut.saturating_sub(36));
+        assert_eq!(header.options().mss.is_some(), cut >= 24, "{cut}");
+        assert_eq!(header.options().timestamps.is_some(), cut >= 36, "{cut}");
+    }
+    bytes[12] = 4 << 4;
+    assert!(Header::parse_cut(&bytes).is_err());
+}
+
+#[test]
+fn a_block_that_was_cut_off_begins_somewhere() {
+    let options = Options {
+        timestamps: Some(Timestamps { value: 1, echo: 2 }),
+        sack_blocks: blocks(&[(0x0102_0304, 0x0506_0708)]),
+        ..Options::default()
+    };
+    let mut bytes = [0; 40];
+    let len = options.emit(&mut bytes).unwrap();
+    assert_eq!(Options::cut_sack(&bytes[..len]), None);
+    for cut in 0..len {
+        let expected = (cut >= len - 4).then_some(SeqNumber(0x0102_0304));
+        assert_eq!(Options::cut_sack(&bytes[..cut]), expected, "{cut} of {len}");
+    }
+}
+
 fn any_cookie() -> impl Strategy<Value = FastOpenCookie> {
     vec(any::<u8>(), 0..=MAX_COOKIE_LEN)
         .prop_filter_map("a length of cookies", |bytes| FastOpenCookie::new(&bytes))

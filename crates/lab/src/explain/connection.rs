@@ -1,0 +1,265 @@
+//! A connection as a whole: its views joined, its two directions in figures, and the verdict on the main one.
+
+use super::counts::Counts;
+use super::evidence::Evidence;
+use super::flow::View;
+use super::histogram::Histogram;
+use super::verdict::Verdict;
+use super::wireshark;
+use serde::Serialize;
+use std::net::SocketAddr;
+
+/// A TCP connection.
+#[derive(Clone, Debug, Serialize)]
+pub struct Connection {
+    /// Its number in the analysis, 1 for the one with the most bytes.
+    pub number: usize,
+    /// Who opened it, as far as can be known.
+    pub client: SocketAddr,
+    /// The other end.
+    pub server: SocketAddr,
+    /// When it is first seen, in seconds from the first packet of the file.
+    pub begin_s: f64,
+    /// How long it is seen, in seconds.
+    pub time_s: f64,
+    /// Whether its opening is in the capture.
+    pub opened: bool,
+    /// Numbers of the interfaces that saw it.
+    pub interfaces: Vec<usize>,
+    /// Data from the client, and from the server.
+    pub directions: [Direction; 2],
+    /// Which direction the verdict is on: the one with more bytes.
+    pub main: usize,
+    /// What limited it.
+    pub verdict: Verdict,
+    /// What speaks for that.
+    pub evidence: Evidence,
+    /// Events by Wireshark's rules, each interface for itself.
+    pub wireshark: wireshark::Counts,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+    /// What was counted.
+    #[serde(skip)]
+    pub views: Vec<View>,
+}
+
+/// Where a capture was made, seen from a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// At the sender, or on its side of the path.
+    Sender,
+    /// Nearer to the receiver.
+    Receiver,
+}
+
+/// Data in one direction, as the view tells that is nearest to its sender.
+#[derive(Clone, Debug, Serialize)]
+pub struct Direction {
+    /// Where it was captured.
+    pub seen_at: Place,
+    /// Packets, those without data included.
+    pub packets: u64,
+    /// Bytes of data, each once.
+    pub bytes: u64,
+    /// From the first to the last data, in seconds.
+    pub time_s: f64,
+    /// Bytes of data by that time, in bits per second.
+    pub goodput_bps: f64,
+    /// Most payload of a segment.
+    pub mss: u64,
+    /// How often the windows told to this sender are to be doubled; nothing where no SYN tells.
+    pub window_scale: Option<u8>,
+    /// Windows told to this sender in bytes, by time.
+    pub window: Histogram,
+    /// Bytes under way, by time.
+    pub flight: Histogram,
+    /// Round-trip times in nanoseconds.
+    pub rtt_ns: Histogram,
+    /// Least round-trip time in nanoseconds, those of handshake and timestamps included.
+    pub rtt_least_ns: Option<u64>,
+    /// From data to its acknowledgement, as seen at the capture, in nanoseconds.
+    pub answer_ns: Histogram,
+    /// Segments that each acknowledgement moved on by, on average.
+    pub segments_per_ack: Option<f64>,
+    /// Sent at a stroke, in bytes.
+    pub burst: Histogram,
+    /// Time between packets with data in nanoseconds.
+    pub gap_ns: Histogram,
+    /// Variation of that time: 0 for a clock, 1 for chance.
+    pub gap_variation: Option<f64>,
+    /// Waits for the sender's application in nanoseconds.
+    pub idle_ns: Histogram,
+    /// Packets that a router marked.
+    pub congestion_marks: u64,
+    /// Segments sent again, all kinds.
+    pub again: u64,
+    /// Of these, such as the receiver had already.
+    pub spurious: u64,
+    /// Everything else that was counted.
+    pub counts: Counts,
+}
+
+impl Direction {
+    fn of(view: &View, side: usize) -> Direction {
+        let half = &view.halves[side];
+        let counts = half.wire.counts.clone();
+        let span = half.span_ns.unwrap_or_default();
+        let time_s = span.1.saturating_sub(span.0) as f64 / 1e9;
+        let mss = view.mss(side);
+        Direction {
+            seen_at: if view.is_near(side) { Place::Sender } else { Place::Receiver },
+            packets: view.packets[side],
+            bytes: counts.bytes,
+            time_s,
+            goodput_bps: if time_s > 0.0 { counts.bytes as f64 * 8.0 / time_s } else { 0.0 },
+            mss,
+            window_scale: view.scale(1 - side),
+            window: half.sender.windows.clone(),
+            flight: half.sender.flight.clone(),
+            rtt_ns: half.rtt.clone(),
+            rtt_least_ns: view.rtt_least_ns(side),
+            answer_ns: half.wire.answer_time.clone(),
+            segments_per_ack: half.wire.ack_bytes.mean().map(|bytes| bytes / mss.max(1) as f64),
+            burst: half.sender.burst_bytes.clone(),
+            gap_variation: half.data.gaps.variation(),
+            gap_ns: half.data.gaps.clone(),
+            idle_ns: half.sender.idle.clone(),
+            congestion_marks: view.marks[side],
+            again: counts.again(),
+            spurious: counts.spurious(),
+            counts,
+        }
+    }
+}
+
+/// The connections of the views of a capture, the one with the most bytes first.
+pub fn connections(views: Vec<View>) -> Vec<Connection> {
+    let first_ns = views.iter().map(|view| view.span_ns.0).min().unwrap_or(0);
+    let mut connections: Vec<Connection> =
+        groups(views).into_iter().map(|views| connection(views, first_ns)).collect();
+    connections.sort_by_key(|connection| {
+        std::cmp::Reverse(connection.directions.iter().map(|direction| direction.bytes).sum::<u64>())
+    });
+    for (index, connection) in connections.iter_mut().enumerate() {
+        connection.number = index + 1;
+    }
+    connections
+}
+
+/// Views of one connection at several interfaces together.
+fn groups(views: Vec<View>) -> Vec<Vec<View>> {
+    let mut groups: Vec<Vec<View>> = Vec::new();
+    let mut of_ends: std::collections::HashMap<[SocketAddr; 2], Vec<usize>> =
+        std::collections::HashMap::new();
+    for view in views {
+        let key = [view.ends[0].min(view.ends[1]), view.ends[0].max(view.ends[1])];
+        let known = of_ends.entry(key).or_default();
+        let found =
+            known.iter().copied().find(|index| groups.get(*index).is_some_and(|group| belongs(group, &view)));
+        match found.and_then(|index| groups.get_mut(index)) {
+            Some(group) => group.push(view),
+            None => {
+                known.push(groups.len());
+                groups.push(vec![view]);
+            }
+        }
+    }
+    groups
+}
+
+/// Whether a view shows the connection of these: another interface, the same SYN or, where one is missing, the same time.
+fn belongs(group: &[View], view: &View) -> bool {
+    let Some(first) = group.first() else { return false };
+    if group.iter().any(|other| other.interface == view.interface) {
+        return false;
+    }
+    let isn = |view: &View| view.syns[0].map(|syn| (view.ends[0], syn.seq));
+    match (isn(first), isn(view)) {
+        (Some(one), Some(other)) => one == other,
+        _ => first.span_ns.0 <= view.span_ns.1 && view.span_ns.0 <= first.span_ns.1,
+    }
+}
+
+/// Which end of `view` is end `side` of the connection.
+fn side_in(view: &View, end: SocketAddr) -> usize {
+    usize::from(view.ends[0] != end)
+}
+
+/// The view that shows most of what the sender at `end` did.
+fn nearest(views: &[View], end: SocketAddr) -> Option<&View> {
+    views.iter().max_by_key(|view| {
+        let side = side_in(view, end);
+        (view.is_near(side), view.halves[side].wire.counts.packets)
+    })
+}
+
+fn connection(views: Vec<View>, first_ns: u64) -> Connection {
+    let opener = views.iter().find(|view| view.syns[0].is_some()).or(views.first());
+    let ends = opener.map_or([SocketAddr::from(([0, 0, 0, 0], 0)); 2], |view| view.ends);
+    let empty = || View::empty(ends);
+    let chosen = ends.map(|end| nearest(&views, end).cloned().unwrap_or_else(empty));
+    let sides = [side_in(&chosen[0], ends[0]), side_in(&chosen[1], ends[1])];
+    let directions = [Direction::of(&chosen[0], sides[0]), Direction::of(&chosen[1], sides[1])];
+    let main = usize::from(directions[1].bytes > directions[0].bytes);
+    let mut evidence = Evidence::of(&chosen[main], sides[main]);
+    // What was overtaken is best seen behind the place where it happened.
+    let seen_late = views.iter().map(|view| view.halves[side_in(view, ends[main])].wire.counts.late).max();
+    evidence.late = evidence.late.max(seen_late.unwrap_or(0));
+    let mut wireshark = wireshark::Counts::default();
+    for counts in views.iter().flat_map(|view| view.wireshark.counts()) {
+        wireshark += counts;
+    }
+    let begin_ns = views.iter().map(|view| view.span_ns.0).min().unwrap_or(first_ns);
+    let end_ns = views.iter().map(|view| view.span_ns.1).max().unwrap_or(begin_ns);
+    Connection {
+        number: 0,
+        client: ends[0],
+        server: ends[1],
+        begin_s: begin_ns.saturating_sub(first_ns) as f64 / 1e9,
+        time_s: end_ns.saturating_sub(begin_ns) as f64 / 1e9,
+        opened: views.iter().any(|view| view.syns.iter().any(Option::is_some)),
+        interfaces: views.iter().map(|view| view.interface).collect(),
+        main,
+        verdict: Verdict::of(&evidence),
+        notes: notes(&evidence, &directions[main], &views),
+        evidence,
+        wireshark,
+        directions,
+        views,
+    }
+}
+
+/// What limits what can be said.
+fn notes(evidence: &Evidence, main: &Direction, views: &[View]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if views.iter().all(|view| view.syns.iter().all(Option::is_none)) {
+        notes.push(
+            "the opening is not in the capture: window scale and largest segment are inferred".to_owned(),
+        );
+    } else if !evidence.scale_known && evidence.has_acks {
+        notes.push(
+            "the window scale was not seen: windows are as small as what was sent allows, larger ones cannot be excluded"
+                .to_owned(),
+        );
+    }
+    if !evidence.has_acks {
+        notes.push("no acknowledgements were captured".to_owned());
+    }
+    if !evidence.has_data && evidence.bytes > 0 {
+        notes.push("no data was captured, only what acknowledges it".to_owned());
+    }
+    if main.counts.missed_bytes > 0 && evidence.has_data {
+        notes.push(format!(
+            "{} bytes were acknowledged that the capture does not have: it missed packets",
+            crate::quantity::count(main.counts.missed_bytes)
+        ));
+    }
+    if main.counts.super_frames > 0 {
+        notes.push(format!(
+            "{} packets hold more than a segment: the interface segments or coalesces, and the wire had smaller ones",
+            crate::quantity::count(main.counts.super_frames)
+        ));
+    }
+    notes
+}

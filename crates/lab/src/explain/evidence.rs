@@ -1,0 +1,211 @@
+//! What speaks for one cause or another, in figures: taken from the views of a connection, for one direction.
+
+use super::counts::Counts;
+use super::flow::View;
+use super::wait::Wait;
+use serde::Serialize;
+
+/// Figures of one direction of a connection.
+#[derive(Clone, Debug, Serialize)]
+pub struct Evidence {
+    /// Whether data was seen.
+    pub has_data: bool,
+    /// Whether acknowledgements were seen.
+    pub has_acks: bool,
+    /// Whether the capture was made on the sender's side of the path.
+    pub near_sender: bool,
+    /// From the first to the last segment with data, in seconds.
+    pub time_s: f64,
+    /// Bytes of payload, each once.
+    pub bytes: u64,
+    /// Bytes per second of it.
+    pub rate: f64,
+    /// Segments with data, those sent again included.
+    pub segments: u64,
+    /// Most payload of a segment.
+    pub mss: u64,
+    /// Payload of a segment on average, weighed by its bytes.
+    pub mean_segment: f64,
+    /// How much more the same path would carry with full segments.
+    pub fuller: f64,
+    /// Least round-trip time in seconds.
+    pub rtt_least_s: Option<f64>,
+    /// Median of it.
+    pub rtt_median_s: Option<f64>,
+    /// Mean of it.
+    pub rtt_mean_s: Option<f64>,
+    /// Time of the sender by what ended it, as shares.
+    pub waits: [f64; Wait::COUNT],
+    /// Of the waits for the application, those that began behind a segment that was not full, as a share.
+    pub after_short: f64,
+    /// Payload of a packet on average, super-frames as one.
+    pub mean_packet: f64,
+    /// Bytes under way: on average, and most.
+    pub flight_mean: f64,
+    /// Most of them.
+    pub flight_most: u64,
+    /// What they stayed below but for a fiftieth of the time: a missed acknowledgement does not count.
+    pub flight_high: u64,
+    /// Windows told: mean over time, and most, in bytes.
+    pub window_mean: f64,
+    /// The largest.
+    pub window_most: u64,
+    /// Share of the time in which the window was closed.
+    pub closed: f64,
+    /// Whether a SYN tells the scale of the windows; otherwise it is the least that fits.
+    pub scale_known: bool,
+    /// How open the window was on average, as a part of the largest until then, 0 to 1.
+    pub open: f64,
+    /// Bytes per second in trains: what half, three quarters and nine tenths of the bytes stay below.
+    pub train_rates: Option<[f64; 3]>,
+    /// Share of the time in which data waited in a queue of more than a few segments.
+    pub queued_time: Option<f64>,
+    /// Variation of the time between packets with data, of all but the nearest tenth.
+    pub gap_variation: Option<f64>,
+    /// Sums.
+    pub counts: Counts,
+    /// Segments overtaken, before the capture or behind it.
+    pub late: u64,
+    /// Segments really lost: sent again, less those that were not needed.
+    pub lost: u64,
+    /// Segments in a row that were lost, on average.
+    pub run: f64,
+    /// Nagle's waits: count, seconds, and seconds beyond a round trip.
+    pub nagle: (u64, f64, f64),
+    /// Segments that ended what the application had written and were not full, as a share of packets.
+    pub pushed_short: f64,
+    /// Time from a gap to what fills it, median, in seconds.
+    pub refill_s: Option<f64>,
+}
+
+impl Evidence {
+    /// Of the data from end `side`, in a view.
+    pub fn of(view: &View, side: usize) -> Evidence {
+        let half = &view.halves[side];
+        let counts = half.wire.counts.clone();
+        let near_sender = view.is_near(side);
+        let span = half.span_ns.unwrap_or((view.span_ns.0, view.span_ns.0));
+        let time_s = (span.1.saturating_sub(span.0)) as f64 / 1e9;
+        let waited: f64 = half.sender.waits_ns.iter().map(|ns| *ns as f64).sum();
+        let waits = half.sender.waits_ns.map(|ns| ns as f64 / waited.max(1.0));
+        let has_acks = half.wire.ack_bytes.count() > 0;
+        let trains = if near_sender && has_acks { &half.acks } else { &half.data };
+        let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
+        let again = counts.again();
+        // A receiver that gets a segment twice has lost nothing; there, what was sent again and is seen once was lost.
+        let twice = if near_sender || has_acks { 0 } else { counts.fast + counts.timeouts };
+        let lost = (again - counts.needless).saturating_sub(counts.spurious() + 2 * twice);
+        Evidence {
+            has_data: counts.packets > 0,
+            has_acks,
+            near_sender,
+            time_s,
+            bytes: counts.bytes,
+            rate: counts.bytes as f64 / time_s.max(1e-9),
+            segments: counts.segments,
+            mss: view.mss(side),
+            mean_segment: half.sizes.mean().unwrap_or(0.0),
+            fuller: fuller(view, side, half.sizes.mean()),
+            rtt_least_s: seconds(view.rtt_least_ns(side)),
+            rtt_median_s: seconds(half.rtt.median()),
+            rtt_mean_s: half.rtt.mean().map(|ns| ns / 1e9),
+            waits,
+            after_short: half.sender.after_short_ns as f64
+                / half.sender.waits_ns[Wait::Application as usize].max(1) as f64,
+            mean_packet: counts.bytes as f64 / counts.packets.max(1) as f64,
+            flight_mean: half.sender.flight.mean().unwrap_or(0.0),
+            flight_most: half.sender.most_flight,
+            flight_high: half.sender.flight.quantile(0.98).unwrap_or(0),
+            window_mean: half.sender.windows.mean().unwrap_or(0.0),
+            window_most: half.sender.windows.most().unwrap_or(0),
+            closed: counts.zero_window_ns as f64
+                / view.span_ns.1.saturating_sub(view.span_ns.0).max(1) as f64,
+            scale_known: view.scale(1 - side).is_some(),
+            open: half.sender.open_ns.0 / half.sender.open_ns.1.max(1.0),
+            train_rates: trains
+                .rates
+                .median()
+                .map(|_| [0.5, 0.75, 0.9].map(|part| trains.rates.quantile(part).unwrap_or(0) as f64)),
+            queued_time: queued_time(view, side, counts.bytes as f64 / time_s.max(1e-9)),
+            gap_variation: half.data.gaps.variation(),
+            late: counts.late + counts.late_beyond + twice,
+            lost,
+            run: (counts.fast + counts.timeouts + counts.filled) as f64 / counts.runs.max(1) as f64,
+            nagle: (
+                half.sender.nagle.count,
+                half.sender.nagle.time_ns as f64 / 1e9,
+                half.sender.nagle.delay_ns as f64 / 1e9,
+            ),
+            pushed_short: half.sender.pushed_short as f64 / counts.packets.max(1) as f64,
+            refill_s: seconds(half.refill.median()),
+            counts,
+        }
+    }
+}
+
+impl Evidence {
+    /// Wait in queues, in least round-trip times: by the round trips seen, or by what came again, which took one.
+    pub fn queue_rtts(&self) -> Option<f64> {
+        let least = self.rtt_least_s.filter(|least| *least > 0.0)?;
+        match (self.rtt_median_s, self.refill_s) {
+            (Some(median), _) => Some((median / least - 1.0).max(0.0)),
+            // Three more segments had to come before it was called lost (RFC 5681 section 3.2).
+            (None, Some(refill)) => {
+                Some(((refill - self.segments_s(QUEUED_SEGMENTS)) / least - 1.0).max(0.0))
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// Time that so many segments take at the mean rate, in seconds.
+    pub fn segments_s(&self, segments: u64) -> f64 {
+        (segments * self.mss) as f64 / self.rate.max(1.0)
+    }
+
+    /// The mean rate as a part of that of trains: of their median, their third quarter, or what nine tenths stay below.
+    pub fn steadiness(&self, of: usize) -> Option<f64> {
+        let rate = *self.train_rates?.get(of)?;
+        (rate > 0.0).then(|| self.rate / rate)
+    }
+
+    /// Packets of data in the least round-trip time, on average.
+    pub fn packets_in_rtt(&self) -> Option<f64> {
+        let each = self.bytes as f64 / self.counts.packets.max(1) as f64;
+        Some(self.rate * self.rtt_least_s? / each.max(1.0))
+    }
+}
+
+/// Payload of a full segment where no SYN tells: that of Ethernet.
+const USUAL_FULL: f64 = 1_460.0;
+/// Bytes of an Ethernet frame that are no payload: header, check sequence, preamble and gap, and the headers of IPv4 and TCP.
+const AROUND: f64 = 78.0;
+
+/// How much more payload full segments would carry in the same time. What an end offers to take tells the size of its own packets:
+/// a sender that may send no more than a smaller offer has an interface for the larger.
+fn fuller(view: &View, side: usize, mean: Option<f64>) -> f64 {
+    let Some(mean) = mean.filter(|mean| *mean > 0.0) else { return 1.0 };
+    let options = view.options_len[side] as f64;
+    let around = AROUND + options;
+    let offers = view.syns.iter().flatten().filter_map(|syn| syn.mss.map(f64::from));
+    let full = offers.reduce(f64::max).unwrap_or(USUAL_FULL) - options;
+    (full / (full + around)) / (mean / (mean + around))
+}
+
+/// A queue counts that holds more packets than a delayed acknowledgement and a burst of two explain.
+const QUEUED_SEGMENTS: u64 = 3;
+
+/// Share of the time, as far as round-trip times are known, in which they were longer than a short queue explains.
+fn queued_time(view: &View, side: usize, rate: f64) -> Option<f64> {
+    let least_ns = view.rtt_least_ns(side)? as f64;
+    let counts = &view.halves[side].wire.counts;
+    // A super-frame passes the path in segments: the last of them waits for the others, which is no queue.
+    let packet = (counts.bytes / counts.packets.max(1)).max(view.mss(side));
+    let wait_ns = (QUEUED_SEGMENTS * packet) as f64 / rate.max(1.0) * 1e9;
+    let known = view.halves[side].sender.timeline.steps.iter().filter_map(|step| step.rtt_mean_ns());
+    let (mut all, mut long) = (0, 0);
+    for rtt_ns in known {
+        all += 1;
+        long += u32::from(rtt_ns > least_ns + wait_ns);
+    }
+    (all > 0).then(|| f64::from(long) / f64::from(all))
+}

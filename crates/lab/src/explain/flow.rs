@@ -1,0 +1,308 @@
+//! A connection as one interface saw it, and the table of all.
+
+use super::half::Half;
+use super::segment::Segment;
+use super::turn::Turn;
+use super::wire::Known;
+use super::wireshark::Counter;
+use linerate_wire::tcp::{Flags, MAX_WINDOW_SCALE};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+/// Bounds of the payload of a segment where no SYN tells: the least that any host takes (RFC 9293 section 3.7.1), and that of
+/// Ethernet's packets. What is larger is taken for a super-frame.
+const LEAST_MSS: u64 = 536;
+/// The upper one.
+const MAX_MSS: u64 = 1_460;
+/// An end is near the capture if its answers take less than this part of what the other's take: with a capture at an end there are
+/// only its own delays on this side.
+const NEAR: u64 = 4;
+
+/// What a SYN told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Syn {
+    /// Its sequence number.
+    pub seq: u32,
+    /// When it passed, in nanoseconds.
+    pub at_ns: u64,
+    /// Largest segment that its sender takes.
+    pub mss: Option<u16>,
+    /// Window scale; `None` if it was cut off.
+    pub scale: Option<Option<u8>>,
+    /// Whether selective acknowledgements may be sent to it.
+    pub sack: bool,
+    /// Whether it has timestamps.
+    pub stamps: bool,
+}
+
+/// A connection at one interface.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// Number of the interface in the file.
+    pub interface: usize,
+    /// The ends; the first one opened the connection, as far as can be known.
+    pub ends: [SocketAddr; 2],
+    /// Data from each end.
+    pub halves: [Half; 2],
+    /// The SYN of each end.
+    pub syns: [Option<Syn>; 2],
+    /// How long each end takes to answer.
+    pub turns: [Turn; 2],
+    /// First and last packet, in nanoseconds.
+    pub span_ns: (u64, u64),
+    /// Packets from each end.
+    pub packets: [u64; 2],
+    /// Events by Wireshark's rules.
+    pub wireshark: Counter,
+    /// Packets of each end that the file says were sent by the host that captured, less those that it received.
+    pub own: [i64; 2],
+    /// Packets with a congestion mark from each end.
+    pub marks: [u64; 2],
+    /// Whether FIN or RST was seen from each end.
+    pub closed: [bool; 2],
+    /// Bytes of options in data from each end.
+    pub options_len: [u64; 2],
+    /// Largest payload of a packet from each end that is none of a super-frame.
+    pub largest: [u64; 2],
+}
+
+impl View {
+    fn new(interface: usize, segment: &Segment) -> View {
+        let opened = !(segment.has(Flags::SYN) && segment.has(Flags::ACK));
+        let ends = if opened { [segment.from, segment.to] } else { [segment.to, segment.from] };
+        View::begin(interface, ends, segment.at_ns)
+    }
+
+    /// One that saw nothing.
+    pub fn empty(ends: [SocketAddr; 2]) -> View {
+        View::begin(0, ends, 0)
+    }
+
+    fn begin(interface: usize, ends: [SocketAddr; 2], at_ns: u64) -> View {
+        View {
+            interface,
+            ends,
+            halves: [Half::new(at_ns), Half::new(at_ns)],
+            syns: [None; 2],
+            turns: [Turn::default(), Turn::default()],
+            span_ns: (at_ns, at_ns),
+            packets: [0; 2],
+            wireshark: Counter::default(),
+            own: [0; 2],
+            marks: [0; 2],
+            closed: [false; 2],
+            options_len: [0; 2],
+            largest: [0; 2],
+        }
+    }
+
+    /// Most bytes of payload of a segment from end `side`, super-frames aside: what both offer, less the options that each segment
+    /// carries (RFC 6691).
+    pub fn mss(&self, side: usize) -> u64 {
+        let told = self.syns.map(|syn| syn.and_then(|syn| syn.mss).map(u64::from));
+        // What the other end takes, and the size of the sender's own packets, which its offer tells of.
+        let offer = match (told[1 - side], told[side]) {
+            (Some(far), Some(own)) => far.min(own),
+            (Some(far), None) => far,
+            // What the other end takes was not seen, but what is sent to it.
+            (None, Some(own)) if self.largest[side] > 0 => return own.min(self.largest[side]),
+            (None, Some(own)) => own,
+            (None, None) => return self.largest[side].clamp(LEAST_MSS, MAX_MSS),
+        };
+        offer.saturating_sub(self.options_len[side]).max(1)
+    }
+
+    /// How often windows told by `side` are to be doubled; `None` if no SYN tells.
+    pub fn scale(&self, side: usize) -> Option<u8> {
+        match (self.syns[side], self.syns[1 - side]) {
+            (Some(own), Some(other)) => match (own.scale?, other.scale?) {
+                (Some(scale), Some(_)) => Some(scale.min(MAX_WINDOW_SCALE)),
+                _ => Some(0),
+            },
+            // Both must offer it.
+            (Some(own), None) if own.scale == Some(None) => Some(0),
+            (None, Some(other)) if other.scale == Some(None) => Some(0),
+            // Of a connection only half of whose handshake was seen, the answer has the same option as a rule.
+            (Some(own), None) => own.scale?,
+            _ => None,
+        }
+    }
+
+    /// Whether the capture was made at end `side`, or on its side of the path.
+    pub fn is_near(&self, side: usize) -> bool {
+        match self.own[side] - self.own[1 - side] {
+            1.. => return true,
+            ..0 => return false,
+            0 => {}
+        }
+        match (self.turns[side].least_ns, self.turns[1 - side].least_ns) {
+            (Some(own), Some(other)) => own <= other / NEAR,
+            // Nothing tells; most captures are made at servers, and what there is to explain is sent by them.
+            _ => true,
+        }
+    }
+
+    /// What is known when something of direction `side` comes.
+    fn known(&self, side: usize) -> Known {
+        let turn_ns = if self.is_near(side) { 0 } else { self.turns[side].least_ns.unwrap_or(0) };
+        Known {
+            mss: self.mss(side),
+            scale: self.scale(1 - side),
+            turn_ns,
+            far_ns: self.turns[1 - side].least_ns.unwrap_or(0),
+        }
+    }
+
+    /// Least round-trip time, in nanoseconds, if both sides of the path are known.
+    pub fn rtt_least_ns(&self, side: usize) -> Option<u64> {
+        let far = self.turns[1 - side].least_ns?;
+        let own = if self.is_near(side) { Some(0) } else { self.turns[side].least_ns };
+        Some(far.saturating_add(own?))
+    }
+
+    fn take(&mut self, segment: &Segment) {
+        let side = usize::from(segment.from != self.ends[0]);
+        let other = 1 - side;
+        self.span_ns.1 = self.span_ns.1.max(segment.at_ns);
+        self.packets[side] += 1;
+        self.marks[side] += u64::from(segment.congested);
+        self.closed[side] |= segment.flags.intersects(Flags::FIN | Flags::RST);
+        match segment.outgoing {
+            Some(true) => self.own[side] += 1,
+            Some(false) => self.own[other] += 1,
+            None => {}
+        }
+        if segment.has(Flags::SYN) {
+            self.synchronise(side, segment);
+        } else if segment.len > 0 {
+            // Blocks of acknowledged data make single segments smaller; all have the rest.
+            let usual = u64::from(segment.options_len);
+            let least = self.options_len[side];
+            self.options_len[side] = if self.largest[side] == 0 { usual } else { least.min(usual) };
+            let most = self.syns[side].and_then(|syn| syn.mss).map_or(MAX_MSS, u64::from);
+            if u64::from(segment.len) <= most {
+                self.largest[side] = self.largest[side].max(u64::from(segment.len));
+            } else if self.largest[side] == 0 {
+                self.largest[side] = most.saturating_sub(usual).max(1);
+            }
+        }
+        self.answers(side, segment);
+        self.wireshark.take(side, segment);
+        if segment.has(Flags::RST) {
+            return;
+        }
+        let known = self.known(side);
+        let mut known_other = self.known(other);
+        if segment.has(Flags::SYN) {
+            // The window of a SYN is never scaled (RFC 7323 section 2.2).
+            known_other.scale = Some(0);
+        }
+        if segment.has(Flags::ACK) && !(segment.has(Flags::SYN) && self.syns[other].is_none()) {
+            let answer = self.halves[other].answered(segment, &known_other);
+            if let Some(time_ns) = answer.time_ns {
+                self.turns[side].took(time_ns);
+                if self.is_near(other) {
+                    self.halves[other].round_trip(segment.at_ns, time_ns);
+                }
+            }
+        }
+        if segment.sequence_len() > 0 {
+            self.halves[side].sent(segment, &known);
+        }
+    }
+
+    fn synchronise(&mut self, side: usize, segment: &Segment) {
+        let options = &segment.options;
+        let syn = Syn {
+            seq: segment.seq,
+            at_ns: segment.at_ns,
+            mss: options.mss,
+            scale: if segment.options_cut {
+                options.window_scale.map(Some)
+            } else {
+                Some(options.window_scale)
+            },
+            sack: options.sack_permitted,
+            stamps: options.timestamps.is_some(),
+        };
+        self.syns[side] = self.syns[side].filter(|first| first.seq == segment.seq).or(Some(syn));
+    }
+
+    /// Answers of the handshake and those that timestamps tell.
+    fn answers(&mut self, side: usize, segment: &Segment) {
+        let other = 1 - side;
+        if let Some(stamps) = segment.options.timestamps {
+            self.turns[other].shown(segment.at_ns, stamps.value);
+            let took = if segment.has(Flags::ACK) && !segment.has(Flags::SYN) {
+                self.turns[side].echoed(segment.at_ns, stamps.echo)
+            } else {
+                None
+            };
+            // Seen from the receiver, the round trip is that from an acknowledgement to the data that it let go.
+            if let Some(took_ns) = took
+                && segment.len > 0
+                && !self.is_near(side)
+                && let Some(far_ns) = self.turns[other].least_ns
+            {
+                self.halves[side].round_trip(segment.at_ns, took_ns.saturating_add(far_ns));
+            }
+        }
+        // The third segment of the handshake answers the second; it has no number of its own to be acknowledged.
+        if side == 0
+            && segment.has(Flags::ACK)
+            && !segment.has(Flags::SYN)
+            && self.packets[0] == 2
+            && let Some(syn) = self.syns[1].filter(|syn| segment.ack == syn.seq.wrapping_add(1))
+        {
+            self.turns[0].took(segment.at_ns.saturating_sub(syn.at_ns));
+        }
+    }
+}
+
+/// All connections of a capture.
+#[derive(Clone, Default, Debug)]
+pub struct Table {
+    /// One for each connection and interface, in the order of their first packets.
+    pub views: Vec<View>,
+    newest: HashMap<(usize, [SocketAddr; 2]), usize>,
+}
+
+impl Table {
+    /// The next segment of an interface.
+    pub fn take(&mut self, interface: usize, segment: &Segment) {
+        let key = (interface, [segment.from.min(segment.to), segment.from.max(segment.to)]);
+        let known = self.newest.get(&key).copied().filter(|index| !self.is_reused(*index, segment));
+        let index = known.unwrap_or_else(|| {
+            self.views.push(View::new(interface, segment));
+            self.views.len() - 1
+        });
+        self.newest.insert(key, index);
+        if let Some(view) = self.views.get_mut(index) {
+            view.take(segment);
+        }
+    }
+
+    /// Whether a SYN opens another connection between the same ends.
+    fn is_reused(&self, index: usize, segment: &Segment) -> bool {
+        let Some(view) = self.views.get(index) else { return true };
+        if !segment.has(Flags::SYN) || segment.has(Flags::ACK) {
+            return false;
+        }
+        let side = usize::from(segment.from != view.ends[0]);
+        match view.syns[side] {
+            Some(syn) => syn.seq != segment.seq,
+            // It went on when the capture began.
+            None => view.packets[0] + view.packets[1] > 0,
+        }
+    }
+
+    /// All packets were taken.
+    pub fn finish(&mut self) {
+        for view in &mut self.views {
+            for half in &mut view.halves {
+                half.sender.finish();
+                half.wire.finish(view.span_ns.1);
+            }
+        }
+    }
+}

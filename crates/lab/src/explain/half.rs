@@ -1,0 +1,97 @@
+//! One direction of a connection as one interface saw it: everything that is counted of it.
+
+use super::dispersion::Dispersion;
+use super::histogram::Histogram;
+use super::segment::Segment;
+use super::sender::{Departure, Sender};
+use super::sketch::Sketch;
+use super::wire::{Answer, Kind, Known, Wire};
+use linerate_wire::tcp::Flags;
+
+/// What is counted of one direction.
+#[derive(Clone, Debug)]
+pub struct Half {
+    /// Segments and acknowledgements.
+    pub wire: Wire,
+    /// What the sender waited for.
+    pub sender: Sender,
+    /// Trains of data.
+    pub data: Dispersion,
+    /// Trains of acknowledgements.
+    pub acks: Dispersion,
+    /// Round-trip times as a whole, in nanoseconds.
+    pub rtt: Histogram,
+    /// From a gap to what fills it, in nanoseconds: a round trip and the time it took to call it a loss.
+    pub refill: Histogram,
+    /// Segments of data by their payload, each weighed by its bytes.
+    pub sizes: Histogram,
+    /// First and last segment with data, in nanoseconds.
+    pub span_ns: Option<(u64, u64)>,
+    /// Segments with data that ended what the application had written.
+    pub pushed: u64,
+    /// What a picture is drawn from.
+    pub sketch: Sketch,
+}
+
+impl Half {
+    /// One that begins at this time.
+    pub fn new(at_ns: u64) -> Half {
+        Half {
+            wire: Wire::default(),
+            sender: Sender::new(at_ns),
+            data: Dispersion::default(),
+            acks: Dispersion::default(),
+            rtt: Histogram::default(),
+            refill: Histogram::default(),
+            sizes: Histogram::default(),
+            span_ns: None,
+            pushed: 0,
+            sketch: Sketch::default(),
+        }
+    }
+
+    /// A segment of this direction that takes sequence numbers.
+    pub fn sent(&mut self, segment: &Segment, known: &Known) {
+        let at_ns = segment.at_ns;
+        if let Some(since_ns) = self.wire.gap_since(segment) {
+            self.refill.record(at_ns.saturating_sub(since_ns));
+        }
+        let kind = self.wire.sent(segment, known);
+        if segment.has(Flags::SYN) || segment.len == 0 || kind == Kind::Probe {
+            return;
+        }
+        let len = u64::from(segment.len);
+        let mss = known.mss.max(1);
+        self.span_ns = Some((self.span_ns.map_or(at_ns, |span| span.0), at_ns));
+        self.pushed += u64::from(segment.has(Flags::PSH));
+        self.sizes.weigh(len.min(mss), len as f64);
+        if !kind.is_again() {
+            self.data.take(at_ns, len, mss);
+        }
+        let end = self.wire.position(segment.seq.wrapping_add(segment.len));
+        let departure = Departure { at_ns, kind, end, len, pushed: segment.has(Flags::PSH) };
+        self.sender.sent(&departure, mss, known.turn_ns.saturating_add(known.far_ns));
+        self.sketch.sent(at_ns, end - len, end, kind);
+    }
+
+    /// An acknowledgement of this direction, in a segment of the other.
+    pub fn answered(&mut self, segment: &Segment, known: &Known) -> Answer {
+        let at_ns = segment.at_ns;
+        let answer = self.wire.answered(segment, known);
+        if answer.progress > 0 {
+            self.acks.take(at_ns, answer.progress, known.mss.max(1));
+        }
+        self.sender.answered(at_ns, known.turn_ns, answer);
+        self.sketch.answered(at_ns, answer.front, answer.edge);
+        for block in segment.options.sack_blocks.as_slice() {
+            self.sketch.held(at_ns, self.wire.position(block.left.0), self.wire.position(block.right.0));
+        }
+        answer
+    }
+
+    /// A round-trip time as a whole is known.
+    pub fn round_trip(&mut self, at_ns: u64, rtt_ns: u64) {
+        self.rtt.record(rtt_ns);
+        self.sender.timeline.rtt(at_ns, rtt_ns);
+    }
+}

@@ -1,0 +1,195 @@
+//! The arithmetic of a verdict, in sentences.
+
+use super::judge::Judgement;
+use crate::explain::cause::Cause;
+use crate::explain::evidence::Evidence;
+use crate::explain::wait::Wait;
+use crate::quantity::{byte_rate, bytes, count, share, span};
+use std::time::Duration;
+
+/// A time in seconds, as people read it.
+pub fn seconds(time_s: f64) -> String {
+    span(Duration::from_secs_f64(time_s.clamp(0.0, 1e9)))
+}
+
+fn of_bytes(value: f64) -> String {
+    bytes(value.max(0.0) as u64)
+}
+
+/// What speaks for the judgement: the case for it, then what was not the limit.
+pub fn sentences(evidence: &Evidence, judgement: &Judgement) -> Vec<String> {
+    let mut all = vec![case(evidence, judgement.cause)];
+    if judgement.cause != Cause::Unknown || evidence.has_data {
+        all.extend(longest_wait(evidence));
+        all.extend(window(evidence, judgement.cause));
+        all.extend(path(evidence, judgement));
+    }
+    all.retain(|sentence| !sentence.is_empty());
+    all
+}
+
+/// The case for a cause.
+fn case(evidence: &Evidence, cause: Cause) -> String {
+    let waits = |wait: Wait| share(evidence.waits[wait as usize]);
+    let rate = byte_rate(evidence.rate * 8.0);
+    let rtt = evidence.rtt_median_s.or(evidence.rtt_least_s);
+    let counts = &evidence.counts;
+    match cause {
+        Cause::ReceiverWindow => format!(
+            "the window, {} on average and {} of its largest, was full whenever the sender waited for most of the time",
+            of_bytes(evidence.window_mean),
+            share(evidence.open)
+        ),
+        Cause::ReceiverApplication => format!(
+            "the receiver's window was {} on average, {} of its largest, {}: data lay unread",
+            of_bytes(evidence.window_mean),
+            share(evidence.open),
+            closed(evidence)
+        ),
+        Cause::SenderBuffer => format!(
+            "{} were under way on average and never more than {}: always as much, with room in the window and nothing lost; {}",
+            of_bytes(evidence.flight_mean),
+            bytes(evidence.flight_high),
+            carried(evidence.flight_mean, rtt, &rate)
+        ),
+        Cause::SenderApplication => format!(
+            "the sender waits {} of the time for its own application: what it had written was sent, or the other end had not asked",
+            waits(Wait::Application)
+        ),
+        Cause::CongestionAfterLoss => format!(
+            "{} segments were lost in {} recoveries, {:.1} in a row on average; {} under way on average, {} at most",
+            count(evidence.lost),
+            count(counts.recoveries),
+            evidence.run,
+            of_bytes(evidence.flight_mean),
+            bytes(evidence.flight_most)
+        ),
+        Cause::RandomLoss => format!(
+            "{} of {} segments were lost, {:.1} in a row on average, in {} recoveries: {}",
+            count(evidence.lost),
+            count(evidence.segments),
+            evidence.run,
+            count(counts.recoveries),
+            mathis(evidence)
+        ),
+        Cause::Reordering => format!(
+            "{} segments were overtaken or reported twice, {} really lost: the sender took for lost what was late",
+            count(counts.spurious() + evidence.late),
+            count(evidence.lost)
+        ),
+        Cause::DelayedAckNagle => format!(
+            "{} times the sender held back less than a segment until all was acknowledged, {} of the time, {} each time, {} of it beyond \
+             a round trip",
+            count(evidence.nagle.0),
+            waits(Wait::Nagle),
+            seconds(evidence.nagle.1 / evidence.nagle.0.max(1) as f64),
+            seconds(evidence.nagle.2 / evidence.nagle.0.max(1) as f64)
+        ),
+        Cause::PathBandwidth | Cause::Queueing => full_path(evidence, &rate),
+        Cause::Pacing => format!(
+            "{rate}, in trains no faster than {}, and data never waited on the path: the sender keeps to a rate",
+            evidence.train_rates.map_or("that".to_owned(), |rates| byte_rate(rates[2] * 8.0))
+        ),
+        Cause::SmallSegments => format!(
+            "segments carry {} each where the sender's interface takes more: with full ones the same path would carry {} more",
+            of_bytes(evidence.mean_segment),
+            share(evidence.fuller - 1.0)
+        ),
+        Cause::Unknown => "the capture does not tell what limited".to_owned(),
+    }
+}
+
+fn closed(evidence: &Evidence) -> String {
+    match evidence.counts.zero_windows {
+        0 => "never quite closed".to_owned(),
+        times => format!(
+            "closed {} times for {} in all",
+            count(times),
+            seconds(evidence.counts.zero_window_ns as f64 / 1e9)
+        ),
+    }
+}
+
+/// What so much under way carries at that round-trip time.
+fn carried(flight: f64, rtt_s: Option<f64>, rate: &str) -> String {
+    match rtt_s.filter(|rtt| *rtt > 0.0) {
+        Some(rtt) => {
+            let carries = byte_rate(flight / rtt * 8.0);
+            format!("{} / {} = {carries}; {rate} measured", of_bytes(flight), seconds(rtt))
+        }
+        None => format!("{rate} measured"),
+    }
+}
+
+/// What a congestion window carries at that loss: 1.22 segments a round trip over the root of the loss (Mathis and others, 1997).
+fn mathis(evidence: &Evidence) -> String {
+    let loss = evidence.lost as f64 / evidence.segments.max(1) as f64;
+    match evidence.rtt_median_s.or(evidence.rtt_least_s).filter(|rtt| *rtt > 0.0 && loss > 0.0) {
+        Some(rtt) => format!(
+            "1.22 x {} / {} / sqrt({}) = {}; {} measured",
+            bytes(evidence.mss),
+            seconds(rtt),
+            share(loss),
+            byte_rate(1.22 * evidence.mss as f64 / rtt / loss.sqrt() * 8.0),
+            byte_rate(evidence.rate * 8.0)
+        ),
+        None => "the congestion window never grew".to_owned(),
+    }
+}
+
+fn full_path(evidence: &Evidence, rate: &str) -> String {
+    let trains = evidence.train_rates.map_or(String::new(), |rates| {
+        format!("{rate} of the {} at which packets follow each other", byte_rate(rates[1] * 8.0))
+    });
+    let queue = match (evidence.queue_rtts(), evidence.rtt_least_s) {
+        (Some(wait), Some(least)) => format!(
+            ", and a round trip of {} instead of {}: {} in a queue ({:.1} times the way)",
+            seconds(least * (1.0 + wait)),
+            seconds(least),
+            of_bytes(evidence.rate * least * wait),
+            wait
+        ),
+        _ => String::new(),
+    };
+    format!("{trains}{queue}")
+}
+
+/// The longest of the sender's waits.
+fn longest_wait(evidence: &Evidence) -> Option<String> {
+    let of_time = |wait: &Wait| evidence.waits[*wait as usize];
+    let longest = Wait::ALL.into_iter().max_by(|a, b| of_time(a).total_cmp(&of_time(b)))?;
+    let part = of_time(&longest);
+    (part > 0.0).then(|| format!("the sender waits {} of the time for {}", share(part), longest.name()))
+}
+
+/// What the peer's window would carry, as long as that is not the case itself.
+fn window(evidence: &Evidence, cause: Cause) -> Option<String> {
+    let rtt = evidence.rtt_median_s.or(evidence.rtt_least_s).filter(|rtt| *rtt > 0.0)?;
+    let window =
+        if cause == Cause::ReceiverWindow { evidence.window_mean } else { evidence.window_most as f64 };
+    if window <= 0.0 {
+        return None;
+    }
+    let carries = window / rtt;
+    let measured = byte_rate(evidence.rate * 8.0);
+    // Windows are full on average up to the last segment or two.
+    let verdict = if evidence.rate >= carries * 0.7 { "the limit" } else { "not the limit" };
+    let guessed = if evidence.scale_known { "" } else { " (scale not seen, inferred)" };
+    Some(format!(
+        "peer's window {}{guessed} / {} = {}; {measured} measured: {verdict}",
+        of_bytes(window),
+        seconds(rtt),
+        byte_rate(carries * 8.0)
+    ))
+}
+
+/// What the path seems to carry, where it was not full.
+fn path(evidence: &Evidence, judgement: &Judgement) -> Option<String> {
+    if judgement.full || matches!(judgement.cause, Cause::Pacing | Cause::SmallSegments) {
+        return None;
+    }
+    let [_, rate, _] = evidence.train_rates?;
+    (evidence.rate < rate * 0.8).then(|| {
+        format!("packets follow each other at up to {}: the path is not full", byte_rate(rate * 8.0))
+    })
+}

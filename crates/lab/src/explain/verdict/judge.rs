@@ -1,0 +1,248 @@
+//! The order of questions that leads from evidence to a cause.
+//!
+//! First, what ended the sender's waits: what it asked for itself (its application, Nagle's rule) or the receiver's window. Then,
+//! whether the path was full, whether segments were small, whether bytes came at one pace without a queue, whether losses or
+//! overtaking kept the congestion window down, and whether as much was always under way. Each number below has its reason.
+
+use crate::explain::cause::Cause;
+use crate::explain::evidence::Evidence;
+use crate::explain::wait::Wait;
+
+/// What took more time than all else together is what limited.
+const MOST: f64 = 0.5;
+/// A path is full whose bytes pass at this part of the rate that its trains have: recoveries and the start take the rest.
+const FULL: f64 = 0.8;
+/// Bytes come at one pace if trains are faster than their mean by no more than a tenth.
+const STEADY: f64 = 0.9;
+/// More than half of a round trip is the queue if it waits for longer than the way takes.
+const LONG_QUEUE: f64 = 1.0;
+/// An application that keeps up leaves less than a third of its buffer unread.
+const OPEN: f64 = 0.7;
+/// Full segments would carry a tenth more on the same path: that is worth a verdict.
+const FULLER: f64 = 1.1;
+/// A lost segment's neighbour is more likely lost than not if runs are longer than this.
+const BURST: f64 = 2.0;
+/// The congestion window falls to 0.5 or 0.7 of what it was upon a loss and grows again (RFC 5681, RFC 9438): on average 0.75 or
+/// 0.85 is under way where nothing but losses limits, and much less where they come before it has grown. What a buffer holds is
+/// under way all the time, but for the half round trip in which it fills again.
+const FLAT: f64 = 0.65;
+/// Four times between packets are two thirds of a round trip at most if so many packets come in one; trains that are longer say
+/// nothing of how bytes come within a round trip.
+const PACKETS_IN_RTT: f64 = 6.0;
+/// An application that has no more leaves a segment that is not full each time; a buffer that is full does so now and then.
+const AFTER_END: f64 = 0.8;
+
+/// What was found, and how closely.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// The cause.
+    pub cause: Cause,
+    /// The cause on the other side of the closest comparison.
+    pub rival: Option<Cause>,
+    /// How far that was.
+    pub margin: f64,
+    /// Whether the path was full.
+    pub full: bool,
+    /// What would tell more.
+    pub would_tell: Option<String>,
+}
+
+/// The comparisons on the way to a verdict.
+struct Way {
+    margin: f64,
+    rival: Option<Cause>,
+    full: bool,
+}
+
+impl Way {
+    /// Whether `value` is at least `limit`; if it went the other way, `rival` would have been said.
+    fn is(&mut self, value: f64, limit: f64, rival: Cause) -> bool {
+        let margin = (value / limit - 1.0).abs().min(1.0);
+        if margin < self.margin {
+            (self.margin, self.rival) = (margin, Some(rival));
+        }
+        value >= limit
+    }
+
+    fn to(self, cause: Cause) -> Judgement {
+        Judgement { cause, rival: self.rival, margin: self.margin, full: self.full, would_tell: None }
+    }
+
+    fn unknown(self, would_tell: &str) -> Judgement {
+        Judgement { margin: 0.0, would_tell: Some(would_tell.to_owned()), ..self.to(Cause::Unknown) }
+    }
+}
+
+/// Judges.
+pub fn judge(evidence: &Evidence) -> Judgement {
+    let mut way = Way { margin: 1.0, rival: None, full: false };
+    if !evidence.has_data && evidence.bytes > 0 {
+        return acknowledgements_alone(evidence, way);
+    }
+    if evidence.segments < 3 || evidence.time_s <= 0.0 {
+        return way.unknown("a capture with more than two segments of data");
+    }
+    let share = |wait: Wait| evidence.waits[wait as usize];
+    if way.is(share(Wait::Nagle), MOST, Cause::DelayedAckNagle) {
+        way.rival = Some(Cause::SenderApplication);
+        return way.to(Cause::DelayedAckNagle);
+    }
+    if !evidence.has_acks {
+        return data_alone(evidence, way);
+    }
+    // Its application does not read: nothing else closes a window, least of all a path that is full.
+    let window = share(Wait::Window) + share(Wait::WindowUpdate);
+    if evidence.closed >= MOST || window >= MOST && evidence.open < OPEN {
+        way.is(evidence.open, OPEN, Cause::ReceiverWindow);
+        return way.to(Cause::ReceiverApplication);
+    }
+    if way.is(share(Wait::Application), MOST, Cause::SenderApplication) {
+        way.rival = Some(Cause::DelayedAckNagle);
+        return way.to(Cause::SenderApplication);
+    }
+    way.full = is_full(evidence);
+    let is_small = evidence.fuller >= FULLER;
+    if way.full {
+        return full(evidence, way, is_small);
+    }
+    if way.is(window, MOST, Cause::ReceiverWindow) {
+        way.margin = 1.0;
+        way.is(evidence.open, OPEN, Cause::ReceiverApplication);
+        return way.to(Cause::ReceiverWindow);
+    }
+    if is_small && share(Wait::Rhythm) >= MOST {
+        way.is(evidence.fuller, FULLER, Cause::Pacing);
+        return way.to(Cause::SmallSegments);
+    }
+    open(evidence, way)
+}
+
+/// Only data was captured. How a sender's waits end is not seen; how bytes follow each other is, and what comes again.
+fn data_alone(evidence: &Evidence, mut way: Way) -> Judgement {
+    let share = |wait: Wait| evidence.waits[wait as usize];
+    let steady = evidence.steadiness(1).unwrap_or(0.0);
+    if evidence.fuller >= FULLER && share(Wait::Application) < MOST {
+        way.is(evidence.fuller, FULLER, Cause::PathBandwidth);
+        return way.to(Cause::SmallSegments);
+    }
+    if way.is(share(Wait::Application), MOST, Cause::SenderApplication) {
+        // A buffer that is full, too, makes segments that are not; but rarely.
+        return match way.is(evidence.after_short, AFTER_END, Cause::SenderBuffer) {
+            true => way.to(Cause::SenderApplication),
+            false => {
+                way.unknown("the acknowledgements: whether the sender waited for them or for its application")
+            }
+        };
+    }
+    if evidence.late > evidence.lost {
+        way.is(evidence.late as f64, evidence.lost.max(1) as f64, Cause::RandomLoss);
+        return way.to(Cause::Reordering);
+    }
+    if evidence.lost > 0 && !way.is(steady, FULL, Cause::PathBandwidth) {
+        way.margin = 1.0;
+        return match way.is(evidence.run, BURST, Cause::CongestionAfterLoss) {
+            true => {
+                way.rival = Some(Cause::RandomLoss);
+                way.to(Cause::CongestionAfterLoss)
+            }
+            false => {
+                // Without acknowledgements, what was overtaken and what was lost look the same.
+                way.rival = Some(Cause::Reordering);
+                way.to(Cause::RandomLoss)
+            }
+        };
+    }
+    way.unknown(
+        "the acknowledgements: they tell the window, the round-trip time and what the sender waited for",
+    )
+}
+
+/// Only acknowledgements were captured.
+fn acknowledgements_alone(evidence: &Evidence, mut way: Way) -> Judgement {
+    if evidence.open < OPEN {
+        way.is(evidence.open, OPEN, Cause::ReceiverWindow);
+        return way.to(Cause::ReceiverApplication);
+    }
+    way.unknown("the data: what was under way, sent again, and when")
+}
+
+/// The path was full.
+fn full(evidence: &Evidence, mut way: Way, is_small: bool) -> Judgement {
+    way.margin = 1.0;
+    if is_small {
+        way.is(evidence.fuller, FULLER, Cause::PathBandwidth);
+        return way.to(Cause::SmallSegments);
+    }
+    match way.is(evidence.queue_rtts().unwrap_or(0.0), LONG_QUEUE, Cause::PathBandwidth) {
+        true => way.to(Cause::Queueing),
+        false => {
+            way.rival = Some(Cause::Queueing);
+            way.to(Cause::PathBandwidth)
+        }
+    }
+}
+
+/// Neither the ends' applications nor the window nor the path: the sender's own pace, losses, or a buffer.
+fn open(evidence: &Evidence, mut way: Way) -> Judgement {
+    let share = |wait: Wait| evidence.waits[wait as usize];
+    let rhythm = share(Wait::Rhythm) >= MOST;
+    let flat = evidence.flight_mean / evidence.flight_high.max(1) as f64;
+    let overtaken = evidence.counts.spurious() + evidence.late;
+    let disturbed = evidence.lost + overtaken > 0;
+    // Whose own timer sends may be late now and then; who waits for acknowledgements shows bursts in the fastest trains.
+    let (steady, limit) = match rhythm {
+        true => (evidence.steadiness(1), FULL),
+        false => (
+            evidence.steadiness(2).filter(|_| evidence.packets_in_rtt().unwrap_or(0.0) >= PACKETS_IN_RTT),
+            STEADY,
+        ),
+    };
+    if let Some(steady) = steady
+        && way.is(steady, limit, Cause::Pacing)
+    {
+        // Who keeps below what the path carries loses nothing; a queue that is kept short drops now and then.
+        if evidence.lost > 0 {
+            way.rival = Some(Cause::Pacing);
+            return way.to(Cause::PathBandwidth);
+        }
+        way.rival = Some(if rhythm { Cause::SenderApplication } else { Cause::SenderBuffer });
+        return way.to(Cause::Pacing);
+    }
+    if disturbed && !way.is(flat, FLAT, Cause::RandomLoss) {
+        way.margin = 1.0;
+        if way.is(overtaken as f64, (evidence.lost as f64).max(1.0), Cause::Reordering) {
+            way.rival = Some(Cause::RandomLoss);
+            return way.to(Cause::Reordering);
+        }
+        return match way.is(evidence.run, BURST, Cause::CongestionAfterLoss) {
+            true => {
+                way.rival = Some(Cause::RandomLoss);
+                way.to(Cause::CongestionAfterLoss)
+            }
+            false => way.to(Cause::RandomLoss),
+        };
+    }
+    if rhythm {
+        // It sent when it liked, at no pace, with more to send: the machine had no time for it.
+        return way.unknown("the sender's processor load and its socket's accounts during the transfer");
+    }
+    if way.is(flat, FLAT, Cause::SenderBuffer) {
+        way.rival = Some(Cause::CongestionAfterLoss);
+        return way.to(Cause::SenderBuffer);
+    }
+    way.unknown("a longer transfer: the congestion window was growing still when it ended")
+}
+
+/// Whether the path carried all it could. Its bytes come at the rate of its trains, and wait in its queue; or they have waited for
+/// longer than the way takes nearly all the time, which no path does that is not full.
+fn is_full(evidence: &Evidence) -> bool {
+    let steady = evidence.steadiness(1).unwrap_or(0.0);
+    match evidence.queued_time {
+        Some(queued) => {
+            let long = queued >= FULL && evidence.queue_rtts().is_some_and(|wait| wait >= LONG_QUEUE);
+            steady >= FULL && queued >= MOST || long
+        }
+        // Only what was lost and came again tells how long a round trip was.
+        None => steady >= FULL && evidence.queue_rtts().is_some_and(|wait| wait > 0.0),
+    }
+}
