@@ -2,8 +2,7 @@
 
 use clap::Parser as _;
 use linerate_cli::args::{Cli, Command};
-use linerate_cli::{fabric, hash_password, iperf3, lab, logging, output, serve, sim, top};
-use linerate_cli::{explain, fabric, hash_password, lab, logging, output, serve, sim, top};
+use linerate_cli::{explain, fabric, hash_password, iperf3, lab, logging, output, serve, sim, top};
 use linerate_lab::scenario::error::SimError;
 use std::fmt::Display;
 use std::process::ExitCode;
