@@ -4,6 +4,8 @@
 
 #[cfg(feature = "experiments")]
 pub mod explain;
+#[cfg(feature = "experiments")]
+pub mod guide;
 pub mod measure;
 pub mod progress;
 pub mod published;

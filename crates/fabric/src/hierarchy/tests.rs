@@ -1,0 +1,1 @@
+//! Tests of loads and stores through caches.
