@@ -17,6 +17,8 @@ pub struct Lab {
 pub enum Experiment {
     /// The figures that the source documents print, with their places, as CSV
     Published(Published),
+    /// Memory and packets of this machine: latency, bandwidth, contention; as tables, as a chip, and predicted from half
+    Guide(super::guide::Guide),
 }
 
 /// Forms of a result that every experiment has beside its table on the terminal.

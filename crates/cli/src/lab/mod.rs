@@ -3,6 +3,7 @@
 
 pub mod args;
 pub mod error;
+pub mod guide;
 
 use args::{Experiment, Lab};
 use error::LabError;
@@ -11,6 +12,7 @@ use error::LabError;
 pub fn run(args: &Lab) -> Result<(), LabError> {
     match &args.experiment {
         Experiment::Published(args) => published(args),
+        Experiment::Guide(args) => guide::run(args),
     }
 }
 

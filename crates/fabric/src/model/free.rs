@@ -165,22 +165,22 @@ fn slots(soc: &Soc) -> Vec<Slot> {
         }),
     });
     for (core, of) in &soc.cores {
-        for pipeline in of.outstanding.keys() {
-            slots.push(outstanding(core.clone(), pipeline.clone(), !of.levels.is_empty()));
+        for (pipeline, reads) in &of.outstanding {
+            slots.push(outstanding(core.clone(), pipeline.clone(), *reads, !of.levels.is_empty()));
         }
     }
     slots.extend(levels::slots(soc));
     slots
 }
 
-fn outstanding(core: String, pipeline: String, levels: bool) -> Slot {
+fn outstanding(core: String, pipeline: String, reads: f64, levels: bool) -> Slot {
     let place = (core.clone(), pipeline.clone());
     Slot {
         name: format!("cores.{core}.outstanding.{pipeline}"),
         unit: "reads".into(),
         min: 1.0,
         // What loads of a large core have under way shows only where levels are measured.
-        max: if levels { 256.0 } else { 32.0 },
+        max: if levels { 4.0 * reads } else { 32.0 },
         read: Box::new(move |soc| soc.cores.get(&place.0)?.outstanding.get(&place.1).copied()),
         write: Box::new(move |soc, reads| {
             let place = soc.cores.get_mut(&core).and_then(|of| of.value_mut().outstanding.get_mut(&pipeline));

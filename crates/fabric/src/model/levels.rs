@@ -8,10 +8,31 @@ use crate::units::{Bytes, BytesPerSecond, Cycles, Ratio};
 struct Field<T> {
     key: &'static str,
     unit: &'static str,
-    min: f64,
-    max: f64,
+    /// The range of a fit around the value, between the least and the most that make sense.
+    around: Around,
     read: fn(&T) -> Option<f64>,
     write: fn(&mut T, f64),
+}
+
+/// How far a fit may move a number. A fit finds its way only where the range is not much larger than the number.
+#[derive(Clone, Copy)]
+enum Around {
+    /// By this factor up and down.
+    Factor(f64),
+    /// From nothing to four times what it is, and to this at least.
+    Nothing(f64),
+    /// Within fixed bounds.
+    Fixed(f64, f64),
+}
+
+impl Around {
+    fn bounds(self, value: f64) -> (f64, f64) {
+        match self {
+            Around::Factor(factor) => (value / factor, value * factor),
+            Around::Nothing(most) => (0.0, most.max(4.0 * value)),
+            Around::Fixed(least, most) => (least.min(value), most.max(value)),
+        }
+    }
 }
 
 /// Sets what is there.
@@ -34,97 +55,88 @@ fn count(cycles: &mut At<Cycles>, value: f64) {
     cycles.value_mut().count = value;
 }
 
-/// The most cycles of a core that anything takes.
-const CYCLES: f64 = 10_000.0;
-/// The fastest memory in MB/s.
-const RATE: f64 = 1e7;
+/// Times that may be nothing: cycles.
+const TIME: Around = Around::Nothing(8.0);
+/// Rates and sizes.
+const LARGE: Around = Around::Factor(4.0);
+/// Unevenness.
+const UNEVEN: Around = Around::Fixed(0.0, 0.8);
 
 static LEVEL: [Field<Level>; 11] = [
     Field {
         key: "size",
         unit: "KiB",
-        min: 1.0,
-        max: 1e7,
+        around: LARGE,
         read: |level| level.size.as_ref().map(|size| size.value() / 1024.0),
         write: |level, size| put(&mut level.size, Bytes::new(size * 1024.0)),
     },
     Field {
         key: "unevenness",
         unit: "x",
-        min: 0.0,
-        max: 1.0,
+        around: UNEVEN,
         read: |level| level.unevenness.as_ref().map(|uneven| uneven.value()),
         write: |level, uneven| put(&mut level.unevenness, Ratio::new(uneven)),
     },
     Field {
         key: "conflict",
         unit: "B",
-        min: 64.0,
-        max: 4096.0,
+        around: Around::Fixed(64.0, 4096.0),
         read: |level| level.conflict.as_ref().map(|conflict| conflict.value()),
         write: |level, conflict| put(&mut level.conflict, Bytes::new(conflict)),
     },
     Field {
         key: "read",
         unit: "MB/s",
-        min: 1.0,
-        max: RATE,
+        around: LARGE,
         read: |level| Some(level.read.megabytes()),
         write: |level, megabytes| *level.read.value_mut() = to_rate(megabytes),
     },
     Field {
         key: "fill",
         unit: "MB/s",
-        min: 1.0,
-        max: RATE,
+        around: LARGE,
         read: |level| Some(level.fill.megabytes()),
         write: |level, megabytes| *level.fill.value_mut() = to_rate(megabytes),
     },
     Field {
         key: "copy",
         unit: "MB/s",
-        min: 1.0,
-        max: RATE,
+        around: LARGE,
         read: |level| Some(level.copy.megabytes()),
         write: |level, megabytes| *level.copy.value_mut() = to_rate(megabytes),
     },
     Field {
         key: "read_all",
         unit: "MB/s",
-        min: 1.0,
-        max: RATE,
+        around: LARGE,
         read: |level| rate(&level.read_all),
         write: |level, megabytes| put(&mut level.read_all, to_rate(megabytes)),
     },
     Field {
         key: "fill_all",
         unit: "MB/s",
-        min: 1.0,
-        max: RATE,
+        around: LARGE,
         read: |level| rate(&level.fill_all),
         write: |level, megabytes| put(&mut level.fill_all, to_rate(megabytes)),
     },
     Field {
         key: "copy_all",
         unit: "MB/s",
-        min: 1.0,
-        max: RATE,
+        around: LARGE,
         read: |level| rate(&level.copy_all),
         write: |level, megabytes| put(&mut level.copy_all, to_rate(megabytes)),
     },
     Field {
         key: "per_line",
         unit: "cycles",
-        min: 0.0,
-        max: CYCLES,
+        around: TIME,
         read: |level| Some(level.per_line.count),
         write: |level, value| count(&mut level.per_line, value),
     },
     Field {
         key: "per_conflict",
         unit: "cycles",
-        min: 0.0,
-        max: CYCLES,
+        around: TIME,
         read: |level| Some(level.per_conflict.count),
         write: |level, value| count(&mut level.per_conflict, value),
     },
@@ -134,24 +146,21 @@ static TLB: [Field<Tlb>; 3] = [
     Field {
         key: "entries",
         unit: "pages",
-        min: 1.0,
-        max: 1e7,
+        around: LARGE,
         read: |tlb| Some(*tlb.entries),
         write: |tlb, entries| *tlb.entries.value_mut() = entries,
     },
     Field {
         key: "unevenness",
         unit: "x",
-        min: 0.0,
-        max: 1.0,
+        around: UNEVEN,
         read: |tlb| tlb.unevenness.as_ref().map(|uneven| uneven.value()),
         write: |tlb, uneven| put(&mut tlb.unevenness, Ratio::new(uneven)),
     },
     Field {
         key: "miss",
         unit: "cycles",
-        min: 0.0,
-        max: CYCLES,
+        around: TIME,
         read: |tlb| Some(tlb.miss.count),
         write: |tlb, value| count(&mut tlb.miss, value),
     },
@@ -163,7 +172,7 @@ const fn of_loops(
     read: fn(&Loops) -> Option<f64>,
     write: fn(&mut Loops, f64),
 ) -> Field<Loops> {
-    Field { key, unit: "cycles", min: 0.0, max: CYCLES, read, write }
+    Field { key, unit: "cycles", around: TIME, read, write }
 }
 
 static LOOPS: [Field<Loops>; 9] = [
@@ -185,8 +194,7 @@ static LOOPS: [Field<Loops>; 9] = [
 static READ: [Field<CoreRead>; 1] = [Field {
     key: "latency",
     unit: "cycles",
-    min: 0.0,
-    max: CYCLES,
+    around: LARGE,
     read: |read| read.latency.as_ref().map(|latency| latency.count),
     write: |read, value| {
         if let Some(latency) = &mut read.latency {
@@ -209,12 +217,13 @@ fn of<T: 'static>(
 ) {
     for field in fields {
         let Some(value) = (field.read)(found) else { continue };
+        let (min, max) = field.around.bounds(value);
         let name = core.to_owned();
         slots.push(Slot {
             name: format!("cores.{core}.{path}.{}", field.key),
             unit: field.unit.to_owned(),
-            min: field.min,
-            max: field.max,
+            min,
+            max,
             read: Box::new(move |_| Some(value)),
             write: Box::new(move |soc, value| {
                 let core = soc.cores.get_mut(&name).map(At::value_mut);
