@@ -37,9 +37,16 @@ impl Drop for Scratch {
 #[test]
 fn a_quick_guide_is_whole_and_its_files_are_read() {
     let scratch = Scratch::new();
-    let (chip, tables, data, page) =
-        (scratch.file("chip.toml"), scratch.file("guide.toml"), scratch.file("data.csv"), scratch.file("page.html"));
-    let args = ["lab", "guide", "--quick", "--json", "--chip", &chip, "--guide", &tables, "--data", &data, "--html", &page];
+    let (chip, tables, data, page) = (
+        scratch.file("chip.toml"),
+        scratch.file("guide.toml"),
+        scratch.file("data.csv"),
+        scratch.file("page.html"),
+    );
+    let args = [
+        "lab", "guide", "--quick", "--json", "--chip", &chip, "--guide", &tables, "--data", &data, "--html",
+        &page,
+    ];
     let (code, out, err) = program(&args);
     assert_eq!(code, Some(0), "{err}");
     let found: Value = serde_json::from_str(&out).unwrap();
@@ -73,10 +80,14 @@ fn a_quick_guide_is_whole_and_its_files_are_read() {
     // The tables are a guide, and the chip predicts them.
     let read = guide::load(&fs::read_to_string(&tables).unwrap()).unwrap();
     assert_eq!(read.tables.len(), names.len());
-    let (code, out, err) = program(&["fabric", "table", &chip, "copy", "--guide", &tables, "--format", "csv"]);
+    let (code, out, err) =
+        program(&["fabric", "table", &chip, "copy", "--guide", &tables, "--format", "csv"]);
     assert_eq!(code, Some(0), "{err}");
     let line = out.lines().nth(1).unwrap_or_default();
-    assert!(line.split(',').filter(|cell| cell.parse::<f64>().is_ok_and(|value| value > 0.0)).count() >= 4, "{out}");
+    assert!(
+        line.split(',').filter(|cell| cell.parse::<f64>().is_ok_and(|value| value > 0.0)).count() >= 4,
+        "{out}"
+    );
     assert!(fs::read_to_string(&data).unwrap().lines().count() > 50);
 
     let html = fs::read_to_string(&page).unwrap();
@@ -93,7 +104,10 @@ fn what_cannot_be_asked_is_refused() {
         assert!(code == Some(2) && err.contains(said) && out.is_empty(), "{args:?}: {code:?} {err}");
     };
     check(&["--only", "latency,speed"], "no table 'speed'; expected one of latency, pages, copy");
-    check(&["--quick", "--only", "copy", "--chip", "/tmp/x.toml"], "takes the tables latency, pages, elements");
+    check(
+        &["--quick", "--only", "copy", "--chip", "/tmp/x.toml"],
+        "takes the tables latency, pages, elements",
+    );
 }
 
 #[test]
@@ -108,6 +122,7 @@ fn one_table_on_one_core_is_measured_without_a_prediction() {
         assert!(out.contains(part), "{part} in {out}");
     }
     assert!(!out.contains("2 cores"), "{out}");
-    let (code, _, err) = self::program(&["lab", "guide", "--quick", "--only", "pages", "--html", "/nowhere/page.html"]);
+    let (code, _, err) =
+        self::program(&["lab", "guide", "--quick", "--only", "pages", "--html", "/nowhere/page.html"]);
     assert!(code == Some(1) && err.contains("cannot write /nowhere/page.html"), "{err}");
 }

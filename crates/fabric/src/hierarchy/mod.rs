@@ -341,7 +341,8 @@ impl<'a> Walk<'a> {
 
     /// What the core's width and clock allow, in megabytes a second.
     fn bus(&self) -> Result<f64, HierarchyError> {
-        let rate = self.soc.bus_rate(self.core.width, self.core.bus_clock.as_ref().unwrap_or(&self.core.clock));
+        let rate =
+            self.soc.bus_rate(self.core.width, self.core.bus_clock.as_ref().unwrap_or(&self.core.clock));
         Ok(rate.ok_or_else(|| incomplete("the clock of the core"))?.megabytes())
     }
 }

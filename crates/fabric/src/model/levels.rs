@@ -180,10 +180,18 @@ static LOOPS: [Field<Loops>; 9] = [
     of_loops("fill", |own| Some(own.fill.count), |own, value| count(&mut own.fill, value)),
     of_loops("copy", |own| Some(own.copy.count), |own, value| count(&mut own.copy, value)),
     of_loops("element", |own| Some(own.element.count), |own, value| count(&mut own.element, value)),
-    of_loops("wide_element", |own| Some(own.wide_element.count), |own, value| count(&mut own.wide_element, value)),
+    of_loops(
+        "wide_element",
+        |own| Some(own.wide_element.count),
+        |own, value| count(&mut own.wide_element, value),
+    ),
     of_loops("gather", |own| Some(own.gather.count), |own, value| count(&mut own.gather, value)),
     of_loops("scatter", |own| Some(own.scatter.count), |own, value| count(&mut own.scatter, value)),
-    of_loops("source_split", |own| Some(own.source_split.count), |own, value| count(&mut own.source_split, value)),
+    of_loops(
+        "source_split",
+        |own| Some(own.source_split.count),
+        |own, value| count(&mut own.source_split, value),
+    ),
     of_loops(
         "destination_split",
         |own| Some(own.destination_split.count),

@@ -294,7 +294,10 @@ fn core_read(soc: &Soc, core: &Core, name: &str, read: &At<CoreRead>) -> Checked
 fn levels(soc: &Soc, core: &At<Core>) -> Checked {
     for (name, level) in &core.levels {
         let Some(read) = core.reads.get(name) else {
-            return fault(level, format!("no source {name:?} among the reads of its core; expected one with its latency"));
+            return fault(
+                level,
+                format!("no source {name:?} among the reads of its core; expected one with its latency"),
+            );
         };
         if read.through.is_some() || read.memory.is_some() || !read.bridges.is_empty() {
             return fault(read, "expected a latency alone, as a level has this name");
@@ -314,7 +317,10 @@ fn levels(soc: &Soc, core: &At<Core>) -> Checked {
     }
     let unbounded = core.levels.values().filter(|level| level.size.is_none()).count();
     if !core.levels.is_empty() && unbounded != 1 {
-        return fault(core, format!("{unbounded} levels without a size; expected one, the memory behind all"));
+        return fault(
+            core,
+            format!("{unbounded} levels without a size; expected one, the memory behind all"),
+        );
     }
     for tlb in core.tlbs.values() {
         positive(&tlb.page)?;
@@ -330,7 +336,9 @@ fn levels(soc: &Soc, core: &At<Core>) -> Checked {
     match &core.loops {
         None if core.levels.is_empty() && core.tlbs.is_empty() => Ok(()),
         None => fault(core, "levels without loops; expected what the loops of the core cost"),
-        Some(loops) if core.levels.is_empty() => fault(loops, "loops without levels; expected the levels of the core"),
+        Some(loops) if core.levels.is_empty() => {
+            fault(loops, "loops without levels; expected the levels of the core")
+        }
         Some(loops) => {
             for time in [&loops.read, &loops.fill, &loops.copy, &loops.element, &loops.wide_element] {
                 cycles(soc, time)?;

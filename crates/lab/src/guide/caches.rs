@@ -86,12 +86,15 @@ mod tests {
     #[test]
     fn a_folder_is_read_nearest_first() {
         let folder = std::env::temp_dir().join(format!("linerate-caches-{}", std::process::id()));
-        for (index, kind, level, size) in
-            [("index0", "Unified", "2", "1024K"), ("index1", "Data", "1", "48K"), ("index2", "Instruction", "1", "32K")]
-        {
+        for (index, kind, level, size) in [
+            ("index0", "Unified", "2", "1024K"),
+            ("index1", "Data", "1", "48K"),
+            ("index2", "Instruction", "1", "32K"),
+        ] {
             let at = folder.join(index);
             std::fs::create_dir_all(&at).unwrap();
-            for (name, text) in [("type", kind), ("level", level), ("size", size), ("shared_cpu_list", "0-1")] {
+            for (name, text) in [("type", kind), ("level", level), ("size", size), ("shared_cpu_list", "0-1")]
+            {
                 std::fs::write(at.join(name), text).unwrap();
             }
         }

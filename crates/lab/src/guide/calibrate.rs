@@ -46,12 +46,15 @@ pub fn chip(tables: &[Table], known: &Known) -> Result<String, String> {
     };
     let stages: [(&[Part], &dyn Fn(&str) -> bool); 6] = [
         (&[Part::Copy], &|name| {
-            of("levels", &[".read", ".fill", ".copy"], name) || of("loops", &[".read", ".fill", ".copy"], name)
+            of("levels", &[".read", ".fill", ".copy"], name)
+                || of("loops", &[".read", ".fill", ".copy"], name)
         }),
         (&[Part::Elements], &|name| of("loops", &["element"], name)),
         (&[Part::Alignment], &|name| of("loops", &["_split"], name)),
         (&[Part::Banks, Part::Pattern], &|name| of("levels", &["per_line", "per_conflict"], name)),
-        (&[Part::Pattern], &|name| of("outstanding", &[""], name) || of("loops", &["gather", "scatter"], name)),
+        (&[Part::Pattern], &|name| {
+            of("outstanding", &[""], name) || of("loops", &["gather", "scatter"], name)
+        }),
         (&[Part::Threads], &|name| of("levels", &["_all"], name)),
     ];
     for (parts, moves) in stages {
@@ -90,7 +93,8 @@ fn packets(tables: &[Table], way: Way) -> Vec<(f64, f64)> {
 /// The cells of some tables that calibrate, as measurements.
 fn data(tables: &[Table], parts: &[Part]) -> Vec<Measurement> {
     let points = tables.iter().filter(|table| parts.contains(&table.part)).flat_map(Table::points);
-    let own = points.filter(|point| point.calibrates && !point.asked.backwards && point.asked.packet.is_none());
+    let own =
+        points.filter(|point| point.calibrates && !point.asked.backwards && point.asked.packet.is_none());
     own.enumerate().map(|(at, point)| measurement(point, at + 1)).collect()
 }
 
@@ -155,8 +159,13 @@ fn misfit(soc: &Soc, data: &[Measurement]) -> f64 {
 }
 
 /// Entries and cycles of translation buffers to start from; what is found depends little on it.
-const TLBS: [&[(f64, f64)]; 5] =
-    [&[(64.0, 7.0), (1536.0, 40.0)], &[(96.0, 7.0), (4096.0, 60.0)], &[(48.0, 7.0), (1024.0, 40.0)], &[(2000.0, 40.0)], &[]];
+const TLBS: [&[(f64, f64)]; 5] = [
+    &[(64.0, 7.0), (1536.0, 40.0)],
+    &[(96.0, 7.0), (4096.0, 60.0)],
+    &[(48.0, 7.0), (1024.0, 40.0)],
+    &[(2000.0, 40.0)],
+    &[],
+];
 
 /// Levels, sizes, latencies and translation.
 fn hierarchy(tables: &[Table], known: &Known) -> Result<Soc, String> {
@@ -204,14 +213,18 @@ fn known_line(known: &Known) -> u64 {
 /// The curve is that of strides of a few lines: nearer ones find their line brought by a neighbour, further ones share sets.
 pub fn levels(tables: &[Table], calibrating: bool) -> Vec<Plateau> {
     let Some(table) = tables.iter().find(|table| table.part == Part::Latency) else { return Vec::new() };
-    let wanted = ["128 B apart", "256 B apart"];
+    // The nearest alone where a look measures no other.
+    let wanted: [&[&str]; 2] = [&["128 B apart", "256 B apart"], &["64 B apart"]];
     let mut points = Vec::new();
     for (_, row) in &table.rows {
-        let own = table.columns.iter().zip(row).filter(|(column, _)| wanted.contains(&column.heading.as_str()));
-        let own = own.filter_map(|(_, point)| point.as_ref()).filter(|point| point.calibrates || !calibrating);
-        if let Some(point) = own.min_by(|a, b| a.value.total_cmp(&b.value)) {
-            points.push((size_of(point), point.value));
-        }
+        let best = |names: &[&str]| {
+            let own =
+                table.columns.iter().zip(row).filter(|(column, _)| names.contains(&column.heading.as_str()));
+            let own =
+                own.filter_map(|(_, point)| point.as_ref()).filter(|point| point.calibrates || !calibrating);
+            own.min_by(|a, b| a.value.total_cmp(&b.value)).map(|point| (size_of(point), point.value))
+        };
+        points.extend(wanted.into_iter().find_map(best));
     }
     plateaus(&points)
 }
@@ -230,7 +243,8 @@ fn first(tables: &[Table], known: &Known, seen: &[Plateau]) -> Start {
         let one = &seen[at];
         let size = if at + 1 < seen.len() { one.ends } else { None };
         let below = if at == 0 { 0.0 } else { seen[at - 1].ends.unwrap_or(0.0) };
-        let rates = ["read", "fill", "copy"].map(|what| rate(tables, what, below, size.unwrap_or(f64::INFINITY)));
+        let rates =
+            ["read", "fill", "copy"].map(|what| rate(tables, what, below, size.unwrap_or(f64::INFINITY)));
         StartLevel { size, fetch: line, latency: one.latency, shared_by: sharers(known, size), rates }
     };
     Start {
@@ -260,7 +274,8 @@ fn rate(tables: &[Table], what: &str, below: f64, size: f64) -> f64 {
         .filter(|(column, point)| column.heading == what && point.calibrates)
         .map(|(_, point)| (size_of(point), point.value))
         .collect();
-    let within = own.iter().filter(|(bytes, _)| *bytes > below * 1.5 && *bytes < size * 0.7).map(|(_, rate)| *rate);
+    let within =
+        own.iter().filter(|(bytes, _)| *bytes > below * 1.5 && *bytes < size * 0.7).map(|(_, rate)| *rate);
     let median = crate::measure::statistics::spread(within).map(|spread| spread.median);
     // A small level may have no cell of its own: then the nearest one.
     let middle = if size.is_finite() { size / 2.0 } else { below * 4.0 };

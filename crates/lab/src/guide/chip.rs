@@ -43,9 +43,15 @@ pub fn name(at: usize, levels: usize) -> String {
     if at + 1 == levels { "memory".to_owned() } else { format!("l{}", at + 1) }
 }
 
+/// Below this a figure is none.
+const NOTHING: f64 = 1e-6;
+
 /// Four significant digits: what a file shows is what is predicted with.
 pub fn rounded(value: f64) -> f64 {
-    if value == 0.0 || !value.is_finite() {
+    if value.abs() < NOTHING {
+        return 0.0;
+    }
+    if !value.is_finite() {
         return value;
     }
     let scale = 10f64.powf(3.0 - value.abs().log10().floor());
@@ -95,11 +101,18 @@ impl Start {
             for (what, rate) in ["read", "fill", "copy"].into_iter().zip(level.rates) {
                 let _ = writeln!(text, "{what} = \"{} MB/s\"", rounded(rate.max(1.0)));
                 if self.cores > 1 {
-                    let _ = writeln!(text, "{what}_all = \"{} MB/s\"", rounded(rate.max(1.0) * self.cores as f64));
+                    let _ = writeln!(
+                        text,
+                        "{what}_all = \"{} MB/s\"",
+                        rounded(rate.max(1.0) * self.cores as f64)
+                    );
                 }
             }
             let line = rounded(self.line as f64 / level.rates[0].max(1.0) * self.clock_hz / 1e6);
-            let _ = writeln!(text, "per_line = \"{line} cycles @ core\"\nper_conflict = \"{line} cycles @ core\"");
+            let _ = writeln!(
+                text,
+                "per_line = \"{line} cycles @ core\"\nper_conflict = \"{line} cycles @ core\""
+            );
         }
         for (at, (entries, cycles)) in self.tlbs.iter().enumerate() {
             let (page, name) = (self.page, at + 1);
@@ -234,7 +247,12 @@ mod tests {
         for cores in [1, 2, 64] {
             let start = start(cores);
             let chip = start.chip().unwrap_or_else(|error| panic!("{error}\n{}", start.text()));
-            for transfer in ["load:cpu:16KiB", "load:cpu:16MiB:burst", "store:cpu:1MiB", "memory:cpu:copy:64KiB,from=1,to=0"] {
+            for transfer in [
+                "load:cpu:16KiB",
+                "load:cpu:16MiB:burst",
+                "store:cpu:1MiB",
+                "memory:cpu:copy:64KiB,from=1,to=0",
+            ] {
                 let found = answer(&chip, transfer).unwrap();
                 assert!(found.predicted > 0.0 && found.low <= found.predicted, "{transfer} {found:?}");
             }
@@ -247,10 +265,14 @@ mod tests {
 
     #[test]
     fn packets_give_their_port_back() {
-        let seen: Vec<(f64, f64)> =
-            [64.0, 512.0, 1472.0, 8972.0].map(|bytes: f64| (bytes, 900.0 + 3.0 * (bytes / PIECE).ceil())).to_vec();
+        let seen: Vec<(f64, f64)> = [64.0, 512.0, 1472.0, 8972.0]
+            .map(|bytes: f64| (bytes, 900.0 + 3.0 * (bytes / PIECE).ceil()))
+            .to_vec();
         let port = Port::of("udp", &seen).unwrap();
-        assert!((port.per_packet_ns - 900.0).abs() < 1e-6 && (port.per_piece_ns - 3.0).abs() < 1e-9, "{port:?}");
+        assert!(
+            (port.per_packet_ns - 900.0).abs() < 1e-6 && (port.per_piece_ns - 3.0).abs() < 1e-9,
+            "{port:?}"
+        );
         let text = format!("{}{}", start(1).text(), port.text(4.2e9, 65_536));
         let chip = soc::load(&text).unwrap();
         let found = answer(&chip, "ethernet:512,port=udp").unwrap();

@@ -92,7 +92,8 @@ fn median(values: &[f64]) -> f64 {
 
 /// The size at which the curve passes a latency, between points by the logarithm of the size.
 fn crossing(points: &[(f64, f64)], smooth: &[f64], from: usize, latency: f64) -> f64 {
-    let after = (from..smooth.len()).find(|at| smooth[*at] >= latency).unwrap_or(smooth.len().saturating_sub(1));
+    let after =
+        (from..smooth.len()).find(|at| smooth[*at] >= latency).unwrap_or(smooth.len().saturating_sub(1));
     let before = after.saturating_sub(1).max(from);
     let (low, high) = (smooth[before], smooth[after]);
     let (small, large) = (points[before].0, points[after].0);
@@ -131,10 +132,14 @@ mod tests {
     #[test]
     fn a_measured_machine_is_recognised() {
         // A Zen 5 in a virtual machine, stride 128, ns.
-        let kib = [4, 8, 16, 32, 48, 64, 96, 128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 16384, 24576,
-            32768, 49152, 65536, 131_072];
-        let ns = [1.12, 1.12, 1.12, 1.12, 1.12, 3.33, 3.34, 3.34, 3.37, 3.37, 3.8, 4.48, 6.47, 11.43, 12.58, 13.08, 13.01, 13.17,
-            13.06, 15.69, 82.88, 103.2, 175.8, 187.2, 195.7];
+        let kib = [
+            4, 8, 16, 32, 48, 64, 96, 128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192,
+            16384, 24576, 32768, 49152, 65536, 131_072,
+        ];
+        let ns = [
+            1.12, 1.12, 1.12, 1.12, 1.12, 3.33, 3.34, 3.34, 3.37, 3.37, 3.8, 4.48, 6.47, 11.43, 12.58, 13.08,
+            13.01, 13.17, 13.06, 15.69, 82.88, 103.2, 175.8, 187.2, 195.7,
+        ];
         let points: Vec<(f64, f64)> = kib.iter().zip(ns).map(|(kib, ns)| (f64::from(*kib), ns)).collect();
         let found = plateaus(&points);
         let shown: Vec<(f64, f64)> =

@@ -6,6 +6,6 @@ pub mod chip;
 pub mod curve;
 pub mod measure;
 pub mod plan;
-pub mod table;
 pub mod run;
 pub mod show;
+pub mod table;

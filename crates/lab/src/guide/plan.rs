@@ -71,7 +71,9 @@ impl Part {
             Part::Elements => "Read by one core in elements that wait for each other, by their width",
             Part::Alignment => "Copy by one core, by the distance of source and destination from a line",
             Part::Pattern => "Read and write by one core, by the order of the accesses",
-            Part::Banks => "Loads in order by one core, by their distance: powers of two and their neighbours",
+            Part::Banks => {
+                "Loads in order by one core, by their distance: powers of two and their neighbours"
+            }
             Part::Threads => "Read, fill and copy by several cores at once, all together",
             Part::Packets => "Packets by size, sent and received by one thread",
         }
@@ -176,6 +178,8 @@ pub struct Scope {
     pub veth: bool,
 }
 
+/// The largest datagram that fits a frame of 1500 B.
+const VETH_MOST: u64 = 1472;
 /// The largest circle, in places: more take longer to make than to follow.
 const MOST_PLACES: u64 = 1 << 22;
 
@@ -184,7 +188,20 @@ impl Scope {
     fn sizes(&self, least: u64, most: u64) -> Vec<u64> {
         let powers = (0..40).map(|power| least << power).take_while(|size| *size <= most);
         let steps: &[u64] = if self.quick { &[2] } else { &[2, 3] };
-        powers.flat_map(|size| steps.iter().map(move |step| size / 2 * step)).filter(|size| *size <= most).collect()
+        Self::steps(powers, steps, most)
+    }
+
+    /// The same with all steps: levels are found between them.
+    fn all_sizes(&self, least: u64, most: u64) -> Vec<u64> {
+        let powers = (0..40).map(|power| least << power).take_while(|size| *size <= most);
+        Self::steps(powers, &[2, 3], most)
+    }
+
+    fn steps(powers: impl Iterator<Item = u64>, steps: &[u64], most: u64) -> Vec<u64> {
+        powers
+            .flat_map(|size| steps.iter().map(move |step| size / 2 * step))
+            .filter(|size| *size <= most)
+            .collect()
     }
 
     /// The tables of a part; empty where there is nothing to measure.
@@ -200,8 +217,7 @@ impl Scope {
             Part::Threads => self.threads(),
             Part::Packets => self.packets(),
         };
-        let columns =
-            columns.into_iter().map(|(heading, unit)| Column { heading, unit }).collect();
+        let columns = columns.into_iter().map(|(heading, unit)| Column { heading, unit }).collect();
         Planned { part, corner, columns, rows }
     }
 
@@ -217,7 +233,7 @@ impl Scope {
             (quantity::bytes(size), strides.iter().map(cell).collect())
         };
         let columns = strides.iter().map(|stride| (format!("{stride} B apart"), Unit::Cycles)).collect();
-        ("Working set", columns, self.sizes(4 << 10, self.most).into_iter().map(row).collect())
+        ("Working set", columns, self.all_sizes(4 << 10, self.most).into_iter().map(row).collect())
     }
 
     fn pages(&self) -> Layout {
@@ -228,7 +244,7 @@ impl Scope {
             let asked = Asked::new(format!("load:{CORE}:{}:single,stride={stride}", pages * stride));
             (pages.to_string(), vec![asked])
         };
-        let rows = self.sizes(8, most).into_iter().map(row).collect();
+        let rows = self.all_sizes(8, most).into_iter().map(row).collect();
         ("Pages", vec![("one line of each".to_owned(), Unit::Cycles)], rows)
     }
 
@@ -262,7 +278,18 @@ impl Scope {
     fn alignment(&self) -> Layout {
         let mut places = vec![(0, 0), (1, 0), (0, 1), (1, 1), (32, 0), (0, 32)];
         if !self.quick {
-            places.extend([(8, 0), (0, 8), (16, 0), (0, 16), (63, 0), (0, 63), (8, 8), (1, 33), (64, 0), (0, 64)]);
+            places.extend([
+                (8, 0),
+                (0, 8),
+                (16, 0),
+                (0, 16),
+                (63, 0),
+                (0, 63),
+                (8, 8),
+                (1, 33),
+                (64, 0),
+                (0, 64),
+            ]);
         }
         let sizes = self.few();
         let row = |(from, to): (u64, u64)| {
@@ -298,7 +325,8 @@ impl Scope {
     }
 
     fn banks(&self) -> Layout {
-        let powers: &[u64] = if self.quick { &[64, 512, 4096] } else { &[64, 128, 256, 512, 1024, 2048, 4096, 8192] };
+        let powers: &[u64] =
+            if self.quick { &[64, 512, 4096] } else { &[64, 128, 256, 512, 1024, 2048, 4096, 8192] };
         let sizes = self.few();
         let strides = powers.iter().flat_map(|power| [*power, power + 64]);
         let row = |stride: u64| {
@@ -322,15 +350,18 @@ impl Scope {
 
     /// 1, 2, 4, ... and all cores.
     fn counts(&self) -> Vec<usize> {
-        let mut counts: Vec<usize> = (0..16).map(|power| 1 << power).filter(|count| *count < self.cores).collect();
+        let mut counts: Vec<usize> =
+            (0..16).map(|power| 1 << power).filter(|count| *count < self.cores).collect();
         counts.push(self.cores.max(1));
         counts
     }
 
     fn threads(&self) -> Layout {
         let counts = self.counts();
-        let asked: Vec<(&str, usize)> =
-            ["read", "fill", "copy"].iter().flat_map(|what| counts.iter().map(move |count| (*what, *count))).collect();
+        let asked: Vec<(&str, usize)> = ["read", "fill", "copy"]
+            .iter()
+            .flat_map(|what| counts.iter().map(move |count| (*what, *count)))
+            .collect();
         let row = |size: u64| {
             let cell = |(what, count): &(&str, usize)| {
                 Asked::new(format!("memory:{CORE}:{what}:{size},cores={count}"))
@@ -350,11 +381,18 @@ impl Scope {
     fn packets(&self) -> Layout {
         let sizes: Vec<u64> = match self.quick {
             true => vec![64, 512, 1472, 8972],
-            false => vec![64, 114, 164, 214, 264, 314, 364, 414, 464, 514, 564, 1064, 1472, 3064, 4564, 8972, 16384, 32768, 61440],
+            false => vec![
+                64, 114, 164, 214, 264, 314, 364, 414, 464, 514, 564, 1064, 1472, 3064, 4564, 8972, 16384,
+                32768, 61440,
+            ],
         };
         let ways: Vec<Way> = Way::ALL.into_iter().filter(|way| *way != Way::UdpVeth || self.veth).collect();
         let row = |size: u64| {
             let cell = |way: &Way| {
+                // A datagram that the device cuts is no packet of this size.
+                if *way == Way::UdpVeth && size > VETH_MOST {
+                    return None;
+                }
                 let packet = Some((*way, size as usize));
                 let transfer = format!("ethernet:{size},port={}", way.port());
                 Some(Asked { transfer, backwards: false, packet })
@@ -399,7 +437,10 @@ mod tests {
                         half += i64::from(calibrates(row, column));
                     }
                 }
-                assert!(all >= 4 && (2 * half - all).abs() <= table.rows.len() as i64, "{part}: {half} of {all}");
+                assert!(
+                    all >= 4 && (2 * half - all).abs() <= table.rows.len() as i64,
+                    "{part}: {half} of {all}"
+                );
             }
         }
     }

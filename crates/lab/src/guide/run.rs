@@ -4,10 +4,10 @@ use super::caches::{self, Cache};
 use super::calibrate::{self, Known, NEEDED};
 use super::curve::Plateau;
 use super::measure::bench::{Bench, Crowd};
+use super::measure::cores;
 use super::measure::packets::{self, Veth, Way};
 use super::measure::pages::{Pages, large_bytes};
 use super::measure::sample::{Effort, Sampled};
-use super::measure::cores;
 use super::plan::{Asked, Part, Scope};
 use super::table::{Accuracy, Table, accuracy};
 use crate::measure::provenance::Provenance;
@@ -154,7 +154,10 @@ pub fn run(options: &Options) -> Result<Guide, GuideError> {
     if lacking.is_empty() {
         guide.predict(options.chip)?;
     } else {
-        guide.notes.push(format!("Nothing is predicted: a chip takes the tables {} too.", calibrate::names(&lacking)));
+        guide.notes.push(format!(
+            "Nothing is predicted: a chip takes the tables {} too.",
+            calibrate::names(&lacking)
+        ));
     }
     Ok(guide)
 }
@@ -254,7 +257,9 @@ fn packet(way: Way, bytes: usize, effort: Effort, veth: Option<&Veth>) -> Result
 fn question(asked: &Asked) -> Result<Question, GuideError> {
     match asked.transfer.parse() {
         Ok(Transfer::Set { question, .. }) => Ok(question),
-        Ok(_) | Err(_) => Err(GuideError::Failed(format!("{}: expected loads or stores of a core", asked.transfer))),
+        Ok(_) | Err(_) => {
+            Err(GuideError::Failed(format!("{}: expected loads or stores of a core", asked.transfer)))
+        }
     }
 }
 
@@ -295,7 +300,8 @@ impl Guide {
 
     /// What stands at the head of a file that is written.
     pub fn head(&self) -> String {
-        let unstable = self.tables.iter().flat_map(Table::points).filter(|point| !point.sampled.stable).count();
+        let unstable =
+            self.tables.iter().flat_map(Table::points).filter(|point| !point.sampled.stable).count();
         let all = self.tables.iter().flat_map(Table::points).count();
         format!(
             "# Measured by: {}\n# Of {all} figures {unstable} did not settle. Every other cell calibrated this file; the rest were predicted.\n\

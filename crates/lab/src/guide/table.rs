@@ -91,7 +91,10 @@ impl Table {
 
     /// The relative errors of the cells that were predicted before they were compared.
     pub fn errors(&self) -> Vec<f64> {
-        self.points().filter(|point| !point.calibrates).filter_map(|point| Some(point.error()?.abs())).collect()
+        self.points()
+            .filter(|point| !point.calibrates)
+            .filter_map(|point| Some(point.error()?.abs()))
+            .collect()
     }
 }
 

@@ -36,13 +36,21 @@ impl Bench {
         self.timer.tells()
     }
 
-    /// Nanoseconds of a cycle of the core.
+    /// Nanoseconds of a cycle of the core: the least of several figures, as nothing makes a chain faster than its clock.
     pub fn cycle(&mut self) -> Sampled {
-        let sampled = measure(&mut self.timer, self.effort, |repeat| {
-            black_box(chain(repeat * 8));
-            repeat * 8
-        });
-        sampled.times(1.0 / LINK_CYCLES)
+        let mut once = || {
+            let sampled = measure(&mut self.timer, self.effort, |repeat| {
+                black_box(chain(repeat * 8));
+                repeat * 8
+            });
+            sampled.times(1.0 / LINK_CYCLES)
+        };
+        let mut best = once();
+        for _ in 1..CYCLE_TRIES {
+            let other = once();
+            best = if other.ns < best.ns { other } else { best };
+        }
+        best
     }
 
     /// Nanoseconds a load or store, or a byte, of one core. `backwards` reads from the end.
@@ -94,6 +102,8 @@ impl Bench {
     }
 }
 
+/// How often the clock is told, of which the fastest counts.
+const CYCLE_TRIES: usize = 12;
 /// Accesses in a call of a loop over places at random.
 const BATCH: u64 = 256;
 
@@ -187,7 +197,9 @@ impl Crowd {
             std::thread::sleep(time);
             stop.store(true, Ordering::Relaxed);
             let joined = workers.into_iter().map(|worker| worker.join());
-            joined.map(|result| result.unwrap_or_else(|_| Err("a thread that measures failed".to_owned()))).collect()
+            joined
+                .map(|result| result.unwrap_or_else(|_| Err("a thread that measures failed".to_owned())))
+                .collect()
         });
         let (mut rate, mut clean) = (0.0, true);
         for result in results {
@@ -237,7 +249,8 @@ mod tests {
     #[test]
     fn a_core_that_is_not_there_is_an_error() {
         let effort = Effort { sample_ns: 1000, samples: 1, most: 1 };
-        let error = Crowd::new(4096, &[1020], effort).ask(Question { work: Work::Fill, bytes: 4096, cores: 1 });
+        let error =
+            Crowd::new(4096, &[1020], effort).ask(Question { work: Work::Fill, bytes: 4096, cores: 1 });
         assert!(error.unwrap_err().contains("core 1020"));
     }
 }

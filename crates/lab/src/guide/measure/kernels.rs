@@ -3,32 +3,47 @@
 use super::memory::Chance;
 use std::hint::black_box;
 
+/// Lanes of a sum: enough for the latency of an addition, and a whole number of vectors.
+const LANES: usize = 8;
+
+// Places are counted rather than zipped: the loops are then the same whether or not crates are optimized together.
+
 /// The sum of all words, in lanes that a compiler turns into vectors.
 #[inline(never)]
 pub fn sum(words: &[u64]) -> u64 {
-    let mut lanes = [0u64; 16];
-    let (groups, rest) = words.as_chunks::<16>();
+    let mut lanes = [0u64; LANES];
+    let (groups, rest) = words.as_chunks::<LANES>();
     for group in groups {
-        for (lane, word) in lanes.iter_mut().zip(group) {
-            *lane = lane.wrapping_add(*word);
+        for at in 0..LANES {
+            lanes[at] = lanes[at].wrapping_add(group[at]);
         }
     }
-    let rest = rest.iter().fold(0u64, |sum, word| sum.wrapping_add(*word));
-    lanes.iter().fold(rest, |sum, lane| sum.wrapping_add(*lane))
+    together(&lanes).wrapping_add(together(rest))
 }
 
 /// The same from the last word to the first.
 #[inline(never)]
 pub fn sum_backwards(words: &[u64]) -> u64 {
-    let mut lanes = [0u64; 16];
-    let (rest, groups) = words.as_rchunks::<16>();
-    for group in groups.iter().rev() {
-        for (lane, word) in lanes.iter_mut().zip(group) {
-            *lane = lane.wrapping_add(*word);
+    let mut lanes = [0u64; LANES];
+    let (rest, groups) = words.as_rchunks::<LANES>();
+    let mut left = groups.len();
+    while left > 0 {
+        left -= 1;
+        let group = &groups[left];
+        for at in 0..LANES {
+            lanes[at] = lanes[at].wrapping_add(group[at]);
         }
     }
-    let rest = rest.iter().fold(0u64, |sum, word| sum.wrapping_add(*word));
-    lanes.iter().fold(rest, |sum, lane| sum.wrapping_add(*lane))
+    together(&lanes).wrapping_add(together(rest))
+}
+
+/// The sum of a few.
+fn together(words: &[u64]) -> u64 {
+    let mut sum = 0u64;
+    for word in words {
+        sum = sum.wrapping_add(*word);
+    }
+    sum
 }
 
 /// One word of every `stride`, from the first to the last.
@@ -38,52 +53,50 @@ pub fn sum_strided(words: &[u64], stride: usize) -> u64 {
     let mut at = 0;
     let step = stride.max(1);
     while at + 3 * step < words.len() {
-        for (number, lane) in lanes.iter_mut().enumerate() {
-            *lane = lane.wrapping_add(words[at + number * step]);
-        }
+        lanes[0] = lanes[0].wrapping_add(words[at]);
+        lanes[1] = lanes[1].wrapping_add(words[at + step]);
+        lanes[2] = lanes[2].wrapping_add(words[at + 2 * step]);
+        lanes[3] = lanes[3].wrapping_add(words[at + 3 * step]);
         at += 4 * step;
     }
-    lanes.iter().fold(0u64, |sum, lane| sum.wrapping_add(*lane))
+    together(&lanes)
 }
 
-/// Four walks through places at random that do not wait for each other (Knuth's multiplier, the high half of the state).
-struct Walks([u64; 4]);
-
-impl Walks {
-    fn new(chance: &mut Chance) -> Walks {
-        Walks([chance.next(), chance.next(), chance.next(), chance.next()])
-    }
-
-    /// The next places below `count`, one of each walk.
-    fn next(&mut self, count: u64) -> [usize; 4] {
-        self.0.each_mut().map(|state| {
-            *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (((*state >> 32) * count) >> 32) as usize
-        })
-    }
+/// The next state of a walk through places at random (Knuth's multiplier).
+fn step(state: u64) -> u64 {
+    state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
 }
 
-/// Words at so many places at random; four at a time, none of which waits for another.
+/// The place below `count` that a state stands for: its high half as a share.
+fn place(state: u64, count: u64) -> usize {
+    (((state >> 32) * count) >> 32) as usize
+}
+
+/// Words at so many places at random; four walks side by side, none of which waits for another.
 #[inline(never)]
 pub fn gather(words: &[u64], reads: u64, chance: &mut Chance) -> u64 {
-    let mut walks = Walks::new(chance);
-    let mut lanes = [0u64; 4];
+    let (mut a, mut b, mut c, mut d) = (chance.next(), chance.next(), chance.next(), chance.next());
+    let count = words.len() as u64;
+    let (mut one, mut other) = (0u64, 0u64);
     for _ in 0..reads / 4 {
-        for (lane, place) in lanes.iter_mut().zip(walks.next(words.len() as u64)) {
-            *lane = lane.wrapping_add(words[place]);
-        }
+        (a, b, c, d) = (step(a), step(b), step(c), step(d));
+        one = one.wrapping_add(words[place(a, count)]).wrapping_add(words[place(b, count)]);
+        other = other.wrapping_add(words[place(c, count)]).wrapping_add(words[place(d, count)]);
     }
-    lanes.iter().fold(0u64, |sum, lane| sum.wrapping_add(*lane))
+    one.wrapping_add(other)
 }
 
-/// Writes words at so many places at random, four at a time.
+/// Writes words at so many places at random, four walks side by side.
 #[inline(never)]
 pub fn scatter(words: &mut [u64], writes: u64, chance: &mut Chance) {
-    let mut walks = Walks::new(chance);
+    let (mut a, mut b, mut c, mut d) = (chance.next(), chance.next(), chance.next(), chance.next());
+    let count = words.len() as u64;
     for at in 0..writes / 4 {
-        for place in walks.next(words.len() as u64) {
-            words[place] = at;
-        }
+        (a, b, c, d) = (step(a), step(b), step(c), step(d));
+        words[place(a, count)] = at;
+        words[place(b, count)] = at;
+        words[place(c, count)] = at;
+        words[place(d, count)] = at;
     }
 }
 
@@ -101,18 +114,49 @@ pub fn copy(to: &mut [u8], from: &[u8]) {
     black_box(to);
 }
 
-/// Reads bytes in elements of `N`, each of which the next waits for: no two become one load.
+/// Mixes an element into what the next one waits for: no two become one load.
+fn mix(mixed: u64, element: u64) -> u64 {
+    mixed.rotate_left(1) ^ element
+}
+
+/// Reads in elements of the width of an integer.
+macro_rules! narrow {
+    ($name:ident, $integer:ty, $bytes:literal) => {
+        #[inline(never)]
+        fn $name(bytes: &[u8]) -> u64 {
+            let mut mixed = 0u64;
+            for element in bytes.as_chunks::<$bytes>().0 {
+                mixed = mix(mixed, u64::from(<$integer>::from_le_bytes(*element)));
+            }
+            mixed
+        }
+    };
+}
+
+narrow!(by_1, u8, 1);
+narrow!(by_2, u16, 2);
+narrow!(by_4, u32, 4);
+narrow!(by_8, u64, 8);
+
+/// Reads in elements of two words.
 #[inline(never)]
-fn elements<const N: usize>(bytes: &[u8]) -> u64 {
+fn by_16(bytes: &[u8]) -> u64 {
     let mut mixed = 0u64;
-    for element in bytes.as_chunks::<N>().0 {
-        let mut word = [0u8; 8];
-        let shared = N.min(8);
-        word[..shared].copy_from_slice(&element[..shared]);
-        // The other words of a wide element come with it.
-        let more = element.as_chunks::<8>().0.iter().skip(1);
-        let more = more.fold(0u64, |all, word| all ^ u64::from_le_bytes(*word));
-        mixed = mixed.rotate_left(1) ^ u64::from_le_bytes(word) ^ more;
+    for element in bytes.as_chunks::<8>().0.as_chunks::<2>().0 {
+        let (a, b) = (u64::from_le_bytes(element[0]), u64::from_le_bytes(element[1]));
+        mixed = mix(mixed, a ^ b.rotate_left(7));
+    }
+    mixed
+}
+
+/// Reads in elements of four words.
+#[inline(never)]
+fn by_32(bytes: &[u8]) -> u64 {
+    let mut mixed = 0u64;
+    for element in bytes.as_chunks::<8>().0.as_chunks::<4>().0 {
+        let (a, b) = (u64::from_le_bytes(element[0]), u64::from_le_bytes(element[1]));
+        let (c, d) = (u64::from_le_bytes(element[2]), u64::from_le_bytes(element[3]));
+        mixed = mix(mixed, (a ^ b.rotate_left(7)) ^ (c.rotate_left(13) ^ d.rotate_left(19)));
     }
     mixed
 }
@@ -120,12 +164,12 @@ fn elements<const N: usize>(bytes: &[u8]) -> u64 {
 /// Reads bytes in elements of so many bytes; nothing for a width that is not one of [`WIDTHS`].
 pub fn read_elements(bytes: &[u8], width: usize) -> u64 {
     match width {
-        1 => elements::<1>(bytes),
-        2 => elements::<2>(bytes),
-        4 => elements::<4>(bytes),
-        8 => elements::<8>(bytes),
-        16 => elements::<16>(bytes),
-        32 => elements::<32>(bytes),
+        1 => by_1(bytes),
+        2 => by_2(bytes),
+        4 => by_4(bytes),
+        8 => by_8(bytes),
+        16 => by_16(bytes),
+        32 => by_32(bytes),
         _ => 0,
     }
 }

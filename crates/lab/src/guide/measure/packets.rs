@@ -125,7 +125,8 @@ fn socket_in(namespace: &str, address: &str) -> Result<UdpSocket, String> {
     let make = || {
         let file = std::fs::File::open(&path).map_err(|error| failed(&error))?;
         // The thread ends when it has made the socket, and no other has moved.
-        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).map_err(|error| failed(&error))?;
+        move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(|error| failed(&error))?;
         UdpSocket::bind((address, 0)).map_err(|error| failed(&error))
     };
     std::thread::scope(|scope| scope.spawn(make).join())

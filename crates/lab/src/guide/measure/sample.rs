@@ -72,7 +72,8 @@ impl Sampled {
     pub fn of(samples: &[(f64, bool)], found: Option<f64>) -> Sampled {
         let clean = samples.iter().filter(|(_, clean)| *clean).count();
         // Where every sample was disturbed, they are all there is.
-        let used = samples.iter().filter(|(_, undisturbed)| *undisturbed || clean == 0).map(|(each, _)| *each);
+        let used =
+            samples.iter().filter(|(_, undisturbed)| *undisturbed || clean == 0).map(|(each, _)| *each);
         let least = used.clone().fold(f64::INFINITY, f64::min);
         let whole = spread(used).unwrap_or(Spread { median: least, least, most: least });
         Sampled {
@@ -191,7 +192,8 @@ mod tests {
 
     #[test]
     fn the_fastest_that_agree_count() {
-        let check = |samples: &[f64], expected: Option<f64>| assert_eq!(cluster(samples), expected, "{samples:?}");
+        let check =
+            |samples: &[f64], expected: Option<f64>| assert_eq!(cluster(samples), expected, "{samples:?}");
         check(&[], None);
         check(&[10.0, 10.1], None);
         check(&[10.0, 10.1, 10.2], Some(10.1));
@@ -210,7 +212,10 @@ mod tests {
             machine.lost += repeat * 500;
             repeat
         });
-        assert!(!found.stable && found.disturbed == found.samples && found.samples == Effort::QUICK.most, "{found:?}");
+        assert!(
+            !found.stable && found.disturbed == found.samples && found.samples == Effort::QUICK.most,
+            "{found:?}"
+        );
         assert!((found.ns - 1000.0).abs() < 1e-9, "{found:?}");
     }
 }

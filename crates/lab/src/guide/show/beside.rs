@@ -40,16 +40,13 @@ fn reads(guide: &Guide, document: &Printed) -> Option<Grid> {
     let chip = soc::load(guide.chip.as_deref()?).ok()?;
     let core = chip.cores.get(crate::guide::plan::CORE)?;
     let names: Vec<&str> = core.hierarchy().into_iter().map(|(name, _)| name).collect();
-    let headers = [
-        "source",
-        "this machine, single",
-        "burst",
-        "C66x, single",
-        "burst",
-        "A15, single",
-        "burst",
-    ];
-    let mut grid = Grid::new("beside-reads", "Cycles of a read, beside tables 3 and 4 of the KeyStone II guide", &headers);
+    let headers =
+        ["source", "this machine, single", "burst", "C66x, single", "burst", "A15, single", "burst"];
+    let mut grid = Grid::new(
+        "beside-reads",
+        "Cycles of a read, beside tables 3 and 4 of the KeyStone II guide",
+        &headers,
+    );
     for (at, (name, dsp, arm)) in LEVELS.iter().enumerate() {
         // The last level is memory, however many are before it.
         let own = match at {
@@ -57,7 +54,8 @@ fn reads(guide: &Guide, document: &Printed) -> Option<Grid> {
             _ => names.get(at).filter(|_| at + 1 < names.len()),
         };
         let ask = |access: &str| {
-            let found = ask::answer(&chip, &format!("core:{}:{}:{access}", crate::guide::plan::CORE, own?)).ok()?;
+            let found =
+                ask::answer(&chip, &format!("core:{}:{}:{access}", crate::guide::plan::CORE, own?)).ok()?;
             Some(found.predicted)
         };
         let cell = |value: Option<f64>| value.map_or(Cell::Empty, Cell::figure);
@@ -85,12 +83,19 @@ fn copies(guide: &Guide, document: &Printed) -> Option<Grid> {
     let core = chip.cores.get(crate::guide::plan::CORE)?;
     let levels = core.hierarchy();
     let row = "Aggregate throughput of TCs fired (MBPS)";
-    let headers = ["copied within", "this machine, one core, MB/s", "all cores, MB/s", "KeyStone II, TC0 and TC1, MB/s"];
-    let mut grid = Grid::new("beside-copies", "Copies, beside tables 8 and 11 of the KeyStone II guide", &headers);
+    let headers = [
+        "copied within",
+        "this machine, one core, MB/s",
+        "all cores, MB/s",
+        "KeyStone II, TC0 and TC1, MB/s",
+    ];
+    let mut grid =
+        Grid::new("beside-copies", "Copies, beside tables 8 and 11 of the KeyStone II guide", &headers);
     let cell = |value: Option<f64>| value.map_or(Cell::Empty, |value| Cell::number(value, 0));
     let last_cache = levels.len().checked_sub(2).and_then(|at| levels.get(at));
     let rates = [("last cache, shared memory", last_cache, "8"), ("dynamic memory", levels.last(), "11")];
-    let measured_together = guide.tables.iter().any(|table| table.part == Part::Threads) && guide.cores.len() > 1;
+    let measured_together =
+        guide.tables.iter().any(|table| table.part == Part::Threads) && guide.cores.len() > 1;
     for (name, level, table) in rates {
         let one = level.map(|(_, level)| level.copy.megabytes());
         let all = level.and_then(|(_, level)| level.copy_all.as_ref()).map(|rate| rate.megabytes());
@@ -116,10 +121,12 @@ fn packets(guide: &Guide, document: &Printed) -> Option<Grid> {
     headers.extend(table.columns.iter().map(|column| format!("{}, Mb/s", column.heading)));
     headers.push("KeyStone II, 10 Gigabit Ethernet, Mb/s".to_owned());
     let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
-    let mut grid = Grid::new("beside-packets", "Packets, beside section 9 of the KeyStone II guide", &headers);
+    let mut grid =
+        Grid::new("beside-packets", "Packets, beside section 9 of the KeyStone II guide", &headers);
     for (size, points) in &table.rows {
         let Some(other) = figure(document, "10gbe", size, 3) else { continue };
-        let own = points.iter().map(|point| point.as_ref().map_or(Cell::Empty, |point| Cell::figure(point.value)));
+        let own =
+            points.iter().map(|point| point.as_ref().map_or(Cell::Empty, |point| Cell::figure(point.value)));
         grid.rows.push([Cell::text(size)].into_iter().chain(own).chain([Cell::number(other, 0)]).collect());
     }
     grid.notes.push(
@@ -137,10 +144,16 @@ mod tests {
     fn every_row_that_is_laid_beside_is_in_the_document() {
         let document = keystone().expect("the transcription loads");
         for (_, dsp, arm) in LEVELS {
-            assert!(figure(&document, "3", dsp, 3).is_some() && figure(&document, "4", arm, 2).is_some(), "{dsp} {arm}");
+            assert!(
+                figure(&document, "3", dsp, 3).is_some() && figure(&document, "4", arm, 2).is_some(),
+                "{dsp} {arm}"
+            );
         }
         for table in ["8", "11"] {
-            assert!(figure(&document, table, "Aggregate throughput of TCs fired (MBPS)", 1).is_some(), "{table}");
+            assert!(
+                figure(&document, table, "Aggregate throughput of TCs fired (MBPS)", 1).is_some(),
+                "{table}"
+            );
         }
         assert_eq!(figure(&document, "10gbe", "64", 3), Some(2388.0));
     }

@@ -26,7 +26,11 @@ pub fn records(guide: &Guide) -> Vec<Record> {
                 };
                 records.push(record(point.value, Origin::Measured, how(point)));
                 if let Some(predicted) = point.predicted.filter(|_| !point.calibrates) {
-                    records.push(record(predicted, Origin::Predicted, format!("fabric, {}", point.asked.transfer)));
+                    records.push(record(
+                        predicted,
+                        Origin::Predicted,
+                        format!("fabric, {}", point.asked.transfer),
+                    ));
                 }
             }
         }
@@ -104,12 +108,19 @@ pub fn guide_file(guide: &Guide) -> String {
             quoted(table.corner)
         );
         for column in &table.columns {
-            let _ = writeln!(text, "  {{ heading = [{}], unit = \"{}\" }},", quoted(&column.heading), column.unit.symbol());
+            let _ = writeln!(
+                text,
+                "  {{ heading = [{}], unit = \"{}\" }},",
+                quoted(&column.heading),
+                column.unit.symbol()
+            );
         }
         text.push_str("]\nrows = [\n");
         for (name, points) in &table.rows {
             let cell = |point: &Option<Point>| {
-                point.as_ref().map_or_else(|| "\"-\"".to_owned(), |point| format!("\"{}\"", printed(point.value)))
+                point
+                    .as_ref()
+                    .map_or_else(|| "\"-\"".to_owned(), |point| format!("\"{}\"", printed(point.value)))
             };
             let cells: Vec<String> = points.iter().map(cell).collect();
             let _ = writeln!(text, "  [{}, {}],", quoted(name), cells.join(", "));

@@ -18,7 +18,11 @@ pub fn page(guide: &Guide) -> Result<String, PlotError> {
     for table in &guide.tables {
         let mut blocks = pictures(guide, table)?;
         blocks.push(Block::Compared(compared(table)));
-        sections.push(Section { id: table.part.name().to_owned(), title: table.part.title().to_owned(), blocks });
+        sections.push(Section {
+            id: table.part.name().to_owned(),
+            title: table.part.title().to_owned(),
+            blocks,
+        });
     }
     let others: Vec<Block> = beside::grids(guide).into_iter().map(Block::Grid).collect();
     if !others.is_empty() {
@@ -29,7 +33,11 @@ pub fn page(guide: &Guide) -> Result<String, PlotError> {
         let lines = chip.lines().filter(|line| !line.trim().is_empty());
         let mut grid = Grid::new("chip-file", "The chip as `linerate fabric` reads it", &["line"]);
         grid.rows.extend(lines.map(|line| vec![Cell::text(line)]));
-        sections.push(Section { id: "chip".to_owned(), title: "Chip".to_owned(), blocks: vec![Block::Grid(grid)] });
+        sections.push(Section {
+            id: "chip".to_owned(),
+            title: "Chip".to_owned(),
+            blocks: vec![Block::Grid(grid)],
+        });
     }
     let title = format!("Throughput guide: {}", part(guide, "processor"));
     page::page(&title, &guide.provenance.sentence(), &sections)
@@ -46,7 +54,10 @@ fn summary(guide: &Guide) -> Section {
         tiles.push((format!("{:.1} ns", level.latency * guide.cycle.ns), name));
     }
     if let Some(whole) = guide.accuracy {
-        tiles.push((format!("{:.1} %", whole.median * 100.0), format!("median error of {} predicted cells", whole.cells)));
+        tiles.push((
+            format!("{:.1} %", whole.median * 100.0),
+            format!("median error of {} predicted cells", whole.cells),
+        ));
     }
     let mut blocks = vec![Block::Tiles(tiles)];
     blocks.push(Block::Text(
@@ -82,7 +93,10 @@ fn picture_of_errors(guide: &Guide) -> Option<Figure> {
         x: "table".to_owned(),
         y: "%".to_owned(),
         axis: Axis::Categories(names),
-        series: vec![series("median", 0, bars(|of| of.median)), series("nine of ten within", 1, bars(|of| of.ninth))],
+        series: vec![
+            series("median", 0, bars(|of| of.median)),
+            series("nine of ten within", 1, bars(|of| of.ninth)),
+        ],
         notes: Vec::new(),
     })
 }
@@ -106,8 +120,15 @@ fn compared(table: &Table) -> Compared {
             ),
         },
     };
-    let rows = table.rows.iter().map(|(name, points)| (name.clone(), points.iter().map(cell).collect())).collect();
-    Compared { id: format!("{}-table", table.part), title: grid.title, headers: grid.headers, rows, notes: grid.notes }
+    let rows =
+        table.rows.iter().map(|(name, points)| (name.clone(), points.iter().map(cell).collect())).collect();
+    Compared {
+        id: format!("{}-table", table.part),
+        title: grid.title,
+        headers: grid.headers,
+        rows,
+        notes: grid.notes,
+    }
 }
 
 /// The pictures of a table.
@@ -120,17 +141,30 @@ fn pictures(guide: &Guide, table: &Table) -> Result<Vec<Block>, PlotError> {
         _ => return Ok(Vec::new()),
     };
     let mut series = Vec::new();
-    for (number, column) in table.columns.iter().filter(|own| chosen.is_empty() || chosen.contains(&own.heading.as_str())).enumerate()
+    for (number, column) in table
+        .columns
+        .iter()
+        .filter(|own| chosen.is_empty() || chosen.contains(&own.heading.as_str()))
+        .enumerate()
     {
         if series.len() / 2 >= SERIES.len() {
             break;
         }
         let measured = points(table, &column.heading, |point| Some(point.value));
-        let predicted =
-            points(table, &column.heading, |point| point.predicted.filter(|_| !point.calibrates));
+        let predicted = points(table, &column.heading, |point| point.predicted.filter(|_| !point.calibrates));
         let name = column.heading.clone();
-        series.push(Series { name: format!("{name}, measured"), mark: Mark::Predicted, colour: number, points: measured });
-        series.push(Series { name: format!("{name}, predicted"), mark: Mark::Published, colour: number, points: predicted });
+        series.push(Series {
+            name: format!("{name}, measured"),
+            mark: Mark::Predicted,
+            colour: number,
+            points: measured,
+        });
+        series.push(Series {
+            name: format!("{name}, predicted"),
+            mark: Mark::Published,
+            colour: number,
+            points: predicted,
+        });
     }
     Ok(vec![Block::Figure(Figure {
         id: format!("{}-figure", table.part),
@@ -190,8 +224,11 @@ fn picture(id: &str, table: &Table, curves: &[Curve], levels: &[(f64, String)]) 
     let title = table.part.title();
     let svg = staircase::svg(title, curves, levels).map_err(PlotError::Drawing)?;
     let colours = ["blue", "orange", "green", "purple", "ochre", "turquoise", "red", "grey-blue"];
-    let names: Vec<String> =
-        curves.iter().zip(colours.iter().cycle()).map(|(curve, colour)| format!("{colour}: {}", curve.name)).collect();
+    let names: Vec<String> = curves
+        .iter()
+        .zip(colours.iter().cycle())
+        .map(|(curve, colour)| format!("{colour}: {}", curve.name))
+        .collect();
     let notes = vec![format!("Lines are measured, dots predicted. {}.", names.join(", "))];
     Ok(Block::Picture { id: id.to_owned(), title: title.to_owned(), svg, notes })
 }

@@ -91,7 +91,8 @@ fn draw(
         let colour = SERIES[number % SERIES.len()];
         let place = |(size, cycles): &(f64, f64)| (size.log2(), cycles.log10());
         chart.draw_series(LineSeries::new(curve.measured.iter().map(place), colour.stroke_width(2)))?;
-        chart.draw_series(curve.predicted.iter().map(|point| Circle::new(place(point), 4, colour.filled())))?;
+        chart
+            .draw_series(curve.predicted.iter().map(|point| Circle::new(place(point), 4, colour.filled())))?;
     }
     root.present()?;
     Ok(())

@@ -39,7 +39,8 @@ pub fn levels(guide: &Guide) -> Option<Grid> {
         return None;
     }
     let headers = ["level", "seen to hold", "system says", "shared by", "load, cycles", "load, ns"];
-    let mut grid = Grid::new("levels", "Levels of memory, from the curve of latency and from the system", &headers);
+    let mut grid =
+        Grid::new("levels", "Levels of memory, from the curve of latency and from the system", &headers);
     let count = guide.levels.len().max(guide.caches.len() + 1);
     for at in 0..count {
         let (seen, told) = (guide.levels.get(at), guide.caches.get(at));
@@ -104,10 +105,17 @@ fn frames(table: &Table) -> String {
         .iter()
         .enumerate()
         .filter_map(|(at, column)| {
-            let of = |row: Option<&(String, Vec<Option<Point>>)>| row?.1.get(at)?.as_ref().map(|point| 1e9 / point.sampled.ns);
+            let of = |row: Option<&(String, Vec<Option<Point>>)>| {
+                row?.1.get(at)?.as_ref().map(|point| 1e9 / point.sampled.ns)
+            };
             let (first, last) = (of(table.rows.first())?, of(table.rows.last())?);
             let count = |rate: f64| quantity::count(rate as u64);
-            Some(format!("{}: {} a second of the smallest, {} of the largest", column.heading, count(first), count(last)))
+            Some(format!(
+                "{}: {} a second of the smallest, {} of the largest",
+                column.heading,
+                count(first),
+                count(last)
+            ))
         })
         .collect();
     format!("Packets: {}.", rates.join("; "))
@@ -127,8 +135,10 @@ fn shown(point: &Point) -> Cell {
 /// How well the half was predicted that calibrated nothing.
 pub fn accuracy(guide: &Guide) -> Option<Grid> {
     let whole = guide.accuracy?;
-    let headers = ["table", "predicted cells", "median error, %", "nine of ten within, %", "largest, %", "worst cell"];
-    let mut grid = Grid::new("accuracy", "Predicted from the other half of the cells, before comparison", &headers);
+    let headers =
+        ["table", "predicted cells", "median error, %", "nine of ten within, %", "largest, %", "worst cell"];
+    let mut grid =
+        Grid::new("accuracy", "Predicted from the other half of the cells, before comparison", &headers);
     let row = |name: &str, of: Accuracy, worst: String| {
         vec![
             Cell::text(name),
