@@ -78,41 +78,7 @@ impl Start {
             text.push_str("translation = 8.0\n");
         }
         for (at, level) in self.levels.iter().enumerate() {
-            let name = name(at, count);
-            let cycles = rounded(level.latency);
-            let _ = write!(
-                text,
-                "\n[cores.{CORE}.reads.{name}]\nlatency = \"{cycles} cycles @ core\"\npipeline = \"{name}\"\n\n\
-                 [cores.{CORE}.levels.{name}]\n"
-            );
-            if let Some(size) = level.size {
-                let _ = write!(
-                    text,
-                    "size = \"{} KiB\"\nunevenness = \"{} %\"\nfetch = \"{} B\"\nshared_by = {}\n",
-                    rounded(size / 1024.0),
-                    if at == 0 { 3 } else { 20 },
-                    level.fetch,
-                    level.shared_by
-                );
-                if at > 0 {
-                    text.push_str("conflict = \"1024 B\"\n");
-                }
-            }
-            for (what, rate) in ["read", "fill", "copy"].into_iter().zip(level.rates) {
-                let _ = writeln!(text, "{what} = \"{} MB/s\"", rounded(rate.max(1.0)));
-                if self.cores > 1 {
-                    let _ = writeln!(
-                        text,
-                        "{what}_all = \"{} MB/s\"",
-                        rounded(rate.max(1.0) * self.cores as f64)
-                    );
-                }
-            }
-            let line = rounded(self.line as f64 / level.rates[0].max(1.0) * self.clock_hz / 1e6);
-            let _ = writeln!(
-                text,
-                "per_line = \"{line} cycles @ core\"\nper_conflict = \"{line} cycles @ core\""
-            );
+            self.level(at, level, &mut text);
         }
         for (at, (entries, cycles)) in self.tlbs.iter().enumerate() {
             let (page, name) = (self.page, at + 1);
@@ -137,6 +103,40 @@ impl Start {
             let _ = writeln!(text, "{key} = \"{cycles} cycles @ core\"");
         }
         text
+    }
+
+    /// One level with its reads.
+    fn level(&self, at: usize, level: &StartLevel, text: &mut String) {
+        let name = name(at, self.levels.len());
+        let cycles = rounded(level.latency);
+        let _ = write!(
+            text,
+            "\n[cores.{CORE}.reads.{name}]\nlatency = \"{cycles} cycles @ core\"\npipeline = \"{name}\"\n\n\
+             [cores.{CORE}.levels.{name}]\n"
+        );
+        if let Some(size) = level.size {
+            let _ = write!(
+                text,
+                "size = \"{} KiB\"\nunevenness = \"{} %\"\nfetch = \"{} B\"\nshared_by = {}\n",
+                rounded(size / 1024.0),
+                if at == 0 { 3 } else { 20 },
+                level.fetch,
+                level.shared_by
+            );
+            if at > 0 {
+                text.push_str("conflict = \"1024 B\"\n");
+            }
+        }
+        for (what, rate) in ["read", "fill", "copy"].into_iter().zip(level.rates) {
+            let _ = writeln!(text, "{what} = \"{} MB/s\"", rounded(rate.max(1.0)));
+            if self.cores > 1 {
+                let _ =
+                    writeln!(text, "{what}_all = \"{} MB/s\"", rounded(rate.max(1.0) * self.cores as f64));
+            }
+        }
+        let line = rounded(self.line as f64 / level.rates[0].max(1.0) * self.clock_hz / 1e6);
+        let _ =
+            writeln!(text, "per_line = \"{line} cycles @ core\"\nper_conflict = \"{line} cycles @ core\"");
     }
 
     /// As a chip.

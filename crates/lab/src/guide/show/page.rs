@@ -50,7 +50,9 @@ fn part<'a>(guide: &'a Guide, name: &str) -> &'a str {
 fn summary(guide: &Guide) -> Section {
     let mut tiles = vec![(format!("{:.2} GHz", 1.0 / guide.cycle.ns), "clock of the core".to_owned())];
     for (at, level) in guide.levels.iter().enumerate() {
-        let name = if level.ends.is_some() { format!("L{} load", at + 1) } else { "memory load".to_owned() };
+        // Where sizes end in a cache, the last level is that cache.
+        let is_cache = level.ends.is_some() || at < guide.caches.len();
+        let name = if is_cache { format!("L{} load", at + 1) } else { "memory load".to_owned() };
         tiles.push((format!("{:.1} ns", level.latency * guide.cycle.ns), name));
     }
     if let Some(whole) = guide.accuracy {

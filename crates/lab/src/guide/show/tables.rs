@@ -64,8 +64,8 @@ pub fn levels(guide: &Guide) -> Option<Grid> {
     ));
     if guide.levels.len() != guide.caches.len() + 1 && !guide.caches.is_empty() {
         grid.notes.push(format!(
-            "The curve shows {} levels and the system tells of {} caches: sizes end before the memory is reached, or a cache is \
-             not told of.",
+            "The curve shows {} levels and the system tells of {} caches: sizes end before the memory is reached, so that the last \
+             level seen is a cache and the chip calls it memory, or a cache is not told of.",
             guide.levels.len(),
             guide.caches.len()
         ));
