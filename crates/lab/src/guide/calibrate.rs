@@ -30,6 +30,9 @@ pub struct Known {
 pub const NEEDED: [Part; 7] =
     [Part::Latency, Part::Pages, Part::Copy, Part::Elements, Part::Alignment, Part::Pattern, Part::Banks];
 
+/// Whether a parameter of this name moves.
+type Moves<'a> = &'a dyn Fn(&str) -> bool;
+
 /// The text of the chip file, from the cells that calibrate.
 ///
 /// # Errors
@@ -44,7 +47,7 @@ pub fn chip(tables: &[Table], known: &Known) -> Result<String, String> {
     let of = |part: &str, ends: &[&str], name: &str| {
         name.starts_with(&format!("cores.{CORE}.{part}")) && ends.iter().any(|end| name.ends_with(end))
     };
-    let stages: [(&[Part], &dyn Fn(&str) -> bool); 6] = [
+    let stages: [(&[Part], Moves<'_>); 6] = [
         (&[Part::Copy], &|name| {
             of("levels", &[".read", ".fill", ".copy"], name)
                 || of("loops", &[".read", ".fill", ".copy"], name)
@@ -114,7 +117,7 @@ fn measurement(point: &Point, line: usize) -> Measurement {
 #[derive(Clone)]
 struct Moving<'a> {
     soc: Soc,
-    moves: &'a dyn Fn(&str) -> bool,
+    moves: Moves<'a>,
 }
 
 impl TableModel for Moving<'_> {
@@ -140,7 +143,7 @@ impl Calibrate for Moving<'_> {
 }
 
 /// Calibrates some parameters from some tables.
-fn stage(soc: Soc, tables: &[Table], parts: &[Part], moves: &dyn Fn(&str) -> bool) -> Result<Soc, String> {
+fn stage(soc: Soc, tables: &[Table], parts: &[Part], moves: Moves<'_>) -> Result<Soc, String> {
     let data = data(tables, parts);
     if data.is_empty() {
         return Ok(soc);

@@ -75,7 +75,7 @@ fn place(state: u64, count: u64) -> usize {
 /// Words at so many places at random; four walks side by side, none of which waits for another.
 #[inline(never)]
 pub fn gather(words: &[u64], reads: u64, chance: &mut Chance) -> u64 {
-    let (mut a, mut b, mut c, mut d) = (chance.next(), chance.next(), chance.next(), chance.next());
+    let (mut a, mut b, mut c, mut d) = (chance.number(), chance.number(), chance.number(), chance.number());
     let count = words.len() as u64;
     let (mut one, mut other) = (0u64, 0u64);
     for _ in 0..reads / 4 {
@@ -89,7 +89,7 @@ pub fn gather(words: &[u64], reads: u64, chance: &mut Chance) -> u64 {
 /// Writes words at so many places at random, four walks side by side.
 #[inline(never)]
 pub fn scatter(words: &mut [u64], writes: u64, chance: &mut Chance) {
-    let (mut a, mut b, mut c, mut d) = (chance.next(), chance.next(), chance.next(), chance.next());
+    let (mut a, mut b, mut c, mut d) = (chance.number(), chance.number(), chance.number(), chance.number());
     let count = words.len() as u64;
     for at in 0..writes / 4 {
         (a, b, c, d) = (step(a), step(b), step(c), step(d));

@@ -49,7 +49,7 @@ pub struct Chance(pub u64);
 
 impl Chance {
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -60,7 +60,7 @@ impl Chance {
     /// One below `bound`, which is not 0.
     pub fn below(&mut self, bound: usize) -> usize {
         // The bias of a remainder of 64 bits does not matter for an order.
-        (self.next() % bound.max(1) as u64) as usize
+        (self.number() % bound.max(1) as u64) as usize
     }
 
     /// The numbers below `count` in a random order.
