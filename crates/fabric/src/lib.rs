@@ -15,6 +15,7 @@ pub mod edma;
 pub mod engine;
 pub mod fit;
 pub mod guide;
+pub mod hierarchy;
 pub mod links;
 pub mod memory;
 pub mod mix;

@@ -7,6 +7,7 @@ pub mod explain;
 #[cfg(feature = "experiments")]
 pub mod ladder;
 pub mod load;
+pub mod guide;
 pub mod measure;
 #[cfg(feature = "experiments")]
 pub mod offloads;

@@ -42,6 +42,11 @@ const TRANSFERS: &str = "Transfers:
   edma:TC:FROM->TO[:SIZE][,OPTIONS]      FROM<->TO moves both ways; 32KiB if no size is given
       sync=a|ab  acnt=BYTES  bcnt=N  ccnt=N  index=BYTES  align=BYTES
   core:CORE:MEMORY[:single|burst]        latency of a core's reads in its cycles
+  load:CORE:SIZE[:single|burst][,stride=BYTES]
+                                         loads in a working set, in cycles of the core
+  store:CORE:SIZE                        stores at random in a working set
+  memory:CORE:read|fill|copy:SIZE[,cores=N][,element=BYTES][,from=BYTES][,to=BYTES]
+                                         what cores read, fill or copy of a working set
   pcie:read|write[:PAYLOAD][:bidir][:bridged]    128B; edma=TC gives the burst size
   srio:nread|nwrite|type11[:SIZE][:LANESx][:RATEG][:MEMORY]    4KiB on 4x at 5G, L2
   hyperlink:read|write:MEMORY            path=NAME, near if not given

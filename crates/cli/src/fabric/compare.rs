@@ -1,6 +1,7 @@
 //! A table of a guide beside its predictions, cell by cell.
 
 use linerate_fabric::guide::{self, Role, Table};
+use linerate_fabric::model::tables::TRANSFER;
 use linerate_fabric::predict::{Prediction, TableModel};
 use linerate_lab::report::grid::{Cell, Grid};
 use linerate_lab::report::page::{Compared, Comparison};
@@ -44,7 +45,11 @@ pub fn pairs<'a>(table: &'a Table, model: &dyn TableModel) -> Vec<Pair<'a>> {
     let printed: Vec<Option<usize>> =
         (0..table.columns.len()).map(|column| decimals(table, column)).collect();
     let pair = |(row, column, published): (usize, usize, &'a guide::Cell)| {
-        let predicted = table.rows.get(row).and_then(|of| model.cell(&table.id, &of.name, column + 1));
+        let predicted = table.rows.get(row).and_then(|of| match table.transfer(&of.name, column + 1) {
+            // A guide that says what its cells ask for needs no model that knows its tables.
+            Some(transfer) => model.cell(TRANSFER, transfer, 1),
+            None => model.cell(&table.id, &of.name, column + 1),
+        });
         let fitting = predicted.as_ref().map_or(0, |prediction| match prediction.predicted.abs() {
             1000.0.. => 0,
             100.0..1000.0 => 1,

@@ -27,6 +27,8 @@ pub enum Experiment {
     Ramp(Box<super::ramp::Ramp>),
     /// The same question to many worlds of the simulator, or to many variants of a chip
     Sweep(Box<super::sweep::Sweep>),
+    /// Memory and packets of this machine: latency, bandwidth, contention; as tables, as a chip, and predicted from half
+    Guide(super::guide::Guide),
 }
 
 /// Forms of a result that every experiment has beside its table on the terminal.

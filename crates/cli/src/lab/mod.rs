@@ -7,6 +7,7 @@ pub mod ladder;
 pub mod offloads;
 pub mod ramp;
 pub mod sweep;
+pub mod guide;
 
 use args::{Experiment, Lab};
 use error::LabError;
@@ -19,6 +20,7 @@ pub fn run(args: &Lab) -> Result<(), LabError> {
         Experiment::Ladder(args) => ladder::run(args),
         Experiment::Ramp(args) => ramp::run(args),
         Experiment::Sweep(args) => sweep::run(args),
+        Experiment::Guide(args) => guide::run(args),
     }
 }
 

@@ -4,6 +4,7 @@ use super::outside::{controllers, refused, unknown};
 use super::{AskError, Edma, Sync};
 use crate::edma::{self, Shape};
 use crate::engine::{self, Simulated};
+use crate::hierarchy::{self, Question};
 use crate::memory::{self, Pattern};
 use crate::predict::Prediction;
 use crate::soc::Soc;
@@ -103,4 +104,15 @@ pub fn read(soc: &Soc, core: &str, memory: &str, pattern: Pattern) -> Result<Pre
         Some(source) => memory::read(soc, core, source, pattern).map_err(refused),
         None => Err(unknown("memory", memory, described.reads.keys().map(String::as_str))),
     }
+}
+
+/// What a core's loads and stores in a working set take.
+///
+/// # Errors
+/// A core that the chip does not have, or whose levels it does not describe.
+pub fn set(soc: &Soc, core: &str, question: Question) -> Result<Prediction, AskError> {
+    let Some(core) = soc.cores.keys().find(|name| name.eq_ignore_ascii_case(core)) else {
+        return Err(unknown("core", core, soc.cores.keys().map(String::as_str)));
+    };
+    hierarchy::predict(soc, core, question).map_err(refused)
 }

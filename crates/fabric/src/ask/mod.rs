@@ -12,9 +12,10 @@ pub mod ready;
 #[cfg(test)]
 mod tests;
 
-pub use inside::{edma, edma_transfers, read, simulate};
+pub use inside::{edma, edma_transfers, read, set, simulate};
 pub use outside::{controllers, link};
 
+use crate::hierarchy::{Question, Work};
 use crate::memory::Pattern;
 use crate::predict::Prediction;
 use crate::soc::Soc;
@@ -76,6 +77,7 @@ pub fn single(soc: &Soc, transfer: &Transfer) -> Result<Prediction, AskError> {
     match transfer {
         Transfer::Edma(edma) => inside::edma(soc, &[edma], true),
         Transfer::Core { core, memory, access } => read(soc, core, memory, access.pattern()),
+        Transfer::Set { core, question } => set(soc, core, *question),
         other => link(soc, other).unwrap_or_else(|| Err(AskError("expected a transfer over a link".into()))),
     }
 }
@@ -196,6 +198,13 @@ pub enum Transfer {
         /// How.
         access: Access,
     },
+    /// A core's loads and stores in a working set.
+    Set {
+        /// Kind of core.
+        core: String,
+        /// What it does with how much.
+        question: Question,
+    },
     /// Between two chips over PCIe.
     Pcie {
         /// Direction.
@@ -248,9 +257,12 @@ pub enum Transfer {
 }
 
 /// What each kind looks like, for help and for errors.
-pub const FORMS: [(&str, &str); 7] = [
+pub const FORMS: [(&str, &str); 10] = [
     ("edma", "edma:TC:FROM->TO[:SIZE][,sync=a|ab][,acnt=N][,bcnt=N][,ccnt=N][,index=BYTES][,align=BYTES]"),
     ("core", "core:CORE:MEMORY[:single|burst]"),
+    ("load", "load:CORE:SIZE[:single|burst][,stride=BYTES]"),
+    ("store", "store:CORE:SIZE"),
+    ("memory", "memory:CORE:read|fill|copy:SIZE[,cores=N][,element=BYTES][,from=BYTES][,to=BYTES]"),
     ("pcie", "pcie:read|write[:PAYLOAD][:bidir][:bridged][,edma=TC]"),
     ("srio", "srio:nread|nwrite|type11[:SIZE][:LANESx][:RATEG][:MEMORY]"),
     ("hyperlink", "hyperlink:read|write:MEMORY[,path=NAME]"),
@@ -274,6 +286,7 @@ impl fmt::Display for Transfer {
                 };
                 write!(f, "core:{core}:{memory}:{access}")
             }
+            Transfer::Set { core, question } => of_set(f, core, question),
             Transfer::Pcie { direction, payload_bytes, both_ways, bridged, controller } => {
                 write!(f, "pcie:{}:{payload_bytes}B", way(direction))?;
                 f.write_str(if *both_ways { ":bidir" } else { "" })?;
@@ -303,6 +316,28 @@ impl fmt::Display for Transfer {
             }
             Transfer::Tcp { workload } => write!(f, "tcp:{workload}"),
         }
+    }
+}
+
+fn of_set(f: &mut fmt::Formatter<'_>, core: &str, question: &Question) -> fmt::Result {
+    let bytes = question.bytes;
+    match question.work {
+        Work::Chase(stride) => write!(f, "load:{core}:{bytes}B:single,stride={stride}"),
+        Work::Stride(stride) => write!(f, "load:{core}:{bytes}B:burst,stride={stride}"),
+        Work::Gather => write!(f, "load:{core}:{bytes}B:burst"),
+        Work::Scatter => write!(f, "store:{core}:{bytes}B"),
+        Work::Read(_) => write!(f, "memory:{core}:read:{bytes}B"),
+        Work::Fill => write!(f, "memory:{core}:fill:{bytes}B"),
+        Work::Copy(..) => write!(f, "memory:{core}:copy:{bytes}B"),
+    }?;
+    match question.cores {
+        1 => {}
+        cores => write!(f, ",cores={cores}")?,
+    }
+    match question.work {
+        Work::Read(Some(width)) => write!(f, ",element={width}"),
+        Work::Copy(from, to) if (from, to) != (0, 0) => write!(f, ",from={from},to={to}"),
+        _ => Ok(()),
     }
 }
 

@@ -18,7 +18,7 @@ const SERIES: u32 = 16;
 
 /// The prediction for a transfer over a link, at what the clocks of the chip run at; `None` for one that is no link's.
 pub fn link(soc: &Soc, transfer: &Transfer) -> Option<Result<Prediction, AskError>> {
-    if matches!(transfer, Transfer::Edma(_) | Transfer::Core { .. }) {
+    if matches!(transfer, Transfer::Edma(_) | Transfer::Core { .. } | Transfer::Set { .. }) {
         return None;
     }
     link_at(&soc.links.at_clocks(|clock| soc.frequency(clock)), soc, transfer)
@@ -74,7 +74,7 @@ pub(super) fn link_at(links: &Links, soc: &Soc, transfer: &Transfer) -> Option<R
             ethernet(links, *frame_bytes, port.as_deref(), *counted)
         }
         Transfer::Tcp { workload } => tcp(links, workload),
-        Transfer::Edma(_) | Transfer::Core { .. } => return None,
+        Transfer::Edma(_) | Transfer::Core { .. } | Transfer::Set { .. } => return None,
     })
 }
 

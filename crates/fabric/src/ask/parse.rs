@@ -1,6 +1,7 @@
 //! From the text of a transfer to what it means; what is left over or unknown is refused.
 
 use super::{Access, AskError, Counted, Direction, Edma, FORMS, Rapidio, Sync, Transfer};
+use crate::hierarchy::{Question, Work};
 use std::str::FromStr;
 
 /// Largest size that is taken: beyond it a prediction says nothing new.
@@ -89,6 +90,9 @@ impl FromStr for Transfer {
         let transfer = match name {
             "edma" => edma(&mut parts)?,
             "core" => core(&mut parts)?,
+            "load" => load(&mut parts)?,
+            "store" => store(&mut parts)?,
+            "memory" => memory(&mut parts)?,
             "pcie" => pcie(&mut parts)?,
             "srio" => srio(&mut parts)?,
             "hyperlink" => hyperlink(&mut parts)?,
@@ -161,6 +165,47 @@ fn core(parts: &mut Parts<'_>) -> Result<Transfer, AskError> {
         Some(text) => one_of("access", text, &[("single", Access::Single), ("burst", Access::Burst)])?,
     };
     Ok(Transfer::Core { core, memory, access })
+}
+
+/// The line of caches that nothing is said of.
+const LINE: u64 = 64;
+
+fn load(parts: &mut Parts<'_>) -> Result<Transfer, AskError> {
+    let core = parts.place("core")?.to_owned();
+    let bytes = size("the working set", parts.place("size of a working set")?)?;
+    let access = match parts.places.next() {
+        None => Access::Single,
+        Some(text) => one_of("access", text, &[("single", Access::Single), ("burst", Access::Burst)])?,
+    };
+    let work = match (access, parts.size_option("stride")?) {
+        (Access::Single, stride) => Work::Chase(stride.unwrap_or(LINE)),
+        (Access::Burst, Some(stride)) => Work::Stride(stride),
+        (Access::Burst, None) => Work::Gather,
+    };
+    Ok(Transfer::Set { core, question: Question { work, bytes, cores: 1 } })
+}
+
+fn store(parts: &mut Parts<'_>) -> Result<Transfer, AskError> {
+    let core = parts.place("core")?.to_owned();
+    let bytes = size("the working set", parts.place("size of a working set")?)?;
+    Ok(Transfer::Set { core, question: Question { work: Work::Scatter, bytes, cores: 1 } })
+}
+
+fn memory(parts: &mut Parts<'_>) -> Result<Transfer, AskError> {
+    let core = parts.place("core")?.to_owned();
+    let known = [("read", Work::Read(None)), ("fill", Work::Fill), ("copy", Work::Copy(0, 0))];
+    let mut work = one_of("what is done", parts.place("read, fill or copy")?, &known)?;
+    let bytes = size("the working set", parts.place("size of a working set")?)?;
+    let cores = parts.count_option("cores")?.unwrap_or(1) as u32;
+    match &mut work {
+        Work::Read(width) => *width = parts.size_option("element")?,
+        Work::Copy(from, to) => {
+            *from = parts.option("from").map_or(Ok(0), |text| whole("from", text))?;
+            *to = parts.option("to").map_or(Ok(0), |text| whole("to", text))?;
+        }
+        _ => {}
+    }
+    Ok(Transfer::Set { core, question: Question { work, bytes, cores } })
 }
 
 const DIRECTIONS: [(&str, Direction); 2] = [("read", Direction::Read), ("write", Direction::Write)];

@@ -289,6 +289,10 @@ fn path<'a>(soc: &'a Soc, asked: Asked<'a>) -> Result<Vec<Vec<&'a str>>, AskErro
                 at_memory(soc, memory, &mut path);
             }
         }
+        Asked::One(Transfer::Set { core, .. }) => {
+            let name = soc.cores.keys().find(|name| name.eq_ignore_ascii_case(core));
+            path.extend(name.map(|name| vec!["cores", name.as_str()]));
+        }
         Asked::One(other) => outside(soc, other, &mut path),
     }
     Ok(path)
@@ -315,7 +319,7 @@ fn outside<'a>(soc: &'a Soc, transfer: &'a Transfer, path: &mut Vec<Vec<&'a str>
                 soc.links.tcp.contains_key(workload).then(|| vec!["links", "tcp", workload.as_str()]),
             );
         }
-        Transfer::Edma(_) | Transfer::Core { .. } => {}
+        Transfer::Edma(_) | Transfer::Core { .. } | Transfer::Set { .. } => {}
     }
 }
 

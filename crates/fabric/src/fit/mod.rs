@@ -131,15 +131,7 @@ pub struct Fitted<M> {
 /// # Errors
 /// No data, or a measured cell on which the model says nothing.
 pub fn fit<M: Calibrate>(model: &M, data: &[Measurement]) -> Result<Fitted<M>, FitError> {
-    if data.is_empty() {
-        return Err(FitError::NoData);
-    }
-    for one in data {
-        if model.cell(&one.table, &one.row, one.column).is_none() {
-            let (table, row) = (one.table.clone(), one.row.clone());
-            return Err(FitError::NoPrediction { line: one.line, table, row, column: one.column });
-        }
-    }
+    asked(model, data)?;
     let free = model.free();
     let before: Vec<f64> = free.iter().map(|one| one.value).collect();
     let values = calibrated(model, data, &free);
@@ -189,6 +181,30 @@ pub fn fit<M: Calibrate>(model: &M, data: &[Measurement]) -> Result<Fitted<M>, F
     };
     let model = model.with_free(&values);
     Ok(Fitted { model, report, free, values, covariance: analysis.covariance, deviation, quantile })
+}
+
+/// The model with the parameters that come closest to `data`, without what [`fit`] says of them. Parameters that the data does
+/// not see stay.
+///
+/// # Errors
+/// As [`fit`].
+pub fn calibrate<M: Calibrate>(model: &M, data: &[Measurement]) -> Result<M, FitError> {
+    asked(model, data)?;
+    Ok(model.with_free(&calibrated(model, data, &model.free())))
+}
+
+/// Refuses measurements that the model says nothing on.
+fn asked<M: Calibrate>(model: &M, data: &[Measurement]) -> Result<(), FitError> {
+    if data.is_empty() {
+        return Err(FitError::NoData);
+    }
+    for one in data {
+        if model.cell(&one.table, &one.row, one.column).is_none() {
+            let (table, row) = (one.table.clone(), one.row.clone());
+            return Err(FitError::NoPrediction { line: one.line, table, row, column: one.column });
+        }
+    }
+    Ok(())
 }
 
 impl<M: Calibrate> Fitted<M> {

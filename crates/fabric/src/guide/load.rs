@@ -67,6 +67,8 @@ pub enum Fault {
     NoTable(String),
     /// A sentence names no transfer, or one that cannot be read.
     Sentence(String),
+    /// A cell asks for a transfer that cannot be read.
+    Transfer(String),
     /// A noise level outside 0 to 100 percent.
     Noise,
 }
@@ -100,7 +102,7 @@ impl fmt::Display for Fault {
                 write!(f, "table `{table}` has no column {column}; expected 1 to {columns}")
             }
             Fault::NoTable(id) => write!(f, "no table `{id}`; expected the `id` of one"),
-            Fault::Sentence(what) => write!(f, "{what}"),
+            Fault::Sentence(what) | Fault::Transfer(what) => write!(f, "{what}"),
             Fault::Noise => f.write_str("expected `noise-percent` between 0 and 100"),
         }
     }
@@ -248,6 +250,8 @@ struct RawTable {
     #[serde(default)]
     derived: Vec<Spanned<Derived>>,
     share_of: Option<Spanned<String>>,
+    #[serde(default)]
+    transfers: BTreeMap<String, Spanned<Vec<String>>>,
 }
 
 /// A column in the file.
@@ -308,8 +312,15 @@ impl Source<'_> {
             conditions: raw.conditions,
             derived: Vec::new(),
             share_of: raw.share_of.map(Spanned::into_inner),
+            transfers: BTreeMap::new(),
             line,
         };
+        for (name, transfers) in raw.transfers {
+            let start = transfers.span().start;
+            self.named_row(&mut table, &name, start)?;
+            let transfers = self.transfers(transfers.into_inner(), table.columns.len(), start)?;
+            table.transfers.insert(name, transfers);
+        }
         for (name, role) in raw.row_role {
             self.named_row(&mut table, &name, role.span().start)?.role = Some(*role.get_ref());
         }
@@ -331,6 +342,19 @@ impl Source<'_> {
             table.derived.push(derived);
         }
         Ok(table)
+    }
+
+    /// What the cells of a row ask of a chip: one transfer for each column, or nothing.
+    fn transfers(&self, all: Vec<String>, columns: usize, start: usize) -> Result<Vec<String>, LoadError> {
+        if all.len() != columns {
+            return Err(self.at(start, Fault::RowWidth { found: all.len(), expected: columns }));
+        }
+        for text in all.iter().filter(|text| !text.is_empty()) {
+            text.split(" and ")
+                .try_for_each(|one| one.parse::<crate::ask::Transfer>().map(drop))
+                .map_err(|error| self.at(start, Fault::Transfer(error.to_string())))?;
+        }
+        Ok(all)
     }
 
     /// The rows, each as wide as the table.

@@ -118,6 +118,9 @@ pub struct Table {
     pub derived: Vec<Derived>,
     /// The table whose cells are the whole of the percentages in parentheses here.
     pub share_of: Option<String>,
+    /// What the cells of a row ask of a chip, by the first cell of the row: a transfer for each column, or nothing.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub transfers: BTreeMap<String, Vec<String>>,
     /// The line of the transcription, from 1.
     pub line: usize,
 }
@@ -133,6 +136,12 @@ impl Table {
         self.columns
             .iter()
             .position(|column| column.name() == name || column.heading.last().is_some_and(|h| h == name))
+    }
+
+    /// What the cell in the named row asks of a chip, `column` counted from 1 after the first cell.
+    pub fn transfer(&self, row: &str, column: usize) -> Option<&str> {
+        let transfer = self.transfers.get(row)?.get(column.checked_sub(1)?)?;
+        (!transfer.is_empty()).then_some(transfer.as_str())
     }
 
     /// The cell in the named row, `column` counted from 1 after the first cell.

@@ -115,7 +115,7 @@ fn asked(soc: &Soc, flow: &FlowText) -> Result<Asked, AskError> {
     let transfer: Transfer = flow.transfer.parse()?;
     let moves = match &transfer {
         Transfer::Edma(edma) => edma_transfers(soc, &[edma])?,
-        Transfer::Core { .. } => {
+        Transfer::Core { .. } | Transfer::Set { .. } => {
             return Err(AskError::new("a latency is no flow; expected copy:CORE:FROM->TO or fill:CORE:TO"));
         }
         _ => vec![of_link(soc, flow)?],

@@ -1,24 +1,11 @@
 //! The parameters of memories, EDMA and cores that measurements decide.
 
+use super::levels;
+use super::slot::Slot;
 use super::tables::set_count;
 use crate::predict::{Calibrate, FreeParameter};
 use crate::soc::{At, Dram, Soc};
 use crate::units::{Cycles, Ratio};
-
-/// Reads a parameter from a chip that has it.
-type Read = Box<dyn Fn(&Soc) -> Option<f64>>;
-/// Writes it to every place where it stands.
-type Write = Box<dyn Fn(&mut Soc, f64)>;
-
-/// One parameter that may stand at several places of the file, then with the same value.
-struct Slot {
-    name: String,
-    unit: String,
-    min: f64,
-    max: f64,
-    read: Read,
-    write: Write,
-}
 
 /// A number of cycles that every bridge, memory or controller of a chip may have.
 struct Field {
@@ -178,20 +165,22 @@ fn slots(soc: &Soc) -> Vec<Slot> {
         }),
     });
     for (core, of) in &soc.cores {
-        for pipeline in of.outstanding.keys() {
-            slots.push(outstanding(core.clone(), pipeline.clone()));
+        for (pipeline, reads) in &of.outstanding {
+            slots.push(outstanding(core.clone(), pipeline.clone(), *reads, !of.levels.is_empty()));
         }
     }
+    slots.extend(levels::slots(soc));
     slots
 }
 
-fn outstanding(core: String, pipeline: String) -> Slot {
+fn outstanding(core: String, pipeline: String, reads: f64, levels: bool) -> Slot {
     let place = (core.clone(), pipeline.clone());
     Slot {
         name: format!("cores.{core}.outstanding.{pipeline}"),
         unit: "reads".into(),
         min: 1.0,
-        max: 32.0,
+        // What loads of a large core have under way shows only where levels are measured.
+        max: if levels { 4.0 * reads } else { 32.0 },
         read: Box::new(move |soc| soc.cores.get(&place.0)?.outstanding.get(&place.1).copied()),
         write: Box::new(move |soc, reads| {
             let place = soc.cores.get_mut(&core).and_then(|of| of.value_mut().outstanding.get_mut(&pipeline));

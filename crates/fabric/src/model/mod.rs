@@ -6,10 +6,12 @@
 pub mod accuracy;
 pub mod ensemble;
 mod free;
+mod levels;
 pub mod mixture;
 pub mod part;
 pub mod predictions;
 pub mod sentences;
+mod slot;
 pub mod tables;
 #[cfg(test)]
 mod tests;

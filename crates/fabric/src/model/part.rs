@@ -19,7 +19,7 @@ pub fn part_of(table: &str, row: &str) -> String {
         other => other,
     };
     match kind.to_ascii_lowercase().as_str() {
-        "edma" | "core" => CHIP.to_owned(),
+        "edma" | "core" | "load" | "store" | "memory" => CHIP.to_owned(),
         link => format!("links.{link}"),
     }
 }

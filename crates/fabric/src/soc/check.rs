@@ -71,6 +71,7 @@ pub(super) fn check(soc: &Soc) -> Checked {
         for (name, read) in &core.reads {
             core_read(soc, core, name, read)?;
         }
+        levels(soc, core)?;
     }
     let mut names = BTreeMap::new();
     for controller in soc.edma.values() {
@@ -287,6 +288,67 @@ fn core_read(soc: &Soc, core: &Core, name: &str, read: &At<CoreRead>) -> Checked
         return fault(read, format!("read of {name:?}: expected latency or through"));
     }
     Ok(())
+}
+
+/// The levels that a core's loads and stores go through, its translation and its loops.
+fn levels(soc: &Soc, core: &At<Core>) -> Checked {
+    for (name, level) in &core.levels {
+        let Some(read) = core.reads.get(name) else {
+            return fault(
+                level,
+                format!("no source {name:?} among the reads of its core; expected one with its latency"),
+            );
+        };
+        if read.through.is_some() || read.memory.is_some() || !read.bridges.is_empty() {
+            return fault(read, "expected a latency alone, as a level has this name");
+        }
+        for size in [&level.size, &level.fetch, &level.conflict].into_iter().flatten() {
+            positive(size)?;
+        }
+        if let Some(uneven) = level.unevenness.as_ref().filter(|uneven| uneven.value() > 2.0) {
+            return fault(uneven, "expected at most 200 %");
+        }
+        for time in [&level.per_line, &level.per_conflict] {
+            cycles(soc, time)?;
+        }
+        if level.shared_by.is_some_and(|cores| !(1..=1024).contains(&cores)) {
+            return fault(level, "expected a level that 1 to 1024 cores share");
+        }
+    }
+    let unbounded = core.levels.values().filter(|level| level.size.is_none()).count();
+    if !core.levels.is_empty() && unbounded != 1 {
+        return fault(
+            core,
+            format!("{unbounded} levels without a size; expected one, the memory behind all"),
+        );
+    }
+    for tlb in core.tlbs.values() {
+        positive(&tlb.page)?;
+        cycles(soc, &tlb.miss)?;
+        known("pipeline", &tlb.pipeline, &core.outstanding)?;
+        if !(1.0..=1e9).contains(&*tlb.entries) {
+            return fault(&tlb.entries, "expected 1 to 1000000000 entries");
+        }
+        if let Some(uneven) = tlb.unevenness.as_ref().filter(|uneven| uneven.value() > 2.0) {
+            return fault(uneven, "expected at most 200 %");
+        }
+    }
+    match &core.loops {
+        None if core.levels.is_empty() && core.tlbs.is_empty() => Ok(()),
+        None => fault(core, "levels without loops; expected what the loops of the core cost"),
+        Some(loops) if core.levels.is_empty() => {
+            fault(loops, "loops without levels; expected the levels of the core")
+        }
+        Some(loops) => {
+            for time in [&loops.read, &loops.fill, &loops.copy, &loops.element, &loops.wide_element] {
+                cycles(soc, time)?;
+            }
+            for time in [&loops.gather, &loops.scatter, &loops.source_split, &loops.destination_split] {
+                cycles(soc, time)?;
+            }
+            Ok(())
+        }
+    }
 }
 
 fn edma(soc: &Soc, controller: &At<EdmaController>) -> Checked {

@@ -14,6 +14,7 @@ mod edit;
 mod error;
 #[cfg(test)]
 mod keys;
+mod level;
 mod load;
 mod memory;
 mod route;
@@ -25,6 +26,7 @@ pub use alternatives::{Alternative, Choice, MAX_STRUCTURES, Span, Structure};
 pub use at::{At, Name};
 pub use edit::EditError;
 pub use error::SocError;
+pub use level::{Level, Loops, Tlb};
 pub use load::{json_schema, load};
 pub use memory::{Direction, DmaPort, Dram, Endpoint, EndpointKind};
 pub use route::{Route, RouteError};
@@ -148,6 +150,15 @@ pub struct Core {
     /// Where it reads from and what that takes, by the name of the source.
     #[serde(default)]
     pub reads: BTreeMap<String, At<CoreRead>>,
+    /// What its loads and stores go through, by the name of the source in `reads`; the order is that of their sizes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub levels: BTreeMap<String, At<Level>>,
+    /// Its translation lookaside buffers, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tlbs: BTreeMap<String, At<Tlb>>,
+    /// What its loops cost; needed with levels.
+    #[serde(default)]
+    pub loops: Option<At<Loops>>,
 }
 
 /// What a read of one source takes, without and with other reads under way.

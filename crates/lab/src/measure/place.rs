@@ -97,6 +97,11 @@ impl Place {
         Ok(place)
     }
 
+    /// The names of the namespaces of clients and of the server, as `ip netns` has them; none where it shares that of clients.
+    pub fn names(&self) -> (&str, Option<&str>) {
+        (&self.client.0, self.server.as_ref().map(|server| server.0.as_str()))
+    }
+
     /// A command where clients run, on a core if one is given.
     pub fn client(&self, core: Option<usize>, program: &str) -> Command {
         command(&self.client, core, program)
