@@ -4,10 +4,10 @@
 
 #[cfg(feature = "experiments")]
 pub mod explain;
+pub mod guide;
 #[cfg(feature = "experiments")]
 pub mod ladder;
 pub mod load;
-pub mod guide;
 pub mod measure;
 #[cfg(feature = "experiments")]
 pub mod offloads;

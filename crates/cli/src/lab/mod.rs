@@ -3,11 +3,11 @@
 
 pub mod args;
 pub mod error;
+pub mod guide;
 pub mod ladder;
 pub mod offloads;
 pub mod ramp;
 pub mod sweep;
-pub mod guide;
 
 use args::{Experiment, Lab};
 use error::LabError;
