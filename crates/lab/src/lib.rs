@@ -4,6 +4,7 @@
 
 #[cfg(feature = "experiments")]
 pub mod explain;
+#[cfg(feature = "experiments")]
 pub mod guide;
 #[cfg(feature = "experiments")]
 pub mod ladder;
