@@ -86,7 +86,7 @@ fn hostile(connections: usize) -> Report {
         state: text(),
         send_rate: 1e9 / (index + 1) as f64,
         receive_rate: index as f64 * 0.3,
-        rtt: (index % 3 > 0).then_some(0.001_234_567 * index as f64),
+        rtt: (!index.is_multiple_of(3)).then_some(0.001_234_567 * index as f64),
         age: 3_599.5 + index as f64 * 40_000.0,
         shares: [("send buffer".to_owned(), 0.25), ("peer's window".to_owned(), 0.705)].into(),
         bottleneck: text(),

@@ -272,9 +272,56 @@ fn retransmitted(marks: &mut Counts, forward: &Flow, back: &Flow, segment: &Segm
         return;
     }
     let since_newest_ns = segment.at_ns.saturating_sub(forward.next_at_ns);
-    if since_newest_ns < threshold_ns && forward.next != end {
+    // What synchronises has a place of its own in the sequence.
+    let place = u32::from(segment.flags.intersects(Flags::SYN | Flags::FIN));
+    if since_newest_ns < threshold_ns && forward.next != end.wrapping_add(place) {
         marks.out_of_order = 1;
         return;
     }
     marks.retransmission = 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_wire::tcp::Options;
+    use std::net::SocketAddr;
+
+    fn segment(at_ns: u64, seq: u32, flags: Flags, len: u32) -> Segment {
+        let end = |last, port| SocketAddr::from(([10, 0, 0, last], port));
+        Segment {
+            at_ns,
+            from: end(1, 1_000),
+            to: end(2, 80),
+            seq,
+            ack: 0,
+            flags,
+            window: 1_000,
+            options: Options::default(),
+            options_len: 0,
+            options_cut: false,
+            cut_sack: None,
+            len,
+            outgoing: None,
+            congested: false,
+            identification: None,
+        }
+    }
+
+    #[test]
+    fn what_comes_twice_at_once_was_sent_again_and_what_lies_before_it_came_late() {
+        let check = |segments: &[(u64, u32, Flags, u32)], again: u64, late: u64| {
+            let mut counter = Counter::default();
+            for (at_ns, seq, flags, len) in segments {
+                counter.take(0, &segment(*at_ns, *seq, *flags, *len));
+            }
+            let [counts, _] = counter.counts();
+            assert_eq!((counts.retransmission, counts.out_of_order), (again, late), "{segments:?}");
+        };
+        let (syn, ack, fin) = (Flags::SYN, Flags::ACK, Flags::ACK | Flags::FIN);
+        check(&[(0, 9, syn, 0), (100_000, 9, syn, 0)], 1, 0);
+        check(&[(0, 9, ack, 10), (1, 19, ack, 10), (2, 19, ack, 10)], 1, 0);
+        check(&[(0, 9, ack, 10), (1, 19, ack, 10), (2, 9, ack, 10)], 0, 1);
+        check(&[(0, 9, fin, 10), (100_000, 9, fin, 10)], 1, 0);
+    }
 }
