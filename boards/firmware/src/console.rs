@@ -1,6 +1,7 @@
 //! The commands of the serial console, and the editing of its line.
 
 use crate::board::Board;
+use crate::caller;
 use crate::disk::Disk;
 use crate::exchange::{Spread, iperf3_port};
 use crate::instruments;
@@ -147,7 +148,7 @@ pub(crate) fn run<D: Interface>(
     let mut out = String::new();
     let written = match line.trim() {
         "" => Ok(()),
-        "help" => [HELP, instruments::HELP, &board.help_of_its_own()]
+        "help" => [HELP, caller::HELP, instruments::HELP, &board.help_of_its_own()]
             .into_iter()
             .try_for_each(|text| out.write_str(text)),
         "ifconfig" => ifconfig(&mut out, settings, node),

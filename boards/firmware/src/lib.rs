@@ -11,6 +11,7 @@ extern crate std;
 
 pub mod backtrace;
 mod board;
+mod caller;
 mod capture;
 mod chance;
 mod company;

@@ -1,6 +1,7 @@
 //! Stack, servers and files of a machine, and the loop that turns them.
 
 use crate::board::Board;
+use crate::caller::Caller;
 use crate::capture::Capture;
 use crate::company::Company;
 use crate::console;
@@ -101,10 +102,13 @@ pub fn run<D: Interface + Counting>(
     let iperf3_config = iperf3_config(settings, seat, &options);
     let has_iperf3 = !iperf3_config.listen.is_empty();
     let mut iperf3 = iperf3::Server::new(iperf3_config);
-    let mut services: [Option<&mut dyn Service>; 3] = [
+    let caller = Caller::new(Owner(4), options.clone(), settings.socket_memory / 4);
+    let mut calling = caller.clone();
+    let mut services: [Option<&mut dyn Service>; 4] = [
         (!settings.http.is_empty()).then_some(&mut http as &mut dyn Service),
         ftp.as_mut().map(|ftp| ftp as &mut dyn Service),
         has_iperf3.then_some(&mut iperf3 as &mut dyn Service),
+        Some(&mut calling),
     ];
     let (mut disk, capture) = files(settings, &parts, exchange);
     disk.set_instruments(parts.tracer, capture.clone());
@@ -128,10 +132,17 @@ pub fn run<D: Interface + Counting>(
         let Turn { now, board, company, .. } = &mut turn;
         let mailed = company.take_post(*now, &mut machine, |node| Told::of(*board, node));
         answer(*board, company, settings, &mut machine, &mut command);
+        if let Some(line) = command.take_if(|line| Caller::takes(line)) {
+            let text = machine.with(&mut turn, |_, ctx| caller.begin(&line, ctx));
+            turn.board.answer(text);
+        }
         if machine.files.has_work() {
             machine.files.set_wall(turn.wall_ns());
         }
         let moved = machine.serve(&mut turn)?;
+        if let Some(report) = caller.poll_report() {
+            turn.board.answer(report);
+        }
         turn.company.send_letters(&mut machine.engine);
         let wants_live = machine.files.wants_live().is_some() && !turn.company.waits();
         if taken || mailed || moved || wants_live || machine.arm(&mut turn) {
@@ -169,7 +180,7 @@ fn answer<D: Interface + Counting, S: Service>(
     }
     // What all tell is asked for where it is shown: to look through the stacks of tasks takes its time.
     let shows_all = command.as_deref().is_some_and(console::shows_all);
-    if command.is_some()
+    if command.as_deref().is_some_and(|line| !Caller::takes(line))
         && let Some(all) =
             if shows_all { company.all(|| Told::of(board, &machine.engine)) } else { Some(Vec::new()) }
         && let Some(line) = command.take()

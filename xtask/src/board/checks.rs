@@ -25,6 +25,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("iperf3, four streams", |m| iperf3(m, &["-n", "8M", "-P", "4"], "end/sum_received")),
     ("iperf3, UDP from the board", |m| iperf3(m, &["-u", "-b", "20M", "-t", "2", "-R"], "end/sum")),
     ("iperf3, UDP to the board", |m| iperf3(m, &["-u", "-b", "20M", "-t", "2"], "end/sum")),
+    ("iperf3, the board as the client", caller),
     ("a trace of tasks, interrupts and frames", instruments::trace),
     ("time in the driver", instruments::profile),
     ("a capture", instruments::capture),
@@ -209,6 +210,30 @@ fn iperf3(machine: &mut Machine<'_>, args: &[&str], sum: &str) -> Result<String>
     let rate = sum["bits_per_second"].as_f64().context("iperf3's rate")?;
     ensure!(rate > 1e6, "{:.2} Mb/s", rate / 1e6);
     Ok(format!("{:.1} Mb/s", rate / 1e6))
+}
+
+/// The board calls an iperf3 server, sends, and receives.
+fn caller(machine: &mut Machine<'_>) -> Result<String> {
+    let mut server = machine.network.command("iperf3");
+    server.args(["-s", "-p", "5299"]).stdout(std::process::Stdio::null());
+    let mut server = server.spawn().context("cannot start iperf3")?;
+    let done = called(machine);
+    server.kill()?;
+    server.wait()?;
+    done
+}
+
+fn called(machine: &mut Machine<'_>) -> Result<String> {
+    sleep(Duration::from_millis(500));
+    for options in ["", " -R", " -u -b 5M", " -P 2"] {
+        machine.console.ask(&format!("iperf3 192.168.1.1 -p 5299 -t 1{options}"))?;
+        let said = machine.console.wait_for("iperf", Duration::from_secs(20))?;
+        let rest = machine.console.wait_for("> ", Duration::from_secs(5))?;
+        ensure!(said.contains("receiver") && rest.contains("Done."), "{options}: {said}{rest}");
+    }
+    let answer = machine.console.ask("iperf3 nonsense")?;
+    ensure!(answer.contains("expected an IP address"), "{answer}");
+    Ok(String::new())
 }
 
 fn killed(machine: &mut Machine<'_>) -> Result<String> {
