@@ -77,7 +77,11 @@ fn exit_codes() {
         &["'k2x' for 'SOC'", "one of k2h, k2e, stm32h743, xupv5, zcu102, or the path"],
     );
     check(&predict("no/such.toml", "tcp:x"), 2, &["cannot read no/such.toml"]);
-    check(&predict("k2h", "dma:x"), 2, &["'dma:x' for '--transfer <TRANSFER>'", "edma, core, pcie, srio"]);
+    check(
+        &predict("k2h", "dma:x"),
+        2,
+        &["'dma:x' for '--transfer <TRANSFER>'", "edma, core, load, store, memory, pcie, srio"],
+    );
     check(&predict("k2h", "edma:TC99:l2.0->msmc"), 2, &["no transfer controller 'TC99'", "TC0, TC1"]);
     check(&predict("k2h", "edma:TC0:l2.8->msmc"), 2, &["no memory 'l2.8'", "l2.0 to l2.7"]);
     check(&predict("k2h", "edma:TC0:l9->msmc"), 2, &["no memory 'l9'", "ddr3a, ddr3b"]);

@@ -93,7 +93,10 @@ fn refusals_say_what_is_allowed() {
         let error = text.parse::<Transfer>().unwrap_err().to_string();
         assert!(error.contains(expected), "{text}: {error}");
     };
-    check("", "expected a transfer that starts with one of edma, core, pcie, srio, hyperlink, ethernet, tcp");
+    check(
+        "",
+        "expected a transfer that starts with one of edma, core, load, store, memory, pcie, srio, hyperlink, ethernet, tcp",
+    );
     check("dma:TC0", "unknown kind 'dma'");
     check("edma", "expected edma:TC:FROM->TO");
     check("edma:TC0", "no path FROM->TO");
