@@ -64,6 +64,8 @@ pub struct View {
     pub options_len: [u64; 2],
     /// Largest payload of a packet from each end that is none of a super-frame.
     pub largest: [u64; 2],
+    /// The same of those behind which more was queued: not pushed, so that their size is the largest that may be sent.
+    pub largest_cut: [u64; 2],
 }
 
 impl View {
@@ -93,6 +95,7 @@ impl View {
             closed: [false; 2],
             options_len: [0; 2],
             largest: [0; 2],
+            largest_cut: [0; 2],
         }
     }
 
@@ -105,7 +108,7 @@ impl View {
             (Some(far), Some(own)) => far.min(own),
             (Some(far), None) => far,
             // What the other end takes was not seen, but what is sent to it.
-            (None, Some(own)) if self.largest[side] > 0 => return own.min(self.largest[side]),
+            (None, Some(own)) if self.largest_cut[side] > 0 => return own.min(self.largest_cut[side]),
             (None, Some(own)) => own,
             (None, None) => return self.largest[side].clamp(LEAST_MSS, MAX_MSS),
         };
@@ -149,6 +152,7 @@ impl View {
             mss: self.mss(side),
             scale: self.scale(1 - side),
             turn_ns,
+            turn: [self.turns[side].soonest, self.turns[side].soonest_data].map(|known| known.filter(|_| turn_ns > 0)),
             far_ns: self.turns[1 - side].least_ns.unwrap_or(0),
         }
     }
@@ -182,6 +186,9 @@ impl View {
             let most = self.syns[side].and_then(|syn| syn.mss).map_or(MAX_MSS, u64::from);
             if u64::from(segment.len) <= most {
                 self.largest[side] = self.largest[side].max(u64::from(segment.len));
+                if !segment.flags.intersects(Flags::PSH | Flags::FIN) {
+                    self.largest_cut[side] = self.largest_cut[side].max(u64::from(segment.len));
+                }
             } else if self.largest[side] == 0 {
                 self.largest[side] = most.saturating_sub(usual).max(1);
             }
@@ -200,7 +207,7 @@ impl View {
         if segment.has(Flags::ACK) && !(segment.has(Flags::SYN) && self.syns[other].is_none()) {
             let answer = self.halves[other].answered(segment, &known_other);
             if let Some(time_ns) = answer.time_ns {
-                self.turns[side].took(time_ns);
+                self.turns[side].took(time_ns, segment.len);
                 if self.is_near(other) {
                     self.halves[other].round_trip(segment.at_ns, time_ns);
                 }
@@ -234,7 +241,7 @@ impl View {
         if let Some(stamps) = segment.options.timestamps {
             self.turns[other].shown(segment.at_ns, stamps.value);
             let took = if segment.has(Flags::ACK) && !segment.has(Flags::SYN) {
-                self.turns[side].echoed(segment.at_ns, stamps.echo)
+                self.turns[side].echoed(segment.at_ns, stamps.echo, segment.len)
             } else {
                 None
             };
@@ -254,7 +261,7 @@ impl View {
             && self.packets[0] == 2
             && let Some(syn) = self.syns[1].filter(|syn| segment.ack == syn.seq.wrapping_add(1))
         {
-            self.turns[0].took(segment.at_ns.saturating_sub(syn.at_ns));
+            self.turns[0].took(segment.at_ns.saturating_sub(syn.at_ns), segment.len);
         }
     }
 }

@@ -70,6 +70,7 @@ impl Half {
         }
         let end = self.wire.position(segment.seq.wrapping_add(segment.len));
         let departure = Departure { at_ns, kind, end, len, pushed: segment.has(Flags::PSH) };
+        self.sender.turn = known.turn;
         self.sender.sent(&departure, mss, known.turn_ns.saturating_add(known.far_ns));
         self.sketch.sent(at_ns, end - len, end, kind);
     }
