@@ -41,6 +41,8 @@ pub struct Evidence {
     /// Waits for answers of the other end: how many, and the share of the time that no program could have saved of them, a round
     /// trip each.
     pub replies: (u64, f64),
+    /// Of the time that the sender kept to its own rhythm, the share of waits of about the same length.
+    pub beat: f64,
     /// Whether the sender filled up to one ceiling, from wherever it had gone on.
     pub has_ceiling: bool,
     /// The share of the time of its waits that it had stopped at about the same amount.
@@ -137,6 +139,7 @@ impl Evidence {
             waits,
             after_short,
             replies,
+            beat: half.sender.beat.median().map_or(0.0, |usual| half.sender.beat.near(usual, SAME_BEAT)),
             has_ceiling,
             alike: half.sender.refill.alike(),
             at_ceiling: half.sender.refill.at_ceiling(),
@@ -205,6 +208,8 @@ impl Evidence {
 
 /// An application that has no more leaves a segment that is not full but by chance.
 const UNFINISHED: f64 = 0.2;
+/// A timer is late by less than a tenth of its time, as a rule.
+const SAME_BEAT: f64 = 1.1;
 /// Bytes come at one pace if trains are no faster than the mean but for a fifth.
 const AT_ONE_PACE: f64 = 0.8;
 /// Payload of a full segment where no SYN tells: that of Ethernet.

@@ -32,8 +32,8 @@ impl Refill {
 
     /// Whether it stopped at one ceiling, from wherever it had gone on.
     pub fn has_ceiling(&self) -> bool {
-        let (Some(stops), Some(starts)) = (deviation(&self.stops), deviation(&self.starts)) else { return false };
-        let ceiling = self.stops.mean().unwrap_or(0.0);
+        let (Some(stops), Some(starts)) = (spread(&self.stops), spread(&self.starts)) else { return false };
+        let ceiling = self.stops.median().unwrap_or(0) as f64;
         self.stops.count() >= LEAST && starts >= MOVED * ceiling && stops < STILL * starts
     }
 
@@ -48,6 +48,7 @@ impl Refill {
     }
 }
 
-fn deviation(values: &Histogram) -> Option<f64> {
-    Some(values.variation().unwrap_or(0.0) * values.mean()?)
+/// The middle eight tenths: a first burst that is like no other does not count.
+fn spread(values: &Histogram) -> Option<f64> {
+    Some(values.quantile(0.9)?.saturating_sub(values.quantile(0.1)?) as f64)
 }

@@ -80,6 +80,8 @@ pub struct Sender {
     pub nagle: NagleWaits,
     /// Time between segments that nothing seen ended, with data under way.
     pub rhythm: Histogram,
+    /// The same, each weighed by itself.
+    pub beat: Histogram,
     /// Bytes sent at one of those times.
     pub rhythm_bytes: Histogram,
     /// Time from one burst to the next, in nanoseconds.
@@ -143,6 +145,7 @@ impl Sender {
             waits_ns: [0; Wait::COUNT],
             nagle: NagleWaits::default(),
             rhythm: Histogram::default(),
+            beat: Histogram::default(),
             rhythm_bytes: Histogram::default(),
             burst_bytes: Histogram::default(),
             idle: Histogram::default(),
@@ -322,6 +325,7 @@ impl Sender {
             }
             Wait::Rhythm => {
                 self.rhythm.record(time_ns);
+                self.beat.weigh(time_ns, time_ns as f64);
                 self.rhythm_bytes.record(sent.len);
             }
             Wait::Application => {
@@ -367,13 +371,15 @@ impl Sender {
             self.least_reaction_ns = self.least_reaction_ns.min(reaction_ns);
         }
         // Without the acknowledgement the segment could not have been sent: that needs no other proof than that the sender did not
-        // let most of the time pass afterwards.
-        if trigger.room < sent.len.min(mss) && reaction_ns <= waited_ns {
+        // let most of the time pass afterwards, or no more than a host takes.
+        if trigger.room < sent.len.min(mss) && reaction_ns <= waited_ns.max(WAKING_NS) {
             return if trigger.answer.moved == 0 { Wait::WindowUpdate } else { Wait::Window };
         }
         // What an acknowledgement lets go comes when the sender has been woken, and passes the narrowest link before it gets here.
+        let passed_ns = sent.at_ns.saturating_sub(left_ns);
+        let gap_ns = self.least_gap_ns.saturating_sub(passed_ns);
         let soonest_ns = match self.last_was_short {
-            true => self.least_reaction_ns.min(self.least_gap_ns.saturating_add(WAKING_NS)),
+            true => self.least_reaction_ns.min(gap_ns.saturating_add(WAKING_NS)),
             false => self.least_reaction_ns,
         };
         let part = if self.last_was_short { PROMPT_AFTER_END } else { PROMPT };

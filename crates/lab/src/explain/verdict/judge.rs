@@ -26,6 +26,8 @@ const BURST: f64 = 2.0;
 /// 0.85 is under way where nothing but losses limits, and much less where they come before it has grown. What a buffer holds is
 /// under way all the time, but for the half round trip in which it fills again.
 const FLAT: f64 = 0.65;
+/// Of exchanges that are all held back, the first and the last few are not.
+const EACH: f64 = 0.9;
 /// A congestion window that goes from 0.7 of its largest to that is within a tenth of its median for 0.54 of the time, a buffer
 /// always: this is half-way.
 const ALIKE: f64 = 0.75;
@@ -87,7 +89,7 @@ pub fn judge(evidence: &Evidence) -> Judgement {
     }
     let share = |wait: Wait| evidence.waits[wait as usize];
     // An exchange takes a round trip whatever anybody does: of those that are held back each time, the rest of the time counts.
-    let inevitable = if evidence.nagle.0 >= evidence.replies.0 { evidence.replies.1 } else { 0.0 };
+    let inevitable = if evidence.nagle.0 as f64 >= EACH * evidence.replies.0 as f64 { evidence.replies.1 } else { 0.0 };
     if way.is(share(Wait::Nagle), MOST * (1.0 - inevitable), Cause::DelayedAckNagle) {
         way.rival = Some(Cause::SenderApplication);
         return way.to(Cause::DelayedAckNagle);
@@ -202,8 +204,11 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
             STEADY,
         ),
     };
+    // A timer that sends several segments at once makes trains of them that are faster than it. Behind the path, a beat may be the
+    // narrowest link's.
+    let beats = rhythm && evidence.near_sender && !disturbed && evidence.beat >= FULL;
     if let Some(steady) = steady
-        && way.is(steady, limit, Cause::Pacing)
+        && (beats || way.is(steady, limit, Cause::Pacing))
     {
         // Who keeps below what the path carries loses nothing; a queue that is kept short drops now and then.
         if evidence.lost > 0 {
