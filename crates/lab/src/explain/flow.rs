@@ -152,7 +152,8 @@ impl View {
             mss: self.mss(side),
             scale: self.scale(1 - side),
             turn_ns,
-            turn: [self.turns[side].soonest, self.turns[side].soonest_data].map(|known| known.filter(|_| turn_ns > 0)),
+            turn: [self.turns[side].soonest, self.turns[side].soonest_data]
+                .map(|known| known.filter(|_| turn_ns > 0)),
             far_ns: self.turns[1 - side].least_ns.unwrap_or(0),
         }
     }
@@ -208,7 +209,8 @@ impl View {
             let answer = self.halves[other].answered(segment, &known_other);
             if let Some(time_ns) = answer.time_ns {
                 self.turns[side].took(time_ns, segment.len);
-                if self.is_near(other) {
+                // What answers a SYN does not tell yet on which side of the path the capture is.
+                if self.is_near(other) && !segment.has(Flags::SYN) {
                     self.halves[other].round_trip(segment.at_ns, time_ns);
                 }
             }

@@ -31,6 +31,9 @@ pub mod wait;
 pub mod wire;
 pub mod wireshark;
 
+#[cfg(test)]
+mod tests;
+
 use connection::Connection;
 use error::ExplainError;
 use flow::Table;

@@ -302,7 +302,8 @@ impl Sender {
     fn passing_ns(&self, len: u64) -> u64 {
         let [Some(soonest), data] = self.turn else { return 0 };
         let own_ns = self.passing.of(len);
-        let turn_ns = |known: Soonest| (known.time_ns + own_ns).saturating_sub(self.passing.of(u64::from(known.len)));
+        let turn_ns =
+            |known: Soonest| (known.time_ns + own_ns).saturating_sub(self.passing.of(u64::from(known.len)));
         let least_ns = data.map_or(turn_ns(soonest), |data| turn_ns(data).min(turn_ns(soonest)));
         least_ns.saturating_sub(soonest.time_ns)
     }
@@ -377,11 +378,9 @@ impl Sender {
         }
         // What an acknowledgement lets go comes when the sender has been woken, and passes the narrowest link before it gets here.
         let passed_ns = sent.at_ns.saturating_sub(left_ns);
-        let gap_ns = self.least_gap_ns.saturating_sub(passed_ns);
-        let soonest_ns = match self.last_was_short {
-            true => self.least_reaction_ns.min(gap_ns.saturating_add(WAKING_NS)),
-            false => self.least_reaction_ns,
-        };
+        let is_far = self.turn[0].is_some();
+        let gap_ns = if is_far { self.least_gap_ns.saturating_sub(passed_ns) } else { 0 };
+        let soonest_ns = self.least_reaction_ns.min(gap_ns.saturating_add(WAKING_NS));
         let part = if self.last_was_short { PROMPT_AFTER_END } else { PROMPT };
         if reaction_ns.saturating_sub(soonest_ns).saturating_mul(part) > waited_ns {
             return self.unasked(left_ns, sent, mss, idle);

@@ -89,7 +89,8 @@ pub fn judge(evidence: &Evidence) -> Judgement {
     }
     let share = |wait: Wait| evidence.waits[wait as usize];
     // An exchange takes a round trip whatever anybody does: of those that are held back each time, the rest of the time counts.
-    let inevitable = if evidence.nagle.0 as f64 >= EACH * evidence.replies.0 as f64 { evidence.replies.1 } else { 0.0 };
+    let inevitable =
+        if evidence.nagle.0 as f64 >= EACH * evidence.replies.0 as f64 { evidence.replies.1 } else { 0.0 };
     if way.is(share(Wait::Nagle), MOST * (1.0 - inevitable), Cause::DelayedAckNagle) {
         way.rival = Some(Cause::SenderApplication);
         return way.to(Cause::DelayedAckNagle);
