@@ -1,7 +1,9 @@
 //! What speaks for one cause or another, in figures: taken from the views of a connection, for one direction.
 
 use super::counts::Counts;
+use super::dispersion::Dispersion;
 use super::flow::View;
+use super::sender::Sender;
 use super::wait::Wait;
 use serde::Serialize;
 
@@ -97,26 +99,10 @@ impl Evidence {
         let near_sender = view.is_near(side);
         let span = half.span_ns.unwrap_or((view.span_ns.0, view.span_ns.0));
         let time_s = (span.1.saturating_sub(span.0)) as f64 / 1e9;
-        let waited: f64 = half.sender.waits_ns.iter().map(|ns| *ns as f64).sum();
-        let after_short = half.sender.after_short_ns as f64
-            / half.sender.waits_ns[Wait::Application as usize].max(1) as f64;
-        let replies = (half.sender.replies.0, half.sender.replies.1 as f64 / waited.max(1.0));
         let has_acks = half.wire.ack_bytes.count() > 0;
         let trains = if near_sender && has_acks { &half.acks } else { &half.data };
         let rate = counts.bytes as f64 / time_s.max(1e-9);
-        let mut waits = half.sender.waits_ns.map(|ns| ns as f64 / waited.max(1.0));
-        let has_ceiling = half.sender.refill_idle.has_ceiling();
-        // Whose last segments are full has more, as a rule; if they come at one pace, that is the sender's.
-        let is_paced = after_short < UNFINISHED
-            && replies.0 == 0
-            && trains.rates.quantile(0.75).is_some_and(|train| rate >= AT_ONE_PACE * train as f64);
-        let idle = match (has_ceiling, is_paced) {
-            (true, _) => Wait::Acknowledgement,
-            (false, true) => Wait::Rhythm,
-            (false, false) => Wait::Application,
-        };
-        let of_time = std::mem::take(&mut waits[Wait::Application as usize]);
-        waits[idle as usize] += of_time;
+        let waited = Waited::of(&half.sender, trains, rate);
         let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
         let again = counts.again();
         // A receiver that gets a segment twice has lost nothing; there, what was sent again and is seen once was lost.
@@ -136,11 +122,11 @@ impl Evidence {
             rtt_least_s: seconds(view.rtt_least_ns(side)),
             rtt_median_s: seconds(half.rtt.median()),
             rtt_mean_s: half.rtt.mean().map(|ns| ns / 1e9),
-            waits,
-            after_short,
-            replies,
+            waits: waited.shares,
+            after_short: waited.after_short,
+            replies: waited.replies,
             beat: half.sender.beat.median().map_or(0.0, |usual| half.sender.beat.near(usual, SAME_BEAT)),
-            has_ceiling,
+            has_ceiling: waited.has_ceiling,
             alike: half.sender.refill.alike(),
             at_ceiling: half.sender.refill.at_ceiling(),
             mean_packet: counts.bytes as f64 / counts.packets.max(1) as f64,
@@ -203,6 +189,41 @@ impl Evidence {
     pub fn packets_in_rtt(&self) -> Option<f64> {
         let each = self.bytes as f64 / self.counts.packets.max(1) as f64;
         Some(self.rate * self.rtt_least_s? / each.max(1.0))
+    }
+}
+
+/// What the sender waited for, as a whole: single waits for an application may have been for something else.
+struct Waited {
+    shares: [f64; Wait::COUNT],
+    after_short: f64,
+    replies: (u64, f64),
+    has_ceiling: bool,
+}
+
+impl Waited {
+    fn of(sender: &Sender, trains: &Dispersion, rate: f64) -> Waited {
+        let all_ns = sender.waits_ns.iter().map(|ns| *ns as f64).sum::<f64>().max(1.0);
+        let mut shares = sender.waits_ns.map(|ns| ns as f64 / all_ns);
+        let idle_ns = sender.waits_ns[Wait::Application as usize].max(1) as f64;
+        let after_short = sender.after_short_ns as f64 / idle_ns;
+        let has_ceiling = sender.refill_idle.has_ceiling();
+        // Whose last segments are full has more, as a rule; if they come at one pace, that is the sender's.
+        let is_paced = after_short < UNFINISHED
+            && sender.replies.0 == 0
+            && trains.rates.quantile(0.75).is_some_and(|train| rate >= AT_ONE_PACE * train as f64);
+        let idle = match (has_ceiling, is_paced) {
+            (true, _) => Wait::Acknowledgement,
+            (false, true) => Wait::Rhythm,
+            (false, false) => Wait::Application,
+        };
+        let of_time = std::mem::take(&mut shares[Wait::Application as usize]);
+        shares[idle as usize] += of_time;
+        Waited {
+            shares,
+            after_short,
+            replies: (sender.replies.0, sender.replies.1 as f64 / all_ns),
+            has_ceiling,
+        }
     }
 }
 
