@@ -1,5 +1,6 @@
 //! A connection as one interface saw it, and the table of all.
 
+use super::echo::Echoes;
 use super::half::Half;
 use super::segment::Segment;
 use super::turn::Turn;
@@ -46,6 +47,8 @@ pub struct View {
     pub halves: [Half; 2],
     /// The SYN of each end.
     pub syns: [Option<Syn>; 2],
+    /// What each end's data tells of acknowledgements that were not captured.
+    pub echoes: [Echoes; 2],
     /// How long each end takes to answer.
     pub turns: [Turn; 2],
     /// First and last packet, in nanoseconds.
@@ -86,6 +89,7 @@ impl View {
             ends,
             halves: [Half::new(at_ns), Half::new(at_ns)],
             syns: [None; 2],
+            echoes: [Echoes::default(), Echoes::default()],
             turns: [Turn::default(), Turn::default()],
             span_ns: (at_ns, at_ns),
             packets: [0; 2],
@@ -215,8 +219,19 @@ impl View {
                 }
             }
         }
+        let alone = segment.len > 0 && self.packets[other] == 0;
+        if let Some(stamps) = segment.options.timestamps.filter(|_| alone)
+            && let Some(heard) =
+                self.echoes[side].passed(segment.at_ns, stamps.echo, segment.ack, known.far_ns)
+        {
+            self.halves[side].sender.heard(&heard);
+        }
         if segment.sequence_len() > 0 {
             self.halves[side].sent(segment, &known);
+        }
+        if alone {
+            let end = self.halves[side].wire.position(segment.seq.wrapping_add(segment.len));
+            self.echoes[side].sent(segment.at_ns, end);
         }
     }
 
@@ -255,6 +270,14 @@ impl View {
             {
                 self.halves[side].round_trip(segment.at_ns, took_ns.saturating_add(far_ns));
             }
+        }
+        // Where what comes back is not captured, it came between the first segment and its sender's next.
+        if segment.has(Flags::ACK)
+            && !segment.has(Flags::SYN)
+            && (self.packets[side], self.packets[other]) == (2, 0)
+            && let Some(syn) = self.syns[side]
+        {
+            self.turns[other].took(segment.at_ns.saturating_sub(syn.at_ns), 0);
         }
         // The third segment of the handshake answers the second; it has no number of its own to be acknowledged.
         if side == 0

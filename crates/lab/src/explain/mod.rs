@@ -8,6 +8,7 @@ pub mod cause;
 pub mod connection;
 pub mod counts;
 pub mod dispersion;
+pub mod echo;
 pub mod error;
 pub mod evidence;
 pub mod flow;

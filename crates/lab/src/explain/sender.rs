@@ -3,6 +3,7 @@
 //! Times are those at the capture. What the sender learns from an acknowledgement it answers a turn later, as seen from here: the
 //! time from here to the sender and back. So acknowledgements take effect here a turn after they passed.
 
+use super::echo::Heard;
 use super::histogram::Histogram;
 use super::passing::Passing;
 use super::refill::Refill;
@@ -190,6 +191,14 @@ impl Sender {
         if turn_ns == 0 {
             self.take_effect(at_ns, usize::MAX);
         }
+    }
+
+    /// An acknowledgement reached the sender that was not captured.
+    pub fn heard(&mut self, heard: &Heard) {
+        let moved = heard.front.saturating_sub(self.front);
+        let answer =
+            Answer { moved, front: heard.front, data: heard.data, duplicate: true, ..Answer::default() };
+        self.learn(&Arrival { at_ns: heard.at_ns, answer });
     }
 
     /// The sender knows of acknowledgements that reached it until `now_ns`.

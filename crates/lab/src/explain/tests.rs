@@ -299,3 +299,27 @@ fn what_is_not_pushed_is_as_large_as_may_be() {
     );
     assert_eq!(data_alone(1).directions[0].mss, 212);
 }
+
+#[test]
+fn data_alone_tells_of_acknowledgements_by_their_clock() {
+    // Pairs of small writes; the second leaves when the first is acknowledged, after a delay, or whenever it is written.
+    let pairs = |held_back: bool| {
+        let mut trace = Trace::new(1_460);
+        trace.take(0, true, Flags::SYN, 0);
+        trace.take(RTT_US, true, Flags::ACK, 0);
+        let mut at_us = 20_000;
+        for number in 1..=100 {
+            for (wait_us, is_answer) in [(RTT_US, true), (RTT_US + 40_000, false)] {
+                at_us += wait_us;
+                let told_us = if held_back || is_answer { at_us } else { at_us - 35_000 };
+                let segment = trace.send(at_us, 200, true);
+                segment.options.timestamps =
+                    Some(Timestamps { value: (at_us / 1_000) as u32, echo: (told_us / 1_000) as u32 });
+                segment.ack = number;
+            }
+        }
+        trace
+    };
+    check("held back", pairs(true), Cause::DelayedAckNagle);
+    check("written late", pairs(false), Cause::SenderApplication);
+}
