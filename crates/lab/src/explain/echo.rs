@@ -53,10 +53,13 @@ impl Echoes {
         let time_ns = at_ns.saturating_sub(since_ns);
         // It came after the last segment, which did not echo it.
         let waited_ns = self.sent.back().map_or(0, |(sent_ns, _)| at_ns.saturating_sub(*sent_ns));
-        if clock_ns.abs_diff(time_ns) > time_ns / DRIFT + waited_ns + rtt_ns + TICK_NS {
+        if clock_ns.abs_diff(time_ns)
+            > (time_ns / DRIFT).saturating_add(waited_ns).saturating_add(rtt_ns).saturating_add(TICK_NS)
+        {
             return None;
         }
-        let beyond_ns = time_ns as i64 - clock_ns as i64;
+        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        let beyond_ns = signed(time_ns) - signed(clock_ns);
         self.least_ns = self.least_ns.min(beyond_ns);
         // A clock that is read may have ticked just then.
         let lag_ns = (beyond_ns.saturating_sub(self.least_ns) as u64).saturating_sub(TICK_NS);

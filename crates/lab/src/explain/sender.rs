@@ -311,8 +311,9 @@ impl Sender {
     fn passing_ns(&self, len: u64) -> u64 {
         let [Some(soonest), data] = self.turn else { return 0 };
         let own_ns = self.passing.of(len);
-        let turn_ns =
-            |known: Soonest| (known.time_ns + own_ns).saturating_sub(self.passing.of(u64::from(known.len)));
+        let turn_ns = |known: Soonest| {
+            known.time_ns.saturating_add(own_ns).saturating_sub(self.passing.of(u64::from(known.len)))
+        };
         let least_ns = data.map_or(turn_ns(soonest), |data| turn_ns(data).min(turn_ns(soonest)));
         least_ns.saturating_sub(soonest.time_ns)
     }
@@ -406,13 +407,12 @@ impl Sender {
     /// What a wait was for that nothing seen ended.
     fn unasked(&self, left_ns: u64, sent: &Departure, mss: u64, idle: bool) -> Wait {
         let flight = self.next.saturating_sub(self.front);
+        let since = |before_ns: u64| sent.at_ns.saturating_sub(before_ns);
         if sent.len < mss && self.edge > 0 && sent.end >= self.edge && self.last_left_ns < left_ns {
             // Less than a segment of window was left, which a sender does not fill before a timer tells it to (RFC 9293 section
             // 3.8.6.2.1).
             Wait::Window
-        } else if self.trigger.is_none()
-            && sent.at_ns - left_ns >= (sent.at_ns - self.last_sent_ns.unwrap_or(0)) / 2
-        {
+        } else if self.trigger.is_none() && since(left_ns) >= self.last_sent_ns.map_or(u64::MAX, since) / 2 {
             // It stood behind the last one at the narrowest link, and left with it: what let that go let this go, too.
             match self.last_wait {
                 Wait::Application | Wait::Nagle => Wait::Rhythm,
