@@ -323,7 +323,9 @@ impl Sender {
         self.last_wait = wait;
         let time_ns = sent.at_ns.saturating_sub(from_ns);
         let stop = (self.last_flight, self.next.saturating_sub(self.front));
-        if !sent.kind.is_again() && wait != Wait::Rhythm {
+        // What only stood behind another at the narrowest link had not stopped.
+        let stopped = wait == Wait::Application || wait != Wait::Rhythm && self.trigger.is_some();
+        if stopped && !sent.kind.is_again() {
             self.refill.went_on(stop.0, stop.1, time_ns);
         }
         self.least_gap_ns = self.least_gap_ns.min(time_ns);
