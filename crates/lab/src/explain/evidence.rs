@@ -1,7 +1,9 @@
 //! What speaks for one cause or another, in figures: taken from the views of a connection, for one direction.
 
 use super::counts::Counts;
+use super::dispersion::Dispersion;
 use super::flow::View;
+use super::sender::Sender;
 use super::wait::Wait;
 use serde::Serialize;
 
@@ -38,6 +40,17 @@ pub struct Evidence {
     pub waits: [f64; Wait::COUNT],
     /// Of the waits for the application, those that began behind a segment that was not full, as a share.
     pub after_short: f64,
+    /// Waits for answers of the other end: how many, and the share of the time that no program could have saved of them, a round
+    /// trip each.
+    pub replies: (u64, f64),
+    /// Of the time that the sender kept to its own rhythm, the share of waits of about the same length.
+    pub beat: f64,
+    /// Whether the sender filled up to one ceiling, from wherever it had gone on.
+    pub has_ceiling: bool,
+    /// The share of the time of its waits that it had stopped at about the same amount.
+    pub alike: f64,
+    /// The share of the time of its waits that it had stopped at its highest.
+    pub at_ceiling: f64,
     /// Payload of a packet on average, super-frames as one.
     pub mean_packet: f64,
     /// Bytes under way: on average, and most.
@@ -86,10 +99,10 @@ impl Evidence {
         let near_sender = view.is_near(side);
         let span = half.span_ns.unwrap_or((view.span_ns.0, view.span_ns.0));
         let time_s = (span.1.saturating_sub(span.0)) as f64 / 1e9;
-        let waited: f64 = half.sender.waits_ns.iter().map(|ns| *ns as f64).sum();
-        let waits = half.sender.waits_ns.map(|ns| ns as f64 / waited.max(1.0));
         let has_acks = half.wire.ack_bytes.count() > 0;
         let trains = if near_sender && has_acks { &half.acks } else { &half.data };
+        let rate = counts.bytes as f64 / time_s.max(1e-9);
+        let waited = Waited::of(&half.sender, trains, rate);
         let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
         let again = counts.again();
         // A receiver that gets a segment twice has lost nothing; there, what was sent again and is seen once was lost.
@@ -101,7 +114,7 @@ impl Evidence {
             near_sender,
             time_s,
             bytes: counts.bytes,
-            rate: counts.bytes as f64 / time_s.max(1e-9),
+            rate,
             segments: counts.segments,
             mss: view.mss(side),
             mean_segment: half.sizes.mean().unwrap_or(0.0),
@@ -109,9 +122,13 @@ impl Evidence {
             rtt_least_s: seconds(view.rtt_least_ns(side)),
             rtt_median_s: seconds(half.rtt.median()),
             rtt_mean_s: half.rtt.mean().map(|ns| ns / 1e9),
-            waits,
-            after_short: half.sender.after_short_ns as f64
-                / half.sender.waits_ns[Wait::Application as usize].max(1) as f64,
+            waits: waited.shares,
+            after_short: waited.after_short,
+            replies: waited.replies,
+            beat: half.sender.beat.median().map_or(0.0, |usual| half.sender.beat.near(usual, SAME_BEAT)),
+            has_ceiling: waited.has_ceiling,
+            alike: half.sender.refill.alike(),
+            at_ceiling: half.sender.refill.at_ceiling(),
             mean_packet: counts.bytes as f64 / counts.packets.max(1) as f64,
             flight_mean: half.sender.flight.mean().unwrap_or(0.0),
             flight_most: half.sender.most_flight,
@@ -126,7 +143,7 @@ impl Evidence {
                 .rates
                 .median()
                 .map(|_| [0.5, 0.75, 0.9].map(|part| trains.rates.quantile(part).unwrap_or(0) as f64)),
-            queued_time: queued_time(view, side, counts.bytes as f64 / time_s.max(1e-9)),
+            queued_time: queued_time(view, side, rate),
             gap_variation: half.data.gaps.variation(),
             late: counts.late + counts.late_beyond + twice,
             lost,
@@ -175,8 +192,51 @@ impl Evidence {
     }
 }
 
+/// What the sender waited for, as a whole: single waits for an application may have been for something else.
+struct Waited {
+    shares: [f64; Wait::COUNT],
+    after_short: f64,
+    replies: (u64, f64),
+    has_ceiling: bool,
+}
+
+impl Waited {
+    fn of(sender: &Sender, trains: &Dispersion, rate: f64) -> Waited {
+        let all_ns = sender.waits_ns.iter().map(|ns| *ns as f64).sum::<f64>().max(1.0);
+        let mut shares = sender.waits_ns.map(|ns| ns as f64 / all_ns);
+        let idle_ns = sender.waits_ns[Wait::Application as usize].max(1) as f64;
+        let after_short = sender.after_short_ns as f64 / idle_ns;
+        let has_ceiling = sender.refill_idle.has_ceiling();
+        // Whose last segments are full has more, as a rule; if they come at one pace, that is the sender's.
+        let is_paced = after_short < UNFINISHED
+            && sender.replies.0 == 0
+            && trains.rates.quantile(0.75).is_some_and(|train| rate >= AT_ONE_PACE * train as f64);
+        let idle = match (has_ceiling, is_paced) {
+            (true, _) => Wait::Acknowledgement,
+            (false, true) => Wait::Rhythm,
+            (false, false) => Wait::Application,
+        };
+        let of_time = std::mem::take(&mut shares[Wait::Application as usize]);
+        shares[idle as usize] += of_time;
+        Waited {
+            shares,
+            after_short,
+            replies: (sender.replies.0, sender.replies.1 as f64 / all_ns),
+            has_ceiling,
+        }
+    }
+}
+
+/// An application that has no more leaves a segment that is not full but by chance.
+const UNFINISHED: f64 = 0.2;
+/// A timer is late by less than a tenth of its time, as a rule.
+const SAME_BEAT: f64 = 1.1;
+/// Bytes come at one pace if trains are no faster than the mean but for a fifth.
+const AT_ONE_PACE: f64 = 0.8;
 /// Payload of a full segment where no SYN tells: that of Ethernet.
 const USUAL_FULL: f64 = 1_460.0;
+/// Every interface carries packets of 576 bytes (RFC 9293 section 3.7.1): a smaller offer is somebody's setting.
+const LEAST_FULL: f64 = 536.0;
 /// Bytes of an Ethernet frame that are no payload: header, check sequence, preamble and gap, and the headers of IPv4 and TCP.
 const AROUND: f64 = 78.0;
 
@@ -187,7 +247,7 @@ fn fuller(view: &View, side: usize, mean: Option<f64>) -> f64 {
     let options = view.options_len[side] as f64;
     let around = AROUND + options;
     let offers = view.syns.iter().flatten().filter_map(|syn| syn.mss.map(f64::from));
-    let full = offers.reduce(f64::max).unwrap_or(USUAL_FULL) - options;
+    let full = offers.reduce(f64::max).map_or(USUAL_FULL, |offer| offer.max(LEAST_FULL)) - options;
     (full / (full + around)) / (mean / (mean + around))
 }
 

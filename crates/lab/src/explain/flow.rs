@@ -1,5 +1,6 @@
 //! A connection as one interface saw it, and the table of all.
 
+use super::echo::Echoes;
 use super::half::Half;
 use super::segment::Segment;
 use super::turn::Turn;
@@ -46,6 +47,8 @@ pub struct View {
     pub halves: [Half; 2],
     /// The SYN of each end.
     pub syns: [Option<Syn>; 2],
+    /// What each end's data tells of acknowledgements that were not captured.
+    pub echoes: [Echoes; 2],
     /// How long each end takes to answer.
     pub turns: [Turn; 2],
     /// First and last packet, in nanoseconds.
@@ -64,6 +67,8 @@ pub struct View {
     pub options_len: [u64; 2],
     /// Largest payload of a packet from each end that is none of a super-frame.
     pub largest: [u64; 2],
+    /// The same of those behind which more was queued: not pushed, so that their size is the largest that may be sent.
+    pub largest_cut: [u64; 2],
 }
 
 impl View {
@@ -84,6 +89,7 @@ impl View {
             ends,
             halves: [Half::new(at_ns), Half::new(at_ns)],
             syns: [None; 2],
+            echoes: [Echoes::default(), Echoes::default()],
             turns: [Turn::default(), Turn::default()],
             span_ns: (at_ns, at_ns),
             packets: [0; 2],
@@ -93,6 +99,7 @@ impl View {
             closed: [false; 2],
             options_len: [0; 2],
             largest: [0; 2],
+            largest_cut: [0; 2],
         }
     }
 
@@ -105,7 +112,7 @@ impl View {
             (Some(far), Some(own)) => far.min(own),
             (Some(far), None) => far,
             // What the other end takes was not seen, but what is sent to it.
-            (None, Some(own)) if self.largest[side] > 0 => return own.min(self.largest[side]),
+            (None, Some(own)) if self.largest_cut[side] > 0 => return own.min(self.largest_cut[side]),
             (None, Some(own)) => own,
             (None, None) => return self.largest[side].clamp(LEAST_MSS, MAX_MSS),
         };
@@ -149,6 +156,8 @@ impl View {
             mss: self.mss(side),
             scale: self.scale(1 - side),
             turn_ns,
+            turn: [self.turns[side].soonest, self.turns[side].soonest_data]
+                .map(|known| known.filter(|_| turn_ns > 0)),
             far_ns: self.turns[1 - side].least_ns.unwrap_or(0),
         }
     }
@@ -182,6 +191,9 @@ impl View {
             let most = self.syns[side].and_then(|syn| syn.mss).map_or(MAX_MSS, u64::from);
             if u64::from(segment.len) <= most {
                 self.largest[side] = self.largest[side].max(u64::from(segment.len));
+                if !segment.flags.intersects(Flags::PSH | Flags::FIN) {
+                    self.largest_cut[side] = self.largest_cut[side].max(u64::from(segment.len));
+                }
             } else if self.largest[side] == 0 {
                 self.largest[side] = most.saturating_sub(usual).max(1);
             }
@@ -200,14 +212,26 @@ impl View {
         if segment.has(Flags::ACK) && !(segment.has(Flags::SYN) && self.syns[other].is_none()) {
             let answer = self.halves[other].answered(segment, &known_other);
             if let Some(time_ns) = answer.time_ns {
-                self.turns[side].took(time_ns);
-                if self.is_near(other) {
+                self.turns[side].took(time_ns, segment.len);
+                // What answers a SYN does not tell yet on which side of the path the capture is.
+                if self.is_near(other) && !segment.has(Flags::SYN) {
                     self.halves[other].round_trip(segment.at_ns, time_ns);
                 }
             }
         }
+        let alone = segment.len > 0 && self.packets[other] == 0;
+        if let Some(stamps) = segment.options.timestamps.filter(|_| alone)
+            && let Some(heard) =
+                self.echoes[side].passed(segment.at_ns, stamps.echo, segment.ack, known.far_ns)
+        {
+            self.halves[side].sender.heard(&heard);
+        }
         if segment.sequence_len() > 0 {
             self.halves[side].sent(segment, &known);
+        }
+        if alone {
+            let end = self.halves[side].wire.position(segment.seq.wrapping_add(segment.len));
+            self.echoes[side].sent(segment.at_ns, end);
         }
     }
 
@@ -234,7 +258,7 @@ impl View {
         if let Some(stamps) = segment.options.timestamps {
             self.turns[other].shown(segment.at_ns, stamps.value);
             let took = if segment.has(Flags::ACK) && !segment.has(Flags::SYN) {
-                self.turns[side].echoed(segment.at_ns, stamps.echo)
+                self.turns[side].echoed(segment.at_ns, stamps.echo, segment.len)
             } else {
                 None
             };
@@ -247,6 +271,14 @@ impl View {
                 self.halves[side].round_trip(segment.at_ns, took_ns.saturating_add(far_ns));
             }
         }
+        // Where what comes back is not captured, it came between the first segment and its sender's next.
+        if segment.has(Flags::ACK)
+            && !segment.has(Flags::SYN)
+            && (self.packets[side], self.packets[other]) == (2, 0)
+            && let Some(syn) = self.syns[side]
+        {
+            self.turns[other].took(segment.at_ns.saturating_sub(syn.at_ns), 0);
+        }
         // The third segment of the handshake answers the second; it has no number of its own to be acknowledged.
         if side == 0
             && segment.has(Flags::ACK)
@@ -254,7 +286,7 @@ impl View {
             && self.packets[0] == 2
             && let Some(syn) = self.syns[1].filter(|syn| segment.ack == syn.seq.wrapping_add(1))
         {
-            self.turns[0].took(segment.at_ns.saturating_sub(syn.at_ns));
+            self.turns[0].took(segment.at_ns.saturating_sub(syn.at_ns), segment.len);
         }
     }
 }

@@ -65,13 +65,18 @@ impl Half {
         self.span_ns = Some((self.span_ns.map_or(at_ns, |span| span.0), at_ns));
         self.pushed += u64::from(segment.has(Flags::PSH));
         self.sizes.weigh(len.min(mss), len as f64);
-        if !kind.is_again() {
+        if !kind.is_again() && kind != Kind::Original {
             self.data.take(at_ns, len, mss);
         }
         let end = self.wire.position(segment.seq.wrapping_add(segment.len));
-        let departure = Departure { at_ns, kind, end, len, pushed: segment.has(Flags::PSH) };
-        self.sender.sent(&departure, mss, known.turn_ns.saturating_add(known.far_ns));
         self.sketch.sent(at_ns, end - len, end, kind);
+        if kind == Kind::Original {
+            // It left long ago, and tells nothing of what the sender does now.
+            return;
+        }
+        let departure = Departure { at_ns, kind, end, len, pushed: segment.has(Flags::PSH) };
+        self.sender.turn = known.turn;
+        self.sender.sent(&departure, mss, known.turn_ns.saturating_add(known.far_ns));
     }
 
     /// An acknowledgement of this direction, in a segment of the other.

@@ -8,14 +8,17 @@ pub mod cause;
 pub mod connection;
 pub mod counts;
 pub mod dispersion;
+pub mod echo;
 pub mod error;
 pub mod evidence;
 pub mod flow;
 pub mod half;
 pub mod histogram;
 pub mod page;
+pub mod passing;
 pub mod picture;
 pub mod reader;
+pub mod refill;
 pub mod segment;
 pub mod sender;
 pub mod sequence;
@@ -28,6 +31,9 @@ pub mod verdict;
 pub mod wait;
 pub mod wire;
 pub mod wireshark;
+
+#[cfg(test)]
+mod tests;
 
 use connection::Connection;
 use error::ExplainError;

@@ -3,8 +3,12 @@
 //! Times are those at the capture. What the sender learns from an acknowledgement it answers a turn later, as seen from here: the
 //! time from here to the sender and back. So acknowledgements take effect here a turn after they passed.
 
+use super::echo::Heard;
 use super::histogram::Histogram;
+use super::passing::Passing;
+use super::refill::Refill;
 use super::timeline::Timeline;
+use super::turn::Soonest;
 use super::wait::Wait;
 use super::wire::{Answer, Kind};
 use std::collections::VecDeque;
@@ -19,6 +23,9 @@ const PROMPT_AFTER_END: u64 = 50;
 
 /// A host answers within this time: interrupts that are held back, and a program that is woken.
 const WAKING_NS: u64 = 100_000;
+
+/// Who sleeps is not woken sooner: Linux groups timers within this time. What comes sooner is the work of a program that runs.
+const WORKING_NS: u64 = 50_000;
 
 /// A segment that the sender sent.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +81,8 @@ pub struct Sender {
     pub nagle: NagleWaits,
     /// Time between segments that nothing seen ended, with data under way.
     pub rhythm: Histogram,
+    /// The same, each weighed by itself.
+    pub beat: Histogram,
     /// Bytes sent at one of those times.
     pub rhythm_bytes: Histogram,
     /// Time from one burst to the next, in nanoseconds.
@@ -90,6 +99,22 @@ pub struct Sender {
     pub pushed_short: u64,
     /// Windows told, weighed by nanoseconds.
     pub windows: Histogram,
+    /// Waits for the other end's answer: how many, and the least that they take, a round trip each, in nanoseconds.
+    pub replies: (u64, u64),
+    /// Where the sender stopped, and where it went on.
+    pub refill: Refill,
+    /// Where it stopped to wait for its application.
+    pub refill_idle: Refill,
+    /// How long segments take to pass the narrowest link.
+    passing: Passing,
+    /// The soonest answers of the sender as seen from here, if it is not near: of all, and of those with data.
+    pub turn: [Option<Soonest>; 2],
+    /// When the last segment left, as far as the narrowest link's time is known.
+    last_left_ns: u64,
+    /// Bytes under way after the last segment.
+    last_flight: u64,
+    /// What ended the last wait.
+    last_wait: Wait,
     /// How open the window was: it as a part of the largest until then, times nanoseconds; and the nanoseconds.
     pub open_ns: (f64, f64),
     largest_window: u64,
@@ -121,6 +146,7 @@ impl Sender {
             waits_ns: [0; Wait::COUNT],
             nagle: NagleWaits::default(),
             rhythm: Histogram::default(),
+            beat: Histogram::default(),
             rhythm_bytes: Histogram::default(),
             burst_bytes: Histogram::default(),
             idle: Histogram::default(),
@@ -129,6 +155,14 @@ impl Sender {
             after_short_ns: 0,
             pushed_short: 0,
             windows: Histogram::default(),
+            replies: (0, 0),
+            refill: Refill::default(),
+            refill_idle: Refill::default(),
+            passing: Passing::default(),
+            turn: [None; 2],
+            last_left_ns: at_ns,
+            last_flight: 0,
+            last_wait: Wait::Rhythm,
             open_ns: (0.0, 0.0),
             largest_window: 0,
             pending: VecDeque::new(),
@@ -157,6 +191,14 @@ impl Sender {
         if turn_ns == 0 {
             self.take_effect(at_ns, usize::MAX);
         }
+    }
+
+    /// An acknowledgement reached the sender that was not captured.
+    pub fn heard(&mut self, heard: &Heard) {
+        let moved = heard.front.saturating_sub(self.front);
+        let answer =
+            Answer { moved, front: heard.front, data: heard.data, duplicate: true, ..Answer::default() };
+        self.learn(&Arrival { at_ns: heard.at_ns, answer });
     }
 
     /// The sender knows of acknowledgements that reached it until `now_ns`.
@@ -228,17 +270,22 @@ impl Sender {
 
     /// A segment with data passed.
     pub fn sent(&mut self, sent: &Departure, mss: u64, rtt_least_ns: u64) {
+        // Between its leaving and its passing here lies the time that the narrowest link needs for its bytes; small packets, by
+        // which the least turn is known, need none.
+        let passing_ns = self.passing_ns(sent.len);
+        let left_ns = sent.at_ns.saturating_sub(passing_ns);
         // It may be younger than what the least turn tells: news that it must have had, it had.
-        self.take_effect(sent.at_ns, usize::MAX);
+        self.take_effect(left_ns, usize::MAX);
         while sent.end > self.edge && self.edge > 0 && !self.pending.is_empty() && sent.kind.is_new() {
             self.take_effect(u64::MAX, 1);
         }
         self.pass(sent.at_ns);
         if let Some(last_ns) = self.last_sent_ns {
-            self.waited(last_ns, sent, mss, rtt_least_ns);
+            self.waited(last_ns, left_ns, sent, mss, rtt_least_ns);
+            self.passing.took(sent.at_ns.saturating_sub(last_ns), sent.len, rtt_least_ns);
         }
         self.trigger = None;
-        self.last_sent_ns = Some(sent.at_ns);
+        (self.last_sent_ns, self.last_left_ns) = (Some(sent.at_ns), left_ns);
         let is_short = !sent.len.is_multiple_of(mss);
         (self.last_was_short, self.last_was_pushed) = (is_short, sent.pushed);
         self.pushed_short += u64::from(is_short && sent.pushed);
@@ -249,7 +296,7 @@ impl Sender {
         }
         self.empty_since_ns = None;
         let flight = self.next.saturating_sub(self.front);
-        self.most_flight = self.most_flight.max(flight);
+        (self.most_flight, self.last_flight) = (self.most_flight.max(flight), flight);
         let step = self.timeline.at(sent.at_ns);
         step.flight_most = step.flight_most.max(flight);
         if sent.kind.is_again() {
@@ -260,9 +307,27 @@ impl Sender {
         step.late = step.late.saturating_add(u32::from(sent.kind == Kind::Late));
     }
 
-    fn waited(&mut self, from_ns: u64, sent: &Departure, mss: u64, rtt_least_ns: u64) {
-        let wait = self.wait(from_ns, sent, mss, rtt_least_ns);
+    /// Time from an acknowledgement to so much data that it lets go, beyond the least turn: what the narrowest link needs for the bytes.
+    fn passing_ns(&self, len: u64) -> u64 {
+        let [Some(soonest), data] = self.turn else { return 0 };
+        let own_ns = self.passing.of(len);
+        let turn_ns = |known: Soonest| {
+            known.time_ns.saturating_add(own_ns).saturating_sub(self.passing.of(u64::from(known.len)))
+        };
+        let least_ns = data.map_or(turn_ns(soonest), |data| turn_ns(data).min(turn_ns(soonest)));
+        least_ns.saturating_sub(soonest.time_ns)
+    }
+
+    fn waited(&mut self, from_ns: u64, left_ns: u64, sent: &Departure, mss: u64, rtt_least_ns: u64) {
+        let wait = self.wait(left_ns, sent, mss, rtt_least_ns);
+        self.last_wait = wait;
         let time_ns = sent.at_ns.saturating_sub(from_ns);
+        let stop = (self.last_flight, self.next.saturating_sub(self.front));
+        // What only stood behind another at the narrowest link had not stopped.
+        let stopped = wait == Wait::Application || wait != Wait::Rhythm && self.trigger.is_some();
+        if stopped && !sent.kind.is_again() {
+            self.refill.went_on(stop.0, stop.1, time_ns);
+        }
         self.least_gap_ns = self.least_gap_ns.min(time_ns);
         match wait {
             Wait::Nagle => {
@@ -273,12 +338,18 @@ impl Sender {
             }
             Wait::Rhythm => {
                 self.rhythm.record(time_ns);
+                self.beat.weigh(time_ns, time_ns as f64);
                 self.rhythm_bytes.record(sent.len);
             }
             Wait::Application => {
                 self.idle.record(time_ns);
                 let counts_ns = if self.last_was_short { time_ns } else { 0 };
                 self.after_short_ns = self.after_short_ns.saturating_add(counts_ns);
+                self.refill_idle.went_on(stop.0, stop.1, time_ns);
+                if self.trigger.is_some_and(|trigger| trigger.answer.data) {
+                    self.replies.0 += 1;
+                    self.replies.1 = self.replies.1.saturating_add(time_ns.min(rtt_least_ns));
+                }
             }
             _ => {}
         }
@@ -296,34 +367,35 @@ impl Sender {
     }
 
     /// What ended the wait that a segment ends.
-    fn wait(&mut self, from_ns: u64, sent: &Departure, mss: u64, rtt_least_ns: u64) -> Wait {
+    fn wait(&mut self, left_ns: u64, sent: &Departure, mss: u64, rtt_least_ns: u64) -> Wait {
         if sent.kind.is_again() {
             return Wait::Recovery;
         }
+        let from_ns = self.last_left_ns;
         let flight = self.next.saturating_sub(self.front);
         // All was acknowledged, and a round trip passed, and another: whoever keeps to a rate sends sooner.
-        let idle = flight == 0 && sent.at_ns.saturating_sub(from_ns) >= rtt_least_ns.saturating_mul(2);
+        let idle = flight == 0 && left_ns.saturating_sub(from_ns) >= rtt_least_ns.saturating_mul(2);
         let Some(trigger) = self.trigger.filter(|trigger| trigger.at_ns >= from_ns) else {
-            return self.unasked(sent, flight, mss, idle);
+            return self.unasked(left_ns, sent, mss, idle);
         };
-        let reaction_ns = sent.at_ns.saturating_sub(trigger.at_ns);
+        let reaction_ns = left_ns.saturating_sub(trigger.at_ns);
         let waited_ns = trigger.at_ns - from_ns;
         if waited_ns > reaction_ns {
             self.least_reaction_ns = self.least_reaction_ns.min(reaction_ns);
         }
         // Without the acknowledgement the segment could not have been sent: that needs no other proof than that the sender did not
-        // let most of the time pass afterwards.
-        if trigger.room < sent.len.min(mss) && reaction_ns <= waited_ns {
+        // let most of the time pass afterwards, or no more than a host takes.
+        if trigger.room < sent.len.min(mss) && reaction_ns <= waited_ns.max(WAKING_NS) {
             return if trigger.answer.moved == 0 { Wait::WindowUpdate } else { Wait::Window };
         }
         // What an acknowledgement lets go comes when the sender has been woken, and passes the narrowest link before it gets here.
-        let soonest_ns = match self.last_was_short {
-            true => self.least_reaction_ns.min(self.least_gap_ns.saturating_add(WAKING_NS)),
-            false => self.least_reaction_ns,
-        };
+        let passed_ns = sent.at_ns.saturating_sub(left_ns);
+        let is_far = self.turn[0].is_some();
+        let gap_ns = if is_far { self.least_gap_ns.saturating_sub(passed_ns) } else { 0 };
+        let soonest_ns = self.least_reaction_ns.min(gap_ns.saturating_add(WAKING_NS));
         let part = if self.last_was_short { PROMPT_AFTER_END } else { PROMPT };
         if reaction_ns.saturating_sub(soonest_ns).saturating_mul(part) > waited_ns {
-            return self.unasked(sent, flight, mss, idle);
+            return self.unasked(left_ns, sent, mss, idle);
         }
         if trigger.answer.data && trigger.flight == 0 {
             Wait::Application
@@ -335,8 +407,22 @@ impl Sender {
     }
 
     /// What a wait was for that nothing seen ended.
-    fn unasked(&self, sent: &Departure, flight: u64, mss: u64, idle: bool) -> Wait {
-        if self.last_was_short || idle && self.last_was_pushed {
+    fn unasked(&self, left_ns: u64, sent: &Departure, mss: u64, idle: bool) -> Wait {
+        let flight = self.next.saturating_sub(self.front);
+        let since = |before_ns: u64| sent.at_ns.saturating_sub(before_ns);
+        if sent.len < mss && self.edge > 0 && sent.end >= self.edge && self.last_left_ns < left_ns {
+            // Less than a segment of window was left, which a sender does not fill before a timer tells it to (RFC 9293 section
+            // 3.8.6.2.1).
+            Wait::Window
+        } else if self.trigger.is_none() && since(left_ns) >= self.last_sent_ns.map_or(u64::MAX, since) / 2 {
+            // It stood behind the last one at the narrowest link, and left with it: what let that go let this go, too.
+            match self.last_wait {
+                Wait::Application | Wait::Nagle => Wait::Rhythm,
+                same => same,
+            }
+        } else if left_ns.saturating_sub(self.last_left_ns) < WORKING_NS {
+            Wait::Rhythm
+        } else if self.last_was_short || idle && self.last_was_pushed {
             Wait::Application
         } else if flight > 0 && sent.len < mss && !self.last_was_pushed {
             // More was queued, less than a segment, and went when a timer had enough of waiting for the acknowledgement.

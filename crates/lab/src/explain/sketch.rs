@@ -76,7 +76,7 @@ impl Sketch {
     pub fn sent(&mut self, at_ns: u64, start: u64, end: u64, kind: Kind) {
         let to = match kind {
             kind if kind.is_again() => &mut self.again,
-            Kind::Late => &mut self.late,
+            Kind::Late | Kind::Original => &mut self.late,
             _ => &mut self.sent,
         };
         to.push(Stretch { at_ns, start, end });

@@ -6,6 +6,15 @@ use std::collections::VecDeque;
 /// Clock values that are remembered, each with the time it was first seen: those of a round trip or more.
 const KEPT: usize = 512;
 
+/// An answer that came soonest.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Soonest {
+    /// How long it took, in nanoseconds.
+    pub time_ns: u64,
+    /// Bytes of payload that it had, which take time to pass the narrowest link.
+    pub len: u32,
+}
+
 /// One end's answers.
 #[derive(Clone, Default, Debug)]
 pub struct Turn {
@@ -14,13 +23,24 @@ pub struct Turn {
     last_echo: Option<u32>,
     /// The least time, in nanoseconds.
     pub least_ns: Option<u64>,
+    /// The soonest of all.
+    pub soonest: Option<Soonest>,
+    /// The soonest of those with data.
+    pub soonest_data: Option<Soonest>,
     /// By timestamps, of the first segment that echoes a value.
     pub by_stamps: Histogram,
 }
 
 impl Turn {
-    /// An answer took this long.
-    pub fn took(&mut self, time_ns: u64) {
+    /// An answer with so much payload took this long.
+    pub fn took(&mut self, time_ns: u64, len: u32) {
+        let least = |known: Option<Soonest>| {
+            Some(known.filter(|known| known.time_ns <= time_ns).unwrap_or(Soonest { time_ns, len }))
+        };
+        self.soonest = least(self.soonest);
+        if len > 0 {
+            self.soonest_data = least(self.soonest_data);
+        }
         self.least_ns = Some(self.least_ns.map_or(time_ns, |least| least.min(time_ns)));
     }
 
@@ -35,8 +55,8 @@ impl Turn {
         }
     }
 
-    /// This end echoes a value; how long after it passed, if this is the first time.
-    pub fn echoed(&mut self, at_ns: u64, echo: u32) -> Option<u64> {
+    /// This end echoes a value, in a segment with so much payload; how long after it passed, if this is the first time.
+    pub fn echoed(&mut self, at_ns: u64, echo: u32, len: u32) -> Option<u64> {
         if self.last_echo == Some(echo) {
             return None;
         }
@@ -45,7 +65,7 @@ impl Turn {
             self.seen.binary_search_by(|(value, _)| (value.wrapping_sub(echo) as i32).cmp(&0)).ok()?;
         let (_, since_ns) = self.seen.get(index)?;
         let time_ns = at_ns.saturating_sub(*since_ns);
-        self.took(time_ns);
+        self.took(time_ns, len);
         self.by_stamps.record(time_ns);
         Some(time_ns)
     }
@@ -61,10 +81,15 @@ mod tests {
         turn.shown(100, u32::MAX);
         turn.shown(150, u32::MAX);
         turn.shown(200, 3);
-        assert_eq!(turn.echoed(400, u32::MAX), Some(300));
-        assert_eq!(turn.echoed(500, u32::MAX), None);
-        assert_eq!(turn.echoed(450, 3), Some(250));
-        assert_eq!(turn.echoed(600, 9), None);
+        assert_eq!(turn.echoed(400, u32::MAX, 0), Some(300));
+        assert_eq!(turn.echoed(500, u32::MAX, 0), None);
+        assert_eq!(turn.echoed(450, 3, 1_000), Some(250));
+        assert_eq!(turn.echoed(600, 9, 0), None);
         assert_eq!(turn.least_ns, Some(250));
+        let soonest = Some(Soonest { time_ns: 250, len: 1_000 });
+        assert_eq!((turn.soonest, turn.soonest_data), (soonest, soonest));
+        turn.took(20, 0);
+        turn.took(30, 0);
+        assert_eq!((turn.soonest, turn.soonest_data), (Some(Soonest { time_ns: 20, len: 0 }), soonest));
     }
 }

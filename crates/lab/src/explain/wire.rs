@@ -5,6 +5,7 @@ use super::counts::Counts;
 use super::histogram::Histogram;
 use super::segment::Segment;
 use super::sequence::Unwrapped;
+use super::turn::Soonest;
 use linerate_wire::tcp::{Flags, MAX_WINDOW_SCALE, SackBlock};
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -26,6 +27,8 @@ pub enum Kind {
     Ahead,
     /// It fills a gap, and is older than what came before it: it was overtaken.
     Late,
+    /// What was sent again has passed already: this is the first one, which was overtaken by it.
+    Original,
     /// It fills a gap, and is younger: the first one was lost before it got here.
     Filled,
     /// Sent again after acknowledgements that told of a loss.
@@ -58,6 +61,7 @@ struct Sent {
     first_ns: u64,
     last_ns: u64,
     stamp: Option<u32>,
+    identification: Option<u16>,
     times: u8,
     held: bool,
 }
@@ -144,7 +148,9 @@ pub struct Known {
     pub scale: Option<u8>,
     /// From an acknowledgement that passes here to what the sender answers: the least seen, in nanoseconds.
     pub turn_ns: u64,
-    /// The same to the other end and back.
+    /// The answers by which that is known, and how much payload they had.
+    pub turn: [Option<Soonest>; 2],
+    /// The same time to the other end and back.
     pub far_ns: u64,
 }
 
@@ -218,6 +224,9 @@ impl Wire {
                 true => Kind::Filled,
                 false => Kind::Late,
             };
+        }
+        if self.find(start).is_some_and(|sent| sent.times > 1 && is_older(sent, segment)) {
+            return Kind::Original;
         }
         if end <= self.front {
             return Kind::Needless;
@@ -293,6 +302,11 @@ impl Wire {
             Kind::Needless => counts.needless += segments,
             Kind::Filled => counts.filled += segments,
             Kind::Late => counts.late += segments,
+            Kind::Original => {
+                // It was not lost, and has been counted as sent again.
+                counts.late += segments;
+                counts.filled = counts.filled.saturating_sub(segments);
+            }
             Kind::New | Kind::Ahead | Kind::Probe => {}
         }
         let fresh = if kind.is_new() { end - self.next.max(start) } else { 0 };
@@ -323,6 +337,7 @@ impl Wire {
             first_ns: segment.at_ns,
             last_ns: segment.at_ns,
             stamp: stamp(segment),
+            identification: segment.identification,
             times: 1,
             held: false,
         };
@@ -338,6 +353,9 @@ impl Wire {
             self.under_way.push_back(sent);
             return;
         }
+        if kind == Kind::Original {
+            return;
+        }
         if matches!(kind, Kind::Late | Kind::Filled) {
             let index = self.under_way.partition_point(|other| other.start < start);
             let times = if kind == Kind::Filled { 2 } else { 1 };
@@ -350,7 +368,7 @@ impl Wire {
         for other in self.under_way.range_mut(from..).take_while(|other| other.start < end) {
             other.times = other.times.saturating_add(1);
             other.last_ns = segment.at_ns;
-            other.stamp = stamp(segment);
+            (other.stamp, other.identification) = (stamp(segment), segment.identification);
         }
     }
 
@@ -529,6 +547,15 @@ impl Wire {
 
 fn stamp(segment: &Segment) -> Option<u32> {
     segment.options.timestamps.map(|stamps| stamps.value)
+}
+
+/// Whether a segment was sent before one that is known: by the sender's clock, or by the numbers of its packets.
+fn is_older(known: &Sent, segment: &Segment) -> bool {
+    match (known.stamp.zip(stamp(segment)), known.identification.zip(segment.identification)) {
+        (Some((known, own)), _) if known != own => (own.wrapping_sub(known) as i32) < 0,
+        (_, Some((known, own))) => (own.wrapping_sub(known) as i16) < 0,
+        _ => false,
+    }
 }
 
 /// Whether what fills a gap was sent after what opened it. The sender's clock tells, where it ticks often enough; otherwise time

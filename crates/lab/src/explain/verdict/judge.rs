@@ -26,6 +26,11 @@ const BURST: f64 = 2.0;
 /// 0.85 is under way where nothing but losses limits, and much less where they come before it has grown. What a buffer holds is
 /// under way all the time, but for the half round trip in which it fills again.
 const FLAT: f64 = 0.65;
+/// Of exchanges that are all held back, the first and the last few are not.
+const EACH: f64 = 0.9;
+/// A congestion window that goes from 0.7 of its largest to that is within a tenth of its median for 0.54 of the time, a buffer
+/// always: this is half-way.
+const ALIKE: f64 = 0.75;
 /// Four times between packets are two thirds of a round trip at most if so many packets come in one; trains that are longer say
 /// nothing of how bytes come within a round trip.
 const PACKETS_IN_RTT: f64 = 6.0;
@@ -83,7 +88,10 @@ pub fn judge(evidence: &Evidence) -> Judgement {
         return way.unknown("a capture with more than two segments of data");
     }
     let share = |wait: Wait| evidence.waits[wait as usize];
-    if way.is(share(Wait::Nagle), MOST, Cause::DelayedAckNagle) {
+    // An exchange takes a round trip whatever anybody does: of those that are held back each time, the rest of the time counts.
+    let inevitable =
+        if evidence.nagle.0 as f64 >= EACH * evidence.replies.0 as f64 { evidence.replies.1 } else { 0.0 };
+    if way.is(share(Wait::Nagle), MOST * (1.0 - inevitable), Cause::DelayedAckNagle) {
         way.rival = Some(Cause::SenderApplication);
         return way.to(Cause::DelayedAckNagle);
     }
@@ -197,8 +205,11 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
             STEADY,
         ),
     };
+    // A timer that sends several segments at once makes trains of them that are faster than it. Behind the path, a beat may be the
+    // narrowest link's.
+    let beats = rhythm && evidence.near_sender && !disturbed && evidence.beat >= FULL;
     if let Some(steady) = steady
-        && way.is(steady, limit, Cause::Pacing)
+        && (beats || way.is(steady, limit, Cause::Pacing))
     {
         // Who keeps below what the path carries loses nothing; a queue that is kept short drops now and then.
         if evidence.lost > 0 {
@@ -208,7 +219,9 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
         way.rival = Some(if rhythm { Cause::SenderApplication } else { Cause::SenderBuffer });
         return way.to(Cause::Pacing);
     }
-    if disturbed && !way.is(flat, FLAT, Cause::RandomLoss) {
+    // A buffer ends each burst at the same amount; a congestion window that recovers does not.
+    let moves = evidence.lost > 0 && evidence.at_ceiling < MOST && evidence.alike < ALIKE;
+    if disturbed && (moves || !way.is(flat, FLAT, Cause::RandomLoss)) {
         way.margin = 1.0;
         if way.is(overtaken as f64, (evidence.lost as f64).max(1.0), Cause::Reordering) {
             way.rival = Some(Cause::RandomLoss);
@@ -226,7 +239,8 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
         // It sent when it liked, at no pace, with more to send: the machine had no time for it.
         return way.unknown("the sender's processor load and its socket's accounts during the transfer");
     }
-    if way.is(flat, FLAT, Cause::SenderBuffer) {
+    // Where nothing disturbs it, a congestion window grows from each round trip to the next.
+    if evidence.has_ceiling || evidence.alike >= ALIKE || way.is(flat, FLAT, Cause::SenderBuffer) {
         way.rival = Some(Cause::CongestionAfterLoss);
         return way.to(Cause::SenderBuffer);
     }
