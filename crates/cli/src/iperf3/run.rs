@@ -93,14 +93,13 @@ impl Running {
         });
         let mut next_look = self.machine.now();
         let outcome = loop {
-            let mut look = false;
-            if !self.turn()? {
-                look = self.sleep(None);
-            }
+            let busy = self.turn()?;
             self.printer.print_events(&mut self.core.services);
+            // Before it sleeps: a turn that ended the test may leave nothing that would wake it.
             if let Some(outcome) = self.core.services.outcome() {
                 break outcome;
             }
+            let look = !busy && self.sleep(None);
             let now = self.machine.now();
             if look || now >= next_look {
                 next_look = now + LOOK_INTERVAL;
