@@ -17,7 +17,6 @@ pub mod published;
 pub mod quantity;
 #[cfg(feature = "experiments")]
 pub mod ramp;
-#[cfg(feature = "experiments")]
 pub mod report;
 #[cfg(feature = "experiments")]
 pub mod scenario;

@@ -44,7 +44,7 @@ pub struct Offloads {
     #[arg(long, value_name = "RATE", conflicts_with = "preset")]
     pub udp_rate: Option<BitRate>,
 
-    /// Rates, streams and time of the document's commands
+    /// Rates and time of the document's commands; as many streams as --streams says
     #[arg(long, value_enum, value_name = "PRESET", conflicts_with = "quick")]
     pub preset: Option<Preset>,
 
