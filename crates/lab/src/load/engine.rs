@@ -6,7 +6,7 @@ use super::ports::Ports;
 use super::schedule::{Schedule, What};
 use super::tally::{ANSWER_BINS, SAMPLES, Tally};
 use super::{Arrivals, Load, Pace};
-use rustix::event::{Timespec, epoll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send, sockopt};
@@ -338,8 +338,11 @@ impl<'a> Engine<'a> {
     fn turn(&mut self, wait_ns: u64) {
         let wait = Timespec { tv_sec: 0, tv_nsec: wait_ns.min(999_999_999) as _ };
         let mut events = Vec::with_capacity(EVENTS);
-        // Interrupted by a signal: the next turn takes what there is.
-        let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait));
+        // The set waits in whole milliseconds, by which every departure would be late; poll(2) waits in nanoseconds. Interrupted
+        // by a signal: the next turn takes what there is.
+        let _ = poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&wait));
+        let none = Timespec::default();
+        let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&none));
         for event in events {
             let data = event.data.u64();
             let (index, generation) = ((data & 0xffff_ffff) as usize, (data >> 32) as u32);
