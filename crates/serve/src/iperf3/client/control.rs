@@ -60,6 +60,10 @@ impl Client {
 
     /// What the end of the control connection means in this phase.
     fn control_lost(&self, why: CloseReason) -> ClientError {
+        // What refuses a user leaves out `errno`, and closes.
+        if let Some(error) = self.server_error(ERROR_LEN - 4) {
+            return error;
+        }
         if self.phase == Phase::Greeted { ClientError::TurnedAway(why) } else { ClientError::Control(why) }
     }
 
@@ -88,17 +92,24 @@ impl Client {
         }
         let Some(&byte) = self.input.first() else { return false };
         if byte == State::ServerError.byte() {
-            let Some(words) = self.input.get(1..ERROR_LEN) else { return false };
-            let word = |at: usize| {
-                words.get(at..at + 4).and_then(|w| w.first_chunk::<4>()).map_or(0, |w| u32::from_be_bytes(*w))
-            };
-            let error = ClientError::Server { code: word(0), errno: word(4) };
-            self.end(ctx, Err(error));
+            if let Some(error) = self.server_error(ERROR_LEN) {
+                self.end(ctx, Err(error));
+            }
             return false;
         }
         self.input.remove(0);
         self.take_state(ctx, byte);
         true
+    }
+
+    /// The server's words on an error, where at least `len` bytes of them are here.
+    fn server_error(&self, len: usize) -> Option<ClientError> {
+        let is_error = self.input.first() == Some(&State::ServerError.byte()) && self.input.len() >= len;
+        let word = |at: usize| {
+            let word = self.input.get(at..at + 4).and_then(|word| word.first_chunk::<4>());
+            word.map_or(0, |word| u32::from_be_bytes(*word))
+        };
+        is_error.then(|| ClientError::Server { code: word(1), errno: word(5) })
     }
 
     /// What is said in place of results.

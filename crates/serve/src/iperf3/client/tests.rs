@@ -52,6 +52,17 @@ fn what_the_server_says_instead_is_an_error_with_a_name() {
 }
 
 #[test]
+fn a_refusal_without_the_system_s_error_is_understood_at_the_end() {
+    let (mut world, mut client, control) = connected(Params::default());
+    say(&mut world, &mut client, control, &[9]);
+    say(&mut world, &mut client, control, &[0xfe, 0, 0, 0, 142]);
+    assert_eq!(client.outcome(), None, "more may come");
+    world.net.client_reset(control);
+    world.run(&mut client);
+    assert_eq!(client.outcome(), Some(Err(ClientError::Server { code: 142, errno: 0 })));
+}
+
+#[test]
 fn silence_and_ends_are_noticed_in_every_phase() {
     for said in [&[][..], &[9], &[9, 10]] {
         for is_cut in [false, true] {
