@@ -18,8 +18,8 @@ Transfers with one injected cause each, and what `linerate explain` says of the 
 injected cause is what limited most: in the simulator by the stack's own clocks and the path's counters, between kernels by the
 sender's `tcp_info` and the counters of the relay between them. Rows are what was injected, columns what the verdict names.
 Half of the cases of each cause were held out when the rules were written. When all first ran, 53 of 60 of those held out were right
-in the simulator, and 78 of 113 in all between kernels. The rules were then corrected by what was missed (snap lengths that cut
-options, one direction alone, no SACK, CoDel, what Linux pushes), so the figures below are no independent ones any more. Those of
+in the simulator, and 78 of 113 in all between kernels. The rules were then corrected, twice, by what was missed (snap lengths that cut
+options, one direction alone, no SACK, CoDel, what Linux pushes; then refilled buffers, paced super-frames, the turn as a receiver sees it, clocks echoed in data alone), so the figures below are no independent ones any more. Those of
 *afterwards* were written after that first run and not tuned on: 22 of 24 were right when they first ran, before the corrections.
 
 ![Confusion matrices](explain-confusion.svg)

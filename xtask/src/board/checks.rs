@@ -2,7 +2,7 @@
 
 use super::instruments;
 use super::machine::Machine;
-use super::network::TAP;
+use super::network::{CLIENT, TAP};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -225,8 +225,9 @@ fn caller(machine: &mut Machine<'_>) -> Result<String> {
 
 fn called(machine: &mut Machine<'_>) -> Result<String> {
     sleep(Duration::from_millis(500));
+    let (server, _) = CLIENT.split_once('/').context("the client's address has a prefix")?;
     for options in ["", " -R", " -u -b 5M", " -P 2"] {
-        machine.console.ask(&format!("iperf3 192.168.1.1 -p 5299 -t 1{options}"))?;
+        machine.console.ask(&format!("iperf3 {server} -p 5299 -t 1{options}"))?;
         let said = machine.console.wait_for("iperf", Duration::from_secs(20))?;
         let rest = machine.console.wait_for("> ", Duration::from_secs(5))?;
         ensure!(said.contains("receiver") && rest.contains("Done."), "{options}: {said}{rest}");

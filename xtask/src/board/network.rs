@@ -14,7 +14,7 @@ pub enum Network {
 }
 
 /// The client's address, as in seed 002.
-const CLIENT: &str = "192.168.1.100/24";
+pub const CLIENT: &str = "192.168.1.100/24";
 const CLIENT6: &str = "fe80::64/64";
 /// The client's end of the cable.
 pub const TAP: &str = "board0";

@@ -24,7 +24,7 @@ pub fn html(
     origin: &Provenance,
 ) -> Result<String, PlotError> {
     let lead = format!(
-        "{} frames, {} TCP segments, {} connections. {}",
+        "Frames: {}, TCP segments: {}, connections: {}. {}",
         count(analysis.frames),
         count(analysis.segments),
         count(analysis.connections.len() as u64),

@@ -73,7 +73,7 @@ fn rtt(direction: &Direction) -> String {
 /// The whole explanation; details of the `top` largest connections, or of one alone.
 pub fn text(analysis: &Analysis, top: usize, only: Option<usize>) -> String {
     let mut text = format!(
-        "{} frames, {} TCP segments, {} connections\n\n",
+        "frames: {}, TCP segments: {}, connections: {}\n\n",
         count(analysis.frames),
         count(analysis.segments),
         count(analysis.connections.len() as u64)
