@@ -11,6 +11,7 @@ use crate::memory::StackPools;
 use crate::neighbor::{Lookup, NeighborCache, NeighborRef};
 use crate::packet::{IpFields, NextHop, Outgoing, Packet};
 use crate::pmtu::PathMtus;
+use crate::ports::Sequences;
 use crate::random::{KeyedState, Random};
 use crate::rate::{RateLimit, SourceLimit};
 use crate::reassembly::Reassembly;
@@ -48,6 +49,8 @@ pub(crate) struct Net {
     pub(crate) counters: Counters,
     pub(crate) random: Random,
     pub(crate) iss: IssGenerator,
+    /// Ports of the connections that are opened here.
+    pub(crate) ports: Sequences,
     pub(crate) cookies: SynCookies,
     pub(crate) fast_open: FastOpenCookies,
     pub(crate) pools: StackPools,
@@ -87,6 +90,7 @@ impl Net {
             now: Instant::ZERO,
             counters: Counters::default(),
             iss: IssGenerator::new(seed, config.seat.index),
+            ports: Sequences::new(seed, config.seat.index),
             cookies: SynCookies::new(seed),
             fast_open: FastOpenCookies::new(seed),
             addresses: Addresses::new(config.dad_transmits),

@@ -55,6 +55,7 @@ pub(crate) mod purpose {
     pub(crate) const TABLE: u64 = 4;
     pub(crate) const SYN_COOKIE: u64 = 5;
     pub(crate) const FAST_OPEN: u64 = 6;
+    pub(crate) const PORTS: u64 = 7;
 }
 
 /// A stream of pseudo-random numbers.

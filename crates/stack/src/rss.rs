@@ -1,7 +1,6 @@
 //! Receive-side scaling as a stack sees it: which of the seats on a link the answers to a connection come in at.
 
-use crate::ports;
-use crate::random::Random;
+use crate::ports::Sequences;
 use crate::stack::Stack;
 use crate::team::Team;
 use alloc::vec::Vec;
@@ -51,13 +50,13 @@ impl Team {
     /// else one of this seat's.
     pub(crate) fn choose_port(
         &self,
-        random: &mut Random,
+        ports: &mut Sequences,
         ip: IpAddr,
         remote: SocketAddr,
         is_free: impl Fn(u16) -> bool,
     ) -> Option<u16> {
         let may = |port: u16| self.seat.may_choose(port) && is_free(port);
         let home = |port: u16| may(port) && self.is_home(SocketAddr::new(ip, port), remote);
-        ports::ephemeral(random, home).or_else(|| ports::ephemeral(random, may))
+        ports.choose(ip, remote, home).or_else(|| ports.choose(ip, remote, may))
     }
 }

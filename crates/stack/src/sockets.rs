@@ -58,7 +58,7 @@ impl Stack {
                     conns.find(&FlowKey::new(source, port, remote.ip(), remote.port())).is_none()
                         && conns.listener_for(source, port).is_none()
                 };
-                let port = self.team.choose_port(&mut self.net.random, source, remote, is_free);
+                let port = self.team.choose_port(&mut self.net.ports, source, remote, is_free);
                 port.ok_or(ConnectError::NoMemory)?
             }
             port => port,
