@@ -37,7 +37,7 @@ const CROWD: usize = 8;
 const CROWD_LOOKS: usize = 2;
 
 /// A place on the heap for a connection that is awake.
-type Place = Box<Option<Connection>>;
+pub(crate) type Place = Box<Option<Connection>>;
 
 /// A connection, awake or not.
 #[expect(clippy::large_enum_variant, reason = "what is asleep lies in the table, what is awake need not")]
@@ -186,10 +186,18 @@ impl Conns {
         self.wakefulness.awake(id.index(), conn, &self.resources)
     }
 
-    /// A place with this connection in it, for the slot that it will have.
-    pub(crate) fn place(&mut self, tcp: Connection) -> Tcp {
-        let mut place = self.wakefulness.take_place();
-        *place = Some(tcp);
+    /// A place for a connection to be made in.
+    pub(crate) fn free_place(&mut self) -> Place {
+        self.wakefulness.take_place()
+    }
+
+    /// Nothing came of the connection.
+    pub(crate) fn give_back(&mut self, place: Place) {
+        self.wakefulness.give_back(place);
+    }
+
+    /// The connection in this place gets a slot, and is awake.
+    pub(crate) fn settle_in(&mut self, place: Place) -> Tcp {
         self.wakefulness.awake += 1;
         Tcp::Awake(place)
     }

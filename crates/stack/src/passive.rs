@@ -53,17 +53,18 @@ impl Stack {
         let (config, iss) = self.connection_config(&options, syn.local, syn.remote);
         let verdict = self.judge_fast_open(listener, &syn);
         let now = self.net.now;
+        let mut place = self.conns.free_place();
         let resources = &self.conns.resources;
-        let made = Connection::passive(now, config, resources, syn.local, syn.remote, iss, &syn.segment);
-        match made {
-            Ok(mut tcp) => {
+        let tcp = place.insert(Connection::active(now, config, resources, syn.local, syn.remote, iss));
+        match tcp.answer(now, &syn.segment) {
+            Ok(()) => {
                 tcp.offer_cookie(verdict.cookie);
                 if verdict.accepts {
                     let has_data = syn.segment.payload_len() > 0;
                     let taken = tcp.open_early(now, syn.segment);
                     self.net.counters.tfo_data_accepted += u64::from(has_data && taken == Outcome::Accepted);
                 }
-                let new = NewConn { tcp, owner, stage: Stage::HalfOpen(id), next_hop, options: &options };
+                let new = NewConn { place, owner, stage: Stage::HalfOpen(id), next_hop, options: &options };
                 if let Some(slot) = self.insert_half_open(listener, new) {
                     if verdict.accepts {
                         self.open_early(listener, slot);
@@ -72,7 +73,10 @@ impl Stack {
                     self.settle(slot);
                 }
             }
-            Err(reason) => self.net.counters.count_tcp_drop(reason),
+            Err(reason) => {
+                self.conns.give_back(place);
+                self.net.counters.count_tcp_drop(reason);
+            }
         }
     }
 
@@ -184,14 +188,15 @@ impl Stack {
             options: offered,
             ..SegmentIn::default()
         };
-        let resources = &self.conns.resources;
-        let iss = segment.ack - 1;
-        let made = Connection::resumed(self.net.now, config, resources, local, remote, iss, &syn);
-        let tcp = match made {
-            Ok(tcp) => tcp,
-            Err(reason) => return self.net.counters.count_tcp_drop(reason),
-        };
-        let new = NewConn { tcp, owner, stage: Stage::HalfOpen(id), next_hop, options: &options };
+        let mut place = self.conns.free_place();
+        let (now, resources, iss) = (self.net.now, &self.conns.resources, segment.ack - 1);
+        let (told, _) = tcp::initial_window(&options, &resources.budget);
+        let tcp = place.insert(Connection::active(now, config, resources, local, remote, iss));
+        if let Err(reason) = tcp.resume(now, &syn, told) {
+            self.conns.give_back(place);
+            return self.net.counters.count_tcp_drop(reason);
+        }
+        let new = NewConn { place, owner, stage: Stage::HalfOpen(id), next_hop, options: &options };
         let Some(slot) = self.insert_half_open(listener, new) else { return };
         self.net.counters.syn_cookies_accepted += 1;
         let Some(conn) = self.conns.awake(slot) else { return };

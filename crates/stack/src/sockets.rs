@@ -189,8 +189,9 @@ impl Transport for Stack {
             return Err(ConnectError::NoMemory);
         }
         let (config, iss) = self.connection_config(options, local, remote);
-        let tcp = Connection::active(self.net.now, config, &self.conns.resources, local, remote, iss);
-        let new = NewConn { tcp, owner, stage: Stage::Owned, next_hop, options };
+        let mut place = self.conns.free_place();
+        *place = Some(Connection::active(self.net.now, config, &self.conns.resources, local, remote, iss));
+        let new = NewConn { place, owner, stage: Stage::Owned, next_hop, options };
         let slot = self.insert_conn(new).ok_or(ConnectError::NoMemory)?;
         self.net.counters.tcp_active_opens += 1;
         self.conns.sending.push(slot);

@@ -2,6 +2,7 @@
 
 use crate::conns::{About, Conn, Mark, Stage};
 use crate::demux::FlowKey;
+use crate::dormancy::Place;
 use crate::egress::ip_header_len;
 use crate::packet::Received;
 use crate::stack::Stack;
@@ -202,22 +203,23 @@ impl Stack {
     }
 
     /// Tells a new connection of its path, and where its timestamps start.
-    fn set_out(&mut self, tcp: &mut Connection) {
+    fn set_out(&mut self, flow: &FlowKey, tcp: &mut Connection) {
         let (now, remote) = (self.net.now, tcp.remote().ip());
-        let flow = FlowKey::of(tcp.local(), tcp.remote());
         let path_mtu = self.net.paths.mtu(remote, now);
-        tcp.set_out(now, tcp_mss(remote, path_mtu), self.net.iss.timestamp_offset(&flow));
+        tcp.set_out(now, tcp_mss(remote, path_mtu), self.net.iss.timestamp_offset(flow));
     }
 
     /// Puts a connection into the tables; `None` when they are full or the flow is taken.
     pub(crate) fn insert_conn(&mut self, new: NewConn<'_>) -> Option<u32> {
-        let flow = FlowKey::of(new.tcp.local(), new.tcp.remote());
+        let NewConn { mut place, owner, stage, next_hop, options } = new;
+        let tcp = place.as_mut().as_mut()?;
+        let flow = FlowKey::of(tcp.local(), tcp.remote());
         if self.conns.table.is_full() || self.conns.find(&flow).is_some() {
+            self.conns.give_back(place);
             return None;
         }
-        let NewConn { mut tcp, owner, stage, next_hop, options } = new;
-        self.set_out(&mut tcp);
-        let tcp = self.conns.place(tcp);
+        self.set_out(&flow, tcp);
+        let tcp = self.conns.settle_in(place);
         let about = |id| About {
             id,
             owner,
@@ -282,7 +284,8 @@ impl Stack {
 
 /// A connection about to be put into the tables.
 pub(crate) struct NewConn<'a> {
-    pub(crate) tcp: Connection,
+    /// Where it was made.
+    pub(crate) place: Place,
     pub(crate) owner: Owner,
     pub(crate) stage: Stage,
     pub(crate) next_hop: IpAddr,

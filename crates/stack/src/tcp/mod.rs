@@ -2,7 +2,7 @@
 //! segments, file requests, readiness and the next deadline come out.
 //!
 //! A [`Connection`] knows no demultiplexing, no IP and no device. Its owner
-//! 1. makes it ([`Connection::active`], or [`Connection::passive`] from a SYN),
+//! 1. makes it ([`Connection::active`], and [`Connection::answer`] where a SYN came), where it stays: it is large,
 //! 2. hands it what happens: [`Connection::handle_segment`], [`Connection::handle_transmitted`],
 //!    [`Connection::handle_timeout`], [`Connection::handle_file_data`], the application's calls,
 //! 3. after any of these calls [`Connection::poll_transmit`] until it has nothing to send or the device takes no more

@@ -163,50 +163,29 @@ impl Connection {
         self.handshake.timestamp_offset = timestamp_offset;
     }
 
-    /// A connection for a SYN that a listener received: the SYN-ACK comes out of [`Connection::poll_transmit`].
+    /// Makes a new connection one for a SYN that a listener received: the SYN-ACK comes out of [`Connection::poll_transmit`].
     ///
     /// # Errors
     ///
     /// The segment is not one that opens a connection.
-    pub fn passive(
-        now: Instant,
-        config: impl Into<Rc<Config>>,
-        resources: &Resources,
-        local: SocketAddr,
-        remote: SocketAddr,
-        iss: SeqNumber,
-        syn: &SegmentIn,
-    ) -> Result<Self, DropReason> {
-        let mut connection = Connection::active(now, config, resources, local, remote, iss);
-        connection.begin_passive(now, syn, 0)?;
-        Ok(connection)
+    pub fn answer(&mut self, now: Instant, syn: &SegmentIn) -> Result<(), DropReason> {
+        self.begin_passive(now, syn, 0)
     }
 
-    /// A connection whose SYN and SYN-ACK went by without one (a SYN cookie, RFC 4987): `iss` is the number of the
-    /// SYN-ACK, `syn` the peer's SYN as far as the cookie remembers it. The segment that completes the handshake is to be
-    /// handed in next.
+    /// Makes a new connection one whose SYN and SYN-ACK went by without one (a SYN cookie, RFC 4987): its initial number is
+    /// that of the SYN-ACK, `syn` the peer's SYN as far as the cookie remembers it, `told` the window that the SYN-ACK told of.
+    /// The segment that completes the handshake is to be handed in next.
     ///
     /// # Errors
     ///
-    /// As [`Connection::passive`].
-    pub fn resumed(
-        now: Instant,
-        config: impl Into<Rc<Config>>,
-        resources: &Resources,
-        local: SocketAddr,
-        remote: SocketAddr,
-        iss: SeqNumber,
-        syn: &SegmentIn,
-    ) -> Result<Self, DropReason> {
-        let config = config.into();
-        let (told, _) = super::initial_window(&config.socket, &resources.budget);
-        let mut connection = Connection::active(now, config, resources, local, remote, iss);
-        connection.begin_passive(now, syn, told)?;
-        connection.sender.nxt = connection.sender.una + 1;
-        connection.sender.left_end = connection.sender.nxt;
-        connection.handshake.syn_due = false;
-        connection.handshake.opened = Opened::ByCookie;
-        Ok(connection)
+    /// As [`Connection::answer`].
+    pub fn resume(&mut self, now: Instant, syn: &SegmentIn, told: u16) -> Result<(), DropReason> {
+        self.begin_passive(now, syn, told)?;
+        self.sender.nxt = self.sender.una + 1;
+        self.sender.left_end = self.sender.nxt;
+        self.handshake.syn_due = false;
+        self.handshake.opened = Opened::ByCookie;
+        Ok(())
     }
 
     /// Ends an open that has not completed, without a word to the peer.

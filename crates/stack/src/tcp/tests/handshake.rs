@@ -59,8 +59,9 @@ fn a_peer_without_mss_over_ipv6_gets_1220() {
     let now = linerate_wire::units::Instant::ZERO;
     let six = |port| core::net::SocketAddr::new(core::net::Ipv6Addr::LOCALHOST.into(), port);
     let syn = SegmentIn { flags: SYN, window: 1_000, ..SegmentIn::default() };
-    let made = Connection::passive(now, config(), &resources, six(1), six(2), SeqNumber(1), &syn);
-    assert_eq!(made.unwrap().info(now).send_mss, 1_220);
+    let mut made = Connection::active(now, config(), &resources, six(1), six(2), SeqNumber(1));
+    made.answer(now, &syn).unwrap();
+    assert_eq!(made.info(now).send_mss, 1_220);
 }
 
 #[test]
@@ -68,9 +69,8 @@ fn only_a_syn_opens() {
     for flags in [ACK, SYN_ACK, SYN | RST, SYN | FIN, FIN, Flags::EMPTY] {
         let segment = SegmentIn { flags, ..SegmentIn::default() };
         let now = linerate_wire::units::Instant::ZERO;
-        let made =
-            Connection::passive(now, config(), &resources(), addr(1, 1), addr(2, 2), SeqNumber(0), &segment);
-        assert_eq!(made.err(), Some(DropReason::Handshake), "{flags:?}");
+        let mut made = Connection::active(now, config(), &resources(), addr(1, 1), addr(2, 2), SeqNumber(0));
+        assert_eq!(made.answer(now, &segment), Err(DropReason::Handshake), "{flags:?}");
     }
 }
 

@@ -109,8 +109,8 @@ impl Solo {
         let segment = syn.to_segment(&solo.rx);
         let (local, remote) = (addr(1, 1_000), addr(2, 2_000));
         solo.connection =
-            Connection::passive(solo.now, config, &solo.resources, local, remote, SeqNumber(ISS), &segment)
-                .expect("a SYN opens");
+            Connection::active(solo.now, config, &solo.resources, local, remote, SeqNumber(ISS));
+        solo.connection.answer(solo.now, &segment).expect("a SYN opens");
         solo
     }
 

@@ -198,9 +198,9 @@ impl World {
         let segment = syn.to_segment(&world.sides[1].rx);
         let iss = SeqNumber(world.random.next() as u32);
         let resources = world.sides[1].resources.clone();
-        let passive =
-            Connection::passive(now, server, &resources, addr(4, 80), addr(1, 40_000), iss, &segment);
-        world.sides[1].connection = passive.expect("a SYN opens");
+        let mut passive = Connection::active(now, server, &resources, addr(4, 80), addr(1, 40_000), iss);
+        passive.answer(now, &segment).expect("a SYN opens");
+        world.sides[1].connection = passive;
         world
     }
 
