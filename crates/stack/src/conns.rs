@@ -1,5 +1,6 @@
 //! The TCP connections and listeners of a stack, and the tables that lead to them.
 
+use crate::bound::Bound;
 use crate::config::StackConfig;
 use crate::demux::{Demux, FlowKey};
 use crate::dormancy::{Tcp, Wakefulness};
@@ -13,7 +14,6 @@ use crate::slab::Slab;
 use crate::tcp::{RecentConfigs, Resources};
 use core::net::IpAddr;
 use core::ops::{Deref, DerefMut};
-use hashbrown::HashMap;
 use linerate_nic::TxToken;
 use linerate_transport::{ConnId, ListenerId, Owner, Ready};
 use linerate_wire::units::Instant;
@@ -117,8 +117,8 @@ pub(crate) struct Conns {
     /// The segment before this one in the batch, if it brought the next bytes and nothing has happened to its connection since.
     pub(crate) before: Option<Before>,
     pub(crate) listeners: Slab<Listener>,
-    /// By address (unspecified: all) and port.
-    pub(crate) ports: HashMap<(Option<IpAddr>, u16), u32, KeyedState>,
+    /// Listeners by what they are bound to.
+    pub(crate) bound: Bound,
     /// Connections that may owe an acknowledgement: one packet each, before all others.
     pub(crate) urgent: Ring,
     /// Connections that may have something to send.
@@ -159,7 +159,7 @@ impl Conns {
             held_ack: None,
             before: None,
             listeners: Slab::new(listeners),
-            ports: HashMap::with_capacity_and_hasher(listeners, state),
+            bound: Bound::new(listeners),
             urgent: Ring::new(connections),
             sending: Ring::new(connections),
             link_full: false,
@@ -210,19 +210,12 @@ impl Conns {
 
     /// The listener that takes connections to this address and port.
     pub(crate) fn listener_for(&self, ip: IpAddr, port: u16) -> Option<u32> {
-        self.ports.get(&(Some(ip), port)).or_else(|| self.ports.get(&(None, port))).copied()
+        self.bound.find(ip, port)
     }
 
     /// Whether a listener takes connections that one on `ip` (all, if `None`) and `port` would take.
     pub(crate) fn is_listening(&self, ip: Option<IpAddr>, port: u16) -> bool {
-        match ip {
-            Some(ip) => self.listener_for(ip, port).is_some(),
-            // A wildcard overlaps with every address; listening is rarer than connecting, and the table bounded.
-            None => {
-                self.ports.contains_key(&(None, port))
-                    || self.listeners.iter().any(|(_, other)| other.overlaps(None, port))
-            }
-        }
+        self.bound.overlaps(ip, port)
     }
 
     /// The listener with this id, to change.

@@ -13,6 +13,7 @@ extern crate alloc;
 mod addresses;
 mod arp;
 mod autoconf;
+mod bound;
 pub mod config;
 mod conns;
 pub mod counters;

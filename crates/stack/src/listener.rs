@@ -97,11 +97,6 @@ impl Listener {
     pub(crate) fn half_open(&self) -> usize {
         self.half_open
     }
-
-    /// Whether another listener on `ip` would take the same connections.
-    pub(crate) fn overlaps(&self, ip: Option<IpAddr>, port: u16) -> bool {
-        self.port == port && (self.ip.is_none() || ip.is_none() || self.ip == ip)
-    }
 }
 
 #[cfg(test)]
@@ -132,17 +127,5 @@ mod tests {
         listener.forget(id(1));
         assert_eq!(listener.accept(), Some(id(2)));
         assert_eq!((listener.accept(), listener.waiting()), (None, 0));
-    }
-
-    #[test]
-    fn a_wildcard_overlaps_with_every_address() {
-        let ip = |text: &str| Some(text.parse().unwrap());
-        let options = ListenOptions::default();
-        let of = |ip| Listener::new(ListenerId::new(0, 0), Owner(1), ip, 80, &options);
-        assert!(of(None).overlaps(ip("10.0.0.1"), 80));
-        assert!(of(ip("10.0.0.1")).overlaps(None, 80));
-        assert!(of(ip("10.0.0.1")).overlaps(ip("10.0.0.1"), 80));
-        assert!(!of(ip("10.0.0.1")).overlaps(ip("10.0.0.2"), 80));
-        assert!(!of(None).overlaps(None, 81));
     }
 }

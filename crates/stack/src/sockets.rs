@@ -139,7 +139,7 @@ impl Transport for Stack {
             Listener::new(ListenerId::new(index, generation), owner, ip, port, options)
         });
         let slot = slot.ok_or(ListenError::NoMemory)?;
-        self.conns.ports.insert((ip, port), slot);
+        self.conns.bound.insert(ip, port, slot);
         self.ready.clear(Slot::Listener(slot));
         self.conns.listeners.at(slot).map(|listener| listener.id).ok_or(ListenError::NoMemory)
     }
@@ -149,7 +149,7 @@ impl Transport for Stack {
             return;
         }
         if let Some(closed) = self.conns.listeners.remove(listener.index()) {
-            self.conns.ports.remove(&(closed.ip, closed.port));
+            self.conns.bound.remove(closed.port, listener.index());
             self.ready.clear(Slot::Listener(listener.index()));
             if closed.waiting() > 0 {
                 self.abort_unaccepted(closed);

@@ -57,7 +57,7 @@ impl Stack {
         let resources = Resources { budget: budget.clone(), pages: pools.pages.clone() };
         let mut stack = Stack {
             conns: Conns::new(&config, state, resources),
-            udp: UdpSockets::new(config.max_udp_sockets, state, budget),
+            udp: UdpSockets::new(config.max_udp_sockets, budget),
             ready: ReadyQueue::new(config.max_listeners, config.max_connections, config.max_udp_sockets),
             slaac: Slaac::new(config.slaac),
             dhcp: None,

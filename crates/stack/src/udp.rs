@@ -1,16 +1,15 @@
 //! UDP sockets (RFC 768): bounded receive queues of slices, datagrams read where they lie.
 
+use crate::bound::Bound;
 use crate::packet::must;
 use crate::packet::{IpFields, Packet, Received, pseudo_header};
 use crate::ports;
-use crate::random::KeyedState;
 use crate::ready::Slot;
 use crate::slab::Slab;
 use crate::stack::Stack;
 use crate::tcp::{Charge, MemoryBudget};
 use alloc::collections::VecDeque;
 use core::net::{IpAddr, SocketAddr};
-use hashbrown::HashMap;
 use linerate_nic::{Pool, Slice};
 use linerate_transport::{Datagram, ListenAddr, ListenError, Owner, Ready, UdpId, UdpSendError};
 use linerate_wire::dhcpv4;
@@ -53,18 +52,14 @@ impl UdpSocket {
 /// All UDP sockets.
 pub(crate) struct UdpSockets {
     table: Slab<UdpSocket>,
-    ports: HashMap<(Option<IpAddr>, u16), u32, KeyedState>,
+    bound: Bound,
     budget: MemoryBudget,
 }
 
 impl UdpSockets {
     /// Tables for so many sockets.
-    pub(crate) fn new(capacity: usize, state: KeyedState, budget: MemoryBudget) -> Self {
-        UdpSockets {
-            table: Slab::new(capacity),
-            ports: HashMap::with_capacity_and_hasher(capacity, state),
-            budget,
-        }
+    pub(crate) fn new(capacity: usize, budget: MemoryBudget) -> Self {
+        UdpSockets { table: Slab::new(capacity), bound: Bound::new(capacity), budget }
     }
 
     /// Sockets.
@@ -83,7 +78,7 @@ impl UdpSockets {
     }
 
     fn slot_for(&self, ip: IpAddr, port: u16) -> Option<u32> {
-        self.ports.get(&(Some(ip), port)).or_else(|| self.ports.get(&(None, port))).copied()
+        self.bound.find(ip, port)
     }
 
     /// Whether a socket may have sent from this address and port.
@@ -92,11 +87,7 @@ impl UdpSockets {
     }
 
     fn overlaps(&self, ip: Option<IpAddr>, port: u16) -> bool {
-        match ip {
-            Some(ip) => self.is_bound(ip, port),
-            // A wildcard overlaps with every address; binding is rare and the table bounded.
-            None => self.table.iter().any(|(_, socket)| socket.port == port),
-        }
+        self.bound.overlaps(ip, port)
     }
 }
 
@@ -186,7 +177,7 @@ impl Stack {
             charge,
         });
         let slot = slot.ok_or(ListenError::NoMemory)?;
-        self.udp.ports.insert((ip, port), slot);
+        self.udp.bound.insert(ip, port, slot);
         self.ready.clear(Slot::Udp(slot));
         self.udp.table.at(slot).map(|socket| socket.id).ok_or(ListenError::NoMemory)
     }
@@ -196,7 +187,7 @@ impl Stack {
             return;
         }
         if let Some(socket) = self.udp.table.remove(id.index()) {
-            self.udp.ports.remove(&(socket.ip, socket.port));
+            self.udp.bound.remove(socket.port, id.index());
             self.ready.clear(Slot::Udp(id.index()));
         }
     }
