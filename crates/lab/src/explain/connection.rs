@@ -197,12 +197,12 @@ fn nearest(views: &[View], end: SocketAddr) -> Option<&View> {
 fn connection(views: Vec<View>, first_ns: u64) -> Connection {
     let opener = views.iter().find(|view| view.syns[0].is_some()).or(views.first());
     let ends = opener.map_or([SocketAddr::from(([0, 0, 0, 0], 0)); 2], |view| view.ends);
-    let empty = || View::empty(ends);
-    let chosen = ends.map(|end| nearest(&views, end).cloned().unwrap_or_else(empty));
-    let sides = [side_in(&chosen[0], ends[0]), side_in(&chosen[1], ends[1])];
-    let directions = [Direction::of(&chosen[0], sides[0]), Direction::of(&chosen[1], sides[1])];
+    let nothing = View::empty(ends);
+    let chosen = ends.map(|end| nearest(&views, end).unwrap_or(&nothing));
+    let sides = [side_in(chosen[0], ends[0]), side_in(chosen[1], ends[1])];
+    let directions = [Direction::of(chosen[0], sides[0]), Direction::of(chosen[1], sides[1])];
     let main = usize::from(directions[1].bytes > directions[0].bytes);
-    let mut evidence = Evidence::of(&chosen[main], sides[main]);
+    let mut evidence = Evidence::of(chosen[main], sides[main]);
     // What was overtaken is best seen behind the place where it happened.
     let seen_late = views.iter().map(|view| view.halves[side_in(view, ends[main])].wire.counts.late).max();
     evidence.late = evidence.late.max(seen_late.unwrap_or(0));

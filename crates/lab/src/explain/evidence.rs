@@ -261,7 +261,7 @@ fn queued_time(view: &View, side: usize, rate: f64) -> Option<f64> {
     // A super-frame passes the path in segments: the last of them waits for the others, which is no queue.
     let packet = (counts.bytes / counts.packets.max(1)).max(view.mss(side));
     let wait_ns = (QUEUED_SEGMENTS * packet) as f64 / rate.max(1.0) * 1e9;
-    let known = view.halves[side].sender.timeline.steps.iter().filter_map(|step| step.rtt_mean_ns());
+    let known = view.halves[side].sender.timeline.eventful().filter_map(|step| step.rtt_mean_ns());
     let (mut all, mut long) = (0, 0);
     for rtt_ns in known {
         all += 1;

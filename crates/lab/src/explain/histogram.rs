@@ -8,8 +8,10 @@ const PER_OCTAVE: u32 = 16;
 /// Counts of values by their size.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Histogram {
-    /// Weights by step; grows to the largest.
+    /// Weights by step, from the least to the largest that was seen: most connections are short, and their values few.
     weights: Vec<f64>,
+    /// The step of the first weight.
+    first: usize,
     count: u64,
     total: f64,
     sum: f64,
@@ -26,10 +28,7 @@ impl Histogram {
 
     /// Takes in a value that counts this much.
     pub fn weigh(&mut self, value: u64, weight: f64) {
-        let step = step(value);
-        if self.weights.len() <= step {
-            self.weights.resize(step + 1, 0.0);
-        }
+        let step = self.room(step(value));
         self.weights[step] += weight;
         self.least = if self.count == 0 { value } else { self.least.min(value) };
         self.most = self.most.max(value);
@@ -37,6 +36,22 @@ impl Histogram {
         self.total += weight;
         self.sum += value as f64 * weight;
         self.squares += (value as f64).powi(2) * weight;
+    }
+
+    /// Where the weight of a step is, which there is from then on.
+    fn room(&mut self, step: usize) -> usize {
+        if self.weights.is_empty() {
+            self.first = step;
+        }
+        if step < self.first {
+            self.weights.splice(0..0, std::iter::repeat_n(0.0, self.first - step));
+            self.first = step;
+        }
+        let place = step - self.first;
+        if self.weights.len() <= place {
+            self.weights.resize(place + 1, 0.0);
+        }
+        place
     }
 
     /// Values that were taken in.
@@ -72,7 +87,7 @@ impl Histogram {
             rest -= weight;
             rest <= 0.0 && *weight > 0.0
         });
-        found.map(|step| middle(step).clamp(self.least, self.most)).or(self.most())
+        found.map(|step| middle(self.first + step).clamp(self.least, self.most)).or(self.most())
     }
 
     /// The median; `None` without values.
@@ -85,8 +100,10 @@ impl Histogram {
         if self.total <= 0.0 {
             return 0.0;
         }
-        let (low, high) = (step((value as f64 / factor) as u64), step((value as f64 * factor) as u64));
-        let within: f64 = self.weights.iter().skip(low).take(high - low + 1).sum();
+        let bounds = [(value as f64 / factor) as u64, (value as f64 * factor) as u64].map(step);
+        let within = self.weights.iter().enumerate();
+        let within = within.filter(|(place, _)| (bounds[0]..=bounds[1]).contains(&(self.first + place)));
+        let within: f64 = within.map(|(_, weight)| weight).sum();
         within / self.total
     }
 }
@@ -148,6 +165,22 @@ mod tests {
             assert!(error <= 1.0 / f64::from(PER_OCTAVE), "{value}: {back}");
         }
         assert!((1..10_000).all(|value| step(value) >= step(value - 1)));
+    }
+
+    #[test]
+    fn few_values_take_little_room_in_any_order() {
+        let (mut down, mut up) = (Histogram::default(), Histogram::default());
+        for value in [1_000_000_000, 900_000_000, 5, 70] {
+            down.record(value);
+        }
+        assert!(down.weights.len() < 500);
+        [5, 70, 900_000_000, 1_000_000_000].into_iter().for_each(|value| up.record(value));
+        assert_eq!((down.weights.clone(), down.first), (up.weights, up.first));
+        assert_eq!((down.quantile(0.25), down.quantile(0.5)), (Some(5), Some(70)));
+        assert!(down.near(70, 1.1) == 0.25 && down.near(5, 1.1) == 0.25 && down.near(1_000, 2.0) == 0.0);
+        let mut one = Histogram::default();
+        one.record(500_000_000);
+        assert_eq!(one.weights.len(), 1);
     }
 
     #[test]
