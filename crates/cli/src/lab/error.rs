@@ -53,6 +53,16 @@ pub fn print(text: &str) -> Result<(), LabError> {
     }
 }
 
+/// Prints a result as JSON on standard output, as it is made: it may be many times as large as what it is made of.
+pub fn print_json(result: &impl Serialize) -> Result<(), LabError> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let written = serde_json::to_writer_pretty(&mut out, result).map_err(io::Error::from);
+    match written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(|why| LabError::Write { to: "standard output".to_owned(), why }),
+    }
+}
+
 /// Writes a file.
 pub fn write(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), LabError> {
     std::fs::write(file, bytes).map_err(|why| LabError::Write { to: file.display().to_string(), why })

@@ -104,7 +104,11 @@ impl Direction {
     fn of(view: &View, side: usize) -> Direction {
         let half = &view.halves[side];
         let counts = half.wire.counts.clone();
-        let span = half.span_ns.unwrap_or_default();
+        // Of acknowledgements alone, the time is that of what came back.
+        let span = match half.span_ns {
+            None if counts.bytes > 0 => view.span_ns,
+            span => span.unwrap_or_default(),
+        };
         let time_s = span.1.saturating_sub(span.0) as f64 / 1e9;
         let mss = view.mss(side);
         Direction {
@@ -219,7 +223,7 @@ fn connection(views: Vec<View>, first_ns: u64) -> Connection {
         begin_s: begin_ns.saturating_sub(first_ns) as f64 / 1e9,
         time_s: end_ns.saturating_sub(begin_ns) as f64 / 1e9,
         opened: views.iter().any(|view| view.syns.iter().any(Option::is_some)),
-        interfaces: views.iter().map(|view| view.interface).collect(),
+        interfaces: interfaces(&views),
         main,
         verdict: Verdict::of(&evidence),
         notes: notes(&evidence, &directions[main], &views),
@@ -228,6 +232,14 @@ fn connection(views: Vec<View>, first_ns: u64) -> Connection {
         directions,
         views,
     }
+}
+
+/// The interfaces of all views, each once.
+fn interfaces(views: &[View]) -> Vec<usize> {
+    let mut all: Vec<usize> = views.iter().flat_map(|view| view.seen_at).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// What limits what can be said.

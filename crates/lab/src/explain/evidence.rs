@@ -83,6 +83,8 @@ pub struct Evidence {
     pub lost: u64,
     /// Segments in a row that were lost, on average.
     pub run: f64,
+    /// Packets that a router marked instead of dropping them, as far as the capture lies behind it.
+    pub marks: u64,
     /// Nagle's waits: count, seconds, and seconds beyond a round trip.
     pub nagle: (u64, f64, f64),
     /// Segments that ended what the application had written and were not full, as a share of packets.
@@ -101,7 +103,7 @@ impl Evidence {
         let time_s = (span.1.saturating_sub(span.0)) as f64 / 1e9;
         let has_acks = half.wire.ack_bytes.count() > 0;
         let trains = if near_sender && has_acks { &half.acks } else { &half.data };
-        let rate = counts.bytes as f64 / time_s.max(1e-9);
+        let rate = if time_s > 0.0 { counts.bytes as f64 / time_s } else { 0.0 };
         let waited = Waited::of(&half.sender, trains, rate);
         let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
         let again = counts.again();
@@ -148,6 +150,7 @@ impl Evidence {
             late: counts.late + counts.late_beyond + twice,
             lost,
             run: (counts.fast + counts.timeouts + counts.filled) as f64 / counts.runs.max(1) as f64,
+            marks: view.marks[side],
             nagle: (
                 half.sender.nagle.count,
                 half.sender.nagle.time_ns as f64 / 1e9,
@@ -172,6 +175,12 @@ impl Evidence {
             }
             (None, None) => None,
         }
+    }
+
+    /// Whether a router's marks slowed the sender down more often than losses did. A router marks when its queue has been long for a
+    /// while (RFC 3168 section 5, RFC 8289): unlike a loss, a mark has no other reason.
+    pub fn is_marked(&self) -> bool {
+        self.counts.slowed > 0 && self.counts.slowed >= self.counts.recoveries
     }
 
     /// Time that so many segments take at the mean rate, in seconds.
