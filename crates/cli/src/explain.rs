@@ -1,7 +1,7 @@
 //! `linerate explain`: what limits transfers, from a capture, or from a running server's own accounts.
 
 use crate::lab::args::Output;
-use crate::lab::error::{LabError, json, print, print_json, write};
+use crate::lab::error::{LabError, json, print, print_json, writable, write};
 use crate::status::address::StatusAddress;
 use crate::status::report::{Conn, Report};
 use crate::top::fetch::fetch;
@@ -55,11 +55,15 @@ pub struct Explain {
 ///
 /// The capture or the server cannot be read, or the result not be written.
 pub fn run(args: &Explain) -> Result<(), LabError> {
+    writable([&args.output.html])?;
     if args.from == "-" || Path::new(&args.from).exists() {
         return capture(args);
     }
     match address(&args.from) {
         Some(address) => live(args, address),
+        None if args.from.starts_with("https://") => {
+            Err(LabError::Asked(format!("{}: the status is told over http, there is no TLS here", args.from)))
+        }
         None => Err(LabError::Asked(format!(
             "{}: no such file, and no address that is known; expected a capture, or where a server tells its status, as 9180, server:9180 or \
              http://server:9180",

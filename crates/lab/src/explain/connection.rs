@@ -40,7 +40,7 @@ pub struct Connection {
     pub notes: Vec<String>,
     /// What was counted.
     #[serde(skip)]
-    pub views: Vec<View>,
+    pub views: Vec<Box<View>>,
 }
 
 /// Where a capture was made, seen from a sender.
@@ -138,7 +138,7 @@ impl Direction {
 }
 
 /// The connections of the views of a capture, the one with the most bytes first.
-pub fn connections(views: Vec<View>) -> Vec<Connection> {
+pub fn connections(views: Vec<Box<View>>) -> Vec<Connection> {
     let first_ns = views.iter().map(|view| view.span_ns.0).min().unwrap_or(0);
     let mut connections: Vec<Connection> =
         groups(views).into_iter().map(|views| connection(views, first_ns)).collect();
@@ -152,8 +152,8 @@ pub fn connections(views: Vec<View>) -> Vec<Connection> {
 }
 
 /// Views of one connection at several interfaces together.
-fn groups(views: Vec<View>) -> Vec<Vec<View>> {
-    let mut groups: Vec<Vec<View>> = Vec::new();
+fn groups(views: Vec<Box<View>>) -> Vec<Vec<Box<View>>> {
+    let mut groups: Vec<Vec<Box<View>>> = Vec::new();
     let mut of_ends: std::collections::HashMap<[SocketAddr; 2], Vec<usize>> =
         std::collections::HashMap::new();
     for view in views {
@@ -173,7 +173,7 @@ fn groups(views: Vec<View>) -> Vec<Vec<View>> {
 }
 
 /// Whether a view shows the connection of these: another interface, the same SYN or, where one is missing, the same time.
-fn belongs(group: &[View], view: &View) -> bool {
+fn belongs(group: &[Box<View>], view: &View) -> bool {
     let Some(first) = group.first() else { return false };
     if group.iter().any(|other| other.interface == view.interface) {
         return false;
@@ -191,14 +191,15 @@ fn side_in(view: &View, end: SocketAddr) -> usize {
 }
 
 /// The view that shows most of what the sender at `end` did.
-fn nearest(views: &[View], end: SocketAddr) -> Option<&View> {
-    views.iter().max_by_key(|view| {
+fn nearest(views: &[Box<View>], end: SocketAddr) -> Option<&View> {
+    let seen = views.iter().map(Box::as_ref);
+    seen.max_by_key(|view| {
         let side = side_in(view, end);
         (view.is_near(side), view.halves[side].wire.counts.packets)
     })
 }
 
-fn connection(views: Vec<View>, first_ns: u64) -> Connection {
+fn connection(views: Vec<Box<View>>, first_ns: u64) -> Connection {
     let opener = views.iter().find(|view| view.syns[0].is_some()).or(views.first());
     let ends = opener.map_or([SocketAddr::from(([0, 0, 0, 0], 0)); 2], |view| view.ends);
     let nothing = View::empty(ends);
@@ -235,7 +236,7 @@ fn connection(views: Vec<View>, first_ns: u64) -> Connection {
 }
 
 /// The interfaces of all views, each once.
-fn interfaces(views: &[View]) -> Vec<usize> {
+fn interfaces(views: &[Box<View>]) -> Vec<usize> {
     let mut all: Vec<usize> = views.iter().flat_map(|view| view.seen_at).collect();
     all.sort_unstable();
     all.dedup();
@@ -243,7 +244,7 @@ fn interfaces(views: &[View]) -> Vec<usize> {
 }
 
 /// What limits what can be said.
-fn notes(evidence: &Evidence, main: &Direction, views: &[View]) -> Vec<String> {
+fn notes(evidence: &Evidence, main: &Direction, views: &[Box<View>]) -> Vec<String> {
     let mut notes = Vec::new();
     if views.iter().all(|view| view.syns.iter().all(Option::is_none)) {
         notes.push(

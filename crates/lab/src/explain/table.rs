@@ -15,7 +15,7 @@ type Ends = [SocketAddr; 2];
 #[derive(Clone, Default, Debug)]
 pub struct Table {
     /// One for each connection and interface, in the order of their first packets.
-    pub views: Vec<View>,
+    pub views: Vec<Box<View>>,
     /// Segments of connections for which there was no room.
     pub left_out: u64,
     newest: HashMap<(usize, Ends), usize>,
@@ -80,7 +80,7 @@ impl Table {
             return None;
         }
         let index = self.views.len();
-        self.views.push(View::new(interface, segment));
+        self.views.push(Box::new(View::new(interface, segment)));
         self.anywhere.insert(ends(segment), index);
         Some(index)
     }

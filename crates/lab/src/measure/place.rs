@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Address of every server.
 pub const SERVER: &str = "192.168.1.4";
@@ -12,6 +12,8 @@ pub const TAP: &str = "lrtap0";
 const PREFIX: &str = "lrlab-";
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
+/// The run is being ended: no more namespaces are made.
+static ENDING: AtomicBool = AtomicBool::new(false);
 
 /// A network namespace.
 #[derive(Debug)]
@@ -19,6 +21,12 @@ struct Namespace(String);
 
 impl Namespace {
     fn new() -> Result<Namespace> {
+        if ENDING.load(Ordering::SeqCst) {
+            bail!("interrupted");
+        }
+        if !rustix::process::geteuid().is_root() {
+            bail!("network namespaces need root");
+        }
         let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         run(Command::new("ip").args(["netns", "add", &name]))?;
         let namespace = Namespace(name);
@@ -145,6 +153,15 @@ fn program(command: &Command) -> String {
         rest = &rest[if rest[0] == "ip" { 4 } else { 3 }..];
     }
     rest.iter().take(4).cloned().collect::<Vec<_>>().join(" ")
+}
+
+/// Ends what runs in the namespaces of this process and removes them; no more are made.
+pub fn end() {
+    ENDING.store(true, Ordering::SeqCst);
+    let own = format!("{PREFIX}{}-", std::process::id());
+    // Nobody can be told any more what goes wrong; the next run removes what is left.
+    let names = names().unwrap_or_default();
+    names.into_iter().filter(|name| name.starts_with(&own)).for_each(|name| drop(Namespace(name)));
 }
 
 /// Removes namespaces whose run is over and could not.

@@ -87,7 +87,7 @@ pub fn judge(evidence: &Evidence) -> Judgement {
     // Whoever asks whether the window opens has something to send, and that it is not sent is the receiver's doing, however little
     // was sent before.
     if evidence.closed >= MOST && evidence.counts.probes > 0 {
-        way.is(evidence.closed, MOST, Cause::Unknown);
+        way.is(evidence.closed, MOST, Cause::ReceiverWindow);
         return way.to(Cause::ReceiverApplication);
     }
     if evidence.segments < 3 || evidence.time_s <= 0.0 {
