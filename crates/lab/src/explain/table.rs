@@ -5,19 +5,20 @@ use super::segment::Segment;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-/// Most views that are kept. A short connection takes about 8 KiB with all that is counted of it: more than a million in a file are
-/// a flood, and would take the machine's memory.
-pub const MAX_VIEWS: usize = 1 << 20;
+/// Most views that are kept. A short connection takes about 13 KiB with all that is said of it: more than these would take the
+/// memory of a small machine.
+pub const MAX_VIEWS: usize = 1 << 18;
 
 type Ends = [SocketAddr; 2];
 
 /// All connections of a capture.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub struct Table {
     /// One for each connection and interface, in the order of their first packets.
     pub views: Vec<Box<View>>,
     /// Segments of connections for which there was no room.
     pub left_out: u64,
+    most: usize,
     newest: HashMap<(usize, Ends), usize>,
     /// The newest one of all interfaces.
     anywhere: HashMap<Ends, usize>,
@@ -27,7 +28,18 @@ fn ends(segment: &Segment) -> Ends {
     [segment.from.min(segment.to), segment.from.max(segment.to)]
 }
 
+impl Default for Table {
+    fn default() -> Table {
+        Table::new(MAX_VIEWS)
+    }
+}
+
 impl Table {
+    /// One of so many views at most.
+    pub fn new(most: usize) -> Table {
+        Table { views: Vec::new(), left_out: 0, most, newest: HashMap::new(), anywhere: HashMap::new() }
+    }
+
     /// The next segment of an interface.
     pub fn take(&mut self, interface: usize, segment: &Segment) {
         let ends = ends(segment);
@@ -76,7 +88,7 @@ impl Table {
 
     /// A new view, if there is room.
     fn opened(&mut self, interface: usize, segment: &Segment) -> Option<usize> {
-        if self.views.len() >= MAX_VIEWS {
+        if self.views.len() >= self.most {
             return None;
         }
         let index = self.views.len();

@@ -446,3 +446,14 @@ fn two_interfaces_with_a_direction_each_show_one_connection() {
         twice[0].notes
     );
 }
+
+#[test]
+fn connections_beyond_the_bound_are_counted() {
+    let mut table = Table::new(2);
+    for port in [1, 2, 3, 1, 3] {
+        let mut trace = Trace::new(1_460);
+        trace.take(0, true, Flags::SYN, 0).from.set_port(port);
+        table.take(0, &trace.segments[0]);
+    }
+    assert_eq!((table.views.len(), table.left_out), (2, 2));
+}
