@@ -41,21 +41,7 @@ fn case(evidence: &Evidence, cause: Cause) -> String {
             of_bytes(evidence.window_mean),
             share(evidence.open)
         ),
-        Cause::ReceiverApplication => {
-            let asked = match evidence.counts.probes {
-                0 => String::new(),
-                probes => format!(", and the sender asked {} whether it opens", times(probes)),
-            };
-            let size = match evidence.window_most {
-                0 => String::new(),
-                _ => format!(
-                    "{} on average, {} of its largest, ",
-                    of_bytes(evidence.window_mean),
-                    share(evidence.open)
-                ),
-            };
-            format!("the receiver's window was {size}{}: data lay unread{asked}", closed(evidence))
-        }
+        Cause::ReceiverApplication => unread(evidence),
         Cause::SenderBuffer => format!(
             "{} were under way on average and never more than {}: always as much, with room in the window and nothing lost; {}",
             of_bytes(evidence.flight_mean),
@@ -107,6 +93,23 @@ fn case(evidence: &Evidence, cause: Cause) -> String {
         ),
         Cause::Unknown => "the capture does not tell what limited".to_owned(),
     }
+}
+
+/// A receiver that does not read.
+fn unread(evidence: &Evidence) -> String {
+    let asked = match evidence.counts.probes {
+        0 => String::new(),
+        probes => format!(", and the sender asked {} whether it opens", times(probes)),
+    };
+    let size = match evidence.window_most {
+        0 => String::new(),
+        _ => format!(
+            "{} on average, {} of its largest, ",
+            of_bytes(evidence.window_mean),
+            share(evidence.open)
+        ),
+    };
+    format!("the receiver's window was {size}{}: data lay unread{asked}", closed(evidence))
 }
 
 fn closed(evidence: &Evidence) -> String {
