@@ -79,4 +79,33 @@ fn who_is_interrupted_leaves_nothing_behind() {
     assert!(sent.success());
     assert_eq!(child.wait().expect("it ends").code(), Some(143));
     assert_eq!(namespaces(pid), 0);
+    let left =
+        std::fs::read_dir(std::env::temp_dir()).expect("a folder").flatten().map(|entry| entry.file_name());
+    let left: Vec<_> = left.filter(|name| name.to_string_lossy().contains(&format!("-{pid}-"))).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn what_is_missing_is_told_before_anything_is_measured() {
+    let folder = std::env::temp_dir().join(format!("linerate-path-{}", std::process::id()));
+    std::fs::create_dir(&folder).expect("a folder");
+    let tell = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_linerate")).args(args).env("PATH", &folder).output();
+        let output = output.expect("the command starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for args in [&["lab", "ladder", "--on", "linux"][..], &["lab", "offloads", "--quick"]] {
+        assert_eq!(tell(args).0, Some(1));
+        assert!(tell(args).1.contains("need iproute2"), "{}", tell(args).1);
+    }
+    for program in ["/usr/sbin/ip", "/sbin/ip"] {
+        // One of them is there; the second link is in vain.
+        let _there = std::os::unix::fs::symlink(program, folder.join("ip"));
+    }
+    for args in [&["lab", "ladder", "--on", "linux"][..], &["lab", "offloads", "--quick"]] {
+        let (code, said) = tell(args);
+        assert_eq!(code, Some(1));
+        assert!(said.contains("needs curl") && !said.contains("round 1"), "{said}");
+    }
+    std::fs::remove_dir_all(&folder).expect("it is there");
 }
