@@ -183,6 +183,14 @@ impl Evidence {
         self.counts.slowed > 0 && self.counts.slowed >= self.counts.recoveries
     }
 
+    /// Bytes per second that a congestion window carries which is halved as often as this one may have been: 1.22 segments a round trip
+    /// over the root of the share of segments after which it is (Mathis and others, 1997).
+    pub fn halved_rate(&self) -> Option<f64> {
+        let times = self.counts.recoveries.max(self.counts.slowed).max(self.counts.spurious() + self.late);
+        let rtt = self.rtt_median_s.or(self.rtt_least_s).filter(|rtt| *rtt > 0.0)?;
+        (times > 0).then(|| 1.22 * self.mss as f64 / rtt * (self.segments as f64 / times as f64).sqrt())
+    }
+
     /// Time that so many segments take at the mean rate, in seconds.
     pub fn segments_s(&self, segments: u64) -> f64 {
         (segments * self.mss) as f64 / self.rate.max(1.0)

@@ -353,22 +353,23 @@ fn a_window_that_stays_closed_is_the_receivers_however_little_was_sent() {
     assert!(!verdict.because.iter().any(|sentence| sentence.contains("measured")), "{:?}", verdict.because);
 }
 
-/// A congestion window that grows by a segment each round trip and is halved at 40, whereupon the sender says so, or does not.
-fn sawtooth(marked: bool) -> Trace {
+/// A congestion window that grows by a segment each round trip between two sizes. Where it falls, the sender says that it was told to
+/// (ECN), or does not.
+fn sawtooth(low: u64, high: u64, until_us: u64, marked: bool) -> Trace {
     const MSS: u64 = 1_460;
     let mut trace = Trace::new(MSS as u16).open(true);
     let mut acks = std::collections::VecDeque::new();
-    let (mut allowed, mut slowed) = (20.0_f64, false);
-    trace.write(20_000, 20 * MSS);
-    acks.extend((1..=20).map(|number| (20_000 + RTT_US + number * 200, number * MSS)));
-    while let Some((at_us, front)) = acks.pop_front().filter(|(at_us, _)| *at_us < 6_000_000) {
+    let (mut allowed, mut slowed) = (low as f64, false);
+    trace.write(20_000, low * MSS);
+    acks.extend((1..=low).map(|number| (20_000 + RTT_US + number * 200, number * MSS)));
+    while let Some((at_us, front)) = acks.pop_front().filter(|(at_us, _)| *at_us < until_us) {
         trace.ack(at_us, front);
-        if marked && allowed >= 40.0 {
+        if marked && allowed >= high as f64 {
             trace.segments.last_mut().unwrap().flags |= Flags::ECE;
         }
         allowed += 1.0 / allowed;
-        if allowed >= 40.0 {
-            (allowed, slowed) = (20.0, true);
+        if allowed >= high as f64 {
+            (allowed, slowed) = (low as f64, true);
         }
         while trace.sent + MSS <= trace.front + (allowed as u64) * MSS {
             let sent = trace.send(at_us + 10, MSS, false);
@@ -384,7 +385,7 @@ fn sawtooth(marked: bool) -> Trace {
 
 #[test]
 fn a_sender_that_marks_slow_down_is_held_back_by_the_path() {
-    let marked = sawtooth(true).explained();
+    let marked = sawtooth(20, 40, 6_000_000, true).explained();
     assert!(marked.evidence.counts.slowed > 3, "{:#?}", marked.evidence.counts);
     assert_eq!(marked.verdict.cause, Cause::PathBandwidth, "{:#?}", marked.evidence);
     assert!(
@@ -392,8 +393,23 @@ fn a_sender_that_marks_slow_down_is_held_back_by_the_path() {
         "{:?}",
         marked.verdict.because
     );
-    let silent = sawtooth(false).explained().verdict;
+    let silent = sawtooth(20, 40, 6_000_000, false).explained().verdict;
     assert_ne!(silent.cause, Cause::PathBandwidth, "{:?}", silent.because);
+}
+
+#[test]
+fn what_happens_once_in_a_long_transfer_does_not_limit_it() {
+    // The last segment comes a second time, late: that is all that is wrong with ten thousand.
+    let mut trace = sawtooth(2, 10, 20_000_000, false);
+    let again =
+        trace.segments.iter().rposition(|segment| segment.len > 0 && segment.from.port() != 80).unwrap();
+    let mut again = trace.segments[again].clone();
+    trace.ack(20_000_000 + RTT_US, trace.sent);
+    again.at_ns = trace.segments.last().unwrap().at_ns + 1_000_000;
+    trace.segments.push(again);
+    let found = trace.explained();
+    assert_eq!(found.evidence.counts.spurious(), 1, "{:#?}", found.evidence.counts);
+    assert_ne!(found.verdict.cause, Cause::Reordering, "{:?}", found.verdict.because);
 }
 
 #[test]

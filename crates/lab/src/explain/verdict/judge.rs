@@ -37,6 +37,9 @@ const PACKETS_IN_RTT: f64 = 6.0;
 /// An application that has no more leaves a segment that is not full each time; a buffer that is full does so now and then.
 const AFTER_END: f64 = 0.8;
 
+/// What would let ten times as much through is not what limits: recoveries take their time, but not nine tenths of it.
+const RARE: f64 = 10.0;
+
 /// What was found, and how closely.
 #[derive(Clone, Debug)]
 pub struct Judgement {
@@ -205,7 +208,8 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
     let rhythm = share(Wait::Rhythm) >= MOST;
     let flat = evidence.flight_mean / evidence.flight_high.max(1) as f64;
     let overtaken = evidence.counts.spurious() + evidence.late;
-    let disturbed = evidence.lost + overtaken > 0 || evidence.is_marked();
+    let is_rare = evidence.halved_rate().is_some_and(|rate| rate >= RARE * evidence.rate);
+    let disturbed = (evidence.lost + overtaken > 0 || evidence.is_marked()) && !is_rare;
     // Whose own timer sends may be late now and then; who waits for acknowledgements shows bursts in the fastest trains.
     let (steady, limit) = match rhythm {
         true => (evidence.steadiness(1), FULL),
