@@ -400,7 +400,7 @@ fn a_sender_that_marks_slow_down_is_held_back_by_the_path() {
 #[test]
 fn what_happens_once_in_a_long_transfer_does_not_limit_it() {
     // The last segment comes a second time, late: that is all that is wrong with ten thousand.
-    let mut trace = sawtooth(2, 10, 20_000_000, false);
+    let mut trace = sawtooth(1, 20, 20_000_000, false);
     let again =
         trace.segments.iter().rposition(|segment| segment.len > 0 && segment.from.port() != 80).unwrap();
     let mut again = trace.segments[again].clone();
