@@ -1,7 +1,7 @@
 //! `linerate explain`: what limits transfers, from a capture, or from a running server's own accounts.
 
 use crate::lab::args::Output;
-use crate::lab::error::{LabError, json, print, write};
+use crate::lab::error::{LabError, json, print, print_json, writable, write};
 use crate::status::address::StatusAddress;
 use crate::status::report::{Conn, Report};
 use crate::top::fetch::fetch;
@@ -13,6 +13,7 @@ use linerate_lab::quantity::{byte_rate, bytes, share, span};
 use linerate_lab::report::grid::{Cell, Grid, GridFormat};
 use linerate_lab::report::page as report;
 use linerate_lab::schema::{Origin, Record};
+use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -54,13 +55,17 @@ pub struct Explain {
 ///
 /// The capture or the server cannot be read, or the result not be written.
 pub fn run(args: &Explain) -> Result<(), LabError> {
+    writable([&args.output.html])?;
     if args.from == "-" || Path::new(&args.from).exists() {
         return capture(args);
     }
     match address(&args.from) {
         Some(address) => live(args, address),
+        None if args.from.starts_with("https://") => {
+            Err(LabError::Asked(format!("{}: the status is told over http, there is no TLS here", args.from)))
+        }
         None => Err(LabError::Asked(format!(
-            "{}: no such file, and no address; expected a capture, or where a server tells its status, as 9180, server:9180 or \
+            "{}: no such file, and no address that is known; expected a capture, or where a server tells its status, as 9180, server:9180 or \
              http://server:9180",
             args.from
         ))),
@@ -123,14 +128,23 @@ fn capture(args: &Explain) -> Result<(), LabError> {
         write(file, page.map_err(|error| failed(&error))?)?;
     }
     match args.output.json {
-        true => print(&json(&json!({
-            "capture": name,
-            "analysis": analysis,
-            "notes": analysis.notes(),
-            "records": records(&analysis, name),
-        }))?),
+        true => print_json(&Explained {
+            capture: name,
+            notes: analysis.notes(),
+            records: records(&analysis, name),
+            analysis: &analysis,
+        }),
         false => print(&text::text(&analysis, args.top, args.connection)),
     }
+}
+
+/// What `--json` has of a capture.
+#[derive(Serialize)]
+struct Explained<'a> {
+    capture: &'a str,
+    notes: Vec<String>,
+    records: Vec<Record>,
+    analysis: &'a Analysis,
 }
 
 /// Figures of all connections in the form that every command of the lab has.
@@ -252,14 +266,17 @@ fn live_chosen<'a>(report: &'a Report, args: &Explain) -> Vec<(usize, &'a Conn)>
 
 /// The window's arithmetic of a live connection.
 fn window(conn: &Conn) -> Option<String> {
+    let under_way = bytes(conn.in_flight.into());
+    if conn.send_window == 0 {
+        return Some(format!("peer's window is closed; {under_way} under way"));
+    }
     let rtt = conn.rtt.filter(|rtt| *rtt > 0.0)?;
     Some(format!(
-        "peer's window {} / {} = {}; {} measured; {} under way",
+        "peer's window {} / {} = {}; {} measured; {under_way} under way",
         bytes(conn.send_window.into()),
         span(Duration::from_secs_f64(rtt)),
         byte_rate(f64::from(conn.send_window) / rtt * 8.0),
         byte_rate(conn.send_rate * 8.0),
-        bytes(conn.in_flight.into())
     ))
 }
 

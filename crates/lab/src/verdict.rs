@@ -88,6 +88,13 @@ pub fn by_cause(cause: LimitCause, part: f64, sender: &Sender) -> Verdict {
             };
             verdict("the send buffer", because, larger("send-buffer"))
         }
+        LimitCause::PeerWindow if sender.peer_window == 0 => verdict(
+            "the receive buffer",
+            format!(
+                "its window was full {time}, and is closed now: nothing may be sent until the receiver reads"
+            ),
+            larger("receive-buffer"),
+        ),
         LimitCause::PeerWindow => verdict(
             "the receive buffer",
             format!(

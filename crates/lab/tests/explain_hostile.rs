@@ -169,3 +169,55 @@ proptest! {
         prop_assert_eq!(analysis.segments, frames.len() as u64);
     }
 }
+
+/// A pcapng file with an interface whose times have this resolution, and two frames so many of its steps apart.
+fn pcapng(resolution: u8, steps: u64) -> Vec<u8> {
+    let block = |kind: u32, body: &[u8]| {
+        let len = (body.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes(), &len, body, &len].concat()
+    };
+    let mut section = vec![0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0];
+    section.extend([0xff; 8]);
+    let interface = [&[101, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, resolution][..], &[0; 7]].concat();
+    let mut file = [block(0x0a0d_0d0a, &section), block(1, &interface)].concat();
+    for at in [0, steps] {
+        let mut packet = vec![0; 4];
+        packet.extend(((at >> 32) as u32).to_le_bytes());
+        packet.extend((at as u32).to_le_bytes());
+        packet.extend([
+            20, 0, 0, 0, 20, 0, 0, 0, 0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 1, 2, 3, 4, 1, 2, 3, 5,
+        ]);
+        file.extend(block(6, &packet));
+    }
+    file
+}
+
+#[test]
+fn times_of_any_resolution_are_read() {
+    for (resolution, steps, time_s) in
+        [(6, 2_500_000, 2.5), (9, 7, 7e-9), (0, 3, 3.0), (0x80 | 20, 1 << 19, 0.5), (0x80 | 10, 3 << 10, 3.0)]
+    {
+        let analysis = explained(&pcapng(resolution, steps)).unwrap();
+        assert!((analysis.time_s - time_s).abs() < 1e-9, "{resolution}: {} s", analysis.time_s);
+        assert_eq!(analysis.coarse.len(), usize::from(matches!(resolution, 0 | 0x8a)), "{resolution}");
+    }
+    for none in [20, 0x7f, 0xff] {
+        assert!(explained(&pcapng(none, 1)).unwrap_err().to_string().contains("resolution"), "{none}");
+    }
+}
+
+#[test]
+fn what_is_odd_about_a_file_is_said() {
+    let check = |bytes: &[u8], says: &str| {
+        let notes = explained(bytes).unwrap().notes().join("; ");
+        assert!(notes.contains(says), "{notes}");
+    };
+    check(&pcap(1, &[], 60), "no TCP segment");
+    let mut backwards = pcapng(6, 0);
+    let len = backwards.len();
+    // The time of the first of two blocks of 52 bytes.
+    backwards[len - 104 + 16] = 9;
+    check(&backwards, "1 frames are older");
+    let packed = explained(&[0x1f, 0x8b, 8, 0, 0, 0]).unwrap_err().to_string();
+    assert!(packed.contains("gzip") && packed.contains("zcat"), "{packed}");
+}

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use std::fmt;
+use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Why a command ended without its result.
@@ -53,6 +54,32 @@ pub fn print(text: &str) -> Result<(), LabError> {
     }
 }
 
+/// Prints a result as JSON on standard output, as it is made: it may be many times as large as what it is made of.
+pub fn print_json(result: &impl Serialize) -> Result<(), LabError> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let written = serde_json::to_writer_pretty(&mut out, result).map_err(io::Error::from);
+    match written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.map_err(|why| LabError::Write { to: "standard output".to_owned(), why }),
+    }
+}
+
+/// Whether these files can be written, before an experiment that may take an hour begins. A file that is there keeps its contents.
+pub fn writable<'a>(files: impl IntoIterator<Item = &'a Option<PathBuf>>) -> Result<(), LabError> {
+    for file in files.into_iter().flatten() {
+        let tried = match std::fs::symlink_metadata(file) {
+            Ok(_) => OpenOptions::new().append(true).open(file).map(drop),
+            Err(_) => OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(file)
+                .and_then(|_| std::fs::remove_file(file)),
+        };
+        tried.map_err(|why| LabError::Write { to: file.display().to_string(), why })?;
+    }
+    Ok(())
+}
+
 /// Writes a file.
 pub fn write(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), LabError> {
     std::fs::write(file, bytes).map_err(|why| LabError::Write { to: file.display().to_string(), why })
@@ -62,4 +89,25 @@ pub fn write(file: &Path, bytes: impl AsRef<[u8]>) -> Result<(), LabError> {
 pub fn json(result: &impl Serialize) -> Result<String, LabError> {
     let text = serde_json::to_string_pretty(result).map_err(|why| LabError::Failed(why.to_string()))?;
     Ok(text + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_is_told_and_what_can_is_left_alone() {
+        let folder = std::env::temp_dir().join(format!("linerate-writable-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let [new, old] = ["new.html", "old.html"].map(|name| folder.join(name));
+        std::fs::write(&old, "kept").unwrap();
+        writable(&[Some(new.clone()), None, Some(old.clone())]).unwrap();
+        assert!(!new.exists());
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "kept");
+        for wrong in [folder.clone(), folder.join("nowhere/x.html")] {
+            let error = writable(&[Some(wrong.clone())]).unwrap_err();
+            assert!(error.to_string().contains(&format!("cannot write {}", wrong.display())), "{error}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

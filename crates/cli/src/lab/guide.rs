@@ -39,6 +39,7 @@ pub struct Guide {
 
 /// Measures and prints.
 pub fn run(args: &Guide) -> Result<(), LabError> {
+    error::writable([&args.chip, &args.guide, &args.data, &args.output.html])?;
     let options = Options {
         quick: args.quick,
         only: args.only.clone(),

@@ -85,6 +85,7 @@ pub fn run(args: &Ladder) -> Result<(), LabError> {
     if args.list {
         return list(args);
     }
+    error::writable([&args.svg, &args.output.html])?;
     let places: BTreeSet<Place> = args.on.iter().copied().collect();
     let figures = linerate_lab::published::of("000").map_err(|why| LabError::Failed(why.to_string()))?;
     let mut climbs = Vec::new();

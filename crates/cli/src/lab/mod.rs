@@ -7,6 +7,7 @@ pub mod guide;
 pub mod ladder;
 pub mod offloads;
 pub mod ramp;
+pub mod stop;
 pub mod sweep;
 
 use args::{Experiment, Lab};
@@ -14,14 +15,20 @@ use error::LabError;
 
 /// Runs the command and prints its result on standard output.
 pub fn run(args: &Lab) -> Result<(), LabError> {
-    match &args.experiment {
+    // Those that change the machine for a while.
+    if let Experiment::Offloads(_) | Experiment::Ladder(_) | Experiment::Guide(_) = &args.experiment {
+        stop::watch();
+    }
+    let result = match &args.experiment {
         Experiment::Offloads(args) => offloads::run_offloads(args),
         Experiment::Published(args) => published(args),
         Experiment::Ladder(args) => ladder::run(args),
         Experiment::Ramp(args) => ramp::run(args),
         Experiment::Sweep(args) => sweep::run(args),
         Experiment::Guide(args) => guide::run(args),
-    }
+    };
+    stop::settle();
+    result
 }
 
 /// The figures of the documents as CSV or JSON.

@@ -116,6 +116,7 @@ struct Printed<'a> {
 
 /// Measures and prints.
 pub fn run_offloads(args: &Offloads) -> Result<(), LabError> {
+    error::writable([&args.svg, &args.output.html])?;
     let plan = plan(args)?;
     let figures: Result<Vec<_>, LabError> = args
         .board_figures

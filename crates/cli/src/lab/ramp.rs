@@ -332,6 +332,7 @@ fn named(text: &str) -> (Option<&str>, &str) {
 
 /// Runs the command and prints its result on standard output.
 pub fn run(args: &Ramp) -> Result<(), LabError> {
+    error::writable([&args.plot, &args.output.html])?;
     let plan = args.plan()?;
     let others = others(&args.records)?;
     allow_descriptors();
@@ -351,14 +352,25 @@ pub fn run(args: &Ramp) -> Result<(), LabError> {
         let text = page::html(&ramps, &others, &origin).map_err(LabError::Failed)?;
         error::write(file, text)?;
     }
-    if let Some(file) = &args.plot {
-        let picture = page::response_times(&ramps, &others).standalone();
-        let picture =
-            picture.ok_or_else(|| LabError::Failed("no level has a response time to draw".to_owned()))?;
-        error::write(file, picture.map_err(LabError::Failed)?)?;
+    // What was measured is shown in any case.
+    tell_all(args, &ramps, &origin)?;
+    match &args.plot {
+        Some(file) => plot(file, &ramps, &others),
+        None => Ok(()),
     }
+}
+
+fn plot(file: &Path, ramps: &[run::Ramp], others: &[Beside]) -> Result<(), LabError> {
+    let picture = page::response_times(ramps, others).standalone();
+    let picture =
+        picture.ok_or_else(|| LabError::Failed("no level has a response time to draw".to_owned()))?;
+    error::write(file, picture.map_err(LabError::Failed)?)
+}
+
+/// Prints the result.
+fn tell_all(args: &Ramp, ramps: &[run::Ramp], origin: &Provenance) -> Result<(), LabError> {
     if args.output.json {
-        let result = serde_json::json!({ "provenance": origin, "ramps": ramps, "records": records(&ramps) });
+        let result = serde_json::json!({ "provenance": origin, "ramps": ramps, "records": records(ramps) });
         return error::print(&error::json(&result)?);
     }
     let mut text = String::new();

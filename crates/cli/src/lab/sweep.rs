@@ -85,6 +85,10 @@ pub fn run(args: &Sweep) -> Result<(), LabError> {
         });
         return error::print(&error::json(&described)?);
     }
+    error::writable([&args.parquet, &args.heat, &args.output.html])?;
+    if args.heat.is_some() && plan.picture.is_none() {
+        return Err(one_key());
+    }
     let out = args
         .out
         .clone()
@@ -94,6 +98,10 @@ pub fn run(args: &Sweep) -> Result<(), LabError> {
         None => all(&plan, args, &out)?,
     };
     finish(&plan, args, &out, &rows, &course)
+}
+
+fn one_key() -> LabError {
+    LabError::Asked("a heat map has two keys; expected two [[axis]] at least".to_owned())
 }
 
 /// Serves a coordinator.
@@ -195,9 +203,7 @@ fn finish(plan: &Plan, args: &Sweep, out: &Path, rows: &Rows, course: &Course) -
     }
     let report = Report::new(plan, &table, course);
     if let Some(file) = &args.heat {
-        let svg = report.picture().ok_or_else(|| {
-            LabError::Asked("a heat map has two keys; expected two [[axis]] at least".to_owned())
-        })?;
+        let svg = report.picture().ok_or_else(one_key)?;
         error::write(file, svg)?;
     }
     if let Some(file) = &args.output.html {

@@ -174,17 +174,28 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     serving.settle(&addresses, ADDRESS_PATIENCE)?;
     serving.banner.print_ready(&addresses);
     let mut current = settings;
-    let cut_off = serving.run(|serving| match reload(args, &current, serving) {
+    let ended = serving.run(|serving| match reload(args, &current, serving) {
         Ok(settings) => {
             log::info!("configuration reloaded");
             current = settings;
         }
         Err(error) => log::error!("the configuration is not reloaded, the old one stays: {error}"),
-    })?;
+    });
+    finish(&mut serving, recording, ended)
+}
+
+/// Tells what was served, and writes what was recorded, also of an end by an error: that is when somebody wants to know most.
+fn finish(
+    serving: &mut Process,
+    recording: Option<Recording>,
+    ended: Result<u64, ServeError>,
+) -> Result<(), ServeError> {
     logging::flush();
-    serving.summary(cut_off).print();
-    recording.map_or(Ok(()), Recording::write).map_err(ServeError::Record)?;
-    Ok(())
+    if let Ok(cut_off) = &ended {
+        serving.summary(*cut_off).print();
+    }
+    let written = recording.map_or(Ok(()), Recording::write).map_err(ServeError::Record);
+    ended.and(written)
 }
 
 /// Reads the configuration again and applies what can change while running.

@@ -204,6 +204,10 @@ mod tests {
             "the client's window",
             &["64 KiB", "90 %", "52.4 Mbit/s"],
         );
+        let mut closed = detail();
+        closed.info.send_window = 0;
+        let closed_now = ["closed now", "90 %", "reads faster"];
+        check(closed, (0.0, 0.0), LimitCause::PeerWindow, "the client's window", &closed_now);
         check(detail(), sends, LimitCause::Congestion, "the path", &["next to nothing was lost"]);
         let mut lossy = detail();
         lossy.info.retransmits = 20;

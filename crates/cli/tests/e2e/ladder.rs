@@ -1,7 +1,8 @@
 //! `linerate lab ladder` on a TAP device in a namespace, in its shortest form: what it tells, not how fast it was.
 
 use serde_json::Value;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 fn ladder(args: &[&str]) -> (bool, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_linerate"))
@@ -50,4 +51,61 @@ fn a_rung_that_is_not_there() {
     );
     let (success, _, err) = ladder(&["--rung", "higher"]);
     assert!(!success && err.contains("there is no rung \"higher\"; expected one of as-ported"), "{err}");
+}
+
+/// Namespaces that a process of the lab has made.
+fn namespaces(pid: u32) -> usize {
+    let names = std::fs::read_dir("/run/netns").map(|names| names.flatten().map(|name| name.file_name()));
+    let own = format!("lrlab-{pid}-");
+    names.map_or(0, |names| names.filter(|name| name.to_string_lossy().starts_with(&own)).count())
+}
+
+#[test]
+fn who_is_interrupted_leaves_nothing_behind() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_linerate"))
+        .args(["lab", "ladder", "--on", "linux"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the command starts");
+    let pid = child.id();
+    let patience = Instant::now() + Duration::from_secs(60);
+    while namespaces(pid) == 0 {
+        assert!(Instant::now() < patience && child.try_wait().expect("a child").is_none(), "no namespace");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // SIGINT may be ignored where tests run in the background; the two are treated alike.
+    let sent = Command::new("kill").args(["-TERM", &pid.to_string()]).status().expect("kill starts");
+    assert!(sent.success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(143));
+    assert_eq!(namespaces(pid), 0);
+    let left =
+        std::fs::read_dir(std::env::temp_dir()).expect("a folder").flatten().map(|entry| entry.file_name());
+    let left: Vec<_> = left.filter(|name| name.to_string_lossy().contains(&format!("-{pid}-"))).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn what_is_missing_is_told_before_anything_is_measured() {
+    let folder = std::env::temp_dir().join(format!("linerate-path-{}", std::process::id()));
+    std::fs::create_dir(&folder).expect("a folder");
+    let tell = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_linerate")).args(args).env("PATH", &folder).output();
+        let output = output.expect("the command starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for args in [&["lab", "ladder", "--on", "linux"][..], &["lab", "offloads", "--quick"]] {
+        assert_eq!(tell(args).0, Some(1));
+        assert!(tell(args).1.contains("need iproute2"), "{}", tell(args).1);
+    }
+    for program in ["/usr/sbin/ip", "/sbin/ip"] {
+        // One of them is there; the second link is in vain.
+        let _there = std::os::unix::fs::symlink(program, folder.join("ip"));
+    }
+    for args in [&["lab", "ladder", "--on", "linux"][..], &["lab", "offloads", "--quick"]] {
+        let (code, said) = tell(args);
+        assert_eq!(code, Some(1));
+        assert!(said.contains("needs curl") && !said.contains("round 1"), "{said}");
+    }
+    std::fs::remove_dir_all(&folder).expect("it is there");
 }

@@ -3,12 +3,13 @@
 #[path = "../traces/processor.rs"]
 mod processor;
 
-use crate::lab::{Lab, Wire};
+use crate::lab::{Lab, Namespace, Wire};
 use processor::{check_clean, query};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Frames by thread and direction, and the times of the calls that moved them, in ns.
 type Passed = BTreeMap<(String, bool), (u64, BTreeSet<u64>)>;
@@ -100,4 +101,29 @@ fn a_run_on_tap_is_recorded() {
 #[test]
 fn a_run_on_a_packet_socket_is_recorded() {
     a_run_is_recorded(Wire::Packet);
+}
+
+#[test]
+fn a_server_that_ends_by_an_error_tells_what_was_before() {
+    let namespace = Namespace::new();
+    let trace = std::env::temp_dir().join(format!("linerate-record-gone-{}.json", std::process::id()));
+    let capture = trace.with_extension("pcapng");
+    let mut server = namespace.command(env!("CARGO_BIN_EXE_linerate"));
+    let args = ["serve", "--device", "tap:lrgone0", "--iperf3-port", "0", "--ftp-port", "0", "--trace"];
+    server.args(args).arg(&trace).arg("--pcap").arg(&capture);
+    let mut server = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let patience = Instant::now() + Duration::from_secs(30);
+    while !namespace.sh("curl -sf -m 1 -o /dev/null http://192.168.1.4/memory/10").status.success() {
+        assert!(Instant::now() < patience, "nobody answers");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    namespace.must("ip link del lrgone0");
+    assert_eq!(server.wait().expect("it ends").code(), Some(1));
+    let events: Value = serde_json::from_slice(&std::fs::read(&trace).expect("a trace")).expect("JSON");
+    let all = events["traceEvents"].as_array().or(events.as_array()).expect("events");
+    assert!(all.iter().any(|event| event["name"] == "receive"), "{} events", all.len());
+    assert!(captured(&capture).values().map(|(frames, _)| frames).sum::<u64>() > 5);
+    for path in [trace, capture] {
+        std::fs::remove_file(path).expect("it was written");
+    }
 }

@@ -40,7 +40,7 @@ pub struct Connection {
     pub notes: Vec<String>,
     /// What was counted.
     #[serde(skip)]
-    pub views: Vec<View>,
+    pub views: Vec<Box<View>>,
 }
 
 /// Where a capture was made, seen from a sender.
@@ -104,7 +104,11 @@ impl Direction {
     fn of(view: &View, side: usize) -> Direction {
         let half = &view.halves[side];
         let counts = half.wire.counts.clone();
-        let span = half.span_ns.unwrap_or_default();
+        // Of acknowledgements alone, the time is that of what came back.
+        let span = match half.span_ns {
+            None if counts.bytes > 0 => view.span_ns,
+            span => span.unwrap_or_default(),
+        };
         let time_s = span.1.saturating_sub(span.0) as f64 / 1e9;
         let mss = view.mss(side);
         Direction {
@@ -134,7 +138,7 @@ impl Direction {
 }
 
 /// The connections of the views of a capture, the one with the most bytes first.
-pub fn connections(views: Vec<View>) -> Vec<Connection> {
+pub fn connections(views: Vec<Box<View>>) -> Vec<Connection> {
     let first_ns = views.iter().map(|view| view.span_ns.0).min().unwrap_or(0);
     let mut connections: Vec<Connection> =
         groups(views).into_iter().map(|views| connection(views, first_ns)).collect();
@@ -148,8 +152,8 @@ pub fn connections(views: Vec<View>) -> Vec<Connection> {
 }
 
 /// Views of one connection at several interfaces together.
-fn groups(views: Vec<View>) -> Vec<Vec<View>> {
-    let mut groups: Vec<Vec<View>> = Vec::new();
+fn groups(views: Vec<Box<View>>) -> Vec<Vec<Box<View>>> {
+    let mut groups: Vec<Vec<Box<View>>> = Vec::new();
     let mut of_ends: std::collections::HashMap<[SocketAddr; 2], Vec<usize>> =
         std::collections::HashMap::new();
     for view in views {
@@ -169,7 +173,7 @@ fn groups(views: Vec<View>) -> Vec<Vec<View>> {
 }
 
 /// Whether a view shows the connection of these: another interface, the same SYN or, where one is missing, the same time.
-fn belongs(group: &[View], view: &View) -> bool {
+fn belongs(group: &[Box<View>], view: &View) -> bool {
     let Some(first) = group.first() else { return false };
     if group.iter().any(|other| other.interface == view.interface) {
         return false;
@@ -187,22 +191,23 @@ fn side_in(view: &View, end: SocketAddr) -> usize {
 }
 
 /// The view that shows most of what the sender at `end` did.
-fn nearest(views: &[View], end: SocketAddr) -> Option<&View> {
-    views.iter().max_by_key(|view| {
+fn nearest(views: &[Box<View>], end: SocketAddr) -> Option<&View> {
+    let seen = views.iter().map(Box::as_ref);
+    seen.max_by_key(|view| {
         let side = side_in(view, end);
         (view.is_near(side), view.halves[side].wire.counts.packets)
     })
 }
 
-fn connection(views: Vec<View>, first_ns: u64) -> Connection {
+fn connection(views: Vec<Box<View>>, first_ns: u64) -> Connection {
     let opener = views.iter().find(|view| view.syns[0].is_some()).or(views.first());
     let ends = opener.map_or([SocketAddr::from(([0, 0, 0, 0], 0)); 2], |view| view.ends);
-    let empty = || View::empty(ends);
-    let chosen = ends.map(|end| nearest(&views, end).cloned().unwrap_or_else(empty));
-    let sides = [side_in(&chosen[0], ends[0]), side_in(&chosen[1], ends[1])];
-    let directions = [Direction::of(&chosen[0], sides[0]), Direction::of(&chosen[1], sides[1])];
+    let nothing = View::empty(ends);
+    let chosen = ends.map(|end| nearest(&views, end).unwrap_or(&nothing));
+    let sides = [side_in(chosen[0], ends[0]), side_in(chosen[1], ends[1])];
+    let directions = [Direction::of(chosen[0], sides[0]), Direction::of(chosen[1], sides[1])];
     let main = usize::from(directions[1].bytes > directions[0].bytes);
-    let mut evidence = Evidence::of(&chosen[main], sides[main]);
+    let mut evidence = Evidence::of(chosen[main], sides[main]);
     // What was overtaken is best seen behind the place where it happened.
     let seen_late = views.iter().map(|view| view.halves[side_in(view, ends[main])].wire.counts.late).max();
     evidence.late = evidence.late.max(seen_late.unwrap_or(0));
@@ -219,7 +224,7 @@ fn connection(views: Vec<View>, first_ns: u64) -> Connection {
         begin_s: begin_ns.saturating_sub(first_ns) as f64 / 1e9,
         time_s: end_ns.saturating_sub(begin_ns) as f64 / 1e9,
         opened: views.iter().any(|view| view.syns.iter().any(Option::is_some)),
-        interfaces: views.iter().map(|view| view.interface).collect(),
+        interfaces: interfaces(&views),
         main,
         verdict: Verdict::of(&evidence),
         notes: notes(&evidence, &directions[main], &views),
@@ -230,8 +235,16 @@ fn connection(views: Vec<View>, first_ns: u64) -> Connection {
     }
 }
 
+/// The interfaces of all views, each once.
+fn interfaces(views: &[Box<View>]) -> Vec<usize> {
+    let mut all: Vec<usize> = views.iter().flat_map(|view| view.seen_at).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 /// What limits what can be said.
-fn notes(evidence: &Evidence, main: &Direction, views: &[View]) -> Vec<String> {
+fn notes(evidence: &Evidence, main: &Direction, views: &[Box<View>]) -> Vec<String> {
     let mut notes = Vec::new();
     if views.iter().all(|view| view.syns.iter().all(Option::is_none)) {
         notes.push(

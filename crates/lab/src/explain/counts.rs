@@ -47,6 +47,8 @@ pub struct Counts {
     pub healed: u64,
     /// Acknowledgements with a marked packet's echo (RFC 3168).
     pub congestion_echoes: u64,
+    /// Segments by which the sender says that it has slowed down upon such an echo (CWR, RFC 3168 section 6.1.2).
+    pub slowed: u64,
     /// Acknowledgements without data.
     pub pure_acks: u64,
     /// Keep-alives and window probes.

@@ -34,6 +34,13 @@ impl fmt::Display for ExplainError {
             ExplainError::Unrecognised { found } if found.is_empty() => {
                 f.write_str("the file is empty: expected a capture as pcap or pcapng")
             }
+            ExplainError::Unrecognised { found } if packer(found).is_some() => {
+                let (name, program) = packer(found).unwrap_or_default();
+                write!(
+                    f,
+                    "compressed by {name}: expected the capture itself, as in {program} FILE | linerate explain -"
+                )
+            }
             ExplainError::Unrecognised { found } => {
                 f.write_str("not a capture: it begins with")?;
                 found.iter().try_for_each(|byte| write!(f, " {byte:02x}"))?;
@@ -43,6 +50,18 @@ impl fmt::Display for ExplainError {
             }
             ExplainError::Malformed { offset, what } => write!(f, "at byte {offset}: {what}"),
         }
+    }
+}
+
+/// What compressed a file that begins so, and what unpacks it.
+fn packer(found: &[u8]) -> Option<(&'static str, &'static str)> {
+    match found {
+        [0x1f, 0x8b, ..] => Some(("gzip", "zcat")),
+        [0x28, 0xb5, 0x2f, 0xfd] => Some(("zstd", "zstdcat")),
+        [0xfd, b'7', b'z', b'X'] => Some(("xz", "xzcat")),
+        [b'B', b'Z', b'h', _] => Some(("bzip2", "bzcat")),
+        [0x04, 0x22, 0x4d, 0x18] => Some(("lz4", "lz4cat")),
+        _ => None,
     }
 }
 

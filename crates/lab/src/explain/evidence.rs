@@ -83,6 +83,8 @@ pub struct Evidence {
     pub lost: u64,
     /// Segments in a row that were lost, on average.
     pub run: f64,
+    /// Packets that a router marked instead of dropping them, as far as the capture lies behind it.
+    pub marks: u64,
     /// Nagle's waits: count, seconds, and seconds beyond a round trip.
     pub nagle: (u64, f64, f64),
     /// Segments that ended what the application had written and were not full, as a share of packets.
@@ -101,7 +103,7 @@ impl Evidence {
         let time_s = (span.1.saturating_sub(span.0)) as f64 / 1e9;
         let has_acks = half.wire.ack_bytes.count() > 0;
         let trains = if near_sender && has_acks { &half.acks } else { &half.data };
-        let rate = counts.bytes as f64 / time_s.max(1e-9);
+        let rate = if time_s > 0.0 { counts.bytes as f64 / time_s } else { 0.0 };
         let waited = Waited::of(&half.sender, trains, rate);
         let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
         let again = counts.again();
@@ -148,6 +150,7 @@ impl Evidence {
             late: counts.late + counts.late_beyond + twice,
             lost,
             run: (counts.fast + counts.timeouts + counts.filled) as f64 / counts.runs.max(1) as f64,
+            marks: view.marks[side],
             nagle: (
                 half.sender.nagle.count,
                 half.sender.nagle.time_ns as f64 / 1e9,
@@ -172,6 +175,20 @@ impl Evidence {
             }
             (None, None) => None,
         }
+    }
+
+    /// Whether a router's marks slowed the sender down more often than losses did. A router marks when its queue has been long for a
+    /// while (RFC 3168 section 5, RFC 8289): unlike a loss, a mark has no other reason.
+    pub fn is_marked(&self) -> bool {
+        self.counts.slowed > 0 && self.counts.slowed >= self.counts.recoveries
+    }
+
+    /// Bytes per second that a congestion window carries which is halved as often as this one may have been: 1.22 segments a round trip
+    /// over the root of the share of segments after which it is (Mathis and others, 1997).
+    pub fn halved_rate(&self) -> Option<f64> {
+        let times = self.counts.recoveries.max(self.counts.slowed).max(self.counts.spurious() + self.late);
+        let rtt = self.rtt_median_s.or(self.rtt_least_s).filter(|rtt| *rtt > 0.0)?;
+        (times > 0).then(|| 1.22 * self.mss as f64 / rtt * (self.segments as f64 / times as f64).sqrt())
     }
 
     /// Time that so many segments take at the mean rate, in seconds.
@@ -261,7 +278,7 @@ fn queued_time(view: &View, side: usize, rate: f64) -> Option<f64> {
     // A super-frame passes the path in segments: the last of them waits for the others, which is no queue.
     let packet = (counts.bytes / counts.packets.max(1)).max(view.mss(side));
     let wait_ns = (QUEUED_SEGMENTS * packet) as f64 / rate.max(1.0) * 1e9;
-    let known = view.halves[side].sender.timeline.steps.iter().filter_map(|step| step.rtt_mean_ns());
+    let known = view.halves[side].sender.timeline.eventful().filter_map(|step| step.rtt_mean_ns());
     let (mut all, mut long) = (0, 0);
     for rtt_ns in known {
         all += 1;

@@ -1,4 +1,4 @@
-//! A connection as one interface saw it, and the table of all.
+//! A connection as one interface saw it.
 
 use super::echo::Echoes;
 use super::half::Half;
@@ -7,7 +7,6 @@ use super::turn::Turn;
 use super::wire::Known;
 use super::wireshark::Counter;
 use linerate_wire::tcp::{Flags, MAX_WINDOW_SCALE};
-use std::collections::HashMap;
 use std::net::SocketAddr;
 
 /// Bounds of the payload of a segment where no SYN tells: the least that any host takes (RFC 9293 section 3.7.1), and that of
@@ -41,6 +40,9 @@ pub struct Syn {
 pub struct View {
     /// Number of the interface in the file.
     pub interface: usize,
+    /// Where the packets of each end were captured: another interface where each sees one direction alone, as the two ports of a
+    /// network tap do.
+    pub seen_at: [usize; 2],
     /// The ends; the first one opened the connection, as far as can be known.
     pub ends: [SocketAddr; 2],
     /// Data from each end.
@@ -72,7 +74,8 @@ pub struct View {
 }
 
 impl View {
-    fn new(interface: usize, segment: &Segment) -> View {
+    /// The view that an interface has of a connection whose first segment this is.
+    pub fn new(interface: usize, segment: &Segment) -> View {
         let opened = !(segment.has(Flags::SYN) && segment.has(Flags::ACK));
         let ends = if opened { [segment.from, segment.to] } else { [segment.to, segment.from] };
         View::begin(interface, ends, segment.at_ns)
@@ -86,6 +89,7 @@ impl View {
     fn begin(interface: usize, ends: [SocketAddr; 2], at_ns: u64) -> View {
         View {
             interface,
+            seen_at: [interface; 2],
             ends,
             halves: [Half::new(at_ns), Half::new(at_ns)],
             syns: [None; 2],
@@ -169,8 +173,26 @@ impl View {
         Some(far.saturating_add(own?))
     }
 
-    fn take(&mut self, segment: &Segment) {
-        let side = usize::from(segment.from != self.ends[0]);
+    /// Which end sent a segment.
+    pub fn side(&self, segment: &Segment) -> usize {
+        usize::from(segment.from != self.ends[0])
+    }
+
+    /// Whether a SYN opens another connection between the same ends.
+    pub fn is_reused(&self, segment: &Segment) -> bool {
+        if !segment.has(Flags::SYN) || segment.has(Flags::ACK) {
+            return false;
+        }
+        match self.syns[self.side(segment)] {
+            Some(syn) => syn.seq != segment.seq,
+            // It went on when the capture began.
+            None => self.packets[0] + self.packets[1] > 0,
+        }
+    }
+
+    /// The next segment of it.
+    pub fn take(&mut self, segment: &Segment) {
+        let side = self.side(segment);
         let other = 1 - side;
         self.span_ns.1 = self.span_ns.1.max(segment.at_ns);
         self.packets[side] += 1;
@@ -228,6 +250,8 @@ impl View {
         }
         if segment.sequence_len() > 0 {
             self.halves[side].sent(segment, &known);
+        } else {
+            self.halves[side].wire.asked(segment);
         }
         if alone {
             let end = self.halves[side].wire.position(segment.seq.wrapping_add(segment.len));
@@ -287,54 +311,6 @@ impl View {
             && let Some(syn) = self.syns[1].filter(|syn| segment.ack == syn.seq.wrapping_add(1))
         {
             self.turns[0].took(segment.at_ns.saturating_sub(syn.at_ns), segment.len);
-        }
-    }
-}
-
-/// All connections of a capture.
-#[derive(Clone, Default, Debug)]
-pub struct Table {
-    /// One for each connection and interface, in the order of their first packets.
-    pub views: Vec<View>,
-    newest: HashMap<(usize, [SocketAddr; 2]), usize>,
-}
-
-impl Table {
-    /// The next segment of an interface.
-    pub fn take(&mut self, interface: usize, segment: &Segment) {
-        let key = (interface, [segment.from.min(segment.to), segment.from.max(segment.to)]);
-        let known = self.newest.get(&key).copied().filter(|index| !self.is_reused(*index, segment));
-        let index = known.unwrap_or_else(|| {
-            self.views.push(View::new(interface, segment));
-            self.views.len() - 1
-        });
-        self.newest.insert(key, index);
-        if let Some(view) = self.views.get_mut(index) {
-            view.take(segment);
-        }
-    }
-
-    /// Whether a SYN opens another connection between the same ends.
-    fn is_reused(&self, index: usize, segment: &Segment) -> bool {
-        let Some(view) = self.views.get(index) else { return true };
-        if !segment.has(Flags::SYN) || segment.has(Flags::ACK) {
-            return false;
-        }
-        let side = usize::from(segment.from != view.ends[0]);
-        match view.syns[side] {
-            Some(syn) => syn.seq != segment.seq,
-            // It went on when the capture began.
-            None => view.packets[0] + view.packets[1] > 0,
-        }
-    }
-
-    /// All packets were taken.
-    pub fn finish(&mut self) {
-        for view in &mut self.views {
-            for half in &mut view.halves {
-                half.sender.finish();
-                half.wire.finish(view.span_ns.1);
-            }
         }
     }
 }

@@ -5,17 +5,36 @@ use serde::{Serialize, Serializer};
 /// Steps within a power of two: 1/16 is an error of 6 % at most, 3 % on average.
 const PER_OCTAVE: u32 = 16;
 
-/// Counts of values by their size.
+/// Counts of values by their size. Without any it takes no more than a pointer.
 #[derive(Clone, PartialEq, Default, Debug)]
-pub struct Histogram {
-    /// Weights by step; grows to the largest.
-    weights: Vec<f64>,
+pub struct Histogram(Option<Box<Seen>>);
+
+#[derive(Clone, PartialEq, Default, Debug)]
+struct Seen {
+    /// Steps that were seen with their weights, in order: most connections are short, and their values few.
+    weights: Vec<(u16, f64)>,
     count: u64,
     total: f64,
     sum: f64,
     squares: f64,
     least: u64,
     most: u64,
+}
+
+impl Seen {
+    fn weigh(&mut self, value: u64, weight: f64) {
+        let step = step(value) as u16;
+        match self.weights.binary_search_by_key(&step, |(known, _)| *known) {
+            Ok(place) => self.weights[place].1 += weight,
+            Err(place) => self.weights.insert(place, (step, weight)),
+        }
+        self.least = if self.count == 0 { value } else { self.least.min(value) };
+        self.most = self.most.max(value);
+        self.count += 1;
+        self.total += weight;
+        self.sum += value as f64 * weight;
+        self.squares += (value as f64).powi(2) * weight;
+    }
 }
 
 impl Histogram {
@@ -26,53 +45,45 @@ impl Histogram {
 
     /// Takes in a value that counts this much.
     pub fn weigh(&mut self, value: u64, weight: f64) {
-        let step = step(value);
-        if self.weights.len() <= step {
-            self.weights.resize(step + 1, 0.0);
-        }
-        self.weights[step] += weight;
-        self.least = if self.count == 0 { value } else { self.least.min(value) };
-        self.most = self.most.max(value);
-        self.count += 1;
-        self.total += weight;
-        self.sum += value as f64 * weight;
-        self.squares += (value as f64).powi(2) * weight;
+        self.0.get_or_insert_default().weigh(value, weight);
     }
 
     /// Values that were taken in.
     pub fn count(&self) -> u64 {
-        self.count
+        self.0.as_ref().map_or(0, |seen| seen.count)
     }
 
     /// The least value, exactly; `None` without values.
     pub fn least(&self) -> Option<u64> {
-        (self.count > 0).then_some(self.least)
+        self.0.as_ref().map(|seen| seen.least)
     }
 
     /// The largest value, exactly; `None` without values.
     pub fn most(&self) -> Option<u64> {
-        (self.count > 0).then_some(self.most)
+        self.0.as_ref().map(|seen| seen.most)
     }
 
     /// The mean; `None` without values.
     pub fn mean(&self) -> Option<f64> {
-        (self.total > 0.0).then(|| self.sum / self.total)
+        self.0.as_ref().filter(|seen| seen.total > 0.0).map(|seen| seen.sum / seen.total)
     }
 
     /// Standard deviation over mean; `None` without values.
     pub fn variation(&self) -> Option<f64> {
         let mean = self.mean().filter(|mean| *mean > 0.0)?;
-        Some((self.squares / self.total - mean * mean).max(0.0).sqrt() / mean)
+        let seen = self.0.as_ref()?;
+        Some((seen.squares / seen.total - mean * mean).max(0.0).sqrt() / mean)
     }
 
     /// The value below which `part` of the weight lies, 0 to 1; `None` without values.
     pub fn quantile(&self, part: f64) -> Option<u64> {
-        let mut rest = self.total * part;
-        let found = self.weights.iter().position(|weight| {
+        let seen = self.0.as_ref()?;
+        let mut rest = seen.total * part;
+        let found = seen.weights.iter().find(|(_, weight)| {
             rest -= weight;
             rest <= 0.0 && *weight > 0.0
         });
-        found.map(|step| middle(step).clamp(self.least, self.most)).or(self.most())
+        found.map(|(step, _)| middle(usize::from(*step)).clamp(seen.least, seen.most)).or(Some(seen.most))
     }
 
     /// The median; `None` without values.
@@ -82,12 +93,11 @@ impl Histogram {
 
     /// The share of the weight within a factor of `factor` of `value`.
     pub fn near(&self, value: u64, factor: f64) -> f64 {
-        if self.total <= 0.0 {
-            return 0.0;
-        }
+        let Some(seen) = self.0.as_ref().filter(|seen| seen.total > 0.0) else { return 0.0 };
         let (low, high) = (step((value as f64 / factor) as u64), step((value as f64 * factor) as u64));
-        let within: f64 = self.weights.iter().skip(low).take(high - low + 1).sum();
-        within / self.total
+        let within = seen.weights.iter().filter(|(step, _)| (low..=high).contains(&usize::from(*step)));
+        let within: f64 = within.map(|(_, weight)| weight).sum();
+        within / seen.total
     }
 }
 
@@ -125,7 +135,7 @@ impl Serialize for Histogram {
             max: Option<u64>,
         }
         let summary = Summary {
-            count: self.count,
+            count: self.count(),
             min: self.least(),
             median: self.median(),
             mean: self.mean(),
@@ -148,6 +158,20 @@ mod tests {
             assert!(error <= 1.0 / f64::from(PER_OCTAVE), "{value}: {back}");
         }
         assert!((1..10_000).all(|value| step(value) >= step(value - 1)));
+    }
+
+    #[test]
+    fn few_values_take_little_room_in_any_order() {
+        let (mut down, mut up) = (Histogram::default(), Histogram::default());
+        for value in [1_000_000_000, 900_000_000, 5, 70] {
+            down.record(value);
+        }
+        let seen = |histogram: &Histogram| histogram.0.clone().unwrap_or_default();
+        assert_eq!(seen(&down).weights.len(), 4);
+        [5, 70, 900_000_000, 1_000_000_000].into_iter().for_each(|value| up.record(value));
+        assert_eq!(seen(&down).weights, seen(&up).weights);
+        assert_eq!((down.quantile(0.25), down.quantile(0.5)), (Some(5), Some(70)));
+        assert!(down.near(70, 1.1) == 0.25 && down.near(5, 1.1) == 0.25 && down.near(1_000, 2.0) == 0.0);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::connection::Connection;
 use super::picture::{self, KEY, Part};
 use super::text;
 use crate::measure::provenance::Provenance;
-use crate::quantity::{byte_rate, bytes, count, share, span};
+use crate::quantity::{bytes, count, share, span};
 use crate::report::grid::{Cell, Grid};
 use crate::report::page::{self, Block, Finding, Section};
 use crate::report::plot::PlotError;
@@ -65,8 +65,8 @@ fn section(connection: &Connection) -> Section {
         finding.evidence = advice.unwrap_or_else(|| format!("advice: {}", verdict.advice));
     }
     let tiles = vec![
-        (byte_rate(main.goodput_bps), "data".to_owned()),
-        (bytes(main.bytes), format!("in {}", span(Duration::from_secs_f64(main.time_s)))),
+        (text::carried(main), "data".to_owned()),
+        (bytes(main.bytes), format!("in {}", text::lasted(main))),
         (
             main.rtt_least_ns.map_or("-".to_owned(), |ns| span(Duration::from_nanos(ns))),
             "least round trip".to_owned(),

@@ -192,7 +192,8 @@ type Line = (usize, Vec<(f64, f64)>);
 fn draw_course(half: &Half, svg: &mut String) -> Result<()> {
     let timeline = &half.sender.timeline;
     let step_s = timeline.step_ns as f64 / 1e9;
-    let count = timeline.steps.len();
+    let steps = timeline.steps();
+    let count = steps.len();
     let together = count.div_ceil(DRAWN).max(1);
     let of = |value: &dyn Fn(&super::timeline::Step) -> Option<f64>| -> Vec<(f64, f64)> {
         let group = |(index, steps): (usize, &[super::timeline::Step])| {
@@ -200,7 +201,7 @@ fn draw_course(half: &Half, svg: &mut String) -> Result<()> {
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             (!values.is_empty()).then_some(((index * together) as f64 * step_s, mean))
         };
-        timeline.steps.chunks(together).enumerate().filter_map(group).collect()
+        steps.chunks(together).enumerate().filter_map(group).collect()
     };
     let rate = of(&|step| Some(step.sent as f64 / step_s));
     let rtt = of(&|step| step.rtt_mean_ns().map(|ns| ns / 1e9));

@@ -212,7 +212,7 @@ impl State<'_> {
                 if number >= MAX_INTERFACES {
                     return Err(malformed(offset, "more than 65,536 interfaces"));
                 }
-                let Some(per_second) = described.ts_resolution().filter(|parts| *parts > 0) else {
+                let Some(per_second) = resolution(described.if_tsresol) else {
                     return Err(malformed(offset, "an interface whose times have a resolution that is none"));
                 };
                 let name = match described.if_name() {
@@ -264,6 +264,13 @@ impl State<'_> {
         let link = self.contents.interfaces.get(interface).map_or(0, |interface| interface.link);
         (self.take)(&Frame { interface, link, at_ns, len: len.max(data.len() as u32), data, outgoing });
     }
+}
+
+/// Parts of a second that the option `if_tsresol` tells: a power of ten, or of two if the highest bit is set; `None` beyond what 64
+/// bits count.
+fn resolution(told: u8) -> Option<u64> {
+    let exponent = u32::from(told & 0x7f);
+    if told & 0x80 == 0 { 10_u64.checked_pow(exponent) } else { 1_u64.checked_shl(exponent) }
 }
 
 fn legacy_interface(header: &PcapHeader) -> Interface {

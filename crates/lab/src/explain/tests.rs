@@ -2,8 +2,8 @@
 
 use super::cause::Cause;
 use super::connection::{self, Connection};
-use super::flow::Table;
 use super::segment::Segment;
+use super::table::Table;
 use linerate_wire::tcp::{Flags, Options, Timestamps};
 use std::net::SocketAddr;
 
@@ -322,4 +322,154 @@ fn data_alone_tells_of_acknowledgements_by_their_clock() {
     };
     check("held back", pairs(true), Cause::DelayedAckNagle);
     check("written late", pairs(false), Cause::SenderApplication);
+}
+
+/// A client that stops being served: a segment, then questions whether the window opens, or nothing at all.
+fn closed_to_the_end(questions: u64) -> Trace {
+    let mut trace = Trace::new(1_460).open(true);
+    trace.send(20_000, 1_000, true);
+    trace.window = 0;
+    trace.ack(20_000 + RTT_US, 1_000);
+    for number in 1..=questions {
+        let at_us = number * 3_000_000;
+        trace.take(at_us, true, Flags::ACK, 0).seq -= 1;
+        trace.ack(at_us + RTT_US, 1_000);
+    }
+    trace.take(9_500_000, true, Flags::ACK, 0);
+    trace
+}
+
+#[test]
+fn a_window_that_stays_closed_is_the_receivers_however_little_was_sent() {
+    check("with something to send", closed_to_the_end(3), Cause::ReceiverApplication);
+    check("with nothing to send", closed_to_the_end(0), Cause::Unknown);
+    let verdict = closed_to_the_end(3).explained().verdict;
+    assert!(
+        verdict.because[0]
+            .contains("closed once for 9.47 s in all: data lay unread, and the sender asked 3 times"),
+        "{:?}",
+        verdict.because
+    );
+    assert!(!verdict.because.iter().any(|sentence| sentence.contains("measured")), "{:?}", verdict.because);
+}
+
+/// A congestion window that grows by a segment each round trip between two sizes. Where it falls, the sender says that it was told to
+/// (ECN), or does not.
+fn sawtooth(low: u64, high: u64, until_us: u64, marked: bool) -> Trace {
+    const MSS: u64 = 1_460;
+    let mut trace = Trace::new(MSS as u16).open(true);
+    let mut acks = std::collections::VecDeque::new();
+    let (mut allowed, mut slowed) = (low as f64, false);
+    trace.write(20_000, low * MSS);
+    acks.extend((1..=low).map(|number| (20_000 + RTT_US + number * 200, number * MSS)));
+    while let Some((at_us, front)) = acks.pop_front().filter(|(at_us, _)| *at_us < until_us) {
+        trace.ack(at_us, front);
+        if marked && allowed >= high as f64 {
+            trace.segments.last_mut().unwrap().flags |= Flags::ECE;
+        }
+        allowed += 1.0 / allowed;
+        if allowed >= high as f64 {
+            (allowed, slowed) = (low as f64, true);
+        }
+        while trace.sent + MSS <= trace.front + (allowed as u64) * MSS {
+            let sent = trace.send(at_us + 10, MSS, false);
+            if std::mem::take(&mut slowed) && marked {
+                sent.flags |= Flags::CWR;
+            }
+            let last_us = acks.back().map_or(0, |(last_us, _)| *last_us);
+            acks.push_back(((at_us + 10 + RTT_US).max(last_us + 20), trace.sent));
+        }
+    }
+    trace
+}
+
+#[test]
+fn a_sender_that_marks_slow_down_is_held_back_by_the_path() {
+    let marked = sawtooth(20, 40, 6_000_000, true).explained();
+    assert!(marked.evidence.counts.slowed > 3, "{:#?}", marked.evidence.counts);
+    assert_eq!(marked.verdict.cause, Cause::PathBandwidth, "{:#?}", marked.evidence);
+    assert!(
+        marked.verdict.because.iter().any(|it| it.contains("marks instead of dropping")),
+        "{:?}",
+        marked.verdict.because
+    );
+    let silent = sawtooth(20, 40, 6_000_000, false).explained().verdict;
+    assert_ne!(silent.cause, Cause::PathBandwidth, "{:?}", silent.because);
+}
+
+#[test]
+fn what_happens_once_in_a_long_transfer_does_not_limit_it() {
+    // The last segment comes a second time, late: that is all that is wrong with ten thousand.
+    let mut trace = sawtooth(1, 20, 20_000_000, false);
+    let again =
+        trace.segments.iter().rposition(|segment| segment.len > 0 && segment.from.port() != 80).unwrap();
+    let mut again = trace.segments[again].clone();
+    trace.ack(20_000_000 + RTT_US, trace.sent);
+    again.at_ns = trace.segments.last().unwrap().at_ns + 1_000_000;
+    trace.segments.push(again);
+    let found = trace.explained();
+    assert_eq!(found.evidence.counts.spurious(), 1, "{:#?}", found.evidence.counts);
+    assert_ne!(found.verdict.cause, Cause::Reordering, "{:?}", found.verdict.because);
+}
+
+#[test]
+fn no_sentence_says_the_same_again() {
+    for trace in [beat(100, 2_000, 10_050, 500), bursts(|_| 20_000)] {
+        let because = trace.explained().verdict.because;
+        let told = because.iter().filter(|sentence| sentence.contains("its own application")).count();
+        assert_eq!(told, 1, "{because:?}");
+    }
+}
+
+/// The connection of packets, each at the interface that `at` tells.
+fn captured(segments: &[Segment], at: impl Fn(usize, &Segment) -> Vec<usize>) -> Vec<Connection> {
+    let mut table = Table::default();
+    for (number, segment) in segments.iter().enumerate() {
+        at(number, segment).into_iter().for_each(|interface| table.take(interface, segment));
+    }
+    table.finish();
+    connection::connections(table.views)
+}
+
+#[test]
+fn two_interfaces_with_a_direction_each_show_one_connection() {
+    let segments = bursts(|_| 20_000).segments;
+    let port = |segment: &Segment| usize::from(segment.from.port() == 80);
+    let whole = captured(&segments, |_, _| vec![0]);
+    let tapped = captured(&segments, |_, segment| vec![port(segment)]);
+    assert_eq!((tapped.len(), tapped[0].interfaces.as_slice()), (1, &[0, 1][..]));
+    assert_eq!(tapped[0].verdict, whole[0].verdict);
+    assert!(tapped[0].notes.is_empty(), "{:?}", tapped[0].notes);
+    // Both ports of a router see both directions, but the first packet of each is missing at one.
+    let routed =
+        captured(&segments, |number, segment| if number < 2 { vec![port(segment)] } else { vec![0, 1] });
+    assert_eq!((routed.len(), routed[0].views.len()), (1, 2));
+    assert_eq!(routed[0].verdict.cause, whole[0].verdict.cause);
+    assert_eq!(routed[0].directions[0].bytes, whole[0].directions[0].bytes);
+    // Ends that are used again.
+    let mut again = segments.clone();
+    again.extend(segments.iter().cloned().map(|mut segment| {
+        segment.at_ns += 10_000_000_000;
+        segment.seq = segment.seq.wrapping_add(7_000_000);
+        segment.ack = segment.ack.wrapping_add(7_000_000);
+        segment
+    }));
+    let twice = captured(&again, |_, segment| vec![port(segment)]);
+    assert_eq!(twice.len(), 2);
+    assert!(
+        twice.iter().all(|one| one.verdict.cause == whole[0].verdict.cause && one.notes.is_empty()),
+        "{:?}",
+        twice[0].notes
+    );
+}
+
+#[test]
+fn connections_beyond_the_bound_are_counted() {
+    let mut table = Table::new(2);
+    for port in [1, 2, 3, 1, 3] {
+        let mut trace = Trace::new(1_460);
+        trace.take(0, true, Flags::SYN, 0).from.set_port(port);
+        table.take(0, &trace.segments[0]);
+    }
+    assert_eq!((table.views.len(), table.left_out), (2, 2));
 }

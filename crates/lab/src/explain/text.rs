@@ -26,8 +26,8 @@ pub fn table(analysis: &Analysis) -> Grid {
             Cell::text(ends[connection.main].to_string()),
             Cell::text(ends[1 - connection.main].to_string()),
             Cell::text(bytes(main.bytes)),
-            Cell::text(span(Duration::from_secs_f64(main.time_s))),
-            Cell::text(byte_rate(main.goodput_bps)),
+            Cell::text(lasted(main)),
+            Cell::text(carried(main)),
             Cell::text(rtt(main)),
             Cell::text(again(main)),
             Cell::text(connection.verdict.cause.name()),
@@ -48,6 +48,19 @@ pub fn sure(verdict: &Verdict) -> &'static str {
         0.1.. => "fairly",
         _ => "barely",
     }
+}
+
+/// How long data came; nothing of a single packet.
+pub fn lasted(direction: &Direction) -> String {
+    match direction.time_s {
+        0.0 => "-".to_owned(),
+        time_s => span(Duration::from_secs_f64(time_s)),
+    }
+}
+
+/// Its rate, if that can be told.
+pub fn carried(direction: &Direction) -> String {
+    if direction.time_s > 0.0 { byte_rate(direction.goodput_bps) } else { "-".to_owned() }
 }
 
 fn again(direction: &Direction) -> String {
@@ -183,8 +196,12 @@ pub fn figures(direction: &Direction) -> Vec<(&'static str, String)> {
         ));
     }
     if direction.congestion_marks + counts.congestion_echoes > 0 {
-        let marks =
-            format!("{} packets marked, {} echoes", direction.congestion_marks, counts.congestion_echoes);
+        let marks = format!(
+            "{} packets marked, {} echoes, slowed down {} times",
+            count(direction.congestion_marks),
+            count(counts.congestion_echoes),
+            count(counts.slowed)
+        );
         figures.push(("ECN", marks));
     }
     figures
@@ -199,28 +216,38 @@ fn events(direction: &Direction) -> Vec<(&'static str, String)> {
             "sent again",
             format!(
                 "{} upon acknowledgements, {} upon time, {} needless, {} lost before the capture; {} spurious",
-                counts.fast, counts.timeouts, counts.needless, counts.filled, direction.spurious
+                count(counts.fast),
+                count(counts.timeouts),
+                count(counts.needless),
+                count(counts.filled),
+                count(direction.spurious)
             ),
         ),
         (
             "out of order",
-            format!("{} overtaken before the capture, {} behind it", counts.late, counts.late_beyond),
+            format!(
+                "{} overtaken before the capture, {} behind it",
+                count(counts.late),
+                count(counts.late_beyond)
+            ),
         ),
         (
             "duplicates",
             format!(
                 "{} acknowledgements, {} segments told twice (D-SACK)",
-                counts.duplicate_acks, counts.dsacks
+                count(counts.duplicate_acks),
+                count(counts.dsacks)
             ),
         ),
         (
             "window full, closed",
             format!(
-                "{} segments at its edge, closed {} times for {}, {} updates",
-                counts.window_full,
-                counts.zero_windows,
+                "{} segments at its edge, closed {} times for {}, {} updates, {} probes",
+                count(counts.window_full),
+                count(counts.zero_windows),
                 ns(counts.zero_window_ns),
-                counts.window_updates
+                count(counts.window_updates),
+                count(counts.probes)
             ),
         ),
         (

@@ -195,6 +195,12 @@ impl Wire {
         kind
     }
 
+    /// A segment of this direction without data: a question whether the other end is there if it lies before the newest byte.
+    pub fn asked(&mut self, segment: &Segment) {
+        let is_question = self.has_begun() && self.position(segment.seq) + 1 == self.next;
+        self.counts.probes += u64::from(is_question);
+    }
+
     fn kind(&mut self, segment: &Segment, start: u64, end: u64, known: &Known) -> Kind {
         let is_plain = !segment.flags.intersects(Flags::SYN | Flags::FIN);
         if segment.len <= 1
@@ -287,6 +293,7 @@ impl Wire {
             return;
         }
         if len > 0 {
+            counts.slowed += u64::from(segment.has(Flags::CWR) && !segment.has(Flags::SYN));
             counts.packets += 1;
             counts.segments += segments;
             counts.short += u64::from(!len.is_multiple_of(mss));

@@ -6,7 +6,7 @@
 
 use super::climb::{Climb, Found, Row, printed};
 use super::state::Direction;
-use crate::measure::place::{Place, SERVER, Wire, run};
+use crate::measure::place::{self, Place, SERVER, Wire, run};
 use crate::measure::rounds::alternate;
 use crate::measure::statistics::spread;
 use crate::progress::Progress;
@@ -145,6 +145,7 @@ pub fn climb(
     figures: &[Record],
     progress: &mut Progress,
 ) -> Result<Climb> {
+    place::ready(&["curl"])?;
     let wanted = |form: &Form| names.is_empty() || names.iter().any(|name| name == form.name);
     let chosen: Vec<Form> = forms().into_iter().filter(wanted).collect();
     let results = alternate(&chosen, settings.rounds, |round, form| {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Address of every server.
 pub const SERVER: &str = "192.168.1.4";
@@ -12,6 +12,8 @@ pub const TAP: &str = "lrtap0";
 const PREFIX: &str = "lrlab-";
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
+/// The run is being ended: no more namespaces are made.
+static ENDING: AtomicBool = AtomicBool::new(false);
 
 /// A network namespace.
 #[derive(Debug)]
@@ -19,6 +21,12 @@ struct Namespace(String);
 
 impl Namespace {
     fn new() -> Result<Namespace> {
+        if ENDING.load(Ordering::SeqCst) {
+            bail!("interrupted");
+        }
+        if !rustix::process::geteuid().is_root() {
+            bail!("network namespaces need root");
+        }
         let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         run(Command::new("ip").args(["netns", "add", &name]))?;
         let namespace = Namespace(name);
@@ -145,6 +153,39 @@ fn program(command: &Command) -> String {
         rest = &rest[if rest[0] == "ip" { 4 } else { 3 }..];
     }
     rest.iter().take(4).cloned().collect::<Vec<_>>().join(" ")
+}
+
+/// What files and folders of an experiment in the folder for temporary files are called, up to the process.
+const SCRATCH: [&str; 2] = ["linerate-offloads-", "linerate-ladder-"];
+
+/// Whether namespaces can be made and these programs be run, before an experiment that needs them begins. Removes what an earlier
+/// run could not.
+pub fn ready(programs: &[&str]) -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        bail!("network namespaces need root");
+    }
+    sweep().context("network namespaces need iproute2")?;
+    for program in programs {
+        let found = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+        found.with_context(|| format!("this experiment needs {program}, which cannot be started"))?;
+    }
+    Ok(())
+}
+
+/// Ends what runs in the namespaces of this process, and removes them and its temporary files; no more are made.
+pub fn end() {
+    ENDING.store(true, Ordering::SeqCst);
+    let own = format!("{PREFIX}{}-", std::process::id());
+    // Nobody can be told any more what goes wrong; the next run removes what is left.
+    let names = names().unwrap_or_default();
+    names.into_iter().filter(|name| name.starts_with(&own)).for_each(|name| drop(Namespace(name)));
+    let own = SCRATCH.map(|what| format!("{what}{}-", std::process::id()));
+    for left in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+        let name = left.file_name();
+        if own.iter().any(|own| name.to_string_lossy().starts_with(own)) {
+            let _ = std::fs::remove_dir_all(left.path()).or_else(|_| std::fs::remove_file(left.path()));
+        }
+    }
 }
 
 /// Removes namespaces whose run is over and could not.

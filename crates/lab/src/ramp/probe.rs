@@ -26,7 +26,10 @@ pub struct ProbeError {
 
 impl fmt::Display for ProbeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.url, self.why)
+        match self.url.as_str() {
+            "" => f.write_str(&self.why),
+            url => write!(f, "{url}: {}", self.why),
+        }
     }
 }
 
@@ -35,7 +38,9 @@ impl std::error::Error for ProbeError {}
 /// Asks once at each address of the target, until one answers with the status that is expected.
 pub fn probe(target: &Target, status: u16, timeout: Duration) -> Result<Probe, ProbeError> {
     let failed = |why: String| ProbeError { url: target.to_string(), why };
-    let addresses = target.resolve().map_err(|error| failed(error.to_string()))?;
+    // Its message has the URL already.
+    let addresses =
+        target.resolve().map_err(|error| ProbeError { url: String::new(), why: error.to_string() })?;
     let mut last = String::new();
     for address in addresses {
         match ask(target, address, timeout) {
@@ -141,5 +146,8 @@ mod tests {
         let target = Target::parse(&format!("http://{address}")).unwrap();
         let error = probe(&target, 200, Duration::from_secs(1)).unwrap_err().to_string();
         assert!(error.contains("cannot connect"), "{error}");
+        let target = Target::parse("http://no-such-name.invalid/").unwrap();
+        let error = probe(&target, 200, Duration::from_secs(1)).unwrap_err().to_string();
+        assert_eq!(error.matches("http://no-such-name.invalid/").count(), 1, "{error}");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::level::{Level, Limit, Times};
 use super::run::Ramp;
+use crate::load::Fault;
 use crate::quantity::count;
 use crate::report::grid::{Cell, Grid};
 
@@ -89,7 +90,11 @@ pub fn sentence(ramp: &Ramp) -> String {
         1 => " One level is refused: it tells nothing of the server.".to_owned(),
         refused => format!(" {refused} levels are refused: they tell nothing of the server."),
     };
-    format!("{found} At most {} answers/s.{refused}", rates(knee.most_answered_rate))
+    let most = match knee.most_answered_rate {
+        0.0 => String::new(),
+        most => format!(" At most {} answers/s.", rates(most)),
+    };
+    format!("{found}{most}{refused}")
 }
 
 /// A rate without needless decimals.
@@ -99,7 +104,11 @@ pub fn rates(rate: f64) -> String {
 
 /// What a level needs said: failures by kind, and why it is refused.
 fn note(level: &Level) -> Option<String> {
-    let kinds: Vec<String> = level.errors.iter().map(|(fault, count)| format!("{fault} {count}")).collect();
+    let kinds: Vec<String> = level
+        .errors
+        .iter()
+        .map(|(fault, count)| format!("{fault} {}", crate::quantity::count(*count)))
+        .collect();
     let refused = match &level.limit {
         Limit::Client(why) => Some(format!("refused, the client was the limit: {why}")),
         Limit::Path(why) => Some(format!("refused, the path was the limit: {why}")),
@@ -107,7 +116,13 @@ fn note(level: &Level) -> Option<String> {
     };
     let failed = (!kinds.is_empty()).then(|| {
         let failed: u64 = level.errors.values().sum();
-        format!("{} of {} failed: {}", count(failed), count(level.offered), kinds.join(", "))
+        let closed = match level.errors.get(&Fault::Closed) {
+            Some(_) => {
+                " (closed: the server closed connections without answering, as it does at a limit of its own)"
+            }
+            None => "",
+        };
+        format!("{} of {} failed: {}{closed}", count(failed), count(level.offered), kinds.join(", "))
     });
     let said: Vec<String> = refused.into_iter().chain(failed).collect();
     (!said.is_empty()).then(|| format!("At {} requests/s: {}.", rates(level.offered_rate), said.join("; ")))
@@ -133,7 +148,6 @@ fn meaning(ramp: &Ramp) -> String {
 mod tests {
     use super::super::knee::{find, tests::level};
     use super::*;
-    use crate::load::Fault;
     use crate::report::grid::GridFormat;
 
     #[test]
@@ -146,6 +160,7 @@ mod tests {
         ];
         levels[2].limit = Limit::Server("slow".into());
         levels[2].errors.insert(Fault::Timeout, 7);
+        levels[3].errors.insert(Fault::Closed, 1_234);
         levels[3].limit = Limit::Client("late".into());
         let knee = find(&levels);
         let ramp = Ramp {
@@ -165,9 +180,12 @@ mod tests {
             "Knee at 200 requests/s: at 400 52 % of what is offered is answered",
             "At most 210 answers/s. One level is refused",
             "At 400 requests/s: 7 of 100 failed: timeout 7.",
-            "At 800 requests/s: refused, the client was the limit: late.",
+            "At 800 requests/s: refused, the client was the limit: late; 1,234 of 100 failed: closed 1,234 (closed: the server closed",
         ] {
             assert!(text.contains(part), "{part:?} in\n{text}");
         }
+        let refused: Vec<Level> = ramp.levels[3..].to_vec();
+        let nothing = sentence(&Ramp { knee: find(&refused), levels: refused, ..ramp });
+        assert_eq!(nothing, "No level is in order. One level is refused: it tells nothing of the server.");
     }
 }

@@ -20,7 +20,8 @@ fn of_bytes(value: f64) -> String {
 pub fn sentences(evidence: &Evidence, judgement: &Judgement) -> Vec<String> {
     let mut all = vec![case(evidence, judgement.cause)];
     if judgement.cause != Cause::Unknown || evidence.has_data {
-        all.extend(longest_wait(evidence));
+        all.extend(marks(evidence));
+        all.extend(longest_wait(evidence, judgement.cause));
         all.extend(window(evidence, judgement.cause));
         all.extend(path(evidence, judgement));
     }
@@ -40,12 +41,7 @@ fn case(evidence: &Evidence, cause: Cause) -> String {
             of_bytes(evidence.window_mean),
             share(evidence.open)
         ),
-        Cause::ReceiverApplication => format!(
-            "the receiver's window was {} on average, {} of its largest, {}: data lay unread",
-            of_bytes(evidence.window_mean),
-            share(evidence.open),
-            closed(evidence)
-        ),
+        Cause::ReceiverApplication => unread(evidence),
         Cause::SenderBuffer => format!(
             "{} were under way on average and never more than {}: always as much, with room in the window and nothing lost; {}",
             of_bytes(evidence.flight_mean),
@@ -99,15 +95,53 @@ fn case(evidence: &Evidence, cause: Cause) -> String {
     }
 }
 
+/// A receiver that does not read.
+fn unread(evidence: &Evidence) -> String {
+    let asked = match evidence.counts.probes {
+        0 => String::new(),
+        probes => format!(", and the sender asked {} whether it opens", times(probes)),
+    };
+    let size = match evidence.window_most {
+        0 => String::new(),
+        _ => format!(
+            "{} on average, {} of its largest, ",
+            of_bytes(evidence.window_mean),
+            share(evidence.open)
+        ),
+    };
+    format!("the receiver's window was {size}{}: data lay unread{asked}", closed(evidence))
+}
+
 fn closed(evidence: &Evidence) -> String {
     match evidence.counts.zero_windows {
         0 => "never quite closed".to_owned(),
-        times => format!(
-            "closed {} times for {} in all",
-            count(times),
+        number => format!(
+            "closed {} for {} in all",
+            times(number),
             seconds(evidence.counts.zero_window_ns as f64 / 1e9)
         ),
     }
+}
+
+/// How often.
+fn times(number: u64) -> String {
+    match number {
+        1 => "once".to_owned(),
+        number => format!("{} times", count(number)),
+    }
+}
+
+/// What routers' marks tell.
+fn marks(evidence: &Evidence) -> Option<String> {
+    let counts = &evidence.counts;
+    (evidence.marks + counts.congestion_echoes + counts.slowed > 0).then(|| {
+        format!(
+            "a queue on the path marks instead of dropping (ECN): {} marks seen, {} acknowledgements echo one, the sender slowed down {}",
+            count(evidence.marks),
+            count(counts.congestion_echoes),
+            times(counts.slowed)
+        )
+    })
 }
 
 /// What so much under way carries at that round-trip time.
@@ -154,12 +188,17 @@ fn full_path(evidence: &Evidence, rate: &str) -> String {
     format!("{trains}{queue}")
 }
 
-/// The longest of the sender's waits.
-fn longest_wait(evidence: &Evidence) -> Option<String> {
+/// The longest of the sender's waits, as long as it is not the case itself.
+fn longest_wait(evidence: &Evidence, cause: Cause) -> Option<String> {
     let of_time = |wait: &Wait| evidence.waits[*wait as usize];
     let longest = Wait::ALL.into_iter().max_by(|a, b| of_time(a).total_cmp(&of_time(b)))?;
     let part = of_time(&longest);
-    (part > 0.0).then(|| format!("the sender waits {} of the time for {}", share(part), longest.name()))
+    let is_told = matches!(
+        (cause, longest),
+        (Cause::SenderApplication, Wait::Application) | (Cause::DelayedAckNagle, Wait::Nagle)
+    );
+    (part > 0.0 && !is_told)
+        .then(|| format!("the sender waits {} of the time for {}", share(part), longest.name()))
 }
 
 /// What the peer's window would carry, as long as that is not the case itself.
@@ -167,7 +206,7 @@ fn window(evidence: &Evidence, cause: Cause) -> Option<String> {
     let rtt = evidence.rtt_median_s.or(evidence.rtt_least_s).filter(|rtt| *rtt > 0.0)?;
     let window =
         if cause == Cause::ReceiverWindow { evidence.window_mean } else { evidence.window_most as f64 };
-    if window <= 0.0 {
+    if window <= 0.0 || evidence.rate <= 0.0 {
         return None;
     }
     let carries = window / rtt;

@@ -37,6 +37,9 @@ const PACKETS_IN_RTT: f64 = 6.0;
 /// An application that has no more leaves a segment that is not full each time; a buffer that is full does so now and then.
 const AFTER_END: f64 = 0.8;
 
+/// What would let ten times as much through is not what limits: recoveries take their time, but not nine tenths of it.
+const RARE: f64 = 10.0;
+
 /// What was found, and how closely.
 #[derive(Clone, Debug)]
 pub struct Judgement {
@@ -83,6 +86,12 @@ pub fn judge(evidence: &Evidence) -> Judgement {
     let mut way = Way { margin: 1.0, rival: None, full: false };
     if !evidence.has_data && evidence.bytes > 0 {
         return acknowledgements_alone(evidence, way);
+    }
+    // Whoever asks whether the window opens has something to send, and that it is not sent is the receiver's doing, however little
+    // was sent before.
+    if evidence.closed >= MOST && evidence.counts.probes > 0 {
+        way.is(evidence.closed, MOST, Cause::ReceiverWindow);
+        return way.to(Cause::ReceiverApplication);
     }
     if evidence.segments < 3 || evidence.time_s <= 0.0 {
         return way.unknown("a capture with more than two segments of data");
@@ -142,6 +151,9 @@ fn data_alone(evidence: &Evidence, mut way: Way) -> Judgement {
             }
         };
     }
+    if evidence.is_marked() {
+        return way.to(Cause::PathBandwidth);
+    }
     if evidence.late > evidence.lost {
         way.is(evidence.late as f64, evidence.lost.max(1) as f64, Cause::RandomLoss);
         return way.to(Cause::Reordering);
@@ -196,7 +208,8 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
     let rhythm = share(Wait::Rhythm) >= MOST;
     let flat = evidence.flight_mean / evidence.flight_high.max(1) as f64;
     let overtaken = evidence.counts.spurious() + evidence.late;
-    let disturbed = evidence.lost + overtaken > 0;
+    let is_rare = evidence.halved_rate().is_some_and(|rate| rate >= RARE * evidence.rate);
+    let disturbed = (evidence.lost + overtaken > 0 || evidence.is_marked()) && !is_rare;
     // Whose own timer sends may be late now and then; who waits for acknowledgements shows bursts in the fastest trains.
     let (steady, limit) = match rhythm {
         true => (evidence.steadiness(1), FULL),
@@ -212,7 +225,7 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
         && (beats || way.is(steady, limit, Cause::Pacing))
     {
         // Who keeps below what the path carries loses nothing; a queue that is kept short drops now and then.
-        if evidence.lost > 0 {
+        if evidence.lost > 0 || evidence.is_marked() {
             way.rival = Some(Cause::Pacing);
             return way.to(Cause::PathBandwidth);
         }
@@ -220,9 +233,15 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
         return way.to(Cause::Pacing);
     }
     // A buffer ends each burst at the same amount; a congestion window that recovers does not.
-    let moves = evidence.lost > 0 && evidence.at_ceiling < MOST && evidence.alike < ALIKE;
+    let moves =
+        (evidence.lost > 0 || evidence.is_marked()) && evidence.at_ceiling < MOST && evidence.alike < ALIKE;
     if disturbed && (moves || !way.is(flat, FLAT, Cause::RandomLoss)) {
         way.margin = 1.0;
+        if evidence.is_marked() {
+            let (marks, losses) = (evidence.counts.slowed as f64, evidence.counts.recoveries.max(1) as f64);
+            way.is(marks, losses, Cause::CongestionAfterLoss);
+            return full(evidence, way, false);
+        }
         if way.is(overtaken as f64, (evidence.lost as f64).max(1.0), Cause::Reordering) {
             way.rival = Some(Cause::RandomLoss);
             return way.to(Cause::Reordering);
@@ -254,9 +273,12 @@ fn is_full(evidence: &Evidence) -> bool {
     match evidence.queued_time {
         Some(queued) => {
             let long = queued >= FULL && evidence.queue_rtts().is_some_and(|wait| wait >= LONG_QUEUE);
-            steady >= FULL && queued >= MOST || long
+            // A queue that is kept short by marks is never long.
+            steady >= FULL && (queued >= MOST || evidence.is_marked()) || long
         }
         // Only what was lost and came again tells how long a round trip was.
-        None => steady >= FULL && evidence.queue_rtts().is_some_and(|wait| wait > 0.0),
+        None => {
+            steady >= FULL && (evidence.is_marked() || evidence.queue_rtts().is_some_and(|wait| wait > 0.0))
+        }
     }
 }
