@@ -117,6 +117,8 @@ pub(crate) struct Hub {
     pub(crate) scratch: Box<[u8]>,
     /// What received bytes go through on their way to a file, once that was wanted.
     pub(crate) pipe: Option<Pipe>,
+    /// Whether that is possible, as far as is known.
+    pub(crate) pipes: bool,
     /// Bytes of memory payload queued in all connections.
     pub(crate) queued_memory: usize,
     /// Connections with input or output to do.
@@ -146,6 +148,7 @@ impl Hub {
             spare: Vec::new(),
             scratch: vec![0; SCRATCH_LEN].into_boxed_slice(),
             pipe: None,
+            pipes: true,
             queued_memory: 0,
             run: VecDeque::new(),
             run_udp: VecDeque::new(),

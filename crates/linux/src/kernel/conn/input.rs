@@ -40,7 +40,7 @@ impl Conn {
         hub: &mut Hub,
     ) -> Option<Stored> {
         // A pipe stops before an urgent byte, and stays there.
-        let may = self.receive.len() == 0 && !self.urgent && file.takes_now();
+        let may = hub.pipes && self.receive.len() == 0 && !self.urgent && file.takes_now();
         if !may {
             self.stop_storing(hub);
             return None;
@@ -76,6 +76,12 @@ impl Conn {
                 return Some(Stored { len, error });
             }
             Err(Errno::AGAIN) => self.can_read = false,
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => {
+                // A system, or a filter of system calls, that has no such thing.
+                hub.pipes = false;
+                self.stop_storing(hub);
+                return None;
+            }
             Err(errno) => self.fail_with(errno, hub),
         }
         hub.pipe = Some(pipe);

@@ -167,3 +167,15 @@ fn an_urgent_byte_is_one_of_the_others() {
     });
     assert_eq!(std::fs::read(dir.0.join("up")).unwrap(), b"before!behind");
 }
+
+#[test]
+fn without_pipes_all_comes_through_memory() {
+    let Some((mut rig, _files, file, _dir)) = rig() else { return };
+    let (client, server) = rig.pair("127.0.0.1");
+    assert_eq!(rig.net.store(server, file, 0, 10), some(0));
+    rig.net.hub.pipes = false;
+    rig.net.write(client, b"0123").unwrap();
+    rig.wait("it is told of", |rig| rig.saw(server, Ready::READABLE));
+    assert_eq!(rig.net.store(server, file, 0, 10), None);
+    assert_eq!(rig.read(server, 4), b"0123");
+}
