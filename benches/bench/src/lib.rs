@@ -7,6 +7,7 @@ pub mod files;
 pub mod floor;
 pub mod html;
 pub mod latency;
+pub mod memory;
 pub mod page;
 pub mod peers;
 pub mod queues;

@@ -31,6 +31,9 @@ pub struct Sample {
     /// Latencies, in seconds, where they were measured: p50, p99, p99.9.
     #[serde(default)]
     pub latency: [f64; 3],
+    /// What memory cost before it, where the server fills it: the cheapest that was seen in the row is 1.
+    #[serde(default)]
+    pub memory: f64,
 }
 
 impl Sample {
@@ -55,6 +58,8 @@ pub enum Limit {
     Client,
     /// Other processes, or the machine's host, took processor time.
     Machine,
+    /// Memory cost more than it did before other contenders' turns: the machine's host had taken it.
+    Memory,
 }
 
 /// A contender's samples, one for each round.

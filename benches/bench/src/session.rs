@@ -1,6 +1,7 @@
 //! The turns of a run: rows one after the other, in each all contenders alternately.
 
 use crate::client::{self, Task};
+use crate::memory::Memory;
 use crate::report::{Contestant, RowReport, Sample};
 use crate::rows::{Client, Row};
 use crate::server::{Server, Tools};
@@ -40,7 +41,10 @@ impl Amount {
         let row = |row: &Row| {
             let turn = match row.client {
                 // At 1 GB/s, which slower ones exceed and faster ones make up for.
-                Client::Ftp { file: "f4g.bin", .. } => 4.0,
+                Client::Ftp { file: "f4g.bin", up: false, .. } => 4.0,
+                // Memory is made ready before.
+                Client::Ftp { file: "f4g.bin", .. } => 12.0,
+                Client::Ftp { up: true, .. } => 2.5,
                 Client::Download { .. } | Client::Ftp { .. } => 1.0,
                 // The rate is found first, which is a second more.
                 Client::Latency { load, .. } if load > 0.0 => f64::from(self.seconds(row.client)) + 0.5,
@@ -72,15 +76,21 @@ pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Resul
     }
     let (unit, scale) = row.client.unit();
     let rate = load(row.client, &servers, tools)?;
+    let mut memory = Memory::default();
     for round in 0..amount.rounds {
-        for (server, contestant) in servers.iter_mut().zip(&mut contestants) {
+        // Each round begins with another, so that who comes first or behind whom is the same for all.
+        for turn in 0..servers.len() {
+            let at = (turn + round as usize) % servers.len();
+            let (server, contestant) = (&mut servers[at], &mut contestants[at]);
             if stop.load(Ordering::Relaxed) {
                 bail!("interrupted");
             }
             let Some(running) = server else { continue };
             let number = round * 16 + 1;
+            let cost = ready(&mut memory, row.client, tools)?;
             match measure(running, row.client, amount, tools, number, rate) {
                 Ok(sample) => {
+                    let sample = Sample { memory: cost, ..sample };
                     let rate = sample.units / sample.seconds / scale;
                     eprintln!("  {}: {} {unit}", contestant.name, crate::table::short(rate));
                     contestant.samples.push(sample);
@@ -103,6 +113,14 @@ pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Resul
         }
     }
     Ok(RowReport { name: row.name.clone(), unit: unit.into(), scale, contestants, judgements })
+}
+
+/// Makes memory ready where the client is about to fill it: as much as that, with some room. Returns what it cost; see
+/// [`Memory::settle`].
+fn ready(memory: &mut Memory, client: Client, tools: &Tools) -> Result<f64> {
+    let Client::Ftp { up: true, file, times } = client else { return Ok(0.0) };
+    let len = std::fs::metadata(tools.files.root.join(file))?.len() * u64::from(times);
+    memory.settle(&tools.files.work, len + len / 16)
 }
 
 /// Requests a second that a row with a rate asks for: the share that it wants of what the slowest contender answers.
@@ -179,6 +197,7 @@ fn measure(
         lost: counted.lost,
         errors: counted.errors,
         latency: counted.latency,
+        memory: 0.0,
     })
 }
 

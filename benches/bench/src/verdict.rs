@@ -8,6 +8,8 @@ use linerate_lab::measure::statistics::spread;
 const BUSY: f64 = 0.85;
 /// Processor time of others, as a share of a core, that makes a measurement doubtful.
 const FOREIGN: f64 = 0.25;
+/// Memory that costs this much, the cheapest being 1, makes a measurement doubtful that fills it.
+const DEAR: f64 = 1.5;
 /// Losses below this are none: both have a ratio of 1 then.
 const NO_LOSS: f64 = 0.0005;
 
@@ -18,6 +20,8 @@ pub fn limit(sample: &Sample) -> Option<Limit> {
         sample.cores_cpu - sample.server_cpu - sample.client_cpu - sample.kernel_cpu + sample.stolen;
     if share(foreign) > FOREIGN {
         Some(Limit::Machine)
+    } else if sample.memory > DEAR {
+        Some(Limit::Memory)
     } else if share(sample.client_cpu) >= BUSY && share(sample.server_cpu) < BUSY {
         Some(Limit::Client)
     } else {
@@ -102,6 +106,12 @@ fn verdict(metric: Metric, holds: bool, ours: &Contestant, other: &Contestant) -
         if limited(contestant, &Limit::Machine) {
             return Verdict::Refused(format!(
                 "the machine was the limit: others used its processors while {} was measured",
+                contestant.name
+            ));
+        }
+        if limited(contestant, &Limit::Memory) {
+            return Verdict::Refused(format!(
+                "the machine's memory was the limit: its host had taken it before {} was measured",
                 contestant.name
             ));
         }
@@ -192,6 +202,17 @@ mod tests {
         assert_eq!(limit(&stolen), Some(Limit::Machine));
         let found = judged(Metric::PerCpu, 1.0, disturbed, sample(100.0, 1.0, 0.5));
         assert!(matches!(found.verdict, Verdict::Refused(_)), "{found:?}");
+    }
+
+    #[test]
+    fn memory_that_the_host_has_taken_refuses_all() {
+        let [dear, cheap] = [3.0, 1.2].map(|memory| Sample { memory, ..sample(100.0, 1.0, 0.5) });
+        assert_eq!((limit(&dear), limit(&cheap)), (Some(Limit::Memory), None));
+        let other = sample(100.0, 1.0, 0.5);
+        assert_eq!(judged(Metric::CpuPerGb, 1.0, cheap, other).verdict, Verdict::Met);
+        for found in [judged(Metric::Rate, 1.0, dear, other), judged(Metric::Rate, 1.0, other, dear)] {
+            assert!(matches!(&found.verdict, Verdict::Refused(why) if why.contains("memory")), "{found:?}");
+        }
     }
 
     #[test]

@@ -274,6 +274,15 @@ pub struct FileDone {
     pub result: Result<FileReply, FileError>,
 }
 
+/// What came of moving received bytes to a file ([`crate::Transport::store`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stored {
+    /// Bytes that are in the file.
+    pub len: usize,
+    /// Why no more are: the rest of what was taken is lost, and the file takes nothing more.
+    pub error: Option<FileError>,
+}
+
 /// A file system under a virtual root.
 ///
 /// Operations on the same [`FileId`] run in the order submitted; others in any order. Every accepted operation is

@@ -35,7 +35,8 @@ pub use algorithm::AlgorithmName;
 pub use engine::{Engine, FileRequest, Input, Left, Output};
 pub use event::{Event, Owner, Ready, Source};
 pub use files::{
-    DirEntry, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Work,
+    DirEntry, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Stored,
+    Work,
 };
 pub use path::{PathError, VirtualPath};
 pub use payload::{Bytes, FileRange, Payload};
@@ -96,6 +97,14 @@ pub trait Transport {
     /// Releases the first `len` received bytes, which opens the receive window. `len` may exceed what
     /// [`Transport::peek`] showed, up to [`Transport::readable`]; more than that is cut.
     fn consume(&mut self, conn: ConnId, len: usize);
+
+    /// Moves received bytes, at most `len`, to `offset` of a file that [`Files::write_now`] has just written to, without
+    /// their passing through memory of ours. A length of 0 means that nothing is there now: `READABLE` will come, or
+    /// [`Transport::state`] tells that nothing will. `None`, where bytes wait that [`Transport::peek`] shows or the
+    /// transport cannot: read and write them.
+    fn store(&mut self, _conn: ConnId, _file: FileId, _offset: u64, _len: usize) -> Option<Stored> {
+        None
+    }
 
     /// Bytes received and not consumed. A transport that must ask an operating system may answer with a lower bound
     /// that is at least what [`Transport::peek`] would show.

@@ -28,6 +28,9 @@ except ftplib.error_temp as error:
 assert reply.startswith("452 ") and "bytes are kept" in reply, reply
 stored = ftp.size("small/up")
 assert 0 < stored <= 1 << 20 and f" {stored} bytes" in reply, (stored, reply)
+kept = io.BytesIO()
+ftp.retrbinary("RETR small/up", kept.write)
+assert kept.getvalue() == b"x" * stored, stored
 
 # Two versions in turns; a reader gets all of one of them, and what was replaced is never seen again.
 LEN = 3 << 20

@@ -1,10 +1,13 @@
 //! What can be read or written at once, without waiting for a disk: pieces in the page cache, and file systems that are
 //! memory.
 
+use super::root::error;
 use super::table::{Content, OpenFile};
 use crate::mailbox::lock;
+use linerate_transport::FileError;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::{Errno, ReadWriteFlags};
+use rustix::pipe::SpliceFlags;
 use std::io::IoSliceMut;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -105,6 +108,41 @@ impl OpenFile {
         Reach::Whole
     }
 
+    /// Whether bytes may be written without waiting: see [`OpenFile::write_now`].
+    pub(crate) fn takes_now(&self) -> bool {
+        let Content::Fd(fd) = &self.content else { return false };
+        self.writable
+            && self.medium.is_memory(fd.as_fd())
+            && lock(&self.late_error).is_none()
+            && !self.is_busy()
+    }
+
+    /// Takes `len` bytes that wait in a pipe, where [`OpenFile::takes_now`]; returns how many, and why not all.
+    pub(crate) fn take_from(
+        &self,
+        pipe: BorrowedFd<'_>,
+        offset: u64,
+        len: usize,
+    ) -> (usize, Option<FileError>) {
+        let Content::Fd(fd) = &self.content else { return (0, Some(FileError::Io)) };
+        let (mut at, mut done) = (offset, 0);
+        while done < len {
+            let moved = rustix::pipe::splice(pipe, None, fd, Some(&mut at), len - done, SpliceFlags::MOVE);
+            let errno = match moved {
+                Ok(count) if count > 0 => {
+                    done += count;
+                    continue;
+                }
+                Ok(_) => Errno::IO,
+                Err(Errno::INTR) => continue,
+                Err(errno) => errno,
+            };
+            self.record_error(error(errno));
+            return (done, Some(error(errno)));
+        }
+        (done, None)
+    }
+
     /// Writes to a file that is memory; returns how many bytes. Elsewhere a journal, or too many pages that wait for the
     /// disk, can hold up any write.
     pub(super) fn write_now(&self, offset: u64, data: &[u8]) -> usize {
@@ -113,6 +151,12 @@ impl OpenFile {
             return 0;
         }
         rustix::io::pwrite(fd, data, offset).unwrap_or(0)
+    }
+
+    /// As on a disk that tells nothing.
+    #[cfg(test)]
+    pub(crate) fn mute(&self) {
+        self.medium.mute();
     }
 
     /// Whether an operation submitted earlier is not finished.

@@ -8,9 +8,11 @@
 //!                                    peer's FIN or the deadline; the server's id is stale already
 //! ```
 
+mod input;
+
 use super::hub::{Hub, conn_id};
 use super::info;
-use super::receive::{Read, ReceiveBuffer};
+use super::receive::ReceiveBuffer;
 use super::send_queue::{Flush, SendQueue, queue_limit};
 use super::socket;
 use crate::slab::Key;
@@ -19,7 +21,7 @@ use linerate_wire::units::Instant;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, Shutdown, sockopt};
+use rustix::net::{Shutdown, sockopt};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -76,6 +78,8 @@ pub(crate) struct Conn {
     urgent: bool,
     /// In the run queue.
     running: bool,
+    /// What comes goes from the socket to a file: nothing is read before the server asks.
+    stores: bool,
     /// A worker reads the file at the front of the queue.
     waits_for_file: bool,
     /// The server met a full queue: tell when there is room.
@@ -122,6 +126,7 @@ impl Conn {
             hang_up: false,
             urgent: false,
             running: false,
+            stores: false,
             waits_for_file: false,
             full: false,
             owes_sent: false,
@@ -415,75 +420,6 @@ impl Conn {
             self.schedule(hub);
         }
         Fate::Keep
-    }
-
-    /// Reads what fits; whether there is more to read.
-    fn read(&mut self, hub: &mut Hub, moved: &mut u64) -> bool {
-        let mut got = 0;
-        let mut more = false;
-        while self.can_read && !self.finished && self.receive.has_room() {
-            if got >= BUDGET {
-                more = true;
-                break;
-            }
-            let Some(fd) = &self.fd else { break };
-            match self.receive.fill(fd.as_fd(), &mut hub.pool) {
-                Read::Some { len, full } => {
-                    got += len as u64;
-                    self.can_read = full || self.hang_up || self.urgent;
-                }
-                Read::Nothing => {
-                    self.can_read = false;
-                    self.urgent = false;
-                }
-                Read::NoRoom => break,
-                Read::Finished => self.finish(hub),
-                Read::Error(errno) => {
-                    self.fail_with(errno, hub);
-                    break;
-                }
-            }
-        }
-        if got > 0 {
-            *moved += got;
-            self.moved.1 += got;
-            hub.counters.bytes_received += got;
-            self.mark(Ready::READABLE, hub);
-        }
-        more
-    }
-
-    fn finish(&mut self, hub: &mut Hub) {
-        self.finished = true;
-        self.can_read = false;
-        self.mark(Ready::FINISHED, hub);
-        self.check_done(hub);
-    }
-
-    /// Throws away what a closed connection still receives; whether there is more.
-    fn discard(&mut self, hub: &mut Hub, moved: &mut u64) -> bool {
-        let mut got = 0;
-        while self.can_read && !self.finished {
-            if got >= BUDGET {
-                return true;
-            }
-            let Some(fd) = &self.fd else { break };
-            // With TRUNC, TCP drops the bytes instead of copying them.
-            match rustix::net::recv(fd, &mut hub.scratch[..], RecvFlags::TRUNC) {
-                Ok((_, 0)) => self.finish(hub),
-                Ok((_, len)) => {
-                    got += len as u64;
-                    *moved += len as u64;
-                }
-                Err(Errno::AGAIN) => self.can_read = false,
-                Err(Errno::INTR) => {}
-                Err(errno) => {
-                    self.fail_with(errno, hub);
-                    break;
-                }
-            }
-        }
-        false
     }
 
     /// Hands what is queued to the kernel, then the FIN if it is due; whether there is more to do now.

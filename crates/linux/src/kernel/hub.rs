@@ -1,5 +1,6 @@
 //! What all sockets of a transport share: queues of work and events, buffers, deadlines, counters.
 
+use super::pipe::Pipe;
 use super::receive::BufferPool;
 use crate::files::{FileAccess, ReadAheadDone};
 use crate::mailbox::Mailbox;
@@ -114,6 +115,10 @@ pub(crate) struct Hub {
     pub(crate) pool: BufferPool,
     pub(crate) spare: Vec<Vec<u8>>,
     pub(crate) scratch: Box<[u8]>,
+    /// What received bytes go through on their way to a file, once that was wanted.
+    pub(crate) pipe: Option<Pipe>,
+    /// Whether that is possible, as far as is known.
+    pub(crate) pipes: bool,
     /// Bytes of memory payload queued in all connections.
     pub(crate) queued_memory: usize,
     /// Connections with input or output to do.
@@ -142,6 +147,8 @@ impl Hub {
             pool: BufferPool::new(config.memory_max / 2),
             spare: Vec::new(),
             scratch: vec![0; SCRATCH_LEN].into_boxed_slice(),
+            pipe: None,
+            pipes: true,
             queued_memory: 0,
             run: VecDeque::new(),
             run_udp: VecDeque::new(),

@@ -11,6 +11,7 @@ mod engine;
 mod hub;
 mod info;
 mod listener;
+mod pipe;
 mod receive;
 mod send_queue;
 mod socket;

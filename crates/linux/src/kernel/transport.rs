@@ -7,9 +7,9 @@ use super::udp::UdpSocket;
 use super::{KernelTransport, conn_key, listener_key, socket, udp_key};
 use crate::slab::Key;
 use linerate_transport::{
-    AlgorithmName, CloseReason, ConnId, ConnInfo, ConnState, ConnectError, Datagram, Event, ListenAddr,
-    ListenError, ListenOptions, ListenerId, Owner, Payload, SendError, SocketOptions, Transport, UdpId,
-    UdpSendError,
+    AlgorithmName, CloseReason, ConnId, ConnInfo, ConnState, ConnectError, Datagram, Event, FileId,
+    ListenAddr, ListenError, ListenOptions, ListenerId, Owner, Payload, SendError, SocketOptions, Stored,
+    Transport, UdpId, UdpSendError,
 };
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
@@ -215,7 +215,15 @@ impl Transport for KernelTransport {
     }
 
     fn peek(&mut self, conn: ConnId) -> &[u8] {
-        self.conn(conn).map_or(&[], Conn::peek)
+        let Some((conn, hub)) = self.conn_mut(conn) else { return &[] };
+        conn.stop_storing(hub);
+        conn.peek()
+    }
+
+    fn store(&mut self, conn: ConnId, file: FileId, offset: u64, len: usize) -> Option<Stored> {
+        let file = self.hub.files.find(file)?;
+        let (conn, hub) = self.conn_mut(conn)?;
+        conn.store(&file, offset, len, hub)
     }
 
     fn consume(&mut self, conn: ConnId, len: usize) {

@@ -29,6 +29,8 @@ pub(super) struct Receiver {
     writes_max: usize,
     /// The lengths of those under way.
     writes: VecDeque<u64>,
+    /// The file took the last bytes at once: the next ones may go there without passing through memory.
+    at_once: bool,
     /// Where the upload began in the file.
     start: u64,
     /// There is a file, or was.
@@ -61,6 +63,7 @@ impl Receiver {
             chunk_len: limits.write_chunk_len,
             writes_max: limits.writes_under_way,
             writes: VecDeque::new(),
+            at_once: false,
             start: offset,
             stores: file.is_some(),
             ending: None,
@@ -103,24 +106,22 @@ impl Receiver {
             if self.cutting || self.writes.len() >= self.writes_max {
                 return Ok(Pump::Blocked);
             }
+            match self.store(turn, conn, TURN_LEN - (self.received - start)) {
+                None => {}
+                // Whoever asked looks at that first.
+                Some(_) if self.failed.is_some() => return Ok(Pump::Blocked),
+                Some(0) => {
+                    let state = turn.ctx.net.state(conn);
+                    return self.pause(turn, job, state);
+                }
+                Some(_) => continue,
+            }
             // The state first: what arrives between the two looks is seen by the second.
             let state = turn.ctx.net.state(conn);
             let readable = turn.ctx.net.readable(conn);
             let piece = turn.ctx.net.peek(conn);
             if piece.is_empty() {
-                return match state {
-                    ConnState::Open { finished: true } | ConnState::Closed(CloseReason::Done) => {
-                        Ok(Pump::Done)
-                    }
-                    ConnState::Closed(reason) => Err(reason),
-                    ConnState::Open { finished: false } | ConnState::Connecting => {
-                        // Nothing to wait for: what is here goes to the disk now.
-                        if self.writes.is_empty() {
-                            self.write(turn, job);
-                        }
-                        Ok(Pump::Blocked)
-                    }
-                };
+                return self.pause(turn, job, state);
             }
             let taken = match self.file {
                 None => readable.max(piece.len()).min(TURN_LEN as usize),
@@ -144,6 +145,40 @@ impl Receiver {
         Ok(Pump::Again)
     }
 
+    /// Nothing is here now; the state tells whether more comes.
+    fn pause(&mut self, turn: &mut Turn<'_, '_>, job: JobId, state: ConnState) -> Result<Pump, CloseReason> {
+        match state {
+            ConnState::Open { finished: true } | ConnState::Closed(CloseReason::Done) => Ok(Pump::Done),
+            ConnState::Closed(reason) => Err(reason),
+            ConnState::Open { finished: false } | ConnState::Connecting => {
+                // Nothing to wait for: what is here goes to the disk now.
+                if self.writes.is_empty() {
+                    self.write(turn, job);
+                }
+                Ok(Pump::Blocked)
+            }
+        }
+    }
+
+    /// Lets the transport move bytes to the file, if that may be; returns how many.
+    fn store(&mut self, turn: &mut Turn<'_, '_>, conn: ConnId, len: u64) -> Option<usize> {
+        let file = self.file.filter(|_| self.at_once && self.writes_are_next(turn.hub))?;
+        let stored = turn.ctx.net.store(conn, file, self.offset, len as usize)?;
+        self.offset += stored.len as u64;
+        self.stored += stored.len as u64;
+        self.received += stored.len as u64;
+        if let Some(error) = stored.error {
+            self.fail(error);
+        }
+        Some(stored.len)
+    }
+
+    /// Whether what comes next is what is written next, and as it came.
+    fn writes_are_next(&self, hub: &Hub) -> bool {
+        let nothing_before = self.writes.is_empty() && self.chunk.is_empty() && !hub.has_waiting_operations();
+        nothing_before && self.ascii.is_none() && self.failed.is_none()
+    }
+
     /// Takes bytes into the piece that is written next; returns how many.
     fn gather(&mut self, piece: &[u8]) -> usize {
         let taken = piece.len().min(self.chunk_len.saturating_sub(self.chunk.len()).max(1));
@@ -158,13 +193,13 @@ impl Receiver {
     /// Writes bytes to the file from where they were received, if nothing is to be written before them and the files
     /// take them at once; returns how many.
     fn write_now(&mut self, hub: &Hub, files: &mut dyn Files, file: FileId, piece: &[u8]) -> usize {
-        let is_next = self.writes.is_empty() && self.chunk.is_empty() && !hub.has_waiting_operations();
-        if !is_next || self.ascii.is_some() || self.failed.is_some() {
+        if !self.writes_are_next(hub) {
             return 0;
         }
         let written = files.write_now(file, self.offset, piece).min(piece.len());
         self.offset += written as u64;
         self.stored += written as u64;
+        self.at_once = written == piece.len();
         written
     }
 

@@ -192,7 +192,13 @@ impl Transfer {
                 let pumped = sender.pump(turn, self.job, conn);
                 (pumped.map_err(|_| close_reason(turn, conn)), false)
             }
-            Body::Receive(receiver) => (receiver.pump(turn, self.job, conn), true),
+            Body::Receive(receiver) => {
+                let pumped = receiver.pump(turn, self.job, conn);
+                if let Some(error) = receiver.failed {
+                    return self.end(turn, data, Outcome::File(error));
+                }
+                (pumped, true)
+            }
         };
         match pumped {
             Ok(Pump::Again) => self.set_timer(turn, Timer::Resume, turn.now()),

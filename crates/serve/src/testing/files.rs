@@ -208,7 +208,7 @@ impl MemoryFiles {
         Ok(())
     }
 
-    fn write(&mut self, file: FileId, offset: usize, mut data: Vec<u8>) -> Result<(), FileError> {
+    pub(super) fn write(&mut self, file: FileId, offset: usize, mut data: Vec<u8>) -> Result<(), FileError> {
         if let Some(error) = self.open.get(&file).ok_or(FileError::Stale)?.failed {
             return Err(error);
         }
@@ -229,7 +229,7 @@ impl MemoryFiles {
         Ok(())
     }
 
-    fn fail_writes(&mut self, file: FileId, error: FileError) {
+    pub(super) fn fail_writes(&mut self, file: FileId, error: FileError) {
         if let Some(open) = self.open.get_mut(&file) {
             open.failed.get_or_insert(error);
         }

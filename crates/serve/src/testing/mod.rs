@@ -56,14 +56,21 @@ impl World {
             *state ^= *state >> 27;
             state.wrapping_mul(0x2545_f491_4f6c_dd1d)
         };
-        f(&mut Context {
+        let result = f(&mut Context {
             net: &mut self.net,
             files: &mut self.files,
             now: self.now,
             turn: self.turn,
             wall_ns: self.wall_ns,
             random: &mut random,
-        })
+        });
+        for (file, offset, bytes, error) in self.net.stored.drain(..) {
+            self.files.write(file, offset as usize, bytes).expect("an open file");
+            if let Some(error) = error {
+                self.files.fail_writes(file, error);
+            }
+        }
+        result
     }
 
     pub fn start(&mut self, service: &mut dyn Service) {

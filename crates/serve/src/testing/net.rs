@@ -67,6 +67,10 @@ pub struct MemoryNet {
     /// Bytes after which a client stalls by itself, and KiB-sized datagrams after which the network is full: bounds for servers
     /// that send without end.
     pub appetite: usize,
+    /// When set, received bytes go to files by themselves; so many fit into them still.
+    pub stores: Option<usize>,
+    /// What went there, until the files have it.
+    pub(super) stored: Vec<(FileId, u64, Vec<u8>, Option<FileError>)>,
 }
 
 impl MemoryNet {
@@ -81,6 +85,8 @@ impl MemoryNet {
             connecting: Vec::new(),
             local_ip: IpAddr::V4(Ipv4Addr::new(192, 168, 1, 4)),
             appetite: usize::MAX,
+            stores: None,
+            stored: Vec::new(),
         }
     }
 
@@ -326,6 +332,19 @@ impl Transport for MemoryNet {
             c.front = c.input.drain(..len).collect();
         }
         &c.front
+    }
+
+    fn store(&mut self, conn: ConnId, file: FileId, offset: u64, len: usize) -> Option<Stored> {
+        let room = self.stores?;
+        let c = self.live(conn).filter(|c| c.front.is_empty())?;
+        // Not all at once, for the same reason.
+        let came = c.input.len().min(len).min(7_000);
+        let mut bytes: Vec<u8> = c.input.drain(..came).collect();
+        bytes.truncate(room);
+        let stored = Stored { len: bytes.len(), error: (bytes.len() < came).then_some(FileError::NoSpace) };
+        self.stores = Some(room - bytes.len());
+        self.stored.push((file, offset, bytes, stored.error));
+        Some(stored)
     }
 
     fn consume(&mut self, conn: ConnId, len: usize) {

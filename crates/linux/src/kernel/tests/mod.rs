@@ -4,6 +4,7 @@ mod ending;
 mod files;
 mod limits;
 mod queue;
+mod store;
 mod stream;
 mod udp;
 

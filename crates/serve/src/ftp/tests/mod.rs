@@ -6,6 +6,7 @@ mod limits;
 mod login;
 mod random;
 mod states;
+mod stored;
 mod transfers;
 
 use super::{Config, Server, User};
