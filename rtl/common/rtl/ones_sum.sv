@@ -1,23 +1,26 @@
-// The one's complement sum of chosen bytes of a stream (RFC 1071), complete two clocks after its last beat.
+// The one's complement sum of chosen bytes of a stream (RFC 1071), complete two clocks after its last beat, or three.
 //
 // The sum is taken over 16-bit lanes as they lie in the beat: it does not depend on the order of the two bytes of a word, so
 // they are swapped once, in the result. Nothing is folded on the way: every adder keeps its own carry out in a register and
 // takes it in again in the next clock, as a carry into 2^16 is worth 1. The state is 16 bits and one carry for each
 // adder, for sums of any length, and the only fold comes behind the last beat.
 //
-//   in_data,in_mask -> [bytes that count, others 0] -> tree of adders -> [sum and carries] -> fold -> sum
+//   in_data,in_mask -> [bytes that count, others 0] -> tree of adders -(SPLIT: [ ])-> [sum and carries] -> fold -> sum
 //
 // A byte that does not count is cleared by the reset of its flip-flops, which costs no LUT.
 //
 // GAP = 1 promises that the clock behind each in_last brings no byte that counts: the result is then read from the
 // accumulator itself, otherwise from a copy (16 flip-flops and one for each carry more).
 //
+// SPLIT = 1 puts a register between the lanes' adders and the accumulator's: one adder less in a row, and a clock more.
+//
 // A further number is added as two bytes that count, most significant first, in any clock that has room.
 `default_nettype none
 
 module ones_sum #(
     parameter int DATA_W = 64,
-    parameter bit GAP = 1'b0
+    parameter bit GAP = 1'b0,
+    parameter bit SPLIT = 1'b0
 ) (
     input  wire                 clk,
     input  wire                 rst,
@@ -28,7 +31,7 @@ module ones_sum #(
     // The sum is complete with this clock's bytes; the next one begins.
     input  wire                 in_last,
 
-    // Two clocks behind in_last, for one clock: the sum as a number, not complemented. 0 only if all bytes were 0.
+    // Two clocks behind in_last (SPLIT: three), for one clock: the sum as a number, not complemented. 0 only if all bytes were 0.
     // A short function of registers.
     output logic [15:0]         sum,
     output logic                sum_valid,
@@ -39,6 +42,9 @@ module ones_sum #(
   localparam int LANES = DATA_W / 16;
   localparam int LOG = $clog2(LANES);
 
+  if (GAP && SPLIT) begin : gen_both
+    $error("ones_sum: GAP and SPLIT exclude each other");
+  end
   if (DATA_W < 32 || DATA_W % 32 != 0 || (LANES & (LANES - 1)) != 0) begin : gen_bad
     $error("ones_sum: DATA_W must be 32 times a power of two");
   end
@@ -58,14 +64,15 @@ module ones_sum #(
   // added to the accumulator. Bit 0 of each operand is there for the carry in.
   logic [15:0]      node  [1:2*LANES-1];
   logic [LANES-1:0] carry, carry_out, unused_bit;
-  logic [15:0]      accumulator, total;
+  logic [15:0]      accumulator, total, addend;
+  logic             added_last;  // the accumulator takes the last beat in
 
   always_comb begin
     for (int i = 0; i < LANES; i++) node[LANES+i] = data[16*i+:16];
     for (int i = LANES - 1; i > 0; i--) begin
       {carry_out[i], node[i], unused_bit[i]} = {1'b0, node[2*i], 1'b1} + {1'b0, node[2*i+1], carry[i]};
     end
-    {carry_out[0], total, unused_bit[0]} = {1'b0, accumulator, 1'b1} + {1'b0, node[1], carry[0]};
+    {carry_out[0], total, unused_bit[0]} = {1'b0, accumulator, 1'b1} + {1'b0, addend, carry[0]};
   end
 
   // What the result is made of.
@@ -83,21 +90,40 @@ module ones_sum #(
     end
     assign words   = accumulator;
     assign carries = carry;
+    assign addend = node[1];
+    assign added_last = last;
   end else begin : gen_copy
+    // The carries of the last beat's lanes, when the accumulator takes that beat in.
+    logic [LANES-1:1] lane_carries;
+
+    if (SPLIT) begin : gen_split
+      always_ff @(posedge clk) begin
+        addend       <= node[1];
+        lane_carries <= carry_out[LANES-1:1];
+        added_last   <= last;
+        if (rst) added_last <= 1'b0;
+      end
+    end else begin : gen_whole
+      assign addend = node[1];
+      assign lane_carries = carry_out[LANES-1:1];
+      assign added_last = last;
+    end
+
     always_ff @(posedge clk) begin
       accumulator <= total;
       carry       <= carry_out;
       words       <= total;
-      carries     <= carry_out;
-      if (rst || last) begin
+      carries     <= {lane_carries, carry_out[0]};
+      if (rst || last) carry[LANES-1:1] <= '0;
+      if (rst || added_last) begin
         accumulator <= '0;
-        carry       <= '0;
+        carry[0]    <= 1'b0;
       end
     end
   end
 
   always_ff @(posedge clk) begin
-    sum_valid <= last;
+    sum_valid <= added_last;
     if (rst) sum_valid <= 1'b0;
   end
 

@@ -143,7 +143,8 @@ module csum_tx
 
   /* verilator lint_off PINCONNECTEMPTY */
   ones_sum #(
-      .DATA_W(DATA_W)
+      .DATA_W(DATA_W),
+      .SPLIT (1'b1)
   ) layer4 (
       .clk,
       .rst,
@@ -214,7 +215,8 @@ module csum_tx
     end
 
     ones_sum #(
-        .DATA_W(DATA_W)
+        .DATA_W(DATA_W),
+        .SPLIT (1'b1)
     ) header (
         .clk,
         .rst,
@@ -231,7 +233,7 @@ module csum_tx
   end
 
   // ---------------------------------------------------------------------------------------------------------------------
-  // What is to be done with the frame, known in its last beat; the sums come two clocks later
+  // What is to be done with the frame, known in its last beat; the sums come three clocks later
 
   typedef struct packed {
     logic       layer4;     // fill in
@@ -242,8 +244,9 @@ module csum_tx
     logic [3:0] channel;
   } task_t;
 
-  task_t      task_now, task_1, task_2;
-  logic       covered, udp_before, refused_now, refused_1, refused_2, silent_1, silent_2, overlong_1;
+  task_t      task_now, task_1, task_2, task_3;
+  logic       covered, udp_before, refused_now, refused_1, refused_2, refused_3;
+  logic       silent_1, silent_2, silent_3, overlong_1;
   wire        asks_layer4 = user.csum != CSUM_NONE;
   wire        bad_layer4 = user.csum != CSUM_PARTIAL || user.csum_begin[0] || user.csum_insert[0]
                            || user.csum_begin[15:1] == '0 || !(covered || covers);
@@ -268,11 +271,14 @@ module csum_tx
     end
     task_1     <= task_now;
     task_2     <= task_1;
+    task_3     <= task_2;
     refused_1  <= refused_now;
     refused_2  <= refused_1;
+    refused_3  <= refused_2;
     // The result of a frame that is leaving already.
     silent_1   <= overlong;
     silent_2   <= silent_1;
+    silent_3   <= silent_2;
     overlong_1 <= overlong_now;
     if (rst) begin
       covered    <= 1'b0;
@@ -298,9 +304,9 @@ module csum_tx
   logic [FRAMES_W:0]   open;  // frames accepted whose result is still needed
 
   always_comb begin
-    push = (sum_valid && !silent_2) || overlong_1;
+    push = (sum_valid && !silent_3) || overlong_1;
     result_in = '{
-        work: overlong_1 ? '{channel: task_1.channel, default: '0} : task_2,
+        work: overlong_1 ? '{channel: task_1.channel, default: '0} : task_3,
         layer4: layer4_sum,
         ip: ip_sum,
         invert: 1'b1
@@ -323,8 +329,8 @@ module csum_tx
     end
     if (pop) pop_at <= pop_at + 1'b1;
     if (opens != pop) open <= opens ? open + 1'b1 : open - 1'b1;
-    event_inserted <= sum_valid && !silent_2 && (task_2.layer4 || task_2.ip);
-    event_refused <= sum_valid && !silent_2 && refused_2;
+    event_inserted <= sum_valid && !silent_3 && (task_3.layer4 || task_3.ip);
+    event_refused <= sum_valid && !silent_3 && refused_3;
     event_overlong <= overlong_1;
     if (rst) begin
       push_1 <= 1'b0;
@@ -351,8 +357,8 @@ module csum_tx
   beat_t           beats[DEPTH];
   // What the memory gives is slow to come: it goes through a register before anything is done with it.
   beat_t           beat_in, beat_read, beat_out;
-  // One bit more than an address. `settled` is one clock behind, as sums are two.
-  logic [ADDR_W:0] write_at, settled, commit_at, read_at, stored;
+  // One bit more than an address. `settled` is two clocks behind, as sums are three.
+  logic [ADDR_W:0] write_at, written, settled, commit_at, read_at, stored;
   logic            read_valid, beat_valid, issue;
 
   wire out_ready = !m_axis_tvalid || m_axis_tready;
@@ -376,9 +382,10 @@ module csum_tx
 
   always_ff @(posedge clk) begin
     if (accept) write_at <= write_at + 1'b1;
-    settled <= write_at;
+    written <= write_at;
+    settled <= written;
     // Whole frames, or what there is of one that is too long.
-    if (sum_valid || silent_2) commit_at <= settled;
+    if (sum_valid || silent_3) commit_at <= settled;
     if (issue) read_at <= read_at + 1'b1;
     if (accept != issue) stored <= accept ? stored + 1'b1 : stored - 1'b1;
     if (read_ready) read_valid <= issue;

@@ -3,7 +3,7 @@
 //   - what is offered on AR and AW, W of the data master and on AR of the descriptor master stays until it is taken;
 //   - no read or write burst of data crosses a multiple of its greatest length, so none crosses 4 KiB.
 //
-// All by induction. Both streams pass an axis_register, which is proved by itself. Not proved: the write side of the descriptor
+// All by induction. The stream that leaves passes an axis_register, which is proved by itself. Not proved: the write side of the descriptor
 // master, that WLAST stands where AWLEN says, the order of status behind data, and what a frame contains; the compiled
 // comparison checks these.
 `default_nettype none

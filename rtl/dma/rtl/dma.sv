@@ -1,5 +1,4 @@
 // The interface's DMA engine: descriptor rings of 1 to 8 queues in each direction, in the layout of AMD's AXI MCDMA (PG288).
-// Over 600 lines because a third of it are ports, and the rest is the wiring of the modules.
 //
 //                  s_axil                                            m_axi_sg (128 bits: descriptors)
 //                    |                                                read |           | write
@@ -170,7 +169,6 @@ module dma #(
   localparam int TX_ENTRY_W = 4 + 2 + 26 + ADDR_W + $bits(tx_user_t) - 4;
   localparam int RX_ENTRY_W = 5 + 20 + ADDR_W - 6;
   localparam int LIST       = 16;
-  localparam int PENDING_W  = 6;
 
   if (DATA_W < 32 || DATA_W > 512 || (DATA_W & (DATA_W - 1)) != 0) begin : gen_bad_width
     $error("dma: DATA_W must be 32, 64, 128, 256 or 512");
@@ -216,65 +214,27 @@ module dma #(
   logic [QUEUES-1:0] tx_drained, tx_starved, rx_drained, rx_starved;
 
   dma_regs #(
-      .QUEUES(QUEUES),
-      .DATA_W(DATA_W),
-      .ADDR_W(ADDR_W),
-      .DEPTH(PREFETCH),
-      .APP_LAYOUT(APP_LAYOUT)
+      .QUEUES(QUEUES), .DATA_W(DATA_W), .ADDR_W(ADDR_W), .DEPTH(PREFETCH), .APP_LAYOUT(APP_LAYOUT)
   ) regs (
-      .clk(clk),
-      .rst(rst),
-      .s_axil_awaddr(s_axil_awaddr),
-      .s_axil_awvalid(s_axil_awvalid),
-      .s_axil_awready(s_axil_awready),
-      .s_axil_wdata(s_axil_wdata),
-      .s_axil_wstrb(s_axil_wstrb),
-      .s_axil_wvalid(s_axil_wvalid),
-      .s_axil_wready(s_axil_wready),
-      .s_axil_bresp(s_axil_bresp),
-      .s_axil_bvalid(s_axil_bvalid),
-      .s_axil_bready(s_axil_bready),
-      .s_axil_araddr(s_axil_araddr),
-      .s_axil_arvalid(s_axil_arvalid),
-      .s_axil_arready(s_axil_arready),
-      .s_axil_rdata(s_axil_rdata),
-      .s_axil_rresp(s_axil_rresp),
-      .s_axil_rvalid(s_axil_rvalid),
-      .s_axil_rready(s_axil_rready),
-      .cfg_data_arcache(m_axi_arcache),
-      .cfg_data_awcache(m_axi_awcache),
-      .cfg_desc_arcache(m_axi_sg_arcache),
-      .cfg_desc_awcache(m_axi_sg_awcache),
-      .cfg_patience(patience),
-      .cfg_forever(forever_),
-      .reg_queue(reg_queue),
-      .reg_data(reg_data),
-      .tx_address_write(tx_address_write),
-      .rx_address_write(rx_address_write),
-      .tx_cur(tx_cur),
-      .tx_tail(tx_tail),
-      .rx_cur(rx_cur),
-      .rx_tail(rx_tail),
-      .tx_run(tx_run),
-      .tx_resetting(tx_resetting),
-      .tx_quiet(tx_quiet),
-      .tx_waiting(tx_waiting),
-      .tx_working(tx_working),
-      .tx_frame(event_tx_frame),
-      .tx_error(tx_error),
+      .clk, .rst,
+      .s_axil_awaddr, .s_axil_awvalid, .s_axil_awready,
+      .s_axil_wdata, .s_axil_wstrb, .s_axil_wvalid, .s_axil_wready,
+      .s_axil_bresp, .s_axil_bvalid, .s_axil_bready,
+      .s_axil_araddr, .s_axil_arvalid, .s_axil_arready,
+      .s_axil_rdata, .s_axil_rresp, .s_axil_rvalid, .s_axil_rready,
+      .cfg_data_arcache(m_axi_arcache), .cfg_data_awcache(m_axi_awcache), .cfg_desc_arcache(m_axi_sg_arcache),
+      .cfg_desc_awcache(m_axi_sg_awcache), .cfg_patience(patience), .cfg_forever(forever_),
+      .reg_queue, .reg_data,
+      .tx_address_write,
+      .rx_address_write,
+      .tx_cur, .tx_tail,
+      .rx_cur, .rx_tail,
+      .tx_run, .tx_resetting, .tx_quiet, .tx_waiting, .tx_working, .tx_frame(event_tx_frame), .tx_error,
       .tx_pace(pace_tx),
-      .irq_tx(irq_tx),
-      .rx_run(rx_run),
-      .rx_resetting(rx_resetting),
-      .rx_quiet(rx_quiet),
-      .rx_waiting(rx_waiting),
-      .rx_working(rx_working),
-      .rx_frame(event_rx_frame),
-      .rx_drop(event_rx_drop),
-      .rx_drop_other(event_rx_no_queue),
-      .rx_error(rx_error),
-      .rx_pace(pace_rx),
-      .irq_rx(irq_rx)
+      .irq_tx,
+      .rx_run, .rx_resetting, .rx_quiet, .rx_waiting, .rx_working, .rx_frame(event_rx_frame), .rx_drop(event_rx_drop),
+      .rx_drop_other(event_rx_no_queue), .rx_error, .rx_pace(pace_rx),
+      .irq_rx
   );
 
   // ---------------------------------------------------------------- descriptors
@@ -288,134 +248,61 @@ module dma #(
   logic [QUEUES-1:0] tx_available, rx_available;
   logic tx_look_available, rx_look_available;
   logic tx_pop, rx_pop;
-  // Whoever takes descriptors looks at the queue's state up to two clocks before it says that it is working.
-  logic [QUEUES-1:0] tx_reads, rx_reads, tx_ran, tx_ran_before, rx_ran, rx_ran_before;
-
-  always_ff @(posedge clk) begin
-    tx_ran        <= tx_run & {QUEUES{!rst}};
-    tx_ran_before <= tx_ran & {QUEUES{!rst}};
-    rx_ran        <= rx_run & {QUEUES{!rst}};
-    rx_ran_before <= rx_ran & {QUEUES{!rst}};
-    tx_reads      <= (tx_run | tx_ran | tx_ran_before | (tx_working & ~tx_resetting)) & ~tx_blocked & {QUEUES{!rst}};
-    rx_reads      <= (rx_run | rx_ran | rx_ran_before | (rx_working & ~rx_resetting)) & ~rx_blocked & {QUEUES{!rst}};
-  end
+  logic [QUEUES-1:0] tx_reads, rx_reads;
 
   dma_desc_fetch #(
-      .QUEUES(QUEUES),
-      .DEPTH(PREFETCH),
-      .ADDR_W(ADDR_W),
-      .ENTRY_W(TX_ENTRY_W)
+      .QUEUES(QUEUES), .DEPTH(PREFETCH), .ADDR_W(ADDR_W), .ENTRY_W(TX_ENTRY_W)
   ) tx_fetch (
-      .clk(clk),
-      .rst(rst),
+      .clk, .rst,
       .run(tx_reads),
       .forget(tx_resetting),
-      .reg_queue(reg_queue),
-      .cur_low_write(tx_address_write[0]),
-      .cur_high_write(tx_address_write[1]),
-      .tail_low_write(tx_address_write[2]),
-      .tail_high_write(tx_address_write[3]),
-      .reg_data(reg_data),
-      .reg_cur(tx_cur),
-      .reg_tail(tx_tail),
+      .reg_queue,
+      .cur_low_write(tx_address_write[0]), .cur_high_write(tx_address_write[1]),
+      .tail_low_write(tx_address_write[2]), .tail_high_write(tx_address_write[3]),
+      .reg_data, .reg_cur(tx_cur), .reg_tail(tx_tail),
       .drained(tx_drained),
       .starved(tx_starved),
-      .request_valid(tx_ask),
-      .request_ready(tx_asked),
-      .request_queue(tx_ask_queue),
-      .request_line(tx_ask_line),
-      .response_valid(tx_back),
-      .response_ready(tx_take),
-      .response_queue(back_queue),
-      .response_line(back_line),
-      .response_next(back_next),
-      .response_error(back_error),
-      .response_entry(tx_back_entry),
-      .look_queue(tx_look),
-      .look_entry(tx_entry),
-      .look_line(tx_line),
-      .look_available(tx_look_available),
+      .request_valid(tx_ask), .request_ready(tx_asked), .request_queue(tx_ask_queue), .request_line(tx_ask_line),
+      .response_valid(tx_back), .response_ready(tx_take), .response_queue(back_queue), .response_line(back_line),
+      .response_next(back_next), .response_error(back_error), .response_entry(tx_back_entry),
+      .look_queue(tx_look), .look_entry(tx_entry), .look_line(tx_line), .look_available(tx_look_available),
       .available(tx_available),
-      .pop(tx_pop),
-      .pop_queue(tx_look)
+      .pop(tx_pop), .pop_queue(tx_look)
   );
 
   dma_desc_fetch #(
-      .QUEUES(QUEUES),
-      .DEPTH(PREFETCH),
-      .ADDR_W(ADDR_W),
-      .ENTRY_W(RX_ENTRY_W)
+      .QUEUES(QUEUES), .DEPTH(PREFETCH), .ADDR_W(ADDR_W), .ENTRY_W(RX_ENTRY_W)
   ) rx_fetch (
-      .clk(clk),
-      .rst(rst),
+      .clk, .rst,
       .run(rx_reads),
       .forget(rx_resetting),
-      .reg_queue(reg_queue),
-      .cur_low_write(rx_address_write[0]),
-      .cur_high_write(rx_address_write[1]),
-      .tail_low_write(rx_address_write[2]),
-      .tail_high_write(rx_address_write[3]),
-      .reg_data(reg_data),
-      .reg_cur(rx_cur),
-      .reg_tail(rx_tail),
+      .reg_queue,
+      .cur_low_write(rx_address_write[0]), .cur_high_write(rx_address_write[1]),
+      .tail_low_write(rx_address_write[2]), .tail_high_write(rx_address_write[3]),
+      .reg_data, .reg_cur(rx_cur), .reg_tail(rx_tail),
       .drained(rx_drained),
       .starved(rx_starved),
-      .request_valid(rx_ask),
-      .request_ready(rx_asked),
-      .request_queue(rx_ask_queue),
-      .request_line(rx_ask_line),
-      .response_valid(rx_back),
-      .response_ready(rx_take),
-      .response_queue(back_queue),
-      .response_line(back_line),
-      .response_next(back_next),
-      .response_error(back_error),
-      .response_entry(rx_back_entry),
-      .look_queue(rx_look),
-      .look_entry(rx_entry),
-      .look_line(rx_line),
-      .look_available(rx_look_available),
+      .request_valid(rx_ask), .request_ready(rx_asked), .request_queue(rx_ask_queue), .request_line(rx_ask_line),
+      .response_valid(rx_back), .response_ready(rx_take), .response_queue(back_queue), .response_line(back_line),
+      .response_next(back_next), .response_error(back_error), .response_entry(rx_back_entry),
+      .look_queue(rx_look), .look_entry(rx_entry), .look_line(rx_line), .look_available(rx_look_available),
       .available(rx_available),
-      .pop(rx_pop),
-      .pop_queue(rx_pop_queue)
+      .pop(rx_pop), .pop_queue(rx_pop_queue)
   );
 
   dma_desc_read #(
-      .QUEUE_W(QUEUE_W),
-      .ADDR_W(ADDR_W),
-      .APP_LAYOUT(APP_LAYOUT),
-      .TX_ENTRY_W(TX_ENTRY_W),
-      .RX_ENTRY_W(RX_ENTRY_W)
+      .QUEUE_W(QUEUE_W), .ADDR_W(ADDR_W), .APP_LAYOUT(APP_LAYOUT), .TX_ENTRY_W(TX_ENTRY_W), .RX_ENTRY_W(RX_ENTRY_W)
   ) desc_read (
-      .clk(clk),
-      .rst(rst),
-      .tx_valid(tx_ask),
-      .tx_ready(tx_asked),
-      .tx_queue(tx_ask_queue),
-      .tx_line(tx_ask_line),
-      .tx_back_valid(tx_back),
-      .tx_back_ready(tx_take),
-      .tx_entry(tx_back_entry),
-      .rx_valid(rx_ask),
-      .rx_ready(rx_asked),
-      .rx_queue(rx_ask_queue),
-      .rx_line(rx_ask_line),
-      .rx_back_valid(rx_back),
-      .rx_back_ready(rx_take),
-      .rx_entry(rx_back_entry),
-      .back_queue(back_queue),
-      .back_line(back_line),
-      .back_next(back_next),
-      .back_error(back_error),
-      .m_axi_araddr(m_axi_sg_araddr),
-      .m_axi_arlen(m_axi_sg_arlen),
-      .m_axi_arvalid(m_axi_sg_arvalid),
+      .clk, .rst,
+      .tx_valid(tx_ask), .tx_ready(tx_asked), .tx_queue(tx_ask_queue), .tx_line(tx_ask_line), .tx_back_valid(tx_back),
+      .tx_back_ready(tx_take), .tx_entry(tx_back_entry),
+      .rx_valid(rx_ask), .rx_ready(rx_asked), .rx_queue(rx_ask_queue), .rx_line(rx_ask_line), .rx_back_valid(rx_back),
+      .rx_back_ready(rx_take), .rx_entry(rx_back_entry),
+      .back_queue, .back_line, .back_next, .back_error,
+      .m_axi_araddr(m_axi_sg_araddr), .m_axi_arlen(m_axi_sg_arlen), .m_axi_arvalid(m_axi_sg_arvalid),
       .m_axi_arready(m_axi_sg_arready),
-      .m_axi_rdata(m_axi_sg_rdata),
-      .m_axi_rresp(m_axi_sg_rresp),
-      .m_axi_rlast(m_axi_sg_rlast),
-      .m_axi_rvalid(m_axi_sg_rvalid),
-      .m_axi_rready(m_axi_sg_rready)
+      .m_axi_rdata(m_axi_sg_rdata), .m_axi_rresp(m_axi_sg_rresp), .m_axi_rlast(m_axi_sg_rlast),
+      .m_axi_rvalid(m_axi_sg_rvalid), .m_axi_rready(m_axi_sg_rready)
   );
 
   // ---------------------------------------------------------------- transmit
@@ -432,101 +319,39 @@ module dma #(
   logic [3:0] tx_fail_kind;
 
   dma_tx_issue #(
-      .QUEUES(QUEUES),
-      .DATA_W(DATA_W),
-      .ADDR_W(ADDR_W),
-      .BURST(BURST),
-      .ENTRY_W(TX_ENTRY_W)
+      .QUEUES(QUEUES), .DATA_W(DATA_W), .ADDR_W(ADDR_W), .BURST(BURST), .ENTRY_W(TX_ENTRY_W)
   ) tx_issue (
-      .clk(clk),
-      .rst(rst),
+      .clk, .rst,
       .run(tx_run),
       .kill(tx_resetting),
       .blocked(tx_blocked),
       .working(tx_working),
       .begun(tx_begun),
-      .fail(tx_fail),
-      .fail_queue(tx_fail_queue),
-      .fail_kind(tx_fail_kind),
-      .look_queue(tx_look),
-      .look_entry(tx_entry),
-      .look_line(tx_line),
+      .fail(tx_fail), .fail_queue(tx_fail_queue), .fail_kind(tx_fail_kind),
+      .look_queue(tx_look), .look_entry(tx_entry), .look_line(tx_line),
       .available(tx_available),
       .starved(tx_starved),
       .pop(tx_pop),
-      .room_data(room_data),
-      .room_lists(room_lists),
-      .room_frames(room_frames),
-      .user_push(user_push),
-      .user(user),
-      .desc_push(desc_push),
-      .desc_line(desc_line),
-      .desc_queue(desc_queue),
-      .desc_len(desc_len),
-      .desc_eof(desc_eof),
-      .desc_bad(desc_bad),
-      .burst_push(burst_push),
-      .burst_mark(burst_mark),
-      .burst_has_desc(burst_has_desc),
-      .burst_eof(burst_eof),
-      .burst_lane(burst_lane),
-      .burst_end(burst_end),
-      .burst_beats(burst_beats),
-      .m_axi_araddr(m_axi_araddr),
-      .m_axi_arlen(m_axi_arlen),
-      .m_axi_arvalid(m_axi_arvalid),
-      .m_axi_arready(m_axi_arready)
+      .room_data, .room_lists, .room_frames,
+      .user_push, .user,
+      .desc_push, .desc_line, .desc_queue, .desc_len, .desc_eof, .desc_bad,
+      .burst_push, .burst_mark, .burst_has_desc, .burst_eof, .burst_lane, .burst_end, .burst_beats,
+      .m_axi_araddr, .m_axi_arlen, .m_axi_arvalid, .m_axi_arready
   );
 
   dma_tx_collect #(
-      .DATA_W(DATA_W),
-      .ADDR_W(ADDR_W),
-      .QUEUE_W(QUEUE_W),
-      .BURST(BURST),
-      .WORDS(TX_WORDS),
-      .HOLD(TX_HOLD),
-      .LIST(LIST)
+      .DATA_W(DATA_W), .ADDR_W(ADDR_W), .QUEUE_W(QUEUE_W), .BURST(BURST), .WORDS(TX_WORDS), .HOLD(TX_HOLD), .LIST(LIST)
   ) tx_collect (
-      .clk(clk),
-      .rst(rst),
-      .room_data(room_data),
-      .room_lists(room_lists),
-      .room_frames(room_frames),
-      .user_push(user_push),
-      .user(user),
-      .desc_push(desc_push),
-      .desc_line(desc_line),
-      .desc_queue(desc_queue),
-      .desc_len(desc_len),
-      .desc_eof(desc_eof),
-      .desc_bad(desc_bad),
-      .burst_push(burst_push),
-      .burst_mark(burst_mark),
-      .burst_has_desc(burst_has_desc),
-      .burst_eof(burst_eof),
-      .burst_lane(burst_lane),
-      .burst_end(burst_end),
-      .burst_beats(burst_beats),
-      .m_axi_rdata(m_axi_rdata),
-      .m_axi_rresp(m_axi_rresp),
-      .m_axi_rlast(m_axi_rlast),
-      .m_axi_rvalid(m_axi_rvalid),
-      .m_axi_rready(m_axi_rready),
-      .done_valid(tx_done_valid),
-      .done_line(tx_done_line),
-      .done_queue(tx_done_queue),
-      .done_len(tx_done_len),
-      .done_eof(tx_done_eof),
-      .done_error(tx_done_error),
-      .done_pop(tx_done_pop),
-      .event_dropped(event_tx_dropped),
-      .event_cut(event_tx_cut),
-      .m_axis_tdata(m_axis_tdata),
-      .m_axis_tkeep(m_axis_tkeep),
-      .m_axis_tvalid(m_axis_tvalid),
-      .m_axis_tready(m_axis_tready),
-      .m_axis_tlast(m_axis_tlast),
-      .m_axis_tuser(m_axis_tuser)
+      .clk, .rst,
+      .room_data, .room_lists, .room_frames,
+      .user_push, .user,
+      .desc_push, .desc_line, .desc_queue, .desc_len, .desc_eof, .desc_bad,
+      .burst_push, .burst_mark, .burst_has_desc, .burst_eof, .burst_lane, .burst_end, .burst_beats,
+      .m_axi_rdata, .m_axi_rresp, .m_axi_rlast, .m_axi_rvalid, .m_axi_rready,
+      .done_valid(tx_done_valid), .done_line(tx_done_line), .done_queue(tx_done_queue), .done_len(tx_done_len),
+      .done_eof(tx_done_eof), .done_error(tx_done_error), .done_pop(tx_done_pop),
+      .event_dropped(event_tx_dropped), .event_cut(event_tx_cut),
+      .m_axis_tdata, .m_axis_tkeep, .m_axis_tvalid, .m_axis_tready, .m_axis_tlast, .m_axis_tuser
   );
 
   // ---------------------------------------------------------------- receive
@@ -547,89 +372,40 @@ module dma #(
   always_ff @(posedge clk) rx_room <= write_room && list_room && !rst;
 
   dma_rx_place #(
-      .QUEUES(QUEUES),
-      .DATA_W(DATA_W),
-      .ADDR_W(ADDR_W),
-      .BURST(BURST),
-      .ENTRY_W(RX_ENTRY_W),
-      .APP_LAYOUT(APP_LAYOUT)
+      .QUEUES(QUEUES), .DATA_W(DATA_W), .ADDR_W(ADDR_W), .BURST(BURST), .ENTRY_W(RX_ENTRY_W), .APP_LAYOUT(APP_LAYOUT)
   ) rx_place (
-      .clk(clk),
-      .rst(rst),
-      .cfg_patience(patience),
-      .cfg_forever(forever_),
+      .clk, .rst,
+      .cfg_patience(patience), .cfg_forever(forever_),
       .run(rx_run),
       .kill(rx_resetting),
       .blocked(rx_blocked),
       .working(rx_working),
       .begun(rx_begun),
-      .fail(rx_fail),
-      .fail_queue(rx_fail_queue),
-      .fail_kind(rx_fail_kind),
-      .event_drop(event_rx_drop),
-      .event_other(event_rx_no_queue),
-      .look_queue(rx_look),
-      .look_entry(rx_entry),
-      .look_line(rx_line),
-      .look_available(rx_look_available),
-      .pop(rx_pop),
-      .pop_queue(rx_pop_queue),
+      .fail(rx_fail), .fail_queue(rx_fail_queue), .fail_kind(rx_fail_kind),
+      .event_drop(event_rx_drop), .event_other(event_rx_no_queue),
+      .look_queue(rx_look), .look_entry(rx_entry), .look_line(rx_line), .look_available(rx_look_available),
+      .pop(rx_pop), .pop_queue(rx_pop_queue),
       .room(rx_room),
-      .beat_push(beat_push),
-      .beat_data(beat_data),
-      .burst_push(rx_burst_push),
-      .burst_word(rx_burst_word),
-      .burst_beats(rx_burst_beats),
-      .burst_end(rx_burst_end),
+      .beat_push, .beat_data,
+      .burst_push(rx_burst_push), .burst_word(rx_burst_word), .burst_beats(rx_burst_beats), .burst_end(rx_burst_end),
       .burst_has_desc(rx_burst_has_desc),
-      .desc_push(rx_desc_push),
-      .desc_line(rx_desc_line),
-      .desc_queue(rx_desc_queue),
-      .desc_sof(rx_desc_sof),
-      .desc_eof(rx_desc_eof),
-      .desc_bad(rx_desc_bad),
-      .desc_len(rx_desc_len),
-      .desc_app(rx_desc_app),
-      .s_axis_tdata(s_axis_tdata),
-      .s_axis_tkeep(s_axis_tkeep),
-      .s_axis_tvalid(s_axis_tvalid),
-      .s_axis_tready(s_axis_tready),
-      .s_axis_tlast(s_axis_tlast),
-      .s_axis_tuser(s_axis_tuser)
+      .desc_push(rx_desc_push), .desc_line(rx_desc_line), .desc_queue(rx_desc_queue), .desc_sof(rx_desc_sof),
+      .desc_eof(rx_desc_eof), .desc_bad(rx_desc_bad), .desc_len(rx_desc_len), .desc_app(rx_desc_app),
+      .s_axis_tdata, .s_axis_tkeep, .s_axis_tvalid, .s_axis_tready, .s_axis_tlast, .s_axis_tuser
   );
 
   dma_burst_write #(
-      .DATA_W(DATA_W),
-      .ADDR_W(ADDR_W),
-      .BURST(BURST),
-      .WORDS(BURST * 4),
-      .LIST(2 * LIST)
+      .DATA_W(DATA_W), .ADDR_W(ADDR_W), .BURST(BURST), .WORDS(BURST * 4), .LIST(2 * LIST)
   ) burst_write (
-      .clk(clk),
-      .rst(rst),
+      .clk, .rst,
       .room(write_room),
-      .beat_push(beat_push),
-      .beat_data(beat_data),
-      .burst_push(rx_burst_push),
-      .burst_word(rx_burst_word),
-      .burst_beats(rx_burst_beats),
-      .burst_end(rx_burst_end),
+      .beat_push, .beat_data,
+      .burst_push(rx_burst_push), .burst_word(rx_burst_word), .burst_beats(rx_burst_beats), .burst_end(rx_burst_end),
       .burst_has_desc(rx_burst_has_desc),
-      .done_valid(written),
-      .done_error(written_error),
-      .done_pop(written_pop),
-      .m_axi_awaddr(m_axi_awaddr),
-      .m_axi_awlen(m_axi_awlen),
-      .m_axi_awvalid(m_axi_awvalid),
-      .m_axi_awready(m_axi_awready),
-      .m_axi_wdata(m_axi_wdata),
-      .m_axi_wstrb(m_axi_wstrb),
-      .m_axi_wlast(m_axi_wlast),
-      .m_axi_wvalid(m_axi_wvalid),
-      .m_axi_wready(m_axi_wready),
-      .m_axi_bresp(m_axi_bresp),
-      .m_axi_bvalid(m_axi_bvalid),
-      .m_axi_bready(m_axi_bready)
+      .done_valid(written), .done_error(written_error), .done_pop(written_pop),
+      .m_axi_awaddr, .m_axi_awlen, .m_axi_awvalid, .m_axi_awready,
+      .m_axi_wdata, .m_axi_wstrb, .m_axi_wlast, .m_axi_wvalid, .m_axi_wready,
+      .m_axi_bresp, .m_axi_bvalid, .m_axi_bready
   );
 
   // ---------------------------------------------------------------- status
@@ -638,82 +414,62 @@ module dma #(
   logic [3:0] done_error;
 
   dma_write_back #(
-      .QUEUES(QUEUES),
-      .ADDR_W(ADDR_W),
-      .LIST(LIST)
+      .QUEUES(QUEUES), .ADDR_W(ADDR_W), .LIST(LIST)
   ) write_back (
-      .clk(clk),
-      .rst(rst),
-      .tx_valid(tx_done_valid),
-      .tx_line(tx_done_line),
-      .tx_queue(tx_done_queue),
-      .tx_len(tx_done_len),
-      .tx_eof(tx_done_eof),
-      .tx_error(tx_done_error),
-      .tx_pop(tx_done_pop),
-      .rx_room(list_room),
-      .rx_push(rx_desc_push),
-      .rx_line(rx_desc_line),
-      .rx_queue(rx_desc_queue),
-      .rx_sof(rx_desc_sof),
-      .rx_eof(rx_desc_eof),
-      .rx_bad(rx_desc_bad),
-      .rx_len(rx_desc_len),
-      .rx_app(rx_desc_app),
-      .data_valid(written),
-      .data_error(written_error),
-      .data_pop(written_pop),
-      .done(done),
-      .done_is_rx(done_is_rx),
-      .done_queue(done_queue),
-      .done_frame(done_frame),
-      .done_error(done_error),
-      .m_axi_awaddr(m_axi_sg_awaddr),
-      .m_axi_awlen(m_axi_sg_awlen),
-      .m_axi_awvalid(m_axi_sg_awvalid),
+      .clk, .rst,
+      .tx_valid(tx_done_valid), .tx_line(tx_done_line), .tx_queue(tx_done_queue), .tx_len(tx_done_len),
+      .tx_eof(tx_done_eof), .tx_error(tx_done_error), .tx_pop(tx_done_pop),
+      .rx_room(list_room), .rx_push(rx_desc_push), .rx_line(rx_desc_line), .rx_queue(rx_desc_queue),
+      .rx_sof(rx_desc_sof), .rx_eof(rx_desc_eof), .rx_bad(rx_desc_bad), .rx_len(rx_desc_len), .rx_app(rx_desc_app),
+      .data_valid(written), .data_error(written_error), .data_pop(written_pop),
+      .done, .done_is_rx, .done_queue, .done_frame, .done_error,
+      .m_axi_awaddr(m_axi_sg_awaddr), .m_axi_awlen(m_axi_sg_awlen), .m_axi_awvalid(m_axi_sg_awvalid),
       .m_axi_awready(m_axi_sg_awready),
-      .m_axi_wdata(m_axi_sg_wdata),
-      .m_axi_wstrb(m_axi_sg_wstrb),
-      .m_axi_wlast(m_axi_sg_wlast),
-      .m_axi_wvalid(m_axi_sg_wvalid),
-      .m_axi_wready(m_axi_sg_wready),
-      .m_axi_bresp(m_axi_sg_bresp),
-      .m_axi_bvalid(m_axi_sg_bvalid),
-      .m_axi_bready(m_axi_sg_bready)
+      .m_axi_wdata(m_axi_sg_wdata), .m_axi_wstrb(m_axi_sg_wstrb), .m_axi_wlast(m_axi_sg_wlast),
+      .m_axi_wvalid(m_axi_sg_wvalid), .m_axi_wready(m_axi_sg_wready),
+      .m_axi_bresp(m_axi_sg_bresp), .m_axi_bvalid(m_axi_sg_bvalid), .m_axi_bready(m_axi_sg_bready)
   );
 
   // ---------------------------------------------------------------- what is under way in each queue
-  logic [PENDING_W-1:0] tx_pending [QUEUES];
-  logic [PENDING_W-1:0] rx_pending [QUEUES];
+  dma_under_way #(
+      .QUEUES(QUEUES)
+  ) tx_under_way (
+      .clk, .rst,
+      .run(tx_run),
+      .resetting(tx_resetting),
+      .working(tx_working),
+      .blocked(tx_blocked),
+      .drained(tx_drained),
+      .starved(tx_starved),
+      .begun(tx_begun),
+      .done(done && !done_is_rx), .done_queue, .done_frame, .done_error,
+      .fail(tx_fail), .fail_queue(tx_fail_queue), .fail_kind(tx_fail_kind),
+      .reads(tx_reads),
+      .quiet(tx_quiet),
+      .waiting(tx_waiting),
+      .frame(event_tx_frame),
+      .error(tx_error)
+  );
 
-  // A clock late, all of it: a queue is not quiet before its last frame has been counted.
-  always_ff @(posedge clk) begin
-    for (int q = 0; q < QUEUES; q++) begin
-      tx_quiet[q]   <= tx_drained[q] && tx_pending[q] == '0 && !tx_working[q] && !tx_begun[q];
-      rx_quiet[q]   <= rx_drained[q] && rx_pending[q] == '0 && !rx_working[q] && !rx_begun[q];
-      tx_waiting[q] <= tx_starved[q] && tx_pending[q] == '0 && !tx_working[q] && !tx_begun[q];
-      rx_waiting[q] <= rx_starved[q] && rx_pending[q] == '0 && !rx_working[q] && !rx_begun[q];
-      event_tx_frame[q] <= done && !done_is_rx && done_frame && done_queue == QUEUE_W'(q) && !rst;
-      event_rx_frame[q] <= done && done_is_rx && done_frame && done_queue == QUEUE_W'(q) && !rst;
-      tx_error[4*q+:4] <= (done && !done_is_rx && done_queue == QUEUE_W'(q) && !rst ? done_error : 4'd0)
-          | (tx_fail && tx_fail_queue == QUEUE_W'(q) && !rst ? tx_fail_kind : 4'd0);
-      rx_error[4*q+:4] <= (done && done_is_rx && done_queue == QUEUE_W'(q) && !rst ? done_error : 4'd0)
-          | (rx_fail && rx_fail_queue == QUEUE_W'(q) && !rst ? rx_fail_kind : 4'd0);
-    end
-  end
-
-  always_ff @(posedge clk) begin
-    for (int q = 0; q < QUEUES; q++) begin
-      tx_pending[q] <= tx_pending[q] + PENDING_W'(tx_begun[q])
-          - PENDING_W'(done && !done_is_rx && done_queue == QUEUE_W'(q));
-      rx_pending[q] <= rx_pending[q] + PENDING_W'(rx_begun[q])
-          - PENDING_W'(done && done_is_rx && done_queue == QUEUE_W'(q));
-      if (rst) begin
-        tx_pending[q] <= '0;
-        rx_pending[q] <= '0;
-      end
-    end
-  end
+  dma_under_way #(
+      .QUEUES(QUEUES)
+  ) rx_under_way (
+      .clk, .rst,
+      .run(rx_run),
+      .resetting(rx_resetting),
+      .working(rx_working),
+      .blocked(rx_blocked),
+      .drained(rx_drained),
+      .starved(rx_starved),
+      .begun(rx_begun),
+      .done(done && done_is_rx), .done_queue, .done_frame, .done_error,
+      .fail(rx_fail), .fail_queue(rx_fail_queue), .fail_kind(rx_fail_kind),
+      .reads(rx_reads),
+      .quiet(rx_quiet),
+      .waiting(rx_waiting),
+      .frame(event_rx_frame),
+      .error(rx_error)
+  );
 
   wire unused = &{1'b0, tx_look_available, rx_available, s_axil_awprot, s_axil_arprot, m_axi_bid, m_axi_rid, m_axi_sg_bid, m_axi_sg_rid, 1'b0};
 endmodule

@@ -72,12 +72,15 @@ module dma_desc_fetch #(
     $error("dma_desc_fetch: DEPTH must be a power of two, at least 2");
   end
 
-  // Addresses in multiples of 64.
-  logic [LINE_W-1:0] fetch_line [QUEUES];  // read next, as far as is known
-  logic [LINE_W-1:0] chain_line [QUEUES];  // where the chain goes on behind what was kept: CURDESC while halted
-  logic [LINE_W-1:0] tail_line  [QUEUES];
-  logic [LINE_W-1:0] jump_from  [QUEUES];
-  logic [LINE_W-1:0] jump_to    [QUEUES];
+  // Addresses in multiples of 64. All but one have a single writer, so that they become distributed memory.
+  logic [LINE_W-1:0]    chain_line [QUEUES];  // where the chain goes on behind what was kept: CURDESC while halted
+  logic [LINE_W-1:0]    guess_line [QUEUES];  // behind what was read last: read next, unless the chain says it
+  logic [QUEUES-1:0]    by_chain;             // read next where the chain goes on
+  logic [25:0]          tail_line_low  [QUEUES];
+  logic [LINE_W-27:0]   tail_line_high [QUEUES];
+  logic [QUEUES-1:0]    tail_low_known, tail_high_known;  // written since the reset; 0 otherwise
+  logic [LINE_W-1:0]    jump_from  [QUEUES];
+  logic [LINE_W-1:0]    jump_to    [QUEUES];
 
   logic [QUEUES-1:0] alive, active, rang, guessed, known, wrong;
   logic [COUNT_W-1:0] kept [QUEUES];
@@ -160,10 +163,19 @@ module dma_desc_fetch #(
       entries[place(back_queue, put_at[back_queue])] <= back_entry;
       lines[place(back_queue, put_at[back_queue])]   <= back_line;
     end
+    if (keeps && !in_a_row) begin
+      jump_from[back_queue] <= back_line;
+      jump_to[back_queue]   <= back_next;
+    end
+    if (issue == NOTE) guess_line[queue] <= next_line;
   end
 
   // ---------------------------------------------------------------- registers' side
   logic [QUEUES-1:0] cur_low, cur_high, tail_low, tail_high;
+
+  function automatic logic [LINE_W-1:0] tail_of(logic [QUEUE_W-1:0] whose);
+    return {tail_line_high[whose] & {(LINE_W-26){tail_high_known[whose]}}, tail_line_low[whose] & {26{tail_low_known[whose]}}};
+  endfunction
   // A pop is seen in `available` two clocks later.
   always_ff @(posedge clk) begin
     for (int q = 0; q < QUEUES; q++) begin
@@ -180,7 +192,9 @@ module dma_desc_fetch #(
 
   always_ff @(posedge clk) begin
     reg_cur  <= {chain_line[reg_queue], 6'd0};
-    reg_tail <= {tail_line[reg_queue], 6'd0};
+    reg_tail <= {tail_of(reg_queue), 6'd0};
+    if (|tail_low) tail_line_low[reg_queue] <= reg_data[31:6];
+    if (|tail_high) tail_line_high[reg_queue] <= reg_data[ADDR_W-33:0];
   end
 
   // A queue that has stopped with descriptors kept: its chain goes on at the oldest of them. One queue stops at a time: chosen,
@@ -209,8 +223,8 @@ module dma_desc_fetch #(
         if (any_chosen) issue <= READ;
       end
       READ: begin
-        line       <= fetch_line[queue];
-        look_tail  <= tail_line[queue];
+        line       <= by_chain[queue] ? chain_line[queue] : guess_line[queue];
+        look_tail  <= tail_of(queue);
         look_from  <= jump_from[queue];
         look_to    <= jump_to[queue];
         look_known <= known[queue];
@@ -269,19 +283,15 @@ module dma_desc_fetch #(
 
     // Addresses: issue first, so that what a response knows wins.
     if (issue == NOTE) begin
-      fetch_line[queue] <= next_line;
-      guessed[queue]    <= can_guess;
+      by_chain[queue] <= 1'b0;
+      guessed[queue]  <= can_guess;
       if (is_tail && !rang[queue]) active[queue] <= 1'b0;
     end
     for (int q = 0; q < QUEUES; q++) begin
       if (keep[q]) begin
         chain_line[q] <= back_next;
-        if (!in_a_row) begin
-          jump_from[q] <= back_line;
-          jump_to[q]   <= back_next;
-          known[q]     <= 1'b1;
-        end
-        if (only) fetch_line[q] <= back_next;
+        if (!in_a_row) known[q] <= 1'b1;
+        if (only) by_chain[q] <= 1'b1;
         // Where an unreadable descriptor leads nobody knows.
         if (back_error) active[q] <= 1'b0;
       end
@@ -289,8 +299,8 @@ module dma_desc_fetch #(
         // A wrong guess, or one of those behind it: there was something to read behind what was kept.
         wrong[q] <= !only;
         if (only) begin
-          fetch_line[q] <= chain_line[q];
-          active[q]     <= 1'b1;
+          by_chain[q] <= 1'b1;
+          active[q]   <= 1'b1;
         end
       end
     end
@@ -309,12 +319,12 @@ module dma_desc_fetch #(
     for (int q = 0; q < QUEUES; q++) begin
       starts[q] <= !alive[q] && run[q] && sent[q] == '0 && kept[q] == '0 && !starts[q];
       if (starts[q]) begin
-        alive[q]      <= 1'b1;
-        wrong[q]      <= 1'b0;
-        guessed[q]    <= 1'b0;
-        put_at[q]     <= '0;
-        get_at[q]     <= '0;
-        fetch_line[q] <= chain_line[q];
+        alive[q]    <= 1'b1;
+        wrong[q]    <= 1'b0;
+        guessed[q]  <= 1'b0;
+        put_at[q]   <= '0;
+        get_at[q]   <= '0;
+        by_chain[q] <= 1'b1;
       end
     end
     gives_up <= |giving_up && !gives_up && !found && retreat == '0;
@@ -344,8 +354,8 @@ module dma_desc_fetch #(
       if (cur_low[q]) chain_line[q][25:0] <= reg_data[31:6];
       if (cur_high[q]) chain_line[q][LINE_W-1:26] <= reg_data[ADDR_W-33:0];
       if (cur_low[q] || cur_high[q]) known[q] <= 1'b0;
-      if (tail_low[q]) tail_line[q][25:0] <= reg_data[31:6];
-      if (tail_high[q]) tail_line[q][LINE_W-1:26] <= reg_data[ADDR_W-33:0];
+      if (tail_low[q]) tail_low_known[q] <= 1'b1;
+      if (tail_high[q]) tail_high_known[q] <= 1'b1;
       if (tail_low[q] && run[q]) begin
         active[q] <= 1'b1;
         rang[q]   <= 1'b1;
@@ -377,8 +387,9 @@ module dma_desc_fetch #(
         put_at[q] <= '0;
         get_at[q] <= '0;
         chain_line[q] <= '0;
-        tail_line[q]  <= '0;
       end
+      tail_low_known  <= '0;
+      tail_high_known <= '0;
     end
   end
 endmodule

@@ -2,7 +2,7 @@
 //
 // The storage is read without a clock, so that it becomes distributed memory; the register behind it keeps that read off the
 // reader's path. A word is on show two clocks after it was pushed, and the next one in the clock after a pop. Whoever pushes looks
-// at `level` or keeps count itself: DEPTH words always fit.
+// at `level`, which learns of a pop a clock late, or keeps count itself: DEPTH words always fit.
 `default_nettype none
 
 module dma_fifo #(
@@ -33,6 +33,7 @@ module dma_fifo #(
   logic [PTR_W:0] head, tail;
   wire  stored = head != tail;
   wire  moves  = !valid || pop;
+  logic popped;
 
   always_ff @(posedge clk) begin
     if (push) memory[tail[PTR_W-1:0]] <= push_data;
@@ -43,13 +44,15 @@ module dma_fifo #(
     if (push) tail <= tail + 1'b1;
     if (moves && stored) head <= head + 1'b1;
     if (moves) valid <= stored;
-    if (push && !pop) level <= level + 1'b1;
-    if (!push && pop) level <= level - 1'b1;
+    popped <= pop;
+    if (push && !popped) level <= level + 1'b1;
+    if (!push && popped) level <= level - 1'b1;
     if (rst) begin
       head  <= '0;
       tail  <= '0;
       level <= '0;
       valid <= 1'b0;
+      popped <= 1'b0;
     end
   end
 endmodule

@@ -187,6 +187,15 @@ module dma_regs #(
 
   for (genvar q = 0; q < QUEUES; q++) begin : gen_queue
     wire mine = reg_queue == QUEUE_W'(q);
+    // A clock late: `reg_data` is still there.
+    logic tx_write_control, tx_write_status, rx_write_control, rx_write_status;
+
+    always_ff @(posedge clk) begin
+      tx_write_control <= writes && hit_tx && mine && index == 4'h0 && !rst;
+      tx_write_status  <= writes && hit_tx && mine && index == 4'h1 && !rst;
+      rx_write_control <= writes && hit_rx && mine && index == 4'h0 && !rst;
+      rx_write_status  <= writes && hit_rx && mine && index == 4'h1 && !rst;
+    end
 
     dma_channel #(
         .IS_RX(1'b0)
@@ -194,8 +203,8 @@ module dma_regs #(
         .clk(clk),
         .rst(rst),
         .enabled(tx_rs && tx_enable[q]),
-        .write_control(writes && hit_tx && mine && index == 4'h0),
-        .write_status(writes && hit_tx && mine && index == 4'h1),
+        .write_control(tx_write_control),
+        .write_status(tx_write_status),
         .write_data(reg_data),
         .reset_all(tx_reset),
         .control(tx_control[q]),
@@ -222,8 +231,8 @@ module dma_regs #(
         .clk(clk),
         .rst(rst),
         .enabled(rx_rs && rx_enable[q]),
-        .write_control(writes && hit_rx && mine && index == 4'h0),
-        .write_status(writes && hit_rx && mine && index == 4'h1),
+        .write_control(rx_write_control),
+        .write_status(rx_write_status),
         .write_data(reg_data),
         .reset_all(rx_reset),
         .control(rx_control[q]),

@@ -100,25 +100,28 @@ module dma_rx_place #(
   logic in_valid, in_ready, in_last;
   rx_user_t in_user;
 
-  axis_register #(
-      .DATA_W(DATA_W),
-      .USER_W($bits(rx_user_t))
-  ) slice (
-      .clk(clk),
-      .rst(rst),
-      .s_axis_tdata(s_axis_tdata),
-      .s_axis_tkeep(s_axis_tkeep),
-      .s_axis_tvalid(s_axis_tvalid),
-      .s_axis_tready(s_axis_tready),
-      .s_axis_tlast(s_axis_tlast),
-      .s_axis_tuser(s_axis_tuser),
-      .m_axis_tdata(next_data),
-      .m_axis_tkeep(next_keep),
-      .m_axis_tvalid(next_valid),
-      .m_axis_tready(next_ready),
-      .m_axis_tlast(next_last),
-      .m_axis_tuser(next_user)
-  );
+  // A register slice. Whether its second word is needed is known late, so it is loaded in any case.
+  localparam int SLICE_W = DATA_W + BYTES + 1 + $bits(rx_user_t);
+  logic [SLICE_W-1:0] outgoing, skid;
+  logic skid_valid;
+  wire  [SLICE_W-1:0] incoming = {s_axis_tuser, s_axis_tlast, s_axis_tkeep, s_axis_tdata};
+  assign {next_user, next_last, next_keep, next_data} = outgoing;
+  assign s_axis_tready = !skid_valid;
+
+  always_ff @(posedge clk) begin
+    if (!skid_valid) skid <= incoming;
+    if (!next_valid || next_ready) begin
+      outgoing   <= skid_valid ? skid : incoming;
+      next_valid <= skid_valid || s_axis_tvalid;
+      skid_valid <= 1'b0;
+    end else if (s_axis_tvalid) begin
+      skid_valid <= 1'b1;
+    end
+    if (rst) begin
+      next_valid <= 1'b0;
+      skid_valid <= 1'b0;
+    end
+  end
 
   always_comb begin
     next_end = '0;

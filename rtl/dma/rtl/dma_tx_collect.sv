@@ -248,6 +248,7 @@ module dma_tx_collect #(
   logic [BEATS_W:0] asked, freed;
   logic [LIST_W:0] frames_open;
   logic [LIST_W+1:0] desc_open;
+  logic              done_popped;
   logic read_valid, out_valid, out_ready, out_frame_end;
   wire  frees = acts && turned.burst_end;
 
@@ -262,7 +263,8 @@ module dma_tx_collect #(
     room_lists  <= burst_level < (LIST_W + 1)'(LIST - 4) && desc_open < (LIST_W + 2)'(LIST - 3);
     room_frames <= frames_open < (LIST_W + 1)'(LIST - 2);
     frames_open <= frames_open + (LIST_W + 1)'(user_push) - (LIST_W + 1)'(out_frame_end);
-    desc_open   <= desc_open + (LIST_W + 2)'(desc_push) - (LIST_W + 2)'(done_pop);
+    desc_open   <= desc_open + (LIST_W + 2)'(desc_push) - (LIST_W + 2)'(done_popped);
+    done_popped <= done_pop;
 
     spilling <= spill;
     if (acts || spill) begin
@@ -291,6 +293,7 @@ module dma_tx_collect #(
       used        <= '0;
       frames_open <= '0;
       desc_open   <= '0;
+      done_popped <= 1'b0;
       room_data   <= 1'b0;
       room_lists  <= 1'b0;
       room_frames <= 1'b0;

@@ -43,7 +43,7 @@ module dma_tx_issue #(
     input  wire  [LINE_W-1:0]   look_line,
     input  wire  [QUEUES-1:0]   available,
     input  wire  [QUEUES-1:0]   starved,
-    output logic                pop,
+    output logic                pop,           // it was taken a clock ago
 
     // Room in the collector.
     input  wire                 room_data,
@@ -105,7 +105,6 @@ module dma_tx_issue #(
   );
 
   assign look_queue = queue;
-  assign pop        = state == LOAD;
 
   always_comb begin
     working = '0;
@@ -163,6 +162,7 @@ module dma_tx_issue #(
     if (m_axi_arready) m_axi_arvalid <= 1'b0;
     fail      <= 1'b0;
     fitted    <= fits;
+    pop       <= state == LOAD;
     user_push <= state == CHECK && fits && !in_frame;
     desc_push <= state == CHECK && !unread && !complete;
     case (state)
@@ -238,6 +238,7 @@ module dma_tx_issue #(
       fail          <= 1'b0;
       user_push     <= 1'b0;
       desc_push     <= 1'b0;
+      pop           <= 1'b0;
       m_axi_arvalid <= 1'b0;
     end
   end

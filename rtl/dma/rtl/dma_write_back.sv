@@ -118,8 +118,8 @@ module dma_write_back #(
   logic second_beat;
   logic [31:0] last_app;
   logic answers_room;
-
-  wire free      = (!m_axi_awvalid || m_axi_awready) && (!m_axi_wvalid || m_axi_wready) && !second_beat && answers_room;
+  // The master's registers are empty, or will be: known a clock before, as emptying a queue is slow enough.
+  logic idle;
   wire skip_app  = first_valid && !first_eof;
   wire wants_app = first_valid && first_eof;
   wire wants_rx  = second_valid && (second_bad || data_valid) && (!second_eof || app_valid);
@@ -137,7 +137,7 @@ module dma_write_back #(
     endcase
   end
 
-  wire goes = picked && free;
+  wire goes = picked && idle;
   assign first_pop  = skip_app || (goes && kind == APP);
   assign second_pop = goes && kind == RX_STATUS;
   assign tx_pop     = goes && kind == TX_STATUS;
@@ -171,7 +171,7 @@ module dma_write_back #(
     if (m_axi_awready) m_axi_awvalid <= 1'b0;
     if (m_axi_wready) m_axi_wvalid <= 1'b0;
     if (picked) begin
-      picked <= !free;
+      picked <= !idle;
     end else begin
       picked <= wants_app || wants_rx || wants_tx;
       kind   <= next_kind;
@@ -207,7 +207,9 @@ module dma_write_back #(
       m_axi_wvalid <= 1'b1;
       second_beat  <= 1'b0;
     end
-    answers_room <= answer_level < (LIST_W + 2)'(2 * LIST - 2);
+    idle <= !goes && (!m_axi_awvalid || m_axi_awready) && (!m_axi_wvalid || m_axi_wready) && !second_beat && answers_room;
+    // One more may be on its way when this is seen, and one that goes now.
+    answers_room <= answer_level < (LIST_W + 2)'(2 * LIST - 3);
     under_way    <= under_way + (LIST_W + 1)'(rx_push) - (LIST_W + 1)'(second_pop);
     rx_room      <= under_way < (LIST_W + 1)'(LIST - 4);
     if (rst) begin
@@ -215,6 +217,7 @@ module dma_write_back #(
       m_axi_wvalid  <= 1'b0;
       second_beat   <= 1'b0;
       picked        <= 1'b0;
+      idle          <= 1'b0;
       kind          <= APP;
       answers_room  <= 1'b0;
       under_way     <= '0;

