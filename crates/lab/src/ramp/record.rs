@@ -1,6 +1,6 @@
 //! Figures of a ramp in the form of all figures, and ramps of other origin as series.
 
-use super::level::QUANTILES;
+use super::level::{Level, QUANTILES};
 use super::run::Ramp;
 use super::seed::{Point, WORKLOADS, points};
 use crate::schema::{Origin, Record};
@@ -13,11 +13,7 @@ pub fn records(ramps: &[Ramp]) -> Vec<Record> {
             if !level.is_valid() {
                 continue;
             }
-            let each = ramp
-                .requests_per_connection
-                .map_or("kept connections".to_owned(), |each| format!("{each} a connection"));
-            let demanded = (level.offered_rate * 10.0).round() / 10.0;
-            let tuning = format!("{demanded} requests/s demanded, {each}");
+            let tuning = tuning(ramp, level);
             let mut add = |figure: &str, unit: &str, value: Option<f64>| {
                 if let Some(value) = value.filter(|value| value.is_finite()) {
                     records.push(record(ramp, &tuning, figure, unit, value));
@@ -41,6 +37,15 @@ pub fn records(ramps: &[Ramp]) -> Vec<Record> {
         records.extend(ramp.knee.offered_rate.map(|rate| record(ramp, "", "knee", "requests/s", rate)));
     }
     records
+}
+
+/// What tells a level's figures from another's.
+pub fn tuning(ramp: &Ramp, level: &Level) -> String {
+    let each = ramp
+        .requests_per_connection
+        .map_or("kept connections".to_owned(), |each| format!("{each} a connection"));
+    let demanded = (level.offered_rate * 10.0).round() / 10.0;
+    format!("{demanded} requests/s demanded, {each}")
 }
 
 fn record(ramp: &Ramp, tuning: &str, figure: &str, unit: &str, value: f64) -> Record {
