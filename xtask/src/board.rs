@@ -27,8 +27,8 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|build
   test     build the image, start it, and try it with curl, lftp, iperf3 and ping in a namespace (as root)
   count    count the instructions of a TCP segment each way, by function (as root)
   bench    count, sizes and rates as a table, and as JSON in target/boards/bench.json (as root)
-  ramp     softcore alone: requests at rising rates in virtual time, as in seed 003 (ten minutes); tables, and
-           target/boards/softcore-ramp.{csv,json,svg,html}
+  ramp     softcore alone: requests at rising rates in virtual time, as in seed 003; tables, and
+           target/boards/softcore-ramp.{csv,json,svg,html}; `ramp quick`: every other level of half the length
   build    build the image and print its size
   setup    install what the others need, as root
 

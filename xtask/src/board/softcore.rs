@@ -25,7 +25,9 @@ pub enum Verb {
     Serve,
     Test,
     Bench,
-    Ramp,
+    Ramp {
+        is_quick: bool,
+    },
     /// All that can be counted, or one of it.
     Count(Option<&'static str>),
 }
@@ -38,11 +40,12 @@ impl Verb {
             ["build"] => Verb::Build,
             ["test"] => Verb::Test,
             ["bench"] => Verb::Bench,
-            ["ramp"] => Verb::Ramp,
+            ["ramp"] => Verb::Ramp { is_quick: false },
+            ["ramp", "quick"] => Verb::Ramp { is_quick: true },
             ["count"] => Verb::Count(None),
             ["count", only] => Verb::Count(Some(soft_count::named(only)?)),
             [what, ..] => bail!(
-                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, ramp and build, or has too much behind it\n{}",
+                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, ramp [quick] and build, or has too much behind it\n{}",
                 super::USAGE
             ),
         })
@@ -57,7 +60,10 @@ pub fn run(verb: Verb) -> Result<()> {
         Verb::Serve => serve(&board),
         Verb::Test => test(&board),
         Verb::Bench => bench(&board),
-        Verb::Ramp => shell::run(Command::new(&board.hardware).arg(&board.image).args(["ramp", OUT])),
+        Verb::Ramp { is_quick } => {
+            let quick = is_quick.then_some("quick");
+            shell::run(Command::new(&board.hardware).arg(&board.image).args(["ramp", OUT]).args(quick))
+        }
         Verb::Count(only) => soft_count::run(&board.hardware, &board.image, only),
     }
 }
@@ -292,7 +298,7 @@ mod tests {
     #[test]
     fn words_are_known_before_anything_is_built() {
         assert_eq!(Verb::parse(&[]).unwrap(), Verb::Serve);
-        assert_eq!(Verb::parse(&["ramp"]).unwrap(), Verb::Ramp);
+        assert_eq!(Verb::parse(&["ramp", "quick"]).unwrap(), Verb::Ramp { is_quick: true });
         assert_eq!(Verb::parse(&["count"]).unwrap(), Verb::Count(None));
         assert_eq!(Verb::parse(&["count", "closing"]).unwrap(), Verb::Count(Some("closing")));
         for wrong in [&["dance"][..], &["count", "sheep"], &["test", "twice"], &["count", "send", "receive"]]

@@ -16,8 +16,6 @@ use linerate_lab::schema::{self, Origin, Record};
 use linerate_rtl_sim::softcore::{CLOCK_NS, Softcore, Straps};
 use linerate_transport::Transport as _;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What is asked for, and the status that is right, in the order of the seed's workloads. The first is a file in flash.
@@ -33,6 +31,7 @@ const LEVELS: u32 = 30;
 const BEYOND: usize = 2;
 /// Connections of a level.
 const CONNECTIONS: u32 = 60;
+const PANICKED: &str = "a thread panicked";
 /// Between two levels, as in the lab's ramps.
 const PAUSE: Duration = Duration::from_millis(300);
 /// The cable's bits per second.
@@ -52,10 +51,11 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// All of it.
-    pub fn whole() -> Plan {
-        let rates = (1..=LEVELS).map(|number| f64::from(number) * STEP).collect();
-        Plan { rates, connections: CONNECTIONS, before: 3, may_skip: true }
+    /// All levels, or every other one of half as many connections.
+    pub fn new(is_quick: bool) -> Plan {
+        let (by, connections) = if is_quick { (2, CONNECTIONS / 2) } else { (1, CONNECTIONS) };
+        let rates = (1..=LEVELS).step_by(by).map(|number| f64::from(number) * STEP).collect();
+        Plan { rates, connections, before: 3, may_skip: true }
     }
 }
 
@@ -167,37 +167,23 @@ fn levels(image: &[u8], plan: &Plan, document: usize) -> Result<Vec<Measured>, S
     Ok(all)
 }
 
-/// All documents, each on a board of its own, by as many threads as there are processors.
+/// All documents at once, each on a board of its own.
 fn all(image: &[u8], plan: &Plan) -> Result<Vec<Vec<Measured>>, String> {
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        for _ in 0..threads.min(DOCUMENTS.len()) {
-            scope.spawn(|| {
-                loop {
-                    let document = next.fetch_add(1, Ordering::Relaxed);
-                    if document >= DOCUMENTS.len() {
-                        break;
-                    }
-                    let measured = levels(image, plan, document);
-                    // Another thread that panicked ends everything.
-                    if let Ok(mut done) = done.lock() {
-                        done.push((document, measured));
-                    }
-                }
-            });
-        }
-    });
-    let mut found = done.into_inner().map_err(|error| error.to_string())?;
-    found.sort_by_key(|(document, _)| *document);
-    found.into_iter().map(|(_, measured)| measured).collect()
+        let threads: Vec<_> =
+            (0..DOCUMENTS.len()).map(|document| scope.spawn(move || levels(image, plan, document))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(PANICKED.to_owned()))).collect()
+    })
 }
 
 /// Measures, prints tables, and writes `softcore-ramp` with the endings `csv`, `json`, `svg` and `html` into a folder.
-pub fn run(image: &[u8], folder: &str) -> Result<(), String> {
-    let all = all(image, &Plan::whole())?;
+pub fn run(image: &[u8], folder: &str, is_quick: bool) -> Result<(), String> {
+    let all = all(image, &Plan::new(is_quick))?;
     let ramps: Vec<Ramp> = all.iter().enumerate().map(|(document, levels)| ramp(document, levels)).collect();
-    let origin = Provenance { command: "cargo xtask board softcore ramp".to_owned(), ..Provenance::now(1) };
+    let origin = Provenance {
+        command: format!("cargo xtask board softcore ramp{}", if is_quick { " quick" } else { "" }),
+        ..Provenance::now(1)
+    };
     for (number, (ramp, levels)) in ramps.iter().zip(&all).enumerate() {
         println!("{}", table::grid(number, ramp).render(GridFormat::Terminal, None));
         println!("{}", curve::text(ramp));
@@ -285,7 +271,7 @@ pub fn check(image: &[u8]) -> Result<String, String> {
     };
     let both = std::thread::scope(|scope| {
         let threads = [false, true].map(|may_skip| scope.spawn(move || one(may_skip)));
-        threads.map(|thread| thread.join().unwrap_or_else(|_| Err("a thread panicked".to_owned())))
+        threads.map(|thread| thread.join().unwrap_or_else(|_| Err(PANICKED.to_owned())))
     });
     let [every, skipping] = both;
     let (every, skipping) = (every?, skipping?);
