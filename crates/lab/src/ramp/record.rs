@@ -88,6 +88,8 @@ pub fn beside(records: &[Record]) -> Vec<Beside> {
         let what = WORKLOADS.iter().find(|(workload, _)| *workload == key.1).map_or(key.1, |(_, what)| what);
         let name = match record.source.split(',').next() {
             Some(seed) if record.origin == Origin::Published => format!("{seed}, {what}"),
+            // A ramp of a preset has it in its name.
+            _ if key.0.ends_with(what) => key.0.to_owned(),
             _ => format!("{}, {what}", key.0),
         };
         found.push(Beside { name, points });
@@ -125,6 +127,11 @@ mod tests {
             .map(|point| (point.demanded, point.responses, point.response_ms))
             .collect();
         assert_eq!(points, [(100.0, 99.0, 1.0), (1234.6, 1000.0, 2.0)]);
+        let mut named = crate::schema::read("t", &text).unwrap();
+        for record in &mut named {
+            (record.board, record.workload) = ("board, 354 B".into(), "http-354".into());
+        }
+        assert_eq!(super::beside(&named)[0].name, "board, 354 B");
     }
 
     #[test]
