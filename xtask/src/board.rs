@@ -27,12 +27,14 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|build
   test     build the image, start it, and try it with curl, lftp, iperf3 and ping in a namespace (as root)
   count    count the instructions of a TCP segment each way, by function (as root)
   bench    count, sizes and rates as a table, and as JSON in target/boards/bench.json (as root)
+  ramp     softcore alone: requests at rising rates in virtual time, as in seed 003; tables, and
+           target/boards/softcore-ramp.{csv,json,svg,html}; `ramp quick`: every other level of half the length
   build    build the image and print its size
   setup    install what the others need, as root
 
 boards: mps2-an500 (Cortex-M7), virt-a15 (Cortex-A15), xlnx-zcu102 (Cortex-A53), all; softcore (RISC-V, its RTL in
-simulation: serve and test as root, bench in virtual time, and count there with all clocks: `count requests`, closing,
-receive or send for one of them); nucleo-h743zi (Cortex-M7: build alone)";
+simulation: serve and test as root, bench and ramp in virtual time, and count there with all clocks: `count requests`,
+closing, receive or send for one of them); nucleo-h743zi (Cortex-M7: build alone)";
 
 /// The interface as the emulator knows it, by its model.
 #[derive(Clone, Copy, Debug)]
@@ -167,17 +169,21 @@ const BOARDS: [Board; 4] = [
 
 const OUT: &str = "target/boards";
 
-/// Runs the command for one board or for all.
+/// What boards in an emulator can be asked for.
+const VERBS: [&str; 6] = ["serve", "test", "count", "bench", "build", "setup"];
+
+/// Runs the command for one board or for all. Nothing is built before the arguments are known to be good.
 pub fn run(args: &[&str]) -> Result<()> {
-    let (name, what, only) = match args {
-        [name] => (*name, "serve", None),
-        [name, what] => (*name, *what, None),
-        [softcore::NAME, "count", only] => (softcore::NAME, "count", Some(*only)),
+    if args.iter().any(|arg| matches!(*arg, "--help" | "-h" | "help")) {
+        println!("{USAGE}");
+        return Ok(());
+    }
+    let (name, what) = match args {
+        [softcore::NAME, words @ ..] => return softcore::run(softcore::Verb::parse(words)?),
+        [name] => (*name, "serve"),
+        [name, what] => (*name, *what),
         _ => bail!("{USAGE}"),
     };
-    if name == softcore::NAME {
-        return softcore::run(what, only);
-    }
     let is_chosen = |board: &&Board| match name {
         "all" => matches!(what, "build" | "setup") || !board.emulator.is_empty(),
         _ => board.name == name,
@@ -185,6 +191,9 @@ pub fn run(args: &[&str]) -> Result<()> {
     let boards: Vec<_> = BOARDS.iter().filter(is_chosen).collect();
     if boards.is_empty() {
         bail!("no board {name:?}\n{USAGE}");
+    }
+    if !VERBS.contains(&what) {
+        bail!("board {name}: {what:?} is none of {}\n{USAGE}", VERBS.join(", "));
     }
     if what == "setup" {
         return boards.iter().try_for_each(|board| packages::require(board.packages));
@@ -200,8 +209,8 @@ pub fn run(args: &[&str]) -> Result<()> {
             "serve" => serve(board, &image)?,
             "test" => test(board, &image)?,
             "count" => count::run(board, &image)?,
-            "bench" => measured.push((board, image)),
-            other => bail!("board: {other:?} is none of serve, test, count, bench, build and setup\n{USAGE}"),
+            // The last that is left of VERBS.
+            _ => measured.push((board, image)),
         }
     }
     if measured.is_empty() { Ok(()) } else { bench::run(&measured) }

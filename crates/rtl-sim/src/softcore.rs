@@ -39,6 +39,8 @@ struct Pins {
     counters: [Port; 4],
     /// The interface's clock, and whether it is wanted.
     nic: [Port; 2],
+    /// Whether the processor sleeps, whether nothing moves, until when, and how many clocks are left out.
+    still: [Port; 4],
     pc: Port,
 }
 
@@ -71,6 +73,7 @@ impl Pins {
                 port("stores")?,
             ],
             nic: [port("nic_clk")?, port("nic_wanted")?],
+            still: [port("is_asleep")?, port("is_still")?, port("until_timer")?, port("skipped")?],
             pc: port("pc")?,
         })
     }
@@ -82,6 +85,8 @@ pub struct Softcore {
     pins: Pins,
     clocks: u64,
     nic_clocks: u64,
+    asleep_clocks: u64,
+    skipped_clocks: u64,
     /// What came over the serial line.
     console: Vec<u8>,
     typed: VecDeque<u8>,
@@ -139,6 +144,8 @@ impl Softcore {
             pins,
             clocks: 0,
             nic_clocks: 0,
+            asleep_clocks: 0,
+            skipped_clocks: 0,
             console: Vec::new(),
             typed: VecDeque::new(),
             is_typing: false,
@@ -166,6 +173,53 @@ impl Softcore {
         self.nic_clocks
     }
 
+    /// Clocks in which the processor slept.
+    pub fn asleep_clocks(&self) -> u64 {
+        self.asleep_clocks
+    }
+
+    /// Clocks that were left out by [`Softcore::clock_until`].
+    pub fn skipped_clocks(&self) -> u64 {
+        self.skipped_clocks
+    }
+
+    /// One clock, or as many as pass in which nothing moves but the count of clocks, up to `limit`: while the processor sleeps, the
+    /// interface's clock stands still, nothing is on the cable, and the timer is not due. What is seen afterwards is the same, to the
+    /// clock.
+    pub fn clock_until(&mut self, limit: u64) {
+        let left_out = self.clocks_to_leave_out(limit);
+        if left_out == 0 {
+            return self.clock();
+        }
+        let skipped = self.pins.still[3];
+        self.dut.set(skipped, left_out);
+        self.clock();
+        self.dut.set(skipped, 0);
+        self.clocks += left_out;
+        self.asleep_clocks += left_out;
+        self.skipped_clocks += left_out;
+    }
+
+    /// How many clocks may pass together with the next one.
+    fn clocks_to_leave_out(&self, limit: u64) -> u64 {
+        let Softcore { dut, pins, clocks, .. } = self;
+        let [_, is_still, until_timer, _] = pins.still;
+        let is_quiet = dut.get(is_still) != 0
+            && self.profile.is_none()
+            && self.typed.is_empty()
+            && !self.is_typing
+            && !self.is_offering
+            && self.leaving.is_empty();
+        if !is_quiet {
+            return 0;
+        }
+        let frames = [&self.incoming, &self.outgoing].map(|queue| queue.front().map(|(at, _)| *at));
+        let at = frames.into_iter().flatten().chain([limit]).min().unwrap_or(limit);
+        let until = at.saturating_sub(*clocks).min(dut.get(until_timer)).min(u64::from(u32::MAX));
+        // The clock itself is one of them.
+        until.saturating_sub(1)
+    }
+
     /// One clock. Streams and line are registered on the board's side, so what it shows between two edges does not depend on what it
     /// is shown there.
     pub fn clock(&mut self) {
@@ -186,6 +240,7 @@ impl Softcore {
         if self.is_typing && self.dut.get(self.pins.typed[2]) != 0 {
             self.typed.pop_front();
         }
+        self.asleep_clocks += self.dut.get(self.pins.still[0]);
         if self.dut.get(self.pins.nic[1]) != 0 {
             self.dut.set(self.pins.nic[0], 1);
             self.nic_clocks += 1;

@@ -37,7 +37,10 @@ module soft_registers (
     output logic        typed_ready,
 
     input  wire  [31:0] straps,
-    output logic        irq_timer
+    output logic        irq_timer,
+    // Clocks that pass at once, beside the one that does (simulation alone), and how many there are until the timer interrupts.
+    input  wire  [31:0] skipped,
+    output logic [63:0] until_timer
 );
   logic [63:0] clocks, wake;
   logic [31:0] clocks_high;
@@ -62,12 +65,13 @@ module soft_registers (
   assign is_nothing  = access && !is_nic && !is_line && !is_timer && !is_strap;
   assign typed_ready = here && is_line && !is_write;
   assign irq_timer   = clocks >= wake;
+  assign until_timer = irq_timer ? '0 : wake - clocks;
 
   logic [31:0] local_data;
   assign read_data = is_nic ? axil_rdata : local_data;
 
   always_ff @(posedge clk) begin
-    clocks     <= clocks + 64'd1;
+    clocks     <= clocks + 64'd1 + 64'(skipped);
     sent_valid <= here && is_line && is_write;
     sent       <= write_data[7:0];
     is_local   <= here;

@@ -13,6 +13,9 @@
 //
 // The interface's clock stops while nothing moves, as it would on a chip: all that it costs is the time that its counter of clocks tells.
 // In simulation that is most of the work.
+//
+// Nor has the rest to be clocked while the processor sleeps and nothing moves (`is_still`): then all that a clock changes is the count of
+// clocks, and `skipped` adds to it as many as whoever drives the clock leaves out. (The core's own count, mcycle, stops; no image reads it.)
 `default_nettype none
 
 module softcore #(
@@ -29,6 +32,13 @@ module softcore #(
     // The interface's clock: the edges of `clk` at which `nic_wanted` is set.
     input  wire         nic_clk,
     output logic        nic_wanted,
+
+    // Whether the processor sleeps; and whether, until something comes over cable or line, or the timer interrupts, nothing will change.
+    output logic        is_asleep,
+    output logic        is_still,
+    output logic [63:0] until_timer,
+    // Clocks that pass together with this one; only while `is_still`, and fewer than `until_timer`.
+    input  wire  [31:0] skipped,
 
     // Memory, written while `rst` is set.
     input  wire         load_valid,
@@ -107,6 +117,7 @@ module softcore #(
   logic [2:0]  i_cti, d_cti;
   logic        irq_timer, irq_link;
   logic [0:0]  irq_rx, irq_tx;
+  logic        stores_empty;
   logic        i_we_unused;
   logic [31:0] i_mosi_unused;
   logic [3:0]  i_sel_unused;
@@ -126,6 +137,18 @@ module softcore #(
 
   assign pc = core.lastStagePc;
 
+  // An instruction that waits for an interrupt stands in the pipeline. What was under way in front of it and behind it ends within this
+  // many clocks, a line of memory being the longest; and an interrupt that was due would have ended the wait.
+  localparam int SETTLE = 64;
+  logic [$clog2(SETTLE+1)-1:0] settled;
+  wire sleeps = core.CsrPlugin_inWfi && !i_cyc && !d_cyc && stores_empty && !rst;
+  assign is_asleep = core.CsrPlugin_inWfi;
+  assign is_still  = settled == ($clog2(SETTLE + 1))'(SETTLE) && sleeps && !nic_wanted;
+  always_ff @(posedge clk) begin
+    if (!sleeps) settled <= '0;
+    else if (settled != ($clog2(SETTLE + 1))'(SETTLE)) settled <= settled + 1'b1;
+  end
+
   logic fetch_line;
   soft_fill #(.SIZE_W(SIZE_W)) fetch (
       .clk, .rst, .cycle(i_cyc && i_stb), .address(i_adr), .cti(i_cti), .ack(i_ack), .data(i_miso),
@@ -135,7 +158,7 @@ module softcore #(
   // Memory twice, below F000_0000.
   wire         d_access    = d_cyc && d_stb;
   wire         d_registers = d_adr[29:26] == 4'hf;
-  logic        stores_empty, stores_room, load_ack, load_line, registers_ack;
+  logic        stores_room, load_ack, load_line, registers_ack;
   logic [31:0] load_word, register_word;
   wire         push = d_access && !d_registers && d_we && stores_room;
 
@@ -178,7 +201,8 @@ module softcore #(
       .clk, .rst, .access(d_access && d_registers && stores_empty), .is_write(d_we), .address(d_adr), .write_data(d_mosi),
       .ack(registers_ack), .read_data(register_word), .is_nothing(d_err),
       .axil_addr, .axil_awvalid, .axil_awready, .axil_wvalid, .axil_wready, .axil_bvalid, .axil_arvalid, .axil_arready,
-      .axil_rdata, .axil_rvalid, .sent_valid, .sent, .typed_valid, .typed, .typed_ready, .straps, .irq_timer
+      .axil_rdata, .axil_rvalid, .sent_valid, .sent, .typed_valid, .typed, .typed_ready, .straps, .irq_timer,
+      .skipped, .until_timer
   );
 
   // ---------------------------------------------------------------------------------------------------------------------

@@ -17,24 +17,35 @@ const LEN: &str = "100M";
 const FILE: usize = 10_000_000;
 /// Connections one after the other, four at a time.
 const CONNECTIONS: &str = "2000";
+/// What a function that computes or checks a sum has in its name.
+const CHECKSUM: &str = "checksum";
 /// Functions of a direction that are named.
 const NAMED: usize = 12;
 
-/// Measures boards and writes `target/boards/bench.json`.
+/// Measures boards and writes `target/boards/bench.json`, in which other boards stay as they were measured.
 pub fn run(boards: &[(&Board, std::path::PathBuf)]) -> Result<()> {
     packages::require(&["curl", "iperf3", "apache2-utils", "iproute2"])?;
-    let mut all = Map::new();
+    let path = Path::new(OUT).join("bench.json");
+    let (host, mut all) = (host()?, before(&path));
     for (board, image) in boards {
         println!("measuring {}", board.name);
-        all.insert(board.name.into(), measure(board, image)?);
+        let mut measured = measure(board, image)?;
+        measured["date"] = host["date"].clone();
+        all.insert(board.name.into(), measured);
     }
-    let report = json!({ "host": host()?, "boards": all });
-    let path = Path::new(OUT).join("bench.json");
+    let report = json!({ "host": host, "boards": all });
     std::fs::write(&path, serde_json::to_vec_pretty(&report)?)
         .with_context(|| format!("cannot write {}", path.display()))?;
     print(&report["boards"]);
     println!("\nwritten to {}", path.display());
     Ok(())
+}
+
+/// The boards that a file has already; none if it is not there or is another.
+fn before(path: &Path) -> Map<String, Value> {
+    let report: Option<Value> =
+        std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    report.and_then(|mut report| report["boards"].as_object_mut().map(std::mem::take)).unwrap_or_default()
 }
 
 /// Where and when this is measured.
@@ -66,7 +77,14 @@ fn measure(board: &Board, image: &Path) -> Result<Value> {
 fn instructions(count: &Count) -> Value {
     let named = count.by_function.iter().take(NAMED);
     let functions: Map<String, Value> = named.map(|(name, count)| (name.clone(), round(*count))).collect();
-    json!({ "per_segment": round(count.total()), "segments": count.segments.round(), "functions": functions })
+    let sums = count.by_function.iter().filter(|(name, _)| name.contains(CHECKSUM));
+    let sums: f64 = sums.map(|(_, count)| count).sum();
+    json!({
+        "per_segment": round(count.total()),
+        "segments": count.segments.round(),
+        "checksums": round(sums),
+        "functions": functions,
+    })
 }
 
 fn round(value: f64) -> Value {

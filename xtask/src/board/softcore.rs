@@ -18,16 +18,53 @@ const GREETING: &str = "help tells the commands";
 /// How long the simulation may take to the greeting.
 const START: Duration = Duration::from_secs(120);
 
-/// Carries out what `cargo xtask board softcore WHAT` asks for.
-pub fn run(what: &str, only: Option<&str>) -> Result<()> {
+/// What `cargo xtask board softcore WORDS` asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verb {
+    Build,
+    Serve,
+    Test,
+    Bench,
+    Ramp {
+        is_quick: bool,
+    },
+    /// All that can be counted, or one of it.
+    Count(Option<&'static str>),
+}
+
+impl Verb {
+    /// Without words it serves.
+    pub fn parse(words: &[&str]) -> Result<Verb> {
+        Ok(match words {
+            [] | ["serve"] => Verb::Serve,
+            ["build"] => Verb::Build,
+            ["test"] => Verb::Test,
+            ["bench"] => Verb::Bench,
+            ["ramp"] => Verb::Ramp { is_quick: false },
+            ["ramp", "quick"] => Verb::Ramp { is_quick: true },
+            ["count"] => Verb::Count(None),
+            ["count", only] => Verb::Count(Some(soft_count::named(only)?)),
+            [what, ..] => bail!(
+                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, ramp [quick] and build, or has too much behind it\n{}",
+                super::USAGE
+            ),
+        })
+    }
+}
+
+/// Carries it out.
+pub fn run(verb: Verb) -> Result<()> {
     let board = build()?;
-    match what {
-        "build" => Ok(()),
-        "serve" => serve(&board),
-        "test" => test(&board),
-        "bench" => bench(&board),
-        "count" => soft_count::run(&board.hardware, &board.image, only),
-        other => bail!("board softcore: {other:?} is none of serve, test, count, bench and build"),
+    match verb {
+        Verb::Build => Ok(()),
+        Verb::Serve => serve(&board),
+        Verb::Test => test(&board),
+        Verb::Bench => bench(&board),
+        Verb::Ramp { is_quick } => {
+            let quick = is_quick.then_some("quick");
+            shell::run(Command::new(&board.hardware).arg(&board.image).args(["ramp", OUT]).args(quick))
+        }
+        Verb::Count(only) => soft_count::run(&board.hardware, &board.image, only),
     }
 }
 
@@ -193,6 +230,9 @@ fn test(board: &Built) -> Result<()> {
     ensure!(!machine.said().contains("***"), "the image ended: {}", machine.said());
     let (started, said) = (Instant::now(), soft_count::check(&board.hardware, &board.image)?);
     println!("ok      a count by function: {said} ({:.1} s)", started.elapsed().as_secs_f32());
+    let started = Instant::now();
+    let said = shell::output(Command::new(&board.hardware).arg(&board.image).args(["ramp", "check"]))?;
+    println!("ok      a level of the ramp: {} ({:.1} s)", said.trim(), started.elapsed().as_secs_f32());
     Ok(())
 }
 
@@ -249,4 +289,21 @@ fn bench(board: &Built) -> Result<()> {
         println!("{name}: {}\n    ({beside})", figure.trim());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_known_before_anything_is_built() {
+        assert_eq!(Verb::parse(&[]).unwrap(), Verb::Serve);
+        assert_eq!(Verb::parse(&["ramp", "quick"]).unwrap(), Verb::Ramp { is_quick: true });
+        assert_eq!(Verb::parse(&["count"]).unwrap(), Verb::Count(None));
+        assert_eq!(Verb::parse(&["count", "closing"]).unwrap(), Verb::Count(Some("closing")));
+        for wrong in [&["dance"][..], &["count", "sheep"], &["test", "twice"], &["count", "send", "receive"]]
+        {
+            assert!(Verb::parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }

@@ -28,7 +28,7 @@ pub struct Offloads {
     #[arg(long, value_enum, value_name = "DEVICE")]
     pub device: Vec<DeviceName>,
 
-    /// Streams at once; repeatable [default: 1 and 4]
+    /// Streams at once; repeatable [default: 1 and 4; with --preset those of the document]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub streams: Vec<u16>,
 
@@ -44,7 +44,7 @@ pub struct Offloads {
     #[arg(long, value_name = "RATE", conflicts_with = "preset")]
     pub udp_rate: Option<BitRate>,
 
-    /// Rates and time of the document's commands; as many streams as --streams says
+    /// Streams, rates and time of the document's commands; with --streams as many as that, each at the document's rate
     #[arg(long, value_enum, value_name = "PRESET", conflicts_with = "quick")]
     pub preset: Option<Preset>,
 
@@ -194,13 +194,16 @@ fn plan(args: &Offloads) -> Result<Plan, LabError> {
     Ok(Plan {
         program,
         devices,
-        workloads: Plan::workloads(&streams),
+        workloads: match is_seed && args.streams.is_empty() {
+            true => Plan::seed_workloads(),
+            false => Plan::workloads(&streams),
+        },
         settings: Setting::ALL.to_vec(),
         rounds: args.rounds.unwrap_or(if args.quick { 1 } else { 5 }).into(),
         time: seconds(args.time, 1, usual_time),
         rates: match is_seed {
-            true => Rates::SEED,
-            false => Rates::with_udp(args.udp_rate.map_or(1_000_000_000, |rate| rate.0)),
+            true => Rates::Seed,
+            false => Rates::Udp(args.udp_rate.map_or(1_000_000_000, |rate| rate.0)),
         },
         queues: args.queues.unwrap_or(queues),
         original,

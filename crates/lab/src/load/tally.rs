@@ -92,7 +92,8 @@ impl Tally {
         self.faults.values().sum()
     }
 
-    pub(crate) fn fail(&mut self, fault: Fault, requests: u64) {
+    /// So many requests have failed.
+    pub fn fail(&mut self, fault: Fault, requests: u64) {
         if requests > 0 {
             *self.faults.entry(fault).or_default() += requests;
         }

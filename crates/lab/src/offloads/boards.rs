@@ -34,7 +34,10 @@ fn parse(file: &str, json: &Value) -> Result<Vec<Board>> {
     if let Some(boards) = json["boards"].as_object() {
         let date = json["host"]["date"].as_str().unwrap_or("no date");
         let source = format!("{file}, {date}");
-        return boards.iter().map(|(name, board)| bench(name, &source, board)).collect();
+        // A board that was measured on another day says so itself.
+        let source =
+            |board: &Value| board["date"].as_str().map_or(source.clone(), |date| format!("{file}, {date}"));
+        return boards.iter().map(|(name, board)| bench(name, &source(board), board)).collect();
     }
     let Some(counted) = json.as_object().filter(|all| all.values().any(|one| one["total"].is_object()))
     else {
@@ -79,6 +82,9 @@ fn bench(name: &str, source: &str, board: &Value) -> Result<Board> {
         ("iperf3_out_mbps", "iperf3-tcp-tx-1", "throughput", "Mbit/s"),
         ("iperf3_in_retransmits", "iperf3-tcp-rx-1", "retransmits", "segments"),
         ("iperf3_out_retransmits", "iperf3-tcp-tx-1", "retransmits", "segments"),
+        ("ftp_down_mb_s", "ftp-tx", "throughput", "MB/s"),
+        ("ftp_up_mb_s", "ftp-rx", "throughput", "MB/s"),
+        ("http_closing_per_s", "http-closing", "requests", "1/s"),
     ] {
         if let Some(value) = board["rates"][key].as_f64() {
             records.push(record(name, workload, figure, unit, value, source));
@@ -87,9 +93,10 @@ fn bench(name: &str, source: &str, board: &Value) -> Result<Board> {
     for (direction, count) in board["instructions"].as_object().into_iter().flatten() {
         let Some(all) = count["per_segment"].as_f64() else { continue };
         records.push(record(name, direction, "instructions of a segment", "instructions", all, source));
-        let functions = count["functions"].as_object();
-        let sums = functions.into_iter().flatten().filter(|(name, _)| name.contains(CHECKSUM));
-        let sums: f64 = sums.filter_map(|(_, count)| count.as_f64()).sum();
+        let named = count["functions"].as_object().into_iter().flatten();
+        let named = named.filter(|(name, _)| name.contains(CHECKSUM)).filter_map(|(_, count)| count.as_f64());
+        // Of all functions; older files have only those that take most.
+        let sums = count["checksums"].as_f64().unwrap_or_else(|| named.sum());
         if sums > 0.0 && all > 0.0 {
             let share = sums / all * 100.0;
             records.push(record(name, direction, "checksums, of all instructions", "%", share, source));
@@ -114,7 +121,11 @@ pub fn grid(boards: &[Board]) -> Option<Grid> {
                 Cell::text(&board.name),
                 Cell::text(&record.workload),
                 Cell::text(&record.figure),
-                Cell::figure(record.value),
+                if record.value.fract() == 0.0 {
+                    Cell::number(record.value, 0)
+                } else {
+                    Cell::figure(record.value)
+                },
                 Cell::text(&record.unit),
             ]);
         }
@@ -145,7 +156,12 @@ mod tests {
             ]
         );
         assert_eq!(boards[0].source, "bench.json, 2026-11-20");
-        assert_eq!(grid(&boards).unwrap().rows.len(), 4);
+        let rows = grid(&boards).unwrap().rows;
+        assert_eq!((rows.len(), &rows[1][3]), (4, &Cell::number(0.0, 0)));
+        let text = r#"{"host":{"date":"2026-11-20"},"boards":{"virt-a15":{"date":"2026-11-24","instructions":{"sending":
+            {"per_segment":1000.0,"checksums":250.0,"functions":{"memcpy":300.0}}}}}}"#;
+        let boards = parse("bench.json", &serde_json::from_str(text).unwrap()).unwrap();
+        assert_eq!((boards[0].records[1].value, boards[0].source.as_str()), (25.0, "bench.json, 2026-11-24"));
         let counted = r#"{"GET":{"each":"request","figure":"x","total":{"instructions":5,"clocks":7}}}"#;
         assert_eq!(parse("c.json", &serde_json::from_str(counted).unwrap()).unwrap()[0].records.len(), 2);
         for bad in ["{}", "[]", "7", r#"{"boards":{"a":{}}}"#] {

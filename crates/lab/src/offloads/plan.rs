@@ -166,42 +166,38 @@ impl Setting {
 
 /// How fast senders are.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Rates {
-    /// Datagrams of all streams together, in bits per second, to the device and from it.
-    pub udp_rx_bps: u64,
-    /// The same from it.
-    pub udp_tx_bps: u64,
-    /// TCP of all streams together; 0 for no limit.
-    pub tcp_rx_bps: u64,
-    /// The same from it.
-    pub tcp_tx_bps: u64,
+#[serde(rename_all = "lowercase")]
+pub enum Rates {
+    /// Each stream as in seed 004's commands, however many there are.
+    Seed,
+    /// No limit for TCP; datagrams of all streams together, in bits per second.
+    Udp(u64),
 }
 
 impl Rates {
-    /// Those of seed 004's commands: all streams of all clients.
-    pub const SEED: Rates = Rates {
-        udp_rx_bps: 4 * 2_500_000_000,
-        udp_tx_bps: 8 * 450_000_000,
-        tcp_rx_bps: 4 * 500_000_000,
-        tcp_tx_bps: 2 * 1_850_000_000,
-    };
-
-    /// No limit for TCP, and this for datagrams.
-    pub const fn with_udp(udp_bps: u64) -> Rates {
-        Rates { udp_rx_bps: udp_bps, udp_tx_bps: udp_bps, tcp_rx_bps: 0, tcp_tx_bps: 0 }
-    }
-
-    /// The rate of each stream of a workload; 0 for no limit.
+    /// The rate of each stream of a workload, in bits per second; 0 for no limit.
     pub fn of_stream(self, workload: Workload) -> u64 {
-        let all = match (workload.protocol, workload.direction) {
-            (Protocol::Udp, Direction::Rx) => self.udp_rx_bps,
-            (Protocol::Udp, Direction::Tx) => self.udp_tx_bps,
-            (Protocol::Tcp, Direction::Rx) => self.tcp_rx_bps,
-            (Protocol::Tcp, Direction::Tx) => self.tcp_tx_bps,
-        };
-        all / u64::from(workload.streams.max(1))
+        match (self, workload.protocol, workload.direction) {
+            // "-P 2 ... -b 2500M" and so on: iperf3's rate is that of a stream.
+            (Rates::Seed, Protocol::Udp, Direction::Rx) => 2_500_000_000,
+            (Rates::Seed, Protocol::Udp, Direction::Tx) => 450_000_000,
+            (Rates::Seed, Protocol::Tcp, Direction::Rx) => 500_000_000,
+            (Rates::Seed, Protocol::Tcp, Direction::Tx) => 1_850_000_000,
+            (Rates::Udp(all), Protocol::Udp, _) => all / u64::from(workload.streams.max(1)),
+            (Rates::Udp(_), Protocol::Tcp, _) => 0,
+        }
     }
 }
+
+/// The use cases of seed 004 with the streams of all its clients: two of two each, four of two, two of two, two of one; and the four of
+/// two that send to the board with RSS, by TCP.
+const SEED_WORKLOADS: [(Protocol, Direction, u16); 5] = [
+    (Protocol::Udp, Direction::Rx, 4),
+    (Protocol::Udp, Direction::Tx, 8),
+    (Protocol::Tcp, Direction::Rx, 4),
+    (Protocol::Tcp, Direction::Rx, 8),
+    (Protocol::Tcp, Direction::Tx, 2),
+];
 
 /// All of it.
 #[derive(Clone, Debug)]
@@ -231,6 +227,12 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The use cases of seed 004, with as many streams as there.
+    pub fn seed_workloads() -> Vec<Workload> {
+        let workload = |(protocol, direction, streams)| Workload { protocol, direction, streams };
+        SEED_WORKLOADS.into_iter().map(workload).collect()
+    }
+
     /// Every workload of these numbers of streams.
     pub fn workloads(streams: &[u16]) -> Vec<Workload> {
         let mut all = Vec::new();
@@ -262,10 +264,37 @@ mod tests {
         let names: Vec<String> = all.iter().map(|workload| workload.name()).collect();
         assert_eq!(names[0], "iperf3-udp-rx-1");
         assert_eq!(all[7].to_string(), "TCP TX, 4 streams");
-        // "-P 2 ... -b 2500M", twice.
-        assert_eq!(Rates::SEED.of_stream(all[1]), 2_500_000_000);
-        assert_eq!(Rates::with_udp(1_000_000).of_stream(all[5]), 0);
+        assert_eq!(Rates::Udp(1_000_000).of_stream(all[1]), 250_000);
+        assert_eq!(Rates::Udp(1_000_000).of_stream(all[5]), 0);
         let unfit: Vec<_> = all.iter().filter(|w| Setting::Queues.unfit(**w).is_some()).collect();
         assert_eq!(unfit.len(), 6);
+    }
+
+    #[test]
+    fn streams_and_rates_of_the_document_are_those_of_its_commands() {
+        let records = crate::published::of("004").unwrap();
+        let figure = |case: &str, tuning: &str, start: &str| {
+            let is_it = |record: &&crate::schema::Record| {
+                record.workload == case && record.tuning == tuning && record.figure.starts_with(start)
+            };
+            records.iter().find(is_it).map(|record| record.value)
+        };
+        let all = Plan::seed_workloads();
+        for workload in &all {
+            let case = workload.case().to_lowercase().replace(' ', "-");
+            // By TCP to the board there are more of them with RSS.
+            let tuning = if workload.case() == "TCP RX" && workload.streams == 8 { "cso-rss" } else { "" };
+            let clients = if workload.direction == Direction::Rx {
+                "iperf clients on the host"
+            } else {
+                "iperf clients on the board"
+            };
+            let clients = figure(&case, tuning, clients).unwrap();
+            let streams = figure(&case, tuning, "streams of each client").unwrap_or(1.0);
+            assert_eq!(f64::from(workload.streams), clients * streams, "{workload}");
+            let rate = figure(&case, tuning, "rate of each stream").unwrap();
+            assert_eq!(Rates::Seed.of_stream(*workload) as f64, rate * 1e6, "{workload}");
+        }
+        assert_eq!(all.len(), 5);
     }
 }

@@ -5,7 +5,7 @@
 //! five times as much, if that is at least 10 ms more: below saturation a queue is short, above it grows without end, and a
 //! level that offers 1 % too much for 3 s ends with a queue of 30 ms. Levels that tell nothing of the server are left out.
 
-use super::level::Level;
+use super::level::{Level, Limit};
 use super::limit::{ANSWERED_SHARE, ERROR_SHARE};
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +62,21 @@ pub fn plateau(levels: &[&Level]) -> Option<(f64, f64)> {
     Some((middle, (LEFT_TIMES * middle).max(middle + LEFT_MS)))
 }
 
+/// Puts levels in order by their rate and finds the knee; a level may be in order by itself and yet beyond the knee by its response
+/// times, which is then its limit.
+pub fn settle(levels: &mut [Level]) -> Knee {
+    levels.sort_by(|one, other| one.offered_rate.total_cmp(&other.offered_rate));
+    let knee = find(levels);
+    for level in levels {
+        if level.limit == Limit::None
+            && let Some(why) = knee.left_from_ms.and_then(|from| fault(level, from))
+        {
+            level.limit = Limit::Server(why);
+        }
+    }
+    knee
+}
+
 /// Finds the knee; the levels need no order.
 pub fn find(levels: &[Level]) -> Knee {
     let mut valid: Vec<&Level> = levels.iter().filter(|level| level.is_valid()).collect();
@@ -87,7 +102,7 @@ pub fn find(levels: &[Level]) -> Knee {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::level::{Limit, Seen, Times};
+    use super::super::level::{Seen, Times};
     use super::*;
     use crate::load::Faults;
 

@@ -1,6 +1,6 @@
 //! Figures of a ramp in the form of all figures, and ramps of other origin as series.
 
-use super::level::QUANTILES;
+use super::level::{Level, QUANTILES};
 use super::run::Ramp;
 use super::seed::{Point, WORKLOADS, points};
 use crate::schema::{Origin, Record};
@@ -13,11 +13,7 @@ pub fn records(ramps: &[Ramp]) -> Vec<Record> {
             if !level.is_valid() {
                 continue;
             }
-            let each = ramp
-                .requests_per_connection
-                .map_or("kept connections".to_owned(), |each| format!("{each} a connection"));
-            let demanded = (level.offered_rate * 10.0).round() / 10.0;
-            let tuning = format!("{demanded} requests/s demanded, {each}");
+            let tuning = tuning(ramp, level);
             let mut add = |figure: &str, unit: &str, value: Option<f64>| {
                 if let Some(value) = value.filter(|value| value.is_finite()) {
                     records.push(record(ramp, &tuning, figure, unit, value));
@@ -41,6 +37,15 @@ pub fn records(ramps: &[Ramp]) -> Vec<Record> {
         records.extend(ramp.knee.offered_rate.map(|rate| record(ramp, "", "knee", "requests/s", rate)));
     }
     records
+}
+
+/// What tells a level's figures from another's.
+pub fn tuning(ramp: &Ramp, level: &Level) -> String {
+    let each = ramp
+        .requests_per_connection
+        .map_or("kept connections".to_owned(), |each| format!("{each} a connection"));
+    let demanded = (level.offered_rate * 10.0).round() / 10.0;
+    format!("{demanded} requests/s demanded, {each}")
 }
 
 fn record(ramp: &Ramp, tuning: &str, figure: &str, unit: &str, value: f64) -> Record {
@@ -83,6 +88,8 @@ pub fn beside(records: &[Record]) -> Vec<Beside> {
         let what = WORKLOADS.iter().find(|(workload, _)| *workload == key.1).map_or(key.1, |(_, what)| what);
         let name = match record.source.split(',').next() {
             Some(seed) if record.origin == Origin::Published => format!("{seed}, {what}"),
+            // A ramp of a preset has it in its name.
+            _ if key.0.ends_with(what) => key.0.to_owned(),
             _ => format!("{}, {what}", key.0),
         };
         found.push(Beside { name, points });
@@ -120,6 +127,11 @@ mod tests {
             .map(|point| (point.demanded, point.responses, point.response_ms))
             .collect();
         assert_eq!(points, [(100.0, 99.0, 1.0), (1234.6, 1000.0, 2.0)]);
+        let mut named = crate::schema::read("t", &text).unwrap();
+        for record in &mut named {
+            (record.board, record.workload) = ("board, 354 B".into(), "http-354".into());
+        }
+        assert_eq!(super::beside(&named)[0].name, "board, 354 B");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Runs a ramp against one server or several that alternate.
 
-use super::knee::{Knee, find};
-use super::level::{Level, Limit};
+use super::knee::{Knee, settle};
+use super::level::Level;
 use super::limit::judge;
 use super::search::{Rates, next};
 use super::watch::Watch;
@@ -224,16 +224,7 @@ fn measure(plan: &Plan, climb: &Climb<'_>, rate: f64) -> std::io::Result<Level> 
 impl Climb<'_> {
     fn ramp(self, plan: &Plan) -> Ramp {
         let mut levels = self.levels;
-        levels.sort_by(|one, other| one.offered_rate.total_cmp(&other.offered_rate));
-        let knee = find(&levels);
-        // A level may be in order by itself and yet beyond the knee by its response times.
-        for level in &mut levels {
-            if level.limit == Limit::None
-                && let Some(why) = knee.left_from_ms.and_then(|from| super::knee::fault(level, from))
-            {
-                level.limit = Limit::Server(why);
-            }
-        }
+        let knee = settle(&mut levels);
         Ramp {
             name: self.contender.name.clone(),
             url: self.contender.url.clone(),

@@ -132,6 +132,7 @@ fn note(level: &Level) -> Option<String> {
 fn meaning(ramp: &Ramp) -> String {
     let seen = match ramp.server_pid {
         Some(pid) => format!("process {pid} with its children"),
+        None if ramp.levels.iter().any(|level| level.seen.cpu.server.is_some()) => "its processor".to_owned(),
         None => "not seen".to_owned(),
     };
     let each = match ramp.requests_per_connection {

@@ -5,20 +5,24 @@
 //! softcore IMAGE measure WHAT [without-offloads] [counts=FILE]
 //!                                                 receive, send, requests, closing: a figure on standard output; and to the file
 //!                                                 what each instruction took
+//! softcore IMAGE ramp FOLDER [quick]              load at rising rates: tables, and files in the folder
+//! softcore IMAGE ramp check                       one short level, with and without the clocks in which nothing moves
 //! ```
 
 mod client;
 mod iperf3;
 mod measured;
+mod ramp;
 mod requests;
 mod serve;
+mod visitors;
 
 use client::Client;
 use linerate_rtl_sim::softcore::{Softcore, Straps};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing)) [without-offloads] [counts=FILE]";
+const USAGE: &str = "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing) | ramp (FOLDER [quick]|check)) [without-offloads] [counts=FILE]";
 /// What the console says when the servers listen.
 const GREETING: &str = "help tells the commands";
 /// Clocks that the start may take.
@@ -37,15 +41,23 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[&str]) -> Result<(), String> {
     let [image, what, with, rest @ ..] = arguments else { return Err(USAGE.to_owned()) };
-    let (mut straps, mut counts) = (Straps::default(), None);
+    let (mut straps, mut counts, mut is_quick) = (Straps::default(), None, false);
     for option in rest {
         match option.strip_prefix("counts=") {
             Some(file) => counts = Some(file),
             None if *option == "without-offloads" => straps.without_offloads = true,
+            None if *option == "quick" => is_quick = true,
             None => return Err(USAGE.to_owned()),
         }
     }
     let image = std::fs::read(image).map_err(|error| format!("{image}: {error}"))?;
+    if *what == "ramp" {
+        if *with == "check" {
+            println!("{}", ramp::check(&image)?);
+            return Ok(());
+        }
+        return ramp::run(&image, with, is_quick);
+    }
     let core = Softcore::new(&image, straps)?;
     match *what {
         "serve" => serve::run(core, with),
