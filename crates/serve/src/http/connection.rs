@@ -51,6 +51,15 @@ pub(super) enum Piece {
 }
 
 impl Piece {
+    /// Bytes of it that were not handed over.
+    pub fn len(&self) -> u64 {
+        match self {
+            Piece::Bytes(bytes) => bytes.len() as u64,
+            Piece::Pattern { len, .. } => *len,
+            Piece::File(range) => range.len,
+        }
+    }
+
     /// The next payload to hand over, and what is left after it.
     pub fn next(&self) -> (Payload, Option<Piece>) {
         match self {

@@ -3,7 +3,7 @@
 use super::access_log::Scribe;
 use super::cache::FileCache;
 use super::config::Config;
-use super::connection::{Connection, State, Table};
+use super::connection::{Connection, Piece, State, Table};
 use super::counters::{self, Counters, Gauges};
 use super::drive::first_line;
 use super::exchange::Exchange;
@@ -318,15 +318,20 @@ impl Server {
         if ctx.net.state(id) == ConnState::Closed(CloseReason::File) {
             self.counters.files_changed += 1;
         }
-        if let Some(ex) = conn.exchange.take_if(|ex| ex.status.is_some()) {
-            let left = ctx.net.unsent(id);
-            let sent = ex.content.saturating_sub(left);
-            self.counters.content_sent += sent;
-            self.log_exchange(ctx, &conn, &ex, sent);
-            conn.exchange = Some(ex);
-        }
+        self.log_cut(ctx, &mut conn);
         ctx.net.close(id);
         self.drop_conn(ctx, conn);
+    }
+
+    /// Logs a response that was begun and does not come to its end, with what went out of it.
+    fn log_cut(&mut self, ctx: &Context<'_>, conn: &mut Connection) {
+        if let Some(ex) = conn.exchange.take_if(|ex| ex.status.is_some()) {
+            let to_hand_over: u64 = conn.pieces.iter().map(Piece::len).sum();
+            let sent = ex.content.saturating_sub(ctx.net.unsent(conn.id) + to_hand_over);
+            self.counters.content_sent += sent;
+            self.log_exchange(ctx, conn, &ex, sent);
+            conn.exchange = Some(ex);
+        }
     }
 
     // Time.
@@ -373,6 +378,7 @@ impl Server {
                     return self.keep(conn);
                 }
                 self.counters.progress_timeouts += 1;
+                self.log_cut(ctx, &mut conn);
                 ctx.net.abort(id);
                 self.drop_conn(ctx, conn);
             }

@@ -399,3 +399,26 @@ fn a_reset_in_the_middle_is_not_a_request() {
     assert_eq!(rig.world.net.released(conn), Some(Released::Closed));
     rig.check_at_rest();
 }
+
+#[test]
+fn of_a_response_that_is_cut_what_went_out_is_counted() {
+    let mut rig = Rig::new();
+    let ask = "GET /memory/1G HTTP/1.1\r\nHost: a\r\n\r\n";
+    let conn = rig.connect();
+    rig.world.net.client_stall(conn, true);
+    rig.send(conn, ask);
+    rig.world.net.client_reset(conn);
+    rig.run();
+    assert_eq!(rig.server.counters().aborted, 1);
+    // As much as the transport had taken.
+    assert!(rig.server.counters().content_sent < 1 << 20, "{}", rig.server.counters().content_sent);
+    // One that is given up: the client has taken nothing.
+    let before = rig.server.counters().content_sent;
+    let conn = rig.connect();
+    rig.world.net.client_stall(conn, true);
+    rig.send(conn, ask);
+    rig.advance_ms(60_000);
+    assert_eq!(rig.world.net.released(conn), Some(Released::Aborted));
+    assert_eq!(rig.server.counters().content_sent, before);
+    rig.check_at_rest();
+}
