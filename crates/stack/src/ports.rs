@@ -1,5 +1,6 @@
 //! Ephemeral ports (RFC 6056): of listeners and UDP sockets any random one, of connections the next one towards that peer.
 
+use crate::demux::FlowKey;
 use crate::random::{Key, Random, purpose};
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, SocketAddr};
@@ -43,7 +44,7 @@ impl Sequences {
         let key = Key::derive(seed, purpose::PORTS | u64::from(seat) << 32);
         let counter = |at: usize| {
             let mut hasher = key.hasher();
-            at.hash(&mut hasher);
+            hasher.write_u64(at as u64);
             (hasher.finish() % u64::from(COUNT)) as u16
         };
         Sequences { key, counters: core::array::from_fn(counter) }
@@ -57,7 +58,7 @@ impl Sequences {
         is_free: impl FnMut(u16) -> bool,
     ) -> Option<u16> {
         let mut hasher = self.key.hasher();
-        (local, remote).hash(&mut hasher);
+        FlowKey::new(local, 0, remote.ip(), remote.port()).hash(&mut hasher);
         let hash = hasher.finish();
         // Start and counter come of bits that have nothing to do with each other.
         let (start, at) = (hash as u32 % u32::from(COUNT), (hash >> 32) as usize % COUNTERS);
