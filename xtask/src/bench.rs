@@ -24,7 +24,7 @@ pub fn run(args: &[&str]) -> Result<()> {
     let is_smoke = args.contains(&"--smoke");
     // Where nothing is measured, what the tests have built will do.
     let folder = if is_smoke { "checked" } else { "release" };
-    if !args.contains(&"--list") {
+    if !args.iter().any(|arg| ["--help", "-h", "--list", "--from"].contains(arg)) {
         packages::require(&PROGRAMS)?;
         if is_smoke {
             suites::build(true)?;

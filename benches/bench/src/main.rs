@@ -39,6 +39,7 @@ const SMOKE: [&str; 2] = ["tap-plain-out", "http-354-keep-64"];
 #[derive(Default)]
 struct Options {
     rows: Vec<String>,
+    help: bool,
     list: bool,
     rounds: Option<u32>,
     seconds: Option<u32>,
@@ -60,6 +61,7 @@ impl Options {
         while let Some(arg) = args.next() {
             let mut value = || args.next().with_context(|| format!("{arg} needs a value"));
             match arg.as_str() {
+                "--help" | "-h" => options.help = true,
                 "--list" => options.list = true,
                 "--long" => options.long = true,
                 "--smoke" => options.smoke = true,
@@ -131,6 +133,10 @@ fn main() -> ExitCode {
 
 fn run() -> Result<()> {
     let options = Options::parse(std::env::args().skip(1))?;
+    if options.help {
+        print!("{USAGE}");
+        return Ok(());
+    }
     let chosen = options.chosen()?;
     if options.list {
         for row in &rows::all() {

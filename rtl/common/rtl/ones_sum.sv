@@ -61,24 +61,22 @@ module ones_sum #(
   end
 
   // The adders as a binary tree: node i adds nodes 2i and 2i + 1; the leaves are the lanes, the root (1) is
-  // added to the accumulator. Bit 0 of each operand is there for the carry in.
+  // added to the accumulator. Bit 0 of each operand is there for the carry in. Where addend is the root itself, a simulator
+  // that takes the block below as one sees a loop; there is none.
+  /* verilator lint_off UNOPTFLAT */
   logic [15:0]      node  [1:2*LANES-1];
-  logic [LANES-1:0] carry, carry_out;
-  logic [LANES-1:1] lane_out, unused_bit;
+  logic [LANES-1:0] carry, carry_out, unused_bit;
   logic [15:0]      accumulator, total, addend;
-  logic             total_out, unused_total;
+  /* verilator lint_on UNOPTFLAT */
   logic             added_last;  // the accumulator takes the last beat in
 
   always_comb begin
     for (int i = 0; i < LANES; i++) node[LANES+i] = data[16*i+:16];
     for (int i = LANES - 1; i > 0; i--) begin
-      {lane_out[i], node[i], unused_bit[i]} = {1'b0, node[2*i], 1'b1} + {1'b0, node[2*i+1], carry[i]};
+      {carry_out[i], node[i], unused_bit[i]} = {1'b0, node[2*i], 1'b1} + {1'b0, node[2*i+1], carry[i]};
     end
+    {carry_out[0], total, unused_bit[0]} = {1'b0, accumulator, 1'b1} + {1'b0, addend, carry[0]};
   end
-
-  // Apart from the tree: a simulator that takes a block as one would see a loop through addend.
-  assign {total_out, total, unused_total} = {1'b0, accumulator, 1'b1} + {1'b0, addend, carry[0]};
-  assign carry_out = {lane_out, total_out};
 
   // What the result is made of.
   if (GAP) begin : gen_gap
