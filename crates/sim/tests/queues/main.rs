@@ -112,7 +112,9 @@ fn flows_that_change_their_queue_lose_nothing() {
         let moved = passed(&world, server);
         match spread {
             Spread::Follow => assert!(moved < 1_000, "{moved}: the interface has learnt where flows are"),
-            _ => assert!(moved > 200, "{moved}"),
+            Spread::Random => assert!(moved > 200, "{moved}"),
+            // 121 to 602 among twenty seeds.
+            _ => assert!(moved > 60, "{moved}"),
         }
     }
 }
