@@ -88,7 +88,9 @@ fn number(report: &Value, path: &str) -> f64 {
     report.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {path} in {report:#}"))
 }
 
-fn modes(run: impl Fn(&str) -> Value) {
+/// `to_the_end`: the server reads what was sent before it counts. iperf3 does not: of what waits in its sockets when the client
+/// says that the test is over it knows nothing.
+fn modes(to_the_end: bool, run: impl Fn(&str) -> Value) {
     for args in ["-t 1", "-t 1 -R", "-t 1 -P 4", "-t 1 -R -P 4", "-t 1 -O 1", "-t 1 -M 536 -w 64K -N"] {
         let report = run(args);
         let (sent, received) =
@@ -107,7 +109,10 @@ fn modes(run: impl Fn(&str) -> Value) {
     for args in ["-n 20M", "-n 20M -P 3", "-k 160"] {
         let report = run(args);
         assert_eq!(number(&report, "/end/sum_sent/bytes"), 20_971_520.0, "{args}");
-        assert_eq!(number(&report, "/end/sum_received/bytes"), 20_971_520.0, "{args}");
+        let received = number(&report, "/end/sum_received/bytes");
+        let all =
+            if to_the_end { received == 20_971_520.0 } else { (8e6..=20_971_520.0).contains(&received) };
+        assert!(all, "{args}: {received}");
     }
     let report = run("-n 20M -R");
     assert!(number(&report, "/end/sum_received/bytes") >= 20_971_520.0, "{report:#}");
@@ -117,7 +122,7 @@ fn modes(run: impl Fn(&str) -> Value) {
 fn the_client_in_all_modes_of_tcp_against_iperf3() {
     for wire in [Wire::Tap, Wire::Packet, Wire::Kernel] {
         let bench = Bench::new(wire, "");
-        modes(|args| bench.run(args));
+        modes(false, |args| bench.run(args));
     }
 }
 
@@ -125,7 +130,7 @@ fn the_client_in_all_modes_of_tcp_against_iperf3() {
 fn the_client_in_all_modes_of_tcp_against_our_server() {
     for wire in [Wire::Tap, Wire::Kernel] {
         let lab = Lab::start(wire, 1500, &[]);
-        modes(|args| {
+        modes(true, |args| {
             let line = format!("timeout 60 {LINERATE} iperf3 -c {} -J {args}", lab.host4());
             report(&lab.client.sh(&line), args)
         });
