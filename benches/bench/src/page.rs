@@ -28,8 +28,8 @@ other processes took more than a quarter of a core. `>=` and `<=` are what is as
 
 A virtual machine may give memory that was not used for some seconds back to its host; to get it again takes four times as long as
 to copy into it. Before each upload as much memory as it takes is therefore written and let go of, twice to five times, until that is as
-cheap as it was before in the row (processor time, within a quarter). Where it stayed half as dear again, the row is refused. Each
-round begins with another contender.
+cheap as it was before in the row (processor time, within a quarter). Where it stayed half as dear again, the row is refused; what gets
+cold between that and the upload goes unnoticed. Each round begins with another contender.
 
 Rows of *two-queues* in memory have server and clients in one process, a core for each queue; what counts is the time that
 the servers' turns take. *Two servers* share nothing, and so tell what the machine's cores allow.

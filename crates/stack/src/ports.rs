@@ -15,10 +15,9 @@ const COUNTERS: usize = 16;
 
 /// The first of the ports from `start` on, in a circle, for which `is_free` holds, and how many come before it.
 fn first_free(start: u32, mut is_free: impl FnMut(u16) -> bool) -> Option<(u16, u16)> {
-    let count = u32::from(COUNT);
-    (0..COUNT)
-        .map(|step| (EPHEMERAL.start() + ((start % count + u32::from(step)) % count) as u16, step))
-        .find(|&(port, _)| is_free(port))
+    let start = (start % u32::from(COUNT)) as u16;
+    // The sum of two below 16,384 fits.
+    (0..COUNT).map(|step| (EPHEMERAL.start() + (start + step) % COUNT, step)).find(|&(port, _)| is_free(port))
 }
 
 /// A random port of [`EPHEMERAL`] for which `is_free` holds (RFC 6056 section 3.3.1, algorithm 1): a random start, then the

@@ -8,6 +8,7 @@ use super::climb::{Climb, Found, Row, printed};
 use super::state::Direction;
 use crate::measure::place::{self, Place, SERVER, Wire, run};
 use crate::measure::rounds::alternate;
+use crate::measure::scratch::Scratch;
 use crate::measure::statistics::spread;
 use crate::progress::Progress;
 use crate::schema::Record;
@@ -16,7 +17,6 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -28,8 +28,6 @@ const TRANSFER_S: u32 = 120;
 const STATUS: u16 = 9_180;
 /// Name and password of the client.
 const USER: &str = "ladder:ladder";
-
-static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// How it is measured.
 #[derive(Clone, Debug)]
@@ -202,7 +200,7 @@ fn row(settings: &Settings, form: &Form, rounds: &[Round], figures: &[Record]) -
 struct Server {
     child: Child,
     place: Place,
-    config: PathBuf,
+    _scratch: Scratch,
 }
 
 impl Drop for Server {
@@ -210,7 +208,6 @@ impl Drop for Server {
         // The namespace, which goes after this, ends what is left in it.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_file(&self.config);
     }
 }
 
@@ -219,9 +216,8 @@ impl Server {
         let place = Place::new(Wire::Tap)?;
         let scaling = format!("net.ipv4.tcp_window_scaling={}", u8::from(form.scales));
         run(place.client(None, "sysctl").args(["-qw", &scaling]))?;
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("linerate-ladder-{}-{number}.toml", std::process::id());
-        let config = std::env::temp_dir().join(name);
+        let scratch = Scratch::new()?;
+        let config = scratch.path().join("ladder.toml");
         std::fs::write(&config, format!("[tcp]\n{}\n", form.tcp))
             .with_context(|| format!("cannot write {}", config.display()))?;
         let mut command = place.server(None, &settings.program.to_string_lossy());
@@ -231,7 +227,7 @@ impl Server {
         command.args(["--status", &STATUS.to_string(), "--config"]).arg(&config);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let child = child.with_context(|| format!("cannot start {}", settings.program.display()))?;
-        let mut server = Server { child, place, config };
+        let mut server = Server { child, place, _scratch: scratch };
         server.wait_until_ready()?;
         Ok(server)
     }

@@ -5,6 +5,7 @@ use super::fault::Fault;
 use super::ports::Ports;
 use super::schedule::{Schedule, What};
 use super::tally::{ANSWER_BINS, SAMPLES, Tally};
+use super::target::request;
 use super::{Arrivals, Load, Pace};
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::fd::OwnedFd;
@@ -83,15 +84,7 @@ struct Engine<'a> {
 
 impl<'a> Engine<'a> {
     fn new(load: &'a Load, thread: usize) -> std::io::Result<Engine<'a>> {
-        let text = |close: &str| {
-            format!(
-                "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: linerate/{}\r\nAccept: */*\r\n{close}\r\n",
-                load.path,
-                load.host,
-                env!("CARGO_PKG_VERSION")
-            )
-            .into_bytes()
-        };
+        let text = |is_last| request(&load.path, &load.host, is_last).into_bytes();
         let threads = load.threads.max(1);
         let kept = match load.arrivals {
             Arrivals::Kept { connections, .. } => (connections + threads - 1 - thread) / threads,
@@ -109,7 +102,7 @@ impl<'a> Engine<'a> {
             newest: None,
             idle: VecDeque::new(),
             waiting: VecDeque::new(),
-            texts: [text(""), text("Connection: close\r\n")],
+            texts: [text(false), text(true)],
             chunk: vec![0; CHUNK],
             tally: Tally::default(),
             start: Instant::now(),

@@ -24,7 +24,7 @@ pub use ports::{allow_descriptors, descriptors};
 pub use response::{Malformed, Response};
 pub use schedule::{Due, Schedule, What};
 pub use tally::{ANSWER_BINS, SAMPLES, Tally, histogram, milliseconds};
-pub use target::{Target, UrlError};
+pub use target::{Target, UrlError, request};
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

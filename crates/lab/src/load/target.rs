@@ -29,6 +29,15 @@ impl fmt::Display for UrlError {
 
 impl std::error::Error for UrlError {}
 
+/// A request for `path` of `host`; `is_last`: the server shall close the connection after its answer.
+pub fn request(path: &str, host: &str, is_last: bool) -> String {
+    let close = if is_last { "Connection: close\r\n" } else { "" };
+    format!(
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: linerate/{}\r\nAccept: */*\r\n{close}\r\n",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
 impl Target {
     /// Reads a URL.
     pub fn parse(url: &str) -> Result<Target, UrlError> {

@@ -8,4 +8,5 @@ pub mod machine;
 pub mod place;
 pub mod provenance;
 pub mod rounds;
+pub mod scratch;
 pub mod statistics;

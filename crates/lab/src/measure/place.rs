@@ -27,7 +27,7 @@ impl Namespace {
         if !rustix::process::geteuid().is_root() {
             bail!("network namespaces need root");
         }
-        let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let name = own_name();
         run(Command::new("ip").args(["netns", "add", &name]))?;
         let namespace = Namespace(name);
         namespace.run("ip link set lo up")?;
@@ -155,8 +155,15 @@ fn program(command: &Command) -> String {
     rest.iter().take(4).cloned().collect::<Vec<_>>().join(" ")
 }
 
-/// What files and folders of an experiment in the folder for temporary files are called, up to the process.
-const SCRATCH: [&str; 2] = ["linerate-offloads-", "linerate-ladder-"];
+/// What the names of all begin with that this process makes.
+fn own_prefix() -> String {
+    format!("{PREFIX}{}-", std::process::id())
+}
+
+/// A name for something that [`end`] removes: a namespace, or a folder among the temporary files.
+pub(super) fn own_name() -> String {
+    format!("{}{}", own_prefix(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
 
 /// Whether namespaces can be made and these programs be run, before an experiment that needs them begins. Removes what an earlier
 /// run could not.
@@ -175,15 +182,13 @@ pub fn ready(programs: &[&str]) -> Result<()> {
 /// Ends what runs in the namespaces of this process, and removes them and its temporary files; no more are made.
 pub fn end() {
     ENDING.store(true, Ordering::SeqCst);
-    let own = format!("{PREFIX}{}-", std::process::id());
+    let own = own_prefix();
     // Nobody can be told any more what goes wrong; the next run removes what is left.
     let names = names().unwrap_or_default();
     names.into_iter().filter(|name| name.starts_with(&own)).for_each(|name| drop(Namespace(name)));
-    let own = SCRATCH.map(|what| format!("{what}{}-", std::process::id()));
     for left in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
-        let name = left.file_name();
-        if own.iter().any(|own| name.to_string_lossy().starts_with(own)) {
-            let _ = std::fs::remove_dir_all(left.path()).or_else(|_| std::fs::remove_file(left.path()));
+        if left.file_name().to_string_lossy().starts_with(&own) {
+            let _ = std::fs::remove_dir_all(left.path());
         }
     }
 }

@@ -7,38 +7,10 @@ use super::switching;
 use crate::measure::place;
 use crate::measure::provenance::Provenance;
 use crate::measure::rounds::alternate;
+use crate::measure::scratch::Scratch;
 use crate::progress::Progress;
 use anyhow::{Context as _, Result};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-static NEXT: AtomicU32 = AtomicU32::new(0);
-
-/// A folder for files of a run, removed with the value.
-pub struct Scratch(PathBuf);
-
-impl Scratch {
-    /// A new one.
-    pub fn new() -> Result<Scratch> {
-        let name =
-            format!("linerate-offloads-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        Ok(Scratch(path))
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What is left in the folder for temporary files is removed with it some day.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use std::path::Path;
 
 /// Measures a plan.
 pub fn run(plan: &Plan) -> Result<Outcome> {

@@ -1,6 +1,6 @@
 //! One request before the ramp: whether the server answers at all, and what.
 
-use crate::load::{Response, Target};
+use crate::load::{Response, Target, request};
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -62,12 +62,7 @@ fn ask(target: &Target, address: SocketAddr, timeout: Duration) -> Result<Probe,
     let until = Instant::now() + timeout;
     let mut stream =
         TcpStream::connect_timeout(&address, timeout).map_err(|why| format!("cannot connect: {why}"))?;
-    let request = format!(
-        "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: linerate/{}\r\nAccept: */*\r\nConnection: close\r\n\r\n",
-        target.path,
-        target.authority(),
-        env!("CARGO_PKG_VERSION")
-    );
+    let request = request(&target.path, &target.authority(), true);
     stream.write_all(request.as_bytes()).map_err(|why| format!("cannot send: {why}"))?;
     let (mut response, mut bytes) = (Response::default(), vec![0; 64 << 10]);
     loop {

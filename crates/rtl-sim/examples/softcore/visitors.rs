@@ -1,7 +1,7 @@
 //! Connections that come when they are due, ask some times, and go: an open load over our own stack, in the board's time.
 
 use super::client::Client;
-use linerate_lab::load::{ANSWER_BINS, Arrivals, Fault, Load, Response, SAMPLES, Schedule, Tally};
+use linerate_lab::load::{ANSWER_BINS, Arrivals, Fault, Load, Response, SAMPLES, Schedule, Tally, request};
 use linerate_rtl_sim::softcore::CLOCK_NS;
 use linerate_transport::{CloseReason, ConnId, ConnState, Transport as _};
 use std::time::Duration;
@@ -159,7 +159,7 @@ impl Visitors<'_> {
             return self.ended(visitor, now);
         }
         if visitor.asked.is_none() && visitor.left > 0 {
-            let text = self.text(visitor.left == 1);
+            let text = request(&self.load.path, &self.load.host, visitor.left == 1);
             if client.node.stack.write(visitor.conn, text.as_bytes()).is_err() {
                 return self.fail(visitor, Fault::System);
             }
@@ -168,16 +168,6 @@ impl Visitors<'_> {
             visitor.asked = Some(Asked { due_ns: visitor.next_ns, at_ns: now, has_begun: false });
         }
         self.unless_late(visitor, now)
-    }
-
-    /// The request: the last of a connection asks the server to close it, as the lab's client does.
-    fn text(&self, is_last: bool) -> String {
-        let Load { path, host, .. } = self.load;
-        let close = if is_last { "Connection: close\r\n" } else { "" };
-        format!(
-            "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: linerate/{}\r\nAccept: */*\r\n{close}\r\n",
-            env!("CARGO_PKG_VERSION")
-        )
     }
 
     /// Takes what has come of an answer; says so if the visitor's way is decided by it.

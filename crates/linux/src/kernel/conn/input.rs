@@ -49,6 +49,7 @@ impl Conn {
         if self.phase != Phase::Open || self.finished || !self.can_read {
             return Some(Stored::default());
         }
+        let Some(fd) = &self.fd else { return Some(Stored::default()) };
         let pipe = match hub.pipe.take().map_or_else(Pipe::new, Ok) {
             Ok(pipe) => pipe,
             Err(_) => {
@@ -56,7 +57,6 @@ impl Conn {
                 return None;
             }
         };
-        let Some(fd) = &self.fd else { return Some(Stored::default()) };
         let filled = pipe.fill(fd.as_fd(), len.min(pipe::LEN));
         match filled {
             Ok(0) => {
