@@ -13,7 +13,7 @@ mod network;
 mod soft_count;
 mod softcore;
 
-use crate::{firmware, packages, shell};
+use crate::{firmware, lab, packages, shell};
 use anyhow::{Context, Result, bail};
 use machine::Machine;
 use names::Names;
@@ -256,6 +256,8 @@ fn serve(board: &Board, image: &Path) -> Result<()> {
 /// Starts a board and tries everything that it does.
 fn test(board: &Board, image: &Path) -> Result<()> {
     packages::require(&["curl", "iperf3", "lftp", "iputils-ping", "iproute2", "tcpdump"])?;
+    // Their traces are shown to Perfetto's trace processor.
+    lab::prepare()?;
     let names = Names::new(board, image);
     let network = Network::in_namespace(board)?;
     let mut machine = Machine::start(board, image, &network, &[])?;

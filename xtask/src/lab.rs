@@ -2,7 +2,9 @@
 
 use crate::{packages, shell};
 use anyhow::{Context, Result};
+use serde_json::Value;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 /// What is installed; it names the list of `sweep_dask.py`.
@@ -36,4 +38,11 @@ pub fn prepare() -> Result<()> {
     ]))?;
     fs::write(venv.join(STAMP), list)?;
     Ok(())
+}
+
+/// What Perfetto's own trace processor finds in a trace: the rows of a query.
+pub fn query(trace: &Path, sql: &str) -> Result<Vec<Vec<Value>>> {
+    let script = shell::root().join("crates/cli/tests/traces/trace_processor.mjs");
+    let rows = shell::output(Command::new("node").arg(script).arg(trace).arg(sql))?;
+    serde_json::from_str(&rows).with_context(|| format!("{sql} was answered by {rows:?}"))
 }

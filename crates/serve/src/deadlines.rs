@@ -3,40 +3,84 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use linerate_wire::units::Instant;
 
-/// At most one deadline per key; setting, clearing and finding the earliest cost O(log n), nothing scans.
+/// Deadlines in the order of time, of keys whose owners remember theirs: [`Instant::FAR_FUTURE`] where there is none. Setting,
+/// clearing and finding the earliest cost O(log n), nothing scans.
+#[derive(Clone, Debug)]
+pub struct Alarms<K>(BTreeSet<(Instant, K)>);
+
+impl<K: Ord + Copy> Alarms<K> {
+    /// No deadline.
+    pub const fn new() -> Self {
+        Alarms(BTreeSet::new())
+    }
+
+    /// Sets the deadline of `key`, which was `old`, to `at`.
+    pub fn set(&mut self, key: K, old: Instant, at: Instant) {
+        if old == at {
+            return;
+        }
+        self.clear(key, old);
+        if at != Instant::FAR_FUTURE {
+            self.0.insert((at, key));
+        }
+    }
+
+    /// Takes the deadline of `key`, which was `old`, away; tells whether there was one.
+    pub fn clear(&mut self, key: K, old: Instant) -> bool {
+        old != Instant::FAR_FUTURE && self.0.remove(&(old, key))
+    }
+
+    /// The earliest deadline.
+    pub fn next(&self) -> Option<Instant> {
+        self.0.first().map(|(at, _)| *at)
+    }
+
+    /// Takes the earliest deadline that is at or before `now`.
+    pub fn pop_expired(&mut self, now: Instant) -> Option<K> {
+        let (at, key) = *self.0.first()?;
+        if at > now {
+            return None;
+        }
+        self.0.pop_first();
+        Some(key)
+    }
+}
+
+impl<K: Ord + Copy> Default for Alarms<K> {
+    fn default() -> Self {
+        Alarms::new()
+    }
+}
+
+/// At most one deadline per key; costs as those of [`Alarms`].
 ///
 /// A timeout that is pushed back by each piece of data (idle, stalled) is cheaper kept lazily: note the time of the
 /// last activity, leave the deadline alone, and when it expires set it again from the activity if that is later.
 #[derive(Clone, Debug)]
 pub struct Deadlines<K> {
     by_key: BTreeMap<K, Instant>,
-    by_time: BTreeSet<(Instant, K)>,
+    by_time: Alarms<K>,
 }
 
 impl<K: Ord + Copy> Deadlines<K> {
     /// No deadline.
     pub const fn new() -> Self {
-        Deadlines { by_key: BTreeMap::new(), by_time: BTreeSet::new() }
+        Deadlines { by_key: BTreeMap::new(), by_time: Alarms::new() }
     }
 
-    /// Sets the deadline of `key` to `at`, in place of the one it had.
+    /// Sets the deadline of `key` to `at`, in place of the one it had; [`Instant::FAR_FUTURE`] is none.
     pub fn set(&mut self, key: K, at: Instant) {
-        match self.by_key.insert(key, at) {
-            Some(old) if old == at => return,
-            Some(old) => {
-                self.by_time.remove(&(old, key));
-            }
-            None => {}
+        if at == Instant::FAR_FUTURE {
+            self.clear(key);
+            return;
         }
-        self.by_time.insert((at, key));
+        let old = self.by_key.insert(key, at).unwrap_or(Instant::FAR_FUTURE);
+        self.by_time.set(key, old, at);
     }
 
     /// Takes the deadline of `key` away; tells whether there was one.
     pub fn clear(&mut self, key: K) -> bool {
-        match self.by_key.remove(&key) {
-            Some(at) => self.by_time.remove(&(at, key)),
-            None => false,
-        }
+        self.by_key.remove(&key).is_some_and(|at| self.by_time.clear(key, at))
     }
 
     /// The deadline of `key`.
@@ -46,16 +90,12 @@ impl<K: Ord + Copy> Deadlines<K> {
 
     /// The earliest deadline.
     pub fn next(&self) -> Option<Instant> {
-        self.by_time.first().map(|(at, _)| *at)
+        self.by_time.next()
     }
 
     /// Takes the earliest deadline that is at or before `now`.
     pub fn pop_expired(&mut self, now: Instant) -> Option<K> {
-        let (at, key) = *self.by_time.first()?;
-        if at > now {
-            return None;
-        }
-        self.by_time.pop_first();
+        let key = self.by_time.pop_expired(now)?;
         self.by_key.remove(&key);
         Some(key)
     }

@@ -13,6 +13,7 @@ extern crate std;
 pub mod admission;
 pub mod calendar;
 pub mod changes;
+mod crowd;
 pub mod deadlines;
 pub mod ftp;
 pub mod group;
@@ -26,7 +27,7 @@ pub mod testing;
 pub mod turn;
 
 pub use changes::{Change, Changes};
-pub use deadlines::Deadlines;
+pub use deadlines::{Alarms, Deadlines};
 pub use group::Group;
 pub use service::{Context, Service, StartError};
 pub use turn::{Host, Loop};

@@ -100,6 +100,16 @@ impl About {
     }
 }
 
+/// Why a connection may have to give way to others. It has one reason at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Brink {
+    /// Its handshake is under way, and it has no owner.
+    HalfOpen,
+    /// Its owner has let go; TIME-WAIT excluded.
+    Orphan,
+    TimeWait,
+}
+
 /// A read that a connection waits for.
 pub(crate) struct FileWait {
     pub(crate) conn: ConnId,
@@ -128,14 +138,9 @@ pub(crate) struct Conns {
     /// Connections that may want to read a file.
     pub(crate) reading: Ring,
     pub(crate) reads: Slab<FileWait>,
-    pub(crate) time_wait: Lists,
-    pub(crate) time_wait_len: usize,
-    /// Half-open connections, the oldest first.
-    half_open: Lists,
-    pub(crate) half_open_len: usize,
-    /// Connections whose owner has let go, TIME-WAIT excluded, the oldest first.
-    orphans: Lists,
-    pub(crate) orphans_len: usize,
+    /// Connections that may have to give way, by [`Brink`], the oldest first.
+    brinks: Lists,
+    brink_lens: [usize; 3],
     /// A connection that took a segment, of which nothing but [`Stack::settle`](crate::Stack) is left to do: once for all
     /// segments that come in a row.
     pub(crate) unsettled: Option<u32>,
@@ -165,12 +170,8 @@ impl Conns {
             link_full: false,
             reading: Ring::new(connections),
             reads: Slab::new(config.max_file_reads),
-            time_wait: Lists::new(1, connections),
-            time_wait_len: 0,
-            half_open: Lists::new(1, connections),
-            half_open_len: 0,
-            orphans: Lists::new(1, connections),
-            orphans_len: 0,
+            brinks: Lists::new(3, connections),
+            brink_lens: [0; 3],
             unsettled: None,
             unarmed: None,
             under_pressure: false,
@@ -223,79 +224,55 @@ impl Conns {
         self.listeners.find_mut(id.index(), id.generation())
     }
 
-    /// Puts a connection into the list of those in TIME-WAIT.
-    pub(crate) fn enter_time_wait(&mut self, slot: u32) {
-        self.prediction.forget(slot);
-        if !self.time_wait.is_in(slot) {
-            self.time_wait.join(0, slot);
-            self.time_wait_len += 1;
+    /// Puts a connection at the end of a list, unless it is in it, and takes it out of another.
+    pub(crate) fn enter(&mut self, brink: Brink, slot: u32) {
+        if brink == Brink::TimeWait {
+            self.prediction.forget(slot);
+        }
+        if !self.is_on(brink, slot) {
+            self.leave_any(slot);
+            self.brinks.join(brink as u32, slot);
+            self.brink_lens[brink as usize] += 1;
         }
     }
 
-    /// Takes a connection out of that list.
-    pub(crate) fn leave_time_wait(&mut self, slot: u32) {
-        if self.time_wait.is_in(slot) {
-            self.time_wait.leave(slot);
-            self.time_wait_len -= 1;
+    /// Takes a connection out of the list that it is in.
+    pub(crate) fn leave_any(&mut self, slot: u32) {
+        if let Some(list) = self.brinks.list_of(slot) {
+            self.brinks.leave(slot);
+            self.brink_lens[list as usize] -= 1;
         }
     }
 
-    /// Puts a connection into the list of half-open ones.
-    pub(crate) fn enter_half_open(&mut self, slot: u32) {
-        if !self.half_open.is_in(slot) {
-            self.half_open.join(0, slot);
-            self.half_open_len += 1;
+    /// Takes a connection out of a list, if it is in it.
+    pub(crate) fn leave(&mut self, brink: Brink, slot: u32) {
+        if self.is_on(brink, slot) {
+            self.leave_any(slot);
         }
     }
 
-    /// Takes a connection out of that list.
-    pub(crate) fn leave_half_open(&mut self, slot: u32) {
-        if self.half_open.is_in(slot) {
-            self.half_open.leave(slot);
-            self.half_open_len -= 1;
-        }
+    /// Whether a connection is in a list.
+    #[inline]
+    pub(crate) fn is_on(&self, brink: Brink, slot: u32) -> bool {
+        self.brinks.list_of(slot) == Some(brink as u32)
+    }
+
+    /// Connections in a list.
+    pub(crate) fn count(&self, brink: Brink) -> usize {
+        self.brink_lens[brink as usize]
+    }
+
+    /// The first connection of a list; it is taken out.
+    pub(crate) fn oldest(&mut self, brink: Brink) -> Option<u32> {
+        let slot = self.brinks.pop(brink as u32)?;
+        self.brink_lens[brink as usize] -= 1;
+        Some(slot)
     }
 
     /// Half-open connections, the oldest first: at most [`StackConfig::max_half_open`](crate::StackConfig::max_half_open).
     pub(crate) fn half_open(&self) -> impl Iterator<Item = u32> + '_ {
-        core::iter::successors(self.half_open.first(0), |&slot| self.half_open.next(slot))
-    }
-
-    /// The connection that is half-open for longest; it is taken out of the list.
-    pub(crate) fn oldest_half_open(&mut self) -> Option<u32> {
-        let slot = self.half_open.pop(0)?;
-        self.half_open_len -= 1;
-        Some(slot)
-    }
-
-    /// Puts a connection into the list of orphans.
-    pub(crate) fn enter_orphan(&mut self, slot: u32) {
-        if !self.orphans.is_in(slot) {
-            self.orphans.join(0, slot);
-            self.orphans_len += 1;
-        }
-    }
-
-    /// Takes a connection out of that list.
-    pub(crate) fn leave_orphan(&mut self, slot: u32) {
-        if self.orphans.is_in(slot) {
-            self.orphans.leave(slot);
-            self.orphans_len -= 1;
-        }
-    }
-
-    /// The oldest orphan; it is taken out of the list.
-    pub(crate) fn oldest_orphan(&mut self) -> Option<u32> {
-        let slot = self.orphans.pop(0)?;
-        self.orphans_len -= 1;
-        Some(slot)
-    }
-
-    /// The connection that is longest in TIME-WAIT; it is taken out of the list.
-    pub(crate) fn oldest_time_wait(&mut self) -> Option<u32> {
-        let slot = self.time_wait.pop(0)?;
-        self.time_wait_len -= 1;
-        Some(slot)
+        let first = self.brinks.first(Brink::HalfOpen as u32);
+        core::iter::successors(first, |&slot| self.brinks.next(slot))
     }
 }
 

@@ -1,5 +1,4 @@
-//! Queues of slots as linked lists through fixed arrays: connections that wait for a neighbour, connections in
-//! TIME-WAIT.
+//! Queues of slots as linked lists through fixed arrays: connections that wait for a neighbour, and those that may give way.
 
 use alloc::boxed::Box;
 
@@ -66,9 +65,9 @@ impl Lists {
         }
     }
 
-    /// Whether a slot is in a list.
-    pub(crate) fn is_in(&self, slot: u32) -> bool {
-        self.links.get(slot as usize).is_some_and(|link| link.list != END)
+    /// The list that a slot is in.
+    pub(crate) fn list_of(&self, slot: u32) -> Option<u32> {
+        self.links.get(slot as usize).map(|link| link.list).filter(|&list| list != END)
     }
 
     /// The first slot of a list.
@@ -120,7 +119,8 @@ mod tests {
                     prop_assert_eq!(&walk.collect::<VecDeque<u32>>(), model);
                 }
                 for slot in 0..6 {
-                    prop_assert_eq!(lists.is_in(slot), model.iter().any(|list| list.contains(&slot)));
+                    let list = model.iter().position(|list| list.contains(&slot));
+                    prop_assert_eq!(lists.list_of(slot), list.map(|list| list as u32));
                 }
             }
         }

@@ -30,6 +30,7 @@ use crate::rate::RateLimit;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use core::num::NonZeroU32;
 use core::time::Duration;
 use hashbrown::HashMap;
 use linerate_nic::MacAddr;
@@ -57,7 +58,7 @@ struct Entry {
     state: State,
     deadline: Option<Instant>,
     last_used: Instant,
-    generation: u32,
+    generation: NonZeroU32,
     /// It answered us, or carried a connection.
     confirmed: bool,
     /// In the queue of solicitations to send.
@@ -69,7 +70,7 @@ struct Entry {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NeighborRef {
     pub(crate) slot: u32,
-    generation: u32,
+    generation: NonZeroU32,
 }
 
 /// What the cache knows of a neighbour.
@@ -161,7 +162,7 @@ impl<P> NeighborCache<P> {
             state: State::Incomplete { sent: 0 },
             deadline: Some(now + RETRANSMIT),
             last_used: now,
-            generation: 0,
+            generation: NonZeroU32::MIN,
             confirmed: false,
             due: false,
             live: true,
@@ -236,7 +237,7 @@ impl<P> NeighborCache<P> {
                     state: State::Stale,
                     deadline: None,
                     last_used: now,
-                    generation: 0,
+                    generation: NonZeroU32::MIN,
                     confirmed: false,
                     due: false,
                     live: true,
@@ -462,7 +463,7 @@ impl<P> NeighborCache<P> {
         let entry = &mut self.entries[slot as usize];
         entry.live = false;
         entry.deadline = None;
-        entry.generation = entry.generation.wrapping_add(1);
+        entry.generation = entry.generation.checked_add(1).unwrap_or(NonZeroU32::MIN);
         if matches!(entry.state, State::Incomplete { .. }) {
             self.incomplete -= 1;
         }

@@ -8,7 +8,7 @@
 //! The ACK of a cookie is the end of a handshake that the client takes for done. Where there is no place for the
 //! connection any more, a RST says so at once: a client that waits for the server to speak first would wait for ever.
 
-use crate::conns::Stage;
+use crate::conns::{Brink, Stage};
 use crate::demux::FlowKey;
 use crate::memory;
 use crate::net::Priority;
@@ -31,7 +31,8 @@ impl Stack {
             self.net.counters.drop_syn_backlog += 1;
             return;
         }
-        let has_room = listening.has_room() && self.conns.half_open_len < self.net.config.max_half_open;
+        let has_room =
+            listening.has_room() && self.conns.count(Brink::HalfOpen) < self.net.config.max_half_open;
         if memory::refuses_connections(&self.conns.resources.budget, &self.net.pools) {
             self.net.counters.drop_syn_no_memory += 1;
             return;
@@ -83,7 +84,7 @@ impl Stack {
     fn insert_half_open(&mut self, listener: u32, new: NewConn<'_>) -> Option<u32> {
         let slot = self.insert_conn(new)?;
         self.net.counters.tcp_passive_opens += 1;
-        self.conns.enter_half_open(slot);
+        self.conns.enter(Brink::HalfOpen, slot);
         if let Some(listening) = self.conns.listeners.at_mut(listener) {
             listening.begin();
         }
@@ -213,7 +214,7 @@ impl Stack {
         if self.make_room() {
             return true;
         }
-        let Some(oldest) = self.conns.oldest_half_open() else {
+        let Some(oldest) = self.conns.oldest(Brink::HalfOpen) else {
             return self.shed_orphan(true) && !self.conns.table.is_full();
         };
         self.net.counters.tcp_half_open_evicted += 1;

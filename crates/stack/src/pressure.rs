@@ -17,7 +17,7 @@
 //! Closed connections that still deliver what they hold ("orphans") are bounded by number; beyond it, and when the table is
 //! full, the longest stalled among the oldest goes.
 
-use crate::conns::{Mark, Stage};
+use crate::conns::{Brink, Mark, Stage};
 use crate::memory;
 use crate::stack::Stack;
 use crate::tcp::State;
@@ -150,9 +150,9 @@ impl Stack {
     pub(crate) fn bound_orphans(&mut self, slot: u32) {
         let is_orphan = |stage| stage == Stage::Orphan;
         if self.conns.table.at(slot).is_some_and(|conn| is_orphan(conn.stage)) {
-            self.conns.enter_orphan(slot);
+            self.conns.enter(Brink::Orphan, slot);
         }
-        if self.conns.orphans_len > self.net.config.max_orphans {
+        if self.conns.count(Brink::Orphan) > self.net.config.max_orphans {
             self.shed_orphan(false);
         }
     }
@@ -161,9 +161,9 @@ impl Stack {
     /// slot is needed at once, so that no RST can be sent; the peer hears of it when it sends. False without any.
     pub(crate) fn shed_orphan(&mut self, at_once: bool) -> bool {
         let mut victim: Option<(u32, Instant)> = None;
-        for _ in 0..ORPHANS_COMPARED.min(self.conns.orphans_len) {
-            let Some(slot) = self.conns.oldest_orphan() else { break };
-            self.conns.enter_orphan(slot);
+        for _ in 0..ORPHANS_COMPARED.min(self.conns.count(Brink::Orphan)) {
+            let Some(slot) = self.conns.oldest(Brink::Orphan) else { break };
+            self.conns.enter(Brink::Orphan, slot);
             let Some(conn) = self.conns.table.at(slot) else { continue };
             // Whose data is all there waits for the peer's FIN and nothing else: nobody loses anything.
             let since = match conn.tcp.tcp_state() {
@@ -176,7 +176,7 @@ impl Stack {
         }
         let Some((slot, _)) = victim else { return false };
         self.net.counters.tcp_orphans_shed += 1;
-        self.conns.leave_orphan(slot);
+        self.conns.leave(Brink::Orphan, slot);
         self.abort_conn(slot, CloseReason::NoMemory);
         if at_once {
             self.finish(slot);

@@ -12,6 +12,33 @@ pub(crate) enum Slot {
     Udp(u32),
 }
 
+/// A [`Slot`] in four bytes. No table has 2^30 slots.
+#[derive(Clone, Copy)]
+struct Entry(u32);
+
+const KIND: u32 = 30;
+
+impl From<Slot> for Entry {
+    fn from(slot: Slot) -> Entry {
+        match slot {
+            Slot::Listener(index) => Entry(index),
+            Slot::Conn(index) => Entry(1 << KIND | index),
+            Slot::Udp(index) => Entry(2 << KIND | index),
+        }
+    }
+}
+
+impl From<Entry> for Slot {
+    fn from(Entry(bits): Entry) -> Slot {
+        let index = bits & ((1 << KIND) - 1);
+        match bits >> KIND {
+            0 => Slot::Listener(index),
+            1 => Slot::Conn(index),
+            _ => Slot::Udp(index),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Default)]
 struct State {
     bits: Ready,
@@ -20,7 +47,7 @@ struct State {
 
 /// The queue. A slot has at most one entry over all its generations, so the queue never grows beyond the slots.
 pub(crate) struct ReadyQueue {
-    order: VecDeque<Slot>,
+    order: VecDeque<Entry>,
     listeners: Box<[State]>,
     conns: Box<[State]>,
     udp: Box<[State]>,
@@ -55,7 +82,7 @@ impl ReadyQueue {
         state.bits |= bits;
         if !state.queued {
             state.queued = true;
-            self.order.push_back(slot);
+            self.order.push_back(slot.into());
         }
     }
 
@@ -73,7 +100,8 @@ impl ReadyQueue {
 
     /// The next socket with something to tell, and what.
     pub(crate) fn pop(&mut self) -> Option<(Slot, Ready)> {
-        while let Some(slot) = self.order.pop_front() {
+        while let Some(entry) = self.order.pop_front() {
+            let slot = Slot::from(entry);
             let Some(state) = self.state(slot) else { continue };
             state.queued = false;
             let bits = core::mem::take(&mut state.bits);

@@ -1,6 +1,6 @@
 //! What follows when a connection has changed: events, accept queues, timers, and its end.
 
-use crate::conns::{About, Conn, Conns, Stage, unpack};
+use crate::conns::{About, Brink, Conn, Conns, Stage, unpack};
 use crate::ready::{ReadyQueue, Slot};
 use crate::stack::Stack;
 use crate::tcp::{Connection, State};
@@ -67,7 +67,7 @@ impl Stack {
         }
         if is_new {
             self.net.counters.tcp_established += 1;
-            self.conns.leave_half_open(slot);
+            self.conns.leave(Brink::HalfOpen, slot);
             self.end_early(slot, true);
             self.offer(slot);
         }
@@ -79,7 +79,7 @@ impl Stack {
             self.conns.reading.push(slot);
         }
         if state == State::TimeWait {
-            self.conns.leave_orphan(slot);
+            self.conns.leave(Brink::Orphan, slot);
             self.bound_time_wait(slot);
         }
     }
@@ -154,9 +154,9 @@ impl Stack {
     }
 
     fn bound_time_wait(&mut self, slot: u32) {
-        self.conns.enter_time_wait(slot);
-        if self.conns.time_wait_len > self.net.config.max_time_wait
-            && let Some(oldest) = self.conns.oldest_time_wait()
+        self.conns.enter(Brink::TimeWait, slot);
+        if self.conns.count(Brink::TimeWait) > self.net.config.max_time_wait
+            && let Some(oldest) = self.conns.oldest(Brink::TimeWait)
         {
             self.net.counters.tcp_time_wait_recycled += 1;
             self.recycle(oldest);
@@ -193,9 +193,7 @@ impl Stack {
     /// Takes a connection out of every table but the slots.
     fn detach(&mut self, slot: u32) {
         self.conns.detach(slot);
-        self.conns.leave_time_wait(slot);
-        self.conns.leave_half_open(slot);
-        self.conns.leave_orphan(slot);
+        self.conns.leave_any(slot);
         self.net.waiting.leave(slot);
         self.net.timers.set(Timer::Conn(slot), None);
     }

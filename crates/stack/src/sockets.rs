@@ -1,6 +1,6 @@
 //! The stack as a transport: what servers call.
 
-use crate::conns::Stage;
+use crate::conns::{Brink, Stage};
 use crate::demux::FlowKey;
 use crate::listener::Listener;
 use crate::memory;
@@ -171,7 +171,7 @@ impl Transport for Stack {
         let pending = core::mem::take(&mut conn.pending);
         self.ready.raise(Slot::Conn(id.index()), pending);
         // One that opened early is its owner's now: it gives way to no other, as that would not free its slot.
-        self.conns.leave_half_open(id.index());
+        self.conns.leave(Brink::HalfOpen, id.index());
         Some(id)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::addresses::AddressOrigin;
 use crate::config::{Cidr, StackConfig};
-use crate::conns::Conns;
+use crate::conns::{Brink, Conns};
 use crate::counters::Counters;
 use crate::dhcp::DhcpClient;
 use crate::memory::{MemoryStats, StackPools};
@@ -178,7 +178,7 @@ impl Stack {
             datagrams: pools.datagrams.stats(),
             receive: pools.receive.as_ref().map(|pool| pool.stats()),
             connections: self.conns.table.len(),
-            time_wait: self.conns.time_wait_len,
+            time_wait: self.conns.count(Brink::TimeWait),
             listeners: self.conns.listeners.len(),
             udp_sockets: self.udp.len(),
         }

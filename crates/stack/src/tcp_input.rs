@@ -1,6 +1,6 @@
 //! TCP segments as they come in: to their connection, to a listener, or answered with a reset.
 
-use crate::conns::{About, Conn, Mark, Stage};
+use crate::conns::{About, Brink, Conn, Mark, Stage};
 use crate::demux::FlowKey;
 use crate::dormancy::Place;
 use crate::egress::ip_header_len;
@@ -70,7 +70,9 @@ impl Stack {
         self.net.counters.tcp_bytes_in += segment.payload_len() as u64;
         let ends = (packet.destination, local, packet.source, remote);
         match slot {
-            Some(slot) if !self.conns.time_wait.is_in(slot) => self.receive_for_conn(slot, &mut segment),
+            Some(slot) if !self.conns.is_on(Brink::TimeWait, slot) => {
+                self.receive_for_conn(slot, &mut segment)
+            }
             Some(slot) => self.receive_in_time_wait(slot, Arrived::new(ends, segment)),
             None => self.receive_for_listener(Arrived::new(ends, segment)),
         }
@@ -249,7 +251,7 @@ impl Stack {
     pub(crate) fn make_room(&mut self) -> bool {
         while self.conns.table.is_full() {
             // Each turn takes one out of the list, whether or not its owner still keeps the slot.
-            let Some(oldest) = self.conns.oldest_time_wait() else { return false };
+            let Some(oldest) = self.conns.oldest(Brink::TimeWait) else { return false };
             self.net.counters.tcp_time_wait_recycled += 1;
             self.recycle(oldest);
         }

@@ -33,7 +33,9 @@ const ABSENT: u32 = u32::MAX;
 
 /// The heap.
 pub(crate) struct Timers {
-    heap: Vec<(Instant, u32)>,
+    /// The heap: deadlines, and at the same places the numbers of their timers.
+    heap: Vec<Instant>,
+    numbers: Vec<u32>,
     /// Where in `heap` the timer with this number lies.
     place: Box<[u32]>,
     neighbors: u32,
@@ -45,6 +47,7 @@ impl Timers {
         let total = SINGLE as usize + neighbors + connections;
         Timers {
             heap: Vec::with_capacity(total),
+            numbers: Vec::with_capacity(total),
             place: alloc::vec![ABSENT; total].into_boxed_slice(),
             neighbors: neighbors as u32,
         }
@@ -92,14 +95,15 @@ impl Timers {
             (None, ABSENT) => {}
             (None, at) => self.remove(at as usize),
             (Some(deadline), ABSENT) => {
-                self.heap.push((deadline, number));
+                self.heap.push(deadline);
+                self.numbers.push(number);
                 self.place[number as usize] = self.heap.len() as u32 - 1;
                 self.rise(self.heap.len() - 1);
             }
             (Some(deadline), at) => {
                 let at = at as usize;
-                if deadline < self.heap[at].0 {
-                    self.heap[at].0 = deadline;
+                if deadline < self.heap[at] {
+                    self.heap[at] = deadline;
                     self.rise(at);
                 }
             }
@@ -111,7 +115,7 @@ impl Timers {
     pub(crate) fn is_set_for(&self, timer: Timer, not_before: Option<Instant>) -> bool {
         let at = self.place.get(self.number(timer) as usize).and_then(|&at| self.heap.get(at as usize));
         match (at, not_before) {
-            (Some((set, _)), Some(not_before)) => *set <= not_before,
+            (Some(set), Some(not_before)) => *set <= not_before,
             (None, None) => true,
             _ => false,
         }
@@ -119,12 +123,12 @@ impl Timers {
 
     /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<Instant> {
-        self.heap.first().map(|&(deadline, _)| deadline)
+        self.heap.first().copied()
     }
 
     /// Takes the earliest timer that is due at `now`.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Timer> {
-        let &(deadline, number) = self.heap.first()?;
+        let (&deadline, &number) = (self.heap.first()?, self.numbers.first()?);
         if deadline > now {
             return None;
         }
@@ -138,10 +142,11 @@ impl Timers {
     }
 
     fn remove(&mut self, at: usize) {
-        let (_, number) = self.heap.swap_remove(at);
+        self.heap.swap_remove(at);
+        let number = self.numbers.swap_remove(at);
         self.place[number as usize] = ABSENT;
         if at < self.heap.len() {
-            self.place[self.heap[at].1 as usize] = at as u32;
+            self.place[self.numbers[at] as usize] = at as u32;
             self.sink(at);
             self.rise(at);
         }
@@ -150,7 +155,7 @@ impl Timers {
     fn rise(&mut self, mut at: usize) {
         while at > 0 {
             let parent = (at - 1) / 2;
-            if self.heap[parent].0 <= self.heap[at].0 {
+            if self.heap[parent] <= self.heap[at] {
                 break;
             }
             self.swap(parent, at);
@@ -166,8 +171,8 @@ impl Timers {
             }
             let right = left + 1;
             let child =
-                if right < self.heap.len() && self.heap[right].0 < self.heap[left].0 { right } else { left };
-            if self.heap[at].0 <= self.heap[child].0 {
+                if right < self.heap.len() && self.heap[right] < self.heap[left] { right } else { left };
+            if self.heap[at] <= self.heap[child] {
                 break;
             }
             self.swap(at, child);
@@ -177,8 +182,9 @@ impl Timers {
 
     fn swap(&mut self, a: usize, b: usize) {
         self.heap.swap(a, b);
-        self.place[self.heap[a].1 as usize] = a as u32;
-        self.place[self.heap[b].1 as usize] = b as u32;
+        self.numbers.swap(a, b);
+        self.place[self.numbers[a] as usize] = a as u32;
+        self.place[self.numbers[b] as usize] = b as u32;
     }
 }
 

@@ -277,7 +277,7 @@ impl Stack {
 impl Net {
     /// The way to a connection's next hop. Without one the connection waits where it is woken from.
     fn way_to_peer(&mut self, conn: &mut Awake<'_>, slot: u32) -> Way {
-        if conn.tcp.is_finished() || self.waiting.is_in(slot) {
+        if conn.tcp.is_finished() || self.waiting.list_of(slot).is_some() {
             return Way::Unknown;
         }
         match self.resolve_ref(conn.neighbor, conn.next_hop) {

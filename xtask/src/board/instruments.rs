@@ -3,6 +3,7 @@
 use super::checks::{Scratch, pattern, stats, url};
 use super::machine::Machine;
 use super::names::Names;
+use crate::lab;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -37,9 +38,11 @@ pub fn trace(machine: &mut Machine<'_>) -> Result<String> {
             rounds += 1;
             ensure!(rounds < 10, "the ring does not wrap");
         }
-        let json: Value = serde_json::from_slice(&fetch(machine, "/trace")?).context("/trace")?;
+        let bytes = fetch(machine, "/trace")?;
+        let json: Value = serde_json::from_slice(&bytes).context("/trace")?;
         ask(machine, "trace", "trace off")?;
         let spans = look_at(&json)?;
+        understood(&bytes, spans)?;
         said = format!("{spans} spans");
         // Begun anew, and looked at twice: the same file.
         ensure!(serde_json::from_slice::<Value>(&fetch(machine, "/trace")?)? == json, "another trace");
@@ -73,6 +76,18 @@ fn look_at(json: &Value) -> Result<usize> {
         ensure!(spans.contains_key(&key), "no {name} in {track}, only {spans:?}");
     }
     Ok(spans.values().sum())
+}
+
+/// Perfetto's own trace processor finds nothing wrong with it, and as many spans.
+fn understood(trace: &[u8], spans: usize) -> Result<()> {
+    let file = Scratch::new("trace.json", trace)?;
+    let query = |sql| lab::query(Path::new(file.path()), sql);
+    let faults =
+        query("select name, value from stats where value > 0 and severity in ('error', 'data_loss')")?;
+    ensure!(faults.is_empty(), "the trace processor: {faults:?}");
+    let found = query("select count(*) from slice where dur >= 0")?;
+    ensure!(found == [[Value::from(spans)]], "{found:?} spans for the trace processor, {spans} in the file");
+    Ok(())
 }
 
 /// Time in the driver is measured while it is switched on.

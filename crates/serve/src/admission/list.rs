@@ -1,5 +1,6 @@
 //! Doubly linked lists through a table of slots: joining and leaving are O(1).
 
+use crate::crowd;
 use alloc::vec::Vec;
 
 /// No slot.
@@ -32,7 +33,7 @@ impl Links {
     pub(super) fn push(&mut self, list: &mut Ends, slot: u32) {
         let at = slot as usize;
         if at >= self.0.len() {
-            self.0.resize(at + 1, (NONE, NONE));
+            crowd::grow(&mut self.0, at + 1, || (NONE, NONE));
         }
         self.0[at] = (list.last, NONE);
         match self.0.get_mut(list.last as usize) {

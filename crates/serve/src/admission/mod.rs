@@ -23,6 +23,7 @@ mod source;
 pub use census::Census;
 pub use source::Source;
 
+use crate::crowd;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -300,7 +301,7 @@ impl Admission {
         self.change_count(holder, 1);
         let at = id.index() as usize;
         if at >= self.entries.len() {
-            self.entries.resize_with(at + 1, || None);
+            crowd::grow(&mut self.entries, at + 1, || None);
         }
         self.entries[at] = Some(Entry { id, holder, standing: Standing::Busy, since: now });
         self.len += 1;

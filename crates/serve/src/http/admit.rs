@@ -1,11 +1,10 @@
 //! Coming in: who is served, who gives way to newcomers, and who is turned away.
 
-use super::connection::{Connection, State, Table};
+use super::connection::{Connection, Seen, State, Table};
 use super::response::{After, HeadWriter, Status};
 use super::server::Server;
 use crate::Context;
 use crate::admission::{Admission, Source, Standing, Verdict};
-use alloc::boxed::Box;
 use linerate_transport::{ConnId, Transport};
 use linerate_wire::units::Instant;
 
@@ -27,7 +26,11 @@ impl Connection {
 
 /// Whether a connection may give way: nothing is on its way from the client, or too little.
 fn may_go(net: &dyn Transport, table: &Table, id: ConnId, now: Instant) -> bool {
-    let Some(conn) = table.get(id) else { return false };
+    let conn = match table.get(id) {
+        Some(Seen::Resting) => return net.readable(id) == 0,
+        Some(Seen::Working(conn)) => conn,
+        None => return false,
+    };
     let moved = match conn.state {
         State::Head if conn.head.is_empty() => return net.readable(id) == 0,
         State::Head | State::Lingering(_) => return true,
@@ -61,10 +64,8 @@ impl Server {
             }
         }
         self.admission.add(id, source, ctx.now);
-        self.table.add(Box::new(Connection::new(id, remote, ctx.now)));
-        if let Some(conn) = self.table.take(id) {
-            self.drive(ctx, conn);
-        }
+        let conn = self.table.add(id, remote, ctx.now);
+        self.drive(ctx, conn);
     }
 
     /// Tells the log about a crowd, now and then.

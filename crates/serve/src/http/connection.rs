@@ -14,6 +14,7 @@ use super::config::Timeouts;
 use super::exchange::Exchange;
 use super::file_info::FileInfo;
 use super::headers::HeadScan;
+use crate::crowd;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -114,7 +115,8 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub fn new(id: ConnId, remote: IpAddr, now: Instant) -> Connection {
+    fn new(id: ConnId, rest: Rest) -> Connection {
+        let Rest { generation: _, remote, queued, since, armed } = rest;
         Connection {
             id,
             remote,
@@ -127,14 +129,37 @@ impl Connection {
             closing: false,
             linger: false,
             is_last: false,
-            queued: 0,
+            queued,
             received: 0,
-            since: now,
+            since,
             mark: 0,
-            armed: Instant::FAR_FUTURE,
+            armed,
             charged: 0,
             in_ready: false,
         }
+    }
+
+    /// Whether [`Connection::rest`] is all there is to know of it. What was received counts from where a body began, so that it
+    /// may begin at zero again.
+    fn is_at_rest(&self) -> bool {
+        self.awaits_request()
+            && self.head.capacity() == 0
+            && self.exchange.is_none()
+            && self.file.is_none()
+            && self.charged == 0
+            && !(self.closing || self.linger || self.is_last)
+    }
+
+    fn rest(&self) -> Rest {
+        let Connection { id, remote, queued, since, armed, .. } = *self;
+        Rest { generation: id.generation(), remote, queued, since, armed }
+    }
+
+    /// Becomes, from one that is at rest, the connection of which this was left.
+    fn resume(&mut self, id: ConnId, rest: Rest) {
+        let Rest { generation: _, remote, queued, since, armed } = rest;
+        (self.id, self.remote, self.queued, self.since, self.armed) = (id, remote, queued, since, armed);
+        (self.received, self.mark) = (0, 0);
     }
 
     /// Enters a state in which progress of a body is due.
@@ -172,10 +197,52 @@ impl Connection {
     }
 }
 
-/// All connections, by the slot of their id; transports number their connections densely.
+/// What is left of a connection that waits for its next request; its slot is where it lies.
+#[derive(Debug)]
+struct Rest {
+    generation: u32,
+    remote: IpAddr,
+    queued: u64,
+    since: Instant,
+    armed: Instant,
+}
+
+#[derive(Debug)]
+enum Slot {
+    /// Nobody's, or taken out.
+    Empty,
+    Working(Box<Connection>),
+    Resting(Rest),
+}
+
+impl Slot {
+    fn generation(&self) -> Option<u32> {
+        match self {
+            Slot::Empty => None,
+            Slot::Working(conn) => Some(conn.id.generation()),
+            Slot::Resting(rest) => Some(rest.generation),
+        }
+    }
+}
+
+/// A connection as it lies in the table.
+pub(super) enum Seen<'a> {
+    /// It waits for its next request, of which its server has seen nothing.
+    Resting,
+    Working(&'a Connection),
+}
+
+/// Most unused connections that are kept, and what each has room for in its queue.
+const SPARES: usize = 64;
+const SPARE_PIECES: usize = 16;
+
+/// All connections, by the slot of their id; transports number their connections densely. Of one that waits for its next request
+/// few bytes are kept; what it had beyond that is used by the next that has something to do.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    slots: Vec<Option<Box<Connection>>>,
+    slots: Vec<Slot>,
+    #[expect(clippy::vec_box, reason = "they go into slots and come out of them without being moved")]
+    spares: Vec<Box<Connection>>,
     count: usize,
 }
 
@@ -185,39 +252,83 @@ impl Table {
         self.count
     }
 
-    /// Adds a connection.
-    pub fn add(&mut self, conn: Box<Connection>) {
+    /// A new connection, taken out.
+    pub fn add(&mut self, id: ConnId, remote: IpAddr, now: Instant) -> Box<Connection> {
         self.count += 1;
-        self.put_back(conn);
+        let rest =
+            Rest { generation: id.generation(), remote, queued: 0, since: now, armed: Instant::FAR_FUTURE };
+        self.working(id, rest)
     }
 
     /// A connection, unless it is taken out.
-    pub fn get(&self, id: ConnId) -> Option<&Connection> {
-        self.slots.get(id.index() as usize)?.as_deref().filter(|conn| conn.id == id)
+    pub fn get(&self, id: ConnId) -> Option<Seen<'_>> {
+        match self.slots.get(id.index() as usize)? {
+            Slot::Working(conn) if conn.id == id => Some(Seen::Working(conn)),
+            Slot::Resting(rest) if rest.generation == id.generation() => Some(Seen::Resting),
+            _ => None,
+        }
     }
 
     /// Takes a connection out for a moment.
     pub fn take(&mut self, id: ConnId) -> Option<Box<Connection>> {
         let slot = self.slots.get_mut(id.index() as usize)?;
-        if slot.as_ref().is_some_and(|conn| conn.id == id) { slot.take() } else { None }
+        if slot.generation() != Some(id.generation()) {
+            return None;
+        }
+        match core::mem::replace(slot, Slot::Empty) {
+            Slot::Working(conn) => Some(conn),
+            Slot::Resting(rest) => Some(self.working(id, rest)),
+            Slot::Empty => None,
+        }
     }
 
     /// Puts it back.
     pub fn put_back(&mut self, conn: Box<Connection>) {
         let at = conn.id.index() as usize;
         if at >= self.slots.len() {
-            self.slots.resize_with(at + 1, || None);
+            crowd::grow(&mut self.slots, at + 1, || Slot::Empty);
         }
-        self.slots[at] = Some(conn);
+        self.slots[at] = if conn.is_at_rest() {
+            let rest = conn.rest();
+            self.spare(conn);
+            Slot::Resting(rest)
+        } else {
+            Slot::Working(conn)
+        };
     }
 
-    /// Notes that one that was taken out does not come back.
-    pub fn forget_one(&mut self) {
+    /// Takes back one that was taken out and is over.
+    pub fn forget(&mut self, mut conn: Box<Connection>) {
         self.count -= 1;
+        // The queue keeps its memory.
+        let mut pieces = core::mem::take(&mut conn.pieces);
+        pieces.clear();
+        *conn = Connection { pieces, ..Connection::new(conn.id, conn.rest()) };
+        self.spare(conn);
     }
 
     /// The ids of all.
     pub fn ids(&self) -> Vec<ConnId> {
-        self.slots.iter().flatten().map(|conn| conn.id).collect()
+        let id = |(at, slot): (usize, &Slot)| Some(ConnId::new(at as u32, slot.generation()?));
+        self.slots.iter().enumerate().filter_map(id).collect()
+    }
+
+    fn working(&mut self, id: ConnId, rest: Rest) -> Box<Connection> {
+        match self.spares.pop() {
+            Some(mut conn) => {
+                conn.resume(id, rest);
+                conn
+            }
+            None => Box::new(Connection::new(id, rest)),
+        }
+    }
+
+    /// Keeps one that is at rest, to be another connection.
+    fn spare(&mut self, mut conn: Box<Connection>) {
+        debug_assert!(conn.is_at_rest(), "{conn:?}");
+        conn.pieces.shrink_to(SPARE_PIECES);
+        if self.spares.len() < SPARES {
+            self.spares.push(conn);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::access_log::Scribe;
 use super::cache::FileCache;
 use super::config::Config;
-use super::connection::{Connection, Piece, State, Table};
+use super::connection::{Connection, Piece, Seen, State, Table};
 use super::counters::{self, Counters, Gauges};
 use super::drive::first_line;
 use super::exchange::Exchange;
@@ -11,7 +11,7 @@ use super::listing::{ListingRules, Listings};
 use super::ops::{self, Ops, Purpose};
 use super::response::{Common, Status};
 use crate::admission::{Admission, Census};
-use crate::{Change, Context, Deadlines, Service, StartError};
+use crate::{Alarms, Change, Context, Service, StartError};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -40,7 +40,7 @@ pub struct Server {
     pub(super) table: Table,
     /// Who holds the connections of `table`, and who gives way.
     pub(super) admission: Admission,
-    timers: Deadlines<ConnId>,
+    timers: Alarms<ConnId>,
     /// Connections that were not done with their input when their turn ended.
     ready: VecDeque<ConnId>,
     /// Listeners had more connections than were accepted in one turn.
@@ -80,7 +80,7 @@ impl Server {
             listeners: Vec::new(),
             table: Table::default(),
             admission,
-            timers: Deadlines::new(),
+            timers: Alarms::new(),
             ready: VecDeque::new(),
             accept_again: false,
             relisten: false,
@@ -283,7 +283,7 @@ impl Server {
         let deadline = conn.deadline(&self.config.timeouts);
         // Later deadlines wait until the timer fires: most are put off many times before.
         if deadline < conn.armed {
-            self.timers.set(conn.id, deadline);
+            self.timers.set(conn.id, conn.armed, deadline);
             conn.armed = deadline;
         }
         self.table.put_back(conn);
@@ -291,7 +291,7 @@ impl Server {
 
     /// Gives back what a connection held that the transport has got back already.
     pub(super) fn drop_conn(&mut self, ctx: &mut Context<'_>, mut conn: Box<Connection>) {
-        self.timers.clear(conn.id);
+        self.timers.clear(conn.id, conn.armed);
         self.head_memory -= conn.charged;
         self.admission.remove(conn.id);
         if let State::Listing(slot) = conn.state {
@@ -307,7 +307,7 @@ impl Server {
             self.recycle(ex.head);
         }
         self.recycle(core::mem::take(&mut conn.head));
-        self.table.forget_one();
+        self.table.forget(conn);
     }
 
     fn handle_conn(&mut self, ctx: &mut Context<'_>, id: ConnId, ready: Ready) {
@@ -431,7 +431,10 @@ impl Service for Server {
         // That a response has left is of no interest between requests; it is the second event of nearly every one.
         if let Source::Conn(id) = event.source
             && event.ready == Ready::SENT
-            && self.table.get(id).is_some_and(Connection::awaits_request)
+            && self.table.get(id).is_some_and(|seen| match seen {
+                Seen::Resting => true,
+                Seen::Working(conn) => conn.awaits_request(),
+            })
         {
             return;
         }

@@ -287,11 +287,12 @@ impl Promise {
         self.bytes = bytes;
     }
 
-    /// The promise itself, to be kept elsewhere; what stays here is nothing.
-    pub fn take(&mut self) -> Promise {
-        let Promise { bytes, grant, set_aside, .. } = *self;
+    /// The promise itself, to be kept elsewhere in few bytes; what stays here is nothing. `None` if it is too large for that.
+    pub fn keep(&mut self) -> Option<KeptPromise> {
+        let fit = |bytes: usize| u32::try_from(bytes).ok();
+        let (bytes, grant, set_aside) = (fit(self.bytes)?, fit(self.grant)?, fit(self.set_aside)?);
         (self.bytes, self.grant, self.set_aside) = (0, 0, 0);
-        Promise { budget: self.budget.clone(), bytes, grant, set_aside }
+        Some(KeptPromise { budget: self.budget.clone(), bytes, grant, set_aside })
     }
 
     /// What its connection has in any case, in bytes of memory.
@@ -314,6 +315,31 @@ impl Promise {
 impl Drop for Promise {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// A [`Promise`] of less than 4 GiB; given back when it is dropped, too.
+#[derive(Debug)]
+pub(super) struct KeptPromise {
+    budget: MemoryBudget,
+    bytes: u32,
+    grant: u32,
+    set_aside: u32,
+}
+
+impl KeptPromise {
+    /// The promise itself; what stays here is nothing.
+    pub fn take(&mut self) -> Promise {
+        let KeptPromise { bytes, grant, set_aside, .. } = *self;
+        (self.bytes, self.grant, self.set_aside) = (0, 0, 0);
+        let (bytes, grant, set_aside) = (bytes as usize, grant as usize, set_aside as usize);
+        Promise { budget: self.budget.clone(), bytes, grant, set_aside }
+    }
+}
+
+impl Drop for KeptPromise {
+    fn drop(&mut self) {
+        drop(self.take());
     }
 }
 

@@ -44,9 +44,35 @@ impl LimitClock {
         copy.times
     }
 
+    /// The clock of a connection that has nothing to do, and what limits it; `None` while it has.
+    pub fn at_rest(&self) -> Option<(ClockAtRest, Option<LimitCause>)> {
+        let BusyClock { since: Instant::FAR_FUTURE, total_ns } = self.busy else { return None };
+        let (since, cause) = self.running.unzip();
+        Some((ClockAtRest { since: since.unwrap_or_default(), busy_ns: total_ns, times: self.times }, cause))
+    }
+
     fn add(&mut self, cause: LimitCause, time: Duration) {
         if let Some(ns) = self.times.ns.get_mut(cause as usize) {
             *ns = ns.saturating_add(nanos(time));
+        }
+    }
+}
+
+/// A [`LimitClock`] of which the cause is kept elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClockAtRest {
+    since: Instant,
+    busy_ns: u64,
+    times: LimitTimes,
+}
+
+impl ClockAtRest {
+    /// The clock again, which runs for `cause`.
+    pub fn clock(&self, cause: Option<LimitCause>) -> LimitClock {
+        LimitClock {
+            running: cause.map(|cause| (self.since, cause)),
+            busy: BusyClock { total_ns: self.busy_ns, ..BusyClock::default() },
+            times: self.times,
         }
     }
 }

@@ -20,7 +20,27 @@ pub(super) struct RttEstimator {
     backoff: u8,
 }
 
+/// What an estimator has found, without its bounds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Estimate {
+    pub smoothed_ns: u64,
+    pub variation_ns: u64,
+    pub base_ns: u64,
+}
+
 impl RttEstimator {
+    /// What was found so far, and how often the timeout is doubled.
+    pub fn found(&self) -> (Estimate, u8) {
+        let RttEstimator { smoothed_ns, variation_ns, base_ns, backoff, .. } = *self;
+        (Estimate { smoothed_ns, variation_ns, base_ns }, backoff)
+    }
+
+    /// This estimator, had it found that.
+    pub fn with(self, found: Estimate, backoff: u8) -> Self {
+        let Estimate { smoothed_ns, variation_ns, base_ns } = found;
+        RttEstimator { smoothed_ns, variation_ns, base_ns, backoff, ..self }
+    }
+
     /// Without measurement: the timeout is `initial`.
     pub fn new(initial: Duration, min: Duration, max: Duration) -> Self {
         RttEstimator {

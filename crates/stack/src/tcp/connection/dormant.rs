@@ -17,12 +17,12 @@ use super::super::config::{Config, Resources};
 use super::super::congestion::{Calm, Control};
 use super::super::delayed_ack::Habits;
 use super::super::ecn::Ecn;
-use super::super::limits::LimitClock;
+use super::super::limits::ClockAtRest;
 use super::super::pacing::Pacer;
 use super::super::path_size::{PathSize, Sizes};
 use super::super::rack::{PathTimes, Rack};
 use super::super::receiver::ReceiverAtRest;
-use super::super::rtt::RttEstimator;
+use super::super::rtt::Estimate;
 use super::super::send_queue::SendQueue;
 use super::super::state::State;
 use super::super::timers::{Timer, Timers};
@@ -46,37 +46,37 @@ use linerate_wire::units::Instant;
 /// So long after the last segment nothing can tell any more that a reduction was unnecessary.
 const UNDO_LASTS: Duration = Duration::from_secs(10);
 
-/// What counts while nothing goes wrong. The rest of [`Counters`] is zero.
+/// What counts while nothing goes wrong, beside [`Counters::bytes_acked`], where it is no more than this can tell. The rest of
+/// [`Counters`] is zero.
 #[derive(Clone, Copy, Debug)]
 struct Usual {
-    segments_received: u64,
-    segments_sent: u64,
-    acks_sent: u64,
-    bytes_acked: u64,
-    keep_alive_probes: u64,
-    challenge_acks: u64,
+    segments_received: u32,
+    segments_sent: u32,
+    acks_sent: u32,
+    keep_alive_probes: u32,
+    challenge_acks: u32,
 }
 
 impl Usual {
     fn of(counters: &Counters) -> Usual {
+        let most = |count| u32::try_from(count).unwrap_or(u32::MAX);
         Usual {
-            segments_received: counters.segments_received,
-            segments_sent: counters.segments_sent,
-            acks_sent: counters.acks_sent,
-            bytes_acked: counters.bytes_acked,
-            keep_alive_probes: counters.keep_alive_probes,
-            challenge_acks: counters.challenge_acks,
+            segments_received: most(counters.segments_received),
+            segments_sent: most(counters.segments_sent),
+            acks_sent: most(counters.acks_sent),
+            keep_alive_probes: most(counters.keep_alive_probes),
+            challenge_acks: most(counters.challenge_acks),
         }
     }
 
-    fn counters(self) -> Counters {
+    fn counters(self, bytes_acked: u64) -> Counters {
         Counters {
-            segments_received: self.segments_received,
-            segments_sent: self.segments_sent,
-            acks_sent: self.acks_sent,
-            bytes_acked: self.bytes_acked,
-            keep_alive_probes: self.keep_alive_probes,
-            challenge_acks: self.challenge_acks,
+            segments_received: self.segments_received.into(),
+            segments_sent: self.segments_sent.into(),
+            acks_sent: self.acks_sent.into(),
+            bytes_acked,
+            keep_alive_probes: self.keep_alive_probes.into(),
+            challenge_acks: self.challenge_acks.into(),
             ..Counters::default()
         }
     }
@@ -97,20 +97,40 @@ enum Past {
     Traced(Box<Traces>),
 }
 
-/// The peer's window, as [`PeerWindow`]. None is larger than 2^30 bytes (RFC 7323 section 2.3).
+/// The peer's window, as [`PeerWindow`]: positions are told from those of the connection, near which they lie. No window is larger
+/// than 2^30 bytes (RFC 7323 section 2.3).
 #[derive(Clone, Copy, Debug)]
 struct Window {
-    edge: u64,
-    updated_by: (u64, u64),
+    /// Beyond what is acknowledged.
+    open: u32,
+    /// The segment that told it last: so far its sequence number lies before what is expected next, and its acknowledgement
+    /// before what is acknowledged.
+    behind: (u32, u32),
     size: u32,
     max: u32,
-    scale: u8,
 }
 
-impl From<Window> for PeerWindow {
-    fn from(window: Window) -> PeerWindow {
-        let Window { edge, updated_by, size, max, scale } = window;
-        PeerWindow { edge, size: size.into(), max: max.into(), updated_by, scale }
+impl Window {
+    fn of(window: &PeerWindow, next: u64, una: u64) -> Option<Window> {
+        let distance = |from: u64, to: u64| u32::try_from(to.checked_sub(from)?).ok();
+        let (seq, ack) = window.updated_by;
+        Some(Window {
+            open: distance(una, window.edge)?,
+            behind: (distance(seq, next)?, distance(ack, una)?),
+            size: u32::try_from(window.size).ok()?,
+            max: u32::try_from(window.max).ok()?,
+        })
+    }
+
+    fn window(self, next: u64, una: u64, scale: u8) -> PeerWindow {
+        let (seq, ack) = self.behind;
+        PeerWindow {
+            edge: una + u64::from(self.open),
+            size: self.size.into(),
+            max: self.max.into(),
+            updated_by: (next - u64::from(seq), una - u64::from(ack)),
+            scale,
+        }
     }
 }
 
@@ -119,24 +139,25 @@ impl From<Window> for PeerWindow {
 pub(crate) struct Dormant {
     config: Rc<Config>,
     past: Past,
-    usual: Usual,
+    bytes_acked: u64,
     /// Everything that was counted, where that is more.
     counters: Option<Box<Counters>>,
-    limits: LimitClock,
+    limits: ClockAtRest,
     receiver: ReceiverAtRest,
-    /// Keep-alive, user timeout, and what ends the state.
-    timers: [Instant; 3],
+    /// Keep-alive, and what ends the state where something does; else the user timeout.
+    timers: [Instant; 2],
     una: u64,
-    window: Window,
     last: Last,
-    rtt: RttEstimator,
+    rtt: Estimate,
     path: PathTimes,
     ecn: Ecn,
     pacer: Pacer,
     /// The last timestamp of the peer, and when it came; see `has_timestamps`.
     recent_at: Instant,
-    recent: u32,
     sizes: Sizes,
+    usual: Usual,
+    window: Window,
+    recent: u32,
     timestamp_offset: u32,
     next_tag: u32,
     /// Most bytes in the network of late; see [`Connection::fills_device`].
@@ -149,6 +170,9 @@ pub(crate) struct Dormant {
     reason: Option<CloseReason>,
     soft_error: Option<CloseReason>,
     opened: Opened,
+    limited_by: Option<LimitCause>,
+    window_scale: u8,
+    backoff: u8,
     syn_retries: u8,
     keep_alives: u8,
     has_timestamps: bool,
@@ -184,19 +208,21 @@ impl Connection {
         if !self.is_quiet(now) {
             return None;
         }
-        let timers = self.timers.lasting(ending(self.life.state))?;
+        let [keep_alive, user_timeout, end] = self.timers.lasting(ending(self.life.state))?;
+        let timers = match (ends_by_itself(self.life.state), user_timeout, end) {
+            (true, Instant::FAR_FUTURE, end) => [keep_alive, end],
+            (false, user_timeout, Instant::FAR_FUTURE) => [keep_alive, user_timeout],
+            _ => return None,
+        };
         let sizes = self.path.size.sizes()?;
         let habits = self.receiving.ack.habits()?;
         let carried = u32::try_from(self.device.carried.0).ok()?;
-        let window = Window {
-            edge: self.sender.window.edge,
-            updated_by: self.sender.window.updated_by,
-            size: u32::try_from(self.sender.window.size).ok()?,
-            max: u32::try_from(self.sender.window.max).ok()?,
-            scale: self.sender.window.scale,
-        };
+        let (limits, limited_by) = self.accounts.limits.at_rest()?;
+        let window = Window::of(&self.sender.window, self.receiving.receiver.next(), self.sender.una)?;
+        let (rtt, backoff) = self.sender.rtt.found();
         let usual = Usual::of(&self.accounts.counters);
-        let is_more = usual.counters() != self.accounts.counters;
+        let bytes_acked = self.accounts.counters.bytes_acked;
+        let is_more = usual.counters(bytes_acked) != self.accounts.counters;
         let calm = self.sender.congestion.calm().filter(|_| self.loss.loss_probe.has_ended());
         let traced = || {
             let (congestion, loss_probe) = (self.sender.congestion.clone(), self.loss.loss_probe);
@@ -209,13 +235,17 @@ impl Connection {
             past,
             usual,
             counters: is_more.then(|| Box::new(self.accounts.counters)),
-            limits: self.accounts.limits.clone(),
+            bytes_acked,
+            limits,
+            limited_by,
             receiver,
             timers,
             una: self.sender.una,
             window,
+            window_scale: self.sender.window.scale,
             last: self.accounts.last,
-            rtt: self.sender.rtt,
+            rtt,
+            backoff,
             path: self.loss.rack.path(),
             ecn: self.sender.ecn,
             pacer: self.sender.pacer,
@@ -246,6 +276,11 @@ impl Connection {
     }
 }
 
+/// Whether time ends a state.
+fn ends_by_itself(state: State) -> bool {
+    matches!(state, State::FinWait2 | State::TimeWait)
+}
+
 /// The timer that ends a state.
 fn ending(state: State) -> Timer {
     if state == State::TimeWait { Timer::TimeWait } else { Timer::FinWait2 }
@@ -266,7 +301,8 @@ impl Dormant {
             Past::Traced(traces) => (traces.congestion.clone(), traces.loss_probe),
             Past::Calm(calm) => (Control::after(self.config.socket.congestion, calm), LossProbe::default()),
         };
-        let counters = self.counters.as_deref().map_or_else(|| self.usual.counters(), |all| *all);
+        let counters =
+            self.counters.as_deref().map_or_else(|| self.usual.counters(self.bytes_acked), |all| *all);
         let (una, config) = (self.una, Rc::clone(&self.config));
         let receiver = self.receiver.look(resources, config.max_out_of_order_pieces);
         let receiving = Receiving::after(receiver, self.habits, self.last_echo);
@@ -275,7 +311,7 @@ impl Dormant {
         let queue = SendQueue::new(queue_end, resources.budget.charge_sending());
         let blank = Connection::blank(config, resources, ends, una, self.last, receiving, congestion);
         Connection {
-            timers: Timers::with(self.timers, ending(self.state)),
+            timers: Timers::with(self.lasting(), ending(self.state)),
             life: Life {
                 state: self.state,
                 reason: self.reason,
@@ -297,19 +333,28 @@ impl Dormant {
             },
             path: Path { mss: self.path_mss, size: PathSize::with(self.sizes) },
             sender: Sender {
-                window: self.window.into(),
+                window: self.window.window(self.receiver.next, una, self.window_scale),
                 queue,
                 fin_queued: self.fin_queued,
                 fin_sent: self.fin_sent,
                 ecn: self.ecn,
                 pacer: self.pacer,
-                rtt: self.rtt,
+                rtt: blank.sender.rtt.with(self.rtt, self.backoff),
                 ..blank.sender
             },
             device: InDevice::after(self.next_tag, u64::from(self.carried), una),
             loss: LossRecovery::after(Rack::on(self.path), loss_probe),
-            accounts: Accounts { counters, limits: self.limits.clone(), ..blank.accounts },
+            accounts: Accounts { counters, limits: self.limits.clock(self.limited_by), ..blank.accounts },
             ..blank
+        }
+    }
+
+    /// As [`Timers::lasting`].
+    fn lasting(&self) -> [Instant; 3] {
+        let [keep_alive, other] = self.timers;
+        match ends_by_itself(self.state) {
+            true => [keep_alive, Instant::FAR_FUTURE, other],
+            false => [keep_alive, other, Instant::FAR_FUTURE],
         }
     }
 
@@ -336,12 +381,12 @@ impl Dormant {
 
     /// As [`Connection::progress`].
     pub(crate) fn progress(&self) -> (u64, u64) {
-        (self.usual.bytes_acked, self.receiver.bytes_received)
+        (self.bytes_acked, self.receiver.bytes_received)
     }
 
     /// As [`Connection::limited_by`].
     pub(crate) fn limited_by(&self) -> Option<LimitCause> {
-        self.limits.cause()
+        self.limited_by
     }
 
     /// As [`Connection::state`].

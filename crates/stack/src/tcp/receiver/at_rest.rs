@@ -1,7 +1,7 @@
 //! A receiver while nothing waits in it, in few bytes.
 
 use super::super::autotune::ReceiveTuner;
-use super::super::budget::Promise;
+use super::super::budget::{KeptPromise, Promise};
 use super::super::config::Resources;
 use super::super::reassembly::Reassembly;
 use super::Receiver;
@@ -11,12 +11,12 @@ use alloc::collections::VecDeque;
 #[derive(Debug)]
 pub(in super::super) struct ReceiverAtRest {
     /// The next byte expected, FIN not counted.
-    next: u64,
+    pub next: u64,
     edge: u64,
     pub bytes_received: u64,
     bytes_compacted: u64,
     tuner: ReceiveTuner,
-    promise: Promise,
+    promise: KeptPromise,
     cost: u16,
     mss: u16,
     scale: u8,
@@ -42,19 +42,20 @@ impl Receiver {
             return None;
         }
         let fit = |number: usize| u16::try_from(number).ok();
+        let (cost, mss) = (fit(self.cost)?, fit(self.mss)?);
         Some(ReceiverAtRest {
             next: self.next,
             edge: self.edge,
             bytes_received: self.bytes_received,
             bytes_compacted: self.bytes_compacted,
             tuner: self.tuner.clone(),
-            cost: fit(self.cost)?,
-            mss: fit(self.mss)?,
+            cost,
+            mss,
             scale: self.scale,
             finished: self.finished,
             discard: self.discard,
             rests: self.rests,
-            promise: self.promise.take(),
+            promise: self.promise.keep()?,
         })
     }
 }
@@ -101,10 +102,15 @@ impl ReceiverAtRest {
     /// As [`Receiver::rest`].
     pub fn rest(&mut self) {
         self.rests = true;
+        let mut promise = self.promise.take();
         if self.finished || self.discard {
-            self.promise.end();
+            promise.end();
         } else {
-            self.promise.set(0, 0);
+            promise.set(0, 0);
+        }
+        // It has become smaller, and fits again.
+        if let Some(kept) = promise.keep() {
+            self.promise = kept;
         }
     }
 }
