@@ -31,8 +31,8 @@ const HEADER_BUFFERS: usize = 64;
 const BATCH: usize = 32;
 /// A tick of the engine's delay timer: 125 clocks.
 const TICK_NS: u32 = 1_250;
-/// Clocks that a segment waits for others to join it: two full frames at 1 Gb/s.
-const JOIN_CLOCKS: u32 = 2_600;
+/// Clocks that a segment waits for others to join it: 32 full frames at 1 Gb/s. What ends a write has PSH and waits for nothing.
+const JOIN_CLOCKS: u32 = 40_000;
 /// When received frames interrupt: 50 us after the first, or by their number. A turn of the loop takes longer than that.
 const PACING: PacingConfig =
     PacingConfig { mode: PacingMode::FirstNewPacket, timer_ticks: 2, tick_ns: 25_000, threshold: 32 };
