@@ -103,20 +103,20 @@ enum Past {
 struct Window {
     /// Beyond what is acknowledged.
     open: u32,
-    /// The segment that told it last: so far its sequence number lies before what is expected next, and its acknowledgement
-    /// before what is acknowledged.
-    behind: (u32, u32),
+    /// The segment that told it last: so far its sequence number lies before what is expected next (behind it by one after a
+    /// FIN), and its acknowledgement before what is acknowledged.
+    behind: (i32, i32),
     size: u32,
     max: u32,
 }
 
 impl Window {
     fn of(window: &PeerWindow, next: u64, una: u64) -> Option<Window> {
-        let distance = |from: u64, to: u64| u32::try_from(to.checked_sub(from)?).ok();
+        let behind = |position: u64, of: u64| i32::try_from(of.wrapping_sub(position).cast_signed()).ok();
         let (seq, ack) = window.updated_by;
         Some(Window {
-            open: distance(una, window.edge)?,
-            behind: (distance(seq, next)?, distance(ack, una)?),
+            open: u32::try_from(window.edge.checked_sub(una)?).ok()?,
+            behind: (behind(seq, next)?, behind(ack, una)?),
             size: u32::try_from(window.size).ok()?,
             max: u32::try_from(window.max).ok()?,
         })
@@ -128,7 +128,7 @@ impl Window {
             edge: una + u64::from(self.open),
             size: self.size.into(),
             max: self.max.into(),
-            updated_by: (next - u64::from(seq), una - u64::from(ack)),
+            updated_by: (next.wrapping_sub_signed(seq.into()), una.wrapping_sub_signed(ack.into())),
             scale,
         }
     }
