@@ -40,7 +40,7 @@ pub fn prepare() -> Result<()> {
     Ok(())
 }
 
-/// What Perfetto's own trace processor finds in a trace: the rows of a query.
+/// What Perfetto's own trace processor finds in a trace that it understands whole: the rows of a query.
 pub fn query(trace: &Path, sql: &str) -> Result<Vec<Vec<Value>>> {
     let script = shell::root().join("crates/cli/tests/traces/trace_processor.mjs");
     let rows = shell::output(Command::new("node").arg(script).arg(trace).arg(sql))?;

@@ -110,6 +110,8 @@ pub(crate) enum Brink {
     TimeWait,
 }
 
+const BRINKS: usize = 3;
+
 /// A read that a connection waits for.
 pub(crate) struct FileWait {
     pub(crate) conn: ConnId,
@@ -140,7 +142,7 @@ pub(crate) struct Conns {
     pub(crate) reads: Slab<FileWait>,
     /// Connections that may have to give way, by [`Brink`], the oldest first.
     brinks: Lists,
-    brink_lens: [usize; 3],
+    brink_lens: [usize; BRINKS],
     /// A connection that took a segment, of which nothing but [`Stack::settle`](crate::Stack) is left to do: once for all
     /// segments that come in a row.
     pub(crate) unsettled: Option<u32>,
@@ -170,8 +172,8 @@ impl Conns {
             link_full: false,
             reading: Ring::new(connections),
             reads: Slab::new(config.max_file_reads),
-            brinks: Lists::new(3, connections),
-            brink_lens: [0; 3],
+            brinks: Lists::new(BRINKS, connections),
+            brink_lens: [0; BRINKS],
             unsettled: None,
             unarmed: None,
             under_pressure: false,

@@ -79,7 +79,6 @@ impl Stack {
             self.conns.reading.push(slot);
         }
         if state == State::TimeWait {
-            self.conns.leave(Brink::Orphan, slot);
             self.bound_time_wait(slot);
         }
     }

@@ -1,5 +1,6 @@
 // Asks a trace in Perfetto's own trace processor, as Perfetto's user interface does:
-// node trace_processor.mjs TRACE SQL ...  prints for each SQL a line of JSON, a list of rows.
+// node trace_processor.mjs TRACE SQL ...  prints for each SQL a line of JSON, a list of rows. A trace that is not understood
+// whole is an error.
 //
 // The engine is in the environment that `cargo xtask lab` makes. It is made for a worker of a browser; what it uses of one is
 // handed to it here. It speaks the messages of protos/perfetto/trace_processor/trace_processor.proto.
@@ -153,11 +154,14 @@ try {
   ask(FINALIZE);
   const pieces = Math.ceil(trace.length / (1 << 24));
   await answer(() => answers.length > pieces);
-  let found = "";
-  for (const sql of queries) {
+  const query = async (sql) => {
     ask(QUERY, block(103, block(1, Buffer.from(sql))));
-    found += JSON.stringify(rows(await answer(() => answers.length > 0))) + "\n";
-  }
+    return JSON.stringify(rows(await answer(() => answers.length > 0)));
+  };
+  const faults = await query("select name, value from stats where value > 0 and severity in ('error', 'data_loss')");
+  if (faults !== "[]") throw new Error(`not understood: ${faults}`);
+  let found = "";
+  for (const sql of queries) found += (await query(sql)) + "\n";
   // A pipe takes long texts in pieces.
   process.stdout.write(found, () => process.exit(0));
 } catch (error) {
