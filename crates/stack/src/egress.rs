@@ -4,7 +4,7 @@ use crate::counters::Counters;
 use crate::packet::must;
 use crate::packet::{Packet, v4, v6};
 use crate::random::KeyedState;
-use crate::tcp::Connection;
+use crate::tcp::{Connection, Head};
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use linerate_nic::{ChecksumRequest, Chunk, MacAddr, Segmentation, TxMeta, TxPacket, TxQueue, TxToken};
@@ -34,6 +34,11 @@ const USUAL_END: usize = USUAL_FRONT + tcp::CHECKSUM_OFFSET + 2;
 const IPV4_LEN: usize = 2;
 const IPV4_CHECKSUM: usize = 10;
 const IPV6_LEN: usize = 4;
+/// Room for all headers of an acknowledgement with timestamps.
+const BARE_ACK: usize = 96;
+const _: () = assert!(MAX_FRONT + STAMPED_LEN <= BARE_ACK);
+/// The header of TCP with timestamps alone.
+const STAMPED_LEN: usize = 32;
 
 /// How the packets of a connection go, between its ends.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +56,9 @@ pub(crate) struct Egress {
     /// The headers of the connection that sent last, and what they are made for: itself, its next hop, its type of service.
     front: Front,
     front_for: Option<(ConnId, MacAddr, u8)>,
+    /// The same for who acknowledged last, with the header of TCP.
+    bare_ack: BareAck,
+    bare_ack_for: Option<(ConnId, MacAddr, u8)>,
 }
 
 impl Egress {
@@ -60,7 +68,16 @@ impl Egress {
             Some(id) => Tags::one(Tag { protocol: EtherType::VLAN, priority: 0, drop_eligible: false, id }),
             None => Tags::NONE,
         };
-        Egress { mac, tags, hasher, identification, front: Front::NONE, front_for: None }
+        Egress {
+            mac,
+            tags,
+            hasher,
+            identification,
+            front: Front::NONE,
+            front_for: None,
+            bare_ack: BareAck::NONE,
+            bare_ack_for: None,
+        }
     }
 
     /// Bytes of the Ethernet header.
@@ -256,6 +273,58 @@ impl Egress {
         &self.front
     }
 
+    /// Writes an acknowledgement of a connection that says nothing else: that of the last time, where it is the same
+    /// connection, with what `head` says.
+    #[inline]
+    pub(crate) fn bare_ack(
+        &mut self,
+        id: ConnId,
+        to: &TcpWay,
+        tcp: &Connection,
+        head: &Head,
+        slot: &mut TxPacket,
+        counters: &mut Counters,
+    ) {
+        let wanted = Some((id, to.mac, to.tos));
+        if self.bare_ack_for != wanted {
+            self.bare_ack = self.make_bare_ack(to, tcp, head);
+            self.bare_ack_for = wanted;
+        }
+        let BareAck { bytes, l4, len, is_v4 } = &self.bare_ack;
+        if let Some(out) = slot.header_mut(BARE_ACK).first_chunk_mut() {
+            *out = *bytes;
+        }
+        let segment = slot.header_mut(*len).get_mut(*l4..).unwrap_or_default();
+        must(tcp::renew(segment, (head.seq, head.ack), head.window, head.timestamps));
+        slot.meta.checksum = Some(ChecksumRequest { start: *l4 as u16, offset: tcp::CHECKSUM_OFFSET as u16 });
+        slot.meta.header_len = *len as u16;
+        count_frame(slot, counters);
+        if *is_v4 {
+            counters.ipv4_out += 1;
+        } else {
+            counters.ipv6_out += 1;
+        }
+    }
+
+    #[inline(never)]
+    fn make_bare_ack(&self, to: &TcpWay, tcp: &Connection, head: &Head) -> BareAck {
+        let (local, remote) = (tcp.local(), tcp.remote());
+        let front = self.make_front(to, Ecn::NotCapable, local, remote);
+        let mut bytes = [0; BARE_ACK];
+        let (l4, is_v4) = (front.l4, front.is_v4);
+        let plain = tcp::PlainBuilder {
+            source_port: local.port(),
+            destination_port: remote.port(),
+            flags: head.flags,
+            timestamps: head.timestamps,
+            ..tcp::PlainBuilder::default()
+        };
+        must(plain.emit(bytes.get_mut(l4..).unwrap_or_default()));
+        let len = plain.header_len();
+        front.write(&mut bytes, len);
+        BareAck { bytes, l4, len: l4 + len, is_v4 }
+    }
+
     #[inline(never)]
     fn make_front(&self, to: &TcpWay, ecn: Ecn, local: SocketAddr, remote: SocketAddr) -> Front {
         let mut bytes = [0; MAX_FRONT];
@@ -280,6 +349,20 @@ impl Egress {
         let remote = remote.ip();
         Front { bytes, ip, l4: ip + ip_header_len(remote), is_v4: remote.is_ipv4(), pseudo, ecn }
     }
+}
+
+/// All headers of an acknowledgement without payload and options but timestamps.
+struct BareAck {
+    bytes: [u8; BARE_ACK],
+    /// Where TCP begins, and where its header ends.
+    l4: usize,
+    len: usize,
+    is_v4: bool,
+}
+
+impl BareAck {
+    /// Before anybody acknowledged.
+    const NONE: BareAck = BareAck { bytes: [0; BARE_ACK], l4: 0, len: 0, is_v4: true };
 }
 
 /// Ethernet and IP headers for a payload of no bytes, and the sum of its pseudo-header: what the packets of a connection have in

@@ -1,6 +1,7 @@
 //! What follows when a connection has changed: events, accept queues, timers, and its end.
 
 use crate::conns::{About, Brink, Conn, Conns, Stage, unpack};
+use crate::dormancy::Awake;
 use crate::ready::{ReadyQueue, Slot};
 use crate::stack::Stack;
 use crate::tcp::{Connection, State};
@@ -288,6 +289,16 @@ pub(crate) fn settle_calm(
         arm(timers, slot, tcp, about.retry_at);
     }
     is_calm
+}
+
+/// A connection that was settled before has sent its acknowledgement. Nothing is to be told of that, and deadlines have moved in one
+/// direction only: nothing follows unless it was the last.
+#[inline]
+pub(crate) fn settle_bare_ack(slot: u32, conn: &mut Awake<'_>, timers: &mut Timers) {
+    if conn.tcp.not_due_before().is_none() {
+        let retry_at = conn.retry_at;
+        arm(timers, slot, conn.tcp, retry_at);
+    }
 }
 
 /// Sets the timer of a connection that is awake to its earliest deadline, which is not looked for where it is known to be no

@@ -12,7 +12,7 @@ use crate::dormancy::Awake;
 use crate::egress::{TcpWay, ip_header_len};
 use crate::neighbor::{Lookup, Solicit};
 use crate::net::Net;
-use crate::settle::settle_calm;
+use crate::settle::{settle_bare_ack, settle_calm};
 use crate::stack::Stack;
 use crate::tcp::TxLimits;
 use core::net::IpAddr;
@@ -155,10 +155,22 @@ impl Stack {
                 return Turn::Done;
             }
         };
+        let way = TcpWay { tos: conn.tos, mac };
+        if conn.tcp.owes_bare_ack()
+            && queue.room() > allowance.reserve
+            && let Some(place) = queue.vacant()
+        {
+            let Net { egress, counters, timers, .. } = &mut self.net;
+            let head = conn.tcp.bare_ack(now);
+            egress.bare_ack(conn.id, &way, conn.tcp, &head, place, counters);
+            counters.tcp_out += 1;
+            queue.commit();
+            settle_bare_ack(slot, &mut conn, timers);
+            return Turn::Done;
+        }
         let remote = conn.tcp.remote().ip();
         let limits = tx_limits(remote, &self.net.config);
         let l4_offset = self.net.egress.l4_offset(remote);
-        let way = TcpWay { tos: conn.tos, mac };
         let (mut bytes, mut packets) = (0, 0);
         let turn = loop {
             if bytes >= allowance.bytes || packets >= allowance.packets {

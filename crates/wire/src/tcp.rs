@@ -269,6 +269,32 @@ impl PlainBuilder {
     }
 }
 
+/// Brings the header at the front of `header` to other numbers, another window and other timestamps. It must have been written by
+/// [`PlainBuilder`], with timestamps if there are some now. Its checksum field is left as it is.
+///
+/// # Errors
+///
+/// `header` is shorter than that.
+#[inline]
+pub fn renew(
+    header: &mut [u8],
+    (sequence, acknowledgement): (SeqNumber, SeqNumber),
+    window: u16,
+    timestamps: Option<Timestamps>,
+) -> Result<(), EmitError> {
+    let needed = MIN_HEADER_LEN + if timestamps.is_some() { options::TIMESTAMPS_LEN } else { 0 };
+    let too_short = EmitError::too_short(needed, header.len());
+    let (fixed, rest) = header.split_first_chunk_mut::<MIN_HEADER_LEN>().ok_or(too_short)?;
+    fixed[4..8].copy_from_slice(&sequence.0.to_be_bytes());
+    fixed[8..12].copy_from_slice(&acknowledgement.0.to_be_bytes());
+    fixed[14..16].copy_from_slice(&window.to_be_bytes());
+    if let Some(timestamps) = timestamps {
+        let option = rest.first_chunk_mut::<{ options::TIMESTAMPS_LEN }>().ok_or(too_short)?;
+        *option = options::padded_timestamps(timestamps);
+    }
+    Ok(())
+}
+
 /// Writes the checksum field of the header at the front of `header`.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! Writing packets, and noting what was sent only after it is in the packet.
 
-use super::super::segment::{TxInfo, TxLimits};
+use super::super::delayed_ack::AckDue;
+use super::super::segment::{Head, TxInfo, TxLimits};
 use super::super::sequence::wrap;
 use super::super::state::{Event, State};
 use super::super::timers::Timer;
@@ -119,6 +120,40 @@ impl Connection {
         let info = self.emit(out, self.sender.nxt, Flags::ACK)?;
         self.accounts.counters.acks_sent += 1;
         Some(info)
+    }
+
+    /// Whether an acknowledgement is due that says how far the peer's data has come, and nothing else can be: then
+    /// [`Connection::answer`] says what [`Connection::poll_transmit`] would write, and that it is the last.
+    #[inline]
+    pub(crate) fn owes_bare_ack(&self) -> bool {
+        self.receiving.ack.due() == AckDue::Now
+            && self.life.state == State::Established
+            && self.is_known_to_be_idle()
+            && !self.receiving.ack.owes_duplicates()
+            && !self.receiving.receiver.has_blocks()
+            && self.life.reset_reply.is_none()
+            && !self.life.keep_alive_due
+            && self.sender.ecn.ack_flags() == Flags::EMPTY
+    }
+
+    /// That acknowledgement, which the caller must queue.
+    #[inline]
+    pub(crate) fn bare_ack(&mut self, now: Instant) -> Head {
+        self.device.is_full = false;
+        let window = self.receiving.receiver.window_field(false);
+        let next = self.receiving.receiver.next();
+        self.receiving.receiver.blocks_sent(self.sack_room());
+        self.receiving.ack.on_sent();
+        self.timers.stop(Timer::DelayedAck);
+        self.receiving.last_ack_sent = next;
+        self.accounts.counters.acks_sent += 1;
+        Head {
+            seq: wrap(self.sender.nxt),
+            ack: wrap(next),
+            flags: Flags::ACK,
+            window,
+            timestamps: self.handshake.timestamps.map(|_| self.timestamps_option(now)),
+        }
     }
 
     /// One byte beyond the closed window, to learn whether it is still closed (RFC 9293 section 3.8.6.1). It does not
