@@ -50,9 +50,21 @@ impl Instant {
         self.ns / 1_000_000
     }
 
+    /// Nanoseconds from `earlier` to `self`; zero when `earlier` is later. A [`Duration`] has its seconds apart, which takes a division
+    /// to make and a multiplication to compare.
+    pub const fn nanos_since(self, earlier: Instant) -> u64 {
+        self.ns.saturating_sub(earlier.ns)
+    }
+
+    /// The instant `ns` nanoseconds later.
+    #[must_use]
+    pub const fn after_nanos(self, ns: u64) -> Instant {
+        Instant { ns: self.ns.saturating_add(ns) }
+    }
+
     /// Time from `earlier` to `self`; zero when `earlier` is later.
     pub const fn saturating_since(self, earlier: Instant) -> Duration {
-        duration(self.ns.saturating_sub(earlier.ns))
+        duration(self.nanos_since(earlier))
     }
 }
 

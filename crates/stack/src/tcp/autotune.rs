@@ -126,10 +126,10 @@ impl ReceiveTuner {
         (self.window_since, self.window_end) = (now, edge.max(next + 1));
     }
 
-    /// The application read `len` bytes. `may_grow`: memory permits it.
-    pub fn on_read(&mut self, now: Instant, len: usize, may_grow: bool) {
+    /// The application read `len` bytes. `may_grow`: whether memory permits it.
+    pub fn on_read(&mut self, now: Instant, len: usize, may_grow: impl FnOnce() -> bool) {
         self.read = self.read.saturating_add(u32::try_from(len).unwrap_or(u32::MAX));
-        if self.rtt_ns == 0 || nanos(now - self.read_since) < self.rtt_ns {
+        if self.rtt_ns == 0 || now.nanos_since(self.read_since) < self.rtt_ns {
             return;
         }
         let bytes = self.read;
@@ -137,7 +137,7 @@ impl ReceiveTuner {
         let ahead = growth.saturating_mul(2).min(bytes);
         let wanted = bytes.saturating_add(ahead).saturating_mul(2);
         self.read_before = bytes;
-        if may_grow && wanted > self.limit {
+        if wanted > self.limit && may_grow() {
             // At most doubled per round trip: a pause before the measurement must not count as speed.
             self.limit = wanted.min(self.limit.saturating_mul(2)).min(self.max);
         }
@@ -156,17 +156,17 @@ mod tests {
         let mut now = Instant::ZERO;
         for _ in 0..20 {
             now += Duration::from_millis(10);
-            tuner.on_read(now, 300_000, true);
+            tuner.on_read(now, 300_000, || true);
         }
         assert_eq!(tuner.limit(), 600_000);
         for _ in 0..20 {
             now += Duration::from_millis(10);
-            tuner.on_read(now, 3_000_000, false);
+            tuner.on_read(now, 3_000_000, || false);
         }
         assert_eq!(tuner.limit(), 600_000, "memory is tight");
         for _ in 0..20 {
             now += Duration::from_millis(10);
-            tuner.on_read(now, 3_000_000, true);
+            tuner.on_read(now, 3_000_000, || true);
         }
         assert_eq!(tuner.limit(), 1 << 20);
     }
@@ -179,13 +179,13 @@ mod tests {
         let (mut now, mut bytes) = (Instant::ZERO, 20_000);
         for _ in 0..10 {
             now += Duration::from_millis(10);
-            tuner.on_read(now, bytes, true);
+            tuner.on_read(now, bytes, || true);
             assert!(tuner.limit() >= 4 * bytes, "{} after {bytes} were read", tuner.limit());
             bytes *= 2;
         }
         for _ in 0..5 {
             now += Duration::from_millis(10);
-            tuner.on_read(now, bytes, true);
+            tuner.on_read(now, bytes, || true);
         }
         assert_eq!(tuner.limit(), 4 * bytes, "the last doubling is not forgotten, and nothing is added");
     }
@@ -204,7 +204,7 @@ mod tests {
     fn fixed_sizes_stay() {
         let mut tuner = ReceiveTuner::new(Instant::ZERO, BufferSize::Fixed(8_192));
         tuner.measure(Duration::ZERO);
-        tuner.on_read(Instant::from_millis(1), 1 << 20, true);
+        tuner.on_read(Instant::from_millis(1), 1 << 20, || true);
         assert_eq!((tuner.limit(), tuner.max()), (8_192, 8_192));
         assert_eq!(send_limit(BufferSize::Fixed(8_192), 1 << 20, false), 8_192);
         assert_eq!(send_limit(BufferSize::Fixed(0), 1 << 20, false), 2_048);

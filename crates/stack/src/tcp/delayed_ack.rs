@@ -74,7 +74,8 @@ impl AckPolicy {
             self.segment -= (self.segment - segment) / 16;
         }
         self.open = self.open.saturating_add(bytes);
-        let allowed = self.segment.saturating_mul(usize::from(options.segments.max(1)));
+        // Of 16 bits, and 8.
+        let allowed = self.segment * usize::from(options.segments.max(1));
         let is_quick = self.quick > 0;
         self.quick = self.quick.saturating_sub(1);
         let at_once = is_quick || options.segments <= 1 || self.open >= allowed || options.timeout.is_zero();

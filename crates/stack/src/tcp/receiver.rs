@@ -175,8 +175,8 @@ impl Receiver {
 
     /// The application read `len` bytes.
     pub fn read(&mut self, now: Instant, len: usize) {
-        let may_grow = !self.budget().is_tight();
-        self.tuner.on_read(now, len, may_grow);
+        let budget = self.charge.budget();
+        self.tuner.on_read(now, len, || !budget.is_tight());
     }
 
     /// The budget that everything is charged against.

@@ -1,7 +1,7 @@
 //! Round-trip time and retransmission timeout (RFC 6298).
 
 use core::time::Duration;
-use linerate_wire::units::{duration, nanos};
+use linerate_wire::units::{Instant, duration, nanos};
 
 /// Most doublings of the timeout; the greatest timeout bounds it long before.
 const MAX_BACKOFF: u8 = 16;
@@ -106,12 +106,29 @@ impl RttEstimator {
 
     /// The timeout, doubled as often as it has expired.
     pub fn timeout(&self) -> Duration {
-        duration(self.base_ns.saturating_mul(1 << self.backoff).min(self.max_ns))
+        duration(self.timeout_ns())
+    }
+
+    /// When it is over that begins `now`.
+    pub fn timeout_from(&self, now: Instant) -> Instant {
+        now.after_nanos(self.timeout_ns())
+    }
+
+    fn timeout_ns(&self) -> u64 {
+        match self.backoff {
+            0 => self.base_ns.min(self.max_ns),
+            backoff => self.base_ns.saturating_mul(1 << backoff).min(self.max_ns),
+        }
     }
 
     /// The timeout as if it had never expired.
     pub fn base_timeout(&self) -> Duration {
         duration(self.base_ns)
+    }
+
+    /// Smoothed round-trip time in nanoseconds.
+    pub fn smoothed_ns(&self) -> Option<u64> {
+        (self.smoothed_ns != UNKNOWN).then_some(self.smoothed_ns)
     }
 
     /// Smoothed round-trip time.

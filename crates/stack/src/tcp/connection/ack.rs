@@ -163,7 +163,7 @@ impl Connection {
             self.stall(now);
             if self.sender.left_end > self.sender.una {
                 self.device.is_watched = false;
-                self.timers.set(Timer::Retransmit, now + self.sender.rtt.timeout());
+                self.timers.set(Timer::Retransmit, self.sender.rtt.timeout_from(now));
             } else {
                 // All that is outstanding still waits in the device.
                 self.watch_device(now);

@@ -128,7 +128,7 @@ impl Connection {
     /// connection without a timer.
     pub(super) fn watch_device(&mut self, now: Instant) {
         self.device.is_watched = true;
-        self.timers.set(Timer::Retransmit, now + self.sender.rtt.timeout() + PATIENCE);
+        self.timers.set(Timer::Retransmit, self.sender.rtt.timeout_from(now) + PATIENCE);
     }
 
     /// The device has sent the packet with this completion tag. Reports come in any order; a packet counts as gone once those

@@ -86,7 +86,7 @@ impl Connection {
         }
         self.stall(now);
         if self.sender.left_end > self.sender.una {
-            self.timers.set(Timer::Retransmit, now + self.sender.rtt.timeout());
+            self.timers.set(Timer::Retransmit, self.sender.rtt.timeout_from(now));
             self.await_loss_probe(now);
         }
     }

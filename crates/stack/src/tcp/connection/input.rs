@@ -53,8 +53,11 @@ impl Connection {
 
     /// An acknowledgement that may wait does not wait for ever.
     pub(super) fn watch_ack(&mut self, now: Instant) {
-        if self.receiving.ack.due() == AckDue::Later && self.life.state != State::Closed {
-            self.timers.set_if_idle(Timer::DelayedAck, now + self.config.socket.delayed_ack.timeout);
+        if self.receiving.ack.due() == AckDue::Later
+            && self.life.state != State::Closed
+            && !self.timers.is_running(Timer::DelayedAck)
+        {
+            self.timers.set(Timer::DelayedAck, now + self.config.socket.delayed_ack.timeout);
         }
     }
 

@@ -8,7 +8,7 @@ use super::output::Plan;
 use super::recovery::News;
 use super::recovery::Recovery;
 use core::time::Duration;
-use linerate_wire::units::Instant;
+use linerate_wire::units::{Instant, nanos};
 
 /// How long peers delay an acknowledgement at most (TLP.max_ack_delay, section 7.2).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
@@ -79,11 +79,13 @@ impl Connection {
     }
 
     fn loss_probe_at(&self) -> Instant {
-        let mut wait = self.sender.rtt.smoothed().map_or(WITHOUT_RTT, |rtt| rtt * 2 + HOST_DELAY);
+        let smoothed_ns = self.sender.rtt.smoothed_ns();
+        let mut wait_ns = smoothed_ns
+            .map_or(nanos(WITHOUT_RTT), |ns| ns.saturating_mul(2).saturating_add(nanos(HOST_DELAY)));
         if self.sender.nxt - self.sender.una <= self.mss() {
-            wait += MAX_ACK_DELAY;
+            wait_ns = wait_ns.saturating_add(nanos(MAX_ACK_DELAY));
         }
-        let at = self.loss.loss_probe.since + wait;
+        let at = self.loss.loss_probe.since.after_nanos(wait_ns);
         self.timers.at(Timer::Retransmit).map_or(at, |timeout| at.min(timeout))
     }
 
@@ -103,7 +105,7 @@ impl Connection {
         }
         self.loss.loss_probe.is_due = true;
         // Section 7.3: whether or not it can be sent, the timeout runs from here.
-        self.timers.set(Timer::Retransmit, now + self.sender.rtt.timeout());
+        self.timers.set(Timer::Retransmit, self.sender.rtt.timeout_from(now));
     }
 
     /// The probe that is due: new data if there is any, else the last segment again (TLP_send_probe).

@@ -374,7 +374,7 @@ impl Connection {
             }
         }
         if self.timers.is_running(Timer::Retransmit) {
-            self.timers.set(Timer::Retransmit, now + self.sender.rtt.timeout());
+            self.timers.set(Timer::Retransmit, self.sender.rtt.timeout_from(now));
         }
         self.sender.congestion.on_undo(now, self.pipe());
     }

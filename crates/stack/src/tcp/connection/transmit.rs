@@ -286,7 +286,7 @@ impl Connection {
         {
             return false;
         }
-        let timeout = now + self.sender.rtt.timeout();
+        let timeout = self.sender.rtt.timeout_from(now);
         if packet.retransmission {
             self.loss.board.left_again(packet.start, packet.end, packet.serial, now);
             if packet.start <= self.sender.una {

@@ -127,7 +127,8 @@ impl Receiver {
 
     /// Memory that `len` bytes of data are reckoned to take.
     fn memory_for(&self, len: u64) -> usize {
-        usize::try_from(len).unwrap_or(usize::MAX).saturating_mul(self.cost) / COST_ONE
+        // A window has 30 bits (RFC 7323 section 2.3), and a cost few.
+        usize::try_from(len * self.cost as u64 / COST_ONE as u64).unwrap_or(usize::MAX)
     }
 
     /// The memory that is promised for the window, what waits in it included.
