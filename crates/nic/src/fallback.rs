@@ -61,6 +61,11 @@ fn task(packet: &TxPacket, enabled: Capabilities) -> Task {
     }
 }
 
+/// What [`task`] and the splitter look at.
+fn on_transmit(able: Capabilities) -> [bool; 4] {
+    [able.tx_checksum4, able.tx_checksum6, able.tso4, able.tso6]
+}
+
 /// Between the stack's transmit queue and the device.
 #[derive(Debug)]
 pub(crate) struct Fallback {
@@ -130,7 +135,7 @@ impl Fallback {
         queue: &mut TxQueue,
     ) -> Result<usize, DeviceError> {
         let enabled = device.enabled();
-        if enabled != self.enabled {
+        if on_transmit(enabled) != on_transmit(self.enabled) {
             // The owner of the device's control may be another core.
             self.set_enabled(enabled);
         }

@@ -17,6 +17,7 @@ const TCP6: usize = HEADER_LEN + ipv6::HEADER_LEN;
 const WORDS4: usize = 6;
 const WORDS6: usize = 9;
 const FLAGS: usize = 13;
+const DATA_OFFSET: usize = 12;
 const VERSION_AND_LEN: u8 = 0x45;
 /// Headers of TCP without options, and with timestamps alone, in words of four bytes; and the latter in bytes.
 const BARE: u8 = 5;
@@ -62,6 +63,8 @@ pub(crate) struct Prediction {
     /// The addresses that were ours then.
     addresses: u32,
     is_v4: bool,
+    /// The header of TCP has timestamps and nothing else among its options; otherwise it has none.
+    is_stamped: bool,
     head: [u64; WORDS6],
     /// A segment with these headers is being taken.
     is_open: bool,
@@ -118,7 +121,10 @@ impl Prediction {
         // Nothing but ACK, nothing marked: what else there is to be told is told of each.
         let tcp = if self.is_v4 { TCP4 } else { TCP6 };
         let flags = frame.get(tcp + FLAGS).map(|&flags| Flags(flags).without(Flags::PSH));
-        self.is_open = known && flags == Some(Flags::ACK) && ecn != Ecn::Congested;
+        let len = frame.get(tcp + DATA_OFFSET).map_or(0, |offset| offset >> 4);
+        self.is_stamped = len == STAMPED;
+        let is_plain = flags == Some(Flags::ACK) && (len == BARE || self.is_stamped);
+        self.is_open = known && is_plain && ecn != Ecn::Congested;
     }
 
     /// The segment was taken for the connection in this slot, which is open: more may come.
@@ -151,47 +157,48 @@ impl Prediction {
             return None;
         }
         let bytes = frame.data.bytes();
-        let (payload, head) = if self.is_v4 {
-            self.fields::<WORDS4, TCP4>(bytes, &MASK4, HEADER_LEN + 2, HEADER_LEN)
-        } else {
-            self.fields::<WORDS6, TCP6>(bytes, &MASK6, HEADER_LEN + 4, TCP6)
+        const V4: (usize, usize) = (HEADER_LEN + 2, HEADER_LEN);
+        const V6: (usize, usize) = (HEADER_LEN + 4, TCP6);
+        let (payload, head) = match (self.is_v4, self.is_stamped) {
+            (true, true) => self.fields::<WORDS4, { TCP4 + STAMPED_LEN }>(bytes, &MASK4, TCP4, V4),
+            (true, false) => self.fields::<WORDS4, { TCP4 + MIN_HEADER_LEN }>(bytes, &MASK4, TCP4, V4),
+            (false, true) => self.fields::<WORDS6, { TCP6 + STAMPED_LEN }>(bytes, &MASK6, TCP6, V6),
+            (false, false) => self.fields::<WORDS6, { TCP6 + MIN_HEADER_LEN }>(bytes, &MASK6, TCP6, V6),
         }?;
         Some(Predicted { slot, is_v4: self.is_v4, payload, head })
     }
 
-    /// From where to where the payload lies, and what is told; the length at `len_at` counts from `from` on.
+    /// From where to where the payload lies, and what is told. All headers are `LEN` bytes; the length at `len_at` counts from
+    /// `from` on. That the header of TCP is as long as predicted is among what is compared.
     #[inline]
-    fn fields<const WORDS: usize, const TCP: usize>(
+    fn fields<const WORDS: usize, const LEN: usize>(
         &self,
         bytes: &[u8],
         mask: &[u64; WORDS],
-        len_at: usize,
-        from: usize,
+        tcp: usize,
+        (len_at, from): (usize, usize),
     ) -> Option<((usize, usize), Head)> {
-        if !equals(bytes, mask, &self.head) {
+        // Looked at once whether they are there: all places in them are known to the compiler.
+        let headers: &[u8; LEN] = bytes.first_chunk()?;
+        if !equals(headers, mask, &self.head) {
             return None;
         }
-        let &[a, b] = bytes.get(len_at..)?.first_chunk()?;
-        let end = from + usize::from(u16::from_be_bytes([a, b]));
-        let segment = bytes.get(TCP..)?;
-        let header: &[u8; MIN_HEADER_LEN] = segment.first_chunk()?;
-        let (header_len, timestamps) = match header[12] >> 4 {
-            BARE => (MIN_HEADER_LEN, None),
-            STAMPED => {
-                let header: &[u8; STAMPED_LEN] = segment.first_chunk()?;
-                (STAMPED_LEN, Some(Timestamps::alone(&header[MIN_HEADER_LEN..])?))
-            }
-            _ => return None,
+        let word =
+            |at: usize| u32::from_be_bytes([headers[at], headers[at + 1], headers[at + 2], headers[at + 3]]);
+        let half = |at: usize| u16::from_be_bytes([headers[at], headers[at + 1]]);
+        let timestamps = match LEN - tcp == STAMPED_LEN {
+            true => Some(Timestamps::alone(&headers[tcp + MIN_HEADER_LEN..])?),
+            false => None,
         };
         let head = Head {
-            seq: SeqNumber(u32::from_be_bytes([header[4], header[5], header[6], header[7]])),
-            ack: SeqNumber(u32::from_be_bytes([header[8], header[9], header[10], header[11]])),
-            flags: Flags(header[FLAGS]),
-            window: u16::from_be_bytes([header[14], header[15]]),
+            seq: SeqNumber(word(tcp + 4)),
+            ack: SeqNumber(word(tcp + 8)),
+            flags: Flags(headers[tcp + FLAGS]),
+            window: half(tcp + 14),
             timestamps,
         };
-        let is_whole = TCP + header_len <= end && end <= bytes.len();
-        is_whole.then_some(((TCP + header_len, end), head))
+        let end = from + usize::from(half(len_at));
+        (LEN <= end && end <= bytes.len()).then_some(((LEN, end), head))
     }
 }
 
