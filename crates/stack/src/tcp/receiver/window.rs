@@ -101,11 +101,17 @@ impl Receiver {
     }
 
     /// Room for data from `next` on: what the limit leaves, within what memory is there for.
+    #[inline]
     fn space(&self) -> usize {
         // Nearly always there is more memory than the limit lets in, and how much need not be reckoned.
         if !self.rests && !shortcuts_are_off() && self.charge.budget().has_plenty(self.room()) {
             return self.room();
         }
+        self.space_in_memory()
+    }
+
+    #[inline(never)]
+    fn space_in_memory(&self) -> usize {
         let share = self.charge.budget().share(self.charge.bytes(), self.promise.bytes());
         let window = if self.rests { 0 } else { share.saturating_mul(COST_ONE) / self.cost };
         // What waits lies within the window and has its memory.
