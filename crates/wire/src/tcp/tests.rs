@@ -291,6 +291,37 @@ proptest! {
     }
 
     #[test]
+    fn a_renewed_header_is_one_written_anew(
+        numbers: [(u32, u32); 2],
+        windows: [u16; 2],
+        stamps: [(u32, u32); 2],
+        has_timestamps: bool,
+        flags: u8,
+        room in 0usize..40,
+    ) {
+        let stamp = |(value, echo)| has_timestamps.then_some(Timestamps { value, echo });
+        let plain = |at: usize| PlainBuilder {
+            source_port: 4_000,
+            destination_port: 80,
+            sequence: SeqNumber(numbers[at].0),
+            acknowledgement: SeqNumber(numbers[at].1),
+            flags: Flags(flags),
+            window: windows[at],
+            timestamps: stamp(stamps[at]),
+        };
+        let (mut renewed, mut anew) = ([0xee; 40], [0xee; 40]);
+        let len = plain(0).emit(&mut renewed).unwrap();
+        plain(1).emit(&mut anew).unwrap();
+        let PlainBuilder { sequence, acknowledgement, window, timestamps, .. } = plain(1);
+        let room = room.min(len);
+        let result = renew(&mut renewed[..room], (sequence, acknowledgement), window, timestamps);
+        prop_assert_eq!(result.is_ok(), room == len);
+        if result.is_ok() {
+            prop_assert_eq!(renewed, anew);
+        }
+    }
+
+    #[test]
     fn written_headers_read_back(builder in any_builder(), payload in vec(any::<u8>(), 0..64)) {
         let mut bytes = [0xee; MAX_HEADER_LEN + 64];
         let len = builder.emit(&mut bytes).expect("room for any header");
