@@ -240,6 +240,12 @@ impl Packet {
         for _ in 0..rng.pick(&[0, 0, 0, 0, 1, 2]) {
             frame.extend([0x81, 0, rng.bits() as u8, rng.bits() as u8]);
         }
+        if rng.chance(6) {
+            // Something longer in front, as an encapsulation is: what counts is where the headers lie.
+            let len = frame.len();
+            frame.resize(len + 2 * rng.between(1, 24), 0);
+            rng.fill(&mut frame[len..]);
+        }
         let (ipv6, udp, ip) = (rng.chance(40), rng.chance(35), frame.len() + 2);
         frame.extend(if ipv6 { [0x86, 0xdd] } else { [8, 0] });
         let protocol = if udp { 17 } else { 6 };
