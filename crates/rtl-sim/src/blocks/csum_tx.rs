@@ -114,7 +114,7 @@ fn random(rng: &mut Rng) -> Job {
             job(packet.frame, user, "a checksum of zero")
         }
         84..90 if packet.frame.len() >= packet.payload + 2 => {
-            packet.to_brink(rng);
+            packet.bring_to_brink(rng);
             job(packet.frame, user, "carries")
         }
         90..92 if packet.frame.len() >= packet.payload + 2 => {

@@ -328,7 +328,7 @@ impl Packet {
 
     /// Brings the sum from layer 4 to the end, and that of the IPv4 header, to where a carry more or less counts: to a number next
     /// to 0 or to all ones, with words behind that each carry. The payload has two bytes at least.
-    pub fn to_brink(&mut self, rng: &mut Rng) {
+    pub fn bring_to_brink(&mut self, rng: &mut Rng) {
         for word in self.frame[self.payload + 2..].rchunks_exact_mut(2).take(rng.between(0, 16)) {
             word.copy_from_slice(&[0xff, rng.pick(&[0xff, 0xfe, 0xfd, 0xf0])]);
         }

@@ -156,7 +156,7 @@ fn random(rng: &mut Rng, path: bool) -> Job {
         user.csum_init = rng.pick(&[0xffff, packet.frame.len() as u16, rng.clone().bits() as u16]);
     }
     if rng.chance(8) && packet.frame.len() >= packet.payload + 2 {
-        packet.to_brink(rng);
+        packet.bring_to_brink(rng);
     }
     if rng.chance(20) {
         return unsound(rng, packet, user, path);
