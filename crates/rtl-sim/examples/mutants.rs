@@ -1,5 +1,6 @@
-//! Which seeded faults of one block its comparison does not find: `mutants BLOCK COUNT FRAMES`. Run by `cargo xtask rtl mutants`, which
-//! builds the block with all of them in it and an input `mutant` that chooses one; 0 is none.
+//! Which seeded faults of one block its comparison does not find: `mutants BLOCK COUNT FRAMES [NUMBER ...]`, with only these if there
+//! are numbers. Run by `cargo xtask rtl mutants`, which builds the block with all of them in it and an input `mutant` that chooses
+//! one; 0 is none.
 
 use linerate_rtl_sim::{Dut, blocks};
 use std::panic;
@@ -17,11 +18,12 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), String> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [name, count, frames] = args.as_slice() else {
-        return Err("usage: mutants BLOCK COUNT FRAMES".to_owned());
+    let [name, count, frames, only @ ..] = args.as_slice() else {
+        return Err("usage: mutants BLOCK COUNT FRAMES [NUMBER ...]".to_owned());
     };
     let number = |text: &String| text.parse::<u64>().map_err(|error| format!("{text:?}: {error}"));
     let (count, frames) = (number(count)?, number(frames)?);
+    let only = only.iter().map(number).collect::<Result<Vec<u64>, String>>()?;
     let (_, compare) = blocks::ALL
         .iter()
         .find(|(known, _)| known == name)
@@ -29,7 +31,7 @@ fn run() -> Result<(), String> {
     // A fault may make the comparison stumble over what cannot be: that is a find, and not to be printed.
     panic::set_hook(Box::new(|_| {}));
     let mut alive = String::from("alive:");
-    for mutant in 0..=count {
+    for mutant in (0..=count).filter(|mutant| *mutant == 0 || only.is_empty() || only.contains(mutant)) {
         let mut dut = Dut::open(name).map_err(|error| error.to_string())?;
         let port = dut.port("mutant")?;
         dut.set(port, mutant);

@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 const USER_WORDS: usize = 4;
 /// Bytes of the widest stream.
 const MAX_BYTES: usize = 64;
+/// More bytes than any frame has: without a bound a fault that never ends a frame would be followed for ever.
+const ENDLESS: usize = 1 << 18;
 
 /// When a side of a stream does nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -318,9 +320,13 @@ impl Sink {
         current.user_constant &= current.user == user;
         current.user = user;
         current.last_cycle = cycle;
+        let is_endless = current.data.len() > ENDLESS;
         if last {
             self.count += 1;
             self.received.extend(self.current.take());
+        } else if is_endless {
+            self.current = None;
+            self.breaks(dut, "a frame that does not end");
         }
     }
 
@@ -338,5 +344,30 @@ impl core::fmt::Display for StreamFault {
 impl From<StreamFault> for String {
     fn from(fault: StreamFault) -> String {
         fault.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a stuck `tlast` looks like to a sink: the comparison must come to an end.
+    #[test]
+    fn a_frame_that_does_not_end_is_a_fault() {
+        let Ok(mut dut) = Dut::open("axis_register") else { return };
+        dut.reset().unwrap();
+        let mut source = Source::new(&dut, "s_axis", Pause::Never, UserAt::Every, 1).unwrap();
+        let mut sink = Sink::new(&dut, "m_axis", Pause::Never, 2).unwrap();
+        source.push(vec![0x5a; 2 * ENDLESS], [0; USER_WORDS]);
+        while source.waiting() > 0 {
+            source.drive(&mut dut);
+            sink.drive(&mut dut);
+            dut.settle();
+            source.observe(&dut);
+            sink.observe(&dut);
+            dut.edge();
+        }
+        let fault = sink.pop().unwrap_err();
+        assert!(fault.0.contains("does not end"), "{fault}");
     }
 }

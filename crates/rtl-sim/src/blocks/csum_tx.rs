@@ -113,7 +113,17 @@ fn random(rng: &mut Rng) -> Job {
             packet.make_zero();
             job(packet.frame, user, "a checksum of zero")
         }
-        84..87 => {
+        84..90 if packet.frame.len() >= packet.payload + 2 => {
+            packet.bring_to_brink(rng);
+            job(packet.frame, user, "carries")
+        }
+        90..92 if packet.frame.len() >= packet.payload + 2 => {
+            // The field where it is not that of UDP, or is by chance.
+            user.csum_insert = user.csum_begin + 2 * rng.below(24) as u16;
+            packet.make_zero();
+            job(packet.frame, user, "a checksum of zero elsewhere")
+        }
+        92 => {
             // Zeros, where the sum itself is zero.
             packet.frame[packet.layer4..].fill(0);
             job(packet.frame, user, "nothing to sum")
@@ -125,7 +135,7 @@ fn random(rng: &mut Rng) -> Job {
 /// One thing that is perhaps not right.
 fn unsound(rng: &mut Rng, mut packet: Packet, mut user: TxUser) -> Job {
     let end = packet.frame.len() as u16;
-    match rng.below(14) {
+    match rng.below(17) {
         0 => user.csum_begin ^= 1,
         1 => user.csum_insert ^= 1,
         2 => user.csum_insert = end.saturating_sub(rng.below(6) as u16),
@@ -150,6 +160,19 @@ fn unsound(rng: &mut Rng, mut packet: Packet, mut user: TxUser) -> Job {
             // Far beyond: the upper bits of an offset count.
             let far = 1 << rng.between(6, 15);
             *either(rng, &mut user) ^= far;
+        }
+        13..16 => {
+            // A header anywhere, of any length, and layer 4 from where it ends, or nearly so.
+            let (at, words) = (2 * rng.between(0, 50), rng.between(4, 15));
+            if let Some(byte) = packet.frame.get_mut(at) {
+                *byte = 0x40 | words as u8;
+            }
+            user.l3_start = at as u8;
+            user.ip_csum = true;
+            user.csum_begin = ((at + 4 * words) as u16).wrapping_sub(rng.pick(&[0, 2, 2, 4, 6, 0xfffe]));
+            user.csum_insert = user.csum_begin.wrapping_add(2 * rng.below(12) as u16);
+            let cut = if rng.chance(30) { at + 4 * words + rng.between(0, 9) } else { packet.frame.len() };
+            packet.frame.truncate(cut.max(1));
         }
         _ => user.csum_begin = user.csum_begin.wrapping_sub(2 * rng.below(12) as u16),
     }

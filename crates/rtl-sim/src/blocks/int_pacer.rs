@@ -68,9 +68,15 @@ struct Load {
     masked: u64,
 }
 
-/// One of these, or any number of any length.
-fn any(rng: &mut Rng, usual: &[u32]) -> u32 {
-    if rng.chance(40) { (rng.below(MOST + 1) >> rng.below(16)) as u32 } else { rng.pick(usual) }
+/// One of these, or any number of any length, or one next to a power of two, or next to `near`.
+fn any(rng: &mut Rng, usual: &[u32], near: u64) -> u32 {
+    let most = MOST as u32;
+    match rng.below(100) {
+        0..25 => (rng.below(MOST + 1) >> rng.below(16)) as u32,
+        25..35 => (1u32 << rng.below(17)).wrapping_sub(rng.below(4) as u32).min(most),
+        35..55 => (near as u32).wrapping_add(rng.below(5) as u32).saturating_sub(2).min(most),
+        _ => rng.pick(usual),
+    }
 }
 
 /// One queue's reference.
@@ -143,6 +149,14 @@ impl Bench<'_> {
                 let clocks = self.rng.pick(&[50, 300, 1_000, 3_000]);
                 self.clocks(clocks)?;
             }
+            if self.rng.chance(50) {
+                self.wide_timers()?;
+            }
+            if self.rng.chance(12) {
+                self.many_packets()?;
+            } else if self.rng.chance(12) {
+                self.long_wait()?;
+            }
         }
         Ok(())
     }
@@ -175,6 +189,83 @@ impl Bench<'_> {
         self.queues.iter_mut().for_each(|queue| queue.load.polls = 50);
         self.clocks(10)?;
         Ok(())
+    }
+
+    /// Packets in every clock that nobody takes, then settings next to their number.
+    fn many_packets(&mut self) -> Result<(), String> {
+        self.configure()?;
+        for queue in &mut self.queues {
+            queue.load = Load { packets: 100, response: 0, polls: 0, masked: 0 };
+        }
+        let clocks = (1 << self.rng.between(9, 15)) + self.rng.below(200);
+        self.clocks(clocks)?;
+        for _ in 0..self.rng.between(4, 12) {
+            self.configure()?;
+            // Sometimes without a packet before one is taken.
+            for queue in &mut self.queues {
+                queue.load.packets = self.rng.pick(&[0, 50, 100]);
+            }
+            self.clocks(2)?;
+            let takes = self.rng.chance(40);
+            self.queues.iter_mut().for_each(|queue| queue.load.polls = if takes { 100 } else { 0 });
+            self.clocks(1)?;
+            self.queues.iter_mut().for_each(|queue| (queue.load.packets, queue.load.polls) = (100, 0));
+            let clocks = if takes { 1 << self.rng.between(5, 13) } else { 5 };
+            self.clocks(clocks)?;
+        }
+        Ok(())
+    }
+
+    /// A packet now and then, with ticks and timers as long as they come.
+    fn long_wait(&mut self) -> Result<(), String> {
+        let shift = self.rng.pick(&[0, 0, 0, 1, 2, 4, 8, 12, 16]);
+        let tick = 1 + (self.rng.below(MOST) >> shift);
+        self.reset_with(tick)?;
+        self.configure()?;
+        let room = (MOST / tick).max(1) as u32;
+        for queue in &mut self.queues {
+            queue.config.timer_ticks =
+                room.saturating_sub(self.rng.below(u64::from(room)) as u32 >> self.rng.below(8));
+            queue.config.threshold = MOST as u32;
+            queue.configure(queue.config, queue.adaptive, self.rng.chance(20));
+            queue.load = Load { packets: 100, response: self.rng.pick(&[0, 50]), polls: 0, masked: 0 };
+        }
+        self.write_settings(tick);
+        self.quiet()?;
+        self.clocks(1)?;
+        self.queues.iter_mut().for_each(|queue| queue.load.packets = 0);
+        self.clocks(MOST + 10)
+    }
+
+    /// Timers that follow the load, in all their width: they start at the shortest, which then becomes another one, and a few
+    /// interrupts move them.
+    fn wide_timers(&mut self) -> Result<(), String> {
+        for _ in 0..20 {
+            let start = any(&mut self.rng, &[1, MOST as u32], MOST);
+            self.adapt(start, |_, _| MOST as u32)?;
+            let min = any(&mut self.rng, &[0, 1, start / 2], u64::from(start / 2));
+            self.adapt(min, |rng, start| any(rng, &[MOST as u32, start], u64::from(start)))?;
+            for queue in &mut self.queues {
+                queue.load = Load { packets: 100, response: 0, polls: 100, masked: 0 };
+            }
+            let clocks = self.rng.between(1, 7) as u64;
+            self.clocks(clocks)?;
+        }
+        Ok(())
+    }
+
+    /// The timer follows the load from `min` to what `longest` makes of the one in force: either way, or not at all.
+    fn adapt(&mut self, min: u32, longest: fn(&mut Rng, u32) -> u32) -> Result<(), String> {
+        let most = MOST as u32;
+        let (low, high) = self.rng.pick(&[(most, most), (0, 0), (0, 1), (0, most), (1, 2)]);
+        for queue in &mut self.queues {
+            let now = queue.following.pacing().config().timer_ticks;
+            let config = PacingConfig { timer_ticks: longest(&mut self.rng, now), ..queue.config };
+            queue.configure(config, AdaptiveConfig { min_ticks: min, low, high }, true);
+        }
+        let tick = u64::from(self.queues[0].config.tick_ns);
+        self.write_settings(tick);
+        self.quiet()
     }
 
     fn widest(&self, tick: u32) -> PacingConfig {
@@ -218,18 +309,24 @@ impl Bench<'_> {
     /// New settings for every queue. A mode changes only while no packet waits; see the block's header.
     fn configure(&mut self) -> Result<(), String> {
         let rng = &mut self.rng;
-        let low = any(rng, &[0, 1, 2, 5]);
-        let high = (low + any(rng, &[0, 1, 3, 12])).min(MOST as u32);
-        let min_ticks = any(rng, &[0, 1, 2, 9]);
+        // The settings of all are next to what one of the queues has.
+        let at = rng.between(0, self.queues.len() - 1);
+        let waiting = self.queues[at].pacing().pending();
+        let ticks = u64::from(self.queues[at].following.pacing().config().timer_ticks);
+        let low = any(rng, &[0, 1, 2, 5], waiting);
+        let more = any(rng, &[0, 1, 3, 12], 0);
+        let high = if rng.chance(50) { low + more } else { low.max(any(rng, &[0, 1], waiting)) };
+        let high = high.min(MOST as u32);
+        let min_ticks = any(rng, &[0, 1, 2, 9], ticks);
         let adaptive = AdaptiveConfig { min_ticks, low, high };
         let tick = self.queues[0].config.tick_ns;
         for queue in &mut self.queues {
             let mode = if queue.fixed.pending() == 0 { self.rng.pick(&MODES) } else { queue.config.mode };
             let config = PacingConfig {
                 mode,
-                timer_ticks: any(&mut self.rng, &[0, 1, 2, 3, 10, 40, 256]),
+                timer_ticks: any(&mut self.rng, &[0, 1, 2, 3, 10, 40, 256], ticks),
                 tick_ns: tick,
-                threshold: any(&mut self.rng, &[0, 1, 2, 3, 10, 100, 300]),
+                threshold: any(&mut self.rng, &[0, 1, 2, 3, 10, 100, 300], waiting),
             };
             queue.configure(config, adaptive, self.rng.chance(40));
             queue.load = Load {

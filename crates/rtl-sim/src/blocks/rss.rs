@@ -211,6 +211,11 @@ fn rule_for(rng: &mut Rng, tuple: &Tuple) -> Rule {
     rule
 }
 
+/// Beats of the longest of these frames.
+fn frame_beats(ports: &Ports, frames: &[Vec<u8>]) -> u64 {
+    frames.iter().map(|frame| frame.len().div_ceil(ports.bytes) as u64).max().unwrap_or(0)
+}
+
 impl Bench<'_> {
     /// Frames of the next settings, some of them of flows that were there before.
     fn frames(&mut self, before: &[Vec<u8>]) -> Vec<Vec<u8>> {
@@ -330,12 +335,18 @@ impl Bench<'_> {
         let short: Vec<Vec<u8>> = frames.iter().filter(|frame| frame.len() == 60).cloned().collect();
         // And those that are no frames at all, so that more of them are held than beats.
         let runts: Vec<Vec<u8>> = (0..40).map(|_| vec![1; self.rng.between(1, 10)]).collect();
+        let limit = PATIENCE + 20 * frame_beats(&self.ports, frames);
         for all in [frames, &short, &runts] {
             let began = self.dut.cycles();
             (self.beats, self.lookups) = (0, 0);
             for frame in all {
+                let mut waited = 0;
                 while self.source.waiting() > 1 {
                     self.clock()?;
+                    waited += 1;
+                    if waited > limit {
+                        return Err("the block does not take what is offered".into());
+                    }
                 }
                 self.push(frame);
             }

@@ -133,12 +133,15 @@ fn run(dut: &mut Dut, rng: &mut Rng, frames: u64, load: Load, coverage: &mut Cov
     let words = FIFO_BYTES / word;
     let mut model =
         RxFifo::new(RxFifoConfig { word_bytes: word, words, frames: FRAMES, max_frame: MAX_FRAME });
-    let high = if rng.chance(10) { 0 } else { rng.between(1, FIFO_BYTES) };
-    let low = rng.between(0, high);
+    let (high, low) = thresholds(rng);
     dut.set(ports.pause_high, high as u64);
     dut.set(ports.pause_low, low as u64);
-    dut.set(ports.valid, 0);
+    // What comes during the reset is not there.
+    dut.set(ports.valid, rng.below(2));
+    dut.set(ports.last, rng.below(2));
+    dut.set(ports.ready, rng.below(2));
     dut.reset()?;
+    dut.set(ports.valid, 0);
     let (mut delayed, mut fate, mut used, mut pause) = (None, None, 0, false);
     let mut incoming: Option<Incoming> = None;
     let (mut sent, mut settled) = (0, 0);
@@ -180,6 +183,26 @@ fn run(dut: &mut Dut, rng: &mut Rng, frames: u64, load: Load, coverage: &mut Cov
         dut.edge();
     }
     Ok(())
+}
+
+/// Bytes at which a pause is asked for, and no longer: also those that the memory never holds, as all 32 bits count.
+fn thresholds(rng: &mut Rng) -> (usize, usize) {
+    let far = |rng: &mut Rng| 1usize << rng.between(15, 31) | rng.below(FIFO_BYTES as u64) as usize;
+    let high = match rng.below(20) {
+        0 | 1 => 0,
+        2..6 => far(rng),
+        6 => 1 << rng.below(32),
+        7..10 => rng.between(1, 4_000),
+        _ => rng.between(1, FIFO_BYTES),
+    };
+    let low = match rng.below(20) {
+        0 => 0,
+        1..4 => far(rng),
+        4 => 1 << rng.below(32),
+        5..9 => high.saturating_sub(8),
+        _ => rng.between(0, high.min(FIFO_BYTES)),
+    };
+    (high, low)
 }
 
 fn drive(

@@ -240,6 +240,12 @@ impl Packet {
         for _ in 0..rng.pick(&[0, 0, 0, 0, 1, 2]) {
             frame.extend([0x81, 0, rng.bits() as u8, rng.bits() as u8]);
         }
+        if rng.chance(6) {
+            // Something longer in front, as an encapsulation is: what counts is where the headers lie.
+            let len = frame.len();
+            frame.resize(len + 2 * rng.between(1, 24), 0);
+            rng.fill(&mut frame[len..]);
+        }
         let (ipv6, udp, ip) = (rng.chance(40), rng.chance(35), frame.len() + 2);
         frame.extend(if ipv6 { [0x86, 0xdd] } else { [8, 0] });
         let protocol = if udp { 17 } else { 6 };
@@ -320,6 +326,35 @@ impl Packet {
         self.put(at, sum.finish());
     }
 
+    /// Brings the sum from layer 4 to the end, and that of the IPv4 header, to where a carry more or less counts: to a number next
+    /// to 0 or to all ones, with words behind that each carry. The payload has two bytes at least.
+    pub fn bring_to_brink(&mut self, rng: &mut Rng) {
+        for word in self.frame[self.payload + 2..].rchunks_exact_mut(2).take(rng.between(0, 16)) {
+            word.copy_from_slice(&[0xff, rng.pick(&[0xff, 0xfe, 0xfd, 0xf0])]);
+        }
+        let whole = self.layer4..self.frame.len();
+        self.set_sum(whole, self.payload, brink(rng));
+        if !self.ipv6 {
+            self.put(self.ip + 10, 0);
+            // By the identification, which is any number.
+            self.set_sum(self.ip..self.layer4, self.ip + 4, brink(rng));
+            self.put(self.ip + 10, rng.bits() as u16);
+        }
+    }
+
+    /// Makes the sum of these bytes `target` by the two at `at`.
+    fn set_sum(&mut self, bytes: core::ops::Range<usize>, at: usize, target: u16) {
+        // Counted from the range's first byte, which is even.
+        self.put(at, 0);
+        let mut sum = Sum::ZERO;
+        sum.add(&self.frame[bytes]);
+        // In one's complement the difference is the sum with the complement.
+        let mut rest = Sum::ZERO;
+        rest.add_u16(target);
+        rest.add_u16(!sum.folded());
+        self.put(at, rest.folded());
+    }
+
     /// The request of a driver that has the checksums filled in and, if it is large, has it segmented.
     pub fn user(&self, rng: &mut Rng) -> TxUser {
         TxUser {
@@ -342,10 +377,21 @@ impl Packet {
     }
 }
 
-/// The mixes of pauses of the three parts of a comparison.
-pub const PAUSES: [(Pause, Pause); 4] = [
+/// A sum next to 0 or to all ones, or all ones but for one bit. The adders take words with the lower byte first.
+fn brink(rng: &mut Rng) -> u16 {
+    let sum = match rng.below(3) {
+        0 => 0xffff ^ 1 << rng.below(16),
+        1 => 0u16.wrapping_sub(rng.below(8) as u16),
+        _ => rng.below(8) as u16,
+    };
+    sum.swap_bytes()
+}
+
+/// The mixes of pauses of the parts of a comparison; in the last everything fills up, and empties.
+pub const PAUSES: [(Pause, Pause); 5] = [
     (Pause::Never, Pause::Never),
     (Pause::Percent(30), Pause::Percent(30)),
     (Pause::Bursts(12), Pause::Percent(5)),
     (Pause::Never, Pause::Bursts(30)),
+    (Pause::Never, Pause::Bursts(900)),
 ];

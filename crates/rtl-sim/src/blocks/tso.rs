@@ -123,6 +123,12 @@ fn random(rng: &mut Rng, path: bool) -> Job {
         let mut user = packet.user(rng);
         user.seg = SegmentMode::None;
         user.hdr_len = rng.bits() as u8;
+        if rng.chance(50) {
+            // Whatever it says beside that: it is handed on.
+            (user.csum_init, user.csum_begin) = (rng.bits() as u16, rng.bits() as u16);
+            (user.csum_insert, user.l3_start) = (rng.bits() as u16, rng.bits() as u8);
+            (user.csum, user.ip_csum, user.ipv6) = (rng.below(4) as u8, rng.chance(50), rng.chance(50));
+        }
         return job(packet.frame, user, "not segmented", path);
     }
     let size = match rng.below(10) {
@@ -149,6 +155,9 @@ fn random(rng: &mut Rng, path: bool) -> Job {
     } else if rng.chance(5) {
         user.csum_init = rng.pick(&[0xffff, packet.frame.len() as u16, rng.clone().bits() as u16]);
     }
+    if rng.chance(8) && packet.frame.len() >= packet.payload + 2 {
+        packet.bring_to_brink(rng);
+    }
     if rng.chance(20) {
         return unsound(rng, packet, user, path);
     }
@@ -166,7 +175,7 @@ fn unsound(rng: &mut Rng, mut packet: Packet, mut user: TxUser, path: bool) -> J
     let len = packet.frame.len();
     match rng.below(17) {
         0 => user.seg_size = 0,
-        1 => user.hdr_len = rng.bits() as u8,
+        1 => user.hdr_len ^= 1 << rng.below(8),
         2 => user.hdr_len = user.hdr_len.wrapping_add(rng.pick(&[1, 4, 8, 255, 252, 128])),
         3 => user.csum = rng.pick(&[0, 2, 3]),
         4 => user.l3_start ^= 1 << rng.below(8),
@@ -174,9 +183,12 @@ fn unsound(rng: &mut Rng, mut packet: Packet, mut user: TxUser, path: bool) -> J
         6 => user.csum_insert ^= 1 << rng.below(16),
         7 => user.ipv6 ^= true,
         8 => user.seg = if packet.udp { SegmentMode::Tcp } else { SegmentMode::Udp },
-        // A header with a wrong bit.
+        // A header with a wrong bit; in its first byte the version and length are.
         9 | 10 => {
-            let at = rng.between(packet.ip, packet.payload - 1);
+            let first = rng.pick(&[packet.ip, packet.layer4]);
+            let any = rng.between(packet.ip, packet.payload - 1);
+            let at = rng.pick(&[first, first + if packet.udp { 0 } else { 12 }, any]);
+            let at = at.min(packet.payload - 1);
             packet.frame[at] ^= 1 << rng.below(8);
         }
         // Ends in the headers, or nearly so.
@@ -213,7 +225,7 @@ fn throughput(dut: &mut Dut, seed: u64, path: bool) -> Result<(), String> {
     let next = || {
         left -= 1;
         let mut packet = Packet::random(&mut rng, 60_000);
-        while packet.udp {
+        while packet.udp || packet.payload > 128 {
             packet = Packet::random(&mut rng, 60_000);
         }
         let user = TxUser { seg_size: 1_448, ..packet.user(&mut rng) };
