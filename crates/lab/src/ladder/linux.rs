@@ -145,7 +145,8 @@ pub fn climb(
     let rows = chosen.iter().zip(expected).zip(results);
     let rows: Vec<Row> =
         rows.map(|((form, expected), rounds)| row(settings, form, expected, &rounds, figures)).collect();
-    let notes = rows.iter().filter_map(why_missed).chain(calibration.notes()).collect();
+    let notes = costs_told(&rows).into_iter().chain(rows.iter().filter_map(why_missed));
+    let notes = notes.chain(calibration.notes()).collect();
     Ok(Climb {
         board: "linux-tap".to_owned(),
         title: "On a TAP device of Linux".to_owned(),
@@ -235,13 +236,31 @@ fn limited(load: Option<f64>, client_load: Option<f64>, seen: Option<(String, St
     }
 }
 
+/// The server's processor time for a byte in ns, predicted and measured: on a machine that is busy with other things it
+/// still tells whether the costs are right, when rates no longer do.
+fn costs(row: &Row) -> Option<(f64, f64)> {
+    let (expected, found) = (row.predicted.as_ref()?, row.measured.as_ref()?);
+    let took = found.load? / found.megabytes.median * 1e3;
+    (took > 0.0).then_some((expected.load / expected.megabytes * 1e3, took))
+}
+
+/// How many rungs took the server the processor time that was predicted.
+fn costs_told(rows: &[Row]) -> Option<String> {
+    let off: Vec<f64> =
+        rows.iter().filter_map(costs).map(|(wanted, took)| (wanted / took - 1.0).abs()).collect();
+    let within = off.iter().filter(|off| **off <= 0.1).count();
+    let all = off.len();
+    (all > 0).then(|| {
+        format!("{within} of {all} predictions of the server's processor time for a byte lie within 10 % of what it took.")
+    })
+}
+
 /// Why a prediction lies more than a tenth off, by what was measured beside the rate.
 fn why_missed(row: &Row) -> Option<String> {
     let error = row.error().filter(|error| error.abs() > 0.1)?;
     let (expected, found) = (row.predicted.as_ref()?, row.measured.as_ref()?);
     let load = found.load?;
-    let each = |load: f64, megabytes: f64| load / megabytes * 1e3;
-    let (wanted, took) = (each(expected.load, expected.megabytes), each(load, found.megabytes.median));
+    let (wanted, took) = costs(row)?;
     let why = if expected.load < 1.0 - 1e-9 && load < BUSY {
         format!("{} was expected to be the limit, which is less exact than a processor", expected.limit)
     } else if (wanted / took - 1.0).abs() > 0.1 {
@@ -378,4 +397,62 @@ fn watch(shell: &mut Command, server: Option<&Server>) -> Result<(String, Option
         bail!("the client ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok((text, verdict))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::statistics::Spread;
+
+    fn row(predicted: (f64, f64), measured: (f64, f64)) -> Row {
+        let knobs = Knobs::new(Direction::Sending, Some(64), SUMS);
+        let form = form("rung", "", None, knobs);
+        let (megabytes, load) = predicted;
+        let limit = if load < 1.0 { "the client" } else { "the server's processor" };
+        let expected = Expected { megabytes, load, limit: limit.to_owned(), limits: Vec::new() };
+        let settings = Settings { program: PathBuf::new(), rounds: 1, bytes: 1 };
+        let (megabytes, load) = measured;
+        let round = Round { megabytes, load, client_load: 0.5, verdict: None };
+        super::row(&settings, &form, expected, &[round], &[])
+    }
+
+    #[test]
+    fn a_busy_processor_is_the_limit() {
+        let seen = || Some(("the send buffer".to_owned(), "it was full".to_owned()));
+        let check = |server: f64, client: f64, limit: &str, because: &str| {
+            let (found, why) = limited(Some(server), Some(client), seen());
+            assert_eq!((found.as_str(), why.as_str()), (limit, because));
+        };
+        check(0.5, 0.5, "the send buffer", "it was full");
+        let behind = "it was busy 97 % of the time; the connection: the send buffer, it was full";
+        check(0.97, 0.99, "the server's processor", behind);
+        check(0.5, 0.97, "the client's processor", behind);
+        assert_eq!(limited(None, None, None).0, "not seen");
+    }
+
+    #[test]
+    fn misses_are_explained_by_what_was_measured() {
+        let check = |predicted, measured, part: Option<&str>| {
+            let said = why_missed(&row(predicted, measured));
+            match part {
+                Some(part) => assert!(said.as_ref().is_some_and(|said| said.contains(part)), "{said:?}"),
+                None => assert_eq!(said, None),
+            }
+        };
+        check((100.0, 1.0), (95.0, 1.0), None);
+        check(
+            (100.0, 1.0),
+            (50.0, 1.0),
+            Some("a byte took the server 20.000 ns of its processor, not 10.000"),
+        );
+        check((100.0, 1.0), (50.0, 0.5), Some("was to be busy 100 %, and was 50 %: it waited"));
+        check((100.0, 0.5), (50.0, 0.25), Some("the client was expected to be the limit"));
+        let rows = [row((100.0, 1.0), (50.0, 0.5)), row((100.0, 1.0), (50.0, 1.0))];
+        assert_eq!(costs_told(&rows).unwrap().split(" pred").next(), Some("1 of 2"));
+        assert_eq!(costs_told(&[]), None);
+        assert_eq!(
+            row((1.0, 1.0), (2.0, 1.0)).measured.unwrap().megabytes,
+            Spread { median: 2.0, least: 2.0, most: 2.0 }
+        );
+    }
 }
