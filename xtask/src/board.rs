@@ -10,6 +10,7 @@ mod instruments;
 mod machine;
 mod names;
 mod network;
+mod offloads;
 mod soft_count;
 mod softcore;
 
@@ -21,13 +22,15 @@ use network::Network;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|build|setup]
+const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|offloads|build|setup]
 
   serve    build the image, start it in the emulator with its console here; as root in a network namespace with a TAP,
            else with ports of this machine forwarded (the default)
   test     build the image, start it, and try it with curl, lftp, iperf3 and ping in a namespace (as root)
   count    count the instructions of a TCP segment each way, by function (as root)
   bench    count, sizes and rates as a table, and as JSON in target/boards/bench.json (as root)
+  offloads xlnx-zcu102 and virt-a15: rates and instructions for a byte without the interface's offloads, with them and on all
+           cores, into the same file (as root)
   ramp     softcore alone: requests at rising rates in virtual time, as in seed 003; tables, and
            target/boards/softcore-ramp.{csv,json,svg,html}; `ramp quick`: every other level of half the length
   build    build the image and print its size
@@ -169,9 +172,11 @@ const BOARDS: [Board; 4] = [
 ];
 
 const OUT: &str = "target/boards";
+/// What is set in the environment of an image's build instead of `offloads` of its `board.toml`.
+const OFFLOADS: &str = "LINERATE_BOARD_OFFLOADS";
 
 /// What boards in an emulator can be asked for.
-const VERBS: [&str; 6] = ["serve", "test", "count", "bench", "build", "setup"];
+const VERBS: [&str; 7] = ["serve", "test", "count", "bench", "offloads", "build", "setup"];
 
 /// Runs the command for one board or for all. Nothing is built before the arguments are known to be good.
 pub fn run(args: &[&str]) -> Result<()> {
@@ -202,6 +207,9 @@ pub fn run(args: &[&str]) -> Result<()> {
     if what != "build" && boards.iter().any(|board| board.emulator.is_empty()) {
         bail!("{name} has no emulator: `cargo xtask board {name} build`, and flash it (docs/boards.md)");
     }
+    if what == "offloads" {
+        return boards.into_iter().try_for_each(offloads::run);
+    }
     let mut measured = Vec::new();
     for board in boards {
         let image = build(board)?;
@@ -219,8 +227,17 @@ pub fn run(args: &[&str]) -> Result<()> {
 
 /// Builds a board's image and prints what it takes.
 fn build(board: &Board) -> Result<PathBuf> {
+    build_with(board, None)
+}
+
+/// The same with or without the interface's offloads, where that is not as `board.toml` says.
+fn build_with(board: &Board, offloads: Option<bool>) -> Result<PathBuf> {
     packages::require(board.packages)?;
     let mut cargo = firmware::compiler(board.target)?;
+    match offloads {
+        Some(offloads) => cargo.env(OFFLOADS, offloads.to_string()),
+        None => cargo.env_remove(OFFLOADS),
+    };
     let manifest = format!("boards/{}/Cargo.toml", board.name);
     cargo.args(["build", "--release", "--locked", "--manifest-path", &manifest, "--target", board.target]);
     cargo.args(["--target-dir", OUT]);

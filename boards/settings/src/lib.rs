@@ -23,6 +23,9 @@ const HASH_KIB: u32 = 16;
 /// Passes over it.
 const HASH_PASSES: u32 = 3;
 
+/// What is taken instead of `network.offloads`, where the environment of the build has it: figures compare two images.
+const OFFLOADS: &str = "LINERATE_BOARD_OFFLOADS";
+
 /// Most cores.
 const MOST_CORES: usize = 4;
 
@@ -102,7 +105,12 @@ pub fn generate(folder: &Path, out: &Path) -> Result<()> {
     let path = folder.join("board.toml");
     println!("cargo::rerun-if-changed={}", path.display());
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let board = parse(&text).with_context(|| format!("{}", path.display()))?;
+    let mut board = parse(&text).with_context(|| format!("{}", path.display()))?;
+    println!("cargo::rerun-if-env-changed={OFFLOADS}");
+    if let Ok(text) = std::env::var(OFFLOADS) {
+        board.network.offloads =
+            text.parse().with_context(|| format!("{OFFLOADS}: {text:?} given, true or false expected"))?;
+    }
     let flash = folder.join(&board.files.flash);
     println!("cargo::rerun-if-changed={}", flash.display());
     let files = files::collect(&flash)?;

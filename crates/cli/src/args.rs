@@ -68,8 +68,7 @@ pub struct Serve {
     #[arg(long, value_name = "FILE.toml")]
     pub config: Option<PathBuf>,
 
-    /// Keep what the server does when, and write it there at the end, for ui.perfetto.dev; the last half million events of each
-    /// thread
+    /// Write what the server does when there, every second, for ui.perfetto.dev; the file holds the last 64 MiB of each thread
     #[arg(long, value_name = "FILE.json")]
     pub trace: Option<PathBuf>,
 

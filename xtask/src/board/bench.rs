@@ -31,6 +31,10 @@ pub fn run(boards: &[(&Board, std::path::PathBuf)]) -> Result<()> {
         println!("measuring {}", board.name);
         let mut measured = measure(board, image)?;
         measured["date"] = host["date"].clone();
+        // What offloads save is measured apart.
+        if let Some(offloads) = all.get_mut(board.name).map(|before| before["offloads"].take()) {
+            measured["offloads"] = offloads;
+        }
         all.insert(board.name.into(), measured);
     }
     let report = json!({ "host": host, "boards": all });
@@ -48,8 +52,21 @@ fn before(path: &Path) -> Map<String, Value> {
     report.and_then(|mut report| report["boards"].as_object_mut().map(std::mem::take)).unwrap_or_default()
 }
 
+/// Adds something else that was measured of a board to the file.
+pub fn add(board: &str, name: &str, measured: Value) -> Result<()> {
+    let path = Path::new(OUT).join("bench.json");
+    let (host, mut all) = (host()?, before(&path));
+    let of_board = all.entry(board).or_insert_with(|| json!({}));
+    of_board[name] = measured;
+    let report = json!({ "host": host, "boards": all });
+    std::fs::write(&path, serde_json::to_vec_pretty(&report)?)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    println!("\nwritten to {}", path.display());
+    Ok(())
+}
+
 /// Where and when this is measured.
-fn host() -> Result<Value> {
+pub fn host() -> Result<Value> {
     let line = |program: &str, args: &[&str]| -> Result<String> {
         let out = shell::output(Command::new(program).args(args))?;
         Ok(out.lines().next().unwrap_or_default().to_owned())
@@ -87,7 +104,7 @@ fn instructions(count: &Count) -> Value {
     })
 }
 
-fn round(value: f64) -> Value {
+pub fn round(value: f64) -> Value {
     json!((value * 10.0).round() / 10.0)
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 /// The port that iperf3 has on the first core, as in `board.toml`; the others follow.
-const PORT: u16 = 5_301;
+pub const PORT: u16 = 5_301;
 /// How many there are.
 pub const CORES: usize = 4;
 /// What each stream moves.

@@ -148,7 +148,8 @@ fn on_linux(args: &Ladder, figures: &[Record]) -> Result<Climb, LabError> {
     let bytes = BYTES[usize::from(args.quick)];
     let settings = linux::Settings { program, rounds: rounds(args), bytes };
     let count = if args.rung.is_empty() { known.len() } else { args.rung.len() };
-    let mut progress = Progress::new("ladder", (count * settings.rounds) as u64);
+    let all = count * settings.rounds + linux::trials(&args.rung);
+    let mut progress = Progress::new("ladder", all as u64);
     linux::climb(&settings, &args.rung, figures, &mut progress)
         .map_err(|why| LabError::Failed(format!("{why:#}")))
 }

@@ -60,7 +60,7 @@ pub struct Offloads {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u16).range(0..=600))]
     pub switching: Option<u16>,
 
-    /// What a board measured of itself: a file that `cargo xtask board NAME bench` or `count` wrote; repeatable
+    /// What a board measured of itself: a file that `cargo xtask board NAME offloads`, `bench` or `count` wrote; repeatable
     #[arg(long, value_name = "FILE.json")]
     pub board_figures: Vec<PathBuf>,
 
@@ -156,6 +156,7 @@ pub fn run_offloads(args: &Offloads) -> Result<(), LabError> {
     let mut grids: Vec<_> = devices.map(|device| tables::in_short(&outcome, device, &published)).collect();
     grids.extend(tables::switching(&outcome.switching));
     grids.extend(hardware::grid(&outcome.hardware));
+    grids.extend(boards::in_short(&outcome.boards));
     grids.extend(boards::grid(&outcome.boards));
     let mut text: String = grids.iter().map(|grid| grid.render(GridFormat::Terminal, None) + "\n").collect();
     text.push_str(&outcome.provenance.sentence());

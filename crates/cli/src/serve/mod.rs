@@ -170,6 +170,8 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     if let Some(account) = &account {
         user::adopt(account, kept, args.config.as_deref()).map_err(ServeError::User)?;
     }
+    // Not before: its thread has no more rights than the others.
+    let recording = recording.map(Recording::start).transpose().map_err(ServeError::Record)?;
     serving.check_uploads(&settings);
     serving.settle(&addresses, ADDRESS_PATIENCE)?;
     serving.banner.print_ready(&addresses);

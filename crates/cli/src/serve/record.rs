@@ -1,8 +1,9 @@
-//! What a server did when, and the frames that its device passed: kept while it runs, written when it ends.
+//! What a server did when, written while it runs, and the frames that its device passed: kept, and written when it ends.
 //!
-//! Each thread notes its own; of events and of frames the last ones are kept. All times are those of the system's monotonic
+//! Each thread notes its own, and another one writes the events every second; of events and of frames the last ones are kept. All times are those of the system's monotonic
 //! clock, in the trace and in the capture.
 
+mod live;
 pub mod watched;
 mod write;
 
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
-/// Most events of a thread: 56 bytes each.
+/// Most events of a thread that wait to be written: 56 bytes each.
 const MOST_EVENTS: usize = 1 << 19;
 /// Most bytes of frames of a thread.
 const MOST_BYTES: usize = 64 << 20;
@@ -100,10 +101,21 @@ impl fmt::Display for RecordError {
 
 impl std::error::Error for RecordError {}
 
+/// Where the trace goes.
+#[derive(Debug)]
+enum Trace {
+    /// Into a file, once somebody writes it.
+    Ready(Box<live::Live>),
+    /// Into a file, by a thread.
+    Written(live::Writer),
+    /// Into a pipe or a device, whole and at the end.
+    Whole(File),
+}
+
 /// The files of a server, and what will be in them.
 #[derive(Debug)]
 pub struct Recording {
-    trace: Option<(PathBuf, File)>,
+    trace: Option<(PathBuf, Trace)>,
     capture: Option<(PathBuf, File)>,
     rings: Vec<Arc<Mutex<Ring>>>,
 }
@@ -121,15 +133,39 @@ impl Recording {
         if trace.is_none() && capture.is_none() {
             return Ok(None);
         }
-        let create = |path: Option<&Path>| {
-            let made = path.map(|path| {
-                let file = File::create(path).map_err(|why| RecordError { path: path.to_owned(), why });
-                Ok((path.to_owned(), file?))
-            });
-            made.transpose()
+        let threads = threads.max(1);
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            |why| RecordError { path, why }
         };
-        let rings = (0..threads.max(1)).map(|_| Arc::default()).collect();
-        Ok(Some(Recording { trace: create(trace)?, capture: create(capture)?, rings }))
+        let create = |path: &Path| File::create(path).map_err(failed(path));
+        let trace = trace.map(|path| {
+            let file = create(path)?;
+            if !file.metadata().is_ok_and(|about| about.is_file()) {
+                return Ok((path.to_owned(), Trace::Whole(file)));
+            }
+            let live = live::Live::new(file, threads).map_err(failed(path))?;
+            Ok((path.to_owned(), Trace::Ready(Box::new(live))))
+        });
+        let capture = capture.map(|path| Ok((path.to_owned(), create(path)?)));
+        let rings = (0..threads).map(|_| Arc::default()).collect();
+        Ok(Some(Recording { trace: trace.transpose()?, capture: capture.transpose()?, rings }))
+    }
+
+    /// Has the trace written from now on, by a thread that may what this one may.
+    ///
+    /// # Errors
+    /// A thread that cannot be started.
+    pub fn start(mut self) -> Result<Recording, RecordError> {
+        self.trace = match self.trace {
+            Some((path, Trace::Ready(live))) => {
+                let writer = live::Writer::start(*live, self.rings.clone());
+                let writer = writer.map_err(|why| RecordError { path: path.clone(), why })?;
+                Some((path, Trace::Written(writer)))
+            }
+            other => other,
+        };
+        Ok(self)
     }
 
     /// What each thread notes with.

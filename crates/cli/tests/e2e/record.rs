@@ -126,3 +126,45 @@ fn a_server_that_ends_by_an_error_tells_what_was_before() {
         std::fs::remove_file(path).expect("it was written");
     }
 }
+
+/// What was noted until a server was killed is on the disk, whole.
+#[test]
+fn a_killed_server_leaves_its_trace() {
+    let namespace = Namespace::new();
+    let trace = std::env::temp_dir().join(format!("linerate-record-killed-{}.json", std::process::id()));
+    let mut server = namespace.command(env!("CARGO_BIN_EXE_linerate"));
+    let args = ["serve", "--device", "tap:lrkill0", "--iperf3-port", "0", "--ftp-port", "0", "--trace"];
+    let server = server.args(args).arg(&trace).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut server = server.expect("it starts");
+    let noted = || {
+        let sql = "select count(*) from slice where name = 'receive'";
+        query(&trace, sql)[0][0].as_u64().expect("a count")
+    };
+    let patience = Instant::now() + Duration::from_secs(30);
+    while !namespace.sh("curl -sf -m 1 -o /dev/null http://192.168.1.4/memory/1M").status.success() {
+        assert!(Instant::now() < patience, "nobody answers");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // Also while it is written.
+    while noted() == 0 {
+        assert!(Instant::now() < patience, "nothing is written");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let args = ["-sf", "-m", "20", "--limit-rate", "50M", "-o", "/dev/null", "http://192.168.1.4/memory/1G"];
+    let mut client = namespace.command("curl").args(args).spawn().expect("curl starts");
+    std::thread::sleep(Duration::from_millis(2_500));
+    server.kill().and_then(|()| server.wait()).expect("it is killed");
+    client.kill().and_then(|()| client.wait()).expect("it ends");
+    assert!(noted() > 100, "{} calls that received", noted());
+    let events: Value = serde_json::from_slice(&std::fs::read(&trace).expect("a trace")).expect("JSON");
+    let names: BTreeSet<&str> = events["traceEvents"]
+        .as_array()
+        .expect("events")
+        .iter()
+        .filter_map(|one| one["name"].as_str())
+        .collect();
+    for expected in ["process_name", "thread_name", "send", "sleep", "connections"] {
+        assert!(names.contains(expected), "{expected} in {names:?}");
+    }
+    std::fs::remove_file(trace).expect("it was written");
+}

@@ -30,6 +30,7 @@ pub fn read(files: &[(String, PathBuf)], constants: &Constants, figures: &[Recor
         title: "On the emulated Cortex-A15, instructions counted, as the rate of 1 GHz".to_owned(),
         rows: Vec::new(),
         left_out: Vec::new(),
+        notes: Vec::new(),
     };
     for (image, path) in files {
         let Ok(text) = std::fs::read_to_string(path) else {

@@ -21,6 +21,8 @@ pub struct Climb {
     pub rows: Vec<Row>,
     /// Rungs that have no counterpart here, with the reason.
     pub left_out: Vec<(String, String)>,
+    /// What else there is to say: how it was predicted, and why a prediction missed.
+    pub notes: Vec<String>,
 }
 
 /// A rung in one place.
@@ -182,7 +184,13 @@ pub fn simulate(
         });
         progress.done(1);
     }
-    Ok(Climb { board: board.to_owned(), title: title.to_owned(), rows, left_out: Vec::new() })
+    Ok(Climb {
+        board: board.to_owned(),
+        title: title.to_owned(),
+        rows,
+        left_out: Vec::new(),
+        notes: Vec::new(),
+    })
 }
 
 fn found(measured: simulator::Measured) -> Found {

@@ -18,6 +18,8 @@ pub enum Basis {
     Derived,
     /// Nobody measured it.
     Assumed,
+    /// Measured on this machine, just before.
+    Calibrated,
 }
 
 impl fmt::Display for Basis {
@@ -27,6 +29,7 @@ impl fmt::Display for Basis {
             Basis::Published => "published",
             Basis::Derived => "derived",
             Basis::Assumed => "assumed",
+            Basis::Calibrated => "calibrated",
         })
     }
 }
@@ -143,6 +146,59 @@ impl Constants {
             ("a copy", &costs.copy),
             ("a checksum", &costs.checksum),
         ]
+    }
+}
+
+/// What the work of a server on this machine costs, in ns, as calibration finds it.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Calibrated {
+    /// A packet of data, its system call included.
+    pub packet: f64,
+    /// A turn of the loop.
+    pub turn: f64,
+    /// An acknowledgement.
+    pub acknowledgement: f64,
+    /// A byte, whatever is done with it but for the next.
+    pub byte: f64,
+    /// A byte whose checksum is computed in software, beyond that.
+    pub checksum: f64,
+    /// The round trip.
+    pub round_trip: f64,
+}
+
+impl Constants {
+    /// Constants of this machine, a cycle each ns: no interface limits, and nothing costs but what was calibrated.
+    pub fn of_machine(found: &Calibrated) -> Constants {
+        let constant = |value: f64, unit: &str| Constant {
+            value,
+            unit: unit.to_owned(),
+            origin: Basis::Calibrated,
+            source: "transfers on this machine".to_owned(),
+        };
+        let ns = |value| constant(value, "ns");
+        let costs = Costs {
+            driver: ns(0.0),
+            driver_after: ns(0.0),
+            transmit: ns(found.packet),
+            transmit_acknowledgement: ns(found.acknowledgement),
+            receive: ns(found.packet),
+            receive_acknowledgement: ns(found.acknowledgement),
+            interrupt: ns(found.turn),
+            call: ns(0.0),
+            give_way: ns(0.0),
+            read: ns(0.0),
+            copy: constant(found.byte, "ns/B"),
+            checksum: constant(found.checksum, "ns/B"),
+        };
+        Constants {
+            clock: constant(1e9, "Hz"),
+            line: constant(1e15, "bit/s"),
+            round_trip: ns(found.round_trip),
+            far_round_trip: ns(found.round_trip),
+            unoptimized: constant(1.0, "times"),
+            document: costs.clone(),
+            counted: costs,
+        }
     }
 }
 

@@ -1,16 +1,19 @@
 //! The ladder on a Linux device: `linerate serve` on a TAP device in a namespace of its own, with settings that have the same
 //! effect as a rung, and an FTP client of the kernel's side.
 //!
-//! Nothing is predicted here: the model's costs are those of a Cortex-A15. Rungs that no setting stands for are left out and
-//! named.
+//! What work costs here is calibrated before ([`super::calibrate`]), and the rungs are predicted from that. Rungs that no
+//! setting stands for are left out and named.
 
-use super::climb::{Climb, Found, Row, printed};
+use super::calibrate::{self, Calibration, Trial};
+use super::climb::{Climb, Expected, Found, Row, printed};
+use super::knobs::{Knobs, SUMS};
 use super::state::Direction;
 use crate::measure::place::{self, Place, SERVER, Wire, run};
 use crate::measure::rounds::alternate;
 use crate::measure::scratch::Scratch;
 use crate::measure::statistics::spread;
 use crate::progress::Progress;
+use crate::quantity::share;
 use crate::schema::Record;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -49,66 +52,46 @@ pub struct Form {
     pub title: &'static str,
     /// The form that it is changed from.
     pub from: Option<&'static str>,
-    /// Which way the data goes.
-    pub direction: Direction,
-    /// Lines of `[tcp]`.
-    tcp: &'static str,
-    /// `--offload`.
-    offload: &'static str,
-    /// `--mtu`.
-    mtu: u16,
-    /// Whether the client scales its window.
-    scales: bool,
+    /// The settings.
+    pub knobs: Knobs,
     /// The tuning under which the document prints it.
     published: Option<&'static str>,
 }
 
-const SUMS: &str = "tx-checksum,rx-checksum";
-
 /// One form from another.
-const fn form(
-    name: &'static str,
-    title: &'static str,
-    from: Option<&'static str>,
-    direction: Direction,
-    [tcp, offload]: [&'static str; 2],
-) -> Form {
-    Form { name, title, from, direction, tcp, offload, mtu: 1_500, scales: true, published: None }
+const fn form(name: &'static str, title: &'static str, from: Option<&'static str>, knobs: Knobs) -> Form {
+    Form { name, title, from, knobs, published: None }
 }
 
 /// All forms, in their order.
 pub fn forms() -> Vec<Form> {
     use Direction::{Receiving, Sending};
-    let small = "mss = 512\nsend-buffer = \"8KiB\"";
-    let (narrow, wide) = ("send-buffer = \"8KiB\"", "send-buffer = \"64KiB\"");
-    let (rx_narrow, rx_wide) = ("receive-buffer = \"8KiB\"", "receive-buffer = \"64KiB\"");
-    let rx_rare = "receive-buffer = \"64KiB\"\ndelayed-ack-segments = 10";
+    let sending = |kib, offload| Knobs::new(Sending, kib, offload);
+    let receiving = |kib, offload| Knobs::new(Receiving, kib, offload);
+    let (narrow, wide) = (Some(8), Some(64));
+    let small = Knobs { mss: Some(512), ..sending(narrow, "none") };
+    let rare = Knobs { ack_every: Some(10), ..receiving(wide, "none") };
+    let jumbo = |knobs| Knobs { mtu: 9_000, ..knobs };
+    let unscaled = Knobs { scales: false, ..sending(None, "all") };
+    let sums = "checksums by the device";
     let mut forms = vec![
-        form("as-ported", "segments of 512 bytes, 8 KiB buffers", None, Sending, [small, "none"]),
-        form("mss-writes", "full segments", Some("as-ported"), Sending, [narrow, "none"]),
-        form("buffers-64k", "64 KiB buffers", Some("mss-writes"), Sending, [wide, "none"]),
-        form("checksum-offload", "checksums by the device", Some("buffers-64k"), Sending, [wide, SUMS]),
-        form("segmentation", "super-segments of 64 KiB", Some("checksum-offload"), Sending, [wide, "all"]),
-        form("jumbo", "MTU 9000", Some("checksum-offload"), Sending, [wide, SUMS]),
-        form("narrow-window", "buffers grow, the client's window does not scale", None, Sending, ["", "all"]),
-        form("window-scaling", "the client's window scales", Some("narrow-window"), Sending, ["", "all"]),
-        form("rx-as-ported", "8 KiB buffers", None, Receiving, [rx_narrow, "none"]),
-        form("rx-buffers-64k", "64 KiB buffers", Some("rx-as-ported"), Receiving, [rx_wide, "none"]),
-        form("rx-ack-every-10", "an ACK every 10", Some("rx-buffers-64k"), Receiving, [rx_rare, "none"]),
-        form(
-            "rx-checksum-offload",
-            "checksums by the device",
-            Some("rx-buffers-64k"),
-            Receiving,
-            [rx_wide, SUMS],
-        ),
-        form("rx-coalescing", "frames of 64 KiB", Some("rx-checksum-offload"), Receiving, [rx_wide, "all"]),
-        form("rx-jumbo", "MTU 9000", Some("rx-checksum-offload"), Receiving, [rx_wide, SUMS]),
+        form("as-ported", "segments of 512 bytes, 8 KiB buffers", None, small),
+        form("mss-writes", "full segments", Some("as-ported"), sending(narrow, "none")),
+        form("buffers-64k", "64 KiB buffers", Some("mss-writes"), sending(wide, "none")),
+        form("checksum-offload", sums, Some("buffers-64k"), sending(wide, SUMS)),
+        form("segmentation", "super-segments of 64 KiB", Some("checksum-offload"), sending(wide, "all")),
+        form("jumbo", "MTU 9000", Some("checksum-offload"), jumbo(sending(wide, SUMS))),
+        form("narrow-window", "buffers grow, the client's window does not scale", None, unscaled),
+        form("window-scaling", "the client's window scales", Some("narrow-window"), sending(None, "all")),
+        form("rx-as-ported", "8 KiB buffers", None, receiving(narrow, "none")),
+        form("rx-buffers-64k", "64 KiB buffers", Some("rx-as-ported"), receiving(wide, "none")),
+        form("rx-ack-every-10", "an ACK every 10", Some("rx-buffers-64k"), rare),
+        form("rx-checksum-offload", sums, Some("rx-buffers-64k"), receiving(wide, SUMS)),
+        form("rx-coalescing", "frames of 64 KiB", Some("rx-checksum-offload"), receiving(wide, "all")),
+        form("rx-jumbo", "MTU 9000", Some("rx-checksum-offload"), jumbo(receiving(wide, SUMS))),
     ];
     for form in &mut forms {
         match form.name {
-            "jumbo" | "rx-jumbo" => form.mtu = 9_000,
-            "narrow-window" => form.scales = false,
             "as-ported" | "rx-as-ported" => form.published = Some("as ported"),
             "buffers-64k" | "rx-buffers-64k" => form.published = Some("64 KiB buffers"),
             _ => {}
@@ -146,20 +129,56 @@ pub fn climb(
     place::ready(&["curl"])?;
     let wanted = |form: &Form| names.is_empty() || names.iter().any(|name| name == form.name);
     let chosen: Vec<Form> = forms().into_iter().filter(wanted).collect();
+    let calibration = calibrate(settings, &chosen, progress)?;
+    // All are predicted before the first is run.
+    let expected: Vec<Expected> = chosen
+        .iter()
+        .map(|form| calibration.predict(&form.knobs).map_err(anyhow::Error::msg))
+        .collect::<Result<_>>()?;
     let results = alternate(&chosen, settings.rounds, |round, form| {
         progress.begin(&format!("linux {}, round {}", form.name, round + 1));
         // What limits it is looked at while the first round runs: the looking costs some time.
-        let found = transfer(settings, form, round == 0).with_context(|| format!("rung {}", form.name));
+        let found = transfer(settings, &form.knobs, settings.bytes, round == 0);
         progress.done(1);
-        found
+        found.with_context(|| format!("rung {}", form.name))
     })?;
-    let rows = chosen.iter().zip(results).map(|(form, rounds)| row(settings, form, &rounds, figures));
+    let rows = chosen.iter().zip(expected).zip(results);
+    let rows: Vec<Row> =
+        rows.map(|((form, expected), rounds)| row(settings, form, expected, &rounds, figures)).collect();
+    let notes = costs_told(&rows).into_iter().chain(rows.iter().filter_map(why_missed));
+    let notes = notes.chain(calibration.notes()).collect();
     Ok(Climb {
         board: "linux-tap".to_owned(),
         title: "On a TAP device of Linux".to_owned(),
-        rows: rows.collect(),
+        rows,
         left_out: LEFT_OUT.map(|(name, why)| (name.to_owned(), why.to_owned())).to_vec(),
+        notes,
     })
+}
+
+/// How many transfers are made for these rungs before they are run.
+pub fn trials(names: &[String]) -> usize {
+    let wanted = |form: &Form| names.is_empty() || names.iter().any(|name| name == form.name);
+    let chosen: Vec<Knobs> = forms().into_iter().filter(wanted).map(|form| form.knobs).collect();
+    calibrate::trials(&chosen).len()
+}
+
+/// Tries what the model needs to know of this machine, with settings that are no rung.
+fn calibrate(settings: &Settings, forms: &[Form], progress: &mut Progress) -> Result<Calibration> {
+    let knobs: Vec<Knobs> = forms.iter().map(|form| form.knobs).collect();
+    let tried = calibrate::trials(&knobs).into_iter().map(|knobs| {
+        progress.begin(&format!(
+            "linux, calibration: {:?} {}",
+            knobs.direction,
+            knobs.tcp().replace('\n', " ")
+        ));
+        let found = transfer(settings, &knobs, settings.bytes, false).context("calibration")?;
+        progress.done(1);
+        let Round { megabytes, load, client_load, .. } = found;
+        Ok(Trial { knobs, megabytes, load, client_load })
+    });
+    let tried: Vec<Trial> = tried.collect::<Result<_>>()?;
+    Calibration::of(&tried).map_err(anyhow::Error::msg)
 }
 
 /// What one transfer gave.
@@ -168,17 +187,23 @@ struct Round {
     megabytes: f64,
     /// Processor seconds of the server over those of the transfer.
     load: f64,
+    /// The same of the client.
+    client_load: f64,
     /// What limited it, and why, where that was looked at.
     verdict: Option<(String, String)>,
 }
 
-fn row(settings: &Settings, form: &Form, rounds: &[Round], figures: &[Record]) -> Row {
+/// A processor that is busy for such a part of the time is the limit.
+const BUSY: f64 = 0.95;
+
+fn row(settings: &Settings, form: &Form, expected: Expected, rounds: &[Round], figures: &[Record]) -> Row {
     // The round that was looked at counts only where it is the only one.
     let counted = if rounds.len() > 1 { &rounds[1..] } else { rounds };
+    let median = |of: fn(&Round) -> f64| spread(counted.iter().map(of)).map(|spread| spread.median);
     let megabytes = spread(counted.iter().map(|round| round.megabytes));
-    let load = spread(counted.iter().map(|round| round.load)).map(|load| load.median);
-    let unknown = || ("not seen".to_owned(), "the transfer was over before it could be looked at".to_owned());
-    let (limit, because) = rounds.iter().find_map(|round| round.verdict.clone()).unwrap_or_else(unknown);
+    let (load, client_load) = (median(|round| round.load), median(|round| round.client_load));
+    let seen = rounds.iter().find_map(|round| round.verdict.clone());
+    let (limit, because) = limited(load, client_load, seen);
     let rounds_said = match counted.len() {
         1 => "1 round".to_owned(),
         rounds => format!("{rounds} rounds"),
@@ -188,12 +213,62 @@ fn row(settings: &Settings, form: &Form, rounds: &[Round], figures: &[Record]) -
         rung: form.name.to_owned(),
         title: form.title.to_owned(),
         from: form.from.map(str::to_owned),
-        direction: form.direction,
-        predicted: None,
+        direction: form.knobs.direction,
+        predicted: Some(expected),
         measured: megabytes.map(|megabytes| Found { megabytes, load, limit, because, how }),
-        published: printed(figures, form.direction, form.published),
+        published: printed(figures, form.knobs.direction, form.published),
         described: None,
     }
+}
+
+/// What limited a rung: a processor without idle time, else what the server's status says of the connection. A full buffer
+/// behind a busy processor is what the processor makes of it.
+fn limited(load: Option<f64>, client_load: Option<f64>, seen: Option<(String, String)>) -> (String, String) {
+    let busy = |load: Option<f64>| load.filter(|load| *load >= BUSY).map(|load| share(load.min(1.0)));
+    let (seen, because) = seen.unwrap_or_else(|| {
+        ("not seen".to_owned(), "the transfer was over before it could be looked at".to_owned())
+    });
+    let said = format!("of the time; the connection: {seen}, {because}");
+    match (busy(load), busy(client_load)) {
+        (Some(load), _) => ("the server's processor".to_owned(), format!("it was busy {load} {said}")),
+        (None, Some(load)) => ("the client's processor".to_owned(), format!("it was busy {load} {said}")),
+        (None, None) => (seen, because),
+    }
+}
+
+/// The server's processor time for a byte in ns, predicted and measured: on a machine that is busy with other things it
+/// still tells whether the costs are right, when rates no longer do.
+fn costs(row: &Row) -> Option<(f64, f64)> {
+    let (expected, found) = (row.predicted.as_ref()?, row.measured.as_ref()?);
+    let took = found.load? / found.megabytes.median * 1e3;
+    (took > 0.0).then_some((expected.load / expected.megabytes * 1e3, took))
+}
+
+/// How many rungs took the server the processor time that was predicted.
+fn costs_told(rows: &[Row]) -> Option<String> {
+    let off: Vec<f64> =
+        rows.iter().filter_map(costs).map(|(wanted, took)| (wanted / took - 1.0).abs()).collect();
+    let within = off.iter().filter(|off| **off <= 0.1).count();
+    let all = off.len();
+    (all > 0).then(|| {
+        format!("{within} of {all} predictions of the server's processor time for a byte lie within 10 % of what it took.")
+    })
+}
+
+/// Why a prediction lies more than a tenth off, by what was measured beside the rate.
+fn why_missed(row: &Row) -> Option<String> {
+    let error = row.error().filter(|error| error.abs() > 0.1)?;
+    let (expected, found) = (row.predicted.as_ref()?, row.measured.as_ref()?);
+    let load = found.load?;
+    let (wanted, took) = costs(row)?;
+    let why = if expected.load < 1.0 - 1e-9 && load < BUSY {
+        format!("{} was expected to be the limit, which is less exact than a processor", expected.limit)
+    } else if (wanted / took - 1.0).abs() > 0.1 {
+        format!("a byte took the server {took:.3} ns of its processor, not {wanted:.3}")
+    } else {
+        format!("its processor was to be busy {}, and was {}: it waited", share(expected.load), share(load))
+    };
+    Some(format!("{} is {:+.0} % off: {why}.", row.rung, error * 100.0))
 }
 
 /// A server that runs in a namespace; both end with the value.
@@ -212,13 +287,13 @@ impl Drop for Server {
 }
 
 impl Server {
-    fn start(settings: &Settings, form: &Form) -> Result<Server> {
+    fn start(settings: &Settings, form: &Knobs) -> Result<Server> {
         let place = Place::new(Wire::Tap)?;
         let scaling = format!("net.ipv4.tcp_window_scaling={}", u8::from(form.scales));
         run(place.client(None, "sysctl").args(["-qw", &scaling]))?;
         let scratch = Scratch::new()?;
         let config = scratch.path().join("ladder.toml");
-        std::fs::write(&config, format!("[tcp]\n{}\n", form.tcp))
+        std::fs::write(&config, format!("[tcp]\n{}", form.tcp()))
             .with_context(|| format!("cannot write {}", config.display()))?;
         let mut command = place.server(None, &settings.program.to_string_lossy());
         command.args(["serve", "--device", "tap", "--address", &format!("{SERVER}/24"), "--queues", "1"]);
@@ -276,10 +351,8 @@ impl Server {
 }
 
 /// Starts a server, moves the bytes once, and ends it.
-fn transfer(settings: &Settings, form: &Form, looks: bool) -> Result<Round> {
+fn transfer(settings: &Settings, form: &Knobs, bytes: u64, looks: bool) -> Result<Round> {
     let server = Server::start(settings, form)?;
-    let before = server.seconds();
-    let bytes = settings.bytes;
     let client = match form.direction {
         Direction::Sending => format!(
             "curl -sS -m {TRANSFER_S} -o /dev/null -w '%{{size_download}} %{{time_total}} %{{time_starttransfer}}' \
@@ -292,9 +365,9 @@ fn transfer(settings: &Settings, form: &Form, looks: bool) -> Result<Round> {
     };
     let mut shell = server.place.client(None, "sh");
     shell.args(["-c", &client]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let said = watch(&mut shell, looks.then_some(&server))?;
-    let after = server.seconds();
-    let (text, verdict) = said;
+    let (before, client_before) = (server.seconds(), crate::measure::cpu::of_clients());
+    let (text, verdict) = watch(&mut shell, looks.then_some(&server))?;
+    let (after, client_after) = (server.seconds(), crate::measure::cpu::of_clients());
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let [moved, total, start] = numbers[..] else { bail!("curl said {text:?}; expected three numbers") };
     if moved != bytes as f64 {
@@ -302,7 +375,12 @@ fn transfer(settings: &Settings, form: &Form, looks: bool) -> Result<Round> {
     }
     // The login is no part of it.
     let time = (total - start).max(1e-6);
-    Ok(Round { megabytes: moved / time / 1e6, load: (after - before) / time, verdict })
+    Ok(Round {
+        megabytes: moved / time / 1e6,
+        load: (after - before) / time,
+        client_load: (client_after - client_before) / time,
+        verdict,
+    })
 }
 
 /// Runs a client to its end and looks at the server meanwhile; what it said, and what was seen last.
@@ -319,4 +397,62 @@ fn watch(shell: &mut Command, server: Option<&Server>) -> Result<(String, Option
         bail!("the client ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
     }
     Ok((text, verdict))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::statistics::Spread;
+
+    fn row(predicted: (f64, f64), measured: (f64, f64)) -> Row {
+        let knobs = Knobs::new(Direction::Sending, Some(64), SUMS);
+        let form = form("rung", "", None, knobs);
+        let (megabytes, load) = predicted;
+        let limit = if load < 1.0 { "the client" } else { "the server's processor" };
+        let expected = Expected { megabytes, load, limit: limit.to_owned(), limits: Vec::new() };
+        let settings = Settings { program: PathBuf::new(), rounds: 1, bytes: 1 };
+        let (megabytes, load) = measured;
+        let round = Round { megabytes, load, client_load: 0.5, verdict: None };
+        super::row(&settings, &form, expected, &[round], &[])
+    }
+
+    #[test]
+    fn a_busy_processor_is_the_limit() {
+        let seen = || Some(("the send buffer".to_owned(), "it was full".to_owned()));
+        let check = |server: f64, client: f64, limit: &str, because: &str| {
+            let (found, why) = limited(Some(server), Some(client), seen());
+            assert_eq!((found.as_str(), why.as_str()), (limit, because));
+        };
+        check(0.5, 0.5, "the send buffer", "it was full");
+        let behind = "it was busy 97 % of the time; the connection: the send buffer, it was full";
+        check(0.97, 0.99, "the server's processor", behind);
+        check(0.5, 0.97, "the client's processor", behind);
+        assert_eq!(limited(None, None, None).0, "not seen");
+    }
+
+    #[test]
+    fn misses_are_explained_by_what_was_measured() {
+        let check = |predicted, measured, part: Option<&str>| {
+            let said = why_missed(&row(predicted, measured));
+            match part {
+                Some(part) => assert!(said.as_ref().is_some_and(|said| said.contains(part)), "{said:?}"),
+                None => assert_eq!(said, None),
+            }
+        };
+        check((100.0, 1.0), (95.0, 1.0), None);
+        check(
+            (100.0, 1.0),
+            (50.0, 1.0),
+            Some("a byte took the server 20.000 ns of its processor, not 10.000"),
+        );
+        check((100.0, 1.0), (50.0, 0.5), Some("was to be busy 100 %, and was 50 %: it waited"));
+        check((100.0, 0.5), (50.0, 0.25), Some("the client was expected to be the limit"));
+        let rows = [row((100.0, 1.0), (50.0, 0.5)), row((100.0, 1.0), (50.0, 1.0))];
+        assert_eq!(costs_told(&rows).unwrap().split(" pred").next(), Some("1 of 2"));
+        assert_eq!(costs_told(&[]), None);
+        assert_eq!(
+            row((1.0, 1.0), (2.0, 1.0)).measured.unwrap().megabytes,
+            Spread { median: 2.0, least: 2.0, most: 2.0 }
+        );
+    }
 }

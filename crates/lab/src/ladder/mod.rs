@@ -2,8 +2,10 @@
 //! document prints.
 
 pub mod board;
+pub mod calibrate;
 pub mod climb;
 pub mod constants;
+pub mod knobs;
 pub mod linux;
 pub mod model;
 pub mod report;

@@ -79,6 +79,17 @@ pub fn predict(state: &State, constants: &Constants, whose: Whose) -> Result<Pre
     Ok(Predicted { megabytes, load: (segments * cycles / constants.clock.value).min(1.0), limits })
 }
 
+/// Cycles that a byte of payload costs a processor which is behind.
+pub fn cycles_per_byte(state: &State, constants: &Constants, whose: Whose) -> f64 {
+    let behind = frames_when_behind(state, constants);
+    Work::new(state, &state.cycles(constants, whose), behind).total() / state.payload() as f64
+}
+
+/// The window in bytes: what is under way at a time.
+pub fn window_bytes(state: &State, constants: &Constants) -> f64 {
+    round(state, constants, &window(state)).0
+}
+
 /// The work of one segment, in cycles.
 struct Work {
     segment: f64,
@@ -124,10 +135,7 @@ impl Work {
 
 /// The receiver acknowledges when so many full segments' bytes have come, whatever their size.
 fn segments_per_acknowledgement(state: &State) -> f64 {
-    let every = match state.direction {
-        Direction::Sending => f64::from(state.ack_every),
-        Direction::Receiving => 2.0,
-    };
+    let every = f64::from(state.ack_every);
     let full = state.segment() as f64 / state.payload() as f64;
     if full > 1.0 { ((every - 1.0) * full).ceil() } else { every }
 }

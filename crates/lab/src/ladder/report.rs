@@ -79,6 +79,7 @@ pub fn grid(climb: &Climb) -> Grid {
     if all > 0 {
         grid.notes.push(format!("{within} of {all} predictions lie within 10 % of the measurement."));
     }
+    grid.notes.extend(climb.notes.iter().cloned());
     grid.notes.extend(climb.left_out.iter().map(|(name, why)| format!("Left out: {name}: {why}.")));
     grid
 }

@@ -70,7 +70,7 @@ pub struct State {
     pub peer_window: u64,
     /// Whether the round trip is the longer one.
     pub is_far: bool,
-    /// Full segments for which the client acknowledges.
+    /// Full segments for which the receiver acknowledges.
     pub ack_every: u8,
     /// Whether the interface does checksums.
     pub offload: bool,

@@ -1,5 +1,6 @@
 //! What the boards' own measurements say of the same things: files that `cargo xtask board NAME bench` and `count` write.
 
+use super::board_tables::{self, BoardTable};
 use crate::report::grid::{Cell, Grid};
 use crate::schema::{Origin, Record};
 use anyhow::{Context as _, Result, bail};
@@ -19,6 +20,8 @@ pub struct Board {
     pub source: String,
     /// Its figures in the common form.
     pub records: Vec<Record>,
+    /// What its offloads save, where that was measured.
+    pub offloads: Option<BoardTable>,
 }
 
 /// Reads a file of measurements.
@@ -59,7 +62,7 @@ fn parse(file: &str, json: &Value) -> Result<Vec<Board>> {
             }
         }
     }
-    Ok(vec![Board { name: "softcore".to_owned(), source: file.to_owned(), records }])
+    Ok(vec![Board { name: "softcore".to_owned(), source: file.to_owned(), records, offloads: None }])
 }
 
 fn record(board: &str, workload: &str, figure: &str, unit: &str, value: f64, source: &str) -> Record {
@@ -102,10 +105,25 @@ fn bench(name: &str, source: &str, board: &Value) -> Result<Board> {
             records.push(record(name, direction, "checksums, of all instructions", "%", share, source));
         }
     }
+    let offloads = board_tables::parse(name, board).with_context(|| format!("{name}: `offloads`"))?;
+    for row in offloads.iter().flat_map(|table| &table.rows) {
+        let workload = row.workload.name();
+        for (figure, unit, value) in
+            [("throughput", "Mbit/s", row.mbps), ("instructions of a byte", "instructions", row.instructions)]
+        {
+            let tuning = row.setting.title().to_owned();
+            records.push(Record { tuning, ..record(name, &workload, figure, unit, value, source) });
+        }
+    }
     if records.is_empty() {
         bail!("{name} has neither rates nor instructions");
     }
-    Ok(Board { name: name.to_owned(), source: source.to_owned(), records })
+    Ok(Board { name: name.to_owned(), source: source.to_owned(), records, offloads })
+}
+
+/// What offloads of boards save, a table for each board, for a terminal.
+pub fn in_short(boards: &[Board]) -> Vec<Grid> {
+    boards.iter().filter_map(|board| board.offloads.as_ref()).map(BoardTable::in_short).collect()
 }
 
 /// The boards' figures as a table; `None` without any.
@@ -116,7 +134,8 @@ pub fn grid(boards: &[Board]) -> Option<Grid> {
     let headers = ["board", "what", "figure", "value", "unit"];
     let mut grid = Grid::new("boards", "The boards' own measurements", &headers);
     for board in boards {
-        for record in &board.records {
+        // Those of a setting are in tables of their own.
+        for record in board.records.iter().filter(|record| record.tuning.is_empty()) {
             grid.rows.push(vec![
                 Cell::text(&board.name),
                 Cell::text(&record.workload),

@@ -1,6 +1,7 @@
 //! What offloads save: throughput and processor load with checksums, segmentation and coalescing by the device or in software,
 //! with one queue and several, and whether they can be switched while data flows. In the form of seed 004's tables.
 
+pub mod board_tables;
 pub mod boards;
 mod ends;
 pub mod hardware;

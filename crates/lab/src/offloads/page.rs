@@ -24,6 +24,11 @@ pub fn html(outcome: &Outcome, published: &[Record]) -> Result<String, PlotError
     if let Some(grid) = hardware::grid(&outcome.hardware) {
         sections.push(section("rtl", "The interface in simulation", grid));
     }
+    for table in outcome.boards.iter().filter_map(|board| board.offloads.as_ref()) {
+        let blocks = table.tables().into_iter().map(Block::Grid).collect();
+        let title = format!("On {}, in the emulator", table.name);
+        sections.push(Section { id: table.name.clone(), title, blocks });
+    }
     if let Some(grid) = boards::grid(&outcome.boards) {
         sections.push(section("boards", "Boards", grid));
     }

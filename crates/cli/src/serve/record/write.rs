@@ -1,10 +1,12 @@
 //! Writes what was noted: the trace for Perfetto, the frames for Wireshark.
 
-use super::{Event, Gauge, RecordError, Recording, Ring, Step};
+use super::live::Writer;
+use super::{Event, Gauge, RecordError, Recording, Ring, Step, Trace};
 use linerate_lab::trace::sheet::Sheet;
 use linerate_wire::pcapng::{self, Packet};
 use linerate_wire::trace::{Arrow, Counter, Mark, Span, Track, Value};
 use linerate_wire::units::Instant;
+use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
 use std::sync::PoisonError;
 
@@ -14,10 +16,22 @@ impl Recording {
     /// # Errors
     /// A file that cannot be written.
     pub fn write(self) -> Result<(), RecordError> {
+        let mut whole = None;
+        match self.trace {
+            Some((path, Trace::Written(writer))) => {
+                writer.finish().map_err(|why| RecordError { path, why })?;
+            }
+            Some((path, Trace::Ready(live))) => {
+                let writer = Writer::start(*live, self.rings.clone()).and_then(Writer::finish);
+                writer.map_err(|why| RecordError { path, why })?;
+            }
+            Some((path, Trace::Whole(file))) => whole = Some((path, file)),
+            None => {}
+        }
         let rings: Vec<_> =
             self.rings.iter().map(|ring| ring.lock().unwrap_or_else(PoisonError::into_inner)).collect();
         let rings: Vec<&Ring> = rings.iter().map(|ring| &**ring).collect();
-        if let Some((path, file)) = self.trace {
+        if let Some((path, file)) = whole {
             trace(&rings, BufWriter::new(file)).map_err(|why| RecordError { path, why })?;
         }
         if let Some((path, file)) = self.capture {
@@ -28,10 +42,11 @@ impl Recording {
 }
 
 /// Tracks of a thread.
-struct Tracks {
-    group: u32,
-    turns: Track,
-    device: Track,
+#[derive(Debug)]
+pub(super) struct Tracks {
+    pub(super) group: u32,
+    pub(super) turns: Track,
+    pub(super) device: Track,
 }
 
 fn trace(rings: &[&Ring], out: impl Write) -> io::Result<()> {
@@ -47,21 +62,25 @@ fn trace(rings: &[&Ring], out: impl Write) -> io::Result<()> {
             sheet.put(&Mark { track: tracks.turns, name, at, details: &details })?;
         }
         for event in &ring.events {
-            put(&mut sheet, &tracks, event)?;
+            let mut result = Ok(());
+            put(&mut |event| result = sheet.put(event), &tracks, event);
+            result?;
         }
     }
     sheet.end()?;
     Ok(())
 }
 
-fn begin(event: &Event) -> Instant {
+/// When it began.
+pub(super) fn begin(event: &Event) -> Instant {
     match event {
         Event::Span { from, .. } => *from,
         Event::Level { at, .. } => *at,
     }
 }
 
-fn put(sheet: &mut Sheet<impl Write>, tracks: &Tracks, event: &Event) -> io::Result<()> {
+/// Hands an event to who writes it, in the trace's words.
+pub(super) fn put(write: &mut dyn FnMut(&dyn Display), tracks: &Tracks, event: &Event) {
     match *event {
         Event::Span { step, from, to } => {
             let (track, name, frames) = match step {
@@ -75,7 +94,7 @@ fn put(sheet: &mut Sheet<impl Write>, tracks: &Tracks, event: &Event) -> io::Res
             let frames = frames.map(|frames| [("frames", Value::Number(frames.into()))]);
             let len_ns = to.as_nanos().saturating_sub(from.as_nanos());
             let details = frames.as_ref().map_or(&[][..], |details| details);
-            sheet.put(&Span { track, name, at: from, len_ns, arrow: Arrow::None, details })
+            write(&Span { track, name, at: from, len_ns, arrow: Arrow::None, details });
         }
         Event::Level { gauge, at, value } => {
             let of = |remote, what: &str| format!("{remote} {what}");
@@ -88,7 +107,7 @@ fn put(sheet: &mut Sheet<impl Write>, tracks: &Tracks, event: &Event) -> io::Res
                 Gauge::InFlight(remote) => (of(remote, "in flight"), "bytes"),
                 Gauge::RoundTrip(remote) => (of(remote, "round trip"), "ns"),
             };
-            sheet.put(&Counter { group: tracks.group, name: &name, unit, at, value })
+            write(&Counter { group: tracks.group, name: &name, unit, at, value });
         }
     }
 }
