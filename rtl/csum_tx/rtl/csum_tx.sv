@@ -28,6 +28,8 @@ module csum_tx
     parameter int FIFO_BYTES = 4096,
     // Whether it can fill in IPv4 header checksums; a request is refused if not.
     parameter bit IP_CSUM = 1'b1,
+    // Frames whose results may wait, as a power of two.
+    parameter int FRAMES_W = 4,
     localparam int USER_W = $bits(tx_user_t)
 ) (
     input  wire                 clk,
@@ -57,8 +59,6 @@ module csum_tx
   localparam int HALF_W = LOG - 1;
   localparam int DEPTH = FIFO_BYTES / BYTES;
   localparam int ADDR_W = $clog2(DEPTH);
-  // Frames whose results may wait.
-  localparam int FRAMES_W = 4;
 
   if (DATA_W < 32 || DATA_W > 512 || (DATA_W & (DATA_W - 1)) != 0) begin : gen_bad_width
     $error("csum_tx: DATA_W must be a power of two from 32 to 512");
@@ -283,6 +283,10 @@ module csum_tx
     if (rst) begin
       covered    <= 1'b0;
       udp_before <= 1'b0;
+      // Or it would be committed what a frame left behind that a reset has cut off.
+      silent_1   <= 1'b0;
+      silent_2   <= 1'b0;
+      silent_3   <= 1'b0;
       overlong_1 <= 1'b0;
     end
   end
@@ -395,6 +399,7 @@ module csum_tx
                      && !(open[FRAMES_W] || (&open[FRAMES_W-1:0] && opens));
     if (rst) begin
       write_at <= '0;
+      written <= '0;
       settled <= '0;
       commit_at <= '0;
       read_at <= '0;
