@@ -45,15 +45,17 @@ impl Stack {
     /// The groups that a device's filter must let through: all IPv6 nodes, and the solicited-node groups of our addresses
     /// (also of those that are still being probed).
     pub fn groups(&self) -> Vec<MacAddr> {
-        let mut groups = Vec::new();
+        let mut groups: Vec<MacAddr> = Vec::new();
         for own in self.net.addresses.iter() {
             if let IpAddr::V6(ip) = own.cidr.address() {
-                groups.push(MacAddr::ipv6_multicast(ipv6::ALL_NODES));
-                groups.push(MacAddr::ipv6_multicast(solicited_node(ip)));
+                for group in [ipv6::ALL_NODES, solicited_node(ip)].map(MacAddr::ipv6_multicast) {
+                    // There are few: the library's sort is five KiB of code.
+                    if let Err(at) = groups.binary_search_by_key(&group.0, |known| known.0) {
+                        groups.insert(at, group);
+                    }
+                }
             }
         }
-        groups.sort_unstable_by_key(|group| group.0);
-        groups.dedup();
         groups
     }
 }
