@@ -13,6 +13,7 @@ use super::knobs::{CUT, Knobs, SUMS};
 use super::model;
 use super::rungs::Limit;
 use super::state::Direction;
+use nalgebra::{DMatrix, DVector};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -20,6 +21,8 @@ use std::fmt::Write as _;
 const BUSY: f64 = 0.9;
 /// Limits beyond this rate in MB/s are none.
 const NONE: f64 = 100_000.0;
+/// Costs are not told apart by rows whose smallest singular value is below this.
+const ALIKE: f64 = 1e-5;
 
 /// One transfer before the rungs.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -292,39 +295,21 @@ fn fit(rows: &[(Vec<f64>, f64)]) -> Option<Vec<f64>> {
     best.map(|(_, values)| values)
 }
 
-/// The chosen unknowns by the normal equations, with 1 on the right of each row; `None` where rows do not tell them apart.
+/// The chosen unknowns, with 1 on the right of each row; `None` where rows do not tell them apart.
 fn least_squares(rows: &[Vec<f64>], chosen: &[usize]) -> Option<Vec<f64>> {
     // Unknowns differ by orders of magnitude: each is scaled to its largest coefficient.
-    let scale = |at: usize| rows.iter().map(|row| row[at]).fold(0.0, f64::max);
-    let scales: Vec<f64> = chosen.iter().map(|at| scale(*at)).collect();
+    let largest = |at: &usize| rows.iter().map(|row| row[*at]).fold(0.0, f64::max);
+    let scales: Vec<f64> = chosen.iter().map(largest).collect();
     if scales.iter().any(|scale| *scale <= 0.0) {
         return None;
     }
-    let of = |row: &Vec<f64>, one: usize| row[chosen[one]] / scales[one];
-    let size = chosen.len();
-    let mut equations: Vec<Vec<f64>> = (0..size)
-        .map(|one| {
-            let product = |other: usize| rows.iter().map(|row| of(row, one) * of(row, other)).sum();
-            (0..size).map(product).chain([rows.iter().map(|row| of(row, one)).sum()]).collect()
-        })
-        .collect();
-    for column in 0..size {
-        let by_size =
-            |a: &usize, b: &usize| equations[*a][column].abs().total_cmp(&equations[*b][column].abs());
-        let pivot = (column..size).max_by(by_size)?;
-        equations.swap(column, pivot);
-        let row = equations[column].clone();
-        if row[column].abs() < 1e-9 {
-            return None;
-        }
-        for (at, other) in equations.iter_mut().enumerate() {
-            let factor = other[column] / row[column];
-            if at != column {
-                other.iter_mut().zip(&row).for_each(|(cell, above)| *cell -= factor * above);
-            }
-        }
+    let scaled = DMatrix::from_fn(rows.len(), chosen.len(), |row, at| rows[row][chosen[at]] / scales[at]);
+    let parts = scaled.svd(true, true);
+    if parts.rank(ALIKE) < chosen.len() {
+        return None;
     }
-    Some((0..size).map(|at| equations[at][size] / equations[at][at] / scales[at]).collect())
+    let values = parts.solve(&DVector::repeat(rows.len(), 1.0), ALIKE).ok()?;
+    Some(values.iter().zip(&scales).map(|(value, scale)| value / scale).collect())
 }
 
 #[cfg(test)]
