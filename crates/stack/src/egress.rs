@@ -7,7 +7,7 @@ use crate::random::KeyedState;
 use crate::tcp::{Connection, Head};
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
-use linerate_nic::{ChecksumRequest, Chunk, MacAddr, Segmentation, TxMeta, TxPacket, TxQueue, TxToken};
+use linerate_nic::{ChecksumRequest, MacAddr, Segmentation, TxMeta, TxPacket, TxQueue, TxToken};
 use linerate_transport::ConnId;
 use linerate_wire::checksum::{self, Sum};
 use linerate_wire::ethernet::{self, EtherType};
@@ -167,7 +167,7 @@ impl Egress {
         out[l4..].copy_from_slice(head);
         slot.meta.header_len = (l4 + head.len()) as u16;
         if let Some(tail) = &packet.tail {
-            must(slot.push_chunk(Chunk::Pool(tail.clone())));
+            must(slot.push_chunk(tail.clone()));
         }
         count_frame(slot, counters);
         count_ip(packet.fields.destination, counters);
@@ -203,7 +203,7 @@ impl Egress {
         slot.meta.header_len = (l4 + inline.len()) as u16;
         if let Some(tail) = &packet.tail {
             let range = start.max(head.len()) - head.len()..end - head.len();
-            must(slot.push_chunk(Chunk::Pool(tail.slice(range))));
+            must(slot.push_chunk(tail.slice(range)));
         }
     }
 

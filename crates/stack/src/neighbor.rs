@@ -111,6 +111,8 @@ pub(crate) struct Solicit {
 pub(crate) struct NeighborCache<P> {
     entries: Vec<Entry>,
     index: HashMap<IpAddr, u32, KeyedState>,
+    /// Where the last lookup ended: datagrams in a row go to one neighbour.
+    last: u32,
     free: Vec<u32>,
     due: VecDeque<u32>,
     parked: VecDeque<(u32, P)>,
@@ -132,6 +134,7 @@ impl<P> NeighborCache<P> {
         NeighborCache {
             entries: Vec::with_capacity(capacity),
             index: HashMap::with_capacity_and_hasher(capacity, state),
+            last: 0,
             free: Vec::with_capacity(capacity),
             due: VecDeque::with_capacity(capacity),
             parked: VecDeque::with_capacity(max_parked),
@@ -150,7 +153,12 @@ impl<P> NeighborCache<P> {
 
     /// The address of a neighbour that a packet is about to be sent to; begins to ask for it if it is not known.
     pub(crate) fn resolve(&mut self, ip: IpAddr, now: Instant) -> Lookup {
+        let is_it = |entry: &&Entry| entry.live && entry.ip == ip;
+        if self.entries.get(self.last as usize).filter(is_it).is_some() {
+            return self.use_slot(self.last, now);
+        }
         if let Some(&slot) = self.index.get(&ip) {
+            self.last = slot;
             return self.use_slot(slot, now);
         }
         if self.incomplete >= self.capacity() / 2 || !self.new_entries.allow(now) {

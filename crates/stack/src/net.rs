@@ -171,12 +171,14 @@ impl Net {
                 Outgoing::Arp(packet, mac) => {
                     self.egress.arp(&packet, mac, queue, &mut self.counters);
                 }
-                Outgoing::Ip(packet) => {
-                    if let Some(packet) = self.transmit(packet, queue) {
+                Outgoing::Ip(mut packet) => match self.transmit(&mut packet, queue) {
+                    Sent::Done => {}
+                    Sent::Waits(neighbor) => self.park(neighbor, packet),
+                    Sent::Full => {
                         self.control.push_front(Outgoing::Ip(packet));
                         return;
                     }
-                }
+                },
             }
         }
     }
@@ -187,42 +189,47 @@ impl Net {
             if queue.room() <= reserve {
                 return count;
             }
-            let Some(packet) = self.datagrams.pop_front() else { return count };
-            if let Some(packet) = self.transmit(packet, queue) {
-                self.datagrams.push_front(packet);
-                return count;
+            let Some(mut packet) = self.datagrams.pop_front() else { return count };
+            match self.transmit(&mut packet, queue) {
+                Sent::Done => {}
+                Sent::Waits(neighbor) => self.park(neighbor, packet),
+                Sent::Full => {
+                    self.datagrams.push_front(packet);
+                    return count;
+                }
             }
         }
         budget
     }
 
-    /// Sends a packet now, makes it wait for its neighbour, or drops it. Gives it back when the device's queue is full.
-    fn transmit(&mut self, mut packet: Packet, queue: &mut TxQueue) -> Option<Packet> {
+    /// Sends a packet now, or drops it, if neither its neighbour nor the device's queue is waited for.
+    fn transmit(&mut self, packet: &mut Packet, queue: &mut TxQueue) -> Sent {
         let mac = match packet.fields.next_hop {
             NextHop::Direct(mac) => mac,
             NextHop::Route => match self.link_destination(&packet.fields) {
                 LinkDestination::Known(mac) => mac,
-                LinkDestination::Pending(neighbor) => {
-                    if self.neighbors.park(neighbor, packet).is_some() {
-                        self.counters.drop_neighbor_queue += 1;
-                    }
-                    return None;
-                }
+                LinkDestination::Pending(neighbor) => return Sent::Waits(neighbor),
                 LinkDestination::NoRoute => {
                     self.counters.drop_no_route += 1;
-                    return None;
+                    return Sent::Done;
                 }
                 LinkDestination::Refused => {
                     self.counters.drop_neighbor_unreachable += 1;
-                    return None;
+                    return Sent::Done;
                 }
             },
         };
         let destination = packet.fields.destination;
         let mtu = self.paths.mtu(destination, self.now).min(self.datagram_paths.mtu(destination, self.now));
-        match self.egress.ip(&mut packet, mac, mtu, queue, &mut self.counters) {
-            Emitted::Done => None,
-            Emitted::Full => Some(packet),
+        match self.egress.ip(packet, mac, mtu, queue, &mut self.counters) {
+            Emitted::Done => Sent::Done,
+            Emitted::Full => Sent::Full,
+        }
+    }
+
+    fn park(&mut self, neighbor: NeighborRef, packet: Packet) {
+        if self.neighbors.park(neighbor, packet).is_some() {
+            self.counters.drop_neighbor_queue += 1;
         }
     }
 
@@ -301,6 +308,16 @@ impl Net {
         }
         Some((source, next_hop))
     }
+}
+
+/// What became of a packet.
+enum Sent {
+    /// It left, or nobody can be sent it.
+    Done,
+    /// It must wait for its neighbour.
+    Waits(NeighborRef),
+    /// It must wait for room in the device's queue.
+    Full,
 }
 
 /// Where a packet can go on the link.

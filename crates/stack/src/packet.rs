@@ -2,7 +2,7 @@
 
 use core::fmt::Debug;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use linerate_nic::{MacAddr, Pieces, Slice};
+use linerate_nic::{Chunk, MacAddr, Pieces, Slice};
 use linerate_wire::arp;
 use linerate_wire::checksum::{Sum, pseudo_header4, pseudo_header6};
 use linerate_wire::ip::{Ecn, Protocol};
@@ -84,7 +84,7 @@ pub(crate) struct Packet {
     head: [u8; MAX_HEAD],
     head_len: u8,
     /// What follows the head.
-    pub(crate) tail: Option<Slice>,
+    pub(crate) tail: Option<Chunk>,
     /// Where in the head the UDP checksum lies that is still to be computed; it is zero then.
     pub(crate) checksum: Option<u8>,
     /// How much of the layer-4 part has left in fragments.
@@ -95,6 +95,7 @@ pub(crate) struct Packet {
 
 impl Packet {
     /// A packet whose layer-4 part begins with `head_len` bytes that `fill` writes (at most [`MAX_HEAD`]).
+    #[inline]
     pub(crate) fn new(fields: IpFields, head_len: usize, fill: impl FnOnce(&mut [u8])) -> Self {
         let head_len = head_len.min(MAX_HEAD);
         let mut head = [0; MAX_HEAD];
@@ -111,7 +112,7 @@ impl Packet {
     }
 
     /// The same with `tail` behind the head.
-    pub(crate) fn with_tail(mut self, tail: Slice) -> Self {
+    pub(crate) fn with_tail(mut self, tail: Chunk) -> Self {
         self.tail = Some(tail);
         self
     }
@@ -128,7 +129,7 @@ impl Packet {
 
     /// Length of the layer-4 part in bytes.
     pub(crate) fn len(&self) -> usize {
-        usize::from(self.head_len) + self.tail.as_ref().map_or(0, Slice::len)
+        usize::from(self.head_len) + self.tail.as_ref().map_or(0, Chunk::len)
     }
 }
 

@@ -308,7 +308,18 @@ impl Transport for Stack {
         remote: SocketAddr,
         data: &[u8],
     ) -> Result<(), UdpSendError> {
-        self.send_udp(socket, local, remote, data)
+        self.send_udp(socket, local, remote, (data, &[]))
+    }
+
+    fn udp_send_with(
+        &mut self,
+        socket: UdpId,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        head: &[u8],
+        body: &'static [u8],
+    ) -> Result<(), UdpSendError> {
+        self.send_udp(socket, local, remote, (head, body))
     }
 
     fn udp_close(&mut self, socket: UdpId) {

@@ -10,7 +10,7 @@ use crate::stack::Stack;
 use crate::tcp::{Charge, MemoryBudget};
 use alloc::collections::VecDeque;
 use core::net::{IpAddr, SocketAddr};
-use linerate_nic::{Pool, Slice};
+use linerate_nic::{Chunk, Pool, Slice};
 use linerate_transport::{Datagram, ListenAddr, ListenError, Owner, Ready, UdpId, UdpSendError};
 use linerate_wire::dhcpv4;
 use linerate_wire::ip::Protocol;
@@ -20,6 +20,9 @@ use linerate_wire::udp::{self, Header};
 const MAX_PAYLOAD4: usize = 65_507;
 /// Over IPv6 the IP header does not count.
 const MAX_PAYLOAD6: usize = 65_527;
+/// Most payload that a packet carries by value: with the UDP header it fits the first fragment of the smallest MTU (68 bytes,
+/// RFC 791), as what a packet carries by value is not split.
+const MAX_INLINE: usize = 32;
 
 struct Waiting {
     remote: SocketAddr,
@@ -211,14 +214,15 @@ impl Stack {
         id: UdpId,
         local: Option<SocketAddr>,
         remote: SocketAddr,
-        data: &[u8],
+        (head, body): (&[u8], &'static [u8]),
     ) -> Result<(), UdpSendError> {
         let socket = self.udp.table.find(id.index(), id.generation()).ok_or(UdpSendError::Closed)?;
         let remote_ip = remote.ip().to_canonical();
         let bound = local.map(|local| local.ip().to_canonical()).filter(|ip| !ip.is_unspecified());
         let from = bound.or(socket.ip);
         let most = if remote_ip.is_ipv4() { MAX_PAYLOAD4 } else { MAX_PAYLOAD6 };
-        if data.len() > most {
+        let len = head.len() + body.len();
+        if len > most {
             return Err(UdpSendError::TooLong);
         }
         let is_ours = |ip: IpAddr| ip.is_ipv4() == remote_ip.is_ipv4() && self.net.addresses.is_ours(ip);
@@ -227,36 +231,48 @@ impl Stack {
         }
         let (source, _) = self.net.route(from, remote_ip).ok_or(UdpSendError::Unreachable)?;
         let source_port = socket.port;
-        let tail = if self.net.has_datagram_room() { self.copy_datagram(data) } else { None };
-        let Some(tail) = tail else {
+        let parts = if self.net.has_datagram_room() { self.lay_out(head, body) } else { None };
+        let Some((inline, tail)) = parts else {
             self.net.counters.drop_udp_send_full += 1;
             return Err(UdpSendError::Full);
         };
         let fields = IpFields::new(source, remote_ip, Protocol::UDP);
-        let mut packet = Packet::new(fields, udp::HEADER_LEN, |head| {
-            let header = udp::Builder {
-                source_port,
-                destination_port: remote.port(),
-                payload_len: data.len(),
-                checksum: 0,
-            };
-            must(header.emit(head));
-        })
-        .with_tail(tail);
+        let mut packet = Packet::new(fields, udp::HEADER_LEN + inline.len(), |front| {
+            let (header, rest) = front.split_at_mut(udp::HEADER_LEN);
+            let builder =
+                udp::Builder { source_port, destination_port: remote.port(), payload_len: len, checksum: 0 };
+            must(builder.emit(header));
+            rest.copy_from_slice(inline);
+        });
+        packet.tail = tail;
         packet.checksum = Some(udp::CHECKSUM_OFFSET as u8);
         self.net.counters.udp_out += 1;
         self.net.send_datagram(packet);
         Ok(())
     }
 
+    /// What of a datagram goes into the packet by value, and what follows; `None` without memory for a copy.
+    fn lay_out<'a>(&self, head: &'a [u8], body: &'static [u8]) -> Option<(&'a [u8], Option<Chunk>)> {
+        if head.len() > MAX_INLINE {
+            let copy = self.copy_datagram(head, body)?;
+            return Some((&[], Some(Chunk::Pool(copy))));
+        }
+        Some((head, (!body.is_empty()).then(|| Chunk::constant(body))))
+    }
+
     /// A copy in a page or, where that is too short, a datagram buffer. An eighth of the pages stays for others.
-    fn copy_datagram(&self, data: &[u8]) -> Option<Slice> {
+    fn copy_datagram(&self, head: &[u8], body: &[u8]) -> Option<Slice> {
         let pools = &self.net.pools;
-        let pool = if data.len() <= pools.pages.buffer_size() { &pools.pages } else { &pools.datagrams };
+        let len = head.len() + body.len();
+        let pool = if len <= pools.pages.buffer_size() { &pools.pages } else { &pools.datagrams };
         if pool.free() <= pool.stats().total / 8 {
             return None;
         }
-        copy_to(pool, data)
+        let mut buffer = pool.take()?;
+        let (front, back) = buffer.bytes_mut().get_mut(..len)?.split_at_mut(head.len());
+        front.copy_from_slice(head);
+        back.copy_from_slice(body);
+        Some(buffer.freeze(0..len))
     }
 }
 

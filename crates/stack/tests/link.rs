@@ -8,7 +8,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use linerate_nic::MacAddr;
 use linerate_stack::{Counters, StackConfig};
-use linerate_transport::{ListenAddr, Transport};
+use linerate_transport::{ListenAddr, Transport, UdpSendError};
 use linerate_wire::arp::Operation;
 use linerate_wire::ethernet::EtherType;
 use linerate_wire::ip::Protocol;
@@ -386,6 +386,39 @@ fn datagrams_go_both_ways_also_in_fragments() {
                 world.a.stack.udp_consume(a);
             }
         }
+        world.a.stack.udp_close(a);
+        world.b.stack.udp_close(b);
+        assert_eq!((world.a.stack.memory().used, world.b.stack.memory().used), (0, 0));
+        assert_eq!(world.pool.free(), world.pool.stats().total);
+    }
+}
+
+/// What a datagram's two parts are made of does not show: by value, as it lies, copied, or cut into fragments.
+#[test]
+fn a_datagram_of_two_parts_is_one() {
+    let body: &'static [u8] = file_bytes(7, 65_507).leak();
+    for offloads in [linerate_nic::Capabilities::ALL, linerate_nic::Capabilities::NONE] {
+        let mut world = World::new(Setup { offloads, ..Setup::default() });
+        let bind = |host: &mut common::Host, port| {
+            host.stack.udp_bind(common::OWNER, ListenAddr { ip: None, port }, 1 << 20).unwrap()
+        };
+        let (a, b) = (bind(&mut world.a, 5_000), bind(&mut world.b, 6_000));
+        for to in ["10.0.0.2:6000", "[fd00::2]:6000"] {
+            for head in [0, 1, 12, 15, 16, 31, 32, 33, 200] {
+                let head = file_bytes(0, head);
+                for len in [0, 1, 3, 1_400, 1_472, 1_473, 2_001, 65_507 - head.len()] {
+                    let expected = [&head, &body[..len]].concat();
+                    let to = to.parse().unwrap();
+                    world.a.stack.udp_send_with(a, None, to, &head, &body[..len]).unwrap();
+                    world.exchange();
+                    let datagram = world.b.stack.udp_peek(b).unwrap();
+                    assert!(datagram.data == expected, "{offloads:?}, {to}, {} and {len} bytes", head.len());
+                    world.b.stack.udp_consume(b);
+                }
+            }
+        }
+        let to = "10.0.0.2:6000".parse().unwrap();
+        assert_eq!(world.a.stack.udp_send_with(a, None, to, &[0], body), Err(UdpSendError::TooLong));
         world.a.stack.udp_close(a);
         world.b.stack.udp_close(b);
         assert_eq!((world.a.stack.memory().used, world.b.stack.memory().used), (0, 0));

@@ -187,6 +187,19 @@ pub trait Transport {
         data: &[u8],
     ) -> Result<(), UdpSendError>;
 
+    /// Sends one datagram of `head` and, behind it, `body`, which need not be copied as it lives for ever; from `local`'s
+    /// address when given.
+    fn udp_send_with(
+        &mut self,
+        socket: UdpId,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        head: &[u8],
+        body: &'static [u8],
+    ) -> Result<(), UdpSendError> {
+        self.udp_send(socket, local, remote, &[head, body].concat())
+    }
+
     /// Closes a UDP socket.
     fn udp_close(&mut self, socket: UdpId);
 

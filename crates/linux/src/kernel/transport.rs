@@ -355,7 +355,19 @@ impl Transport for KernelTransport {
         data: &[u8],
     ) -> Result<(), UdpSendError> {
         let udp = self.udps.get_mut(udp_key(socket)).ok_or(UdpSendError::Closed)?;
-        udp.send(local, remote, data, &mut self.hub)
+        udp.send(local, remote, [data, &[]], &mut self.hub)
+    }
+
+    fn udp_send_with(
+        &mut self,
+        socket: UdpId,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        head: &[u8],
+        body: &'static [u8],
+    ) -> Result<(), UdpSendError> {
+        let udp = self.udps.get_mut(udp_key(socket)).ok_or(UdpSendError::Closed)?;
+        udp.send(local, remote, [head, body], &mut self.hub)
     }
 
     fn udp_close(&mut self, socket: UdpId) {

@@ -174,7 +174,7 @@ impl UdpSocket {
         &mut self,
         local: Option<SocketAddr>,
         remote: SocketAddr,
-        data: &[u8],
+        data: [&[u8]; 2],
         hub: &mut Hub,
     ) -> Result<(), UdpSendError> {
         let remote = socket::for_family(remote, self.family).ok_or(UdpSendError::Unreachable)?;

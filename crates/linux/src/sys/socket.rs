@@ -122,29 +122,30 @@ fn packet_info(message: &libc::msghdr) -> Option<IpAddr> {
     None
 }
 
-/// Sends one datagram, from the address `from` if given.
+/// Sends one datagram, whose bytes lie in two places, from the address `from` if given.
 pub(crate) fn send_to(
     fd: BorrowedFd<'_>,
     from: Option<IpAddr>,
     remote: SocketAddr,
-    data: &[u8],
+    data: [&[u8]; 2],
 ) -> Result<(), Errno> {
     let mut control = Control::new();
     let (mut name, name_len) = raw_addr(remote);
-    let mut slice = libc::iovec { iov_base: data.as_ptr().cast_mut().cast(), iov_len: data.len() };
+    let mut slices =
+        data.map(|part| libc::iovec { iov_base: part.as_ptr().cast_mut().cast(), iov_len: part.len() });
     // SAFETY: as in `receive_from`.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_name = (&raw mut name).cast();
     message.msg_namelen = name_len;
-    message.msg_iov = &raw mut slice;
-    message.msg_iovlen = 1;
+    message.msg_iov = slices.as_mut_ptr();
+    message.msg_iovlen = slices.len() as _;
     if let Some(from) = from {
         message.msg_control = (&raw mut control).cast();
         message.msg_controllen = size_of::<Control>() as _;
         message.msg_controllen = put_packet_info(&mut message, from, remote.is_ipv6()) as _;
     }
-    // SAFETY: `message` points to `name`, `slice` and `control` with lengths within them; the kernel only reads all of
-    // them, and `data` through `slice`, and they outlive the call.
+    // SAFETY: `message` points to `name`, `slices` and `control` with lengths within them; the kernel only reads all of
+    // them, and `data` through `slices`, and they outlive the call.
     let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
     if sent >= 0 { Ok(()) } else { Err(errno()) }
 }

@@ -161,7 +161,6 @@ impl Stream {
     ) -> Pause {
         let Some(pacer) = &mut self.pacer else { return Pause::Over };
         let mut left = left.unwrap_or(u64::MAX);
-        let mut datagram = alloc::vec![0; params.len];
         for _ in 0..(DATAGRAM_BURST / params.len.max(1)).clamp(1, DATAGRAM_BUDGET) {
             if left == 0 {
                 return Pause::Over;
@@ -170,8 +169,11 @@ impl Stream {
                 return Pause::Until(pacer.due_at().unwrap_or(ctx.now));
             }
             let sent_us = (ctx.wall_ns / 1000).unsigned_abs();
-            Header { sent_us, sequence: self.datagrams + 1 }.emit(&mut datagram, params.counters_64bit);
-            if ctx.net.udp_send(socket, Some(local), remote, &datagram).is_err() {
+            let mut head = [0; 16];
+            let header = Header { sent_us, sequence: self.datagrams + 1 };
+            let head_len = header.emit(&mut head, params.counters_64bit);
+            let body = memory::pattern(0, params.len.saturating_sub(head_len) as u64);
+            if ctx.net.udp_send_with(socket, Some(local), remote, &head[..head_len], body).is_err() {
                 // The queue below is full: nothing of this one left, so nothing is counted.
                 return Pause::Until(ctx.now + DATAGRAM_RETRY);
             }

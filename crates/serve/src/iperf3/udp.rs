@@ -31,11 +31,10 @@ impl Header {
         Some(Header { sent_us, sequence })
     }
 
-    /// Writes the header at the front of a datagram of 16 bytes or more.
-    pub fn emit(self, data: &mut [u8], wide: bool) {
+    /// Writes the header where a datagram begins; returns its length, 16 bytes with a `wide` sequence number or 12.
+    pub fn emit(self, head: &mut [u8; 16], wide: bool) -> usize {
         let sec = (self.sent_us / 1_000_000) as u32;
         let usec = (self.sent_us % 1_000_000) as u32;
-        let mut head = [0; 16];
         head[..4].copy_from_slice(&sec.to_be_bytes());
         head[4..8].copy_from_slice(&usec.to_be_bytes());
         if wide {
@@ -43,10 +42,7 @@ impl Header {
         } else {
             head[8..12].copy_from_slice(&(self.sequence as u32).to_be_bytes());
         }
-        let len = if wide { 16 } else { 12 };
-        if let Some(front) = data.get_mut(..len) {
-            front.copy_from_slice(&head[..len]);
-        }
+        if wide { 16 } else { 12 }
     }
 }
 
@@ -124,9 +120,10 @@ mod tests {
         #[test]
         fn headers_survive_the_wire(sent_us in 0u64..4_000_000_000_000_000, sequence in 0u64..=u64::from(u32::MAX), wide: bool) {
             let header = Header { sent_us, sequence };
-            let mut data = [0u8; 20];
-            header.emit(&mut data, wide);
-            prop_assert_eq!(Header::parse(&data, wide), Some(header));
+            let mut data = [0u8; 16];
+            let len = header.emit(&mut data, wide);
+            prop_assert_eq!(Header::parse(&data[..len], wide), Some(header));
+            prop_assert_eq!(Header::parse(&data[..len - 1], wide), None);
         }
 
         #[test]

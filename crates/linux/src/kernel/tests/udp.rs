@@ -16,7 +16,7 @@ fn check(bound: Option<&str>, client: &str, to: &str) {
     let (server, addr) = bind(&mut rig, bound);
     let (client, client_addr) = bind(&mut rig, Some(client));
     let to = SocketAddr::new(to.parse().unwrap(), addr.port());
-    rig.net.udp_send(client, None, to, b"ping").unwrap();
+    rig.net.udp_send_with(client, None, to, b"pi", b"ng").unwrap();
     rig.net.udp_send(client, None, to, b"").unwrap();
     rig.wait("both came", |rig| rig.net.counters().datagrams_received == 2);
     assert!(rig.seen[&Source::Udp(server)].contains(Ready::READABLE));
