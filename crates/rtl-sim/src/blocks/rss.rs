@@ -1,8 +1,9 @@
 //! Receive-side scaling against `nic::offload::steer`: flow rules, port map, hash and table, all written while frames pass.
 
+mod traffic;
+
 use super::Coverage;
 use crate::dut::Port;
-use crate::frames::{self, Mix};
 use crate::{Dut, Pause, Rng, RxUser, Sink, Source, UserAt};
 use linerate_nic::offload::steer::{
     self, Action, Decision, MAX_RULES, Network, Rule, Steer, Steered, Tuple, Write,
@@ -17,7 +18,10 @@ const PATIENCE: u64 = 1_000;
 const FILLING: u64 = 10_000;
 
 /// Frames between changes of the settings.
-const EPOCH: usize = 120;
+const EPOCH: usize = 400;
+
+/// Of these, so many have flows for which rules are written, and others differ from them in a bit.
+const RULED: usize = 24;
 
 /// Clocks from a frame's last beat on the way in to the same on the way out, at least, and what reset and start cost.
 const LATENCY: u64 = 40;
@@ -217,28 +221,28 @@ fn frame_beats(ports: &Ports, frames: &[Vec<u8>]) -> u64 {
 }
 
 impl Bench<'_> {
-    /// Frames of the next settings, some of them of flows that were there before.
+    /// Frames of the next settings, some of them of flows that were there before. Rules are for flows of the first [`RULED`].
     fn frames(&mut self, before: &[Vec<u8>]) -> Vec<Vec<u8>> {
-        let mix = Mix { fragments: 6, malformed: 4, jumbo: 1, ..Mix::default() };
-        let mut all = Vec::with_capacity(EPOCH);
+        let rng = &mut self.rng;
+        let mut all: Vec<Vec<u8>> = Vec::with_capacity(EPOCH);
         while all.len() < EPOCH {
-            let rng = &mut self.rng;
-            let again = if before.is_empty() || !rng.chance(15) {
-                None
-            } else {
-                Some(rng.between(0, before.len() - 1))
+            let ruled = rng.between(0, RULED - 1);
+            let frame = match rng.below(100) {
+                0..30 if all.len() > RULED => traffic::sibling(rng, &all[ruled]),
+                30..40 if all.len() > RULED => all[ruled].clone(),
+                40..50 if !before.is_empty() => before[rng.between(0, before.len() - 1)].clone(),
+                50..75 => traffic::brink(rng),
+                _ => traffic::any(rng),
             };
-            all.push(match again {
-                Some(index) => before[index].clone(),
-                None => frames::random(rng, &mix),
-            });
+            all.push(frame);
         }
         all
     }
 
     /// Writes the rules of `which`, for flows of these frames.
     fn write_rules(&mut self, frames: &[Vec<u8>], which: u32) {
-        let tuples: Vec<Tuple> = frames.iter().filter_map(|frame| Tuple::of_frame(frame)).collect();
+        let ruled = &frames[..RULED];
+        let tuples: Vec<Tuple> = ruled.iter().filter_map(|frame| Tuple::of_frame(frame)).collect();
         for index in (0..MAX_RULES).filter(|index| which >> index & 1 == 1) {
             let tuple = self.rng.pick(&tuples);
             let rule = rule_for(&mut self.rng, &tuple);
