@@ -14,13 +14,16 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// The block `name`, after its reset and without pauses on either side.
+    /// The block `name`, ready after its reset, without pauses on either side.
     pub fn open(name: &str, user_at: UserAt) -> Result<Bench, String> {
         let mut dut = Dut::open(name).map_err(|error| error.to_string())?;
         dut.reset()?;
         let source = Source::new(&dut, "s_axis", Pause::Never, user_at, 1)?;
         let sink = Sink::new(&dut, "m_axis", Pause::Never, 2)?;
-        Ok(Bench { dut, source, sink, scope: Scope::default(), received: Vec::new() })
+        let mut bench = Bench { dut, source, sink, scope: Scope::default(), received: Vec::new() };
+        // After its reset a block takes nothing for some clocks.
+        bench.unseen(4)?;
+        Ok(bench)
     }
 
     /// Sets an input.

@@ -138,9 +138,9 @@ fn channel(
 /// What lies at a place in a descriptor.
 fn field(address: u64) -> &'static str {
     match address % 64 {
-        0x18 => "st",
-        0x20.. => "app",
-        _ => "d",
+        // 128 bits at a time: the status is the upper half of them.
+        0x10..0x20 => "st",
+        _ => "app",
     }
 }
 
@@ -199,7 +199,11 @@ pub fn receive() -> Result<Picture, String> {
     }
     let mut picture = engine.bench.picture(
         "dma: two frames of 60 bytes are received, with memories that answer after four clocks",
-        &["", ""],
+        &[
+            "Descriptors have been read ahead. The burst is asked for when its length is known, with the frame's last beat (m_axi: data).",
+            "Beside it the app words are written (m_axi_sg: descriptors; so many words a beat), and when both are answered the status.",
+            "The interrupt comes when the status has been answered: who sees it finds all the rest in memory.",
+        ],
     );
     picture.measure(("s_axis_tlast", 0, ""), ("m_axi AW", "a"), "until the burst is asked for")?;
     picture.measure(("s_axis_tlast", 0, ""), ("m_axi_sg AW", "st"), "until the status")?;

@@ -8,6 +8,7 @@ use crate::{Dut, Pause, Rng, RxUser, Sink, Source, UserAt};
 use linerate_nic::offload::steer::{
     self, Action, Decision, MAX_RULES, Network, Rule, Steer, Steered, Tuple, Write,
 };
+use linerate_wire::ip::Protocol;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -228,12 +229,19 @@ impl Bench<'_> {
         while all.len() < EPOCH {
             let ruled = rng.between(0, RULED - 1);
             let frame = match rng.below(100) {
-                0..30 if all.len() > RULED => traffic::sibling(rng, &all[ruled]),
-                30..40 if all.len() > RULED => all[ruled].clone(),
-                40..50 if !before.is_empty() => before[rng.between(0, before.len() - 1)].clone(),
-                50..75 => traffic::brink(rng),
+                0..35 if all.len() > RULED => traffic::sibling(rng, &all[ruled]),
+                35..45 if all.len() > RULED => all[ruled].clone(),
+                45..55 if !before.is_empty() => before[rng.between(0, before.len() - 1)].clone(),
+                55..65 => traffic::brink(rng),
                 _ => traffic::any(rng),
             };
+            // Rules are for flows.
+            if all.len() < RULED
+                && Tuple::of_frame(&frame).is_none_or(|tuple| tuple.ports.is_none())
+                && rng.chance(90)
+            {
+                continue;
+            }
             all.push(frame);
         }
         all
@@ -321,6 +329,10 @@ impl Bench<'_> {
         if frame.len() >= 14 {
             self.coverage.frames += 1;
             self.coverage.count(format!("{hash_type:?} hash"));
+            let protocol = Tuple::of_frame(frame).map(|tuple| tuple.protocol);
+            if matches!(protocol, Some(Protocol::TCP | Protocol::UDP)) {
+                self.coverage.count("TCP or UDP");
+            }
             self.coverage.count(format!("by {decided_by:?}"));
             if drop {
                 self.coverage.count("dropped");

@@ -14,7 +14,7 @@ const EXTENSIONS: [u8; 5] = [0, 43, FRAGMENT, AUTHENTICATION, 60];
 
 /// A frame of any kind. What lies behind the headers costs clocks and is looked at by nobody, so most are short.
 pub fn any(rng: &mut Rng) -> Vec<u8> {
-    let mix = Mix { fragments: 6, malformed: 8, jumbo: 1, giant: 10, ..Mix::default() };
+    let mix = Mix { fragments: 6, malformed: 3, other: 2, jumbo: 1, giant: 10, ..Mix::default() };
     loop {
         let frame = frames::random(rng, &mix);
         if frame.len() < 200 || rng.chance(8) {
@@ -44,7 +44,8 @@ pub fn sibling(rng: &mut Rng, frame: &[u8]) -> Vec<u8> {
 pub fn brink(rng: &mut Rng) -> Vec<u8> {
     let mut frame = random_bytes(rng, 12);
     for _ in 0..rng.pick(&[0, 0, 0, 1, 1, 2, 2, 3]) {
-        let tag = almost(rng, rng_tag(rng.chance(50)), 6);
+        let tag = rng.pick(&[0x8100, 0x88a8]);
+        let tag = almost(rng, tag, 6);
         frame.extend(tag.to_be_bytes());
         frame.extend((rng.bits() as u16).to_be_bytes());
     }
@@ -71,10 +72,6 @@ pub fn brink(rng: &mut Rng) -> Vec<u8> {
     frame
 }
 
-fn rng_tag(service: bool) -> u16 {
-    if service { 0x88a8 } else { 0x8100 }
-}
-
 /// The value, or with this chance in percent one that differs in a bit.
 fn almost(rng: &mut Rng, value: u16, percent: u64) -> u16 {
     if rng.chance(percent) { value ^ 1 << rng.below(16) } else { value }
@@ -90,7 +87,8 @@ fn ipv4(rng: &mut Rng, frame: &mut Vec<u8>, protocol: u8, size: usize) {
     let options = if rng.chance(50) { 0 } else { rng.between(1, 10) };
     let mut header = random_bytes(rng, 20 + 4 * options);
     header[0] = 0x45 + options as u8;
-    header[2..4].copy_from_slice(&((header.len() + size) as u16).to_be_bytes());
+    let total = (header.len() + size) as u16;
+    header[2..4].copy_from_slice(&total.to_be_bytes());
     // One bit of flags and offset at a time; the upper two say nothing of fragments.
     let flags = if rng.chance(70) { rng.pick(&[0u16, 0x4000]) } else { 1 << rng.below(16) };
     header[6..8].copy_from_slice(&flags.to_be_bytes());
@@ -103,7 +101,7 @@ fn ipv6(rng: &mut Rng, frame: &mut Vec<u8>, protocol: u8, size: usize) {
     let kinds: Vec<u8> = (0..count)
         .map(|_| match rng.below(12) {
             0 => FRAGMENT,
-            1 => rng.pick(&EXTENSIONS) ^ 1 << rng.below(8),
+            1 => rng.pick(&EXTENSIONS) ^ (1 << rng.below(8)),
             _ => rng.pick(&[0, 43, AUTHENTICATION, 60]),
         })
         .collect();
