@@ -189,7 +189,7 @@ pub fn receive() -> Result<Picture, String> {
     channels(bench)?;
     bench.scope.bit(&bench.dut, "event_rx_frame", 0)?;
     bench.scope.bit(&bench.dut, "irq_rx", 0)?;
-    (0..60).try_for_each(|_| engine.clock(true))?;
+    (0..47).try_for_each(|_| engine.clock(true))?;
     for (at, frame) in frames.iter().enumerate() {
         let buffer = BUFFERS as usize + at * BUFFER_LEN as usize;
         let status = &engine.ram.0[DESCRIPTORS as usize + 64 * at + 0x18..][..4];
@@ -200,7 +200,7 @@ pub fn receive() -> Result<Picture, String> {
     let mut picture = engine.bench.picture(
         "dma: two frames of 60 bytes are received, with memories that answer after four clocks",
         &[
-            "Descriptors have been read ahead. The burst is asked for when its length is known, with the frame's last beat (m_axi: data).",
+            "Descriptors have been read ahead. The burst is asked for when the frame's end has come, as its length is known then (m_axi).",
             "Beside it the app words are written (m_axi_sg: descriptors; so many words a beat), and when both are answered the status.",
             "The interrupt comes when the status has been answered: who sees it finds all the rest in memory.",
         ],

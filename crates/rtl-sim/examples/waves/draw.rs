@@ -3,7 +3,7 @@
 //! Drawn here, not by WaveDrom: each of its pictures holds 40 kB of its skin, and it has a dark form only by inverting all colours,
 //! which here tell frames apart.
 
-use crate::record::{PLAIN, Picture, Row, Sample};
+use crate::record::{PLAIN, Picture, Row, Sample, Span};
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -21,8 +21,8 @@ const BREAK: usize = 46;
 const SLOPE: usize = 3;
 
 const STYLE: &str = "text{font:11px sans-serif;fill:#1b1f23}.t{font-size:15px;font-weight:bold}.n{font-family:monospace}\
-.k{font-size:9px;text-anchor:middle;fill:#6a737d}.v{font-size:10px;text-anchor:middle}.c{fill:#4a5560;font-size:12px}\
-.m{text-anchor:middle}.p{fill:#fff}.g{stroke:#d9dde1;stroke-width:.7}.w{fill:none;stroke:#1b1f23;stroke-width:1.3}\
+.k{font-size:9px;text-anchor:middle;fill:#6a737d}.v{font-size:10px;text-anchor:middle}.vs{font-size:8px;text-anchor:middle}.c{fill:#4a5560;font-size:12px}\
+.e{text-anchor:end}.p{fill:#fff}.g{stroke:#d9dde1;stroke-width:.7}.w{fill:none;stroke:#1b1f23;stroke-width:1.3}\
 .i{stroke:#a9b1b9;stroke-width:1.3}.x{stroke:#005fb8;fill:none}.xt{fill:#005fb8}.h{stroke:#1b1f23;stroke-width:1}\
 .s0{fill:#d3e5f8}.s1{fill:#fbdcc4}.s2{fill:#cdebdd}.s3{fill:#edd6ea}.sp{fill:#fff}\
 @media (prefers-color-scheme:dark){text{fill:#e6e8ea}.k{fill:#98a1aa}.c{fill:#b3bac1}.p{fill:#14171a}.g{stroke:#343a41}\
@@ -68,7 +68,7 @@ pub fn svg(picture: &Picture) -> Result<String, String> {
     let wide = picture.caption.iter().map(|line| 34 + line.len() * 6).max().unwrap_or(0);
     let width = (columns.left(last.end) + 16).max(wide);
     let waves = HEAD + (picture.rows.len() + 1) * ROW;
-    let spans = waves + 4 + lanes(picture).iter().max().map_or(0, |lane| (lane + 1) * SPAN);
+    let spans = waves + 4 + lanes(picture, width).iter().max().map_or(0, |lane| (lane + 1) * SPAN);
     let height = spans + picture.caption.len() * LINE + 14;
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}\">\
@@ -85,7 +85,7 @@ pub fn svg(picture: &Picture) -> Result<String, String> {
         }
     }
     breaks(&mut out, &columns, waves);
-    measures(&mut out, &columns, picture, waves);
+    measures(&mut out, &columns, picture, (width, waves));
     for (index, line) in picture.caption.iter().enumerate() {
         text(&mut out, "c", 16, spans + 12 + index * LINE, line);
     }
@@ -112,7 +112,7 @@ fn grid(out: &mut String, columns: &Columns<'_>, bottom: usize) {
             let x = columns.window(index) + (clock - window.start) * COLUMN;
             let _ = write!(path, "V{HEAD}H{}V{}H{}", x + COLUMN / 2, HEAD + HIGH, x + COLUMN);
             let _ = write!(lines, "M{x} {}V{bottom}", HEAD + HIGH + 4);
-            if clock % 2 == 0 || clock == window.start {
+            if clock % 2 == 0 {
                 text(out, "k", x + COLUMN / 2, HEAD - 8, &clock.to_string());
             }
         }
@@ -149,17 +149,19 @@ fn wave(
                 let _ = writeln!(out, "<path class=\"i\" d=\"M{from} {middle}H{to}\"/>");
             }
             Sample::Value { text: value, shade } => {
-                // Six pixels a character, a little less for digits.
-                if value.chars().count() * 11 > 2 * (to - from) {
+                // A character takes six pixels, or five where the letters are small.
+                let (room, chars) = (to - from - 2 * SLOPE, value.chars().count());
+                if 5 * chars > room + 4 {
                     return Err(format!("{value:?} of {} does not fit into {same} clocks", row.name));
                 }
+                let size = if 6 * chars > room { "vs" } else { "v" };
                 let class = if *shade == PLAIN { "sp".to_owned() } else { format!("s{}", shade % 4) };
                 let (left, right) = (from + SLOPE, to - SLOPE);
                 let _ = writeln!(
                     out,
                     "<path class=\"h {class}\" d=\"M{from} {middle}L{left} {y}H{right}L{to} {middle}L{right} {low}H{left}z\"/>"
                 );
-                text(out, "v", (from + to) / 2, y + 12, value);
+                text(out, size, (from + to) / 2, y + 12, value);
             }
         }
         clock += same;
@@ -181,39 +183,51 @@ fn breaks(out: &mut String, columns: &Columns<'_>, bottom: usize) {
     }
 }
 
+/// Where a span's label begins, and whether that is to the left of the span, as there is no room to its right.
+fn label_at(columns: &Columns<'_>, span: &Span, width: usize) -> (usize, bool) {
+    let (from, to, long) = (columns.middle(span.from), columns.middle(span.to), span.label().len() * 6);
+    if to + 8 + long < width { (to + 8, false) } else { (from.saturating_sub(8 + long), true) }
+}
+
 /// In which line below the waves each span lies: those that do not overlap share one.
-fn lanes(picture: &Picture) -> Vec<usize> {
+fn lanes(picture: &Picture, width: usize) -> Vec<usize> {
     let columns = Columns(&picture.windows);
-    let mut ends: Vec<usize> = Vec::new();
+    let mut taken: Vec<Vec<Range<usize>>> = Vec::new();
     let mut lanes = Vec::new();
     for span in &picture.spans {
-        // The label stands to the right.
-        let (from, to) = (columns.middle(span.from), columns.middle(span.to) + 12 + span.label().len() * 6);
-        let lane = ends.iter().position(|end| *end < from).unwrap_or(ends.len());
-        match ends.get_mut(lane) {
-            Some(end) => *end = to,
-            None => ends.push(to),
+        let (label, is_left) = label_at(&columns, span, width);
+        let (from, to) = (columns.middle(span.from), columns.middle(span.to));
+        let range = if is_left { label..to } else { from..label + span.label().len() * 6 };
+        let is_free = |taken: &[Range<usize>]| {
+            taken.iter().all(|other| other.end + 8 < range.start || range.end + 8 < other.start)
+        };
+        let lane = taken.iter().position(|taken| is_free(taken)).unwrap_or(taken.len());
+        if lane == taken.len() {
+            taken.push(Vec::new());
         }
+        taken[lane].push(range);
         lanes.push(lane);
     }
     lanes
 }
 
-fn measures(out: &mut String, columns: &Columns<'_>, picture: &Picture, top: usize) {
-    for (span, lane) in picture.spans.iter().zip(lanes(picture)) {
+fn measures(out: &mut String, columns: &Columns<'_>, picture: &Picture, (width, top): (usize, usize)) {
+    for (span, lane) in picture.spans.iter().zip(lanes(picture, width)) {
         let (from, to, y) = (columns.middle(span.from), columns.middle(span.to), top + 10 + lane * SPAN);
         let _ = writeln!(
             out,
-            "<path class=\"x\" d=\"M{from} {a}V{b}M{to} {a}V{b}M{from} {y}H{to}M{} {c}L{from} {y}L{} {d}M{} {c}L{to} {y}L{} {d}\"/>",
-            from + 4,
-            from + 4,
-            to - 4,
-            to - 4,
+            "<path class=\"x\" d=\"M{from} {a}V{b}M{to} {a}V{b}M{from} {y}H{to}M{r} {c}L{from} {y}L{r} {d}M{l} {c}L{to} {y}L{l} {d}\"/>",
             a = y - 6,
             b = y + 6,
             c = y - 3,
             d = y + 3,
+            l = to - 4,
+            r = from + 4,
         );
-        text(out, "xt", to + 8, y + 4, &span.label());
+        let (label, is_left) = label_at(columns, span, width);
+        match is_left {
+            true => text(out, "xt e", from - 8, y + 4, &span.label()),
+            false => text(out, "xt", label, y + 4, &span.label()),
+        }
     }
 }

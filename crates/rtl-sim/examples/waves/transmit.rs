@@ -103,8 +103,9 @@ pub fn tso() -> Result<Picture, String> {
     let mut picture = bench.picture(
         "tso: a super-frame with 240 bytes of payload becomes three segments of 80",
         &[
-            "17 beats each, of which 6.75 are headers, and none without data between them: the next segment's headers are made",
-            "while the payload of the one before leaves. s_axis_tready is low while headers leave for which nothing comes in.",
+            "17 beats each, of which 6.75 are headers, and no clock without a beat from the first to the last: the next segment's",
+            "headers are made while the payload of the one before leaves. s_axis_tready falls while headers leave, for which nothing",
+            "need come in.",
         ],
     );
     picture.measure(("s_axis_tvalid", 0, ""), ("m_axis_tvalid", ""), "until the first beat")?;
@@ -119,5 +120,8 @@ pub fn tso() -> Result<Picture, String> {
         ("m_axis_tdata", "c16"),
         "from the first beat to the last of 51",
     )?;
+    // The start, and from each segment to the next.
+    let boundary = |segment: usize| first + 17 * segment - 4..first + 17 * segment + 5;
+    picture.windows = vec![0..11, first - 2..first + 4, boundary(1), boundary(2), end - 3..end + 3];
     Ok(picture)
 }
