@@ -5,6 +5,7 @@ mod traffic;
 use super::Coverage;
 use crate::dut::Port;
 use crate::{Dut, Pause, Rng, RxUser, Sink, Source, UserAt};
+use linerate_nic::Version;
 use linerate_nic::offload::steer::{
     self, Action, Decision, MAX_RULES, Network, Rule, Steer, Steered, Tuple, Write,
 };
@@ -192,6 +193,9 @@ fn rule_for(rng: &mut Rng, tuple: &Tuple) -> Rule {
     }
     let action = if rng.chance(30) { Action::Drop } else { Action::Queue(rng.below(16) as u8) };
     let mut rule = Rule::flow(&tuple, action);
+    if rng.chance(20) {
+        rule.version = Some(rng.pick(&[Version::V4, Version::V6]));
+    }
     // What was spoiled must count.
     for (field, chance) in [(1, 40), (2, 40), (3, 40), (4, 50), (5, 50)] {
         if field == spoiled || !rng.chance(chance) {
@@ -232,7 +236,7 @@ impl Bench<'_> {
                 0..35 if all.len() > RULED => traffic::sibling(rng, &all[ruled]),
                 35..45 if all.len() > RULED => all[ruled].clone(),
                 45..55 if !before.is_empty() => before[rng.between(0, before.len() - 1)].clone(),
-                55..65 => traffic::brink(rng),
+                55..62 => traffic::brink(rng),
                 _ => traffic::any(rng),
             };
             // Rules are for flows.
@@ -252,7 +256,9 @@ impl Bench<'_> {
         let ruled = &frames[..RULED];
         let tuples: Vec<Tuple> = ruled.iter().filter_map(|frame| Tuple::of_frame(frame)).collect();
         for index in (0..MAX_RULES).filter(|index| which >> index & 1 == 1) {
-            let tuple = self.rng.pick(&tuples);
+            // Some of the flows have several rules: the lowest that is on counts.
+            let among = if self.rng.chance(50) { &tuples[..tuples.len().min(4)] } else { &tuples[..] };
+            let tuple = self.rng.pick(among);
             let rule = rule_for(&mut self.rng, &tuple);
             self.rules[index] = Some(rule);
             self.writes.extend(steer::writes_of_rule(index, &rule).into_iter().flatten());
@@ -400,7 +406,13 @@ impl Bench<'_> {
                 return Err("the rules do not come into force".into());
             }
         }
+        // What is written where nothing lies changes nothing.
         for _ in 0..4 {
+            let stray = (self.stray_address(), self.rng.bits() as u32);
+            self.writes.push_back(stray);
+            self.clock()?;
+        }
+        for _ in 0..2 {
             self.clock()?;
         }
         if self.is_busy() {
@@ -413,6 +425,17 @@ impl Bench<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// An address that differs in a bit from one where something lies.
+    fn stray_address(&mut self) -> u16 {
+        loop {
+            let near = self.rng.pick(&[0x000, 0x080, 0x0a0, 0x0c0]) + self.rng.below(16) as u16;
+            let address = near ^ 1 << self.rng.between(4, 9);
+            if !matches!(address, 0..0x010 | 0x080..0x090 | 0x0a0..0x0c1 | 0x400..) {
+                return address;
+            }
+        }
     }
 
     fn is_busy(&self) -> bool {
