@@ -193,9 +193,6 @@ fn rule_for(rng: &mut Rng, tuple: &Tuple) -> Rule {
     }
     let action = if rng.chance(30) { Action::Drop } else { Action::Queue(rng.below(16) as u8) };
     let mut rule = Rule::flow(&tuple, action);
-    if rng.chance(20) {
-        rule.version = Some(rng.pick(&[Version::V4, Version::V6]));
-    }
     // What was spoiled must count.
     for (field, chance) in [(1, 40), (2, 40), (3, 40), (4, 50), (5, 50)] {
         if field == spoiled || !rng.chance(chance) {
@@ -216,6 +213,12 @@ fn rule_for(rng: &mut Rng, tuple: &Tuple) -> Rule {
     // Not so wide that it takes most of the frames.
     if rule.source.is_none() && rule.destination.is_none() && rng.chance(90) {
         rule.destination = Some(Network::host(tuple.destination));
+    }
+    if rng.chance(20) {
+        // With an address of the other version it would be a rule that nothing fits, and which is not written.
+        let is_free = rule.source.is_none() && rule.destination.is_none();
+        let own = if tuple.source.is_ipv4() { Version::V4 } else { Version::V6 };
+        rule.version = Some(if is_free { rng.pick(&[Version::V4, Version::V6]) } else { own });
     }
     rule
 }
