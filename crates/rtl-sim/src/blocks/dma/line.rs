@@ -7,15 +7,15 @@ use super::world::{Manner, World};
 use crate::{Dut, Pause};
 
 /// Frames each way.
-const FRAMES: u64 = 400;
+pub const FRAMES: u64 = 400;
 /// Clocks of the first so many are the start and do not count.
 const START: u64 = 20;
 
 /// Over one queue and over all of them, with memory that answers after 40 clocks. Only at 64 bits is that a promise.
 pub fn run(dut: &mut Dut, seed: u64, coverage: &mut Coverage) -> Result<(), String> {
     for queues in [1, usize::MAX] {
-        let timing = Timing { latency: 40, spread: 0, stall_percent: 0 };
-        let manner = Manner { data: timing, descriptors: timing, pause: Pause::Never };
+        let timing = Timing { latency: 40, spread: 0, pauses: [Pause::Never; 5] };
+        let manner = Manner { data: timing, descriptors: timing, streams: [Pause::Never; 2], paces: 0 };
         let mut world = World::new(dut, manner, seed)?;
         let queues = queues.min(world.queues);
         let (tx, rx) = measure(&mut world, queues)?;
@@ -53,7 +53,7 @@ fn measure(world: &mut World<'_>, queues: usize) -> Result<(f64, f64), String> {
                 rings.rx[queue].ring(world)?;
             }
         }
-        while rings.offered < FRAMES && world.source.waiting() < 8 {
+        while rings.offered < FRAMES && world.source.waiting() < 40 {
             let queue = rings.offered as usize % queues;
             rings.offer(world, queue, 60);
         }

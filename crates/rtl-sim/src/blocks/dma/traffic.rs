@@ -2,6 +2,7 @@
 
 use super::super::Coverage;
 use super::receive::{self, RxRing};
+use super::slots::Order;
 use super::transmit::{self, TxRing};
 use super::world::{Manner, Way, World, queue};
 use crate::Dut;
@@ -27,17 +28,18 @@ impl Rings {
         Rings::with_sizes(world, tx, rx)
     }
 
-    /// Rings of so many descriptors, started.
+    /// Rings of so many descriptors, started. Those of 64 and more lie in a row.
     pub fn with_sizes(world: &mut World<'_>, tx_len: usize, rx_len: usize) -> Result<Self, String> {
         let (mut tx, mut rx) = (Vec::new(), Vec::new());
         world.enable()?;
         for queue in 0..world.queues {
-            let scattered = tx_len < 64 && world.rng.chance(20);
-            let ring = TxRing::new(world, queue, tx_len, scattered);
-            world.start(Way::Transmit, queue, ring.next_slot())?;
+            let order = order_of(world, tx_len);
+            let ring = TxRing::new(world, queue, tx_len, order);
+            world.start(Way::Transmit, queue, ring.next_address())?;
             tx.push(ring);
-            let ring = RxRing::new(world, queue, rx_len);
-            world.start(Way::Receive, queue, ring.next_slot())?;
+            let order = order_of(world, rx_len);
+            let ring = RxRing::new(world, queue, rx_len, order);
+            world.start(Way::Receive, queue, ring.next_address())?;
             rx.push(ring);
         }
         Ok(Rings { tx, rx, left: 0, arrived: 0, offered: 0, serial: 0 })
@@ -69,8 +71,10 @@ impl Rings {
         let ring = &mut self.rx[queue];
         let mut given = false;
         while ring.room() > 0 && world.rng.chance(90) {
-            let len = world.rng.pick(&[64, 100, 128, 192, 1024, 1536, 2048, 2048]);
-            ring.give(world, len);
+            match world.rng.pick(&[0, 64, 100, 128, 192, 1024, 1536, 2048, 2048, 2048]) {
+                0 => ring.give_vast(world),
+                len => ring.give(world, len),
+            }
             given = true;
         }
         given
@@ -120,15 +124,86 @@ impl Rings {
     }
 }
 
-/// The length of a frame.
-fn length(world: &mut World<'_>) -> usize {
-    match world.rng.below(20) {
-        0..=5 => world.rng.between(1, 70),
-        6..=9 => 60,
-        10..=16 => world.rng.between(60, 1_514),
-        17 | 18 => 1_514,
-        _ => world.rng.between(1_515, 9_000),
+/// How a ring lies in memory.
+fn order_of(world: &mut World<'_>, len: usize) -> Order {
+    if len >= 64 {
+        return Order::Row;
     }
+    world.rng.pick(&[Order::Row, Order::Row, Order::Scattered, Order::Wandering])
+}
+
+/// The length of a frame: also at the ends of words, of bursts, and of what is held back.
+fn length(world: &mut World<'_>) -> usize {
+    let around = |rng: &mut crate::Rng, middle: usize| middle + rng.between(0, 18) - 9;
+    match world.rng.below(40) {
+        0..=11 => world.rng.between(1, 70),
+        12..=19 => 60,
+        20..=30 => world.rng.between(60, 1_514),
+        31 | 32 => 1_514,
+        33..=35 => {
+            let middle = world.rng.pick(&[64, 128, 192, 256, 512, 1_024]);
+            around(&mut world.rng, middle)
+        }
+        36 => {
+            let held = 256 * world.width;
+            around(&mut world.rng, held.min(transmit::MOST - 9))
+        }
+        37 => {
+            let middle = world.rng.pick(&[2_048, 4_096]);
+            around(&mut world.rng, middle)
+        }
+        _ => world.rng.between(1_515, transmit::MOST),
+    }
+}
+
+/// Frames to transmit, in a queue or in none; some are waited for behind the doorbell of the one before.
+fn send(world: &mut World<'_>, rings: &mut Rings, queue: usize) -> Result<u64, String> {
+    let before = rings.tx[queue].sent;
+    let mut rung = before;
+    for _ in 0..world.rng.between(1, 4) {
+        let len = length(world);
+        rings.send(world, queue, len);
+        if rings.tx[queue].sent != rung && world.rng.chance(30) {
+            rings.tx[queue].ring(world)?;
+            rung = rings.tx[queue].sent;
+        }
+    }
+    if rings.tx[queue].sent != rung {
+        rings.tx[queue].ring(world)?;
+    }
+    Ok(rings.tx[queue].sent - before)
+}
+
+/// Software looks at a queue that runs, or changes its interrupts.
+fn look_around(world: &mut World<'_>) -> Result<(), String> {
+    let way = world.rng.pick(&[Way::Transmit, Way::Receive]);
+    let index = world.rng.below(world.queues as u64) as usize;
+    let base = way.queue(index);
+    match world.rng.below(8) {
+        0 => world.tune(way, index),
+        1 => {
+            let bits = world.rng.bits() as u32;
+            world.write(base + queue::STATUS, bits)
+        }
+        2 | 3 => world.read(base + queue::STATUS).map(drop),
+        4 => world.read(base + queue::CONTROL).map(drop),
+        5 => world.read(base + queue::TX_FRAMES).map(drop),
+        6 => world.read(base + queue::RX_FRAMES).map(drop),
+        _ => world.read(way.base() + if way == Way::Transmit { 0x28 } else { 0x20 }).map(drop),
+    }
+}
+
+/// For how long a frame waits for a descriptor, and whether that is so long that none is dropped.
+fn patience(world: &mut World<'_>) -> Result<bool, String> {
+    let waits = world.rng.chance(50);
+    let patience = if waits {
+        // Or as long as a frame ever waits here.
+        world.rng.pick(&[1 << 16, 0x1_0001, 0xFFFF])
+    } else {
+        world.rng.pick(&[0, 1, 4])
+    };
+    world.write(0x524, patience)?;
+    Ok(waits)
 }
 
 pub fn run(
@@ -139,9 +214,7 @@ pub fn run(
     coverage: &mut Coverage,
 ) -> Result<(), String> {
     let mut world = World::new(dut, manner, seed)?;
-    let waits = world.rng.chance(50);
-    let patience = if waits { 1 << 16 } else { world.rng.pick(&[0, 1, 4]) };
-    world.write(0x524, patience)?;
+    let waits = patience(&mut world)?;
     let mut rings = Rings::new(&mut world)?;
     let (mut sent, mut idle_since) = (0, 0);
     loop {
@@ -154,25 +227,20 @@ pub fn run(
         }
         for queue in 0..world.queues {
             if sent < frames && world.rng.chance(40) {
-                let before = rings.tx[queue].sent;
-                for _ in 0..world.rng.between(1, 4) {
-                    let len = length(&mut world);
-                    rings.send(&mut world, queue, len);
-                }
-                sent += rings.tx[queue].sent - before;
-                if rings.tx[queue].sent != before {
-                    rings.tx[queue].ring(&mut world)?;
-                }
+                sent += send(&mut world, &mut rings, queue)?;
             }
             if world.rng.chance(60) && rings.refill(&mut world, queue) {
                 rings.rx[queue].ring(&mut world)?;
             }
         }
+        if world.rng.chance(20) {
+            look_around(&mut world)?;
+        }
         while rings.offered < frames && world.source.waiting() < 3 {
-            // One queue too many: a frame for it is dropped.
-            let beyond = usize::from(world.queues < 8 && world.rng.chance(2));
-            let queue =
-                if beyond == 1 { world.queues } else { world.rng.below(world.queues as u64) as usize };
+            // A frame for a queue that there is not is dropped.
+            let is_beyond = world.queues < 16 && world.rng.chance(2);
+            let (from, to) = if is_beyond { (world.queues, 15) } else { (0, world.queues - 1) };
+            let queue = world.rng.between(from, to);
             let len = length(&mut world);
             rings.offer(&mut world, queue, len);
         }
@@ -228,8 +296,9 @@ fn finish(world: &mut World<'_>, rings: &mut Rings, waits: bool) -> Result<(), S
                 return Err(format!("the counter at {address:#x} is {count} instead of {expected}"));
             }
         }
-        check_status(world, Way::Transmit, queue, complete)?;
-        check_status(world, Way::Receive, queue, taken)?;
+        check_status(world, Way::Transmit, queue, true)?;
+        let is_idle = rings.rx[queue].outstanding() == 0;
+        check_status(world, Way::Receive, queue, is_idle)?;
     }
     let counted = u64::from(world.read(0x514)?);
     if counted != all_drops {
@@ -238,24 +307,17 @@ fn finish(world: &mut World<'_>, rings: &mut Rings, waits: bool) -> Result<(), S
     Ok(())
 }
 
-fn check_status(world: &mut World<'_>, way: Way, queue: usize, frames: u64) -> Result<(), String> {
-    let address = way.queue(queue) + queue::STATUS;
-    let status = world.read(address)?;
-    let ioc = if frames > 0 { queue::IOC } else { 0 };
+/// A queue that has nothing to do. What its interrupt is like has been compared all the time.
+fn check_status(world: &mut World<'_>, way: Way, queue: usize, is_idle: bool) -> Result<(), String> {
+    let base = way.queue(queue);
+    let status = world.read(base + queue::STATUS)?;
     // A receive queue need not have used up its buffers.
-    let meant = queue::HALTED
-        | queue::IOC
-        | queue::ERROR
-        | queue::KINDS
-        | if way == Way::Transmit { queue::IDLE } else { 0 };
-    let idle = if way == Way::Transmit { queue::IDLE } else { 0 };
-    if status & meant != ioc | idle || world.interrupt(way, queue) != (ioc != 0) {
+    let idle = if is_idle { queue::IDLE } else { 0 };
+    if status & (queue::HALTED | queue::ERROR | queue::KINDS | queue::IDLE) != idle {
         return Err(format!("{way:?} queue {queue}: status {status:#x} at rest"));
     }
-    world.write(address, queue::IOC)?;
-    let status = world.read(address)?;
-    if status & queue::IOC != 0 || world.interrupt(way, queue) {
-        return Err(format!("{way:?} queue {queue}: an interrupt that was acknowledged stays ({status:#x})"));
-    }
-    Ok(())
+    // All interrupts are acknowledged.
+    world.write(base + queue::CONTROL, queue::RUN | 1 << 16 | 0xF0)?;
+    world.write(base + queue::STATUS, 0xF0)?;
+    world.read(base + queue::STATUS).map(drop)
 }
