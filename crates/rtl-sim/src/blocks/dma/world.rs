@@ -101,6 +101,8 @@ pub struct World<'a> {
     pub sink: Sink,
     pins: Pins,
     pub pulses: Pulses,
+    /// The clocks in which frames were reported as done, each way.
+    pub done_at: [Vec<u64>; 2],
     pub interrupts: Interrupts,
     /// In how many of 1,000 clocks an outer pacer asks for an interrupt.
     paces: u64,
@@ -146,6 +148,7 @@ impl<'a> World<'a> {
             sink,
             pins,
             pulses,
+            done_at: [Vec::new(), Vec::new()],
             interrupts,
             paces,
             queues,
@@ -188,6 +191,11 @@ impl<'a> World<'a> {
 
     fn count(&mut self, bits: Bits) {
         let Pins { rx_no_queue, tx_dropped, tx_cut, .. } = self.pins;
+        for (bits, times) in bits.done.into_iter().zip(&mut self.done_at) {
+            if bits != 0 {
+                times.push(self.dut.cycles());
+            }
+        }
         let pulses = &mut self.pulses;
         for (bits, counts) in [
             (bits.done[0], &mut pulses.tx_frames),

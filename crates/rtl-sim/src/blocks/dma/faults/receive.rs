@@ -154,8 +154,7 @@ pub fn bad_descriptor(world: &mut World<'_>, rings: &mut Rings, victim: usize) -
 pub fn patience(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<&'static str, String> {
     restart(world, rings, Way::Receive, victim)?;
     let other = (victim + 1) % world.queues;
-    rings.refill(world, other);
-    if world.queues > 1 && rings.rx[other].outstanding() > 0 {
+    if world.queues > 1 && rings.refill(world, other) {
         rings.rx[other].ring(world)?;
     }
     let is_forever = world.rng.chance(20);
