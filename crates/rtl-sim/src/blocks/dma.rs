@@ -32,7 +32,7 @@ pub fn compare(dut: &mut Dut, seed: u64, frames: u64) -> Result<Coverage, String
     let mut coverage = Coverage::default();
     let mut rng = Rng::new(seed);
     let mut round = 0;
-    while round < LEAST || coverage.frames + 2 * line::FRAMES * 2 < frames {
+    while round < LEAST || coverage.frames + 4 * line::FRAMES < frames {
         let manner = manner(&mut rng);
         traffic::run(dut, manner, rng.bits(), TRAFFIC / 2, &mut coverage)
             .map_err(|fault| format!("seed {seed}, round {round} of traffic, {manner:?}: {fault}"))?;
@@ -41,6 +41,10 @@ pub fn compare(dut: &mut Dut, seed: u64, frames: u64) -> Result<Coverage, String
             .map_err(|fault| format!("seed {seed}, round {round} of faults, {manner:?}: {fault}"))?;
         registers::run(dut, manner, rng.bits())
             .map_err(|fault| format!("seed {seed}, round {round} of registers: {fault}"))?;
+        if rng.chance(30) {
+            line::run(dut, rng.bits(), &mut coverage)
+                .map_err(|fault| format!("seed {seed}, round {round} at line rate: {fault}"))?;
+        }
         round += 1;
     }
     line::run(dut, rng.bits(), &mut coverage)

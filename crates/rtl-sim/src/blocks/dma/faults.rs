@@ -27,6 +27,8 @@ const SCENARIOS: &[Scenario] = &[
     receive::patience,
     life::stop_and_go,
     life::reset_while_running,
+    life::reset_within_frames,
+    life::delays,
     life::reset_of_all,
 ];
 

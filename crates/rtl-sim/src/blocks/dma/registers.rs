@@ -5,7 +5,7 @@ use crate::{Dut, Port};
 use std::collections::BTreeMap;
 
 /// Accesses of a round.
-const ACCESSES: u64 = 250;
+const ACCESSES: u64 = 300;
 
 const SG_CACHE: u32 = 0x4B0;
 const INFO: u32 = 0x4F0;
@@ -120,7 +120,11 @@ pub fn run(dut: &mut Dut, manner: Manner, seed: u64) -> Result<(), String> {
     let mut file = File::new(world.queues as u32, address_bits, world.width as u32);
     let caches = Caches::of(world.dut)?;
     let places: Vec<u32> = file.masks.keys().copied().collect();
-    let mut is_cold = true;
+    // As after power on.
+    caches.check(world.dut, &file)?;
+    for address in file.masks.keys().chain(file.values.keys()) {
+        expect(*address, world.read(*address)?, file.get(*address))?;
+    }
     for _ in 0..ACCESSES {
         let place = world.rng.pick(&places);
         let value = if world.rng.chance(20) {
@@ -134,6 +138,9 @@ pub fn run(dut: &mut Dut, manner: Manner, seed: u64) -> Result<(), String> {
             0..=8 => {
                 world.write(place, value)?;
                 file.set(place, value);
+                if world.rng.chance(50) {
+                    expect(place, world.read(place)?, file.get(place))?;
+                }
             }
             9 => {
                 let strobe = world.rng.below(15);
@@ -162,10 +169,8 @@ pub fn run(dut: &mut Dut, manner: Manner, seed: u64) -> Result<(), String> {
                 expect(address, seen, file.get(address))?;
             }
         }
-        // Reset values count, too.
-        if is_cold || world.rng.chance(20) {
+        if world.rng.chance(20) {
             caches.check(world.dut, &file)?;
-            is_cold = false;
         }
     }
     for (name, value) in CONSTANT {

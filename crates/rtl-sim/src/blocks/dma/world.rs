@@ -289,8 +289,13 @@ impl<'a> World<'a> {
     /// Other interrupts for a queue that runs, and other reasons for them.
     pub fn tune(&mut self, way: Way, queue: usize) -> Result<(), String> {
         let rng = &mut self.rng;
-        let threshold = rng.pick(&[0, 1, 2, 3, 5]) + if rng.chance(10) { rng.below(250) as u32 } else { 0 };
-        let delay = rng.pick(&[0, 1, 2, 3, 4]) + if rng.chance(10) { rng.below(250) as u32 } else { 0 };
+        let few = |rng: &mut Rng| match rng.below(10) {
+            0 => 0,
+            1..=4 => rng.between(1, 5) as u32,
+            5..=8 => 1 << rng.below(6),
+            _ => rng.below(256) as u32,
+        };
+        let (threshold, delay) = (few(rng), few(rng));
         // Bits that mean nothing, and none that mean RESET.
         let noise = rng.bits() as u32 & 0xFFFA;
         self.write(way.queue(queue) + queue::CONTROL, delay << 24 | threshold << 16 | noise | queue::RUN)

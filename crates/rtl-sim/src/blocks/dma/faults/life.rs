@@ -1,6 +1,7 @@
 //! Queues that are stopped, started and reset while they work.
 
 use super::super::traffic::Rings;
+use super::super::transmit;
 use super::super::world::{Way, World, queue};
 use super::{PATIENCE, renew};
 
@@ -118,6 +119,65 @@ pub fn reset_while_running(
     world.reset(Way::Receive, victim)?;
     after_reset(world, rings, victim)?;
     Ok("reset")
+}
+
+/// A reset while frames wait for more descriptors: on their way from memory to transmit, and not to be had to receive.
+pub fn reset_within_frames(
+    world: &mut World<'_>,
+    rings: &mut Rings,
+    victim: usize,
+) -> Result<&'static str, String> {
+    world.reset(Way::Receive, victim)?;
+    renew(world, rings, Way::Receive, victim)?;
+    world.write(0x524, 0x1_0000)?;
+    rings.rx[victim].give(world, 64);
+    rings.rx[victim].ring(world)?;
+    let len = world.rng.between(65, 400);
+    rings.offer(world, victim, len);
+    let clocks = world.rng.below(1_000);
+    world.steps(clocks)?;
+    for _ in 0..4 {
+        let ring = &mut rings.tx[victim];
+        if ring.room() >= 5 {
+            let mut frame = vec![0; world.rng.between(4, 200)];
+            world.rng.fill(&mut frame);
+            let user = transmit::random_user(world);
+            ring.give(world, frame, user, 4);
+        }
+    }
+    rings.tx[victim].ring(world)?;
+    let clocks = world.rng.below(400);
+    world.steps(clocks)?;
+    world.reset(Way::Transmit, victim)?;
+    world.reset(Way::Receive, victim)?;
+    after_reset(world, rings, victim)?;
+    Ok("reset within a frame")
+}
+
+/// The interrupts of frames that come alone, up to the longest delay. It takes long, so only now and then.
+pub fn delays(world: &mut World<'_>, rings: &mut Rings, _: usize) -> Result<&'static str, String> {
+    if !world.rng.chance(12) {
+        return Ok("no delay");
+    }
+    let mut most = 0;
+    for queue in 0..world.queues {
+        for way in [Way::Transmit, Way::Receive] {
+            let random = world.rng.below(256) as u32;
+            let delay = world.rng.pick(&[random, 0, 16, 32, 64, 127, 128, 129, 255]);
+            most = most.max(delay);
+            let control = delay << 24 | 255 << 16 | queue::DELAYED | queue::RUN;
+            world.write(way.queue(queue) + queue::CONTROL, control)?;
+        }
+        rings.send(world, queue, 60);
+        rings.tx[queue].ring(world)?;
+        rings.offer(world, queue, 60);
+        if rings.refill(world, queue) {
+            rings.rx[queue].ring(world)?;
+        }
+    }
+    world.steps(125 * u64::from(most) + 2_000)?;
+    rings.poll(world)?;
+    Ok("delays")
 }
 
 /// What is complete has left, the rest has not and never will.
