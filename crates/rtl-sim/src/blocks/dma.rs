@@ -19,8 +19,8 @@ use crate::{Dut, Pause, Rng};
 use slave::Timing;
 use world::Manner;
 
-/// Frames of random traffic in a round, half of them each way; those of faults are about as many.
-const TRAFFIC: u64 = 1_000;
+/// Frames of random traffic in a round, half of them each way; those of faults are about half as many.
+const TRAFFIC: u64 = 2_000;
 /// Rounds at least.
 const LEAST: u64 = 2;
 

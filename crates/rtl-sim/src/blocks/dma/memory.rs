@@ -99,8 +99,9 @@ impl Memory {
         let base = loop {
             let mut base = rng.bits() & end;
             if rng.chance(60) {
-                // Across a multiple of a power of two.
-                let bit = rng.between(12, self.address_bits as usize - 1) as u32;
+                // Across a multiple of a power of two; most often of that where the halves of an address meet.
+                let any = rng.between(12, self.address_bits as usize - 1) as u32;
+                let bit = if rng.chance(30) { 32 } else { any };
                 base = (base >> bit << bit).saturating_sub(rng.below(len / UNIT) * UNIT);
             }
             let base = base / UNIT * UNIT;

@@ -135,20 +135,20 @@ fn order_of(world: &mut World<'_>, len: usize) -> Order {
 /// The length of a frame: also at the ends of words, of bursts, and of what is held back.
 fn length(world: &mut World<'_>) -> usize {
     let around = |rng: &mut crate::Rng, middle: usize| middle + rng.between(0, 18) - 9;
-    match world.rng.below(40) {
-        0..=11 => world.rng.between(1, 70),
-        12..=19 => 60,
-        20..=30 => world.rng.between(60, 1_514),
-        31 | 32 => 1_514,
-        33..=35 => {
+    match world.rng.below(80) {
+        0..=24 => world.rng.between(1, 70),
+        25..=42 => 60,
+        43..=60 => world.rng.between(60, 1_514),
+        61..=64 => 1_514,
+        65..=72 => {
             let middle = world.rng.pick(&[64, 128, 192, 256, 512, 1_024]);
             around(&mut world.rng, middle)
         }
-        36 => {
+        73 | 74 => {
             let held = 256 * world.width;
             around(&mut world.rng, held.min(transmit::MOST - 9))
         }
-        37 => {
+        75 | 76 => {
             let middle = world.rng.pick(&[2_048, 4_096]);
             around(&mut world.rng, middle)
         }
