@@ -19,10 +19,11 @@ use crate::{Dut, Pause, Rng};
 use slave::Timing;
 use world::Manner;
 
-/// Frames of random traffic in a round, half of them each way; those of faults are about half as many.
+/// Frames of random traffic in a round, half of them each way: at least; those of faults are about 1,000.
 const TRAFFIC: u64 = 2_000;
-/// Rounds at least.
+/// Rounds at least, and at most about so many.
 const LEAST: u64 = 2;
+const MOST: u64 = 1_000;
 
 /// Rounds of random traffic, of everything that goes wrong and of register accesses, and line rate: at least `frames` frames.
 ///
@@ -31,10 +32,10 @@ const LEAST: u64 = 2;
 pub fn compare(dut: &mut Dut, seed: u64, frames: u64) -> Result<Coverage, String> {
     let mut coverage = Coverage::default();
     let mut rng = Rng::new(seed);
-    let mut round = 0;
+    let (mut round, traffic) = (0, TRAFFIC.max(frames / MOST));
     while round < LEAST || coverage.frames + 4 * line::FRAMES < frames {
         let manner = manner(&mut rng);
-        traffic::run(dut, manner, rng.bits(), TRAFFIC / 2, &mut coverage)
+        traffic::run(dut, manner, rng.bits(), traffic / 2, &mut coverage)
             .map_err(|fault| format!("seed {seed}, round {round} of traffic, {manner:?}: {fault}"))?;
         let manner = self::manner(&mut rng);
         faults::run(dut, manner, rng.bits(), &mut coverage)
@@ -67,8 +68,8 @@ fn manner(rng: &mut Rng) -> Manner {
 fn timing(rng: &mut Rng) -> Timing {
     let mut pauses = [Pause::Never; 5];
     match rng.below(10) {
-        0..=3 => {}
-        4..=6 => {
+        0..=4 => {}
+        5..=7 => {
             pauses = core::array::from_fn(|_| {
                 rng.pick(&[Pause::Never, Pause::Percent(20), Pause::Percent(60), Pause::Bursts(30)])
             });

@@ -5,9 +5,15 @@ use super::lite::Taken;
 use super::world::{Way, queue};
 use std::collections::VecDeque;
 
-/// Clocks from the one in which an access is taken to the one in which it takes effect, or sees its register.
+/// Clocks from the one in which an access is taken to the one in which it takes effect, or sees its register; that of all lines is seen
+/// later than those of a queue.
 const WRITES_AFTER: u64 = 2;
 const READS_AFTER: u64 = 1;
+const LINES_AFTER: u64 = 2;
+
+/// Registers of all lines of a direction.
+const TX_LINES: u32 = 0x028;
+const RX_LINES: u32 = 0x520;
 /// Clocks of the delay counter's step.
 const TICK: u64 = 125;
 
@@ -185,7 +191,11 @@ impl Interrupts {
             Some(Taken::Write(address, value, 0xF)) => {
                 self.writes.push_back((now + WRITES_AFTER, address & !3, value));
             }
-            Some(Taken::Read(address)) => self.reads.push_back((now + READS_AFTER, address & !3)),
+            Some(Taken::Read(address)) => {
+                let address = address & !3;
+                let after = if matches!(address, TX_LINES | RX_LINES) { LINES_AFTER } else { READS_AFTER };
+                self.reads.push_back((now + after, address));
+            }
             _ => {}
         }
         if let Some((_, address)) = self.reads.pop_front_if(|(due, _)| *due == now) {
@@ -222,8 +232,8 @@ impl Interrupts {
     /// What a register shows now, and which of its bits are followed.
     fn look(&self, address: u32, bits: Bits) -> Option<(u32, u32)> {
         match address {
-            0x028 => return Some((bits.lines[0] as u32, u32::MAX)),
-            0x520 => return Some((bits.lines[1] as u32, u32::MAX)),
+            TX_LINES => return Some((bits.lines[0] as u32, u32::MAX)),
+            RX_LINES => return Some((bits.lines[1] as u32, u32::MAX)),
             _ => {}
         }
         for (way, of) in [Way::Transmit, Way::Receive].into_iter().enumerate() {

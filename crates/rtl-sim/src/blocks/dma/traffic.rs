@@ -136,19 +136,19 @@ fn order_of(world: &mut World<'_>, len: usize) -> Order {
 fn length(world: &mut World<'_>) -> usize {
     let around = |rng: &mut crate::Rng, middle: usize| middle + rng.between(0, 18) - 9;
     match world.rng.below(80) {
-        0..=24 => world.rng.between(1, 70),
-        25..=42 => 60,
-        43..=60 => world.rng.between(60, 1_514),
-        61..=64 => 1_514,
-        65..=72 => {
+        0..=25 => world.rng.between(1, 70),
+        26..=46 => 60,
+        47..=64 => world.rng.between(60, 1_514),
+        65 | 66 => 1_514,
+        67..=75 => {
             let middle = world.rng.pick(&[64, 128, 192, 256, 512, 1_024]);
             around(&mut world.rng, middle)
         }
-        73 | 74 => {
+        76 | 77 => {
             let held = 256 * world.width;
             around(&mut world.rng, held.min(transmit::MOST - 9))
         }
-        75 | 76 => {
+        78 => {
             let middle = world.rng.pick(&[2_048, 4_096]);
             around(&mut world.rng, middle)
         }
