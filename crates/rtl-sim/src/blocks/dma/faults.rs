@@ -165,7 +165,5 @@ fn beyond(world: &mut World<'_>) -> Result<u64, String> {
 
 /// Waits until a queue has stopped.
 fn halted(world: &mut World<'_>, way: Way, victim: usize, what: &str) -> Result<(), String> {
-    world
-        .wait(way.queue(victim) + queue::STATUS, what, |status| status & queue::HALTED != 0)
-        .map(drop)
+    world.wait(way.queue(victim) + queue::STATUS, what, |status| status & queue::HALTED != 0).map(drop)
 }

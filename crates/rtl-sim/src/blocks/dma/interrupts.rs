@@ -206,7 +206,8 @@ impl Interrupts {
                 }
             }
         }
-        let write = self.writes.pop_front_if(|(due, ..)| *due == now).map(|(_, address, value)| (address, value));
+        let write =
+            self.writes.pop_front_if(|(due, ..)| *due == now).map(|(_, address, value)| (address, value));
         for (way, of) in [Way::Transmit, Way::Receive].into_iter().enumerate() {
             let reset_all = write.is_some_and(|(at, value)| at == of.base() && value & queue::RESET != 0);
             for (index, channel) in self.channels[way].iter_mut().enumerate() {
@@ -258,9 +259,9 @@ impl Interrupts {
     /// Holds what software has read against what the register showed.
     pub fn check(&mut self, address: u32, value: u32) -> Result<(), String> {
         match self.seen.take() {
-            Some((expected, bits)) if (value ^ expected) & bits != 0 => {
-                Err(format!("the register at {address:#x} is {value:#x} instead of {expected:#x} ({bits:#x})"))
-            }
+            Some((expected, bits)) if (value ^ expected) & bits != 0 => Err(format!(
+                "the register at {address:#x} is {value:#x} instead of {expected:#x} ({bits:#x})"
+            )),
             _ => Ok(()),
         }
     }

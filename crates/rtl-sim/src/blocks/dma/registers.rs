@@ -107,7 +107,9 @@ impl Caches {
         for (port, address, shift) in self.0 {
             let (seen, expected) = (dut.get(port), u64::from(file.get(address) >> shift & 0xF));
             if seen != expected {
-                return Err(format!("attributes {seen:#x} at a port instead of {expected:#x} of {address:#x}"));
+                return Err(format!(
+                    "attributes {seen:#x} at a port instead of {expected:#x} of {address:#x}"
+                ));
             }
         }
         Ok(())
@@ -127,11 +129,8 @@ pub fn run(dut: &mut Dut, manner: Manner, seed: u64) -> Result<(), String> {
     }
     for _ in 0..ACCESSES {
         let place = world.rng.pick(&places);
-        let value = if world.rng.chance(20) {
-            world.rng.pick(&[0, u32::MAX])
-        } else {
-            world.rng.bits() as u32
-        };
+        let value =
+            if world.rng.chance(20) { world.rng.pick(&[0, u32::MAX]) } else { world.rng.bits() as u32 };
         // No reset, unless one is meant.
         let value = if place & 0x3F == 0 { value & !queue::RESET } else { value };
         match world.rng.below(20) {

@@ -196,10 +196,7 @@ impl Slave {
         dut.set(self.ports.read.ready, u64::from(self.ready[0]));
         dut.set(self.ports.write.ready, u64::from(self.ready[1]));
         dut.set(self.ports.write_ready, u64::from(self.ready[2]));
-        if self.beat.is_none()
-            && beat
-            && self.reads.front().is_some_and(|read| read.due <= now)
-        {
+        if self.beat.is_none() && beat && self.reads.front().is_some_and(|read| read.due <= now) {
             self.beat = self.next_beat(memory);
         }
         // What is not valid must not matter.
@@ -212,10 +209,7 @@ impl Slave {
         dut.set(self.ports.read_resp, response.bits());
         dut.set(self.ports.read_last, u64::from(is_last));
         dut.set(self.ports.read_valid, u64::from(self.beat.is_some()));
-        if self.answer.is_none()
-            && answer
-            && self.writes.front().is_some_and(|write| write.due <= now)
-        {
+        if self.answer.is_none() && answer && self.writes.front().is_some_and(|write| write.due <= now) {
             self.answer = self.writes.pop_front().map(|write| self.apply(&write, memory));
         }
         dut.set(self.ports.answer_resp, self.answer.map_or(noise >> 8 & 3, Response::bits));

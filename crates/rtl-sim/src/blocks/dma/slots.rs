@@ -47,15 +47,8 @@ impl Slots {
                 addresses.swap(at, world.rng.below(at as u64 + 1) as usize);
             }
         }
-        let mut slots = Slots {
-            addresses,
-            order,
-            is_free: vec![true; len],
-            free: len,
-            next: 0,
-            last: len - 1,
-            rights,
-        };
+        let mut slots =
+            Slots { addresses, order, is_free: vec![true; len], free: len, next: 0, last: len - 1, rights };
         slots.rewind(world);
         slots
     }

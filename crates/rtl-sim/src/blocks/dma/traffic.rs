@@ -277,12 +277,7 @@ pub fn run(
 }
 
 /// Everything has come to rest: counters, status, interrupts.
-fn finish(
-    world: &mut World<'_>,
-    rings: &mut Rings,
-    waits: bool,
-    deaf: Option<usize>,
-) -> Result<(), String> {
+fn finish(world: &mut World<'_>, rings: &mut Rings, waits: bool, deaf: Option<usize>) -> Result<(), String> {
     let mut all_drops = world.pulses.rx_no_queue;
     for queue in 0..world.queues {
         let (tx, ring) = (&rings.tx[queue], &mut rings.rx[queue]);

@@ -335,7 +335,8 @@ impl<'a> World<'a> {
         let drops = if way == Way::Receive { self.read(base + queue::RX_DROPS)? } else { 0 };
         self.interrupts.reset(way, queue, drops);
         let status = self.read(base + queue::STATUS)?;
-        let frames = self.read(base + if way == Way::Receive { queue::RX_FRAMES } else { queue::TX_FRAMES })?;
+        let frames =
+            self.read(base + if way == Way::Receive { queue::RX_FRAMES } else { queue::TX_FRAMES })?;
         let control = self.read(base + queue::CONTROL)?;
         self.paces = paces;
         if status & !queue::DROPPED != queue::HALTED || (frames, control) != (0, 1 << 16) {

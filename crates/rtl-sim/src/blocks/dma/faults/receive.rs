@@ -115,7 +115,11 @@ pub fn unwritable(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Re
 }
 
 /// A descriptor cannot be read, or its status or app words cannot be written.
-pub fn bad_descriptor(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<&'static str, String> {
+pub fn bad_descriptor(
+    world: &mut World<'_>,
+    rings: &mut Rings,
+    victim: usize,
+) -> Result<&'static str, String> {
     restart(world, rings, Way::Receive, victim)?;
     world.interrupts.expect_failure(Way::Receive, victim);
     let (response, kind) = any_error(world);

@@ -212,7 +212,11 @@ pub fn cut(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<&'
 }
 
 /// A descriptor cannot be read, or its status cannot be written.
-pub fn bad_descriptor(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<&'static str, String> {
+pub fn bad_descriptor(
+    world: &mut World<'_>,
+    rings: &mut Rings,
+    victim: usize,
+) -> Result<&'static str, String> {
     world.interrupts.expect_failure(Way::Transmit, victim);
     let (response, kind) = any_error(world);
     lead(world, rings, victim)?;
