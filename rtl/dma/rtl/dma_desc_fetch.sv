@@ -78,6 +78,7 @@ module dma_desc_fetch #(
   logic [QUEUES-1:0]    by_chain;             // read next where the chain goes on
   logic [25:0]          tail_line_low  [QUEUES];
   logic [LINE_W-27:0]   tail_line_high [QUEUES];
+  logic [LINE_W-27:0]   tail_next_high [QUEUES];  // as written: part of the tail from the doorbell on
   logic [QUEUES-1:0]    tail_low_known, tail_high_known;  // written since the reset; 0 otherwise
   logic [LINE_W-1:0]    jump_from  [QUEUES];
   logic [LINE_W-1:0]    jump_to    [QUEUES];
@@ -174,7 +175,10 @@ module dma_desc_fetch #(
   logic [QUEUES-1:0] cur_low, cur_high, tail_low, tail_high;
 
   function automatic logic [LINE_W-1:0] tail_of(logic [QUEUE_W-1:0] whose);
-    return {tail_line_high[whose] & {(LINE_W-26){tail_high_known[whose]}}, tail_line_low[whose] & {26{tail_low_known[whose]}}};
+    return {tail_line_high[whose], tail_line_low[whose]} & {LINE_W{tail_low_known[whose]}};
+  endfunction
+  function automatic logic [LINE_W-27:0] tail_high_of(logic [QUEUE_W-1:0] whose);
+    return tail_next_high[whose] & {(LINE_W-26){tail_high_known[whose]}};
   endfunction
   // A pop is seen in `available` two clocks later.
   always_ff @(posedge clk) begin
@@ -192,9 +196,11 @@ module dma_desc_fetch #(
 
   always_ff @(posedge clk) begin
     reg_cur  <= {chain_line[reg_queue], 6'd0};
-    reg_tail <= {tail_of(reg_queue), 6'd0};
+    reg_tail <= {tail_high_of(reg_queue), tail_line_low[reg_queue] & {26{tail_low_known[reg_queue]}}, 6'd0};
+    // Both halves at once: a queue that runs must not see one of them alone.
     if (|tail_low) tail_line_low[reg_queue] <= reg_data[31:6];
-    if (|tail_high) tail_line_high[reg_queue] <= reg_data[ADDR_W-33:0];
+    if (|tail_low) tail_line_high[reg_queue] <= tail_high_of(reg_queue);
+    if (|tail_high) tail_next_high[reg_queue] <= reg_data[ADDR_W-33:0];
   end
 
   // A queue that has stopped with descriptors kept: its chain goes on at the oldest of them. One queue stops at a time: chosen,

@@ -2,10 +2,14 @@
 //! hardware touches nothing that was not handed over.
 
 mod faults;
+mod interrupts;
 mod line;
+mod lite;
 mod memory;
 mod receive;
+mod registers;
 mod slave;
+mod slots;
 mod traffic;
 mod transmit;
 mod world;
@@ -15,21 +19,34 @@ use crate::{Dut, Pause, Rng};
 use slave::Timing;
 use world::Manner;
 
-/// Rounds of random traffic, of line rate, and of everything that goes wrong. Half of `frames` go each way.
+/// Frames of random traffic in a round, half of them each way: at least; those of faults are about 1,000.
+const TRAFFIC: u64 = 2_000;
+/// Rounds at least, and at most about so many.
+const LEAST: u64 = 2;
+const MOST: u64 = 1_000;
+
+/// Rounds of random traffic, of everything that goes wrong and of register accesses, and line rate: at least `frames` frames.
 ///
 /// # Errors
 /// The seed, the round and the first difference, or what never happened.
 pub fn compare(dut: &mut Dut, seed: u64, frames: u64) -> Result<Coverage, String> {
     let mut coverage = Coverage::default();
     let mut rng = Rng::new(seed);
-    let rounds = frames.div_ceil(1_000).max(2);
-    for round in 0..rounds {
+    let (mut round, traffic) = (0, TRAFFIC.max(frames / MOST));
+    while round < LEAST || coverage.frames + 4 * line::FRAMES < frames {
         let manner = manner(&mut rng);
-        traffic::run(dut, manner, rng.bits(), frames / rounds / 2, &mut coverage)
+        traffic::run(dut, manner, rng.bits(), traffic / 2, &mut coverage)
             .map_err(|fault| format!("seed {seed}, round {round} of traffic, {manner:?}: {fault}"))?;
         let manner = self::manner(&mut rng);
         faults::run(dut, manner, rng.bits(), &mut coverage)
             .map_err(|fault| format!("seed {seed}, round {round} of faults, {manner:?}: {fault}"))?;
+        registers::run(dut, manner, rng.bits())
+            .map_err(|fault| format!("seed {seed}, round {round} of registers: {fault}"))?;
+        if rng.chance(30) {
+            line::run(dut, rng.bits(), &mut coverage)
+                .map_err(|fault| format!("seed {seed}, round {round} at line rate: {fault}"))?;
+        }
+        round += 1;
     }
     line::run(dut, rng.bits(), &mut coverage)
         .map_err(|fault| format!("seed {seed}, at line rate: {fault}"))?;
@@ -38,14 +55,27 @@ pub fn compare(dut: &mut Dut, seed: u64, frames: u64) -> Result<Coverage, String
 
 /// Memory and streams of one kind or another.
 fn manner(rng: &mut Rng) -> Manner {
-    let timing = |rng: &mut Rng| Timing {
-        latency: rng.pick(&[0, 1, 5, 30, 100]),
-        spread: rng.pick(&[0, 0, 3, 40]),
-        stall_percent: rng.pick(&[0, 0, 20, 60]),
-    };
     Manner {
         data: timing(rng),
         descriptors: timing(rng),
-        pause: rng.pick(&[Pause::Never, Pause::Percent(30), Pause::Bursts(40)]),
+        streams: core::array::from_fn(|_| {
+            rng.pick(&[Pause::Never, Pause::Never, Pause::Percent(30), Pause::Bursts(40), Pause::Bursts(600)])
+        }),
+        paces: rng.pick(&[0, 0, 1, 20]),
     }
+}
+
+fn timing(rng: &mut Rng) -> Timing {
+    let mut pauses = [Pause::Never; 5];
+    match rng.below(10) {
+        0..=4 => {}
+        5..=7 => {
+            pauses = core::array::from_fn(|_| {
+                rng.pick(&[Pause::Never, Pause::Percent(20), Pause::Percent(60), Pause::Bursts(30)])
+            });
+        }
+        // For long on one channel, and that alone.
+        _ => pauses[rng.below(5) as usize] = Pause::Bursts(rng.pick(&[300, 1_200])),
+    }
+    Timing { latency: rng.pick(&[0, 1, 5, 30, 100, 300]), spread: rng.pick(&[0, 0, 3, 40]), pauses }
 }

@@ -1,33 +1,42 @@
 //! Software's side of receive rings: buffers of random sizes, and what must arrive in them.
 
 use super::memory::{READ, WRITE};
+use super::slots::{Order, Slots};
 use super::world::{Way, World};
 use crate::RxUser;
 use std::collections::VecDeque;
 
-const COMPLETE: u32 = 1 << 31;
+pub const COMPLETE: u32 = 1 << 31;
 const ERRORS: u32 = 7 << 28;
-const FIRST: u32 = 1 << 27;
-const LAST: u32 = 1 << 26;
-const LENGTH: u32 = (1 << 26) - 1;
+pub const FIRST: u32 = 1 << 27;
+pub const LAST: u32 = 1 << 26;
+pub const LENGTH: u32 = (1 << 26) - 1;
+
+/// What a buffer has that claims to be longer than any frame.
+const ENOUGH: usize = 9_024;
+/// What a buffer holds before a frame comes.
+const UNTOUCHED: u8 = 0xB1;
 
 /// A buffer that was handed over.
-#[derive(Debug)]
-struct Given {
+#[derive(Clone, Copy, Debug)]
+pub struct Buffer {
     slot: usize,
-    buffer: u64,
+    pub descriptor: u64,
+    pub address: u64,
+    /// What its descriptor says, in whole 64 bytes, and how much of that there is.
     room: usize,
+    len: usize,
+    /// App words before the frame.
+    app: [u32; 5],
 }
 
 /// A queue's ring.
 #[derive(Debug)]
 pub struct RxRing {
     pub queue: usize,
-    pub slots: Vec<u64>,
-    free: usize,
-    next: usize,
-    given: VecDeque<Given>,
-    /// Frames in the order in which they came, with whether each may be dropped.
+    slots: Slots,
+    given: VecDeque<Buffer>,
+    /// Frames in the order in which they came.
     pub expected: VecDeque<(Vec<u8>, RxUser)>,
     /// Pieces of the frame that is coming.
     pieces: Vec<u8>,
@@ -42,70 +51,55 @@ pub struct RxRing {
 }
 
 impl RxRing {
-    pub fn new(world: &mut World<'_>, queue: usize, len: usize) -> Self {
-        let base = 0x30_0000_0000 + ((queue as u64) << 28);
-        world.memory.add(base, 64 * len, 0xD6);
-        let (buffers, buffers_len) = (0x40_0000_0000 + ((queue as u64) << 28), 1 << 19);
-        world.memory.add(buffers, buffers_len as usize, 0xB1);
-        let mut ring = RxRing {
+    /// A ring of `len` descriptors.
+    pub fn new(world: &mut World<'_>, queue: usize, len: usize, order: Order) -> Self {
+        let slots = Slots::new(world, len, order);
+        let buffers_len = (len + 2) * (ENOUGH + 256);
+        let buffers = world.memory.add(&mut world.rng, buffers_len, UNTOUCHED);
+        RxRing {
             queue,
-            slots: (0..len as u64).map(|at| base + 64 * at).collect(),
-            free: len,
-            next: 0,
+            slots,
             given: VecDeque::new(),
             expected: VecDeque::new(),
             pieces: Vec::new(),
             buffers,
-            buffers_len,
+            buffers_len: buffers_len as u64,
             buffer_at: 64,
             taken: 0,
             missing: 0,
             cut: 0,
-        };
-        ring.rewind(world, 0);
-        ring
+        }
     }
 
-    /// All descriptors are software's again, and the next is `slot`. A frame of which a part has come will not go on.
-    pub fn rewind(&mut self, world: &mut World<'_>, slot: usize) {
+    /// All descriptors are software's again, and any is the next. A frame of which a part has come will not go on.
+    pub fn rewind(&mut self, world: &mut World<'_>) {
         for given in self.given.drain(..) {
-            world.memory.allow(given.buffer, given.room, 0);
+            world.memory.allow(given.address, given.len, 0);
         }
-        for (at, address) in self.slots.iter().enumerate() {
-            let next = self.slots[(at + 1) % self.slots.len()];
-            world.memory.allow(*address, 64, 0);
-            world.memory.store(*address, &[0; 64]);
-            world.memory.store(*address, &next.to_le_bytes());
-        }
-        (self.free, self.next) = (self.slots.len(), slot);
+        self.slots.rewind(world);
         self.pieces.clear();
     }
 
     pub fn room(&self) -> usize {
-        self.free
+        self.slots.room()
     }
 
     pub fn outstanding(&self) -> usize {
         self.given.len()
     }
 
-    pub fn next_slot(&self) -> u64 {
-        self.slots[self.next]
-    }
-
     /// The oldest descriptor that is not complete, or the next one.
     pub fn oldest(&self) -> u64 {
-        self.given.front().map_or(self.next_slot(), |given| self.slots[given.slot])
+        self.given.front().map_or(self.slots.next_address(), |given| given.descriptor)
     }
 
-    /// The descriptor that was handed over last.
-    pub fn slot_before(&self) -> u64 {
-        self.slots[(self.next + self.slots.len() - 1) % self.slots.len()]
+    pub fn next_address(&self) -> u64 {
+        self.slots.next_address()
     }
 
     /// Forgets the buffer that was handed over last; what becomes of it the caller sees.
-    pub fn disown(&mut self) {
-        self.given.pop_back();
+    pub fn disown(&mut self) -> Option<Buffer> {
+        self.given.pop_back()
     }
 
     /// Frames that have not come will not.
@@ -114,70 +108,83 @@ impl RxRing {
         self.expected.clear();
     }
 
-    /// Hands over a buffer of `len` bytes, of which whole 64 are used.
-    pub fn give(&mut self, world: &mut World<'_>, len: usize) {
-        let room = len / 64 * 64;
+    /// Room for `len` bytes at a multiple of 64.
+    pub fn buffer(&mut self, world: &mut World<'_>, len: usize) -> u64 {
         if self.buffer_at + len as u64 + 192 > self.buffers_len {
             self.buffer_at = 64;
         }
         let buffer = self.buffers + self.buffer_at;
         self.buffer_at += (len as u64).next_multiple_of(64) + 64 * world.rng.below(3);
+        buffer
+    }
+
+    /// Hands over a buffer of `len` bytes, of which whole 64 are used.
+    pub fn give(&mut self, world: &mut World<'_>, len: usize) {
+        let room = len / 64 * 64;
+        let buffer = self.buffer(world, len);
         self.put(world, buffer, len as u32, room);
     }
 
-    /// Hands over any descriptor.
-    pub fn put(&mut self, world: &mut World<'_>, buffer: u64, len: u32, room: usize) -> u64 {
-        let address = self.slots[self.next];
-        world.memory.store(address + 8, &[0; 44]);
-        world.memory.store(address + 8, &buffer.to_le_bytes());
-        world.memory.store_word(address + 0x14, len);
-        world.memory.store(buffer, &vec![0xB1; room]);
-        world.memory.allow(buffer, room, WRITE);
-        world.memory.allow(address, 64, READ);
-        world.memory.allow(address + 0x18, 0x34 - 0x18, READ | WRITE);
-        self.given.push_back(Given { slot: self.next, buffer, room });
-        self.next = (self.next + 1) % self.slots.len();
-        self.free -= 1;
-        address
+    /// Hands over a buffer that claims to be longer than any frame, up to what a descriptor can say.
+    pub fn give_vast(&mut self, world: &mut World<'_>) {
+        let buffer = self.buffer(world, ENOUGH);
+        let claimed = (world.rng.bits() as u32 & LENGTH).max(ENOUGH as u32);
+        self.put(world, buffer, claimed, ENOUGH);
+    }
+
+    /// Hands over any descriptor, with a buffer of which hardware may write the first `len` bytes.
+    pub fn put(&mut self, world: &mut World<'_>, buffer: u64, control: u32, len: usize) {
+        let slot = self.slots.take(world);
+        let descriptor = self.slots.address(slot);
+        world.memory.store(descriptor + 8, &buffer.to_le_bytes());
+        // Bits 31 to 26 are not used.
+        let noise = (world.rng.bits() as u32) & !LENGTH;
+        world.memory.store_word(descriptor + 0x14, control | noise);
+        world.memory.store(descriptor + 0x18, &[0; 8]);
+        world.memory.fill(buffer, len, UNTOUCHED);
+        world.memory.allow(buffer, len, WRITE);
+        world.memory.allow(descriptor + 0x18, 0x34 - 0x18, READ | WRITE);
+        let app = app_of(world, descriptor);
+        let room = control as usize / 64 * 64;
+        self.given.push_back(Buffer { slot, descriptor, address: buffer, room, len, app });
     }
 
     pub fn ring(&self, world: &mut World<'_>) -> Result<(), String> {
-        world.ring(Way::Receive, self.queue, self.slot_before())
+        world.ring(Way::Receive, self.queue, self.slots.last_address())
     }
 
     /// Takes what has come, in order, and checks it.
     pub fn take(&mut self, world: &mut World<'_>) -> Result<(), String> {
-        while let Some(given) = self.given.front() {
-            let address = self.slots[given.slot];
-            let status = world.memory.load_word(address + 0x18);
+        while let Some(&given) = self.given.front() {
+            let status = world.memory.load_word(given.descriptor + 0x18);
             if status & COMPLETE == 0 {
                 return Ok(());
             }
             let len = (status & LENGTH) as usize;
             if status & ERRORS != 0
                 || len == 0
-                || len > given.room
+                || len > given.len
                 || (status & LAST == 0 && len != given.room)
             {
                 return Err(format!("receive status {status:#x} of a buffer of {} bytes", given.room));
             }
-            if world.memory.load_word(address + 0x1C) != (self.queue as u32) << 16 {
+            if world.memory.load_word(given.descriptor + 0x1C) != (self.queue as u32) << 16 {
                 return Err("a wrong sideband word".to_owned());
             }
-            let bytes = world.memory.load(given.buffer, given.room);
-            if bytes[len..].iter().any(|byte| *byte != 0xB1) {
+            let bytes = world.memory.look(given.address, given.len);
+            if bytes[len..].iter().any(|byte| *byte != UNTOUCHED) {
                 return Err("bytes behind the end of a frame were written".to_owned());
             }
-            world.memory.allow(given.buffer, given.room, 0);
-            world.memory.allow(address, 64, 0);
-            self.free += 1;
+            let (bytes, app) = (bytes[..len].to_vec(), app_of(world, given.descriptor));
+            world.memory.allow(given.address, given.len, 0);
+            self.slots.give_back(world, given.slot);
             self.given.pop_front();
-            self.collect(world, address, status, &bytes[..len])?;
+            self.collect(given, status, &bytes, app)?;
         }
         Ok(())
     }
 
-    fn collect(&mut self, world: &World<'_>, address: u64, status: u32, bytes: &[u8]) -> Result<(), String> {
+    fn collect(&mut self, given: Buffer, status: u32, bytes: &[u8], app: [u32; 5]) -> Result<(), String> {
         if status & FIRST != 0 {
             if !self.pieces.is_empty() {
                 self.give_up()?;
@@ -186,12 +193,11 @@ impl RxRing {
             return Err("a piece without a beginning".to_owned());
         }
         self.pieces.extend_from_slice(bytes);
-        let app: [u32; 5] = core::array::from_fn(|at| world.memory.load_word(address + 0x20 + 4 * at as u64));
         if status & LAST == 0 {
-            return if app == [0; 5] {
+            return if app == given.app {
                 Ok(())
             } else {
-                Err("app words before the end of a frame".to_owned())
+                Err(format!("app words {app:x?} before the end of a frame instead of {:x?}", given.app))
             };
         }
         let whole = core::mem::take(&mut self.pieces);
@@ -225,8 +231,13 @@ impl RxRing {
     }
 }
 
+/// App words as they are in memory.
+pub fn app_of(world: &World<'_>, descriptor: u64) -> [u32; 5] {
+    core::array::from_fn(|at| world.memory.load_word(descriptor + 0x20 + 4 * at as u64))
+}
+
 /// App words in layout 0.
-fn app_words(user: RxUser) -> [u32; 5] {
+pub fn app_words(user: RxUser) -> [u32; 5] {
     [
         user.hash,
         u32::from(user.seg_size) << 16

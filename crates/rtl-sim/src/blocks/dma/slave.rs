@@ -1,10 +1,11 @@
-//! The other ends of a block's AXI4 masters and of its AXI4-Lite slave: memory with random latency, and register accesses.
+//! The other end of a block's AXI4 master: memory with random latency, whose channels pause each in its own way.
 //!
 //! In each clock: `drive`, [`Dut::settle`], `observe`, [`Dut::edge`].
 
 use super::memory::{Memory, Response};
 use crate::dut::{Dut, Port};
 use crate::rng::Rng;
+use crate::stream::{Pacer, Pause};
 use std::collections::VecDeque;
 
 /// Bytes of the widest data bus.
@@ -18,8 +19,8 @@ pub struct Timing {
     pub latency: u64,
     /// And at most so many more.
     pub spread: u64,
-    /// In how many of 100 clocks a channel does nothing.
-    pub stall_percent: u64,
+    /// When AR, AW, W, R and B do nothing.
+    pub pauses: [Pause; 5],
 }
 
 /// A channel's payload as it was offered and not taken, which must stay.
@@ -136,8 +137,7 @@ struct Writing {
 pub struct Slave {
     ports: Ports,
     bytes: usize,
-    /// How it behaves.
-    pub timing: Timing,
+    timing: Timing,
     rng: Rng,
     reads: VecDeque<Reading>,
     /// The beat that is offered.
@@ -149,6 +149,7 @@ pub struct Slave {
     answer: Option<Response>,
     held: [Held; 3],
     ready: [bool; 3],
+    pacers: [Pacer; 5],
     /// Read and write bursts so far.
     pub bursts: (u64, u64),
     /// Beats so far.
@@ -176,6 +177,7 @@ impl Slave {
             answer: None,
             held: [Held::default(); 3],
             ready: [false; 3],
+            pacers: timing.pauses.map(Pacer::new),
             bursts: (0, 0),
             beats: (0, 0),
         })
@@ -188,29 +190,29 @@ impl Slave {
     /// Sets what the block sees.
     pub fn drive(&mut self, dut: &mut Dut, memory: &mut Memory) {
         let now = dut.cycles();
-        let stall = self.timing.stall_percent;
-        self.ready = core::array::from_fn(|_| !self.rng.chance(stall));
+        let [read, write, data, beat, answer] =
+            core::array::from_fn(|at| !self.pacers[at].pauses(&mut self.rng));
+        self.ready = [read, write, data];
         dut.set(self.ports.read.ready, u64::from(self.ready[0]));
         dut.set(self.ports.write.ready, u64::from(self.ready[1]));
         dut.set(self.ports.write_ready, u64::from(self.ready[2]));
-        if self.beat.is_none()
-            && !self.rng.chance(stall)
-            && self.reads.front().is_some_and(|read| read.due <= now)
-        {
+        if self.beat.is_none() && beat && self.reads.front().is_some_and(|read| read.due <= now) {
             self.beat = self.next_beat(memory);
         }
-        let (words, response, is_last) = self.beat.unwrap_or(([0xDEAD_BEEF; WORDS], Response::Okay, false));
+        // What is not valid must not matter.
+        let noise = self.rng.bits();
+        let (words, response, is_last) = self.beat.unwrap_or_else(|| {
+            let response = if noise & 1 == 0 { Response::Okay } else { Response::Decode };
+            ([(noise >> 32) as u32; WORDS], response, noise & 2 != 0)
+        });
         dut.set_wide(self.ports.read_data, &words);
         dut.set(self.ports.read_resp, response.bits());
         dut.set(self.ports.read_last, u64::from(is_last));
         dut.set(self.ports.read_valid, u64::from(self.beat.is_some()));
-        if self.answer.is_none()
-            && !self.rng.chance(stall)
-            && self.writes.front().is_some_and(|write| write.due <= now)
-        {
+        if self.answer.is_none() && answer && self.writes.front().is_some_and(|write| write.due <= now) {
             self.answer = self.writes.pop_front().map(|write| self.apply(&write, memory));
         }
-        dut.set(self.ports.answer_resp, self.answer.map_or(0, Response::bits));
+        dut.set(self.ports.answer_resp, self.answer.map_or(noise >> 8 & 3, Response::bits));
         dut.set(self.ports.answer_valid, u64::from(self.answer.is_some()));
     }
 
@@ -311,101 +313,5 @@ impl Slave {
             self.writes.push_back(write);
         }
         Ok(())
-    }
-}
-
-/// What is accessed next over AXI4-Lite.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Access {
-    Write(u32, u32),
-    Read(u32),
-}
-
-/// An AXI4-Lite master: accesses one after the other.
-#[derive(Debug)]
-pub struct Lite {
-    ports: [Port; 15],
-    access: Option<Access>,
-    /// Address and data (or the read's address) were taken.
-    taken: [bool; 2],
-    result: Option<u32>,
-}
-
-impl Lite {
-    /// The slave whose ports begin with `prefix` (`s_axil`).
-    ///
-    /// # Errors
-    /// Names a port that is missing.
-    pub fn new(dut: &Dut, prefix: &str) -> Result<Self, String> {
-        let names = [
-            "awaddr", "awvalid", "awready", "wdata", "wstrb", "wvalid", "wready", "bvalid", "araddr",
-            "arvalid", "arready", "rvalid", "rdata", "bready", "rready",
-        ];
-        let mut ports = Vec::new();
-        for name in names {
-            ports.push(dut.port(&format!("{prefix}_{name}"))?);
-        }
-        let ports = ports.try_into().map_err(|_| "fifteen ports".to_owned())?;
-        Ok(Lite { ports, access: None, taken: [false; 2], result: None })
-    }
-
-    /// Begins to write.
-    pub fn write(&mut self, address: u32, value: u32) {
-        self.begin(Access::Write(address, value));
-    }
-
-    /// Begins to read.
-    pub fn read(&mut self, address: u32) {
-        self.begin(Access::Read(address));
-    }
-
-    fn begin(&mut self, access: Access) {
-        (self.access, self.taken, self.result) = (Some(access), [false; 2], None);
-    }
-
-    /// The value, when the access is over (0 of a write).
-    pub fn result(&mut self) -> Option<u32> {
-        self.result.take()
-    }
-
-    /// Sets what the block sees.
-    pub fn drive(&self, dut: &mut Dut) {
-        let [awaddr, awvalid, _, wdata, wstrb, wvalid, _, _, araddr, arvalid, _, _, _, bready, rready] =
-            self.ports;
-        let (write, read) = match self.access {
-            Some(Access::Write(address, value)) => (Some((address, value)), None),
-            Some(Access::Read(address)) => (None, Some(address)),
-            None => (None, None),
-        };
-        dut.set(awvalid, u64::from(write.is_some() && !self.taken[0]));
-        dut.set(wvalid, u64::from(write.is_some() && !self.taken[1]));
-        dut.set(awaddr, write.map_or(0, |(address, _)| u64::from(address)));
-        dut.set(wdata, write.map_or(0, |(_, value)| u64::from(value)));
-        dut.set(wstrb, 0xF);
-        dut.set(arvalid, u64::from(read.is_some() && !self.taken[0]));
-        dut.set(araddr, u64::from(read.unwrap_or(0)));
-        dut.set(bready, 1);
-        dut.set(rready, 1);
-    }
-
-    /// Looks at what the block did.
-    pub fn observe(&mut self, dut: &Dut) {
-        let [_, _, awready, _, _, _, wready, bvalid, _, _, arready, rvalid, rdata, ..] = self.ports;
-        match self.access {
-            Some(Access::Write(..)) => {
-                self.taken[0] |= dut.get(awready) != 0;
-                self.taken[1] |= dut.get(wready) != 0;
-                if dut.get(bvalid) != 0 {
-                    (self.access, self.result) = (None, Some(0));
-                }
-            }
-            Some(Access::Read(_)) => {
-                self.taken[0] |= dut.get(arready) != 0;
-                if dut.get(rvalid) != 0 {
-                    (self.access, self.result) = (None, Some(dut.get(rdata) as u32));
-                }
-            }
-            None => {}
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::super::Coverage;
 use super::receive::{self, RxRing};
+use super::slots::Order;
 use super::transmit::{self, TxRing};
 use super::world::{Manner, Way, World, queue};
 use crate::Dut;
@@ -27,17 +28,18 @@ impl Rings {
         Rings::with_sizes(world, tx, rx)
     }
 
-    /// Rings of so many descriptors, started.
+    /// Rings of so many descriptors, started. Those of 64 and more lie in a row.
     pub fn with_sizes(world: &mut World<'_>, tx_len: usize, rx_len: usize) -> Result<Self, String> {
         let (mut tx, mut rx) = (Vec::new(), Vec::new());
         world.enable()?;
         for queue in 0..world.queues {
-            let scattered = tx_len < 64 && world.rng.chance(20);
-            let ring = TxRing::new(world, queue, tx_len, scattered);
-            world.start(Way::Transmit, queue, ring.next_slot())?;
+            let order = order_of(world, tx_len);
+            let ring = TxRing::new(world, queue, tx_len, order);
+            world.start(Way::Transmit, queue, ring.next_address())?;
             tx.push(ring);
-            let ring = RxRing::new(world, queue, rx_len);
-            world.start(Way::Receive, queue, ring.next_slot())?;
+            let order = order_of(world, rx_len);
+            let ring = RxRing::new(world, queue, rx_len, order);
+            world.start(Way::Receive, queue, ring.next_address())?;
             rx.push(ring);
         }
         Ok(Rings { tx, rx, left: 0, arrived: 0, offered: 0, serial: 0 })
@@ -69,8 +71,10 @@ impl Rings {
         let ring = &mut self.rx[queue];
         let mut given = false;
         while ring.room() > 0 && world.rng.chance(90) {
-            let len = world.rng.pick(&[64, 100, 128, 192, 1024, 1536, 2048, 2048]);
-            ring.give(world, len);
+            match world.rng.pick(&[0, 64, 100, 128, 192, 1024, 1536, 2048, 2048, 2048]) {
+                0 => ring.give_vast(world),
+                len => ring.give(world, len),
+            }
             given = true;
         }
         given
@@ -120,15 +124,86 @@ impl Rings {
     }
 }
 
-/// The length of a frame.
-fn length(world: &mut World<'_>) -> usize {
-    match world.rng.below(20) {
-        0..=5 => world.rng.between(1, 70),
-        6..=9 => 60,
-        10..=16 => world.rng.between(60, 1_514),
-        17 | 18 => 1_514,
-        _ => world.rng.between(1_515, 9_000),
+/// How a ring lies in memory.
+fn order_of(world: &mut World<'_>, len: usize) -> Order {
+    if len >= 64 {
+        return Order::Row;
     }
+    world.rng.pick(&[Order::Row, Order::Row, Order::Scattered, Order::Wandering])
+}
+
+/// The length of a frame: also at the ends of words, of bursts, and of what is held back.
+fn length(world: &mut World<'_>) -> usize {
+    let around = |rng: &mut crate::Rng, middle: usize| middle + rng.between(0, 18) - 9;
+    match world.rng.below(80) {
+        0..=25 => world.rng.between(1, 70),
+        26..=46 => 60,
+        47..=64 => world.rng.between(60, 1_514),
+        65 | 66 => 1_514,
+        67..=75 => {
+            let middle = world.rng.pick(&[64, 128, 192, 256, 512, 1_024]);
+            around(&mut world.rng, middle)
+        }
+        76 | 77 => {
+            let held = 256 * world.width;
+            around(&mut world.rng, held.min(transmit::MOST - 9))
+        }
+        78 => {
+            let middle = world.rng.pick(&[2_048, 4_096]);
+            around(&mut world.rng, middle)
+        }
+        _ => world.rng.between(1_515, transmit::MOST),
+    }
+}
+
+/// Frames to transmit, in a queue or in none; some are waited for behind the doorbell of the one before.
+fn send(world: &mut World<'_>, rings: &mut Rings, queue: usize) -> Result<u64, String> {
+    let before = rings.tx[queue].sent;
+    let mut rung = before;
+    for _ in 0..world.rng.between(1, 4) {
+        let len = length(world);
+        rings.send(world, queue, len);
+        if rings.tx[queue].sent != rung && world.rng.chance(30) {
+            rings.tx[queue].ring(world)?;
+            rung = rings.tx[queue].sent;
+        }
+    }
+    if rings.tx[queue].sent != rung {
+        rings.tx[queue].ring(world)?;
+    }
+    Ok(rings.tx[queue].sent - before)
+}
+
+/// Software looks at a queue that runs, or changes its interrupts.
+fn look_around(world: &mut World<'_>, deaf: Option<usize>) -> Result<(), String> {
+    let way = world.rng.pick(&[Way::Transmit, Way::Receive]);
+    let index = world.rng.below(world.queues as u64) as usize;
+    let base = way.queue(index);
+    match world.rng.below(8) {
+        0 if way == Way::Transmit || deaf != Some(index) => world.tune(way, index),
+        1 => {
+            let bits = world.rng.bits() as u32;
+            world.write(base + queue::STATUS, bits)
+        }
+        2 | 3 => world.read(base + queue::STATUS).map(drop),
+        4 => world.read(base + queue::CONTROL).map(drop),
+        5 => world.read(base + queue::TX_FRAMES).map(drop),
+        6 => world.read(base + queue::RX_FRAMES).map(drop),
+        _ => world.read(way.base() + if way == Way::Transmit { 0x28 } else { 0x20 }).map(drop),
+    }
+}
+
+/// For how long a frame waits for a descriptor, and whether that is so long that none is dropped.
+fn patience(world: &mut World<'_>) -> Result<bool, String> {
+    let waits = world.rng.chance(50);
+    let patience = if waits {
+        // Or as long as a frame ever waits here.
+        world.rng.pick(&[1 << 16, 0x1_0001, 0xFFFF])
+    } else {
+        world.rng.pick(&[0, 1, 4])
+    };
+    world.write(0x524, patience)?;
+    Ok(waits)
 }
 
 pub fn run(
@@ -139,10 +214,19 @@ pub fn run(
     coverage: &mut Coverage,
 ) -> Result<(), String> {
     let mut world = World::new(dut, manner, seed)?;
-    let waits = world.rng.chance(50);
-    let patience = if waits { 1 << 16 } else { world.rng.pick(&[0, 1, 4]) };
-    world.write(0x524, patience)?;
+    let waits = patience(&mut world)?;
     let mut rings = Rings::new(&mut world)?;
+    for queue in 0..world.queues {
+        world.tune(Way::Transmit, queue)?;
+        world.tune(Way::Receive, queue)?;
+    }
+    // A queue that does not receive: whatever comes for it is dropped.
+    let deaf = world.rng.chance(25).then(|| world.rng.below(world.queues as u64) as usize);
+    if let Some(queue) = deaf {
+        let base = Way::Receive.queue(queue);
+        world.write(base + queue::CONTROL, 1 << 16 | 0xF0)?;
+        world.wait(base + queue::STATUS, "stop", |status| status & queue::HALTED != 0)?;
+    }
     let (mut sent, mut idle_since) = (0, 0);
     loop {
         let clocks = 1 + world.rng.below(40);
@@ -154,25 +238,20 @@ pub fn run(
         }
         for queue in 0..world.queues {
             if sent < frames && world.rng.chance(40) {
-                let before = rings.tx[queue].sent;
-                for _ in 0..world.rng.between(1, 4) {
-                    let len = length(&mut world);
-                    rings.send(&mut world, queue, len);
-                }
-                sent += rings.tx[queue].sent - before;
-                if rings.tx[queue].sent != before {
-                    rings.tx[queue].ring(&mut world)?;
-                }
+                sent += send(&mut world, &mut rings, queue)?;
             }
-            if world.rng.chance(60) && rings.refill(&mut world, queue) {
+            if deaf != Some(queue) && world.rng.chance(60) && rings.refill(&mut world, queue) {
                 rings.rx[queue].ring(&mut world)?;
             }
         }
+        if world.rng.chance(20) {
+            look_around(&mut world, deaf)?;
+        }
         while rings.offered < frames && world.source.waiting() < 3 {
-            // One queue too many: a frame for it is dropped.
-            let beyond = usize::from(world.queues < 8 && world.rng.chance(2));
-            let queue =
-                if beyond == 1 { world.queues } else { world.rng.below(world.queues as u64) as usize };
+            // A frame for a queue that there is not is dropped.
+            let is_beyond = world.queues < 16 && world.rng.chance(2);
+            let (from, to) = if is_beyond { (world.queues, 15) } else { (0, world.queues - 1) };
+            let queue = world.rng.between(from, to);
             let len = length(&mut world);
             rings.offer(&mut world, queue, len);
         }
@@ -184,7 +263,7 @@ pub fn run(
             return Err(format!("nothing moves; {} frames left, {} came", rings.left, rings.arrived));
         }
     }
-    finish(&mut world, &mut rings, waits)?;
+    finish(&mut world, &mut rings, waits, deaf)?;
     coverage.frames += rings.left + rings.arrived;
     for (kind, count) in [
         ("sent", rings.left),
@@ -198,14 +277,14 @@ pub fn run(
 }
 
 /// Everything has come to rest: counters, status, interrupts.
-fn finish(world: &mut World<'_>, rings: &mut Rings, waits: bool) -> Result<(), String> {
+fn finish(world: &mut World<'_>, rings: &mut Rings, waits: bool, deaf: Option<usize>) -> Result<(), String> {
     let mut all_drops = world.pulses.rx_no_queue;
     for queue in 0..world.queues {
         let (tx, ring) = (&rings.tx[queue], &mut rings.rx[queue]);
         ring.give_up()?;
         let lost = ring.missing + ring.cut + ring.expected.len() as u64;
         let (drops, taken) = (world.pulses.rx_drops[queue], ring.taken);
-        if lost != drops || (waits && drops != 0) {
+        if lost != drops || (waits && deaf != Some(queue) && drops != 0) {
             return Err(format!(
                 "queue {queue}: {lost} frames never came whole, {drops} were counted as dropped"
             ));
@@ -228,8 +307,11 @@ fn finish(world: &mut World<'_>, rings: &mut Rings, waits: bool) -> Result<(), S
                 return Err(format!("the counter at {address:#x} is {count} instead of {expected}"));
             }
         }
-        check_status(world, Way::Transmit, queue, complete)?;
-        check_status(world, Way::Receive, queue, taken)?;
+        check_status(world, Way::Transmit, queue, queue::IDLE)?;
+        // A receive queue need not have used up its buffers.
+        let is_used_up = rings.rx[queue].outstanding() == 0;
+        let state = if is_used_up { queue::IDLE } else { 0 };
+        check_status(world, Way::Receive, queue, if deaf == Some(queue) { queue::HALTED } else { state })?;
     }
     let counted = u64::from(world.read(0x514)?);
     if counted != all_drops {
@@ -238,24 +320,16 @@ fn finish(world: &mut World<'_>, rings: &mut Rings, waits: bool) -> Result<(), S
     Ok(())
 }
 
-fn check_status(world: &mut World<'_>, way: Way, queue: usize, frames: u64) -> Result<(), String> {
-    let address = way.queue(queue) + queue::STATUS;
-    let status = world.read(address)?;
-    let ioc = if frames > 0 { queue::IOC } else { 0 };
-    // A receive queue need not have used up its buffers.
-    let meant = queue::HALTED
-        | queue::IOC
-        | queue::ERROR
-        | queue::KINDS
-        | if way == Way::Transmit { queue::IDLE } else { 0 };
-    let idle = if way == Way::Transmit { queue::IDLE } else { 0 };
-    if status & meant != ioc | idle || world.interrupt(way, queue) != (ioc != 0) {
+/// A queue that has nothing to do. What its interrupt is like has been compared all the time.
+fn check_status(world: &mut World<'_>, way: Way, queue: usize, state: u32) -> Result<(), String> {
+    let base = way.queue(queue);
+    let status = world.read(base + queue::STATUS)?;
+    if status & (queue::HALTED | queue::ERROR | queue::KINDS | queue::IDLE) != state {
         return Err(format!("{way:?} queue {queue}: status {status:#x} at rest"));
     }
-    world.write(address, queue::IOC)?;
-    let status = world.read(address)?;
-    if status & queue::IOC != 0 || world.interrupt(way, queue) {
-        return Err(format!("{way:?} queue {queue}: an interrupt that was acknowledged stays ({status:#x})"));
-    }
-    Ok(())
+    // All interrupts are acknowledged.
+    let run = if state == queue::HALTED { 0 } else { queue::RUN };
+    world.write(base + queue::CONTROL, run | 1 << 16 | 0xF0)?;
+    world.write(base + queue::STATUS, 0xF0)?;
+    world.read(base + queue::STATUS).map(drop)
 }

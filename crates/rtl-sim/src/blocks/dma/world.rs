@@ -1,7 +1,9 @@
 //! The engine with everything around it: memory, streams, register accesses, pulses.
 
+use super::interrupts::{Bits, Interrupts};
+use super::lite::Lite;
 use super::memory::Memory;
-use super::slave::{Lite, Slave, Timing};
+use super::slave::{Slave, Timing};
 use crate::{Dut, Pause, Port, Rng, RxUser, Sink, Source, UserAt};
 
 /// Most clocks that a register access may take.
@@ -23,6 +25,7 @@ pub mod queue {
     pub const HALTED: u32 = 1 << 2;
     pub const DROPPED: u32 = 1 << 4;
     pub const IOC: u32 = 1 << 5;
+    pub const DELAYED: u32 = 1 << 6;
     pub const ERROR: u32 = 1 << 7;
     pub const KINDS: u32 = 0xF << 8;
     pub const INTERNAL: u32 = 1 << 8;
@@ -62,6 +65,8 @@ struct Pins {
     tx_cut: Port,
     irq_tx: Port,
     irq_rx: Port,
+    pace_tx: Port,
+    pace_rx: Port,
 }
 
 /// Pulses counted.
@@ -80,7 +85,10 @@ pub struct Pulses {
 pub struct Manner {
     pub data: Timing,
     pub descriptors: Timing,
-    pub pause: Pause,
+    /// Of the stream of received frames, and of the stream that leaves.
+    pub streams: [Pause; 2],
+    /// In how many of 1,000 clocks an outer pacer asks for an interrupt.
+    pub paces: u64,
 }
 
 pub struct World<'a> {
@@ -93,6 +101,11 @@ pub struct World<'a> {
     pub sink: Sink,
     pins: Pins,
     pub pulses: Pulses,
+    /// The clocks in which frames were reported as done, each way.
+    pub done_at: [Vec<u64>; 2],
+    pub interrupts: Interrupts,
+    /// In how many of 1,000 clocks an outer pacer asks for an interrupt.
+    paces: u64,
     pub queues: usize,
     /// Bytes of a beat.
     pub width: usize,
@@ -112,20 +125,47 @@ impl<'a> World<'a> {
             tx_cut: port("event_tx_cut")?,
             irq_tx: port("irq_tx")?,
             irq_rx: port("irq_rx")?,
+            pace_tx: port("pace_tx")?,
+            pace_rx: port("pace_rx")?,
         };
         let (queues, width) = (dut.bits(pins.irq_tx) as usize, dut.bits(port("s_axis_tdata")?) as usize / 8);
         let data = Slave::new(dut, "m_axi", manner.data, rng.bits())?;
         let descriptors = Slave::new(dut, "m_axi_sg", manner.descriptors, rng.bits())?;
-        let lite = Lite::new(dut, "s_axil")?;
-        let source = Source::new(dut, "s_axis", manner.pause, UserAt::Every, rng.bits())?;
-        let sink = Sink::new(dut, "m_axis", manner.pause, rng.bits())?;
+        let lite = Lite::new(dut, "s_axil", rng.bits())?;
+        let source = Source::new(dut, "s_axis", manner.streams[0], UserAt::Every, rng.bits())?;
+        let sink = Sink::new(dut, "m_axis", manner.streams[1], rng.bits())?;
+        let (memory, pulses) = (Memory::new(dut.bits(port("m_axi_araddr")?)), Pulses::default());
         dut.reset()?;
-        let (memory, pulses) = (Memory::default(), Pulses::default());
-        Ok(World { dut, memory, data, descriptors, lite, source, sink, pins, pulses, queues, width, rng })
+        let interrupts = Interrupts::new(queues, dut.cycles());
+        let paces = manner.paces;
+        Ok(World {
+            dut,
+            memory,
+            data,
+            descriptors,
+            lite,
+            source,
+            sink,
+            pins,
+            pulses,
+            done_at: [Vec::new(), Vec::new()],
+            interrupts,
+            paces,
+            queues,
+            width,
+            rng,
+        })
     }
 
     /// One clock.
     pub fn step(&mut self) -> Result<(), String> {
+        let mut pace = [0; 2];
+        if self.paces > 0 && self.rng.below(1_000) < self.paces {
+            let every = (1 << self.queues) - 1;
+            pace = [self.rng.bits() & every, self.rng.bits() & every];
+        }
+        self.dut.set(self.pins.pace_tx, pace[0]);
+        self.dut.set(self.pins.pace_rx, pace[1]);
         self.data.drive(self.dut, &mut self.memory);
         self.descriptors.drive(self.dut, &mut self.memory);
         self.lite.drive(self.dut);
@@ -134,23 +174,34 @@ impl<'a> World<'a> {
         self.dut.settle();
         self.data.observe(self.dut)?;
         self.descriptors.observe(self.dut)?;
-        self.lite.observe(self.dut);
+        let taken = self.lite.observe(self.dut)?;
         self.source.observe(self.dut);
         self.sink.observe(self.dut);
-        self.count();
+        let bits = Bits {
+            done: [self.dut.get(self.pins.tx_frame), self.dut.get(self.pins.rx_frame)],
+            dropped: self.dut.get(self.pins.rx_drop),
+            pace,
+            lines: [self.dut.get(self.pins.irq_tx), self.dut.get(self.pins.irq_rx)],
+        };
+        self.interrupts.step(self.dut.cycles(), taken, bits)?;
+        self.count(bits);
         self.dut.edge();
         self.memory.check()
     }
 
-    fn count(&mut self) {
-        let Pins { tx_frame, rx_frame, rx_drop, rx_no_queue, tx_dropped, tx_cut, .. } = self.pins;
+    fn count(&mut self, bits: Bits) {
+        let Pins { rx_no_queue, tx_dropped, tx_cut, .. } = self.pins;
+        for (bits, times) in bits.done.into_iter().zip(&mut self.done_at) {
+            if bits != 0 {
+                times.push(self.dut.cycles());
+            }
+        }
         let pulses = &mut self.pulses;
-        for (port, counts) in [
-            (tx_frame, &mut pulses.tx_frames),
-            (rx_frame, &mut pulses.rx_frames),
-            (rx_drop, &mut pulses.rx_drops),
+        for (bits, counts) in [
+            (bits.done[0], &mut pulses.tx_frames),
+            (bits.done[1], &mut pulses.rx_frames),
+            (bits.dropped, &mut pulses.rx_drops),
         ] {
-            let bits = self.dut.get(port);
             if bits != 0 {
                 for (queue, count) in counts.iter_mut().enumerate() {
                     *count += bits >> queue & 1;
@@ -183,12 +234,25 @@ impl<'a> World<'a> {
     }
 
     pub fn write(&mut self, address: u32, value: u32) -> Result<(), String> {
-        self.lite.write(address, value);
-        self.finish().map(|_| ())
+        self.write_bytes(address, value, 0xF)
+    }
+
+    /// Writes the bytes whose strobe is set.
+    pub fn write_bytes(&mut self, address: u32, value: u32, strobe: u64) -> Result<(), String> {
+        self.lite.write(address, value, strobe);
+        self.finish().map(drop)
     }
 
     pub fn read(&mut self, address: u32) -> Result<u32, String> {
         self.lite.read(address);
+        let value = self.finish()?;
+        self.interrupts.check(address, value)?;
+        Ok(value)
+    }
+
+    /// Asks for a write and a read at the same time: the write goes first.
+    pub fn write_and_read(&mut self, to: u32, value: u32, from: u32) -> Result<u32, String> {
+        self.lite.write_and_read(to, value, from);
         self.finish()
     }
 
@@ -210,11 +274,31 @@ impl<'a> World<'a> {
         self.wait(base + queue::STATUS, "halted before the start", |status| status & queue::HALTED != 0)?;
         self.write(base + queue::CURRENT, current as u32)?;
         self.write(base + queue::CURRENT + 4, (current >> 32) as u32)?;
-        if self.read(base + queue::CURRENT)? != current as u32 {
+        if self.address(base + queue::CURRENT)? != current {
             return Err("CURDESC does not read back".to_owned());
         }
         let control = self.read(base + queue::CONTROL)?;
         self.write(base + queue::CONTROL, control | queue::RUN | 0xE0)
+    }
+
+    /// An address in two registers.
+    pub fn address(&mut self, register: u32) -> Result<u64, String> {
+        Ok(u64::from(self.read(register)?) | u64::from(self.read(register + 4)?) << 32)
+    }
+
+    /// Other interrupts for a queue that runs, and other reasons for them.
+    pub fn tune(&mut self, way: Way, queue: usize) -> Result<(), String> {
+        let rng = &mut self.rng;
+        let few = |rng: &mut Rng| match rng.below(10) {
+            0 => 0,
+            1..=4 => rng.between(1, 5) as u32,
+            5..=8 => 1 << rng.below(6),
+            _ => rng.below(256) as u32,
+        };
+        let (threshold, delay) = (few(rng), few(rng));
+        // Bits that mean nothing, and none that mean RESET.
+        let noise = rng.bits() as u32 & 0xFFFA;
+        self.write(way.queue(queue) + queue::CONTROL, delay << 24 | threshold << 16 | noise | queue::RUN)
     }
 
     /// The doorbell.
@@ -236,13 +320,44 @@ impl<'a> World<'a> {
     /// Resets a queue and waits for it.
     pub fn reset(&mut self, way: Way, queue: usize) -> Result<(), String> {
         let base = way.queue(queue);
+        let paces = core::mem::take(&mut self.paces);
         self.write(base + queue::CONTROL, queue::RESET)?;
         self.wait(base + queue::CONTROL, "reset", |control| control & queue::RESET == 0)?;
+        self.after_reset(way, queue)?;
+        self.paces = paces;
+        Ok(())
+    }
+
+    /// A queue whose reset is over is as it was after power on, but for frames that came for it since and were dropped.
+    pub fn after_reset(&mut self, way: Way, queue: usize) -> Result<(), String> {
+        let base = way.queue(queue);
+        let paces = core::mem::take(&mut self.paces);
+        let drops = if way == Way::Receive { self.read(base + queue::RX_DROPS)? } else { 0 };
+        self.interrupts.reset(way, queue, drops);
         let status = self.read(base + queue::STATUS)?;
-        // A frame that came for it in the meantime was dropped, as the queue does not run.
-        if status & !queue::DROPPED != queue::HALTED {
-            return Err(format!("status {status:#x} after a reset"));
+        let frames =
+            self.read(base + if way == Way::Receive { queue::RX_FRAMES } else { queue::TX_FRAMES })?;
+        let control = self.read(base + queue::CONTROL)?;
+        self.paces = paces;
+        if status & !queue::DROPPED != queue::HALTED || (frames, control) != (0, 1 << 16) {
+            return Err(format!("status {status:#x}, {frames} frames, control {control:#x} after a reset"));
         }
+        Ok(())
+    }
+
+    /// Resets a whole direction and waits for it.
+    pub fn reset_all(&mut self, way: Way) -> Result<(), String> {
+        let base = way.base();
+        let paces = core::mem::take(&mut self.paces);
+        self.write(base, queue::RESET | 1)?;
+        self.wait(base, "reset", |control| control & queue::RESET == 0)?;
+        if self.read(base)? != 0 || self.read(base + 8)? != 0 || self.read(base + 4)? != 1 {
+            return Err("registers of a direction after its reset".to_owned());
+        }
+        for queue in 0..self.queues {
+            self.after_reset(way, queue)?;
+        }
+        self.paces = paces;
         Ok(())
     }
 
