@@ -92,10 +92,12 @@ module dma_write_back_formal #(
   wire       answered = bvalid && bready;
   wire [1:0] error    = bresp[1] ? {bresp[0], !bresp[0]} : 2'b00;
 
-  // Descriptors pushed and app words among them that were not offered before this clock; offers that were not answered.
-  logic [4:0] held = '0, apps_inside = '0, unanswered = '0;
+  // Descriptors pushed whose status was not offered before this clock; offers that were not answered.
+  logic [4:0] held = '0, unanswered = '0;
+  // App words pushed, offered, answered, and followed by their status, modulo 32.
+  logic [4:0] apps_in = '0, apps_out = '0, apps_there = '0, apps_used = '0;
   wire  [4:0] inside_now = held - 5'(is_rx);
-  wire  [4:0] apps_now   = apps_inside - 5'(is_app);
+  wire  [4:0] apps_gone  = apps_out + 5'(is_app);
   // What was popped in the clock before an offer.
   logic       popped_data, popped_tx;
   logic [1:0] popped_error;
@@ -112,7 +114,7 @@ module dma_write_back_formal #(
   localparam logic [1:0] NONE = 2'd0, TO_COME = 2'd1, OFFERED = 2'd2, OVER = 2'd3;
   logic [1:0] app_state = NONE, rx_state = NONE, tx_state = NONE;
   // So many go before.
-  logic [4:0] app_ahead, rx_ahead, app_turn, rx_turn, tx_turn;
+  logic [4:0] app_number, rx_ahead, app_turn, rx_turn, tx_turn;
   logic [1:0] app_error, rx_error;
   // The clock behind the answer.
   logic       app_echo = 1'b0, rx_echo = 1'b0, tx_echo = 1'b0, any_echo = 1'b0;
@@ -126,7 +128,7 @@ module dma_write_back_formal #(
 
   wire begins    = rx_push && pick && rx_state == NONE;
   wire begins_tx = tx_pop && pick_tx && tx_state == NONE;
-  wire our_app = is_app && app_state == TO_COME && app_ahead == '0;
+  wire our_app = is_app && app_state == TO_COME && apps_out == app_number;
   wire our_rx  = is_rx && rx_state == TO_COME && rx_ahead == '0;
   wire our_tx  = is_tx && tx_state == TO_COME;
   wire ours_now = aw_new ? our_app : ours;
@@ -139,7 +141,10 @@ module dma_write_back_formal #(
     popped_tx    <= tx_pop && !rst;
     popped_error <= data_error;
     held       <= inside_now + 5'(rx_push);
-    apps_inside  <= apps_now + 5'(rx_push && rx_eof);
+    apps_in      <= apps_in + 5'(rx_push && rx_eof);
+    apps_out     <= apps_gone;
+    apps_there   <= apps_there + 5'(dut.app_push);
+    apps_used    <= apps_used + 5'(dut.app_pop);
     unanswered   <= unanswered + 5'(aw_new) - 5'(answered);
     length       <= length_now;
     ours         <= ours_now;
@@ -149,12 +154,11 @@ module dma_write_back_formal #(
 
     // To come, and so many before it.
     if (is_rx) rx_ahead <= rx_ahead - 5'd1;
-    if (is_app) app_ahead <= app_ahead - 5'd1;
     if (begins) begin
       {line, queue, sof, eof, bad, len, app} <= {rx_line, rx_queue, rx_sof, rx_eof, rx_bad, rx_len, rx_app};
-      rx_state  <= TO_COME;
-      rx_ahead  <= inside_now;
-      app_ahead <= apps_now;
+      rx_state   <= TO_COME;
+      rx_ahead   <= inside_now;
+      app_number <= apps_in;
       if (rx_eof) app_state <= TO_COME;
     end
     if (begins_tx) begin
@@ -176,7 +180,7 @@ module dma_write_back_formal #(
     any_echo   <= answered;
     echo_error <= error;
     if (rst) begin
-      {held, apps_inside, unanswered, busy, beat} <= '0;
+      {held, unanswered, apps_in, apps_out, apps_there, apps_used, busy, beat} <= '0;
       {app_state, rx_state, tx_state} <= {NONE, NONE, NONE};
       {app_echo, rx_echo, tx_echo, any_echo} <= '0;
     end
@@ -205,7 +209,7 @@ module dma_write_back_formal #(
     end
     // Receive.
     if (!rst && !first && PART == 1) begin
-      if (is_app) assert (apps_inside != 5'd0);
+      if (is_app) assert (apps_in != apps_out);
       if (our_rx) assert (app_state == (eof ? OVER : NONE));
     end
     if (!rst && !first && PART == 2) begin
@@ -281,27 +285,64 @@ module dma_write_back_formal #(
   wire [4:0] tx_at_answers  = our_tx ? unanswered : tx_turn;
   wire [1:0] rx_error_now   = our_rx ? (bad ? 2'b00 : popped_error) : rx_error;
 
-  // Ends of frames in the two lists, app words among what was asked for, and how many of each are before the followed ones.
-  logic [4:0] eofs_first, eofs_second, before_first, before_second, apps_asked, apps_before;
+  // Beside each word of a list how many app words were before it: lists of the same kind, pushed and popped with them.
+  logic       first_shown, second_shown, answer_shown;
+  logic [4:0] first_number, second_number, answer_number, first_numbers [9], second_numbers [9], answer_numbers [17];
+  dma_fifo #(.WIDTH(5), .DEPTH(LIST)) beside_firsts (
+      .clk, .rst, .push(rx_push), .push_data(apps_in), .pop(dut.first_pop), .valid(first_shown), .data(first_number), .level()
+  );
+  dma_fifo #(.WIDTH(5), .DEPTH(LIST)) beside_seconds (
+      .clk, .rst, .push(dut.first_pop), .push_data(first_number), .pop(dut.second_pop), .valid(second_shown), .data(second_number),
+      .level()
+  );
+  dma_fifo #(.WIDTH(5), .DEPTH(2 * LIST)) beside_answers (
+      .clk, .rst, .push(dut.goes), .push_data(apps_gone), .pop(answered), .valid(answer_shown), .data(answer_number), .level()
+  );
   always_comb begin
-    {eofs_first, eofs_second, before_first, before_second, apps_asked, apps_before} = '0;
     for (int i = 0; i < 9; i++) begin
-      if (5'(i) < firsts && first_at[i][187]) begin
-        eofs_first = eofs_first + 5'd1;
-        if (5'(i) < first_place) before_first = before_first + 5'd1;
+      first_numbers[i]  = beside_firsts.memory[3'(dut.firsts.head + 4'(i) - 4'(dut.first_valid))];
+      second_numbers[i] = beside_seconds.memory[3'(dut.seconds.head + 4'(i) - 4'(dut.second_valid))];
+    end
+    for (int i = 0; i < 17; i++) begin
+      answer_numbers[i] = beside_answers.memory[4'(dut.answers.head + 5'(i) - 5'(dut.answer_valid))];
+    end
+    if (dut.first_valid) first_numbers[0] = first_number;
+    if (dut.second_valid) second_numbers[0] = second_number;
+    if (dut.answer_valid) answer_numbers[0] = answer_number;
+  end
+
+  // Each number follows from the one before it, and the last one leads to what comes next.
+  logic first_chain, second_chain, answer_chain;
+  always_comb begin
+    {first_chain, second_chain, answer_chain} = '1;
+    for (int i = 0; i < 9; i++) begin
+      if (5'(i) < firsts) begin
+        if (i == 0 && first_numbers[i] != apps_gone) first_chain = 1'b0;
+        if (5'(first_numbers[i] - apps_gone) > 5'(i)) first_chain = 1'b0;
+        if (5'(first_numbers[i] + 5'(first_at[i][187])) != (i < 8 && 5'(i + 1) < firsts ? first_numbers[(i + 1) % 9] : apps_in)) begin
+          first_chain = 1'b0;
+        end
       end
-      if (5'(i) < seconds && second_at[i][27]) begin
-        eofs_second = eofs_second + 5'd1;
-        if (5'(i) < rx_place) before_second = before_second + 5'd1;
+      if (5'(i) < seconds) begin
+        if (i == 0 && second_numbers[i] != apps_used) second_chain = 1'b0;
+        if (5'(second_numbers[i] - apps_used) > 5'(i)) second_chain = 1'b0;
+        if (5'(second_numbers[i] + 5'(second_at[i][27])) != (i < 8 && 5'(i + 1) < seconds ? second_numbers[(i + 1) % 9] : apps_gone)) begin
+          second_chain = 1'b0;
+        end
       end
     end
     for (int i = 0; i < 17; i++) begin
-      if (5'(i) < asked && answer_at[i][7:6] == APP) begin
-        apps_asked = apps_asked + 5'd1;
-        if (5'(i) < app_at_answers) apps_before = apps_before + 5'd1;
+      if (5'(i) < asked) begin
+        if (i == 0 && answer_numbers[i] != apps_there) answer_chain = 1'b0;
+        if (5'(answer_numbers[i] - apps_there) > 5'(i)) answer_chain = 1'b0;
+        if (5'(answer_numbers[i] + 5'(answer_at[i][7:6] == APP)) !=
+            (i < 16 && 5'(i + 1) < asked ? answer_numbers[(i + 1) % 17] : apps_gone)) begin
+          answer_chain = 1'b0;
+        end
       end
     end
   end
+  wire [4:0] app_place = app_number - apps_used;
 
   always @(posedge clk) begin
     if (!rst && !first) begin
@@ -342,18 +383,27 @@ module dma_write_back_formal #(
       if (waits) assert (rx_place < inside_now);
       if (rx_state == NONE) assert (app_state == NONE);
     end
+    if (!rst && !first && (PART == 1 || PART == 2)) begin
+      assert (beside_firsts.head == dut.firsts.head && beside_firsts.tail == dut.firsts.tail && first_shown == dut.first_valid);
+      assert (first_chain && (firsts != '0 || apps_gone == apps_in) && 5'(apps_in - apps_gone) <= firsts);
+    end
     if (!rst && !first && PART == 1) begin
-      assert (eofs_first == apps_now && eofs_second == apps + apps_asked);
+      assert (beside_seconds.head == dut.seconds.head && beside_seconds.tail == dut.seconds.tail && second_shown == dut.second_valid);
+      assert (beside_answers.head == dut.answers.head && beside_answers.tail == dut.answers.tail && answer_shown == dut.answer_valid);
+      assert (second_chain && (seconds != '0 || apps_used == apps_gone) && 5'(apps_gone - apps_used) <= seconds);
+      assert (answer_chain && (asked != '0 || apps_there == apps_gone) && 5'(apps_gone - apps_there) <= asked);
+      assert (apps == 5'(apps_there - apps_used) && apps <= 5'(apps_gone - apps_used));
       if (in_firsts) begin
         assert (first_at[first_place[3:0]][189:186] == {queue, sof, eof, bad});
         assert (app_state == (eof ? TO_COME : NONE) && !our_app);
-        if (eof) assert (app_ahead - 5'(is_app) == before_first);
+        if (eof) assert (first_numbers[first_place[3:0]] == app_number);
       end
       if (in_seconds) begin
         assert (second_at[rx_place[3:0]][29:26] == {queue, sof, eof, bad});
         assert (eof ? app_asked || app_state == OVER : app_state == NONE);
-        if (app_asked) assert (apps + apps_before == before_second);
-        if (app_state == OVER) assert (before_second < apps && app_at[before_second[3:0]] == app_error);
+        if (eof) assert (second_numbers[rx_place[3:0]] == app_number);
+        if (app_asked) assert (answer_numbers[app_at_answers] == app_number && app_place >= apps);
+        if (app_state == OVER) assert (app_place < apps && app_at[app_place[3:0]] == app_error);
       end
       if (rx_asked || rx_state == OVER) assert (app_state == (eof ? OVER : NONE));
       if (app_asked) assert (app_at_answers < asked && answer_at[app_at_answers] == {APP, queue, 5'd0});
@@ -367,7 +417,7 @@ module dma_write_back_formal #(
       if (in_firsts) begin
         assert (first_at[first_place[3:0]] == {line, queue, sof, eof, bad, len, app});
         assert (app_state == (eof ? TO_COME : NONE) && !our_app);
-        if (eof) assert (app_ahead - 5'(is_app) == before_first);
+        if (eof) assert (first_numbers[first_place[3:0]] == app_number);
       end
       if (in_seconds) begin
         assert (second_at[rx_place[3:0]] == {line, queue, sof, eof, bad, len});

@@ -139,26 +139,25 @@ module rx_fifo_formal
   wire       wanted_2 = !user_2.error && !too_long_2 && !user_2.drop;
 
   always @(posedge clk) begin
-    if (!rst && !first) begin
+    if (!rst && !first && PART == 0) begin
       assert (s_axis_tready);
-      if (PART == 0) assert (fates == 3'(ended_2));
-      if (PART == 0 && event_error) assert (user_2.error);
-      if (PART == 0 && event_too_long) assert (!user_2.error && too_long_2);
-      if (PART == 0 && event_rule) assert (!user_2.error && !too_long_2 && user_2.drop);
-      if (PART == 0 && event_frame) assert (wanted_2);
-      if (PART == 0 && event_overflow) assert (wanted_2 && tight_2);
-      // Nothing leaves that was not kept before, in the order in which it was kept.
-      if (m_axis_tvalid) assert (held != '0);
-      if (PART != 1 && m_axis_tvalid) assert (held_frames != '0);
-      if (PART == 1 && m_axis_tvalid && words_out == chosen) begin
-        assert ({m_axis_tlast, m_axis_tkeep, m_axis_tdata} == followed && whole_word(followed));
-      end
-      if (PART == 2 && m_axis_tvalid && frames_out == chosen_frame) assert (m_axis_tuser == followed_user);
-      assert (held <= 5'(DEPTH + 3));
-      if (PART != 1) assert (held_frames <= 4'(FRAMES + 1));
+      assert (fates == 3'(ended_2));
+      if (event_error) assert (user_2.error);
+      if (event_too_long) assert (!user_2.error && too_long_2);
+      if (event_rule) assert (!user_2.error && !too_long_2 && user_2.drop);
+      if (event_frame) assert (wanted_2);
+      if (event_overflow) assert (wanted_2 && tight_2);
+      // Nothing leaves that was not kept before.
+      if (m_axis_tvalid) assert (held != '0 && held_frames != '0);
+      assert (held <= 5'(DEPTH + 3) && held_frames <= 4'(FRAMES + 1));
       // It does not get stuck.
-      if (PART == 0 && idle == 2'd3) assert (m_axis_tvalid);
+      if (idle == 2'd3) assert (m_axis_tvalid);
     end
+    // What leaves is what was kept, in its order.
+    if (!rst && !first && PART == 1 && m_axis_tvalid && words_out == chosen) begin
+      assert ({m_axis_tlast, m_axis_tkeep, m_axis_tdata} == followed && whole_word(followed));
+    end
+    if (!rst && !first && PART == 2 && m_axis_tvalid && frames_out == chosen_frame) assert (m_axis_tuser == followed_user);
   end
 
   // ---------------------------------------------------------------- what induction needs to know: words
@@ -200,53 +199,73 @@ module rx_fifo_formal
 
   always @(posedge clk) begin
     if (!rst && !first) begin
-      assert ({dut.in_valid} == valid_1);
-      if (valid_1) assert (dut.in_last == last_1 && dut.in_keep == word_1[DATA_W+:KEEP_W] && whole_word(word_1));
-      if (PART == 1 && valid_1) assert (dut.in_data == word_1[DATA_W-1:0]);
+      assert (dut.in_valid == valid_1);
+      if (valid_1) assert (dut.in_last == last_1);
+    end
+    if (!rst && !first && PART != 2) begin
+      if (valid_1) assert (dut.in_keep == word_1[DATA_W+:KEEP_W] && whole_word(word_1));
       if (valid_1) assert (dut.in_user.error == user_1.error && dut.in_user.drop == user_1.drop);
-      if (PART == 2 && valid_1) assert (dut.in_user == user_1);
       assert (dut.beats == beats_1 && beats_1 <= 3'(LONGEST));
       assert (input_rules.in_frame == (valid_1 ? !last_1 : beats_1 != '0));
       assert (words_in[3:0] == dut.commit_ptr && level <= 4'(DEPTH) && committed <= level);
       assert (held == 5'(committed) + 5'(after_q));
       if (fits) assert (level - committed == 4'(beats_1));
-      if (PART == 0 && dut.cut && beats_1 < 3'(LONGEST)) assert (tight);
       if (beats_1 == '0) assert (!dut.cut && level == committed);
-      if (PART == 1) assert (age >= 5'(held) + 5'(known - committed) || whole_word(followed));
-      if (PART != 1) assert (open);
+    end
+    if (!rst && !first && PART == 0) begin
+      if (dut.cut && beats_1 < 3'(LONGEST)) assert (tight);
+      assert (open);
       // Behind the last word that was kept no frame is open.
-      if (PART != 1 && committed != '0) assert (newest[WORD_W-1]);
-      if (PART != 1 && committed == '0 && dut.word_q_valid) assert (dut.word_q[WORD_W-1]);
-      if (PART != 1 && committed == '0 && !dut.word_q_valid && dut.word_valid) assert (dut.word[WORD_W-1]);
-      // The followed word is in its place.
-      if (PART == 1 && m_axis_tvalid && age == '0) assert ({m_axis_tlast, m_axis_tkeep, m_axis_tdata} == followed);
-      if (PART == 1 && dut.word_valid && age == 5'(after_out)) assert (dut.word == followed);
-      if (PART == 1 && dut.word_q_valid && age == 5'(after_word)) assert (dut.word_q == followed);
-      if (PART == 1 && place < 5'(known)) assert (dut.words[3'(dut.read_ptr + 4'(place))] == followed);
+      if (committed != '0) assert (newest[WORD_W-1]);
+      if (committed == '0 && dut.word_q_valid) assert (dut.word_q[WORD_W-1]);
+      if (committed == '0 && !dut.word_q_valid && dut.word_valid) assert (dut.word[WORD_W-1]);
       // How long something waits.
-      if (PART == 0 && idle == 2'd1) assert (dut.word_q_valid || dut.word_valid || m_axis_tvalid);
-      if (PART == 0 && idle == 2'd2) assert (dut.word_valid || m_axis_tvalid);
+      if (idle == 2'd1) assert (dut.word_q_valid || dut.word_valid || m_axis_tvalid);
+      if (idle == 2'd2) assert (dut.word_valid || m_axis_tvalid);
+    end
+    // The followed word is in its place.
+    if (!rst && !first && PART == 1) begin
+      if (valid_1) assert (dut.in_data == word_1[DATA_W-1:0]);
+      assert (age >= 5'(held) + 5'(known - committed) || whole_word(followed));
+      if (m_axis_tvalid && age == '0) assert ({m_axis_tlast, m_axis_tkeep, m_axis_tdata} == followed);
+      if (dut.word_valid && age == 5'(after_out)) assert (dut.word == followed);
+      if (dut.word_q_valid && age == 5'(after_word)) assert (dut.word_q == followed);
+      if (place < 5'(known)) assert (dut.words[3'(dut.read_ptr + 4'(place))] == followed);
     end
   end
 
   // ---------------------------------------------------------------- frames and what is known of them
 
-  wire        mid      = m_axis_tvalid ? !m_axis_tlast : output_rules.in_frame;
-  wire [3:0]  popped   = frames_out + 4'(m_axis_tvalid && m_axis_tlast);
-  wire [3:0]  turn     = chosen_frame - popped;
-  wire [USER_W-1:0] oldest = dut.metas[dut.meta_read[1:0]];
+  wire        mid    = m_axis_tvalid ? !m_axis_tlast : output_rules.in_frame;
+  wire [3:0]  popped = frames_out + 4'(m_axis_tvalid && m_axis_tlast);
+  wire [3:0]  turn   = chosen_frame - popped;
+  wire [USER_W-1:0] oldest   = dut.metas[dut.meta_read[1:0]];
+  wire [USER_W-1:0] mid_user = m_axis_tvalid ? m_axis_tuser : output_rules.frame_user[USER_W-1:0];
+  // Words that wait have an entry each frame.
+  wire one_entry   = !(mid || committed != '0 || dut.word_q_valid || dut.word_valid) || meta_level != '0;
+  wire two_entries = !(dut.word_valid && dut.word[WORD_W-1] && (committed != '0 || dut.word_q_valid)) || meta_level >= 3'd2;
 
   always @(posedge clk) begin
+    if (!rst && !first && PART == 0) begin
+      assert (4'(meta_level) == ends);
+      if (mid) assert (committed != '0 || dut.word_q_valid || dut.word_valid);
+      assert (one_entry && two_entries);
+    end
     if (!rst && !first && PART != 1) begin
-      assert (4'(meta_level) == ends && meta_level <= 3'(FRAMES));
+      assert (meta_level <= 3'(FRAMES));
       assert (frames_in - popped == 4'(meta_level) && frames_in[2:0] == dut.meta_write);
       assert (dut.meta_after == 3'(dut.meta_read + 3'd1));
-      if (PART == 2 && dut.word_valid) assert (dut.meta_q == oldest);
-      if (PART == 2 && turn < 4'(meta_level)) assert (dut.metas[2'(dut.meta_read + 3'(turn))] == followed_user);
-      if (mid) assert (committed != '0 || dut.word_q_valid || dut.word_valid);
-      if (PART == 2 && mid) assert (oldest == (m_axis_tvalid ? m_axis_tuser : output_rules.frame_user[USER_W-1:0]));
-      if (PART == 2 && m_axis_tvalid && output_rules.in_frame) assert (m_axis_tuser == output_rules.frame_user[USER_W-1:0]);
-      if (PART == 2 && mid && frames_out == chosen_frame) assert (oldest == followed_user);
+    end
+    if (!rst && !first && PART == 2) begin
+      // Proved as part 0.
+      assume (one_entry && two_entries);
+      if (valid_1) assert (dut.in_user == user_1);
+      if (dut.word_valid) assert (dut.meta_q == oldest);
+      if (turn < 4'(meta_level)) assert (dut.metas[2'(dut.meta_read + 3'(turn))] == followed_user);
+      if (mid) assert (oldest == mid_user);
+      if (output_rules.in_frame) assert (output_rules.frame_user[USER_W+:KEEP_W] == '0);
+      if (m_axis_tvalid && output_rules.in_frame) assert (m_axis_tuser == output_rules.frame_user[USER_W-1:0]);
+      if (mid && frames_out == chosen_frame) assert (oldest == followed_user);
     end
   end
 endmodule
