@@ -104,7 +104,8 @@ module lro_table
   logic [$bits(common_t)-1:0]   same_diff;
   logic [PARTS-1:0] key_differs;
   logic [4:0]       same_differs;
-  logic             in_order, in_size, is_short, has_count;
+  logic [1:0]       seq_differs;
+  logic             flags_differ, in_size, is_short, has_count;
   logic             ack_back, value_back, echo_back;
   logic             key_match, joins;
   logic [16:0]      sum_len;
@@ -118,14 +119,15 @@ module lro_table
   assign key_diff  = segment.key ^ key;
   assign same_diff = segment.same ^ same;
   assign key_match = key_differs == '0;
-  assign joins     = segment.eligible && same_differs == '0 && in_order && in_size && has_count
+  assign joins     = segment.eligible && same_differs == '0 && seq_differs == '0 && !flags_differ && in_size && has_count
                      && !ack_back && (!segment.stamped || (!value_back && !echo_back))
                      && sum_len <= 17'(MAX_PACKET);
 
   always_ff @(posedge clk) begin
     for (int i = 0; i < PARTS; i++) key_differs[i] <= |(key_diff >> (29 * i) & $bits(flow_key_t)'(29'h1fff_ffff));
     for (int i = 0; i < 5; i++) same_differs[i] <= |(same_diff >> (31 * i) & $bits(common_t)'(31'h7fff_ffff));
-    in_order   <= segment.seq == flow.next_seq && ((segment.flags ^ flow.flags) & 8'hf7) == '0;
+    for (int i = 0; i < 2; i++) seq_differs[i] <= segment.seq[16*i+:16] != flow.next_seq[16*i+:16];
+    flags_differ <= ((segment.flags ^ flow.flags) & 8'hf7) != '0;
     in_size    <= segment.payload <= flow.seg_size;
     is_short   <= segment.payload < flow.seg_size;
     has_count  <= !flow.joined || flow.user.seg_count != '1;
@@ -175,23 +177,44 @@ module lro_table
     merged.user.arrival   = segment.user.arrival;
   end
 
-  always_comb begin
-    leave           = '0;
-    leave.joined    = update.joined;
-    leave.head      = update.head;
-    leave.len       = update.joined ? update.ip_len : update.frame_len;
-    leave.hdr_len   = update.hdr_len;
-    leave.seg_size  = update.seg_size;
-    leave.csum_part = update.csum_part;
-    leave.v6        = update.v6;
-    leave.tags      = update.tags;
-    leave.stamped   = update.stamped;
-    leave.offset    = update.offset;
-    leave.flags     = update.flags;
-    leave.window    = update.window;
-    leave.ack       = update.ack;
-    leave.stamps    = update.stamps;
-    leave.user      = update.user;
+  // Not all of a flow leaves.
+  /* verilator lint_off UNUSEDSIGNAL */
+  function automatic leave_t leaves(input flow_t of);
+    automatic leave_t all = '0;
+    all.joined    = of.joined;
+    all.head      = of.head;
+    all.len       = of.joined ? of.ip_len : of.frame_len;
+    all.hdr_len   = of.hdr_len;
+    all.seg_size  = of.seg_size;
+    all.csum_part = of.csum_part;
+    all.v6        = of.v6;
+    all.tags      = of.tags;
+    all.stamped   = of.stamped;
+    all.offset    = of.offset;
+    all.flags     = of.flags;
+    all.window    = of.window;
+    all.ack       = of.ack;
+    all.stamps    = of.stamps;
+    all.user      = of.user;
+    return all;
+  endfunction
+  /* verilator lint_on UNUSEDSIGNAL */
+
+  // What STORE may store, and what CLOSE or PASS may send: chosen by the state before alone, not by what is decided in it.
+  wire holds = (state == CLOSE || state == PASS) && !leave_room;
+  block_t leave_blocks;
+
+  always_ff @(posedge clk) begin
+    update <= state == DECIDE ? merged : alone;
+    if (!holds) begin
+      if (state == DECIDE || state == VICTIM_READ) begin
+        leave        <= leaves(flow);
+        leave_blocks <= flow.blocks;
+      end else if (state == STORE) begin
+        leave        <= leaves(update);
+        leave_blocks <= update.blocks;
+      end else leave <= leaves(alone);
+    end
   end
 
   wire closes      = state == CLOSE && leave_room;
@@ -258,7 +281,6 @@ module lro_table
       CAUGHT:  state <= RULES;
       RULES:   state <= DECIDE;
       DECIDE: begin
-        update <= joins ? merged : flow;
         if (!key_match) state <= PICK;
         else if (joins) state <= STORE;
         else begin
@@ -268,18 +290,13 @@ module lro_table
       end
       VICTIM:        state <= VICTIM_CAUGHT;
       VICTIM_CAUGHT: state <= VICTIM_READ;
-      VICTIM_READ: begin
-        update <= flow;
-        state  <= CLOSE;
-      end
+      VICTIM_READ:   state <= CLOSE;
       CLOSE: if (leave_room) begin
         // The frame takes the place that becomes free.
-        update <= alone;
         is_new <= 1'b1;
         state  <= !place_after ? IDLE : opens ? STORE : PASS;
       end
       PLACE: begin
-        update <= alone;
         is_new <= 1'b1;
         if (opens && is_full) begin
           slot        <= order[0];
@@ -301,7 +318,7 @@ module lro_table
 
     if (closes) begin
       is_open[slot] <= 1'b0;
-      held          <= held - update.blocks;
+      held          <= held - leave_blocks;
       count         <= count - 1'b1;
       settled       <= '0;
       for (int i = 0; i < FLOWS - 1; i++) if (behind[i]) order[i] <= order[i+1];
