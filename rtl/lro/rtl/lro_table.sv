@@ -338,7 +338,8 @@ module lro_table
       count          <= '0;
       order          <= '0;
       held           <= '0;
-      clock          <= '0;
+      // It wraps around soon, so that a test sees it, not a machine after some seconds.
+      clock          <= 32'hffff_f000;
       settled        <= '0;
       event_opened   <= 1'b0;
       event_joined   <= 1'b0;
