@@ -49,14 +49,12 @@ module lro_table
   localparam int COUNT_W = $clog2(FLOWS + 1);
 
   typedef logic [SLOT_W-1:0] slot_t;
-  typedef enum logic [3:0] {IDLE, PICK, FETCH, CAUGHT, RULES, DECIDE, VICTIM, VICTIM_CAUGHT, VICTIM_READ, CLOSE, PLACE, STORE, PASS} state_t;
+  typedef enum logic [3:0] {IDLE, PICK, FETCH, RULES, DECIDE, VICTIM, VICTIM_READ, CLOSE, PLACE, STORE, PASS} state_t;
   typedef enum logic [1:0] {PLAINLY, TIMEOUT, EVICTED, PRESSURE} reason_t;
 
-  // The table: keys to compare, and all else.
-  (* no_rw_check, ram_style = "block" *) logic [$bits(flow_key_t)+$bits(common_t)-1:0] keys[FLOWS];
-  (* no_rw_check, ram_style = "block" *) logic [$bits(flow_t)-1:0] flows[FLOWS];
-  logic [$bits(flow_key_t)+$bits(common_t)-1:0] key_q;
-  logic [$bits(flow_t)-1:0] flow_q;
+  // The table: keys to compare, and all else. Wide and of few rows: block RAM would be nearly empty, and answers late.
+  (* no_rw_check, ram_style = "distributed" *) logic [$bits(flow_key_t)+$bits(common_t)-1:0] keys[FLOWS];
+  (* no_rw_check, ram_style = "distributed" *) logic [$bits(flow_t)-1:0] flows[FLOWS];
   flow_key_t key;
   common_t   same;
   flow_t     flow, update;
@@ -227,13 +225,11 @@ module lro_table
 
   always_ff @(posedge clk) begin
     if (adds) keys[slot] <= {segment.key, segment.same};
-    key_q       <= keys[slot];
-    {key, same} <= key_q;
+    {key, same} <= keys[slot];
   end
   always_ff @(posedge clk) begin
     if (state == STORE) flows[slot] <= update;
-    flow_q <= flows[slot];
-    flow   <= flow_q;
+    flow <= flows[slot];
   end
 
   // Where the slot is in the order, and all places behind it.
@@ -277,8 +273,7 @@ module lro_table
         others <= others & ~(FLOWS'(1) << next_candidate);
         state  <= others == '0 ? PLACE : FETCH;
       end
-      FETCH:   state <= CAUGHT;
-      CAUGHT:  state <= RULES;
+      FETCH:   state <= RULES;
       RULES:   state <= DECIDE;
       DECIDE: begin
         if (!key_match) state <= PICK;
@@ -288,9 +283,8 @@ module lro_table
           state       <= CLOSE;
         end
       end
-      VICTIM:        state <= VICTIM_CAUGHT;
-      VICTIM_CAUGHT: state <= VICTIM_READ;
-      VICTIM_READ:   state <= CLOSE;
+      VICTIM:  state <= VICTIM_READ;
+      VICTIM_READ: state <= CLOSE;
       CLOSE: if (leave_room) begin
         // The frame takes the place that becomes free.
         is_new <= 1'b1;
