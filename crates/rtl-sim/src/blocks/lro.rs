@@ -30,7 +30,7 @@ const PROFILES: [Profile; 11] = [
         noise: 1,
         renewed: 0,
         patient: true,
-        tenths: 20,
+        share: 200,
         ..Profile::PLAIN
     },
     Profile { name: "many", flows: 14, odd: 12, noise: 5, ..Profile::PLAIN },
@@ -41,7 +41,7 @@ const PROFILES: [Profile; 11] = [
         sizes: (1, 12),
         renewed: 0,
         patient: true,
-        tenths: 60,
+        share: 600,
         ..Profile::PLAIN
     },
     Profile { name: "odd", sizes: (1, 200), odd: 40, noise: 3, ..Profile::PLAIN },
@@ -52,13 +52,13 @@ const PROFILES: [Profile; 11] = [
         odd: 5,
         flips: 45,
         renewed: 3,
-        tenths: 30,
+        share: 300,
         ..Profile::PLAIN
     },
     Profile { name: "noise", flows: 9, sizes: (6, 1_000), odd: 10, noise: 60, ..Profile::PLAIN },
-    Profile { name: "jumbo", flows: 5, sizes: (7_000, 8_960), odd: 2, noise: 5, tenths: 5, ..Profile::PLAIN },
+    Profile { name: "jumbo", flows: 5, sizes: (7_000, 8_960), odd: 2, noise: 5, share: 15, ..Profile::PLAIN },
     // A frame has to fit into a quarter of the memory.
-    Profile { name: "giant", flows: 2, sizes: (8_000, 32_300), patient: true, tenths: 1, ..Profile::PLAIN },
+    Profile { name: "giant", flows: 2, sizes: (8_000, 32_300), patient: true, share: 2, ..Profile::PLAIN },
     Profile { name: "padded", sizes: (1, 300), odd: 10, padded: 50, renewed: 5, ..Profile::PLAIN },
     Profile { name: "alike", flows: 12, sizes: (1, 20), odd: 10, alike: true, renewed: 5, ..Profile::PLAIN },
     // All that waits is full.
@@ -69,7 +69,7 @@ const PROFILES: [Profile; 11] = [
         odd: 60,
         noise: 20,
         stall: Some(Pause::Bursts(12_000)),
-        tenths: 40,
+        share: 400,
         ..Profile::PLAIN
     },
 ];
@@ -114,12 +114,13 @@ pub fn compare(dut: &mut Dut, seed: u64, frames: u64) -> Result<Coverage, String
         throughput(dut, small).map_err(|fault| format!("without pauses, small frames {small}: {fault}"))?;
     }
     short_hash(dut).map_err(|fault| format!("flows with nearly the same hash: {fault}"))?;
-    let turns = frames.div_ceil(3_000).max(1);
-    let tenths = PROFILES.iter().map(|profile| profile.tenths).sum::<u64>();
+    // Of a long run each is longer, too.
+    let turns = frames.div_ceil(3_000).clamp(1, 40 + frames / 20_000);
+    let shares = PROFILES.iter().map(|profile| profile.share).sum::<u64>();
     for profile in (0..turns).flat_map(|_| PROFILES) {
         let plan = Plan {
             profile,
-            frames: (frames * profile.tenths).div_ceil(turns * tenths).max(20),
+            frames: (frames * profile.share).div_ceil(turns * shares).max(20),
             input: rng.pick(&[Pause::Never, Pause::Percent(30), Pause::Bursts(200)]),
             output: profile.stall.unwrap_or(rng.pick(&[
                 Pause::Never,
@@ -245,7 +246,7 @@ impl Bench {
                     return self.nothing_more(dut);
                 }
                 // Flows whose time is far away leave when the block is switched off.
-                if self.plan.timeout > 20_000 {
+                if self.plan.timeout > 3_000 {
                     self.enabled = false;
                     dut.set(self.ports.enable, 0);
                 }
@@ -496,6 +497,10 @@ const JOINS_IN: u64 = 12;
 fn short_hash(dut: &mut Dut) -> Result<(), String> {
     let mut rng = Rng::new(8);
     let mut bench = Bench::new(dut, &mut rng, Plan::LINE_RATE)?;
+    // The first block's number comes a few clocks after the reset.
+    let [(first, _), ..] = traffic::neighbours(&mut rng, false, 0);
+    bench.source.push(first.bytes, first.user.to_words());
+    bench.decision(dut);
     for (bit, v6) in (0..48).flat_map(|bit| [(bit, false), (bit, true)]) {
         for (offer, opens) in traffic::neighbours(&mut rng, v6, bit) {
             bench.source.push(offer.bytes, offer.user.to_words());

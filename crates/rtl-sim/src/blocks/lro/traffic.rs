@@ -29,8 +29,8 @@ pub(super) struct Profile {
     pub stall: Option<Pause>,
     /// The timer is not what closes flows.
     pub patient: bool,
-    /// How many frames, in tenths of a usual run.
-    pub tenths: u64,
+    /// How many frames, in percent of a usual run.
+    pub share: u64,
 }
 
 impl Profile {
@@ -47,7 +47,7 @@ impl Profile {
         alike: false,
         stall: None,
         patient: false,
-        tenths: 10,
+        share: 100,
     };
 }
 
