@@ -211,7 +211,10 @@ module lro_table
       end else if (state == STORE) begin
         leave        <= leaves(update);
         leave_blocks <= update.blocks;
-      end else leave <= leaves(alone);
+      end else begin
+        leave        <= leaves(alone);
+        leave_blocks <= alone.blocks;
+      end
     end
   end
 

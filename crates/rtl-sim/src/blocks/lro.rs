@@ -490,8 +490,8 @@ fn throughput(dut: &mut Dut, small: bool) -> Result<(), String> {
 }
 
 /// Clocks from a frame's last beat to the event, of a flow that opens and of one that is joined.
-const OPENS_IN: u64 = 10;
-const JOINS_IN: u64 = 12;
+const OPENS_IN: u64 = 11;
+const JOINS_IN: u64 = 13;
 
 /// A flow is found at once, also if another one differs in one of the bits that the short hash is made of.
 fn short_hash(dut: &mut Dut) -> Result<(), String> {
