@@ -4,9 +4,8 @@
 //   follow   block -> the next one of the same segment, and whether there is none
 //   segment  first block of a segment -> first block of the next one of the same coalesced frame
 //
-// Data are read with three clocks of latency, links with three as well: a block RAM answers late in its clock, so the first register
-// behind it has to lie next to it, and a second one carries the answer to where it is used. What is read was written at least two
-// clocks before.
+// Data are read with four clocks of latency, links with three: a block RAM answers late in its clock, so the first register behind
+// it has to lie next to it, and others carry the answer to where it is used. What is read was written at least two clocks before.
 `default_nettype none
 
 module lro_pool
@@ -46,7 +45,7 @@ module lro_pool
   (* no_rw_check *) logic [ID_W-1:0]   follow[BLOCKS];
   (* no_rw_check *) logic [ID_W-1:0]   segment[BLOCKS];
   (* no_rw_check, ram_style = "block" *) logic [0:0] ends[BLOCKS];
-  logic [DATA_W-1:0] word_q, word_near;
+  logic [DATA_W-1:0] word_q, word_near, word_far;
   logic [ID_W-1:0]   follow_q, follow_near, segment_q, segment_near;
   logic [0:0]        end_q, end_near;
 
@@ -54,7 +53,8 @@ module lro_pool
     if (write) words[write_addr] <= write_data;
     word_q    <= words[read_addr];
     word_near <= word_q;
-    read_data <= word_near;
+    word_far  <= word_near;
+    read_data <= word_far;
   end
 
   always_ff @(posedge clk) begin

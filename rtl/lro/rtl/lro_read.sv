@@ -4,7 +4,7 @@
 // segment, whose headers and padding are left out. Each clock one word is asked for; it comes with the number of its first byte
 // that counts and how many count. What is asked for has its place in the FIFO behind, so nothing here ever waits half-way.
 //
-//   ask (block, word) -> address -> memory -> two registers -> fields written -> FIFO in lro_pack
+//   ask (block, word) -> address -> memory -> three registers -> fields written -> FIFO in lro_pack
 `default_nettype none
 
 module lro_read
@@ -239,7 +239,7 @@ module lro_read
     logic [COUNT_W-1:0] count;
     logic               last;
   } beside_t;
-  beside_t asked, fetched, near, caught;
+  beside_t asked, fetched, near, far, caught;
   logic              asked_headers, fetched_headers;
   logic [4:0]        asked_index;
   logic signed [8:0] fetched_at;         // the word's first halfword behind the start of IP
@@ -256,10 +256,12 @@ module lro_read
     fetched_headers <= asked_headers;
     fetched_at      <= 9'(10'(asked_index) * 10'(LANES)) - 9'(ip_offset(patch.tags) >> 1);
     near            <= fetched;
-    caught          <= near;
+    far             <= near;
+    caught          <= far;
     if (rst) begin
       fetched.valid <= 1'b0;
       near.valid    <= 1'b0;
+      far.valid     <= 1'b0;
       caught.valid  <= 1'b0;
     end
   end
@@ -267,8 +269,8 @@ module lro_read
   // Fields by halfword: which one each lane takes is found while the memory answers, and then its value.
   localparam int FIELDS = 10;
   logic [LANES-1:0][FIELDS-1:0] choice;
-  logic [LANES-1:0][15:0]       field;
-  logic [LANES-1:0]             has_field;
+  logic [LANES-1:0][15:0]       field, field_q;
+  logic [LANES-1:0]             has_field, has_field_q;
 
   function automatic logic [FIELDS-1:0] field_at(input logic signed [8:0] at, input logic given, input logic v6,
                                                  input logic stamped);
@@ -302,12 +304,14 @@ module lro_read
       field[lane]     <= {value[7:0], value[15:8]};
       has_field[lane] <= choice[lane] != '0;
     end
+    field_q     <= field;
+    has_field_q <= has_field;
   end
 
   logic [DATA_W-1:0] patched;
   always_comb begin
     for (int lane = 0; lane < LANES; lane++) begin
-      patched[16*lane+:16] = has_field[lane] ? field[lane] : read_data[16*lane+:16];
+      patched[16*lane+:16] = has_field_q[lane] ? field_q[lane] : read_data[16*lane+:16];
     end
   end
 

@@ -199,7 +199,8 @@ module lro_table
   /* verilator lint_on UNUSEDSIGNAL */
 
   // What STORE may store, and what CLOSE or PASS may send: chosen by the state before alone, not by what is decided in it.
-  wire holds = (state == CLOSE || state == PASS) && !leave_room;
+  logic has_room;
+  wire  holds = (state == CLOSE || state == PASS) && !has_room;
   block_t leave_blocks;
 
   always_ff @(posedge clk) begin
@@ -218,8 +219,8 @@ module lro_table
     end
   end
 
-  wire closes      = state == CLOSE && leave_room;
-  wire passes      = state == PASS && leave_room;
+  wire closes      = state == CLOSE && has_room;
+  wire passes      = state == PASS && has_room;
   wire adds        = state == STORE && is_new;
   assign leave_valid  = closes || passes;
   assign segment_take = passes || state == STORE;
@@ -235,12 +236,12 @@ module lro_table
     flow <= flows[slot];
   end
 
-  // Where the slot is in the order, and all places behind it.
+  // Where the slot is in the order, and all places behind it. Neither changes in the two clocks in front of CLOSE.
   logic [FLOWS-1:0] behind;
-  always_comb begin
+  always_ff @(posedge clk) begin
     for (int i = 0; i < FLOWS; i++) begin
-      behind[i] = order[i] == slot;
-      if (i > 0 && behind[i-1]) behind[i] = 1'b1;
+      behind[i] <= 1'b0;
+      for (int j = 0; j <= i; j++) if (order[j] == slot) behind[i] <= 1'b1;
     end
   end
 
@@ -248,6 +249,7 @@ module lro_table
   always_ff @(posedge clk) if (state == DECIDE) link_from <= flow.tail;
 
   always_ff @(posedge clk) begin
+    has_room      <= leave_room;
     clock         <= clock + 1'b1;
     oldest_opened <= opened_at[order[0]];
     oldest_age    <= clock - oldest_opened;
@@ -288,7 +290,7 @@ module lro_table
       end
       VICTIM:  state <= VICTIM_READ;
       VICTIM_READ: state <= CLOSE;
-      CLOSE: if (leave_room) begin
+      CLOSE: if (has_room) begin
         // The frame takes the place that becomes free.
         is_new <= 1'b1;
         state  <= !place_after ? IDLE : opens ? STORE : PASS;
@@ -309,7 +311,7 @@ module lro_table
         held  <= held + segment.blocks;
         state <= !is_new && (segment.flags[3] || is_short) ? CLOSE : IDLE;
       end
-      PASS: if (leave_room) state <= IDLE;
+      PASS: if (has_room) state <= IDLE;
       default: state <= IDLE;
     endcase
 
@@ -338,6 +340,7 @@ module lro_table
       // It wraps around soon, so that a test sees it, not a machine after some seconds.
       clock          <= 32'hffff_f000;
       settled        <= '0;
+      has_room       <= 1'b0;
       event_opened   <= 1'b0;
       event_joined   <= 1'b0;
       event_passed   <= 1'b0;
