@@ -1,7 +1,7 @@
 // The free blocks of the pool: each number is given out once before it is put back.
 //
 // After a reset a counter gives out all numbers; from then on they come from a FIFO in a block RAM. Two wait in registers, as a
-// frame may end in the first word of a block; to fill one again takes three clocks, and two frames have at least 16 words.
+// frame may end in the first word of a block; to fill one again takes four clocks, and two frames have at least 16 words.
 `default_nettype none
 
 module lro_free
@@ -23,9 +23,10 @@ module lro_free
 
   // An entry is read when it was written at least a clock ago.
   (* no_rw_check *) logic [ID_W-1:0] list[BLOCKS];
-  logic [ID_W-1:0] list_q, write_at, read_at;
+  logic [ID_W-1:0] list_q, list_near, write_at, read_at;
   logic [ID_W:0]   count, fresh;
-  logic            reading, spare_valid;
+  logic [1:0]      reading;                // the block RAM, the register next to it
+  logic            spare_valid;
   block_t          spare_block;
 
   // The number is put back a clock later: the last word of the block may just be read.
@@ -34,10 +35,11 @@ module lro_free
 
   always_ff @(posedge clk) begin
     if (put) list[write_at] <= put_block;
-    list_q <= list[read_at];
+    list_q    <= list[read_at];
+    list_near <= list_q;
   end
 
-  wire fetched = reading && !spare_valid;
+  wire fetched = reading[1] && !spare_valid;
   wire moves   = spare_valid && (!alloc_valid || alloc_take);
 
   always_ff @(posedge clk) begin
@@ -45,7 +47,7 @@ module lro_free
     put_block <= free_block[ID_W-1:0];
     if (put) write_at <= write_at + 1'b1;
     count   <= count + (ID_W + 1)'(put) - (ID_W + 1)'(fetched);
-    reading <= !spare_valid && !reading && fresh[ID_W] && count != '0;
+    reading <= {reading[0], !spare_valid && reading == '0 && fresh[ID_W] && count != '0};
     if (alloc_take) alloc_valid <= 1'b0;
     if (moves) begin
       alloc_valid <= 1'b1;
@@ -59,7 +61,7 @@ module lro_free
         fresh       <= fresh + 1'b1;
       end else if (fetched) begin
         spare_valid <= 1'b1;
-        spare_block <= block_t'(list_q);
+        spare_block <= block_t'(list_near);
         read_at     <= read_at + 1'b1;
       end
     end
@@ -69,7 +71,7 @@ module lro_free
       read_at     <= '0;
       count       <= '0;
       fresh       <= '0;
-      reading     <= 1'b0;
+      reading     <= '0;
       alloc_valid <= 1'b0;
       spare_valid <= 1'b0;
     end

@@ -78,10 +78,19 @@ module lro_pack
   wire                is_full = total >= (COUNT_W + 1)'(K);
   wire  [LANE_W-1:0]  amount  = filled[LANE_W-1:0] - fifo_start[LANE_W-1:0];
 
-  logic               turned_valid, turned_full, turned_last, turned_spill;
-  logic [DATA_W-1:0]  turned;
-  logic [COUNT_W-1:0] turned_filled, turned_count;
-  rx_user_t           turned_user;
+  // A word and by how much it is rotated; then the rotated word.
+  typedef struct packed {
+    logic               full;
+    logic               last;
+    logic               spill;
+    logic [COUNT_W-1:0] filled;
+    logic [COUNT_W-1:0] count;
+    rx_user_t           user;
+  } beside_t;
+  logic              sized_valid, turned_valid;
+  beside_t           sized, turned;
+  logic [DATA_W-1:0] sized_word, turned_word;
+  logic [LANE_W-1:0] sized_amount;
 
   assign take = fifo_valid && advance && !spill;
 
@@ -92,15 +101,19 @@ module lro_pack
   always_ff @(posedge clk) begin
     credit <= take && !rst;
     if (advance) begin
-      turned_valid  <= take || spill;
-      turned_user   <= spill ? turned_user : fifo_user;
-      turned        <= rotate(fifo_data, amount);
-      turned_filled <= spill ? '0 : filled;
+      sized_valid  <= take || spill;
+      sized_word   <= fifo_data;
+      sized_amount <= amount;
+      sized.user   <= spill ? sized.user : fifo_user;
+      sized.filled <= spill ? '0 : filled;
       // Bytes of the word that leaves if it is the last.
-      turned_count  <= spill ? filled : total[COUNT_W-1:0];
-      turned_full   <= is_full && !spill;
-      turned_last   <= spill || (fifo_last && !is_over);
-      turned_spill  <= spill;
+      sized.count  <= spill ? filled : total[COUNT_W-1:0];
+      sized.full   <= is_full && !spill;
+      sized.last   <= spill || (fifo_last && !is_over);
+      sized.spill  <= spill;
+      turned_valid <= sized_valid;
+      turned       <= sized;
+      turned_word  <= rotate(sized_word, sized_amount);
       if (spill) begin
         spill  <= 1'b0;
         filled <= '0;
@@ -110,6 +123,7 @@ module lro_pack
       end
     end
     if (rst) begin
+      sized_valid  <= 1'b0;
       turned_valid <= 1'b0;
       spill        <= 1'b0;
       filled       <= '0;
@@ -120,18 +134,18 @@ module lro_pack
   logic [DATA_W-1:0] left, merged;
   always_comb begin
     for (int i = 0; i < K; i++) begin
-      merged[8*i+:8] = turned_spill || COUNT_W'(i) < turned_filled ? left[8*i+:8] : turned[8*i+:8];
+      merged[8*i+:8] = turned.spill || COUNT_W'(i) < turned.filled ? left[8*i+:8] : turned_word[8*i+:8];
     end
   end
 
   always_ff @(posedge clk) begin
     if (advance) begin
-      out_valid <= turned_valid && (turned_full || turned_last);
+      out_valid <= turned_valid && (turned.full || turned.last);
       out_data  <= merged;
-      out_last  <= turned_last;
-      out_user  <= turned_user;
-      for (int i = 0; i < K; i++) out_keep[i] <= !turned_last || COUNT_W'(i) < turned_count;
-      if (turned_valid) left <= turned_full ? turned : merged;
+      out_last  <= turned.last;
+      out_user  <= turned.user;
+      for (int i = 0; i < K; i++) out_keep[i] <= !turned.last || COUNT_W'(i) < turned.count;
+      if (turned_valid) left <= turned.full ? turned_word : merged;
     end
     if (rst) out_valid <= 1'b0;
   end

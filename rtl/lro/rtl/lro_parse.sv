@@ -9,7 +9,7 @@
 //
 // Bytes are caught by their place behind the start of IP: a word is rotated by one of three constants, and each byte register takes
 // its lane when the right word passes. The Ethernet type that decides about the place is never behind a byte of IP.
-// A frame goes through: words -> bytes -> fields (fields_*) -> what the rules need (segment).
+// A frame goes through: words -> rotated words -> bytes -> fields (fields_*) -> what the rules need (segment).
 `default_nettype none
 
 module lro_parse
@@ -90,22 +90,32 @@ module lro_parse
   logic [ETHERNET-1:0][7:0] ethernet;
   logic [CAUGHT-1:0][7:0]   ip;
 
-  for (genvar i = 0; i < ETHERNET; i++) begin : gen_ethernet
-    always_ff @(posedge clk) if (word_valid && index == 5'(i / K)) ethernet[i] <= word[i%K];
-  end
-  for (genvar i = 0; i < CAUGHT; i++) begin : gen_ip
-    wire       hit  = tags == 2'd0 ? index == 5'((14 + i) / K) : tags == 2'd1 ? index == 5'((18 + i) / K) : index == 5'((22 + i) / K);
-    wire [7:0] lane = tags == 2'd0 ? word[(14+i)%K] : tags == 2'd1 ? word[(18+i)%K] : word[(22+i)%K];
-    always_ff @(posedge clk) if (word_valid && hit) ip[i] <= lane;
+  // The word as it is and rotated, and who takes of it.
+  logic [K-1:0][7:0]   plain_word, turned_word;
+  logic [ETHERNET-1:0] ethernet_takes;
+  logic [CAUGHT-1:0]   ip_takes;
+
+  always_ff @(posedge clk) begin
+    plain_word <= word;
+    for (int i = 0; i < K; i++) begin
+      turned_word[i] <= tags == 2'd0 ? word[(14+i)%K] : tags == 2'd1 ? word[(18+i)%K] : word[(22+i)%K];
+    end
+    for (int i = 0; i < ETHERNET; i++) ethernet_takes[i] <= word_valid && index == 5'(i / K);
+    for (int i = 0; i < CAUGHT; i++) begin
+      ip_takes[i] <= word_valid && (tags == 2'd0 ? index == 5'((14 + i) / K) :
+                                    tags == 2'd1 ? index == 5'((18 + i) / K) : index == 5'((22 + i) / K));
+    end
+    for (int i = 0; i < ETHERNET; i++) if (ethernet_takes[i]) ethernet[i] <= plain_word[i%K];
+    for (int i = 0; i < CAUGHT; i++) if (ip_takes[i]) ip[i] <= turned_word[i%K];
   end
 
   // The end of a frame, and what is known of it then.
-  logic        done;
-  logic [15:0] done_length;
-  logic [1:0]  done_tags;
-  logic        done_v4, done_v6;
-  rx_user_t    done_user;
-  block_t      done_head, done_blocks;
+  logic        ends, done;
+  logic [15:0] ends_length, done_length;
+  logic [1:0]  ends_tags, done_tags;
+  logic        ends_v4, ends_v6, done_v4, done_v6;
+  rx_user_t    ends_user, done_user;
+  block_t      ends_head, ends_blocks, done_head, done_blocks;
 
   always_ff @(posedge clk) begin
     if (word_valid) begin
@@ -115,17 +125,26 @@ module lro_parse
       index    <= word_last ? '0 : index + 5'(index != '1);
       length_q <= word_last ? '0 : length;
     end
-    done        <= word_valid && word_last;
-    done_length <= length;
-    done_tags   <= tags;
-    done_v4     <= v4[tags];
-    done_v6     <= v6[tags];
-    done_user   <= word_user;
-    done_head   <= word_head;
-    done_blocks <= word_blocks;
+    ends        <= word_valid && word_last;
+    ends_length <= length;
+    ends_tags   <= tags;
+    ends_v4     <= v4[tags];
+    ends_v6     <= v6[tags];
+    ends_user   <= word_user;
+    ends_head   <= word_head;
+    ends_blocks <= word_blocks;
+    done        <= ends;
+    done_length <= ends_length;
+    done_tags   <= ends_tags;
+    done_v4     <= ends_v4;
+    done_v6     <= ends_v6;
+    done_user   <= ends_user;
+    done_head   <= ends_head;
+    done_blocks <= ends_blocks;
     if (rst) begin
       index    <= '0;
       length_q <= '0;
+      ends     <= 1'b0;
       done     <= 1'b0;
     end
   end
@@ -192,7 +211,8 @@ module lro_parse
 
   // What the rules need. One frame waits in the fields while another is at the output.
   logic        next_valid;
-  wire         next_free   = !next_valid || !segment_valid || segment_take;
+  // These registers are wide: each is filled in the clock after it has become free, so that what decides is a register, too.
+  wire         moves       = next_valid && !segment_valid;
   wire [7:0]   headers     = 8'(ip_offset(fields.tags)) + (fields.v6 ? 8'd40 : 8'd20) + {2'b0, data_offset, 2'b0};
   wire [7:0]   ip_headers  = (fields.v6 ? 8'd40 : 8'd20) + {2'b0, data_offset, 2'b0};
   wire [17:0]  packet_end  = 18'(ip_len) + 18'(ip_offset(fields.tags));
@@ -205,7 +225,7 @@ module lro_parse
   wire         next_whole  = next_plain && 18'(next_headers) <= next_end && next_end <= 18'(next.frame_len);
 
   always_ff @(posedge clk) begin
-    if (next_free) begin
+    if (!next_valid) begin
       next           <= fields;
       next.barrier   <= v4_options || v6_extended;
       next.ip_len    <= ip_len[15:0];
@@ -218,15 +238,15 @@ module lro_parse
       next_end       <= packet_end;
       next_may_join  <= may_join && (data_offset == 4'd5 || (data_offset == 4'd8 && stamps_layout));
     end
-    if (!segment_valid || segment_take) begin
+    if (!segment_valid) begin
       segment          <= next;
       segment.whole    <= next_whole;
       segment.eligible <= next_whole && next_may_join && 18'(next_headers) != next_end;
       segment.next_seq <= next.seq + 32'(next.payload);
-      segment_valid    <= next_valid;
     end
-    if (next_free) next_valid <= fields_valid;
-    fields_valid <= done || (fields_valid && !next_free);
+    segment_valid <= moves || (segment_valid && !segment_take);
+    next_valid    <= next_valid ? !moves : fields_valid;
+    fields_valid  <= done || (fields_valid && next_valid);
     if (rst) begin
       fields_valid  <= 1'b0;
       next_valid    <= 1'b0;

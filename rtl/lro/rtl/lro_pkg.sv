@@ -96,7 +96,6 @@ package lro_pkg;
 
   // Fields that are written into the first segment's headers on the way out.
   typedef struct packed {
-    logic        joined;
     logic        v6;
     logic [1:0]  tags;
     logic        stamped;

@@ -4,7 +4,8 @@
 //   follow   block -> the next one of the same segment, and whether there is none
 //   segment  first block of a segment -> first block of the next one of the same coalesced frame
 //
-// Data are read with two clocks of latency, links with two as well. What is read was written at least two clocks before.
+// Data are read with four clocks of latency, links with three: a block RAM answers late in its clock, so the first register behind
+// it has to lie next to it, and others carry the answer to where it is used. What is read was written at least two clocks before.
 `default_nettype none
 
 module lro_pool
@@ -44,32 +45,37 @@ module lro_pool
   (* no_rw_check *) logic [ID_W-1:0]   follow[BLOCKS];
   (* no_rw_check *) logic [ID_W-1:0]   segment[BLOCKS];
   (* no_rw_check, ram_style = "block" *) logic [0:0] ends[BLOCKS];
-  logic [DATA_W-1:0] word_q;
-  logic [ID_W-1:0]   follow_q, segment_q;
-  logic [0:0]        end_q;
+  logic [DATA_W-1:0] word_q, word_near, word_far;
+  logic [ID_W-1:0]   follow_q, follow_near, segment_q, segment_near;
+  logic [0:0]        end_q, end_near;
 
   always_ff @(posedge clk) begin
     if (write) words[write_addr] <= write_data;
     word_q    <= words[read_addr];
-    read_data <= word_q;
+    word_near <= word_q;
+    word_far  <= word_near;
+    read_data <= word_far;
   end
 
   always_ff @(posedge clk) begin
     if (follow_write) follow[follow_from[ID_W-1:0]] <= follow_to[ID_W-1:0];
     follow_q    <= follow[read_block[ID_W-1:0]];
-    read_follow <= block_t'(follow_q);
+    follow_near <= follow_q;
+    read_follow <= block_t'(follow_near);
   end
 
   always_ff @(posedge clk) begin
     if (write) ends[write_addr[ADDR_W-1:ADDR_W-ID_W]] <= write_end;
     end_q    <= ends[read_block[ID_W-1:0]];
-    read_end <= end_q;
+    end_near <= end_q;
+    read_end <= end_near;
   end
 
   always_ff @(posedge clk) begin
     if (segment_write) segment[segment_from[ID_W-1:0]] <= segment_to[ID_W-1:0];
-    segment_q <= segment[read_segment[ID_W-1:0]];
-    read_next <= block_t'(segment_q);
+    segment_q    <= segment[read_segment[ID_W-1:0]];
+    segment_near <= segment_q;
+    read_next    <= block_t'(segment_near);
   end
 
   wire unused = &{1'b0, follow_from, follow_to, segment_from, segment_to, read_block, read_segment};

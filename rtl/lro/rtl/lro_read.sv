@@ -4,7 +4,7 @@
 // segment, whose headers and padding are left out. Each clock one word is asked for; it comes with the number of its first byte
 // that counts and how many count. What is asked for has its place in the FIFO behind, so nothing here ever waits half-way.
 //
-//   ask (block, word) -> memory -> memory's register -> fields written -> FIFO in lro_pack
+//   ask (block, word) -> address -> memory -> three registers -> fields written -> FIFO in lro_pack
 `default_nettype none
 
 module lro_read
@@ -53,13 +53,14 @@ module lro_read
   // The last byte of the longest headers: two tags, IPv6, TCP with timestamps.
   localparam int HEADER = 93;
 
-  // What follows from a frame's description, in two steps, so that it is ready when the frame before ends.
-  logic        sums_valid, ready_valid, ready_ends, load;
+  // What follows from a frame's description, in two steps, so that it is ready when the frame before ends. The second step is
+  // filled again a clock after it has been taken: what is wide and not needed at once is taken in that clock (loaded).
+  logic        sums_valid, ready_valid, ready_ends, ready_more, load, loaded;
   leave_t      sums, ready;
   logic [16:0] sums_total, sums_first, ready_first, ready_rest;
   logic [16:0] sums_csum;
-  patch_t      ready_patch;
-  wire         sums_take = sums_valid && (!ready_valid || load);
+  logic [15:0] ready_ip_len, ready_ip_csum;
+  wire         sums_take = sums_valid && !ready_valid;
 
   assign leave_take = leave_valid && (!sums_valid || sums_take);
 
@@ -74,35 +75,34 @@ module lro_read
     end
     sums_valid <= leave_take || (sums_valid && !sums_take);
     if (sums_take) begin
-      ready                    <= sums;
-      ready_first              <= sums_first;
-      ready_ends               <= sums_first <= 17'(K);
-      ready_rest               <= sums_total - sums_first;
-      ready_patch.joined       <= sums.joined;
-      ready_patch.v6           <= sums.v6;
-      ready_patch.tags         <= sums.tags;
-      ready_patch.stamped      <= sums.stamped;
-      ready_patch.ip_len       <= sums.v6 ? sums.len - 16'd40 : sums.len;
-      ready_patch.ip_csum      <= ~folded;
-      ready_patch.ack          <= sums.ack;
-      ready_patch.offset_flags <= {sums.offset, sums.flags};
-      ready_patch.window       <= sums.window;
-      ready_patch.stamps       <= sums.stamps;
+      ready         <= sums;
+      ready_first   <= sums_first;
+      ready_ends    <= sums_first <= 17'(K);
+      ready_rest    <= sums_total - sums_first;
+      // One that is joined has more than its first segment, any other has no more.
+      ready_more    <= sums.joined;
+      ready_ip_len  <= sums.v6 ? sums.len - 16'd40 : sums.len;
+      ready_ip_csum <= ~folded;
     end
     ready_valid <= sums_take || (ready_valid && !load);
+    loaded      <= load;
     if (rst) begin
       sums_valid  <= 1'b0;
       ready_valid <= 1'b0;
+      loaded      <= 1'b0;
     end
   end
 
-  // The walk along the chain. A link is known two clocks after its block has been entered.
-  logic              active, walking;    // walking: over blocks behind the run, which hold padding
-  logic              joined, v_rest, rest_more, is_first;
+  // The walk along the chain. A link is known three clocks after its block has been entered.
+  logic              active;
+  logic              walking;            // over blocks behind the run, which hold padding
+  logic              asking;             // active and not walking
+  logic              joined, v_rest, rest_more, is_first, asked_first;
   logic              run_ends;           // with the word that is asked for next
   logic              seg_ends, rest_ends; // the next run, of a whole segment or of the rest, does with its first word
   block_t            block, head;
   logic [WORD_W-1:0] word;
+  logic              block_ends;         // with that word
   logic [COUNT_W-1:0] start;
   logic [16:0]       run, rest, rest_less;
   logic [6:0]        hdr_len;
@@ -110,103 +110,120 @@ module lro_read
   logic [4:0]        index;              // of the word in the first segment, saturating
   logic              in_first;
   patch_t            patch;
-  logic [1:0]        block_age, head_age;
+  logic [2:0]        link_age;           // clocks since the block was entered
+  logic              links;              // its links are known; that to the next segment as well, as no head is younger than its block
   logic [4:0]        credits;
+  logic              has_credit;
 
   wire [COUNT_W-1:0] lanes     = COUNT_W'(K) - start;
   wire [COUNT_W-1:0] payload_lanes = COUNT_W'(K) - COUNT_W'(hdr_len % 7'(K));
-  wire               block_ends = word == WORD_W'(BLOCK_WORDS - 1);
-  wire               links     = block_age == 2'd2;
-  wire               segments  = head_age == 2'd2;
+  wire [WORD_W-1:0]  payload_word  = WORD_W'(hdr_len / 7'(K));
   // What is asked for in this clock, unless a link is needed that is not known yet.
-  wire               link_needed = run_ends ? joined : block_ends;
-  wire               ask       = active && !walking && credits != '0 && (!link_needed || (links && (!run_ends || !v_rest || segments)));
+  wire               ask       = asking && has_credit && (links || !(run_ends ? joined : block_ends));
   wire               run_done  = ask && run_ends;
-  wire               walk      = walking && links && (!v_rest || segments);
+  wire               walk      = walking && links;
   // A run and all blocks of its segment are over.
   wire               over      = (run_done && (!joined || read_end)) || (walk && read_end);
   wire               frame_over = over && !v_rest;
+  wire               goes_on    = (ask && !run_ends && block_ends) || (run_done && joined && !read_end) || (walk && !read_end);
+  wire [4:0]         credits_then = credits + 5'(credit) - 5'(ask);
 
   assign load         = ready_valid && (!active || frame_over);
-  assign user_write   = ask && is_first;
   assign read_block   = block;
   assign read_segment = head;
 
   always_ff @(posedge clk) begin
-    if (links) block_age <= block_age;
-    else block_age <= block_age + 2'd1;
-    if (!segments) head_age <= head_age + 2'd1;
+    link_age <= {link_age[1:0], 1'b0};
+    if (link_age[2]) links <= 1'b1;
     // What comes behind the rest's next run.
-    rest_more <= rest > 17'(seg_size);
-    rest_less <= rest - 17'(seg_size);
-    seg_ends  <= 17'(seg_size) <= 17'(payload_lanes);
-    rest_ends <= rest <= 17'(payload_lanes);
-    credits   <= credits + 5'(credit) - 5'(ask);
+    rest_more  <= rest > 17'(seg_size);
+    rest_less  <= rest - 17'(seg_size);
+    seg_ends   <= 17'(seg_size) <= 17'(payload_lanes);
+    rest_ends  <= rest <= 17'(payload_lanes);
+    credits    <= credits_then;
+    has_credit <= credits_then != '0;
 
     if (ask) begin
-      is_first <= 1'b0;
-      run      <= run - 17'(lanes);
-      run_ends <= run <= 17'(lanes) + 17'(K);
-      start <= '0;
-      word  <= word + 1'b1;
-      index <= index + 5'(index != '1);
-      if (!run_ends && block_ends) begin
-        block     <= read_follow;
-        block_age <= '0;
-      end
-      if (run_ends && joined && !read_end) begin
-        walking   <= 1'b1;
-        block     <= read_follow;
-        block_age <= '0;
-      end
+      is_first   <= 1'b0;
+      run        <= run - 17'(lanes);
+      run_ends   <= run <= 17'(lanes) + 17'(K);
+      start      <= '0;
+      word       <= word + 1'b1;
+      block_ends <= word == WORD_W'(BLOCK_WORDS - 2);
+      index      <= index + 5'(index != '1);
     end
-    if (walk && !read_end) begin
-      block     <= read_follow;
-      block_age <= '0;
+    if (run_done && joined && !read_end) begin
+      walking <= 1'b1;
+      asking  <= 1'b0;
     end
+    if (goes_on) block <= read_follow;
     if (over) begin
       walking <= 1'b0;
+      asking  <= 1'b1;
       // The next segment's payload.
-      in_first  <= 1'b0;
-      head      <= read_next;
-      head_age  <= '0;
-      block     <= read_next;
-      block_age <= '0;
-      word      <= WORD_W'(hdr_len / 7'(K));
-      start     <= COUNT_W'(hdr_len % 7'(K));
-      run       <= rest_more ? 17'(seg_size) : rest;
-      run_ends  <= rest_more ? seg_ends : rest_ends;
-      rest      <= rest_more ? rest_less : 17'd0;
-      v_rest    <= rest_more;
+      in_first   <= 1'b0;
+      head       <= read_next;
+      block      <= read_next;
+      word       <= payload_word;
+      block_ends <= payload_word == WORD_W'(BLOCK_WORDS - 1);
+      start      <= COUNT_W'(hdr_len % 7'(K));
+      run        <= rest_more ? 17'(seg_size) : rest;
+      run_ends   <= rest_more ? seg_ends : rest_ends;
+      rest       <= rest_more ? rest_less : 17'd0;
+      v_rest     <= rest_more;
     end
-    if (frame_over) active <= 1'b0;
+    if (frame_over) begin
+      active <= 1'b0;
+      asking <= 1'b0;
+    end
     if (load) begin
-      active    <= 1'b1;
-      is_first  <= 1'b1;
-      user      <= ready.user;
-      joined    <= ready.joined;
-      block     <= ready.head;
-      block_age <= '0;
-      head      <= ready.head;
-      head_age  <= '0;
-      word      <= '0;
-      start     <= '0;
-      run       <= ready_first;
-      run_ends  <= ready_ends;
-      rest      <= ready_rest;
-      v_rest    <= ready_rest != '0;
-      hdr_len   <= ready.hdr_len;
-      seg_size  <= ready.seg_size;
-      index     <= '0;
-      in_first  <= ready.joined;
-      patch     <= ready_patch;
+      active     <= 1'b1;
+      asking     <= 1'b1;
+      is_first   <= 1'b1;
+      joined     <= ready.joined;
+      block      <= ready.head;
+      head       <= ready.head;
+      word       <= '0;
+      block_ends <= 1'b0;
+      start      <= '0;
+      run        <= ready_first;
+      run_ends   <= ready_ends;
+      v_rest     <= ready_more;
+      index      <= '0;
+      in_first   <= ready.joined;
     end
+    if (goes_on || over || load) begin
+      link_age <= 3'b001;
+      links    <= 1'b0;
+    end
+    // Needed by a word after it has been asked for, or by a joined frame, which does not get past its first links before.
+    if (loaded) begin
+      user               <= ready.user;
+      rest               <= ready_rest;
+      hdr_len            <= ready.hdr_len;
+      seg_size           <= ready.seg_size;
+      patch.v6           <= ready.v6;
+      patch.tags         <= ready.tags;
+      patch.stamped      <= ready.stamped;
+      patch.ip_len       <= ready_ip_len;
+      patch.ip_csum      <= ready_ip_csum;
+      patch.ack          <= ready.ack;
+      patch.offset_flags <= {ready.offset, ready.flags};
+      patch.window       <= ready.window;
+      patch.stamps       <= ready.stamps;
+    end
+    asked_first <= ask && is_first;
     if (rst) begin
-      active  <= 1'b0;
-      walking <= 1'b0;
-      credits <= 5'(CREDITS);
+      active      <= 1'b0;
+      walking     <= 1'b0;
+      asking      <= 1'b0;
+      asked_first <= 1'b0;
+      credits     <= 5'(CREDITS);
+      has_credit  <= 1'b1;
     end
   end
+
+  assign user_write = asked_first;
 
   // A block is free when its last word has been asked for, or it has been walked over.
   always_ff @(posedge clk) begin
@@ -214,38 +231,46 @@ module lro_read
     free_block <= block;
   end
 
-  // What goes with the word through the memory.
+  // What goes with the word through the memory. The fields do not: those of a joined frame stay as they are until its second
+  // segment's first link is known, and by then all words of its headers have come out.
   typedef struct packed {
     logic               valid;
     logic [COUNT_W-1:0] start;
     logic [COUNT_W-1:0] count;
     logic               last;
-    patch_t             patch;
   } beside_t;
-  beside_t asked, fetched, caught;
-  logic signed [8:0] asked_at, fetched_at;   // the word's first halfword behind the start of IP
+  beside_t asked, fetched, near, far, caught;
+  logic              asked_headers, fetched_headers;
+  logic [4:0]        asked_index;
+  logic signed [8:0] fetched_at;         // the word's first halfword behind the start of IP
 
   always_ff @(posedge clk) begin
-    read_addr          <= {block[ID_W-1:0], word};
-    asked.valid        <= ask && !rst;
-    asked.start        <= start;
-    asked.count        <= run_ends ? run[COUNT_W-1:0] : lanes;
-    asked.last         <= run_ends && !v_rest;
-    asked.patch        <= patch;
-    asked.patch.joined <= in_first && index <= 5'(HEADER / K);
-    asked_at           <= 9'(10'(index) * 10'(LANES)) - 9'(ip_offset(patch.tags) >> 1);
-    fetched            <= asked;
-    fetched_at         <= asked_at;
-    caught             <= fetched;
+    read_addr       <= {block[ID_W-1:0], word};
+    asked.valid     <= ask && !rst;
+    asked.start     <= start;
+    asked.count     <= run_ends ? run[COUNT_W-1:0] : lanes;
+    asked.last      <= run_ends && !v_rest;
+    asked_headers   <= in_first && index <= 5'(HEADER / K);
+    asked_index     <= index;
+    fetched         <= asked;
+    fetched_headers <= asked_headers;
+    fetched_at      <= 9'(10'(asked_index) * 10'(LANES)) - 9'(ip_offset(patch.tags) >> 1);
+    near            <= fetched;
+    far             <= near;
+    caught          <= far;
     if (rst) begin
       fetched.valid <= 1'b0;
+      near.valid    <= 1'b0;
+      far.valid     <= 1'b0;
       caught.valid  <= 1'b0;
     end
   end
 
-  // Fields by halfword: which one each lane takes is found while the memory answers.
+  // Fields by halfword: which one each lane takes is found while the memory answers, and then its value.
   localparam int FIELDS = 10;
   logic [LANES-1:0][FIELDS-1:0] choice;
+  logic [LANES-1:0][15:0]       field, field_q;
+  logic [LANES-1:0]             has_field, has_field_q;
 
   function automatic logic [FIELDS-1:0] field_at(input logic signed [8:0] at, input logic given, input logic v6,
                                                  input logic stamped);
@@ -260,25 +285,33 @@ module lro_read
     return found;
   endfunction
 
-  always_ff @(posedge clk) begin
-    for (int lane = 0; lane < LANES; lane++) choice[lane] <= 
-          field_at(fetched_at + 9'(lane), fetched.patch.joined, fetched.patch.v6, fetched.patch.stamped);
+  logic [FIELDS-1:0][15:0] values;
+  always_comb begin
+    values[0] = patch.ip_len;
+    values[1] = patch.ip_csum;
+    values[2] = patch.ack[31:16];
+    values[3] = patch.ack[15:0];
+    values[4] = patch.offset_flags;
+    values[5] = patch.window;
+    for (int i = 0; i < 4; i++) values[6+i] = patch.stamps[16*(3-i)+:16];
   end
 
-  logic [FIELDS-1:0][15:0] values;
-  logic [DATA_W-1:0]       patched;
-  always_comb begin
-    values[0] = caught.patch.ip_len;
-    values[1] = caught.patch.ip_csum;
-    values[2] = caught.patch.ack[31:16];
-    values[3] = caught.patch.ack[15:0];
-    values[4] = caught.patch.offset_flags;
-    values[5] = caught.patch.window;
-    for (int i = 0; i < 4; i++) values[6+i] = caught.patch.stamps[16*(3-i)+:16];
+  always_ff @(posedge clk) begin
     for (int lane = 0; lane < LANES; lane++) begin
       automatic logic [15:0] value = '0;
       for (int i = 0; i < FIELDS; i++) if (choice[lane][i]) value |= values[i];
-      patched[16*lane+:16] = choice[lane] == '0 ? read_data[16*lane+:16] : {value[7:0], value[15:8]};
+      choice[lane]    <= field_at(fetched_at + 9'(lane), fetched_headers, patch.v6, patch.stamped);
+      field[lane]     <= {value[7:0], value[15:8]};
+      has_field[lane] <= choice[lane] != '0;
+    end
+    field_q     <= field;
+    has_field_q <= has_field;
+  end
+
+  logic [DATA_W-1:0] patched;
+  always_comb begin
+    for (int lane = 0; lane < LANES; lane++) begin
+      patched[16*lane+:16] = has_field_q[lane] ? field_q[lane] : read_data[16*lane+:16];
     end
   end
 

@@ -49,14 +49,12 @@ module lro_table
   localparam int COUNT_W = $clog2(FLOWS + 1);
 
   typedef logic [SLOT_W-1:0] slot_t;
-  typedef enum logic [3:0] {IDLE, PICK, FETCH, CAUGHT, RULES, DECIDE, VICTIM, VICTIM_CAUGHT, VICTIM_READ, CLOSE, PLACE, STORE, PASS} state_t;
+  typedef enum logic [3:0] {IDLE, PICK, FETCH, RULES, DECIDE, VICTIM, VICTIM_READ, CLOSE, PLACE, STORE, PASS} state_t;
   typedef enum logic [1:0] {PLAINLY, TIMEOUT, EVICTED, PRESSURE} reason_t;
 
-  // The table: keys to compare, and all else.
-  (* no_rw_check, ram_style = "block" *) logic [$bits(flow_key_t)+$bits(common_t)-1:0] keys[FLOWS];
-  (* no_rw_check, ram_style = "block" *) logic [$bits(flow_t)-1:0] flows[FLOWS];
-  logic [$bits(flow_key_t)+$bits(common_t)-1:0] key_q;
-  logic [$bits(flow_t)-1:0] flow_q;
+  // The table: keys to compare, and all else. Wide and of few rows: block RAM would be nearly empty, and answers late.
+  (* no_rw_check, ram_style = "distributed" *) logic [$bits(flow_key_t)+$bits(common_t)-1:0] keys[FLOWS];
+  (* no_rw_check, ram_style = "distributed" *) logic [$bits(flow_t)-1:0] flows[FLOWS];
   flow_key_t key;
   common_t   same;
   flow_t     flow, update;
@@ -104,7 +102,8 @@ module lro_table
   logic [$bits(common_t)-1:0]   same_diff;
   logic [PARTS-1:0] key_differs;
   logic [4:0]       same_differs;
-  logic             in_order, in_size, is_short, has_count;
+  logic [1:0]       seq_differs;
+  logic             flags_differ, in_size, is_short, has_count;
   logic             ack_back, value_back, echo_back;
   logic             key_match, joins;
   logic [16:0]      sum_len;
@@ -118,14 +117,15 @@ module lro_table
   assign key_diff  = segment.key ^ key;
   assign same_diff = segment.same ^ same;
   assign key_match = key_differs == '0;
-  assign joins     = segment.eligible && same_differs == '0 && in_order && in_size && has_count
+  assign joins     = segment.eligible && same_differs == '0 && seq_differs == '0 && !flags_differ && in_size && has_count
                      && !ack_back && (!segment.stamped || (!value_back && !echo_back))
                      && sum_len <= 17'(MAX_PACKET);
 
   always_ff @(posedge clk) begin
     for (int i = 0; i < PARTS; i++) key_differs[i] <= |(key_diff >> (29 * i) & $bits(flow_key_t)'(29'h1fff_ffff));
     for (int i = 0; i < 5; i++) same_differs[i] <= |(same_diff >> (31 * i) & $bits(common_t)'(31'h7fff_ffff));
-    in_order   <= segment.seq == flow.next_seq && ((segment.flags ^ flow.flags) & 8'hf7) == '0;
+    for (int i = 0; i < 2; i++) seq_differs[i] <= segment.seq[16*i+:16] != flow.next_seq[16*i+:16];
+    flags_differ <= ((segment.flags ^ flow.flags) & 8'hf7) != '0;
     in_size    <= segment.payload <= flow.seg_size;
     is_short   <= segment.payload < flow.seg_size;
     has_count  <= !flow.joined || flow.user.seg_count != '1;
@@ -175,27 +175,52 @@ module lro_table
     merged.user.arrival   = segment.user.arrival;
   end
 
-  always_comb begin
-    leave           = '0;
-    leave.joined    = update.joined;
-    leave.head      = update.head;
-    leave.len       = update.joined ? update.ip_len : update.frame_len;
-    leave.hdr_len   = update.hdr_len;
-    leave.seg_size  = update.seg_size;
-    leave.csum_part = update.csum_part;
-    leave.v6        = update.v6;
-    leave.tags      = update.tags;
-    leave.stamped   = update.stamped;
-    leave.offset    = update.offset;
-    leave.flags     = update.flags;
-    leave.window    = update.window;
-    leave.ack       = update.ack;
-    leave.stamps    = update.stamps;
-    leave.user      = update.user;
+  // Not all of a flow leaves.
+  /* verilator lint_off UNUSEDSIGNAL */
+  function automatic leave_t leaves(input flow_t of);
+    automatic leave_t all = '0;
+    all.joined    = of.joined;
+    all.head      = of.head;
+    all.len       = of.joined ? of.ip_len : of.frame_len;
+    all.hdr_len   = of.hdr_len;
+    all.seg_size  = of.seg_size;
+    all.csum_part = of.csum_part;
+    all.v6        = of.v6;
+    all.tags      = of.tags;
+    all.stamped   = of.stamped;
+    all.offset    = of.offset;
+    all.flags     = of.flags;
+    all.window    = of.window;
+    all.ack       = of.ack;
+    all.stamps    = of.stamps;
+    all.user      = of.user;
+    return all;
+  endfunction
+  /* verilator lint_on UNUSEDSIGNAL */
+
+  // What STORE may store, and what CLOSE or PASS may send: chosen by the state before alone, not by what is decided in it.
+  logic has_room;
+  wire  holds = (state == CLOSE || state == PASS) && !has_room;
+  block_t leave_blocks;
+
+  always_ff @(posedge clk) begin
+    update <= state == DECIDE ? merged : alone;
+    if (!holds) begin
+      if (state == DECIDE || state == VICTIM_READ) begin
+        leave        <= leaves(flow);
+        leave_blocks <= flow.blocks;
+      end else if (state == STORE) begin
+        leave        <= leaves(update);
+        leave_blocks <= update.blocks;
+      end else begin
+        leave        <= leaves(alone);
+        leave_blocks <= alone.blocks;
+      end
+    end
   end
 
-  wire closes      = state == CLOSE && leave_room;
-  wire passes      = state == PASS && leave_room;
+  wire closes      = state == CLOSE && has_room;
+  wire passes      = state == PASS && has_room;
   wire adds        = state == STORE && is_new;
   assign leave_valid  = closes || passes;
   assign segment_take = passes || state == STORE;
@@ -204,21 +229,19 @@ module lro_table
 
   always_ff @(posedge clk) begin
     if (adds) keys[slot] <= {segment.key, segment.same};
-    key_q       <= keys[slot];
-    {key, same} <= key_q;
+    {key, same} <= keys[slot];
   end
   always_ff @(posedge clk) begin
     if (state == STORE) flows[slot] <= update;
-    flow_q <= flows[slot];
-    flow   <= flow_q;
+    flow <= flows[slot];
   end
 
-  // Where the slot is in the order, and all places behind it.
+  // Where the slot is in the order, and all places behind it. Neither changes in the two clocks in front of CLOSE.
   logic [FLOWS-1:0] behind;
-  always_comb begin
+  always_ff @(posedge clk) begin
     for (int i = 0; i < FLOWS; i++) begin
-      behind[i] = order[i] == slot;
-      if (i > 0 && behind[i-1]) behind[i] = 1'b1;
+      behind[i] <= 1'b0;
+      for (int j = 0; j <= i; j++) if (order[j] == slot) behind[i] <= 1'b1;
     end
   end
 
@@ -226,6 +249,7 @@ module lro_table
   always_ff @(posedge clk) if (state == DECIDE) link_from <= flow.tail;
 
   always_ff @(posedge clk) begin
+    has_room      <= leave_room;
     clock         <= clock + 1'b1;
     oldest_opened <= opened_at[order[0]];
     oldest_age    <= clock - oldest_opened;
@@ -254,11 +278,9 @@ module lro_table
         others <= others & ~(FLOWS'(1) << next_candidate);
         state  <= others == '0 ? PLACE : FETCH;
       end
-      FETCH:   state <= CAUGHT;
-      CAUGHT:  state <= RULES;
+      FETCH:   state <= RULES;
       RULES:   state <= DECIDE;
       DECIDE: begin
-        update <= joins ? merged : flow;
         if (!key_match) state <= PICK;
         else if (joins) state <= STORE;
         else begin
@@ -266,20 +288,14 @@ module lro_table
           state       <= CLOSE;
         end
       end
-      VICTIM:        state <= VICTIM_CAUGHT;
-      VICTIM_CAUGHT: state <= VICTIM_READ;
-      VICTIM_READ: begin
-        update <= flow;
-        state  <= CLOSE;
-      end
-      CLOSE: if (leave_room) begin
+      VICTIM:  state <= VICTIM_READ;
+      VICTIM_READ: state <= CLOSE;
+      CLOSE: if (has_room) begin
         // The frame takes the place that becomes free.
-        update <= alone;
         is_new <= 1'b1;
         state  <= !place_after ? IDLE : opens ? STORE : PASS;
       end
       PLACE: begin
-        update <= alone;
         is_new <= 1'b1;
         if (opens && is_full) begin
           slot        <= order[0];
@@ -295,13 +311,13 @@ module lro_table
         held  <= held + segment.blocks;
         state <= !is_new && (segment.flags[3] || is_short) ? CLOSE : IDLE;
       end
-      PASS: if (leave_room) state <= IDLE;
+      PASS: if (has_room) state <= IDLE;
       default: state <= IDLE;
     endcase
 
     if (closes) begin
       is_open[slot] <= 1'b0;
-      held          <= held - update.blocks;
+      held          <= held - leave_blocks;
       count         <= count - 1'b1;
       settled       <= '0;
       for (int i = 0; i < FLOWS - 1; i++) if (behind[i]) order[i] <= order[i+1];
@@ -321,8 +337,10 @@ module lro_table
       count          <= '0;
       order          <= '0;
       held           <= '0;
-      clock          <= '0;
+      // It wraps around soon, so that a test sees it, not a machine after some seconds.
+      clock          <= 32'hffff_f000;
       settled        <= '0;
+      has_room       <= 1'b0;
       event_opened   <= 1'b0;
       event_joined   <= 1'b0;
       event_passed   <= 1'b0;

@@ -40,9 +40,8 @@ module lro_write
 
   block_t            block, head, blocks;
   logic [WORD_W-1:0] word;
-  logic              in_frame;
+  logic              in_frame, opens;    // opens: the word is the first of a block
 
-  wire    opens  = word == '0;
   block_t target;
   assign target       = opens ? alloc_block : block;
   assign in_take      = in_valid && (!opens || alloc_valid) && (!in_last || may_end);
@@ -64,12 +63,14 @@ module lro_write
       blocks   <= frame_blocks;
       in_frame <= !in_last;
       word     <= in_last ? '0 : word + 1'b1;
+      opens    <= in_last || word == WORD_W'(BLOCK_WORDS - 1);
     end
     if (rst) begin
       write        <= 1'b0;
       follow_write <= 1'b0;
       in_frame     <= 1'b0;
       word         <= '0;
+      opens        <= 1'b1;
     end
   end
 endmodule

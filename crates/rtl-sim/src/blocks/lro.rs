@@ -21,14 +21,59 @@ const POOL_BYTES: usize = 131_072;
 const PATIENCE: u64 = 40_000;
 /// Clocks in which the table answers: it may be busy with a frame.
 const SLACK: u64 = 40;
+/// Frames that surely find room on their way out: with more of them the table may have to wait.
+const QUEUED: usize = 50;
 
-const PROFILES: [Profile; 6] = [
-    Profile { name: "bulk", flows: 3, sizes: (1_400, 1_460), odd: 1, noise: 1 },
-    Profile { name: "many", flows: 14, sizes: (1, 1_460), odd: 12, noise: 5 },
-    Profile { name: "small", flows: 2, sizes: (1, 12), odd: 0, noise: 0 },
-    Profile { name: "odd", flows: 3, sizes: (1, 200), odd: 40, noise: 3 },
-    Profile { name: "noise", flows: 9, sizes: (6, 1_000), odd: 10, noise: 60 },
-    Profile { name: "jumbo", flows: 5, sizes: (7_000, 8_960), odd: 2, noise: 5 },
+const PROFILES: [Profile; 11] = [
+    Profile {
+        name: "bulk",
+        sizes: (1_400, 1_460),
+        odd: 1,
+        noise: 1,
+        renewed: 0,
+        patient: true,
+        share: 200,
+        ..Profile::PLAIN
+    },
+    Profile { name: "many", flows: 14, odd: 12, noise: 5, ..Profile::PLAIN },
+    // Up to the most segments of a frame.
+    Profile {
+        name: "small",
+        flows: 2,
+        sizes: (1, 12),
+        renewed: 0,
+        patient: true,
+        share: 600,
+        ..Profile::PLAIN
+    },
+    Profile { name: "odd", sizes: (1, 200), odd: 40, noise: 3, ..Profile::PLAIN },
+    Profile {
+        name: "flips",
+        flows: 2,
+        sizes: (1, 60),
+        odd: 5,
+        flips: 45,
+        renewed: 3,
+        share: 300,
+        ..Profile::PLAIN
+    },
+    Profile { name: "noise", flows: 9, sizes: (6, 1_000), odd: 10, noise: 60, ..Profile::PLAIN },
+    Profile { name: "jumbo", flows: 5, sizes: (7_000, 8_960), odd: 2, noise: 5, share: 15, ..Profile::PLAIN },
+    // A frame has to fit into a quarter of the memory.
+    Profile { name: "giant", flows: 2, sizes: (8_000, 32_300), patient: true, share: 2, ..Profile::PLAIN },
+    Profile { name: "padded", sizes: (1, 300), odd: 10, padded: 50, renewed: 5, ..Profile::PLAIN },
+    Profile { name: "alike", flows: 12, sizes: (1, 20), odd: 10, alike: true, renewed: 5, ..Profile::PLAIN },
+    // All that waits is full.
+    Profile {
+        name: "stalled",
+        flows: 10,
+        sizes: (1, 20),
+        odd: 60,
+        noise: 20,
+        stall: Some(Pause::Bursts(12_000)),
+        share: 400,
+        ..Profile::PLAIN
+    },
 ];
 
 /// What is done with the traffic in one run.
@@ -40,8 +85,24 @@ struct Plan {
     output: Pause,
     timeout: u64,
     enable: bool,
+    /// `cfg_enable` changes in between.
+    toggles: bool,
     /// The run ends in the middle of things, by the next one's reset.
     breaks_off: bool,
+}
+
+impl Plan {
+    /// Nothing pauses, and the timer is far away.
+    const LINE_RATE: Plan = Plan {
+        profile: Profile::PLAIN,
+        frames: 0,
+        input: Pause::Never,
+        output: Pause::Never,
+        timeout: 1_000_000,
+        enable: true,
+        toggles: false,
+        breaks_off: false,
+    };
 }
 
 /// Random traffic of each kind.
@@ -54,15 +115,24 @@ pub fn compare(dut: &mut Dut, seed: u64, frames: u64) -> Result<Coverage, String
     for small in [true, false] {
         throughput(dut, small).map_err(|fault| format!("without pauses, small frames {small}: {fault}"))?;
     }
-    let rounds = frames.div_ceil(1_500).max(1) * PROFILES.len() as u64;
-    for round in 0..rounds {
+    short_hash(dut).map_err(|fault| format!("flows with nearly the same hash: {fault}"))?;
+    // Of a long run each is longer, too.
+    let turns = frames.div_ceil(3_000).clamp(1, 40 + frames / 20_000);
+    let shares = PROFILES.iter().map(|profile| profile.share).sum::<u64>();
+    for profile in (0..turns).flat_map(|_| PROFILES) {
         let plan = Plan {
-            profile: PROFILES[round as usize % PROFILES.len()],
-            frames: frames.div_ceil(rounds).max(20),
+            profile,
+            frames: (frames * profile.share).div_ceil(turns * shares).max(20),
             input: rng.pick(&[Pause::Never, Pause::Percent(30), Pause::Bursts(200)]),
-            output: rng.pick(&[Pause::Never, Pause::Percent(20), Pause::Bursts(30)]),
-            timeout: rng.pick(&[0, 1, 50, 1_000, 1_000, 20_000, 1_000_000]),
+            output: profile.stall.unwrap_or(rng.pick(&[
+                Pause::Never,
+                Pause::Percent(20),
+                Pause::Bursts(30),
+                Pause::Bursts(2_000),
+            ])),
+            timeout: timeout(&mut rng, profile.patient),
             enable: !rng.chance(8),
+            toggles: rng.chance(20),
             breaks_off: rng.chance(20),
         };
         let mut bench = Bench::new(dut, &mut rng, plan)?;
@@ -71,6 +141,19 @@ pub fn compare(dut: &mut Dut, seed: u64, frames: u64) -> Result<Coverage, String
         })?;
     }
     Ok(coverage)
+}
+
+/// Clocks of a flow. Each bit is set in some run, also those that no run lives long enough to see.
+fn timeout(rng: &mut Rng, patient: bool) -> u64 {
+    if patient || rng.chance(40) {
+        return (1 << rng.between(17, 31)) | (rng.bits() & rng.bits() & 0xffff_ffff);
+    }
+    match rng.below(7) {
+        0 => rng.below(4),
+        1 => rng.below(100),
+        2..=4 => rng.below(2_000),
+        _ => rng.below(20_000),
+    }
 }
 
 /// The ports beside the streams.
@@ -94,6 +177,8 @@ struct Bench {
     received: VecDeque<Received>,
     evicted: bool,
     enabled: bool,
+    /// `cfg_enable` changes as soon as all that came is decided about.
+    is_switching: bool,
     offered: u64,
     last_progress: u64,
 }
@@ -137,6 +222,7 @@ impl Bench {
             received: VecDeque::new(),
             evicted: false,
             enabled: plan.enable,
+            is_switching: false,
             offered: 0,
             last_progress: dut.cycles(),
             plan,
@@ -146,7 +232,9 @@ impl Bench {
     fn run(&mut self, dut: &mut Dut, rng: &mut Rng, coverage: &mut Coverage) -> Result<(), String> {
         loop {
             let all_offered = self.offered == self.plan.frames;
-            if !all_offered && self.source.waiting() < 2 {
+            self.switch(dut);
+            if !all_offered && !self.is_switching && self.source.waiting() < 2 {
+                self.is_switching = self.plan.toggles && rng.chance(4);
                 let offer = self.traffic.next(rng);
                 self.source.push(offer.bytes.clone(), offer.user.to_words());
                 self.undecided.push_back(offer);
@@ -160,7 +248,7 @@ impl Bench {
                     return self.nothing_more(dut);
                 }
                 // Flows whose time is far away leave when the block is switched off.
-                if self.plan.timeout > 20_000 {
+                if self.plan.timeout > 3_000 {
                     self.enabled = false;
                     dut.set(self.ports.enable, 0);
                 }
@@ -177,6 +265,16 @@ impl Bench {
                 return Err("nothing moves".to_owned());
             }
         }
+    }
+
+    /// Changes `cfg_enable`: on again when no flow is open any more, as the last ones that leave say nothing else than the timer's.
+    fn switch(&mut self, dut: &mut Dut) {
+        if !self.is_switching || !self.undecided.is_empty() || (!self.enabled && self.table.open() > 0) {
+            return;
+        }
+        self.is_switching = false;
+        self.enabled = !self.enabled;
+        dut.set(self.ports.enable, u64::from(self.enabled));
     }
 
     /// Takes the block's decisions over, in the order of its events.
@@ -203,7 +301,9 @@ impl Bench {
                 return Err("event_timeout without a flow".to_owned());
             }
             coverage.count("timeout");
-        } else if due.is_some_and(|due| now > due + SLACK * (1 + FLOWS as u64)) && self.expected.len() < 400 {
+        } else if due.is_some_and(|due| now > due + SLACK * (1 + FLOWS as u64))
+            && self.expected.len() < QUEUED
+        {
             return Err(format!("the oldest flow should have left at {due:?}"));
         }
         self.evicted |= evicted;
@@ -236,7 +336,7 @@ impl Bench {
             return Err("a frame was decided about under pressure".to_owned());
         }
         let arrived = Arrived {
-            may_join: offer.user.csum_status == 2 && offer.user.seg_size == 0 && self.plan.enable,
+            may_join: offer.user.csum_status == 2 && offer.user.seg_size == 0 && self.enabled,
             bytes: offer.bytes,
             arrival: offer.user.arrival,
             meta: offer.user,
@@ -276,6 +376,27 @@ impl Bench {
             return Err("a frame that was never sent".to_owned());
         }
         Ok(())
+    }
+
+    /// Sends what waits: clocks from the last beat to the event, and whether it says opened or joined. What comes out is not looked at.
+    fn decision(&mut self, dut: &mut Dut) -> (u64, bool, bool) {
+        let mut sent = dut.cycles();
+        loop {
+            self.source.drive(dut);
+            self.sink.drive(dut);
+            dut.settle();
+            let waiting = self.source.waiting();
+            self.source.observe(dut);
+            if waiting > self.source.waiting() {
+                sent = dut.cycles();
+            }
+            let [opened, joined, passed, ..] = self.ports.events.map(|port| dut.get(port) != 0);
+            let clocks = dut.cycles() - sent;
+            dut.edge();
+            if opened || joined || passed || clocks > PATIENCE {
+                return (clocks, opened, joined);
+            }
+        }
     }
 
     /// Some clocks more, in which nothing may come.
@@ -332,17 +453,10 @@ fn compare_frames(
 fn throughput(dut: &mut Dut, small: bool) -> Result<(), String> {
     let mut rng = Rng::new(7);
     let size = if small { 6 } else { 1_460 };
-    let profile = Profile { name: "line rate", flows: 2, sizes: (size, size), odd: 0, noise: 0 };
+    let profile =
+        Profile { name: "line rate", flows: 2, sizes: (size, size), renewed: 0, padded: 0, ..Profile::PLAIN };
     for kind in 0..3 {
-        let plan = Plan {
-            profile,
-            frames: 0,
-            input: Pause::Never,
-            output: Pause::Never,
-            timeout: 1_000_000,
-            enable: kind != 0,
-            breaks_off: false,
-        };
+        let plan = Plan { profile, enable: kind != 0, ..Plan::LINE_RATE };
         let mut bench = Bench::new(dut, &mut rng, plan)?;
         let word = dut.bits(dut.port("s_axis_tdata")?) as usize / 8;
         // Wider streams take a frame of 60 bytes in less time than it takes to decide.
@@ -374,6 +488,33 @@ fn throughput(dut: &mut Dut, small: bool) -> Result<(), String> {
         // The first block's number comes a few clocks after the reset.
         if ended - began > beats + 6 {
             return Err(format!("kind {kind}: {beats} beats took {} clocks", ended - began));
+        }
+    }
+    Ok(())
+}
+
+/// Clocks from a frame's last beat to the event, of a flow that opens and of one that is joined.
+const OPENS_IN: u64 = 11;
+const JOINS_IN: u64 = 13;
+
+/// A flow is found at once, also if another one differs in one of the bits that the short hash is made of.
+fn short_hash(dut: &mut Dut) -> Result<(), String> {
+    let mut rng = Rng::new(8);
+    let mut bench = Bench::new(dut, &mut rng, Plan::LINE_RATE)?;
+    // The first block's number comes a few clocks after the reset.
+    let [(first, _), ..] = traffic::neighbours(&mut rng, false, 0);
+    bench.source.push(first.bytes, first.user.to_words());
+    bench.decision(dut);
+    for (bit, v6) in (0..48).flat_map(|bit| [(bit, false), (bit, true)]) {
+        for (offer, opens) in traffic::neighbours(&mut rng, v6, bit) {
+            bench.source.push(offer.bytes, offer.user.to_words());
+            let (clocks, opened, joined) = bench.decision(dut);
+            let expected = if opens { OPENS_IN } else { JOINS_IN };
+            if (clocks, opened, joined) != (expected, opens, !opens) {
+                return Err(format!(
+                    "bit {bit}, IPv6 {v6}: opened {opened}, joined {joined} after {clocks} clocks, not {expected}"
+                ));
+            }
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Flows of TCP segments that mostly follow each other, with everything odd that ends a coalesced frame.
 
 use crate::frames::{self, Mix};
-use crate::{Rng, RxUser};
+use crate::{Pause, Rng, RxUser};
 
 const TCP_GOOD: u8 = 2;
 
@@ -17,6 +17,38 @@ pub(super) struct Profile {
     pub odd: u64,
     /// Frames of no flow, in percent.
     pub noise: u64,
+    /// Frames with one bit of their headers wrong, one bit after the other, in percent.
+    pub flips: u64,
+    /// Frames of 60 bytes and more with bytes behind the packet, in percent.
+    pub padded: u64,
+    /// Frames after which another flow takes the place of the one, in percent.
+    pub renewed: u64,
+    /// All flows have the same short hash.
+    pub alike: bool,
+    /// What the output's pauses are like, where it is not one of those that all have.
+    pub stall: Option<Pause>,
+    /// The timer is not what closes flows.
+    pub patient: bool,
+    /// How many frames, in percent of a usual run.
+    pub share: u64,
+}
+
+impl Profile {
+    /// Nothing out of the usual.
+    pub const PLAIN: Profile = Profile {
+        name: "plain",
+        flows: 3,
+        sizes: (1, 1_460),
+        odd: 0,
+        noise: 0,
+        flips: 0,
+        padded: 3,
+        renewed: 1,
+        alike: false,
+        stall: None,
+        patient: false,
+        share: 100,
+    };
 }
 
 /// A frame, and what is told beside it.
@@ -55,16 +87,37 @@ struct Shape {
     options: Vec<u8>,
     /// Behind the IP header: IPv4 options or an IPv6 extension header.
     extra: Vec<u8>,
+    /// What IPv6 says of the extension header.
+    extension: u8,
+    /// Bytes that are cut off at the end.
+    cut: usize,
     offset_bits: u8,
     /// Added to the data offset and to the IP length, wrongly.
     offset_fault: u8,
     length_fault: i32,
 }
 
+impl Shape {
+    /// A segment that joins.
+    const PLAIN: Shape = Shape {
+        flags: 0x10,
+        fragment: 0x4000,
+        options: Vec::new(),
+        extra: Vec::new(),
+        extension: 0,
+        cut: 0,
+        offset_bits: 0,
+        offset_fault: 0,
+        length_fault: 0,
+    };
+}
+
 /// All flows.
 pub(super) struct Traffic {
     profile: Profile,
     flows: Vec<Flow>,
+    /// The bit that was flipped last.
+    flipped: usize,
 }
 
 impl Flow {
@@ -119,6 +172,18 @@ impl Flow {
         flow
     }
 
+    /// Another flow with the same short hash.
+    fn namesake(&self, rng: &mut Rng) -> Self {
+        let mut flow = self.clone();
+        let both = 1 + rng.below(255) as u8;
+        let at = rng.between(0, 1);
+        // The hash is of one port and the other with its bytes swapped.
+        flow.ports[at] ^= both;
+        flow.ports[3 - at] ^= both;
+        flow.size = (self.size + rng.between(0, 4)).saturating_sub(2).max(1);
+        flow
+    }
+
     fn timestamps(&self) -> Vec<u8> {
         let mut options = vec![1, 1, 8, 10];
         options.extend(self.value.to_be_bytes());
@@ -143,7 +208,7 @@ impl Flow {
             frame.extend([0x60 | self.traffic_class >> 4, self.traffic_class << 4]);
             frame.extend(self.label.to_be_bytes());
             frame.extend((len as u16).to_be_bytes());
-            frame.extend([if shape.extra.is_empty() { 6 } else { 0 }, self.hops]);
+            frame.extend([if shape.extra.is_empty() { 6 } else { shape.extension }, self.hops]);
             frame.extend(&self.addresses);
         } else {
             let at = frame.len();
@@ -154,8 +219,7 @@ impl Flow {
             frame.extend([self.hops, 6, 0, 0]);
             frame.extend(&self.addresses);
             frame.extend(&shape.extra);
-            let sum = linerate_wire::checksum::checksum(&frame[at..]);
-            frame[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
+            set_checksum(&mut frame[at..]);
             frame.extend(&tcp);
             return frame;
         }
@@ -165,14 +229,22 @@ impl Flow {
     }
 }
 
+/// Of an IPv4 header.
+fn set_checksum(header: &mut [u8]) {
+    header[10..12].fill(0);
+    let sum = linerate_wire::checksum::checksum(header);
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
 impl Traffic {
     pub fn new(rng: &mut Rng, profile: Profile) -> Self {
         let mut flows: Vec<Flow> = Vec::new();
         for _ in 0..profile.flows {
-            let like = flows.last().filter(|_| rng.chance(30)).map(|flow| flow.sibling(rng));
+            let like = flows.last().filter(|_| profile.alike || rng.chance(30));
+            let like = like.map(|flow| if profile.alike { flow.namesake(rng) } else { flow.sibling(rng) });
             flows.push(like.unwrap_or_else(|| Flow::random(rng, &profile)));
         }
-        Traffic { profile, flows }
+        Traffic { profile, flows, flipped: rng.below(1_000) as usize }
     }
 
     /// The next frame.
@@ -191,13 +263,15 @@ impl Traffic {
         // A flow goes on for a while, as in a burst.
         let at = if self.flows.len() > 1 && rng.chance(60) { 0 } else { at };
         self.flows.swap(0, at);
-        if rng.chance(1) && rng.chance(20) {
-            self.flows[0] = Flow::random(rng, &self.profile);
+        if rng.chance(self.profile.renewed) {
+            let flow = &self.flows[0];
+            self.flows[0] =
+                if self.profile.alike { flow.namesake(rng) } else { Flow::random(rng, &self.profile) };
         }
         self.segment(rng, &mut bytes, &mut user);
         if bytes.len() < 60 && rng.chance(90) {
             bytes.resize(60, 0xee);
-        } else if rng.chance(3) {
+        } else if rng.chance(self.profile.padded) {
             bytes.resize(bytes.len() + rng.between(1, 300), 0xee);
         }
         Offer { bytes, user }
@@ -206,21 +280,25 @@ impl Traffic {
     fn segment(&mut self, rng: &mut Rng, bytes: &mut Vec<u8>, user: &mut RxUser) {
         let odd = rng.chance(self.profile.odd);
         let flow = &mut self.flows[0];
-        let mut shape = Shape {
-            flags: 0x10,
-            fragment: 0x4000,
-            options: if flow.stamped { flow.timestamps() } else { Vec::new() },
-            extra: Vec::new(),
-            offset_bits: 0,
-            offset_fault: 0,
-            length_fault: 0,
-        };
+        let mut shape =
+            Shape { options: if flow.stamped { flow.timestamps() } else { Vec::new() }, ..Shape::PLAIN };
         let mut payload = vec![0; flow.size];
         if odd {
             flow.stumble(rng, &mut shape, &mut payload, user);
         }
         rng.fill(&mut payload);
         *bytes = flow.segment(&payload, &shape);
+        bytes.truncate(bytes.len() - shape.cut.min(bytes.len() - 1));
+        let flips = rng.chance(self.profile.flips);
+        if flips {
+            let headers = bytes.len().saturating_sub(payload.len()).max(14);
+            self.flipped = (self.flipped + 1) % (8 * headers);
+            flow.flip(self.flipped, bytes);
+        }
+        if flips && rng.chance(50) {
+            // It was no segment of this flow.
+            return;
+        }
         flow.sequence = flow.sequence.wrapping_add(payload.len() as u32);
         flow.ident = flow.ident.wrapping_add(1);
         if rng.chance(30) {
@@ -233,9 +311,21 @@ impl Traffic {
 }
 
 impl Flow {
+    /// Inverts a bit. The header's checksum stays right: a frame with a wrong one is not given as good.
+    fn flip(&self, bit: usize, bytes: &mut [u8]) {
+        let ip = self.ethernet.len();
+        let is_sum = !self.v6 && (ip + 10..ip + 12).contains(&(bit / 8));
+        if !is_sum && let Some(byte) = bytes.get_mut(bit / 8) {
+            *byte ^= 1 << (bit % 8);
+        }
+        if !self.v6 && bytes.len() >= ip + 20 {
+            set_checksum(&mut bytes[ip..ip + 20]);
+        }
+    }
+
     /// Something odd, for this segment or from now on.
     fn stumble(&mut self, rng: &mut Rng, shape: &mut Shape, payload: &mut Vec<u8>, user: &mut RxUser) {
-        match rng.below(26) {
+        match rng.below(27) {
             0 => self.sequence = self.sequence.wrapping_add(1 << rng.below(32)),
             1 => self.acknowledgement = self.acknowledgement.wrapping_sub(1 << rng.below(32)),
             2 => self.value = self.value.wrapping_sub(1 << rng.below(32)),
@@ -271,22 +361,61 @@ impl Flow {
                     _ => shape.options = vec![1; 12],
                 }
             }
-            _ if self.v6 => shape.extra = vec![6, 0, 1, 4, 0, 0, 0, 0],
+            25 => shape.cut = if rng.chance(50) { 1 } else { rng.between(1, 120) },
+            _ if self.v6 => {
+                shape.extra = vec![6, 0, 1, 4, 0, 0, 0, 0];
+                shape.extension =
+                    rng.pick(&[0, 43, 44, 51, 60]) ^ if rng.chance(30) { 1 << rng.below(8) } else { 0 };
+            }
             _ => shape.extra = vec![1; 4 * rng.between(1, 10)],
         }
     }
 }
 
+/// Two flows that differ in one of the 48 bits that the short hash is made of: each opens and is joined. With each frame whether it
+/// opens.
+pub(super) fn neighbours(rng: &mut Rng, v6: bool, bit: usize) -> [(Offer, bool); 4] {
+    let mut flow = Flow::random(rng, &Profile { sizes: (6, 6), ..Profile::PLAIN });
+    while flow.v6 != v6 {
+        flow = Flow::random(rng, &Profile { sizes: (6, 6), ..Profile::PLAIN });
+    }
+    let mut other = flow.clone();
+    let byte = match bit / 8 {
+        at @ 0..4 => &mut other.ports[at],
+        // The last two of the source address.
+        at => &mut other.addresses[if v6 { 10 + at } else { at - 2 }],
+    };
+    *byte ^= 1 << (bit % 8);
+    let mut segment = |flow: &mut Flow, flags: u8, opens: bool| {
+        let shape = Shape {
+            flags,
+            options: if flow.stamped { flow.timestamps() } else { Vec::new() },
+            ..Shape::PLAIN
+        };
+        let mut bytes = flow.segment(&[0x5a; 6], &shape);
+        bytes.resize(bytes.len().max(60), 0xee);
+        flow.sequence = flow.sequence.wrapping_add(6);
+        (Offer { bytes, user: user(rng) }, opens)
+    };
+    [
+        segment(&mut flow, 0x10, true),
+        segment(&mut other, 0x10, true),
+        segment(&mut other, 0x18, false),
+        segment(&mut flow, 0x18, false),
+    ]
+}
+
 fn user(rng: &mut Rng) -> RxUser {
     RxUser {
-        error: false,
+        // What the block has not to look at.
+        error: rng.chance(50),
         csum_status: TCP_GOOD,
         csum_raw: rng.bits() as u16,
         hash: rng.bits() as u32,
         hash_type: rng.below(8) as u8,
         channel: rng.below(16) as u8,
-        drop: false,
-        seg_count: 1,
+        drop: rng.chance(50),
+        seg_count: rng.bits() as u8,
         seg_size: 0,
         arrival: rng.bits() as u32,
     }
