@@ -29,9 +29,6 @@ pub struct Block {
     /// Whether it is synthesized; not where its parts are, and the whole takes too long.
     #[serde(default = "yes")]
     pub synth: bool,
-    /// Whether it is placed; if not, only its size is known, and it is synthesized with `--long` alone.
-    #[serde(default = "yes")]
-    pub place: bool,
     /// The feature of `rtl-sim` that compiles it in, where it is not always.
     #[serde(default, rename = "feature")]
     pub _feature: Option<String>,

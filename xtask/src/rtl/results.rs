@@ -20,18 +20,18 @@ fn sizes(record: &Record, text: &mut String) -> Result<()> {
     text.push_str(
         "\n## Size and clock\n\n`cargo xtask rtl synth --long`. DATA_W = 64. ECP5 (LFE5UM-85F, speed grade 8): yosys and nextpnr, out of context,\n\
          the middle of three seeds of the placer, all three behind; 156.25 MHz carry 10 Gb/s. LUT4 counts a carry cell as two. xc7: yosys alone, so\n\
-         without a clock. A dash: not placed, so its size alone. RAM: 18 kbit each.\n\n\
+         without a clock. RAM: 18 kbit each.\n\n\
          | block | ECP5 LUT4 | FF | RAM | MHz | (seeds) | xc7 LUT | FF | RAM18 | date |\n|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for (name, result) in &record.synthesis {
         let seeds: Vec<String> = result.fmax_mhz.iter().map(|mhz| format!("{mhz:.0}")).collect();
         writeln!(
             text,
-            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {name} | {} | {} | {} | {:.1} | {} | {} | {} | {} | {} |",
             result.ecp5_lut4,
             result.ecp5_ff,
             result.ecp5_ram,
-            if seeds.is_empty() { "-".to_owned() } else { format!("{:.1}", result.mhz()) },
+            result.mhz(),
             seeds.join(", "),
             result.xc7_lut,
             result.xc7_ff,

@@ -21,10 +21,6 @@ pub fn run(tools: &Tools, blocks: &[&Block], long: bool) -> Result<()> {
     for &block in blocks.iter().filter(|block| block.synth) {
         let hash = hash(block)?;
         match record.synthesis.get(&block.name) {
-            Some(result) if !block.place && !long => {
-                let whose = if result.hash == hash { "these" } else { "other" };
-                println!("synth {}: recorded of {whose} sources; `--long` does it again", block.name);
-            }
             Some(result) if result.hash == hash && !long => known.push((block, hash)),
             None if !long => println!("synth {}: not recorded; `--long` does it", block.name),
             _ => changed.push((block, hash)),
@@ -121,10 +117,7 @@ fn synthesize(tools: &Tools, block: &Block, hash: String) -> Result<Synthesis> {
     yosys(format!(
         "{read}; synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -top {top}; tee -q -o xc7-stat.json stat -json"
     ))?;
-    let fmax_mhz = match block.place {
-        true => place(tools, &work).with_context(|| format!("nextpnr: {}", block.name))?,
-        false => Vec::new(),
-    };
+    let fmax_mhz = place(tools, &work).with_context(|| format!("nextpnr: {}", block.name))?;
     let ecp5 = json(&work.join("ecp5-stat.json"))?;
     let xc7 = json(&work.join("xc7-stat.json"))?;
     let starts = |stat: &Value, starts: &[&str]| {
