@@ -38,23 +38,33 @@ fn brake(world: &mut World<'_>, way: Way, victim: usize) -> Result<(u32, u32, u3
     })
 }
 
+/// Waits until a queue has come to rest. A frame that was begun may need more buffers to receive, more than a ring has at a time.
+fn stop(world: &mut World<'_>, rings: &mut Rings, way: Way, victim: usize) -> Result<(), String> {
+    let status = way.queue(victim) + queue::STATUS;
+    let end = world.dut.cycles() + PATIENCE;
+    while world.read(status)? & queue::HALTED == 0 {
+        if world.dut.cycles() > end {
+            return Err(format!("{way:?}: a queue that does not stop"));
+        }
+        rings.poll(world)?;
+        let ring = &mut rings.rx[victim];
+        if way == Way::Receive && ring.room() > 0 {
+            while ring.room() > 0 {
+                ring.give(world, 2_048);
+            }
+            ring.ring(world)?;
+        }
+    }
+    Ok(())
+}
+
 pub fn stop_and_go(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<&'static str, String> {
     load(world, rings, victim)?;
     for way in [Way::Transmit, Way::Receive] {
         let base = way.queue(victim);
         let (register, off, on) = brake(world, way, victim)?;
         world.write(register, off)?;
-        if way == Way::Receive {
-            // A frame that was begun may need more buffers.
-            let given = rings.rx[victim].room() > 0;
-            while rings.rx[victim].room() > 0 {
-                rings.rx[victim].give(world, 2_048);
-            }
-            if given {
-                rings.rx[victim].ring(world)?;
-            }
-        }
-        world.wait(base + queue::STATUS, "stop", |status| status & queue::HALTED != 0)?;
+        stop(world, rings, way, victim)?;
         if register == way.base() {
             world.wait(register + 4, "stop of all", |status| status & 1 != 0)?;
         }
