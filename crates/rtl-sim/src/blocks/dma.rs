@@ -5,6 +5,7 @@ mod faults;
 mod interrupts;
 mod line;
 mod lite;
+mod long;
 mod memory;
 mod receive;
 mod registers;
@@ -48,6 +49,8 @@ pub fn compare(dut: &mut Dut, seed: u64, frames: u64) -> Result<Coverage, String
         }
         round += 1;
     }
+    long::run(dut, rng.bits(), &mut coverage)
+        .map_err(|fault| format!("seed {seed}, long frames: {fault}"))?;
     line::run(dut, rng.bits(), &mut coverage)
         .map_err(|fault| format!("seed {seed}, at line rate: {fault}"))?;
     Ok(coverage)

@@ -3,7 +3,7 @@
 use super::super::Coverage;
 use super::slave::Timing;
 use super::traffic::Rings;
-use super::world::{Manner, World};
+use super::world::{Manner, Way, World, queue};
 use crate::{Dut, Pause};
 
 /// Clocks a frame, at most.
@@ -33,10 +33,20 @@ pub fn run(dut: &mut Dut, seed: u64, coverage: &mut Coverage) -> Result<(), Stri
 fn measure(world: &mut World<'_>, queues: usize) -> Result<(f64, f64), String> {
     world.write(0x524, 1 << 16)?;
     let mut rings = Rings::with_sizes(world, 64, 64)?;
+    for queue in 0..world.queues {
+        // So many frames in so short a time reach every threshold.
+        for way in [Way::Transmit, Way::Receive] {
+            let threshold = world.rng.below(256) as u32;
+            world.write(way.queue(queue) + queue::CONTROL, threshold << 16 | queue::IOC | queue::RUN)?;
+        }
+    }
+    // A queue, or all from it on.
+    let first = world.rng.below(world.queues as u64) as usize;
     let mut sent = 0;
     let end = world.dut.cycles() + 100_000;
     while world.done_at.iter().any(|times| times.len() < FRAMES as usize) {
-        for queue in 0..queues {
+        for at in 0..queues {
+            let queue = (first + at) % world.queues;
             let mut rings_tx = false;
             while sent < FRAMES && rings.tx[queue].room() > 32 {
                 rings.send_whole(world, queue, 60);
@@ -56,7 +66,7 @@ fn measure(world: &mut World<'_>, queues: usize) -> Result<(f64, f64), String> {
             }
         }
         while rings.offered < FRAMES && world.source.waiting() < 100 {
-            let queue = rings.offered as usize % queues;
+            let queue = (first + rings.offered as usize % queues) % world.queues;
             rings.offer(world, queue, 60);
         }
         world.step()?;

@@ -211,6 +211,11 @@ impl Memory {
         }
     }
 
+    /// No region, so none that may have been handed over.
+    fn is_nowhere(&self, address: u64) -> bool {
+        self.find(address).is_none()
+    }
+
     /// Hardware reads a beat: `bytes.len()` bytes from an aligned address, of which those from `first` on are meant.
     pub fn read_beat(&mut self, address: u64, first: usize, bytes: &mut [u8]) -> Response {
         let (mut response, at) = self.answer(address + first as u64);
@@ -219,6 +224,9 @@ impl Memory {
             response = self.unreadable.range(words).next().map_or(response, |(_, response)| *response);
         }
         if response != Response::Okay {
+            if self.is_nowhere(address + first as u64) {
+                self.fault(format!("read of {address:#x}, where there is no memory"));
+            }
             bytes.fill(0xEE);
             return response;
         }
@@ -235,6 +243,9 @@ impl Memory {
     pub fn write_beat(&mut self, address: u64, strobe: u64, bytes: &[u8]) -> Response {
         let (response, at) = self.answer(address);
         if response != Response::Okay {
+            if self.is_nowhere(address) {
+                self.fault(format!("write of {address:#x}, where there is no memory"));
+            }
             return response;
         }
         if !self.unwritable.is_empty() {

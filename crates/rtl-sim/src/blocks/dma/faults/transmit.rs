@@ -169,7 +169,9 @@ pub fn unreadable(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Re
 pub fn cut(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<&'static str, String> {
     world.interrupts.expect_failure(Way::Transmit, victim);
     let held = 256 * world.width;
-    let more = world.rng.between(2 * world.width, 2 * held);
+    // From the shortest that is not held back as a whole on.
+    let most = world.rng.pick(&[3 * world.width, 2 * held]);
+    let more = world.rng.between(world.width + 1, most);
     let mut frame = vec![0; held + more];
     world.rng.fill(&mut frame);
     let user = transmit::random_user(world);
