@@ -1,16 +1,17 @@
-// dma_write_back: what the descriptor master writes.
+// dma_write_back: what the descriptor master writes. Part 0:
 //
 //   - AW and W stay until they are taken; WLAST stands where AWLEN says; no data is offered but that of the write in hand; no write leaves
-//     its descriptor, so none crosses 4 KiB;
-//   - each receive descriptor gets one status, in their order, with what was said of it and the error of its data; it is offered only after its
-//     data was there, and after its app words were answered, if a frame ends in it; then these were written once, unchanged, in their order;
-//   - each transmit descriptor gets one status, in their order;
-//   - each answer to a status gives one `done`, with all the errors there were; an answer to app words gives none.
+//     its descriptor, so none crosses 4 KiB; data is popped once for each receive status that is not of a bad descriptor;
+//   - no list overflows: those of receive descriptors and of answers.
+//
+// Part 1: each transmit descriptor gets one status that says what was said of it, and one `done` with all errors there were.
 //
 // Proved by induction, without a bound: for any descriptors, any delays of the bus and of the data, and resets at any time, with lists of 8
-// (16 in the engine) and addresses of 14 bits. One receive and one transmit descriptor, chosen by the solver, are followed. Assumed:
-// descriptors are pushed as dma.sv does it, two registers behind rx_room (dma_place_formal.sv proves its part), and what waits at an
-// input stays there.
+// (16 in the engine) and addresses of 14 bits. Assumed: descriptors are pushed as dma.sv does it, two registers behind rx_room
+// (dma_place_formal.sv proves its part), and what waits at an input stays there.
+//
+// Parts 2 to 4 state the rest and have not been brought to an end: how many app words are where; that each receive descriptor gets one status,
+// in their order, after its app words were answered; what app words and status say. No .sby file runs them.
 `default_nettype none
 
 module dma_write_back_formal #(
