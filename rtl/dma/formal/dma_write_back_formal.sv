@@ -1,20 +1,21 @@
-// dma_write_back: what the descriptor master writes.
+// dma_write_back: what the descriptor master writes. Part 0:
 //
 //   - AW and W stay until they are taken; WLAST stands where AWLEN says; no data is offered but that of the write in hand; no write leaves
-//     its descriptor, so none crosses 4 KiB;
-//   - each receive descriptor gets one status, in their order, with what was said of it and the error of its data; it is offered only after its
-//     data was there, and after its app words were answered, if a frame ends in it; then these were written once, unchanged, in their order;
-//   - each transmit descriptor gets one status, in their order;
-//   - each answer to a status gives one `done`, with all the errors there were; an answer to app words gives none.
+//     its descriptor, so none crosses 4 KiB; data is popped once for each receive status that is not of a bad descriptor;
+//   - no list overflows: those of receive descriptors and of answers.
+//
+// Part 1: each transmit descriptor gets one status that says what was said of it, and one `done` with all errors there were.
 //
 // Proved by induction, without a bound: for any descriptors, any delays of the bus and of the data, and resets at any time, with lists of 8
-// (16 in the engine) and addresses of 14 bits. One receive and one transmit descriptor, chosen by the solver, are followed. Assumed:
-// descriptors are pushed as dma.sv does it, two registers behind rx_room (dma_place_formal.sv proves its part), and what waits at an
-// input stays there.
+// (16 in the engine) and addresses of 14 bits. Assumed: descriptors are pushed as dma.sv does it, two registers behind rx_room
+// (dma_place_formal.sv proves its part), and what waits at an input stays there.
+//
+// Parts 2 to 4 state the rest and have not been brought to an end: how many app words are where; that each receive descriptor gets one status,
+// in their order, after its app words were answered; what app words and status say. No .sby file runs them.
 `default_nettype none
 
 module dma_write_back_formal #(
-    // What is proved: 0 bus and room, 1 the order of receive's writes and their answers, 2 what they say, 3 transmit.
+    // What is proved: 0 bus and room, 1 transmit, 2 how many app words, 3 the order of receive's writes and answers, 4 what they say.
     parameter int PART = 0,
     localparam int ADDR_W = 14,
     localparam int LINE_W = ADDR_W - 6,
@@ -186,33 +187,39 @@ module dma_write_back_formal #(
     end
   end
 
+  // Each part may take for granted what the ones before it have proved.
+`define PROVED(number, what) \
+  begin \
+    if (PART == number) assert (what); \
+    if (PART > number) assume (what); \
+  end
+
   // ---------------------------------------------------------------- what is promised
 
   wire [1:0] of_app = eof ? app_error : 2'b00;
 
   always @(posedge clk) begin
-    // The bus: what the other parts need, too.
     if (!rst && !first) begin
-      if (awvalid) assert (14'(awaddr[11:0]) + {2'd0, awlen, 4'd0} + 14'd16 <= 14'd4096);
-      if (aw_new) assert (!busy && wvalid && !w_stays.waits);
-      if (wvalid) assert ((aw_new || busy) && wlast == (8'(beat) == length_now));
-      if (wvalid && beat) assert (wstrb == 16'h000F);
-      if (is_rx) assert (held != 5'd0 && awlen == 8'd0 && awaddr[5:0] == 6'h10 && wstrb == 16'hFF00);
-      if (is_app) assert (awlen == 8'd1 && awaddr[5:0] == 6'h20 && wstrb == 16'hFFFF);
-      if (is_tx) assert (awlen == 8'd0 && awaddr[5:0] == 6'h10 && wstrb == 16'hF000);
-      assert (popped_data == (is_rx && !wdata[92]));
-      if (data_pop) assert (data_valid);
-      assert (popped_tx == is_tx);
-      if (tx_pop) assert (tx_valid);
-      if (bready) assert (unanswered != 5'd0);
-      if (done) assert (any_echo);
+      if (awvalid) `PROVED(0, (14'(awaddr[11:0]) + {2'd0, awlen, 4'd0} + 14'd16 <= 14'd4096))
+      if (aw_new) `PROVED(0, (!busy && wvalid && !w_stays.waits))
+      if (wvalid) `PROVED(0, ((aw_new || busy) && wlast == (8'(beat) == length_now)))
+      if (wvalid && beat) `PROVED(0, (wstrb == 16'h000F))
+      if (is_rx) `PROVED(0, (held != 5'd0 && awlen == 8'd0 && awaddr[5:0] == 6'h10 && wstrb == 16'hFF00))
+      if (is_app) `PROVED(0, (awlen == 8'd1 && awaddr[5:0] == 6'h20 && wstrb == 16'hFFFF))
+      if (is_tx) `PROVED(0, (awlen == 8'd0 && awaddr[5:0] == 6'h10 && wstrb == 16'hF000))
+      `PROVED(0, (popped_data == (is_rx && !wdata[92])))
+      if (data_pop) `PROVED(0, (data_valid))
+      `PROVED(0, (popped_tx == is_tx))
+      if (tx_pop) `PROVED(0, (tx_valid))
+      if (bready) `PROVED(0, (unanswered != 5'd0))
+      if (done) `PROVED(0, (any_echo))
     end
     // Receive.
-    if (!rst && !first && PART == 1) begin
+    if (!rst && !first && PART == 3) begin
       if (is_app) assert (apps_in != apps_out);
       if (our_rx) assert (app_state == (eof ? OVER : NONE));
     end
-    if (!rst && !first && PART == 2) begin
+    if (!rst && !first && PART == 4) begin
       if (our_app) assert (awaddr[ADDR_W-1:6] == line && wdata == app[127:0]);
       if (wvalid && beat && ours_now) assert (wdata[31:0] == app[159:128]);
       if (our_rx) begin
@@ -222,7 +229,7 @@ module dma_write_back_formal #(
       end
     end
     // Transmit.
-    if (!rst && !first && PART == 3) begin
+    if (!rst && !first && PART == 1) begin
       if (our_tx) assert (awaddr[ADDR_W-1:6] == sent_line && wdata[127:96] == {1'b1, sent_error, 2'b00, sent_len});
       if (tx_echo) begin
         assert (done && !done_is_rx && done_queue == sent_queue);
@@ -231,7 +238,7 @@ module dma_write_back_formal #(
       end
     end
     // Answers to receive.
-    if (!rst && !first && PART == 1) begin
+    if (!rst && !first && PART == 3) begin
       if (app_echo) assert (!done);
       if (rx_echo) begin
         assert (done && done_is_rx && done_queue == queue);
@@ -347,87 +354,82 @@ module dma_write_back_formal #(
   always @(posedge clk) begin
     if (!rst && !first) begin
       // Room: nothing is overwritten.
-      assert (5'(dut.under_way) == firsts + seconds && firsts + seconds == inside_now);
-      assert (dut.under_way <= 4'(LIST - 1));
-      if (rx_room) assert (dut.under_way <= 4'(LIST - 4));
-      if (room_1) assert (dut.under_way <= 4'(LIST - 3));
-      if (room_2) assert (dut.under_way <= 4'(LIST - 2));
-      assert (first_stored <= 4'd8 && second_stored <= 4'd8 && answer_stored <= 5'd16);
-      if (PART == 1) assert (apps_stored <= 4'd8);
-      assert (dut.answer_level == asked + 5'(dut.answers.popped) && dut.answer_level <= 5'(2 * LIST - 2));
-      if (dut.answers_room || dut.idle) assert (dut.answer_level <= 5'(2 * LIST - 3));
+      `PROVED(0, (5'(dut.under_way) == firsts + seconds && firsts + seconds == inside_now))
+      `PROVED(0, (dut.under_way <= 4'(LIST - 1)))
+      if (rx_room) `PROVED(0, (dut.under_way <= 4'(LIST - 4)))
+      if (room_1) `PROVED(0, (dut.under_way <= 4'(LIST - 3)))
+      if (room_2) `PROVED(0, (dut.under_way <= 4'(LIST - 2)))
+      `PROVED(0, (first_stored <= 4'd8 && second_stored <= 4'd8 && answer_stored <= 5'd16))
+      `PROVED(0, (dut.answer_level == asked + 5'(dut.answers.popped) && dut.answer_level <= 5'(2 * LIST - 2)))
+      if (dut.answers_room || dut.idle) `PROVED(0, (dut.answer_level <= 5'(2 * LIST - 3)))
       // What was chosen stays possible.
       if (dut.picked) begin
-        assert (dut.kind == APP || dut.kind == RX_STATUS || dut.kind == TX_STATUS);
-        if (dut.kind == APP) assert (dut.wants_app);
-        if (dut.kind == RX_STATUS) assert (dut.wants_rx);
-        if (dut.kind == TX_STATUS) assert (dut.wants_tx);
+        `PROVED(0, (dut.kind == APP || dut.kind == RX_STATUS || dut.kind == TX_STATUS))
+        if (dut.kind == APP) `PROVED(0, (dut.wants_app))
+        if (dut.kind == RX_STATUS) `PROVED(0, (dut.wants_rx))
+        if (dut.kind == TX_STATUS) `PROVED(0, (dut.wants_tx))
       end
       // The write in hand.
-      if (dut.idle) assert (!awvalid && !wvalid && !dut.second_beat);
-      if (dut.second_beat) assert (wvalid && !beat && !wlast);
-      if (wvalid && !dut.second_beat) assert (wlast && length_now == 8'(beat));
-      if (dut.second_beat) assert (length_now == 8'd1);
-      if (awvalid) assert (length_now == awlen);
-      if (busy) assert (wvalid);
-      if (beat) assert (busy && !aw_new);
-      if (awvalid) assert (awaddr[5:0] == (awlen == 8'd1 ? 6'h20 : 6'h10) && awlen <= 8'd1);
-      if (aw_new) assert (answer_stored != 5'd0);
-      assert (asked == unanswered + 5'(aw_new));
+      if (dut.idle) `PROVED(0, (!awvalid && !wvalid && !dut.second_beat))
+      if (dut.second_beat) `PROVED(0, (wvalid && !beat && !wlast))
+      if (wvalid && !dut.second_beat) `PROVED(0, (wlast && length_now == 8'(beat)))
+      if (dut.second_beat) `PROVED(0, (length_now == 8'd1))
+      if (awvalid) `PROVED(0, (length_now == awlen))
+      if (busy) `PROVED(0, (wvalid))
+      if (beat) `PROVED(0, (busy && !aw_new))
+      if (awvalid) `PROVED(0, (awaddr[5:0] == (awlen == 8'd1 ? 6'h20 : 6'h10) && awlen <= 8'd1))
+      if (aw_new) `PROVED(0, (answer_stored != 5'd0))
+      `PROVED(0, (asked == unanswered + 5'(aw_new)))
+    end
+  end
+
+  // How many app words are where.
+  always @(posedge clk) begin
+    if (!rst && !first && PART >= 2) begin
+      `PROVED(2, (beside_firsts.head == dut.firsts.head && beside_firsts.tail == dut.firsts.tail))
+      `PROVED(2, (beside_seconds.head == dut.seconds.head && beside_seconds.tail == dut.seconds.tail))
+      `PROVED(2, (beside_answers.head == dut.answers.head && beside_answers.tail == dut.answers.tail))
+      `PROVED(2, ({first_shown, second_shown, answer_shown} == {dut.first_valid, dut.second_valid, dut.answer_valid}))
+      `PROVED(2, (first_chain && (firsts != '0 || apps_gone == apps_in) && 5'(apps_in - apps_gone) <= firsts))
+      `PROVED(2, (second_chain && (seconds != '0 || apps_used == apps_gone) && 5'(apps_gone - apps_used) <= seconds))
+      `PROVED(2, (answer_chain && (asked != '0 || apps_there == apps_gone) && 5'(apps_gone - apps_there) <= asked))
+      `PROVED(2, (apps == 5'(apps_there - apps_used) && apps <= 5'(apps_gone - apps_used)))
     end
   end
 
   // The order of receive's writes: in one list, then in the other, app words and status asked for.
   always @(posedge clk) begin
-    if (!rst && !first && (PART == 1 || PART == 2)) begin
-      if (waits) assert (rx_place < inside_now);
-      if (rx_state == NONE) assert (app_state == NONE);
-    end
-    if (!rst && !first && (PART == 1 || PART == 2)) begin
-      assert (beside_firsts.head == dut.firsts.head && beside_firsts.tail == dut.firsts.tail && first_shown == dut.first_valid);
-      assert (first_chain && (firsts != '0 || apps_gone == apps_in) && 5'(apps_in - apps_gone) <= firsts);
-    end
-    if (!rst && !first && PART == 1) begin
-      assert (beside_seconds.head == dut.seconds.head && beside_seconds.tail == dut.seconds.tail && second_shown == dut.second_valid);
-      assert (beside_answers.head == dut.answers.head && beside_answers.tail == dut.answers.tail && answer_shown == dut.answer_valid);
-      assert (second_chain && (seconds != '0 || apps_used == apps_gone) && 5'(apps_gone - apps_used) <= seconds);
-      assert (answer_chain && (asked != '0 || apps_there == apps_gone) && 5'(apps_gone - apps_there) <= asked);
-      assert (apps == 5'(apps_there - apps_used) && apps <= 5'(apps_gone - apps_used));
+    if (!rst && !first && PART >= 3) begin
+      if (waits) `PROVED(3, (rx_place < inside_now))
+      if (rx_state == NONE) `PROVED(3, (app_state == NONE))
       if (in_firsts) begin
-        assert (first_at[first_place[3:0]][189:186] == {queue, sof, eof, bad});
-        assert (app_state == (eof ? TO_COME : NONE) && !our_app);
-        if (eof) assert (first_numbers[first_place[3:0]] == app_number);
+        `PROVED(3, (first_at[first_place[3:0]][189:186] == {queue, sof, eof, bad}))
+        `PROVED(3, (app_state == (eof ? TO_COME : NONE) && !our_app))
+        if (eof) `PROVED(3, (first_numbers[first_place[3:0]] == app_number))
       end
       if (in_seconds) begin
-        assert (second_at[rx_place[3:0]][29:26] == {queue, sof, eof, bad});
-        assert (eof ? app_asked || app_state == OVER : app_state == NONE);
-        if (eof) assert (second_numbers[rx_place[3:0]] == app_number);
-        if (app_asked) assert (answer_numbers[app_at_answers] == app_number && app_place >= apps);
-        if (app_state == OVER) assert (app_place < apps && app_at[app_place[3:0]] == app_error);
+        `PROVED(3, (second_at[rx_place[3:0]][29:26] == {queue, sof, eof, bad}))
+        `PROVED(3, (eof ? app_asked || app_state == OVER : app_state == NONE))
+        if (eof) `PROVED(3, (second_numbers[rx_place[3:0]] == app_number))
+        if (app_asked) `PROVED(3, (answer_numbers[app_at_answers] == app_number && app_place >= apps))
+        if (app_state == OVER) `PROVED(3, (app_place < apps && app_at[app_place[3:0]] == app_error))
       end
-      if (rx_asked || rx_state == OVER) assert (app_state == (eof ? OVER : NONE));
-      if (app_asked) assert (app_at_answers < asked && answer_at[app_at_answers] == {APP, queue, 5'd0});
+      if (rx_asked || rx_state == OVER) `PROVED(3, (app_state == (eof ? OVER : NONE)))
+      if (app_asked) `PROVED(3, (app_at_answers < asked && answer_at[app_at_answers] == {APP, queue, 5'd0}))
       if (rx_asked) begin
-        assert (rx_at_answers < asked);
-        assert (answer_at[rx_at_answers] == {RX_STATUS, queue, eof, |of_app, rx_error_now | of_app, bad});
+        `PROVED(3, (rx_at_answers < asked))
+        `PROVED(3, (answer_at[rx_at_answers] == {RX_STATUS, queue, eof, |of_app, rx_error_now | of_app, bad}))
       end
     end
-    // What they say. The order is that of PART 1, so that the app words of the followed descriptor leave when it is the oldest.
-    if (!rst && !first && PART == 2) begin
-      if (in_firsts) begin
-        assert (first_at[first_place[3:0]] == {line, queue, sof, eof, bad, len, app});
-        assert (app_state == (eof ? TO_COME : NONE) && !our_app);
-        if (eof) assert (first_numbers[first_place[3:0]] == app_number);
-      end
-      if (in_seconds) begin
-        assert (second_at[rx_place[3:0]] == {line, queue, sof, eof, bad, len});
-        assert (app_state != TO_COME || our_app);
-      end
-      if (rx_asked || rx_state == OVER) assert (app_state != TO_COME);
+    // What they say.
+    if (!rst && !first && PART == 4) begin
+      if (in_firsts) assert (first_at[first_place[3:0]] == {line, queue, sof, eof, bad, len, app});
+      if (in_seconds) assert (second_at[rx_place[3:0]] == {line, queue, sof, eof, bad, len});
       if (ours_now && (aw_new || busy)) assert (our_app || app_state == OFFERED || app_state == OVER);
       if (ours_now && dut.second_beat) assert (dut.last_app == app[159:128]);
     end
-    if (!rst && !first && PART == 3) begin
+    // Transmit.
+    if (!rst && !first && PART == 1) begin
       if (tx_asked) begin
         assert (tx_at_answers < asked);
         assert (answer_at[tx_at_answers] == {TX_STATUS, sent_queue, sent_eof, 1'b0, sent_error});
@@ -437,4 +439,5 @@ module dma_write_back_formal #(
   end
 endmodule
 
+`undef PROVED
 `default_nettype wire

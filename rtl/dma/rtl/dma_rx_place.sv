@@ -303,7 +303,8 @@ module dma_rx_place #(
         desc_len   <= frame_piece;
         desc_app   <= app;
       end
-      FAIL: begin
+      // Its status needs room as any other does.
+      FAIL: if (room) begin
         blocked[queue]    <= 1'b1;
         fail              <= 1'b1;
         fail_queue        <= queue;

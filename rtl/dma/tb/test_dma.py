@@ -292,11 +292,11 @@ async def a_loop_under_pauses(dut):
             size = rng.choice([1, 60, 60, 64, 65, 500, 1514])
             frame = rng.randbytes(size)
             frames[queue].append(frame)
-            buffer = 0x20000 + 0x10000 * queue + 0x800 * index + rng.randrange(200)
+            buffer = 0x20000 + 0xC000 * queue + 0x800 * index + rng.randrange(200)
             bench.data.write(buffer, frame)
             user = {name: 0 for name, _ in TX_USER}
             bench.descriptor(tx + 64 * index, tx + 64 * index + 64, buffer, SOF | EOF | size, tx_app(bench.layout, user))
-            bench.descriptor(rx + 64 * index, rx + 64 * index + 64, 0x60000 + 0x10000 * queue + 0x800 * index, 2048)
+            bench.descriptor(rx + 64 * index, rx + 64 * index + 64, 0x80000 + 0xC000 * queue + 0x800 * index, 2048)
         await bench.write(0x540 + 0x40 * queue + 0x10, rx + 64 * (count - 1))
         await bench.write(0x40 + 0x40 * queue + 0x10, tx + 64 * (count - 1))
     order = {queue: 0 for queue in frames}
@@ -313,7 +313,40 @@ async def a_loop_under_pauses(dut):
             rx = 0x10000 + 0x2000 * queue + 64 * index
             await bench.until(lambda: bench.word(rx + 0x18) & COMPLETE, 50000)
             assert bench.word(rx + 0x18) == COMPLETE | 3 << 26 | len(frame)
-            assert bytes(bench.data.read(0x60000 + 0x10000 * queue + 0x800 * index, len(frame))) == frame
+            assert bytes(bench.data.read(0x80000 + 0xC000 * queue + 0x800 * index, len(frame))) == frame
+
+
+@cocotb.test()
+async def descriptors_that_make_no_sense_wait_for_room(dut):
+    """The descriptor memory does not answer, so the lists are as full as frames make them; then a queue after the other fails."""
+    bench = Bench(dut)
+    await bench.start()
+    if bench.queues < 8:
+        return
+    await bench.write(0x524, 1 << 16)
+    count = 12
+    for queue in range(bench.queues):
+        ring = 0x8000 + 0x1000 * queue
+        await bench.enable(0x500, queue, ring)
+        # The other queues' descriptors have no length.
+        for index in range(count):
+            bench.descriptor(ring + 64 * index, ring + 64 * index + 64, 0x40000 + 0x8000 * queue + 0x400 * index, 0 if queue else 512)
+        await bench.write(0x540 + 0x40 * queue + 0x10, ring + 64 * (count - 1))
+    await ClockCycles(dut.clk, 500)
+    bench.desc.write_if.aw_channel.pause = True
+    for queue in [0] * count + list(range(1, bench.queues)):
+        user = {name: 0 for name, _ in RX_USER}
+        user["channel"] = queue
+        await bench.source.send(AxiStreamFrame(bytes([queue]) * 60, tuser=pack(RX_USER, user)))
+    await ClockCycles(dut.clk, 1000)
+    bench.desc.write_if.aw_channel.pause = False
+    await ClockCycles(dut.clk, 2000)
+    for index in range(count):
+        status = bench.word(0x8000 + 64 * index + 0x18)
+        assert status == COMPLETE | 3 << 26 | 60, f"descriptor {index}: {status:#x}"
+    for queue in range(1, bench.queues):
+        status = bench.word(0x8000 + 0x1000 * queue + 0x18)
+        assert status == COMPLETE | 1 << 28 | 1 << 27, f"queue {queue}: {status:#x}"
 
 
 @cocotb.test()
@@ -349,7 +382,7 @@ async def minimum_frames_are_received_at_line_rate(dut):
         assert clocks <= 10.5, clocks
 
 
-@pytest.mark.parametrize("width, queues, layout", [(64, 4, 0), (64, 1, 1), (32, 2, 0), (128, 2, 0), (512, 2, 0)])
+@pytest.mark.parametrize("width, queues, layout", [(64, 4, 0), (64, 8, 0), (64, 1, 1), (32, 2, 0), (128, 2, 0), (512, 2, 0)])
 def test_dma(width, queues, layout):
     os.environ["APP_LAYOUT"] = str(layout)
     run_block("dma", "test_dma", {"DATA_W": width, "QUEUES": queues, "APP_LAYOUT": layout})
