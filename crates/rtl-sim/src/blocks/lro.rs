@@ -24,7 +24,7 @@ const SLACK: u64 = 40;
 /// Frames that surely find room on their way out: with more of them the table may have to wait.
 const QUEUED: usize = 50;
 
-const PROFILES: [Profile; 11] = [
+const PROFILES: [Profile; 12] = [
     Profile {
         name: "bulk",
         sizes: (1_400, 1_460),
@@ -63,6 +63,15 @@ const PROFILES: [Profile; 11] = [
     Profile { name: "giant", flows: 2, sizes: (8_000, 32_300), patient: true, share: 2, ..Profile::PLAIN },
     Profile { name: "padded", sizes: (1, 300), odd: 10, padded: 50, renewed: 5, ..Profile::PLAIN },
     Profile { name: "alike", flows: 12, sizes: (1, 20), odd: 10, alike: true, renewed: 5, ..Profile::PLAIN },
+    // A block that becomes free is soon another frame's, while what it was part of is still being read.
+    Profile {
+        name: "crowded",
+        flows: 8,
+        patient: true,
+        stall: Some(Pause::Bursts(2_000)),
+        share: 200,
+        ..Profile::PLAIN
+    },
     // All that waits is full.
     Profile {
         name: "stalled",
