@@ -145,7 +145,7 @@ module lro
   logic [ADDR_W-1:0] write_addr, read_addr;
   logic [DATA_W-1:0] write_data, read_data;
   block_t            follow_from, follow_to, frame_head, frame_blocks;
-  logic              link_write, read_end;
+  logic              link_write, read_end, read_next_take;
   block_t            link_from, link_to, read_block, read_follow, read_segment, read_next;
 
   lro_free #(
@@ -208,6 +208,7 @@ module lro
       .read_follow,
       .read_end,
       .read_segment,
+      .read_next_take,
       .read_next
   );
 
@@ -294,6 +295,7 @@ module lro
       .read_follow,
       .read_end,
       .read_segment,
+      .read_next_take,
       .read_next,
       .free_valid,
       .free_block,

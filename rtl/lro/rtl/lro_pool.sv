@@ -39,6 +39,7 @@ module lro_pool
     output block_t            read_follow,
     output logic              read_end,
     input  wire block_t       read_segment,
+    input  wire               read_next_take,  // two clocks after read_segment has changed
     output block_t            read_next
 );
   (* no_rw_check *) logic [DATA_W-1:0] words[BLOCKS*BLOCK_WORDS];
@@ -75,7 +76,7 @@ module lro_pool
     if (segment_write) segment[segment_from[ID_W-1:0]] <= segment_to[ID_W-1:0];
     segment_q    <= segment[read_segment[ID_W-1:0]];
     segment_near <= segment_q;
-    read_next    <= block_t'(segment_near);
+    if (read_next_take) read_next <= block_t'(segment_near);
   end
 
   wire unused = &{1'b0, follow_from, follow_to, segment_from, segment_to, read_block, read_segment};

@@ -31,6 +31,7 @@ module lro_read
     input  wire block_t        read_follow,
     input  wire                read_end,
     output block_t             read_segment,
+    output logic               read_next_take,
     input  wire block_t        read_next,
 
     output logic               free_valid,
@@ -111,6 +112,7 @@ module lro_read
   logic              in_first;
   patch_t            patch;
   logic [2:0]        link_age;           // clocks since the block was entered
+  logic              head_new;           // the link to the next segment has not been taken
   logic              links;              // its links are known; that to the next segment as well, as no head is younger than its block
   logic [4:0]        credits;
   logic              has_credit;
@@ -131,10 +133,16 @@ module lro_read
   assign load         = ready_valid && (!active || frame_over);
   assign read_block   = block;
   assign read_segment = head;
+  // The link is kept: the segment's first block is another frame's, and has another link, before the segment has been read.
+  assign read_next_take = head_new && link_age[2];
 
   always_ff @(posedge clk) begin
     link_age <= {link_age[1:0], 1'b0};
-    if (link_age[2]) links <= 1'b1;
+    if (link_age[2]) begin
+      links    <= 1'b1;
+      head_new <= 1'b0;
+    end
+    if (over || load) head_new <= 1'b1;
     // What comes behind the rest's next run.
     rest_more  <= rest > 17'(seg_size);
     rest_less  <= rest - 17'(seg_size);
