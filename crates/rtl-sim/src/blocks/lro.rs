@@ -22,6 +22,8 @@ const PATIENCE: u64 = 40_000;
 /// Clocks in which the table answers: it may be busy with a frame, which takes 39 if all flows have its short hash, and closing the
 /// oldest flow takes four.
 const SLACK: u64 = 48;
+/// Clocks from the end of a flow's frame to the event of the frame that closed it, and maybe all other flows.
+const EARLY: u64 = 100;
 /// Frames that surely find room on their way out: with more of them the table may have to wait.
 const QUEUED: usize = 50;
 
@@ -183,8 +185,8 @@ struct Bench {
     /// Frames that the block has not decided about.
     undecided: VecDeque<Offer>,
     expected: VecDeque<Departed<RxUser>>,
-    /// Frames that came out and are not compared yet.
-    received: VecDeque<Received>,
+    /// Frames that came out and are not compared yet, each with its clock.
+    received: VecDeque<(u64, Received)>,
     evicted: bool,
     enabled: bool,
     /// `cfg_enable` changes as soon as all that came is decided about.
@@ -377,16 +379,17 @@ impl Bench {
 
     /// A flow that is closed in front of a frame may leave before the block tells of the frame, and with it of the flow.
     fn compare_received(&mut self, dut: &Dut) -> Result<(), String> {
+        let now = dut.cycles();
         while let Some(received) = self.sink.pop()? {
-            self.received.push_back(received);
+            self.received.push_back((now, received));
         }
         while !self.expected.is_empty() {
-            let Some(received) = self.received.pop_front() else { break };
+            let Some((_, received)) = self.received.pop_front() else { break };
             let Some(expected) = self.expected.pop_front() else { break };
-            self.last_progress = dut.cycles();
+            self.last_progress = now;
             compare_frames(&received.data, received.user, received.user_constant, &expected)?;
         }
-        if !self.received.is_empty() && dut.cycles() - self.last_progress > 500 {
+        if self.received.front().is_some_and(|(came, _)| now - came > EARLY) {
             return Err("a frame that was never sent".to_owned());
         }
         Ok(())
