@@ -122,25 +122,30 @@ fn capture(args: &Explain) -> Result<(), LabError> {
             analysis.connections.len()
         )));
     }
+    let provenance = Provenance::now(1);
     if let Some(file) = &args.output.html {
         let title = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());
-        let page = page::html(&analysis, &title, args.top, args.connection, &Provenance::now(1));
+        let page = page::html(&analysis, &title, args.top, args.connection, &provenance);
         write(file, page.map_err(|error| failed(&error))?)?;
     }
     match args.output.json {
         true => print_json(&Explained {
+            provenance,
             capture: name,
             notes: analysis.notes(),
             records: records(&analysis, name),
             analysis: &analysis,
         }),
-        false => print(&text::text(&analysis, args.top, args.connection)),
+        false => {
+            print(&format!("{}{}\n", text::text(&analysis, args.top, args.connection), provenance.sentence()))
+        }
     }
 }
 
 /// What `--json` has of a capture.
 #[derive(Serialize)]
 struct Explained<'a> {
+    provenance: Provenance,
     capture: &'a str,
     notes: Vec<String>,
     records: Vec<Record>,
@@ -185,18 +190,20 @@ fn live(args: &Explain, address: StatusAddress) -> Result<(), LabError> {
             list.len()
         )));
     }
+    let provenance = Provenance::now(1);
     if let Some(file) = &args.output.html {
-        let page = live_page(&report, address, args).map_err(|error| LabError::Failed(error.to_string()))?;
+        let page = live_page(&report, address, args, &provenance)
+            .map_err(|error| LabError::Failed(error.to_string()))?;
         write(file, page)?;
     }
     match args.output.json {
         true => {
             let connections: Vec<_> = list.iter().map(live_json).collect();
             print(&json(&json!({
-                "status": address.to_string(), "connections": connections, "records": live_records(&report),
+                "provenance": provenance, "status": address.to_string(), "connections": connections, "records": live_records(&report),
             }))?)
         }
-        false => print(&live_text(&report, args)),
+        false => print(&format!("{}{}\n", live_text(&report, args), provenance.sentence())),
     }
 }
 
@@ -311,6 +318,7 @@ fn live_page(
     report: &Report,
     address: StatusAddress,
     args: &Explain,
+    provenance: &Provenance,
 ) -> Result<String, impl std::fmt::Display> {
     let findings = live_chosen(report, args).into_iter().map(|(number, conn)| report::Finding {
         grade: "note",
@@ -324,7 +332,7 @@ fn live_page(
         title: "Connections".to_owned(),
         blocks: vec![report::Block::Grid(live_table(report)), report::Block::Findings(findings.collect())],
     };
-    report::page(&format!("What limits {address}"), &Provenance::now(1).sentence(), &[section])
+    report::page(&format!("What limits {address}"), &provenance.sentence(), &[section])
 }
 
 #[cfg(test)]

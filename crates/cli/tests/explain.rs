@@ -90,10 +90,29 @@ fn json_is_all_that_is_printed() {
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(value["analysis"]["connections"].as_array().map(Vec::len), Some(1));
     assert_eq!(value["capture"], "standard input");
+    assert_eq!(value["provenance"]["command"], "linerate explain - --json");
     let text = explain(&capture.0, "", None).stdout;
     let text = String::from_utf8_lossy(&text);
+    assert!(text.ends_with("; linerate explain -\n"), "{text}");
     let row = text.lines().find(|line| line.starts_with(" 1 ")).unwrap_or_default();
     assert!(!row.contains(" 0 us") && !row.contains("0 B/s"), "a time and a rate of nothing:\n{text}");
+}
+
+#[test]
+fn a_report_is_a_page() {
+    let mut capture = Capture::new();
+    capture.segment(0, 1, true, [7, 0], 2, 0);
+    capture.segment(100, 1, false, [3, 8], 18, 0);
+    capture.segment(200, 1, true, [8, 4], 24, 100);
+    capture.segment(300, 1, false, [4, 108], 16, 0);
+    let page = std::env::temp_dir().join(format!("linerate-explain-page-{}.html", std::process::id()));
+    let output = explain(&capture.0, &format!("--html {}", page.display()), None);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let html = std::fs::read_to_string(&page).unwrap();
+    for part in ["<!doctype html>", "10.0.0.1:40000", "192.0.2.1:80", "linerate explain - --html"] {
+        assert!(html.to_lowercase().contains(part), "{part:?} in\n{html}");
+    }
+    std::fs::remove_file(&page).unwrap();
 }
 
 #[test]

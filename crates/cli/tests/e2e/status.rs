@@ -99,6 +99,16 @@ fn status_to_top_and_to_monitoring_systems() {
         lab.client.must(&format!("{} top {PORT} --json --interval 200ms", env!("CARGO_BIN_EXE_linerate")));
     assert_eq!(serde_json::from_str::<Value>(&json).expect("JSON")["schema"], 1);
 
+    let explain = format!("{} explain {PORT}", env!("CARGO_BIN_EXE_linerate"));
+    let told =
+        during(&lab, "-t 20 -R", || Some(lab.client.must(&explain)).filter(|told| told.contains("iperf3 ")));
+    for part in ["192.168.1.1:", "advice: ", "linerate 0."] {
+        assert!(told.contains(part), "{told}");
+    }
+    let json = lab.client.must(&format!("{explain} --json"));
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert!(json["connections"].is_array() && json["provenance"]["date"].is_string(), "{json:#}");
+
     let head = lab.client.must(&format!("curl -sSfI http://127.0.0.1:{PORT}/metrics"));
     assert!(head.contains("application/openmetrics-text; version=1.0.0; charset=utf-8"), "{head}");
     let metrics = lab.client.must(&format!("curl -sSf http://127.0.0.1:{PORT}/metrics"));

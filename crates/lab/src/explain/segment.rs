@@ -148,7 +148,8 @@ fn of_ipv4(frame: &Frame<'_>, packet: &Packet<'_>) -> Held {
     // A length of 0 is that of a super-frame which had none yet when it was captured.
     let (bytes, total) = match header.total_len() {
         0 => (packet.bytes.get(header_len..).unwrap_or_default(), packet.len),
-        told => (header.payload(), u32::from(told)),
+        // No more than the frame had, whatever its header says.
+        told => (header.payload(), u32::from(told).min(packet.len)),
     };
     let ends = (IpAddr::V4(header.source()), IpAddr::V4(header.destination()));
     let len = total.saturating_sub(header_len as u32);
@@ -165,7 +166,7 @@ fn of_ipv6(frame: &Frame<'_>, packet: &Packet<'_>) -> Held {
     // A length of 0 is that of a jumbogram, or of a super-frame which had none yet.
     let (bytes, len) = match told {
         0 => (packet.bytes.get(ipv6::HEADER_LEN..).unwrap_or_default(), packet.len.saturating_sub(40)),
-        told => (header.payload(), told),
+        told => (header.payload(), told.min(packet.len.saturating_sub(40))),
     };
     // The Jumbo Payload option of super-frames is unknown to the chain, and skipped like any other.
     let Ok(chain) = ipv6::walk(header.next_header(), bytes, header.destination().is_multicast()) else {
@@ -209,4 +210,40 @@ fn segment(
         congested: ecn == Ecn::Congested,
         identification: None,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Payload of a segment whose IP header tells of `told` bytes of it, in a frame that had `had` and of which `kept` are there.
+    fn payload(v6: bool, told: u16, had: usize, kept: usize) -> u32 {
+        let len = told + 20;
+        let mut data = if v6 {
+            [&[0x60, 0, 0, 0], &len.to_be_bytes()[..], &[6, 64], &[1; 16], &[2; 16]].concat()
+        } else {
+            let total = (len + 20).to_be_bytes();
+            [&[0x45, 0], &total[..], &[0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]].concat()
+        };
+        let headers = data.len() + 20;
+        data.extend([3, 232, 0, 80, 0, 0, 0, 9, 0, 0, 0, 0, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+        data.resize(headers + kept, 0);
+        let len = (headers + had) as u32;
+        let frame = Frame { interface: 0, link: 101, at_ns: 0, len, data: &data, outgoing: None };
+        match held(&frame) {
+            Held::Segment(segment) => segment.len,
+            held => panic!("{held:?}"),
+        }
+    }
+
+    #[test]
+    fn a_segment_is_as_long_as_its_headers_tell_and_its_frame_allows() {
+        for v6 in [false, true] {
+            assert_eq!(payload(v6, 12, 12, 12), 12);
+            assert_eq!(payload(v6, 12, 12, 3), 12, "cut off by the capture");
+            assert_eq!(payload(v6, 6, 12, 12), 6, "padding");
+            assert_eq!(payload(v6, 97, 12, 12), 12, "more than there was");
+            assert_eq!(payload(v6, 97, 0, 0), 0, "more than there was");
+        }
+    }
 }

@@ -265,16 +265,17 @@ fn retransmitted(marks: &mut Counts, forward: &Flow, back: &Flow, segment: &Segm
     if !old {
         return;
     }
-    let since_ack_ns = segment.at_ns.saturating_sub(back.last_ack_at_ns);
-    if back.duplicates >= 2 && back.last_ack == segment.seq && since_ack_ns < FAST_NS {
+    // Where a capture's time runs backwards, nothing follows soon.
+    let within =
+        |since_ns: u64, bound_ns| segment.at_ns.checked_sub(since_ns).is_some_and(|ns| ns < bound_ns);
+    if back.duplicates >= 2 && back.last_ack == segment.seq && within(back.last_ack_at_ns, FAST_NS) {
         marks.fast_retransmission = 1;
         marks.retransmission = 1;
         return;
     }
-    let since_newest_ns = segment.at_ns.saturating_sub(forward.next_at_ns);
     // What synchronises has a place of its own in the sequence.
     let place = u32::from(segment.flags.intersects(Flags::SYN | Flags::FIN));
-    if since_newest_ns < threshold_ns && forward.next != end.wrapping_add(place) {
+    if within(forward.next_at_ns, threshold_ns) && forward.next != end.wrapping_add(place) {
         marks.out_of_order = 1;
         return;
     }
@@ -323,5 +324,7 @@ mod tests {
         check(&[(0, 9, ack, 10), (1, 19, ack, 10), (2, 19, ack, 10)], 1, 0);
         check(&[(0, 9, ack, 10), (1, 19, ack, 10), (2, 9, ack, 10)], 0, 1);
         check(&[(0, 9, fin, 10), (100_000, 9, fin, 10)], 1, 0);
+        // The capture's time runs backwards.
+        check(&[(5, 9, ack, 10), (5, 19, ack, 10), (4, 9, ack, 10)], 1, 0);
     }
 }

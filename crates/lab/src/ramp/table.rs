@@ -3,6 +3,7 @@
 use super::level::{Level, Limit, Times};
 use super::run::Ramp;
 use crate::load::Fault;
+use crate::measure::statistics::Spread;
 use crate::quantity::count;
 use crate::report::grid::{Cell, Grid};
 
@@ -40,15 +41,18 @@ fn row(ramp: &Ramp, level: &Level) -> Vec<Cell> {
     let time = |times: Option<Times>, of: fn(&Times) -> f64| {
         times.map_or(Cell::Empty, |times| Cell::figure(of(&times)))
     };
+    let answered = spread(level.answered_rate, level.answered_spread);
+    let p99 =
+        level.response_ms.map_or(Cell::Empty, |times| Cell::figures(spread(times.p99, level.p99_spread_ms)));
     let percent = |share: Option<f64>| share.map_or(Cell::Empty, |share| Cell::number(share * 100.0, 0));
     let failed: u64 = level.errors.values().sum();
     vec![
         level.connection_rate.map_or(Cell::Empty, |rate| Cell::number(rate, 1)),
         Cell::number(level.offered_rate, 1),
-        Cell::number(level.answered_rate, 1),
+        Cell::Spread { spread: answered, decimals: 1 },
         time(level.response_ms, |times| times.p50),
         time(level.response_ms, |times| times.p90),
-        time(level.response_ms, |times| times.p99),
+        p99,
         time(level.response_ms, |times| times.p999),
         time(level.response_ms, |times| times.max),
         time(level.connect_ms, |times| times.p99),
@@ -60,6 +64,11 @@ fn row(ramp: &Ramp, level: &Level) -> Vec<Cell> {
         percent(Some(level.seen.cpu.interrupts)),
         Cell::text(mark(ramp, level)),
     ]
+}
+
+/// A median with its range over the rounds.
+fn spread(median: f64, [least, most]: [f64; 2]) -> Spread {
+    Spread { median, least, most }
 }
 
 /// What stands beside a level: the knee, or who was its limit.
@@ -139,9 +148,13 @@ fn meaning(ramp: &Ramp) -> String {
         Some(each) => format!("{each} on each connection"),
         None => "on kept connections".to_owned(),
     };
+    let ranges = match ramp.levels.iter().any(|level| level.rounds > 1) {
+        true => " In brackets: least and most over the rounds.",
+        false => "",
+    };
     format!(
         "Requests offered and answered, {each}; times from when a request was due. late: how late this client was to send. open: \
-         most connections at once. % of one core: server ({seen}), this client, interrupts of the kernel."
+         most connections at once. % of one core: server ({seen}), this client, interrupts of the kernel.{ranges}"
     )
 }
 
@@ -163,6 +176,8 @@ mod tests {
         levels[2].errors.insert(Fault::Timeout, 7);
         levels[3].errors.insert(Fault::Closed, 1_234);
         levels[3].limit = Limit::Client("late".into());
+        (levels[1].rounds, levels[1].answered_spread, levels[1].p99_spread_ms) =
+            (3, [190.0, 201.0], [0.9, 1.2]);
         let knee = find(&levels);
         let ramp = Ramp {
             name: "x".into(),
@@ -177,6 +192,9 @@ mod tests {
         let text = grid(0, &ramp).render(GridFormat::Terminal, None);
         for part in [
             "knee",
+            "200.0 (190.0 to 201.0)",
+            "1.000 (0.900 to 1.200)",
+            "In brackets: least and most over the rounds.",
             "refused (client)",
             "Knee at 200 requests/s: at 400 52 % of what is offered is answered",
             "At most 210 answers/s. One level is refused",

@@ -1,5 +1,6 @@
 //! A table of text and numbers, and its four forms: terminal, Markdown, CSV and JSON.
 
+use crate::measure::statistics::Spread;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
 use serde_json::{Map, Value, json};
@@ -33,6 +34,13 @@ pub enum Cell {
         /// Decimals shown in all forms but JSON.
         decimals: usize,
     },
+    /// A median, and for a person's eyes the range of what it is the median of, where that shows with these decimals.
+    Spread {
+        /// The values, in the unit that the header names.
+        spread: Spread,
+        /// Decimals shown in all forms but JSON.
+        decimals: usize,
+    },
     /// A relative difference, 0.01 for one per cent.
     Percent(f64),
 }
@@ -40,13 +48,12 @@ pub enum Cell {
 impl Cell {
     /// A number with four significant digits, or all whole ones.
     pub fn figure(value: f64) -> Cell {
-        let decimals = match value.abs() {
-            1000.0.. => 0,
-            100.0..1000.0 => 1,
-            10.0..100.0 => 2,
-            _ => 3,
-        };
-        Cell::number(value, decimals)
+        Cell::number(value, decimals(value))
+    }
+
+    /// The same of several rounds.
+    pub fn figures(spread: Spread) -> Cell {
+        Cell::Spread { spread, decimals: decimals(spread.median) }
     }
 
     /// Words.
@@ -65,6 +72,10 @@ impl Cell {
             Cell::Empty => "-".to_owned(),
             Cell::Text(text) => text.clone(),
             Cell::Number { value, decimals } => format!("{value:.decimals$}"),
+            Cell::Spread { spread: Spread { median, least, most }, decimals } => {
+                let [median, least, most] = [median, least, most].map(|value| format!("{value:.decimals$}"));
+                if least == most { median } else { format!("{median} ({least} to {most})") }
+            }
             Cell::Percent(ratio) => percent(*ratio),
         }
     }
@@ -74,6 +85,7 @@ impl Cell {
         match self {
             Cell::Empty => String::new(),
             Cell::Percent(ratio) => format!("{:.2}", ratio * 100.0),
+            Cell::Spread { spread, decimals } => format!("{:.decimals$}", spread.median),
             other => other.shown(),
         }
     }
@@ -83,13 +95,24 @@ impl Cell {
             Cell::Empty => Value::Null,
             Cell::Text(text) => json!(text),
             Cell::Number { value, .. } => json!(value),
+            Cell::Spread { spread, .. } => json!(spread.median),
             Cell::Percent(ratio) => json!(ratio * 100.0),
         }
     }
 
     /// Whether it lines up at the right.
     pub fn is_numeric(&self) -> bool {
-        matches!(self, Cell::Number { .. } | Cell::Percent(_))
+        matches!(self, Cell::Number { .. } | Cell::Spread { .. } | Cell::Percent(_))
+    }
+}
+
+/// Decimals with which four digits are seen, or all whole ones.
+fn decimals(value: f64) -> usize {
+    match value.abs() {
+        1000.0.. => 0,
+        100.0..1000.0 => 1,
+        10.0..100.0 => 2,
+        _ => 3,
     }
 }
 
@@ -290,5 +313,10 @@ mod tests {
         assert_eq!(Cell::number(f64::INFINITY, 1), Cell::Empty);
         assert_eq!(Cell::Percent(-0.0001).shown(), "+0.0 %");
         assert_eq!(Cell::Percent(-0.0125).shown(), "-1.3 %");
+        let spread = |least, most| Cell::figures(Spread { median: 123.45, least, most });
+        assert_eq!(spread(123.44, 123.46).shown(), "123.5 (123.4 to 123.5)");
+        assert_eq!(spread(123.46, 123.54).shown(), "123.5");
+        assert_eq!(spread(1.0, 200.0).plain(), "123.5");
+        assert_eq!(spread(1.0, 200.0).json(), json!(123.45));
     }
 }

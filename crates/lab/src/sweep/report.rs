@@ -80,7 +80,7 @@ impl Report {
                 ]);
             }
         }
-        grid.notes.push(self.summary());
+        grid.notes.extend([self.summary(), self.provenance.sentence()]);
         grid
     }
 
@@ -123,7 +123,6 @@ impl Report {
             });
         }
         blocks.push(Block::Grid(self.grid()));
-        blocks.push(Block::Text(self.provenance.sentence()));
         let section = Section { id: "sweep".to_owned(), title: "What matters".to_owned(), blocks };
         let lead =
             "The same question to many worlds: what each key does to the answer, alone and two by two.";
