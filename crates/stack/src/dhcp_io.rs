@@ -8,7 +8,7 @@ use crate::packet::{IpFields, NextHop, Outgoing, Packet};
 use crate::route::Origin;
 use crate::stack::Stack;
 use core::net::IpAddr;
-use linerate_nic::{Chunk, MacAddr};
+use linerate_nic::MacAddr;
 use linerate_wire::dhcpv4::{self, Message};
 use linerate_wire::ip::Protocol;
 use linerate_wire::udp;
@@ -95,7 +95,7 @@ impl Stack {
             };
             must(header.emit(head));
         })
-        .with_tail(Chunk::Pool(page.freeze(0..len)));
+        .with_tail(page.freeze(0..len));
         packet.checksum = Some(udp::CHECKSUM_OFFSET as u8);
         self.net.counters.dhcp_out += 1;
         self.net.counters.udp_out += 1;

@@ -167,7 +167,7 @@ impl Egress {
         out[l4..].copy_from_slice(head);
         slot.meta.header_len = (l4 + head.len()) as u16;
         if let Some(tail) = &packet.tail {
-            must(slot.push_chunk(tail.clone()));
+            must(slot.push_chunk(tail.chunk(0..tail.len())));
         }
         count_frame(slot, counters);
         count_ip(packet.fields.destination, counters);
@@ -203,7 +203,7 @@ impl Egress {
         slot.meta.header_len = (l4 + inline.len()) as u16;
         if let Some(tail) = &packet.tail {
             let range = start.max(head.len()) - head.len()..end - head.len();
-            must(slot.push_chunk(tail.slice(range)));
+            must(slot.push_chunk(tail.chunk(range)));
         }
     }
 

@@ -13,7 +13,7 @@ use crate::stack::Stack;
 use crate::tcp_input::tcp_mss;
 use crate::timers::Timer;
 use core::net::IpAddr;
-use linerate_nic::{Chunk, Slice};
+use linerate_nic::Slice;
 use linerate_transport::CloseReason;
 use linerate_wire::checksum::{self, Sum};
 use linerate_wire::ip::Protocol;
@@ -189,7 +189,7 @@ impl Stack {
         });
         self.net.counters.icmp_out += 1;
         self.net.counters.echo_replies += 1;
-        self.net.send(Outgoing::Ip(reply.with_tail(Chunk::Pool(tail))), Priority::Reply);
+        self.net.send(Outgoing::Ip(reply.with_tail(tail)), Priority::Reply);
     }
 
     /// Acts on an error about a packet that we sent, if we did.
@@ -340,7 +340,7 @@ impl Stack {
         let error = Packet::new(fields, icmpv4::HEADER_LEN, |head| {
             must(message(icmpv4::Quoted(quote.bytes())).emit_header(head, sum));
         });
-        self.queue_error(error.with_tail(Chunk::Pool(quote)));
+        self.queue_error(error.with_tail(quote));
     }
 
     fn send_error6(
@@ -362,7 +362,7 @@ impl Stack {
             let message = message(icmpv6::Quoted(quote.bytes()));
             must(message.emit_header(from, to, head, sum, quote.len()));
         });
-        self.queue_error(error.with_tail(Chunk::Pool(quote)));
+        self.queue_error(error.with_tail(quote));
     }
 
     /// The address that an error about `packet` comes from; `None` when none may be sent now.

@@ -2,6 +2,7 @@
 
 use core::fmt::Debug;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::ops::Range;
 use linerate_nic::{Chunk, MacAddr, Pieces, Slice};
 use linerate_wire::arp;
 use linerate_wire::checksum::{Sum, pseudo_header4, pseudo_header6};
@@ -77,6 +78,34 @@ pub(crate) fn v6(ip: IpAddr) -> Ipv6Addr {
     }
 }
 
+/// What follows the head of a packet. Not a [`Chunk`], which takes 16 bytes more: packets have their places in queues, by the hundred.
+#[derive(Debug)]
+pub(crate) enum Tail {
+    Pool(Slice),
+    Constant(&'static [u8]),
+}
+
+impl Tail {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Tail::Pool(slice) => slice.bytes(),
+            Tail::Constant(bytes) => bytes,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bytes().len()
+    }
+
+    /// A part of it as a piece of a frame.
+    pub(crate) fn chunk(&self, range: Range<usize>) -> Chunk {
+        match self {
+            Tail::Pool(slice) => Chunk::Pool(slice.slice(range)),
+            Tail::Constant(bytes) => Chunk::constant(&bytes[range]),
+        }
+    }
+}
+
 /// An IP packet that waits to be sent.
 #[derive(Debug)]
 pub(crate) struct Packet {
@@ -84,7 +113,7 @@ pub(crate) struct Packet {
     head: [u8; MAX_HEAD],
     head_len: u8,
     /// What follows the head.
-    pub(crate) tail: Option<Chunk>,
+    pub(crate) tail: Option<Tail>,
     /// Where in the head the UDP checksum lies that is still to be computed; it is zero then.
     pub(crate) checksum: Option<u8>,
     /// How much of the layer-4 part has left in fragments.
@@ -112,8 +141,8 @@ impl Packet {
     }
 
     /// The same with `tail` behind the head.
-    pub(crate) fn with_tail(mut self, tail: Chunk) -> Self {
-        self.tail = Some(tail);
+    pub(crate) fn with_tail(mut self, tail: Slice) -> Self {
+        self.tail = Some(Tail::Pool(tail));
         self
     }
 
@@ -129,7 +158,7 @@ impl Packet {
 
     /// Length of the layer-4 part in bytes.
     pub(crate) fn len(&self) -> usize {
-        usize::from(self.head_len) + self.tail.as_ref().map_or(0, Chunk::len)
+        usize::from(self.head_len) + self.tail.as_ref().map_or(0, Tail::len)
     }
 }
 

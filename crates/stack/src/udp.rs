@@ -2,7 +2,7 @@
 
 use crate::bound::Bound;
 use crate::packet::must;
-use crate::packet::{IpFields, Packet, Received, pseudo_header};
+use crate::packet::{IpFields, Packet, Received, Tail, pseudo_header};
 use crate::ports;
 use crate::ready::Slot;
 use crate::slab::Slab;
@@ -10,7 +10,7 @@ use crate::stack::Stack;
 use crate::tcp::{Charge, MemoryBudget};
 use alloc::collections::VecDeque;
 use core::net::{IpAddr, SocketAddr};
-use linerate_nic::{Chunk, Pool, Slice};
+use linerate_nic::{Pool, Slice};
 use linerate_transport::{Datagram, ListenAddr, ListenError, Owner, Ready, UdpId, UdpSendError};
 use linerate_wire::dhcpv4;
 use linerate_wire::ip::Protocol;
@@ -252,12 +252,12 @@ impl Stack {
     }
 
     /// What of a datagram goes into the packet by value, and what follows; `None` without memory for a copy.
-    fn lay_out<'a>(&self, head: &'a [u8], body: &'static [u8]) -> Option<(&'a [u8], Option<Chunk>)> {
+    fn lay_out<'a>(&self, head: &'a [u8], body: &'static [u8]) -> Option<(&'a [u8], Option<Tail>)> {
         if head.len() > MAX_INLINE {
             let copy = self.copy_datagram(head, body)?;
-            return Some((&[], Some(Chunk::Pool(copy))));
+            return Some((&[], Some(Tail::Pool(copy))));
         }
-        Some((head, (!body.is_empty()).then(|| Chunk::constant(body))))
+        Some((head, (!body.is_empty()).then_some(Tail::Constant(body))))
     }
 
     /// A copy in a page or, where that is too short, a datagram buffer. An eighth of the pages stays for others.

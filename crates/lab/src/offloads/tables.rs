@@ -101,8 +101,7 @@ pub fn in_short(outcome: &Outcome, device: Device, published: &[Record]) -> Grid
             let Some(row) = outcome.row(device, workload, setting) else { continue };
             let mut cells = vec![Cell::text(workload.to_string()), Cell::text(setting.title())];
             cells.extend(figures(Some(row)));
-            let cost = row.figure(super::outcome::Sample::device_ns_per_byte);
-            cells.push(cost.map_or(Cell::Empty, |cost| Cell::number(cost.median, 3)));
+            cells.push(ranged(row.figure(super::outcome::Sample::device_ns_per_byte), 3));
             if setting != Setting::Off {
                 cells.extend(changes(outcome, device, workload, &[Setting::Off, setting]));
             }
@@ -171,12 +170,15 @@ fn figures(row: Option<&Row>) -> [Cell; 3] {
     if row.refused.is_some() {
         return [Cell::text("refused"), Cell::Empty, Cell::Empty];
     }
-    let median = |spread: Option<Spread>, decimals| {
-        spread.map_or(Cell::Empty, |spread| Cell::number(spread.median, decimals))
-    };
+    let load = row.load_percent().map_or(Cell::Empty, |load| Cell::number(load.median, 1));
     let cores: Vec<String> = row.core_load_percent().iter().map(|load| format!("{load:.0}")).collect();
     let cores = if cores.is_empty() { Cell::Empty } else { Cell::text(cores.join(" / ")) };
-    [median(row.throughput_mbps(), 0), median(row.load_percent(), 1), cores]
+    [ranged(row.throughput_mbps(), 0), load, cores]
+}
+
+/// A median with the range of its rounds.
+fn ranged(spread: Option<Spread>, decimals: usize) -> Cell {
+    spread.map_or(Cell::Empty, |spread| Cell::Spread { spread, decimals })
 }
 
 /// The relative change from the first setting to the last: of throughput, and of processor time for a byte.
@@ -253,7 +255,7 @@ fn beyond(outcome: &Outcome, device: Device) -> Grid {
             let row = outcome.row(device, workload, *setting);
             cells.push(figures(row)[0].clone());
             let cost = row.and_then(|row| row.figure(super::outcome::Sample::device_ns_per_byte));
-            cells.push(cost.map_or(Cell::Empty, |cost| Cell::number(cost.median, 3)));
+            cells.push(ranged(cost, 3));
         }
         cells.extend(changes(outcome, device, workload, BEYOND));
         grid.rows.push(cells);
@@ -381,12 +383,17 @@ pub(super) mod tests {
         }
         let one = &grids[2].rows[1];
         assert_eq!(one[0], Cell::text("TCP RX, 4 streams"));
-        assert_eq!(one[1..4], [Cell::number(1_000.0, 0), Cell::number(70.0, 1), Cell::text("99 / 41")]);
+        assert_eq!(one[1..4].iter().map(Cell::shown).collect::<Vec<_>>(), ["1000", "70.0", "99 / 41"]);
         assert_eq!((&one[7], &one[8]), (&Cell::Percent(1.0), &Cell::Percent(-0.5)));
         // One stream is in one queue, and the client sends from one.
         let seventh = &grids[6];
         assert_eq!((&seventh.rows[0][7], &seventh.rows[3][7]), (&Cell::Empty, &Cell::Empty));
-        assert!(matches!(seventh.rows[1][7], Cell::Number { .. }));
+        assert!(matches!(seventh.rows[1][7], Cell::Spread { .. }));
+        let mut rounds = outcome();
+        let mut slower = rounds.rows[0].samples[0].clone();
+        slower.throughput_bps *= 0.9;
+        rounds.rows[0].samples.push(slower);
+        assert_eq!(in_short(&rounds, Device::Tap, &published).rows[0][2].shown(), "950 (900 to 1000)");
         let notes = grids[0].notes.join("\n");
         assert!(
             notes.contains("take 3 to 5 % of the processor") && notes.contains("0.20 % of datagrams"),
