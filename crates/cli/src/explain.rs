@@ -200,7 +200,8 @@ fn live(args: &Explain, address: StatusAddress) -> Result<(), LabError> {
         true => {
             let connections: Vec<_> = list.iter().map(live_json).collect();
             print(&json(&json!({
-                "provenance": provenance, "status": address.to_string(), "connections": connections, "records": live_records(&report),
+                "provenance": provenance, "status": address.to_string(),
+                "connections": connections, "records": live_records(&report),
             }))?)
         }
         false => print(&format!("{}{}\n", live_text(&report, args), provenance.sentence())),

@@ -125,10 +125,7 @@ fn cells(climb: &Climb, row: &Row) -> Vec<Cell> {
 /// A rate, with its range where there were several rounds.
 fn rate(found: &Found) -> Cell {
     let spread = found.megabytes;
-    match spread.least < spread.most {
-        true => Cell::Text(format!("{:.0} ({:.0} to {:.0})", spread.median, spread.least, spread.most)),
-        false => Cell::number(spread.median, 1),
-    }
+    Cell::Spread { spread, decimals: usize::from(spread.least == spread.most) }
 }
 
 fn section(climb: &Climb) -> Section {
