@@ -4,13 +4,13 @@ use crate::args::ServeOptions;
 use crate::values::{AddressChoice, ByteSize, CongestionName, DeviceChoice, Offload, ValueError};
 use clap::Args;
 use linerate_lab::from_text;
-use linerate_serve::iperf3::{Params, Protocol};
+use linerate_serve::iperf3::{MAX_BURST, MAX_PACING_TIMER_US, Params, Protocol};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-from_text!(BitRate, TypeOfService);
+from_text!(BitRate, StreamRate, TypeOfService);
 
 /// Rate of each stream of datagrams where none is asked for, in bits per second, as in the original.
 const UDP_RATE_BPS: u64 = 1 << 20;
@@ -60,9 +60,15 @@ pub struct Iperf3 {
     #[arg(short, long)]
     pub udp: bool,
 
-    /// Rate of each stream in bits per second, with K, M or G; 0 for no limit [default: 1M for UDP, else none]
-    #[arg(short, long, visible_alias = "bandwidth", value_name = "RATE")]
-    pub bitrate: Option<BitRate>,
+    /// Rate of each stream in bits per second, with K, M or G; 0 for no limit; after a slash, how many datagrams or blocks are
+    /// sent at once [default: 1M for UDP, else none]
+    #[arg(short, long, visible_alias = "bandwidth", value_name = "RATE[/BURST]")]
+    pub bitrate: Option<StreamRate>,
+
+    /// Microseconds between two looks at what is due by that rate, up to 1,000,000
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 1_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_PACING_TIMER_US))]
+    pub pacing_timer: u64,
 
     /// Rate at which TCP streams are paced, in bits per second
     #[arg(long, value_name = "RATE")]
@@ -218,7 +224,9 @@ impl Iperf3 {
             window: self.window.map(|window| window.0 as usize),
             mss: self.set_mss,
             no_delay: self.no_delay,
-            rate_bps: self.bitrate.map_or(usual_rate, |rate| rate.0),
+            rate_bps: self.bitrate.map_or(usual_rate, |rate| rate.rate.0),
+            burst: self.bitrate.map_or(0, |rate| rate.burst),
+            pacing_timer: Duration::from_micros(self.pacing_timer),
             congestion: self.congestion.as_ref().map(|name| name.0),
             pacing_bps: self.fq_rate.map_or(0, |rate| rate.0),
             tos: self.tos.map_or(0, |tos| tos.0),
@@ -256,6 +264,34 @@ impl FromStr for BitRate {
         let rate = number * step;
         // Beyond what any wire carries, the digits of a float would run out.
         if rate > 1e15 { Err(wanted()) } else { Ok(BitRate(rate.round() as u64)) }
+    }
+}
+
+/// What `-b` asks for: a rate, and after a slash how many blocks are sent at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StreamRate {
+    rate: BitRate,
+    /// Zero where none is asked for.
+    burst: u32,
+}
+
+impl FromStr for StreamRate {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let (rate, burst) = text.split_once('/').map_or((text, None), |(rate, burst)| (rate, Some(burst)));
+        let rate = rate.parse()?;
+        let Some(burst) = burst else { return Ok(StreamRate { rate, burst: 0 }) };
+        match burst.parse() {
+            Ok(burst) if (1..=MAX_BURST).contains(&u64::from(burst)) => Ok(StreamRate { rate, burst }),
+            _ => Err(ValueError::new("a rate such as 100M, and after a slash 1 to 1000 blocks at once")),
+        }
+    }
+}
+
+impl fmt::Display for StreamRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.burst > 0 { write!(f, "{}/{}", self.rate, self.burst) } else { self.rate.fmt(f) }
     }
 }
 
@@ -362,7 +398,10 @@ mod tests {
             ("-c h -l 2M", "--length"),
             ("-c h -b 10X", "--bitrate"),
             ("-c h -b nan", "--bitrate"),
-            ("-c h -b 1G/10", "--bitrate"),
+            ("-c h -b 1G/0", "--bitrate"),
+            ("-c h -b 1G/1001", "--bitrate"),
+            ("-c h -b 1G/", "--bitrate"),
+            ("-c h --pacing-timer 0", "--pacing-timer"),
             ("-c h -S 256", "--tos"),
             ("-c h -C bbr", "--congestion"),
             ("-c h -w 1", "--window"),

@@ -20,5 +20,5 @@ mod tests;
 mod udp;
 
 pub use config::{Config, CpuTimes};
-pub use params::{MAX_STREAMS, Params, Protocol};
+pub use params::{MAX_BURST, MAX_PACING_TIMER_US, MAX_STREAMS, Params, Protocol};
 pub use server::{Counters, Server};

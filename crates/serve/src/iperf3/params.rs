@@ -11,6 +11,12 @@ pub const MAX_STREAMS: u64 = 128;
 const MAX_TIME_S: u64 = 86_400;
 /// Longest omit time in seconds (10 minutes), as in the original.
 const MAX_OMIT_S: u64 = 600;
+/// Most blocks of one burst, as in the original.
+pub const MAX_BURST: u64 = 1_000;
+/// Time between two looks at what is due by a rate, as in the original.
+pub const PACING_TIMER: Duration = Duration::from_millis(1);
+/// Longest such time that is taken, in microseconds.
+pub const MAX_PACING_TIMER_US: u64 = 1_000_000;
 /// Longest TCP block in bytes.
 const MAX_BLOCK: u64 = 1 << 20;
 /// Longest UDP datagram in bytes.
@@ -56,6 +62,10 @@ pub struct Params {
     pub no_delay: bool,
     /// Rate of each stream in bits per second; zero for no limit.
     pub rate_bps: u64,
+    /// Blocks or datagrams that are sent at once at that rate; zero and one are by the pacing timer.
+    pub burst: u32,
+    /// Time between two looks at what is due by that rate.
+    pub pacing_timer: Duration,
     /// Congestion control, if asked for.
     pub congestion: Option<Congestion>,
     /// Rate at which the streams are paced, in bits per second; zero for no pacing.
@@ -99,7 +109,7 @@ impl Params {
             "blockcount": self.blocks,
             "parallel": self.parallel,
             "len": self.len,
-            "pacing_timer": 1000,
+            "pacing_timer": self.pacing_timer.as_micros().min(u128::from(u64::MAX)) as u64,
             "client_version": concat!("linerate ", env!("CARGO_PKG_VERSION")),
         });
         let mut set = |name: &str, wanted: bool, value: Value| {
@@ -113,6 +123,7 @@ impl Params {
         set("MSS", self.mss.is_some(), self.mss.into());
         set("nodelay", self.no_delay, true.into());
         set("bandwidth", self.rate_bps > 0, self.rate_bps.into());
+        set("burst", self.burst > 0, self.burst.into());
         set("fqrate", self.pacing_bps > 0, self.pacing_bps.into());
         set("TOS", self.tos > 0, self.tos.into());
         set("congestion", self.congestion.is_some(), self.congestion.map(Congestion::name).into());
@@ -166,6 +177,11 @@ impl Params {
             mss: if mss > 0 { u16::try_from(mss).ok() } else { None },
             no_delay: flag(&json, "nodelay")?,
             rate_bps,
+            burst: u32::try_from(number(&json, "burst", MAX_BURST, ErrorCode::Burst)?).unwrap_or(0),
+            pacing_timer: match number(&json, "pacing_timer", u64::MAX, ErrorCode::Params)? {
+                0 => PACING_TIMER,
+                us => Duration::from_micros(us.min(MAX_PACING_TIMER_US)),
+            },
             congestion: congestion(&json, reverse || bidirectional)?,
             pacing_bps: number(&json, "fqrate", u64::MAX, ErrorCode::Params)?,
             tos: u8::try_from(number(&json, "TOS", 255, ErrorCode::Params)?).unwrap_or(0) & 0xfc,
@@ -264,6 +280,17 @@ mod tests {
         // What the client sends with is its own business.
         let p = Params::parse(br#"{"tcp":true,"congestion":"bbr"}"#).unwrap();
         assert_eq!(p.congestion, None);
+    }
+
+    #[test]
+    fn bursts_are_those_of_the_client() {
+        let p = Params::parse(br#"{"udp":true,"bandwidth":1000000,"burst":20,"pacing_timer":500}"#).unwrap();
+        assert_eq!((p.burst, p.pacing_timer), (20, Duration::from_micros(500)));
+        let p = Params::parse(br#"{"udp":true,"pacing_timer":0}"#).unwrap();
+        assert_eq!((p.burst, p.pacing_timer), (0, PACING_TIMER));
+        assert_eq!(Params::parse(br#"{"udp":true,"burst":1001}"#), Err(ErrorCode::Burst));
+        let p = Params::parse(br#"{"udp":true,"pacing_timer":5000000}"#).unwrap();
+        assert_eq!(p.pacing_timer, Duration::from_secs(1));
     }
 
     #[test]

@@ -87,6 +87,8 @@ pub enum ErrorCode {
     Mss = 10,
     /// Omit time too long.
     Omit = 12,
+    /// More blocks at once than the original has.
+    Burst = 15,
     /// The parameters could not be read.
     Params = 114,
     /// The results could not be read.

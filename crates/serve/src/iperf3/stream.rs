@@ -97,7 +97,7 @@ impl Stream {
 
     /// Starts the clock of a sending stream.
     pub fn start(&mut self, now: Instant, params: &Params) {
-        self.pacer = Some(Pacer::new(now, params.rate_bps, params.len));
+        self.pacer = Some(Pacer::new(now, params));
     }
 
     /// Sends what is due; `left` is what the whole test still lacks, where its length in bytes is known.
@@ -127,9 +127,8 @@ impl Stream {
         while budget > 0 {
             // A block is sent in pieces; the pacer counts it at its first one.
             if self.offset == 0 {
-                match pacer.due_at() {
-                    Some(at) if !pacer.is_due(ctx.now) => return Pause::Until(at),
-                    _ => {}
+                if !pacer.is_due(ctx.now) {
+                    return Pause::Until(pacer.due_at().unwrap_or(ctx.now));
                 }
             }
             let most = (block - self.offset).min(if left.is_some() { budget } else { u64::MAX });

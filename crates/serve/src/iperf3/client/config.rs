@@ -1,7 +1,7 @@
 //! Settings of the iperf3 client.
 
 use super::super::config::CpuTimes;
-use super::super::params::{Params, Protocol};
+use super::super::params::{PACING_TIMER, Params, Protocol};
 use alloc::string::String;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -67,6 +67,8 @@ impl Default for Params {
             mss: None,
             no_delay: false,
             rate_bps: 0,
+            burst: 0,
+            pacing_timer: PACING_TIMER,
             congestion: None::<Congestion>,
             pacing_bps: 0,
             tos: 0,
