@@ -7,6 +7,7 @@ use crate::exchange::{Spread, iperf3_port};
 use crate::instruments;
 use crate::probe::Probe;
 use crate::report::{self, Told};
+use crate::reserve;
 use crate::settings::Settings;
 use crate::sums;
 use alloc::string::String;
@@ -148,7 +149,7 @@ pub(crate) fn run<D: Interface>(
     let mut out = String::new();
     let written = match line.trim() {
         "" => Ok(()),
-        "help" => [HELP, caller::HELP, instruments::HELP, &board.help_of_its_own()]
+        "help" => [HELP, caller::HELP, reserve::HELP, instruments::HELP, &board.help_of_its_own()]
             .into_iter()
             .try_for_each(|text| out.write_str(text)),
         "ifconfig" => ifconfig(&mut out, settings, node),

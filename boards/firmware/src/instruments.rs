@@ -1,19 +1,32 @@
-//! The console's commands for trace, profile and capture.
+//! The console's commands for trace, profile, capture and pacing.
 
 use crate::exchange::Spread;
 use crate::probe::{Calls, Probe};
 use crate::trace;
 use alloc::string::String;
-use linerate_nic::Interface;
+use linerate_nic::{Interface, PacingConfig, PacingMode, QueuePair as _};
 use linerate_stack::Node;
 
 /// What `help` says of them.
 pub(crate) const HELP: &str = "trace     trace on, off and status: tasks, interrupts and frames, fetched as /trace\n\
     capture   capture on [BYTES OF A FRAME], off and status: frames, fetched as /capture.pcapng\n\
-    profile   profile on, off and status: time in the driver\n";
+    profile   profile on, off and status: time in the driver\n\
+    pacing    pacing MODE TIMER_US FRAMES: how long frames wait for others, or for how many; modes are none, last-interrupt,\n          \
+    first-new-packet and last-new-packet\n";
+
+/// The modes of pacing by their names.
+const MODES: [(&str, PacingMode); 4] = [
+    ("none", PacingMode::None),
+    ("last-interrupt", PacingMode::LastInterrupt),
+    ("first-new-packet", PacingMode::FirstNewPacket),
+    ("last-new-packet", PacingMode::LastNewPacket),
+];
 
 /// Carries out a command, if it is one of them.
 pub(crate) fn run<D: Interface>(line: &str, node: &mut Node<Spread<Probe<D>>>) -> Option<String> {
+    if let Some(rest) = line.strip_prefix("pacing") {
+        return Some(pacing(rest, node.port.device_mut().device_mut()));
+    }
     let probe = node.port.device_mut().device_mut();
     let mut words = line.split_whitespace();
     let (what, order, more) = (words.next()?, words.next().unwrap_or("status"), words.next());
@@ -65,6 +78,26 @@ pub(crate) fn run<D: Interface>(line: &str, node: &mut Node<Spread<Probe<D>>>) -
             alloc::format!("profile {is_on}\n{}{}", direction("receive", received), direction("send", sent))
         }
     })
+}
+
+/// Sets or tells the pacing of the interface's interrupts.
+fn pacing<D: Interface>(words: &str, probe: &mut Probe<D>) -> String {
+    let mut words = words.split_whitespace();
+    if let Some(mode) = words.next() {
+        let mode = MODES.iter().find(|(name, _)| *name == mode);
+        let [timer, frames] = [0, 1].map(|_| words.next().and_then(|word| word.parse::<u32>().ok()));
+        let (Some((_, mode)), Some(timer_ticks), Some(threshold), None) = (mode, timer, frames, words.next())
+        else {
+            return String::from(HELP);
+        };
+        let wanted = PacingConfig { mode: *mode, timer_ticks, tick_ns: 1_000, threshold };
+        if probe.set_pacing(wanted).is_err() {
+            return String::from("this interface has no such mode, timer or threshold\n");
+        }
+    }
+    let now = probe.pacing();
+    let name = MODES.iter().find(|(_, mode)| *mode == now.mode).map_or("", |(name, _)| name);
+    alloc::format!("{name}, {} us, {} frames\n", now.period().as_micros(), now.threshold)
 }
 
 fn no_memory(what: &str) -> String {

@@ -11,6 +11,7 @@ use crate::exchange::{Exchange, Several, Spread, iperf3_port, several};
 use crate::held::Held;
 use crate::probe::Probe;
 use crate::report::{self, Told};
+use crate::reserve::Reserve;
 use crate::settings::Settings;
 use crate::trace::{self, Tracer};
 use alloc::string::String;
@@ -19,7 +20,10 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
 use core::time::Duration;
-use linerate_nic::{Capabilities, DeviceError, GroConfig, Interface, MacAddr, Pool, Port, PortConfig};
+use linerate_nic::{
+    AdaptiveConfig, Capabilities, DeviceError, GroConfig, Interface, MacAddr, Paced, Pool, Port, PortConfig,
+    QueuePair as _,
+};
 use linerate_serve::{Change, Group, Host, Loop, Service, StartError, ftp, http, iperf3};
 use linerate_stack::{Cidr, Node, NodeConfig, Seat, StackConfig, StackPools};
 use linerate_transport::{AcceptBacklog, BufferSize, ListenAddr, ListenOptions, Owner, SocketOptions};
@@ -112,7 +116,8 @@ pub fn run<D: Interface + Counting>(
     ];
     let (mut disk, capture) = files(settings, &parts, exchange);
     disk.set_instruments(parts.tracer, capture.clone());
-    let device = Probe::new(parts.device, parts.tracer, capture);
+    let paced = paced(parts.device, settings, board.now())?;
+    let device = Probe::new(paced, settings.interrupts.pacing, parts.tracer, capture);
     let device = match exchange {
         None => Spread::alone(device),
         Some(place) => Spread::shared(device, place, parts.receive.clone(), parts.batch),
@@ -121,6 +126,8 @@ pub fn run<D: Interface + Counting>(
     let node = node(board, settings, device, parts.receive, (parts.device_queue, parts.batch), (seat, seed))?;
     let mut machine = Loop::new(node, disk, Group::new(&mut services));
     let mut turn = Turn { now: board.now(), wall_ns: None, board, company: &mut company };
+    let mut reserve = Reserve::new(settings.interrupts.reserve, turn.now);
+    let mut has_slept = false;
     machine.with(&mut turn, |services, ctx| services.start(ctx)).map_err(Error::Start)?;
     if !seat.is_member() {
         turn.board.answer(console::greeting(settings, seat.seats));
@@ -128,10 +135,20 @@ pub fn run<D: Interface + Counting>(
     let mut command = None;
     loop {
         (turn.now, turn.wall_ns) = (turn.board.now(), None);
+        if core::mem::take(&mut has_slept) {
+            reserve.slept(turn.now);
+        } else if let Some(until) = reserve.worked(turn.now) {
+            rest(turn.board, until);
+            turn.now = turn.board.now();
+            reserve.slept(turn.now);
+        }
         let taken = machine.take_in(&mut turn)?;
         let Turn { now, board, company, .. } = &mut turn;
         let mailed = company.take_post(*now, &mut machine, |node| Told::of(*board, node));
         answer(*board, company, settings, &mut machine, &mut command);
+        if let Some(line) = command.take_if(|line| Reserve::takes(line)) {
+            turn.board.answer(reserve.command(&line));
+        }
         if let Some(line) = command.take_if(|line| Caller::takes(line)) {
             let text = machine.with(&mut turn, |_, ctx| caller.begin(&line, ctx));
             turn.board.answer(text);
@@ -149,9 +166,40 @@ pub fn run<D: Interface + Counting>(
             continue;
         }
         let board = &mut *turn.board;
-        let latest = board.now() + LONGEST_SLEEP;
+        let now = board.now();
+        // Sleep pays for what was worked, whether or not it is time to.
+        reserve.worked(now);
+        let latest = now + LONGEST_SLEEP;
         board.sleep(Some(machine.poll_timeout().map_or(latest, |at| at.min(latest))));
+        has_slept = true;
     }
+}
+
+/// Leaves the processor to others until then, whatever comes.
+fn rest(board: &mut impl Board, until: Instant) {
+    while board.now() < until {
+        board.sleep(Some(until));
+    }
+}
+
+/// The interface with the pacing that is set.
+fn paced<D: Interface>(device: D, settings: &Settings, now: Instant) -> Result<Paced<D>, Error> {
+    let interrupts = settings.interrupts;
+    let mut device = Paced::new(device);
+    let set = if interrupts.adaptive {
+        // Among so few frames as a threshold is, one is little and half is much.
+        let high = interrupts.pacing.threshold.div_ceil(2).max(2);
+        device.set_adaptive(
+            now,
+            interrupts.pacing,
+            AdaptiveConfig { low: 1, high, ..AdaptiveConfig::default() },
+        )
+    } else {
+        device.set_pacing(interrupts.pacing)
+    };
+    let wrong =
+        |_| Error::Setting("interrupts", "this interface has no such mode, timer or threshold".into());
+    set.map_err(wrong).map(|()| device)
 }
 
 /// Makes what somebody has asked for: a file of what the machine knows, the answer to a command. With several cores that takes
@@ -180,7 +228,7 @@ fn answer<D: Interface + Counting, S: Service>(
     }
     // What all tell is asked for where it is shown: to look through the stacks of tasks takes its time.
     let shows_all = command.as_deref().is_some_and(console::shows_all);
-    if command.as_deref().is_some_and(|line| !Caller::takes(line))
+    if command.as_deref().is_some_and(|line| !Caller::takes(line) && !Reserve::takes(line))
         && let Some(all) =
             if shows_all { company.all(|| Told::of(board, &machine.engine)) } else { Some(Vec::new()) }
         && let Some(line) = command.take()

@@ -24,6 +24,7 @@ pub(crate) struct Calls {
 /// A driver that instruments look at. While all are off, a call costs one comparison more.
 pub(crate) struct Probe<D> {
     device: D,
+    pacing: PacingConfig,
     /// Whether one of the instruments is on.
     is_watched: bool,
     tracer: &'static dyn Tracer,
@@ -35,10 +36,20 @@ pub(crate) struct Probe<D> {
 }
 
 impl<D> Probe<D> {
-    /// The driver with all instruments off.
-    pub(crate) fn new(device: D, tracer: &'static dyn Tracer, capture: Held<Capture>) -> Self {
+    /// The driver, with this pacing, and all instruments off.
+    pub(crate) fn new(
+        device: D,
+        pacing: PacingConfig,
+        tracer: &'static dyn Tracer,
+        capture: Held<Capture>,
+    ) -> Self {
         let (received, sent) = (Calls::default(), Calls::default());
-        Probe { device, is_watched: false, tracer, capture, profiles: false, received, sent }
+        Probe { device, pacing, is_watched: false, tracer, capture, profiles: false, received, sent }
+    }
+
+    /// The pacing of its interrupts.
+    pub(crate) fn pacing(&self) -> PacingConfig {
+        self.pacing
     }
 
     /// The trace.
@@ -195,7 +206,7 @@ impl<D: QueuePair> QueuePair for Probe<D> {
     }
 
     fn set_pacing(&mut self, pacing: PacingConfig) -> Result<(), DeviceError> {
-        self.device.set_pacing(pacing)
+        self.device.set_pacing(pacing).inspect(|()| self.pacing = pacing)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is decided when an image is built.
 
 use core::net::IpAddr;
+use linerate_nic::{PacingConfig, PacingMode};
 
 /// The settings of an image. `linerate-firmware-build` makes them of the board's `board.toml`, where each is explained.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,8 @@ pub struct Settings {
     pub ipv6: bool,
     /// Whether the interface's offloads are used.
     pub offloads: bool,
+    /// When the interface interrupts, and what is left to other tasks.
+    pub interrupts: Interrupts,
     /// Ports of HTTP; none for no server.
     pub http: &'static [u16],
     /// Ports of iperf3.
@@ -47,4 +50,29 @@ pub struct Settings {
     pub trace: usize,
     /// Bytes of the capture's ring; 0 for no capture.
     pub capture: usize,
+}
+
+/// When the interface interrupts, and what is left to other tasks.
+#[derive(Clone, Copy, Debug)]
+pub struct Interrupts {
+    /// How long frames wait for others, and for how many; a threshold of 1 waits for none.
+    pub pacing: PacingConfig,
+    /// Whether the timer follows the load, up to that of `pacing`.
+    pub adaptive: bool,
+    /// The share of the processor that the network leaves to tasks below it, in percent: 0 to 90.
+    pub reserve: u32,
+}
+
+impl Interrupts {
+    /// An interrupt for each frame, and all of the processor for the network.
+    pub const AT_ONCE: Interrupts = Interrupts {
+        pacing: PacingConfig {
+            mode: PacingMode::FirstNewPacket,
+            timer_ticks: 0,
+            tick_ns: PacingConfig::DEFAULT_TICK_NS,
+            threshold: 1,
+        },
+        adaptive: false,
+        reserve: 0,
+    };
 }

@@ -1,6 +1,6 @@
 //! A board under FreeRTOS as the rest of the firmware sees it.
 
-use crate::{HEAP, Hardware, application, console, wake};
+use crate::{HEAP, Hardware, application, console, control, wake};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -105,6 +105,8 @@ impl<H: Hardware> Board for Rtos<H> {
         match line {
             "compute on" | "compute off" => application::switch(line.ends_with("on")),
             "compute" => return Some(alloc::format!("{} rounds\n", application::rounds())),
+            "latency on" | "latency off" => control::switch(line.ends_with("on")),
+            "latency" => return Some(control::report()),
             "panic" => panic_on_purpose(core::hint::black_box(line)),
             "count on" | "count off" => H::mark(line.ends_with("on")),
             _ => return H::command(line),
@@ -116,7 +118,7 @@ impl<H: Hardware> Board for Rtos<H> {
         let ours = "compute   rounds of the application's work so far; compute on and compute off switch it\n\
                     count     count on and count off mark what is counted from outside\n\
                     panic     ends the machine, with a report\n";
-        [ours, H::HELP].concat()
+        [ours, control::HELP, H::HELP].concat()
     }
 
     fn answer(&mut self, text: String) {

@@ -13,6 +13,7 @@ mod application;
 pub mod backtrace;
 mod board;
 mod console;
+mod control;
 #[allow(unsafe_code, reason = "an allocator")]
 mod heap;
 mod tasks;

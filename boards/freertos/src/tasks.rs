@@ -1,12 +1,12 @@
-//! The tasks: network above console above application.
+//! The tasks: the one with a period above network, console and application.
 
 use crate::board::Rtos;
 use crate::trace::TRACE;
-use crate::{Hardware, application, backtrace, console, wake};
+use crate::{Hardware, application, backtrace, console, control, wake};
 use freertos_next::{Task, TaskPriority};
 use linerate_firmware::{Parts, run};
 
-/// Bytes of the console's stack, and of the application's.
+/// Bytes of the console's stack, and of the application's and the periodic task's.
 const CONSOLE_STACK: usize = 4 << 10;
 const APPLICATION_STACK: usize = 2 << 10;
 
@@ -18,6 +18,7 @@ pub(crate) fn spawn<H: Hardware>() {
         H::enable_keys();
         console::run::<H>();
     });
+    task("control", 4, APPLICATION_STACK, control::run::<H>);
     task("compute", 0, APPLICATION_STACK, application::run::<H>);
 }
 

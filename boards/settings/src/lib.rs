@@ -29,6 +29,10 @@ const OFFLOADS: &str = "LINERATE_BOARD_OFFLOADS";
 /// Most cores.
 const MOST_CORES: usize = 4;
 
+/// Longest time that a frame waits for others, in microseconds, and most frames that do.
+const MOST_TIMER_US: u32 = 100_000;
+const MOST_THRESHOLD: u32 = 255;
+
 /// Bytes of a trace or a capture that are of use, and the most.
 const RING: usize = 4 << 10;
 const MOST_RING: usize = 64 << 20;
@@ -42,6 +46,8 @@ struct Board {
     #[serde(default = "one")]
     cores: usize,
     network: Network,
+    #[serde(default)]
+    interrupts: Interrupts,
     servers: Servers,
     memory: Memory,
     files: Files,
@@ -59,6 +65,28 @@ struct Network {
     gateways: Vec<IpAddr>,
     ipv6: bool,
     offloads: bool,
+}
+
+/// Without it each frame interrupts, and nothing is left to others.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Interrupts {
+    mode: Mode,
+    timer_us: u32,
+    threshold: u32,
+    adaptive: bool,
+    reserve: u32,
+}
+
+/// What the timer counts from: `PacingMode` of `linerate-nic`.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Mode {
+    None,
+    LastInterrupt,
+    #[default]
+    FirstNewPacket,
+    LastNewPacket,
 }
 
 #[derive(Debug, Deserialize)]
@@ -137,6 +165,18 @@ fn parse(text: &str) -> Result<Board> {
             "servers.iperf3_by_core: {port}, and one more for each core, are to be ports of their own"
         );
     }
+    let interrupts = &board.interrupts;
+    ensure!(
+        interrupts.timer_us <= MOST_TIMER_US,
+        "interrupts.timer_us: {} given, 0 to {MOST_TIMER_US} expected",
+        interrupts.timer_us
+    );
+    ensure!(
+        interrupts.threshold <= MOST_THRESHOLD,
+        "interrupts.threshold: {} given, 0 to {MOST_THRESHOLD} expected",
+        interrupts.threshold
+    );
+    ensure!(interrupts.reserve <= 90, "interrupts.reserve: {} given, 0 to 90 expected", interrupts.reserve);
     ensure!((1..=4_096).contains(&memory.connections), "memory.connections: 1 to 4,096 expected");
     ensure!(memory.sockets >= 16 << 10, "memory.sockets: {} bytes, 16 KiB at least expected", memory.sockets);
     let half = memory.sockets / 2;

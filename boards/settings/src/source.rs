@@ -1,7 +1,7 @@
 //! The Rust that is written.
 
 use crate::files::File;
-use crate::{Board, cidr, ethernet, hash};
+use crate::{Board, Interrupts, cidr, ethernet, hash};
 use anyhow::Result;
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -27,6 +27,7 @@ pub(crate) fn of(board: &Board, files: &[File], built_ns: i64) -> Result<String>
     writeln!(out, "    gateways: &[{}],", gateways.join(", "))?;
     writeln!(out, "    ipv6: {},", network.ipv6)?;
     writeln!(out, "    offloads: {},", network.offloads)?;
+    writeln!(out, "    interrupts: {},", interrupts(&board.interrupts))?;
     writeln!(out, "    http: &{:?},", servers.http)?;
     writeln!(out, "    iperf3: &{:?},", servers.iperf3)?;
     writeln!(out, "    iperf3_by_core: {:?},", servers.iperf3_by_core)?;
@@ -53,6 +54,17 @@ pub(crate) fn of(board: &Board, files: &[File], built_ns: i64) -> Result<String>
     writeln!(out, "];")?;
     writeln!(out, "pub const BUILT_NS: i64 = {built_ns};")?;
     Ok(out)
+}
+
+/// The timer in eighths, which is what an adaptive one changes by.
+fn interrupts(settings: &Interrupts) -> String {
+    let Interrupts { mode, timer_us, threshold, adaptive, reserve } = settings;
+    let (ticks, tick_ns) = if *timer_us == 0 { (0, 1_000) } else { (8, timer_us * 125) };
+    format!(
+        "linerate_firmware::Interrupts {{ pacing: linerate_firmware::PacingConfig {{ \
+         mode: linerate_firmware::PacingMode::{mode:?}, timer_ticks: {ticks}, tick_ns: {tick_ns}, threshold: {threshold} }}, \
+         adaptive: {adaptive}, reserve: {reserve} }}"
+    )
 }
 
 /// An address as Rust writes it.

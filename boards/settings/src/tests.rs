@@ -10,6 +10,12 @@ addresses = ["192.168.1.50/24", "fd00::50/64"]
 gateways = ["192.168.1.1"]
 ipv6 = true
 offloads = true
+[interrupts]
+mode = "last-interrupt"
+timer_us = 200
+threshold = 4
+adaptive = true
+reserve = 30
 [servers]
 http = [80]
 iperf3 = [5201, 5001]
@@ -47,6 +53,8 @@ fn settings_and_files_become_rust() {
         "iperf3: &[5201, 5001],",
         "iperf3_by_core: None,",
         "cores: 1,",
+        "mode: linerate_firmware::PacingMode::LastInterrupt, timer_ticks: 8, tick_ns: 25000, threshold: 4 }",
+        "adaptive: true, reserve: 30 }",
         "trace: 16384,",
         "capture: 0,",
         "(\"user\", \"$argon2id$v=19$m=16,t=3,p=1$",
@@ -75,6 +83,10 @@ fn what_is_wrong_is_named() {
         ("http = [80]", "http = [80000]", "80000"),
         ("name = \"bench\"", "name = \"bench\"\ncores = 5", "cores: 5 given, 1 to 4 expected"),
         ("ftp = [21]", "ftp = [21]\niperf3_by_core = 80", "servers.iperf3_by_core: 80"),
+        ("timer_us = 200", "timer_us = 200000", "interrupts.timer_us: 200000 given, 0 to 100000 expected"),
+        ("threshold = 4", "threshold = 256", "interrupts.threshold: 256 given, 0 to 255 expected"),
+        ("reserve = 30", "reserve = 91", "interrupts.reserve: 91 given, 0 to 90 expected"),
+        ("last-interrupt", "mode-1", "unknown variant `mode-1`, expected one of `none`, `last-interrupt`"),
         ("ipv6 = true", "ipv6 = true\nipv8 = true", "ipv8"),
         ("ftp = [21]", "", "ftp"),
     ] {

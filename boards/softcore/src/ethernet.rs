@@ -12,7 +12,7 @@ use linerate_nic::mcdma::regs::{mm2s_ch as channel, register as register_of_chan
 use linerate_nic::mcdma::{self, Control, Queue, Settings};
 use linerate_nic::{
     Bus, Capabilities, Device, DeviceError, Dma, Filter, Joined, LinkState, MacAddr, PacingConfig,
-    PacingMode, Pool, QueuePair, RegionError, RxBatch, Steering, TxQueue, TxToken,
+    Pool, QueuePair, RegionError, RxBatch, Steering, TxQueue, TxToken,
 };
 use linerate_wire::figures::Figures;
 use linerate_wire::units::Instant;
@@ -33,9 +33,6 @@ const BATCH: usize = 32;
 const TICK_NS: u32 = 1_250;
 /// Clocks that a segment waits for others to join it: 32 full frames at 1 Gb/s. What ends a write has PSH and waits for nothing.
 const JOIN_CLOCKS: u32 = 40_000;
-/// When received frames interrupt: 50 us after the first, or by their number. A turn of the loop takes longer than that.
-const PACING: PacingConfig =
-    PacingConfig { mode: PacingMode::FirstNewPacket, timer_ticks: 2, tick_ns: 25_000, threshold: 32 };
 /// When packets that have left do: as many, or so many ticks after the last. Whoever waits for room in the ring waits for them, others
 /// find them on their way.
 const LEFT: u32 = 32;
@@ -170,6 +167,10 @@ impl QueuePair for Interface {
         self.device.arm(now)
     }
 
+    fn waiting(&mut self) -> u32 {
+        self.device.waiting()
+    }
+
     fn poll_timeout(&self) -> Option<Instant> {
         self.device.poll_timeout()
     }
@@ -195,8 +196,6 @@ pub enum OpenError {
     Start(mcdma::StartError),
     /// No receive buffers.
     Buffers(RegionError),
-    /// Its interrupts cannot be paced.
-    Pacing(DeviceError),
     /// It has no queue.
     NoQueue,
 }
@@ -207,7 +206,6 @@ impl fmt::Display for OpenError {
             OpenError::Device(error) => write!(f, "the interface at {BASE:#x}: {error}"),
             OpenError::Start(error) => write!(f, "the interface's queue: {error}"),
             OpenError::Buffers(error) => write!(f, "receive buffers: {error}"),
-            OpenError::Pacing(error) => write!(f, "pacing: {error}"),
             OpenError::NoQueue => f.write_str("the interface has no queue"),
         }
     }
@@ -257,8 +255,7 @@ pub fn open() -> Result<Opened, OpenError> {
         mcdma::open(Hardware, rings, 4 * RING_WORDS, &settings).map_err(OpenError::Device)?;
     let stopped = queues.into_iter().next().ok_or(OpenError::NoQueue)?;
     let interrupt = stopped.interrupt();
-    let mut queue = stopped.start(receive.clone(), transmit).map_err(OpenError::Start)?;
-    queue.set_pacing(PACING).map_err(OpenError::Pacing)?;
+    let queue = stopped.start(receive.clone(), transmit).map_err(OpenError::Start)?;
     pace_transmit();
     Hardware.write(register::JOIN_TIMER, JOIN_CLOCKS);
     let uses_offloads = SETTINGS.offloads && !straps::offloads_are_off();

@@ -87,6 +87,10 @@ impl QueuePair for Device {
         ask!(self, it => it.arm(now))
     }
 
+    fn waiting(&mut self) -> u32 {
+        ask!(self, it => it.waiting())
+    }
+
     fn poll_timeout(&self) -> Option<Instant> {
         ask!(self, it => it.poll_timeout())
     }

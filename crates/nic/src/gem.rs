@@ -187,6 +187,10 @@ impl<P: Platform> QueuePair for Gem<P> {
         self.queue.arm(now) || has_changed
     }
 
+    fn waiting(&mut self) -> u32 {
+        self.queue.waiting()
+    }
+
     fn poll_timeout(&self) -> Option<Instant> {
         let look = self.control.next_look();
         Some(self.queue.poll_timeout().map_or(look, |at| at.min(look)))

@@ -38,6 +38,18 @@ pub trait QueuePair {
         false
     }
 
+    /// Frames that wait to be received, as far as a look tells at little cost: more than none if there are any. 0, the default,
+    /// where a look says nothing.
+    fn waiting(&mut self) -> u32 {
+        0
+    }
+
+    /// As [`QueuePair::arm`], for a loop that lets frames wait until there are so many (at least one): true if there are.
+    /// It may interrupt earlier. `None`, the default, where the queue cannot count; nothing is armed then.
+    fn arm_for(&mut self, _now: Instant, _frames: u32) -> Option<bool> {
+        None
+    }
+
     /// When [`QueuePair::receive`] or [`QueuePair::arm`] must be called at the latest though no interrupt came: for a driver that looks
     /// now and then whether its hardware still goes on. `None`, the default, where interrupts tell everything.
     fn poll_timeout(&self) -> Option<Instant> {
@@ -108,6 +120,14 @@ macro_rules! queue_of {
 
             fn arm(&mut self, now: Instant) -> bool {
                 self.queue.arm(now)
+            }
+
+            fn waiting(&mut self) -> u32 {
+                self.queue.waiting()
+            }
+
+            fn arm_for(&mut self, now: Instant, frames: u32) -> Option<bool> {
+                self.queue.arm_for(now, frames)
             }
 
             fn poll_timeout(&self) -> Option<Instant> {

@@ -18,6 +18,7 @@ const SETTINGS: Settings = Settings {
     gateways: &[],
     ipv6: true,
     offloads: false,
+    interrupts: crate::Interrupts::AT_ONCE,
     http: &[80],
     iperf3: &[5201],
     iperf3_by_core: Some(5301),

@@ -20,6 +20,8 @@ const LENGTHS: core::ops::RangeInclusive<usize> = FRONT - OFFSET + FCS..=1_522;
 const LONGEST: usize = 1_518;
 /// Units of the transmit level in `FIFO_INT`.
 const LEVEL: usize = 64;
+/// Most frames that the interrupt waits for: the FIFO holds six of full length, and one more may come until they are taken.
+const MOST_FRAMES: u32 = 4;
 /// How soon receiving is tried again when every buffer was in use.
 const STARVED: Duration = Duration::from_millis(1);
 /// Readings after which a fast-forward or a dump has failed.
@@ -34,7 +36,7 @@ impl<R: Registers> QueuePair for Lan9118<R> {
         let before = batch.len();
         self.starved_until = None;
         loop {
-            let waiting = self.registers.read(regs::RX_FIFO_INF) >> 16 & 0xff;
+            let waiting = self.waiting();
             if waiting == 0 || batch.is_full() {
                 return Ok(batch.len() - before);
             }
@@ -90,6 +92,25 @@ impl<R: Registers> QueuePair for Lan9118<R> {
     }
 
     fn arm(&mut self, _now: Instant) -> bool {
+        self.arm_at(1)
+    }
+
+    fn waiting(&mut self) -> u32 {
+        self.registers.read(regs::RX_FIFO_INF) >> 16 & 0xff
+    }
+
+    fn arm_for(&mut self, _now: Instant, frames: u32) -> Option<bool> {
+        Some(self.arm_at(frames.clamp(1, MOST_FRAMES)))
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.starved_until
+    }
+}
+
+impl<R: Registers> Lan9118<R> {
+    /// Arms the interrupt for so many frames, and looks; true if there is something to do.
+    fn arm_at(&mut self, frames: u32) -> bool {
         self.stats.arms += 1;
         let changed = self.handle_events();
         let mut wanted = regs::INT_PHY | regs::INT_RX_ERROR | regs::INT_TX_ERROR;
@@ -101,23 +122,17 @@ impl<R: Registers> QueuePair for Lan9118<R> {
             wanted |= regs::INT_TX_SPACE;
         }
         let level = room.div_ceil(LEVEL).min(0xff) as u32;
-        self.registers.write(regs::FIFO_INT, level << 24);
+        // It interrupts when more statuses wait than the level says.
+        self.registers.write(regs::FIFO_INT, level << 24 | (frames - 1));
         self.registers.write(regs::INT_EN, wanted);
         // Looked at after the events were cleared and the interrupt was armed, so that nothing comes in between unseen.
-        let has_frames =
-            self.starved_until.is_none() && self.registers.read(regs::RX_FIFO_INF) >> 16 & 0xff != 0;
+        let has_frames = self.starved_until.is_none() && self.waiting() >= frames;
         let has_room = self.wants_room.is_some()
             && (self.registers.read(regs::TX_FIFO_INF) & 0xffff) as usize >= room
             && self.completions.len() < COMPLETIONS;
         changed || has_frames || has_room || !self.completions.is_empty()
     }
 
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.starved_until
-    }
-}
-
-impl<R: Registers> Lan9118<R> {
     /// Takes the next frame out of the FIFO, exactly its words: one more would be the next frame's first.
     fn take(&mut self, mut buffer: Buffer) -> Option<Frame> {
         let status = self.registers.read(regs::RX_STATUS_FIFO);

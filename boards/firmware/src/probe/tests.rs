@@ -43,7 +43,7 @@ impl Ends {
         let bench: &'static Bench = Box::leak(Box::new(Bench(Mutex::new((0, ring)))));
         let (near, peer) = Link::pair(&Pool::new(8, 256), 200, Capabilities::NONE, 2);
         let capture = Capture::with_bytes(4_096, "bench", [2, 0, 0, 0, 0, 1]);
-        let probe = Probe::new(near, bench, Held::own(capture));
+        let probe = Probe::new(near, PacingConfig::default(), bench, Held::own(capture));
         Ends { probe, peer, queue: TxQueue::with_capacity(4) }
     }
 

@@ -7,7 +7,7 @@ mod wire;
 
 use bench::Bench;
 use core::time::Duration;
-use linerate_firmware::{Error, Parts, Settings, run, trace};
+use linerate_firmware::{Error, Interrupts, Parts, Settings, run, trace};
 use linerate_nic::{Capabilities, DeviceError, Link, Pool};
 use linerate_wire::units::Instant;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -51,6 +51,7 @@ const SETTINGS: Settings = Settings {
     gateways: &[],
     ipv6: true,
     offloads: true,
+    interrupts: Interrupts::AT_ONCE,
     http: &[80],
     iperf3: &[5201],
     iperf3_by_core: None,

@@ -274,6 +274,10 @@ impl<P: Platform> QueuePair for Queue<P> {
         had_news || sent || self.receiver.is_ready()
     }
 
+    fn waiting(&mut self) -> u32 {
+        self.receiver.is_ready().into()
+    }
+
     /// A look now and then finds what no interrupt told.
     fn poll_timeout(&self) -> Option<Instant> {
         self.shape.look_every.map(|every| self.looked + every)

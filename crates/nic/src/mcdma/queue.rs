@@ -382,6 +382,10 @@ impl<P: Platform> QueuePair for Queue<P> {
         received || sent || was_reset
     }
 
+    fn waiting(&mut self) -> u32 {
+        self.receiver.is_ready().into()
+    }
+
     /// A look now and then finds what a lost interrupt did not tell, and a channel that takes too long.
     fn poll_timeout(&self) -> Option<Instant> {
         self.layout.look_every.map(|every| self.looked + every)

@@ -81,23 +81,37 @@ impl<P: Transport> QueuePair for Virtio<P> {
 
     /// Completions interrupt when all packets have left, not one by one.
     fn arm(&mut self, _now: Instant) -> bool {
+        self.arm_at(1)
+    }
+
+    fn waiting(&mut self) -> u32 {
+        self.receiver.ring.waiting().into()
+    }
+
+    /// Counts buffers, of which a coalesced frame takes several.
+    fn arm_for(&mut self, _now: Instant, frames: u32) -> Option<bool> {
+        Some(self.arm_at(frames.clamp(1, self.receiver.most_waiting().into()) as u16))
+    }
+}
+
+impl<P: Transport> Virtio<P> {
+    /// Asks for an interrupt after so many buffers, and looks; true if there is something to do.
+    fn arm_at(&mut self, buffers: u16) -> bool {
         if self.is_lost {
             return true;
         }
         self.stats.arms += 1;
         self.receiver.refill(&mut self.stats);
-        self.receiver.ring.interrupt_after(1);
+        self.receiver.ring.interrupt_after(buffers);
         let sent = self.transmitter.arm();
         let sent = sent.unwrap_or_else(|Broken| {
             // Failing to begin anew is told by the next turn.
             let _comes_back = self.restart().is_ok();
             true
         });
-        sent || self.receiver.ring.waiting() > 0 || self.board.load(self.rings.note) != 0
+        sent || self.receiver.ring.waiting() >= buffers || self.board.load(self.rings.note) != 0
     }
-}
 
-impl<P: Transport> Virtio<P> {
     fn alive(&self) -> Result<(), DeviceError> {
         if self.is_lost { Err(DeviceError::Io(ERROR_RESET)) } else { Ok(()) }
     }

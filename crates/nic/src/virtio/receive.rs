@@ -43,6 +43,11 @@ impl<P: Transport> Receiver<P> {
         Receiver { board, ring, held, spare: Vec::with_capacity(len.into()), pool, reserve, lists }
     }
 
+    /// Most buffers that may wait: a quarter of the ring, so that the device does not run out before they are taken.
+    pub fn most_waiting(&self) -> u16 {
+        (self.held.len() / 4).max(1) as u16
+    }
+
     /// Takes back what the device had: it was reset.
     pub fn reclaim(&mut self) {
         self.spare.extend(self.held.iter_mut().filter_map(Option::take));
