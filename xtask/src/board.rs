@@ -7,6 +7,7 @@ mod cores;
 mod count;
 mod flood;
 mod instruments;
+mod livelock;
 mod machine;
 mod names;
 mod network;
@@ -22,7 +23,7 @@ use network::Network;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|offloads|build|setup]
+const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|offloads|livelock|build|setup]
 
   serve    build the image, start it in the emulator with its console here; as root in a network namespace with a TAP,
            else with ports of this machine forwarded (the default)
@@ -31,6 +32,8 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|offlo
   bench    count, sizes and rates as a table, and as JSON in target/boards/bench.json (as root)
   offloads xlnx-zcu102 and virt-a15: rates and instructions for a byte without the interface's offloads, with them and on all
            cores, into the same file (as root)
+  livelock mps2-an500 and virt-a15: what clients and other tasks get while small frames come ever faster, with nothing left to
+           others and with what the image leaves, into the same file (as root)
   ramp     softcore alone: requests at rising rates in virtual time, as in seed 003; tables, and
            target/boards/softcore-ramp.{csv,json,svg,html}; `ramp quick`: every other level of half the length
   build    build the image and print its size
@@ -76,6 +79,9 @@ pub struct Board {
     pub checks: &'static [(&'static str, checks::Check)],
 }
 
+/// What boards under FreeRTOS have.
+const LATENCY: (&str, checks::Check) = ("a task that runs each millisecond", checks::latency);
+
 /// A cable that ends in the emulator.
 const UNPLUGGED: &str = "user,restrict=on,model=cadence_gem";
 
@@ -92,7 +98,7 @@ const BOARDS: [Board; 4] = [
         ram_disk: 256 << 10,
         kept: 0,
         faults: &["drop_rx_errors", "drop_tx_errors", "rx_starved", "rx_resets", "tx_resets"],
-        checks: &[],
+        checks: &[LATENCY],
     },
     Board {
         name: "virt-a15",
@@ -117,7 +123,7 @@ const BOARDS: [Board; 4] = [
         ram_disk: 16 << 20,
         kept: 512,
         faults: &["drop_rx_errors", "drop_rx_no_buffer", "drop_tx_errors", "resets"],
-        checks: &[("FTP as in seed 000", checks::seed_000)],
+        checks: &[LATENCY, ("FTP as in seed 000", checks::seed_000)],
     },
     Board {
         name: "xlnx-zcu102",
@@ -176,7 +182,7 @@ const OUT: &str = "target/boards";
 const OFFLOADS: &str = "LINERATE_BOARD_OFFLOADS";
 
 /// What boards in an emulator can be asked for.
-const VERBS: [&str; 7] = ["serve", "test", "count", "bench", "offloads", "build", "setup"];
+const VERBS: [&str; 8] = ["serve", "test", "count", "bench", "offloads", "livelock", "build", "setup"];
 
 /// Runs the command for one board or for all. Nothing is built before the arguments are known to be good.
 pub fn run(args: &[&str]) -> Result<()> {
@@ -218,6 +224,7 @@ pub fn run(args: &[&str]) -> Result<()> {
             "serve" => serve(board, &image)?,
             "test" => test(board, &image)?,
             "count" => count::run(board, &image)?,
+            "livelock" => livelock::run(board, &image)?,
             // The last that is left of VERBS.
             _ => measured.push((board, image)),
         }

@@ -32,7 +32,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   tidy             check file and module rules and the direction of dependencies
   licences         check licences and duplicate versions of dependencies against deny.toml
   firmware         link stack and servers for six bare processors; print and bound how much code each part is
-  board NAME [serve|test|count|bench|build|setup]
+  board NAME [serve|test|count|bench|offloads|livelock|build|setup]
                    build a board's firmware and start it in an emulator (`cargo xtask board` for more)
   big-endian [--long]
                    run the portable crates' tests on a big-endian processor, emulated; --long: all of the stack's

@@ -6,7 +6,7 @@ use alloc::string::String;
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 use critical_section::Mutex;
-use freertos_next::{CurrentTask, Duration, FreeRtosUtils, Task, TaskNotification};
+use freertos_next::{CurrentTask, Duration, Task, TaskNotification};
 use linerate_firmware::Latency;
 
 /// What `help` says of it.
@@ -28,8 +28,8 @@ pub(crate) fn run<H: Hardware>() {
             CurrentTask::take_notification(true, Duration::infinite());
             continue;
         }
-        let (tick, now) = (FreeRtosUtils::get_tick_count(), H::now());
-        critical_section::with(|cs| LATENCY.borrow_ref_mut(cs).add(now, tick, TICK_NS));
+        let now = H::now();
+        critical_section::with(|cs| LATENCY.borrow_ref_mut(cs).add(now, TICK_NS));
         CurrentTask::delay(Duration::ticks(1));
     }
 }

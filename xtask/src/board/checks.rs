@@ -4,7 +4,7 @@ use super::flood::Flood;
 use super::instruments;
 use super::machine::Machine;
 use super::network::{CLIENT, TAP};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -31,6 +31,7 @@ pub const ALL: &[(&str, Check)] = &[
     ("time in the driver", instruments::profile),
     ("a capture", instruments::capture),
     ("an iperf3 client that is killed", killed),
+    ("interrupts paced in every mode", pacing),
     ("a flood of pings leaves time to compute", flood),
     ("many short connections", connections),
     ("a SYN flood and hostile frames", hostile),
@@ -247,6 +248,40 @@ fn killed(machine: &mut Machine<'_>) -> Result<String> {
     client.wait()?;
     sleep(Duration::from_millis(500));
     iperf3(machine, &["-n", "1M"], "end/sum_received").context("the next client")
+}
+
+fn pacing(machine: &mut Machine<'_>) -> Result<String> {
+    let before = machine.console.ask("pacing")?;
+    let set = before.lines().find(|line| line.ends_with(" frames")).context("no pacing")?.replace(',', "");
+    let [mode, timer, _, frames, _] = set.split_whitespace().collect::<Vec<_>>()[..] else {
+        bail!("pacing was answered by {set:?}")
+    };
+    // A threshold alone lets less than that wait for ever.
+    for wanted in ["none 0 1", "last-interrupt 500 4", "first-new-packet 500 4", "last-new-packet 500 4"] {
+        let answer = machine.console.ask(&format!("pacing {wanted}"))?;
+        let name = wanted.split(' ').next().unwrap_or_default();
+        ensure!(answer.contains(&format!("{name}, ")), "{wanted}: {answer}");
+        let page = machine.client("curl", &["-sSf", "-m", "20", &url(machine, "/memory/200000")])?;
+        ensure!(page == pattern(200_000), "{wanted}: the page is another");
+    }
+    machine.console.ask(&format!("pacing {mode} {timer} {frames}"))?;
+    let answer = machine.console.ask("pacing sometimes 1 1")?;
+    ensure!(answer.contains("pacing MODE TIMER_US FRAMES"), "{answer}");
+    let answer = machine.console.ask("reserve 99")?;
+    ensure!(answer.contains("99 given, 0 to 90 expected"), "{answer}");
+    Ok(set)
+}
+
+/// How late a task above the network comes to run while it sends.
+pub fn latency(machine: &mut Machine<'_>) -> Result<String> {
+    machine.console.ask("latency on")?;
+    iperf3(machine, &["-n", "8M", "-R"], "end/sum_received")?;
+    let answer = machine.console.ask("latency")?;
+    machine.console.ask("latency off")?;
+    let line = answer.lines().find(|line| line.contains("runs")).context("no runs")?;
+    let runs = line.split_whitespace().next().and_then(|word| word.parse::<u32>().ok());
+    ensure!(runs.is_some_and(|runs| runs > 50), "{line}");
+    Ok(line.trim().to_owned())
 }
 
 fn rounds(machine: &mut Machine<'_>) -> Result<u64> {

@@ -10,11 +10,9 @@ pub struct Flood(Child);
 
 impl Flood {
     pub fn start(machine: &mut Machine<'_>) -> Result<Flood> {
-        let ifconfig = machine.console.ask("ifconfig")?;
-        let is_mac = |word: &&str| word.len() == 17 && word.matches(':').count() == 5;
-        let mac = ifconfig.split_whitespace().find(is_mac).context("no Ethernet address in ifconfig")?;
+        let mac = machine.mac()?;
         let mut flood = machine.network.command("python3");
-        flood.args(["-c", include_str!("flood.py"), TAP, machine.board.address, mac]);
+        flood.args(["-c", include_str!("flood.py"), TAP, machine.board.address, &mac]);
         Ok(Flood(flood.stdin(Stdio::piped()).spawn().context("cannot start python3")?))
     }
 

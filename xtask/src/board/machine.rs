@@ -58,6 +58,14 @@ impl<'a> Machine<'a> {
         Ok(machine)
     }
 
+    /// The Ethernet address of its interface.
+    pub fn mac(&mut self) -> Result<String> {
+        let ifconfig = self.console.ask("ifconfig")?;
+        let is_mac = |word: &&str| word.len() == 17 && word.matches(':').count() == 5;
+        let mac = ifconfig.split_whitespace().find(is_mac).context("no Ethernet address in ifconfig")?;
+        Ok(mac.to_owned())
+    }
+
     /// Runs a client to its end, and returns what it printed.
     pub fn client(&self, program: &str, args: &[&str]) -> Result<Vec<u8>> {
         let mut command = self.network.command(program);
