@@ -17,58 +17,62 @@ const MAX_BLOCKS: u128 = 16;
 
 /// Paces blocks of one length. A sender that came late catches up at twice its rate.
 ///
-/// Between two turns it lets the time of the client's `--pacing-timer` pass, so that a turn of the loop sends several
-/// blocks at rates at which they are near one another.
+/// Several blocks go out together and then none until their time has passed: as many as the client's `--pacing-timer` covers, so that a
+/// turn of the loop sends more than one where they are near one another; or as many as `-b RATE/BURST` says.
 #[derive(Clone, Debug)]
 pub struct Pacer {
-    /// When the next block is due by the rate.
+    /// When the next blocks are due by the rate.
     next: Instant,
-    /// When the next block may go by twice the rate, which bounds catching up.
+    /// When the next blocks may go by twice the rate, which bounds catching up.
     soonest: Instant,
-    /// Nothing is sent before, as the blocks of one turn wait for one another.
-    rests_until: Instant,
     gap: Option<Duration>,
-    /// From the first to the last block that are sent in one turn.
-    span: Duration,
+    /// Blocks that go together.
+    together: u32,
+    /// Of those, how many are left to be sent now.
+    left: u32,
 }
 
 impl Pacer {
     /// From `now` on, blocks of the length and at the rate that `params` has, or without a limit.
     pub fn new(now: Instant, params: &Params) -> Self {
         let gap = Rate::from_bps(params.rate_bps).time_for(params.len as u64);
-        let span = gap.map_or(Duration::ZERO, |gap| span(gap, params));
-        Pacer { next: now, soonest: now, rests_until: now, gap, span }
+        let together = gap.map_or(1, |gap| together(gap, params));
+        Pacer { next: now, soonest: now, gap, together, left: 0 }
     }
 
-    /// Whether a block is due. Where none is, the next turn is at [`Pacer::due_at`].
+    /// Whether a block is due. Where none is, the next ones are at [`Pacer::due_at`].
     pub fn is_due(&mut self, now: Instant) -> bool {
-        let Some(at) = self.due_at() else { return true };
-        if at > now && self.rests_until <= now {
-            self.rests_until = at + self.span;
+        if self.left == 0 && self.due_at().is_none_or(|at| at <= now) {
+            self.left = self.together;
         }
-        at <= now
+        self.left > 0
     }
 
     /// Notes that a block was sent.
     pub fn sent(&mut self, now: Instant) {
+        self.left = self.left.saturating_sub(1);
         if let Some(gap) = self.gap {
-            self.next = self.next.max(before(now, MAX_DEBT)) + gap;
-            self.soonest = self.soonest.max(before(now, MAX_BURST.max(self.span))) + gap / 2;
+            let span = gap * self.together;
+            self.next = self.next.max(before(now, MAX_DEBT.max(span))) + gap;
+            self.soonest = self.soonest.max(before(now, MAX_BURST.max(span))) + gap / 2;
         }
     }
 
     /// When the next block is due; `None` without a limit.
     pub fn due_at(&self) -> Option<Instant> {
-        self.gap.map(|_| self.next.max(self.soonest).max(self.rests_until))
+        let at = if self.left > 0 { Instant::ZERO } else { self.next.max(self.soonest) };
+        self.gap.map(|_| at)
     }
 }
 
-/// From the first to the last block of one turn: as many as come due until the pacing timer ends, or `-b RATE/BURST`.
-fn span(gap: Duration, params: &Params) -> Duration {
+/// How many blocks go together: those that come due until the pacing timer ends, or `-b RATE/BURST`.
+fn together(gap: Duration, params: &Params) -> u32 {
+    if params.burst > 0 {
+        return params.burst;
+    }
     let blocks = params.pacing_timer.as_nanos() / gap.as_nanos().max(1);
-    let blocks = if params.pacing_timer > PACING_TIMER { blocks } else { blocks.min(MAX_BLOCKS) };
-    let blocks = blocks.max(u128::from(params.burst));
-    gap * u32::try_from(blocks.saturating_sub(1)).unwrap_or(u32::MAX)
+    let most = if params.pacing_timer > PACING_TIMER { u128::from(u32::MAX) } else { MAX_BLOCKS };
+    blocks.clamp(1, most) as u32
 }
 
 fn before(now: Instant, span: Duration) -> Instant {
@@ -174,7 +178,12 @@ mod tests {
         let short = Params { pacing_timer: Duration::from_micros(100), ..params(100_000_000) };
         assert_eq!(second(&short, 0), (10_000, 10_000));
         let burst = Params { burst: 100, ..params(100_000_000) };
-        let (turns, sent) = second(&burst, 10);
-        assert!((99..=102).contains(&turns) && sent.abs_diff(10_000) <= 100, "{turns}, {sent}");
+        assert_eq!(second(&burst, 10), (100, 10_000));
+        // Also one that takes longer than the second that is made up for, and from the beginning.
+        let mut pacer = Pacer::new(Instant::ZERO, &Params { burst: 1_000, ..params(1_000_000) });
+        for ten_s in 0..3 {
+            assert_eq!(turn(&mut pacer, Instant::from_millis(10_000 * ten_s)), 1_000);
+            assert_eq!(turn(&mut pacer, Instant::from_millis(10_000 * ten_s + 9_990)), 0);
+        }
     }
 }

@@ -126,10 +126,8 @@ impl Stream {
         }
         while budget > 0 {
             // A block is sent in pieces; the pacer counts it at its first one.
-            if self.offset == 0 {
-                if !pacer.is_due(ctx.now) {
-                    return Pause::Until(pacer.due_at().unwrap_or(ctx.now));
-                }
+            if self.offset == 0 && !pacer.is_due(ctx.now) {
+                return Pause::Until(pacer.due_at().unwrap_or(ctx.now));
             }
             let most = (block - self.offset).min(if left.is_some() { budget } else { u64::MAX });
             let piece = memory::pattern(self.offset, most);
