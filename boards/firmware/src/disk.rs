@@ -212,7 +212,7 @@ impl Disk {
 
     fn flash_meta(&self, kind: FileKind, len: u64) -> Metadata {
         let mode = if kind == FileKind::Directory { 0o555 } else { 0o444 };
-        Metadata { kind, len, modified_ns: self.built_ns, inode: 0, mode }
+        Metadata { kind, len, modified_ns: self.built_ns, changed_ns: self.built_ns, inode: 0, mode }
     }
 
     fn open(&mut self, path: &VirtualPath, mode: OpenMode) -> Result<FileReply, FileError> {

@@ -28,6 +28,8 @@ pub enum OpenMode {
     CreateNew,
     /// For writing at any offset: created if missing, kept if not.
     Update,
+    /// For writing at any offset of a file that is there.
+    Existing,
 }
 
 /// What a directory entry is.
@@ -50,6 +52,9 @@ pub struct Metadata {
     pub len: u64,
     /// Last modification, in ns since 1970-01-01 UTC.
     pub modified_ns: i64,
+    /// Last change of content or attributes, in ns since 1970-01-01 UTC: of a file whose content was written anew and whose modification was
+    /// set back, too. The modification where nothing else is known.
+    pub changed_ns: i64,
     /// A number that changes when another file takes the name (inode), for entity tags; 0 when unknown.
     pub inode: u64,
     /// Unix permission bits (0o777 mask); what the file system has.

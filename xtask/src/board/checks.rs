@@ -275,7 +275,7 @@ fn pacing(machine: &mut Machine<'_>) -> Result<String> {
 /// How late a task above the network comes to run while it sends.
 pub fn latency(machine: &mut Machine<'_>) -> Result<String> {
     machine.console.ask("latency on")?;
-    iperf3(machine, &["-n", "8M", "-R"], "end/sum_received")?;
+    iperf3(machine, &["-t", "1", "-R"], "end/sum_received")?;
     let answer = machine.console.ask("latency")?;
     machine.console.ask("latency off")?;
     let line = answer.lines().find(|line| line.contains("runs")).context("no runs")?;

@@ -40,7 +40,14 @@ struct OneFile {
 impl OneFile {
     fn meta(&self) -> Metadata {
         let len = self.bytes.len() as u64;
-        Metadata { kind: FileKind::File, len, modified_ns: 1_600_000_000_000_000_000, inode: 1, mode: 0o644 }
+        Metadata {
+            kind: FileKind::File,
+            len,
+            modified_ns: 1_600_000_000_000_000_000,
+            changed_ns: 1_600_000_000_000_000_000,
+            inode: 1,
+            mode: 0o644,
+        }
     }
 }
 

@@ -137,7 +137,14 @@ impl RamDisk {
     fn meta_of(&self, id: NodeId) -> Result<Metadata, FileError> {
         let node = self.nodes.get(&id).ok_or(FileError::Stale)?;
         let (kind, len) = (node.kind, node.len);
-        Ok(Metadata { kind, len, modified_ns: node.modified_ns, inode: id.0.into(), mode: node.mode })
+        Ok(Metadata {
+            kind,
+            len,
+            modified_ns: node.modified_ns,
+            changed_ns: node.modified_ns,
+            inode: id.0.into(),
+            mode: node.mode,
+        })
     }
 
     pub(super) fn meta(&self, name: &str) -> Result<Metadata, FileError> {
@@ -179,7 +186,8 @@ impl RamDisk {
             }
         }
         let id = match (known, mode) {
-            (Some(id), OpenMode::Create | OpenMode::Update) => id,
+            (Some(id), OpenMode::Create | OpenMode::Update | OpenMode::Existing) => id,
+            (None, OpenMode::Existing) => return Err(FileError::NotFound),
             (None, OpenMode::Create | OpenMode::Update) => {
                 self.check_parent(name)?;
                 let id = self.add(FileKind::File);

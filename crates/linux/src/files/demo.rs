@@ -69,6 +69,7 @@ impl DemoFiles {
                 kind: FileKind::File,
                 len: file.bytes.len() as u64,
                 modified_ns: file.modified_ns,
+                changed_ns: file.modified_ns,
                 inode: nodes.len() as u64 + 1,
                 mode: 0o444,
             };
@@ -191,7 +192,14 @@ impl DemoFiles {
 }
 
 fn directory(modified_ns: i64, inode: u64) -> Node {
-    let meta = Metadata { kind: FileKind::Directory, len: 0, modified_ns, inode, mode: 0o555 };
+    let meta = Metadata {
+        kind: FileKind::Directory,
+        len: 0,
+        modified_ns,
+        changed_ns: modified_ns,
+        inode,
+        mode: 0o555,
+    };
     Node { meta, bytes: &[], children: Vec::new() }
 }
 

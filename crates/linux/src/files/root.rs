@@ -132,7 +132,11 @@ impl Root {
             FileOp::Rename { from, to } => {
                 let old = self.parent(&from, FileError::Permission)?;
                 let new = self.parent(&to, FileError::Permission)?;
-                rustix::fs::renameat(&old, from.name(), &new, to.name()).map_err(error)?;
+                rustix::fs::renameat(&old, from.name(), &new, to.name()).map_err(|errno| match errno {
+                    // A directory does not go into itself, however often that is tried.
+                    Errno::INVAL => FileError::Permission,
+                    errno => error(errno),
+                })?;
             }
             FileOp::SetModified { path, modified_ns } => {
                 let time = timespec(modified_ns);
@@ -312,10 +316,12 @@ impl Root {
     fn open_file(&self, path: VirtualPath, mode: OpenMode) -> Result<(OpenFile, Metadata), FileError> {
         let flags = match mode {
             OpenMode::Read => OFlags::RDONLY,
+            OpenMode::Existing => OFlags::WRONLY,
             // Emptied below, once it is known to be a regular file.
             _ => OFlags::WRONLY | OFlags::CREATE,
         };
-        let create = if mode == OpenMode::Read { Mode::empty() } else { Mode::from_raw_mode(0o666) };
+        let creates = flags.contains(OFlags::CREATE);
+        let create = if creates { Mode::from_raw_mode(0o666) } else { Mode::empty() };
         let fd = self.resolve(path.relative(), flags | SAFE, create)?;
         let mut meta = metadata(&rustix::fs::fstat(&fd).map_err(error)?);
         let content = match meta.kind {
@@ -452,13 +458,15 @@ pub(super) fn metadata(stat: &Stat) -> Metadata {
     Metadata {
         kind,
         len: u64::try_from(stat.st_size).unwrap_or(0),
-        modified_ns: stat
-            .st_mtime
-            .saturating_mul(1_000_000_000)
-            .saturating_add(i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),
+        modified_ns: nanos(stat.st_mtime, i64::try_from(stat.st_mtime_nsec)),
+        changed_ns: nanos(stat.st_ctime, i64::try_from(stat.st_ctime_nsec)),
         inode: stat.st_ino,
         mode: (stat.st_mode & 0o777) as u16,
     }
+}
+
+fn nanos<E>(seconds: i64, rest: Result<i64, E>) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest.unwrap_or(0))
 }
 
 fn timespec(ns: i64) -> Timespec {

@@ -49,6 +49,8 @@ pub struct Link {
     pub tx_queue_len: u32,
     /// Whether it is administratively up.
     pub up: bool,
+    /// Whether there is a carrier: of a TAP, whether somebody has it open.
+    pub has_carrier: bool,
     /// Its kind in `if_arp.h`: 1 for Ethernet, 772 for loopback.
     pub hardware: u16,
     /// Whether it is software of the kernel, as `veth` or `bridge`, and no card.
@@ -353,6 +355,7 @@ fn parse_link(body: &[u8]) -> Option<Link> {
         mtu: 0,
         tx_queue_len: 0,
         up: word32(body, 8)? & libc::IFF_UP as u32 != 0,
+        has_carrier: false,
         hardware: word16(body, 2)?,
         is_software: false,
     };
@@ -368,6 +371,7 @@ fn parse_link(body: &[u8]) -> Option<Link> {
                 }
             }
             libc::IFLA_MTU => link.mtu = word32(value, 0)?,
+            libc::IFLA_CARRIER => link.has_carrier = value.first().is_some_and(|carrier| *carrier != 0),
             libc::IFLA_TXQLEN => link.tx_queue_len = word32(value, 0)?,
             // What stands for a card is made by a driver, and has no kind.
             libc::IFLA_LINKINFO => {

@@ -57,12 +57,17 @@ impl TapQueue {
         let mut netlink = Netlink::open()?;
         let requested = name_field(&options.name)?;
         let first = open_tun()?;
-        let existed = match netlink.link(&options.name) {
-            Ok(_) => true,
-            Err(NetconfigError::NoSuchInterface(_)) => false,
+        let before = match netlink.link(&options.name) {
+            Ok(link) => Some(link),
+            Err(NetconfigError::NoSuchInterface(_)) => None,
             Err(error) => return Err(error.into()),
         };
+        let existed = before.is_some();
         let (name, several) = attach(first.as_fd(), requested, options, existed)?;
+        if several && before.is_some_and(|link| link.has_carrier) {
+            // One for several queues takes those of another process too, which then gets a part of the frames.
+            return Err(TapError::Busy(name));
+        }
         let mut fds = vec![first];
         let wanted = if several { options.queues.clamp(1, MOST_QUEUES) } else { 1 };
         for _ in 1..wanted {

@@ -241,6 +241,16 @@ fn what_cannot_be_opened_says_why() {
         assert!(matches!(named("linerate7"), Err(TapError::Busy(name)) if name == "linerate7"));
         drop(first);
         named("linerate7").unwrap();
+        // The kernel gives queues of one for several to anybody.
+        let several = |name: &str| {
+            let options = TapOptions { name: name.to_owned(), mtu: None, mac: None, frames: 64, queues: 2 };
+            TapQueue::open_all(&options)
+        };
+        let first = several("linerate8").unwrap();
+        assert!(matches!(several("linerate8"), Err(TapError::Busy(name)) if name == "linerate8"));
+        assert!(matches!(named("linerate8"), Err(TapError::Busy(name)) if name == "linerate8"));
+        drop(first);
+        assert_eq!(several("linerate8").unwrap().len(), 2);
         let pools = RxPools { small: Pool::new(64, 2047), ..RxPools::new(1, 1) };
         let small = Tap::open(TapConfig::new(pools));
         assert!(matches!(small, Err(TapError::BufferTooSmall { pool: "small", has: 2047, needs: 2048 })));

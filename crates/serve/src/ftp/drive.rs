@@ -14,6 +14,8 @@ const COMMANDS_PER_TURN: usize = 32;
 /// Something happened on a connection of the session.
 pub(super) fn on_conn(s: &mut Session, turn: &mut Turn<'_, '_>, conn: ConnId, ready: Ready) {
     if conn != s.control.conn {
+        // First: the end of both connections is no end of a file.
+        give_up_upload(s, turn);
         s.on_data(turn, conn, ready);
     } else if ready.contains(Ready::CLOSED) {
         return s.end(turn, true);
@@ -65,6 +67,9 @@ pub(super) fn progress(s: &mut Session, turn: &mut Turn<'_, '_>) {
         if matches!(s.job, Job::None) && s.control.is_abandoned(turn) {
             return s.end(turn, false);
         }
+        if give_up_upload(s, turn) {
+            continue;
+        }
         // A listing goes on until the replies cannot be written, or a page must be read.
         if !matches!(&s.job, Job::Status(status) if !status.waiting) {
             return;
@@ -73,6 +78,18 @@ pub(super) fn progress(s: &mut Session, turn: &mut Turn<'_, '_>) {
     if s.flush(turn) && !s.over {
         s.resume_later(turn);
     }
+}
+
+/// Ends an upload whose client has closed the control connection, as ABOR would (RFC 959 section 4.1.1, QUIT): the process may have been
+/// killed, and what has come need not be all. True if there was one.
+fn give_up_upload(s: &mut Session, turn: &mut Turn<'_, '_>) -> bool {
+    let is_moving =
+        matches!(&s.job, Job::Transfer(transfer) if transfer.is_upload() && !transfer.is_closing());
+    let gives_up = is_moving && s.control.is_abandoned(turn);
+    if gives_up {
+        s.abort_job(turn);
+    }
+    gives_up
 }
 
 /// Carries out one command: one that waited, or one that is read now. False when there is none.

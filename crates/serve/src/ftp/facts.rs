@@ -110,7 +110,14 @@ mod tests {
     use alloc::string::{String, ToString};
 
     fn check(list: &str, kind: FileKind, inode: u64, may_write: bool, expected: &str) {
-        let meta = Metadata { kind, len: 12, modified_ns: 1_709_208_000_000_000_000, inode, mode: 0o640 };
+        let meta = Metadata {
+            kind,
+            len: 12,
+            modified_ns: 1_709_208_000_000_000_000,
+            changed_ns: 0,
+            inode,
+            mode: 0o640,
+        };
         let mut out = String::new();
         write(&mut out, FactSet::parse(list), &meta, may_write).unwrap();
         assert_eq!(out, expected, "{list}");

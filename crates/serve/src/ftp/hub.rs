@@ -173,7 +173,14 @@ impl Hub {
             None if self.is_memory_dir(path) => (FileKind::Directory, 0, 0o555),
             None => return None,
         };
-        Some(Metadata { kind, len, modified_ns: self.started_ns, inode: 0, mode })
+        Some(Metadata {
+            kind,
+            len,
+            modified_ns: self.started_ns,
+            changed_ns: self.started_ns,
+            inode: 0,
+            mode,
+        })
     }
 
     /// Whether file operations wait to be submitted.

@@ -261,7 +261,10 @@ mod tests {
     fn entry(name: &str, kind: FileKind) -> DirEntry {
         let mode = if kind == FileKind::Directory { 0o755 } else { 0o644 };
         let modified_ns = NOW_NS - 3_600_000_000_000;
-        DirEntry { name: name.into(), meta: Metadata { kind, len: 5, modified_ns, inode: 9, mode } }
+        DirEntry {
+            name: name.into(),
+            meta: Metadata { kind, len: 5, modified_ns, changed_ns: modified_ns, inode: 9, mode },
+        }
     }
 
     fn names() -> Format {

@@ -126,6 +126,7 @@ impl Opener<'_> {
         let mode = match intent {
             // The old file stays until the new one is complete.
             Intent::Store(0) => OpenMode::Replace,
+            Intent::Store(_) => OpenMode::Existing,
             _ => OpenMode::Update,
         };
         Ok(Next::Open(Opening { verb, path, intent }, mode))
@@ -347,6 +348,9 @@ impl Opener<'_> {
         match intent {
             Intent::Unique(base, tries) if error == FileError::Exists && tries < UNIQUE_TRIES => {
                 self.try_unique(turn, base, tries)
+            }
+            Intent::Store(restart) if restart > 0 && error == FileError::NotFound => {
+                Err(reply(554, "There is no such file to go on with"))
             }
             Intent::Store(_) | Intent::Append | Intent::Unique(..) => Err(reply(new_name_code(error), error)),
             Intent::List(intent) if error == FileError::NotFound && turn.hub.is_memory_dir(&path) => {

@@ -209,9 +209,11 @@ impl Paths<'_> {
     /// MFMT (draft-somers-ftp-mfxx section 3).
     pub(super) fn mfmt(&mut self, turn: &mut Turn<'_, '_>, arg: &str) -> Begun {
         let parsed = arg.split_once(' ').and_then(|(date, path)| Some((Date::parse(date)?, path)));
-        let Some((date, modified_ns, path)) = parsed.and_then(|(d, path)| Some((d, d.unix_ns()?, path)))
-        else {
+        let Some((date, path)) = parsed else {
             return Err(reply(501, "Syntax: MFMT <YYYYMMDDHHMMSS> <path>"));
+        };
+        let Some(modified_ns) = date.unix_ns() else {
+            return Err(reply(501, "No file can have that date: one until the year 2262 is expected"));
         };
         let path = self.resolve_change(turn, path, 550)?;
         self.start(turn, Then::Modified(path.clone(), date), FileOp::SetModified { path, modified_ns })

@@ -115,6 +115,11 @@ impl Transfer {
         format!("{} {}: {} bytes so far", self.verb, self.path, self.bytes(turn, data))
     }
 
+    /// Whether the client sends.
+    pub(super) fn is_upload(&self) -> bool {
+        matches!(self.body, Body::Receive(_))
+    }
+
     /// Whether only the file still has to be written and closed.
     pub(super) fn is_closing(&self) -> bool {
         matches!(self.phase, Phase::Closing(_))

@@ -154,7 +154,14 @@ mod tests {
     use linerate_transport::Metadata;
 
     fn entry(name: &str, kind: FileKind, len: u64) -> DirEntry {
-        let meta = Metadata { kind, len, modified_ns: 784_111_777_000_000_000, inode: 0, mode: 0o644 };
+        let meta = Metadata {
+            kind,
+            len,
+            modified_ns: 784_111_777_000_000_000,
+            changed_ns: 0,
+            inode: 0,
+            mode: 0o644,
+        };
         DirEntry { name: String::from(name), meta }
     }
 

@@ -61,7 +61,7 @@ impl FileInfo {
     /// A file that was found to be so at `wall_ns`, which is `None` where no clock was set.
     pub fn new(path: &str, meta: Metadata, content: Content, wall_ns: Option<i64>) -> FileInfo {
         let modified_secs = meta.modified_ns.div_euclid(1_000_000_000);
-        let mut etag = Vec::with_capacity(48);
+        let mut etag = Vec::with_capacity(64);
         etag.push(b'"');
         // Where files have no numbers, their names tell two of equal length and age apart.
         append_hex(&mut etag, if meta.inode == 0 { fnv1a(path) } else { meta.inode });
@@ -69,6 +69,11 @@ impl FileInfo {
         append_hex(&mut etag, meta.len);
         etag.push(b'-');
         append_hex(&mut etag, meta.modified_ns as u64);
+        if meta.changed_ns != meta.modified_ns {
+            // Its modification was set: what was written before and after may have the same.
+            etag.push(b'-');
+            append_hex(&mut etag, meta.changed_ns as u64);
+        }
         etag.push(b'"');
         let lines = lines(modified_secs, &etag, false);
         let unsettled = wall_ns.is_some_and(|now| is_unsettled(&meta, now));
@@ -124,12 +129,13 @@ fn lines(modified_secs: i64, etag: &[u8], weak: bool) -> Vec<u8> {
 }
 
 fn is_unsettled(meta: &Metadata, wall_ns: i64) -> bool {
-    meta.modified_ns.saturating_add(UNSETTLED_NS) > wall_ns
+    meta.modified_ns.max(meta.changed_ns).saturating_add(UNSETTLED_NS) > wall_ns
 }
 
 /// Whether two looks found the same file with the same content.
 pub(super) fn same_file(a: &Metadata, b: &Metadata) -> bool {
-    (a.kind, a.len, a.modified_ns, a.inode) == (b.kind, b.len, b.modified_ns, b.inode)
+    let look = |meta: &Metadata| (meta.kind, meta.len, meta.modified_ns, meta.changed_ns, meta.inode);
+    look(a) == look(b)
 }
 
 /// The FNV-1a hash.

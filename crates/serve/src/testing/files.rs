@@ -117,6 +117,7 @@ impl MemoryFiles {
             kind: node.kind,
             len: node.data.len() as u64,
             modified_ns: node.modified_ns,
+            changed_ns: node.modified_ns,
             inode: node.inode,
             mode: node.mode,
         }
@@ -154,6 +155,7 @@ impl MemoryFiles {
                 (None, OpenMode::Replace | OpenMode::CreateNew) | (Some(_), OpenMode::Replace) => {
                     return self.open_aside(path, mode);
                 }
+                (None, OpenMode::Existing) => return Err(FileError::NotFound),
                 (None, _) => self.put(path.as_str(), FileKind::File, &[]),
                 _ => {}
             }

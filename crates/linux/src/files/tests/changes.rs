@@ -45,11 +45,44 @@ fn each_mode_opens_in_its_way() {
     done(ask(&mut files, FileOp::Write { file, offset: 0, data: b"new".to_vec() }));
     done(ask(&mut files, FileOp::Close { file }));
     assert_eq!(std::fs::read(dir.0.join("old")).unwrap(), b"new");
+    assert_eq!(open(&mut files, "/none", OpenMode::Existing).err(), Some(FileError::NotFound));
+    assert!(!dir.0.join("none").exists());
+    let (file, meta) = open(&mut files, "/old", OpenMode::Existing).unwrap();
+    assert_eq!(meta.len, 3);
+    done(ask(&mut files, FileOp::Close { file }));
     let (file, _) = open(&mut files, "/fresh", OpenMode::CreateNew).unwrap();
     done(ask(&mut files, FileOp::Close { file }));
     let (file, _) = open(&mut files, "/old", OpenMode::Read).unwrap();
     fails(ask(&mut files, FileOp::Write { file, offset: 0, data: b"x".to_vec() }), FileError::Permission);
     fails(ask(&mut files, FileOp::Truncate { file, len: 0 }), FileError::Permission);
+}
+
+/// Also where length and modification are those from before (`rsync --inplace -t`, `touch -r`).
+#[test]
+fn content_that_is_written_anew_shows() {
+    let dir = TempDir::new();
+    let mut files = serve(&dir, false);
+    let mut look = |content: &[u8]| {
+        dir.write("a", content);
+        let file = std::fs::File::options().write(true).open(dir.0.join("a")).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        open(&mut files, "/a", OpenMode::Read).unwrap().1
+    };
+    let before = look(b"one");
+    // The kernel's clock for this goes on by some milliseconds at a time.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let after = look(b"two");
+    assert_eq!((before.len, before.modified_ns, before.inode), (after.len, after.modified_ns, after.inode));
+    assert!(before.changed_ns < after.changed_ns, "{before:?} {after:?}");
+}
+
+#[test]
+fn a_directory_does_not_go_into_itself() {
+    let dir = TempDir::new();
+    std::fs::create_dir_all(dir.0.join("sub/deep")).unwrap();
+    let mut files = serve(&dir, true);
+    let [from, to] = ["/sub", "/sub/deep/x"].map(|path| VirtualPath::parse(path).unwrap());
+    fails(ask(&mut files, FileOp::Rename { from, to }), FileError::Permission);
 }
 
 #[test]

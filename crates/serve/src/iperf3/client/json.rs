@@ -155,10 +155,13 @@ fn end(report: &Report) -> Value {
         }
     }
     if is_udp(report) {
-        // What the receiver says, as in the original.
+        // Of bytes those that were sent, of datagrams what the receiver says, as in the original.
         for (sends, name) in directions(&report.params, "sum") {
-            let amount = report.sum(sends, false);
-            json[name] = end_line(report, &amount, seconds_of(report, sends, false), sends, false);
+            let (sent, received) = (report.sum(sends, true), report.sum(sends, false));
+            let amount = Amount { bytes: sent.bytes, ..received };
+            let mut line = end_line(report, &amount, seconds_of(report, sends, false), sends, false);
+            line["sender"] = sends.into();
+            json[name] = line;
         }
     }
     let ([host, user, system], [remote, remote_user, remote_system]) = (report.cpu, report.server_cpu);
@@ -180,8 +183,14 @@ fn end(report: &Report) -> Value {
 fn end_line(report: &Report, amount: &Amount, seconds: f64, sends: bool, by_sender: bool) -> Value {
     let mut json = figures(0.0, seconds, seconds, amount.bytes);
     if is_udp(report) {
-        put_datagrams(&mut json, amount, true);
-    } else if let Some(again) = amount.retransmits.filter(|_| by_sender) {
+        // Who sends does not know what is lost.
+        let told = if by_sender { Amount { lost: 0, jitter_s: 0.0, ..*amount } } else { *amount };
+        put_datagrams(&mut json, &told, true);
+        // Of datagrams it is whose figures these are, of TCP who sends here.
+        json["sender"] = by_sender.into();
+        return json;
+    }
+    if let Some(again) = amount.retransmits.filter(|_| by_sender) {
         json["retransmits"] = again.into();
     }
     json["sender"] = sends.into();
