@@ -19,7 +19,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
-use core::time::Duration;
 use linerate_nic::{
     AdaptiveConfig, Capabilities, DeviceError, GroConfig, Interface, MacAddr, Paced, Pool, Port, PortConfig,
     QueuePair as _,
@@ -35,9 +34,6 @@ const PAGES: [usize; 2] = [512, 2_048];
 const DATAGRAMS: [(usize, usize); 2] = [(4, 9_216), (8, 65_580)];
 /// What sockets hold together in a machine with little memory, at most.
 const LITTLE: usize = 1 << 20;
-/// The clock of a board may have 32 bits: the loop turns so often at least, and reads it.
-const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-
 /// What a machine is built from.
 pub struct Parts<D> {
     /// The interface.
@@ -127,21 +123,13 @@ pub fn run<D: Interface + Counting>(
     let mut machine = Loop::new(node, disk, Group::new(&mut services));
     let mut turn = Turn { now: board.now(), wall_ns: None, board, company: &mut company };
     let mut reserve = Reserve::new(settings.interrupts.reserve, turn.now);
-    let mut has_slept = false;
     machine.with(&mut turn, |services, ctx| services.start(ctx)).map_err(Error::Start)?;
     if !seat.is_member() {
         turn.board.answer(console::greeting(settings, seat.seats));
     }
     let mut command = None;
     loop {
-        (turn.now, turn.wall_ns) = (turn.board.now(), None);
-        if core::mem::take(&mut has_slept) {
-            reserve.slept(turn.now);
-        } else if let Some(until) = reserve.worked(turn.now) {
-            rest(turn.board, until);
-            turn.now = turn.board.now();
-            reserve.slept(turn.now);
-        }
+        (turn.now, turn.wall_ns) = (reserve.begin(turn.board), None);
         let taken = machine.take_in(&mut turn)?;
         let Turn { now, board, company, .. } = &mut turn;
         let mailed = company.take_post(*now, &mut machine, |node| Told::of(*board, node));
@@ -165,20 +153,7 @@ pub fn run<D: Interface + Counting>(
         if taken || mailed || moved || wants_live || machine.arm(&mut turn) {
             continue;
         }
-        let board = &mut *turn.board;
-        let now = board.now();
-        // Sleep pays for what was worked, whether or not it is time to.
-        reserve.worked(now);
-        let latest = now + LONGEST_SLEEP;
-        board.sleep(Some(machine.poll_timeout().map_or(latest, |at| at.min(latest))));
-        has_slept = true;
-    }
-}
-
-/// Leaves the processor to others until then, whatever comes.
-fn rest(board: &mut impl Board, until: Instant) {
-    while board.now() < until {
-        board.sleep(Some(until));
+        reserve.sleep(turn.board, machine.poll_timeout());
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the network leaves to tasks below it, however much there is to do.
 
+use crate::board::Board;
 use alloc::string::String;
 use core::time::Duration;
 use linerate_wire::units::Instant;
@@ -14,6 +15,9 @@ const PERIOD: Duration = Duration::from_millis(1);
 /// The longest rest, after a turn that took long.
 const LONGEST: Duration = Duration::from_millis(10);
 
+/// The clock of a board may have 32 bits: the loop turns so often at least, and reads it.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+
 /// A share of the processor that is not the network's.
 ///
 /// What it works is owed to the others in proportion, and time asleep pays for it. Beyond what a period of work without a pause owes,
@@ -21,6 +25,7 @@ const LONGEST: Duration = Duration::from_millis(10);
 pub(crate) struct Reserve {
     percent: u64,
     since: Instant,
+    has_slept: bool,
     /// Hundredths of a nanosecond.
     owed: u64,
 }
@@ -28,7 +33,7 @@ pub(crate) struct Reserve {
 impl Reserve {
     /// Leaves so many percent to others; none for 0.
     pub fn new(percent: u32, now: Instant) -> Self {
-        Reserve { percent: percent.min(MOST).into(), since: now, owed: 0 }
+        Reserve { percent: percent.min(MOST).into(), since: now, has_slept: false, owed: 0 }
     }
 
     /// Whether a line of the console is for it.
@@ -47,8 +52,36 @@ impl Reserve {
         alloc::format!("{} % is left to others\n", self.percent)
     }
 
+    /// The time of the next turn, which begins now, or after a rest.
+    pub fn begin(&mut self, board: &mut impl Board) -> Instant {
+        let now = board.now();
+        if core::mem::take(&mut self.has_slept) {
+            self.slept(now);
+            return now;
+        }
+        let Some(until) = self.worked(now) else { return now };
+        let mut now = now;
+        while now < until {
+            // Whatever comes.
+            board.sleep(Some(until));
+            now = board.now();
+        }
+        self.slept(now);
+        now
+    }
+
+    /// Sleeps until then at the latest, or until something comes.
+    pub fn sleep(&mut self, board: &mut impl Board, until: Option<Instant>) {
+        let now = board.now();
+        // Sleep pays for what was worked, whether or not it is time to.
+        self.worked(now);
+        let latest = now + LONGEST_SLEEP;
+        board.sleep(Some(until.map_or(latest, |at| at.min(latest))));
+        self.has_slept = true;
+    }
+
     /// Since the last call there was work; until when to rest, if it is time to.
-    pub fn worked(&mut self, now: Instant) -> Option<Instant> {
+    fn worked(&mut self, now: Instant) -> Option<Instant> {
         let (work, sleep) = (self.percent, 100 - self.percent);
         self.owed = self.owed.saturating_add(self.take_time(now).saturating_mul(work));
         // Divided only where it is time to: a small processor has no such instruction.
@@ -58,7 +91,7 @@ impl Reserve {
     }
 
     /// Since the last call the network was asleep.
-    pub fn slept(&mut self, now: Instant) {
+    fn slept(&mut self, now: Instant) {
         let time = self.take_time(now);
         // Longer sleep is no credit: what was not used is gone.
         self.owed = self.owed.saturating_sub(time.saturating_mul(100 - self.percent));
