@@ -4,18 +4,21 @@ use crate::explain::Explain;
 use crate::fabric::args::Fabric;
 use crate::iperf3::args::Iperf3;
 use crate::lab::args::Lab;
+use crate::settings::forms;
 use crate::settings::{FtpOptions, HttpOptions, Iperf3Options};
 use crate::sim::args::Sim;
 use crate::status::address::StatusAddress;
 use crate::top::args::Top;
 use crate::values::{
     AddressChoice, ByteSize, CongestionName, DeviceChoice, EcnPolicy, FtpUser, Offload, PacingPolicy,
-    PortRange, Span,
+    PortRange, Span, ValueError,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use linerate_lab::from_text;
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Small machines that serve at line rate, and know why when they don't.
 #[derive(Parser, Debug)]
@@ -83,14 +86,23 @@ pub struct Serve {
 }
 
 /// Form of the log on standard error.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum LogFormat {
     /// Lines for people.
     Text,
     /// One JSON object a line.
     Json,
 }
+
+impl FromStr for LogFormat {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        <LogFormat as ValueEnum>::from_str(text, false).map_err(|_| ValueError::new("text or json"))
+    }
+}
+
+from_text!(LogFormat);
 
 /// What flags and configuration file can say. `None` and empty lists leave the default.
 #[derive(Args, Deserialize, Clone, Debug, Default)]
@@ -105,41 +117,50 @@ pub struct ServeOptions {
     #[arg(long, value_name = "tap[:NAME]|packet:INTERFACE|xdp:INTERFACE|uio:NAME|rtl[:NAME]|kernel")]
     pub device: Option<DeviceChoice>,
 
-    /// Address of the stack with its prefix length, or dhcp, or slaac; repeatable. With kernel, the address to bind
-    /// [default: 192.168.1.4/24 and fd00:6c72::4/64; with kernel 127.0.0.1]
-    #[arg(long, value_name = "ADDRESS/PREFIX|dhcp|slaac")]
+    /// Address of the stack with its prefix length (24 and, for IPv6, 64 if not given), or dhcp, or slaac; repeatable. With
+    /// kernel, the address to bind [default: 192.168.1.4/24 and fd00:6c72::4/64; with kernel 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS[/PREFIX]|dhcp|slaac")]
+    #[serde(deserialize_with = "forms::addresses")]
     pub address: Vec<AddressChoice>,
 
     /// Default gateway; repeatable, one per family [default: the host side of a TAP device]
     #[arg(long, value_name = "IP")]
+    #[serde(deserialize_with = "forms::gateways")]
     pub gateway: Vec<IpAddr>,
 
     /// Largest IP packet in bytes, 1280 to 9216 [default: 1500, or what the interface has]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1280..=9216))]
+    #[serde(deserialize_with = "forms::mtu")]
     pub mtu: Option<u16>,
 
     /// VLAN (802.1Q) that all frames carry, on an existing interface [default: untagged]
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=4094))]
+    #[serde(deserialize_with = "forms::vlan")]
     pub vlan: Option<u16>,
 
     /// Queues of the device, each with a thread of its own, 1 to 64 [default: one for each processor, at most 4]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[serde(deserialize_with = "forms::queues")]
     pub queues: Option<u16>,
 
     /// TCP port of the HTTP server, 0 for none [default: 80; with kernel 8080]
     #[arg(long, value_name = "PORT")]
+    #[serde(deserialize_with = "forms::port")]
     pub http_port: Option<u16>,
 
     /// TCP port of the FTP server, 0 for none [default: 21; with kernel 2121]
     #[arg(long, value_name = "PORT")]
+    #[serde(deserialize_with = "forms::port")]
     pub ftp_port: Option<u16>,
 
     /// TCP and UDP port of the iperf3 server, 0 for none [default: 5201]
     #[arg(long, value_name = "PORT")]
+    #[serde(deserialize_with = "forms::port")]
     pub iperf3_port: Option<u16>,
 
     /// FTP user with a password, or with its argon2 hash ($argon2id$..., see hash-password); repeatable
     #[arg(long, value_name = "NAME:PASSWORD")]
+    #[serde(deserialize_with = "forms::ftp_users")]
     pub ftp_user: Vec<FtpUser>,
 
     /// Whether anonymous FTP users may read everything, what others upload, too [default: true without --ftp-user,
@@ -154,6 +175,7 @@ pub struct ServeOptions {
     /// IPv4 address to tell FTP clients in the answer to PASV, where a router translates addresses [default: the one that
     /// the client connected to]
     #[arg(long, value_name = "IP")]
+    #[serde(deserialize_with = "forms::address4")]
     pub ftp_passive_address: Option<Ipv4Addr>,
 
     /// Let FTP users (not anonymous) change files
@@ -214,31 +236,37 @@ pub struct ServeOptions {
 
 /// The `[limits]` table of the configuration file.
 #[derive(Deserialize, Clone, Debug, Default)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a table")]
 pub struct LimitOptions {
     /// Most connections of all servers together [default: by memory, 45,590 with 64MiB; 16,384 with kernel].
+    #[serde(deserialize_with = "forms::connections")]
     pub connections: Option<usize>,
     /// Most HTTP connections from one address [default: half of what HTTP may have].
+    #[serde(deserialize_with = "forms::per_address")]
     pub http_per_address: Option<usize>,
     /// Most FTP sessions from one address [default: 50].
+    #[serde(deserialize_with = "forms::per_address")]
     pub ftp_per_address: Option<usize>,
     /// Most iperf3 connections from one address [default: seven eighths of what iperf3 may have].
+    #[serde(deserialize_with = "forms::per_address")]
     pub iperf3_per_address: Option<usize>,
 }
 
 /// The `[tcp]` table of the configuration file: the per-socket policies of the stack.
 #[derive(Deserialize, Clone, Debug, Default)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a table")]
 pub struct TcpOptions {
     /// Send buffer: a fixed size [default: automatic up to 4MiB].
     pub send_buffer: Option<ByteSize>,
     /// Receive buffer: a fixed size [default: automatic up to 4MiB].
     pub receive_buffer: Option<ByteSize>,
     /// Largest segment in bytes of payload [default: what the MTU allows].
+    #[serde(deserialize_with = "forms::mss")]
     pub mss: Option<u16>,
     /// Send small segments at once [default: true].
     pub no_delay: Option<bool>,
     /// Acknowledge at the latest after this many full-sized segments [default: 2].
+    #[serde(deserialize_with = "forms::segments")]
     pub delayed_ack_segments: Option<u8>,
     /// Acknowledge at the latest after this time [default: 40ms].
     pub delayed_ack_timeout: Option<Span>,
@@ -249,6 +277,7 @@ pub struct TcpOptions {
     /// Pacing of sends: off, auto, or bytes per second as in 10MiB [default: off].
     pub pacing: Option<PacingPolicy>,
     /// TCP Fast Open for HTTP: most connections served before their handshake ends, 0 for none [default: 0].
+    #[serde(deserialize_with = "forms::pending")]
     pub fast_open: Option<u16>,
     /// Silence before a keep-alive probe, 0s for none [default: 60s].
     pub keep_alive: Option<Span>,
@@ -271,6 +300,7 @@ impl ServeOptions {
             "ftp-port" => self.ftp_port.is_some(),
             "iperf3-port" => self.iperf3_port.is_some(),
             "ftp-user" => !self.ftp_user.is_empty(),
+            "ftp-anonymous" => self.ftp_anonymous.is_some(),
             "ftp-passive-ports" => self.ftp_passive_ports.is_some(),
             "ftp-passive-address" => self.ftp_passive_address.is_some(),
             "writable" => self.writable,
@@ -278,6 +308,7 @@ impl ServeOptions {
             "offload" => self.offload.is_some(),
             "memory" => self.memory.is_some(),
             "stats" => self.stats.is_some(),
+            "status" => self.status.is_some(),
             "log-format" => self.log_format.is_some(),
             _ => false,
         }

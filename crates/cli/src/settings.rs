@@ -1,5 +1,6 @@
 //! Settings as they take effect: flags over configuration file over defaults, checked against each other.
 
+pub mod forms;
 mod limits;
 mod servers;
 
@@ -8,7 +9,7 @@ pub use servers::{FtpOptions, HttpOptions, Iperf3Options, ServerSettings};
 
 use crate::args::{LogFormat, Serve, ServeOptions, TcpOptions};
 use crate::status::address::StatusAddress;
-use crate::values::{AddressChoice, ByteSize, DeviceChoice, FtpUser, Span};
+use crate::values::{AddressChoice, ByteSize, DeviceChoice, FtpUser, Span, is_hosts};
 use linerate_nic::Capabilities;
 use linerate_stack::Cidr;
 use linerate_transport::{BufferSize, DelayedAck, FastOpen, KeepAlive, SocketOptions};
@@ -148,7 +149,20 @@ impl fmt::Display for SettingsError {
 
 impl std::error::Error for SettingsError {}
 
-fn bad(name: &'static str, value: impl fmt::Display, expected: impl Into<String>) -> SettingsError {
+impl SettingsError {
+    /// The same with the configuration file, where no flag said the value.
+    pub fn located(self, args: &Serve) -> SettingsError {
+        match (self, &args.config) {
+            (SettingsError::Value { name, value, expected, .. }, Some(path)) if !args.options.has(name) => {
+                SettingsError::Value { name, file: Some(path.clone()), value, expected }
+            }
+            (error, _) => error,
+        }
+    }
+}
+
+/// A value that does not fit, and what would.
+pub fn bad(name: &'static str, value: impl fmt::Display, expected: impl Into<String>) -> SettingsError {
     SettingsError::Value { name, file: None, value: value.to_string(), expected: expected.into() }
 }
 
@@ -159,13 +173,7 @@ impl Settings {
             Some(path) => read(path)?,
             None => ServeOptions::default(),
         };
-        let settings = Settings::resolve(args.options.clone().over(file));
-        settings.map_err(|error| match (error, &args.config) {
-            (SettingsError::Value { name, value, expected, .. }, Some(path)) if !args.options.has(name) => {
-                SettingsError::Value { name, file: Some(path.clone()), value, expected }
-            }
-            (error, _) => error,
-        })
+        Settings::resolve(args.options.clone().over(file)).map_err(|error| error.located(args))
     }
 
     /// Whether the directory can be served, as far as it can be told before it is opened.
@@ -240,17 +248,21 @@ impl Settings {
     fn resolve(options: ServeOptions) -> Result<Settings, SettingsError> {
         let memory = options.memory.map_or(DEFAULT_MEMORY, |size| size.0);
         if !(MIN_MEMORY..=1 << 40).contains(&memory) {
-            return Err(bad("memory", ByteSize(memory), "4MiB to 1024GiB"));
+            return Err(bad("memory", ByteSize(memory), "4MiB to 1TiB"));
         }
         check_queues(options.queues, memory)?;
         let kernel = options.device == Some(DeviceChoice::Kernel);
         if kernel {
             check_kernel(&options)?;
         }
+        if let Some(mtu) = options.mtu.filter(|mtu| !(1_280..=9_216).contains(mtu)) {
+            return Err(bad("mtu", mtu, "1280 to 9216 bytes"));
+        }
         check_vlan(&options)?;
         let (addresses, dhcp, slaac) = addresses(&options, kernel)?;
         check_gateways(&options.gateway, &addresses)?;
         check_ports(&options)?;
+        check_ftp_users(&options.ftp_user)?;
         if options.ftp_anonymous == Some(false) && options.ftp_user.is_empty() && options.ftp_port != Some(0)
         {
             let expected = "true, or a user named by --ftp-user: nobody could log in";
@@ -320,9 +332,7 @@ fn addresses(options: &ServeOptions, kernel: bool) -> Result<(Vec<Cidr>, bool, b
     if options.address.is_empty() {
         addresses.extend(DEFAULT_ADDRESSES.iter().filter_map(|text| text.parse::<Cidr>().ok()));
     }
-    if let Some(cidr) =
-        addresses.iter().find(|cidr| cidr.address().is_loopback() || cidr.address().is_unspecified())
-    {
+    if let Some(cidr) = addresses.iter().find(|cidr| cidr.address().is_loopback() || !is_hosts(cidr)) {
         return Err(bad("address", cidr, "an address that a host on the network can reach"));
     }
     Ok((addresses, dhcp, slaac))
@@ -380,6 +390,9 @@ fn check_gateways(gateways: &[IpAddr], addresses: &[Cidr]) -> Result<(), Setting
         if gateways[..at].iter().any(|other| other.is_ipv4() == gateway.is_ipv4()) {
             return Err(bad("gateway", gateway, "one gateway per address family"));
         }
+        if let Some(own) = addresses.iter().find(|cidr| cidr.address() == *gateway) {
+            return Err(bad("gateway", gateway, format!("the address of another host; ours is {own}")));
+        }
         let link_local = matches!(gateway, IpAddr::V6(ip) if ip.is_unicast_link_local());
         if !link_local && !addresses.iter().any(|cidr| cidr.contains(*gateway)) {
             let nets: Vec<String> = addresses.iter().map(Cidr::to_string).collect();
@@ -410,6 +423,15 @@ fn check_ports(options: &ServeOptions) -> Result<(), SettingsError> {
         return Err(SettingsError::Together(all.to_owned()));
     }
     Ok(())
+}
+
+/// A name has one password: which of two would hold is not for us to guess.
+fn check_ftp_users(users: &[FtpUser]) -> Result<(), SettingsError> {
+    let twice = |at: usize, user: &FtpUser| users[..at].iter().any(|other| other.name == user.name);
+    match users.iter().enumerate().find(|(at, user)| twice(*at, user)) {
+        Some((_, user)) => Err(bad("ftp-user", &user.name, "each name once; this one is there twice")),
+        None => Ok(()),
+    }
 }
 
 /// Who is connected is told to nobody on the Internet by mistake.
@@ -450,8 +472,11 @@ fn socket_options(tcp: &TcpOptions) -> Result<SocketOptions, SettingsError> {
     socket.pacing = tcp.pacing.map_or(socket.pacing, |policy| policy.0);
     socket.no_delay = tcp.no_delay.unwrap_or(socket.no_delay);
     let default = DelayedAck::default();
+    if tcp.delayed_ack_segments == Some(0) {
+        return Err(bad("tcp.delayed-ack-segments", 0, "1 to 255 segments"));
+    }
     socket.delayed_ack = DelayedAck {
-        segments: tcp.delayed_ack_segments.unwrap_or(default.segments).max(1),
+        segments: tcp.delayed_ack_segments.unwrap_or(default.segments),
         timeout: tcp.delayed_ack_timeout.map_or(default.timeout, |span| span.0),
     };
     // RFC 1122 section 4.2.3.2: a delayed acknowledgement must come within 0.5 s.

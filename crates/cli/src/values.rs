@@ -102,10 +102,18 @@ fn host_cidr(text: &str) -> Result<Cidr, ValueError> {
     if !(1..=most).contains(&cidr.prefix_len()) {
         return Err(ValueError::new(format!("a prefix length of 1 to {most}")));
     }
-    if ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() {
+    if ip.is_loopback() || !is_hosts(&cidr) {
         return Err(ValueError::new("a unicast address of a host"));
     }
     Ok(cidr)
+}
+
+/// Whether one host alone may have the address: in IPv4 neither the first of its network nor the last, which is all hosts'.
+pub fn is_hosts(cidr: &Cidr) -> bool {
+    let ip = cidr.address();
+    let broadcast = cidr.broadcast().map(IpAddr::V4);
+    let all = broadcast.is_some() && (broadcast == Some(ip) || cidr.network().address() == ip);
+    !(ip.is_unspecified() || ip.is_multicast() || all)
 }
 
 /// Where the stack's addresses come from.
@@ -138,7 +146,7 @@ impl FromStr for AddressChoice {
     }
 }
 
-/// A number of bytes: `64MiB`, `512KiB`, `1GiB`, `4096`; `K`, `M`, `G` alone are powers of 1,024 too.
+/// A number of bytes: `64MiB`, `512KiB`, `1GiB`, `4096`; `K`, `M`, `G`, `T` alone are powers of 1,024 too.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 pub struct ByteSize(pub u64);
 
@@ -154,6 +162,7 @@ impl FromStr for ByteSize {
             "k" | "kib" => 10,
             "m" | "mib" => 20,
             "g" | "gib" => 30,
+            "t" | "tib" => 40,
             _ => return Err(wanted()),
         };
         let number: u64 = digits.parse().map_err(|_| wanted())?;
@@ -163,7 +172,7 @@ impl FromStr for ByteSize {
 
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+        let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
         match units.iter().find(|(shift, _)| self.0 >= 1 << shift && self.0.is_multiple_of(1 << shift)) {
             Some((shift, unit)) => write!(f, "{}{unit}", self.0 >> shift),
             None => write!(f, "{}", self.0),
@@ -345,6 +354,10 @@ mod tests {
             "::1/64",
             "0.0.0.0/8",
             "224.0.0.1/4",
+            "192.168.77.255/24",
+            "192.168.77.0/24",
+            "10.255.255.255/8",
+            "192.168.1.7/30",
             "/8",
             "x",
         ] {
@@ -357,6 +370,8 @@ mod tests {
         check::<ByteSize>("64MiB", Some("64MiB"));
         check::<ByteSize>("1g", Some("1GiB"));
         check::<ByteSize>("1500", Some("1500"));
+        check::<ByteSize>("1TiB", Some("1TiB"));
+        check::<ByteSize>("2t", Some("2TiB"));
         for bad in ["", "MiB", "-1", "1.5M", "1TB", "99999999999999999999", "18446744073709551615K"] {
             check::<ByteSize>(bad, None);
         }

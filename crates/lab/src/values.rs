@@ -2,7 +2,9 @@
 
 use linerate_nic::Capabilities;
 use linerate_transport::Congestion;
+use serde::de::{self, Visitor};
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 /// A text that is not a value; the flag or key it stood at is named by whoever parsed it.
@@ -33,16 +35,40 @@ macro_rules! from_text {
     ($($name:ty),*) => {$(
         impl<'de> ::serde::Deserialize<'de> for $name {
             fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <String as ::serde::Deserialize>::deserialize(deserializer)?;
-                text.parse().map_err(|error| {
-                    <D::Error as ::serde::de::Error>::custom(format_args!("invalid value {text:?}: {error}"))
-                })
+                deserializer.deserialize_str($crate::values::Text::new())
             }
         }
     )*};
 }
 
 from_text!(Offload, CongestionName);
+
+/// Reads a value from text, for [`from_text!`].
+pub struct Text<T>(PhantomData<T>);
+
+impl<T> Text<T> {
+    /// A reader.
+    #[allow(clippy::new_without_default, reason = "nobody but the macro makes one")]
+    pub fn new() -> Self {
+        Text(PhantomData)
+    }
+}
+
+impl<T: FromStr<Err = ValueError>> Visitor<'_> for Text<T> {
+    type Value = T;
+
+    /// Nothing is no value of any of these types, so that its error tells the form.
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match "".parse::<T>() {
+            Err(error) => write!(f, "a text in quotes: {}", error.expected),
+            Ok(_) => f.write_str("a text in quotes"),
+        }
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(|error| E::custom(format_args!("invalid value {text:?}: {error}")))
+    }
+}
 
 /// Which offloads may be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

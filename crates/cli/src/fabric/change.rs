@@ -95,7 +95,7 @@ pub fn apply(soc: Soc, settings: &[Setting]) -> Result<Soc, FabricError> {
         settings.iter().map(|one| (one.key.clone(), one.value.clone())).collect();
     soc.with(&changes).map_err(|error| {
         let all: Vec<String> = settings.iter().map(Setting::to_string).collect();
-        FabricError::value("--set", all.join(" "), error.what)
+        FabricError::Change { value: all.join(" "), why: error.what }
     })
 }
 

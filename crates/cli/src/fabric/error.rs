@@ -17,6 +17,13 @@ pub enum FabricError {
         /// What is allowed.
         expected: String,
     },
+    /// Keys of a description that cannot have these values; `why` has what was expected.
+    Change {
+        /// The settings.
+        value: String,
+        /// What is wrong.
+        why: String,
+    },
     /// A transfer that the chip cannot do, and what it can.
     Transfer(String),
     /// A file that cannot be read.
@@ -54,6 +61,7 @@ impl FabricError {
     pub fn code(&self) -> u8 {
         match self {
             FabricError::Value { .. }
+            | FabricError::Change { .. }
             | FabricError::Transfer(_)
             | FabricError::Unreadable { .. }
             | FabricError::Malformed { .. } => 2,
@@ -73,6 +81,7 @@ impl fmt::Display for FabricError {
             FabricError::Value { name, value, expected } => {
                 write!(f, "invalid value '{value}' for '{name}': expected {expected}")
             }
+            FabricError::Change { value, why } => write!(f, "invalid value '{value}' for '--set': {why}"),
             FabricError::Transfer(why) => write!(f, "invalid value for '--transfer': {why}"),
             FabricError::Unreadable { path, why } => write!(f, "cannot read {}: {why}", path.display()),
             FabricError::Malformed { file, why } => write!(f, "{file}: {why}"),

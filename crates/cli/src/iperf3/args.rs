@@ -148,9 +148,9 @@ pub struct Place {
     #[arg(long, value_name = "tap[:NAME]|packet:INTERFACE|xdp:INTERFACE|uio:NAME|rtl[:NAME]|kernel")]
     pub device: Option<DeviceChoice>,
 
-    /// Address of the stack with its prefix length, or dhcp, or slaac; repeatable
+    /// Address of the stack with its prefix length (24 and, for IPv6, 64 if not given), or dhcp, or slaac; repeatable
     /// [default: 192.168.1.4/24 and fd00:6c72::4/64]
-    #[arg(long, value_name = "ADDRESS/PREFIX|dhcp|slaac")]
+    #[arg(long, value_name = "ADDRESS[/PREFIX]|dhcp|slaac")]
     pub address: Vec<AddressChoice>,
 
     /// Default gateway; repeatable, one per family [default: the host side of a TAP device]

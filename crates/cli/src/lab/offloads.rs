@@ -9,7 +9,7 @@ use crate::iperf3::args::BitRate;
 use clap::{Args, ValueEnum};
 use linerate_lab::offloads::hardware::{self, Cycles};
 use linerate_lab::offloads::plan::{Device, Plan, Rates, Setting};
-use linerate_lab::offloads::{Outcome, boards, page, run, tables};
+use linerate_lab::offloads::{Outcome, boards, page, ready, run, tables};
 use linerate_lab::published;
 use linerate_lab::report::grid::GridFormat;
 use linerate_lab::schema::Record;
@@ -125,6 +125,7 @@ pub fn run_offloads(args: &Offloads) -> Result<(), LabError> {
         .collect();
     let figures = figures?.into_iter().flatten().collect();
     let published = published::of("004").map_err(|why| LabError::Failed(why.to_string()))?;
+    ready(&plan).map_err(|why| LabError::Failed(format!("{why:#}")))?;
     let simulated = on_hardware(args)?;
     let mut outcome = run(&plan).map_err(|why| LabError::Failed(format!("{why:#}")))?;
     outcome.boards = figures;

@@ -354,9 +354,13 @@ pub fn run(args: &Ramp) -> Result<(), LabError> {
     }
     // What was measured is shown in any case.
     tell_all(args, &ramps, &origin)?;
-    match &args.plot {
+    let plotted = match &args.plot {
         Some(file) => plot(file, &ramps, &others),
         None => Ok(()),
+    };
+    match run::gone(&ramps) {
+        Some(why) => Err(LabError::Failed(why)),
+        None => plotted,
     }
 }
 

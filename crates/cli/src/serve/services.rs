@@ -2,7 +2,7 @@
 
 use super::common::Common;
 use super::shares::Shares;
-use crate::settings::Settings;
+use crate::settings::{Settings, SettingsError, bad};
 use crate::status::catalogue::{FtpNow, Iperf3Now, Tally};
 use linerate_linux::cpu;
 use linerate_linux::files::AnyFiles;
@@ -113,6 +113,32 @@ impl Ports {
     pub fn shared(&self, settings: &Settings, kernel: bool, seats: u16) -> Vec<u16> {
         let ftp = self.ftp.filter(|port| ftp_home(settings, *port, kernel, seats) == Home::All);
         [self.http, ftp].into_iter().flatten().collect()
+    }
+
+    /// Whether the status, which is always on the host's sockets, has a port of its own there.
+    pub fn check_status(&self, settings: &Settings, addresses: &[IpAddr]) -> Result<(), SettingsError> {
+        let Some(status) = settings.status.filter(|_| self.kernel) else { return Ok(()) };
+        let ip = status.0.ip();
+        let meets = |own: &IpAddr| {
+            let any = (own.is_unspecified() || ip.is_unspecified()) && own.is_ipv4() == ip.is_ipv4();
+            *own == ip || any
+        };
+        let one = |port: u16| port..=port;
+        let more = settings.servers.iperf3.ports() - 1;
+        let servers = [
+            ("http-port", self.http.map(one)),
+            ("ftp-port", self.ftp.map(one)),
+            ("iperf3-port", self.iperf3.map(|first| first..=first.saturating_add(more))),
+        ];
+        let has = |ports: &Option<RangeInclusive<u16>>| {
+            ports.as_ref().is_some_and(|ports| ports.contains(&status.0.port()))
+        };
+        match servers.iter().find(|(_, ports)| has(ports)) {
+            Some((name, _)) if addresses.iter().any(meets) => {
+                Err(bad("status", status, format!("a port other than that of {name}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Those that listen on this queue. The streams of an iperf3 test need their test, so that iperf3 is on one.
@@ -412,5 +438,32 @@ mod tests {
         assert_eq!(shared(&["--ftp-passive-ports", "5000-5001"], false), [80]);
         assert_eq!(shared(&["--device", "kernel"], true), [8080, 2121]);
         assert_eq!(shared(&["--http-port", "0"], false), [21]);
+    }
+
+    #[test]
+    fn the_status_has_a_port_of_its_own_on_the_hosts_sockets() {
+        let check = |args: &[&str], kernel, own: &str, expected: Option<&str>| {
+            let settings = settings(args);
+            let ports = Ports::new(&settings, kernel);
+            let found = ports.check_status(&settings, &[own.parse().unwrap()]).err();
+            assert_eq!(found.map(|error| error.to_string()).as_deref(), expected, "{args:?} on {own}");
+        };
+        let same = ["--http-port", "8081", "--status", "8081"];
+        let told =
+            "invalid value '127.0.0.1:8081' for '--status': expected a port other than that of http-port";
+        check(&same, true, "127.0.0.1", Some(told));
+        check(&same, true, "10.0.0.1", None);
+        check(&same, true, "0.0.0.0", Some(told));
+        check(&same, false, "192.168.1.4", None);
+        check(
+            &["--status", "2121"],
+            true,
+            "127.0.0.1",
+            Some(
+                "invalid value '127.0.0.1:2121' for '--status': expected a port other than that of ftp-port",
+            ),
+        );
+        check(&["--status", "9180"], true, "127.0.0.1", None);
+        check(&[], true, "127.0.0.1", None);
     }
 }

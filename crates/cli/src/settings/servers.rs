@@ -1,9 +1,12 @@
 //! The `[http]`, `[ftp]` and `[iperf3]` tables of the configuration file: what else there is to set of the servers.
 
+use super::forms::{self, Count};
 use super::{SettingsError, bad};
-use crate::values::{ByteSize, Span};
+use crate::values::{ByteSize, Span, ValueError};
+use linerate_lab::from_text;
 use linerate_serve::{ftp, http, iperf3};
 use serde::Deserialize;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// What a key of the tables may hold.
@@ -25,13 +28,13 @@ impl Value for bool {
     }
 }
 
-impl Value for u32 {
+impl Value for Count {
     fn flaw(&self, least: u64, most: u64) -> Option<String> {
-        (!(least..=most).contains(&u64::from(*self))).then(|| format!("{least} to {most}"))
+        (!(least..=most).contains(&self.0)).then(|| format!("{least} to {most}"))
     }
 
     fn shown(&self) -> String {
-        self.to_string()
+        self.0.to_string()
     }
 }
 
@@ -110,8 +113,7 @@ impl Value for Vec<String> {
 pub struct UrlPath(String);
 
 /// How HTTP requests are logged.
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessLog {
     /// Not at all.
     Off,
@@ -123,16 +125,32 @@ pub enum AccessLog {
     Json,
 }
 
+impl FromStr for AccessLog {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "off" => Ok(AccessLog::Off),
+            "common" => Ok(AccessLog::Common),
+            "combined" => Ok(AccessLog::Combined),
+            "json" => Ok(AccessLog::Json),
+            _ => Err(ValueError::new("off, common, combined or json")),
+        }
+    }
+}
+
+from_text!(AccessLog);
+
 /// A table: its keys with their types and bounds, and where each value goes.
 macro_rules! table {
     ($(#[$about:meta])* $table:ident for $config:ty {
-        $($name:literal $key:ident: $type:ty, $least:expr, $most:expr => |$c:ident, $v:ident| $set:expr;)*
+        $($(#[$read:meta])* $name:literal $key:ident: $type:ty, $least:expr, $most:expr => |$c:ident, $v:ident| $set:expr;)*
     }) => {
         $(#[$about])*
         #[derive(Deserialize, Clone, PartialEq, Eq, Debug, Default)]
-        #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+        #[serde(deny_unknown_fields, rename_all = "kebab-case", default, expecting = "a table")]
         pub struct $table {
-            $($key: Option<$type>,)*
+            $($(#[$read])* $key: Option<$type>,)*
         }
 
         impl $table {
@@ -168,6 +186,7 @@ const MIB: u64 = 1 << 20;
 table! {
     /// The `[http]` table.
     HttpOptions for http::Config {
+        #[serde(deserialize_with = "forms::names")]
         "http.index-files" index_files: Vec<String>, 0, 16 => |c, v| c.index_files = v;
         "http.autoindex" autoindex: bool, 0, 1 => |c, v| c.autoindex = v;
         "http.hidden-files" hidden_files: bool, 0, 1 => |c, v| c.hidden_files = v;
@@ -185,12 +204,12 @@ table! {
         "http.header-fields" header_fields: ByteSize, 1_024, MIB => |c, v| c.limits.header_fields = v.0 as usize;
         "http.body" body: ByteSize, 0, 1 << 40 => |c, v| c.limits.body = v.0;
         "http.head-memory" head_memory: ByteSize, 64 << 10, 1 << 32 => |c, v| c.limits.head_memory = v.0 as usize;
-        "http.open-files" open_files: u32, 1, 65_536 => |c, v| c.limits.open_files = v as usize;
-        "http.cache-entries" cache_entries: u32, 0, 1 << 20 => |c, v| c.limits.cache_entries = v as usize;
+        "http.open-files" open_files: Count, 1, 65_536 => |c, v| c.limits.open_files = v.0 as usize;
+        "http.cache-entries" cache_entries: Count, 0, 1 << 20 => |c, v| c.limits.cache_entries = v.0 as usize;
         "http.cached-file" cached_file: ByteSize, 0, 64 << 10 => |c, v| c.limits.cached_file = v.0 as usize;
         "http.cache-memory" cache_memory: ByteSize, 0, 1 << 32 => |c, v| c.limits.cache_memory = v.0 as usize;
-        "http.listing-entries" listing_entries: u32, 1, 1 << 20 => |c, v| c.limits.listing_entries = v as usize;
-        "http.listings" listings: u32, 1, 1_024 => |c, v| c.limits.listings = v as usize;
+        "http.listing-entries" listing_entries: Count, 1, 1 << 20 => |c, v| c.limits.listing_entries = v.0 as usize;
+        "http.listings" listings: Count, 1, 1_024 => |c, v| c.limits.listings = v.0 as usize;
         "http.head-timeout" head_timeout: Span, 100, HOUR => |c, v| c.timeouts.head = v.0;
         "http.idle-timeout" idle_timeout: Span, 100, 24 * HOUR => |c, v| c.timeouts.idle = v.0;
         "http.progress-timeout" progress_timeout: Span, 1_000, 24 * HOUR => |c, v| c.timeouts.progress = v.0;
@@ -206,20 +225,20 @@ table! {
     FtpOptions for ftp::Config {
         "ftp.banner" banner: String, 0, 400 => |c, v| c.banner = v;
         "ftp.memory-files" memory_files: bool, 0, 1 => |c, v| c.memory_files = v;
-        "ftp.login-tries" login_tries: u32, 1, 100 => |c, v| c.limits.login_tries = v;
+        "ftp.login-tries" login_tries: Count, 1, 100 => |c, v| c.limits.login_tries = v.0 as u32;
         "ftp.login-delay" login_delay: Span, 0, 60_000 => |c, v| c.limits.login_delay = v.0;
-        "ftp.password-checks" password_checks: u32, 1, 64 => |c, v| c.limits.password_checks = v as usize;
-        "ftp.unknown-commands" unknown_commands: u32, 1, 1_000 => |c, v| c.limits.unknown_commands = v;
+        "ftp.password-checks" password_checks: Count, 1, 64 => |c, v| c.limits.password_checks = v.0 as usize;
+        "ftp.unknown-commands" unknown_commands: Count, 1, 1_000 => |c, v| c.limits.unknown_commands = v.0 as u32;
         "ftp.idle-timeout" idle_timeout: Span, 1_000, 24 * HOUR => |c, v| c.limits.idle = v.0;
         "ftp.data-idle-timeout" data_idle_timeout: Span, 1_000, 24 * HOUR => |c, v| c.limits.data_idle = v.0;
         "ftp.data-open-timeout" data_open_timeout: Span, 1_000, HOUR => |c, v| c.limits.data_open = v.0;
         "ftp.line-length" line_length: ByteSize, 256, 64 << 10 => |c, v| c.limits.line_len = v.0 as usize;
         "ftp.path-line-length" path_line_length: ByteSize, 256, 64 << 10 =>
             |c, v| c.limits.path_line_len = v.0 as usize;
-        "ftp.queued-commands" queued_commands: u32, 1, 1_024 => |c, v| c.limits.queued_commands = v as usize;
+        "ftp.queued-commands" queued_commands: Count, 1, 1_024 => |c, v| c.limits.queued_commands = v.0 as usize;
         "ftp.write-chunk" write_chunk: ByteSize, 4 << 10, 16 * MIB => |c, v| c.limits.write_chunk_len = v.0 as usize;
-        "ftp.writes-under-way" writes_under_way: u32, 1, 64 => |c, v| c.limits.writes_under_way = v as usize;
-        "ftp.sorted-entries" sorted_entries: u32, 0, 1 << 20 => |c, v| c.limits.sorted_entries = v as usize;
+        "ftp.writes-under-way" writes_under_way: Count, 1, 64 => |c, v| c.limits.writes_under_way = v.0 as usize;
+        "ftp.sorted-entries" sorted_entries: Count, 0, 1 << 20 => |c, v| c.limits.sorted_entries = v.0 as usize;
     }
 }
 
@@ -227,9 +246,9 @@ table! {
     /// The `[iperf3]` table.
     Iperf3Options for iperf3::Config {
         // Which of them a server listens on goes by its queue: see `Iperf3Options::ports`.
-        "iperf3.ports" ports: u32, 1, 64 => |_c, v| debug_assert!(v > 0, "within its bounds");
-        "iperf3.tests" tests: u32, 1, 1_024 => |c, v| c.max_tests = v as usize;
-        "iperf3.tests-per-address" tests_per_address: u32, 1, 1_024 => |c, v| c.tests_per_address = v as usize;
+        "iperf3.ports" ports: Count, 1, 64 => |_c, v| debug_assert!(v.0 > 0, "within its bounds");
+        "iperf3.tests" tests: Count, 1, 1_024 => |c, v| c.max_tests = v.0 as usize;
+        "iperf3.tests-per-address" tests_per_address: Count, 1, 1_024 => |c, v| c.tests_per_address = v.0 as usize;
         "iperf3.udp-buffer" udp_buffer: ByteSize, 64 << 10, 1 << 30 => |c, v| c.udp_buffer = v.0 as usize;
         "iperf3.greeting-timeout" greeting_timeout: Span, 100, HOUR => |c, v| c.greeting_timeout = v.0;
         "iperf3.streams-timeout" streams_timeout: Span, 100, HOUR => |c, v| c.streams_timeout = v.0;
@@ -242,7 +261,7 @@ table! {
 impl Iperf3Options {
     /// Ports that the server listens on, from its own on.
     pub fn ports(&self) -> u16 {
-        self.ports.and_then(|ports| u16::try_from(ports).ok()).unwrap_or(1).max(1)
+        self.ports.and_then(|ports| u16::try_from(ports.0).ok()).unwrap_or(1).max(1)
     }
 }
 

@@ -34,10 +34,17 @@ fn a_bad_value_names_flag_value_and_what_is_allowed() {
     check_error(&["--mtu", "500"], &["--mtu", "500", "1280..=9216"]);
     check_error(&["--address", "1.2.3.4/99"], &["--address", "1.2.3.4/99", "prefix"]);
     check_error(&["--gateway", "10.9.9.9"], &["--gateway", "10.9.9.9", "192.168.1.4/24"]);
+    check_error(&["--gateway", "192.168.1.4"], &["--gateway", "192.168.1.4'", "ours is 192.168.1.4/24"]);
+    check_error(
+        &["--address", "10.0.0.255/24"],
+        &["--address", "10.0.0.255/24", "a unicast address of a host"],
+    );
+    check_error(&["--address", "10.0.0.255"], &["--address", "10.0.0.255/24", "can reach"]);
     check_error(&["--memory", "3MiB"], &["--memory", "'3MiB'", "4MiB"]);
     check_error(&["--stats", "90ms"], &["--stats", "'90ms'", "100ms"]);
     check_error(&["--offload", "warp"], &["--offload", "warp", "tso"]);
     check_error(&["--ftp-user", "eric"], &["--ftp-user", "NAME:PASSWORD"]);
+    check_error(&["--ftp-user", "eric:a", "--ftp-user", "eric:b"], &["'eric' for '--ftp-user'", "twice"]);
     check_error(&["--http-port", "5201"], &["--iperf3-port", "5201", "http-port"]);
     check_error(&["--http-port=0", "--ftp-port=0", "--iperf3-port=0"], &["iperf3-port", "nothing to serve"]);
     check_error(&["--device", "kernel", "--mtu", "1400"], &["--mtu", "1400", "--device tap"]);
@@ -144,6 +151,8 @@ fn a_bad_file_is_answered_with_line_and_key() {
     assert!(!error.contains("--") && error.contains(".toml"), "{error}");
     let error = with_file("memory = \"3MiB\"\n", &[]).unwrap_err();
     assert!(error.contains("'3MiB' for 'memory' in the configuration file"), "{error}");
+    let error = with_file("status = \"8.8.8.8:80\"\n", &["--status", "8.8.8.8:90"]).unwrap_err();
+    assert!(error.contains("'8.8.8.8:90' for '--status'"), "{error}");
     // The flag wins over the file, and so it is the flag that is wrong.
     let error = with_file("memory = \"8MiB\"\n", &["--memory", "2MiB"]).unwrap_err();
     assert!(error.contains("'2MiB' for '--memory'"), "{error}");
@@ -237,10 +246,49 @@ fn values_of_the_tables_that_do_not_fit_are_named() {
         ("[http]\nindex-files = [\"a/b\"]", &["http.index-files", "a/b", "names of files"]),
         ("[http]\naccess-log = \"loud\"", &["line 2", "loud", "combined"]),
         ("[ftp]\nlogin-tries = 0", &["ftp.login-tries", "'0'", "1 to 100"]),
+        ("[ftp]\nlogin-tries = -1", &["line 2", "-1", "0 or more"]),
+        ("[ftp]\nlogin-tries = 5000000000", &["ftp.login-tries", "'5000000000'", "1 to 100"]),
+        ("[http]\nbody = \"2TiB\"", &["http.body", "'2TiB'", "0 to 1TiB"]),
+        ("[tcp]\ndelayed-ack-segments = 0", &["tcp.delayed-ack-segments", "'0'", "1 to 255"]),
+        ("ftp-user = [\"a:b\", \"c:d\", \"a:e\"]", &["'a' for 'ftp-user'", "twice"]),
+        ("mtu = 500", &["'500' for 'mtu'", "1280 to 9216"]),
         ("[iperf3]\ntest = 1", &["line 2", "test", "tests-per-address"]),
     ] {
         let (_file, path) = file(text);
         check_error(&["--config", &path], parts);
+    }
+}
+
+#[test]
+fn values_of_another_type_are_answered_with_what_is_allowed() {
+    for (text, expected) in [
+        ("http-port = 70000", "expected a port, 0 to 65535"),
+        ("http-port = \"80\"", "expected a port, 0 to 65535"),
+        ("mtu = \"1500\"", "expected 1280 to 9216 bytes"),
+        ("http = 5", "expected a table"),
+        ("tcp = 5", "expected a table"),
+        ("address = \"10.0.0.1\"", "expected a list such as [\"192.168.1.4/24\"]"),
+        ("address = [5]", "expected a text in quotes: ADDRESS/PREFIX"),
+        ("gateway = \"x\"", "expected a list such as [\"192.168.1.1\"]"),
+        ("ftp-user = \"a:b\"", "expected a list such as [\"NAME:PASSWORD\"]"),
+        ("memory = 5", "expected a text in quotes: a size such as 64MiB"),
+        ("stats = 1", "expected a text in quotes: a time such as 1s"),
+        ("offload = true", "expected a text in quotes: all, none, or"),
+        ("[tcp]\npacing = 100", "expected a text in quotes: off, auto or bytes per second"),
+        ("[tcp]\necn = true", "expected a text in quotes: off, accept or request"),
+        ("[tcp]\ndelayed-ack-segments = 256", "expected 1 to 255 segments"),
+        ("[limits]\nconnections = \"9\"", "expected 64 to 1048576 connections"),
+        ("[http]\nindex-files = \"a\"", "expected a list such as [\"index.html\"]"),
+        ("[http]\nlistings = \"1\"", "expected a whole number"),
+        ("[http]\naccess-log = 1", "expected a text in quotes: off, common, combined or json"),
+        ("log-format = 1", "expected a text in quotes: text or json"),
+        ("gateway = [\"x\"]", "expected a text in quotes: an IP address"),
+        ("gateway = [1]", "expected a text in quotes: an IP address"),
+        ("ftp-passive-address = \"x\"", "expected a text in quotes: an IPv4 address"),
+        ("ftp-passive-ports = 5", "expected a text in quotes: FROM-TO"),
+    ] {
+        let (_file, path) = file(text);
+        check_error(&["--config", &path], &["line ", expected]);
     }
 }
 

@@ -17,7 +17,7 @@ const MAX_STEPS: u32 = 16;
 
 /// Something that is not known, with what it may be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Alternative {
     /// What is not known.
     pub question: String,
@@ -33,7 +33,7 @@ pub struct Alternative {
 
 /// One possible answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Choice {
     /// Its name.
     pub name: String,
@@ -47,7 +47,7 @@ pub struct Choice {
 
 /// A number between two bounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Span {
     /// The key.
     pub key: String,

@@ -36,6 +36,9 @@ const LEVELS: [(&str, &str); 6] = [
     ("link", "links"),
 ];
 
+/// The levels whose names are those of parts, each a table.
+const PARTS: [&str; 6] = ["clocks", "fabrics", "bridges", "endpoints", "cores", "edma"];
+
 impl Soc {
     /// The chip with each key set to its value, checked as a file would be.
     ///
@@ -112,6 +115,7 @@ impl Editor {
             {
                 *first = full;
             }
+            known(&whole, &levels, text.trim()).map_err(|what| refuse(key, what))?;
             set(&mut whole, &levels, text.trim()).map_err(|what| refuse(key, what))?;
         }
         let text = toml::to_string(&whole).map_err(|error| refuse("chip", error))?;
@@ -138,6 +142,19 @@ fn gather(above: &str, table: &Table, found: &mut Vec<(String, String)>) {
             Value::String(text) => found.push((key, text.clone())),
             other => found.push((key, other.to_string())),
         }
+    }
+}
+
+/// Whether the chip has a part of this name: no single value makes a new one.
+fn known(whole: &Value, levels: &[&str], text: &str) -> Result<(), String> {
+    let &[level, name] = levels else { return Ok(()) };
+    let parts = PARTS.contains(&level).then(|| whole.get(level).and_then(Value::as_table)).flatten();
+    match parts {
+        Some(parts) if name != "*" && !parts.contains_key(name) && !written(text).is_table() => {
+            let names: Vec<&str> = parts.keys().map(String::as_str).collect();
+            Err(format!("nothing is named '{name}'; expected one of {}", names.join(", ")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A cache, or the memory behind all of them. Its latency, and what overlaps several of its reads, are those of the source of
 /// the core's `reads` that has its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Level {
     /// How much it holds; none for the memory, which holds all.
     #[serde(default)]
@@ -49,7 +49,7 @@ pub struct Level {
 
 /// A translation lookaside buffer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Tlb {
     /// How many pages it holds.
     pub entries: At<f64>,
@@ -66,7 +66,7 @@ pub struct Tlb {
 
 /// What the loops of a core cost, whatever level their data is in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Loops {
     /// The beginning and end of a sum.
     pub read: At<Cycles>,

@@ -27,7 +27,7 @@ pub enum Direction {
 
 /// A memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Endpoint {
     /// What it is made of.
     pub kind: EndpointKind,
@@ -68,7 +68,7 @@ pub struct Endpoint {
 
 /// The port of a memory for masters on the fabric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct DmaPort {
     /// Its width.
     pub width: BytesPerCycle,
@@ -80,7 +80,7 @@ pub struct DmaPort {
 
 /// What dynamic memory and its controller add to a memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Dram {
     /// Command, read and write queues of the controller, which run on the chip's side.
     pub queues: At<Cycles>,

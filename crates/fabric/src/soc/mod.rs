@@ -39,7 +39,7 @@ use std::collections::BTreeMap;
 
 /// A chip.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Soc {
     /// What it is called.
     pub chip: Chip,
@@ -70,7 +70,7 @@ pub struct Soc {
 
 /// What a chip is called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Chip {
     /// The part number.
     pub name: String,
@@ -80,7 +80,7 @@ pub struct Chip {
 
 /// A clock: either a frequency of its own, or a multiple or fraction of another clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { frequency = \"800 MHz\" }")]
 pub struct Clock {
     /// The frequency of a clock that derives from no other.
     pub frequency: Option<At<Hertz>>,
@@ -94,7 +94,7 @@ pub struct Clock {
 
 /// A switch fabric: masters and slaves on the same kind of bus, which move data side by side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Fabric {
     /// The width of each of its buses.
     pub width: BytesPerCycle,
@@ -104,7 +104,7 @@ pub struct Fabric {
 
 /// A one-way bridge between two fabrics, with a bus for reads and one for writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Bridge {
     /// The fabric of the masters.
     pub from: Name,
@@ -124,7 +124,7 @@ pub struct Bridge {
 
 /// A processor core that reads memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct Core {
     /// How many of this kind the chip has.
     pub count: u32,
@@ -163,7 +163,7 @@ pub struct Core {
 
 /// What a read of one source takes, without and with other reads under way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct CoreRead {
     /// The latency up to the source, or up to where `memory` begins.
     pub latency: Option<At<Cycles>>,
@@ -180,7 +180,7 @@ pub struct CoreRead {
 
 /// An EDMA channel controller and its transfer controllers, which are all alike but for their bridges.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct EdmaController {
     /// The fabric that its transfer controllers are masters of.
     pub fabric: Name,
@@ -207,7 +207,7 @@ pub struct EdmaController {
 
 /// One transfer controller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct TransferController {
     /// Its name: "TC0".
     pub name: Name,

@@ -94,9 +94,24 @@ fn keys_and_units_are_refused_at_their_place() {
         "\"128 ns\"",
         "\"ns\" does not fit here; expected one of B/cycle, bit",
     );
+    check(
+        "{ frequency = \"1 GHz\" }",
+        "\"1 GHz\"",
+        "\"1 GHz\"",
+        "invalid type: string \"1 GHz\", expected a table such as { frequency = \"800 MHz\" }",
+    );
     check("name = \"X\"", "", "[chip]", "missing field `name`");
     check("kind = \"sram\"", "kind = \"rom\"", "\"rom\"", "unknown variant `rom`, expected `sram` or `dram`");
     check("\"3 cycles @ b\"", "\"3 ns\"", "\"3 ns\"", "\"ns\" does not fit here");
+}
+
+#[test]
+fn a_value_makes_no_new_part() {
+    let soc = load(SMALL).expect("the chip loads");
+    for (key, names) in [("clock.z", "a, b"), ("bridges.z", "w"), ("edma.z", "e")] {
+        let error = soc.with(&[(key.into(), "800MHz".into())]).expect_err(key);
+        assert_eq!(error.what, format!("nothing is named 'z'; expected one of {names}"));
+    }
 }
 
 #[test]

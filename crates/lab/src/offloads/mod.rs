@@ -16,4 +16,4 @@ pub mod tables;
 pub use ends::has_original;
 pub use outcome::{Outcome, Row};
 pub use plan::{Device, Direction, Plan, Protocol, Setting, Workload};
-pub use run::run;
+pub use run::{ready, run};

@@ -12,10 +12,18 @@ use crate::progress::Progress;
 use anyhow::{Context as _, Result};
 use std::path::Path;
 
+/// Whether a plan can be measured here: to be asked before what takes long begins.
+pub fn ready(plan: &Plan) -> Result<()> {
+    if plan.devices.is_empty() {
+        return Ok(());
+    }
+    let programs: &[&str] = if plan.switching.is_zero() { &[] } else { &["curl"] };
+    place::ready(programs)
+}
+
 /// Measures a plan.
 pub fn run(plan: &Plan) -> Result<Outcome> {
-    let programs: &[&str] = if plan.switching.is_zero() { &[] } else { &["curl"] };
-    place::ready(programs)?;
+    ready(plan)?;
     let scratch = Scratch::new()?;
     let switches = if plan.switching.is_zero() { 0 } else { plan.devices.len() };
     let mut progress = Progress::new("offloads", (plan.transfers() + switches) as u64);
@@ -70,4 +78,33 @@ fn once_more(plan: &Plan, mut run: impl FnMut() -> Result<Sample>) -> Result<Sam
     let first = run()?;
     let is_flawed = plan.refuses && first.flaw().is_some();
     if is_flawed { run() } else { Ok(first) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offloads::plan::Rates;
+    use std::time::Duration;
+
+    #[test]
+    fn without_a_device_nothing_of_the_machine_is_needed() {
+        let plan = |devices: &[Device]| Plan {
+            program: "linerate".into(),
+            devices: devices.to_vec(),
+            workloads: Plan::workloads(&[1]),
+            settings: Setting::ALL.to_vec(),
+            rounds: 1,
+            time: Duration::from_secs(1),
+            rates: Rates::Udp(1),
+            queues: 2,
+            original: false,
+            switching: Duration::ZERO,
+            refuses: false,
+        };
+        assert!(ready(&plan(&[])).is_ok());
+        if !rustix::process::geteuid().is_root() {
+            let why = ready(&plan(&[Device::Tap])).unwrap_err().to_string();
+            assert_eq!(why, "network namespaces need root");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::load::{Fault, Faults, Load, Tally, milliseconds};
 use crate::measure::statistics::spread;
+use crate::quantity::count;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -124,6 +125,8 @@ pub enum Limit {
     Client(String),
     /// What lies between: the level tells nothing of the server.
     Path(String),
+    /// Nobody: the server was gone, and what failed is no matter of the rate.
+    Gone(String),
 }
 
 /// One level.
@@ -226,9 +229,38 @@ impl Level {
         self.response_ms.map_or(f64::INFINITY, |times| times.p99)
     }
 
-    /// Whether the level tells something of the server.
+    /// Whether the level tells something of what the server carries.
     pub fn is_valid(&self) -> bool {
-        !matches!(self.limit, Limit::Client(_) | Limit::Path(_))
+        matches!(self.limit, Limit::None | Limit::Server(_))
+    }
+
+    /// Whether the client or the path was the limit.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.limit, Limit::Client(_) | Limit::Path(_))
+    }
+
+    /// Whether the server was gone.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.limit, Limit::Gone(_))
+    }
+
+    /// Whether nothing came from the server, not even an answer that is wrong, and the client is not to blame by itself.
+    pub fn is_silent(&self) -> bool {
+        let is_silence = |fault: &Fault| {
+            matches!(
+                fault,
+                Fault::Refused | Fault::Reset | Fault::Timeout | Fault::Closed | Fault::Unreachable
+            )
+        };
+        self.offered > 0
+            && self.answered == 0
+            && self.errors.iter().all(|(fault, count)| *count == 0 || is_silence(fault))
+    }
+
+    /// Failures by kind, as in `refused 3, closed 1`; empty without any.
+    pub fn failures(&self) -> String {
+        let kinds = self.errors.iter().map(|(fault, failed)| format!("{fault} {}", count(*failed)));
+        kinds.collect::<Vec<_>>().join(", ")
     }
 
     /// Rounds of the same level as one: medians; counts are sums, and open connections those of the first. Rounds that tell nothing
@@ -272,8 +304,8 @@ impl Level {
             level.established += round.established;
             level.offered += round.offered;
             level.answered += round.answered;
-            for (fault, count) in &round.errors {
-                *level.errors.entry(*fault).or_default() += count;
+            for (fault, failed) in &round.errors {
+                *level.errors.entry(*fault).or_default() += failed;
             }
             level.most_open = level.most_open.max(round.most_open);
         }
@@ -281,5 +313,28 @@ impl Level {
         level.answered_spread = range(&|level| level.answered_rate);
         level.p99_spread_ms = range(&|level| level.response_ms.map_or(0.0, |times| times.p99));
         Some(level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::knee::tests::level;
+    use super::*;
+
+    #[test]
+    fn silence_is_where_nothing_came() {
+        let check = |faults: &[(Fault, u64)], answered: u64, expected: bool| {
+            let errors = faults.iter().copied().collect();
+            let level = Level { answered, errors, ..level(100.0, 0.0, 1.0) };
+            assert_eq!(level.is_silent(), expected, "{faults:?}, {answered} answered");
+        };
+        check(&[(Fault::Refused, 100)], 0, true);
+        check(&[(Fault::Closed, 40), (Fault::Timeout, 30), (Fault::Reset, 30)], 0, true);
+        check(&[(Fault::Refused, 99)], 1, false);
+        // An answer that is wrong is one.
+        check(&[(Fault::Refused, 99), (Fault::Status, 1)], 0, false);
+        check(&[(Fault::Malformed, 100)], 0, false);
+        // This is the client's.
+        check(&[(Fault::Timeout, 50), (Fault::NoPort, 50)], 0, false);
     }
 }

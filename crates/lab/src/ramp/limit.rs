@@ -60,7 +60,9 @@ fn of_client(level: &Level, spins: bool, late_ms: f64) -> Option<String> {
     }
     let cpu = &level.seen.cpu;
     let busy = format!("its thread used {} of a core", share(cpu.client_thread));
-    if let Some(late) = level.late_ms
+    // A client that is refused everything has no response time beside which it could be late.
+    let is_comparable = level.response_ms.is_some() || !level.is_silent();
+    if let Some(late) = level.late_ms.filter(|_| is_comparable)
         && late.p99 > late_ms
         && late.p99 > LATE_SHARE * level.response_ms.map_or(0.0, |times| times.p99)
     {
@@ -133,6 +135,7 @@ mod tests {
             Limit::Server(why) => ("server", why),
             Limit::Client(why) => ("client", why),
             Limit::Path(why) => ("path", why),
+            Limit::Gone(why) => ("gone", why),
         };
         assert_eq!(who, expected, "{name}: {why}");
         assert!(why.contains(part), "{name}: {part:?} in {why:?}");
@@ -168,6 +171,25 @@ mod tests {
             level.answered_rate = 60.0;
         };
         check("late beside slow answers", beside_slow_answers, "server", "");
+        let without_answers = |faults: Fault, response_ms: Option<f64>| {
+            move |level: &mut Level| {
+                late(300.0)(level);
+                (level.answered, level.answered_rate) = (0, 0.0);
+                level.errors.insert(faults, 100);
+                level.response_ms =
+                    response_ms.map(|p99| super::super::level::Times { p99, ..Default::default() });
+            }
+        };
+        check(
+            "late beside a server that is gone",
+            without_answers(Fault::Refused, None),
+            "server",
+            "refused",
+        );
+        check("late beside timeouts", without_answers(Fault::Timeout, Some(5_000.0)), "server", "timeout");
+        // So late that nothing could come in time.
+        check("late by the timeout", without_answers(Fault::Timeout, Some(400.0)), "client", "late");
+        check("late beside what is no answer", without_answers(Fault::Malformed, None), "client", "late");
         let mut spinning = level(100.0, 100.0, 2.0);
         spinning.seen.cpu.client_thread = 1.0;
         assert_eq!(judge(&spinning, true, LATE_MS), Limit::None);

@@ -1,4 +1,4 @@
-//! One request before the ramp: whether the server answers at all, and what.
+//! One request alone: before the ramp, whether the server answers at all, and what; within it, whether it still does.
 
 use crate::load::{Response, Target, request};
 use std::fmt;
@@ -43,7 +43,7 @@ pub fn probe(target: &Target, status: u16, timeout: Duration) -> Result<Probe, P
         target.resolve().map_err(|error| ProbeError { url: String::new(), why: error.to_string() })?;
     let mut last = String::new();
     for address in addresses {
-        match ask(target, address, timeout) {
+        match ask(&target.path, &target.authority(), address, timeout) {
             Ok(probe) if probe.status == status => return Ok(probe),
             Ok(probe) => {
                 let hint = format!("--expect {} if that is meant", probe.status);
@@ -58,11 +58,12 @@ pub fn probe(target: &Target, status: u16, timeout: Duration) -> Result<Probe, P
     Err(failed(last))
 }
 
-fn ask(target: &Target, address: SocketAddr, timeout: Duration) -> Result<Probe, String> {
+/// Asks once, for any answer.
+pub fn ask(path: &str, host: &str, address: SocketAddr, timeout: Duration) -> Result<Probe, String> {
     let until = Instant::now() + timeout;
     let mut stream =
         TcpStream::connect_timeout(&address, timeout).map_err(|why| format!("cannot connect: {why}"))?;
-    let request = request(&target.path, &target.authority(), true);
+    let request = request(path, host, true);
     stream.write_all(request.as_bytes()).map_err(|why| format!("cannot send: {why}"))?;
     let (mut response, mut bytes) = (Response::default(), vec![0; 64 << 10]);
     loop {

@@ -1,17 +1,22 @@
 //! Runs a ramp against one server or several that alternate.
 
 use super::knee::{Knee, settle};
-use super::level::Level;
+use super::level::{Level, Limit};
 use super::limit::judge;
+use super::probe::ask;
 use super::search::{Rates, next};
+use super::table::rates;
 use super::watch::Watch;
 use crate::load::{self, Arrivals, Load, Pace};
+use crate::quantity::count;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Between two levels: what is still under way of one shall not meet the next.
 const PAUSE: Duration = Duration::from_millis(300);
+/// A server that is asked alone after a level without an answer has so long at least: it may have a queue to work off.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a level is tried again that told nothing of the server.
 const RETRIES: usize = 2;
 
@@ -146,7 +151,8 @@ struct Climb<'a> {
 }
 
 /// Runs it. At each step every contender has a level, in an order that turns. `tell` is told what is under way, and what came of
-/// it. An error is one of the system in setting up a level.
+/// it. An error is one of the system in setting up a level. Where a server goes away all ends, and [`gone`] says so of what is
+/// returned.
 pub fn run(
     plan: &Plan,
     contenders: &[Contender],
@@ -160,27 +166,47 @@ pub fn run(
             levels: Vec::new(),
         })
         .collect();
+    let mut is_gone = false;
     for step in 0.. {
         let wanted: Vec<Option<f64>> = climbs.iter().map(|climb| next(&plan.rates, &climb.levels)).collect();
-        if wanted.iter().all(Option::is_none) {
+        if is_gone || wanted.iter().all(Option::is_none) {
             break;
         }
         let mut rounds: Vec<Vec<Level>> = climbs.iter().map(|_| Vec::new()).collect();
-        for round in 0..plan.rounds.max(1) {
+        'rounds: for round in 0..plan.rounds.max(1) {
             for place in 0..climbs.len() {
                 let number = (place + step + round) % climbs.len();
                 let (climb, Some(rate)) = (&climbs[number], wanted[number]) else { continue };
                 tell(Told::Begins { name: &climb.contender.name, rate, round });
                 let level = measure(plan, climb, rate)?;
                 tell(Told::Done { name: &climb.contender.name, level: &level });
+                is_gone = level.is_gone();
                 rounds[number].push(level);
+                if is_gone {
+                    break 'rounds;
+                }
             }
         }
         for (climb, rounds) in climbs.iter_mut().zip(rounds) {
-            climb.levels.extend(Level::median(&rounds));
+            climb.add(rounds);
         }
     }
     Ok(climbs.into_iter().map(|climb| climb.ramp(plan)).collect())
+}
+
+/// What failed where a server went away within a ramp; `None` where none did.
+pub fn gone(ramps: &[Ramp]) -> Option<String> {
+    ramps.iter().find_map(|ramp| {
+        ramp.levels.iter().filter(|level| level.is_silent()).find_map(|level| {
+            let Limit::Gone(why) = &level.limit else { return None };
+            let (offered, rate) = (count(level.offered), rates(level.offered_rate));
+            Some(format!(
+                "nothing answers any more: {}: at {rate} requests/s all of {offered} failed ({}), and asked alone: {why}",
+                ramp.url,
+                level.failures()
+            ))
+        })
+    })
 }
 
 /// What a run tells.
@@ -214,6 +240,12 @@ fn measure(plan: &Plan, climb: &Climb<'_>, rate: f64) -> std::io::Result<Level> 
         let tally = load::run(&load)?;
         let mut level = Level::new(&load, &tally, climb.watch.since(&before, &tally));
         level.limit = judge(&level, plan.spin, plan.late_ms);
+        if level.is_silent()
+            && let Err(why) = ask_alone(plan, climb.contender)
+        {
+            level.limit = Limit::Gone(why);
+            return Ok(level);
+        }
         if level.is_valid() || attempt == RETRIES {
             return Ok(level);
         }
@@ -221,7 +253,29 @@ fn measure(plan: &Plan, climb: &Climb<'_>, rate: f64) -> std::io::Result<Level> 
     }
 }
 
+/// Asks once whether there is still somebody who answers, whatever it is.
+fn ask_alone(plan: &Plan, contender: &Contender) -> Result<(), String> {
+    std::thread::sleep(PAUSE);
+    let timeout = plan.timeout.max(PATIENCE);
+    ask(&contender.path, &contender.host, contender.address, timeout).map(drop)
+}
+
 impl Climb<'_> {
+    /// Adds the rounds of a level. The server may have gone in the level before already: one that was not in order is not held
+    /// against it, unless it was asked alone afterwards.
+    fn add(&mut self, rounds: Vec<Level>) {
+        let (gone, measured): (Vec<Level>, Vec<Level>) = rounds.into_iter().partition(Level::is_gone);
+        self.levels.extend(Level::median(&measured));
+        if !gone.is_empty()
+            && let Some(last) = self.levels.last_mut()
+            && matches!(last.limit, Limit::Server(_))
+            && !last.is_silent()
+        {
+            last.limit = Limit::Gone("it may have gone within this level".to_owned());
+        }
+        self.levels.extend(gone);
+    }
+
     fn ramp(self, plan: &Plan) -> Ramp {
         let mut levels = self.levels;
         let knee = settle(&mut levels);
@@ -238,5 +292,162 @@ impl Climb<'_> {
             levels,
             knee,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::knee::tests::level;
+    use super::super::table::sentence;
+    use super::*;
+    use crate::load::Fault;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread::JoinHandle;
+
+    /// Answers requests until it is stopped; with `is_shy` only those on connections that ask for nothing else.
+    struct Server {
+        address: SocketAddr,
+        is_over: Arc<AtomicBool>,
+        thread: Option<JoinHandle<()>>,
+    }
+
+    impl Server {
+        fn start(is_shy: bool) -> Server {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let is_over = Arc::new(AtomicBool::new(false));
+            let over = is_over.clone();
+            let thread = std::thread::spawn(move || {
+                for stream in listener.incoming() {
+                    if over.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    serve(stream.unwrap(), is_shy);
+                }
+            });
+            Server { address, is_over, thread: Some(thread) }
+        }
+
+        fn stop(&mut self) {
+            let Some(thread) = self.thread.take() else { return };
+            self.is_over.store(true, Ordering::SeqCst);
+            // It waits for a connection.
+            let _ = TcpStream::connect(self.address);
+            thread.join().unwrap();
+        }
+    }
+
+    fn serve(mut stream: TcpStream, is_shy: bool) {
+        let mut bytes = [0; 1_024];
+        while let Ok(len @ 1..) = stream.read(&mut bytes) {
+            let is_last = String::from_utf8_lossy(&bytes[..len]).contains("Connection: close");
+            if is_shy && !is_last {
+                return;
+            }
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab");
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    /// Two levels of 20 and 40 requests/s, two on each connection; the server is stopped after so many.
+    fn ramp(is_shy: bool, stop_after: usize) -> Vec<Ramp> {
+        let mut server = Server::start(is_shy);
+        let contender = Contender {
+            name: "x".into(),
+            url: "http://x/".into(),
+            address: server.address,
+            host: "x".into(),
+            path: "/".into(),
+            status: 200,
+            workload: "http-2".into(),
+            pid: None,
+        };
+        let plan = Plan {
+            rates: Rates::Listed(vec![20.0, 40.0]),
+            length: Length::Time(Duration::from_millis(300)),
+            connections: Use::Opened { requests: 2, pace: Pace::Requests },
+            timeout: Duration::from_secs(1),
+            sources: Vec::new(),
+            threads: 1,
+            spin: false,
+            rounds: 1,
+            late_ms: 1e6,
+        };
+        let mut done = 0;
+        let ramps = run(&plan, &[contender], &mut |told| {
+            done += usize::from(matches!(told, Told::Done { .. }));
+            if done == stop_after {
+                server.stop();
+            }
+        });
+        server.stop();
+        ramps.unwrap()
+    }
+
+    #[test]
+    fn a_server_that_goes_away_ends_the_ramp() {
+        let ramps = ramp(false, 1);
+        let why = gone(&ramps).unwrap();
+        for part in [
+            "nothing answers any more: http://x/: at 40.0 requests/s all of 12 failed (refused 12)",
+            "cannot connect",
+        ] {
+            assert!(why.contains(part), "{part:?} in {why}");
+        }
+        let found = &ramps[0];
+        assert_eq!(found.levels.len(), 2);
+        assert!(found.levels[0].answered > 0 && found.levels[1].is_gone(), "{found:?}");
+        assert_eq!(found.knee.below_rate, None);
+        assert!(sentence(found).ends_with("The server went away: the ramp is not whole."));
+    }
+
+    #[test]
+    fn a_server_that_answers_when_asked_alone_is_not_gone() {
+        let ramps = ramp(true, 2);
+        assert_eq!(gone(&ramps), None);
+        let levels = &ramps[0].levels;
+        assert_eq!(levels.len(), 2, "the ramp goes on");
+        for level in levels {
+            assert!(level.is_silent() && matches!(level.limit, Limit::Server(_)), "{level:?}");
+        }
+    }
+
+    #[test]
+    fn the_level_before_is_not_held_against_a_server_that_went_away() {
+        let check = |change: fn(&mut Level), expected: bool| {
+            let mut before = level(100.0, 100.0, 1.0);
+            change(&mut before);
+            let (address, pid) = ("127.0.0.1:9".parse().unwrap(), None);
+            let contender = Contender {
+                name: String::new(),
+                url: String::new(),
+                address,
+                host: String::new(),
+                path: String::new(),
+                status: 200,
+                workload: String::new(),
+                pid,
+            };
+            let mut climb =
+                Climb { contender: &contender, watch: Watch::new(address, pid), levels: vec![before] };
+            climb.add(vec![Level { limit: Limit::Gone("x".into()), ..level(200.0, 0.0, 1.0) }]);
+            assert_eq!(climb.levels.len(), 2);
+            assert_eq!(climb.levels[0].is_gone(), expected, "{:?}", climb.levels[0]);
+        };
+        check(|_| {}, false);
+        check(|level| level.limit = Limit::Server("50 %".into()), true);
+        check(|level| level.limit = Limit::Client("late".into()), false);
+        // After this one it was asked, and answered.
+        let silent = |level: &mut Level| {
+            level.limit = Limit::Server("0 %".into());
+            level.answered = 0;
+            level.errors.insert(Fault::Closed, 100);
+        };
+        check(silent, false);
     }
 }

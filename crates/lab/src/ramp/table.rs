@@ -74,6 +74,7 @@ fn spread(median: f64, [least, most]: [f64; 2]) -> Spread {
 /// What stands beside a level: the knee, or who was its limit.
 pub fn mark(ramp: &Ramp, level: &Level) -> &'static str {
     match &level.limit {
+        Limit::Gone(_) => "gone",
         _ if ramp.knee.below_rate.is_some() && ramp.knee.offered_rate == Some(level.offered_rate) => "knee",
         Limit::None => "",
         Limit::Server(_) => "server",
@@ -85,15 +86,19 @@ pub fn mark(ramp: &Ramp, level: &Level) -> &'static str {
 /// What was found, in a sentence.
 pub fn sentence(ramp: &Ramp) -> String {
     let knee = &ramp.knee;
+    let is_gone = ramp.levels.iter().any(Level::is_gone);
     let found = match (knee.offered_rate, knee.below_rate) {
         (Some(rate), Some(below)) => {
             let why = knee.why.as_deref().unwrap_or("beyond it is another");
             format!("Knee at {} requests/s: at {} {why}.", rates(rate), rates(below))
         }
+        (Some(rate), None) if is_gone => {
+            format!("In order up to {} requests/s, no knee is known.", rates(rate))
+        }
         (Some(rate), None) => format!("No knee up to {} requests/s.", rates(rate)),
         (None, _) => "No level is in order.".to_owned(),
     };
-    let refused = ramp.levels.iter().filter(|level| !level.is_valid()).count();
+    let refused = ramp.levels.iter().filter(|level| level.is_refused()).count();
     let refused = match refused {
         0 => String::new(),
         1 => " One level is refused: it tells nothing of the server.".to_owned(),
@@ -103,7 +108,8 @@ pub fn sentence(ramp: &Ramp) -> String {
         0.0 => String::new(),
         most => format!(" At most {} answers/s.", rates(most)),
     };
-    format!("{found}{most}{refused}")
+    let gone = if is_gone { " The server went away: the ramp is not whole." } else { "" };
+    format!("{found}{most}{refused}{gone}")
 }
 
 /// A rate without needless decimals.
@@ -113,14 +119,11 @@ pub fn rates(rate: f64) -> String {
 
 /// What a level needs said: failures by kind, and why it is refused.
 fn note(level: &Level) -> Option<String> {
-    let kinds: Vec<String> = level
-        .errors
-        .iter()
-        .map(|(fault, count)| format!("{fault} {}", crate::quantity::count(*count)))
-        .collect();
+    let kinds = level.failures();
     let refused = match &level.limit {
         Limit::Client(why) => Some(format!("refused, the client was the limit: {why}")),
         Limit::Path(why) => Some(format!("refused, the path was the limit: {why}")),
+        Limit::Gone(why) => Some(format!("left out, the server was gone: {why}")),
         Limit::None | Limit::Server(_) => None,
     };
     let failed = (!kinds.is_empty()).then(|| {
@@ -131,7 +134,7 @@ fn note(level: &Level) -> Option<String> {
             }
             None => "",
         };
-        format!("{} of {} failed: {}{closed}", count(failed), count(level.offered), kinds.join(", "))
+        format!("{} of {} failed: {}{closed}", count(failed), count(level.offered), kinds)
     });
     let said: Vec<String> = refused.into_iter().chain(failed).collect();
     (!said.is_empty()).then(|| format!("At {} requests/s: {}.", rates(level.offered_rate), said.join("; ")))
@@ -206,5 +209,36 @@ mod tests {
         let refused: Vec<Level> = ramp.levels[3..].to_vec();
         let nothing = sentence(&Ramp { knee: find(&refused), levels: refused, ..ramp });
         assert_eq!(nothing, "No level is in order. One level is refused: it tells nothing of the server.");
+    }
+
+    #[test]
+    fn no_knee_is_made_of_levels_without_a_server() {
+        let mut levels = vec![level(50.0, 0.0, 1.0), level(100.0, 100.0, 1.0), level(200.0, 0.0, 1.0)];
+        for place in [0, 2] {
+            levels[place].limit = Limit::Gone("cannot connect".into());
+            levels[place].errors.insert(Fault::Refused, 100);
+        }
+        let ramp = Ramp {
+            name: "x".into(),
+            url: "http://x/".into(),
+            workload: "http-3".into(),
+            status: 200,
+            requests_per_connection: Some(1),
+            server_pid: None,
+            knee: find(&levels),
+            levels,
+        };
+        assert_eq!(
+            sentence(&ramp),
+            "In order up to 100 requests/s, no knee is known. At most 100 answers/s. The server went away: the ramp is not whole."
+        );
+        assert_eq!(
+            ramp.levels.iter().map(|level| mark(&ramp, level)).collect::<Vec<_>>(),
+            ["gone", "", "gone"]
+        );
+        assert_eq!(
+            note(&ramp.levels[2]).unwrap(),
+            "At 200 requests/s: left out, the server was gone: cannot connect; 100 of 100 failed: refused 100."
+        );
     }
 }

@@ -12,6 +12,7 @@ use crate::report::page::{Block, Section};
 use crate::report::{page, plot::PlotError};
 use crate::schema::{Origin, Record};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// See the module.
 #[derive(Clone, Debug, Serialize)]
@@ -20,6 +21,10 @@ pub struct Report {
     pub title: String,
     /// Rows of the table.
     pub items: usize,
+    /// Points of the axes that these are of.
+    pub points: usize,
+    /// Points of the whole sweep.
+    pub all_points: u64,
     /// Rows that say why there is no answer.
     pub failed: usize,
     /// Workers that were started again.
@@ -47,13 +52,16 @@ impl Report {
         Report {
             title: plan.title.clone(),
             items: table.len(),
+            points: points(plan, table),
+            all_points: plan.items() / plan.seeds,
             failed,
             restarts: course.restarts,
             poison: course.poison.clone(),
             records: records(plan, &effects, &figure),
             figure,
             effects,
-            provenance: Provenance::now(plan.seeds as usize),
+            // Each item is worked out once; what medians are over is in the summary and in the table.
+            provenance: Provenance::now(1),
             heat: Heat::new(plan, table),
         }
     }
@@ -86,7 +94,11 @@ impl Report {
 
     /// How many items there are and what became of them.
     pub fn summary(&self) -> String {
-        let mut text = format!("{} items, {} without an answer", self.items, self.failed);
+        let points = match (self.points as u64, self.all_points) {
+            (points, all) if points == all => format!("all of {all} points"),
+            (points, all) => format!("{points} of {all} points"),
+        };
+        let mut text = format!("{} items at {points}, {} without an answer", self.items, self.failed);
         if self.restarts > 0 {
             text.push_str(&format!("; workers were started again {} times", self.restarts));
         }
@@ -128,6 +140,15 @@ impl Report {
             "The same question to many worlds: what each key does to the answer, alone and two by two.";
         page::page(&self.title, lead, &[section])
     }
+}
+
+/// How many points of the axes have an item in the table.
+fn points(plan: &Plan, table: &Table) -> usize {
+    let point = |cell: &super::cell::Cell| match cell {
+        super::cell::Cell::Integer(item) => Some(item / plan.seeds),
+        _ => None,
+    };
+    table.column("item").iter().filter_map(point).collect::<BTreeSet<u64>>().len()
 }
 
 fn records(plan: &Plan, effects: &[Effect], figure: &str) -> Vec<Record> {

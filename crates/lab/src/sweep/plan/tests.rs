@@ -1,8 +1,10 @@
 //! Tests of plans: mistakes have their place, items are what the file says, and the order of work does not matter.
 
 use super::*;
+use crate::sweep::coordinator::Course;
 use crate::sweep::journal::Rows;
-use crate::sweep::table;
+use crate::sweep::report::Report;
+use crate::sweep::table::{self, Table};
 use proptest::prelude::*;
 
 fn plan(text: &str) -> Result<Plan, String> {
@@ -117,4 +119,19 @@ proptest! {
         }
         prop_assert_eq!(table::csv(&plan, &straight), table::csv(&plan, &mixed));
     }
+}
+
+#[test]
+fn a_report_says_of_how_many_points_its_items_are() {
+    let plan = plan(&format!("seeds = 3\n[scenario]\n{AXIS}")).unwrap();
+    let check = |items: &[u64], expected: &str| {
+        let rows: Rows = items.iter().map(|item| (*item, plan.failed(*item, "x"))).collect();
+        let report = Report::new(&plan, &Table::new(&plan, &rows), &Course::default());
+        assert!(report.summary().starts_with(expected), "{items:?}: {}", report.summary());
+        let notes = report.grid().notes.join("\n");
+        assert!(!notes.contains("medians of") && notes.contains(expected), "{notes}");
+    };
+    check(&[0, 1, 2, 3, 4, 5], "6 items at all of 2 points, 6 without an answer");
+    check(&[1, 5], "2 items at all of 2 points");
+    check(&[3, 4], "2 items at 1 of 2 points");
 }
