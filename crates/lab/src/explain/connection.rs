@@ -1,10 +1,12 @@
 //! A connection as a whole: its views joined, its two directions in figures, and the verdict on the main one.
 
+use super::cause::Cause;
 use super::counts::Counts;
 use super::evidence::Evidence;
 use super::flow::View;
 use super::histogram::Histogram;
 use super::verdict::Verdict;
+use super::wait::Wait;
 use super::wireshark;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -28,7 +30,7 @@ pub struct Connection {
     pub interfaces: Vec<usize>,
     /// Data from the client, and from the server.
     pub directions: [Direction; 2],
-    /// Which direction the verdict is on: the one with more bytes.
+    /// Which direction the verdict is on: the one with more bytes, or that of the questions if these are held back.
     pub main: usize,
     /// What limited it.
     pub verdict: Verdict,
@@ -119,7 +121,7 @@ impl Direction {
             goodput_bps: if time_s > 0.0 { counts.bytes as f64 * 8.0 / time_s } else { 0.0 },
             mss,
             window_scale: view.scale(1 - side),
-            window: half.sender.windows.clone(),
+            window: view.windows(side).0,
             flight: half.sender.flight.clone(),
             rtt_ns: half.rtt.clone(),
             rtt_least_ns: view.rtt_least_ns(side),
@@ -206,11 +208,35 @@ fn connection(views: Vec<Box<View>>, first_ns: u64) -> Connection {
     let chosen = ends.map(|end| nearest(&views, end).unwrap_or(&nothing));
     let sides = [side_in(chosen[0], ends[0]), side_in(chosen[1], ends[1])];
     let directions = [Direction::of(chosen[0], sides[0]), Direction::of(chosen[1], sides[1])];
-    let main = usize::from(directions[1].bytes > directions[0].bytes);
-    let mut evidence = Evidence::of(chosen[main], sides[main]);
-    // What was overtaken is best seen behind the place where it happened.
-    let seen_late = views.iter().map(|view| view.halves[side_in(view, ends[main])].wire.counts.late).max();
-    evidence.late = evidence.late.max(seen_late.unwrap_or(0));
+    let judged = |side: usize| {
+        let mut evidence = Evidence::of(chosen[side], sides[side]);
+        // What was overtaken is best seen behind the place where it happened.
+        let seen_late =
+            views.iter().map(|view| view.halves[side_in(view, ends[side])].wire.counts.late).max();
+        evidence.late = evidence.late.max(seen_late.unwrap_or(0));
+        let verdict = Verdict::of(&evidence);
+        (evidence, verdict)
+    };
+    let mut main = usize::from(directions[1].bytes > directions[0].bytes);
+    let (mut evidence, mut verdict) = judged(main);
+    let is_asked = verdict.cause == Cause::SenderApplication && directions[1 - main].bytes > 0;
+    if let Some(asks) = is_asked.then(|| judged(1 - main)).filter(|asks| holds_back(asks, &evidence)) {
+        main = 1 - main;
+        (evidence, verdict) = asks;
+    }
+    let mut notes = notes(&evidence, &directions[main], &views);
+    if directions[main].bytes < directions[1 - main].bytes {
+        notes.push("the other direction has more bytes, but its sender waits for this one".to_owned());
+    }
+    if is_copied(&directions[main]) {
+        // Copies look like what was sent again: nothing that is said of losses is sure.
+        verdict.confidence = 0.0;
+        notes.push(
+            "nearly half of all packets came twice at once: the capture has each at two interfaces and does not tell which (a capture on \
+             one interface, or LINKTYPE_LINUX_SLL2, does)"
+                .to_owned(),
+        );
+    }
     let mut wireshark = wireshark::Counts::default();
     for counts in views.iter().flat_map(|view| view.wireshark.counts()) {
         wireshark += counts;
@@ -226,13 +252,31 @@ fn connection(views: Vec<Box<View>>, first_ns: u64) -> Connection {
         opened: views.iter().any(|view| view.syns.iter().any(Option::is_some)),
         interfaces: interfaces(&views),
         main,
-        verdict: Verdict::of(&evidence),
-        notes: notes(&evidence, &directions[main], &views),
+        verdict,
+        notes,
         evidence,
         wireshark,
         directions,
         views,
     }
+}
+
+/// A packet and its copy are half of all packets each, but for those that only one place saw.
+const COPIED: f64 = 0.4;
+
+/// Whether the capture has packets twice.
+fn is_copied(direction: &Direction) -> bool {
+    direction.counts.copies as f64 >= COPIED * direction.counts.packets.max(1) as f64
+}
+
+/// The gap of a sender that waits to be asked is covered if that took most of it.
+const COVERED: f64 = 0.5;
+
+/// Whether the other end waits for the acknowledgement of a part of its question, for most of the time that the answering end of
+/// `answers` waits for the whole.
+fn holds_back(asks: &(Evidence, Verdict), answers: &Evidence) -> bool {
+    let gap_s = answers.waits[Wait::Application as usize] * answers.time_s;
+    asks.1.cause == Cause::DelayedAckNagle && asks.0.nagle.1 >= COVERED * gap_s
 }
 
 /// The interfaces of all views, each once.

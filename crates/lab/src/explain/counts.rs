@@ -32,6 +32,8 @@ pub struct Counts {
     pub late: u64,
     /// Gaps that were acknowledged after what lies behind them and never sent again: overtaken behind the capture.
     pub late_beyond: u64,
+    /// Packets with data that came twice at once: captured twice.
+    pub copies: u64,
     /// Bytes that were never seen and acknowledged: the capture missed them.
     pub missed_bytes: u64,
     /// Stretches of segments sent again that follow each other.

@@ -104,7 +104,11 @@ impl Evidence {
         let has_acks = half.wire.ack_bytes.count() > 0;
         let trains = if near_sender && has_acks { &half.acks } else { &half.data };
         let rate = if time_s > 0.0 { counts.bytes as f64 / time_s } else { 0.0 };
-        let waited = Waited::of(&half.sender, trains, rate);
+        let mut waited = Waited::of(&half.sender, trains, rate);
+        let (windows, more) = view.windows(side);
+        if more > 0 {
+            waited.past_the_edge();
+        }
         let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
         let again = counts.again();
         // A receiver that gets a segment twice has lost nothing; there, what was sent again and is seen once was lost.
@@ -135,8 +139,8 @@ impl Evidence {
             flight_mean: half.sender.flight.mean().unwrap_or(0.0),
             flight_most: half.sender.most_flight,
             flight_high: half.sender.flight.quantile(0.98).unwrap_or(0),
-            window_mean: half.sender.windows.mean().unwrap_or(0.0),
-            window_most: half.sender.windows.most().unwrap_or(0),
+            window_mean: windows.mean().unwrap_or(0.0),
+            window_most: windows.most().unwrap_or(0),
             closed: counts.zero_window_ns as f64
                 / view.span_ns.1.saturating_sub(view.span_ns.0).max(1) as f64,
             scale_known: view.scale(1 - side).is_some(),
@@ -183,10 +187,21 @@ impl Evidence {
         self.counts.slowed > 0 && self.counts.slowed >= self.counts.recoveries
     }
 
+    /// Segments that were overtaken, and such as were sent again for that. What was sent again in vain when time ended, such as a probe for
+    /// a lost tail, was overtaken by nothing: where nothing is seen late, only what duplicate acknowledgements asked for counts.
+    pub fn overtaken(&self) -> u64 {
+        let (spurious, counts) = (self.counts.spurious(), &self.counts);
+        if self.late > 0 {
+            return self.late + spurious;
+        }
+        // What filled a gap before the first one came, long after it, was asked for as well.
+        spurious.min((counts.fast + counts.filled).max(counts.healed))
+    }
+
     /// Bytes per second that a congestion window carries which is halved as often as this one may have been: 1.22 segments a round trip
     /// over the root of the share of segments after which it is (Mathis and others, 1997).
     pub fn halved_rate(&self) -> Option<f64> {
-        let times = self.counts.recoveries.max(self.counts.slowed).max(self.counts.spurious() + self.late);
+        let times = self.counts.recoveries.max(self.counts.slowed).max(self.overtaken());
         let rtt = self.rtt_median_s.or(self.rtt_least_s).filter(|rtt| *rtt > 0.0)?;
         (times > 0).then(|| 1.22 * self.mss as f64 / rtt * (self.segments as f64 / times as f64).sqrt())
     }
@@ -240,6 +255,14 @@ impl Waited {
             after_short,
             replies: (sender.replies.0, sender.replies.1 as f64 / all_ns),
             has_ceiling,
+        }
+    }
+
+    /// The windows were larger than inferred: what moved them was an acknowledgement like any other.
+    fn past_the_edge(&mut self) {
+        for wait in [Wait::Window, Wait::WindowUpdate] {
+            let of_time = std::mem::take(&mut self.shares[wait as usize]);
+            self.shares[Wait::Acknowledgement as usize] += of_time;
         }
     }
 }

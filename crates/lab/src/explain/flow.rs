@@ -2,6 +2,8 @@
 
 use super::echo::Echoes;
 use super::half::Half;
+use super::histogram::Histogram;
+use super::scale;
 use super::segment::Segment;
 use super::turn::Turn;
 use super::wire::Known;
@@ -61,6 +63,8 @@ pub struct View {
     pub wireshark: Counter,
     /// Packets of each end that the file says were sent by the host that captured, less those that it received.
     pub own: [i64; 2],
+    /// The host that captured passes packets on: that it sent one does not tell that it made it.
+    pub forwarded: bool,
     /// Packets with a congestion mark from each end.
     pub marks: [u64; 2],
     /// Whether FIN or RST was seen from each end.
@@ -99,6 +103,7 @@ impl View {
             packets: [0; 2],
             wireshark: Counter::default(),
             own: [0; 2],
+            forwarded: false,
             marks: [0; 2],
             closed: [false; 2],
             options_len: [0; 2],
@@ -139,9 +144,27 @@ impl View {
         }
     }
 
+    /// Windows told to end `side` in bytes by time, and how often they are doubled beyond what the sender seemed to need: one each
+    /// round trip has to carry what was measured.
+    pub fn windows(&self, side: usize) -> (Histogram, u8) {
+        let half = &self.halves[side];
+        if self.scale(1 - side).is_some() {
+            return (half.sender.windows.clone(), 0);
+        }
+        let least = half.wire.guess.least;
+        let windows = half.sender.windows.doubled(least);
+        let span_ns = half.span_ns.map_or(0, |span| span.1.saturating_sub(span.0));
+        let rate = half.wire.counts.bytes as f64 / span_ns.max(1) as f64;
+        let rtt_ns = half.rtt.median().or(self.rtt_least_ns(side)).map(|ns| ns as f64);
+        let rate = if span_ns > 0 { rate } else { 0.0 };
+        let more = scale::doublings(windows.most().unwrap_or(0), least, rate, rtt_ns);
+        (windows.doubled(more), more)
+    }
+
     /// Whether the capture was made at end `side`, or on its side of the path.
     pub fn is_near(&self, side: usize) -> bool {
-        match self.own[side] - self.own[1 - side] {
+        let own = if self.forwarded { 0 } else { self.own[side] - self.own[1 - side] };
+        match own {
             1.. => return true,
             ..0 => return false,
             0 => {}

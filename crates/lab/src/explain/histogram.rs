@@ -48,6 +48,26 @@ impl Histogram {
         self.0.get_or_insert_default().weigh(value, weight);
     }
 
+    /// The same of values that are all doubled so often.
+    pub fn doubled(&self, times: u8) -> Histogram {
+        let Some(seen) = self.0.as_ref().filter(|_| times > 0) else { return self.clone() };
+        let factor = 2f64.powi(i32::from(times));
+        let place = |value: usize| step(middle(value) << times) as u16;
+        Histogram(Some(Box::new(Seen {
+            weights: seen
+                .weights
+                .iter()
+                .map(|(known, weight)| (place(usize::from(*known)), *weight))
+                .collect(),
+            count: seen.count,
+            total: seen.total,
+            sum: seen.sum * factor,
+            squares: seen.squares * factor * factor,
+            least: seen.least << times,
+            most: seen.most << times,
+        })))
+    }
+
     /// Values that were taken in.
     pub fn count(&self) -> u64 {
         self.0.as_ref().map_or(0, |seen| seen.count)

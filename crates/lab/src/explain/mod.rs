@@ -17,8 +17,10 @@ pub mod histogram;
 pub mod page;
 pub mod passing;
 pub mod picture;
+pub mod places;
 pub mod reader;
 pub mod refill;
+pub mod scale;
 pub mod segment;
 pub mod sender;
 pub mod sequence;
@@ -109,13 +111,14 @@ pub fn analyse(reader: impl Read) -> Result<Analysis, ExplainError> {
     let mut analysis = Analysis::default();
     let mut table = Table::default();
     let mut clock = Clock::default();
-    let contents = reader::frames(reader, &mut |frame| {
+    let mut places = places::Places::default();
+    let mut contents = reader::frames(reader, &mut |frame| {
         analysis.frames += 1;
         clock.take(frame);
         match segment::held(frame) {
             Held::Segment(segment) => {
                 analysis.segments += 1;
-                table.take(frame.interface, &segment);
+                table.take(places.of(frame), &segment);
             }
             Held::Fragment => analysis.fragments += 1,
             Held::Other => analysis.other += 1,
@@ -131,6 +134,7 @@ pub fn analyse(reader: impl Read) -> Result<Analysis, ExplainError> {
     let steps =
         contents.interfaces.iter().map(|one| (one.name.clone(), 1_000_000_000 / one.per_second.max(1)));
     analysis.coarse = steps.filter(|(_, step_ns)| *step_ns > FINE_NS).collect();
+    places.settle(&mut table, &mut contents.interfaces);
     analysis.interfaces = contents.interfaces.into_iter().map(|interface| interface.name).collect();
     analysis.connections = connection::connections(table.views);
     for connection in &analysis.connections {

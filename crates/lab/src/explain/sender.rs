@@ -97,7 +97,7 @@ pub struct Sender {
     pub after_short_ns: u64,
     /// Segments that ended what the application had written, and were not full.
     pub pushed_short: u64,
-    /// Windows told, weighed by nanoseconds.
+    /// Windows told, weighed by nanoseconds; as they were told as long as their scale is inferred.
     pub windows: Histogram,
     /// Waits for the other end's answer: how many, and the least that they take, a round trip each, in nanoseconds.
     pub replies: (u64, u64),
@@ -123,6 +123,7 @@ pub struct Sender {
     next: u64,
     front: u64,
     edge: u64,
+    /// As told where the scale is inferred: it may be known better later.
     window: u64,
     last_sent_ns: Option<u64>,
     last_event_ns: u64,
@@ -223,9 +224,9 @@ impl Sender {
             || answer.progress > 0
             || answer.duplicate
             || answer.data;
-        (self.edge, self.window) = (answer.edge, answer.window);
+        (self.edge, self.window) = (answer.edge, answer.unscaled.unwrap_or(answer.window));
         if !answer.opening {
-            self.largest_window = self.largest_window.max(answer.window);
+            self.largest_window = self.largest_window.max(self.window);
         }
         let flight = self.next.saturating_sub(self.front);
         if flight == 0 && answer.moved > 0 {
@@ -256,8 +257,9 @@ impl Sender {
         }
         let flight = self.next.saturating_sub(self.front);
         self.flight.weigh(flight, (now_ns - from_ns) as f64);
-        self.windows.weigh(self.window, (now_ns - from_ns) as f64);
+        // The window of a SYN is not scaled, and none of the buffer's size.
         if self.largest_window > 0 {
+            self.windows.weigh(self.window, (now_ns - from_ns) as f64);
             self.open_ns.0 += self.window as f64 / self.largest_window as f64 * (now_ns - from_ns) as f64;
             self.open_ns.1 += (now_ns - from_ns) as f64;
         }

@@ -28,6 +28,14 @@ fn ends(segment: &Segment) -> Ends {
     [segment.from.min(segment.to), segment.from.max(segment.to)]
 }
 
+/// Whether what one interface received leaves by another.
+fn passed_on(other: &View, interface: usize, segment: &Segment) -> bool {
+    let side = other.side(segment);
+    let own = other.own[side] - other.own[1 - side];
+    let is_opposite = segment.outgoing.is_some_and(|outgoing| if outgoing { own < 0 } else { own > 0 });
+    other.forwarded || other.interface != interface && is_opposite
+}
+
 impl Default for Table {
     fn default() -> Table {
         Table::new(MAX_VIEWS)
@@ -92,8 +100,14 @@ impl Table {
             return None;
         }
         let index = self.views.len();
-        self.views.push(Box::new(View::new(interface, segment)));
-        self.anywhere.insert(ends(segment), index);
+        let mut view = View::new(interface, segment);
+        let last = self.anywhere.insert(ends(segment), index);
+        if let Some(other) = last.and_then(|last| self.views.get_mut(last))
+            && passed_on(other, interface, segment)
+        {
+            (other.forwarded, view.forwarded) = (true, true);
+        }
+        self.views.push(Box::new(view));
         Some(index)
     }
 

@@ -463,6 +463,102 @@ fn two_interfaces_with_a_direction_each_show_one_connection() {
     );
 }
 
+/// Paced data seen at the receiver, without its opening: twenty segments under way, each acknowledged as it comes. Timestamps tell the
+/// turn; windows are told in steps of 256 bytes.
+fn cut_at_the_receiver() -> Trace {
+    let mut trace = Trace::new(1_460);
+    trace.window = 300;
+    for number in 0..2_000 {
+        let at_us = 20_000 + number * 500;
+        let stamp = |at_us: u64| (at_us / 1_000) as u32;
+        let echo = stamp(at_us - RTT_US + 500);
+        trace.send(at_us, 1_448, false).options.timestamps = Some(Timestamps { value: stamp(at_us), echo });
+        let sent = trace.sent;
+        trace.ack(at_us + 5, sent);
+        let acknowledged = trace.segments.last_mut().unwrap();
+        acknowledged.options.timestamps = Some(Timestamps { value: stamp(at_us), echo: stamp(at_us) });
+    }
+    trace
+}
+
+#[test]
+fn seen_from_the_receiver_a_window_has_to_cover_a_round_trip() {
+    let found = cut_at_the_receiver().explained();
+    let evidence = &found.evidence;
+    let window = evidence.window_most as f64;
+    assert!(window >= evidence.rate * evidence.rtt_median_s.unwrap(), "{evidence:#?}");
+    let window_causes = [Cause::ReceiverWindow, Cause::ReceiverApplication];
+    assert!(!window_causes.contains(&found.verdict.cause), "{:?}", found.verdict.because);
+}
+
+#[test]
+fn a_tail_that_is_sent_twice_was_overtaken_by_nothing() {
+    let mut evidence = cut_at_the_receiver().explained().evidence;
+    (evidence.counts.dsacks, evidence.counts.needless) = (2, 2);
+    assert_eq!(evidence.overtaken(), 0);
+    evidence.counts.filled = 1;
+    assert_eq!(evidence.overtaken(), 1, "the first one came after what filled its gap");
+    evidence.counts.fast = 1;
+    assert_eq!(evidence.overtaken(), 2, "duplicate acknowledgements asked for it");
+    evidence.late = 3;
+    assert_eq!(evidence.overtaken(), 5);
+}
+
+#[test]
+fn questions_that_are_held_back_limit_larger_answers() {
+    let exchanges = |held_us: u64| {
+        let mut trace = Trace::new(1_460).open(true);
+        let mut at_us = 20_000;
+        let mut answered = 0;
+        for _ in 0..50 {
+            trace.send(at_us, 300, true);
+            let sent = trace.sent;
+            if held_us > 0 {
+                trace.ack(at_us + RTT_US + held_us, sent);
+                trace.segments.last_mut().unwrap().seq += answered;
+                at_us += RTT_US + held_us + OWN_US;
+            }
+            trace.send(at_us, 200, true);
+            trace.front = trace.sent;
+            // The other end thinks for as long as the acknowledgement would have taken.
+            at_us += RTT_US + 40_000 - held_us;
+            let answer = trace.take(at_us, false, Flags::ACK | Flags::PSH, 1_200);
+            answer.seq += answered;
+            answered += 1_200;
+            trace.take(at_us + OWN_US, true, Flags::ACK, 0).ack = 1 + answered;
+            at_us += 2 * OWN_US;
+        }
+        trace
+    };
+    let held = exchanges(40_000).explained();
+    assert_eq!((held.main, held.verdict.cause), (0, Cause::DelayedAckNagle), "{:?}", held.verdict.because);
+    let slow = exchanges(0).explained();
+    assert_eq!((slow.main, slow.verdict.cause), (1, Cause::SenderApplication), "{:?}", slow.verdict.because);
+}
+
+#[test]
+fn packets_that_come_twice_at_one_interface_make_nothing_sure() {
+    let segments = bursts(|_| 20_000).segments;
+    let twice: Vec<Segment> = segments
+        .iter()
+        .flat_map(|segment| [segment.clone(), Segment { at_ns: segment.at_ns + 5_000, ..segment.clone() }])
+        .collect();
+    let found = captured(&twice, |_, _| vec![0]).remove(0);
+    assert_eq!(found.verdict.confidence, 0.0);
+    assert!(found.notes.iter().any(|note| note.contains("twice at once")), "{:?}", found.notes);
+    // What a router receives at one interface leaves by another: it made none of it.
+    let passed: Vec<Segment> = twice
+        .iter()
+        .enumerate()
+        .map(|(number, segment)| Segment { outgoing: Some(number % 2 == 1), ..segment.clone() })
+        .collect();
+    let routed =
+        captured(&passed, |number, segment| vec![(number + usize::from(segment.from.port() == 80)) % 2]);
+    assert_eq!((routed.len(), routed[0].views.len()), (1, 2));
+    assert!(routed[0].views.iter().all(|view| view.forwarded));
+    assert_eq!(routed[0].directions[0].again, 0);
+}
+
 #[test]
 fn connections_beyond_the_bound_are_counted() {
     let mut table = Table::new(2);

@@ -3,17 +3,18 @@
 
 use super::counts::Counts;
 use super::histogram::Histogram;
+use super::scale::Guess;
 use super::segment::Segment;
 use super::sequence::Unwrapped;
 use super::turn::Soonest;
-use linerate_wire::tcp::{Flags, MAX_WINDOW_SCALE, SackBlock};
+use linerate_wire::tcp::{Flags, SackBlock};
 use serde::Serialize;
 use std::collections::VecDeque;
 
 /// Most segments that are remembered as under way; older ones are joined.
 const MAX_UNDER_WAY: usize = 16_384;
-/// Share of segments that may lie beyond the window: the capture missed an acknowledgement. One that misses more is of little use.
-const BEYOND: f64 = 0.03;
+/// Nobody sends again so soon: what comes twice within this time was captured twice.
+const COPY_NS: u64 = 200_000;
 /// Most gaps that are remembered: bytes that passed elsewhere, or not yet.
 const MAX_GAPS: usize = 1_024;
 
@@ -95,6 +96,8 @@ pub struct Answer {
     pub edge: u64,
     /// Bytes that the receiver takes.
     pub window: u64,
+    /// The same as long as its scale is inferred: as it was told, not doubled.
+    pub unscaled: Option<u64>,
     /// First byte that is not acknowledged.
     pub front: u64,
     /// Gaps that were overtaken beyond the capture and are now acknowledged.
@@ -125,11 +128,8 @@ pub struct Wire {
     highest_held: u64,
     /// Segments sent again when reports began that do not tell.
     hidden_since: Option<u64>,
-    /// Where no SYN tells: the least scale of windows with which nearly nothing was sent beyond them. What is sent right up to such
-    /// an edge again and again proves it; nothing else would stop there.
-    pub least_scale: u8,
-    /// Segments by the least scale that lets them be sent.
-    scales: [u64; MAX_WINDOW_SCALE as usize + 1],
+    /// The scale of windows where no SYN tells.
+    pub guess: Guess,
     raw_window: u64,
     /// Sums.
     pub counts: Counts,
@@ -184,9 +184,15 @@ impl Wire {
             self.numbers.position(segment.seq.wrapping_add(segment.sequence_len()));
         }
         let kind = self.kind(segment, start, end, known);
-        if known.scale.is_none() && kind.is_new() && self.front > 0 && self.raw_window > 0 {
-            self.guess_scale(end);
+        if known.scale.is_none() && kind.is_new() {
+            self.guess.sent(segment, end, known);
+            if self.raw_window > 0 {
+                self.edge = self.front + (self.raw_window << self.guess.least);
+            }
         }
+        let last_ns = self.find(start).map(|sent| sent.last_ns);
+        let is_copy = kind.is_again() && last_ns.is_some_and(|ns| segment.at_ns.saturating_sub(ns) < COPY_NS);
+        self.counts.copies += u64::from(is_copy && segment.len > 0);
         self.count(segment, kind, known, start, end);
         if kind != Kind::Probe {
             self.keep(segment, kind, start, end);
@@ -242,21 +248,6 @@ impl Wire {
             Some(told_ns) if told_ns >= since => Kind::Fast,
             _ => Kind::Timeout,
         }
-    }
-
-    /// Takes into account that bytes up to `end` were sent.
-    fn guess_scale(&mut self, end: u64) {
-        let lets = |scale: u8| end <= self.front + (self.raw_window << scale);
-        let needed = (0..MAX_WINDOW_SCALE).find(|scale| lets(*scale)).unwrap_or(MAX_WINDOW_SCALE);
-        self.scales[usize::from(needed)] += 1;
-        let mut beyond: u64 = self.scales.iter().sum();
-        let allowed = (beyond as f64 * BEYOND) as u64;
-        let found = self.scales.iter().position(|count| {
-            beyond -= count;
-            beyond <= allowed
-        });
-        self.least_scale = found.unwrap_or(0) as u8;
-        self.edge = self.front + (self.raw_window << self.least_scale);
     }
 
     /// Takes a stretch out of the gaps.
@@ -396,7 +387,7 @@ impl Wire {
             self.front = self.next;
         }
         let ack = self.numbers.peek(segment.ack);
-        let window = u64::from(segment.window) << known.scale.unwrap_or(self.least_scale);
+        let window = u64::from(segment.window) << known.scale.unwrap_or(self.guess.least);
         let is_pure = segment.len == 0 && !segment.flags.intersects(Flags::SYN | Flags::FIN | Flags::RST);
         let mut answer =
             Answer { data: segment.len > 0, opening: segment.has(Flags::SYN), ..Answer::default() };
@@ -431,11 +422,12 @@ impl Wire {
         if answer.duplicate || segment.has_sack() {
             self.told_ns = Some(at_ns);
         }
-        self.window_told(segment, ack, window, is_pure);
+        self.window_told(segment, ack, window, is_pure, known.scale.is_none());
         if is_pure || answer.data {
             self.last_ack = Some((segment.ack, window));
         }
-        Answer { edge: self.edge, window: self.window, front: self.front, ..answer }
+        let unscaled = known.scale.is_none().then_some(self.raw_window);
+        Answer { edge: self.edge, window: self.window, unscaled, front: self.front, ..answer }
     }
 
     fn sacks(&mut self, segment: &Segment, ack: u64, known: &Known, answer: &mut Answer) {
@@ -526,7 +518,7 @@ impl Wire {
         }
     }
 
-    fn window_told(&mut self, segment: &Segment, ack: u64, window: u64, is_pure: bool) {
+    fn window_told(&mut self, segment: &Segment, ack: u64, window: u64, is_pure: bool, guessed: bool) {
         if segment.has(Flags::RST) || ack < self.front {
             return;
         }
@@ -537,6 +529,9 @@ impl Wire {
         }
         (self.edge, self.window) = (edge, window);
         self.raw_window = if segment.has(Flags::SYN) { 0 } else { u64::from(segment.window) };
+        if guessed {
+            self.guess.told(segment, ack);
+        }
         match (window, self.closed_at_ns) {
             (0, None) if !segment.has(Flags::SYN) => {
                 self.counts.zero_windows += 1;

@@ -70,7 +70,7 @@ fn case(evidence: &Evidence, cause: Cause) -> String {
         ),
         Cause::Reordering => format!(
             "{} segments were overtaken or reported twice, {} really lost: the sender took for lost what was late",
-            count(counts.spurious() + evidence.late),
+            count(evidence.overtaken()),
             count(evidence.lost)
         ),
         Cause::DelayedAckNagle => format!(
@@ -211,8 +211,20 @@ fn window(evidence: &Evidence, cause: Cause) -> Option<String> {
     }
     let carries = window / rtt;
     let measured = byte_rate(evidence.rate * 8.0);
-    // Windows are full on average up to the last segment or two.
-    let verdict = if evidence.rate >= carries * 0.7 { "the limit" } else { "not the limit" };
+    let verdict = match evidence.rate / carries {
+        // A mean window and a median round trip are no exact bound; what is far beyond them was none.
+        beyond if beyond > 1.0 && cause == Cause::ReceiverWindow => "all that it lets through",
+        beyond if beyond > 1.0 => "not the limit",
+        // An inferred window is the least that fits, so that what was measured is never far below it.
+        _ if !evidence.scale_known
+            && !matches!(cause, Cause::ReceiverWindow | Cause::ReceiverApplication) =>
+        {
+            "it may be larger, and is not known to be the limit"
+        }
+        // Windows are full on average up to the last segment or two.
+        part if part >= 0.7 => "the limit",
+        _ => "not the limit",
+    };
     let guessed = if evidence.scale_known { "" } else { " (scale not seen, inferred)" };
     Some(format!(
         "peer's window {}{guessed} / {} = {}; {measured} measured: {verdict}",

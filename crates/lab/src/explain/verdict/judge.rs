@@ -207,7 +207,7 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
     let share = |wait: Wait| evidence.waits[wait as usize];
     let rhythm = share(Wait::Rhythm) >= MOST;
     let flat = evidence.flight_mean / evidence.flight_high.max(1) as f64;
-    let overtaken = evidence.counts.spurious() + evidence.late;
+    let overtaken = evidence.overtaken();
     let is_rare = evidence.halved_rate().is_some_and(|rate| rate >= RARE * evidence.rate);
     let disturbed = (evidence.lost + overtaken > 0 || evidence.is_marked()) && !is_rare;
     // Whose own timer sends may be late now and then; who waits for acknowledgements shows bursts in the fastest trains.
