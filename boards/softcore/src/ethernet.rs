@@ -11,8 +11,8 @@ use linerate_nic::mcdma::nic_regs::register;
 use linerate_nic::mcdma::regs::{mm2s_ch as channel, register as register_of_channel};
 use linerate_nic::mcdma::{self, Control, Queue, Settings};
 use linerate_nic::{
-    Bus, Capabilities, Device, DeviceError, Dma, Filter, Joined, LinkState, MacAddr, PacingConfig,
-    Pool, QueuePair, RegionError, RxBatch, Steering, TxQueue, TxToken,
+    Bus, Capabilities, Device, DeviceError, Dma, Filter, Joined, LinkState, MacAddr, PacingConfig, Pool,
+    QueuePair, RegionError, RxBatch, Steering, TxQueue, TxToken,
 };
 use linerate_wire::figures::Figures;
 use linerate_wire::units::Instant;
