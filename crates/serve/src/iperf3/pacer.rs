@@ -150,7 +150,8 @@ mod tests {
             sent += burst;
             turns += u64::from(burst > 0);
             let due = pacer.due_at().expect("a limit");
-            now = if others > 0 { due.min(now + Duration::from_micros(1000 / others)) } else { due };
+            let woken = 1_000_u64.checked_div(others).map(|us| now + Duration::from_micros(us));
+            now = woken.map_or(due, |at| at.min(due));
         }
         (turns, sent)
     }
