@@ -55,9 +55,9 @@ pub struct StackPools {
 
 impl StackPools {
     /// Pools that suit a memory cap of `memory` bytes: a quarter of it in pages, a thirty-second in datagram buffers
-    /// (2 to 64 of them). Each is made when it is needed.
+    /// (2 to 32 of them). Each is made when it is needed.
     pub fn for_memory(memory: usize) -> Self {
-        let datagrams = (memory / 32 / DATAGRAM_BUFFER).clamp(2, 64);
+        let datagrams = (memory / 32 / DATAGRAM_BUFFER).clamp(2, 32);
         StackPools {
             pages: Pool::on_demand((memory / 4 / PAGE_SIZE).max(64), PAGE_SIZE),
             datagrams: Pool::on_demand(datagrams, DATAGRAM_BUFFER),
