@@ -14,14 +14,6 @@ pub(crate) const HELP: &str = "trace     trace on, off and status: tasks, interr
     pacing    pacing MODE TIMER_US FRAMES: how long frames wait for others, or for how many; modes are none, last-interrupt,\n          \
     first-new-packet and last-new-packet\n";
 
-/// The modes of pacing by their names.
-const MODES: [(&str, PacingMode); 4] = [
-    ("none", PacingMode::None),
-    ("last-interrupt", PacingMode::LastInterrupt),
-    ("first-new-packet", PacingMode::FirstNewPacket),
-    ("last-new-packet", PacingMode::LastNewPacket),
-];
-
 /// Carries out a command, if it is one of them.
 pub(crate) fn run<D: Interface>(line: &str, node: &mut Node<Spread<Probe<D>>>) -> Option<String> {
     if let Some(rest) = line.strip_prefix("pacing") {
@@ -84,20 +76,19 @@ pub(crate) fn run<D: Interface>(line: &str, node: &mut Node<Spread<Probe<D>>>) -
 fn pacing<D: Interface>(words: &str, probe: &mut Probe<D>) -> String {
     let mut words = words.split_whitespace();
     if let Some(mode) = words.next() {
-        let mode = MODES.iter().find(|(name, _)| *name == mode);
+        let mode = PacingMode::ALL.into_iter().find(|known| known.name() == mode);
         let [timer, frames] = [0, 1].map(|_| words.next().and_then(|word| word.parse::<u32>().ok()));
-        let (Some((_, mode)), Some(timer_ticks), Some(threshold), None) = (mode, timer, frames, words.next())
+        let (Some(mode), Some(timer_ticks), Some(threshold), None) = (mode, timer, frames, words.next())
         else {
             return String::from(HELP);
         };
-        let wanted = PacingConfig { mode: *mode, timer_ticks, tick_ns: 1_000, threshold };
+        let wanted = PacingConfig { mode, timer_ticks, tick_ns: 1_000, threshold };
         if probe.set_pacing(wanted).is_err() {
             return String::from("this interface has no such mode, timer or threshold\n");
         }
     }
     let now = probe.pacing();
-    let name = MODES.iter().find(|(_, mode)| *mode == now.mode).map_or("", |(name, _)| name);
-    alloc::format!("{name}, {} us, {} frames\n", now.period().as_micros(), now.threshold)
+    alloc::format!("{}, {} us, {} frames\n", now.mode.name(), now.period().as_micros(), now.threshold)
 }
 
 fn no_memory(what: &str) -> String {

@@ -2,8 +2,14 @@
 
 use linerate_wire::units::Instant;
 
-/// Powers of two of microseconds between two interrupts that are told apart.
+/// Powers of two of microseconds that are told apart.
 pub const INTERVALS: usize = 20;
+
+/// Where so many microseconds are counted: at place n from 2^n to 2^(n+1), below 2 at place 0, all above at the last.
+pub(crate) const fn place(us: u64) -> usize {
+    let place = (us | 1).ilog2() as usize;
+    if place < INTERVALS { place } else { INTERVALS - 1 }
+}
 
 /// How often it interrupted so long after the time before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,12 +27,10 @@ impl Intervals {
     /// An interrupt came.
     pub fn add(&mut self, now: Instant) {
         let now_us = now.as_nanos() / 1_000;
-        let since = now_us - core::mem::replace(&mut self.last_us, now_us);
-        let place = since.max(1).ilog2() as usize;
-        self.counts[place.min(INTERVALS - 1)] += 1;
+        self.counts[place(now_us - core::mem::replace(&mut self.last_us, now_us))] += 1;
     }
 
-    /// At place n those that came 2^n to 2^(n+1) µs after the one before, below 2 at place 0, all above at the last.
+    /// How many came so long after the one before.
     pub const fn counts(&self) -> [u32; INTERVALS] {
         self.counts
     }

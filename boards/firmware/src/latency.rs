@@ -1,24 +1,22 @@
 //! How late a task with a period comes to run.
 
+use crate::intervals::{INTERVALS, place};
 use alloc::string::String;
 use linerate_wire::units::Instant;
-
-/// Powers of two of microseconds that are told apart.
-const PLACES: usize = 20;
 
 /// How much later than a period after its last run a task runs each time. What is late once makes the next interval short, which is not
 /// late. Ticks of the system need not keep up with the clock for that: those of an emulator do not.
 #[derive(Clone, Copy, Debug)]
 pub struct Latency {
     last: Option<Instant>,
-    counts: [u32; PLACES],
+    counts: [u32; INTERVALS],
     latest_us: u64,
 }
 
 impl Latency {
     /// Nothing was measured yet.
     pub const fn new() -> Latency {
-        Latency { last: None, counts: [0; PLACES], latest_us: 0 }
+        Latency { last: None, counts: [0; INTERVALS], latest_us: 0 }
     }
 
     /// The task runs; its period is so many nanoseconds.
@@ -26,7 +24,7 @@ impl Latency {
         let Some(last) = self.last.replace(now) else { return };
         let since_ns = now.as_nanos().saturating_sub(last.as_nanos());
         let late_us = since_ns.saturating_sub(period_ns) / 1_000;
-        self.counts[(late_us.max(1).ilog2() as usize).min(PLACES - 1)] += 1;
+        self.counts[place(late_us)] += 1;
         self.latest_us = self.latest_us.max(late_us);
     }
 
@@ -43,7 +41,7 @@ impl Latency {
             so_far += u64::from(*count) * 1_000;
             so_far >= wanted
         });
-        2 << place.unwrap_or(PLACES - 1)
+        2 << place.unwrap_or(INTERVALS - 1)
     }
 
     /// A line of it.

@@ -10,10 +10,7 @@ use embassy_stm32::eth::{Ethernet, PacketQueue, Sma};
 use embassy_stm32::peripherals::{ETH, ETH_SMA, PA1, PA2, PA7, PB13, PC1, PC4, PC5, PG11, PG13};
 use linerate_embedded::{DriverError, EmbassyDevice};
 use linerate_firmware::Counting;
-use linerate_nic::{
-    Capabilities, Device, DeviceError, LinkState, MacAddr, Pool, QueuePair, RxBatch, TxQueue, TxToken,
-};
-use linerate_wire::units::Instant;
+use linerate_nic::{Device, Pool, QueuePair, pass_on};
 
 /// Frames that wait in the driver, received and to be sent.
 pub const RECEIVE_RING: usize = 24;
@@ -98,49 +95,9 @@ impl Counting for Nic {
 }
 
 impl Device for Nic {
-    fn mac(&self) -> MacAddr {
-        self.0.mac()
-    }
-
-    fn mtu(&self) -> usize {
-        self.0.mtu()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
-
-    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
-        self.0.enable(wanted)
-    }
-
-    fn link(&self) -> LinkState {
-        self.0.link()
-    }
+    pass_on!(0: all of Device);
 }
 
 impl QueuePair for Nic {
-    fn enabled(&self) -> Capabilities {
-        self.0.enabled()
-    }
-
-    fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
-        self.0.receive(now, batch)
-    }
-
-    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
-        self.0.transmit(now, queue)
-    }
-
-    fn poll_completion(&mut self) -> Option<TxToken> {
-        self.0.poll_completion()
-    }
-
-    fn arm(&mut self, now: Instant) -> bool {
-        self.0.arm(now)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.0.poll_timeout()
-    }
+    pass_on!(0: all of QueuePair);
 }

@@ -10,12 +10,8 @@ use linerate_firmware::Counting;
 use linerate_nic::mcdma::nic_regs::register;
 use linerate_nic::mcdma::regs::{mm2s_ch as channel, register as register_of_channel};
 use linerate_nic::mcdma::{self, Control, Queue, Settings};
-use linerate_nic::{
-    Bus, Capabilities, Device, DeviceError, Dma, Filter, Joined, LinkState, MacAddr, PacingConfig, Pool,
-    QueuePair, RegionError, RxBatch, Steering, TxQueue, TxToken,
-};
+use linerate_nic::{Bus, Capabilities, Device, Dma, Joined, MacAddr, Pool, QueuePair, RegionError, pass_on};
 use linerate_wire::figures::Figures;
-use linerate_wire::units::Instant;
 
 const BASE: usize = 0xf000_0000;
 /// The same memory, where the data cache does not keep it.
@@ -112,72 +108,16 @@ pub struct Interface {
 }
 
 impl Device for Interface {
-    fn mac(&self) -> MacAddr {
-        self.device.mac()
-    }
-
-    fn mtu(&self) -> usize {
-        self.device.mtu()
-    }
+    pass_on!(device: mac, mtu, enable, link, set_filter, queues, set_steering);
 
     fn capabilities(&self) -> Capabilities {
         let all = self.device.capabilities();
         if self.uses_offloads { all } else { Capabilities { gather: all.gather, ..Capabilities::NONE } }
     }
-
-    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
-        self.device.enable(wanted)
-    }
-
-    fn link(&self) -> LinkState {
-        self.device.link()
-    }
-
-    fn set_filter(&mut self, filter: &Filter<'_>) -> Result<(), DeviceError> {
-        self.device.set_filter(filter)
-    }
-
-    fn queues(&self) -> usize {
-        self.device.queues()
-    }
-
-    fn set_steering(&mut self, steering: &Steering<'_>) -> Result<(), DeviceError> {
-        self.device.set_steering(steering)
-    }
 }
 
 impl QueuePair for Interface {
-    fn enabled(&self) -> Capabilities {
-        self.device.enabled()
-    }
-
-    fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
-        self.device.receive(now, batch)
-    }
-
-    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
-        self.device.transmit(now, queue)
-    }
-
-    fn poll_completion(&mut self) -> Option<TxToken> {
-        self.device.poll_completion()
-    }
-
-    fn arm(&mut self, now: Instant) -> bool {
-        self.device.arm(now)
-    }
-
-    fn waiting(&mut self) -> u32 {
-        self.device.waiting()
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.device.poll_timeout()
-    }
-
-    fn set_pacing(&mut self, pacing: PacingConfig) -> Result<(), DeviceError> {
-        self.device.set_pacing(pacing)
-    }
+    pass_on!(device: all of QueuePair);
 }
 
 impl Counting for Interface {

@@ -38,11 +38,14 @@ pub fn due() -> u32 {
 }
 
 /// Empties the data cache. It writes through: memory has all of it already.
+///
+/// The pipeline begins with it as soon as it is decoded, also behind a branch that turns out to leave it out. So it comes behind as many
+/// instructions as the pipeline holds.
 #[inline]
 pub fn empty_data_cache() {
     // SAFETY: VexRiscv's instruction for it, 0x500f: afterwards loads come from memory, which is as the program has left it, or the
     // device. It may change any memory that the device writes to, so the compiler may not move accesses across.
-    unsafe { asm!(".word 0x500f", options(nostack, preserves_flags)) };
+    unsafe { asm!("nop", "nop", "nop", "nop", "nop", ".word 0x500f", options(nostack, preserves_flags)) };
 }
 
 /// Why the last trap came, and the address or instruction that it is about.

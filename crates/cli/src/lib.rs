@@ -7,6 +7,7 @@ pub mod hash_password;
 pub mod iperf3;
 pub mod lab;
 pub mod logging;
+mod outlet;
 pub mod output;
 pub mod serve;
 pub mod settings;

@@ -2,12 +2,15 @@
 //!
 //! A line for every request would otherwise cost a system call each, and the subscriber's formatter: more than the request
 //! itself. Lines of the access log are therefore written by `access`, and may wait a little for others; all lines go
-//! through one buffer and leave in their order.
+//! through one buffer and leave in their order. Who does not read the log is not waited for.
 
 mod access;
 
 use crate::args::LogFormat;
+use crate::outlet::Outlet;
+use crate::output;
 use linerate_linux::clock::wall_clock_ns;
+use linerate_linux::unread::write_without_waiting;
 use linerate_serve::http::access_log;
 use linerate_wire::units::Instant;
 use log::{Level, Log, Metadata, Record};
@@ -25,7 +28,12 @@ const GATHERED: usize = 64 << 10;
 /// How long lines of the access log wait for others at most, while a server sleeps between requests.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-static BUFFER: Mutex<Buffer> = Mutex::new(Buffer::new(write_to_standard_error));
+/// How soon it is tried again to write to somebody who does not read.
+const RETRY: Duration = Duration::from_millis(100);
+/// How long somebody who does not read is waited for at the end.
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
+
+static BUFFER: Mutex<Buffer> = Mutex::new(Buffer::new(|bytes| write_without_waiting(io::stderr(), bytes)));
 
 thread_local! {
     static WRITER: RefCell<access::Writer> = const { RefCell::new(access::Writer::new()) };
@@ -33,18 +41,13 @@ thread_local! {
 
 /// What was logged and not written.
 struct Buffer {
-    bytes: Vec<u8>,
+    outlet: Outlet,
     /// Not all of it is of the access log.
     is_urgent: bool,
     /// When the rest is to be written.
     due: Option<Instant>,
-    /// Where it is written to.
-    write: fn(&[u8]),
-}
-
-fn write_to_standard_error(bytes: &[u8]) {
-    // There is nowhere to say that the log cannot be written.
-    let _ = io::stderr().write_all(bytes);
+    /// Nobody reads it at the moment.
+    is_blocked: bool,
 }
 
 /// Starts the log. `verbose` 0 is info, 1 debug, 2 and more trace; the variable `LINERATE_LOG` overrides it by target.
@@ -94,14 +97,31 @@ pub fn start_at(format: LogFormat, level: &str) {
     }));
 }
 
-/// Writes what was gathered. To be called before the process ends.
+/// Writes what was gathered, and what was printed. To be called before the process ends.
 pub fn flush() {
-    lock().write_out();
+    lock().outlet.finish(LAST_PATIENCE);
+    output::finish(LAST_PATIENCE);
+}
+
+/// Writes a line behind all others, in no form of the log.
+pub fn last_words(line: &str) {
+    let mut buffer = lock();
+    buffer.outlet.append(format!("{line}\n").as_bytes());
+    buffer.outlet.finish(LAST_PATIENCE);
 }
 
 /// Writes what was gathered, unless it can wait; returns until when. To be called before sleeping, and now and then.
 pub fn settle(now: Instant) -> Option<Instant> {
-    lock().settle(now)
+    let (until, dropped) = {
+        let mut buffer = lock();
+        (buffer.settle(now), buffer.outlet.take_dropped())
+    };
+    for (dropped, what) in [(dropped, "the log"), (output::settle(), "standard output")] {
+        if dropped > 0 {
+            log::warn!("{dropped} lines of {what} were dropped, as nobody read it");
+        }
+    }
+    until
 }
 
 fn lock() -> MutexGuard<'static, Buffer> {
@@ -109,35 +129,33 @@ fn lock() -> MutexGuard<'static, Buffer> {
 }
 
 impl Buffer {
-    const fn new(write: fn(&[u8])) -> Buffer {
-        Buffer { bytes: Vec::new(), is_urgent: false, due: None, write }
+    const fn new(write: fn(&[u8]) -> usize) -> Buffer {
+        Buffer { outlet: Outlet::new(write), is_urgent: false, due: None, is_blocked: false }
     }
 
     fn append(&mut self, bytes: &[u8], is_urgent: bool) {
-        self.bytes.extend_from_slice(bytes);
+        self.outlet.append(bytes);
         self.is_urgent |= is_urgent;
-        if self.bytes.len() >= GATHERED {
+        if self.outlet.len() >= GATHERED && !self.is_blocked {
             self.write_out();
         }
     }
 
     fn settle(&mut self, now: Instant) -> Option<Instant> {
-        if self.bytes.is_empty() {
+        if self.outlet.len() == 0 {
             return None;
         }
-        let due = *self.due.get_or_insert(now + PATIENCE);
-        if self.is_urgent || due <= now {
+        let due = *self.due.get_or_insert(now + if self.is_blocked { RETRY } else { PATIENCE });
+        if self.is_urgent && !self.is_blocked || due <= now {
             self.write_out();
-            return None;
+            self.due = self.is_blocked.then(|| now + RETRY);
+            return self.due;
         }
         Some(due)
     }
 
     fn write_out(&mut self) {
-        if !self.bytes.is_empty() {
-            (self.write)(&self.bytes);
-            self.bytes.clear();
-        }
+        self.is_blocked = !self.outlet.write_out();
         (self.is_urgent, self.due) = (false, None);
     }
 }
@@ -207,32 +225,52 @@ mod tests {
 
     #[test]
     fn only_the_access_log_waits_and_not_for_long() {
-        let (mut buffer, now) = (Buffer::new(|_| {}), Instant::from_millis(5));
+        let (mut buffer, now) = (Buffer::new(<[u8]>::len), Instant::from_millis(5));
         assert_eq!(buffer.settle(now), None);
         buffer.append(b"a request\n", false);
         assert_eq!(buffer.settle(now), Some(now + PATIENCE));
         // What comes later does not put it off.
         buffer.append(b"another\n", false);
         assert_eq!(buffer.settle(now + PATIENCE / 2), Some(now + PATIENCE));
-        assert_eq!(buffer.bytes, b"a request\nanother\n");
+        assert_eq!(buffer.outlet.len(), b"a request\nanother\n".len());
         assert_eq!(buffer.settle(now + PATIENCE), None);
-        assert!(buffer.bytes.is_empty());
+        assert_eq!(buffer.outlet.len(), 0);
         // Another line takes along what waits, in its order.
         buffer.append(b"a request\n", false);
         buffer.append(b"a warning\n", true);
         buffer.append(b"another\n", false);
         assert_eq!(buffer.settle(now), None);
-        assert!(buffer.bytes.is_empty());
+        assert_eq!(buffer.outlet.len(), 0);
         buffer.append(b"a request\n", false);
         assert_eq!(buffer.settle(now), Some(now + PATIENCE));
     }
 
     #[test]
     fn the_buffer_is_bounded() {
-        let mut buffer = Buffer::new(|bytes| assert_eq!(bytes.len(), GATHERED));
+        let mut buffer = Buffer::new(|bytes| {
+            assert_eq!(bytes.len(), GATHERED);
+            GATHERED
+        });
         buffer.append(&[b'\n'; GATHERED - 1], false);
-        assert_eq!(buffer.bytes.len(), GATHERED - 1);
+        assert_eq!(buffer.outlet.len(), GATHERED - 1);
         buffer.append(b"\n", false);
-        assert!(buffer.bytes.is_empty());
+        assert_eq!(buffer.outlet.len(), 0);
+    }
+
+    #[test]
+    fn who_does_not_read_is_asked_again_now_and_then() {
+        let (mut buffer, now) = (Buffer::new(|_| 0), Instant::from_millis(5));
+        buffer.append(b"a warning\n", true);
+        assert_eq!(buffer.settle(now), Some(now + RETRY));
+        // Neither an urgent line nor many of them ask earlier.
+        buffer.append(&[b'\n'; GATHERED], true);
+        assert_eq!(buffer.settle(now + RETRY / 2), Some(now + RETRY));
+        assert_eq!(buffer.settle(now + RETRY), Some(now + 2 * RETRY));
+        let waiting = buffer.outlet.len();
+        buffer.outlet = Outlet::new(<[u8]>::len);
+        buffer.append(b"another\n", false);
+        assert!(waiting > GATHERED);
+        assert_eq!(buffer.settle(now + 2 * RETRY), None);
+        assert_eq!(buffer.settle(now + 3 * RETRY), None);
     }
 }

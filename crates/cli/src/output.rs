@@ -1,11 +1,18 @@
 //! What `serve` prints on standard output: text for people, or one JSON object a line (`--log-format json`).
 
+use crate::logging;
+use crate::outlet::Outlet;
+use linerate_linux::unread::write_without_waiting;
 use serde_json::{Value, json};
 use std::fmt::Display;
-use std::io::Write as _;
+use std::io::stdout;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 static JSON: AtomicBool = AtomicBool::new(false);
+
+static OUTLET: Mutex<Outlet> = Mutex::new(Outlet::new(|bytes| write_without_waiting(stdout(), bytes)));
 
 /// Chooses JSON or text for all that is printed from now on.
 pub fn set_json(on: bool) {
@@ -33,15 +40,13 @@ pub fn note(message: impl Display) {
 
 /// Prints, on standard error, why the program ends.
 pub fn failure(error: impl Display) {
-    let mut stderr = std::io::stderr().lock();
-    // Nobody is left to be told that this cannot be written.
-    let _ = if is_json() {
-        let fields =
-            json!({ "level": "ERROR", "fields": { "message": error.to_string() }, "target": "linerate" });
-        writeln!(stderr, "{fields}")
+    let line = if is_json() {
+        json!({ "level": "ERROR", "fields": { "message": error.to_string() }, "target": "linerate" })
+            .to_string()
     } else {
-        writeln!(stderr, "linerate: {error}")
+        format!("linerate: {error}")
     };
+    logging::last_words(&line);
 }
 
 /// The object of an event as text, with its name in front, where people look for it.
@@ -53,10 +58,27 @@ fn object(name: &str, fields: &Value) -> String {
     }
 }
 
+/// Who closed standard output does not want to read it, and who does not read it is not waited for; serving goes on.
 fn line(text: &impl Display) {
-    let mut stdout = std::io::stdout().lock();
-    // Who closed standard output does not want to read it; serving goes on.
-    let _ = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+    let mut outlet = outlet();
+    outlet.append(format!("{text}\n").as_bytes());
+    outlet.write_out();
+}
+
+/// Writes what could not be written before; how many lines were dropped in the meantime, each told once.
+pub fn settle() -> u64 {
+    let mut outlet = outlet();
+    outlet.write_out();
+    outlet.take_dropped()
+}
+
+/// As [`settle`], and waits a little for whoever is to read it. To be called before the process ends.
+pub fn finish(patience: Duration) {
+    outlet().finish(patience);
+}
+
+fn outlet() -> MutexGuard<'static, Outlet> {
+    OUTLET.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

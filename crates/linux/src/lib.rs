@@ -27,6 +27,7 @@ pub mod terminal;
 mod testing;
 mod tx;
 pub mod uio;
+pub mod unread;
 pub mod xdp;
 
 pub use rx::{MIN_LARGE_BUFFER, MIN_SMALL_BUFFER, RxPools};

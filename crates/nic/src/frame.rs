@@ -100,6 +100,11 @@ impl RxBatch {
     }
 
     /// The frame at `index`, counted from the oldest.
+    pub(crate) fn at(&self, index: usize) -> Option<&Frame> {
+        self.frames.get(index)
+    }
+
+    /// As before, for changing it.
     pub fn at_mut(&mut self, index: usize) -> Option<&mut Frame> {
         self.frames.get_mut(index)
     }
@@ -107,6 +112,25 @@ impl RxBatch {
     /// All frames, oldest first, for coalescing into one of them.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Frame> {
         self.frames.iter_mut()
+    }
+
+    /// Lets two frames change places.
+    pub(crate) fn swap(&mut self, a: usize, b: usize) {
+        self.frames.swap(a, b);
+    }
+
+    /// Drops all but the oldest `len`.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.frames.truncate(len);
+    }
+
+    /// Lets `fill` add `most` frames at most.
+    pub(crate) fn fill<R>(&mut self, most: usize, fill: impl FnOnce(&mut RxBatch) -> R) -> R {
+        let limit = self.limit;
+        self.limit = limit.min(self.len().saturating_add(most));
+        let result = fill(self);
+        self.limit = limit;
+        result
     }
 
     /// Frames in the batch.

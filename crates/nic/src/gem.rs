@@ -53,12 +53,12 @@ pub mod settings;
 mod transmit;
 
 use crate::bus::Platform;
-use crate::device::{Capabilities, Device, DeviceError, Filter, LinkState, Steering};
+use crate::device::{Device, DeviceError};
 use crate::frame::RxBatch;
-use crate::meta::{MacAddr, TxToken};
+
+use crate::pass_on;
 use crate::pool::Pool;
 use crate::queue::QueuePair;
-use crate::tx::TxQueue;
 use core::fmt;
 use linerate_wire::units::Instant;
 
@@ -131,64 +131,20 @@ impl<P: Platform> Gem<P> {
 }
 
 impl<P: Platform> Device for Gem<P> {
-    fn mac(&self) -> MacAddr {
-        self.control.mac()
-    }
-
-    fn mtu(&self) -> usize {
-        self.control.mtu()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.control.capabilities()
-    }
-
-    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
-        self.control.enable(wanted)
-    }
-
-    fn link(&self) -> LinkState {
-        self.control.link()
-    }
-
-    fn set_filter(&mut self, filter: &Filter<'_>) -> Result<(), DeviceError> {
-        self.control.set_filter(filter)
-    }
-
-    fn queues(&self) -> usize {
-        self.control.queues()
-    }
-
-    fn set_steering(&mut self, steering: &Steering<'_>) -> Result<(), DeviceError> {
-        self.control.set_steering(steering)
-    }
+    pass_on!(control: all of Device);
 }
 
 impl<P: Platform> QueuePair for Gem<P> {
-    fn enabled(&self) -> Capabilities {
-        self.queue.enabled()
-    }
+    pass_on!(queue: enabled, transmit, poll_completion, waiting);
 
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
         self.control.poll(now);
         self.queue.receive(now, batch)
     }
 
-    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
-        self.queue.transmit(now, queue)
-    }
-
-    fn poll_completion(&mut self) -> Option<TxToken> {
-        self.queue.poll_completion()
-    }
-
     fn arm(&mut self, now: Instant) -> bool {
         let has_changed = self.control.poll(now);
         self.queue.arm(now) || has_changed
-    }
-
-    fn waiting(&mut self) -> u32 {
-        self.queue.waiting()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -14,7 +14,7 @@
 use crate::frame::{Frame, Plain, RxBatch};
 use crate::layers::Layers;
 use crate::meta::ChecksumStatus;
-use crate::pieces::PieceShelf;
+use crate::pieces::{PieceShelf, Pieces};
 use alloc::vec::Vec;
 use rules::{Progress, Segment, is_same_flow};
 
@@ -69,46 +69,63 @@ impl Gro {
         }
     }
 
-    /// Adds `frame` to `batch`, or to a frame in it; returns whether it took a place of its own. The batch must have
-    /// room, and nothing may be taken from it before [`Gro::finish`].
-    pub fn push(&mut self, frame: Frame, layers: Option<&Layers>, batch: &mut RxBatch) -> bool {
-        let segment = layers.and_then(|layers| {
-            let may_join = frame.meta.checksum == ChecksumStatus::Good
-                && frame.meta.segment_size == 0
-                && frame.more.is_empty();
-            Segment::of(frame.data.bytes(), layers, may_join)
-        });
-        let Some(segment) = segment else {
-            let pushed = batch.push(frame);
-            debug_assert!(pushed.is_ok(), "no room in the batch");
-            return true;
-        };
-        let mut frame = frame;
-        if let Some(at) = self.flows.iter().position(|flow| flow.is_same_flow(batch, &frame, &segment)) {
-            let flow = &mut self.flows[at];
-            if flow.takes(batch, &frame, &segment) {
-                frame = match flow.join(&self.shelf, batch, frame, &segment) {
-                    Ok(closes) => {
-                        self.coalesced += 1;
-                        if closes {
-                            self.flows.remove(at).close(batch);
-                        }
-                        return false;
-                    }
-                    Err(frame) => frame,
-                };
+    /// Goes through the frames of `batch` from index `from` on, and joins those that others can take. Frames that stay keep their
+    /// order, and their place if none before them was joined.
+    ///
+    /// `look` tells where the layers of a frame are, or that it is to stay as it is, without ending a flow; it is told whether any
+    /// flow is open. Nothing may be taken from the batch before [`Gro::finish`].
+    pub fn join(
+        &mut self,
+        batch: &mut RxBatch,
+        from: usize,
+        mut look: impl FnMut(&mut Frame, bool) -> Option<Layers>,
+    ) {
+        let mut kept = from;
+        for at in from..batch.len() {
+            let Some(frame) = batch.at_mut(at) else { break };
+            if let Some(layers) = look(frame, !self.flows.is_empty())
+                && self.is_taken(batch, at, kept, &layers)
+            {
+                continue;
             }
-            self.flows.remove(at).close(batch);
+            if at != kept {
+                batch.swap(at, kept);
+            }
+            kept += 1;
         }
-        if segment.opens() && self.limit > 0 && frame.data.bytes_mut().is_some() {
+        batch.truncate(kept);
+    }
+
+    /// Whether the frame at index `at` has joined another. If not, it will be at index `kept`.
+    fn is_taken(&mut self, batch: &mut RxBatch, at: usize, kept: usize, layers: &Layers) -> bool {
+        let Some(frame) = batch.at(at) else { return false };
+        let may_join = frame.meta.checksum == ChecksumStatus::Good
+            && frame.meta.segment_size == 0
+            && frame.more.is_empty();
+        let Some(segment) = Segment::of(frame.data.bytes(), layers, may_join) else { return false };
+        if let Some(open) = self.flows.iter().position(|flow| flow.is_same_flow(batch, at, &segment)) {
+            let flow = &mut self.flows[open];
+            let closes = if flow.takes(batch, at, &segment) {
+                flow.join(&self.shelf, batch, at, &segment)
+            } else {
+                None
+            };
+            self.coalesced += u64::from(closes.is_some());
+            if closes != Some(false) {
+                self.flows.remove(open).close(batch);
+            }
+            if closes.is_some() {
+                return true;
+            }
+        }
+        let is_ours = |frame: &mut Frame| frame.data.bytes_mut().is_some();
+        if segment.opens() && self.limit > 0 && batch.at_mut(at).is_some_and(is_ours) {
             if self.flows.len() == self.limit {
                 self.flows.remove(0).close(batch);
             }
-            self.flows.push(Flow { index: batch.len(), progress: Progress::of(segment), joined: false });
+            self.flows.push(Flow { index: kept, progress: Progress::of(segment), joined: false });
         }
-        let pushed = batch.push(frame);
-        debug_assert!(pushed.is_ok(), "no room in the batch");
-        true
+        false
     }
 
     /// Closes all flows: the batch may be taken.
@@ -120,35 +137,30 @@ impl Gro {
 }
 
 impl Flow {
-    fn is_same_flow(&self, batch: &mut RxBatch, frame: &Frame, segment: &Segment) -> bool {
-        let Some(first) = batch.at_mut(self.index) else { return false };
+    fn is_same_flow(&self, batch: &RxBatch, at: usize, segment: &Segment) -> bool {
+        let (Some(first), Some(frame)) = (batch.at(self.index), batch.at(at)) else { return false };
         is_same_flow(first.data.bytes(), &self.progress.last.layers, frame.data.bytes(), &segment.layers)
     }
 
-    /// Whether the rules let `segment` join.
-    fn takes(&self, batch: &mut RxBatch, frame: &Frame, segment: &Segment) -> bool {
-        let Some(first) = batch.at_mut(self.index) else { return false };
+    /// Whether the rules let `segment`, of the frame at index `at`, join.
+    fn takes(&self, batch: &RxBatch, at: usize, segment: &Segment) -> bool {
+        let (Some(first), Some(frame)) = (batch.at(self.index), batch.at(at)) else { return false };
         self.progress.takes(first.data.bytes(), frame.data.bytes(), segment, MAX_IP_PACKET)
     }
 
-    /// Appends the segment's payload; `Ok(true)` when the flow is at its end. Gives the frame back when it is shared or
-    /// there is no list for its payload.
+    /// Appends the payload of the frame at index `at`; `Some(true)` when the flow is at its end. `None`, and nothing happens, when the
+    /// frame is shared or there is no list for its payload.
     fn join(
         &mut self,
         shelf: &PieceShelf,
         batch: &mut RxBatch,
-        mut frame: Frame,
+        at: usize,
         segment: &Segment,
-    ) -> Result<bool, Frame> {
-        let Some(first) = batch.at_mut(self.index) else { return Err(frame) };
-        if frame.data.bytes_mut().is_none() {
-            return Err(frame);
-        }
+    ) -> Option<bool> {
+        batch.at_mut(at)?.data.bytes_mut()?;
+        let first = batch.at_mut(self.index)?;
         if !self.joined {
-            match shelf.take() {
-                Some(pieces) if pieces.has_room() => first.more = pieces,
-                _ => return Err(frame),
-            }
+            first.more = shelf.take().filter(Pieces::has_room)?;
             // Padding would lie between the pieces.
             first.data.truncate(self.progress.last.layers.end);
             first.meta.segment_size = self.progress.segment_size as u16;
@@ -156,13 +168,15 @@ impl Flow {
             self.joined = true;
         }
         if !first.more.has_room() {
-            return Err(frame);
+            return None;
         }
-        let closes = self.progress.join(first.data.bytes_mut(), frame.data.bytes(), segment);
-        frame.data.truncate(segment.layers.end);
-        frame.data.trim_front(segment.payload);
-        first.more.push(frame.data);
-        Ok(closes)
+        let mut data = core::mem::take(&mut batch.at_mut(at)?.data);
+        let first = batch.at_mut(self.index)?;
+        let closes = self.progress.join(first.data.bytes_mut(), data.bytes(), segment);
+        data.truncate(segment.layers.end);
+        data.trim_front(segment.payload);
+        first.more.push(data);
+        Some(closes)
     }
 
     /// Makes the headers those of one packet.

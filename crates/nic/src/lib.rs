@@ -17,7 +17,8 @@
 //!
 //! [`Device`] is the control: address, link, filter, capabilities, steering. [`QueuePair`] is what a core owns: frames in and
 //! out, completions, interrupt, pacing. A device with one queue is both ([`Interface`]); of one with several, the control
-//! is [`Joined`] to the queue of the core that owns it, and the others are [`Member`]s.
+//! is [`Joined`] to the queue of the core that owns it, and the others are [`Member`]s. [`Paced`] lets the frames of a queue
+//! wait for one another. A wrapper of your own leaves to what it wraps what it does not change by [`pass_on!`].
 //!
 //! # Who does the work
 //!
@@ -54,6 +55,7 @@ pub mod meta;
 pub mod offload;
 pub mod paced;
 pub mod pacing;
+pub mod pass_on;
 pub mod pieces;
 pub mod pool;
 pub mod port;

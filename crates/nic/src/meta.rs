@@ -22,7 +22,8 @@ pub enum ChecksumStatus {
 pub struct RxMeta {
     /// Checksum state.
     pub checksum: ChecksumStatus,
-    /// Sum over the frame from its 15th byte on, as simple NICs report it (not complemented); `None` if not given.
+    /// Sum over the frame from its 15th byte on, as simple NICs report it (not complemented); `None` if not given, or
+    /// where the device says itself what the checksums are.
     pub raw_sum: Option<u16>,
     /// Receive-side-scaling hash (Toeplitz); `None` if not given.
     pub rss_hash: Option<u32>,

@@ -1,9 +1,9 @@
 //! Interrupt pacing for a queue that has none of its own, or not in the mode that is wanted.
 
-use crate::device::{Capabilities, Device, DeviceError, Filter, LinkState, Steering};
+use crate::device::{Device, DeviceError};
 use crate::frame::RxBatch;
-use crate::meta::{MacAddr, TxToken};
 use crate::pacing::{AdaptiveConfig, AdaptivePacing, PacingConfig, PacingMode};
+use crate::pass_on;
 use crate::queue::QueuePair;
 use crate::tx::TxQueue;
 use linerate_wire::units::Instant;
@@ -16,7 +16,7 @@ use linerate_wire::units::Instant;
 /// In mode [`PacingMode::LastInterrupt`] the queue is looked at when the timer ends, and only if nothing came is the
 /// interrupt armed: as long as frames come, there is none.
 ///
-/// Nothing waits while the loop is awake for other reasons, nor while the transmit ring is full.
+/// Nothing waits while the transmit ring is full: the interrupt tells of room as well.
 #[derive(Debug)]
 pub struct Paced<D> {
     device: D,
@@ -86,7 +86,7 @@ impl Pace {
 
     /// Whether frames, of which `waiting` are there, wait on.
     fn waits(&mut self, now: Instant, waiting: u32) -> bool {
-        if self.config().mode == PacingMode::LastInterrupt || !self.has_slept || waiting == 0 {
+        if self.config().mode == PacingMode::LastInterrupt || waiting == 0 {
             return false;
         }
         let known = u32::try_from(self.pacing.pacing().pending()).unwrap_or(u32::MAX);
@@ -118,14 +118,12 @@ impl Pace {
 }
 
 impl<D: QueuePair> QueuePair for Paced<D> {
-    fn enabled(&self) -> Capabilities {
-        self.device.enabled()
-    }
+    pass_on!(device: enabled, poll_completion, waiting, arm_for);
 
     #[inline]
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
         let Some(pace) = &mut self.pace else { return self.device.receive(now, batch) };
-        if pace.has_slept && pace.waits(now, self.device.waiting()) {
+        if pace.has_slept && !pace.is_full && pace.waits(now, self.device.waiting()) {
             return Ok(0);
         }
         let count = self.device.receive(now, batch)?;
@@ -143,11 +141,6 @@ impl<D: QueuePair> QueuePair for Paced<D> {
         Ok(count)
     }
 
-    #[inline]
-    fn poll_completion(&mut self) -> Option<TxToken> {
-        self.device.poll_completion()
-    }
-
     fn arm(&mut self, now: Instant) -> bool {
         let Some(pace) = &mut self.pace else { return self.device.arm(now) };
         let is_resting = pace.rest(now).is_some();
@@ -156,14 +149,6 @@ impl<D: QueuePair> QueuePair for Paced<D> {
             return self.device.arm_for(now, pace.config().threshold).unwrap_or(false);
         }
         self.device.arm(now)
-    }
-
-    fn waiting(&mut self) -> u32 {
-        self.device.waiting()
-    }
-
-    fn arm_for(&mut self, now: Instant, frames: u32) -> Option<bool> {
-        self.device.arm_for(now, frames)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -183,44 +168,15 @@ impl<D: QueuePair> QueuePair for Paced<D> {
 }
 
 impl<D: Device> Device for Paced<D> {
-    fn mac(&self) -> MacAddr {
-        self.device.mac()
-    }
-
-    fn mtu(&self) -> usize {
-        self.device.mtu()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.device.capabilities()
-    }
-
-    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
-        self.device.enable(wanted)
-    }
-
-    fn link(&self) -> LinkState {
-        self.device.link()
-    }
-
-    fn set_filter(&mut self, filter: &Filter<'_>) -> Result<(), DeviceError> {
-        self.device.set_filter(filter)
-    }
-
-    fn queues(&self) -> usize {
-        self.device.queues()
-    }
-
-    fn set_steering(&mut self, steering: &Steering<'_>) -> Result<(), DeviceError> {
-        self.device.set_steering(steering)
-    }
+    pass_on!(device: all of Device);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::Capabilities;
     use crate::frame::Frame;
-    use crate::meta::RxMeta;
+    use crate::meta::{RxMeta, TxToken};
     use crate::pool::Pool;
     use alloc::vec::Vec;
     use core::time::Duration;
@@ -396,14 +352,18 @@ mod tests {
 
     #[test]
     fn a_full_ring_is_not_made_to_wait() {
-        let mut host = Host::new(true, config(PacingMode::LastInterrupt, 16));
-        let mut queue = TxQueue::with_capacity(1);
-        queue.vacant().expect("room");
-        queue.commit();
-        host.paced.transmit(Instant::ZERO, &mut queue).expect("it works");
-        host.frame(Instant::from_micros(200));
-        host.frame(Instant::from_micros(210));
-        assert_eq!(host.waited, [Duration::ZERO; 2]);
+        for mode in PacingMode::ALL {
+            let mut host = Host::new(true, config(mode, 16));
+            let mut queue = TxQueue::with_capacity(1);
+            queue.vacant().expect("room");
+            queue.commit();
+            host.paced.transmit(Instant::ZERO, &mut queue).expect("it works");
+            // As after a turn that found the ring full.
+            host.run();
+            host.frame(Instant::from_micros(200));
+            host.frame(Instant::from_micros(210));
+            assert_eq!(host.waited, [Duration::ZERO; 2], "{mode:?}");
+        }
     }
 
     proptest! {

@@ -27,6 +27,22 @@ pub enum PacingMode {
     LastNewPacket,
 }
 
+impl PacingMode {
+    /// All, in the order of the accumulator firmware's numbers.
+    pub const ALL: [PacingMode; 4] =
+        [PacingMode::None, PacingMode::LastInterrupt, PacingMode::FirstNewPacket, PacingMode::LastNewPacket];
+
+    /// As settings and commands name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PacingMode::None => "none",
+            PacingMode::LastInterrupt => "last-interrupt",
+            PacingMode::FirstNewPacket => "first-new-packet",
+            PacingMode::LastNewPacket => "last-new-packet",
+        }
+    }
+}
+
 /// Settings of interrupt pacing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PacingConfig {

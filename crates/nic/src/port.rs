@@ -11,6 +11,10 @@ use crate::tx::TxQueue;
 use crate::verify::{self, verify};
 use linerate_wire::units::Instant;
 
+/// A frame up to this length opens no flow: an acknowledgement over IPv6 with timestamps. Whoever only sends receives nothing
+/// else, and need not look at each.
+const SHORT: usize = 86;
+
 /// Sizes of a port, fixed when it is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortConfig {
@@ -76,7 +80,7 @@ pub struct Port<D> {
     allowed: Capabilities,
     /// What the self-test found wrong.
     distrusted: Capabilities,
-    stage: RxBatch,
+    rx_batch: usize,
     rx_budget: usize,
     /// The last call of `receive` ended before the device was empty.
     rx_more: bool,
@@ -92,7 +96,7 @@ impl<D: Interface> Port<D> {
             device,
             allowed: Capabilities::ALL,
             distrusted: Capabilities::NONE,
-            stage: RxBatch::with_limit(config.rx_batch.max(1)),
+            rx_batch: config.rx_batch.max(1),
             rx_budget: config.rx_budget.max(1),
             rx_more: false,
             gro: Gro::new(config.gro),
@@ -178,53 +182,44 @@ impl<D: Interface> Port<D> {
     pub fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
         let before = batch.len();
         let mut budget = self.rx_budget;
-        if !self.allowed.rx_coalescing && self.stage.is_empty() && batch.room() <= budget {
-            return self.receive_in_place(now, batch);
-        }
-        let mut result = Ok(());
-        // The device gives what is waiting as far as there is room: one that left room would be asked in vain.
-        let mut is_drained = false;
-        while budget > 0 && !batch.is_full() {
-            let Some(frame) = self.stage.pop() else {
-                if is_drained {
-                    break;
-                }
-                match self.device.receive(now, &mut self.stage) {
-                    Ok(0) => break,
-                    Ok(_) => {
-                        is_drained = !self.stage.is_full();
-                        continue;
-                    }
-                    Err(error) => {
-                        result = Err(error);
-                        break;
-                    }
-                }
-            };
-            budget -= 1;
-            self.take(frame, batch);
+        let mut result = Ok(0);
+        while budget > 0 && !batch.is_full() && result.is_ok() {
+            let (from, most) = (batch.len(), budget.min(self.rx_batch));
+            let room = most.min(batch.room());
+            result = batch.fill(most, |batch| self.device.receive(now, batch));
+            let count = batch.len() - from;
+            budget -= count;
+            self.look_over(batch, from);
+            // The device gives what is waiting as far as there is room: one that left room would be asked in vain.
+            if count < room {
+                break;
+            }
         }
         self.rx_more = budget == 0 || batch.is_full();
         self.gro.finish(batch);
         self.rx.coalesced = self.gro.coalesced;
-        result.map(|()| batch.len() - before)
+        result.map(|_| batch.len() - before)
     }
 
-    /// The same where no frame is joined to another: each stays where the device has put it.
-    fn receive_in_place(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
-        let before = batch.len();
-        let result = self.device.receive(now, batch);
-        for at in before..batch.len() {
-            let Some(frame) = batch.at_mut(at) else { break };
-            if frame.meta.checksum == ChecksumStatus::Good {
-                self.count(frame);
-                frame.plain = Plain::Open;
-            } else {
-                self.look_at(frame);
+    /// Counts, verifies and joins the frames that have come, from this index on. Each stays where the device has put it, but those
+    /// that come behind one that was joined.
+    fn look_over(&mut self, batch: &mut RxBatch, from: usize) {
+        let rx = &mut self.rx;
+        if self.allowed.rx_coalescing {
+            self.gro.join(batch, from, |frame, is_open| {
+                if is_open || frame.len() > SHORT {
+                    return look_at(rx, frame);
+                }
+                look_if_needed(rx, frame);
+                None
+            });
+            return;
+        }
+        for at in from..batch.len() {
+            if let Some(frame) = batch.at_mut(at) {
+                look_if_needed(rx, frame);
             }
         }
-        self.rx_more = batch.is_full();
-        result.map(|_| batch.len() - before)
     }
 
     /// The state of the link.
@@ -239,8 +234,8 @@ impl<D: Interface> Port<D> {
 
     /// Asks for an interrupt, as [`QueuePair::arm`](crate::QueuePair::arm); true if there is something to do already.
     pub fn arm(&mut self, now: Instant) -> bool {
-        let staged = !self.stage.is_empty() || self.fallback.has_dropped();
-        self.device.arm(now) || staged
+        let has_dropped = self.fallback.has_dropped();
+        self.device.arm(now) || has_dropped
     }
 
     /// When the device wants to be looked at though no interrupt came, as
@@ -306,52 +301,50 @@ impl<D: Interface> Port<D> {
         self.fallback.set_enabled(enabled);
         result.map(|()| enabled)
     }
+}
 
-    fn count(&mut self, frame: &Frame) {
-        self.rx.frames += 1;
-        self.rx.bytes += frame.len() as u64;
+fn count(rx: &mut RxStats, frame: &Frame) {
+    rx.frames += 1;
+    rx.bytes += frame.len() as u64;
+}
+
+/// Counts a frame, and verifies it if the device has not.
+fn look_if_needed(rx: &mut RxStats, frame: &mut Frame) {
+    if frame.meta.checksum == ChecksumStatus::Good {
+        count(rx, frame);
+        frame.plain = Plain::Open;
+    } else {
+        look_at(rx, frame);
     }
+}
 
-    /// Counts and verifies one frame.
-    fn look_at(&mut self, frame: &mut Frame) -> Option<Layers> {
-        self.count(frame);
-        if frame.meta.checksum == ChecksumStatus::Unchecked
-            && let Some(layers) = verify::usual(frame)
-        {
-            self.rx.software_good += 1;
-            frame.meta.checksum = ChecksumStatus::Good;
-            frame.plain = layers.plain().into();
-            return Some(layers);
-        }
-        let layers = layers::parse(frame.data.bytes(), frame.len());
-        match (frame.meta.checksum, &layers) {
-            (ChecksumStatus::Good, _) => {}
-            (ChecksumStatus::Bad, _) => self.rx.device_bad += 1,
-            (ChecksumStatus::Unchecked, None) => self.rx.unchecked += 1,
-            (ChecksumStatus::Unchecked, Some(layers)) => {
-                frame.meta.checksum = verify(frame, layers);
-                match frame.meta.checksum {
-                    ChecksumStatus::Good => self.rx.software_good += 1,
-                    ChecksumStatus::Bad => self.rx.software_bad += 1,
-                    ChecksumStatus::Unchecked => self.rx.unchecked += 1,
-                }
+/// Counts and verifies one frame, and finds its layers.
+fn look_at(rx: &mut RxStats, frame: &mut Frame) -> Option<Layers> {
+    count(rx, frame);
+    if frame.meta.checksum == ChecksumStatus::Unchecked
+        && let Some(layers) = verify::usual(frame)
+    {
+        rx.software_good += 1;
+        frame.meta.checksum = ChecksumStatus::Good;
+        frame.plain = layers.plain().into();
+        return Some(layers);
+    }
+    let layers = layers::parse(frame.data.bytes(), frame.len());
+    match (frame.meta.checksum, &layers) {
+        (ChecksumStatus::Good, _) => {}
+        (ChecksumStatus::Bad, _) => rx.device_bad += 1,
+        (ChecksumStatus::Unchecked, None) => rx.unchecked += 1,
+        (ChecksumStatus::Unchecked, Some(layers)) => {
+            frame.meta.checksum = verify(frame, layers);
+            match frame.meta.checksum {
+                ChecksumStatus::Good => rx.software_good += 1,
+                ChecksumStatus::Bad => rx.software_bad += 1,
+                ChecksumStatus::Unchecked => rx.unchecked += 1,
             }
         }
-        frame.plain = layers.as_ref().and_then(Layers::plain).into();
-        layers
     }
-
-    /// Counts, verifies and passes on one frame.
-    fn take(&mut self, mut frame: Frame, batch: &mut RxBatch) {
-        let layers = self.look_at(&mut frame);
-        if self.allowed.rx_coalescing {
-            self.gro.push(frame, layers.as_ref(), batch);
-        } else {
-            // The caller has seen that there is room.
-            let pushed = batch.push(frame);
-            debug_assert!(pushed.is_ok(), "no room in the batch");
-        }
-    }
+    frame.plain = layers.as_ref().and_then(Layers::plain).into();
+    layers
 }
 
 #[cfg(test)]

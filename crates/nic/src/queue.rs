@@ -1,10 +1,11 @@
 //! The contract of a queue pair: batches in, batches out, completions, interrupts; and how queues and control make an
 //! interface.
 
-use crate::device::{Capabilities, Device, DeviceError, Filter, LinkState, Steering};
+use crate::device::{Capabilities, Device, DeviceError};
 use crate::frame::RxBatch;
 use crate::meta::{MacAddr, TxToken};
 use crate::pacing::PacingConfig;
+use crate::pass_on;
 use crate::tx::TxQueue;
 use linerate_wire::units::Instant;
 
@@ -95,86 +96,19 @@ impl<Q: QueuePair> Member<Q> {
     }
 }
 
-/// The queue's methods, passed on; `enabled` is given.
-macro_rules! queue_of {
-    ($type:ident<$($param:ident),*>, |$self:ident| $enabled:expr) => {
-        impl<$($param,)*> QueuePair for $type<$($param),*>
-        where
-            Q: QueuePair,
-        {
-            fn enabled(&$self) -> Capabilities {
-                $enabled
-            }
-
-            fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
-                self.queue.receive(now, batch)
-            }
-
-            fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
-                self.queue.transmit(now, queue)
-            }
-
-            fn poll_completion(&mut self) -> Option<TxToken> {
-                self.queue.poll_completion()
-            }
-
-            fn arm(&mut self, now: Instant) -> bool {
-                self.queue.arm(now)
-            }
-
-            fn waiting(&mut self) -> u32 {
-                self.queue.waiting()
-            }
-
-            fn arm_for(&mut self, now: Instant, frames: u32) -> Option<bool> {
-                self.queue.arm_for(now, frames)
-            }
-
-            fn poll_timeout(&self) -> Option<Instant> {
-                self.queue.poll_timeout()
-            }
-
-            fn set_pacing(&mut self, pacing: PacingConfig) -> Result<(), DeviceError> {
-                self.queue.set_pacing(pacing)
-            }
-        }
-    };
+impl<C, Q: QueuePair> QueuePair for Joined<C, Q> {
+    pass_on!(queue: all of QueuePair);
 }
 
-queue_of!(Joined<C, Q>, |self| self.queue.enabled());
-queue_of!(Member<Q>, |self| self.queue.enabled().and(self.allowed));
-
 impl<C: Device, Q> Device for Joined<C, Q> {
-    fn mac(&self) -> MacAddr {
-        self.control.mac()
-    }
+    pass_on!(control: all of Device);
+}
 
-    fn mtu(&self) -> usize {
-        self.control.mtu()
-    }
+impl<Q: QueuePair> QueuePair for Member<Q> {
+    pass_on!(queue: receive, transmit, poll_completion, arm, waiting, arm_for, poll_timeout, set_pacing);
 
-    fn capabilities(&self) -> Capabilities {
-        self.control.capabilities()
-    }
-
-    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
-        self.control.enable(wanted)
-    }
-
-    fn link(&self) -> LinkState {
-        self.control.link()
-    }
-
-    fn set_filter(&mut self, filter: &Filter<'_>) -> Result<(), DeviceError> {
-        self.control.set_filter(filter)
-    }
-
-    fn queues(&self) -> usize {
-        self.control.queues()
-    }
-
-    fn set_steering(&mut self, steering: &Steering<'_>) -> Result<(), DeviceError> {
-        self.control.set_steering(steering)
+    fn enabled(&self) -> Capabilities {
+        self.queue.enabled().and(self.allowed)
     }
 }
 
@@ -201,6 +135,7 @@ impl<Q: QueuePair> Device for Member<Q> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::LinkState;
     use crate::meta::ChecksumRequest;
     use crate::port::{Port, PortConfig};
     use crate::tx::TxPacket;

@@ -166,13 +166,16 @@ fn sum_in_64_bits(blocks: &[[u8; BLOCK]]) -> u64 {
 }
 
 /// Each addition takes the carry of the one before, which processors of 32 bits with a carry flag do in one instruction; what
-/// a block carries out is counted.
+/// a block carries out is counted. Without a flag (RISC-V) each carry is: four instructions a word instead of six.
 fn sum_in_32_bits(blocks: &[WordBlock]) -> u64 {
     let (mut sum, mut carries) = (0u32, 0u32);
     for block in blocks {
         let mut carry = false;
         for word in block {
             (sum, carry) = sum.carrying_add(*word, carry);
+            if cfg!(target_arch = "riscv32") {
+                carries += u32::from(core::mem::take(&mut carry));
+            }
         }
         carries += u32::from(carry);
     }

@@ -8,8 +8,8 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 use linerate_nic::{
-    Capabilities, Chunk, Device, DeviceError, Filter, Frame, LinkState, MacAddr, PacingConfig, Pool,
-    QueuePair, RxBatch, RxMeta, Steering, TxMeta, TxQueue, TxToken,
+    Capabilities, Chunk, Device, DeviceError, Frame, LinkState, MacAddr, Pool, QueuePair, RxBatch, RxMeta,
+    TxMeta, TxQueue, TxToken, pass_on,
 };
 use linerate_wire::units::Instant;
 
@@ -360,9 +360,7 @@ impl Other {
 }
 
 impl<D: QueuePair + Device> QueuePair for Spread<D> {
-    fn enabled(&self) -> Capabilities {
-        self.device.enabled()
-    }
+    pass_on!(device: enabled, poll_timeout, set_pacing);
 
     #[inline]
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
@@ -422,50 +420,16 @@ impl<D: QueuePair + Device> QueuePair for Spread<D> {
         }
         has_work
     }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.device.poll_timeout()
-    }
-
-    fn set_pacing(&mut self, pacing: PacingConfig) -> Result<(), DeviceError> {
-        self.device.set_pacing(pacing)
-    }
 }
 
 impl<D: Device> Device for Spread<D> {
-    fn mac(&self) -> MacAddr {
-        self.device.mac()
-    }
-
-    fn mtu(&self) -> usize {
-        self.device.mtu()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.device.capabilities()
-    }
-
-    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
-        self.device.enable(wanted)
-    }
+    pass_on!(device: mac, mtu, capabilities, enable, set_filter, queues, set_steering);
 
     fn link(&self) -> LinkState {
         match &self.role {
             Role::Other(other, _) => other.exchange.link(),
             _ => self.device.link(),
         }
-    }
-
-    fn set_filter(&mut self, filter: &Filter<'_>) -> Result<(), DeviceError> {
-        self.device.set_filter(filter)
-    }
-
-    fn queues(&self) -> usize {
-        self.device.queues()
-    }
-
-    fn set_steering(&mut self, steering: &Steering<'_>) -> Result<(), DeviceError> {
-        self.device.set_steering(steering)
     }
 }
 

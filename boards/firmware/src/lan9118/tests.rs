@@ -106,6 +106,28 @@ fn a_frame_that_comes_while_interrupts_are_cleared_is_heard_of() {
     assert!(!model.borrow().interrupts());
 }
 
+/// For a loop that lets frames wait until there are so many.
+#[test]
+fn it_interrupts_at_the_frame_that_was_asked_for() {
+    let (mut chip, model, _) = open();
+    assert_eq!(chip.arm_for(NOW, 3), Some(false));
+    for waiting in 1..=3 {
+        model.borrow_mut().arrive(&frame(60, waiting));
+        assert_eq!((chip.waiting(), model.borrow().interrupts()), (waiting.into(), waiting == 3));
+    }
+    assert_eq!((chip.arm_for(NOW, 3), chip.arm_for(NOW, 4)), (Some(true), Some(false)));
+    assert_eq!(receive(&mut chip, 16).len(), 3);
+    // None is one, and more than the FIFO surely holds are as many as it does.
+    assert_eq!(chip.arm_for(NOW, 0), Some(false));
+    model.borrow_mut().arrive(&frame(60, 1));
+    assert!(model.borrow().interrupts());
+    assert_eq!(chip.arm_for(NOW, u32::MAX), Some(false));
+    for waiting in 2..=4 {
+        model.borrow_mut().arrive(&frame(60, waiting));
+        assert_eq!(model.borrow().interrupts(), waiting == 4);
+    }
+}
+
 /// What comes between reading the events and clearing them stays.
 #[test]
 fn a_link_that_goes_while_interrupts_are_cleared_is_heard_of() {

@@ -9,8 +9,8 @@ use linerate_linux::{DeviceStats, RxPools};
 use linerate_nic::mcdma::nic_regs::register;
 use linerate_nic::mcdma::{self, Bus as _, Control, Queue};
 use linerate_nic::{
-    Bytes, Capabilities, Chunk, Device, DeviceError, Filter, Joined, LinkState, MacAddr, Pool, QueuePair,
-    RxBatch, Steering, TxMeta, TxQueue, TxToken,
+    Bytes, Capabilities, Chunk, Device, DeviceError, Joined, Pool, QueuePair, RxBatch, TxMeta, TxQueue,
+    pass_on,
 };
 use linerate_rtl_sim::Timing;
 use linerate_rtl_sim::nic::{Board, OpenError, Simulation, open};
@@ -125,39 +125,11 @@ impl RtlDevice {
 }
 
 impl Device for RtlDevice {
-    fn mac(&self) -> MacAddr {
-        self.hardware.mac()
-    }
-
-    fn mtu(&self) -> usize {
-        self.hardware.mtu()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.hardware.capabilities()
-    }
-
-    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
-        self.hardware.enable(wanted)
-    }
-
-    fn link(&self) -> LinkState {
-        self.hardware.link()
-    }
-
-    fn set_filter(&mut self, filter: &Filter<'_>) -> Result<(), DeviceError> {
-        self.hardware.set_filter(filter)
-    }
-
-    fn set_steering(&mut self, steering: &Steering<'_>) -> Result<(), DeviceError> {
-        self.hardware.set_steering(steering)
-    }
+    pass_on!(hardware: mac, mtu, capabilities, enable, link, set_filter, set_steering);
 }
 
 impl QueuePair for RtlDevice {
-    fn enabled(&self) -> Capabilities {
-        self.hardware.enabled()
-    }
+    pass_on!(hardware: enabled, poll_completion, poll_timeout);
 
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
         self.exchange(now)?;
@@ -172,17 +144,9 @@ impl QueuePair for RtlDevice {
         Ok(taken)
     }
 
-    fn poll_completion(&mut self) -> Option<TxToken> {
-        self.hardware.poll_completion()
-    }
-
     /// The hardware is at rest after each exchange, and only the cable wakes it.
     fn arm(&mut self, now: Instant) -> bool {
         self.hardware.arm(now) || !self.outgoing.is_empty()
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.hardware.poll_timeout()
     }
 }
 

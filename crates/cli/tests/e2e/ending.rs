@@ -1,6 +1,8 @@
 //! How a server ends: at once where nothing is under way, and with a reset where something is.
 
-use crate::lab::{Lab, Wire};
+use crate::lab::{Lab, Namespace, Wire};
+use std::io::Read as _;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 const WIRES: [Wire; 3] = [Wire::Tap, Wire::Packet, Wire::Kernel];
@@ -92,4 +94,43 @@ fn everything_printed_is_json_where_that_is_asked_for() {
         assert!(json(line.to_owned())["level"].is_string(), "{line}");
     }
     lab.stop_after_signal();
+}
+
+/// Whoever started the server with pipes and does not read them: it serves, tells what it had to drop, and ends when told to.
+#[test]
+fn a_log_that_nobody_reads_stops_nothing() {
+    let namespace = Namespace::new();
+    let mut server = namespace.command(env!("CARGO_BIN_EXE_linerate"));
+    let args = ["serve", "--device", "tap:lrunread0", "--iperf3-port", "0", "--ftp-port", "0"];
+    let server = server.args(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut server = server.expect("it starts");
+    namespace.must("until curl -sf -m 1 -o /dev/null http://192.168.1.4/; do sleep 0.1; done");
+    // Lines of more than a mebibyte, and what the pipe holds.
+    let ab = |count: u32| {
+        let report =
+            namespace.must(&format!("timeout 60 ab -q -k -n {count} -c 20 http://192.168.1.4/ 2>&1"));
+        assert!(report.contains(&format!("Complete requests:      {count}")), "{report}");
+        assert!(report.contains("Failed requests:        0"), "{report}");
+    };
+    ab(30_000);
+    // It is read for a while.
+    let mut log = server.stderr.take().expect("a pipe");
+    let mut text = Vec::new();
+    let patience = Instant::now() + Duration::from_secs(20);
+    let mut piece = [0; 65_536];
+    while !String::from_utf8_lossy(&text).contains("lines of the log were dropped, as nobody read it") {
+        assert!(Instant::now() < patience, "{} bytes, and nothing of dropped lines", text.len());
+        let count = log.read(&mut piece).expect("more");
+        text.extend_from_slice(&piece[..count]);
+    }
+    let lines = String::from_utf8(text).expect("a log");
+    assert!(lines.lines().filter(|line| line.contains("GET / ")).count() > 5_000);
+    // And not again.
+    ab(30_000);
+    namespace.must(&format!("kill -TERM {}", server.id()));
+    let end = Instant::now() + Duration::from_secs(15);
+    while server.try_wait().expect("its state").is_none() {
+        assert!(Instant::now() < end, "it does not end");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }

@@ -154,7 +154,8 @@ fn a_killed_server_leaves_its_trace() {
     let mut client = namespace.command("curl").args(args).spawn().expect("curl starts");
     // How many calls a second there are is the machine's affair; that they come to the disk while
     // the transfer runs is not.
-    let (first, mut last) = (noted(), noted());
+    let first = noted();
+    let mut last = first;
     while last < first + 20 {
         assert!(Instant::now() < patience, "{last} calls that received, {first} before the transfer");
         std::thread::sleep(Duration::from_millis(200));

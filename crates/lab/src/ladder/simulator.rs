@@ -6,7 +6,6 @@ use super::state::{Direction, State};
 use crate::scenario::file::Side;
 use crate::scenario::outcome::Outcome;
 use crate::scenario::{load, simulate, verdict};
-use linerate_sim::PacingMode;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -43,12 +42,7 @@ pub fn scenario(state: &State, constants: &Constants, whose: Whose) -> String {
     };
     let offload = if state.offload { "tx-checksum,rx-checksum" } else { "none" };
     let paced = &state.interrupts;
-    let mode = match paced.mode {
-        PacingMode::None => "none",
-        PacingMode::LastInterrupt => "last-interrupt",
-        PacingMode::FirstNewPacket => "first-new-packet",
-        PacingMode::LastNewPacket => "last-new-packet",
-    };
+    let mode = paced.mode.name();
     let heap = state.heap.map_or(String::new(), |bytes| format!("memory = \"{bytes} B\"\n"));
     let mut text = String::new();
     // Writing into a string never fails.

@@ -24,10 +24,8 @@ fn frame(pool: &Pool, bytes: &[u8]) -> Frame {
 
 fn coalesce(gro: &mut Gro, frames: Vec<Frame>) -> Vec<Frame> {
     let mut batch = RxBatch::with_limit(frames.len());
-    for frame in frames {
-        let layers = parse(frame.data.bytes(), frame.len());
-        gro.push(frame, layers.as_ref(), &mut batch);
-    }
+    frames.into_iter().for_each(|frame| batch.push(frame).expect("room"));
+    gro.join(&mut batch, 0, |frame, _| parse(frame.data.bytes(), frame.len()));
     gro.finish(&mut batch);
     core::iter::from_fn(|| batch.pop()).collect()
 }

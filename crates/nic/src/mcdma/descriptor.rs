@@ -116,13 +116,9 @@ impl Received {
     }
 }
 
-/// The app words of a descriptor.
-pub fn load_app(bus: &impl Bus, address: u64) -> [u32; 5] {
-    let mut app = [0; 5];
-    for (at, word) in (0..).step_by(4).zip(&mut app) {
-        *word = bus.load(address + tx::APP0 + at);
-    }
-    app
+/// One of the five app words of a descriptor.
+pub fn load_app(bus: &impl Bus, address: u64, at: u64) -> u32 {
+    bus.load(address + tx::APP0 + 4 * at)
 }
 
 fn store(bus: &impl Bus, address: u64, words: &[u32]) {

@@ -33,10 +33,20 @@ pub(crate) struct Shape {
 
 /// What lies at the front of the ring.
 enum Front {
-    /// A frame in so many descriptors.
-    Frame(usize),
+    Frame(Whole),
     /// So many descriptors without a beginning, or without an end.
     Scrap(usize),
+}
+
+/// A frame that has come back. Descriptors may lie where a word takes as long as a line of a cache, so what was read is kept.
+struct Whole {
+    descriptors: usize,
+    /// Bytes of the frame, and of what is in its first descriptor.
+    len: usize,
+    first_len: usize,
+    has_error: bool,
+    /// Whether no descriptor has more than its buffer holds, or nothing.
+    fits: bool,
 }
 
 /// A ring of buffers that the engine fills in order.
@@ -89,7 +99,7 @@ impl<P: Platform> Receiver<P> {
             && let Some(front) = self.front()
         {
             let frame = match front {
-                Front::Frame(descriptors) => self.frame(descriptors, enabled, stats),
+                Front::Frame(whole) => self.frame(&whole, enabled, stats),
                 Front::Scrap(descriptors) => {
                     stats.receive_length += 1;
                     self.keep(descriptors);
@@ -176,15 +186,22 @@ impl<P: Platform> Receiver<P> {
 
     /// What the oldest descriptors hold, if all of it has come back.
     fn front(&self) -> Option<Front> {
+        let mut whole = Whole { descriptors: 0, len: 0, first_len: 0, has_error: false, fits: true };
         for count in 0..self.ring.in_use() {
             let received = self.status(count)?;
             match (count, received.is_first) {
                 (0, false) => return Some(Front::Scrap(1)),
-                (0, true) | (_, false) => {}
+                (0, true) => whole.first_len = received.len,
+                (_, false) => {}
                 (_, true) => return Some(Front::Scrap(count)),
             }
+            whole.descriptors = count + 1;
+            whole.len += received.len;
+            whole.has_error |= received.has_error;
+            // Lengths are the device's word.
+            whole.fits &= (1..=self.pool.buffer_size()).contains(&received.len);
             if received.is_last {
-                return Some(Front::Frame(count + 1));
+                return Some(Front::Frame(whole));
             }
         }
         // All that the engine had for one frame that does not end there, and nothing to go on with.
@@ -207,22 +224,14 @@ impl<P: Platform> Receiver<P> {
         }
     }
 
-    /// The frame in the oldest `descriptors`; `None`, and the buffers stay here, if it cannot be handed on.
-    fn frame(&mut self, descriptors: usize, enabled: Capabilities, stats: &mut QueueStats) -> Option<Frame> {
-        let (mut len, mut has_error, mut fits) = (0, false, true);
-        for at in 0..descriptors {
-            let received = self.status(at)?;
-            len += received.len;
-            has_error |= received.has_error;
-            // Lengths are the device's word: none is beyond its buffer, or nothing.
-            fits &= (1..=self.pool.buffer_size()).contains(&received.len);
-        }
+    /// The frame in the oldest descriptors; `None`, and the buffers stay here, if it cannot be handed on.
+    fn frame(&mut self, whole: &Whole, enabled: Capabilities, stats: &mut QueueStats) -> Option<Frame> {
+        let descriptors = whole.descriptors;
         let last = self.ring.address(self.ring.oldest() + descriptors as u64 - 1);
-        let app = descriptor::load_app(&self.board, last);
-        let report = Report::decode(self.shape.words, app);
-        has_error |= report.is_damaged;
+        let report = Report::load(self.shape.words, |at| descriptor::load_app(&self.board, last, at));
+        let has_error = whole.has_error || report.is_damaged;
         let longest = if report.segment_size != 0 { LONGEST_JOINED } else { self.shape.longest };
-        let is_length_right = fits && len <= longest;
+        let is_length_right = whole.fits && whole.len <= longest;
         stats.receive_errors += u64::from(has_error);
         stats.receive_length += u64::from(!has_error && !is_length_right);
         if has_error || !is_length_right || !self.can_part_with(descriptors, stats) {
@@ -236,17 +245,19 @@ impl<P: Platform> Receiver<P> {
             return None;
         };
         stats.received_joined += u64::from(report.segment_size != 0);
-        Some(self.hand_on(descriptors, more, report.meta(enabled, self.shape.queue)))
+        Some(self.hand_on(whole, more, report.meta(enabled, self.shape.queue)))
     }
 
     /// The frame that is in order, out of its buffers.
-    fn hand_on(&mut self, descriptors: usize, mut more: Pieces, meta: RxMeta) -> Frame {
+    fn hand_on(&mut self, whole: &Whole, mut more: Pieces, meta: RxMeta) -> Frame {
         let mut data = Slice::default();
-        for at in 0..descriptors {
+        for at in 0..whole.descriptors {
             let slot = self.ring.slot(self.ring.oldest());
-            if let (Some(received), Some(mut buffer)) = (self.status(0), self.held[slot].take()) {
-                // Read anew, and never more than there is, whatever the hardware has made of it meanwhile.
-                let len = received.len.min(buffer.len());
+            let len =
+                if at == 0 { Some(whole.first_len) } else { self.status(0).map(|received| received.len) };
+            if let (Some(len), Some(mut buffer)) = (len, self.held[slot].take()) {
+                // Never more than there is, whatever the hardware has made of it meanwhile.
+                let len = len.min(buffer.len());
                 self.board.invalidate(&mut buffer.bytes_mut()[..len]);
                 let slice = buffer.freeze(0..len);
                 if at == 0 { data = slice } else { more.push(slice) }

@@ -106,8 +106,8 @@ impl Request {
 pub struct Report {
     /// Of the checksums.
     pub checksum: ChecksumStatus,
-    /// Sum over the frame from its 15th byte on.
-    pub raw_sum: u16,
+    /// Sum over the frame from its 15th byte on; not asked for where the hardware says what the checksums are.
+    pub raw_sum: Option<u16>,
     /// Toeplitz hash, if it took one.
     pub rss_hash: Option<u32>,
     /// Payload bytes of each segment where several were joined; else 0.
@@ -117,25 +117,28 @@ pub struct Report {
 }
 
 impl Report {
-    /// From the five app words.
-    pub fn decode(words: AppWords, app: [u32; 5]) -> Self {
+    /// From those of the five app words that matter: `load` reads one, which takes long.
+    pub fn load(words: AppWords, load: impl Fn(u64) -> u32) -> Self {
         // Both have these at the same place.
         use seed_rx as rx;
         const _: () = assert!(rx::APP1_SEG_SIZE == axienet_rx::APP1_SEG_SIZE);
         const _: () = assert!(rx::APP1_HASH_TYPE == axienet_rx::APP1_HASH_TYPE);
         const _: () = assert!(rx::APP3_CSUM_RAW == axienet_rx::APP3_CSUM_RAW);
         let status = match words {
-            AppWords::TenGig => app[4] >> rx::APP4_CSUM_STATUS_SHIFT,
-            AppWords::AxiEthernet => app[2] >> axienet_rx::APP2_CSUM_STATUS_SHIFT,
+            AppWords::TenGig => load(4) >> rx::APP4_CSUM_STATUS_SHIFT,
+            AppWords::AxiEthernet => load(2) >> axienet_rx::APP2_CSUM_STATUS_SHIFT,
         };
-        let is_hashed = app[1] & rx::APP1_HASH_TYPE != 0;
-        let segments = (app[1] & rx::APP1_SEG_COUNT) >> rx::APP1_SEG_COUNT_SHIFT;
+        let checksum = checksum_status(status);
+        let about = load(1);
+        let is_hashed = about & rx::APP1_HASH_TYPE != 0;
+        let segments = (about & rx::APP1_SEG_COUNT) >> rx::APP1_SEG_COUNT_SHIFT;
+        let is_unchecked = checksum == ChecksumStatus::Unchecked;
         Report {
-            checksum: checksum_status(status),
-            raw_sum: (app[3] & rx::APP3_CSUM_RAW) as u16,
-            rss_hash: is_hashed.then_some(app[0]),
-            segment_size: if segments > 1 { (app[1] >> rx::APP1_SEG_SIZE_SHIFT) as u16 } else { 0 },
-            is_damaged: app[1] & rx::APP1_ERROR != 0,
+            checksum,
+            raw_sum: is_unchecked.then(|| (load(3) & rx::APP3_CSUM_RAW) as u16),
+            rss_hash: is_hashed.then(|| load(0)),
+            segment_size: if segments > 1 { (about >> rx::APP1_SEG_SIZE_SHIFT) as u16 } else { 0 },
+            is_damaged: about & rx::APP1_ERROR != 0,
         }
     }
 
@@ -145,7 +148,7 @@ impl Report {
         let is_joined = self.segment_size != 0;
         let checksum =
             if enabled.rx_checksum || is_joined { self.checksum } else { ChecksumStatus::Unchecked };
-        let raw_sum = (enabled.rx_checksum && !is_joined).then_some(self.raw_sum);
+        let raw_sum = self.raw_sum.filter(|_| enabled.rx_checksum && !is_joined);
         let (rss_hash, segment_size) = (self.rss_hash, self.segment_size);
         RxMeta { checksum, raw_sum, rss_hash, queue, segment_size, timestamp: None }
     }
@@ -167,6 +170,10 @@ pub fn checksum_status(code: u32) -> ChecksumStatus {
 mod tests {
     use super::*;
 
+    fn decode(words: AppWords, app: [u32; 5]) -> Report {
+        Report::load(words, |at| app[at as usize])
+    }
+
     #[test]
     fn every_checksum_status_has_its_meaning() {
         use ChecksumStatus::{Bad, Good, Unchecked};
@@ -175,9 +182,10 @@ mod tests {
             assert_eq!(checksum_status(code), expected, "{code:03b}");
             assert_eq!(checksum_status(0xFFFF_FFF8 | code), expected, "other bits do not count");
             // RX_CS_STS in App4[2:0]; RxFullCsumStatus in App2[5:3].
-            let ten_gig = Report::decode(AppWords::TenGig, [0, 0, 0, 0xABCD_1234, 0xFFFF_FFF8 | code]);
-            let axi = Report::decode(AppWords::AxiEthernet, [0, 0, !0o70 | code << 3, 0xABCD_1234, 0]);
-            let report = Report { checksum: expected, raw_sum: 0x1234, ..Report::default() };
+            let ten_gig = decode(AppWords::TenGig, [0, 0, 0, 0xABCD_1234, 0xFFFF_FFF8 | code]);
+            let axi = decode(AppWords::AxiEthernet, [0, 0, !0o70 | code << 3, 0xABCD_1234, 0]);
+            let raw_sum = (expected == Unchecked).then_some(0x1234);
+            let report = Report { checksum: expected, raw_sum, ..Report::default() };
             assert_eq!((ten_gig, axi), (report, report));
         }
     }
@@ -209,17 +217,19 @@ mod tests {
     fn a_joined_frame_has_no_sum_and_keeps_its_status() {
         // Hash of TCP over IPv4, three segments of 1,448 bytes.
         let app = [0x51CC_C178, 1_448 << 16 | 3 << 8 | 2, 0, 0x9999, 2];
-        let report = Report::decode(AppWords::TenGig, app);
+        let report = decode(AppWords::TenGig, app);
         assert_eq!((report.rss_hash, report.segment_size), (Some(0x51CC_C178), 1_448));
         let meta = report.meta(Capabilities::NONE, 3);
         assert_eq!((meta.checksum, meta.raw_sum, meta.queue), (ChecksumStatus::Good, None, 3));
-        let alone = Report::decode(AppWords::TenGig, [0, 1 << 8, 0, 0x9999, 2]);
+        let alone = decode(AppWords::TenGig, [0, 1 << 8, 0, 0x9999, 2]);
         let meta = alone.meta(Capabilities::NONE, 0);
         assert_eq!((meta.checksum, meta.raw_sum, meta.rss_hash), (ChecksumStatus::Unchecked, None, None));
         let meta = alone.meta(Capabilities::ALL, 0);
-        assert_eq!((meta.checksum, meta.raw_sum), (ChecksumStatus::Good, Some(0x9999)));
-        let with_size = Report::decode(AppWords::TenGig, [0, 1_448 << 16 | 1 << 8, 0, 0, 2]);
+        assert_eq!((meta.checksum, meta.raw_sum), (ChecksumStatus::Good, None));
+        let unknown = decode(AppWords::TenGig, [0, 1 << 8, 0, 0x9999, 0]).meta(Capabilities::ALL, 0);
+        assert_eq!((unknown.checksum, unknown.raw_sum), (ChecksumStatus::Unchecked, Some(0x9999)));
+        let with_size = decode(AppWords::TenGig, [0, 1_448 << 16 | 1 << 8, 0, 0, 2]);
         assert_eq!(with_size.segment_size, 0, "a frame of its own, whatever its size");
-        assert!(Report::decode(AppWords::AxiEthernet, [0, 8, 0, 0, 0]).is_damaged);
+        assert!(decode(AppWords::AxiEthernet, [0, 8, 0, 0, 0]).is_damaged);
     }
 }

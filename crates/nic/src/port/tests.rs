@@ -192,7 +192,7 @@ fn budget_and_batch_bound_one_call() {
     let mut b = Port::new(b, config).unwrap();
     let mut queue = TxQueue::with_capacity(100);
     for i in 0..100u32 {
-        let bytes = Plan { sequence: i * 10, ..Plan::default() }.frame(&[1; 10]);
+        let bytes = Plan { sequence: i * 50, ..Plan::default() }.frame(&[1; 50]);
         queue.vacant().unwrap().header_mut(bytes.len()).copy_from_slice(&bytes);
         queue.commit();
     }
@@ -205,9 +205,31 @@ fn budget_and_batch_bound_one_call() {
         while batch.pop().is_some() {}
     }
     assert!(!b.has_more());
-    // Each call joins its 20 segments to one frame; what it has fetched too much waits for the next.
+    // Each call joins its 20 segments to one frame.
     assert_eq!(counts, [1; 5]);
     assert_eq!((b.stats().rx.frames, b.stats().rx.coalesced), (100, 95));
+}
+
+/// Short frames begin no flow, but end one, and keep their place in it.
+#[test]
+fn an_acknowledgement_is_not_joined_and_not_overtaken() {
+    let pool = Pool::new(256, 256);
+    let (mut a, b) = Link::pair(&pool, 200, Capabilities::NONE, 128);
+    let mut b = Port::new(b, PortConfig::default()).unwrap();
+    let mut queue = TxQueue::with_capacity(100);
+    let mut sequence = 0;
+    for len in [0, 10, 10, 50, 50, 0, 50, 50, 10, 10] {
+        let bytes = Plan { sequence, ..Plan::default() }.frame(&[1; 64][..len]);
+        sequence += len as u32;
+        queue.vacant().unwrap().header_mut(bytes.len()).copy_from_slice(&bytes);
+        queue.commit();
+    }
+    a.transmit(NOW, &mut queue).unwrap();
+    let mut batch = RxBatch::with_limit(64);
+    assert_eq!(b.receive(NOW, &mut batch), Ok(7));
+    let lens: Vec<_> = core::iter::from_fn(|| batch.pop()).map(|frame| frame.len() - 54).collect();
+    assert_eq!(lens, [0, 10, 10, 100, 0, 110, 10]);
+    assert_eq!((b.stats().rx.frames, b.stats().rx.coalesced, b.stats().rx.software_good), (10, 3, 10));
 }
 
 #[test]

@@ -247,6 +247,31 @@ fn the_device_is_notified_and_interrupts_when_the_other_waits() {
     }
 }
 
+/// For a loop that lets frames wait until there are so many; without events the device interrupts at each.
+#[test]
+fn it_interrupts_at_the_buffer_that_was_asked_for() {
+    for events in [0, model::EVENT_IDX] {
+        let mut bench = Bench::on(Board::new(model::ALL & !model::EVENT_IDX | events), 48, 1_600);
+        assert_eq!(bench.device.arm_for(Instant::ZERO, 3), Some(false));
+        for waiting in 1..=3 {
+            bench.arrive(frame(waiting, 60));
+            let interrupts = bench.is_interrupted();
+            assert_eq!(u64::from(bench.device.waiting()), waiting);
+            assert_eq!(interrupts, events == 0 || waiting == 3);
+        }
+        let [three, four] = [3, 4].map(|frames| bench.device.arm_for(Instant::ZERO, frames));
+        assert_eq!((three, four), (Some(true), Some(false)));
+        assert_eq!(bench.receive().len(), 3);
+        // More than a quarter of the ring are as many as a quarter: the device is not to run out of buffers.
+        assert_eq!(bench.device.arm_for(Instant::ZERO, u32::MAX), Some(false));
+        let interrupts = (1..=8).find(|number| {
+            bench.arrive(frame(*number, 60));
+            bench.is_interrupted()
+        });
+        assert_eq!(interrupts, Some(if events == 0 { 1 } else { 8 }));
+    }
+}
+
 #[test]
 fn the_link_goes_and_comes() {
     let mut bench = Bench::new();

@@ -6,9 +6,6 @@ use crate::{Dut, Rng};
 use linerate_nic::{AdaptiveConfig, AdaptivePacing, Pacing, PacingConfig, PacingMode};
 use linerate_wire::units::Instant;
 
-const MODES: [PacingMode; 4] =
-    [PacingMode::None, PacingMode::LastInterrupt, PacingMode::FirstNewPacket, PacingMode::LastNewPacket];
-
 /// Clocks after which new settings are in force.
 const SETTLING: u64 = 4;
 
@@ -321,7 +318,8 @@ impl Bench<'_> {
         let adaptive = AdaptiveConfig { min_ticks, low, high };
         let tick = self.queues[0].config.tick_ns;
         for queue in &mut self.queues {
-            let mode = if queue.fixed.pending() == 0 { self.rng.pick(&MODES) } else { queue.config.mode };
+            let mode =
+                if queue.fixed.pending() == 0 { self.rng.pick(&PacingMode::ALL) } else { queue.config.mode };
             let config = PacingConfig {
                 mode,
                 timer_ticks: any(&mut self.rng, &[0, 1, 2, 3, 10, 40, 256], ticks),

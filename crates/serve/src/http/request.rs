@@ -95,6 +95,7 @@ impl RequestError {
     pub fn status(self) -> Status {
         match self {
             RequestError::LineTooLong => Status::UriTooLong,
+            RequestError::Target(UriError::Secured) => Status::MisdirectedRequest,
             RequestError::FieldsTooLong | RequestError::TooManyFields => Status::FieldsTooLarge,
             RequestError::Method | RequestError::UnknownCoding => Status::NotImplemented,
             RequestError::Version => Status::VersionNotSupported,
@@ -115,6 +116,7 @@ impl fmt::Display for RequestError {
             RequestError::Method => "unknown method",
             RequestError::Version => "unsupported version",
             RequestError::Target(UriError::Form) => "malformed target",
+            RequestError::Target(UriError::Secured) => "https on a connection without TLS",
             RequestError::Target(UriError::Character) => "forbidden character in target",
             RequestError::Target(UriError::Escape) => "malformed percent-escape",
             RequestError::Target(UriError::Hidden) => "escaped slash or NUL",

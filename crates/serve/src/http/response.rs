@@ -37,6 +37,8 @@ pub enum Status {
     RangeNotSatisfiable = 416,
     /// An unknown expectation.
     ExpectationFailed = 417,
+    /// What is asked for is not to be had on this connection.
+    MisdirectedRequest = 421,
     /// The header fields are longer, or more, than we take.
     FieldsTooLarge = 431,
     /// The file system failed.
@@ -72,6 +74,7 @@ impl Status {
             Status::UriTooLong => "414 URI Too Long",
             Status::RangeNotSatisfiable => "416 Range Not Satisfiable",
             Status::ExpectationFailed => "417 Expectation Failed",
+            Status::MisdirectedRequest => "421 Misdirected Request",
             Status::FieldsTooLarge => "431 Request Header Fields Too Large",
             Status::InternalError => "500 Internal Server Error",
             Status::NotImplemented => "501 Not Implemented",

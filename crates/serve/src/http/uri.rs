@@ -29,6 +29,8 @@ static REG_NAME: ByteSet = ByteSet::alphanumeric_and(b"-._~!$&'()*+,;=%");
 pub enum UriError {
     /// Neither a path, nor an http URI, nor `*`.
     Form,
+    /// An https URI, which must not be answered on a connection without TLS (RFC 9110 section 7.4).
+    Secured,
     /// A byte that no URI holds.
     Character,
     /// `%` without two hexadecimal digits after it.
@@ -54,7 +56,7 @@ impl<'a> Target<'a> {
             [] => Err(UriError::Form),
             b"*" => Ok(Target::Asterisk),
             [b'/', ..] => Ok(Target::split(target)),
-            _ => match strip_scheme(target) {
+            _ => match strip(b"http://", target) {
                 Some(rest) => {
                     let end = rest.iter().position(|b| matches!(b, b'/' | b'?')).unwrap_or(rest.len());
                     check_authority(&rest[..end])?;
@@ -64,6 +66,7 @@ impl<'a> Target<'a> {
                         rest => Ok(Target::split(rest)),
                     }
                 }
+                None if strip(b"https://", target).is_some() => Err(UriError::Secured),
                 None if check_authority(target).is_ok() => Ok(Target::Authority),
                 None => Err(UriError::Form),
             },
@@ -78,12 +81,9 @@ impl<'a> Target<'a> {
     }
 }
 
-fn strip_scheme(target: &[u8]) -> Option<&[u8]> {
-    let strip = |scheme: &[u8]| {
-        let (start, rest) = target.split_at_checked(scheme.len())?;
-        start.eq_ignore_ascii_case(scheme).then_some(rest)
-    };
-    strip(b"http://").or_else(|| strip(b"https://"))
+fn strip<'a>(scheme: &[u8], target: &'a [u8]) -> Option<&'a [u8]> {
+    let (start, rest) = target.split_at_checked(scheme.len())?;
+    start.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
 /// Checks `host [":" port]` (RFC 3986 section 3.2), as it stands in an absolute target and in the Host field. An
@@ -231,7 +231,8 @@ mod tests {
         check_target("/a?", Ok(("/a", Some(""))));
         check_target("//x/y", Ok(("//x/y", None)));
         check_target("http://h/a", Ok(("/a", None)));
-        check_target("HTTPS://h:80/a?b", Ok(("/a", Some("b"))));
+        check_target("HTTP://h:80/a?b", Ok(("/a", Some("b"))));
+        check_target("HTTPS://h:80/a?b", Err(UriError::Secured));
         check_target("http://h", Ok(("/", None)));
         check_target("http://h?q=/", Ok(("/", Some("q=/"))));
         check_target("http://[::1]:8080/", Ok(("/", None)));

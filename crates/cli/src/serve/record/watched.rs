@@ -4,10 +4,7 @@ use super::{Recorder, Step};
 use crate::serve::own::HostDevice;
 use linerate_linux::clock::MonotonicClock;
 use linerate_linux::{DeviceStats, RxPools};
-use linerate_nic::{
-    Capabilities, Chunk, Device, DeviceError, Filter, LinkState, MacAddr, PacingConfig, QueuePair, RxBatch,
-    Slice, Steering, TxQueue, TxToken,
-};
+use linerate_nic::{Chunk, Device, DeviceError, QueuePair, RxBatch, Slice, TxQueue, pass_on};
 use linerate_wire::pcapng::Seen;
 use linerate_wire::units::Instant;
 use std::iter::once;
@@ -83,9 +80,7 @@ impl<D: QueuePair> Watched<D> {
 }
 
 impl<D: QueuePair> QueuePair for Watched<D> {
-    fn enabled(&self) -> Capabilities {
-        self.device.enabled()
-    }
+    pass_on!(device: enabled, poll_completion, arm, poll_timeout, set_pacing);
 
     #[inline]
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
@@ -102,58 +97,10 @@ impl<D: QueuePair> QueuePair for Watched<D> {
             Some(recorder) => Self::watch_transmit(&mut self.device, recorder, now, queue),
         }
     }
-
-    #[inline]
-    fn poll_completion(&mut self) -> Option<TxToken> {
-        self.device.poll_completion()
-    }
-
-    #[inline]
-    fn arm(&mut self, now: Instant) -> bool {
-        self.device.arm(now)
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.device.poll_timeout()
-    }
-
-    fn set_pacing(&mut self, pacing: PacingConfig) -> Result<(), DeviceError> {
-        self.device.set_pacing(pacing)
-    }
 }
 
 impl<D: Device> Device for Watched<D> {
-    fn mac(&self) -> MacAddr {
-        self.device.mac()
-    }
-
-    fn mtu(&self) -> usize {
-        self.device.mtu()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.device.capabilities()
-    }
-
-    fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
-        self.device.enable(wanted)
-    }
-
-    fn link(&self) -> LinkState {
-        self.device.link()
-    }
-
-    fn set_filter(&mut self, filter: &Filter<'_>) -> Result<(), DeviceError> {
-        self.device.set_filter(filter)
-    }
-
-    fn queues(&self) -> usize {
-        self.device.queues()
-    }
-
-    fn set_steering(&mut self, steering: &Steering<'_>) -> Result<(), DeviceError> {
-        self.device.set_steering(steering)
-    }
+    pass_on!(device: all of Device);
 }
 
 impl<D: AsFd> AsFd for Watched<D> {

@@ -169,9 +169,9 @@ fn software(frames: &[Vec<u8>], flows: usize) -> Vec<Vec<u8>> {
         let mut buffer = pool.take().expect("a free buffer");
         buffer.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
         let meta = RxMeta { checksum: ChecksumStatus::Good, ..RxMeta::default() };
-        let frame = Frame::new(buffer.freeze(0..bytes.len()), meta);
-        gro.push(frame, parse(bytes, bytes.len()).as_ref(), &mut batch);
+        batch.push(Frame::new(buffer.freeze(0..bytes.len()), meta)).expect("room");
     }
+    gro.join(&mut batch, 0, |frame, _| parse(frame.data.bytes(), frame.len()));
     gro.finish(&mut batch);
     core::iter::from_fn(|| batch.pop()).map(|frame| flat(&frame)).collect()
 }

@@ -61,6 +61,7 @@ fn malformed_request_lines() {
     check_line("GET * HTTP/1.1", RequestError::Target(UriError::Form), 400);
     check_line("GET a:80 HTTP/1.1", RequestError::Target(UriError::Form), 400);
     check_line("CONNECT / HTTP/1.1", RequestError::Target(UriError::Form), 400);
+    check_line("GET https://a/ HTTP/1.1", RequestError::Target(UriError::Secured), 421);
     check_line("GET http:/// HTTP/1.1", RequestError::Target(UriError::Authority), 400);
     check_line("GET http://a@b/ HTTP/1.1", RequestError::Target(UriError::Authority), 400);
     check_line("GET /a\x0bb HTTP/1.1", RequestError::Target(UriError::Character), 400);
