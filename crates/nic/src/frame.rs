@@ -94,9 +94,16 @@ impl RxBatch {
         self.frames.pop_front()
     }
 
-    /// The newest frame, for coalescing into it.
-    pub fn last_mut(&mut self) -> Option<&mut Frame> {
-        self.frames.back_mut()
+    /// The oldest frame, where it lies.
+    #[inline]
+    pub fn first(&self) -> Option<&Frame> {
+        self.frames.front()
+    }
+
+    /// Drops the oldest frame.
+    #[inline]
+    pub fn drop_first(&mut self) {
+        self.frames.pop_front();
     }
 
     /// The frame at `index`, counted from the oldest.
@@ -109,7 +116,7 @@ impl RxBatch {
         self.frames.get_mut(index)
     }
 
-    /// All frames, oldest first, for coalescing into one of them.
+    /// All frames, oldest first.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Frame> {
         self.frames.iter_mut()
     }

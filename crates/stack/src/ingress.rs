@@ -5,7 +5,7 @@ use crate::prediction::{Before, HeldAck, Predicted};
 use crate::stack::Stack;
 use crate::tcp::{Head, Outcome};
 use core::net::IpAddr;
-use linerate_nic::{ChecksumStatus, Frame, MacAddr, PlainPacket, Slice, Version};
+use linerate_nic::{ChecksumStatus, Frame, MacAddr, PlainPacket, RxBatch, Slice, Version};
 use linerate_wire::ethernet::{self, EtherType};
 use linerate_wire::ip::{Ecn, Protocol};
 use linerate_wire::{ipv4, ipv6};
@@ -27,14 +27,25 @@ impl LinkPayload {
 }
 
 impl Stack {
-    /// Takes one frame.
+    /// Takes the oldest frame of a batch; false if there is none.
     #[inline]
-    pub(crate) fn receive_frame(&mut self, frame: Frame) {
+    pub(crate) fn receive_first(&mut self, batch: &mut RxBatch) -> bool {
+        let Some(frame) = batch.first() else { return false };
         self.net.counters.frames_in += 1;
-        match self.conns.prediction.read(&frame, self.net.addresses.version()) {
-            Some(predicted) => self.receive_predicted(frame, predicted),
-            None => self.receive_any(frame),
+        match self.conns.prediction.read(frame, self.net.addresses.version()) {
+            // Nothing of it is kept.
+            Some(Predicted { slot, is_v4, payload: (start, end), head }) if start == end => {
+                self.count_predicted(frame, is_v4);
+                self.receive_ack(slot, &head);
+                batch.drop_first();
+            }
+            predicted => match (batch.pop(), predicted) {
+                (Some(frame), Some(predicted)) => self.receive_predicted(frame, predicted),
+                (Some(frame), None) => self.receive_any(frame),
+                (None, _) => {}
+            },
         }
+        true
     }
 
     #[inline(never)]
@@ -137,12 +148,10 @@ impl Stack {
         self.conns.prediction.end();
     }
 
-    /// Takes a frame whose headers are those of the one before it.
+    /// Counts a frame whose headers are those of the one before it. It is in one piece.
     #[inline]
-    fn receive_predicted(&mut self, frame: Frame, predicted: Predicted) {
-        let Predicted { slot, is_v4, payload: (start, end), head } = predicted;
+    fn count_predicted(&mut self, frame: &Frame, is_v4: bool) {
         let counters = &mut self.net.counters;
-        // It is in one piece.
         counters.bytes_in += frame.data.len() as u64;
         if is_v4 {
             counters.ipv4_in += 1;
@@ -150,15 +159,25 @@ impl Stack {
             counters.ipv6_in += 1;
         }
         counters.tcp_in += 1;
-        if start < end {
-            counters.tcp_bytes_in += (end - start) as u64;
-            let mut data = frame.data;
-            data.truncate(end);
-            data.trim_front(start);
-            return self.receive_next(slot, head, data);
-        }
+    }
+
+    /// Takes such a frame that has payload.
+    #[inline]
+    fn receive_predicted(&mut self, frame: Frame, predicted: Predicted) {
+        let Predicted { slot, is_v4, payload: (start, end), head } = predicted;
+        self.count_predicted(&frame, is_v4);
+        self.net.counters.tcp_bytes_in += (end - start) as u64;
+        let mut data = frame.data;
+        data.truncate(end);
+        data.trim_front(start);
+        self.receive_next(slot, head, data);
+    }
+
+    /// Takes such a frame that has none.
+    #[inline]
+    fn receive_ack(&mut self, slot: u32, head: &Head) {
         self.conns.before = None;
-        if !self.hold_ack(slot, &head) {
+        if !self.hold_ack(slot, head) {
             self.take_held_ack();
             self.receive_with(slot, false, |tcp, now| tcp.take_any(now, &mut head.segment(None)));
         }

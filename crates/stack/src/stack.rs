@@ -109,8 +109,9 @@ impl Stack {
             self.conns.wakefulness.stir();
         }
         for _ in 0..self.net.config.receive_budget {
-            let Some(frame) = batch.pop() else { break };
-            self.receive_frame(frame);
+            if !self.receive_first(batch) {
+                break;
+            }
         }
         self.conns.before = None;
         self.take_held_ack();
