@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Ring;
 use alloc::vec::Vec;
-use linerate_nic::{Link, Pool};
+use linerate_nic::{Capabilities, Link, Pool};
 use std::boxed::Box;
 use std::sync::Mutex;
 
