@@ -168,7 +168,11 @@ impl<D: QueuePair> Probe<D> {
 }
 
 impl<D: QueuePair> QueuePair for Probe<D> {
-    pass_on!(device: enabled, poll_completion, arm, poll_timeout, set_pacing);
+    pass_on!(device: enabled, poll_completion, arm, poll_timeout);
+
+    fn set_pacing(&mut self, pacing: PacingConfig) -> Result<(), DeviceError> {
+        self.device.set_pacing(pacing).inspect(|()| self.pacing = pacing)
+    }
 
     #[inline]
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {

@@ -116,12 +116,12 @@ pub fn settle(now: Instant) -> Option<Instant> {
         let mut buffer = lock();
         (buffer.settle(now), buffer.outlet.take_dropped())
     };
-    for (dropped, what) in [(dropped, "the log"), (output::settle(), "standard output")] {
-        if dropped > 0 {
-            log::warn!("{dropped} lines of {what} were dropped, as nobody read it");
-        }
+    let dropped = [(dropped, "the log"), (output::settle(), "standard output")];
+    for (count, what) in dropped.iter().filter(|(count, _)| *count > 0) {
+        log::warn!("{count} lines of {what} were dropped, as nobody read it");
     }
-    until
+    // That is to be written, too.
+    if dropped.iter().any(|(count, _)| *count > 0) { lock().settle(now) } else { until }
 }
 
 fn lock() -> MutexGuard<'static, Buffer> {
