@@ -39,8 +39,8 @@ pub fn due() -> u32 {
 
 /// Empties the data cache. It writes through: memory has all of it already.
 ///
-/// The pipeline begins with it as soon as it is decoded, also behind a branch that turns out to leave it out. So it comes behind as many
-/// instructions as the pipeline holds.
+/// The pipeline begins with it before a branch in front of it is decided, and finishes it though the branch leaves it out (seen in the
+/// clocks of each instruction). So it comes behind as many instructions as the pipeline holds.
 #[inline]
 pub fn empty_data_cache() {
     // SAFETY: VexRiscv's instruction for it, 0x500f: afterwards loads come from memory, which is as the program has left it, or the
