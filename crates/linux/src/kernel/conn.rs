@@ -430,7 +430,8 @@ impl Conn {
         }
         let before = self.send.memory();
         let mut sent = 0;
-        let end = self.send.flush(fd.as_fd(), BUDGET, &mut sent, &mut hub.spare);
+        let fin_follows = self.fin == Fin::Wanted;
+        let end = self.send.flush(fd.as_fd(), BUDGET, fin_follows, &mut sent, &mut hub.spare);
         hub.queued_memory -= before - self.send.memory();
         if sent > 0 {
             *moved += sent;

@@ -130,11 +130,13 @@ impl SendQueue {
         *self = SendQueue::default();
     }
 
-    /// Hands at most about `budget` bytes, or one piece of a file, to the kernel; adds what it took to `sent`.
+    /// Hands at most about `budget` bytes, or one piece of a file, to the kernel; adds what it took to `sent`. Where our FIN
+    /// follows, it leaves with the last bytes in memory.
     pub(crate) fn flush(
         &mut self,
         fd: BorrowedFd<'_>,
         budget: u64,
+        fin_follows: bool,
         sent: &mut u64,
         spare: &mut Vec<Vec<u8>>,
     ) -> Flush {
@@ -149,7 +151,7 @@ impl SendQueue {
             let left = limit - *sent;
             let result = match self.items.front() {
                 Some(Item::File { .. }) => self.flush_file(fd),
-                _ => self.flush_memory(fd, left),
+                _ => self.flush_memory(fd, left, fin_follows),
             };
             match result {
                 Ok(count) => {
@@ -163,20 +165,21 @@ impl SendQueue {
         }
     }
 
-    /// Gathers the memory payloads at the front into one call.
-    fn flush_memory(&self, fd: BorrowedFd<'_>, budget: u64) -> Result<u64, Flush> {
+    /// Gathers the memory payloads at the front into one call. Where more comes, if only a FIN, the kernel keeps a segment that
+    /// is not full for it.
+    fn flush_memory(&self, fd: BorrowedFd<'_>, budget: u64, mut more: bool) -> Result<u64, Flush> {
+        let flags = |more| if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };
         if self.items.len() == 1
             && let Some(Item::Copied(copy, done)) = self.items.front()
         {
             // A short response: nothing to gather.
             let bytes = copy.get(*done..).unwrap_or(&[]);
-            let sent = rustix::net::send(fd, bytes, SendFlags::NOSIGNAL).map_err(Flush::Error)?;
+            let sent = rustix::net::send(fd, bytes, flags(more)).map_err(Flush::Error)?;
             return Ok(sent as u64);
         }
         let mut slices = [IoSlice::new(&[]); GATHER_MAX];
         let mut count = 0;
         let mut bytes = 0;
-        let mut more = false;
         for item in &self.items {
             let piece = match item {
                 Item::Static(piece) => piece,
@@ -196,8 +199,7 @@ impl SendQueue {
             count += 1;
             bytes += piece.len() as u64;
         }
-        let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };
-        let sent = sendmsg(fd, &slices[..count], &mut SendAncillaryBuffer::default(), flags)
+        let sent = sendmsg(fd, &slices[..count], &mut SendAncillaryBuffer::default(), flags(more))
             .map_err(Flush::Error)?;
         // Every piece in the queue has bytes; a shared buffer that shrank behind our back has none left to send.
         if sent == 0 { Err(Flush::FileFailed) } else { Ok(sent as u64) }

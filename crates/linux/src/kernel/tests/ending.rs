@@ -1,6 +1,7 @@
 //! How connections begin and end.
 
 use super::*;
+use crate::sys::socket::{TCP_INFO_LEN, tcp_info};
 use linerate_transport::{CloseReason, ConnState, ConnectError, ListenError};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -51,6 +52,37 @@ fn the_source_address_and_port_are_as_asked() {
     let server = rig.accept(listener);
     assert_eq!(rig.net.info(server).unwrap().remote, port);
     rig.net.abort(client);
+}
+
+/// Packets that the kernel received on a connection.
+fn packets_in(stream: &TcpStream) -> u32 {
+    let mut info = [0; TCP_INFO_LEN];
+    assert!(tcp_info(stream, &mut info).unwrap() >= 144);
+    // `tcpi_segs_in` of `struct tcp_info`.
+    u32::from_ne_bytes(info[140..144].try_into().unwrap())
+}
+
+#[test]
+fn the_fin_leaves_with_the_last_bytes() {
+    for is_copied in [true, false] {
+        let mut rig = Rig::new();
+        let (listener, addr) = rig.listen(Some("127.0.0.1"));
+        let mut client = TcpStream::connect(addr).unwrap();
+        let server = rig.accept(listener);
+        let before = packets_in(&client);
+        if is_copied {
+            rig.net.write(server, b"answer").unwrap();
+        } else {
+            rig.net.send(server, Payload::Static(b"ans")).unwrap();
+            rig.net.send(server, Payload::Shared(b"wer".as_slice().into())).unwrap();
+        }
+        rig.net.close(server);
+        rig.settle();
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).unwrap();
+        assert_eq!(answer, b"answer");
+        assert_eq!(packets_in(&client) - before, 1, "{is_copied}");
+    }
 }
 
 #[test]

@@ -56,7 +56,7 @@ proptest! {
         prop_assert_eq!(queue.memory() as u64, total);
         let (mut sent, mut got) = (0, 0);
         while got < total {
-            let end = queue.flush(near.as_fd(), budget, &mut sent, &mut spare);
+            let end = queue.flush(near.as_fd(), budget, false, &mut sent, &mut spare);
             prop_assert!(matches!(end, Flush::Empty | Flush::Budget | Flush::Blocked), "{:?}", end);
             prop_assert_eq!(queue.total(), total - sent);
             let read = buffer.fill(far.as_fd(), &mut pool);
@@ -71,7 +71,7 @@ proptest! {
             }
         }
         prop_assert_eq!(pool.large_bytes(), 0);
-        prop_assert!(matches!(queue.flush(near.as_fd(), 1, &mut sent, &mut spare), Flush::Empty));
+        prop_assert!(matches!(queue.flush(near.as_fd(), 1, false, &mut sent, &mut spare), Flush::Empty));
         drop(near);
         prop_assert_eq!(buffer.fill(far.as_fd(), &mut pool), Read::Finished);
     }
