@@ -9,6 +9,7 @@ use crate::slab::Slab;
 use crate::stack::Stack;
 use crate::tcp::{Charge, MemoryBudget};
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use linerate_nic::{Pool, Slice};
 use linerate_transport::{Datagram, ListenAddr, ListenError, Owner, Ready, UdpId, UdpSendError};
@@ -24,10 +25,38 @@ const MAX_PAYLOAD6: usize = 65_527;
 /// RFC 791), as what a packet carries by value is not split.
 const MAX_INLINE: usize = 32;
 
+/// A buffer of this length is one of few: a datagram does not stay in it that fills less than half of it.
+const LARGE: usize = 16 << 10;
+
 struct Waiting {
     remote: SocketAddr,
     local: SocketAddr,
-    data: Slice,
+    data: Kept,
+}
+
+/// A datagram's payload until it is read.
+enum Kept {
+    /// Where it came in.
+    There(Slice),
+    /// In memory of its own, as the buffer where it came in is far longer.
+    Moved(Vec<u8>),
+}
+
+impl Kept {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Kept::There(slice) => slice.bytes(),
+            Kept::Moved(bytes) => bytes,
+        }
+    }
+
+    /// Bytes of memory that it keeps.
+    fn held(&self) -> usize {
+        match self {
+            Kept::There(slice) => slice.held(),
+            Kept::Moved(bytes) => bytes.capacity(),
+        }
+    }
 }
 
 pub(crate) struct UdpSocket {
@@ -132,11 +161,11 @@ impl Stack {
         data.trim_front(at);
         data.truncate(header.payload().len());
         drop(packet);
+        let data = compact(data, &self.net.pools.pages);
         self.queue_datagram(slot, Waiting { remote, local, data });
     }
 
-    fn queue_datagram(&mut self, slot: u32, mut datagram: Waiting) {
-        compact(&mut datagram.data, &self.net.pools.pages);
+    fn queue_datagram(&mut self, slot: u32, datagram: Waiting) {
         let Some(socket) = self.udp.table.at_mut(slot) else { return };
         let cost = datagram.data.held();
         // One datagram always fits, however small the buffer that was asked for.
@@ -283,16 +312,23 @@ fn copy_to(pool: &Pool, data: &[u8]) -> Option<Slice> {
     Some(buffer.freeze(0..data.len()))
 }
 
-/// Moves a short payload out of a large buffer, so that what is charged is what is held.
-fn compact(data: &mut Slice, pages: &Pool) {
-    let page = pages.buffer_size();
-    if data.len() <= page
-        && data.held() > page
-        && data.len() * 4 < data.held()
+/// Moves a payload out of a buffer that is much larger, so that what is charged is what is held: a short one to a page, and what
+/// came in fragments, in one of few buffers for the longest datagram, to memory of its own.
+fn compact(data: Slice, pages: &Pool) -> Kept {
+    let (page, len, held) = (pages.buffer_size(), data.len(), data.held());
+    if len > page && len * 2 <= held && held >= LARGE {
+        let mut bytes = Vec::new();
+        if bytes.try_reserve_exact(len).is_ok() {
+            bytes.extend_from_slice(data.bytes());
+            return Kept::Moved(bytes);
+        }
+    } else if held > page
+        && len * 4 < held
         && let Some(copy) = copy_to(pages, data.bytes())
     {
-        *data = copy;
+        return Kept::There(copy);
     }
+    Kept::There(data)
 }
 
 fn is_checksum_right(packet: &Received, header: &Header<'_>) -> bool {

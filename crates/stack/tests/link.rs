@@ -426,6 +426,31 @@ fn a_datagram_of_two_parts_is_one() {
     }
 }
 
+/// Datagrams in fragments come in by way of few buffers for the longest there can be; more than those may wait to be read.
+#[test]
+fn datagrams_of_many_fragments_may_wait() {
+    let mut world = World::new(Setup::default());
+    let bind = |host: &mut common::Host, port| {
+        host.stack.udp_bind(common::OWNER, ListenAddr { ip: None, port }, 1 << 20).unwrap()
+    };
+    let (a, b) = (bind(&mut world.a, 5_000), bind(&mut world.b, 6_000));
+    let data = |i: usize| file_bytes(i as u64, 8_000);
+    let buffers = world.b.stack.memory().datagrams.total;
+    let count = 4 * buffers;
+    for i in 0..count {
+        world.a.stack.udp_send(a, None, "10.0.0.2:6000".parse().unwrap(), &data(i)).unwrap();
+        world.exchange();
+    }
+    let memory = world.b.stack.memory();
+    assert_eq!(memory.datagrams.free, buffers, "{memory:?}");
+    assert!((count * 8_000..count * 8_200).contains(&memory.used), "{memory:?}");
+    for i in 0..count {
+        assert!(world.b.stack.udp_peek(b).unwrap().data == data(i), "{i} of {count}");
+        world.b.stack.udp_consume(b);
+    }
+    assert_eq!(world.b.stack.memory().used, 0);
+}
+
 #[test]
 fn receive_buffers_of_udp_are_bounded() {
     let mut bench = Bench::acquainted();
