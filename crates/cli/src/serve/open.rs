@@ -249,8 +249,8 @@ fn tap<Q: Queue>(
     }
     let mut host = HostInterface::open(device.name()).map_err(OpenError::Host)?;
     let given = if was_there { host.addresses().map_err(OpenError::Host)? } else { Vec::new() };
-    let addresses = tap::addresses(settings, &given);
-    let gateways = connect(&mut host, &addresses, &given, was_there)?;
+    let mut addresses = tap::addresses(settings, &given);
+    let gateways = connect(&mut host, &mut addresses, &given, was_there, settings.default_addresses)?;
     host.up().map_err(|error| match error {
         NetconfigError::Permission { .. } => OpenError::Down(device.name().to_owned()),
         error => OpenError::Host(error),
@@ -260,7 +260,8 @@ fn tap<Q: Queue>(
         stack.gateways = gateways;
     }
     if !was_there {
-        // It goes with us, and so do its addresses.
+        // It goes with us, and so do its addresses; until then they stay.
+        host.keep_addresses();
         host.leave_as_it_is();
         // Nobody else is on this cable, so addresses are used at once.
         stack.dad_transmits = 0;
@@ -273,15 +274,18 @@ fn tap<Q: Queue>(
 }
 
 /// Sees to it that the host has an address in each of our networks; returns these addresses. A TAP that was there before
-/// and that we may not change is taken as it is: it may lead somewhere else, as over a bridge.
+/// and that we may not change is taken as it is: it may lead somewhere else, as over a bridge. On a host without IPv6, as
+/// containers often are, an address of IPv6 that is ours by default is left out.
 fn connect(
     host: &mut HostInterface,
-    addresses: &[Cidr],
+    addresses: &mut Vec<Cidr>,
     given: &[(IpAddr, u8)],
     was_there: bool,
+    by_default: bool,
 ) -> Result<Vec<IpAddr>, OpenError> {
     let mut gateways = Vec::new();
-    for cidr in addresses {
+    let mut has_ipv6 = true;
+    for cidr in &*addresses {
         if let Some((ip, _)) = given.iter().find(|(ip, _)| cidr.contains(*ip)) {
             gateways.push(*ip);
             continue;
@@ -295,8 +299,13 @@ fn connect(
                 name = host.link().name,
                 len = cidr.prefix_len()
             ),
+            Err(NetconfigError::NoIpv6) if by_default => has_ipv6 = false,
             Err(error) => return Err(OpenError::Host(error)),
         }
+    }
+    if !has_ipv6 {
+        log::warn!("IPv6 is switched off on this host: serving on IPv4 alone");
+        addresses.retain(|cidr| cidr.address().is_ipv4());
     }
     Ok(gateways)
 }

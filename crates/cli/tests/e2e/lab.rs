@@ -119,7 +119,11 @@ struct Server {
 impl Lab {
     /// Starts a server on `wire` with further arguments and waits until it is ready.
     pub fn start(wire: Wire, mtu: u32, args: &[&str]) -> Lab {
-        let client = Namespace::new();
+        Lab::start_beside(Namespace::new(), wire, mtu, args)
+    }
+
+    /// The same, with clients in this namespace.
+    pub fn start_beside(client: Namespace, wire: Wire, mtu: u32, args: &[&str]) -> Lab {
         let mut server_side = None;
         let mut all = vec!["serve".to_owned()];
         match wire {

@@ -1,7 +1,7 @@
 //! Starting, reloading, stopping, and arguments that are wrong.
 
 use crate::data::Folder;
-use crate::lab::{Lab, Wire, text};
+use crate::lab::{Lab, Namespace, Wire, text};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,27 @@ fn wrong_arguments_end_with_2_and_name_the_flag() {
             assert!(text(&output).contains(part), "{args:?}: {}", text(&output));
         }
     }
+}
+
+#[test]
+fn a_host_without_ipv6_is_served_by_ipv4() {
+    let client = Namespace::new();
+    client.must("sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1");
+    let lab = Lab::start_beside(client, Wire::Tap, 1500, &[]);
+    lab.client.must(&format!("curl -sSf {}/ | grep -q linerate", lab.http()));
+    assert!(lab.log().contains("IPv6 is switched off"), "{}", lab.log());
+    lab.stop();
+}
+
+#[test]
+fn a_tap_that_was_down_has_its_addresses_again() {
+    let lab = Lab::start(Wire::Tap, 1500, &[]);
+    lab.client.must("ip link set lrtap0 down; ip link set lrtap0 up");
+    for url in [lab.http(), lab.http6()] {
+        let tries = "--retry 20 --retry-connrefused --retry-delay 1 --connect-timeout 2";
+        lab.client.must(&format!("curl -sSf {tries} {url}/ | grep -q linerate"));
+    }
+    lab.stop();
 }
 
 #[test]

@@ -41,6 +41,15 @@ impl HostInterface {
         !self.added.is_empty()
     }
 
+    /// Lets the interface keep its addresses of IPv6 while it is down, as it keeps those of IPv4: whoever sets it down and up again
+    /// would lose them for good.
+    pub fn keep_addresses(&self) {
+        let setting = format!("/proc/sys/net/ipv6/conf/{}/keep_addr_on_down", self.link.name);
+        if let Err(error) = std::fs::write(&setting, "1") {
+            log::debug!("{setting}: {error}");
+        }
+    }
+
     /// Takes nothing back at the end: the interface itself will be gone.
     pub fn leave_as_it_is(&mut self) {
         self.added.clear();
