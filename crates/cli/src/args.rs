@@ -11,7 +11,7 @@ use crate::status::address::StatusAddress;
 use crate::top::args::Top;
 use crate::values::{
     AddressChoice, ByteSize, CongestionName, DeviceChoice, EcnPolicy, FtpUser, Offload, PacingPolicy,
-    PortRange, Span, ValueError,
+    PortRange, Span, Station, ValueError,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use linerate_lab::from_text;
@@ -132,6 +132,10 @@ pub struct ServeOptions {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1280..=9216))]
     #[serde(deserialize_with = "forms::mtu")]
     pub mtu: Option<u16>,
+
+    /// Ethernet address of ours, with tap, packet:INTERFACE or xdp:INTERFACE [default: a random one at each start]
+    #[arg(long, value_name = "MAC")]
+    pub mac: Option<Station>,
 
     /// VLAN (802.1Q) that all frames carry, on an existing interface [default: untagged]
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=4094))]
@@ -294,6 +298,7 @@ impl ServeOptions {
             "address" => !self.address.is_empty(),
             "gateway" => !self.gateway.is_empty(),
             "mtu" => self.mtu.is_some(),
+            "mac" => self.mac.is_some(),
             "vlan" => self.vlan.is_some(),
             "queues" => self.queues.is_some(),
             "http-port" => self.http_port.is_some(),
@@ -325,6 +330,7 @@ impl ServeOptions {
             address: list(self.address, file.address),
             gateway: list(self.gateway, file.gateway),
             mtu: self.mtu.or(file.mtu),
+            mac: self.mac.or(file.mac),
             vlan: self.vlan.or(file.vlan),
             queues: self.queues.or(file.queues),
             http_port: self.http_port.or(file.http_port),

@@ -9,7 +9,7 @@ pub use servers::{FtpOptions, HttpOptions, Iperf3Options, ServerSettings};
 
 use crate::args::{LogFormat, Serve, ServeOptions, TcpOptions};
 use crate::status::address::StatusAddress;
-use crate::values::{AddressChoice, ByteSize, DeviceChoice, FtpUser, Span, is_hosts};
+use crate::values::{AddressChoice, ByteSize, DeviceChoice, FtpUser, Span, Station, is_hosts};
 use linerate_nic::Capabilities;
 use linerate_stack::Cidr;
 use linerate_transport::{BufferSize, DelayedAck, FastOpen, KeepAlive, SocketOptions};
@@ -46,6 +46,8 @@ pub struct Settings {
     pub gateways: Vec<IpAddr>,
     /// MTU if given.
     pub mtu: Option<u16>,
+    /// Ethernet address if given.
+    pub mac: Option<Station>,
     /// The VLAN of all frames, if any.
     pub vlan: Option<u16>,
     /// Queues if given.
@@ -229,6 +231,7 @@ impl Settings {
             ),
             ("gateway", self.gateways != running.gateways),
             ("mtu", self.mtu != running.mtu),
+            ("mac", self.mac != running.mac),
             ("vlan", self.vlan != running.vlan),
             ("queues", self.queues != running.queues),
             ("http-port", self.http_port != running.http_port),
@@ -258,6 +261,7 @@ impl Settings {
         if let Some(mtu) = options.mtu.filter(|mtu| !(1_280..=9_216).contains(mtu)) {
             return Err(bad("mtu", mtu, "1280 to 9216 bytes"));
         }
+        check_mac(&options)?;
         check_vlan(&options)?;
         let (addresses, dhcp, slaac) = addresses(&options, kernel)?;
         check_gateways(&options.gateway, &addresses)?;
@@ -281,6 +285,7 @@ impl Settings {
             slaac,
             gateways: options.gateway,
             mtu: options.mtu,
+            mac: options.mac,
             vlan: options.vlan,
             queues: options.queues,
             http_port: options.http_port,
@@ -349,6 +354,21 @@ fn check_queues(queues: Option<u16>, memory: u64) -> Result<(), SettingsError> {
     let expected =
         format!("1 to {most}: each queue needs {per_queue} of the memory, which is {}", ByteSize(memory));
     Err(bad("queues", queues, expected))
+}
+
+/// An interface that is there, or in hardware, has its own.
+fn check_mac(options: &ServeOptions) -> Result<(), SettingsError> {
+    match (options.mac, &options.device) {
+        (None, _)
+        | (Some(_), None | Some(DeviceChoice::Tap(_) | DeviceChoice::Packet(_) | DeviceChoice::Xdp(_))) => {
+            Ok(())
+        }
+        (Some(mac), Some(_)) => Err(bad(
+            "mac",
+            mac,
+            "--device tap, packet:INTERFACE or xdp:INTERFACE beside it: others have their own",
+        )),
+    }
 }
 
 fn check_vlan(options: &ServeOptions) -> Result<(), SettingsError> {

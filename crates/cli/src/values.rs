@@ -2,6 +2,7 @@
 
 use linerate_lab::from_text;
 pub use linerate_lab::values::{CongestionName, Offload, ValueError};
+use linerate_nic::MacAddr;
 use linerate_stack::{Cidr, CidrError};
 use linerate_transport::{Ecn, Pacing};
 use std::fmt;
@@ -12,7 +13,28 @@ use std::str::FromStr;
 use std::time::Duration;
 
 from_text!(DeviceChoice, AddressChoice, ByteSize, Span, FtpUser, PortRange);
-from_text!(EcnPolicy, PacingPolicy);
+from_text!(EcnPolicy, PacingPolicy, Station);
+
+/// The Ethernet address of one station.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Station(pub MacAddr);
+
+impl FromStr for Station {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let mac: Option<MacAddr> = text.parse().ok();
+        mac.filter(|mac| mac.is_unicast())
+            .map(Station)
+            .ok_or_else(|| ValueError::new("the Ethernet address of one station, such as 02:00:5e:10:00:01"))
+    }
+}
+
+impl fmt::Display for Station {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// What the servers run on.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -68,6 +68,9 @@ pub struct DirEntry {
     pub name: String,
     /// Its metadata, links inside the root followed.
     pub meta: Metadata,
+    /// Where a symbolic link to a directory leads, as an absolute path under the virtual root: who walks a tree must know, or may
+    /// never come to an end.
+    pub link: Option<String>,
 }
 
 /// Work of the asker's own that takes a processor some milliseconds, as hashing a password does.

@@ -24,7 +24,7 @@ impl Names {
         let mut entries = Vec::new();
         while entries.len() < limit.max(1) {
             let Some((name, meta)) = self.left.pop_first() else { break };
-            entries.push(DirEntry { name, meta });
+            entries.push(DirEntry { name, meta, link: None });
         }
         entries
     }

@@ -2,6 +2,7 @@
 
 use super::record::Recorder;
 use crate::status::collect::Observed;
+use linerate_linux::netconfig::LinkWatch;
 use linerate_linux::poller::PollFlags;
 use linerate_nic::{Capabilities, DeviceError};
 use linerate_stack::{Letter, Message};
@@ -53,6 +54,11 @@ impl Add for Figures {
 pub trait HostEngine: Engine<Error = DeviceError> {
     /// What to sleep on.
     fn fd(&self) -> (BorrowedFd<'_>, PollFlags);
+
+    /// What else to sleep on, and to look at when it has news.
+    fn link_watch(&self) -> Option<&LinkWatch> {
+        None
+    }
 
     /// Totals and gauges.
     fn figures(&mut self) -> Figures;

@@ -12,6 +12,7 @@ mod member;
 mod observe;
 pub(crate) mod open;
 mod own;
+mod plugged;
 mod post;
 mod record;
 #[cfg(feature = "rtl")]

@@ -2,6 +2,7 @@
 
 use super::engine::HostEngine;
 use super::own::{self, HostDevice};
+use super::plugged::Plugged;
 use super::record::watched::Watched;
 use super::services::{Ports, sends_from_low_port};
 use super::shares;
@@ -230,7 +231,7 @@ fn tap<Q: Queue>(
     let options = TapOptions {
         name: name.to_owned(),
         mtu: settings.mtu.map(u32::from),
-        mac: None,
+        mac: settings.mac.map(|mac| mac.0),
         frames: own::receive_pools(memory_of_queue(settings, wanted), expected_mtu(settings, name))
             .small
             .len(),
@@ -269,7 +270,9 @@ fn tap<Q: Queue>(
     let kept = Kept { net_admin: host.has_added(), ..Kept::default() };
     let made = if was_there { ", which was there before" } else { "" };
     let what = format!("{before}TAP device {}{made}, MTU {}", device.name(), device.mtu());
-    let opened = own(settings, stack, devices.into_iter().map(over).collect(), what, random);
+    let interface = device.name().to_owned();
+    let opened =
+        own(settings, stack, devices.into_iter().map(over).collect(), what, Some(&interface), random);
     Ok(Opened { kept, interface: Some(host), ..opened })
 }
 
@@ -321,6 +324,7 @@ fn packet(settings: &Settings, interface: &str, random: &mut Random) -> Result<O
     let queues = queues(settings);
     let options = PacketOptions {
         mtu: settings.mtu.map(usize::from),
+        mac: settings.mac.map(|mac| mac.0),
         queues: usize::from(queues),
         shared_ports: Ports::new(settings, false).shared(settings, false, queues),
         ..PacketOptions::new(interface)
@@ -331,7 +335,7 @@ fn packet(settings: &Settings, interface: &str, random: &mut Random) -> Result<O
         return Err(OpenError::Packet(PacketError::NoSuchInterface(interface.to_owned())));
     };
     let what = format!("interface {interface}, address {}, MTU {}", device.mac(), device.mtu());
-    Ok(own(settings, stack, devices, what, random))
+    Ok(own(settings, stack, devices, what, Some(interface), random))
 }
 
 fn xdp(settings: &Settings, interface: &str, random: &mut Random) -> Result<Opened, OpenError> {
@@ -346,6 +350,7 @@ fn xdp(settings: &Settings, interface: &str, random: &mut Random) -> Result<Open
     let options = XdpOptions {
         mtu: settings.mtu.map(usize::from),
         memory: own::buffer_memory(memory),
+        mac: settings.mac.map(|mac| mac.0),
         ..XdpOptions::new(interface)
     };
     let devices = XdpQueue::open_all(&options).map_err(OpenError::Xdp)?;
@@ -362,7 +367,7 @@ fn xdp(settings: &Settings, interface: &str, random: &mut Random) -> Result<Open
         device.mtu()
     );
     log::info!("{what}: frames to this address and to groups no longer reach the kernel's own stack");
-    Ok(own(settings, stack, devices, what, random))
+    Ok(own(settings, stack, devices, what, Some(interface), random))
 }
 
 fn uio(settings: &Settings, name: &str, root: &Path, random: &mut Random) -> Result<Opened, OpenError> {
@@ -380,7 +385,7 @@ fn uio(settings: &Settings, name: &str, root: &Path, random: &mut Random) -> Res
     let stack = stack_config(settings, settings.addresses.clone());
     let about = devices.first().map(|device| format!(", address {}, MTU {}", device.mac(), device.mtu()));
     let what = format!("UIO device {name}{}", about.unwrap_or_default());
-    Ok(own(settings, stack, devices, what, random))
+    Ok(own(settings, stack, devices, what, None, random))
 }
 
 /// The interface in simulation, at the end of a cable that is a TAP device.
@@ -483,6 +488,7 @@ fn own<Q: Queue>(
     config: StackConfig,
     queues: Vec<Q>,
     what: String,
+    interface: Option<&str>,
     random: &mut Random,
 ) -> Opened {
     let addresses = config.addresses.iter().map(Cidr::address).collect();
@@ -495,11 +501,15 @@ fn own<Q: Queue>(
     let table = config.max_connections;
     let config = of_queue(config, memory, table_of_queue(table, count));
     let what = format!("{what}{}", in_queues(queues.len()));
+    let interface = interface.map(str::to_owned);
     let maker = |queue: Q| -> Maker {
-        let config = config.clone();
+        let (config, interface) = (config.clone(), interface.clone());
         Box::new(move |_, seat| {
             let pools = own::receive_pools(memory, queue.mtu());
-            let device = Watched::new(queue.into_device(pools)?);
+            let device = queue.into_device(pools)?;
+            // What is said of the link is said to its owner.
+            let interface = interface.as_deref().filter(|_| !seat.is_member());
+            let device = Watched::new(Plugged::new(device, interface));
             let stack_pools = StackPools::for_memory(config.memory)
                 .with_receive(device.pools().small.clone())
                 .with_device_queue(device.queue_len());

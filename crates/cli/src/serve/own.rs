@@ -3,6 +3,7 @@
 use super::engine::{Figures, HostEngine};
 use super::record::Recorder;
 use crate::status::collect::Observed;
+use linerate_linux::netconfig::LinkWatch;
 use linerate_linux::packet::PacketDevice;
 use linerate_linux::poller::PollFlags;
 use linerate_linux::tap::Tap;
@@ -32,6 +33,11 @@ pub trait HostDevice: Interface + AsFd {
 
     /// The buffers that it receives into.
     fn pools(&self) -> &RxPools;
+
+    /// Whether the host's interface under it is up, where that is watched.
+    fn link_watch(&self) -> Option<&LinkWatch> {
+        None
+    }
 
     /// Lets a recorder look at what passes, from now on; none but [`Watched`](super::record::watched::Watched) do.
     fn watch(&mut self, _recorder: Recorder) {}
@@ -123,6 +129,10 @@ impl<D: HostDevice> HostEngine for Node<D> {
             flags |= PollFlags::OUT;
         }
         (device.as_fd(), flags)
+    }
+
+    fn link_watch(&self) -> Option<&LinkWatch> {
+        self.port.device().link_watch()
     }
 
     fn figures(&mut self) -> Figures {

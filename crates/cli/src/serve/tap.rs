@@ -8,6 +8,8 @@ use std::net::{IpAddr, UdpSocket};
 /// Addresses for a TAP where the host already has a network of the default one: of the range for benchmarks
 /// (RFC 2544), which no real network uses.
 const OTHER_ADDRESS: &str = "198.18.108.4/24";
+/// The same for IPv6: a unique local address beside the default one (RFC 4193).
+const OTHER_ADDRESS6: &str = "fd00:6c73::4/64";
 
 /// The addresses of the settings. A default one whose network the host has already gives way, so that starting a demo
 /// never cuts a host off from its own network.
@@ -21,14 +23,13 @@ pub fn addresses(settings: &Settings, given: &[(IpAddr, u8)]) -> Vec<Cidr> {
     if !beside.is_empty() {
         return beside;
     }
-    let replace = |cidr: &Cidr| match (reaches_directly(cidr), cidr.address().is_ipv4()) {
-        (true, true) => {
-            output::note(format_args!(
-                "This host has a network of {cidr} already; {OTHER_ADDRESS} is used instead."
-            ));
-            OTHER_ADDRESS.parse().unwrap_or(*cidr)
+    let replace = |cidr: &Cidr| {
+        if !reaches_directly(cidr) {
+            return *cidr;
         }
-        _ => *cidr,
+        let other = if cidr.address().is_ipv4() { OTHER_ADDRESS } else { OTHER_ADDRESS6 };
+        output::note(format_args!("This host has a network of {cidr} already; {other} is used instead."));
+        other.parse().unwrap_or(*cidr)
     };
     settings.addresses.iter().map(replace).collect()
 }

@@ -14,7 +14,7 @@ use linerate_serve::{Change, Context, Host, Loop, Service as _};
 use linerate_transport::{Engine as _, Left, Output};
 use linerate_wire::units::Instant;
 use std::collections::VecDeque;
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// How often a busy loop looks at signals, orders, statistics and the log.
@@ -255,18 +255,25 @@ impl Worker {
             readable(files),
             readable(files),
             readable(files),
+            readable(files),
         ];
         // Those that are there; the last ones are not only a reason to wake up.
+        let link = self.core.engine.link_watch();
         let post = self.post.as_ref().map(|office| office.as_fd());
         let status = self.status.as_ref().map(|status| status.as_fd());
-        let askers = 2 + usize::from(post.is_some());
+        let askers = 2 + usize::from(link.is_some()) + usize::from(post.is_some());
         let mut count = 2;
-        for fd in [post, other, status].into_iter().flatten() {
+        for fd in [link.map(AsFd::as_fd), post, other, status].into_iter().flatten() {
             fds[count] = readable(fd);
             count += 1;
         }
         if let Err(error) = poller::wait(&mut fds[..count], timeout) {
             log::error!("waiting failed: {error}");
+        }
+        if let Some(link) = link
+            && !fds[2].revents().is_empty()
+        {
+            link.look();
         }
         if let Some(recorder) = &self.recorder {
             recorder.span(Step::Sleep, now, self.machine.clock.now());

@@ -54,6 +54,10 @@ fn a_bad_value_names_flag_value_and_what_is_allowed() {
     check_error(&["--status", "8.8.8.8:9180"], &["--status", "8.8.8.8:9180", "--status-public"]);
     check_error(&["--status", "0.0.0.0:9180"], &["--status", "private"]);
     check_error(&["--vlan", "4095"], &["--vlan", "4095"]);
+    check_error(&["--mac", "02:00"], &["--mac", "02:00:5e:10:00:01"]);
+    check_error(&["--mac", "01:00:5e:00:00:01"], &["--mac", "one station"]);
+    check_error(&["--mac", "00:00:00:00:00:00"], &["--mac", "one station"]);
+    check_error(&["--device", "kernel", "--mac", "02:00:5e:10:00:01"], &["'--mac'", "packet:INTERFACE"]);
     check_error(&["--vlan", "7"], &["'--vlan'", "packet:INTERFACE"]);
     check_error(&["--device", "kernel", "--vlan", "7"], &["'--vlan'", "packet:INTERFACE"]);
     check_error(&["--status", "here"], &["--status", "here", "9180"]);

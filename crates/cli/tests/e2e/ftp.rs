@@ -239,3 +239,39 @@ fn uploads_are_whole_or_refused_with_the_reason() {
         lab.stop();
     }
 }
+
+/// Links to directories are shown as links: who copies a tree comes to an end, and who removes one removes nothing else.
+#[test]
+fn trees_with_links_are_copied_and_removed_with_lftp() {
+    let served = Folder::new();
+    let made = format!(
+        "cd {} && mkdir -p precious/sub work && echo 1 >precious/f1 && echo 2 >precious/sub/f2 && \
+         ln -s ../precious work/link && ln -s . work/self && ln -s $PWD/work work/absolute && echo 3 >work/f3 && \
+         chmod -R a+rwX .",
+        served.path()
+    );
+    for wire in [Wire::Tap, Wire::Kernel] {
+        let mut all = vec![served.path()];
+        all.extend(USER);
+        let lab = Lab::start(wire, 1500, &all);
+        lab.client.must(&made);
+        let lftp = |commands: &str| {
+            let login = format!("-u eric,secret -p {} {}", lab.ftp_port(), lab.host4());
+            lab.client.must(&format!("timeout 60 lftp {login} -e 'set cmd:fail-exit yes; {commands}; bye'"))
+        };
+        for facts in ["yes", "no"] {
+            let got = Folder::new();
+            lftp(&format!("set ftp:use-mlsd {facts}; mirror / {}", got.path()));
+            let found = lab.client.must(&format!("cd {} && find . -type f | sort", got.path()));
+            assert_eq!(found, "./precious/f1\n./precious/sub/f2\n./work/f3\n", "{facts}");
+            lftp(&format!("set ftp:use-mlsd {facts}; rm -r work"));
+            let left = lab.client.must(&format!("cd {} && find . -type f -o -type l | sort", served.path()));
+            assert_eq!(left, "./precious/f1\n./precious/sub/f2\n", "{facts}");
+            lab.client.must(&made);
+        }
+        lab.stop();
+        for name in ["work", "precious"] {
+            std::fs::remove_dir_all(served.file(name)).expect("it is there");
+        }
+    }
+}

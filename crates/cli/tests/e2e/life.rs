@@ -34,9 +34,23 @@ fn a_host_without_ipv6_is_served_by_ipv4() {
 }
 
 #[test]
-fn a_tap_that_was_down_has_its_addresses_again() {
-    let lab = Lab::start(Wire::Tap, 1500, &[]);
-    lab.client.must("ip link set lrtap0 down; ip link set lrtap0 up");
+fn a_link_that_was_down_serves_again_at_all_addresses() {
+    for (wire, interface) in [(Wire::Tap, "lrtap0"), (Wire::Packet, "veth1"), (Wire::Xdp(1), "veth1")] {
+        check_link(wire, interface);
+    }
+}
+
+fn check_link(wire: Wire, interface: &str) {
+    let lab = Lab::start(wire, 1500, &[]);
+    for state in ["down", "up"] {
+        lab.on_server(&format!("ip link set {interface} {state}"));
+        // Nothing else wakes the server.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !lab.log().contains(&format!("the link is {state}")) {
+            assert!(Instant::now() < deadline, "{wire:?}, {state}: {}", lab.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
     for url in [lab.http(), lab.http6()] {
         let tries = "--retry 20 --retry-connrefused --retry-delay 1 --connect-timeout 2";
         lab.client.must(&format!("curl -sSf {tries} {url}/ | grep -q linerate"));

@@ -88,7 +88,7 @@ impl DemoFiles {
             if !path.is_root()
                 && let Some(parent) = nodes.get_mut(path.parent().as_str())
             {
-                parent.children.push(DirEntry { name: path.name().to_owned(), meta });
+                parent.children.push(DirEntry { name: path.name().to_owned(), meta, link: None });
             }
         }
         DemoFiles::over(Arc::new(nodes))

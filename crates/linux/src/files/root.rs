@@ -369,15 +369,20 @@ impl Root {
                 // Removed since the directory was read.
                 continue;
             };
-            let mut meta = metadata(&stat);
+            let (mut meta, mut link) = (metadata(&stat), None);
             if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
-                let path = dir.path.join(name).map_err(|_| FileError::Io);
                 // A link that leads out, or nowhere, stays what it is: something never opened.
-                if let Ok(target) = path.and_then(|path| self.stat(path.relative())) {
+                if let Ok(path) = dir.path.join(name)
+                    && let Ok(target) = self.stat(path.relative())
+                {
                     meta = target;
+                    if meta.kind == FileKind::Directory {
+                        let target = links::rewrite(&self.fd, &self.names, path.relative(), RESOLVE);
+                        link = target.map(|target| format!("/{target}"));
+                    }
                 }
             }
-            entries.push(DirEntry { name: name.to_owned(), meta });
+            entries.push(DirEntry { name: name.to_owned(), meta, link });
         }
         Ok(entries)
     }

@@ -6,9 +6,11 @@ mod host;
 mod message;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use error::NetconfigError;
 pub use host::HostInterface;
+pub use watch::LinkWatch;
 
 use linerate_nic::MacAddr;
 use message::{Reply, Request, attributes, replies, word16, word32};

@@ -96,3 +96,36 @@ fn refusals_say_why() {
         assert!(matches!(netlink.create_veth("lr0", "lr2"), Err(NetconfigError::Refused { .. })));
     });
 }
+
+#[test]
+fn a_watch_sees_an_interface_go_down_up_and_away() {
+    in_namespace("a_watch_sees_an_interface_go_down_up_and_away", || {
+        let mut netlink = Netlink::open().unwrap();
+        let (a, b) = veth(&mut netlink);
+        let set = |netlink: &mut Netlink, index, on| {
+            netlink.change_link(index, &LinkChange { up: Some(on), ..LinkChange::default() }).unwrap();
+        };
+        let watch = LinkWatch::open("lr0").unwrap();
+        let look = |expected: bool| {
+            // A carrier is told of by a work queue.
+            for _ in 0..2_000 {
+                watch.look();
+                if watch.is_up() == expected {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            panic!("it is not seen that up is {expected}");
+        };
+        assert!(!watch.is_up());
+        set(&mut netlink, a.index, true);
+        set(&mut netlink, b.index, true);
+        look(true);
+        set(&mut netlink, b.index, false);
+        look(false);
+        set(&mut netlink, b.index, true);
+        look(true);
+        netlink.delete_link(a.index).unwrap();
+        look(false);
+    });
+}

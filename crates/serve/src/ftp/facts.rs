@@ -65,17 +65,24 @@ impl fmt::Display for FactSet {
 }
 
 /// Writes the facts of a file, each with its `;` and without the space and name that follow. `may_write`: whether
-/// the user may change files.
-pub(super) fn write(out: &mut impl Write, set: FactSet, meta: &Metadata, may_write: bool) -> fmt::Result {
+/// the user may change files; `link`: where it leads, if it is a symbolic link to a directory.
+pub(super) fn write(
+    out: &mut impl Write,
+    set: FactSet,
+    meta: &Metadata,
+    link: Option<&str>,
+    may_write: bool,
+) -> fmt::Result {
     let directory = meta.kind == FileKind::Directory;
     for (at, name) in NAMES.iter().enumerate() {
         if !set.has(at) {
             continue;
         }
         match at {
-            0 => write!(out, "{name}={};", kind(meta.kind))?,
+            0 => write_type(out, name, meta.kind, link)?,
             1 if !directory => write!(out, "{name}={};", meta.len)?,
             2 => write!(out, "{name}={};", Date::from_unix_ns(meta.modified_ns))?,
+            3 if link.is_some() => write!(out, "{name}={};", if may_write { "defl" } else { "el" })?,
             3 => write!(out, "{name}={};", permissions(directory, may_write))?,
             4 if meta.inode != 0 => write!(out, "{name}={:x};", meta.inode)?,
             5 => write!(out, "{name}={:04o};", meta.mode & 0o777)?,
@@ -85,7 +92,16 @@ pub(super) fn write(out: &mut impl Write, set: FactSet, meta: &Metadata, may_wri
     Ok(())
 }
 
-fn kind(kind: FileKind) -> &'static str {
+/// RFC 3659 section 7.5.1; links as its examples and other servers have them. A value can hold no space and no semicolon.
+fn write_type(out: &mut impl Write, name: &str, kind: FileKind, link: Option<&str>) -> fmt::Result {
+    match link {
+        Some(target) if target.contains([' ', ';']) => write!(out, "{name}=OS.unix=symlink;"),
+        Some(target) => write!(out, "{name}=OS.unix=slink:{target};"),
+        None => write!(out, "{name}={};", type_of(kind)),
+    }
+}
+
+fn type_of(kind: FileKind) -> &'static str {
     match kind {
         FileKind::File => "file",
         FileKind::Directory => "dir",
@@ -119,7 +135,7 @@ mod tests {
             mode: 0o640,
         };
         let mut out = String::new();
-        write(&mut out, FactSet::parse(list), &meta, may_write).unwrap();
+        write(&mut out, FactSet::parse(list), &meta, None, may_write).unwrap();
         assert_eq!(out, expected, "{list}");
     }
 

@@ -91,17 +91,23 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Writes one entry and CR LF.
-    pub(super) fn write(&self, out: &mut Vec<u8>, name: &str, meta: &Metadata, may_write: bool) {
+    /// Writes one entry and CR LF. A link to a directory is shown as one, so that clients which copy trees do not go round in
+    /// circles.
+    pub(super) fn write(&self, out: &mut Vec<u8>, entry: &DirEntry, may_write: bool) {
         // Writing to a vector does not fail.
-        let _ = self.entry(&mut Text(out), name, meta, may_write);
+        let _ = self.entry(&mut Text(out), entry, may_write);
         out.extend_from_slice(b"\r\n");
     }
 
-    fn entry(&self, out: &mut Text<'_>, name: &str, meta: &Metadata, may_write: bool) -> fmt::Result {
+    fn entry(&self, out: &mut Text<'_>, entry: &DirEntry, may_write: bool) -> fmt::Result {
+        let DirEntry { name, meta, link } = entry;
         match self {
             Format::Long { now_ns } => {
-                out.write_str(if meta.kind == FileKind::Directory { "d" } else { "-" })?;
+                out.write_str(match (meta.kind, link) {
+                    (_, Some(_)) => "l",
+                    (FileKind::Directory, None) => "d",
+                    _ => "-",
+                })?;
                 for shift in [6u16, 3, 0] {
                     for (bit, letter) in [(4u16, 'r'), (2, 'w'), (1, 'x')] {
                         out.write_char(if meta.mode >> shift & bit != 0 { letter } else { '-' })?;
@@ -109,11 +115,12 @@ impl Format {
                 }
                 write!(out, "   1 ftp      ftp      {:>12} ", meta.len)?;
                 date::write_ls(out, meta.modified_ns, *now_ns)?;
-                write!(out, " {name}")
+                write!(out, " {name}")?;
+                link.as_ref().map_or(Ok(()), |target| write!(out, " -> {target}"))
             }
             Format::Names { prefix } => write!(out, "{prefix}{name}"),
             Format::Facts(set) => {
-                facts::write(out, *set, meta, may_write)?;
+                facts::write(out, *set, meta, link.as_deref(), may_write)?;
                 write!(out, " {name}")
             }
         }
@@ -186,7 +193,7 @@ impl Listing {
             }
             _ => path.name(),
         };
-        self.entries.push(DirEntry { name: String::from(name), meta });
+        self.entries.push(DirEntry { name: String::from(name), meta, link: None });
         self.complete = true;
     }
 
@@ -239,7 +246,7 @@ impl Listing {
         }
         while out.len() < max {
             let Some(entry) = self.entries.get(self.next) else { return };
-            self.format.write(out, &entry.name, &entry.meta, self.may_write);
+            self.format.write(out, entry, self.may_write);
             self.next += 1;
         }
     }
@@ -261,10 +268,8 @@ mod tests {
     fn entry(name: &str, kind: FileKind) -> DirEntry {
         let mode = if kind == FileKind::Directory { 0o755 } else { 0o644 };
         let modified_ns = NOW_NS - 3_600_000_000_000;
-        DirEntry {
-            name: name.into(),
-            meta: Metadata { kind, len: 5, modified_ns, changed_ns: modified_ns, inode: 9, mode },
-        }
+        let meta = Metadata { kind, len: 5, modified_ns, changed_ns: modified_ns, inode: 9, mode };
+        DirEntry { name: name.into(), meta, link: None }
     }
 
     fn names() -> Format {
@@ -334,12 +339,18 @@ mod tests {
         let (file, dir) = (entry("my file", FileKind::File), entry("d", FileKind::Directory));
         let check = |format: Format, entry: &DirEntry, expected: &str| {
             let mut out = Vec::new();
-            format.write(&mut out, &entry.name, &entry.meta, false);
+            format.write(&mut out, entry, false);
             assert_eq!(String::from_utf8(out).unwrap(), format!("{expected}\r\n"));
         };
         let long = Format::Long { now_ns: NOW_NS };
         check(long.clone(), &file, "-rw-r--r--   1 ftp      ftp                 5 Jan 02 02:04 my file");
-        check(long, &dir, "drwxr-xr-x   1 ftp      ftp                 5 Jan 02 02:04 d");
+        check(long.clone(), &dir, "drwxr-xr-x   1 ftp      ftp                 5 Jan 02 02:04 d");
+        let link = |target: &str| DirEntry { link: Some(target.into()), ..dir.clone() };
+        check(long, &link("/a b"), "lrwxr-xr-x   1 ftp      ftp                 5 Jan 02 02:04 d -> /a b");
+        let facts = Format::Facts(FactSet::parse("Type;"));
+        check(facts.clone(), &link("/a/b"), "Type=OS.unix=slink:/a/b; d");
+        check(facts, &link("/a b"), "Type=OS.unix=symlink; d");
+        check(Format::Facts(FactSet::parse("Perm;")), &link("/a"), "Perm=el; d");
         check(Format::Names { prefix: "a/".into() }, &file, "a/my file");
         check(Format::Facts(FactSet::parse("Type;Size;")), &file, "Type=file;Size=5; my file");
     }

@@ -118,7 +118,7 @@ impl Paths<'_> {
                 let may_write = self.access.may_write(turn);
                 let mut facts = String::new();
                 // Writing to a string does not fail.
-                let _ = facts::write(&mut facts, self.settings.facts, &meta, may_write);
+                let _ = facts::write(&mut facts, self.settings.facts, &meta, None, may_write);
                 let mut replies = Replies::default();
                 replies.first(250, "Facts:");
                 replies.middle(format_args!("{facts} {path}"));

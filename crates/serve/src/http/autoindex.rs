@@ -162,7 +162,7 @@ mod tests {
             inode: 0,
             mode: 0o644,
         };
-        DirEntry { name: String::from(name), meta }
+        DirEntry { name: String::from(name), meta, link: None }
     }
 
     fn check_size(len: u64, expected: &str) {

@@ -14,6 +14,7 @@ use super::config::Timeouts;
 use super::exchange::Exchange;
 use super::file_info::FileInfo;
 use super::headers::HeadScan;
+use super::pipeline::OnItsWay;
 use crate::crowd;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -92,6 +93,8 @@ pub(super) struct Connection {
     pub pieces: VecDeque<Piece>,
     /// The file whose ranges are queued; it stays open until they are sent.
     pub file: Option<Rc<FileInfo>>,
+    /// Responses before that one of which not all has left, the oldest first.
+    pub on_their_way: VecDeque<OnItsWay>,
     /// Close after what is queued.
     pub closing: bool,
     /// The peer may still be sending when we close.
@@ -126,6 +129,7 @@ impl Connection {
             exchange: None,
             pieces: VecDeque::new(),
             file: None,
+            on_their_way: VecDeque::new(),
             closing: false,
             linger: false,
             is_last: false,
@@ -146,6 +150,7 @@ impl Connection {
             && self.head.capacity() == 0
             && self.exchange.is_none()
             && self.file.is_none()
+            && self.on_their_way.is_empty()
             && self.charged == 0
             && !(self.closing || self.linger || self.is_last)
     }
@@ -193,7 +198,10 @@ impl Connection {
 
     /// Bytes of heads that it holds.
     pub fn head_memory(&self) -> usize {
-        self.head.capacity() + self.exchange.as_ref().map_or(0, |exchange| exchange.head.capacity())
+        let on_their_way = self.on_their_way.iter().map(OnItsWay::head_memory).sum::<usize>();
+        self.head.capacity()
+            + self.exchange.as_ref().map_or(0, |exchange| exchange.head.capacity())
+            + on_their_way
     }
 }
 

@@ -47,6 +47,7 @@ impl Server {
     }
 
     fn turn(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) -> bool {
+        self.end_those_that_left(ctx, conn);
         let mut budget = REQUESTS_PER_TURN;
         loop {
             let step = match conn.state {
@@ -194,7 +195,12 @@ impl Server {
     /// There is nothing to read: perhaps never again.
     fn no_input(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) -> Step {
         match ctx.net.state(conn.id) {
-            ConnState::Open { finished: false } | ConnState::Connecting => Step::Wait,
+            ConnState::Open { finished: false } | ConnState::Connecting => {
+                if !conn.on_their_way.is_empty() {
+                    conn.enter(State::Sending, ctx.now, self.moved(ctx, conn));
+                }
+                Step::Wait
+            }
             ConnState::Open { finished: true } => self.end(ctx, conn),
             ConnState::Closed(_) => {
                 ctx.net.close(conn.id);
@@ -260,6 +266,11 @@ impl Server {
                 ConnState::Open { finished: false } | ConnState::Connecting => Step::Wait,
                 // It will never be complete. `drop_conn` counts it.
                 _ => {
+                    if !conn.on_their_way.is_empty() {
+                        conn.exchange = None;
+                        self.counters.aborted += 1;
+                        return self.end(ctx, conn);
+                    }
                     ctx.net.close(conn.id);
                     Step::Gone
                 }
@@ -357,21 +368,26 @@ impl Server {
 
     /// Hands over what is queued, and goes on when all of it is where it belongs.
     fn pump(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) -> Step {
-        if !hand_over(ctx, conn) || (conn.file.is_some() && ctx.net.unsent(conn.id) > 0) {
+        if !hand_over(ctx, conn) {
             return Step::Wait;
         }
-        if let Some(info) = conn.file.take() {
-            self.cache.release(ctx, &mut self.ops, info);
-            self.wake_blocked = true;
+        if conn.file.is_some() && ctx.net.unsent(conn.id) > 0 && !self.go_on_behind(ctx, conn) {
+            return Step::Wait;
+        }
+        if let Some(file) = conn.file.take() {
+            self.let_go(ctx, file);
         }
         if let Some(ex) = conn.exchange.take() {
             self.finish(ctx, conn, *ex);
+        }
+        if !conn.on_their_way.is_empty() && (conn.closing || ctx.net.readable(conn.id) == 0) {
+            return Step::Wait;
         }
         self.next_request(ctx, conn)
     }
 
     /// Logs a response that is complete, and keeps what can be used again.
-    fn finish(&mut self, ctx: &mut Context<'_>, conn: &Connection, ex: Exchange) {
+    pub(super) fn finish(&mut self, ctx: &mut Context<'_>, conn: &Connection, ex: Exchange) {
         self.counters.content_sent += ex.content;
         self.log_exchange(ctx, conn, &ex, ex.content);
         self.recycle(ex.head);
@@ -452,7 +468,7 @@ impl Server {
     fn end(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) -> Step {
         self.flush(ctx, conn);
         conn.closing = true;
-        if !conn.pieces.is_empty() {
+        if !conn.pieces.is_empty() || !conn.on_their_way.is_empty() {
             conn.enter(State::Sending, ctx.now, self.moved(ctx, conn));
             return Step::Wait;
         }

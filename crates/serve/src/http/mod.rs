@@ -22,6 +22,7 @@ mod multipart;
 mod natural;
 pub mod negotiate;
 mod ops;
+mod pipeline;
 pub mod range;
 pub mod request;
 mod resolve;

@@ -297,9 +297,9 @@ impl Server {
         if let State::Listing(slot) = conn.state {
             self.listings.abandon(slot);
         }
-        if let Some(info) = conn.file.take() {
-            self.cache.release(ctx, &mut self.ops, info);
-            self.wake_blocked = true;
+        self.cut_those_on_their_way(ctx, &mut conn);
+        if let Some(file) = conn.file.take() {
+            self.let_go(ctx, file);
         }
         self.counters.aborted += u64::from(conn.exchange.is_some() || !conn.head.is_empty());
         if let Some(mut ex) = conn.exchange.take() {
@@ -318,6 +318,7 @@ impl Server {
         if ctx.net.state(id) == ConnState::Closed(CloseReason::File) {
             self.counters.files_changed += 1;
         }
+        self.cut_those_on_their_way(ctx, &mut conn);
         self.log_cut(ctx, &mut conn);
         ctx.net.close(id);
         self.drop_conn(ctx, conn);

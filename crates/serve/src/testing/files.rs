@@ -131,7 +131,7 @@ impl MemoryFiles {
         let prefix = if path == "/" { String::from("/") } else { alloc::format!("{path}/") };
         let inside = |(name, node): (&String, &Node)| {
             let rest = name.strip_prefix(&prefix).filter(|r| !r.is_empty() && !r.contains('/'))?;
-            Some(DirEntry { name: rest.to_string(), meta: Self::meta(node) })
+            Some(DirEntry { name: rest.to_string(), meta: Self::meta(node), link: None })
         };
         self.nodes.iter().filter_map(inside).collect()
     }

@@ -3,6 +3,7 @@
 use super::{Recorder, Step};
 use crate::serve::own::HostDevice;
 use linerate_linux::clock::MonotonicClock;
+use linerate_linux::netconfig::LinkWatch;
 use linerate_linux::{DeviceStats, RxPools};
 use linerate_nic::{Chunk, Device, DeviceError, QueuePair, RxBatch, Slice, TxQueue, pass_on};
 use linerate_wire::pcapng::Seen;
@@ -124,6 +125,10 @@ impl<D: HostDevice> HostDevice for Watched<D> {
 
     fn pools(&self) -> &RxPools {
         self.device.pools()
+    }
+
+    fn link_watch(&self) -> Option<&LinkWatch> {
+        self.device.link_watch()
     }
 
     fn watch(&mut self, recorder: Recorder) {

@@ -294,3 +294,30 @@ fn what_is_too_much_is_given_back() {
     assert_eq!(workers.counters(), expected);
     assert!(stat(&mut files, "/f").is_ok());
 }
+
+#[test]
+fn links_to_directories_tell_where_they_lead() {
+    let dir = TempDir::new();
+    std::fs::create_dir_all(dir.0.join("sub/deep")).unwrap();
+    std::fs::write(dir.0.join("file"), "x").unwrap();
+    symlink(".", dir.0.join("self")).unwrap();
+    symlink("../sub", dir.0.join("sub/up")).unwrap();
+    symlink(dir.0.join("sub/deep"), dir.0.join("absolute")).unwrap();
+    symlink("file", dir.0.join("other")).unwrap();
+    symlink("/etc", dir.0.join("out")).unwrap();
+    let mut files = serve(&dir, false);
+    let links = |name: &str, files: &mut AnyFiles| -> Vec<(String, Option<String>)> {
+        list(files, name, 100).into_iter().map(|entry| (entry.name, entry.link)).collect()
+    };
+    let expected = [
+        ("absolute", Some("/sub/deep")),
+        ("file", None),
+        ("other", None),
+        ("out", None),
+        ("self", Some("/")),
+        ("sub", None),
+    ];
+    let owned = |(name, link): (&str, Option<&str>)| (name.to_owned(), link.map(str::to_owned));
+    assert_eq!(links(".", &mut files), expected.map(owned));
+    assert_eq!(links("sub", &mut files), [("deep", None), ("up", Some("/sub"))].map(owned));
+}

@@ -422,3 +422,67 @@ fn of_a_response_that_is_cut_what_went_out_is_counted() {
     assert_eq!(rig.server.counters().content_sent, before);
     rig.check_at_rest();
 }
+
+/// Files of which a client has asked for several at once, without waiting for the first.
+#[test]
+fn files_follow_each_other_without_waiting_until_one_has_arrived() {
+    const COUNT: usize = 20;
+    let end = "GET /hello.txt HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let cut = "POST /hello.txt HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc";
+    let mut rig = Rig::new();
+    // What comes behind them, whether the client ends its side, and whether the connection is over then.
+    for (tail, finishes, is_over) in [
+        ("", false, false),
+        ("", true, true),
+        (end, false, true),
+        (cut, true, true),
+        ("nonsense\r\n\r\n", false, true),
+    ] {
+        let conn = rig.connect();
+        let one = rig.exchange(conn, BIG);
+        rig.world.net.client_stall(conn, true);
+        let answered = rig.server.counters().responses_2xx;
+        rig.send(conn, BIG.repeat(COUNT) + tail);
+        if finishes {
+            rig.world.net.client_finish(conn);
+            rig.run();
+        }
+        // Nothing has left, and yet more than the first one is on its way; how many is limited.
+        let begun = rig.server.counters().responses_2xx - answered;
+        assert!((2..COUNT as u64).contains(&begun), "{begun}");
+        rig.world.net.client_stall(conn, false);
+        let text = rig.text(conn);
+        let (files, rest) = text.split_at(one.len() * COUNT);
+        assert!(files == one.repeat(COUNT), "{tail:?}");
+        let expected = match tail {
+            "" => None,
+            _ if tail == cut => None,
+            _ if tail == end => Some("200"),
+            _ => Some("400"),
+        };
+        assert_eq!((!rest.is_empty()).then(|| status_of(rest)), expected, "{tail:?}");
+        assert_eq!(rig.world.net.client_sees_end(conn), is_over, "{tail:?}");
+        if !is_over {
+            assert_eq!(status_of(&rig.exchange(conn, HELLO)), "200");
+        }
+        rig.world.net.client_reset(conn);
+        rig.run();
+    }
+    rig.check_at_rest();
+}
+
+#[test]
+fn a_client_that_breaks_off_leaves_no_file_open() {
+    let mut rig = Rig::new();
+    let conn = rig.connect();
+    rig.world.net.client_stall(conn, true);
+    rig.send(conn, BIG.repeat(20));
+    rig.world.net.client_reset(conn);
+    rig.check_at_rest();
+    // One that takes nothing is given up.
+    let conn = rig.connect();
+    rig.world.net.client_stall(conn, true);
+    rig.send(conn, BIG.repeat(20));
+    rig.advance_ms(120_000);
+    rig.check_at_rest();
+}

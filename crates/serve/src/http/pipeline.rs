@@ -1,0 +1,76 @@
+//! Responses whose files are on their way while the requests behind them are answered already (RFC 9112 section 9.3.2).
+
+use super::connection::Connection;
+use super::exchange::Exchange;
+use super::file_info::FileInfo;
+use super::server::Server;
+use crate::Context;
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+
+/// Files of one connection that are held for such responses. A client that asks for more waits as long as the first one takes.
+const FILES_MAX: usize = 8;
+
+/// A response that was handed over whole.
+#[derive(Debug)]
+pub(super) struct OnItsWay {
+    /// It has left when so many bytes of the connection have.
+    until: u64,
+    /// The file whose ranges are queued; it stays open until they are sent.
+    file: Rc<FileInfo>,
+    exchange: Box<Exchange>,
+}
+
+impl OnItsWay {
+    /// Bytes of heads that it holds.
+    pub fn head_memory(&self) -> usize {
+        self.exchange.head.capacity()
+    }
+}
+
+impl Server {
+    /// Lets the response that was handed over go its way, if the next request is there.
+    pub(super) fn go_on_behind(&self, ctx: &Context<'_>, conn: &mut Connection) -> bool {
+        if conn.closing || conn.on_their_way.len() >= FILES_MAX || ctx.net.readable(conn.id) == 0 {
+            return false;
+        }
+        let Some(exchange) = conn.exchange.take() else { return false };
+        let Some(file) = conn.file.take() else {
+            conn.exchange = Some(exchange);
+            return false;
+        };
+        conn.on_their_way.push_back(OnItsWay { until: conn.queued, file, exchange });
+        true
+    }
+
+    /// Ends the responses that have left.
+    pub(super) fn end_those_that_left(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) {
+        while let Some(response) = conn.on_their_way.front()
+            && response.until <= self.moved(ctx, conn)
+            && let Some(OnItsWay { file, exchange, .. }) = conn.on_their_way.pop_front()
+        {
+            self.let_go(ctx, file);
+            self.finish(ctx, conn, *exchange);
+        }
+    }
+
+    /// Gives up those of a connection that broke, and logs what went out of them.
+    pub(super) fn cut_those_on_their_way(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) {
+        self.end_those_that_left(ctx, conn);
+        let moved = self.moved(ctx, conn);
+        while let Some(OnItsWay { until, file, exchange }) = conn.on_their_way.pop_front() {
+            self.let_go(ctx, file);
+            let sent = exchange.content.saturating_sub(until.saturating_sub(moved));
+            self.counters.content_sent += sent;
+            self.counters.aborted += 1;
+            self.log_exchange(ctx, conn, &exchange, sent);
+            self.recycle(exchange.head);
+        }
+    }
+
+    /// Gives a file back that nothing more is sent of.
+    pub(super) fn let_go(&mut self, ctx: &mut Context<'_>, file: Rc<FileInfo>) {
+        self.cache.release(ctx, &mut self.ops, file);
+        self.wake_blocked = true;
+    }
+}
