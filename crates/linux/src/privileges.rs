@@ -3,7 +3,7 @@
 //! Order of calls: [`refuse_new`] before there are threads, [`allows`] as often as wanted, then [`become_user`] once, from the thread that opened the devices.
 
 use crate::sys::ids;
-use rustix::fs::{Access, AtFlags, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, StatVfsMountFlags};
 use rustix::process::{Gid, Uid};
 use rustix::thread::{self, CapabilitySet, CapabilitySets};
 use std::fmt;
@@ -136,6 +136,11 @@ pub fn allows(account: &Account, path: &Path, need: Need) -> io::Result<bool> {
         }
         rustix::fs::accessat(&dir, ".", access, AtFlags::empty()).is_ok()
     })
+}
+
+/// Whether the file system at `path` is mounted read-only, as far as can be told.
+pub fn is_read_only(path: &Path) -> bool {
+    rustix::fs::statvfs(path).is_ok_and(|about| about.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
 /// Asks a question with the rights of `account`, in a thread that has them for itself and ends with the answer.

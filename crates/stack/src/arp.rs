@@ -29,7 +29,7 @@ impl Stack {
             return;
         }
         if self.is_arp_conflict(operation, sender, target) {
-            self.handle_arp_conflict(sender, target);
+            self.handle_arp_conflict(mac, sender, target);
             return;
         }
         let for_us = self.net.addresses.is_ours(IpAddr::V4(target));
@@ -68,13 +68,14 @@ impl Stack {
         claims(sender) || probes_for_ours
     }
 
-    fn handle_arp_conflict(&mut self, sender: Ipv4Addr, target: Ipv4Addr) {
+    fn handle_arp_conflict(&mut self, mac: MacAddr, sender: Ipv4Addr, target: Ipv4Addr) {
         self.net.counters.arp_conflicts += 1;
         let ip = if sender.is_unspecified() { target } else { sender };
         if self.net.addresses.is_probing(IpAddr::V4(ip)) {
             self.lose_address(IpAddr::V4(ip));
         } else if self.net.defence_limit.allow(self.net.now) {
             // RFC 5227 section 2.4(c): we keep the address and say so, at a limited rate.
+            log::warn!("{mac} uses our address {ip}, too");
             self.announce(ip);
         }
     }

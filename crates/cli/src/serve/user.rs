@@ -137,8 +137,10 @@ impl Process {
     }
 }
 
+/// What of the directory is needed. Where its file system is read-only no right helps to change it, not even root's.
 fn need(settings: &Settings) -> Need {
-    if settings.writable { Need::Write } else { Need::Read }
+    let is_fixed = settings.dir.as_deref().is_some_and(privileges::is_read_only);
+    if settings.writable && !is_fixed { Need::Write } else { Need::Read }
 }
 
 fn default_user(settings: &Settings) -> Option<Account> {

@@ -1,7 +1,7 @@
 //! Whose rights a server has: not those of root when root starts it, and none that it needs when somebody else does.
 
 use crate::data::Folder;
-use crate::lab::{Lab, Wire, text};
+use crate::lab::{Lab, Namespace, Wire, text};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::Path;
 use std::process::Command;
@@ -78,6 +78,20 @@ fn uploads_that_are_allowed_too_late_are_explained() {
         "{log}"
     );
     lab.stop();
+}
+
+#[test]
+fn where_nobody_can_write_root_is_not_kept_for_it() {
+    let served = Folder::new();
+    let client = Namespace::new();
+    let dir = served.path();
+    let output = client.sh(&format!(
+        "timeout -s INT 3 unshare -m sh -c 'mount -t tmpfs -o ro none {dir} && \
+         exec {BINARY} serve {dir} --device kernel --writable --ftp-user eric:secret'"
+    ));
+    let report = text(&output);
+    assert!(report.contains("as user nobody") && report.contains("uploads will fail"), "{report}");
+    assert!(!report.contains("rights of root"), "{report}");
 }
 
 #[test]

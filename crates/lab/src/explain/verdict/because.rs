@@ -172,8 +172,12 @@ fn mathis(evidence: &Evidence) -> String {
 }
 
 fn full_path(evidence: &Evidence, rate: &str) -> String {
-    let trains = evidence.train_rates.map_or(String::new(), |rates| {
-        format!("{rate} of the {} at which packets follow each other", byte_rate(rates[1] * 8.0))
+    let trains = evidence.train_rates.map_or(String::new(), |[_, trains, ..]| {
+        if evidence.rate > trains {
+            format!("{rate}, as fast as packets follow each other")
+        } else {
+            format!("{rate} of the {} at which packets follow each other", byte_rate(trains * 8.0))
+        }
     });
     let queue = match (evidence.queue_rtts(), evidence.rtt_least_s) {
         (Some(wait), Some(least)) => format!(
