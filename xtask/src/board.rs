@@ -14,6 +14,7 @@ mod network;
 mod offloads;
 mod soft_count;
 mod softcore;
+mod watchdog;
 
 use crate::{firmware, lab, packages, shell};
 use anyhow::{Context, Result, bail};
@@ -77,10 +78,15 @@ pub struct Board {
     pub faults: &'static [&'static str],
     /// What is checked beside what every board does.
     pub checks: &'static [(&'static str, checks::Check)],
+    /// How it is ended at last.
+    ends: &'static [watchdog::End],
 }
 
 /// What boards under FreeRTOS have.
 const LATENCY: (&str, checks::Check) = ("a task that runs each millisecond", checks::latency);
+
+/// How they are ended.
+const TASKS: &[watchdog::End] = &[watchdog::NETWORK, watchdog::CONTROL, watchdog::PANIC];
 
 /// A cable that ends in the emulator.
 const UNPLUGGED: &str = "user,restrict=on,model=cadence_gem";
@@ -99,6 +105,7 @@ const BOARDS: [Board; 4] = [
         kept: 0,
         faults: &["drop_rx_errors", "drop_tx_errors", "rx_starved", "rx_resets", "tx_resets"],
         checks: &[LATENCY],
+        ends: TASKS,
     },
     Board {
         name: "virt-a15",
@@ -124,6 +131,7 @@ const BOARDS: [Board; 4] = [
         kept: 512,
         faults: &["drop_rx_errors", "drop_rx_no_buffer", "drop_tx_errors", "resets"],
         checks: &[LATENCY, ("FTP as in seed 000", checks::seed_000)],
+        ends: TASKS,
     },
     Board {
         name: "xlnx-zcu102",
@@ -160,6 +168,7 @@ const BOARDS: [Board; 4] = [
             ("every core serves during a SYN flood", cores::flooded),
             ("the second queue, steered by hardware", cores::second_queue),
         ],
+        ends: &[watchdog::FIRST_CORE, watchdog::SECOND_CORE, watchdog::PANIC],
     },
     Board {
         name: "nucleo-h743zi",
@@ -174,6 +183,7 @@ const BOARDS: [Board; 4] = [
         kept: 0,
         faults: &[],
         checks: &[],
+        ends: &[],
     },
 ];
 
@@ -288,7 +298,7 @@ fn test(board: &Board, image: &Path) -> Result<()> {
     let mut failed = Vec::new();
     // The counters come last: they tell of all that was before.
     let all = checks::ALL.iter().chain(board.checks).chain([&checks::LAST]);
-    let count = checks::ALL.len() + board.checks.len() + 2;
+    let count = checks::ALL.len() + board.checks.len() + 1 + board.ends.len();
     for (name, check) in all {
         let started = Instant::now();
         let result = check(&mut machine);
@@ -313,13 +323,15 @@ fn test(board: &Board, image: &Path) -> Result<()> {
             bail!("{}: the image ended during or after {name:?}", board.name);
         }
     }
-    // The very last: nothing runs after it.
-    const PANIC: &str = "a panic tells who called whom";
-    match instruments::panic(&mut machine, &names) {
-        Ok(said) => println!("ok      {PANIC}: {said}"),
-        Err(error) => {
-            println!("FAILED  {PANIC}: {error:#}");
-            failed.push(format!("{PANIC}: {error:#}"));
+    // The very last: the board ends with each, and starts anew.
+    for (count, end) in (1..).zip(board.ends) {
+        let name = format!("{:?} is reported, and the watchdog starts the board anew", end.command);
+        match watchdog::check(&mut machine, &names, end, count) {
+            Ok(said) => println!("ok      {name}: {said}"),
+            Err(error) => {
+                println!("FAILED  {name}: {error:#}");
+                failed.push(format!("{name}: {error:#}"));
+            }
         }
     }
     println!("{} passed, {} failed", count - failed.len(), failed.len());

@@ -1,6 +1,7 @@
 //! What the shared part asks of a board.
 
 use crate::intervals::INTERVALS;
+use crate::watchdog::LastStart;
 use alloc::string::String;
 use alloc::vec::Vec;
 use linerate_serve::Host;
@@ -10,6 +11,14 @@ use linerate_wire::units::Instant;
 pub trait Board: Host {
     /// Sleeps until `until` at the latest; the interface's interrupt and a command at the console wake it earlier.
     fn sleep(&mut self, until: Option<Instant>);
+
+    /// Called in every turn of the loop, which comes once a second at least: a sign of life for the watchdog.
+    fn turns(&mut self);
+
+    /// Why the board started, as far as it knows.
+    fn last_start(&mut self) -> LastStart {
+        LastStart::default()
+    }
 
     /// A command that somebody gave at the console; the answer goes to [`Board::answer`].
     fn command(&mut self) -> Option<String>;

@@ -33,6 +33,7 @@ mod reserve;
 mod settings;
 mod sums;
 pub mod trace;
+pub mod watchdog;
 
 pub use board::{Board, Heap, Task};
 pub use chance::Chance;
@@ -43,3 +44,4 @@ pub use linerate_nic::{PacingConfig, PacingMode};
 pub use machine::{Error, Parts, run};
 pub use primes::Primes;
 pub use settings::{Interrupts, Settings};
+pub use watchdog::{LastStart, Watchdog};

@@ -130,6 +130,7 @@ pub fn run<D: Interface + Counting>(
     let mut command = None;
     loop {
         (turn.now, turn.wall_ns) = (reserve.begin(turn.board), None);
+        turn.board.turns();
         let taken = machine.take_in(&mut turn)?;
         let Turn { now, board, company, .. } = &mut turn;
         let mailed = company.take_post(*now, &mut machine, |node| Told::of(*board, node));

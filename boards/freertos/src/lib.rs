@@ -20,12 +20,14 @@ mod tasks;
 #[allow(unsafe_code, reason = "names that FreeRTOS' part in C looks for")]
 mod trace;
 pub mod wake;
+#[allow(unsafe_code, reason = "reads where a task waits")]
+pub mod watch;
 
 use ::alloc::string::String;
 use core::fmt::Display;
 use freertos_next::FreeRtosUtils;
 use linerate_firmware::disk::FlashFile;
-use linerate_firmware::{Counting, Settings, log};
+use linerate_firmware::{Counting, LastStart, Settings, log};
 use linerate_nic::{Interface, Pool};
 use linerate_wire::units::Instant;
 
@@ -76,6 +78,12 @@ pub trait Hardware: 'static {
     /// Puts the processor to sleep until an interrupt.
     fn wait_for_interrupt();
 
+    /// Has an interrupt that stands above all tasks call [`watch::check`] once a second from now on.
+    fn start_watchdog();
+
+    /// Why the board started.
+    fn last_start() -> LastStart;
+
     /// Comes by one of the marks between which instructions are counted.
     fn mark(starts: bool);
 
@@ -101,6 +109,10 @@ pub struct Opened<D> {
 pub fn start<H: Hardware>() -> ! {
     log::to_ring(H::now);
     trace::TRACE.prepare(H::SETTINGS.trace, H::now);
+    if H::SETTINGS.watchdog > 0 {
+        watch::WATCHDOG.set(H::SETTINGS.watchdog);
+        H::start_watchdog();
+    }
     tasks::spawn::<H>();
     FreeRtosUtils::start_scheduler()
 }

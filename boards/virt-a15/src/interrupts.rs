@@ -6,6 +6,8 @@ use linerate_firmware_freertos::wake;
 
 const DISTRIBUTOR: usize = 0x0800_0000;
 const DISTRIBUTOR_CTRL: usize = DISTRIBUTOR;
+/// Of each interrupt, whether it is of the group that comes as IRQ, or as FIQ.
+const GROUPS: usize = DISTRIBUTOR + 0x80;
 const SET_ENABLE: usize = DISTRIBUTOR + 0x100;
 const PRIORITIES: usize = DISTRIBUTOR + 0x400;
 const TARGETS: usize = DISTRIBUTOR + 0x800;
@@ -14,13 +16,23 @@ const CPU_CTRL: usize = CPU;
 const PRIORITY_MASK: usize = CPU + 4;
 const BINARY_POINT: usize = CPU + 8;
 
-const ENABLE: u32 = 1;
+const ACKNOWLEDGE: usize = CPU + 0x0c;
+const END: usize = CPU + 0x10;
+
+/// Of distributor and core: the first group, and the second.
+const FAST: u32 = 1;
+const ORDINARY: u32 = 2;
+/// Of the core: both groups are acknowledged in the same place, and the first comes as FIQ.
+const IN_ONE_PLACE: u32 = 4;
+const AS_FIQ: u32 = 8;
 const ALL_PRIORITIES: u32 = 0xff;
 /// The bits of an acknowledged interrupt that are its number.
 const NUMBER: u32 = 0x3ff;
 /// Below what FreeRTOS may be called from (`freertos/UserConfig.h`), and for the tick the lowest that it demands.
 const PRIORITY: u32 = 0xc0;
 const TICK_PRIORITY: u32 = 0xf0;
+/// Above what FreeRTOS masks.
+const WATCHDOG_PRIORITY: u32 = 0x20;
 const FIRST_CORE: u32 = 1;
 
 /// An interrupt, by its number.
@@ -33,6 +45,11 @@ const TICK: Interrupt = Interrupt(27);
 pub const WAKE: Interrupt = Interrupt(30);
 /// The serial line.
 pub const UART: Interrupt = Interrupt(33);
+/// The clock of the date, which is the watchdog's.
+const WATCHDOG: Interrupt = Interrupt(34);
+/// How many interrupts belong to a register with a bit for each, and how many such registers there are.
+const EACH: u32 = 32;
+const REGISTERS: usize = 9;
 
 // SAFETY: FreeRTOS has this function, without arguments; it is called where FreeRTOS wants it, in the tick's interrupt.
 unsafe extern "C" {
@@ -42,16 +59,30 @@ unsafe extern "C" {
 
 /// Switches the controller on; no interrupt is enabled yet.
 pub fn start() {
-    write(DISTRIBUTOR_CTRL, ENABLE);
+    write(DISTRIBUTOR_CTRL, FAST | ORDINARY);
+    (0..REGISTERS).for_each(|register| write(GROUPS + 4 * register, !0));
     write(PRIORITY_MASK, ALL_PRIORITIES);
     // All bits of a priority tell which interrupts which.
     write(BINARY_POINT, 0);
-    write(CPU_CTRL, ENABLE);
+    write(CPU_CTRL, FAST | ORDINARY | IN_ONE_PLACE | AS_FIQ);
 }
 
-/// Lets none come any more.
+/// Lets none come any more but the watchdog's.
 pub fn stop() {
-    write(CPU_CTRL, 0);
+    write(CPU_CTRL, FAST | IN_ONE_PLACE | AS_FIQ);
+}
+
+/// Lets the watchdog's come, as the only FIQ.
+pub fn enable_watchdog() {
+    let Interrupt(number) = WATCHDOG;
+    let group = GROUPS + (number / EACH) as usize * 4;
+    write(group, read(group) & !(1 << (number % EACH)));
+    enable_at(WATCHDOG, WATCHDOG_PRIORITY);
+}
+
+/// The watchdog's is heard, and may come again: no other is an FIQ.
+pub fn end_watchdog() {
+    write(END, read(ACKNOWLEDGE));
 }
 
 /// Lets an interrupt come to this core.
@@ -69,7 +100,7 @@ fn enable_at(Interrupt(number): Interrupt, priority: u32) {
         set_byte(PRIORITIES, number, priority);
         set_byte(TARGETS, number, FIRST_CORE);
     });
-    write(SET_ENABLE + number as usize / 32 * 4, 1 << (number % 32));
+    write(SET_ENABLE + (number / EACH) as usize * 4, 1 << (number % EACH));
 }
 
 /// Writes the byte of an interrupt in registers that hold four of them.

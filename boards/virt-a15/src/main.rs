@@ -15,6 +15,7 @@ mod panic;
 mod registers;
 mod start;
 mod uart;
+mod watchdog;
 
 include!(concat!(env!("OUT_DIR"), "/settings.rs"));
 
@@ -22,6 +23,7 @@ include!(concat!(env!("OUT_DIR"), "/settings.rs"));
 fn run() -> ! {
     clock::start();
     uart::start();
+    watchdog::note_start();
     interrupts::start();
     linerate_firmware_freertos::start::<board::VirtA15>()
 }

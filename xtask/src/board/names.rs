@@ -21,7 +21,11 @@ impl Names {
     pub fn new(board: &Board, image: &Path) -> Names {
         // Each comes with the compiler for FreeRTOS.
         let is_64 = board.target.starts_with("aarch64");
-        let tool = if is_64 { "aarch64-linux-gnu-addr2line" } else { "arm-none-eabi-addr2line" };
+        Names::by(if is_64 { "aarch64-linux-gnu-addr2line" } else { "arm-none-eabi-addr2line" }, image)
+    }
+
+    /// Those of an image that this tool understands.
+    pub fn by(tool: &'static str, image: &Path) -> Names {
         Names { image: image.to_owned(), tool }
     }
 
