@@ -81,7 +81,7 @@ impl<H: Hardware> Host for Rtos<H> {
 }
 
 impl<H: Hardware> Board for Rtos<H> {
-    fn sleep(&mut self, until: Option<Instant>) {
+    async fn sleep(&mut self, until: Option<Instant>) {
         let now = H::now().as_nanos();
         if now - self.read_at_ns > READ_EVERY_NS {
             self.read_at_ns = now;

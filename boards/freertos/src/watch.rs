@@ -6,7 +6,7 @@ use crate::backtrace;
 use core::fmt::Arguments;
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use freertos_next::Task;
+use freertos_next::{Task, freertos_rs_task_get_name, str_from_c_string};
 use linerate_firmware::Watchdog;
 use linerate_firmware::backtrace::Code;
 use linerate_firmware::watchdog::Verdict;
@@ -46,6 +46,17 @@ pub fn end() {
 pub fn print_stuck(who: usize, mut say: impl FnMut(Arguments<'_>)) {
     let (name, seconds) = (WATCHDOG.name(who), WATCHDOG.seconds());
     say(format_args!("\n*** watchdog: task {name} has made no progress for {seconds} s\n"));
+}
+
+/// The task that runs, or that was interrupted.
+pub fn print_task(mut say: impl FnMut(Arguments<'_>)) {
+    let Ok(task) = Task::current() else { return };
+    // SAFETY: the handle is that of a task, whose name lies in it and ends with a zero. A copy of it would want memory, which
+    // FreeRTOS does not give within an exception.
+    let name = unsafe { str_from_c_string(freertos_rs_task_get_name(task.raw_handle())) };
+    if let Ok(name) = name {
+        say(format_args!("in task {name}"));
+    }
 }
 
 /// Says which calls led to where the task at this place waits, unless it is the one that runs.

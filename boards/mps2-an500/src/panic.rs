@@ -5,7 +5,6 @@ use core::fmt::Write;
 use core::ops::Range;
 use core::panic::PanicInfo;
 use cortex_m_rt::{ExceptionFrame, exception};
-use freertos_next::{Task, freertos_rs_task_get_name, str_from_c_string};
 use linerate_firmware::backtrace::{Code, Instructions};
 use linerate_firmware_freertos::{backtrace, watch};
 
@@ -13,8 +12,8 @@ use linerate_firmware_freertos::{backtrace, watch};
 fn panic(info: &PanicInfo<'_>) -> ! {
     cortex_m::interrupt::disable();
     watch::end();
-    uart::print("\n*** panic");
-    task();
+    uart::print("\n*** panic ");
+    watch::print_task(say);
     say(format_args!("\n{info}\n"));
     let here = 0_u8;
     calls((&raw const here).addr());
@@ -52,16 +51,6 @@ fn with_code(look: impl FnOnce(Range<usize>, &Code<'_>)) {
     look(MEMORY..(&raw const _stack_start).addr(), &code);
 }
 
-fn task() {
-    let Ok(task) = Task::current() else { return };
-    // SAFETY: the handle is that of a task, whose name lies in it and ends with a zero. A copy of it would want memory, which
-    // FreeRTOS does not give within an exception.
-    let name = unsafe { str_from_c_string(freertos_rs_task_get_name(task.raw_handle())) };
-    if let Ok(name) = name {
-        say(format_args!(" in task {name}"));
-    }
-}
-
 /// Nothing but the watchdog comes any more.
 fn stop() -> ! {
     loop {
@@ -73,7 +62,7 @@ fn stop() -> ! {
 #[exception]
 unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
     watch::end();
-    uart::print("\n*** fault");
+    uart::print("\n*** fault ");
     registers(frame);
     stop()
 }
@@ -81,7 +70,7 @@ unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
 /// What the watchdog has to say of a task that makes no progress, by its place; these are the registers of whatever runs.
 pub fn report_stuck(who: usize, frame: &ExceptionFrame) {
     watch::print_stuck(who, say);
-    uart::print("the processor is");
+    uart::print("the processor is ");
     registers(frame);
     // SAFETY: memory as above; nothing interrupts the watchdog.
     with_code(|memory, code| unsafe { watch::print_waiting(who, memory, code, say) });
@@ -89,7 +78,7 @@ pub fn report_stuck(who: usize, frame: &ExceptionFrame) {
 
 /// The task, its registers, and the calls that led there.
 fn registers(frame: &ExceptionFrame) {
-    task();
+    watch::print_task(say);
     say(format_args!("\n{frame:#x?}\n  at {:#010x}\n", frame.pc()));
     // The processor has stored the registers on the stack of whoever ran.
     calls(core::ptr::from_ref(frame).addr());

@@ -53,7 +53,7 @@ impl Host for Nucleo {
 }
 
 impl Board for Nucleo {
-    fn sleep(&mut self, until: Option<Instant>) {
+    async fn sleep(&mut self, until: Option<Instant>) {
         let began = clock::now();
         match until {
             Some(at) if at <= began => return,

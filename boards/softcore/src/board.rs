@@ -91,7 +91,7 @@ impl Host for Softcore {
 }
 
 impl Board for Softcore {
-    fn sleep(&mut self, until: Option<Instant>) {
+    async fn sleep(&mut self, until: Option<Instant>) {
         let began = clock::now();
         match until {
             Some(at) if at <= began => return,

@@ -128,7 +128,7 @@ impl Host for Zcu102 {
 }
 
 impl Board for Zcu102 {
-    fn sleep(&mut self, until: Option<Instant>) {
+    async fn sleep(&mut self, until: Option<Instant>) {
         let began = clock::now();
         match until {
             Some(at) if at <= began => return,

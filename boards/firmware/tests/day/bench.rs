@@ -130,7 +130,7 @@ impl Host for Bench {
 }
 
 impl Board for Bench {
-    fn sleep(&mut self, until: Option<Instant>) {
+    async fn sleep(&mut self, until: Option<Instant>) {
         if self.turn() {
             return;
         }
