@@ -1,9 +1,9 @@
-//! The board as what all boards under FreeRTOS share sees it.
+//! The board as what all boards under FreeRTOS, or under Embassy, share sees it.
 
+use crate::system::{Hardware, Opened};
 use crate::{clock, critical, ethernet, interrupts, marks, uart, watchdog};
 use linerate_firmware::disk::FlashFile;
 use linerate_firmware::{LastStart, Settings};
-use linerate_firmware_freertos::{Hardware, Opened};
 use linerate_wire::units::Instant;
 
 /// The board.

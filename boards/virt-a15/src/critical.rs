@@ -34,6 +34,13 @@ pub fn wait_for_interrupt() {
     unsafe { asm!("dsb", "wfi", options(nostack, preserves_flags)) };
 }
 
+/// Lets interrupts come from here on.
+#[cfg(not(feature = "freertos"))]
+pub fn unmask() {
+    // SAFETY: every stack and handler is in place.
+    unsafe { asm!("cpsie if", options(nostack, preserves_flags)) };
+}
+
 /// Masks interrupts for good, that of the watchdog apart: it is masked or not as it was.
 pub fn mask_for_good() {
     // SAFETY: as for sections, without an end.

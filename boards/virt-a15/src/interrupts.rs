@@ -1,8 +1,8 @@
 //! The interrupt controller (GICv2) and the interrupts that are used.
 
 use crate::registers::{read, write};
+use crate::system::wake;
 use crate::{clock, ethernet, uart};
-use linerate_firmware_freertos::wake;
 
 const DISTRIBUTOR: usize = 0x0800_0000;
 const DISTRIBUTOR_CTRL: usize = DISTRIBUTOR;
@@ -28,8 +28,12 @@ const AS_FIQ: u32 = 8;
 const ALL_PRIORITIES: u32 = 0xff;
 /// The bits of an acknowledged interrupt that are its number.
 const NUMBER: u32 = 0x3ff;
+/// Numbers from here on mean that there is none.
+#[cfg(not(feature = "freertos"))]
+const NONE: u32 = 1_020;
 /// Below what FreeRTOS may be called from (`freertos/UserConfig.h`), and for the tick the lowest that it demands.
 const PRIORITY: u32 = 0xc0;
+#[cfg(feature = "freertos")]
 const TICK_PRIORITY: u32 = 0xf0;
 /// Above what FreeRTOS masks.
 const WATCHDOG_PRIORITY: u32 = 0x20;
@@ -40,6 +44,7 @@ const FIRST_CORE: u32 = 1;
 pub struct Interrupt(pub u32);
 
 /// The virtual timer, which ticks.
+#[cfg(feature = "freertos")]
 const TICK: Interrupt = Interrupt(27);
 /// The physical timer, which wakes the network task.
 pub const WAKE: Interrupt = Interrupt(30);
@@ -51,6 +56,7 @@ const WATCHDOG: Interrupt = Interrupt(34);
 const EACH: u32 = 32;
 const REGISTERS: usize = 9;
 
+#[cfg(feature = "freertos")]
 // SAFETY: FreeRTOS has this function, without arguments; it is called where FreeRTOS wants it, in the tick's interrupt.
 unsafe extern "C" {
     #[link_name = "FreeRTOS_Tick_Handler"]
@@ -91,6 +97,7 @@ pub fn enable(interrupt: Interrupt) {
 }
 
 /// Lets the tick come.
+#[cfg(feature = "freertos")]
 pub fn enable_tick() {
     enable_at(TICK, TICK_PRIORITY);
 }
@@ -109,12 +116,32 @@ fn set_byte(registers: usize, number: u32, byte: u32) {
     write(address, read(address) & !(0xff << shift) | byte << shift);
 }
 
+/// Called by `bare.s` with the vector unit untouched: acknowledges an interrupt and ends it.
+#[cfg(not(feature = "freertos"))]
+// SAFETY: no other function has this name; only `bare.s` calls it, with a stack for interrupts.
+#[unsafe(no_mangle)]
+extern "C" fn board_interrupt() {
+    let acknowledged = read(ACKNOWLEDGE);
+    let interrupt = Interrupt(acknowledged & NUMBER);
+    if interrupt.0 < NONE {
+        handle(interrupt);
+        write(END, acknowledged);
+    }
+}
+
 /// Called by FreeRTOS with what the controller said when it was asked for the interrupt; FreeRTOS has
 /// saved the vector unit's registers, and tells the controller when this has ended.
+#[cfg(feature = "freertos")]
 // SAFETY: the name and the type are those that FreeRTOS demands.
 #[unsafe(no_mangle)]
 extern "C" fn vApplicationFPUSafeIRQHandler(acknowledged: u32) {
-    match Interrupt(acknowledged & NUMBER) {
+    handle(Interrupt(acknowledged & NUMBER));
+}
+
+/// Quiets an interrupt and wakes who waits for it.
+fn handle(interrupt: Interrupt) {
+    match interrupt {
+        #[cfg(feature = "freertos")]
         TICK => on_tick(),
         WAKE => {
             clock::stop_waking();

@@ -1,7 +1,8 @@
 //! The end: what happened is printed, and the watchdog starts the board anew a little later.
 //!
-//! Nothing is allocated, and FreeRTOS is asked for nothing but names: its state may be what broke.
+//! Nothing is allocated, and the system is asked for nothing but names: its state may be what broke.
 
+use crate::system::{backtrace, watch};
 use crate::uart::Out;
 use crate::{critical, interrupts};
 use core::arch::asm;
@@ -9,9 +10,7 @@ use core::fmt::Write;
 use core::ops::Range;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
-use freertos_next::{Task, freertos_rs_task_get_name, str_from_c_string};
 use linerate_firmware::backtrace::{Code, Instructions};
-use linerate_firmware_freertos::{backtrace, watch};
 
 /// Something has ended the machine already, and is being printed.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
@@ -20,7 +19,8 @@ static IS_OVER: AtomicBool = AtomicBool::new(false);
 fn panic(info: &PanicInfo<'_>) -> ! {
     begin();
     say(format_args!("\n*** panic\n{info}\n"));
-    task();
+    watch::print_task(say);
+    say(format_args!("\n"));
     let here = 0_u8;
     calls((&raw const here).addr());
     stop()
@@ -66,16 +66,6 @@ fn say(what: core::fmt::Arguments<'_>) {
     let _sent = Out.write_fmt(what);
 }
 
-/// The task that runs, or that was interrupted.
-fn task() {
-    let Ok(task) = Task::current() else { return };
-    // SAFETY: the handle is that of a task, whose name lies in it and ends with a zero.
-    let name = unsafe { str_from_c_string(freertos_rs_task_get_name(task.raw_handle())) };
-    if let Ok(name) = name {
-        say(format_args!("in task {name}\n"));
-    }
-}
-
 fn stop() -> ! {
     // Else what waits would end the sleep at once.
     interrupts::stop();
@@ -110,7 +100,7 @@ extern "C" fn board_fault(kind: u32, registers: &Registers) -> ! {
     print_registers(registers);
     print_fault(kind);
     say(format_args!("\n"));
-    // Last, as it trusts what FreeRTOS keeps.
+    // Last, as it trusts what the system keeps.
     place(registers);
     stop()
 }
@@ -128,7 +118,8 @@ pub fn report_stuck(who: usize, registers: &Registers) {
 
 /// The task that the registers are of, and the calls that led to where it is.
 fn place(registers: &Registers) {
-    task();
+    watch::print_task(say);
+    say(format_args!("\n"));
     say(format_args!("  at {:#010x}\n", registers.pc));
     calls(registers.sp as usize);
 }
@@ -164,6 +155,7 @@ fn print_fault(kind: u32) {
 }
 
 /// FreeRTOS found that a task went beyond its stack.
+#[cfg(feature = "freertos")]
 // SAFETY: the name and the type are those that FreeRTOS demands.
 #[unsafe(no_mangle)]
 extern "C" fn vApplicationStackOverflowHook(_task: *const core::ffi::c_void, _name: *const u8) {

@@ -38,7 +38,7 @@ _start:
     ldr     sp, =__fault_stack
     cps     #MODE_UNDEFINED
     ldr     sp, =__fault_stack
-    @ For main, and afterwards for interrupts, which FreeRTOS handles in this mode.
+    @ For main, and afterwards for interrupts, where FreeRTOS handles them in this mode, or for all that Embassy polls.
     cps     #MODE_SUPERVISOR
     ldr     sp, =__supervisor_stack
 
@@ -122,11 +122,11 @@ _start:
 vectors:
     b       _start
     b       on_undefined
-    b       FreeRTOS_SWI_Handler
+    b       on_call
     b       on_prefetch
     b       on_data
     b       on_reserved
-    b       FreeRTOS_IRQ_Handler
+    b       on_interrupt
     b       on_fiq
     .size vectors, . - vectors
 

@@ -3,11 +3,11 @@
 //! progress.
 
 use crate::registers::{read, write};
+use crate::system::watch;
 use crate::{critical, interrupts, panic};
 use core::sync::atomic::{AtomicU32, Ordering};
 use linerate_firmware::LastStart;
 use linerate_firmware::watchdog::{Kept, Verdict};
-use linerate_firmware_freertos::watch;
 
 const CLOCK: usize = 0x0901_0000;
 const DATE: usize = CLOCK;

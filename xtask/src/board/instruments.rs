@@ -111,7 +111,7 @@ pub fn capture(machine: &mut Machine<'_>) -> Result<String> {
     ask(machine, "capture on 0", "capture on [BYTES")?;
     ask(machine, "capture on", "capture on, ")?;
     let page =
-        std::fs::read_to_string(Path::new("boards").join(machine.board.name).join("files/index.html"))?;
+        std::fs::read_to_string(Path::new("boards").join(machine.board.folder).join("files/index.html"))?;
     fetch(machine, "/")?;
     let read = |machine: &Machine<'_>, options: &[&str]| -> Result<String> {
         let file = Scratch::new("capture.pcapng", &fetch(machine, "/capture.pcapng")?)?;

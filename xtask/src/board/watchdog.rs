@@ -76,7 +76,7 @@ pub fn check(machine: &mut Machine<'_>, names: &Names, end: &End, count: u64) ->
     ensure!(took >= Duration::from_secs(SECONDS - 1), "the report came after {took:?}");
     machine.console.wait_for("help tells the commands", PATIENCE)?;
     machine.console.wait_for("> ", PATIENCE)?;
-    let page = std::fs::read(Path::new("boards").join(machine.board.name).join("files/index.html"))?;
+    let page = std::fs::read(Path::new("boards").join(machine.board.folder).join("files/index.html"))?;
     let got = machine
         .client("curl", &["-sSf", "-m", "10", "--retry", "5", "--retry-connrefused", &url(machine, "/")])
         .context("after its start")?;
