@@ -41,6 +41,8 @@ impl Names {
         let here = std::env::current_dir().unwrap_or_default().display().to_string();
         let name = |pair: &[&str]| {
             let [function, place] = pair else { return String::new() };
+            // On some processors the place of each call has a label, which is found before the function.
+            let function = if function.starts_with(".L") { "in" } else { function };
             let place = place.strip_prefix(&here).map_or(*place, |inside| inside.trim_start_matches('/'));
             format!("     {:#} ({place})\n", rustc_demangle::demangle(function))
         };

@@ -269,7 +269,7 @@ fn hang(machine: &mut Machine<'_>, names: &Names) -> Result<()> {
     for part in [
         "*** watchdog: task network has made no progress for 8 s",
         "hang_on_purpose",
-        "boards/firmware/src/machine.rs",
+        "boards/softcore/src/main.rs",
     ] {
         ensure!(report.contains(part), "no {part:?} in {report}");
     }
