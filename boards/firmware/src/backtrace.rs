@@ -60,7 +60,7 @@ impl Code<'_> {
             }
             Instructions::RiscV => {
                 let (long, short) = (word.checked_sub(4)?, word.checked_sub(2)?);
-                let last = self.half(short).filter(|_| word % 2 == 0)?;
+                let last = self.half(short).filter(|_| word.is_multiple_of(2))?;
                 let code = self.half(long).map(|first| u32::from(first) | u32::from(last) << 16);
                 // JAL and JALR that leave the way back in ra; C.JALR, C.JAL.
                 if code.is_some_and(|code| code & 0xfff == 0x0ef || code & 0x7fff == 0x00e7) {
