@@ -1,11 +1,14 @@
-//! Settings and files, FreeRTOS for this processor, and where things lie.
+//! Settings and files, FreeRTOS for this processor unless Embassy has the tasks, and where things lie.
 
-use freertos_build::Builder;
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Tasks and everything that they allocate: what sockets, RAM disk and receive buffers may take together, and room beside.
+/// Tasks and everything that they allocate, as in `src/board.rs`: what sockets, RAM disk and receive buffers may take together, and room beside.
+#[cfg(feature = "freertos")]
 const HEAP: usize = 64 << 20;
+/// Bytes of the stack that Embassy polls all tasks on.
+#[cfg(not(feature = "freertos"))]
+const STACK: usize = 192 << 10;
 
 fn main() {
     let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
@@ -16,12 +19,26 @@ fn main() {
         std::process::exit(1);
     }
     println!("cargo::rerun-if-changed=memory.x");
-    println!("cargo::rerun-if-changed=src/start.s");
+    for file in ["start.s", "bare.s", "freertos.s"] {
+        println!("cargo::rerun-if-changed=src/{file}");
+    }
     println!("cargo::rustc-link-arg-bins=-T{}", folder.join("memory.x").display());
+    build_system(&folder);
+}
+
+/// Embassy: where its stack ends.
+#[cfg(not(feature = "freertos"))]
+fn build_system(_: &Path) {
+    println!("cargo::rustc-link-arg-bins=--defsym=__tasks_stack={STACK}");
+}
+
+/// FreeRTOS.
+#[cfg(feature = "freertos")]
+fn build_system(folder: &Path) {
     for header in ["freertos/UserConfig.h", "../freertos/trace.h"] {
         println!("cargo::rerun-if-changed={header}");
     }
-    let mut freertos = Builder::new();
+    let mut freertos = freertos_build::Builder::new();
     freertos.freertos_port("GCC/ARM_CA9");
     freertos.user_config_dir(folder.join("freertos"));
     freertos.heap_size(HEAP);

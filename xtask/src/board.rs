@@ -14,6 +14,7 @@ mod network;
 mod offloads;
 mod soft_count;
 mod softcore;
+mod watchdog;
 
 use crate::{firmware, lab, packages, shell};
 use anyhow::{Context, Result, bail};
@@ -39,7 +40,7 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|offlo
   build    build the image and print its size
   setup    install what the others need, as root
 
-boards: mps2-an500 (Cortex-M7), virt-a15 (Cortex-A15), xlnx-zcu102 (Cortex-A53), all; softcore (RISC-V, its RTL in
+boards: mps2-an500 (Cortex-M7), virt-a15 (Cortex-A15), virt-a15-embassy (the same under Embassy; a short test), xlnx-zcu102 (Cortex-A53), all; softcore (RISC-V, its RTL in
 simulation: serve and test as root, bench and ramp in virtual time, and count there with all clocks: `count requests`,
 closing, receive or send for one of them); nucleo-h743zi (Cortex-M7: build alone)";
 
@@ -55,8 +56,12 @@ enum Interface {
 /// What there is to know of a board.
 #[derive(Clone, Copy, Debug)]
 pub struct Board {
-    /// Its folder under `boards`, and the name of its image.
+    /// The name of its image.
     pub name: &'static str,
+    /// Its folder under `boards`.
+    pub folder: &'static str,
+    /// Features of its crate, instead of those that it has by itself.
+    features: Option<&'static str>,
     target: &'static str,
     /// What the compiler is told beyond the target.
     rustflags: &'static [&'static str],
@@ -75,19 +80,59 @@ pub struct Board {
     pub kept: u64,
     /// Counters of its interface that stay zero.
     pub faults: &'static [&'static str],
-    /// What is checked beside what every board does.
+    /// What is checked of what every board does,
+    common: &'static [(&'static str, checks::Check)],
+    /// and beside that.
     pub checks: &'static [(&'static str, checks::Check)],
+    /// How it is ended at last.
+    ends: &'static [watchdog::End],
 }
 
 /// What boards under FreeRTOS have.
 const LATENCY: (&str, checks::Check) = ("a task that runs each millisecond", checks::latency);
 
+/// How they are ended.
+const TASKS: &[watchdog::End] = &[watchdog::NETWORK, watchdog::CONTROL, watchdog::PANIC];
+
 /// A cable that ends in the emulator.
 const UNPLUGGED: &str = "user,restrict=on,model=cadence_gem";
 
-const BOARDS: [Board; 4] = [
+/// The board `virt`, under FreeRTOS.
+const VIRT_A15: Board = Board {
+    name: "virt-a15",
+    folder: "virt-a15",
+    features: None,
+    target: "armv7a-none-eabi",
+    // That of hard floats has no library for rustup to install.
+    rustflags: &["-Ctarget-cpu=cortex-a15"],
+    emulator: &[
+        "qemu-system-arm",
+        "-M",
+        "virt",
+        "-cpu",
+        "cortex-a15",
+        "-m",
+        "128M",
+        "-global",
+        "virtio-mmio.force-legacy=false",
+    ],
+    interface: Interface::Plugged("virtio-net-device"),
+    packages: &["qemu-system-arm", "gcc-arm-none-eabi", "libnewlib-arm-none-eabi"],
+    address: "192.168.1.4",
+    user: ("user", "password"),
+    ram_disk: 16 << 20,
+    kept: 512,
+    faults: &["drop_rx_errors", "drop_rx_no_buffer", "drop_tx_errors", "resets"],
+    common: checks::ALL,
+    checks: &[LATENCY, ("FTP as in seed 000", checks::seed_000)],
+    ends: TASKS,
+};
+
+const BOARDS: [Board; 5] = [
     Board {
         name: "mps2-an500",
+        folder: "mps2-an500",
+        features: None,
         target: "thumbv7em-none-eabihf",
         rustflags: &[],
         emulator: &["qemu-system-arm", "-M", "mps2-an500"],
@@ -98,35 +143,24 @@ const BOARDS: [Board; 4] = [
         ram_disk: 256 << 10,
         kept: 0,
         faults: &["drop_rx_errors", "drop_tx_errors", "rx_starved", "rx_resets", "tx_resets"],
+        common: checks::ALL,
         checks: &[LATENCY],
+        ends: TASKS,
     },
+    VIRT_A15,
     Board {
-        name: "virt-a15",
-        target: "armv7a-none-eabi",
-        // That of hard floats has no library for rustup to install.
-        rustflags: &["-Ctarget-cpu=cortex-a15"],
-        emulator: &[
-            "qemu-system-arm",
-            "-M",
-            "virt",
-            "-cpu",
-            "cortex-a15",
-            "-m",
-            "128M",
-            "-global",
-            "virtio-mmio.force-legacy=false",
-        ],
-        interface: Interface::Plugged("virtio-net-device"),
-        packages: &["qemu-system-arm", "gcc-arm-none-eabi", "libnewlib-arm-none-eabi"],
-        address: "192.168.1.4",
-        user: ("user", "password"),
-        ram_disk: 16 << 20,
-        kept: 512,
-        faults: &["drop_rx_errors", "drop_rx_no_buffer", "drop_tx_errors", "resets"],
-        checks: &[LATENCY, ("FTP as in seed 000", checks::seed_000)],
+        name: "virt-a15-embassy",
+        features: Some("embassy"),
+        packages: &["qemu-system-arm", "gcc-arm-none-eabi"],
+        common: checks::SHORT,
+        checks: &[],
+        ends: &[watchdog::NETWORK],
+        ..VIRT_A15
     },
     Board {
         name: "xlnx-zcu102",
+        folder: "xlnx-zcu102",
+        features: None,
         target: "aarch64-unknown-none",
         rustflags: &["-Ctarget-cpu=cortex-a53"],
         // The board's plug is that of the fourth controller; the emulator hands cables out from the first on.
@@ -154,15 +188,19 @@ const BOARDS: [Board; 4] = [
         ram_disk: 16 << 20,
         kept: 1_022,
         faults: &["drop_rx_errors", "drop_rx_no_buffer", "drop_tx_errors"],
+        common: checks::ALL,
         checks: &[
             ("four streams, a core each", cores::streams),
             ("connections on every core", cores::spread),
             ("every core serves during a SYN flood", cores::flooded),
             ("the second queue, steered by hardware", cores::second_queue),
         ],
+        ends: &[watchdog::FIRST_CORE, watchdog::SECOND_CORE, watchdog::PANIC],
     },
     Board {
         name: "nucleo-h743zi",
+        folder: "nucleo-h743zi",
+        features: None,
         target: "thumbv7em-none-eabihf",
         rustflags: &["-Ctarget-cpu=cortex-m7"],
         emulator: &[],
@@ -173,7 +211,9 @@ const BOARDS: [Board; 4] = [
         ram_disk: 64 << 10,
         kept: 0,
         faults: &[],
+        common: &[],
         checks: &[],
+        ends: &[],
     },
 ];
 
@@ -245,13 +285,22 @@ fn build_with(board: &Board, offloads: Option<bool>) -> Result<PathBuf> {
         Some(offloads) => cargo.env(OFFLOADS, offloads.to_string()),
         None => cargo.env_remove(OFFLOADS),
     };
-    let manifest = format!("boards/{}/Cargo.toml", board.name);
+    let manifest = format!("boards/{}/Cargo.toml", board.folder);
     cargo.args(["build", "--release", "--locked", "--manifest-path", &manifest, "--target", board.target]);
     cargo.args(["--target-dir", OUT]);
+    if let Some(features) = board.features {
+        cargo.args(["--no-default-features", "--features", features]);
+    }
     cargo.arg(format!("--config=target.{}.linker={:?}", board.target, firmware::linker()?));
     cargo.arg(format!("--config=target.{}.rustflags={:?}", board.target, board.rustflags));
     shell::run(&mut cargo)?;
-    let image = Path::new(OUT).join(board.target).join("release").join(board.name);
+    let images = Path::new(OUT).join(board.target).join("release");
+    let image = images.join(board.name);
+    if board.name != board.folder {
+        // Each crate has one name for its image, whatever its features.
+        let built = images.join(board.folder);
+        std::fs::copy(&built, &image).with_context(|| format!("cannot copy {}", built.display()))?;
+    }
     let (code, memory) = firmware::size(&image)?;
     println!("{}: {code} bytes of flash, {memory} bytes of memory, heap and packets included", board.name);
     Ok(image)
@@ -287,8 +336,8 @@ fn test(board: &Board, image: &Path) -> Result<()> {
     let mut machine = Machine::start(board, image, &network, &[])?;
     let mut failed = Vec::new();
     // The counters come last: they tell of all that was before.
-    let all = checks::ALL.iter().chain(board.checks).chain([&checks::LAST]);
-    let count = checks::ALL.len() + board.checks.len() + 2;
+    let all = board.common.iter().chain(board.checks).chain([&checks::LAST]);
+    let count = board.common.len() + board.checks.len() + 1 + board.ends.len();
     for (name, check) in all {
         let started = Instant::now();
         let result = check(&mut machine);
@@ -313,13 +362,15 @@ fn test(board: &Board, image: &Path) -> Result<()> {
             bail!("{}: the image ended during or after {name:?}", board.name);
         }
     }
-    // The very last: nothing runs after it.
-    const PANIC: &str = "a panic tells who called whom";
-    match instruments::panic(&mut machine, &names) {
-        Ok(said) => println!("ok      {PANIC}: {said}"),
-        Err(error) => {
-            println!("FAILED  {PANIC}: {error:#}");
-            failed.push(format!("{PANIC}: {error:#}"));
+    // The very last: the board ends with each, and starts anew.
+    for (count, end) in (1..).zip(board.ends) {
+        let name = format!("{:?} is reported, and the watchdog starts the board anew", end.command);
+        match watchdog::check(&mut machine, &names, end, count) {
+            Ok(said) => println!("ok      {name}: {said}"),
+            Err(error) => {
+                println!("FAILED  {name}: {error:#}");
+                failed.push(format!("{name}: {error:#}"));
+            }
         }
     }
     println!("{} passed, {} failed", count - failed.len(), failed.len());

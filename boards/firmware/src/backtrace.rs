@@ -12,6 +12,8 @@ pub enum Instructions {
     Arm,
     /// Those of a 64-bit Arm, four bytes each.
     A64,
+    /// RISC-V of 32 bits, two or four.
+    RiscV,
     /// Thumb, two or four.
     Thumb,
 }
@@ -56,6 +58,16 @@ impl Code<'_> {
                 // BL, BLR.
                 (code >> 26 == 0b10_0101 || code & 0xffff_fc1f == 0xd63f_0000).then_some(call)
             }
+            Instructions::RiscV => {
+                let (long, short) = (word.checked_sub(4)?, word.checked_sub(2)?);
+                let last = self.half(short).filter(|_| word.is_multiple_of(2))?;
+                let code = self.half(long).map(|first| u32::from(first) | u32::from(last) << 16);
+                // JAL and JALR that leave the way back in ra; C.JALR, C.JAL.
+                if code.is_some_and(|code| code & 0xfff == 0x0ef || code & 0x7fff == 0x00e7) {
+                    return Some(long);
+                }
+                ((last & 0xf07f == 0x9002 && last & 0x0f80 != 0) || last & 0xe003 == 0x2001).then_some(short)
+            }
             Instructions::Thumb => {
                 // The lowest bit says that it is Thumb code.
                 let behind = word.checked_sub(1).filter(|_| word % 2 == 1)?;
@@ -95,6 +107,16 @@ mod tests {
             .collect();
         let code = Code { bytes: &a64, start: 0x8000, instructions: Instructions::A64 };
         assert_eq!(calls(&code, &[0x8004, 0x8008, 0, 0x800c, 0, 0x8010, 0x8014]), [0x8004, 0x8008]);
+
+        // nop; jal ra; c.jalr a5; c.nop; jalr ra; c.j; c.jal; c.ebreak
+        let riscv: Vec<u8> =
+            [0x0013_u16, 0x0000, 0x00ef, 0x0040, 0x9782, 0x0001, 0x80e7, 0x0007, 0xa001, 0x2011, 0x9002]
+                .iter()
+                .flat_map(|half| half.to_le_bytes())
+                .collect();
+        let code = Code { bytes: &riscv, start: 0x100, instructions: Instructions::RiscV };
+        let stack = [0x104, 0x108, 0x109, 0x10a, 0x10c, 0x110, 0x112, 0x114, 0x116, 0xfe, 2, 0];
+        assert_eq!(calls(&code, &stack), [0x104, 0x108, 0x10c, 0x112]);
 
         // nop; bl; blx r3; nop; b
         let thumb: Vec<u8> = [0xbf00_u16, 0xf7ff, 0xfffe, 0x4798, 0xbf00, 0xe7fe]

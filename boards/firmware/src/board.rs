@@ -1,6 +1,7 @@
 //! What the shared part asks of a board.
 
 use crate::intervals::INTERVALS;
+use crate::watchdog::LastStart;
 use alloc::string::String;
 use alloc::vec::Vec;
 use linerate_serve::Host;
@@ -8,8 +9,22 @@ use linerate_wire::units::Instant;
 
 /// A board, as the network task sees it.
 pub trait Board: Host {
-    /// Sleeps until `until` at the latest; the interface's interrupt and a command at the console wake it earlier.
-    fn sleep(&mut self, until: Option<Instant>);
+    /// Sleeps until `until` at the latest; the interface's interrupt and a command at the console wake it earlier. Under an executor it is the
+    /// task that sleeps; elsewhere this comes back when the sleep is over.
+    fn sleep(&mut self, until: Option<Instant>) -> impl Future<Output = ()>;
+
+    /// Called after a turn that another one follows at once: lets tasks that only run when this one waits have their turn.
+    fn give_way(&mut self) -> impl Future<Output = ()> {
+        core::future::ready(())
+    }
+
+    /// Called in every turn of the loop, which comes once a second at least: a sign of life for the watchdog.
+    fn turns(&mut self);
+
+    /// Why the board started, as far as it knows.
+    fn last_start(&mut self) -> LastStart {
+        LastStart::default()
+    }
 
     /// A command that somebody gave at the console; the answer goes to [`Board::answer`].
     fn command(&mut self) -> Option<String>;

@@ -14,11 +14,14 @@ use crate::report::{self, Told};
 use crate::reserve::Reserve;
 use crate::settings::Settings;
 use crate::trace::{self, Tracer};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
 use linerate_nic::{
     AdaptiveConfig, Capabilities, DeviceError, GroConfig, Interface, MacAddr, Paced, Pool, Port, PortConfig,
     QueuePair as _,
@@ -84,8 +87,20 @@ impl From<DeviceError> for Error {
     }
 }
 
-/// Serves until the interface fails.
+/// Serves until the interface fails, on a board whose sleep comes back when it is over.
 pub fn run<D: Interface + Counting>(
+    board: &mut impl Board,
+    settings: &Settings,
+    parts: Parts<D>,
+) -> Result<Infallible, Error> {
+    match pin!(serve(board, settings, parts)).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(ended) => ended,
+        Poll::Pending => panic!("this board sleeps by an executor: it wants `serve`"),
+    }
+}
+
+/// The same as a task of an executor.
+pub async fn serve<D: Interface + Counting>(
     board: &mut impl Board,
     settings: &Settings,
     parts: Parts<D>,
@@ -110,17 +125,8 @@ pub fn run<D: Interface + Counting>(
         has_iperf3.then_some(&mut iperf3 as &mut dyn Service),
         Some(&mut calling),
     ];
-    let (mut disk, capture) = files(settings, &parts, exchange);
-    disk.set_instruments(parts.tracer, capture.clone());
-    let paced = paced(parts.device, settings, board.now())?;
-    let device = Probe::new(paced, settings.interrupts.pacing, parts.tracer, capture);
-    let device = match exchange {
-        None => Spread::alone(device),
-        Some(place) => Spread::shared(device, place, parts.receive.clone(), parts.batch),
-    };
-    let seed = exchange.map(|((exchange, _), _)| exchange.seed);
-    let node = node(board, settings, device, parts.receive, (parts.device_queue, parts.batch), (seat, seed))?;
-    let mut machine = Loop::new(node, disk, Group::new(&mut services));
+    let mut machine = assemble(board, settings, parts, exchange, seat, Group::new(&mut services))?;
+    let machine = &mut *machine;
     let mut turn = Turn { now: board.now(), wall_ns: None, board, company: &mut company };
     let mut reserve = Reserve::new(settings.interrupts.reserve, turn.now);
     machine.with(&mut turn, |services, ctx| services.start(ctx)).map_err(Error::Start)?;
@@ -129,11 +135,12 @@ pub fn run<D: Interface + Counting>(
     }
     let mut command = None;
     loop {
-        (turn.now, turn.wall_ns) = (reserve.begin(turn.board), None);
+        (turn.now, turn.wall_ns) = (reserve.begin(turn.board).await, None);
+        turn.board.turns();
         let taken = machine.take_in(&mut turn)?;
         let Turn { now, board, company, .. } = &mut turn;
-        let mailed = company.take_post(*now, &mut machine, |node| Told::of(*board, node));
-        answer(*board, company, settings, &mut machine, &mut command);
+        let mailed = company.take_post(*now, machine, |node| Told::of(*board, node));
+        answer(*board, company, settings, machine, &mut command);
         if let Some(line) = command.take_if(|line| Reserve::takes(line)) {
             turn.board.answer(reserve.command(&line));
         }
@@ -151,10 +158,37 @@ pub fn run<D: Interface + Counting>(
         turn.company.send_letters(&mut machine.engine);
         let wants_live = machine.files.wants_live().is_some() && !turn.company.waits();
         if taken || mailed || moved || wants_live || machine.arm(&mut turn) {
+            turn.board.give_way().await;
             continue;
         }
-        reserve.sleep(turn.board, machine.poll_timeout());
+        reserve.sleep(turn.board, machine.poll_timeout()).await;
     }
+}
+
+/// A machine of this interface.
+type Machine<'a, 'b, D> = Loop<Node<Spread<Probe<Paced<D>>>>, Disk, Group<'a, 'b>>;
+
+/// Files, interface and stack put together, in a frame of their own: what is moved on the way is not to lie on the stack for good.
+#[inline(never)]
+fn assemble<'a, 'b, D: Interface + Counting>(
+    board: &mut impl Board,
+    settings: &Settings,
+    parts: Parts<D>,
+    exchange: Option<((&'static Exchange, u16), Several)>,
+    seat: Seat,
+    services: Group<'a, 'b>,
+) -> Result<Box<Machine<'a, 'b, D>>, Error> {
+    let (mut disk, capture) = files(settings, &parts, exchange);
+    disk.set_instruments(parts.tracer, capture.clone());
+    let paced = paced(parts.device, settings, board.now())?;
+    let device = Probe::new(paced, settings.interrupts.pacing, parts.tracer, capture);
+    let device = match exchange {
+        None => Spread::alone(device),
+        Some(place) => Spread::shared(device, place, parts.receive.clone(), parts.batch),
+    };
+    let seed = exchange.map(|((exchange, _), _)| exchange.seed);
+    let node = node(board, settings, device, parts.receive, (parts.device_queue, parts.batch), (seat, seed))?;
+    Ok(Box::new(Loop::new(node, disk, services)))
 }
 
 /// The interface with the pacing that is set.

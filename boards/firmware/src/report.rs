@@ -107,7 +107,7 @@ pub(crate) fn json<D: Interface>(
         })
     };
     let tasks: Vec<Value> = all.iter().flat_map(|told| &told.tasks).map(task).collect();
-    let heap = board.heap();
+    let (heap, last_start) = (board.heap(), board.last_start());
     let (ram_used, ram_total) = disk.ram_usage();
     let addresses: Vec<String> = node.stack.addresses().map(|address| address.to_string()).collect();
     let object = |named: Vec<Named>| {
@@ -121,6 +121,8 @@ pub(crate) fn json<D: Interface>(
     let report = json!({
         "name": settings.name,
         "uptime_us": uptime_us,
+        "last_start": last_start.cause.name(),
+        "starts_by_watchdog": last_start.count,
         "link": node.port.link().is_up,
         "addresses": addresses,
         "cores": all.iter().map(|told| core(told, uptime_us)).collect::<Vec<Value>>(),

@@ -53,7 +53,7 @@ impl Reserve {
     }
 
     /// The time of the next turn, which begins now, or after a rest.
-    pub fn begin(&mut self, board: &mut impl Board) -> Instant {
+    pub async fn begin(&mut self, board: &mut impl Board) -> Instant {
         let now = board.now();
         if core::mem::take(&mut self.has_slept) {
             self.slept(now);
@@ -63,7 +63,7 @@ impl Reserve {
         let mut now = now;
         while now < until {
             // Whatever comes.
-            board.sleep(Some(until));
+            board.sleep(Some(until)).await;
             now = board.now();
         }
         self.slept(now);
@@ -71,12 +71,12 @@ impl Reserve {
     }
 
     /// Sleeps until then at the latest, or until something comes.
-    pub fn sleep(&mut self, board: &mut impl Board, until: Option<Instant>) {
+    pub async fn sleep(&mut self, board: &mut impl Board, until: Option<Instant>) {
         let now = board.now();
         // Sleep pays for what was worked, whether or not it is time to.
         self.worked(now);
         let latest = now + LONGEST_SLEEP;
-        board.sleep(Some(until.map_or(latest, |at| at.min(latest))));
+        board.sleep(Some(until.map_or(latest, |at| at.min(latest)))).await;
         self.has_slept = true;
     }
 

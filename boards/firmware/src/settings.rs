@@ -22,6 +22,8 @@ pub struct Settings {
     pub offloads: bool,
     /// When the interface interrupts, and what is left to other tasks.
     pub interrupts: Interrupts,
+    /// Seconds without progress of one who has to make some, after which the board starts anew; 0 for never.
+    pub watchdog: u32,
     /// Ports of HTTP; none for no server.
     pub http: &'static [u16],
     /// Ports of iperf3.

@@ -1,6 +1,7 @@
 //! What a board is there for besides serving, at the lowest priority; and the processor's sleep while it is switched off.
 
 use crate::Hardware;
+use crate::watch::{COMPUTE, WATCHDOG};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use linerate_firmware::Primes;
 
@@ -23,10 +24,12 @@ pub(crate) fn run<H: Hardware>() {
     let mut primes = Primes::new();
     loop {
         if !IS_ON.load(Ordering::Relaxed) {
+            WATCHDOG.rests(COMPUTE);
             // Nobody has work: the processor sleeps until the next interrupt.
             H::wait_for_interrupt();
             continue;
         }
+        WATCHDOG.turns(COMPUTE);
         primes.step();
         ROUNDS.store(primes.rounds(), Ordering::Relaxed);
     }

@@ -1,11 +1,12 @@
 //! A board under FreeRTOS as the rest of the firmware sees it.
 
+use crate::watch::{NETWORK, WATCHDOG};
 use crate::{HEAP, Hardware, application, console, control, wake};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use freertos_next::{CurrentTask, Duration, FreeRtosTaskState, FreeRtosUtils};
-use linerate_firmware::{Board, Chance, Heap, INTERVALS, Task, log};
+use linerate_firmware::{Board, Chance, Heap, INTERVALS, LastStart, Task, log, watchdog};
 use linerate_serve::Host;
 use linerate_wire::units::Instant;
 
@@ -80,7 +81,7 @@ impl<H: Hardware> Host for Rtos<H> {
 }
 
 impl<H: Hardware> Board for Rtos<H> {
-    fn sleep(&mut self, until: Option<Instant>) {
+    async fn sleep(&mut self, until: Option<Instant>) {
         let now = H::now().as_nanos();
         if now - self.read_at_ns > READ_EVERY_NS {
             self.read_at_ns = now;
@@ -97,17 +98,32 @@ impl<H: Hardware> Board for Rtos<H> {
         CurrentTask::take_notification(true, Duration::infinite());
     }
 
+    fn turns(&mut self) {
+        WATCHDOG.turns(NETWORK);
+    }
+
+    fn last_start(&mut self) -> LastStart {
+        H::last_start()
+    }
+
     fn command(&mut self) -> Option<String> {
         console::take_command()
     }
 
     fn command_of_its_own(&mut self, line: &str) -> Option<String> {
+        let told = WATCHDOG.command(line, H::SETTINGS.watchdog > 0, H::last_start());
+        if told.is_some() {
+            return told;
+        }
         match line {
             "compute on" | "compute off" => application::switch(line.ends_with("on")),
             "compute" => return Some(alloc::format!("{} rounds\n", application::rounds())),
             "latency on" | "latency off" => control::switch(line.ends_with("on")),
             "latency" => return Some(control::report()),
             "panic" => panic_on_purpose(core::hint::black_box(line)),
+            // With interrupts masked, which the watchdog's is not.
+            "hang network" => critical_section::with(|_| watchdog::hang_on_purpose()),
+            "hang control" => control::hang(),
             "count on" | "count off" => H::mark(line.ends_with("on")),
             _ => return H::command(line),
         }
@@ -117,8 +133,9 @@ impl<H: Hardware> Board for Rtos<H> {
     fn help_of_its_own(&self) -> String {
         let ours = "compute   rounds of the application's work so far; compute on and compute off switch it\n\
                     count     count on and count off mark what is counted from outside\n\
-                    panic     ends the machine, with a report\n";
-        [ours, control::HELP, H::HELP].concat()
+                    panic     ends the machine, with a report\n\
+                    hang      hang network and hang control keep that task from going on, to show what the watchdog does\n";
+        [ours, control::HELP, watchdog::HELP, H::HELP].concat()
     }
 
     fn answer(&mut self, text: String) {

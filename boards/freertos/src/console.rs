@@ -1,5 +1,6 @@
 //! The console: a task of its own, which hands commands to the network task and prints what that answers.
 
+use crate::watch::{CONSOLE, WATCHDOG};
 use crate::{Hardware, wake};
 use alloc::string::String;
 use core::cell::RefCell;
@@ -26,12 +27,14 @@ pub(crate) fn answer(text: String) {
 pub(crate) fn run<H: Hardware>() {
     let mut line = Line::default();
     loop {
+        WATCHDOG.turns(CONSOLE);
         let answer = critical_section::with(|cs| ANSWER.borrow_ref_mut(cs).take());
         if let Some(text) = answer {
             H::print(&text);
             H::print(PROMPT);
         }
         while let Some(byte) = H::take_key() {
+            WATCHDOG.turns(CONSOLE);
             match line.key(byte) {
                 Key::Echo(text) => H::print(text),
                 Key::Char(char) => H::print(char.encode_utf8(&mut [0; 4])),
@@ -44,6 +47,7 @@ pub(crate) fn run<H: Hardware>() {
                 Key::Nothing => {}
             }
         }
+        WATCHDOG.rests(CONSOLE);
         CurrentTask::take_notification(true, Duration::infinite());
     }
 }

@@ -2,6 +2,7 @@
 //! control loop beside them.
 
 use crate::Hardware;
+use crate::watch::{CONTROL, WATCHDOG};
 use alloc::string::String;
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +17,7 @@ pub(crate) const HELP: &str =
 const TICK_NS: u64 = 1_000_000;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
+static HANGS: AtomicBool = AtomicBool::new(false);
 static LATENCY: Mutex<RefCell<Latency>> = Mutex::new(RefCell::new(Latency::new()));
 static TASK: Mutex<RefCell<Option<Task>>> = Mutex::new(RefCell::new(None));
 
@@ -25,9 +27,15 @@ pub(crate) fn run<H: Hardware>() {
     critical_section::with(|cs| TASK.borrow_ref_mut(cs).replace(own));
     loop {
         if !IS_ON.load(Ordering::Relaxed) {
+            WATCHDOG.rests(CONTROL);
             CurrentTask::take_notification(true, Duration::infinite());
+            WATCHDOG.turns(CONTROL);
+            if HANGS.load(Ordering::Relaxed) {
+                wait_on_purpose();
+            }
             continue;
         }
+        WATCHDOG.turns(CONTROL);
         let now = H::now();
         critical_section::with(|cs| LATENCY.borrow_ref_mut(cs).add(now, TICK_NS));
         CurrentTask::delay(Duration::ticks(1));
@@ -40,6 +48,24 @@ pub(crate) fn switch(is_on: bool) {
         critical_section::with(|cs| LATENCY.borrow_ref_mut(cs).clone_from(&Latency::new()));
     }
     IS_ON.store(is_on, Ordering::Relaxed);
+    wake();
+}
+
+/// Lets it wait for what never comes, to show what the watchdog does.
+pub(crate) fn hang() {
+    HANGS.store(true, Ordering::Relaxed);
+    switch(false);
+}
+
+/// Never comes back, and leaves the processor to others meanwhile. A function of its own, so that there is a name to be found in the report.
+#[inline(never)]
+fn wait_on_purpose() {
+    while core::hint::black_box(true) {
+        CurrentTask::take_notification(true, Duration::infinite());
+    }
+}
+
+fn wake() {
     let task = critical_section::with(|cs| TASK.borrow_ref(cs).clone());
     if let Some(task) = task {
         task.notify(TaskNotification::Increment);

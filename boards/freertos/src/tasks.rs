@@ -2,7 +2,7 @@
 
 use crate::board::Rtos;
 use crate::trace::TRACE;
-use crate::{Hardware, application, backtrace, console, control, wake};
+use crate::{Hardware, application, backtrace, console, control, wake, watch};
 use freertos_next::{Task, TaskPriority};
 use linerate_firmware::{Parts, run};
 
@@ -12,21 +12,24 @@ const APPLICATION_STACK: usize = 2 << 10;
 
 /// Makes the tasks; they begin when the scheduler does.
 pub(crate) fn spawn<H: Hardware>() {
-    task("network", 3, H::NETWORK_STACK, network::<H>);
-    task("console", 2, CONSOLE_STACK, || {
+    task(watch::NETWORK, 3, H::NETWORK_STACK, network::<H>);
+    task(watch::CONSOLE, 2, CONSOLE_STACK, || {
         wake::set_console(Task::current().expect("this is a task"));
         H::enable_keys();
         console::run::<H>();
     });
-    task("control", 4, APPLICATION_STACK, control::run::<H>);
-    task("compute", 0, APPLICATION_STACK, application::run::<H>);
+    task(watch::CONTROL, 4, APPLICATION_STACK, control::run::<H>);
+    task(watch::COMPUTE, 0, APPLICATION_STACK, application::run::<H>);
 }
 
-fn task(name: &str, priority: u8, stack: usize, work: fn()) {
+/// A task with the name that the watchdog has at this place.
+fn task(who: usize, priority: u8, stack: usize, work: fn()) {
+    let name = watch::WATCHDOG.name(who);
     let mut builder = Task::new();
     builder.name(name).priority(TaskPriority(priority)).stack_size_bytes(stack);
     let begin = move |_| {
         backtrace::note_stack();
+        watch::note_task(who);
         work();
     };
     if builder.start(begin).is_err() {
@@ -37,6 +40,8 @@ fn task(name: &str, priority: u8, stack: usize, work: fn()) {
 fn network<H: Hardware>() {
     wake::set_network(Task::current().expect("this is a task"));
     H::enable_timer();
+    // From here on it has to get somewhere.
+    watch::WATCHDOG.turns(watch::NETWORK);
     let mut board = Rtos::<H>::new();
     let opened = match H::open() {
         Ok(opened) => opened,

@@ -1,10 +1,10 @@
 //! The board as what all boards under FreeRTOS share sees it.
 
 use crate::ethernet::{self, Chip};
-use crate::{clock, interrupts, marks, uart};
-use linerate_firmware::Settings;
+use crate::{clock, interrupts, marks, uart, watchdog};
 use linerate_firmware::disk::FlashFile;
 use linerate_firmware::lan9118::{Lan9118, OpenError};
+use linerate_firmware::{LastStart, Settings};
 use linerate_firmware_freertos::{Hardware, Opened};
 use linerate_wire::units::Instant;
 
@@ -52,6 +52,14 @@ impl Hardware for An500 {
 
     fn wait_for_interrupt() {
         cortex_m::asm::wfi();
+    }
+
+    fn start_watchdog() {
+        watchdog::start();
+    }
+
+    fn last_start() -> LastStart {
+        watchdog::last_start()
     }
 
     fn mark(starts: bool) {

@@ -14,6 +14,7 @@ mod marks;
 mod panic;
 mod registers;
 mod uart;
+mod watchdog;
 
 include!(concat!(env!("OUT_DIR"), "/settings.rs"));
 
@@ -21,5 +22,6 @@ include!(concat!(env!("OUT_DIR"), "/settings.rs"));
 fn main() -> ! {
     clock::start();
     uart::start();
+    watchdog::note_start();
     linerate_firmware_freertos::start::<board::An500>()
 }

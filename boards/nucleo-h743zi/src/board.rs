@@ -17,15 +17,15 @@ const HELP: &str = "panic     ends the machine, with a report\n";
 /// The board.
 pub struct Nucleo {
     random: Rng<'static, RNG>,
-    watchdog: IndependentWatchdog<'static, IWDG1>,
+    watchdog: Option<IndependentWatchdog<'static, IWDG1>>,
     console: Console,
     /// Time asleep, in ns.
     idle_ns: u64,
 }
 
 impl Nucleo {
-    /// The board with its source of random numbers, and a watchdog that has begun to count.
-    pub fn new(random: Rng<'static, RNG>, watchdog: IndependentWatchdog<'static, IWDG1>) -> Nucleo {
+    /// The board with its source of random numbers, and a watchdog that has begun to count, if there is to be one.
+    pub fn new(random: Rng<'static, RNG>, watchdog: Option<IndependentWatchdog<'static, IWDG1>>) -> Nucleo {
         interrupts::start();
         Nucleo { random, watchdog, console: Console::new(uart::take, uart::print), idle_ns: 0 }
     }
@@ -53,7 +53,7 @@ impl Host for Nucleo {
 }
 
 impl Board for Nucleo {
-    fn sleep(&mut self, until: Option<Instant>) {
+    async fn sleep(&mut self, until: Option<Instant>) {
         let began = clock::now();
         match until {
             Some(at) if at <= began => return,
@@ -73,9 +73,13 @@ impl Board for Nucleo {
         self.idle_ns += (clock::now() - began).as_nanos() as u64;
     }
 
+    fn turns(&mut self) {
+        if let Some(watchdog) = &mut self.watchdog {
+            watchdog.pet();
+        }
+    }
+
     fn command(&mut self) -> Option<String> {
-        // Once in every turn of the loop.
-        self.watchdog.pet();
         let command = self.console.command();
         uart::pump();
         command

@@ -25,9 +25,6 @@ use linerate_firmware::{Parts, log};
 
 include!(concat!(env!("OUT_DIR"), "/settings.rs"));
 
-/// A loop that does not turn for so long is started anew, and so is a board after its last report.
-const WATCHDOG_US: u32 = 8_000_000;
-
 #[entry]
 fn main() -> ! {
     let p = embassy_stm32::init(rates::config());
@@ -52,8 +49,12 @@ fn main() -> ! {
         Ok(opened) => opened,
         Err(error) => panic!("{error}"),
     };
-    let mut watchdog = IndependentWatchdog::new(p.IWDG1, WATCHDOG_US);
-    watchdog.unleash();
+    // A loop that does not turn for so long is started anew, and so is a board after its last report.
+    let watchdog = (SETTINGS.watchdog > 0).then(|| {
+        let mut watchdog = IndependentWatchdog::new(p.IWDG1, SETTINGS.watchdog * 1_000_000);
+        watchdog.unleash();
+        watchdog
+    });
     let mut board = board::Nucleo::new(Rng::new(p.RNG, interrupts::Lines), watchdog);
     let parts = Parts {
         device: opened.device,

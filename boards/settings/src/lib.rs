@@ -33,6 +33,9 @@ const MOST_CORES: usize = 4;
 const MOST_TIMER_US: u32 = 100_000;
 const MOST_THRESHOLD: u32 = 255;
 
+/// Seconds of a watchdog: the loop turns once a second, and the chip of `nucleo-h743zi` counts no more than 32.
+const WATCHDOG: std::ops::RangeInclusive<u32> = 2..=30;
+
 /// Bytes of a trace or a capture that are of use, and the most.
 const RING: usize = 4 << 10;
 const MOST_RING: usize = 64 << 20;
@@ -48,6 +51,8 @@ struct Board {
     network: Network,
     #[serde(default)]
     interrupts: Interrupts,
+    #[serde(default)]
+    watchdog: Watchdog,
     servers: Servers,
     memory: Memory,
     files: Files,
@@ -87,6 +92,19 @@ enum Mode {
     #[default]
     FirstNewPacket,
     LastNewPacket,
+}
+
+/// Without it there is one all the same.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Watchdog {
+    seconds: u32,
+}
+
+impl Default for Watchdog {
+    fn default() -> Watchdog {
+        Watchdog { seconds: 8 }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -177,6 +195,13 @@ fn parse(text: &str) -> Result<Board> {
         interrupts.threshold
     );
     ensure!(interrupts.reserve <= 90, "interrupts.reserve: {} given, 0 to 90 expected", interrupts.reserve);
+    let seconds = board.watchdog.seconds;
+    ensure!(
+        seconds == 0 || WATCHDOG.contains(&seconds),
+        "watchdog.seconds: {seconds} given, 0 for none, or {} to {} expected",
+        WATCHDOG.start(),
+        WATCHDOG.end()
+    );
     ensure!((1..=4_096).contains(&memory.connections), "memory.connections: 1 to 4,096 expected");
     ensure!(memory.sockets >= 16 << 10, "memory.sockets: {} bytes, 16 KiB at least expected", memory.sockets);
     let half = memory.sockets / 2;

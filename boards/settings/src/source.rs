@@ -28,6 +28,7 @@ pub(crate) fn of(board: &Board, files: &[File], built_ns: i64) -> Result<String>
     writeln!(out, "    ipv6: {},", network.ipv6)?;
     writeln!(out, "    offloads: {},", network.offloads)?;
     writeln!(out, "    interrupts: {},", interrupts(&board.interrupts))?;
+    writeln!(out, "    watchdog: {},", board.watchdog.seconds)?;
     writeln!(out, "    http: &{:?},", servers.http)?;
     writeln!(out, "    iperf3: &{:?},", servers.iperf3)?;
     writeln!(out, "    iperf3_by_core: {:?},", servers.iperf3_by_core)?;

@@ -16,6 +16,8 @@ timer_us = 200
 threshold = 4
 adaptive = true
 reserve = 30
+[watchdog]
+seconds = 5
 [servers]
 http = [80]
 iperf3 = [5201, 5001]
@@ -55,6 +57,7 @@ fn settings_and_files_become_rust() {
         "cores: 1,",
         "mode: linerate_firmware::PacingMode::LastInterrupt, timer_ticks: 8, tick_ns: 25000, threshold: 4 }",
         "adaptive: true, reserve: 30 }",
+        "watchdog: 5,",
         "trace: 16384,",
         "capture: 0,",
         "(\"user\", \"$argon2id$v=19$m=16,t=3,p=1$",
@@ -87,6 +90,10 @@ fn what_is_wrong_is_named() {
         ("threshold = 4", "threshold = 256", "interrupts.threshold: 256 given, 0 to 255 expected"),
         ("reserve = 30", "reserve = 91", "interrupts.reserve: 91 given, 0 to 90 expected"),
         ("last-interrupt", "mode-1", "unknown variant `mode-1`, expected one of `none`, `last-interrupt`"),
+        ("seconds = 5", "seconds = 1", "watchdog.seconds: 1 given, 0 for none, or 2 to 30 expected"),
+        ("seconds = 5", "seconds = 31", "watchdog.seconds: 31 given"),
+        ("seconds = 5", "seconds = -1", "seconds"),
+        ("seconds = 5", "minutes = 1", "unknown field `minutes`"),
         ("ipv6 = true", "ipv6 = true\nipv8 = true", "ipv8"),
         ("ftp = [21]", "", "ftp"),
     ] {
@@ -107,6 +114,14 @@ fn what_is_wrong_is_named() {
     ] {
         assert!(format!("{:#}", cidr(text).unwrap_err()).contains(message), "{text}");
     }
+}
+
+#[test]
+fn there_is_a_watchdog_unless_it_is_switched_off() {
+    let seconds = |text: &str| parse(text).unwrap().watchdog.seconds;
+    assert_eq!(seconds(GOOD), 5);
+    assert_eq!(seconds(&GOOD.replace("[watchdog]\nseconds = 5\n", "")), 8);
+    assert_eq!(seconds(&GOOD.replace("seconds = 5", "seconds = 0")), 0);
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! The board as the loop sees it.
 
 use crate::trace::{IDLE, NETWORK, TRACE};
+use crate::watchdog::{self, NETWORK as THE_LOOP, WATCHDOG};
 use crate::{caches, clock, copies, ethernet, heap, processor, stack, uart};
 use alloc::string::String;
 use alloc::vec::Vec;
 use linerate_firmware::console::Console;
 use linerate_firmware::trace::Interrupt;
-use linerate_firmware::{Board, Chance, Heap, INTERVALS, Intervals, Primes, Task, log};
+use linerate_firmware::watchdog::{HELP as WATCHDOG_HELP, hang_on_purpose};
+use linerate_firmware::{Board, Chance, Heap, INTERVALS, Intervals, LastStart, Primes, Task, log};
 use linerate_nic::mcdma;
 use linerate_serve::Host;
 use linerate_wire::units::Instant;
@@ -14,7 +16,8 @@ use linerate_wire::units::Instant;
 const HELP: &str = "caches    what the data cache makes of a word that changes behind its back\n\
                     copies    copies of all lengths and places compared with what should come of them\n\
                     compute   rounds of the application's work so far; compute on and compute off switch it\n\
-                    panic     ends the machine, with a report\n";
+                    panic     ends the machine, with a report\n\
+                    hang      keeps the loop from going on, to show what the watchdog does, each second in a millisecond\n";
 
 /// Lines of the interrupts' array: receive and transmit; keys. (The link's is not asked for: it is looked at in each turn.)
 const FRAMES: u32 = 3;
@@ -88,19 +91,31 @@ impl Host for Softcore {
 }
 
 impl Board for Softcore {
-    fn sleep(&mut self, until: Option<Instant>) {
+    async fn sleep(&mut self, until: Option<Instant>) {
         let began = clock::now();
         match until {
             Some(at) if at <= began => return,
-            Some(at) => clock::wake_at(at),
-            None => {}
+            Some(at) => {
+                watchdog::sleep();
+                clock::wake_at(at);
+            }
+            None => watchdog::sleep(),
         }
         TRACE.run_task(IDLE);
         while !self.hear() {
             idle(self.computes.then_some(&mut self.primes));
         }
+        watchdog::listen();
         TRACE.run_task(NETWORK);
         self.idle_ns += (clock::now() - began).as_nanos() as u64;
+    }
+
+    fn turns(&mut self) {
+        WATCHDOG.turns(THE_LOOP);
+    }
+
+    fn last_start(&mut self) -> LastStart {
+        watchdog::last_start()
     }
 
     fn command(&mut self) -> Option<String> {
@@ -122,13 +137,17 @@ impl Board for Softcore {
                 return Some(alloc::format!("{count} copies, {wrong} wrong\n"));
             }
             "panic" => panic_on_purpose(),
-            _ => return None,
+            "hang" => {
+                watchdog::hurry();
+                hang_on_purpose();
+            }
+            _ => return WATCHDOG.command(line, watchdog::IS_THERE, watchdog::last_start()),
         }
         Some(String::new())
     }
 
     fn help_of_its_own(&self) -> String {
-        HELP.into()
+        [HELP, WATCHDOG_HELP].concat()
     }
 
     fn answer(&mut self, text: String) {

@@ -33,6 +33,8 @@ const JOIN_CLOCKS: u32 = 40_000;
 /// find them on their way.
 const LEFT: u32 = 32;
 const LEFT_TICKS: u32 = 80;
+/// Looks at a reset of the engine.
+const RESET_LOOKS: usize = 10_000;
 /// What buffers begin at multiples of: the interface wants it, and it is two lines of the cache.
 const ALIGN: usize = 64;
 
@@ -171,6 +173,18 @@ fn pace_transmit() {
     let rest = Hardware.read(control) & !(channel::CR_THRESHOLD | channel::CR_DELAY);
     Hardware
         .write(control, rest | LEFT << channel::CR_THRESHOLD_SHIFT | LEFT_TICKS << channel::CR_DELAY_SHIFT);
+}
+
+/// Resets the interface's engine, so that it touches memory no more.
+pub fn silence() {
+    for (control, reset) in [
+        (register_of_channel::MM2S_CCR, register_of_channel::MM2S_CCR_RESET),
+        (register_of_channel::S2MM_CCR, register_of_channel::S2MM_CCR_RESET),
+    ] {
+        Hardware.write(control, reset);
+        // It finishes what it has begun, some hundred clocks. One that does not is reset again by the start, which says so.
+        let _is_over = (0..RESET_LOOKS).any(|_| Hardware.read(control) & reset == 0);
+    }
 }
 
 /// The interface and the pool that it receives into; once.

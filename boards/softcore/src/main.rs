@@ -1,6 +1,6 @@
 //! linerate on a RISC-V soft core beside the project's own network interface, without an operating system: HTTP, FTP and iperf3.
 //!
-//! There is one loop and no interrupt ever interrupts it: where it has nothing to do it sleeps, and asks when it wakes what is due.
+//! There is one loop and no interrupt but the watchdog's ever interrupts it: where it has nothing to do it sleeps, and asks when it wakes what is due.
 #![no_std]
 #![no_main]
 
@@ -21,6 +21,7 @@ mod start;
 mod straps;
 mod trace;
 mod uart;
+mod watchdog;
 
 use linerate_firmware::{Parts, log};
 
@@ -29,6 +30,7 @@ include!(concat!(env!("OUT_DIR"), "/settings.rs"));
 /// Where the start goes on.
 fn run() -> ! {
     heap::start();
+    watchdog::note_start();
     log::to_ring(clock::now);
     trace::TRACE.prepare(SETTINGS.trace, clock::now);
     let opened = match ethernet::open() {
@@ -46,6 +48,7 @@ fn run() -> ! {
         tracer: &trace::TRACE,
         exchange: None,
     };
+    watchdog::listen();
     match linerate_firmware::run(&mut board, &SETTINGS, parts) {
         Ok(never) => match never {},
         Err(error) => panic!("the network ended: {error}"),

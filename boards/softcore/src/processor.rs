@@ -1,7 +1,7 @@
 //! Instructions that Rust has none for: sleep, the data cache.
 //!
-//! Interrupts stay masked for good. One that is due ends the processor's sleep all the same, and is then asked for (`board.rs`):
-//! nothing ever interrupts anything, so nothing has to be locked.
+//! Interrupts are never taken but for the watchdog's, which looks and touches nothing (`watchdog.rs`). One that is due ends the
+//! processor's sleep all the same, and is then asked for (`board.rs`): nothing ever interrupts anything, so nothing has to be locked.
 
 use core::arch::asm;
 use critical_section::{Impl, RawRestoreState, set_impl};
@@ -10,7 +10,8 @@ struct Alone;
 
 set_impl!(Alone);
 
-// SAFETY: one core runs, and no interrupt is ever taken on it: whatever runs is alone. The barrier keeps the compiler from moving
+// SAFETY: one core runs, and no interrupt is ever taken on it but the watchdog's, which enters no section and touches atomics alone until
+// it reports and never returns: whatever runs is alone. The barrier keeps the compiler from moving
 // memory accesses across.
 unsafe impl Impl for Alone {
     unsafe fn acquire() -> RawRestoreState {
@@ -27,6 +28,30 @@ unsafe impl Impl for Alone {
 pub fn wait_for_interrupt() {
     // SAFETY: the processor goes on when an interrupt is due; nothing else changes.
     unsafe { asm!("wfi", options(nostack, preserves_flags)) };
+}
+
+/// `mie`, the interrupts that come or end a sleep: the timer's; and the array's.
+const TIMER: u32 = 1 << 7;
+const ARRAY: u32 = 1 << 11;
+
+/// Lets the timer interrupt, and nothing else.
+pub fn hear_timer() {
+    // SAFETY: its handler, the watchdog's, leaves everything as it is.
+    unsafe { asm!("csrw mie, {}", "csrsi mstatus, 8", in(reg) TIMER, options(nostack, preserves_flags)) };
+}
+
+/// Lets nothing interrupt; timer and array end a sleep.
+pub fn hear_nothing() {
+    // SAFETY: they are asked for from here on.
+    unsafe {
+        asm!("csrci mstatus, 8", "csrw mie, {}", in(reg) TIMER | ARRAY, options(nostack, preserves_flags))
+    };
+}
+
+/// Goes on at an address, and never comes back.
+pub fn go_to(address: usize) -> ! {
+    // SAFETY: what is there asks nothing of registers, stack or memory: it is a start.
+    unsafe { asm!("jr {}", in(reg) address, options(noreturn, nostack)) };
 }
 
 /// The interrupts of the array that are due: receive, transmit, link, keys.

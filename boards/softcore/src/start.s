@@ -12,6 +12,32 @@
     .type _start, @function
 _start:
     csrci   mstatus, 8
+    # What the image begins with is kept,
+    la      t0, __data_start
+    la      t1, __data_end
+    la      t2, __data_copy
+4:  bgeu    t0, t1, begin
+    lw      t3, (t0)
+    sw      t3, (t2)
+    addi    t0, t0, 4
+    addi    t2, t2, 4
+    j       4b
+
+    # and is there again when it begins anew.
+    .global _start_anew
+_start_anew:
+    csrci   mstatus, 8
+    la      t0, __data_start
+    la      t1, __data_end
+    la      t2, __data_copy
+5:  bgeu    t0, t1, begin
+    lw      t3, (t2)
+    sw      t3, (t0)
+    addi    t0, t0, 4
+    addi    t2, t2, 4
+    j       5b
+
+begin:
     la      t0, trap
     csrw    mtvec, t0
     la      t0, __fault_stack
@@ -36,7 +62,7 @@ _start:
     call    main
     .size _start, . - _start
 
-    # No interrupt is ever taken: what comes here is an instruction that the core does not have, or a fault. Registers go to
+    # What comes here is an instruction that the core does not have, a fault, or the watchdog: no other interrupt is ever taken. Registers go to
     # board_trap(registers): the instruction's address, x1 to x31. It returns if execution goes on.
     .balign 4
     .type trap, @function

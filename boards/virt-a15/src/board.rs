@@ -1,9 +1,9 @@
-//! The board as what all boards under FreeRTOS share sees it.
+//! The board as what all boards under FreeRTOS, or under Embassy, share sees it.
 
-use crate::{clock, critical, ethernet, interrupts, marks, uart};
-use linerate_firmware::Settings;
+use crate::system::{Hardware, Opened};
+use crate::{clock, critical, ethernet, interrupts, marks, uart, watchdog};
 use linerate_firmware::disk::FlashFile;
-use linerate_firmware_freertos::{Hardware, Opened};
+use linerate_firmware::{LastStart, Settings};
 use linerate_wire::units::Instant;
 
 /// The board.
@@ -50,6 +50,14 @@ impl Hardware for VirtA15 {
 
     fn wait_for_interrupt() {
         critical::wait_for_interrupt();
+    }
+
+    fn start_watchdog() {
+        watchdog::start();
+    }
+
+    fn last_start() -> LastStart {
+        watchdog::last_start()
     }
 
     fn mark(starts: bool) {

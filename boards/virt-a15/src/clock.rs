@@ -7,6 +7,7 @@ use linerate_wire::units::Instant;
 const HZ: u32 = 62_500_000;
 const NS_PER_COUNT: u64 = 16;
 /// A tick of FreeRTOS is a millisecond.
+#[cfg(feature = "freertos")]
 const COUNTS_PER_TICK: u64 = 62_500;
 const ENABLE: u32 = 1;
 
@@ -27,6 +28,7 @@ fn counts() -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
+#[cfg(feature = "freertos")]
 fn virtual_counts() -> u64 {
     let (low, high): (u32, u32);
     // SAFETY: reads CNTVCT, as above.
@@ -67,6 +69,7 @@ pub fn now() -> Instant {
 }
 
 /// Sets the virtual comparator, which is when the next tick comes.
+#[cfg(feature = "freertos")]
 fn tick_at(count: u64) {
     let (low, high) = (count as u32, (count >> 32) as u32);
     // SAFETY: writes CNTV_CVAL and CNTV_CTL: an interrupt comes at the time, nothing else changes.
@@ -81,6 +84,7 @@ fn tick_at(count: u64) {
 }
 
 /// Starts the ticks of FreeRTOS, which calls it with interrupts masked.
+#[cfg(feature = "freertos")]
 // SAFETY: no other function has this name; the header freertos/UserConfig.h declares it with this type.
 #[unsafe(no_mangle)]
 extern "C" fn board_start_ticks() {
@@ -89,6 +93,7 @@ extern "C" fn board_start_ticks() {
 }
 
 /// A tick was heard: the next one comes a millisecond after it was due, so that none is lost when it was heard late.
+#[cfg(feature = "freertos")]
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn board_next_tick() {
@@ -101,6 +106,7 @@ extern "C" fn board_next_tick() {
 }
 
 /// Microseconds since the start, for FreeRTOS, which counts what each task has of them.
+#[cfg(feature = "freertos")]
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn board_microseconds() -> u32 {

@@ -9,7 +9,8 @@ struct Irq;
 
 set_impl!(Irq);
 
-// SAFETY: there is one core, and with IRQ masked nothing else runs on it: FIQ is not used. What was before is
+// SAFETY: there is one core, and with IRQ masked nothing else runs on it but the watchdog's FIQ, which enters no section and touches
+// atomics alone, until it reports and never returns. What was before is
 // restored, so that sections nest. Both pieces of assembly are barriers for the compiler, as they may touch memory for all it knows.
 unsafe impl Impl for Irq {
     unsafe fn acquire() -> RawRestoreState {
@@ -33,8 +34,30 @@ pub fn wait_for_interrupt() {
     unsafe { asm!("dsb", "wfi", options(nostack, preserves_flags)) };
 }
 
-/// Masks interrupts for good.
+/// Lets interrupts come from here on.
+#[cfg(not(feature = "freertos"))]
+pub fn unmask() {
+    // SAFETY: every stack and handler is in place.
+    unsafe { asm!("cpsie if", options(nostack, preserves_flags)) };
+}
+
+/// Masks interrupts for good, that of the watchdog apart: it is masked or not as it was.
 pub fn mask_for_good() {
     // SAFETY: as for sections, without an end.
-    unsafe { asm!("cpsid if", options(nostack, preserves_flags)) };
+    unsafe { asm!("cpsid i", options(nostack, preserves_flags)) };
+}
+
+/// Lets the watchdog interrupt, whatever has masked it: after a report, when nothing else goes on.
+pub fn hear_watchdog() {
+    // SAFETY: its interrupt has a stack of its own, and whoever calls this only sleeps from now on.
+    unsafe { asm!("cpsie f", options(nostack, preserves_flags)) };
+}
+
+/// Starts the machine anew, as from power on (PSCI, SYSTEM_RESET).
+pub fn reset() -> ! {
+    // SAFETY: the emulator takes the call; what it begins with is in memory again by then. It does not return; without anybody to take
+    // it, it is an undefined instruction, which is reported.
+    unsafe {
+        asm!(".arch_extension virt", "dsb", "hvc #0", "2: b 2b", in("r0") 0x8400_0009_u32, options(noreturn, nostack));
+    }
 }

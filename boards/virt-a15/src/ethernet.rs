@@ -3,11 +3,11 @@
 use crate::SETTINGS;
 use crate::interrupts::{self, Interrupt};
 use crate::registers::{read, read8, read16, write};
+use crate::system::Opened;
 use core::cell::Cell;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 use critical_section::Mutex;
-use linerate_firmware_freertos::Opened;
 use linerate_nic::virtio::{self, Transport, Virtio};
 use linerate_nic::{Bus, Capabilities, Coherent, Dma, MacAddr, Pool};
 

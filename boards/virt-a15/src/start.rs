@@ -9,4 +9,7 @@ extern "C" fn main() -> ! {
     crate::run()
 }
 
-global_asm!(include_str!("start.s"), options(raw));
+#[cfg(feature = "freertos")]
+global_asm!(include_str!("start.s"), include_str!("freertos.s"), options(raw));
+#[cfg(not(feature = "freertos"))]
+global_asm!(include_str!("start.s"), include_str!("bare.s"), options(raw));

@@ -31,14 +31,14 @@ _start:
     cpsid   aif
     cps     #MODE_IRQ
     ldr     sp, =__interrupt_stack
-    @ Nothing returns from these three.
     cps     #MODE_FIQ
-    ldr     sp, =__fault_stack
+    ldr     sp, =__watchdog_stack
+    @ Nothing returns from these two.
     cps     #MODE_ABORT
     ldr     sp, =__fault_stack
     cps     #MODE_UNDEFINED
     ldr     sp, =__fault_stack
-    @ For main, and afterwards for interrupts, which FreeRTOS handles in this mode.
+    @ For main, and afterwards for interrupts, where FreeRTOS handles them in this mode, or for all that Embassy polls.
     cps     #MODE_SUPERVISOR
     ldr     sp, =__supervisor_stack
 
@@ -122,33 +122,40 @@ _start:
 vectors:
     b       _start
     b       on_undefined
-    b       FreeRTOS_SWI_Handler
+    b       on_call
     b       on_prefetch
     b       on_data
     b       on_reserved
-    b       FreeRTOS_IRQ_Handler
+    b       on_interrupt
     b       on_fiq
     .size vectors, . - vectors
 
-    @ Hands the registers of the moment to board_fault(kind, registers): r0 to r12, sp, lr, the instruction, CPSR.
-    .macro fault name, kind, behind
-    .type \name, %function
-\name:
+    @ Stores the registers of the moment on the stack: r0 to r12, sp, lr, the instruction, CPSR. The vector was taken so many bytes
+    @ behind the instruction.
+    .macro store behind
     sub     lr, lr, #\behind
     sub     sp, sp, #72
-    stmia   sp, {r0-r12}
+    stmia   sp, {r0-r7}
     str     lr, [sp, #60]
     mrs     r0, spsr
     str     r0, [sp, #64]
-    @ Stack pointer and link register of the mode that was interrupted.
+    @ Stack pointer and link register of the mode that was interrupted, and what a fast interrupt has of its own.
     mrs     r1, cpsr
     and     r2, r0, #0x1f
     orr     r2, r2, #IRQ_FIQ_MASKED
-    add     r3, sp, #52
+    add     r3, sp, #32
     msr     cpsr_c, r2
+    stmia   r3!, {r8-r12}
     str     sp, [r3]
     str     lr, [r3, #4]
     msr     cpsr_c, r1
+    .endm
+
+    @ Hands the registers of the moment to board_fault(kind, registers).
+    .macro fault name, kind, behind
+    .type \name, %function
+\name:
+    store   \behind
     mov     r0, #\kind
     mov     r1, sp
     bl      board_fault
@@ -159,4 +166,15 @@ vectors:
     fault on_prefetch, 1, 4
     fault on_data, 2, 8
     fault on_reserved, 3, 4
-    fault on_fiq, 3, 4
+
+    @ The watchdog, which interrupts everything: board_watchdog(registers). r8 and up are this mode's own, or kept by what is called.
+    .type on_fiq, %function
+on_fiq:
+    store   4
+    mov     r0, sp
+    bl      board_watchdog
+    ldmia   sp, {r0-r7}
+    ldr     lr, [sp, #60]
+    add     sp, sp, #72
+    movs    pc, lr
+    .size on_fiq, . - on_fiq

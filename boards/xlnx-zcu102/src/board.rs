@@ -1,19 +1,26 @@
 //! The board as the loop sees it.
 
-use crate::interrupts::{self, BELL, TIMER, UART};
+use crate::interrupts::{self, BELL, TIMER, UART, WATCHDOG};
 use crate::trace::{IDLE, NETWORK, TRACE};
+use crate::watchdog::{self, CORES};
 use crate::{clock, ethernet, heap, marks, processor, stack, uart};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use linerate_firmware::console::Console;
 use linerate_firmware::trace::Interrupt;
-use linerate_firmware::{Board, Chance, Heap, INTERVALS, Intervals, Primes, Task, log};
+use linerate_firmware::watchdog::{HELP as WATCHDOG_HELP, hang_on_purpose};
+use linerate_firmware::{Board, Chance, Heap, INTERVALS, Intervals, LastStart, Primes, Task, log};
 use linerate_serve::Host;
 use linerate_wire::units::Instant;
 
 const HELP: &str = "compute   rounds of the application's work so far; compute on and compute off switch it\n\
                     count     count on and count off mark what is counted from outside\n\
-                    panic     ends the machine, with a report\n";
+                    panic     ends the machine, with a report\n\
+                    hang      hang NUMBER keeps the loop of that core from going on, to show what the watchdog does\n";
+
+/// The core that is to hang where it would sleep, and one; 0 for none.
+static HANGS: AtomicUsize = AtomicUsize::new(0);
 
 /// The board.
 pub struct Zcu102 {
@@ -72,6 +79,11 @@ impl Zcu102 {
     /// Asks what is due and quiets it: whether the loop has to look.
     fn hear(&mut self) -> bool {
         let Some(due) = interrupts::take() else { return false };
+        if due.interrupt() == WATCHDOG {
+            watchdog::hear();
+            due.end();
+            return false;
+        }
         if due.interrupt() == BELL {
             // Something is in the mailbox.
             due.end();
@@ -116,19 +128,32 @@ impl Host for Zcu102 {
 }
 
 impl Board for Zcu102 {
-    fn sleep(&mut self, until: Option<Instant>) {
+    async fn sleep(&mut self, until: Option<Instant>) {
         let began = clock::now();
         match until {
             Some(at) if at <= began => return,
             Some(at) => clock::wake_at(at),
             None => {}
         }
+        if HANGS.load(Ordering::Relaxed) == self.core + 1 {
+            hang_on_purpose();
+        }
         self.trace_task(IDLE);
+        watchdog::sleep();
         while !self.hear() {
             idle(self.computes.then_some(&mut self.primes));
         }
+        watchdog::listen();
         self.trace_task(NETWORK);
         self.idle_ns += (clock::now() - began).as_nanos() as u64;
+    }
+
+    fn turns(&mut self) {
+        CORES[self.core].turns(watchdog::NETWORK);
+    }
+
+    fn last_start(&mut self) -> LastStart {
+        watchdog::last_start()
     }
 
     fn command(&mut self) -> Option<String> {
@@ -141,13 +166,13 @@ impl Board for Zcu102 {
             "compute" => return Some(alloc::format!("{} rounds\n", self.primes.rounds())),
             "panic" => panic_on_purpose(),
             "count on" | "count off" => marks::mark(line.ends_with("on")),
-            _ => return None,
+            _ => return watchdog::command(line).or_else(|| hang(line)),
         }
         Some(String::new())
     }
 
     fn help_of_its_own(&self) -> String {
-        HELP.into()
+        [HELP, WATCHDOG_HELP].concat()
     }
 
     fn answer(&mut self, text: String) {
@@ -184,6 +209,14 @@ impl Board for Zcu102 {
     fn log(&mut self) -> String {
         log::lines()
     }
+}
+
+/// Keeps a core from going on, if a line asks for that.
+fn hang(line: &str) -> Option<String> {
+    let core: usize = line.strip_prefix("hang ")?.parse().ok().filter(|core| *core < CORES.len())?;
+    HANGS.store(core + 1, Ordering::Relaxed);
+    interrupts::ring(core);
+    Some(String::new())
 }
 
 /// Lets the application work a little, or sleeps until something is due. A function of its own, so that whoever counts instructions

@@ -19,6 +19,9 @@ const END: usize = CPU + 0x10;
 const ENABLE: u32 = 1;
 const ALL_PRIORITIES: u32 = 0xff;
 const PRIORITY: u32 = 0x80;
+/// The watchdog's, and what lets nothing else through.
+const WATCHDOG_PRIORITY: u32 = 0x20;
+const WATCHDOG_ALONE: u32 = 0x40;
 const FIRST_CORE: u32 = 1;
 /// Where the cores begin that a software interrupt goes to, one bit each.
 const TO_CORES_SHIFT: usize = 16;
@@ -32,6 +35,8 @@ pub struct Interrupt(pub u32);
 
 /// The virtual timer.
 pub const TIMER: Interrupt = Interrupt(27);
+/// The physical timer, which is the watchdog's.
+pub const WATCHDOG: Interrupt = Interrupt(30);
 /// The first serial line.
 pub const UART: Interrupt = Interrupt(53);
 /// The fourth Ethernet controller, the one with a plug on this board.
@@ -58,8 +63,29 @@ pub fn start_core() {
     enable(BELL);
 }
 
-fn enable(Interrupt(number): Interrupt) {
-    set_byte(PRIORITIES, number, PRIORITY);
+/// Lets this core's watchdog interrupt.
+pub fn enable_watchdog() {
+    enable_at(WATCHDOG, WATCHDOG_PRIORITY);
+}
+
+/// From here on only the watchdog comes to this core.
+pub fn hear_watchdog() {
+    write(PRIORITY_MASK, WATCHDOG_ALONE);
+    // It holds once it can be read.
+    let _is_there = read(PRIORITY_MASK);
+}
+
+/// From here on all interrupts that are switched on come to this core.
+pub fn hear_all() {
+    write(PRIORITY_MASK, ALL_PRIORITIES);
+}
+
+fn enable(interrupt: Interrupt) {
+    enable_at(interrupt, PRIORITY);
+}
+
+fn enable_at(Interrupt(number): Interrupt, priority: u32) {
+    set_byte(PRIORITIES, number, priority);
     let (word, bit) = (number as usize / 32 * 4, 1 << (number % 32));
     write(CLEAR_PENDING + word, bit);
     write(SET_ENABLE + word, bit);

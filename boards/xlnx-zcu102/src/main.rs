@@ -1,6 +1,6 @@
 //! linerate on the Zynq UltraScale+ board ZCU102, on four Cortex-A53 without an operating system: HTTP, FTP and iperf3.
 //!
-//! Each core has one loop, and no interrupt ever interrupts it: where it has nothing to do it sleeps, and asks when it wakes what is
+//! Each core has one loop, and no interrupt but the watchdog's ever interrupts it: where it has nothing to do it sleeps, and asks when it wakes what is
 //! due. The first core has the interface; the others have their frames from it (`linerate_firmware::exchange`).
 #![no_std]
 #![no_main]
@@ -21,6 +21,7 @@ mod stack;
 mod start;
 mod trace;
 mod uart;
+mod watchdog;
 
 use alloc::boxed::Box;
 use linerate_firmware::exchange::{Exchange, INBOUND, NoQueue};
@@ -33,6 +34,7 @@ include!(concat!(env!("OUT_DIR"), "/settings.rs"));
 fn run(level: u64) -> ! {
     heap::start();
     uart::start();
+    watchdog::note_start(level);
     interrupts::start();
     clock::start(BUILT_NS);
     log::to_ring(clock::now);
@@ -93,6 +95,7 @@ fn parts(
 }
 
 fn serve(mut board: board::Zcu102, parts: Parts<ethernet::Device>) -> ! {
+    watchdog::start();
     match linerate_firmware::run(&mut board, &SETTINGS, parts) {
         Ok(never) => match never {},
         Err(error) => panic!("the network ended: {error}"),

@@ -1,7 +1,7 @@
-//! The end: what happened is printed, and the emulator or the watchdog goes on from there. Nothing is allocated.
+//! The end: what happened is printed, and the board is started anew a little later. Nothing is allocated.
 
 use crate::uart::Out;
-use crate::{processor, stack};
+use crate::{processor, stack, watchdog};
 use core::fmt::Write;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -26,6 +26,8 @@ fn panic(info: &PanicInfo<'_>) -> ! {
 /// What comes before the report. A second one, about what the first one met, would never end; and one of another core would be
 /// printed in between.
 fn begin() {
+    // The watchdog of this core has nothing more to say.
+    processor::mask();
     let me = processor::core() + 1;
     match OVER.compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => {}
@@ -33,7 +35,10 @@ fn begin() {
             say(format_args!("\n*** and the report of it failed\n"));
             stop();
         }
-        Err(_) => stop(),
+        // Whoever was first starts the board anew.
+        Err(_) => loop {
+            processor::wait_for_interrupt();
+        },
     }
 }
 
@@ -51,14 +56,12 @@ fn say(what: core::fmt::Arguments<'_>) {
 }
 
 fn stop() -> ! {
-    loop {
-        processor::wait_for_interrupt();
-    }
+    watchdog::wait_and_reset()
 }
 
-/// The registers when a fault came, as `start.s` lays them down.
+/// The registers when a fault or the watchdog came, as `start.s` lays them down.
 #[repr(C)]
-struct Registers {
+pub struct Registers {
     x: [u64; 31],
     sp: u64,
     pc: u64,
@@ -72,7 +75,7 @@ struct Registers {
 #[unsafe(no_mangle)]
 extern "C" fn board_fault(vector: u32, registers: &Registers) -> ! {
     begin();
-    let Registers { x, sp, pc, pstate, syndrome, address } = registers;
+    let syndrome = registers.syndrome;
     // The class of an exception: D17.2.37 of the architecture's manual, ESR_EL1.
     let name = match (vector % 4, syndrome >> 26) {
         (0, 0b000000) => "undefined instruction",
@@ -83,6 +86,20 @@ extern "C" fn board_fault(vector: u32, registers: &Registers) -> ! {
         _ => "unexpected exception",
     };
     say(format_args!("\n*** {name}"));
+    print(registers);
+    stop()
+}
+
+/// What the watchdog has to say of this core's loop, which has made no progress for so many seconds.
+pub fn report_stuck(name: &str, seconds: u32, registers: &Registers) {
+    begin();
+    say(format_args!("\n*** watchdog: task {name} has made no progress for {seconds} s"));
+    print(registers);
+}
+
+/// The registers, the core, and the calls that led there.
+fn print(registers: &Registers) {
+    let Registers { x, sp, pc, pstate, syndrome, address } = registers;
     say(format_args!(
         "\npc {pc:#x} sp {sp:#x} pstate {pstate:#x}\naddress {address:#x} syndrome {syndrome:#x}"
     ));
@@ -94,7 +111,6 @@ extern "C" fn board_fault(vector: u32, registers: &Registers) -> ! {
     say_core();
     say(format_args!("  at {pc:#010x}\n"));
     calls(*sp as usize);
-    stop()
 }
 
 // What the linker tells by addresses: where code begins and ends.

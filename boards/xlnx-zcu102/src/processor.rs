@@ -1,7 +1,8 @@
 //! Instructions that Rust has none for: sleep, caches, barriers, the timer; and the lock of all cores.
 //!
-//! Interrupts stay masked for good, on every core. One that is due ends the processor's sleep all the same, and is then asked for at
-//! the interrupt controller (`interrupts.rs`): nothing ever interrupts anything. What cores share they lock against each other.
+//! Interrupts are never taken, on any core, but for the watchdog's, which looks and touches nothing (`watchdog.rs`). One that is due
+//! ends the processor's sleep all the same, and is then asked for at the interrupt controller (`interrupts.rs`): nothing ever interrupts
+//! anything. What cores share they lock against each other.
 
 use core::arch::asm;
 use core::hint::spin_loop;
@@ -20,7 +21,8 @@ set_impl!(OneCore);
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: only the core that has changed INSIDE from 0 to its own number is inside, until it writes 0; the exchange acquires what the
-// write releases, so it sees all that was done inside before. No interrupt is ever taken, so on a core nothing comes between; a
+// write releases, so it sees all that was done inside before. No interrupt is ever taken but the watchdog's, which enters no section
+// and touches atomics alone until it reports and never returns, so on a core nothing comes between; a
 // core that asks again finds its own number, which nobody else writes, and the innermost release leaves it there. Whoever is inside
 // waits for nobody, so each gets in.
 unsafe impl Impl for OneCore {
@@ -72,6 +74,39 @@ pub fn start_core(core: usize, entry: usize) -> i64 {
         );
     }
     answer
+}
+
+/// Asks the monitor above this level to start the machine anew (PSCI, SYSTEM_RESET).
+///
+/// Only where there is a monitor: the image did not begin at level 3.
+pub fn reset() -> ! {
+    // SAFETY: the call does not return.
+    unsafe { asm!("dsb sy", "smc #0", "2: b 2b", in("x0") 0x8400_0009_u64, options(noreturn, nostack)) };
+}
+
+/// Lets the interrupts come that the controller lets through.
+pub fn unmask() {
+    // SAFETY: that is the watchdog's alone, and its handler leaves everything as it is.
+    unsafe { asm!("msr daifclr, #2", options(nostack, preserves_flags)) };
+}
+
+/// Lets none come.
+pub fn mask() {
+    // SAFETY: they are asked for from here on.
+    unsafe { asm!("msr daifset, #2", options(nostack, preserves_flags)) };
+}
+
+/// Has the physical timer's interrupt be due in a second.
+pub fn watchdog_in_a_second() {
+    // SAFETY: writes CNTP_TVAL_EL0 and CNTP_CTL_EL0: an interrupt is due at the time, nothing else changes.
+    unsafe {
+        asm!(
+            "msr cntp_tval_el0, {}",
+            "msr cntp_ctl_el0, {}",
+            "isb",
+            in(reg) timer_hz(), in(reg) 1_u64, options(nostack, preserves_flags)
+        );
+    }
 }
 
 /// Sleeps until an interrupt is due.

@@ -37,6 +37,17 @@ pub const ALL: &[(&str, Check)] = &[
     ("a SYN flood and hostile frames", hostile),
 ];
 
+/// A few of them, for what is another system under the same servers.
+pub const SHORT: &[(&str, Check)] = &[
+    ("the console answers", console),
+    ("HTTP from flash and from memory", http),
+    ("FTP there and back", ftp),
+    ("iperf3 to the board", |m| iperf3(m, &["-n", "25M"], "end/sum_received")),
+    ("iperf3 from the board", |m| iperf3(m, &["-n", "25M", "-R"], "end/sum_received")),
+    ("a capture", instruments::capture),
+    ("a flood of pings leaves time to compute", flood),
+];
+
 /// The check after all others.
 pub const LAST: (&str, Check) = ("nothing was lost or left over", counters);
 
@@ -105,7 +116,7 @@ fn ping(machine: &mut Machine<'_>) -> Result<String> {
 }
 
 fn http(machine: &mut Machine<'_>) -> Result<String> {
-    let page = std::fs::read(Path::new("boards").join(machine.board.name).join("files/index.html"))?;
+    let page = std::fs::read(Path::new("boards").join(machine.board.folder).join("files/index.html"))?;
     let got = machine.client("curl", &["-sSf", "-m", "10", &url(machine, "/")])?;
     ensure!(got == page, "index.html came with {} bytes, not as it is", got.len());
     for len in [1_usize, 65_537, 8 << 20] {

@@ -18,8 +18,13 @@ const SHOWN: usize = 30;
 /// Bytes sent each way.
 const LEN: &str = "30M";
 /// What runs when nobody has work: not counted. Starts of names, as some compilers add the board that a function was made for.
-const IDLE: [&str; 4] =
-    ["linerate_firmware_freertos::application::run", "prvIdleTask", "mark_start", "xlnx_zcu102::board::idle"];
+const IDLE: [&str; 5] = [
+    "linerate_firmware_freertos::application::run",
+    "linerate_firmware_embassy::executor::sleep",
+    "prvIdleTask",
+    "mark_start",
+    "xlnx_zcu102::board::idle",
+];
 
 /// Functions of an image, by address.
 pub type Functions = BTreeMap<u64, (u64, String)>;

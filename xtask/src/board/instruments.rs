@@ -1,14 +1,12 @@
-//! Checks of the instruments: trace, profile, capture, and the report of a panic.
+//! Checks of the instruments: trace, profile, capture.
 
 use super::checks::{Scratch, pattern, stats, url};
 use super::machine::Machine;
-use super::names::Names;
 use crate::lab;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 /// Bytes that are fetched while instruments are on.
 const LEN: usize = 100_000;
@@ -113,7 +111,7 @@ pub fn capture(machine: &mut Machine<'_>) -> Result<String> {
     ask(machine, "capture on 0", "capture on [BYTES")?;
     ask(machine, "capture on", "capture on, ")?;
     let page =
-        std::fs::read_to_string(Path::new("boards").join(machine.board.name).join("files/index.html"))?;
+        std::fs::read_to_string(Path::new("boards").join(machine.board.folder).join("files/index.html"))?;
     fetch(machine, "/")?;
     let read = |machine: &Machine<'_>, options: &[&str]| -> Result<String> {
         let file = Scratch::new("capture.pcapng", &fetch(machine, "/capture.pcapng")?)?;
@@ -141,25 +139,4 @@ pub fn capture(machine: &mut Machine<'_>) -> Result<String> {
     ensure!(frames > 10, "{frames} frames of {LEN} bytes");
     ensure!(fetch(machine, &format!("/memory/{LEN}"))? == pattern(LEN), "another content");
     Ok(format!("{frames} frames"))
-}
-
-/// Ends the machine by a panic, and looks for the function that did it in the report.
-pub fn panic(machine: &mut Machine<'_>, names: &Names) -> Result<String> {
-    let before = machine.console.transcript().len();
-    machine.console.say("panic")?;
-    let started = Instant::now();
-    loop {
-        machine.console.has_ended();
-        let report = machine.console.transcript().get(before..).unwrap_or_default();
-        let explained = names.explain(report);
-        if explained.contains("panic_on_purpose") && report.ends_with('\n') {
-            ensure!(report.contains("*** panic"), "{explained}");
-            ensure!(explained.contains("boards/firmware/src/machine.rs"), "nobody called it: {explained}");
-            return Ok(format!("{} calls", report.matches("  at 0x").count()));
-        }
-        if started.elapsed() > Duration::from_secs(5) {
-            bail!("no panic_on_purpose in {explained}");
-        }
-        std::thread::sleep(Duration::from_millis(200));
-    }
 }

@@ -21,7 +21,11 @@ impl Names {
     pub fn new(board: &Board, image: &Path) -> Names {
         // Each comes with the compiler for FreeRTOS.
         let is_64 = board.target.starts_with("aarch64");
-        let tool = if is_64 { "aarch64-linux-gnu-addr2line" } else { "arm-none-eabi-addr2line" };
+        Names::by(if is_64 { "aarch64-linux-gnu-addr2line" } else { "arm-none-eabi-addr2line" }, image)
+    }
+
+    /// Those of an image that this tool understands.
+    pub fn by(tool: &'static str, image: &Path) -> Names {
         Names { image: image.to_owned(), tool }
     }
 
@@ -37,6 +41,8 @@ impl Names {
         let here = std::env::current_dir().unwrap_or_default().display().to_string();
         let name = |pair: &[&str]| {
             let [function, place] = pair else { return String::new() };
+            // On some processors the place of each call has a label, which is found before the function.
+            let function = if function.starts_with(".L") { "in" } else { function };
             let place = place.strip_prefix(&here).map_or(*place, |inside| inside.trim_start_matches('/'));
             format!("     {:#} ({place})\n", rustc_demangle::demangle(function))
         };

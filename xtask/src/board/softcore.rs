@@ -1,5 +1,6 @@
 //! The board `softcore`: no emulator, but its RTL in simulation, clock by clock.
 
+use super::names::Names;
 use super::network::{Network, TAP};
 use super::{OUT, checks, soft_count};
 use crate::{firmware, packages, rtl, shell};
@@ -15,6 +16,9 @@ const TARGET: &str = "riscv32imac-unknown-none-elf";
 /// Its address, as in its `board.toml`.
 const ADDRESS: &str = "192.168.1.20";
 const GREETING: &str = "help tells the commands";
+/// What looks up addresses, and where it comes from.
+const ADDRESSES: &str = "riscv64-unknown-elf-addr2line";
+const BINUTILS: &str = "binutils-riscv64-unknown-elf";
 /// How long the simulation may take to the greeting.
 const START: Duration = Duration::from_secs(120);
 
@@ -121,7 +125,13 @@ fn serve(board: &Built) -> Result<()> {
         println!("  sudo ip netns exec {name} iperf3 -c {ADDRESS} -n 1M          # and with -R\n");
     }
     println!("The console is here; Ctrl-D ends it.\n");
-    let status = board.serving(&network, &[])?.status().context("cannot start the simulation")?;
+    packages::require(&[BINUTILS])?;
+    let mut hardware = board.serving(&network, &[])?;
+    let mut hardware = hardware.stdout(Stdio::piped()).spawn().context("cannot start the simulation")?;
+    let console = hardware.stdout.take().context("the console")?;
+    let copied = Names::by(ADDRESSES, &board.image).copy(console, std::io::stdout());
+    let status = hardware.wait().context("the simulation")?;
+    copied?;
     ensure!(status.success(), "the simulation ended with {status}");
     Ok(())
 }
@@ -210,7 +220,7 @@ type Check = fn(&mut Machine<'_>) -> Result<()>;
 
 /// Starts the board, and lets clients of the kernel try it.
 fn test(board: &Built) -> Result<()> {
-    packages::require(&["curl", "iperf3", "lftp", "iproute2"])?;
+    packages::require(&["curl", "iperf3", "lftp", "iproute2", BINUTILS])?;
     let network = Network::named(NAME)?;
     let started = Instant::now();
     let mut machine = Machine::start(board, &network, &[])?;
@@ -228,6 +238,12 @@ fn test(board: &Built) -> Result<()> {
         println!("ok      {name} ({:.1} s)", started.elapsed().as_secs_f32());
     }
     ensure!(!machine.said().contains("***"), "the image ended: {}", machine.said());
+    let started = Instant::now();
+    hang(&mut machine, &Names::by(ADDRESSES, &board.image)).context("the watchdog")?;
+    println!(
+        "ok      the watchdog reports a loop that hangs and starts the board anew ({:.1} s)",
+        started.elapsed().as_secs_f32()
+    );
     let (started, said) = (Instant::now(), soft_count::check(&board.hardware, &board.image)?);
     println!("ok      a count by function: {said} ({:.1} s)", started.elapsed().as_secs_f32());
     let started = Instant::now();
@@ -239,6 +255,30 @@ fn test(board: &Built) -> Result<()> {
 fn caches(machine: &mut Machine<'_>) -> Result<()> {
     machine.keys.write_all(b"caches\r")?;
     machine.wait_for("a 1 became 2: read 1, and 2 once the cache was emptied")
+}
+
+/// The loop hangs; the report names who, and the board serves again. What was stored is gone with the RAM disk.
+fn hang(machine: &mut Machine<'_>, names: &Names) -> Result<()> {
+    machine.keys.write_all(b"hang\r")?;
+    let started = Instant::now();
+    while machine.said().matches(GREETING).count() < 2 {
+        ensure!(started.elapsed() < START, "no second start within {START:?}: {}", machine.said());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let report = names.explain(&machine.said());
+    for part in [
+        "*** watchdog: task network has made no progress for 8 s",
+        "hang_on_purpose",
+        "boards/softcore/src/main.rs",
+    ] {
+        ensure!(report.contains(part), "no {part:?} in {report}");
+    }
+    let stats: serde_json::Value = serde_json::from_slice(&machine.get("/stats")?)?;
+    ensure!(stats["last_start"] == "watchdog" && stats["starts_by_watchdog"] == 1, "/stats: {stats}");
+    let page = std::fs::read("boards/softcore/files/page.html")?;
+    ensure!(machine.get("/page.html")? == page, "the page is another one");
+    ensure!(machine.get("/ram/file").is_err(), "the RAM disk has a file of before");
+    Ok(())
 }
 
 fn copies(machine: &mut Machine<'_>) -> Result<()> {

@@ -19,6 +19,7 @@ const SETTINGS: Settings = Settings {
     ipv6: true,
     offloads: false,
     interrupts: crate::Interrupts::AT_ONCE,
+    watchdog: 0,
     http: &[80],
     iperf3: &[5201],
     iperf3_by_core: Some(5301),

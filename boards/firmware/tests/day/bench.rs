@@ -31,6 +31,9 @@ pub struct Bench {
     commands: Vec<&'static str>,
     pub answered: Vec<String>,
     draws: u64,
+    /// The last turn of the machine's loop, and the longest time between two.
+    turned: Instant,
+    pub longest_turn: Duration,
 }
 
 impl Bench {
@@ -56,6 +59,8 @@ impl Bench {
             commands: vec!["stats", "ifconfig"],
             answered: Vec::with_capacity(8),
             draws: 0,
+            turned: Instant::from_millis(1),
+            longest_turn: Duration::ZERO,
         }
     }
 
@@ -125,7 +130,7 @@ impl Host for Bench {
 }
 
 impl Board for Bench {
-    fn sleep(&mut self, until: Option<Instant>) {
+    async fn sleep(&mut self, until: Option<Instant>) {
         if self.turn() {
             return;
         }
@@ -140,6 +145,11 @@ impl Board for Bench {
         let due = [until, self.peer.poll_timeout(), self.looks.last().copied(), Some(self.next_client)];
         let next = due.into_iter().flatten().filter(|due| *due > self.now).min();
         self.now = next.expect("a client comes");
+    }
+
+    fn turns(&mut self) {
+        self.longest_turn = self.longest_turn.max(self.now - self.turned);
+        self.turned = self.now;
     }
 
     fn command(&mut self) -> Option<String> {

@@ -52,6 +52,7 @@ const SETTINGS: Settings = Settings {
     ipv6: true,
     offloads: true,
     interrupts: Interrupts::AT_ONCE,
+    watchdog: 8,
     http: &[80],
     iperf3: &[5201],
     iperf3_by_core: None,
@@ -96,6 +97,8 @@ fn a_day_alone_costs_no_memory_and_no_lease() {
     assert!((49..=50).contains(&leases), "{leases} leases");
     assert_eq!(bench.answers, 6 * (LOOKS - 1) + 3);
     assert_eq!(bench.failures, 0);
+    // A watchdog has nothing to say of a day with nothing to do.
+    assert!(bench.longest_turn <= Duration::from_secs(1), "{:?} without a turn", bench.longest_turn);
     let shown = bench.answered.join("\n");
     assert!(shown.contains("10.0.0.77/24"), "{shown}");
     assert!(!shown.contains("drop_no_buffer"), "{shown}");

@@ -1,0 +1,356 @@
+//! Whether those who have to make progress do, asked from outside by an interrupt that stands above them; and why the board started.
+//!
+//! Whoever is watched counts: [`Watchdog::turns`] where it has come round, [`Watchdog::rests`] before it waits for something that may
+//! never come. A board's interrupt, which nobody below can hold up, calls [`Watchdog::check`] once a second. Seconds are counted
+//! by these calls and not by a clock: an emulator or a debugger that stood still finds one of them waiting afterwards, not many.
+
+use alloc::string::String;
+use core::hint::spin_loop;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// How often a board checks.
+pub const CHECK_NS: u64 = 1_000_000_000;
+/// Seconds that may be set. The loop turns once a second where nothing happens; and the watchdog of a chip counts no longer.
+const SECONDS: core::ops::RangeInclusive<u32> = 2..=30;
+/// Of a count: that its owner does not rest.
+const HAS_TO: u32 = 1;
+
+/// What `help` says of it.
+pub const HELP: &str = "watchdog  seconds without progress that start the board anew, and why it started; watchdog SECONDS sets them\n";
+
+/// The watchdog of a board, or of a core: for so many who have to make progress.
+#[derive(Debug)]
+pub struct Watchdog<const N: usize> {
+    names: [&'static str; N],
+    /// Two more with each sign of life; odd while the next one is due. Each has one writer.
+    counts: [AtomicU32; N],
+    /// The count at the last check, and the checks that have found it.
+    seen: [(AtomicU32, AtomicU32); N],
+    /// Without progress for so many checks the board is started anew; 0 for never.
+    limit: AtomicU32,
+    /// Checks since the image ended by a panic or a fault, and one; 0 while it runs.
+    ended: AtomicU32,
+}
+
+/// What a check has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// This one, by its place among the names, has made no progress for as long as is set.
+    Stuck(usize),
+    /// The image has ended long enough ago, and its report is out.
+    Ended,
+}
+
+impl<const N: usize> Watchdog<N> {
+    /// Watches these, each from its first sign of life on.
+    pub const fn new(names: [&'static str; N], seconds: u32) -> Self {
+        Watchdog {
+            names,
+            counts: [const { AtomicU32::new(0) }; N],
+            seen: [const { (AtomicU32::new(0), AtomicU32::new(0)) }; N],
+            limit: AtomicU32::new(seconds),
+            ended: AtomicU32::new(0),
+        }
+    }
+
+    /// The one at this place makes progress, and is to do so again.
+    #[inline]
+    pub fn turns(&self, who: usize) {
+        let count = self.counts[who].load(Ordering::Relaxed);
+        self.counts[who].store(count.wrapping_add(2) | HAS_TO, Ordering::Relaxed);
+    }
+
+    /// The one at this place begins to wait for something that need not come.
+    pub fn rests(&self, who: usize) {
+        let count = self.counts[who].load(Ordering::Relaxed);
+        self.counts[who].store(count.wrapping_add(2) & !HAS_TO, Ordering::Relaxed);
+    }
+
+    /// A panic or a fault is about to be reported: nobody makes progress any more, and the board is started anew later.
+    pub fn end(&self) {
+        self.ended.store(1, Ordering::Relaxed);
+    }
+
+    /// What is to be done, a second after the last call. Called by one interrupt, or where none comes.
+    pub fn check(&self) -> Option<Verdict> {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let ended = self.ended.load(Ordering::Relaxed);
+        if ended > 0 {
+            self.ended.store(ended + 1, Ordering::Relaxed);
+            return (limit > 0 && ended >= limit).then_some(Verdict::Ended);
+        }
+        let mut stuck = None;
+        for (who, (count, (seen, times))) in self.counts.iter().zip(&self.seen).enumerate() {
+            let count = count.load(Ordering::Relaxed);
+            let found = if seen.load(Ordering::Relaxed) == count && count & HAS_TO != 0 {
+                times.load(Ordering::Relaxed) + 1
+            } else {
+                0
+            };
+            seen.store(count, Ordering::Relaxed);
+            times.store(found, Ordering::Relaxed);
+            if limit > 0 && found >= limit && stuck.is_none() {
+                stuck = Some(Verdict::Stuck(who));
+            }
+        }
+        stuck
+    }
+
+    /// Sets the seconds without progress after which the board is started anew; 0 for never.
+    pub fn set(&self, seconds: u32) {
+        self.limit.store(seconds, Ordering::Relaxed);
+    }
+
+    /// The name of the one at this place.
+    pub fn name(&self, who: usize) -> &'static str {
+        self.names[who]
+    }
+
+    /// Seconds without progress that start the board anew; 0 for never.
+    pub fn seconds(&self) -> u32 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Carries out the command `watchdog`, if this is it. In an image whose setting is 0 (`is_there`) nothing checks.
+    pub fn command(&self, line: &str, is_there: bool, last: LastStart) -> Option<String> {
+        let mut words = line.split_whitespace();
+        if words.next() != Some("watchdog") {
+            return None;
+        }
+        let word = words.next();
+        if !is_there {
+            return Some("no watchdog in this image: watchdog.seconds is 0\n".into());
+        }
+        if let Some(word) = word {
+            match word.parse::<u32>() {
+                Ok(seconds) if seconds == 0 || SECONDS.contains(&seconds) => {
+                    self.limit.store(seconds, Ordering::Relaxed);
+                }
+                _ => {
+                    let (least, most) = SECONDS.into_inner();
+                    return Some(alloc::format!(
+                        "watchdog: {word} given, 0 for none or {least} to {most} seconds expected\n"
+                    ));
+                }
+            }
+        }
+        let LastStart { cause, count } = last;
+        Some(alloc::format!(
+            "{} s; last start: {}, by the watchdog {count} so far\n",
+            self.seconds(),
+            cause.name()
+        ))
+    }
+}
+
+/// Why a board started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Cause {
+    /// Nothing is known of a time before: the power was switched on.
+    #[default]
+    Power,
+    /// A reset from outside, or one that left no word.
+    Reset,
+    /// The watchdog, for want of progress.
+    Watchdog,
+    /// The watchdog, after the report of a panic or a fault.
+    Panic,
+}
+
+impl Cause {
+    /// As the console and `/stats` call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Power => "power",
+            Cause::Reset => "reset",
+            Cause::Watchdog => "watchdog",
+            Cause::Panic => "panic",
+        }
+    }
+}
+
+/// Why a board started last, and how often the watchdog has started it since the power was on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LastStart {
+    /// Why.
+    pub cause: Cause,
+    /// How often by the watchdog, for whatever reason.
+    pub count: u32,
+}
+
+/// Words of memory that a start leaves as they are: [`Kept::WORDS`] of them, as a board reads and writes them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kept([u32; Kept::WORDS]);
+
+impl Kept {
+    /// How many words there are.
+    pub const WORDS: usize = 4;
+    /// What the first one says when the others mean something; memory begins as anything.
+    const MARK: u32 = 0x3d06_11fe;
+
+    /// The words as they were found, whatever they are.
+    pub fn new(words: [u32; Kept::WORDS]) -> Kept {
+        Kept(words)
+    }
+
+    /// The words to be left there.
+    pub fn words(self) -> [u32; Kept::WORDS] {
+        self.0
+    }
+
+    fn of(count: u32, cause: u32) -> Kept {
+        Kept([Kept::MARK, count, cause, !(count ^ cause)])
+    }
+
+    fn is_whole(self) -> bool {
+        let [mark, count, cause, check] = self.0;
+        mark == Kept::MARK && check == !(count ^ cause)
+    }
+
+    /// At the start: why it came, and what is to be left for the next one.
+    pub fn start(self) -> (LastStart, Kept) {
+        if !self.is_whole() {
+            return (LastStart::default(), Kept::of(0, 0));
+        }
+        let [_, count, cause, _] = self.0;
+        let cause = match cause {
+            0 => Cause::Reset,
+            1 => Cause::Watchdog,
+            _ => Cause::Panic,
+        };
+        (LastStart { cause, count }, Kept::of(count, 0))
+    }
+
+    /// Before the watchdog starts the board anew: what is to be left.
+    pub fn before_reset(self, verdict: Verdict) -> Kept {
+        let count = if self.is_whole() { self.0[1] } else { 0 };
+        let cause = match verdict {
+            Verdict::Stuck(_) => 1,
+            Verdict::Ended => 2,
+        };
+        Kept::of(count.saturating_add(1), cause)
+    }
+}
+
+/// Never comes back, to show what the watchdog does. A function of its own, so that there is a name to be found in the report.
+#[inline(never)]
+pub fn hang_on_purpose() {
+    // For all the compiler knows it may come back: a function that calls one which does not stores no place to return to.
+    while core::hint::black_box(true) {
+        spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOTH: [&str; 2] = ["network", "console"];
+
+    /// The verdict of so many checks, one after the other.
+    fn checks(watchdog: &Watchdog<2>, count: usize) -> Option<Verdict> {
+        (0..count).find_map(|_| watchdog.check())
+    }
+
+    #[test]
+    fn nobody_is_asked_before_the_first_sign_of_life_or_at_rest() {
+        let watchdog = Watchdog::new(BOTH, 3);
+        assert_eq!(checks(&watchdog, 100), None);
+        watchdog.turns(1);
+        watchdog.rests(1);
+        assert_eq!(checks(&watchdog, 100), None);
+    }
+
+    #[test]
+    fn whoever_makes_no_progress_is_named_after_so_many_seconds() {
+        let watchdog = Watchdog::new(BOTH, 3);
+        for _ in 0..1_000 {
+            watchdog.turns(0);
+            assert_eq!(watchdog.check(), None);
+        }
+        watchdog.turns(1);
+        // The first check finds that it has moved; three more that it has not.
+        for _ in 0..3 {
+            watchdog.turns(0);
+            assert_eq!(watchdog.check(), None);
+        }
+        watchdog.turns(0);
+        assert_eq!(watchdog.check(), Some(Verdict::Stuck(1)));
+        assert_eq!(watchdog.name(1), "console");
+        // It goes on, if late: all is well.
+        watchdog.turns(1);
+        watchdog.turns(0);
+        assert_eq!(watchdog.check(), None);
+        assert_eq!(checks(&watchdog, 2), None);
+        assert_eq!(watchdog.check(), Some(Verdict::Stuck(0)), "the first of both that are stuck");
+    }
+
+    #[test]
+    fn a_second_asleep_between_turns_is_progress_also_with_the_shortest_time() {
+        let watchdog = Watchdog::new(BOTH, *SECONDS.start());
+        for _ in 0..1_000 {
+            // One check falls between two turns at most; twice as rarely as they are due is not enough to be stuck.
+            watchdog.turns(0);
+            assert_eq!(checks(&watchdog, 2), None);
+        }
+    }
+
+    #[test]
+    fn a_count_that_begins_anew_still_says_what_is_due() {
+        let watchdog = Watchdog::new(BOTH, 2);
+        watchdog.counts[0].store(u32::MAX, Ordering::Relaxed);
+        watchdog.turns(0);
+        assert_eq!(watchdog.counts[0].load(Ordering::Relaxed), 1);
+        assert_eq!(checks(&watchdog, 2), None);
+        assert_eq!(watchdog.check(), Some(Verdict::Stuck(0)));
+        watchdog.counts[0].store(u32::MAX - 1, Ordering::Relaxed);
+        watchdog.rests(0);
+        assert_eq!(checks(&watchdog, 10), None);
+    }
+
+    #[test]
+    fn an_end_is_followed_by_a_start_after_the_same_time_and_by_no_other_report() {
+        let watchdog = Watchdog::new(BOTH, 3);
+        watchdog.turns(0);
+        watchdog.end();
+        assert_eq!(checks(&watchdog, 2), None);
+        assert_eq!(watchdog.check(), Some(Verdict::Ended));
+        let off = Watchdog::new(BOTH, 0);
+        off.turns(0);
+        assert_eq!(checks(&off, 100), None);
+        off.end();
+        assert_eq!(checks(&off, 100), None);
+    }
+
+    #[test]
+    fn the_console_shows_and_sets_it() {
+        let watchdog = Watchdog::new(BOTH, 8);
+        let last = LastStart { cause: Cause::Watchdog, count: 3 };
+        let ask = |line| watchdog.command(line, true, last).unwrap();
+        assert_eq!(ask("watchdog"), "8 s; last start: watchdog, by the watchdog 3 so far\n");
+        assert_eq!(ask("watchdog 2"), "2 s; last start: watchdog, by the watchdog 3 so far\n");
+        assert_eq!(ask("watchdog 1"), "watchdog: 1 given, 0 for none or 2 to 30 seconds expected\n");
+        assert_eq!(ask("watchdog soon").lines().count(), 1);
+        assert_eq!(watchdog.seconds(), 2);
+        assert_eq!(watchdog.command("watchdogs", true, last), None);
+        assert!(watchdog.command("watchdog 5", false, last).unwrap().contains("no watchdog"));
+        assert_eq!(watchdog.seconds(), 2);
+    }
+
+    #[test]
+    fn what_is_kept_tells_why_the_board_started() {
+        // Memory as it happens to be.
+        let (last, kept) = Kept::new([7, 7, 7, 7]).start();
+        assert_eq!(last, LastStart { cause: Cause::Power, count: 0 });
+        let (last, kept) = Kept::new(kept.words()).start();
+        assert_eq!(last, LastStart { cause: Cause::Reset, count: 0 });
+        let (last, kept) = kept.before_reset(Verdict::Stuck(1)).start();
+        assert_eq!(last, LastStart { cause: Cause::Watchdog, count: 1 });
+        let (last, kept) = kept.before_reset(Verdict::Ended).start();
+        assert_eq!(last, LastStart { cause: Cause::Panic, count: 2 });
+        // A word of it is lost.
+        let [mark, count, cause, check] = kept.words();
+        let (last, _) = Kept::new([mark, count ^ 4, cause, check]).start();
+        assert_eq!(last.cause, Cause::Power);
+    }
+}
