@@ -1,5 +1,5 @@
 // A gigabit Ethernet MAC, full duplex: AXI4-Stream of 64 bits at a clock of its user's on one side, GMII (a byte in each of 125 million
-// clocks) on the other. What makes RGMII of GMII is the chip's own: rtl/softcore/ecp5.
+// clocks) on the other. What makes RGMII of GMII is the chip's own: rtl/softcore_ecp5.
 //
 //   s_axis ---> async_fifo ---> gmii_tx ---> tx_en, tx_er, txd      clk | tx_clk
 //   m_axis <--- async_fifo <--- gmii_rx <--- rx_dv, rx_er, rxd      clk | rx_clk
@@ -95,10 +95,13 @@ module gmii_mac #(
   logic [7:0]  in_tkeep;
   logic        in_tvalid, in_tlast, in_tuser, got_frame, got_error, got_runt, got_dropped;
 
+  // A beat may be on its way to the FIFO, and it counts late; beats are clocks apart.
+  logic has_room;
+  always_ff @(posedge rx_clk) has_room <= in_free >= fill_t'(5);
+
   gmii_rx receive (
       .clk(rx_clk), .rst(rx_rst), .rx_dv, .rx_er, .rxd,
-      // A beat may be on its way to the FIFO, and it counts late.
-      .has_room(in_free >= fill_t'(5)),
+      .has_room,
       .m_axis_tdata(in_tdata), .m_axis_tkeep(in_tkeep), .m_axis_tvalid(in_tvalid), .m_axis_tlast(in_tlast),
       .m_axis_tuser(in_tuser), .event_frame(got_frame), .event_error(got_error), .event_runt(got_runt),
       .event_dropped(got_dropped)
