@@ -1,5 +1,5 @@
 // A FIFO between two clocks: places are counted in Gray code, so that a count that changes while the other side looks is off by one at
-// most, and never ahead. What is read comes from a register.
+// most, and never ahead. What is read comes from a register behind the memory, whose own outputs are slow.
 //
 // Both sides must have been in reset at the same time.
 `default_nettype none
@@ -21,7 +21,7 @@ module async_fifo #(
     output logic              r_valid,
     output logic [WIDTH-1:0]  r_data,
     input  wire               r_ready,
-    // At least this many places are filled, the register left out.
+    // At least this many places are filled, the registers left out.
     output logic [DEPTH_W:0]  r_filled
 );
   if (DEPTH_W < 2 || DEPTH_W > 16) begin : gen_bad_depth
@@ -46,13 +46,12 @@ module async_fifo #(
 
   // The writing side.
   count_t tail_first, tail_second, tail_seen;
-  wire count_t head_next = head + count_t'(w_valid);
   assign w_free = count_t'(2**DEPTH_W) - (head - tail_seen);
 
   always_ff @(posedge w_clk) begin
     if (w_valid) words[head[DEPTH_W-1:0]] <= w_data;
-    head        <= head_next;
-    head_gray   <= to_gray(head_next);
+    head        <= head + count_t'(w_valid);
+    head_gray   <= to_gray(head);
     tail_first  <= tail_gray;
     tail_second <= tail_first;
     tail_seen   <= from_gray(tail_second);
@@ -68,19 +67,25 @@ module async_fifo #(
   // The reading side.
   count_t head_first, head_second, head_seen;
   wire is_empty = head_seen == tail;
-  wire takes    = !is_empty && (!r_valid || r_ready);
-  wire count_t tail_next = tail + count_t'(takes);
+  // The memory's output, which moves on to the register as soon as that is free.
+  logic [WIDTH-1:0] word;
+  logic             has_word;
+  wire moves = has_word && (!r_valid || r_ready);
+  wire takes = !is_empty && (!has_word || moves);
   assign r_filled = head_seen - tail;
 
   always_ff @(posedge r_clk) begin
-    if (takes) r_data <= words[tail[DEPTH_W-1:0]];
-    if (!r_valid || r_ready) r_valid <= !is_empty;
-    tail        <= tail_next;
-    tail_gray   <= to_gray(tail_next);
+    if (takes) word <= words[tail[DEPTH_W-1:0]];
+    if (!has_word || moves) has_word <= !is_empty;
+    if (moves) r_data <= word;
+    if (!r_valid || r_ready) r_valid <= has_word;
+    tail        <= tail + count_t'(takes);
+    tail_gray   <= to_gray(tail);
     head_first  <= head_gray;
     head_second <= head_first;
     head_seen   <= from_gray(head_second);
     if (r_rst) begin
+      has_word    <= 1'b0;
       r_valid     <= 1'b0;
       tail        <= '0;
       tail_gray   <= '0;

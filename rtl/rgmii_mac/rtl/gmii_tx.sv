@@ -49,7 +49,8 @@ module gmii_tx
     for (int lane = 1; lane < 8; lane++) if (keep[lane]) last_lane = 3'(lane);
   endfunction
 
-  // What leaves in this clock.
+  // A byte of the frame, zeros behind it; and what leaves in this clock.
+  wire [7:0] body = state == DATA ? beat[7:0] : '0;
   logic [7:0] out;
   always_comb begin
     unique case (state)
@@ -76,7 +77,7 @@ module gmii_tx
     end
     if (state == DATA || state == PAD) begin
       if (!is_long) bytes <= bytes + 6'd1;
-      crc <= crc32(crc, out);
+      crc <= crc32(crc, body);
     end
     unique case (state)
       GAP: begin
