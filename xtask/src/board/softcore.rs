@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(Verb::parse(&["ramp", "quick"]).unwrap(), Verb::Ramp { is_quick: true });
         assert_eq!(
             Verb::parse(&["bitstream", "--div", "8"]).unwrap(),
-            Verb::Bitstream(bitstream::Options { divider: 8, seed: 1 })
+            Verb::Bitstream(bitstream::Options { divider: 8, seed: 1, again: false })
         );
         assert_eq!(Verb::parse(&["count"]).unwrap(), Verb::Count(None));
         assert_eq!(Verb::parse(&["count", "closing"]).unwrap(), Verb::Count(Some("closing")));

@@ -29,19 +29,25 @@ pub struct Options {
     pub divider: u32,
     /// Of the placer.
     pub seed: u32,
+    /// Places the netlist of the last run, which was made with the same divider.
+    pub again: bool,
 }
 
 impl Options {
-    /// `[--div N] [--seed N]`
+    /// `[again] [--div N] [--seed N]`
     pub fn parse(words: &[&str]) -> Result<Options> {
-        let mut options = Options { divider: 14, seed: 1 };
+        let mut options = Options { divider: 14, seed: 1, again: false };
         let mut words = words.iter();
         while let Some(word) = words.next() {
+            if *word == "again" {
+                options.again = true;
+                continue;
+            }
             let number = words.next().and_then(|number| number.parse().ok());
             match (*word, number) {
                 ("--div", Some(number @ 5..=50)) => options.divider = number,
                 ("--seed", Some(number)) => options.seed = number,
-                _ => bail!("bitstream: [--div 5..50] [--seed N], and {word:?} is not one of them"),
+                _ => bail!("bitstream: [again] [--div 5..50] [--seed N], and {word:?} is not one of them"),
             }
         }
         Ok(options)
@@ -61,9 +67,13 @@ pub fn run(options: Options) -> Result<()> {
     let work = shell::root().join(OUT);
     fs::create_dir_all(&work)?;
     let began = Instant::now();
-    println!("synthesis; its output is in {OUT}/yosys.log");
-    let sources = synth::copy_sources(block, &work)?;
-    synthesize(&tools, &work, options, &sources)?;
+    if options.again {
+        ensure!(work.join("softcore.json").exists(), "there is no netlist yet");
+    } else {
+        println!("synthesis; its output is in {OUT}/yosys.log");
+        let sources = synth::copy_sources(block, &work)?;
+        synthesize(&tools, &work, options, &sources)?;
+    }
     println!(
         "placement and routing; their output is in {OUT}/nextpnr.log ({:.0} s)",
         began.elapsed().as_secs_f64()
@@ -110,7 +120,16 @@ fn place(tools: &Tools, block: &Block, work: &Path, options: Options) -> Result<
         "--textcfg",
         "softcore.config",
     ]);
-    nextpnr.args(["--report", "report.json", "--log", "nextpnr.log", "--quiet", "--timing-allow-fail"]);
+    nextpnr.args([
+        "--report",
+        "report.json",
+        "--log",
+        "nextpnr.log",
+        "--quiet",
+        "--timing-allow-fail",
+        "--router",
+        "router2",
+    ]);
     shell::output(nextpnr.args(["--seed", &options.seed.to_string()])).context("nextpnr").map(drop)
 }
 
@@ -164,7 +183,7 @@ pub fn flash_image(image: &[u8]) -> Vec<u8> {
 /// The check sequence of Ethernet.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ (crc & 1) * 0xedb8_8320)
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ ((crc & 1) * 0xedb8_8320))
     })
 }
 
@@ -194,7 +213,11 @@ mod tests {
     #[test]
     fn options_are_known_before_anything_is_built() {
         assert_eq!(Options::parse(&[]).unwrap().clock_ns(), 28);
-        assert_eq!(Options::parse(&["--div", "8", "--seed", "3"]).unwrap(), Options { divider: 8, seed: 3 });
+        assert_eq!(
+            Options::parse(&["--div", "8", "--seed", "3"]).unwrap(),
+            Options { divider: 8, seed: 3, again: false }
+        );
+        assert!(Options::parse(&["again", "--seed", "2"]).unwrap().again);
         for wrong in [&["--div"][..], &["--div", "4"], &["fast"], &["--seed", "x"]] {
             assert!(Options::parse(wrong).is_err(), "{wrong:?}");
         }
