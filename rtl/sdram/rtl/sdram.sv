@@ -6,7 +6,8 @@
 //
 // A beat is a burst of four words, so that one can be moved in four clocks. Rows stay open until another one of their bank is asked for, or a
 // refresh is due. What is open and the clocks that must pass are known for all banks together, but for the rows. A read that finds its row open comes
-// after eight clocks (CAS 2, from its grant to the clock in which `come` is set), with another row five later at 50 MHz.
+// after eight clocks (CAS 2, from its grant to the clock in which `come` is set), with another row open two later at 50 MHz, or more if that has only just
+// been opened.
 //
 // Times are those of chips of 7 or 7.5 ns and CAS 2 (133 MHz, up to 100 at CAS 2): MT48LC16M16A2-7E, IS42S16160G-7, AS4C32M16SB-7.
 `default_nettype none
