@@ -1,5 +1,6 @@
 //! Everything about the RTL: its environment, lint, test benches, comparison with the reference, proofs, synthesis, mutants.
 
+pub mod bitstream;
 mod blocks;
 mod cocotb;
 mod core;

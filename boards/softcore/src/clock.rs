@@ -1,4 +1,4 @@
-//! Time: clocks of the processor, 100 MHz. Nothing knows the date: it begins with the image's.
+//! Time: clocks of the processor, 100 MHz unless the image is built for another one. Nothing knows the date: it begins with the image's.
 
 use crate::BUILT_NS;
 use crate::registers::{read, write};
@@ -9,8 +9,16 @@ const LOW: usize = 0xf002_0000;
 const HIGH: usize = LOW + 4;
 const WAKE_LOW: usize = LOW + 8;
 const WAKE_HIGH: usize = LOW + 12;
-/// Nanoseconds of a clock.
-const CLOCK_NS: u64 = 10;
+/// Nanoseconds of a clock: those that `LINERATE_BOARD_CLOCK_NS` says to the compiler, or 10.
+pub const CLOCK_NS: u32 = clock_ns(option_env!("LINERATE_BOARD_CLOCK_NS"));
+
+const fn clock_ns(named: Option<&str>) -> u32 {
+    let Some(named) = named else { return 10 };
+    match u32::from_str_radix(named, 10) {
+        Ok(ns @ 1..=1_000) => ns,
+        _ => panic!("LINERATE_BOARD_CLOCK_NS must be a number of nanoseconds, 1 to 1000"),
+    }
+}
 
 fn clocks() -> u64 {
     let low = read(LOW);
@@ -19,7 +27,7 @@ fn clocks() -> u64 {
 
 /// Time since the start.
 pub fn now() -> Instant {
-    Instant::from_nanos(clocks() * CLOCK_NS)
+    Instant::from_nanos(clocks() * u64::from(CLOCK_NS))
 }
 
 /// The date in ns since 1970.
@@ -29,7 +37,7 @@ pub fn wall_ns() -> i64 {
 
 /// Has the timer be due at `at`.
 pub fn wake_at(at: Instant) {
-    let clock = at.as_nanos().div_ceil(CLOCK_NS);
+    let clock = at.as_nanos().div_ceil(u64::from(CLOCK_NS));
     // Not in between: the high word alone may lie in the past.
     write(WAKE_HIGH, u32::MAX);
     write(WAKE_LOW, clock as u32);

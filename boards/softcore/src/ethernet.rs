@@ -1,6 +1,7 @@
 //! The network device of this board: the project's own interface.
 
 use crate::caches::{self, BUFFER};
+use crate::clock::CLOCK_NS;
 use crate::registers;
 use crate::{SETTINGS, straps};
 use alloc::vec;
@@ -26,9 +27,9 @@ const HEADER_BUFFERS: usize = 64;
 /// Frames taken in and packets handed over at once.
 const BATCH: usize = 32;
 /// A tick of the engine's delay timer: 125 clocks.
-const TICK_NS: u32 = 1_250;
+const TICK_NS: u32 = 125 * CLOCK_NS;
 /// Clocks that a segment waits for others to join it: 32 full frames at 1 Gb/s. What ends a write has PSH and waits for nothing.
-const JOIN_CLOCKS: u32 = 40_000;
+const JOIN_CLOCKS: u32 = 400_000 / CLOCK_NS;
 /// When packets that have left do: as many, or so many ticks after the last. Whoever waits for room in the ring waits for them, others
 /// find them on their way.
 const LEFT: u32 = 32;

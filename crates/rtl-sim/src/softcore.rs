@@ -30,6 +30,26 @@ pub struct Straps {
     pub without_offloads: bool,
 }
 
+/// What the board has for memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Memory {
+    /// 18 clocks to the first word, and then 8 bytes in each.
+    #[default]
+    Simulated,
+    /// SDRAM of 16 bits with the controller that an FPGA has, and the waits of 50 MHz: 8 bytes in four clocks.
+    Sdram,
+}
+
+impl Memory {
+    /// The block that has it.
+    fn block(self) -> &'static str {
+        match self {
+            Memory::Simulated => "softcore",
+            Memory::Sdram => "softcore_sdram",
+        }
+    }
+}
+
 struct Pins {
     load: [Port; 3],
     sent: [Port; 2],
@@ -116,7 +136,15 @@ impl Softcore {
     /// # Errors
     /// What is missing, or wrong with the image.
     pub fn new(image: &[u8], straps: Straps) -> Result<Softcore, String> {
-        let mut dut = Dut::open("softcore").map_err(|error| error.to_string())?;
+        Softcore::with_memory(image, straps, Memory::Simulated)
+    }
+
+    /// The same with another memory, if that was compiled in.
+    ///
+    /// # Errors
+    /// What is missing, or wrong with the image.
+    pub fn with_memory(image: &[u8], straps: Straps, memory: Memory) -> Result<Softcore, String> {
+        let mut dut = Dut::open(memory.block()).map_err(|error| error.to_string())?;
         let pins = Pins::of(&dut)?;
         let (reset, link, wired) = (dut.port("rst")?, dut.port("link_up")?, dut.port("straps")?);
         dut.set(reset, 1);

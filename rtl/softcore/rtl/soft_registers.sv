@@ -32,6 +32,8 @@ module soft_registers (
 
     output logic        sent_valid,
     output logic [7:0]  sent,
+    // There is room for this byte and the next.
+    input  wire         sent_ready,
     input  wire         typed_valid,
     input  wire  [7:0]  typed,
     output logic        typed_ready,
@@ -59,8 +61,8 @@ module soft_registers (
   assign axil_arvalid = on_nic && !is_write && !ar_taken;
   wire nic_done = is_write ? axil_bvalid : axil_rvalid;
 
-  // All else answers in the second clock.
-  wire here = access && !is_nic && !is_local;
+  // All else answers in the second clock; a byte to send waits for room.
+  wire here = access && !is_nic && !is_local && (sent_ready || !is_line || !is_write);
   assign ack         = on_nic ? nic_done : access && is_local;
   assign is_nothing  = access && !is_nic && !is_line && !is_timer && !is_strap;
   assign typed_ready = here && is_line && !is_write;

@@ -3,6 +3,7 @@
 use super::names::Names;
 use super::network::{Network, TAP};
 use super::{OUT, checks, soft_count};
+use crate::rtl::bitstream;
 use crate::{firmware, packages, rtl, shell};
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{Read, Write};
@@ -13,6 +14,10 @@ use std::time::{Duration, Instant};
 
 pub const NAME: &str = "softcore";
 const TARGET: &str = "riscv32imac-unknown-none-elf";
+/// Tells the image how many nanoseconds a clock has, where it is not 10.
+const CLOCK: &str = "LINERATE_BOARD_CLOCK_NS";
+/// A part of an ELF file that is loaded.
+const LOAD: usize = 1;
 /// Its address, as in its `board.toml`.
 const ADDRESS: &str = "192.168.1.20";
 const GREETING: &str = "help tells the commands";
@@ -32,6 +37,8 @@ pub enum Verb {
     Ramp {
         is_quick: bool,
     },
+    /// The file that configures an FPGA, and the image for its flash.
+    Bitstream(bitstream::Options),
     /// All that can be counted, or one of it.
     Count(Option<&'static str>),
 }
@@ -46,10 +53,11 @@ impl Verb {
             ["bench"] => Verb::Bench,
             ["ramp"] => Verb::Ramp { is_quick: false },
             ["ramp", "quick"] => Verb::Ramp { is_quick: true },
+            ["bitstream", words @ ..] => Verb::Bitstream(bitstream::Options::parse(words)?),
             ["count"] => Verb::Count(None),
             ["count", only] => Verb::Count(Some(soft_count::named(only)?)),
             [what, ..] => bail!(
-                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, ramp [quick] and build, or has too much behind it\n{}",
+                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, ramp [quick], bitstream and build, or has too much behind it\n{}",
                 super::USAGE
             ),
         })
@@ -58,9 +66,12 @@ impl Verb {
 
 /// Carries it out.
 pub fn run(verb: Verb) -> Result<()> {
+    if let Verb::Bitstream(options) = verb {
+        return bitstream(options);
+    }
     let board = build()?;
     match verb {
-        Verb::Build => Ok(()),
+        Verb::Build | Verb::Bitstream(_) => Ok(()),
         Verb::Serve => serve(&board),
         Verb::Test => test(&board),
         Verb::Bench => bench(&board),
@@ -79,7 +90,17 @@ struct Built {
 }
 
 fn build() -> Result<Built> {
-    let mut cargo = firmware::compiler(TARGET)?;
+    let image = build_image(firmware::compiler(TARGET)?)?;
+    rtl::prepare()?;
+    let mut cargo = shell::cargo();
+    cargo.args(["build", "--release", "--locked", "--package", "linerate-rtl-sim"]);
+    cargo.args(["--features", "softcore", "--example", "softcore"]);
+    // The other blocks take minutes to compile, and are not needed.
+    shell::run(cargo.env("LINERATE_RTL_ONLY", "softcore"))?;
+    Ok(Built { image, hardware: "target/release/examples/softcore".into() })
+}
+
+fn build_image(mut cargo: Command) -> Result<PathBuf> {
     cargo.args([
         "build",
         "--release",
@@ -97,13 +118,39 @@ fn build() -> Result<Built> {
     println!(
         "{NAME}: {code} bytes of code and constants, {memory} bytes of memory, heap and packets included"
     );
-    rtl::prepare()?;
-    let mut cargo = shell::cargo();
-    cargo.args(["build", "--release", "--locked", "--package", "linerate-rtl-sim"]);
-    cargo.args(["--features", "softcore", "--example", "softcore"]);
-    // The other blocks take minutes to compile, and are not needed.
-    shell::run(cargo.env("LINERATE_RTL_ONLY", "softcore"))?;
-    Ok(Built { image, hardware: "target/release/examples/softcore".into() })
+    Ok(image)
+}
+
+/// The file that configures the chip, and the image for its clock as it lies in flash.
+fn bitstream(options: bitstream::Options) -> Result<()> {
+    bitstream::run(options)?;
+    let mut cargo = firmware::compiler(TARGET)?;
+    cargo.env(CLOCK, options.clock_ns().to_string());
+    let image = loaded(&std::fs::read(build_image(cargo)?)?)?;
+    let path = bitstream::write_flash_image(&image)?;
+    println!("{}: {} bytes, for {:#x} in flash", path.display(), image.len(), bitstream::IMAGE_AT);
+    Ok(())
+}
+
+/// What an ELF file for 32 bits has in memory, from address 0 on.
+fn loaded(file: &[u8]) -> Result<Vec<u8>> {
+    let word = |at: usize| -> Result<usize> {
+        let bytes = file.get(at..at + 4).context("an image that ends early")?;
+        Ok(u32::from_le_bytes(bytes.try_into()?) as usize)
+    };
+    ensure!(file.starts_with(b"\x7fELF\x01\x01"), "the image is no ELF file for 32 bits");
+    let (table, sizes) = (word(28)?, word(42)?);
+    let (size, count) = (sizes & 0xffff, sizes >> 16);
+    let mut memory = Vec::new();
+    for at in (0..count).map(|index| table + index * size) {
+        let [kind, offset, address, len] = [word(at)?, word(at + 4)?, word(at + 12)?, word(at + 16)?];
+        if kind == LOAD && len > 0 {
+            let bytes = file.get(offset..offset + len).context("an image that ends early")?;
+            memory.resize(memory.len().max(address + len), 0);
+            memory[address..address + len].copy_from_slice(bytes);
+        }
+    }
+    Ok(memory)
 }
 
 impl Built {
@@ -339,10 +386,19 @@ mod tests {
     fn words_are_known_before_anything_is_built() {
         assert_eq!(Verb::parse(&[]).unwrap(), Verb::Serve);
         assert_eq!(Verb::parse(&["ramp", "quick"]).unwrap(), Verb::Ramp { is_quick: true });
+        assert_eq!(
+            Verb::parse(&["bitstream", "--div", "8"]).unwrap(),
+            Verb::Bitstream(bitstream::Options { divider: 8, seed: 1, again: false })
+        );
         assert_eq!(Verb::parse(&["count"]).unwrap(), Verb::Count(None));
         assert_eq!(Verb::parse(&["count", "closing"]).unwrap(), Verb::Count(Some("closing")));
-        for wrong in [&["dance"][..], &["count", "sheep"], &["test", "twice"], &["count", "send", "receive"]]
-        {
+        for wrong in [
+            &["dance"][..],
+            &["count", "sheep"],
+            &["test", "twice"],
+            &["count", "send", "receive"],
+            &["bitstream", "now"],
+        ] {
             assert!(Verb::parse(wrong).is_err(), "{wrong:?}");
         }
     }

@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Instant;
 
-/// What the quick form runs: 64 bits, and the largest number of queues.
-const QUICK: &str = "[64] or 64-4-0 or [8]";
+/// What the quick form runs: 64 bits, the largest number of queues, small FIFOs, 20 ns.
+const QUICK: &str = "[64] or 64-4-0 or [8] or [20]";
 
 /// Runs those of every block that has some; in the `quick` form at one width.
 pub fn run(tools: &Tools, blocks: &[&Block], quick: bool) -> Result<()> {

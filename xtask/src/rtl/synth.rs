@@ -7,7 +7,7 @@ use crate::shell;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 
 /// Seeds of the placer: its result depends on luck, so the middle one of three counts.
@@ -90,16 +90,21 @@ fn beyond(limits: &Limits, result: &Synthesis) -> Vec<String> {
     faults
 }
 
-/// The tools see only the folder they run in: the sources are copied there.
-fn synthesize(tools: &Tools, block: &Block, hash: String) -> Result<Synthesis> {
-    let work = shell::root().join("target/rtl/synth").join(&block.name);
-    fs::create_dir_all(&work)?;
+/// The tools see only the folder they run in: copies the sources there, and returns their names.
+pub fn copy_sources(block: &Block, work: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for path in block.paths() {
         let name = path.file_name().context("a source without a name")?.to_string_lossy().into_owned();
         fs::copy(&path, work.join(&name))?;
         names.push(name);
     }
+    Ok(names)
+}
+
+fn synthesize(tools: &Tools, block: &Block, hash: String) -> Result<Synthesis> {
+    let work = shell::root().join("target/rtl/synth").join(&block.name);
+    fs::create_dir_all(&work)?;
+    let names = copy_sources(block, &work)?;
     let mut parameters: Vec<String> =
         block.parameters.iter().map(|(name, value)| format!("-G {name}={value}")).collect();
     if block.widths.contains(&64) {
@@ -162,7 +167,8 @@ fn place(tools: &Tools, work: &Path) -> Result<Vec<f64>> {
     })
 }
 
-fn json(path: &PathBuf) -> Result<Value> {
+/// A report of the tools.
+pub fn json(path: &Path) -> Result<Value> {
     let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
     // Lines of the log may stand before.
     let text = text.find('{').map_or("", |from| &text[from..]);

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! softcore IMAGE serve TAP [without-offloads]     console on standard input and output, until that ends
-//! softcore IMAGE measure WHAT [without-offloads] [counts=FILE]
+//! softcore IMAGE measure WHAT [without-offloads] [sdram] [counts=FILE]
 //!                                                 receive, send, requests, closing: a figure on standard output; and to the file
-//!                                                 what each instruction took
+//!                                                 what each instruction took; `sdram`: with an FPGA board's memory
 //! softcore IMAGE ramp FOLDER [quick]              load at rising rates: tables, and files in the folder
 //! softcore IMAGE ramp check                       one short level, with and without the clocks in which nothing moves
 //! ```
@@ -18,11 +18,11 @@ mod serve;
 mod visitors;
 
 use client::Client;
-use linerate_rtl_sim::softcore::{Softcore, Straps};
+use linerate_rtl_sim::softcore::{Memory, Softcore, Straps};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing) | ramp (FOLDER [quick]|check)) [without-offloads] [counts=FILE]";
+const USAGE: &str = "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing) | ramp (FOLDER [quick]|check)) [without-offloads] [sdram] [counts=FILE]";
 /// What the console says when the servers listen.
 const GREETING: &str = "help tells the commands";
 /// Clocks that the start may take.
@@ -42,10 +42,12 @@ fn main() -> ExitCode {
 fn run(arguments: &[&str]) -> Result<(), String> {
     let [image, what, with, rest @ ..] = arguments else { return Err(USAGE.to_owned()) };
     let (mut straps, mut counts, mut is_quick) = (Straps::default(), None, false);
+    let mut memory = Memory::Simulated;
     for option in rest {
         match option.strip_prefix("counts=") {
             Some(file) => counts = Some(file),
             None if *option == "without-offloads" => straps.without_offloads = true,
+            None if *option == "sdram" => memory = Memory::Sdram,
             None if *option == "quick" => is_quick = true,
             None => return Err(USAGE.to_owned()),
         }
@@ -58,7 +60,7 @@ fn run(arguments: &[&str]) -> Result<(), String> {
         }
         return ramp::run(&image, with, is_quick);
     }
-    let core = Softcore::new(&image, straps)?;
+    let core = Softcore::with_memory(&image, straps, memory)?;
     match *what {
         "serve" => serve::run(core, with),
         "measure" => measure(core, with, counts),
