@@ -2,11 +2,14 @@
 `default_nettype none
 
 package crc32_pkg;
+  // Not everybody needs all of it.
+  /* verilator lint_off UNUSEDPARAM */
   localparam logic [31:0] CRC_BEGIN = 32'hffff_ffff;
   // What is there after a frame and its check sequence.
   localparam logic [31:0] CRC_GOOD  = 32'hdebb_20e3;
   // The polynomial, its lowest power in the highest bit.
   localparam logic [31:0] POLYNOMIAL = 32'hedb8_8320;
+  /* verilator lint_on UNUSEDPARAM */
 
   // The sequence with one more byte.
   function automatic logic [31:0] crc32(logic [31:0] crc, logic [7:0] data);
