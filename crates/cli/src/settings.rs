@@ -356,7 +356,7 @@ fn check_queues(queues: Option<u16>, memory: u64) -> Result<(), SettingsError> {
     Err(bad("queues", queues, expected))
 }
 
-/// An interface that is there, or in hardware, has its own.
+/// The host's sockets and an interface in logic have addresses of their own.
 fn check_mac(options: &ServeOptions) -> Result<(), SettingsError> {
     match (options.mac, &options.device) {
         (None, _)

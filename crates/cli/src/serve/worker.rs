@@ -270,6 +270,7 @@ impl Worker {
         if let Err(error) = poller::wait(&mut fds[..count], timeout) {
             log::error!("waiting failed: {error}");
         }
+        // The link is the first of them.
         if let Some(link) = link
             && !fds[2].revents().is_empty()
         {
