@@ -73,13 +73,18 @@ module async_fifo #(
   wire moves = has_word && (!r_valid || r_ready);
   wire takes = !is_empty && (!has_word || moves);
   assign r_filled = head_seen - tail;
+  count_t after_tail;
 
   always_ff @(posedge r_clk) begin
     if (takes) word <= words[tail[DEPTH_W-1:0]];
     if (!has_word || moves) has_word <= !is_empty;
     if (moves) r_data <= word;
     if (!r_valid || r_ready) r_valid <= has_word;
-    tail        <= tail + count_t'(takes);
+    // The sum is made a clock before, as whether to take comes late.
+    if (takes) begin
+      tail       <= after_tail;
+      after_tail <= after_tail + 1'b1;
+    end
     tail_gray   <= to_gray(tail);
     head_first  <= head_gray;
     head_second <= head_first;
@@ -88,6 +93,7 @@ module async_fifo #(
       has_word    <= 1'b0;
       r_valid     <= 1'b0;
       tail        <= '0;
+      after_tail  <= count_t'(1);
       tail_gray   <= '0;
       head_first  <= '0;
       head_second <= '0;
