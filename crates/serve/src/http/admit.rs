@@ -96,7 +96,7 @@ impl Server {
         self.counters.gave_way += 1;
         match conn.state {
             State::Head if conn.head.is_empty() => ctx.net.close(id),
-            State::Head | State::Body(_) if conn.pieces.is_empty() => {
+            State::Head | State::Body(_) if conn.pieces.is_empty() && conn.on_their_way.is_empty() => {
                 self.turn_away(ctx, id, Status::RequestTimeout);
             }
             State::Lingering(_) => ctx.net.close(id),

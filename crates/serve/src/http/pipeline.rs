@@ -54,16 +54,23 @@ impl Server {
         }
     }
 
-    /// Gives up those of a connection that broke, and logs what went out of them.
+    /// Logs what went out of those that do not come to their end; while the transport still knows what it holds.
     pub(super) fn cut_those_on_their_way(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) {
         self.end_those_that_left(ctx, conn);
         let moved = self.moved(ctx, conn);
-        while let Some(OnItsWay { until, file, exchange }) = conn.on_their_way.pop_front() {
-            self.let_go(ctx, file);
+        for OnItsWay { until, exchange, .. } in &conn.on_their_way {
             let sent = exchange.content.saturating_sub(until.saturating_sub(moved));
             self.counters.content_sent += sent;
+            self.log_exchange(ctx, conn, exchange, sent);
+        }
+        self.drop_those_on_their_way(ctx, conn);
+    }
+
+    /// Gives them up with their connection.
+    pub(super) fn drop_those_on_their_way(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) {
+        while let Some(OnItsWay { file, exchange, .. }) = conn.on_their_way.pop_front() {
             self.counters.aborted += 1;
-            self.log_exchange(ctx, conn, &exchange, sent);
+            self.let_go(ctx, file);
             self.recycle(exchange.head);
         }
     }

@@ -297,7 +297,7 @@ impl Server {
         if let State::Listing(slot) = conn.state {
             self.listings.abandon(slot);
         }
-        self.cut_those_on_their_way(ctx, &mut conn);
+        self.drop_those_on_their_way(ctx, &mut conn);
         if let Some(file) = conn.file.take() {
             self.let_go(ctx, file);
         }
@@ -318,14 +318,14 @@ impl Server {
         if ctx.net.state(id) == ConnState::Closed(CloseReason::File) {
             self.counters.files_changed += 1;
         }
-        self.cut_those_on_their_way(ctx, &mut conn);
         self.log_cut(ctx, &mut conn);
         ctx.net.close(id);
         self.drop_conn(ctx, conn);
     }
 
-    /// Logs a response that was begun and does not come to its end, with what went out of it.
-    fn log_cut(&mut self, ctx: &Context<'_>, conn: &mut Connection) {
+    /// Logs responses that were begun and do not come to their end, with what went out of them.
+    fn log_cut(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) {
+        self.cut_those_on_their_way(ctx, conn);
         if let Some(ex) = conn.exchange.take_if(|ex| ex.status.is_some()) {
             let to_hand_over: u64 = conn.pieces.iter().map(Piece::len).sum();
             let sent = ex.content.saturating_sub(ctx.net.unsent(conn.id) + to_hand_over);

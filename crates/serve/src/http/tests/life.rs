@@ -479,10 +479,14 @@ fn a_client_that_breaks_off_leaves_no_file_open() {
     rig.send(conn, BIG.repeat(20));
     rig.world.net.client_reset(conn);
     rig.check_at_rest();
-    // One that takes nothing is given up.
+    // One that takes nothing is given up, and nothing went out of what was on its way.
+    let before = (rig.server.counters().content_sent, rig.server.counters().aborted);
     let conn = rig.connect();
     rig.world.net.client_stall(conn, true);
     rig.send(conn, BIG.repeat(20));
     rig.advance_ms(120_000);
+    assert_eq!(rig.world.net.released(conn), Some(Released::Aborted));
+    let after = (rig.server.counters().content_sent, rig.server.counters().aborted);
+    assert_eq!(after, (before.0, before.1 + 9));
     rig.check_at_rest();
 }
