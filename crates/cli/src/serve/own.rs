@@ -43,6 +43,28 @@ pub trait HostDevice: Interface + AsFd {
     fn watch(&mut self, _recorder: Recorder) {}
 }
 
+/// In an implementation of [`HostDevice`] by a wrapper: passes what it does not change on to a field.
+macro_rules! pass_on_host {
+    ($field:ident) => {
+        fn counted(&mut self) -> linerate_linux::DeviceStats {
+            self.$field.counted()
+        }
+
+        fn is_starved(&self) -> bool {
+            self.$field.is_starved()
+        }
+
+        fn queue_len(&self) -> usize {
+            self.$field.queue_len()
+        }
+
+        fn pools(&self) -> &linerate_linux::RxPools {
+            self.$field.pools()
+        }
+    };
+}
+pub(super) use pass_on_host;
+
 impl HostDevice for Tap {
     fn counted(&mut self) -> DeviceStats {
         self.stats()

@@ -1,8 +1,7 @@
 //! A device on an interface of the host, which knows whether that is up.
 
-use super::own::HostDevice;
+use super::own::{HostDevice, pass_on_host};
 use linerate_linux::netconfig::LinkWatch;
-use linerate_linux::{DeviceStats, RxPools};
 use linerate_nic::{Device, LinkState, QueuePair, pass_on};
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -47,21 +46,7 @@ impl<D: AsFd> AsFd for Plugged<D> {
 }
 
 impl<D: HostDevice> HostDevice for Plugged<D> {
-    fn counted(&mut self) -> DeviceStats {
-        self.device.counted()
-    }
-
-    fn is_starved(&self) -> bool {
-        self.device.is_starved()
-    }
-
-    fn queue_len(&self) -> usize {
-        self.device.queue_len()
-    }
-
-    fn pools(&self) -> &RxPools {
-        self.device.pools()
-    }
+    pass_on_host!(device);
 
     fn link_watch(&self) -> Option<&LinkWatch> {
         self.link.as_ref()

@@ -1,10 +1,9 @@
 //! A device that a recorder looks at. While nobody looks, a call costs one comparison more.
 
 use super::{Recorder, Step};
-use crate::serve::own::HostDevice;
+use crate::serve::own::{HostDevice, pass_on_host};
 use linerate_linux::clock::MonotonicClock;
 use linerate_linux::netconfig::LinkWatch;
-use linerate_linux::{DeviceStats, RxPools};
 use linerate_nic::{Chunk, Device, DeviceError, QueuePair, RxBatch, Slice, TxQueue, pass_on};
 use linerate_wire::pcapng::Seen;
 use linerate_wire::units::Instant;
@@ -111,21 +110,7 @@ impl<D: AsFd> AsFd for Watched<D> {
 }
 
 impl<D: HostDevice> HostDevice for Watched<D> {
-    fn counted(&mut self) -> DeviceStats {
-        self.device.counted()
-    }
-
-    fn is_starved(&self) -> bool {
-        self.device.is_starved()
-    }
-
-    fn queue_len(&self) -> usize {
-        self.device.queue_len()
-    }
-
-    fn pools(&self) -> &RxPools {
-        self.device.pools()
-    }
+    pass_on_host!(device);
 
     fn link_watch(&self) -> Option<&LinkWatch> {
         self.device.link_watch()
