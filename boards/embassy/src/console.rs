@@ -3,48 +3,34 @@
 use crate::watch::{CONSOLE, WATCHDOG};
 use crate::{Hardware, wake};
 use alloc::string::String;
-use core::cell::RefCell;
-use critical_section::Mutex;
-use linerate_firmware::console::{Key, Line, PROMPT};
+use linerate_firmware::console::{Console, Slot};
 
-static COMMAND: Mutex<RefCell<Option<String>>> = Mutex::new(RefCell::new(None));
-static ANSWER: Mutex<RefCell<Option<String>>> = Mutex::new(RefCell::new(None));
+static COMMAND: Slot = Slot::new();
+static ANSWER: Slot = Slot::new();
 
 /// A command that waits for the network task.
 pub(crate) fn take_command() -> Option<String> {
-    critical_section::with(|cs| COMMAND.borrow_ref_mut(cs).take())
+    COMMAND.take()
 }
 
 /// The network task's answer.
 pub(crate) fn answer(text: String) {
-    let before = critical_section::with(|cs| ANSWER.borrow_ref_mut(cs).replace(text));
-    drop(before);
+    ANSWER.put(text);
     wake::CONSOLE.set();
 }
 
 /// The task: keys in, answers out. It waits until there is one of them.
 pub(crate) async fn run<H: Hardware>() {
-    let mut line = Line::default();
+    let mut console = Console::new(H::take_key, H::print);
     loop {
         WATCHDOG.turns(CONSOLE);
-        let answer = critical_section::with(|cs| ANSWER.borrow_ref_mut(cs).take());
-        if let Some(text) = answer {
-            H::print(&text);
-            H::print(PROMPT);
+        if let Some(text) = ANSWER.take() {
+            console.answer(&text);
         }
-        while let Some(byte) = H::take_key() {
+        while let Some(command) = console.command() {
             WATCHDOG.turns(CONSOLE);
-            match line.key(byte) {
-                Key::Echo(text) => H::print(text),
-                Key::Char(char) => H::print(char.encode_utf8(&mut [0; 4])),
-                Key::Enter(text) => {
-                    H::print("\n");
-                    let before = critical_section::with(|cs| COMMAND.borrow_ref_mut(cs).replace(text));
-                    drop(before);
-                    wake::NETWORK.set();
-                }
-                Key::Nothing => {}
-            }
+            COMMAND.put(command);
+            wake::NETWORK.set();
         }
         WATCHDOG.rests(CONSOLE);
         wake::CONSOLE.wait().await;

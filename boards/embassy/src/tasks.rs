@@ -9,7 +9,7 @@ use core::pin::Pin;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::{Context, Poll};
 use critical_section::Mutex;
-use linerate_firmware::{Parts, serve};
+use linerate_firmware::{open, serve};
 use linerate_wire::units::Instant;
 
 /// The number of the first in the trace, and that of none of them.
@@ -80,21 +80,7 @@ async fn network<H: Hardware>() {
     H::enable_keys();
     watch::WATCHDOG.turns(watch::NETWORK);
     let mut board = Embassy::<H>::new();
-    let opened = match H::open() {
-        Ok(opened) => opened,
-        Err(error) => panic!("{error}"),
-    };
-    let parts = Parts {
-        device: opened.device,
-        receive: opened.receive,
-        device_queue: opened.queue,
-        batch: opened.batch,
-        flash: H::FILES,
-        built_ns: H::BUILT_NS,
-        tracer: &TRACE,
-        exchange: None,
-    };
-    match serve(&mut board, H::SETTINGS, parts).await {
+    match serve(&mut board, H::SETTINGS, open::<H>(&TRACE)).await {
         Ok(never) => match never {},
         Err(error) => H::print(&alloc::format!("\nthe network ended: {error}\n")),
     }

@@ -29,9 +29,8 @@ pub fn end() {
 }
 
 /// The first line about a task that is stuck, by its place.
-pub fn print_stuck(who: usize, mut say: impl FnMut(Arguments<'_>)) {
-    let (name, seconds) = (WATCHDOG.name(who), WATCHDOG.seconds());
-    say(format_args!("\n*** watchdog: task {name} has made no progress for {seconds} s\n"));
+pub fn print_stuck(who: usize, say: impl FnMut(Arguments<'_>)) {
+    WATCHDOG.say_stuck(who, say);
 }
 
 /// The task that is being polled.

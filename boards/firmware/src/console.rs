@@ -11,7 +11,9 @@ use crate::reserve;
 use crate::settings::Settings;
 use crate::sums;
 use alloc::string::String;
+use core::cell::RefCell;
 use core::fmt::Write;
+use critical_section::Mutex;
 use linerate_nic::Interface;
 use linerate_stack::{MemoryStats, Node};
 
@@ -113,6 +115,35 @@ impl Console {
     pub fn answer(&self, text: &str) {
         (self.print)(text);
         (self.print)(PROMPT);
+    }
+}
+
+/// A command, or its answer, on its way between the console's task and that of the network.
+#[derive(Debug)]
+pub struct Slot(Mutex<RefCell<Option<String>>>);
+
+impl Slot {
+    /// With nothing in it.
+    pub const fn new() -> Slot {
+        Slot(Mutex::new(RefCell::new(None)))
+    }
+
+    /// Puts this there, in place of what nobody has taken.
+    pub fn put(&self, text: String) {
+        let before = critical_section::with(|cs| self.0.borrow_ref_mut(cs).replace(text));
+        // Not within the section: memory is given back.
+        drop(before);
+    }
+
+    /// What is there.
+    pub fn take(&self) -> Option<String> {
+        critical_section::with(|cs| self.0.borrow_ref_mut(cs).take())
+    }
+}
+
+impl Default for Slot {
+    fn default() -> Slot {
+        Slot::new()
     }
 }
 

@@ -2,7 +2,9 @@
 
 use crate::counting::Counting;
 use crate::disk::FlashFile;
+use crate::machine::Parts;
 use crate::settings::Settings;
+use crate::trace::Tracer;
 use crate::watchdog::LastStart;
 use alloc::string::String;
 use core::fmt::Display;
@@ -65,6 +67,27 @@ pub trait Hardware: 'static {
     /// Carries out a command that only this board has.
     fn command(_line: &str) -> Option<String> {
         None
+    }
+}
+
+/// What the servers run on: the interface, opened, and what the image has.
+///
+/// # Panics
+/// Where the interface cannot be used: there is nothing else that the board could do.
+pub fn open<H: Hardware>(tracer: &'static dyn Tracer) -> Parts<H::Device> {
+    let opened = match H::open() {
+        Ok(opened) => opened,
+        Err(error) => panic!("{error}"),
+    };
+    Parts {
+        device: opened.device,
+        receive: opened.receive,
+        device_queue: opened.queue,
+        batch: opened.batch,
+        flash: H::FILES,
+        built_ns: H::BUILT_NS,
+        tracer,
+        exchange: None,
     }
 }
 

@@ -5,6 +5,7 @@
 //! by these calls and not by a clock: an emulator or a debugger that stood still finds one of them waiting afterwards, not many.
 
 use alloc::string::String;
+use core::fmt::Arguments;
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -106,6 +107,12 @@ impl<const N: usize> Watchdog<N> {
         self.names[who]
     }
 
+    /// The first line of the report of one that is stuck, by its place.
+    pub fn say_stuck(&self, who: usize, mut say: impl FnMut(Arguments<'_>)) {
+        let (name, seconds) = (self.name(who), self.seconds());
+        say(format_args!("\n*** watchdog: task {name} has made no progress for {seconds} s"));
+    }
+
     /// Seconds without progress that start the board anew; 0 for never.
     pub fn seconds(&self) -> u32 {
         self.limit.load(Ordering::Relaxed)
@@ -178,25 +185,57 @@ pub struct LastStart {
     pub count: u32,
 }
 
-/// Words of memory that a start leaves as they are: [`Kept::WORDS`] of them, as a board reads and writes them.
+/// How often and why a board started, in memory that a start leaves as it is.
+#[derive(Debug)]
+pub struct Starts {
+    read: fn(usize) -> u32,
+    write: fn(usize, u32),
+    /// What was found there at the start.
+    found: [AtomicU32; Starts::WORDS],
+}
+
+impl Starts {
+    /// Words of that memory.
+    pub const WORDS: usize = 4;
+
+    /// How a board reads and writes those words, by their place.
+    pub const fn new(read: fn(usize) -> u32, write: fn(usize, u32)) -> Starts {
+        Starts { read, write, found: [const { AtomicU32::new(0) }; Starts::WORDS] }
+    }
+
+    /// Looks why the board starts; once, at the start.
+    pub fn note(&self) {
+        let kept = self.kept();
+        self.found.iter().zip(kept.0).for_each(|(found, word)| found.store(word, Ordering::Relaxed));
+        self.keep(kept.start().1);
+    }
+
+    /// Why the board started.
+    pub fn last(&self) -> LastStart {
+        Kept(self.found.each_ref().map(|word| word.load(Ordering::Relaxed))).start().0
+    }
+
+    /// The watchdog is about to start the board anew.
+    pub fn before_reset(&self, verdict: Verdict) {
+        self.keep(self.kept().before_reset(verdict));
+    }
+
+    fn kept(&self) -> Kept {
+        Kept(core::array::from_fn(self.read))
+    }
+
+    fn keep(&self, kept: Kept) {
+        kept.0.into_iter().enumerate().for_each(|(at, word)| (self.write)(at, word));
+    }
+}
+
+/// What those words say: a mark, the count, the cause, and a check of both; memory begins as anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Kept([u32; Kept::WORDS]);
+struct Kept([u32; Starts::WORDS]);
 
 impl Kept {
-    /// How many words there are.
-    pub const WORDS: usize = 4;
-    /// What the first one says when the others mean something; memory begins as anything.
+    /// What the first one says when the others mean something.
     const MARK: u32 = 0x3d06_11fe;
-
-    /// The words as they were found, whatever they are.
-    pub fn new(words: [u32; Kept::WORDS]) -> Kept {
-        Kept(words)
-    }
-
-    /// The words to be left there.
-    pub fn words(self) -> [u32; Kept::WORDS] {
-        self.0
-    }
 
     fn of(count: u32, cause: u32) -> Kept {
         Kept([Kept::MARK, count, cause, !(count ^ cause)])
@@ -208,7 +247,7 @@ impl Kept {
     }
 
     /// At the start: why it came, and what is to be left for the next one.
-    pub fn start(self) -> (LastStart, Kept) {
+    fn start(self) -> (LastStart, Kept) {
         if !self.is_whole() {
             return (LastStart::default(), Kept::of(0, 0));
         }
@@ -222,7 +261,7 @@ impl Kept {
     }
 
     /// Before the watchdog starts the board anew: what is to be left.
-    pub fn before_reset(self, verdict: Verdict) -> Kept {
+    fn before_reset(self, verdict: Verdict) -> Kept {
         let count = if self.is_whole() { self.0[1] } else { 0 };
         let cause = match verdict {
             Verdict::Stuck(_) => 1,
@@ -239,6 +278,19 @@ pub fn hang_on_purpose() {
     while core::hint::black_box(true) {
         spin_loop();
     }
+}
+
+/// Shows what a panic looks like. A function of its own, so that there is a name to be found in the report; and it panics in one that
+/// could have returned, as those that never return do not store where to.
+#[inline(never)]
+pub fn panic_on_purpose() {
+    is_harmless(core::hint::black_box(false));
+    core::hint::black_box(());
+}
+
+#[inline(never)]
+fn is_harmless(is_so: bool) {
+    assert!(is_so, "asked for at the console");
 }
 
 #[cfg(test)]
@@ -340,17 +392,36 @@ mod tests {
     #[test]
     fn what_is_kept_tells_why_the_board_started() {
         // Memory as it happens to be.
-        let (last, kept) = Kept::new([7, 7, 7, 7]).start();
+        let (last, kept) = Kept([7, 7, 7, 7]).start();
         assert_eq!(last, LastStart { cause: Cause::Power, count: 0 });
-        let (last, kept) = Kept::new(kept.words()).start();
+        let (last, kept) = kept.start();
         assert_eq!(last, LastStart { cause: Cause::Reset, count: 0 });
         let (last, kept) = kept.before_reset(Verdict::Stuck(1)).start();
         assert_eq!(last, LastStart { cause: Cause::Watchdog, count: 1 });
         let (last, kept) = kept.before_reset(Verdict::Ended).start();
         assert_eq!(last, LastStart { cause: Cause::Panic, count: 2 });
         // A word of it is lost.
-        let [mark, count, cause, check] = kept.words();
-        let (last, _) = Kept::new([mark, count ^ 4, cause, check]).start();
+        let [mark, count, cause, check] = kept.0;
+        let (last, _) = Kept([mark, count ^ 4, cause, check]).start();
         assert_eq!(last.cause, Cause::Power);
+    }
+
+    #[test]
+    fn starts_are_told_apart_by_memory_that_stays() {
+        static MEMORY: [AtomicU32; Starts::WORDS] = [const { AtomicU32::new(9) }; Starts::WORDS];
+        let boot = || {
+            let starts = Starts::new(
+                |word| MEMORY[word].load(Ordering::Relaxed),
+                |word, value| MEMORY[word].store(value, Ordering::Relaxed),
+            );
+            starts.note();
+            starts
+        };
+        let first = boot();
+        assert_eq!(first.last(), LastStart::default());
+        first.before_reset(Verdict::Stuck(0));
+        assert_eq!(first.last(), LastStart::default(), "that is the next one's");
+        assert_eq!(boot().last(), LastStart { cause: Cause::Watchdog, count: 1 });
+        assert_eq!(boot().last(), LastStart { cause: Cause::Reset, count: 1 });
     }
 }

@@ -52,19 +52,6 @@ impl<H: Hardware> Rtos<H> {
     }
 }
 
-/// Shows what a panic looks like. A function of its own, so that there is a name to be found in the report; and it panics in one that
-/// could have returned, as those that never return do not store where to.
-#[inline(never)]
-fn panic_on_purpose(line: &str) {
-    is_harmless(line);
-    core::hint::black_box(line);
-}
-
-#[inline(never)]
-fn is_harmless(line: &str) {
-    assert!(line != "panic", "asked for at the console");
-}
-
 impl<H: Hardware> Host for Rtos<H> {
     fn now(&mut self) -> Instant {
         H::now()
@@ -120,7 +107,7 @@ impl<H: Hardware> Board for Rtos<H> {
             "compute" => return Some(alloc::format!("{} rounds\n", application::rounds())),
             "latency on" | "latency off" => control::switch(line.ends_with("on")),
             "latency" => return Some(control::report()),
-            "panic" => panic_on_purpose(core::hint::black_box(line)),
+            "panic" => watchdog::panic_on_purpose(),
             // With interrupts masked, which the watchdog's is not.
             "hang network" => critical_section::with(|_| watchdog::hang_on_purpose()),
             "hang control" => control::hang(),

@@ -4,7 +4,7 @@ use crate::board::Rtos;
 use crate::trace::TRACE;
 use crate::{Hardware, application, backtrace, console, control, wake, watch};
 use freertos_next::{Task, TaskPriority};
-use linerate_firmware::{Parts, run};
+use linerate_firmware::{open, run};
 
 /// Bytes of the console's stack, and of the application's and the periodic task's.
 const CONSOLE_STACK: usize = 4 << 10;
@@ -43,21 +43,7 @@ fn network<H: Hardware>() {
     // From here on it has to get somewhere.
     watch::WATCHDOG.turns(watch::NETWORK);
     let mut board = Rtos::<H>::new();
-    let opened = match H::open() {
-        Ok(opened) => opened,
-        Err(error) => panic!("{error}"),
-    };
-    let parts = Parts {
-        device: opened.device,
-        receive: opened.receive,
-        device_queue: opened.queue,
-        batch: opened.batch,
-        flash: H::FILES,
-        built_ns: H::BUILT_NS,
-        tracer: &TRACE,
-        exchange: None,
-    };
-    match run(&mut board, H::SETTINGS, parts) {
+    match run(&mut board, H::SETTINGS, open::<H>(&TRACE)) {
         Ok(never) => match never {},
         Err(error) => H::print(&alloc::format!("\nthe network ended: {error}\n")),
     }

@@ -70,7 +70,7 @@ unsafe fn HardFault(frame: &ExceptionFrame) -> ! {
 /// What the watchdog has to say of a task that makes no progress, by its place; these are the registers of whatever runs.
 pub fn report_stuck(who: usize, frame: &ExceptionFrame) {
     watch::print_stuck(who, say);
-    uart::print("the processor is ");
+    uart::print("\nthe processor is ");
     registers(frame);
     // SAFETY: memory as above; nothing interrupts the watchdog.
     with_code(|memory, code| unsafe { watch::print_waiting(who, memory, code, say) });

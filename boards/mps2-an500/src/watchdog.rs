@@ -4,11 +4,10 @@
 use crate::panic;
 use crate::registers::{read, write};
 use core::arch::global_asm;
-use core::sync::atomic::{AtomicU32, Ordering};
 use cortex_m::peripheral::SCB;
 use cortex_m_rt::ExceptionFrame;
-use linerate_firmware::LastStart;
-use linerate_firmware::watchdog::{CHECK_NS, Kept, Verdict};
+use linerate_firmware::watchdog::{CHECK_NS, Verdict};
+use linerate_firmware::{LastStart, Starts};
 use linerate_firmware_freertos::watch;
 
 const BASE: usize = 0x4000_8000;
@@ -27,8 +26,8 @@ const SECOND: u32 = (CHECK_NS / NS_PER_TICK) as u32;
 /// Of what an exception returns with: that what it interrupted used the stack of a task.
 const OF_A_TASK: u32 = 4;
 
-/// Why the board started, as its words.
-static CAUSE: [AtomicU32; Kept::WORDS] = [const { AtomicU32::new(0) }; Kept::WORDS];
+/// Why the board started.
+static STARTS: Starts = Starts::new(|word| read(address(word)), |word, value| write(address(word), value));
 
 // SAFETY: the linker script has this name; only its address is used, that of memory which a start leaves as it is.
 unsafe extern "C" {
@@ -37,14 +36,12 @@ unsafe extern "C" {
 
 /// Looks why the board starts; once, at the start.
 pub fn note_start() {
-    CAUSE.iter().zip(kept().words()).for_each(|(cause, word)| cause.store(word, Ordering::Relaxed));
-    keep(kept().start().1);
+    STARTS.note();
 }
 
 /// Why the board started.
 pub fn last_start() -> LastStart {
-    let words = core::array::from_fn(|at| CAUSE[at].load(Ordering::Relaxed));
-    Kept::new(words).start().0
+    STARTS.last()
 }
 
 /// Switches it on.
@@ -82,18 +79,10 @@ extern "C" fn board_watchdog(returns_with: u32, main_stack: usize, task_stack: u
         let frame = unsafe { &*core::ptr::with_exposed_provenance::<ExceptionFrame>(stack) };
         panic::report_stuck(who, frame);
     }
-    keep(kept().before_reset(verdict));
+    STARTS.before_reset(verdict);
     SCB::sys_reset()
 }
 
 fn address(word: usize) -> usize {
     (&raw const __kept).addr() + word * size_of::<u32>()
-}
-
-fn kept() -> Kept {
-    Kept::new(core::array::from_fn(|at| read(address(at))))
-}
-
-fn keep(kept: Kept) {
-    kept.words().into_iter().enumerate().for_each(|(at, word)| write(address(at), word));
 }

@@ -8,6 +8,7 @@ use embassy_stm32::peripherals::{IWDG1, RNG};
 use embassy_stm32::rng::Rng;
 use embassy_stm32::wdg::IndependentWatchdog;
 use linerate_firmware::console::Console;
+use linerate_firmware::watchdog::panic_on_purpose;
 use linerate_firmware::{Board, Heap, INTERVALS, Task, log};
 use linerate_serve::Host;
 use linerate_wire::units::Instant;
@@ -86,10 +87,10 @@ impl Board for Nucleo {
     }
 
     fn command_of_its_own(&mut self, line: &str) -> Option<String> {
-        match line {
-            "panic" => panic_on_purpose(),
-            _ => None,
+        if line == "panic" {
+            panic_on_purpose();
         }
+        None
     }
 
     fn help_of_its_own(&self) -> String {
@@ -127,10 +128,4 @@ impl Board for Nucleo {
     fn log(&mut self) -> String {
         log::lines()
     }
-}
-
-/// Shows what a panic looks like. A function of its own, so that there is a name to be found in the report.
-#[inline(never)]
-fn panic_on_purpose() -> ! {
-    panic!("asked for at the console")
 }

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use linerate_firmware::console::Console;
 use linerate_firmware::trace::Interrupt;
-use linerate_firmware::watchdog::{HELP as WATCHDOG_HELP, hang_on_purpose};
+use linerate_firmware::watchdog::{HELP as WATCHDOG_HELP, hang_on_purpose, panic_on_purpose};
 use linerate_firmware::{Board, Chance, Heap, INTERVALS, Intervals, LastStart, Primes, Task, log};
 use linerate_nic::mcdma;
 use linerate_serve::Host;
@@ -194,10 +194,4 @@ fn idle(application: Option<&mut Primes>) {
         // What is due ends the sleep at once, also if it came after the question.
         None => processor::wait_for_interrupt(),
     }
-}
-
-/// Shows what a panic looks like. A function of its own, so that there is a name to be found in the report.
-#[inline(never)]
-fn panic_on_purpose() -> ! {
-    panic!("asked for at the console")
 }

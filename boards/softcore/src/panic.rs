@@ -67,10 +67,7 @@ fn calls(pointer: usize) {
 /// What the watchdog has to say of the loop, which makes no progress.
 pub fn report_stuck(registers: &[u32; 32]) {
     begin();
-    say(format_args!(
-        "\n*** watchdog: task network has made no progress for {} s",
-        watchdog::WATCHDOG.seconds()
-    ));
+    watchdog::WATCHDOG.say_stuck(watchdog::NETWORK, say);
     print(registers);
 }
 

@@ -5,8 +5,8 @@ use crate::registers::{read, write};
 use crate::{SETTINGS, clock, ethernet, panic, processor};
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
-use linerate_firmware::watchdog::{CHECK_NS, Kept, Verdict};
-use linerate_firmware::{LastStart, Watchdog};
+use linerate_firmware::watchdog::{CHECK_NS, Verdict};
+use linerate_firmware::{LastStart, Starts, Watchdog};
 
 /// It watches the loop, which is the only one.
 pub static WATCHDOG: Watchdog<1> = Watchdog::new(["network"], SETTINGS.watchdog);
@@ -19,8 +19,8 @@ pub const IS_THERE: bool = SETTINGS.watchdog > 0;
 static EVERY_NS: AtomicU32 = AtomicU32::new(CHECK_NS as u32);
 const HURRY_NS: u32 = 1_000_000;
 
-/// Why the board started, as its words.
-static CAUSE: [AtomicU32; Kept::WORDS] = [const { AtomicU32::new(0) }; Kept::WORDS];
+/// Why the board started.
+static STARTS: Starts = Starts::new(|word| read(address(word)), |word, value| write(address(word), value));
 
 // SAFETY: the linker script has the first name, and start.s the second: memory which a start leaves as it is, and where the image begins
 // again, which takes nothing and never returns. Only their addresses are used.
@@ -31,14 +31,12 @@ unsafe extern "C" {
 
 /// Looks why the board starts; once, at the start.
 pub fn note_start() {
-    CAUSE.iter().zip(kept().words()).for_each(|(cause, word)| cause.store(word, Ordering::Relaxed));
-    keep(kept().start().1);
+    STARTS.note();
 }
 
 /// Why the board started.
 pub fn last_start() -> LastStart {
-    let words = core::array::from_fn(|at| CAUSE[at].load(Ordering::Relaxed));
-    Kept::new(words).start().0
+    STARTS.last()
 }
 
 /// From here on the timer is the watchdog's.
@@ -89,19 +87,11 @@ pub fn wait_and_start_anew() -> ! {
 }
 
 fn start_anew(verdict: Verdict) -> ! {
-    keep(kept().before_reset(verdict));
+    STARTS.before_reset(verdict);
     ethernet::silence();
     processor::go_to((&raw const _start_anew).addr())
 }
 
 fn address(word: usize) -> usize {
     (&raw const __kept).addr() + word * size_of::<u32>()
-}
-
-fn kept() -> Kept {
-    Kept::new(core::array::from_fn(|at| read(address(at))))
-}
-
-fn keep(kept: Kept) {
-    kept.words().into_iter().enumerate().for_each(|(at, word)| write(address(at), word));
 }

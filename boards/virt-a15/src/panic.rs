@@ -108,7 +108,7 @@ extern "C" fn board_fault(kind: u32, registers: &Registers) -> ! {
 /// What the watchdog has to say of a task that makes no progress, by its place; these are the registers of whatever runs.
 pub fn report_stuck(who: usize, registers: &Registers) {
     watch::print_stuck(who, say);
-    say(format_args!("the processor is at"));
+    say(format_args!("\nthe processor is at"));
     print_registers(registers);
     say(format_args!("\n"));
     place(registers);

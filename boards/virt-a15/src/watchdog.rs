@@ -5,9 +5,8 @@
 use crate::registers::{read, write};
 use crate::system::watch;
 use crate::{critical, interrupts, panic};
-use core::sync::atomic::{AtomicU32, Ordering};
-use linerate_firmware::LastStart;
-use linerate_firmware::watchdog::{Kept, Verdict};
+use linerate_firmware::watchdog::Verdict;
+use linerate_firmware::{LastStart, Starts};
 
 const CLOCK: usize = 0x0901_0000;
 const DATE: usize = CLOCK;
@@ -15,8 +14,8 @@ const ALARM: usize = CLOCK + 0x04;
 const INTERRUPT_MASK: usize = CLOCK + 0x10;
 const INTERRUPT_CLEAR: usize = CLOCK + 0x1c;
 
-/// Why the board started, as its words.
-static CAUSE: [AtomicU32; Kept::WORDS] = [const { AtomicU32::new(0) }; Kept::WORDS];
+/// Why the board started.
+static STARTS: Starts = Starts::new(|word| read(address(word)), |word, value| write(address(word), value));
 
 // SAFETY: memory.x has this name; only its address is used, that of memory which a start leaves as it is.
 unsafe extern "C" {
@@ -25,14 +24,12 @@ unsafe extern "C" {
 
 /// Looks why the board starts; once, at the start.
 pub fn note_start() {
-    CAUSE.iter().zip(kept().words()).for_each(|(cause, word)| cause.store(word, Ordering::Relaxed));
-    keep(kept().start().1);
+    STARTS.note();
 }
 
 /// Why the board started.
 pub fn last_start() -> LastStart {
-    let words = core::array::from_fn(|at| CAUSE[at].load(Ordering::Relaxed));
-    Kept::new(words).start().0
+    STARTS.last()
 }
 
 /// Switches it on.
@@ -58,18 +55,10 @@ extern "C" fn board_watchdog(registers: &panic::Registers) {
     if let Verdict::Stuck(who) = verdict {
         panic::report_stuck(who, registers);
     }
-    keep(kept().before_reset(verdict));
+    STARTS.before_reset(verdict);
     critical::reset()
 }
 
 fn address(word: usize) -> usize {
     (&raw const __kept).addr() + word * size_of::<u32>()
-}
-
-fn kept() -> Kept {
-    Kept::new(core::array::from_fn(|at| read(address(at))))
-}
-
-fn keep(kept: Kept) {
-    kept.words().into_iter().enumerate().for_each(|(at, word)| write(address(at), word));
 }

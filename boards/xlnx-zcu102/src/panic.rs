@@ -5,6 +5,7 @@ use crate::{processor, stack, watchdog};
 use core::fmt::Write;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use linerate_firmware::Watchdog;
 use linerate_firmware::backtrace::{Code, Instructions};
 
 /// Calls that are shown.
@@ -90,10 +91,10 @@ extern "C" fn board_fault(vector: u32, registers: &Registers) -> ! {
     stop()
 }
 
-/// What the watchdog has to say of this core's loop, which has made no progress for so many seconds.
-pub fn report_stuck(name: &str, seconds: u32, registers: &Registers) {
+/// What this core's watchdog has to say of its loop, which makes no progress.
+pub fn report_stuck(watchdog: &Watchdog<1>, registers: &Registers) {
     begin();
-    say(format_args!("\n*** watchdog: task {name} has made no progress for {seconds} s"));
+    watchdog.say_stuck(watchdog::NETWORK, say);
     print(registers);
 }
 

@@ -186,6 +186,44 @@ clear:
     .size clear, . - clear
     .ltorg
 
+    // Registers to or from where they lie in a report: x2 to x17, x18 to x29, and behind it q0 to q31.
+    .macro low_x op
+    \op    x2, x3, [sp, #16]
+    \op    x4, x5, [sp, #32]
+    \op    x6, x7, [sp, #48]
+    \op    x8, x9, [sp, #64]
+    \op    x10, x11, [sp, #80]
+    \op    x12, x13, [sp, #96]
+    \op    x14, x15, [sp, #112]
+    \op    x16, x17, [sp, #128]
+    .endm
+    .macro high_x op
+    \op    x18, x19, [sp, #144]
+    \op    x20, x21, [sp, #160]
+    \op    x22, x23, [sp, #176]
+    \op    x24, x25, [sp, #192]
+    \op    x26, x27, [sp, #208]
+    \op    x28, x29, [sp, #224]
+    .endm
+    .macro all_q op
+    \op    q0, q1, [sp, #288]
+    \op    q2, q3, [sp, #320]
+    \op    q4, q5, [sp, #352]
+    \op    q6, q7, [sp, #384]
+    \op    q8, q9, [sp, #416]
+    \op    q10, q11, [sp, #448]
+    \op    q12, q13, [sp, #480]
+    \op    q14, q15, [sp, #512]
+    \op    q16, q17, [sp, #544]
+    \op    q18, q19, [sp, #576]
+    \op    q20, q21, [sp, #608]
+    \op    q22, q23, [sp, #640]
+    \op    q24, q25, [sp, #672]
+    \op    q26, q27, [sp, #704]
+    \op    q28, q29, [sp, #736]
+    \op    q30, q31, [sp, #768]
+    .endm
+
     // No interrupt is ever taken but that of the watchdog: what else comes here is a fault. Its registers go to board_fault(which, registers): x0 to x30, sp,
     // the instruction, PSTATE, the syndrome, the address.
     .macro vector number
@@ -218,20 +256,8 @@ vectors:
 
     .type fault, %function
 fault:
-    stp     x2, x3, [sp, #16]
-    stp     x4, x5, [sp, #32]
-    stp     x6, x7, [sp, #48]
-    stp     x8, x9, [sp, #64]
-    stp     x10, x11, [sp, #80]
-    stp     x12, x13, [sp, #96]
-    stp     x14, x15, [sp, #112]
-    stp     x16, x17, [sp, #128]
-    stp     x18, x19, [sp, #144]
-    stp     x20, x21, [sp, #160]
-    stp     x22, x23, [sp, #176]
-    stp     x24, x25, [sp, #192]
-    stp     x26, x27, [sp, #208]
-    stp     x28, x29, [sp, #224]
+    low_x   stp
+    high_x  stp
     mrs     x2, tpidr_el1
     stp     x2, x1, [sp]
     mrs     x2, elr_el1
@@ -249,42 +275,15 @@ fault:
 on_interrupt:
     sub     sp, sp, #816
     stp     x0, x1, [sp]
-    stp     x2, x3, [sp, #16]
-    stp     x4, x5, [sp, #32]
-    stp     x6, x7, [sp, #48]
-    stp     x8, x9, [sp, #64]
-    stp     x10, x11, [sp, #80]
-    stp     x12, x13, [sp, #96]
-    stp     x14, x15, [sp, #112]
-    stp     x16, x17, [sp, #128]
-    stp     x18, x19, [sp, #144]
-    stp     x20, x21, [sp, #160]
-    stp     x22, x23, [sp, #176]
-    stp     x24, x25, [sp, #192]
-    stp     x26, x27, [sp, #208]
-    stp     x28, x29, [sp, #224]
+    low_x   stp
+    high_x  stp
     add     x0, sp, #816
     stp     x30, x0, [sp, #240]
     mrs     x0, elr_el1
     mrs     x1, spsr_el1
     stp     x0, x1, [sp, #256]
     stp     xzr, xzr, [sp, #272]
-    stp     q0, q1, [sp, #288]
-    stp     q2, q3, [sp, #320]
-    stp     q4, q5, [sp, #352]
-    stp     q6, q7, [sp, #384]
-    stp     q8, q9, [sp, #416]
-    stp     q10, q11, [sp, #448]
-    stp     q12, q13, [sp, #480]
-    stp     q14, q15, [sp, #512]
-    stp     q16, q17, [sp, #544]
-    stp     q18, q19, [sp, #576]
-    stp     q20, q21, [sp, #608]
-    stp     q22, q23, [sp, #640]
-    stp     q24, q25, [sp, #672]
-    stp     q26, q27, [sp, #704]
-    stp     q28, q29, [sp, #736]
-    stp     q30, q31, [sp, #768]
+    all_q   stp
     mrs     x0, fpcr
     mrs     x1, fpsr
     str     x0, [sp, #800]
@@ -295,31 +294,9 @@ on_interrupt:
     ldr     x1, [sp, #808]
     msr     fpcr, x0
     msr     fpsr, x1
-    ldp     q0, q1, [sp, #288]
-    ldp     q2, q3, [sp, #320]
-    ldp     q4, q5, [sp, #352]
-    ldp     q6, q7, [sp, #384]
-    ldp     q8, q9, [sp, #416]
-    ldp     q10, q11, [sp, #448]
-    ldp     q12, q13, [sp, #480]
-    ldp     q14, q15, [sp, #512]
-    ldp     q16, q17, [sp, #544]
-    ldp     q18, q19, [sp, #576]
-    ldp     q20, q21, [sp, #608]
-    ldp     q22, q23, [sp, #640]
-    ldp     q24, q25, [sp, #672]
-    ldp     q26, q27, [sp, #704]
-    ldp     q28, q29, [sp, #736]
-    ldp     q30, q31, [sp, #768]
+    all_q   ldp
     ldp     x0, x1, [sp]
-    ldp     x2, x3, [sp, #16]
-    ldp     x4, x5, [sp, #32]
-    ldp     x6, x7, [sp, #48]
-    ldp     x8, x9, [sp, #64]
-    ldp     x10, x11, [sp, #80]
-    ldp     x12, x13, [sp, #96]
-    ldp     x14, x15, [sp, #112]
-    ldp     x16, x17, [sp, #128]
+    low_x   ldp
     ldr     x18, [sp, #144]
     ldr     x30, [sp, #240]
     add     sp, sp, #816

@@ -6,8 +6,8 @@ use crate::registers::{read, write};
 use crate::{SETTINGS, clock, interrupts, panic, processor};
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
-use linerate_firmware::watchdog::{Kept, Verdict};
-use linerate_firmware::{LastStart, Watchdog};
+use linerate_firmware::watchdog::Verdict;
+use linerate_firmware::{LastStart, Starts, Watchdog};
 
 /// Soft reset of the whole chip (UG1087, module CRL_APB, `RESET_CTRL`), for an image without a monitor.
 const RESET_CONTROL: usize = 0xff5e_0218;
@@ -23,8 +23,8 @@ pub static CORES: [Watchdog<1>; crate::cores::MOST] = [
 /// Of what each of them watches, the only one.
 pub const NETWORK: usize = 0;
 
-/// Why the board started, as its words; and the exception level that the image began at.
-static CAUSE: [AtomicU32; Kept::WORDS] = [const { AtomicU32::new(0) }; Kept::WORDS];
+/// Why the board started; and the exception level that the image began at.
+static STARTS: Starts = Starts::new(|word| read(address(word)), |word, value| write(address(word), value));
 static LEVEL: AtomicU32 = AtomicU32::new(0);
 
 // SAFETY: memory.x has this name; only its address is used, that of memory which a start leaves as it is.
@@ -38,14 +38,12 @@ pub const IS_THERE: bool = SETTINGS.watchdog > 0;
 /// Looks why the board starts; once, at the start.
 pub fn note_start(level: u64) {
     LEVEL.store(level as u32, Ordering::Relaxed);
-    CAUSE.iter().zip(kept().words()).for_each(|(cause, word)| cause.store(word, Ordering::Relaxed));
-    keep(kept().start().1);
+    STARTS.note();
 }
 
 /// Why the board started.
 pub fn last_start() -> LastStart {
-    let words = core::array::from_fn(|at| CAUSE[at].load(Ordering::Relaxed));
-    Kept::new(words).start().0
+    STARTS.last()
 }
 
 /// Switches on this core's.
@@ -96,7 +94,7 @@ extern "C" fn board_watchdog(registers: &panic::Registers) {
     due.end();
     let core = processor::core();
     let Some(verdict) = CORES[core].check() else { return };
-    panic::report_stuck(CORES[core].name(NETWORK), CORES[core].seconds(), registers);
+    panic::report_stuck(&CORES[core], registers);
     reset(verdict)
 }
 
@@ -114,7 +112,7 @@ pub fn wait_and_reset() -> ! {
 }
 
 fn reset(verdict: Verdict) -> ! {
-    keep(kept().before_reset(verdict));
+    STARTS.before_reset(verdict);
     if LEVEL.load(Ordering::Relaxed) < 3 {
         processor::reset()
     }
@@ -126,12 +124,4 @@ fn reset(verdict: Verdict) -> ! {
 
 fn address(word: usize) -> usize {
     (&raw const __kept).addr() + word * size_of::<u32>()
-}
-
-fn kept() -> Kept {
-    Kept::new(core::array::from_fn(|at| read(address(at))))
-}
-
-fn keep(kept: Kept) {
-    kept.words().into_iter().enumerate().for_each(|(at, word)| write(address(at), word));
 }
