@@ -6,6 +6,8 @@ use super::{OUT, checks, soft_count};
 use crate::rtl::bitstream;
 use crate::{firmware, packages, rtl, shell};
 use anyhow::{Context, Result, bail, ensure};
+use object::read::elf::{ElfFile32, ProgramHeader as _};
+use object::{Endianness, elf};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -16,8 +18,6 @@ pub const NAME: &str = "softcore";
 const TARGET: &str = "riscv32imac-unknown-none-elf";
 /// Tells the image how many nanoseconds a clock has, where it is not 10.
 const CLOCK: &str = "LINERATE_BOARD_CLOCK_NS";
-/// A part of an ELF file that is loaded.
-const LOAD: usize = 1;
 /// Its address, as in its `board.toml`.
 const ADDRESS: &str = "192.168.1.20";
 const GREETING: &str = "help tells the commands";
@@ -134,21 +134,14 @@ fn bitstream(options: bitstream::Options) -> Result<()> {
 
 /// What an ELF file for 32 bits has in memory, from address 0 on.
 fn loaded(file: &[u8]) -> Result<Vec<u8>> {
-    let word = |at: usize| -> Result<usize> {
-        let bytes = file.get(at..at + 4).context("an image that ends early")?;
-        Ok(u32::from_le_bytes(bytes.try_into()?) as usize)
-    };
-    ensure!(file.starts_with(b"\x7fELF\x01\x01"), "the image is no ELF file for 32 bits");
-    let (table, sizes) = (word(28)?, word(42)?);
-    let (size, count) = (sizes & 0xffff, sizes >> 16);
+    let image = ElfFile32::<Endianness>::parse(file).context("the image")?;
+    let endian = image.endian();
     let mut memory = Vec::new();
-    for at in (0..count).map(|index| table + index * size) {
-        let [kind, offset, address, len] = [word(at)?, word(at + 4)?, word(at + 12)?, word(at + 16)?];
-        if kind == LOAD && len > 0 {
-            let bytes = file.get(offset..offset + len).context("an image that ends early")?;
-            memory.resize(memory.len().max(address + len), 0);
-            memory[address..address + len].copy_from_slice(bytes);
-        }
+    for header in image.elf_program_headers().iter().filter(|header| header.p_type(endian) == elf::PT_LOAD) {
+        let bytes = header.data(endian, file).ok().context("an image that ends early")?;
+        let address = header.p_paddr(endian) as usize;
+        memory.resize(memory.len().max(address + bytes.len()), 0);
+        memory[address..][..bytes.len()].copy_from_slice(bytes);
     }
     Ok(memory)
 }
@@ -381,6 +374,29 @@ fn bench(board: &Built) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_image_lies_in_memory_where_its_parts_are_loaded() {
+        let mut file = b"\x7fELF\x01\x01\x01".to_vec();
+        file.resize(16, 0);
+        // A program for RISC-V, with a table of two parts right behind this header.
+        for half in [2_u16, 243] {
+            file.extend(half.to_le_bytes());
+        }
+        for word in [1_u32, 0, 52, 0, 0] {
+            file.extend(word.to_le_bytes());
+        }
+        for half in [52_u16, 32, 2, 40, 0, 0] {
+            file.extend(half.to_le_bytes());
+        }
+        // Loaded elsewhere than where it is used; and one that is not loaded.
+        for word in [1_u32, 116, 0x100, 6, 3, 9, 7, 4, 4, 116, 0, 0, 3, 3, 4, 4] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(b"abc");
+        assert_eq!(loaded(&file).unwrap(), b"\0\0\0\0\0\0abc");
+        assert!(loaded(&file[..118]).is_err() && loaded(b"nothing").is_err());
+    }
 
     #[test]
     fn words_are_known_before_anything_is_built() {
