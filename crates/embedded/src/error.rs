@@ -28,9 +28,7 @@ impl fmt::Display for Error {
         match self {
             Error::Closed(reason) => write!(f, "connection {reason}"),
             Error::ShutDown => f.write_str("written to a connection whose sending side was shut down"),
-            Error::Connect(ConnectError::Unreachable) => f.write_str("no route leads to the host"),
-            Error::Connect(ConnectError::Address) => f.write_str("the local address is in use, or not ours"),
-            Error::Connect(ConnectError::NoMemory) => f.write_str("no memory, connection or port is left"),
+            Error::Connect(error) => error.fmt(f),
             Error::Open(error) => error.fmt(f),
             Error::Send(UdpSendError::Full) => f.write_str("the queue of datagrams is full"),
             Error::Send(UdpSendError::TooLong) => f.write_str("longer than a datagram can be"),

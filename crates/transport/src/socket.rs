@@ -405,6 +405,18 @@ pub enum ConnectError {
     NoMemory,
 }
 
+impl core::fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            ConnectError::Unreachable => "no route leads there",
+            ConnectError::Address => "the local address is in use, or not ours",
+            ConnectError::NoMemory => "no memory, socket or port is left",
+        })
+    }
+}
+
+impl core::error::Error for ConnectError {}
+
 /// Why nothing was queued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SendError {

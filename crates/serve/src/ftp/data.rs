@@ -13,7 +13,7 @@ use super::hub::{SessionId, Timer, Turn};
 use super::reply::{Replies, reply};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use linerate_transport::{
-    AcceptBacklog, ConnId, ConnState, ListenAddr, ListenError, ListenOptions, ListenerId,
+    AcceptBacklog, ConnId, ConnState, ConnectError, ListenAddr, ListenError, ListenOptions, ListenerId,
 };
 
 /// How many ports are tried before a passive listener is given up.
@@ -41,6 +41,15 @@ pub(super) enum Channel {
     /// The upload over it failed here. What still comes is thrown away for a moment, so that the client, which is
     /// sending, reads the reply before its connection is reset.
     Draining(ConnId),
+}
+
+/// Whether the data connection comes about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Begun {
+    Yes,
+    /// There is no room for it at the moment. A client whose own SYN finds none sends another; so do we.
+    NoRoom,
+    No,
 }
 
 impl Channel {
@@ -251,9 +260,9 @@ impl Data {
         false
     }
 
-    /// Begins the active open, when that is what was agreed on; false when it cannot begin.
-    pub(super) fn connect(&mut self, turn: &mut Turn<'_, '_>) -> bool {
-        let Channel::Active(remote) = self.channel else { return true };
+    /// Begins the active open, when that is what was agreed on.
+    pub(super) fn connect(&mut self, turn: &mut Turn<'_, '_>) -> Begun {
+        let Channel::Active(remote) = self.channel else { return Begun::Yes };
         let mut local = self.local;
         local.set_port(0);
         let local = Some(local);
@@ -261,12 +270,14 @@ impl Data {
             Ok(conn) => {
                 turn.hub.conns.insert(conn, self.session);
                 self.channel = Channel::Connecting(conn);
-                true
+                Begun::Yes
             }
-            Err(_) => {
+            Err(ConnectError::NoMemory) => Begun::NoRoom,
+            Err(error) => {
+                log::warn!(target: "ftp", "{}: no data connection to {remote}: {error}", self.peer);
                 turn.hub.stats.data_open_failures += 1;
                 self.channel = Channel::None;
-                false
+                Begun::No
             }
         }
     }

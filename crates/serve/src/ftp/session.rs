@@ -318,7 +318,7 @@ impl Session {
             },
             Timer::Resume => {
                 self.data.drain(turn);
-                self.transfer(turn, Transfer::pump);
+                self.transfer(turn, Transfer::resume);
             }
         }
     }

@@ -11,7 +11,7 @@
 //! A failure answers 426 (connection lost, stalled or aborted), 451 or 452 (files). What was received stays on the
 //! disk, so that the client may resume.
 
-use super::data::{Channel, Data};
+use super::data::{Begun, Channel, Data};
 use super::hub::{JobId, Kind, Timer, Turn};
 use super::receive::Receiver;
 use super::reply::{Replies, error_code, reply};
@@ -26,6 +26,8 @@ use linerate_wire::units::Instant;
 
 /// How long a client that is still sending has to read that its upload failed.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
+/// Until the next try when there was no room for the data connection.
+const CONNECT_AGAIN: Duration = Duration::from_millis(50);
 /// Looks at a transfer's progress within the time that it may stall.
 const STALL_LOOKS: u32 = 4;
 
@@ -137,12 +139,28 @@ impl Transfer {
         let now = turn.now();
         self.started = now;
         self.set_timer(turn, Timer::Data, now + turn.hub.config.limits.data_open);
-        if !data.connect(turn) {
-            return self.end(turn, data, Outcome::NotConnected);
+        self.connect(turn, data)
+    }
+
+    #[must_use]
+    fn connect(&mut self, turn: &mut Turn<'_, '_>, data: &mut Data) -> Option<Ended> {
+        match data.connect(turn) {
+            Begun::No => return self.end(turn, data, Outcome::NotConnected),
+            Begun::NoRoom => self.set_timer(turn, Timer::Resume, turn.now() + CONNECT_AGAIN),
+            Begun::Yes => {}
         }
         match data.channel {
             Channel::Open(_) => self.established(turn, data),
             _ => None,
+        }
+    }
+
+    /// Goes on with what was put off.
+    #[must_use]
+    pub(super) fn resume(&mut self, turn: &mut Turn<'_, '_>, data: &mut Data) -> Option<Ended> {
+        match self.phase {
+            Phase::Connecting => self.connect(turn, data),
+            _ => self.pump(turn, data),
         }
     }
 

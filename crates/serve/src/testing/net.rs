@@ -62,6 +62,8 @@ pub struct MemoryNet {
     next: u32,
     /// Active opens in order, with their remote addresses; they wait for `client_accept` or `client_refuse`.
     pub connecting: Vec<(ConnId, SocketAddr)>,
+    /// No room for connections of our own.
+    pub is_full: bool,
     /// The address of ours that clients connect to.
     pub local_ip: IpAddr,
     /// Bytes after which a client stalls by itself, and KiB-sized datagrams after which the network is full: bounds for servers
@@ -83,6 +85,7 @@ impl MemoryNet {
             events: VecDeque::new(),
             next: 0,
             connecting: Vec::new(),
+            is_full: false,
             local_ip: IpAddr::V4(Ipv4Addr::new(192, 168, 1, 4)),
             appetite: usize::MAX,
             stores: None,
@@ -318,6 +321,9 @@ impl Transport for MemoryNet {
         remote: SocketAddr,
         _options: &SocketOptions,
     ) -> Result<ConnId, ConnectError> {
+        if self.is_full {
+            return Err(ConnectError::NoMemory);
+        }
         let local = local.unwrap_or(SocketAddr::new(self.local_ip, 50_000));
         let conn = self.add(owner, local, remote, ConnState::Connecting);
         self.connecting.push((conn, remote));

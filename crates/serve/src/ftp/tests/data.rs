@@ -38,6 +38,35 @@ fn active_mode_connects_to_the_client() {
 }
 
 #[test]
+fn active_mode_waits_for_room_as_a_client_would() {
+    let mut ftp = Ftp::anna();
+    ftp.world.net.is_full = true;
+    ftp.expect("PORT 10,0,0,9,19,137", "200");
+    ftp.expect("RETR a.txt", "150");
+    ftp.advance(Duration::from_millis(500));
+    assert!(connecting(&ftp).is_none() && ftp.replies().is_empty());
+    ftp.world.net.is_full = false;
+    ftp.advance(Duration::from_millis(50));
+    let (data, _) = connecting(&ftp).unwrap();
+    ftp.world.net.client_accept(data);
+    ftp.expect_replies("226");
+    assert_eq!(ftp.world.received(data), b"one\ntwo\n");
+    // Not for ever, and not against the client's will.
+    ftp.world.net.is_full = true;
+    for (end, replies) in [("", "425"), ("ABOR", "426 226")] {
+        ftp.expect("PORT 10,0,0,9,19,137", "200");
+        ftp.expect("STOR new", "150");
+        match end {
+            "" => ftp.advance(Duration::from_secs(30)),
+            line => ftp.send(line),
+        }
+        ftp.expect_replies(replies);
+    }
+    assert_eq!(ftp.world.files.open_count(), 0);
+    assert_eq!(ftp.world.net.held(), 1);
+}
+
+#[test]
 fn ipv6_has_its_own_commands() {
     let mut ftp = Ftp::anna();
     ftp.world.net.local_ip = "fd00::4".parse::<IpAddr>().unwrap();

@@ -52,7 +52,7 @@ pub enum ClientError {
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ClientError::Open(why) => write!(f, "cannot open a connection: {}", connect_error(*why)),
+            ClientError::Open(why) => write!(f, "cannot open a connection: {why}"),
             ClientError::OpenUdp(why) => write!(f, "cannot open a UDP socket: {why}"),
             ClientError::Connect(why) => write!(f, "unable to connect to the server: connection {why}"),
             ClientError::ConnectTimeout => {
@@ -89,14 +89,6 @@ impl fmt::Display for ClientError {
 }
 
 impl core::error::Error for ClientError {}
-
-fn connect_error(why: ConnectError) -> &'static str {
-    match why {
-        ConnectError::Unreachable => "no route leads there",
-        ConnectError::Address => "the local address is in use, or not ours",
-        ConnectError::NoMemory => "no memory, socket or port is left",
-    }
-}
 
 /// What the numbers of the original mean, as far as a server sends them.
 fn meaning(code: u32) -> Option<&'static str> {
