@@ -1,17 +1,15 @@
 //! Files to serve and folders to receive into.
 
-use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Hashes of the files that all tests serve, by inode number.
-static HASHES: Mutex<BTreeMap<u64, String>> = Mutex::new(BTreeMap::new());
+/// Bytes of a file that are looked at at once.
+const PIECE: usize = 1 << 20;
 
 /// Held while a file that all tests serve is made: tests run side by side.
 static MAKING: Mutex<()> = Mutex::new(());
@@ -86,28 +84,25 @@ pub fn write_random(path: &Path, len: u64) {
     file.flush().expect("room on the disk");
 }
 
-/// Asserts that two files have the same SHA-256 hash.
+/// Asserts that two files are the same, byte for byte.
 pub fn assert_same(a: &Path, b: &Path) {
-    assert_eq!(hash(a), hash(b), "{} and {} differ", a.display(), b.display());
-}
-
-/// The SHA-256 hash of a file. That of a kept file, known by its inode, is computed once.
-fn hash(path: &Path) -> String {
-    let meta = std::fs::metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    if let Some(known) = lock(&HASHES).get(&meta.ino()) {
-        return known.clone();
+    let opened =
+        |path: &Path| std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let (first, second) = (opened(a), opened(b));
+    let len = |file: &std::fs::File| file.metadata().expect("an open file").len();
+    assert_eq!(len(&first), len(&second), "lengths of {} and {}", a.display(), b.display());
+    let mut pieces = [vec![0; PIECE], vec![0; PIECE]];
+    for at in (0..len(&first)).step_by(PIECE) {
+        let piece = (len(&first) - at).min(PIECE as u64) as usize;
+        let [x, y] = &mut pieces;
+        let (x, y) = (&mut x[..piece], &mut y[..piece]);
+        first.read_exact_at(x, at).expect("a file that can be read");
+        second.read_exact_at(y, at).expect("a file that can be read");
+        if x != y {
+            let differing = x.iter().zip(&*y).position(|(x, y)| x != y).unwrap_or(0) as u64;
+            panic!("{} and {} differ at byte {}", a.display(), b.display(), at + differing);
+        }
     }
-    let output = Command::new("sha256sum").arg(path).output().expect("sha256sum");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let hash = text.split_whitespace().next().expect("a hash").to_owned();
-    if kept_files().iter().any(|kept| std::fs::metadata(kept).is_ok_and(|kept| kept.ino() == meta.ino())) {
-        lock(&HASHES).insert(meta.ino(), hash.clone());
-    }
-    hash
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn kept_files() -> [PathBuf; SIZES.len()] {
