@@ -1,8 +1,13 @@
 // A gigabit Ethernet MAC, full duplex: AXI4-Stream of 64 bits at a clock of its user's on one side, GMII (a byte in each of 125 million
 // clocks) on the other. What makes RGMII of GMII is the chip's own: rtl/softcore_ecp5.
 //
-//   s_axis ---> async_fifo ---> gmii_tx ---> tx_en, tx_er, txd      clk | tx_clk
-//   m_axis <--- async_fifo <--- gmii_rx <--- rx_dv, rx_er, rxd      clk | rx_clk
+//                 clk | clk       clk | tx_clk
+//   s_axis --> async_fifo --> async_fifo --> gmii_tx --> tx_en, tx_er, txd
+//   m_axis <----------------- async_fifo <-- gmii_rx <-- rx_dv, rx_er, rxd
+//                             clk | rx_clk
+//
+// What waits to be sent does so in block memory at the user's clock, whose outputs would take most of a clock of 125 MHz; across goes a
+// memory of lookup tables.
 //
 // Frames are without check sequence on both sides. A frame that is damaged has m_axis_tuser in its last beat, as the interface's receive side wants
 // it. The user's side must take beats as fast as they come (64 bits at 16 MHz are enough); whatever finds no room is counted.
@@ -11,7 +16,7 @@
 `default_nettype none
 
 module gmii_mac #(
-    // log2 of the beats that each FIFO holds. That for sending holds whole frames or begins at its half.
+    // log2 of the beats that wait each way.
     parameter int DEPTH_W = 9
 ) (
     input  wire         clk,
@@ -55,34 +60,45 @@ module gmii_mac #(
   // ---------------------------------------------------------------------------------------------------------------------
   // Sending
 
-  fill_t       out_free, out_filled, whole_frames, taken_frames;
-  logic [63:0] out_tdata;
-  logic [7:0]  out_tkeep;
-  logic        out_tvalid, out_tready, out_tlast, sent_frame, sent_underrun;
+  localparam int CROSSING_W = 4;
 
-  assign s_axis_tready = out_free != '0;
+  fill_t            store_free, store_filled, whole_frames;
+  logic [CROSSING_W:0] crossing_free, crossing_filled_unused;
+  logic [63:0]      stored_tdata, out_tdata;
+  logic [7:0]       stored_tkeep, out_tkeep;
+  logic             stored_tvalid, stored_tlast, out_tvalid, out_tready, out_tlast, sent_frame, sent_underrun;
+
+  assign s_axis_tready = store_free != '0;
   wire puts = s_axis_tvalid && s_axis_tready;
 
-  async_fifo #(.WIDTH(73), .DEPTH_W(DEPTH_W)) out_fifo (
-      .w_clk(clk), .w_rst(rst), .w_valid(puts), .w_data({s_axis_tlast, s_axis_tkeep, s_axis_tdata}), .w_free(out_free),
-      .r_clk(tx_clk), .r_rst(tx_rst), .r_valid(out_tvalid), .r_data({out_tlast, out_tkeep, out_tdata}), .r_ready(out_tready),
-      .r_filled(out_filled)
-  );
+  // A frame leaves when all of it is there, or half of what the store holds; then nothing holds it up.
+  logic is_leaving;
+  wire  may_leave = is_leaving || whole_frames != '0 || store_filled >= fill_t'(2**(DEPTH_W - 1));
+  wire  leaves    = stored_tvalid && may_leave && crossing_free != '0;
 
-  // Frames that are in the FIFO as a whole: counted where they come in and where they go out.
-  count_across #(.WIDTH(DEPTH_W + 1)) whole (
-      .w_clk(clk), .w_rst(rst), .happens(puts && s_axis_tlast), .r_clk(tx_clk), .r_rst(tx_rst), .count(whole_frames)
-  );
-
-  logic may_begin;
-  always_ff @(posedge tx_clk) begin
-    if (out_tvalid && out_tready && out_tlast) taken_frames <= taken_frames + 1'b1;
-    may_begin <= whole_frames != taken_frames || out_filled >= fill_t'(2**(DEPTH_W - 1));
-    if (tx_rst) taken_frames <= '0;
+  always_ff @(posedge clk) begin
+    whole_frames <= whole_frames + fill_t'(puts && s_axis_tlast) - fill_t'(leaves && stored_tlast);
+    if (leaves) is_leaving <= !stored_tlast;
+    if (rst) begin
+      whole_frames <= '0;
+      is_leaving   <= 1'b0;
+    end
   end
 
+  async_fifo #(.WIDTH(73), .DEPTH_W(DEPTH_W)) waiting (
+      .w_clk(clk), .w_rst(rst), .w_valid(puts), .w_data({s_axis_tlast, s_axis_tkeep, s_axis_tdata}), .w_free(store_free),
+      .r_clk(clk), .r_rst(rst), .r_valid(stored_tvalid), .r_data({stored_tlast, stored_tkeep, stored_tdata}),
+      .r_ready(may_leave && crossing_free != '0), .r_filled(store_filled)
+  );
+
+  async_fifo #(.WIDTH(73), .DEPTH_W(CROSSING_W)) crossing (
+      .w_clk(clk), .w_rst(rst), .w_valid(leaves), .w_data({stored_tlast, stored_tkeep, stored_tdata}), .w_free(crossing_free),
+      .r_clk(tx_clk), .r_rst(tx_rst), .r_valid(out_tvalid), .r_data({out_tlast, out_tkeep, out_tdata}), .r_ready(out_tready),
+      .r_filled(crossing_filled_unused)
+  );
+
   gmii_tx transmit (
-      .clk(tx_clk), .rst(tx_rst), .may_begin,
+      .clk(tx_clk), .rst(tx_rst),
       .s_axis_tdata(out_tdata), .s_axis_tkeep(out_tkeep), .s_axis_tvalid(out_tvalid), .s_axis_tready(out_tready),
       .s_axis_tlast(out_tlast), .tx_en, .tx_er, .txd, .event_frame(sent_frame), .event_underrun(sent_underrun)
   );
@@ -123,7 +139,7 @@ module gmii_mac #(
   count_across runt (.w_clk(rx_clk), .w_rst(rx_rst), .happens(got_runt), .r_clk(clk), .r_rst(rst), .count(count_runt));
   count_across dropped (.w_clk(rx_clk), .w_rst(rx_rst), .happens(got_dropped), .r_clk(clk), .r_rst(rst), .count(count_dropped));
 
-  wire unused = &{1'b0, in_filled_unused};
+  wire unused = &{1'b0, in_filled_unused, crossing_filled_unused};
 endmodule
 
 `default_nettype wire

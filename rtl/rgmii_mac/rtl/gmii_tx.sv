@@ -2,8 +2,8 @@
 //
 //   | 55 x 7, d5 | frame, zeros up to 60 bytes | check sequence | nothing, 12 bytes |
 //
-// A frame begins when all of it is there, or half of what the FIFO in front holds. If the FIFO runs empty in the middle, the byte that is missing is
-// sent as an error (tx_er), the frame ends there, and what comes of it later is thrown away.
+// A frame begins with its first beat. If the next one is not there in time, the byte that is missing is sent as an error (tx_er), the frame ends
+// there, and what comes of it later is thrown away.
 `default_nettype none
 
 module gmii_tx
@@ -11,8 +11,6 @@ module gmii_tx
 (
     input  wire         clk,
     input  wire         rst,
-    // The next frame may begin.
-    input  wire         may_begin,
     input  wire  [63:0] s_axis_tdata,
     input  wire  [7:0]  s_axis_tkeep,
     input  wire         s_axis_tvalid,
@@ -82,8 +80,8 @@ module gmii_tx
     unique case (state)
       GAP: begin
         if (step == 4'(GAP_BYTES - 1)) begin
-          step <= may_begin && s_axis_tvalid ? '0 : step;
-          if (may_begin && s_axis_tvalid) state <= BEGIN;
+          step <= s_axis_tvalid ? '0 : step;
+          if (s_axis_tvalid) state <= BEGIN;
         end
       end
       BEGIN: begin

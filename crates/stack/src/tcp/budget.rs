@@ -187,17 +187,17 @@ impl MemoryBudget {
         self.used() > self.limit() / 4 * 3
     }
 
-    /// Whether `bytes` more would leave less than an eighth of what may be held for sending: files are then read only for who
-    /// has nothing left to send.
+    /// Whether `bytes` more would leave less than three sixteenths of what may be held for sending: files are then read only for
+    /// who has nothing left to send. From an eighth on no connection is let in, and reading alone shall not lead there.
     pub fn has_room_to_read(&self, bytes: u64) -> bool {
         let most = self.sending_limit();
-        self.account.sending.get() as u64 + bytes <= (most - most / 8) as u64
+        self.account.sending.get() as u64 + bytes <= (most - most / 16 * 3) as u64
     }
 
     /// Whether half of everything is held for sending, and hardly more may be: windows have been promised the rest.
     pub(crate) fn is_sending_short(&self) -> bool {
-        let sending = self.account.sending.get();
-        sending > self.limit() / 2 && !self.has_room_to_read(0)
+        let (sending, most) = (self.account.sending.get(), self.sending_limit());
+        sending > self.limit() / 2 && sending > most - most / 8
     }
 
     /// Most bytes that may be held for sending.
@@ -538,6 +538,7 @@ mod tests {
         assert!(!sent.try_add(1));
         received.sub(40);
         assert!(sent.try_add(40) && budget.is_tight());
-        assert!(!budget.has_room_to_read(1) && MemoryBudget::new(100).has_room_to_read(87));
+        assert!(!budget.has_room_to_read(1) && MemoryBudget::new(160).has_room_to_read(130));
+        assert!(!MemoryBudget::new(160).has_room_to_read(131), "new connections need some of it");
     }
 }

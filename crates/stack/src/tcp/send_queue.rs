@@ -219,6 +219,8 @@ impl SendQueue {
         }
         self.reads += 1;
         self.loaded += len;
+        // From now on: many are asked for at once, and each finds the memory that the others leave.
+        self.charge.add(len as usize);
     }
 
     /// Data of the read at position `at` came.
@@ -229,9 +231,8 @@ impl SendQueue {
             return Err(ShortFile);
         }
         let chunk = Chunk::Shared(data).slice(0..item.len as usize);
+        // As it was asked for.
         let charged = chunk.len();
-        // The memory is there already: charge it in any case.
-        self.charge.add(charged);
         item.body = Body::Memory { chunk, charged };
         self.reads = self.reads.saturating_sub(1);
         self.advance_ready(index);
