@@ -39,6 +39,8 @@ pub enum Verb {
     },
     /// The file that configures an FPGA, and the image for its flash.
     Bitstream(bitstream::Options),
+    /// That design as a whole in simulation, with its image.
+    Whole,
     /// All that can be counted, or one of it.
     Count(Option<&'static str>),
 }
@@ -54,10 +56,11 @@ impl Verb {
             ["ramp"] => Verb::Ramp { is_quick: false },
             ["ramp", "quick"] => Verb::Ramp { is_quick: true },
             ["bitstream", words @ ..] => Verb::Bitstream(bitstream::Options::parse(words)?),
+            ["whole"] => Verb::Whole,
             ["count"] => Verb::Count(None),
             ["count", only] => Verb::Count(Some(soft_count::named(only)?)),
             [what, ..] => bail!(
-                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, ramp [quick], bitstream and build, or has too much behind it\n{}",
+                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, ramp [quick], bitstream, whole and build, or has too much behind it\n{}",
                 super::USAGE
             ),
         })
@@ -66,12 +69,17 @@ impl Verb {
 
 /// Carries it out.
 pub fn run(verb: Verb) -> Result<()> {
-    if let Verb::Bitstream(options) = verb {
-        return bitstream(options);
+    match verb {
+        Verb::Bitstream(options) => {
+            flash_image(options)?;
+            return bitstream::run(options);
+        }
+        Verb::Whole => return bitstream::simulate(&flash_image(bitstream::Options::parse(&[])?)?),
+        _ => {}
     }
     let board = build()?;
     match verb {
-        Verb::Build | Verb::Bitstream(_) => Ok(()),
+        Verb::Build | Verb::Bitstream(_) | Verb::Whole => Ok(()),
         Verb::Serve => serve(&board),
         Verb::Test => test(&board),
         Verb::Bench => bench(&board),
@@ -121,15 +129,14 @@ fn build_image(mut cargo: Command) -> Result<PathBuf> {
     Ok(image)
 }
 
-/// The file that configures the chip, and the image for its clock as it lies in flash.
-fn bitstream(options: bitstream::Options) -> Result<()> {
-    bitstream::run(options)?;
+/// The image for a chip with this clock, as it lies in flash.
+fn flash_image(options: bitstream::Options) -> Result<PathBuf> {
     let mut cargo = firmware::compiler(TARGET)?;
     cargo.env(CLOCK, options.clock_ns().to_string());
     let image = loaded(&std::fs::read(build_image(cargo)?)?)?;
     let path = bitstream::write_flash_image(&image)?;
     println!("{}: {} bytes, for {:#x} in flash", path.display(), image.len(), bitstream::IMAGE_AT);
-    Ok(())
+    Ok(path)
 }
 
 /// What an ELF file for 32 bits has in memory, from address 0 on.

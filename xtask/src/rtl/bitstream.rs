@@ -195,6 +195,12 @@ pub fn write_flash_image(image: &[u8]) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// Runs the whole, cells of the chip included, with that image in its flash.
+pub fn simulate(flash: &Path) -> Result<()> {
+    let script = shell::root().join("rtl").join(BLOCK).join("sim/whole.py");
+    shell::run(setup::run()?.program("python3").arg(script).arg(flash).env("PYTHONDONTWRITEBYTECODE", "1"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
