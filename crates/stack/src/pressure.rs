@@ -1,6 +1,6 @@
 //! What gives way when memory runs out: those who hold it and get nowhere.
 //!
-//! While the budget or a pool is short ([`memory::refuses_connections`]), the table of connections is looked over twice a
+//! While the budget or a pool is short ([`memory::refuses_connections`]), or files are not read for want of memory, the table of connections is looked over twice a
 //! second. What a connection moved since the last look, against what it holds, says how long it will go on holding it.
 //!
 //! The same look is taken while hardly any memory is left to promise as windows ([`tcp::MemoryBudget`]).
@@ -45,7 +45,8 @@ struct Candidate {
 
 impl Stack {
     fn is_short(&self) -> bool {
-        memory::refuses_connections(&self.conns.resources.budget, &self.net.pools)
+        let budget = &self.conns.resources.budget;
+        memory::refuses_connections(budget, &self.net.pools) || !budget.has_room_to_read(0)
     }
 
     fn is_at_ease(&self) -> bool {

@@ -2,7 +2,8 @@
 //
 // whole.py leads it, line by line over two named pipes: `run N` lets N microseconds pass and answers `ran LEDS FAULTS`; `send N` and so many bytes in
 // hexadecimal put them on the cable, preamble and check sequence included; `end` ends it. What comes meanwhile is told as it comes:
-// `frame` with its bytes, `bad frame` if the MAC marked it, `said` with a byte of the serial line. +flash, +tell and +ask name flash and pipes.
+// `frame` with its bytes, `bad frame` if the MAC marked it, `said` with a byte of the serial line. +flash, +tell and +ask name flash and
+// pipes; +memory, if it is there, what lies in memory from the start: words of 64 bits, the highest byte first.
 //
 // The PHY is one that delays its clocks itself as far as the chip does not (RGMII 2.0, "ID"): its receive clock comes 2 ns after the data,
 // and what the chip's lines for clocks take is put at 2 ns as well, which RX_DATA_DELAY is there for.
@@ -74,6 +75,12 @@ module softcore_ecp5_bench #(
     count = $fread(flash, file, BASE, FLASH_BYTES - BASE);
     if (count < 24) $fatal(1, "%s has %0d bytes", path, count);
     $fclose(file);
+    if ($value$plusargs("memory=%s", path)) begin
+      file = $fopen(path, "rb");
+      if (file == 0) $fatal(1, "%s is not there", path);
+      count = $fread(memory.beats, file);
+      $fclose(file);
+    end
     is_awake = 1'b0;
   end
 
@@ -133,7 +140,8 @@ module softcore_ecp5_bench #(
       came_len       = came_len + 1;
       is_bad         = is_bad || cable_er;
     end else if (came_len != 0) begin
-      $fwrite(tell, is_bad ? "bad frame " : "frame ");
+      if (is_bad) $fwrite(tell, "bad ");
+      $fwrite(tell, "frame ");
       for (int at = 0; at < came_len; at++) $fwrite(tell, "%h", came[at]);
       $fwrite(tell, "\n");
       came_len = 0;
@@ -143,6 +151,7 @@ module softcore_ecp5_bench #(
 
   // To the board: with a crystal of its own, 125 millionths faster.
   localparam logic [3:0] LINK_1000_FULL = 4'b1101;
+  localparam int INTER_PACKET_GAP = 12;
   logic [7:0]  give [2048];
   logic [10:0] at, give_len;
   logic        phy_clk, is_giving;
@@ -155,7 +164,14 @@ module softcore_ecp5_bench #(
       #(4.000ns) phy_clk = 1'b0;
     end
   end
-  always @(phy_clk) rxc <= #(4ns) phy_clk;
+  initial begin
+    rxc = 1'b0;
+    #(4ns);
+    forever begin
+      #(3.999ns) rxc = 1'b1;
+      #(4.000ns) rxc = 1'b0;
+    end
+  end
   initial {at, give_len} = '0;
   assign is_giving = at != give_len;
   always @(phy_clk) begin
@@ -188,7 +204,8 @@ module softcore_ecp5_bench #(
           void'($fscanf(ask, "%h", give[11'(int'(at) + place)]));
         end
         @(posedge phy_clk) give_len = at + 11'(number);
-        while (is_giving) @(posedge phy_clk);
+        do @(posedge phy_clk); while (is_giving);
+        repeat (INTER_PACKET_GAP) @(posedge phy_clk);
       end
     end
   end

@@ -39,8 +39,10 @@ pub enum Verb {
     },
     /// The file that configures an FPGA, and the image for its flash.
     Bitstream(bitstream::Options),
-    /// That design as a whole in simulation, with its image.
-    Whole,
+    /// That design as a whole in simulation, with its image; `is_quick`: without the loader's work.
+    Whole {
+        is_quick: bool,
+    },
     /// All that can be counted, or one of it.
     Count(Option<&'static str>),
 }
@@ -56,11 +58,12 @@ impl Verb {
             ["ramp"] => Verb::Ramp { is_quick: false },
             ["ramp", "quick"] => Verb::Ramp { is_quick: true },
             ["bitstream", words @ ..] => Verb::Bitstream(bitstream::Options::parse(words)?),
-            ["whole"] => Verb::Whole,
+            ["whole"] => Verb::Whole { is_quick: false },
+            ["whole", "quick"] => Verb::Whole { is_quick: true },
             ["count"] => Verb::Count(None),
             ["count", only] => Verb::Count(Some(soft_count::named(only)?)),
             [what, ..] => bail!(
-                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, ramp [quick], bitstream, whole and build, or has too much behind it\n{}",
+                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, ramp [quick], bitstream, whole [quick] and build, or has too much behind it\n{}",
                 super::USAGE
             ),
         })
@@ -74,12 +77,15 @@ pub fn run(verb: Verb) -> Result<()> {
             flash_image(options)?;
             return bitstream::run(options);
         }
-        Verb::Whole => return bitstream::simulate(&flash_image(bitstream::Options::parse(&[])?)?),
+        Verb::Whole { is_quick } => {
+            let flash = flash_image(bitstream::Options::parse(&[])?)?;
+            return bitstream::simulate(&flash, is_quick);
+        }
         _ => {}
     }
     let board = build()?;
     match verb {
-        Verb::Build | Verb::Bitstream(_) | Verb::Whole => Ok(()),
+        Verb::Build | Verb::Bitstream(_) | Verb::Whole { .. } => Ok(()),
         Verb::Serve => serve(&board),
         Verb::Test => test(&board),
         Verb::Bench => bench(&board),
@@ -413,6 +419,7 @@ mod tests {
             Verb::parse(&["bitstream", "--div", "8"]).unwrap(),
             Verb::Bitstream(bitstream::Options { divider: 8, seed: 1, again: false })
         );
+        assert_eq!(Verb::parse(&["whole", "quick"]).unwrap(), Verb::Whole { is_quick: true });
         assert_eq!(Verb::parse(&["count"]).unwrap(), Verb::Count(None));
         assert_eq!(Verb::parse(&["count", "closing"]).unwrap(), Verb::Count(Some("closing")));
         for wrong in [

@@ -196,9 +196,11 @@ pub fn write_flash_image(image: &[u8]) -> Result<PathBuf> {
 }
 
 /// Runs the whole, cells of the chip included, with that image in its flash.
-pub fn simulate(flash: &Path) -> Result<()> {
+pub fn simulate(flash: &Path, is_quick: bool) -> Result<()> {
     let script = shell::root().join("rtl").join(BLOCK).join("sim/whole.py");
-    shell::run(setup::run()?.program("python3").arg(script).arg(flash).env("PYTHONDONTWRITEBYTECODE", "1"))
+    let mut python = setup::run()?.program("python3");
+    python.arg(script).arg(flash).args(is_quick.then_some("quick"));
+    shell::run(python.env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ fn short_writes_share_a_page_that_nobody_else_reads() {
 
 #[test]
 fn files_are_read_a_bounded_amount_ahead_and_in_any_order() {
-    let (mut queue, _budget) = queue();
+    let (mut queue, budget) = queue();
     queue.push(Chunk::constant(b"head"), 0).unwrap();
     queue.push_file(file(100, 50_000));
     queue.push(Chunk::constant(b"tail"), 0).unwrap();
@@ -85,12 +85,13 @@ fn files_are_read_a_bounded_amount_ahead_and_in_any_order() {
         asked.push(wanted);
     }
     assert_eq!(asked.iter().map(|w| w.range.len).collect::<Vec<_>>(), [16_000, 16_000, 16_000, 2_000]);
+    assert_eq!(budget.used(), 50_000, "others see what is being read");
     assert_eq!((asked[0].range, asked[1].range), (file(100, 16_000), file(16_100, 16_000)));
     queue.read_done(asked[2].at, Bytes::from(vec![3; 16_000])).unwrap();
     queue.read_done(asked[1].at, Bytes::from(vec![2; 16_000])).unwrap();
     assert_eq!(queue.ready_end(), START + 4, "the first piece is missing");
     queue.read_done(asked[0].at, Bytes::from(vec![1; 17_000])).unwrap();
-    assert_eq!(queue.ready_end(), START + 48_004);
+    assert_eq!((queue.ready_end(), budget.used()), (START + 48_004, 50_000));
     assert_eq!(bytes_of(&queue, START + 2, 5), b"ad\x01\x01\x01");
     assert_eq!(bytes_of(&queue, START + 16_002, 4), [1, 1, 2, 2]);
     queue.acknowledge(START + 48_004);
