@@ -18,10 +18,11 @@
 //! 1. at three quarters, automatic receive buffers stop growing, automatic send buffers hold one congestion window instead
 //!    of two, and a peer that keeps its window closed is served from a buffer of 16 KiB;
 //! 2. at thirteen sixteenths, what is being read included, files are read only for connections that have nothing left to send,
-//!    16 KiB at a time: downloads alone, whatever their number and speed, keep nobody out;
-//! 3. at seven eighths, or when an eighth of the pages or a sixteenth of the receive buffers is left, SYNs are dropped and active opens refused; data out of order that
-//!    has waited for a second is dropped; and connections whose peers would take longer than ten seconds for what is queued for them are
-//!    reset, the slowest first (`pressure.rs`);
+//!    16 KiB at a time, so that reading alone keeps nobody out while there are fewer connections than such pieces; data out
+//!    of order that has waited for a second is dropped; and connections whose peers would take longer than ten seconds for
+//!    what is queued for them are reset, the slowest first, until a quarter is free (`pressure.rs`);
+//! 3. at seven eighths, or when an eighth of the pages or a sixteenth of the receive buffers is left, SYNs are dropped and
+//!    active opens refused, and the same gives way;
 //! 4. at the cap, `send` and `write` answer `Full`, and datagrams and data that go beyond what was promised are dropped.
 //!
 //! Control packets (ACK, RST, ARP, neighbour discovery, ICMP) need none of it: their headers live in queues that are

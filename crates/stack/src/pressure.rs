@@ -1,7 +1,7 @@
 //! What gives way when memory runs out: those who hold it and get nowhere.
 //!
-//! While the budget or a pool is short ([`memory::refuses_connections`]), or files are not read for want of memory, the table of connections is looked over twice a
-//! second. What a connection moved since the last look, against what it holds, says how long it will go on holding it.
+//! While the budget or a pool is short ([`memory::refuses_connections`]), or files are not read for want of memory, the table
+//! of connections is looked over twice a second. What a connection moved since the last look, against what it holds, says how long it will go on holding it.
 //!
 //! The same look is taken while hardly any memory is left to promise as windows ([`tcp::MemoryBudget`]).
 //!

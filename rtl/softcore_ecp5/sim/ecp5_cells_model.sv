@@ -1,4 +1,4 @@
-// What the ECP5's cells that the top uses do, for simulation of the whole: a place of rtl/ecp5_cells.sv, whose modules are empty.
+// What the ECP5's cells that the top uses do, for simulation of the whole: in place of rtl/ecp5_cells.sv, whose modules are empty.
 //
 // Times are those that the cells are set to; lines and registers have none.
 `timescale 1ns / 1ps

@@ -75,25 +75,23 @@ pub fn run(verb: Verb) -> Result<()> {
     match verb {
         Verb::Bitstream(options) => {
             flash_image(options)?;
-            return bitstream::run(options);
+            bitstream::run(options)
         }
         Verb::Whole { is_quick } => {
-            let flash = flash_image(bitstream::Options::parse(&[])?)?;
-            return bitstream::simulate(&flash, is_quick);
+            bitstream::simulate(&flash_image(bitstream::Options::parse(&[])?)?, is_quick)
         }
-        _ => {}
-    }
-    let board = build()?;
-    match verb {
-        Verb::Build | Verb::Bitstream(_) | Verb::Whole { .. } => Ok(()),
-        Verb::Serve => serve(&board),
-        Verb::Test => test(&board),
-        Verb::Bench => bench(&board),
+        Verb::Build => build().map(drop),
+        Verb::Serve => serve(&build()?),
+        Verb::Test => test(&build()?),
+        Verb::Bench => bench(&build()?),
         Verb::Ramp { is_quick } => {
-            let quick = is_quick.then_some("quick");
-            shell::run(Command::new(&board.hardware).arg(&board.image).args(["ramp", OUT]).args(quick))
+            let (board, quick) = (build()?, is_quick.then_some("quick"));
+            shell::run(Command::new(board.hardware).arg(board.image).args(["ramp", OUT]).args(quick))
         }
-        Verb::Count(only) => soft_count::run(&board.hardware, &board.image, only),
+        Verb::Count(only) => {
+            let board = build()?;
+            soft_count::run(&board.hardware, &board.image, only)
+        }
     }
 }
 
