@@ -15,12 +15,15 @@
 //! received pieces with the whole buffer that they keep, pages with their size, shared payload with its length. As the
 //! budget fills up, this gives way, in this order:
 //!
-//! 1. at three quarters, automatic receive buffers stop growing, automatic send buffers hold one congestion window instead
-//!    of two, and a peer that keeps its window closed is served from a buffer of 16 KiB;
-//! 2. at thirteen sixteenths, what is being read included, files are read only for connections that have nothing left to send,
-//!    16 KiB at a time, so that reading alone keeps nobody out while there are fewer connections than such pieces; data out
-//!    of order that has waited for a second is dropped; and connections whose peers would take longer than ten seconds for
-//!    what is queued for them are reset, the slowest first, until a quarter is free (`pressure.rs`);
+//! 1. at three quarters, automatic receive buffers stop growing. At three quarters of all, or of what may be held for sending,
+//!    automatic send buffers hold one congestion window instead of two, and what the peer takes in two seconds at most: no
+//!    more than 16 KiB where it takes nothing. What was read of files beyond that is given back, and read anew when its turn
+//!    comes. Data out of order that has waited for a second is dropped. Connections whose peers took nothing for
+//!    fifteen seconds, or would take longer than three minutes for what is queued for them, are reset, the slowest first, until
+//!    three eighths are free (`pressure.rs`);
+//! 2. files are read into shares of thirteen sixteenths of what may be held for sending, what is being read included: each
+//!    connection has up to four times what is left. Without a share they are read only for who has nothing left to send, a
+//!    kibibyte at a time;
 //! 3. at seven eighths, or when an eighth of the pages or a sixteenth of the receive buffers is left, SYNs are dropped and
 //!    active opens refused, and the same gives way;
 //! 4. at the cap, `send` and `write` answer `Full`, and datagrams and data that go beyond what was promised are dropped.
@@ -131,7 +134,7 @@ pub(crate) fn refuses_connections(budget: &MemoryBudget, pools: &StackPools) -> 
 
 /// Whether giving up queued data would help: the budget is tight, or the pages are short. Receive buffers hold none.
 pub(crate) fn is_short_of_queued(budget: &MemoryBudget, pools: &StackPools) -> bool {
-    budget.is_tight() || budget.is_sending_short() || is_short(&pools.pages)
+    budget.is_tight() || budget.is_sending_tight() || is_short(&pools.pages)
 }
 
 /// Whether a pool has little left.

@@ -90,7 +90,7 @@ fn check_squatters(bite: u32) {
     let held: usize = squatters.iter().map(|(_, conn)| fill(&mut bench, *conn)).sum();
     assert!(held > 3 << 20, "{held}");
     let full = bench.host.stack.memory();
-    for _ in 0..80 {
+    for _ in 0..200 {
         bench.pass(Duration::from_millis(100));
         bench.ask(&arp(Operation::REQUEST, PEER4, HOST4));
         reader.read(&mut bench, 64 << 10);

@@ -99,6 +99,8 @@ pub struct Outcome {
     pub share: f64,
     /// The attacker's packets and the victim's packets to it.
     pub traffic: Traffic,
+    /// Connections reset for want of memory during the attack; afterwards all that are left are silent.
+    pub shed: u64,
     /// What the victim counted from the beginning of the attack to the end of the world.
     pub counted: BTreeMap<&'static str, u64>,
     /// Most connections at a time.
@@ -340,6 +342,7 @@ impl Arena {
         let traffic = self.traffic.get();
         let peaks = self.watch(end);
         let goodput_bps = (self.received(flow) - received) as f64 * 8.0 / attack.as_secs_f64();
+        let shed = self.counters().tcp_stalled_shed - counters.tcp_stalled_shed;
         let now = self.traffic.get();
         let traffic =
             Traffic { sent: now.sent.since(traffic.sent), answers: now.answers.since(traffic.answers) };
@@ -354,6 +357,7 @@ impl Arena {
             goodput_bps,
             share: 1.0,
             traffic,
+            shed,
             counted,
             most_connections: peaks.connections,
             most_used: peaks.used,

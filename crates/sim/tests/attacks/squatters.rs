@@ -59,6 +59,18 @@ fn a_thousand_slow_readers() {
 }
 
 #[test]
+fn slow_readers_that_live_are_served_to_the_end() {
+    // As phones at the edge of their cell: their files would fill the memory several times.
+    let few = Setup { memory: 8 << 20, ..SETUP };
+    for (setup, count, bytes) in [(SETUP, 400, 12_000), (SETUP, 400, 2_500), (few, 100, 12_000)] {
+        let name = format!("{count} readers of {bytes} B/s");
+        check(&name, setup, count, Manner::SlowReader { bytes }, |outcome| {
+            assert_eq!(outcome.shed, 0, "{:?}", outcome.shown());
+        });
+    }
+}
+
+#[test]
 fn single_bytes_out_of_order_on_hundreds_of_connections() {
     // A short object, so that nothing but the holes is held.
     let setup = Setup { object: 1_000, ..SETUP };

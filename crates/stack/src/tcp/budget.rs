@@ -88,8 +88,7 @@ impl MemoryBudget {
     /// The memory, in bytes, that may be promised to somebody who holds `held` and whose promise is `promised` now, in
     /// place of that.
     pub(super) fn share(&self, held: usize, promised: usize) -> usize {
-        let left = self.unpromised().saturating_add(promised);
-        (left.saturating_mul(GREED)).saturating_sub(held) / (GREED + 1)
+        share_of(self.unpromised().saturating_add(promised), held)
     }
 
     /// The memory, in bytes, that may be promised while nobody holds any.
@@ -187,11 +186,26 @@ impl MemoryBudget {
         self.used() > self.limit() / 4 * 3
     }
 
-    /// Whether `bytes` more would leave less than three sixteenths of what may be held for sending: files are then read only for
-    /// who has nothing left to send. From an eighth on no connection is let in, and reading alone shall not lead there.
-    pub fn has_room_to_read(&self, bytes: u64) -> bool {
+    /// How many bytes of files may be read now for somebody who holds `held` bytes for sending: a share of what the others leave,
+    /// as with windows, of thirteen sixteenths of what may be held for sending. From fourteen on no connection is let in, and
+    /// reading alone shall not lead there.
+    pub fn share_to_read(&self, held: usize) -> usize {
         let most = self.sending_limit();
-        self.account.sending.get() as u64 + bytes <= (most - most / 16 * 3) as u64
+        let left = (most - most / 16 * 3).saturating_sub(self.account.sending.get());
+        share_of(left, held)
+    }
+
+    /// How many bytes held for sending would have to go until neither [`MemoryBudget::is_tight`] nor
+    /// [`MemoryBudget::is_sending_tight`] holds.
+    pub(crate) fn sending_excess(&self) -> usize {
+        let of_all = self.used().saturating_sub(self.limit() / 8 * 5);
+        of_all.max(self.account.sending.get().saturating_sub(self.sending_limit() / 8 * 5))
+    }
+
+    /// Whether more than three quarters of what may be held for sending are held: more than four connections share what is read of
+    /// files, and each has what it needs only if those who are slow hold little.
+    pub fn is_sending_tight(&self) -> bool {
+        self.account.sending.get() > self.sending_limit() / 4 * 3
     }
 
     /// Whether half of everything is held for sending, and hardly more may be: windows have been promised the rest.
@@ -201,7 +215,7 @@ impl MemoryBudget {
     }
 
     /// Most bytes that may be held for sending.
-    fn sending_limit(&self) -> usize {
+    pub(crate) fn sending_limit(&self) -> usize {
         let account = &self.account;
         let granted = account.granted.get().min(account.limit / 2);
         let taken = account.received.get().saturating_add(account.promised.get()).saturating_add(granted);
@@ -224,6 +238,11 @@ impl MemoryBudget {
         promise.set(0, 0);
         promise
     }
+}
+
+/// What somebody who holds `held` may take of `left`, so that he has [`GREED`] times what is left then.
+fn share_of(left: usize, held: usize) -> usize {
+    left.saturating_mul(GREED).saturating_sub(held) / (GREED + 1)
 }
 
 /// An eighth of the least of what may be promised: of the budget, of a pool of which three quarters are free, of the device's
@@ -538,7 +557,31 @@ mod tests {
         assert!(!sent.try_add(1));
         received.sub(40);
         assert!(sent.try_add(40) && budget.is_tight());
-        assert!(!budget.has_room_to_read(1) && MemoryBudget::new(160).has_room_to_read(130));
-        assert!(!MemoryBudget::new(160).has_room_to_read(131), "new connections need some of it");
+        assert!(budget.is_sending_tight() && budget.share_to_read(0) == 0);
+    }
+
+    #[test]
+    fn files_are_read_into_shares_of_what_leaves_room_for_newcomers() {
+        const PIECE: usize = 32 << 10;
+        for readers in [40, 400, 1_000] {
+            let budget = MemoryBudget::new(64 << 20);
+            let mut held: Vec<Charge> = (0..readers).map(|_| budget.charge_sending()).collect();
+            for _ in 0..400 {
+                for charge in &mut held {
+                    charge.sub(PIECE / 2);
+                    charge.add(budget.share_to_read(charge.bytes()).min(PIECE));
+                }
+            }
+            let bytes = || held.iter().map(Charge::bytes);
+            let (least, most) = (bytes().min().unwrap(), bytes().max().unwrap());
+            assert!(
+                least > (40 << 20) / (readers + 1) / 8 * 7 && most - least <= PIECE,
+                "{readers}: {least} to {most}"
+            );
+            assert!(budget.used() <= (64 << 20) / 16 * 13);
+            assert!(budget.share_to_read(0) > least / 8, "a newcomer finds something to begin with");
+            assert_eq!(budget.is_sending_tight(), budget.used() > (64 << 20) / 4 * 3);
+            assert_eq!(budget.is_sending_tight(), budget.sending_excess() > (64 << 20) / 8);
+        }
     }
 }

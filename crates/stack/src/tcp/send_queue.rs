@@ -22,6 +22,9 @@ const FILE_PIECE: u64 = 256 << 10;
 /// Least bytes of one file read, but for the end of a file: less is not worth the trouble.
 const LEAST_PIECE: u64 = 4 << 10;
 
+/// The same where there is no memory for more: about a segment.
+const SMALLEST_PIECE: u64 = 1 << 10;
+
 /// Most file reads under way per connection.
 const MAX_READS: usize = 4;
 
@@ -29,8 +32,10 @@ const MAX_READS: usize = 4;
 enum Body {
     /// Bytes in memory, and what they are charged with.
     Memory { chunk: Chunk, charged: usize },
+    /// Bytes of a file: the first of them is that of the range. They are charged with the length of the range.
+    Read { chunk: Chunk, range: FileRange },
     /// Asked for; not here yet.
-    Reading,
+    Reading(FileRange),
     /// Not asked for yet.
     File(FileRange),
 }
@@ -178,15 +183,11 @@ impl SendQueue {
         let item = self.items.get(self.index_of(self.unread?)?)?;
         let Body::File(range) = item.body else { return None };
         // Four pieces within the limit, so that reading, sending and waiting for acknowledgements overlap.
-        let len = range.len.min((limit / MAX_READS as u64).clamp(LEAST_PIECE, FILE_PIECE));
+        let least = limit.clamp(SMALLEST_PIECE, LEAST_PIECE);
+        let len = range.len.min((limit / MAX_READS as u64).clamp(least, FILE_PIECE));
         // What all else waits for is read whatever lies behind it.
         let fits = item.start == self.start || self.loaded + len <= limit;
         fits.then_some(Wanted { at: item.start, range: FileRange { len, ..range } })
-    }
-
-    /// Whether everything before position `at` was acknowledged.
-    pub fn is_first(&self, at: u64) -> bool {
-        at == self.start
     }
 
     /// Whether a file is being read.
@@ -199,6 +200,7 @@ impl SendQueue {
         let Some(index) = self.index_of(wanted.at) else { return };
         let item = &mut self.items[index];
         let Body::File(range) = &mut item.body else { return };
+        let FileRange { file, offset, .. } = *range;
         let len = wanted.range.len;
         if item.start != wanted.at || len == 0 || len > range.len {
             return;
@@ -207,7 +209,7 @@ impl SendQueue {
         range.len -= len;
         item.start += len;
         item.len -= len;
-        let reading = Item { start: wanted.at, len, body: Body::Reading };
+        let reading = Item { start: wanted.at, len, body: Body::Reading(FileRange { file, offset, len }) };
         if item.len == 0 {
             *item = reading;
             // Each item is passed once.
@@ -227,16 +229,29 @@ impl SendQueue {
     pub fn read_done(&mut self, at: u64, data: Bytes) -> Result<(), ShortFile> {
         let index = self.index_of(at).ok_or(ShortFile)?;
         let item = &mut self.items[index];
-        if item.start != at || !matches!(item.body, Body::Reading) || (data.len() as u64) < item.len {
+        let Body::Reading(range) = item.body else { return Err(ShortFile) };
+        if item.start != at || (data.len() as u64) < range.len {
             return Err(ShortFile);
         }
-        let chunk = Chunk::Shared(data).slice(0..item.len as usize);
-        // As it was asked for.
-        let charged = chunk.len();
-        item.body = Body::Memory { chunk, charged };
+        let chunk = Chunk::Shared(data).slice(0..range.len as usize);
+        item.body = Body::Read { chunk, range };
         self.reads = self.reads.saturating_sub(1);
         self.advance_ready(index);
         Ok(())
+    }
+
+    /// Gives back what was read of files and lies behind position `from`. It is read anew when its turn comes.
+    pub fn unload(&mut self, from: u64) {
+        for item in self.items.iter_mut().rev().take_while(|item| item.start >= from) {
+            // What waits to be read, further on, stays where it is.
+            if let Body::Read { range, .. } = item.body {
+                item.body = Body::File(range);
+                self.loaded -= range.len;
+                self.charge.sub(range.len as usize);
+                self.unread = Some(self.unread.map_or(item.start, |first| first.min(item.start)));
+                self.ready_end = self.ready_end.min(item.start);
+            }
+        }
     }
 
     /// Puts handles to `from..from + len` into the packet's gather list, as far as it has room; returns how many bytes.
@@ -244,9 +259,8 @@ impl SendQueue {
         let (mut at, end) = (from, (from + len).min(self.ready_end));
         let Some(mut index) = self.index_of(from) else { return 0 };
         while at < end {
-            let Some(Item { start, len, body: Body::Memory { chunk, .. } }) = self.items.get(index) else {
-                break;
-            };
+            let Some(Item { start, len, body }) = self.items.get(index) else { break };
+            let (Body::Memory { chunk, .. } | Body::Read { chunk, .. }) = body else { break };
             let first = (at - start) as usize;
             let last = (end - start).min(*len) as usize;
             if packet.push_chunk(chunk.slice(first..last)).is_err() {
@@ -266,7 +280,11 @@ impl SendQueue {
                 break;
             }
             let count = (una - item.start).min(item.len);
-            let Body::Memory { chunk, charged } = &mut item.body else { break };
+            let (chunk, charged) = match &mut item.body {
+                Body::Memory { chunk, charged } => (chunk, *charged),
+                Body::Read { chunk, range } => (chunk, range.len as usize),
+                Body::Reading(_) | Body::File(_) => break,
+            };
             self.loaded -= count;
             if count < item.len {
                 chunk.trim_front(count as usize);
@@ -274,7 +292,7 @@ impl SendQueue {
                 item.len -= count;
                 break;
             }
-            self.charge.sub(*charged);
+            self.charge.sub(charged);
             self.items.pop_front();
         }
         self.start = self.start.max(una);
@@ -361,7 +379,7 @@ impl SendQueue {
             return;
         }
         for item in self.items.range(index..) {
-            if !matches!(item.body, Body::Memory { .. }) {
+            if !matches!(item.body, Body::Memory { .. } | Body::Read { .. }) {
                 break;
             }
             self.ready_end = item.start + item.len;

@@ -7,7 +7,7 @@ use super::super::send_queue::Wanted;
 use super::super::shortcuts_are_off;
 use super::super::state::State;
 use super::super::timers::Timer;
-use super::{Connection, FileRead, STALLED_SEND};
+use super::{Connection, FileRead};
 use alloc::rc::Rc;
 use core::time::Duration;
 use linerate_nic::Chunk;
@@ -186,16 +186,11 @@ impl Connection {
         if !self.sender.queue.has_unread() || (!self.life.state.can_transmit() && !self.is_early()) {
             return None;
         }
-        let wanted = self.sender.queue.next_read(self.send_limit() as u64)?;
-        let wanted = if self.receiving.receiver.budget().has_room_to_read(wanted.range.len) {
-            wanted
-        } else {
-            // Enough to go on with, and only where all before it has arrived: whatever lies behind it waits for it.
-            self.sender
-                .queue
-                .next_read(STALLED_SEND as u64)
-                .filter(|wanted| self.sender.queue.is_first(wanted.at))?
-        };
+        let queue = &self.sender.queue;
+        let share = self.receiving.receiver.budget().share_to_read(queue.held());
+        // Without a share, what all behind it waits for is read all the same, in small pieces.
+        let limit = (self.send_limit() as u64).min(queue.loaded() + share as u64);
+        let wanted = queue.next_read(limit)?;
         Some(FileRead {
             index: wanted.at,
             file: wanted.range.file,

@@ -99,6 +99,21 @@ impl Connection {
         self.sender.queue.held()
     }
 
+    /// Memory is short, and the peer was seen to take `rate` bytes per second. From now on the send buffer holds what it takes
+    /// in two seconds while memory is tight, `least` bytes in any case, and what was read of files beyond that is given back.
+    pub fn hold_little(&mut self, rate: u64, least: usize) {
+        let most = rate.saturating_mul(2).max(least as u64);
+        self.sender.drain_rate = u32::try_from(rate).unwrap_or(u32::MAX);
+        self.sender.most_while_tight = u32::try_from(most).unwrap_or(u32::MAX);
+        let unsent = self.sender.nxt.max(self.sender.probe_end);
+        self.sender.queue.unload(unsent.max(self.sender.una + self.send_limit() as u64));
+    }
+
+    /// Bytes per second that the peer was seen to take; the greatest value before.
+    pub fn drain_rate(&self) -> u32 {
+        self.sender.drain_rate
+    }
+
     /// Since when the peer has made no progress with what is to be sent; `None` while there is nothing.
     pub fn stalled_since(&self) -> Option<Instant> {
         self.sender.stalled_since

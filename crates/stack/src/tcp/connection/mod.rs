@@ -314,11 +314,17 @@ impl Connection {
 
     /// Size of the send buffer now.
     fn send_limit(&self) -> usize {
-        let tight = self.receiving.receiver.budget().is_tight();
+        let budget = self.receiving.receiver.budget();
+        let tight = budget.is_tight() || budget.is_sending_tight();
         let limit =
             autotune::send_limit(self.config.socket.send_buffer, self.sender.congestion.window(), tight);
-        // Who keeps the window closed is served from little memory.
-        if tight && self.sender.window.size == 0 { limit.min(STALLED_SEND) } else { limit }
+        // Who is slow, or keeps the window closed, is served from little memory.
+        let most = self.sender.most_while_tight as usize;
+        match tight {
+            true if self.sender.window.size == 0 => limit.min(most).min(STALLED_SEND),
+            true => limit.min(most),
+            false => limit,
+        }
     }
 
     /// The user timeout begins to count, or counts anew.

@@ -47,6 +47,10 @@ pub(super) struct Sender {
     pub(super) probe_due: bool,
     pub(super) probes: u32,
     pub(super) write_refused: bool,
+    /// Bytes per second that the peer takes, as far as it was measured.
+    pub(super) drain_rate: u32,
+    /// Most bytes of the send buffer while memory is tight.
+    pub(super) most_while_tight: u32,
 }
 
 impl Sender {
@@ -70,6 +74,8 @@ impl Sender {
             probe_due: false,
             probes: 0,
             write_refused: false,
+            drain_rate: u32::MAX,
+            most_while_tight: u32::MAX,
         }
     }
 

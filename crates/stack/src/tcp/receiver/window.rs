@@ -112,7 +112,13 @@ impl Receiver {
 
     #[inline(never)]
     fn space_in_memory(&self) -> usize {
-        let share = self.charge.budget().share(self.charge.bytes(), self.promise.bytes());
+        let budget = self.charge.budget();
+        // Where much is promised already, who has sent nothing yet, and may never, does not get more than in the beginning.
+        let share = if self.bytes_received == 0 && budget.is_half_promised() {
+            self.first_share()
+        } else {
+            budget.share(self.charge.bytes(), self.promise.bytes())
+        };
         let window = if self.rests { 0 } else { share.saturating_mul(COST_ONE) / self.cost };
         // What waits lies within the window and has its memory.
         let window = window.saturating_add(self.waiting_len).max(self.least());
@@ -126,9 +132,13 @@ impl Receiver {
 
     /// The window of a SYN, in bytes.
     pub(super) fn first_window(&self) -> u64 {
-        let share = self.charge.budget().unpromised().saturating_add(self.promise.bytes()) / FIRST_SHARE;
-        let window = (share.saturating_mul(COST_ONE) / self.cost).max(self.least());
+        let window = (self.first_share().saturating_mul(COST_ONE) / self.cost).max(self.least());
         self.tuner.limit().min(window).min(usize::from(u16::MAX)) as u64
+    }
+
+    /// The memory that may be promised to whoever has sent nothing yet.
+    fn first_share(&self) -> usize {
+        self.charge.budget().unpromised().saturating_add(self.promise.bytes()) / FIRST_SHARE
     }
 
     /// Memory that `len` bytes of data are reckoned to take.

@@ -5,6 +5,7 @@ use crate::tcp::budget::MemoryBudget;
 use alloc::vec;
 use alloc::vec::Vec;
 use linerate_transport::FileId;
+use proptest::prelude::*;
 
 const START: u64 = 1_000;
 
@@ -131,4 +132,63 @@ fn the_gather_list_bounds_a_packet() {
         queue.push(Chunk::constant(b"x"), 0).unwrap();
     }
     assert_eq!(bytes_of(&queue, START, 100).len(), linerate_nic::MAX_CHUNKS);
+}
+
+proptest! {
+    /// Whatever is given back between reads, and however often: every byte comes out once and in order, and nothing stays
+    /// charged.
+    #[test]
+    fn what_was_given_back_is_read_anew(
+        pieces in prop::collection::vec((any::<bool>(), 1..60_000_u64), 1..8),
+        steps in prop::collection::vec((0..5_u8, any::<u32>()), 1..200),
+    ) {
+        let (mut queue, budget) = queue();
+        let mut stream = vec![];
+        for (is_file, len) in pieces {
+            let at = stream.len() as u64;
+            let bytes: Vec<u8> = (at..at + len).map(|place| (place % 251) as u8).collect();
+            if is_file {
+                queue.push_file(file(at, len));
+            } else {
+                let cost = bytes.len();
+                prop_assert!(queue.push(Chunk::Shared(Bytes::from(bytes.clone())), cost).is_ok());
+            }
+            stream.extend(bytes);
+        }
+        let mut asked: Vec<Wanted> = vec![];
+        let (mut una, mut nxt) = (START, START);
+        let finish = (0..2_000).map(|step| (step as u8 % 4, 0));
+        for (step, which) in steps.into_iter().chain(finish) {
+            match step {
+                0 => while let Some(wanted) = queue.next_read(40_000) {
+                    queue.read_started(&wanted);
+                    asked.push(wanted);
+                }
+                1 if !asked.is_empty() => {
+                    let Wanted { at, range } = asked.swap_remove(which as usize % asked.len());
+                    let data = &stream[range.offset as usize..][..range.len as usize];
+                    prop_assert_eq!(at - START, range.offset);
+                    prop_assert!(queue.read_done(at, Bytes::copy_from_slice(data)).is_ok());
+                }
+                2 => {
+                    let ready = queue.ready_end() - nxt;
+                    let len = (u64::from(which) % (ready + 1)).max(ready.min(20_000));
+                    let sent = bytes_of(&queue, nxt, len);
+                    let at = (nxt - START) as usize;
+                    prop_assert_eq!(&sent[..], &stream[at..at + sent.len()]);
+                    nxt += sent.len() as u64;
+                }
+                3 => {
+                    una = (una + (u64::from(which) % (nxt - una + 1)).max((nxt - una) / 2 + 1)).min(nxt);
+                    queue.acknowledge(una);
+                }
+                4 => {
+                    queue.unload(nxt + u64::from(which) % 50_000);
+                    prop_assert!(queue.ready_end() >= nxt && queue.loaded() <= queue.len());
+                }
+                _ => {}
+            }
+        }
+        prop_assert_eq!((una, queue.len(), budget.used()), (START + stream.len() as u64, 0, 0));
+    }
 }
