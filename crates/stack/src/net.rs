@@ -46,6 +46,8 @@ pub(crate) enum Priority {
 pub(crate) struct Net {
     pub(crate) config: StackConfig,
     pub(crate) now: Instant,
+    /// Frames wait in the device.
+    pub(crate) has_backlog: bool,
     pub(crate) counters: Counters,
     pub(crate) random: Random,
     pub(crate) iss: IssGenerator,
@@ -88,6 +90,7 @@ impl Net {
         let groups = config.max_connections;
         Net {
             now: Instant::ZERO,
+            has_backlog: false,
             counters: Counters::default(),
             iss: IssGenerator::new(seed, config.seat.index),
             ports: Sequences::new(seed, config.seat.index),

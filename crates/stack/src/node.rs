@@ -129,6 +129,7 @@ impl<D: Interface> Engine for Node<D> {
             self.stack.handle_frames(now, &mut self.batch);
         }
         moved |= self.complete(now);
+        self.stack.set_backlog(more);
         if self.stack.poll_timeout().is_some_and(|at| at <= now) {
             self.stack.handle_timeout(now);
             moved = true;

@@ -14,6 +14,8 @@ use linerate_wire::units::Instant;
 
 /// When to look for a next hop again that nobody answers for.
 const RETRY: Duration = Duration::from_secs(1);
+/// Until a timer is looked at again that waits for what the device holds.
+const BACKLOG_LOOK: Duration = Duration::from_millis(1);
 
 impl Stack {
     /// Brings everything around a connection up to date. To be called after every call that may change it.
@@ -210,6 +212,10 @@ impl Stack {
         let now = self.net.now;
         let Some(conn) = self.conns.table.at_mut(slot) else { return };
         let is_due = |at| at <= now;
+        let may_wait = || conn.tcp.connection().is_some_and(|tcp| tcp.may_listen_first(now));
+        if self.net.has_backlog && !is_due(conn.retry_at) && may_wait() {
+            return self.net.timers.set(Timer::Conn(slot), Some(now + BACKLOG_LOOK));
+        }
         if is_due(conn.retry_at) {
             conn.retry_at = Instant::FAR_FUTURE;
             self.conns.sending.push(slot);

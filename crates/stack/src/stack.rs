@@ -102,6 +102,12 @@ impl Stack {
         self.net.now = self.net.now.max(now);
     }
 
+    /// Whether frames wait in the device that were not handed over yet. Timers that look for losses wait for them, up to 100 ms:
+    /// the acknowledgement that they miss may be among them.
+    pub fn set_backlog(&mut self, has_backlog: bool) {
+        self.net.has_backlog = has_backlog;
+    }
+
     /// Takes up to [`StackConfig::receive_budget`] frames from the batch; the rest stays there.
     pub fn handle_frames(&mut self, now: Instant, batch: &mut RxBatch) {
         self.set_now(now);

@@ -130,6 +130,10 @@ impl Bench {
 
     /// The same; `is_exact`: the device's filter tells groups apart.
     fn over(is_exact: bool) -> Bench {
+        Bench::with(is_exact, NodeConfig::default())
+    }
+
+    fn with(is_exact: bool, sizes: NodeConfig) -> Bench {
         let pool = Pool::new(256, 2_048);
         let device = Slow {
             pool: pool.clone(),
@@ -147,7 +151,7 @@ impl Bench {
         let config = Setup::default().config[0].clone();
         let pools = StackPools::for_memory(config.memory).with_receive(pool);
         let port = Port::new(device, PortConfig::default()).expect("a port");
-        let node = Node::new(port, config, [5; 32], pools, NodeConfig::default());
+        let node = Node::new(port, config, [5; 32], pools, sizes);
         let mut bench = Bench { node, now: Instant::from_millis(1) };
         let listen = ListenAddr { ip: None, port: 80 };
         bench.node.stack.listen(Owner(1), listen, &ListenOptions::default()).expect("free");
@@ -216,6 +220,49 @@ fn the_last_packet_is_sent_again_however_late_the_device_says_that_it_left() {
     let again = bench.turn();
     assert_eq!(again.len(), 1, "sent again");
     assert_eq!(again[0].payload, b"the last");
+}
+
+#[test]
+fn what_waits_in_the_device_is_read_before_anything_is_thought_lost() {
+    // A segment was sent, and its timer is due now.
+    let sent = || {
+        let mut bench = Bench::with(true, NodeConfig { rx_batch: 2, ..NodeConfig::default() });
+        let (peer, conn) = connected(&mut bench);
+        bench.node.net().write(conn, b"the last").expect("room");
+        assert_eq!(bench.turn().len(), 1);
+        bench.device().complete();
+        bench.input();
+        bench.now = bench.node.poll_timeout().expect("a timer for the last packet");
+        (bench, peer, conn)
+    };
+    let stranger = common::peer::Peer::new(9, common::peer::old()).segment(Flags::ACK);
+    let arrive = |bench: &mut Bench, strangers: usize| {
+        (0..strangers).for_each(|_| bench.arrive(&common::frames::tcp4(stranger, &[])));
+    };
+    // Segments with data in each of some turns.
+    let data = |bench: &mut Bench, turns: usize, strangers: usize| -> Vec<usize> {
+        let turn = |_| {
+            arrive(bench, strangers);
+            bench.now += Duration::from_millis(5);
+            bench.turn().iter().filter(|answer| !answer.payload.is_empty()).count()
+        };
+        (0..turns).map(turn).collect()
+    };
+    // Its acknowledgement came in time, behind other frames.
+    let (mut bench, mut peer, conn) = sent();
+    peer.ack += 8;
+    arrive(&mut bench, 3);
+    bench.arrive(&common::frames::tcp4(peer.segment(Flags::ACK), &[]));
+    assert_eq!(data(&mut bench, 3, 0), [0, 0, 0]);
+    assert_eq!((bench.node.stack.unsent(conn), bench.device().arriving.len()), (0, 0));
+    // It did not come: sent again when nothing waits any more.
+    let (mut bench, ..) = sent();
+    arrive(&mut bench, 5);
+    assert_eq!(data(&mut bench, 3, 0), [0, 0, 1]);
+    // Frames never cease to wait: sent again all the same, a tenth of a second later.
+    let (mut bench, ..) = sent();
+    let sent = data(&mut bench, 30, 3);
+    assert_eq!(sent.iter().position(|count| *count > 0), Some(19), "{sent:?}");
 }
 
 #[test]

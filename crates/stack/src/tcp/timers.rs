@@ -44,6 +44,9 @@ pub(super) struct Timers {
     running: u16,
 }
 
+/// Those that an acknowledgement which has come by then stops.
+const LOSS: [Timer; 3] = [Timer::Retransmit, Timer::Reorder, Timer::LossProbe];
+
 /// When they are due: the rest is known from that.
 impl fmt::Debug for Timers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -133,6 +136,15 @@ impl Timers {
         next
     }
 
+    /// When the first of those was due that look for losses, if any of them is due and no other is.
+    pub fn loss_due(&self, now: Instant) -> Option<Instant> {
+        let first = LOSS.map(|timer| self.at[timer as usize]).into_iter().min()?;
+        let is_due = |at: &&Instant| **at <= now;
+        let due = |timers: &[Instant]| timers.iter().filter(is_due).count();
+        let alone = due(&self.at) == due(&LOSS.map(|timer| self.at[timer as usize]));
+        Some(first).filter(|first| *first <= now && alone)
+    }
+
     /// When the first of them is due.
     pub fn next(&self) -> Option<Instant> {
         let first = self.at.iter().fold(Instant::FAR_FUTURE, |first, at| first.min(*at));
@@ -157,6 +169,18 @@ mod tests {
         assert_eq!(timers.next(), Some(Instant::from_millis(5)));
         timers.clear();
         assert_eq!(timers.next(), None);
+    }
+
+    #[test]
+    fn what_looks_for_losses_is_told_from_the_rest() {
+        let at = Instant::from_millis;
+        let mut timers = Timers::default();
+        timers.set(Timer::UserTimeout, at(9));
+        assert_eq!(timers.loss_due(at(8)), None);
+        timers.set(Timer::LossProbe, at(5));
+        timers.set(Timer::Retransmit, at(7));
+        assert_eq!([4, 5, 8].map(|now| timers.loss_due(at(now))), [None, Some(at(5)), Some(at(5))]);
+        assert_eq!(timers.loss_due(at(9)), None, "another one is due");
     }
 
     #[test]

@@ -3,10 +3,19 @@
 use super::super::state::{Event, State};
 use super::super::timers::Timer;
 use super::Connection;
+use core::time::Duration;
 use linerate_transport::{CloseReason, Ready};
 use linerate_wire::units::Instant;
 
+/// Timers that look for losses wait so long at most for what the device holds.
+const MOST_BACKLOG: Duration = Duration::from_millis(100);
+
 impl Connection {
+    /// Whether nothing is due but what a segment would stop that waits unread in the device: it is to be read first.
+    pub fn may_listen_first(&self, now: Instant) -> bool {
+        self.timers.loss_due(now).is_some_and(|at| now - at < MOST_BACKLOG)
+    }
+
     /// Runs the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.close_open(now);
