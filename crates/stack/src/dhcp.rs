@@ -228,6 +228,21 @@ impl DhcpClient {
         Some(self.send(now, MessageType::Decline, Some(ip), Some(lease.server)))
     }
 
+    /// The address is not needed any more: tells the server, once (RFC 2131 section 4.4.6). The client is at rest then.
+    pub(crate) fn release(&mut self, now: Instant) -> Option<DhcpAction> {
+        let (State::Bound(lease) | State::Renewing(lease) | State::Rebinding(lease)) = self.state else {
+            return None;
+        };
+        self.transaction_id = self.transaction_id.wrapping_add(1);
+        self.began = now;
+        // From the address, to its server alone.
+        self.state = State::Renewing(lease);
+        let message = self.send(now, MessageType::Release, None, Some(lease.server));
+        self.state = State::Init;
+        self.next = Instant::FAR_FUTURE;
+        Some(message)
+    }
+
     fn bind(
         &mut self,
         now: Instant,
@@ -314,7 +329,7 @@ impl DhcpSend {
         if let Some(ip) = self.server_id {
             add(DhcpOption::ServerIdentifier(ip));
         }
-        if self.kind != MessageType::Decline {
+        if !matches!(self.kind, MessageType::Decline | MessageType::Release) {
             add(DhcpOption::ParameterRequestList(&WANTED));
             add(DhcpOption::MaxMessageLen(1_400));
         }

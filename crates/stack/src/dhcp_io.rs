@@ -12,6 +12,7 @@ use linerate_nic::MacAddr;
 use linerate_wire::dhcpv4::{self, Message};
 use linerate_wire::ip::Protocol;
 use linerate_wire::udp;
+use linerate_wire::units::Instant;
 
 impl Stack {
     /// Runs the client's timer.
@@ -41,6 +42,16 @@ impl Stack {
         let action = self.dhcp.as_mut().and_then(|dhcp| dhcp.decline(self.net.now));
         self.net.routes.remove_origin(Origin::Dhcp);
         self.act_for_dhcp(action);
+    }
+
+    /// Gives the address back that a server lent us, if one did: for the end, as it may not be used any more. The message leaves
+    /// with the next packets.
+    pub fn release_lease(&mut self, now: Instant) -> bool {
+        self.set_now(now);
+        let action = self.dhcp.as_mut().and_then(|dhcp| dhcp.release(self.net.now));
+        let is_lent = action.is_some();
+        self.act_for_dhcp(action);
+        is_lent
     }
 
     fn act_for_dhcp(&mut self, action: Option<DhcpAction>) {

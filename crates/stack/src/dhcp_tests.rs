@@ -66,6 +66,20 @@ fn bound(lease_s: u32) -> (DhcpClient, Lease) {
 }
 
 #[test]
+fn a_lease_is_given_back_once() {
+    let (mut client, _) = bound(800);
+    let release = sent(client.release(at(100)).expect("there is a lease"));
+    assert_eq!((release.client_ip, release.destination, release.requested), (GIVEN, SERVER, None));
+    let mut bytes = [0; MAX_MESSAGE];
+    let len = release.emit(MAC, &mut bytes).unwrap();
+    let message = Message::parse(&bytes[..len]).unwrap();
+    assert_eq!((message.message_type(), message.client_ip()), (Some(MessageType::Release), GIVEN));
+    assert_eq!(message.server_identifier(), Some(SERVER));
+    assert_eq!((client.release(at(101)), client.poll_timeout()), (None, None));
+    assert_eq!(DhcpClient::new(MAC, 1).release(at(1)), None, "nothing was lent");
+}
+
+#[test]
 fn discover_is_repeated_with_growing_delays() {
     let mut client = DhcpClient::new(MAC, 1);
     let times: alloc::vec::Vec<u64> = (0..7).map(|_| next(&mut client).0.as_millis() / 1_000).collect();

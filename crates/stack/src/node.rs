@@ -197,4 +197,8 @@ impl<D: Interface> Engine for Node<D> {
     fn abort_all(&mut self, now: Instant) -> usize {
         self.stack.abort_all(now)
     }
+
+    fn leave(&mut self, now: Instant) -> bool {
+        self.stack.release_lease(now)
+    }
 }

@@ -104,6 +104,12 @@ pub trait Engine {
 
     /// Resets all connections; returns how many. The resets leave with the next calls of [`Engine::output`].
     fn abort_all(&mut self, now: Instant) -> usize;
+
+    /// The end: gives back what others lent us, such as an address; true if there was any. What tells them leaves with the
+    /// next calls of [`Engine::input`] and [`Engine::output`].
+    fn leave(&mut self, _now: Instant) -> bool {
+        false
+    }
 }
 
 impl<E: Engine + ?Sized> Engine for Box<E> {
@@ -159,5 +165,9 @@ impl<E: Engine + ?Sized> Engine for Box<E> {
 
     fn abort_all(&mut self, now: Instant) -> usize {
         (**self).abort_all(now)
+    }
+
+    fn leave(&mut self, now: Instant) -> bool {
+        (**self).leave(now)
     }
 }

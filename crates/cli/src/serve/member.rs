@@ -117,8 +117,11 @@ impl Life {
                 // What follows from it is done before any sleep.
                 busy = true;
                 match order {
-                    Post::End { resets: true } => return Ok(self.worker.cut_off()),
-                    Post::End { resets: false } => return Ok(0),
+                    Post::End { resets } => {
+                        let cut_off = if resets { self.worker.cut_off() } else { 0 };
+                        self.worker.leave();
+                        return Ok(cut_off);
+                    }
                     order => self.follow(order),
                 }
             }

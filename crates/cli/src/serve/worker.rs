@@ -27,6 +27,9 @@ const LETTERS_PER_TURN: usize = 1_024;
 /// a device that takes nothing at all.
 const FLUSH_ROUNDS: usize = 2_000;
 const FLUSH_PAUSE: Duration = Duration::from_micros(100);
+/// Rounds in which a neighbour may answer when we leave, and the pause between them.
+const LEAVE_ROUNDS: usize = 10;
+const LEAVE_PAUSE: Duration = Duration::from_millis(2);
 /// A sleep that was shorter was none: what ended it had come before.
 const AT_ONCE: Duration = Duration::from_micros(5);
 
@@ -343,5 +346,20 @@ impl Worker {
             }
         }
         cut_off as u64
+    }
+
+    /// Gives back what others lent us. Who lent it may have to be asked for its Ethernet address first.
+    pub fn leave(&mut self) {
+        let engine = &mut self.core.engine;
+        if !engine.leave(self.machine.clock.now()) {
+            return;
+        }
+        for _ in 0..LEAVE_ROUNDS {
+            let now = self.machine.clock.now();
+            if engine.output(now).is_err() || engine.input(now).is_err() {
+                return;
+            }
+            std::thread::sleep(LEAVE_PAUSE);
+        }
     }
 }

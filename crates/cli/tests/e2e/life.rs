@@ -152,6 +152,16 @@ fn addresses_come_from_dhcp_and_router_advertisements() {
     let mut lines = std::iter::from_fn(|| lab.next_line(deadline));
     assert!(lines.any(|line| line.contains("curl http://192.168.1.50/")), "no URL with the address");
     lab.client.must(&format!("curl -sSf --max-time 5 http://[{v6}]/hello.txt"));
-    dnsmasq.kill().and_then(|()| dnsmasq.wait()).expect("dnsmasq ends");
+    let is_lent = || {
+        std::fs::read_to_string(format!("{}/leases", folder.path()))
+            .is_ok_and(|it| it.contains("192.168.1.50"))
+    };
+    assert!(is_lent(), "dnsmasq writes down what it lends");
     lab.stop();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while is_lent() {
+        assert!(Instant::now() < deadline, "the address was not given back");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    dnsmasq.kill().and_then(|()| dnsmasq.wait()).expect("dnsmasq ends");
 }

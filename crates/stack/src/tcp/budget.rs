@@ -205,7 +205,9 @@ impl MemoryBudget {
     /// Whether more than three quarters of what may be held for sending are held: more than four connections share what is read of
     /// files, and each has what it needs only if those who are slow hold little.
     pub fn is_sending_tight(&self) -> bool {
-        self.account.sending.get() > self.sending_limit() / 4 * 3
+        let sending = self.account.sending.get();
+        // The limit is a quarter of the budget at least, which is nearly always enough to know.
+        sending > self.limit() / SENDING / 4 * 3 && sending > self.sending_limit() / 4 * 3
     }
 
     /// Whether half of everything is held for sending, and hardly more may be: windows have been promised the rest.
