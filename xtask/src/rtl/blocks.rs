@@ -35,6 +35,20 @@ pub struct Block {
     /// What synthesis must not exceed.
     #[serde(default)]
     pub limits: Limits,
+    /// What simulates it with all that lies around it, if anything does.
+    pub simulation: Option<Simulation>,
+}
+
+/// A simulation of a block with models in the place of some of its sources.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Simulation {
+    /// The module that is elaborated.
+    pub top: String,
+    /// The model in the place of a source.
+    pub models: BTreeMap<String, String>,
+    /// Sources besides.
+    pub around: Vec<String>,
 }
 
 fn yes() -> bool {
@@ -61,6 +75,12 @@ impl Block {
     /// Its folder.
     pub fn folder(&self) -> PathBuf {
         PathBuf::from("rtl").join(&self.name)
+    }
+
+    /// The sources of its simulation, from the root.
+    pub fn simulated_paths(&self, simulation: &Simulation) -> Vec<PathBuf> {
+        let own = self.sources.iter().map(|source| simulation.models.get(source).unwrap_or(source));
+        own.chain(&simulation.around).map(|source| PathBuf::from("rtl").join(source)).collect()
     }
 
     /// Its sources, from the root.

@@ -35,6 +35,16 @@ pub fn run(tools: &Tools, blocks: &[&Block]) -> Result<()> {
             }
             cases += 1;
         }
+        if let Some(simulation) = &block.simulation {
+            let mut verilator = tools.verilator();
+            // A bench and models may wait, and do what only they may: with the warnings that their build has.
+            verilator.args(["--lint-only", "--timing", "-Wno-ZERODLY", "--quiet"]);
+            verilator.args(["--timescale", "1ns/1ps", "--top", &simulation.top]);
+            let output = verilator.args(block.simulated_paths(simulation)).output()?;
+            if !output.status.success() {
+                bail!("{} in simulation: {}", block.name, String::from_utf8_lossy(&output.stderr));
+            }
+        }
         println!("lint {}: {cases} sets of parameters", block.name);
     }
     Ok(())

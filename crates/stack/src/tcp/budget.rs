@@ -195,8 +195,8 @@ impl MemoryBudget {
         share_of(left, held)
     }
 
-    /// How many bytes held for sending would have to go until neither [`MemoryBudget::is_tight`] nor
-    /// [`MemoryBudget::is_sending_tight`] holds.
+    /// How many bytes held for sending would have to go until five eighths are held, of all and of what may be held for sending:
+    /// an eighth less than where [`MemoryBudget::is_tight`] and [`MemoryBudget::is_sending_tight`] begin.
     pub(crate) fn sending_excess(&self) -> usize {
         let of_all = self.used().saturating_sub(self.limit() / 8 * 5);
         of_all.max(self.account.sending.get().saturating_sub(self.sending_limit() / 8 * 5))
