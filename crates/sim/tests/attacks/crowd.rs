@@ -23,6 +23,14 @@ pub enum Manner {
         /// Bytes.
         bytes: u16,
     },
+    /// Takes so many bytes at once, acknowledges them, and nothing more until its window opens again: a kernel whose
+    /// application reads slowly.
+    Bursts {
+        /// Bytes.
+        bytes: u16,
+        /// From one opening of the window to the next.
+        every: Duration,
+    },
     /// Sends single bytes out of order, every other one missing, so many of them every second.
     Holes {
         /// Segments.
@@ -69,7 +77,9 @@ impl Crowd {
             ack: SeqNumber(0),
             window: match manner {
                 Manner::ZeroWindow => 0,
-                Manner::Silent { window } | Manner::SlowReader { bytes: window } => window,
+                Manner::Silent { window }
+                | Manner::SlowReader { bytes: window }
+                | Manner::Bursts { bytes: window, .. } => window,
                 Manner::Holes { .. } => 60_000,
             },
             due: Instant::FAR_FUTURE,
@@ -104,6 +114,11 @@ impl Crowd {
                 out.push(self.frame(index, Flags::ACK, next, &[]));
                 self.clients[index].due = now + Duration::from_secs(1);
             }
+            Manner::Bursts { bytes, every } => {
+                self.clients[index].window = bytes;
+                out.push(self.frame(index, Flags::ACK, next, &[]));
+                self.clients[index].due = now + every;
+            }
             Manner::Holes { per_second } => {
                 let holes = self.clients[index].holes + 1;
                 self.clients[index].holes = holes;
@@ -126,6 +141,15 @@ impl Crowd {
             Manner::SlowReader { bytes } if heard.seq.le(client.ack) => {
                 let end = heard.seq + heard.payload_len as u32;
                 client.ack = client.ack.max(end.min(client.ack + u32::from(bytes)));
+            }
+            Manner::Bursts { .. } if heard.payload_len > 0 => {
+                // What lies behind its window was sent before it closed: it has room for none of that.
+                if heard.seq == client.ack && heard.payload_len <= usize::from(client.window) {
+                    client.ack += heard.payload_len as u32;
+                    client.window -= heard.payload_len as u16;
+                }
+                let next = client.next;
+                out.push(self.frame(index, Flags::ACK, next, &[]));
             }
             _ => {}
         }
@@ -169,8 +193,10 @@ impl Script for Crowd {
             client.stage = Stage::Open;
             client.next += 1;
             client.ack = heard.seq + 1;
-            // Spread over the second, so that they do not all act at once.
-            client.due = now + Duration::from_millis(index as u64 % 1_000);
+            // Spread over the time, so that they do not all act at once.
+            let spread =
+                if let Manner::Bursts { every, .. } = self.manner { every.as_millis() as u64 } else { 1_000 };
+            client.due = now + Duration::from_millis(index as u64 * 37 % spread);
             let next = client.next;
             out.push(self.frame(index, Flags::ACK, next, &[]));
         } else if client.stage == Stage::Open {

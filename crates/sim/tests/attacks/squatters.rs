@@ -4,6 +4,7 @@
 
 use super::arena::{Attack, Outcome, Setup};
 use super::crowd::{Crowd, Manner};
+use std::time::Duration;
 
 const SETUP: Setup = Setup {
     rate_bps: 100_000_000,
@@ -62,9 +63,12 @@ fn a_thousand_slow_readers() {
 fn slow_readers_that_live_are_served_to_the_end() {
     // As phones at the edge of their cell: their files would fill the memory several times.
     let few = Setup { memory: 8 << 20, ..SETUP };
-    for (setup, count, bytes) in [(SETUP, 400, 12_000), (SETUP, 400, 2_500), (few, 100, 12_000)] {
-        let name = format!("{count} readers of {bytes} B/s");
-        check(&name, setup, count, Manner::SlowReader { bytes }, |outcome| {
+    let each_second = |bytes| (bytes, Manner::SlowReader { bytes });
+    let bursts = (6_000, Manner::Bursts { bytes: 60_000, every: Duration::from_secs(10) });
+    for (setup, count, (rate, manner)) in
+        [(SETUP, 400, each_second(12_000)), (SETUP, 400, bursts), (few, 100, each_second(2_500))]
+    {
+        check(&format!("{count} readers of {rate} B/s"), setup, count, manner, |outcome| {
             assert_eq!(outcome.shed, 0, "{:?}", outcome.shown());
         });
     }
