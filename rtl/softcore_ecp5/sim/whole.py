@@ -1,6 +1,6 @@
 """The whole of the ECP5 in simulation: it copies its image from flash to SDRAM, starts, says so, and serves at the pins of RGMII.
 
-Takes half an hour; `cargo xtask board softcore whole` runs it. Not a test bench of every day, so it lies beside none.
+Takes a quarter of an hour and more; `cargo xtask board softcore whole` runs it. Not a test bench of every day, so it lies beside none.
 """
 
 import os
