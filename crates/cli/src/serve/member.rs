@@ -117,11 +117,7 @@ impl Life {
                 // What follows from it is done before any sleep.
                 busy = true;
                 match order {
-                    Post::End { resets } => {
-                        let cut_off = if resets { self.worker.cut_off() } else { 0 };
-                        self.worker.leave();
-                        return Ok(cut_off);
-                    }
+                    Post::End { resets } => return Ok(self.worker.end(resets)),
                     order => self.follow(order),
                 }
             }

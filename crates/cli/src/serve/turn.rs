@@ -121,8 +121,7 @@ impl Process {
     /// Ends all threads; returns how many connections were cut off.
     fn end(&mut self, resets: bool) -> Result<u64, ServeError> {
         let company = self.company.tell_end(self.worker.post.as_ref(), resets);
-        let ours = if resets { self.worker.cut_off() } else { 0 };
-        self.worker.leave();
+        let ours = self.worker.end(resets);
         let others = if company { self.company.join(&mut self.worker)? } else { 0 };
         Ok(ours + others)
     }

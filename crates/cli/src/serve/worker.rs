@@ -329,8 +329,15 @@ impl Worker {
         Told { figures, tallies }
     }
 
+    /// The end: `resets` what is under way, and gives back what others lent us; returns how many connections were reset.
+    pub fn end(&mut self, resets: bool) -> u64 {
+        let cut_off = if resets { self.cut_off() } else { 0 };
+        self.leave();
+        cut_off
+    }
+
     /// Resets what is under way, and sees to it that the resets leave; returns how many connections these were.
-    pub fn cut_off(&mut self) -> u64 {
+    fn cut_off(&mut self) -> u64 {
         let engine = &mut self.core.engine;
         let cut_off = engine.abort_all(self.machine.clock.now());
         for _ in 0..FLUSH_ROUNDS {
@@ -349,7 +356,7 @@ impl Worker {
     }
 
     /// Gives back what others lent us. Who lent it may have to be asked for its Ethernet address first.
-    pub fn leave(&mut self) {
+    fn leave(&mut self) {
         let engine = &mut self.core.engine;
         if !engine.leave(self.machine.clock.now()) {
             return;

@@ -60,7 +60,7 @@ fn a_thousand_slow_readers() {
 }
 
 #[test]
-fn slow_readers_that_live_are_served_to_the_end() {
+fn slow_readers_that_live_are_not_reset() {
     // As phones at the edge of their cell: their files would fill the memory several times.
     let few = Setup { memory: 8 << 20, ..SETUP };
     let each_second = |bytes| (bytes, Manner::SlowReader { bytes });

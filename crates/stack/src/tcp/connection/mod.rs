@@ -319,12 +319,11 @@ impl Connection {
         let limit =
             autotune::send_limit(self.config.socket.send_buffer, self.sender.congestion.window(), tight);
         // Who is slow, or keeps the window closed, is served from little memory.
-        let most = self.sender.most_while_tight as usize;
-        match tight {
-            true if self.sender.window.size == 0 => limit.min(most).min(STALLED_SEND),
-            true => limit.min(most),
-            false => limit,
-        }
+        let most = match self.sender.window.size {
+            0 => STALLED_SEND.min(self.sender.most_while_tight as usize),
+            _ => self.sender.most_while_tight as usize,
+        };
+        if tight { limit.min(most) } else { limit }
     }
 
     /// The user timeout begins to count, or counts anew.
