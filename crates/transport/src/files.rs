@@ -61,6 +61,14 @@ pub struct Metadata {
     pub mode: u16,
 }
 
+impl Metadata {
+    /// Whether both are of one file with the same content: its attributes may differ in permissions alone.
+    pub fn is_same_file(&self, other: &Metadata) -> bool {
+        let look = |meta: &Metadata| (meta.kind, meta.len, meta.modified_ns, meta.changed_ns, meta.inode);
+        look(self) == look(other)
+    }
+}
+
 /// One entry of a directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DirEntry {
@@ -312,6 +320,12 @@ pub trait Files {
     /// [`FileOp::Stat`].
     fn stat_now(&mut self, _path: &VirtualPath) -> Option<Result<Metadata, FileError>> {
         None
+    }
+
+    /// Whether a path that was asked for a moment ago leads to this same file, unchanged: cheaper than [`Files::stat_now`], of
+    /// which `true` tells no more than that. `false` says nothing of the file.
+    fn is_same_now(&mut self, _path: &VirtualPath, _known: &Metadata) -> bool {
+        false
     }
 
     /// Writes what can be written without waiting, straight from where it lies; returns how many bytes, from the first

@@ -331,6 +331,12 @@ impl Files for WorkerFiles {
         Some(found)
     }
 
+    fn is_same_now(&mut self, path: &VirtualPath, known: &Metadata) -> bool {
+        let same = self.crew.work.is_same(path, known);
+        self.counters.accepted += u64::from(same);
+        same
+    }
+
     fn write_now(&mut self, file: FileId, offset: u64, data: &[u8]) -> usize {
         match self.table.find(file) {
             Some(file) if self.crew.is_crowded() && !file.is_busy() => file.write_now(offset, data),
@@ -424,6 +430,13 @@ impl Files for AnyFiles {
         match self {
             AnyFiles::Directory(files) => files.stat_now(path),
             AnyFiles::Demo(files) => files.stat_now(path),
+        }
+    }
+
+    fn is_same_now(&mut self, path: &VirtualPath, known: &Metadata) -> bool {
+        match self {
+            AnyFiles::Directory(files) => files.is_same_now(path, known),
+            AnyFiles::Demo(files) => files.is_same_now(path, known),
         }
     }
 

@@ -278,6 +278,15 @@ impl Root {
         }
     }
 
+    /// Whether a path that [`Root::stat_cached`] found a moment ago leads to this same file: one system call in place of three.
+    ///
+    /// Links are followed wherever they lead, out of the root as well. That gives nothing away: only a file that is the very
+    /// one which was found within the root is the same.
+    pub(crate) fn is_same(&self, path: &VirtualPath, known: &Metadata) -> bool {
+        rustix::fs::statat(&self.fd, path.relative(), AtFlags::NO_AUTOMOUNT)
+            .is_ok_and(|stat| metadata(&stat).is_same_file(known))
+    }
+
     fn stat(&self, path: &str) -> Result<Metadata, FileError> {
         let fd = self.resolve(path, OFlags::PATH, Mode::empty())?;
         Ok(metadata(&rustix::fs::fstat(&fd).map_err(error)?))

@@ -68,6 +68,11 @@ impl WorkQueue {
         self.root.stat_cached(path)
     }
 
+    /// See [`Root::is_same`].
+    pub(crate) fn is_same(&self, path: &VirtualPath, known: &Metadata) -> bool {
+        self.root.is_same(path, known)
+    }
+
     /// A buffer for a read.
     pub(crate) fn take_page(&self, len: usize) -> Page {
         self.pages.take(len)

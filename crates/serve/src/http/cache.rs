@@ -8,7 +8,7 @@
 //! algorithm: a second round for those that were used since the last.
 
 use super::config::{Config, Limits};
-use super::file_info::{Content, FileInfo, same_file};
+use super::file_info::{Content, FileInfo};
 use super::ops::{Ops, Purpose};
 use super::response::believed;
 use crate::{Change, Context};
@@ -23,6 +23,9 @@ use linerate_wire::units::Instant;
 
 /// How often a small file that changes while it is read is tried again.
 const MAX_ATTEMPTS: u8 = 3;
+
+/// How long after it was last asked for the cheaper question serves: the kernel still has in its caches what it takes to answer.
+const SAME_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 enum Known {
@@ -224,10 +227,20 @@ impl FileCache {
     fn confirm_now(&mut self, ctx: &mut Context<'_>, slot: u32) -> Option<Found> {
         let entry = self.entries.get_mut(slot as usize)?.as_mut()?;
         let known = entry.known.as_ref()?;
-        let holds = match ctx.files.stat_now(&entry.path)? {
-            Ok(meta) => entry.is_still(&meta),
-            Err(error) => error == FileError::NotFound && matches!(known, Known::Failed(FileError::NotFound)),
+        let recent = entry.learned.is_some_and(|learned| learned + SAME_WITHIN > ctx.now);
+        let same = match known {
+            Known::File(info) if recent && info.is_still(&info.meta) => {
+                ctx.files.is_same_now(&entry.path, &info.meta)
+            }
+            _ => false,
         };
+        let holds = same
+            || match ctx.files.stat_now(&entry.path)? {
+                Ok(meta) => entry.is_still(&meta),
+                Err(error) => {
+                    error == FileError::NotFound && matches!(known, Known::Failed(FileError::NotFound))
+                }
+            };
         let found = holds.then(|| known.found())?;
         self.turn += 1;
         (entry.checked, entry.learned, entry.confirmed) = (self.turn, Some(ctx.now), ctx.turn);
@@ -349,7 +362,7 @@ impl FileCache {
                     None => return Vec::new(),
                 }
             }
-            (Some(Step::Verify { meta, bytes }), Ok(FileReply::Meta(now))) if same_file(&meta, &now) => {
+            (Some(Step::Verify { meta, bytes }), Ok(FileReply::Meta(now))) if meta.is_same_file(&now) => {
                 Learned::New(self.file(ctx, slot, meta, Content::Memory(bytes)))
             }
             (Some(Step::Verify { .. }), Ok(_)) => match self.read_again(ctx, ops, limits, slot) {

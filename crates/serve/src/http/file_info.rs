@@ -97,7 +97,7 @@ impl FileInfo {
     /// Whether a file of this metadata is this one, unchanged.
     pub fn is_still(&self, meta: &Metadata) -> bool {
         let copied = matches!(self.content, Content::Memory(_)) && self.unsettled;
-        same_file(&self.meta, meta) && !copied
+        !copied && self.meta.is_same_file(meta)
     }
 
     /// What to say of it at `wall_ns`.
@@ -130,12 +130,6 @@ fn lines(modified_secs: i64, etag: &[u8], weak: bool) -> Vec<u8> {
 
 fn is_unsettled(meta: &Metadata, wall_ns: i64) -> bool {
     meta.modified_ns.max(meta.changed_ns).saturating_add(UNSETTLED_NS) > wall_ns
-}
-
-/// Whether two looks found the same file with the same content.
-pub(super) fn same_file(a: &Metadata, b: &Metadata) -> bool {
-    let look = |meta: &Metadata| (meta.kind, meta.len, meta.modified_ns, meta.changed_ns, meta.inode);
-    look(a) == look(b)
 }
 
 /// The FNV-1a hash.

@@ -47,6 +47,8 @@ pub struct MemoryFiles {
     pub fail: Option<FileError>,
     /// When set, metadata are to be had at once; counts how often they were.
     pub stats_now: Option<u64>,
+    /// How often a file was said to be the same: only where `stats_now` is set.
+    pub same_now: u64,
     /// Whether everything lies in memory and never changes.
     pub constant: bool,
 }
@@ -67,6 +69,7 @@ impl MemoryFiles {
             written_now: None,
             fail: None,
             stats_now: None,
+            same_now: 0,
             constant: false,
         };
         files.add_dir("/");
@@ -368,6 +371,14 @@ impl Files for MemoryFiles {
             return Some(Err(error));
         }
         Some(self.nodes.get(path.as_str()).map(Self::meta).ok_or(FileError::NotFound))
+    }
+
+    fn is_same_now(&mut self, path: &VirtualPath, known: &Metadata) -> bool {
+        let same = self.stats_now.is_some()
+            && self.fail.is_none()
+            && self.nodes.get(path.as_str()).is_some_and(|node| Self::meta(node).is_same_file(known));
+        self.same_now += u64::from(same);
+        same
     }
 
     fn write_now(&mut self, file: FileId, offset: u64, data: &[u8]) -> usize {

@@ -77,6 +77,39 @@ fn content_that_is_written_anew_shows() {
 }
 
 #[test]
+fn a_file_is_the_same_until_it_is_changed_replaced_or_hidden() {
+    let dir = TempDir::new();
+    dir.write("a", b"one");
+    std::os::unix::fs::symlink("a", dir.0.join("link")).unwrap();
+    let mut files = serve(&dir, false);
+    let [a, link, none] = ["/a", "/link", "/none"].map(|path| VirtualPath::parse(path).unwrap());
+    let mut becomes_another = |change: &dyn Fn()| {
+        dir.write("a", b"one");
+        let known = files.stat_now(&a).unwrap().unwrap();
+        assert!(files.is_same_now(&a, &known) && files.is_same_now(&link, &known));
+        assert!(!files.is_same_now(&none, &known));
+        // The kernel's clock for this goes on by some milliseconds at a time.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        change();
+        assert!(!files.is_same_now(&a, &known) && !files.is_same_now(&link, &known));
+    };
+    let at = |name: &str| dir.0.join(name);
+    becomes_another(&|| dir.write("a", b"two"));
+    becomes_another(&|| {
+        dir.write("b", b"one");
+        std::fs::rename(at("b"), at("a")).unwrap();
+    });
+    becomes_another(&|| std::fs::remove_file(at("a")).unwrap());
+    // Out of the root: another file, whatever it has.
+    let outside = TempDir::new();
+    outside.write("a", b"one");
+    becomes_another(&|| {
+        std::fs::remove_file(at("a")).unwrap();
+        std::os::unix::fs::symlink(outside.0.join("a"), at("a")).unwrap();
+    });
+}
+
+#[test]
 fn a_directory_does_not_go_into_itself() {
     let dir = TempDir::new();
     std::fs::create_dir_all(dir.0.join("sub/deep")).unwrap();

@@ -20,10 +20,28 @@ fn a_changed_file_is_seen_at_once_where_nobody_waits_for_metadata() {
 }
 
 #[test]
+fn a_file_that_was_asked_for_a_moment_ago_is_only_compared() {
+    let mut rig = Rig::new();
+    rig.ask(HELLO);
+    rig.world.files.stats_now = Some(0);
+    let mut check = |ms: u64, same: u64, stats: u64| {
+        rig.advance_ms(ms);
+        assert_eq!(split(&rig.get("/hello.txt", "")).1, "hello, world");
+        assert_eq!((rig.world.files.same_now, rig.world.files.stats_now), (same, Some(stats)));
+    };
+    check(0, 1, 0);
+    check(999, 2, 0);
+    // Longer ago, the kernel may have to look for it on a disk.
+    check(1_000, 2, 1);
+    check(0, 3, 1);
+}
+
+#[test]
 fn requests_of_one_turn_share_what_is_known_at_once() {
     let mut rig = Rig::new();
     rig.ask(HELLO);
     rig.world.files.stats_now = Some(0);
+    rig.advance_ms(1_000);
     rig.world.turn = Some(7);
     for target in ["/hello.txt", "/hello.txt"] {
         assert_eq!(split(&rig.get(target, "")).1, "hello, world");
