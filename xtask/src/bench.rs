@@ -26,6 +26,9 @@ pub fn run(args: &[&str]) -> Result<()> {
     let folder = if is_smoke { "checked" } else { "release" };
     if !args.iter().any(|arg| ["--help", "-h", "--list", "--from"].contains(arg)) {
         packages::require(&PROGRAMS)?;
+        if args.contains(&"--profile") {
+            packages::require(&["linux-perf"])?;
+        }
         if is_smoke {
             suites::build(true)?;
         } else {

@@ -8,7 +8,7 @@ use bench::rows::{Client, Contender, Row};
 use bench::server::Tools;
 use bench::session::{self, Amount};
 use bench::verdict::judge;
-use bench::{chart, html, page, rows, table};
+use bench::{chart, html, page, rows, spent, table};
 use linerate_lab::measure::{machine, place};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,7 @@ const USAGE: &str = "usage: cargo xtask bench [ROW ...] [OPTION ...]
   --html FILE      write a page with plots there (default target/bench/report.html)
   --from FILE      measure nothing: judge again and write again what a run left as JSON
   --long           measure 4 GiB over FTP and the sweep over settings (`sweep`), too
+  --profile        measure each contender once more while perf samples its stacks, and say where its processor time goes
   --unpinned       leave cores to the scheduler, which may put client and server on one
   --linerate FILE  the program that is measured (default target/release/linerate)
   --smoke          two rows, a round of a second each, to see that all works
@@ -50,6 +51,7 @@ struct Options {
     linerate: Option<PathBuf>,
     long: bool,
     smoke: bool,
+    profile: bool,
     unpinned: bool,
     /// When building began, in seconds since 1970: given by xtask.
     began: Option<u64>,
@@ -65,6 +67,7 @@ impl Options {
                 "--list" => options.list = true,
                 "--long" => options.long = true,
                 "--smoke" => options.smoke = true,
+                "--profile" => options.profile = true,
                 "--unpinned" => options.unpinned = true,
                 "--rounds" => options.rounds = Some(value()?.parse::<u32>()?.max(1)),
                 "--seconds" => options.seconds = Some(value()?.parse::<u32>()?.max(1)),
@@ -111,7 +114,7 @@ impl Options {
     fn amount(&self, rows: &[Row], left_s: f64) -> Amount {
         let seconds = self.seconds.unwrap_or(if self.smoke { 1 } else { 2 });
         let requests_s = self.seconds.unwrap_or(1);
-        let amount = |rounds| Amount { rounds, bytes_s: seconds, requests_s };
+        let amount = |rounds| Amount { rounds, bytes_s: seconds, requests_s, profiled: self.profile };
         if let Some(rounds) = self.rounds {
             return amount(rounds);
         }
@@ -203,8 +206,8 @@ fn again(options: &Options, path: &Path) -> Result<()> {
 
 fn finish(options: &Options, report: &Report) -> Result<()> {
     print!("{}", table::text(&report.rows));
-    if let Some(text) = page::sweep(&report.rows) {
-        print!("{text}");
+    for text in [page::sweep(&report.rows), spent::table(&report.rows)].into_iter().flatten() {
+        print!("\n{text}");
     }
     let default = |name: &str| PathBuf::from("target/bench").join(name);
     let json = options.json.clone().unwrap_or_else(|| default("report.json"));

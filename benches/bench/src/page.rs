@@ -1,8 +1,8 @@
 //! `docs/BENCHMARKS.md`: every row with what came of it, and how to read it.
 
 use crate::report::{Report, RowReport, Verdict};
-use crate::table;
 use crate::verdict::limit;
+use crate::{spent, table};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -43,6 +43,11 @@ without a limit of requests, room for 4,096 connections. FTP sessions log in onc
 pure-ftpd, and linerate for uploads, verify a password, vsftpd's user is anonymous. Uploads go to memory (`/dev/shm`).
 ";
 
+const PLACES: &str = "Stacks of the servers' processes, sampled by perf (cpu-clock, 1,999 Hz) in a measurement more; shares of the samples times the \
+median cost of the rounds. *program* is code of the server's own, *libraries* the C library, *arrival* packets on their way up \
+through the kernel in the server's time (the client's part of a write to a device too), *wake-ups* waking the client, *sleep* falling asleep and \
+coming back, *copies* of bytes wherever they are made; *send*, *receive*, *poll* and *files* are the rest of these system calls.\n\n";
+
 const ABSENT: &str = "## Not measured
 
 - lwIP: not part of the harness yet.
@@ -69,17 +74,28 @@ pub fn write(report: &Report, reasons: &BTreeMap<String, String>) -> String {
     }
     page += "\n## Rows that miss or cannot be told\n\n";
     for row in &report.rows {
-        let missed = row.judgements.iter().any(|judgement| judgement.verdict == Verdict::Missed);
+        let missed: Vec<_> =
+            row.judgements.iter().filter(|judgement| judgement.verdict == Verdict::Missed).collect();
         let mut lines = table::notes(row);
-        if missed {
-            lines.push(match reasons.get(&row.name) {
-                Some(reason) => format!("missed: {reason}"),
-                None => "missed: not profiled yet".into(),
-            });
+        if !missed.is_empty() {
+            let mut found: Vec<String> =
+                missed.iter().filter_map(|judgement| spent::reason(row, judgement)).collect();
+            // Several figures of the same two contenders have one profile.
+            found.dedup();
+            found.extend(reasons.get(&row.name).cloned());
+            if found.is_empty() {
+                found.push("not profiled yet".into());
+            }
+            lines.extend(found.iter().map(|reason| format!("missed: {reason}")));
         }
         for line in lines {
             let _ = writeln!(page, "- {}: {line}", row.name);
         }
+    }
+    if let Some(table) = spent::table(&report.rows) {
+        page += "\n## Where processor time goes\n\n";
+        page += PLACES;
+        page += &table;
     }
     page += "\n## All figures\n\n";
     page += &figures(&report.rows);

@@ -1,5 +1,6 @@
 //! What a run found, as it is written to JSON.
 
+use crate::profile::Profile;
 use crate::rows::Metric;
 use linerate_lab::measure::statistics::Spread;
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,9 @@ pub struct Contestant {
     pub samples: Vec<Sample>,
     /// Why it has none, or fewer than others.
     pub failure: Option<String>,
+    /// Where its processor time went, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
 }
 
 /// How a comparison ended.
@@ -155,6 +159,7 @@ pub struct Report {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::profile::Place;
 
     pub(crate) fn sample(units: f64, server_cpu: f64, client_cpu: f64) -> Sample {
         Sample {
@@ -181,6 +186,7 @@ pub(crate) mod tests {
             name: "nginx".into(),
             samples: vec![sample(3.0, 1.0, 1.0)],
             failure: Some("gone".into()),
+            profile: Some(Profile { samples: 1, shares: [(Place::Send, 1.0)].into(), largest: None }),
         };
         let row = RowReport {
             name: "http".into(),

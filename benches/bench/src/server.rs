@@ -130,6 +130,16 @@ impl Server {
         counted.unwrap_or_else(tree)
     }
 
+    /// The control group of its processes, where there are groups.
+    pub fn group(&self) -> Option<&Group> {
+        self.group.as_ref()
+    }
+
+    /// Its processes; none where it runs in the client's.
+    pub fn processes(&self) -> Vec<u32> {
+        self.child.as_ref().map_or(Vec::new(), |child| cpu::tree(child.id()))
+    }
+
     fn wait_ready(&mut self, contender: Contender, client: Client) -> Result<()> {
         let end = Instant::now() + PATIENCE;
         let port = match client {

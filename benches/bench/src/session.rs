@@ -2,6 +2,7 @@
 
 use crate::client::{self, Task};
 use crate::memory::Memory;
+use crate::profile::Sampler;
 use crate::report::{Contestant, RowReport, Sample};
 use crate::rows::{Client, Row};
 use crate::server::{Server, Tools};
@@ -16,6 +17,9 @@ const START: f64 = 0.5;
 /// What a measurement takes beside its seconds.
 const TURN: f64 = 0.25;
 
+/// The number of the measurement whose stacks are sampled: none of a round.
+const PROFILED: u32 = 1_000;
+
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Amount {
@@ -25,6 +29,8 @@ pub struct Amount {
     pub bytes_s: u32,
     /// Seconds of a measurement that counts requests.
     pub requests_s: u32,
+    /// Whether each contender is measured once more while its stacks are sampled.
+    pub profiled: bool,
 }
 
 impl Amount {
@@ -52,7 +58,8 @@ impl Amount {
             };
             // In memory there is no server to start.
             let start = if matches!(row.client, Client::Memory { .. }) { 0.0 } else { START };
-            row.contenders.len() as f64 * (start + f64::from(self.rounds) * (turn + TURN))
+            row.contenders.len() as f64
+                * (start + f64::from(self.rounds + u32::from(self.profiled)) * (turn + TURN))
         };
         rows.iter().map(row).sum()
     }
@@ -72,7 +79,7 @@ pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Resul
             eprintln!("  {}: {failure}", contender.name());
         }
         servers.push(started.ok());
-        contestants.push(Contestant { name: contender.name().into(), samples: Vec::new(), failure });
+        contestants.push(Contestant { name: contender.name().into(), failure, ..Contestant::default() });
     }
     let (unit, scale) = row.client.unit();
     let rate = load(row.client, &servers, tools)?;
@@ -105,6 +112,9 @@ pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Resul
             tools.files.forget_uploads();
         }
     }
+    if amount.profiled {
+        profiles(row, &servers, &mut contestants, amount, tools, rate);
+    }
     let mut judgements = Vec::new();
     for goal in &row.goals {
         match judge(goal, &contestants) {
@@ -113,6 +123,33 @@ pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Resul
         }
     }
     Ok(RowReport { name: row.name.clone(), unit: unit.into(), scale, contestants, judgements })
+}
+
+/// Measures each server once more while its stacks are sampled; what it reaches then is not counted.
+fn profiles(
+    row: &Row,
+    servers: &[Option<Server>],
+    contestants: &mut [Contestant],
+    amount: Amount,
+    tools: &Tools,
+    rate: f64,
+) {
+    for (server, contestant) in servers.iter().zip(contestants) {
+        let Some(server) = server else { continue };
+        if server.processes().is_empty() {
+            continue;
+        }
+        let file = tools.files.work.join("stacks.data");
+        let profile = Sampler::start(server, &file).and_then(|sampler| {
+            measure(server, row.client, amount, tools, PROFILED, rate)?;
+            sampler.stop()
+        });
+        match profile {
+            Ok(profile) => contestant.profile = Some(profile),
+            Err(error) => eprintln!("  {} has no profile: {error:#}", contestant.name),
+        }
+        tools.files.forget_uploads();
+    }
 }
 
 /// Makes memory ready where the client is about to fill it: as much as that, with some room. Returns what it cost; see
@@ -208,7 +245,7 @@ mod tests {
     #[test]
     fn a_full_run_fits_its_time() {
         let rows: Vec<Row> = crate::rows::all().into_iter().filter(|row| !row.long).collect();
-        let amount = Amount { rounds: 3, bytes_s: 2, requests_s: 1 };
+        let amount = Amount { rounds: 3, bytes_s: 2, requests_s: 1, profiled: false };
         let estimate = amount.estimate(&rows);
         assert!((300.0..840.0).contains(&estimate), "{estimate}");
     }

@@ -109,7 +109,7 @@ pub(crate) mod tests {
         let contestant = |name: &str, units| Contestant {
             name: name.into(),
             samples: vec![sample(units, 1.0, 0.5); 3],
-            failure: None,
+            ..Contestant::default()
         };
         RowReport {
             name: "tap-in".into(),

@@ -134,7 +134,7 @@ mod tests {
     use crate::rows::Contender::{Lighttpd, Nginx, OursKernel};
 
     fn contestant(name: &str, samples: &[Sample]) -> Contestant {
-        Contestant { name: name.into(), samples: samples.to_vec(), failure: None }
+        Contestant { name: name.into(), samples: samples.to_vec(), ..Contestant::default() }
     }
 
     fn judged(metric: Metric, ratio: f64, ours: Sample, nginx: Sample) -> Judgement {

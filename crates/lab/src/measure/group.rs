@@ -43,6 +43,11 @@ impl Group {
         fs::write(self.0.join("cgroup.procs"), pid.to_string())
     }
 
+    /// Its name below the place where groups are mounted.
+    pub fn name(&self) -> &str {
+        self.0.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
     /// Processor seconds that it has used.
     pub fn seconds(&self) -> Option<f64> {
         let text = fs::read_to_string(self.0.join("cpu.stat")).ok()?;
