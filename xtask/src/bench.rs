@@ -37,7 +37,10 @@ pub fn run(args: &[&str]) -> Result<()> {
     }
     let linerate = shell::target().join(folder).join("linerate");
     let mut command = Command::new(&harness);
-    command.args(args).args(["--began", &began.as_secs().to_string()]).arg("--linerate").arg(linerate);
+    command.args(args).args(["--began", &began.as_secs().to_string()]);
+    if !args.contains(&"--linerate") {
+        command.arg("--linerate").arg(linerate);
+    }
     shell::run(&mut command)?;
     if is_smoke { check() } else { Ok(()) }
 }

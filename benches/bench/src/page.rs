@@ -10,6 +10,7 @@ const HOW: &str = "## How to run, how to read
 
     cargo xtask bench                    all rows; writes this page and its picture, and target/bench/report.{json,html}
     cargo xtask bench http-354-keep-64   one row; the page is left alone
+    cargo xtask bench --profile          all rows, and where each contender's processor time goes
     cargo xtask bench --list             what rows there are
     cargo xtask bench --from target/bench/report.json    this page again, with what benches/bench/reasons.txt says by now
 

@@ -125,6 +125,6 @@ mod tests {
         let text = table(&[row]).unwrap();
         assert!(text.contains("| tap-in | linerate, TAP | ms a GB | 400 | 200 | - | 200 |"), "{text}");
         let bare = crate::table::tests::row(Verdict::Missed);
-        assert_eq!((reason(&bare, &bare.judgements[0]), table(&[bare.clone()])), (None, None));
+        assert_eq!((reason(&bare, &bare.judgements[0]), table(std::slice::from_ref(&bare))), (None, None));
     }
 }
