@@ -57,17 +57,20 @@ pub enum Setting {
     Paced,
     /// Nagle's algorithm is on.
     Nagle,
+    /// The thread asks its device on for 50 us before it sleeps.
+    BusyPoll,
 }
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Setting; 6] = [
+    pub const ALL: [Setting; 7] = [
         Setting::AckEach,
         Setting::AckEighth,
         Setting::AckSoon,
         Setting::NoCoalescing,
         Setting::Paced,
         Setting::Nagle,
+        Setting::BusyPoll,
     ];
 
     /// The contender's name: the setting as it is written.
@@ -79,6 +82,7 @@ impl Setting {
             Setting::NoCoalescing => "offload without gro",
             Setting::Paced => "pacing = auto",
             Setting::Nagle => "no-delay = false",
+            Setting::BusyPoll => "busy-poll = 50us",
         }
     }
 
@@ -91,6 +95,7 @@ impl Setting {
             Setting::NoCoalescing => "offload = \"tx-checksum,rx-checksum,tso,gather\"\n",
             Setting::Paced => "[tcp]\npacing = \"auto\"\n",
             Setting::Nagle => "[tcp]\nno-delay = false\n",
+            Setting::BusyPoll => "busy-poll = \"50us\"\n",
         }
     }
 }

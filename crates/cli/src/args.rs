@@ -147,6 +147,11 @@ pub struct ServeOptions {
     #[serde(deserialize_with = "forms::queues")]
     pub queues: Option<u16>,
 
+    /// How long each queue's thread goes on asking its device after the last packet before it sleeps, 0s to 10ms: answers
+    /// come sooner, and a processor is busy meanwhile [default: 0s]
+    #[arg(long, value_name = "TIME")]
+    pub busy_poll: Option<Span>,
+
     /// TCP port of the HTTP server, 0 for none [default: 80; with kernel 8080]
     #[arg(long, value_name = "PORT")]
     #[serde(deserialize_with = "forms::port")]
@@ -301,6 +306,7 @@ impl ServeOptions {
             "mac" => self.mac.is_some(),
             "vlan" => self.vlan.is_some(),
             "queues" => self.queues.is_some(),
+            "busy-poll" => self.busy_poll.is_some(),
             "http-port" => self.http_port.is_some(),
             "ftp-port" => self.ftp_port.is_some(),
             "iperf3-port" => self.iperf3_port.is_some(),
@@ -333,6 +339,7 @@ impl ServeOptions {
             mac: self.mac.or(file.mac),
             vlan: self.vlan.or(file.vlan),
             queues: self.queues.or(file.queues),
+            busy_poll: self.busy_poll.or(file.busy_poll),
             http_port: self.http_port.or(file.http_port),
             ftp_port: self.ftp_port.or(file.ftp_port),
             iperf3_port: self.iperf3_port.or(file.iperf3_port),

@@ -26,6 +26,8 @@ pub const DEFAULT_MEMORY: u64 = 64 << 20;
 
 /// Addresses when none is named: that of the source application note, and one of the same shape in IPv6.
 const DEFAULT_ADDRESSES: [&str; 2] = ["192.168.1.4/24", "fd00:6c72::4/64"];
+/// Longest time that a thread goes on asking: a sleep is noise beside more.
+const BUSY_POLL_MAX: Duration = Duration::from_millis(10);
 
 /// Everything `serve` needs to know.
 #[derive(Clone, Debug)]
@@ -52,6 +54,8 @@ pub struct Settings {
     pub vlan: Option<u16>,
     /// Queues if given.
     pub queues: Option<u16>,
+    /// How long a queue's thread asks on before it sleeps.
+    pub busy_poll: Duration,
     /// HTTP port if given; 0 for none.
     pub http_port: Option<u16>,
     /// FTP port if given; 0 for none.
@@ -275,6 +279,9 @@ impl Settings {
         if let Some(span) = options.stats.filter(|span| span.0 < Duration::from_millis(100)) {
             return Err(bad("stats", span, "100ms or more"));
         }
+        if let Some(span) = options.busy_poll.filter(|span| span.0 > BUSY_POLL_MAX) {
+            return Err(bad("busy-poll", span, "0s to 10ms"));
+        }
         let status = status(&options)?;
         Ok(Settings {
             dir: options.dir,
@@ -288,6 +295,7 @@ impl Settings {
             mac: options.mac,
             vlan: options.vlan,
             queues: options.queues,
+            busy_poll: options.busy_poll.map_or(Duration::ZERO, |span| span.0),
             http_port: options.http_port,
             ftp_port: options.ftp_port,
             iperf3_port: options.iperf3_port.unwrap_or(5201),

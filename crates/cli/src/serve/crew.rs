@@ -63,6 +63,7 @@ impl Crew {
         let mut worker = Worker::new(Loop::new(engine, files, services), machine, post);
         worker.with(|services, ctx| services.start(ctx)).map_err(ServeError::Start)?;
         worker.status = statuses.next();
+        worker.busy_poll = settings.busy_poll;
         worker.record(recorders.next());
         let mut threads = Vec::new();
         for (maker, post) in makers.zip(posts) {

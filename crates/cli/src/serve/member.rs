@@ -78,6 +78,7 @@ impl Member {
         let mut worker = Worker::new(Loop::new(engine, files, services), Machine::default(), Some(self.post));
         worker.with(|services, ctx| services.start(ctx)).map_err(ServeError::Start)?;
         worker.status = self.status;
+        worker.busy_poll = self.settings.busy_poll;
         worker.record(self.recorder);
         Ok(worker)
     }
@@ -122,7 +123,7 @@ impl Life {
                 }
             }
             self.tell_idle();
-            if !busy {
+            if !busy && !self.worker.asks_on(now) {
                 let waits = self.draining && !self.told_idle;
                 self.worker.sleep(waits.then(|| now + DRAIN_INTERVAL), None);
             }
@@ -162,6 +163,7 @@ impl Life {
         if let Err(error) = self.worker.core.engine.set_offloads(settings.offload) {
             log::error!("queue {}: {error}", self.seat());
         }
+        self.worker.busy_poll = settings.busy_poll;
     }
 
     fn tell_idle(&mut self) {

@@ -217,6 +217,7 @@ fn reload(args: &Serve, current: &Settings, serving: &mut Process) -> Result<Set
         files.set_writable(settings.writable);
     }
     worker.core.engine.set_offloads(settings.offload).map_err(ServeError::Device)?;
+    worker.busy_poll = settings.busy_poll;
     // What this thread takes the others take, too.
     if let Some(post) = &worker.post {
         let new = Arc::new((settings.clone(), users));

@@ -100,7 +100,7 @@ impl Process {
                     return self.end(true);
                 }
             }
-            if !busy {
+            if !busy && !self.worker.asks_on(now) {
                 let stats = self.stats.as_ref().filter(|_| !self.company.gathers()).map(Stats::due_at);
                 let look = drain_until.map(|until| until.min(now + DRAIN_INTERVAL));
                 let deadline = [stats, look].into_iter().flatten().min();

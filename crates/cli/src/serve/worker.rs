@@ -47,6 +47,10 @@ pub struct Worker {
     pub post: Option<PostOffice>,
     /// What they have told beside letters, for who runs the loop.
     pub orders: VecDeque<Post>,
+    /// How long it asks on after something happened before it sleeps.
+    pub busy_poll: Duration,
+    /// Until when it does so now.
+    asks_until: Option<Instant>,
     /// What the log was told of newcomers without a place.
     crowd: CrowdWatch,
     /// What it notes with, if anything is noted.
@@ -129,6 +133,8 @@ impl Worker {
             memory: MemoryPeak::default(),
             post,
             orders: VecDeque::new(),
+            busy_poll: Duration::ZERO,
+            asks_until: None,
             crowd: CrowdWatch::default(),
             recorder: None,
             is_settled: false,
@@ -187,6 +193,9 @@ impl Worker {
         self.is_eager &= taken_in;
         self.memory.note(self.core.engine.memory_used() as u64);
         self.send_letters();
+        if busy && !self.busy_poll.is_zero() {
+            self.asks_until = Some(self.machine.clock.now() + self.busy_poll);
+        }
         done(Step::Settle);
         Ok(busy)
     }
@@ -205,12 +214,17 @@ impl Worker {
         if !self.orders.is_empty() {
             return busy;
         }
-        if !self.is_settled || (busy && self.is_eager) {
+        if !self.is_settled || (busy && self.is_eager) || self.asks_on(now) {
             return true;
         }
         let is_asked = self.sleep(Some(next_look), other);
         self.is_eager = self.now() - now < AT_ONCE;
         !is_asked
+    }
+
+    /// Whether it is to ask again rather than to sleep, as something happened a moment ago.
+    pub fn asks_on(&self, now: Instant) -> bool {
+        self.asks_until.is_some_and(|until| now < until)
     }
 
     fn take_post(&mut self) -> bool {

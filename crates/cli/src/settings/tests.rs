@@ -42,6 +42,7 @@ fn a_bad_value_names_flag_value_and_what_is_allowed() {
     check_error(&["--address", "10.0.0.255"], &["--address", "10.0.0.255/24", "can reach"]);
     check_error(&["--memory", "3MiB"], &["--memory", "'3MiB'", "4MiB"]);
     check_error(&["--stats", "90ms"], &["--stats", "'90ms'", "100ms"]);
+    check_error(&["--busy-poll", "11ms"], &["--busy-poll", "'11ms'", "0s to 10ms"]);
     check_error(&["--offload", "warp"], &["--offload", "warp", "tso"]);
     check_error(&["--ftp-user", "eric"], &["--ftp-user", "NAME:PASSWORD"]);
     check_error(&["--ftp-user", "eric:a", "--ftp-user", "eric:b"], &["'eric' for '--ftp-user'", "twice"]);
@@ -106,6 +107,7 @@ fn every_flag_is_a_key_and_flags_win() {
         offload = "tso,gro"
         memory = "16MiB"
         stats = "1s"
+        busy-poll = "50us"
         log-format = "json"
         status = 9180
         [tcp]
@@ -124,6 +126,7 @@ fn every_flag_is_a_key_and_flags_win() {
     "#;
     let settings = with_file(text, &["--mtu", "1400", "--log-format", "text"]).unwrap();
     assert_eq!((settings.mtu, settings.log_format), (Some(1400), LogFormat::Text));
+    assert_eq!(settings.busy_poll, Duration::from_micros(50));
     assert_eq!((settings.http_port, settings.ftp_port, settings.iperf3_port), (Some(8000), Some(2100), 0));
     assert_eq!(settings.device, Some(DeviceChoice::Tap("lab0".to_owned())));
     assert_eq!(settings.user.as_deref(), Some("www-data"));

@@ -92,22 +92,28 @@ impl HostEngine for Busy {
     }
 }
 
-#[test]
-fn a_busy_loop_sees_a_signal_within_a_few_turns() {
-    let signals = Signals::catch().unwrap();
-    let turns = Rc::new(Cell::new(0));
+/// A worker that is never done, and gets SIGTERM in the turn of this number.
+fn worker(turns: &Rc<Cell<u32>>, signal_at: u32) -> Worker {
     let files = DemoFiles::new(&[DemoFile { path: "a", bytes: b"", modified_ns: 0 }]).unwrap();
     let sockets = KernelTransport::new(KernelConfig::default(), files.access()).unwrap();
     let cli = Cli::try_parse_from(["linerate", "serve", "--device", "kernel"]).unwrap();
     let Command::Serve(args) = cli.command else { panic!("the arguments say serve") };
     let settings = Settings::load(&args).unwrap();
     let ports = Ports { http: None, ftp: None, iperf3: None, kernel: true };
-    let engine: Box<dyn HostEngine> = Box::new(Busy { sockets, turns: Rc::clone(&turns), signal_at: 10 });
+    let engine: Box<dyn HostEngine> = Box::new(Busy { sockets, turns: Rc::clone(turns), signal_at });
     let services = Services::new(&settings, Vec::new(), ports, 512, Vec::new(), &Place::ALONE).unwrap();
-    let machine = Machine::default();
-    let started = machine.clock.now();
+    Worker::new(Loop::new(engine, AnyFiles::Demo(files), services), Machine::default(), None)
+}
+
+#[test]
+fn a_busy_loop_sees_a_signal_within_a_few_turns() {
+    let signals = Signals::catch().unwrap();
+    let turns = Rc::new(Cell::new(0));
+    let worker = worker(&turns, 10);
+    let started = worker.now();
+    let ports = Ports { http: None, ftp: None, iperf3: None, kernel: true };
     let mut serving = Process {
-        worker: Worker::new(Loop::new(engine, AnyFiles::Demo(files), services), machine, None),
+        worker,
         company: Company::default(),
         signals,
         stats: None,
@@ -119,4 +125,13 @@ fn a_busy_loop_sees_a_signal_within_a_few_turns() {
     // By turns it would be a multiple of hundreds.
     assert!((10..30).contains(&turns.get()), "{} turns", turns.get());
     assert_eq!(serving.summary(3).figures.accepted, 7);
+}
+
+#[test]
+fn a_loop_asks_on_for_as_long_as_it_is_told() {
+    let mut worker = worker(&Rc::new(Cell::new(0)), u32::MAX);
+    assert!(worker.turn().unwrap() && !worker.asks_on(worker.now()), "by default it sleeps");
+    worker.busy_poll = Duration::from_secs(3_600);
+    assert!(!worker.asks_on(worker.now()) && worker.turn().unwrap() && worker.asks_on(worker.now()));
+    assert!(!worker.asks_on(worker.now() + worker.busy_poll));
 }
