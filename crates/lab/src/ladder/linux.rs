@@ -8,29 +8,15 @@ use super::calibrate::{self, Calibration, Trial};
 use super::climb::{Climb, Expected, Found, Row, printed};
 use super::knobs::{Knobs, SUMS};
 use super::state::Direction;
-use crate::measure::place::{self, Place, SERVER, Wire, run};
+use super::transfer::{Round, transfer};
+use crate::measure::place;
 use crate::measure::rounds::alternate;
-use crate::measure::scratch::Scratch;
 use crate::measure::statistics::spread;
 use crate::progress::Progress;
 use crate::quantity::share;
 use crate::schema::Record;
-use anyhow::{Context, Result, bail};
-use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use anyhow::{Context, Result};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
-
-/// Until then the server is ready.
-const READY: Duration = Duration::from_secs(20);
-/// Most time of a transfer in seconds.
-const TRANSFER_S: u32 = 120;
-/// Port of the server's status.
-const STATUS: u16 = 9_180;
-/// Name and password of the client.
-const USER: &str = "ladder:ladder";
 
 /// How it is measured.
 #[derive(Clone, Debug)]
@@ -138,7 +124,7 @@ pub fn climb(
     let results = alternate(&chosen, settings.rounds, |round, form| {
         progress.begin(&format!("linux {}, round {}", form.name, round + 1));
         // What limits it is looked at while the first round runs: the looking costs some time.
-        let found = transfer(settings, &form.knobs, settings.bytes, round == 0);
+        let found = transfer(&settings.program, &form.knobs, settings.bytes, round == 0);
         progress.done(1);
         found.with_context(|| format!("rung {}", form.name))
     })?;
@@ -172,25 +158,13 @@ fn calibrate(settings: &Settings, forms: &[Form], progress: &mut Progress) -> Re
             knobs.direction,
             knobs.tcp().replace('\n', " ")
         ));
-        let found = transfer(settings, &knobs, settings.bytes, false).context("calibration")?;
+        let found = transfer(&settings.program, &knobs, settings.bytes, false).context("calibration")?;
         progress.done(1);
         let Round { megabytes, load, client_load, .. } = found;
         Ok(Trial { knobs, megabytes, load, client_load })
     });
     let tried: Vec<Trial> = tried.collect::<Result<_>>()?;
     Calibration::of(&tried).map_err(anyhow::Error::msg)
-}
-
-/// What one transfer gave.
-#[derive(Clone, Debug)]
-struct Round {
-    megabytes: f64,
-    /// Processor seconds of the server over those of the transfer.
-    load: f64,
-    /// The same of the client.
-    client_load: f64,
-    /// What limited it, and why, where that was looked at.
-    verdict: Option<(String, String)>,
 }
 
 /// A processor that is busy for such a part of the time is the limit.
@@ -269,134 +243,6 @@ fn why_missed(row: &Row) -> Option<String> {
         format!("its processor was to be busy {}, and was {}: it waited", share(expected.load), share(load))
     };
     Some(format!("{} is {:+.0} % off: {why}.", row.rung, error * 100.0))
-}
-
-/// A server that runs in a namespace; both end with the value.
-struct Server {
-    child: Child,
-    place: Place,
-    _scratch: Scratch,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // The namespace, which goes after this, ends what is left in it.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Server {
-    fn start(settings: &Settings, form: &Knobs) -> Result<Server> {
-        let place = Place::new(Wire::Tap)?;
-        let scaling = format!("net.ipv4.tcp_window_scaling={}", u8::from(form.scales));
-        run(place.client(None, "sysctl").args(["-qw", &scaling]))?;
-        let scratch = Scratch::new()?;
-        let config = scratch.path().join("ladder.toml");
-        std::fs::write(&config, format!("[tcp]\n{}", form.tcp()))
-            .with_context(|| format!("cannot write {}", config.display()))?;
-        let mut command = place.server(None, &settings.program.to_string_lossy());
-        command.args(["serve", "--device", "tap", "--address", &format!("{SERVER}/24"), "--queues", "1"]);
-        command.args(["--http-port", "0", "--iperf3-port", "0", "--ftp-user", USER, "--writable"]);
-        command.args(["--offload", form.offload, "--mtu", &form.mtu.to_string()]);
-        command.args(["--status", &STATUS.to_string(), "--config"]).arg(&config);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let child = child.with_context(|| format!("cannot start {}", settings.program.display()))?;
-        let mut server = Server { child, place, _scratch: scratch };
-        server.wait_until_ready()?;
-        Ok(server)
-    }
-
-    fn wait_until_ready(&mut self) -> Result<()> {
-        let stdout = self.child.stdout.take().context("the server has no output")?;
-        let (sender, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        let end = Instant::now() + READY;
-        let mut said = Vec::new();
-        while let Ok(line) = lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            if line.starts_with("Ready") {
-                // Who reads on keeps the server from a full pipe.
-                std::thread::spawn(move || lines.iter().for_each(drop));
-                return Ok(());
-            }
-            said.push(line);
-        }
-        bail!("the server is not ready; it said: {}", said.join(" / "))
-    }
-
-    /// Processor seconds that the server has used.
-    fn seconds(&self) -> f64 {
-        crate::measure::cpu::of_tree(self.child.id())
-    }
-
-    /// What limits the connection with the highest rate, and why.
-    fn verdict(&self) -> Option<(String, String)> {
-        let url = format!("http://127.0.0.1:{STATUS}/status.json?limit=1&sort=rate");
-        let text = run(self.place.client(None, "curl").args(["-sSf", "-m", "5", &url])).ok()?;
-        let report: Value = serde_json::from_str(&text).ok()?;
-        let conn = report.pointer("/connections/list/0")?;
-        if conn.get("state")?.as_str()? != "established" {
-            return None;
-        }
-        let is_busy = ["send_rate", "receive_rate"].iter().any(|key| conn[*key].as_f64() > Some(1e6));
-        let word = |key: &str| conn.get(key)?.as_str().map(str::to_owned);
-        is_busy.then(|| Some((word("bottleneck")?, word("because")?)))?
-    }
-}
-
-/// Starts a server, moves the bytes once, and ends it.
-fn transfer(settings: &Settings, form: &Knobs, bytes: u64, looks: bool) -> Result<Round> {
-    let server = Server::start(settings, form)?;
-    let client = match form.direction {
-        Direction::Sending => format!(
-            "curl -sS -m {TRANSFER_S} -o /dev/null -w '%{{size_download}} %{{time_total}} %{{time_starttransfer}}' \
-             ftp://{USER}@{SERVER}/memory/{bytes}"
-        ),
-        Direction::Receiving => format!(
-            "head -c {bytes} /dev/zero | curl -sS -m {TRANSFER_S} -T - \
-             -w '%{{size_upload}} %{{time_total}} %{{time_pretransfer}}' ftp://{USER}@{SERVER}/memory/null"
-        ),
-    };
-    let mut shell = server.place.client(None, "sh");
-    shell.args(["-c", &client]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let (before, client_before) = (server.seconds(), crate::measure::cpu::of_clients());
-    let (text, verdict) = watch(&mut shell, looks.then_some(&server))?;
-    let (after, client_after) = (server.seconds(), crate::measure::cpu::of_clients());
-    let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [moved, total, start] = numbers[..] else { bail!("curl said {text:?}; expected three numbers") };
-    if moved != bytes as f64 {
-        bail!("{moved} of {bytes} bytes arrived");
-    }
-    // The login is no part of it.
-    let time = (total - start).max(1e-6);
-    Ok(Round {
-        megabytes: moved / time / 1e6,
-        load: (after - before) / time,
-        client_load: (client_after - client_before) / time,
-        verdict,
-    })
-}
-
-/// Runs a client to its end and looks at the server meanwhile; what it said, and what was seen last.
-fn watch(shell: &mut Command, server: Option<&Server>) -> Result<(String, Option<(String, String)>)> {
-    let mut child = shell.spawn().context("cannot start the client")?;
-    let mut verdict = None;
-    while server.is_some() && child.try_wait()?.is_none() {
-        std::thread::sleep(Duration::from_millis(100));
-        verdict = server.and_then(Server::verdict).or(verdict);
-    }
-    let output = child.wait_with_output()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !output.status.success() {
-        bail!("the client ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok((text, verdict))
 }
 
 #[cfg(test)]
