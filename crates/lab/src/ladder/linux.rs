@@ -1,4 +1,4 @@
-//! The ladder on a Linux device: `linerate serve` on a TAP device in a namespace of its own, with settings that have the same
+//! The ladder on a Linux device: `linerate serve` on a TAP device or a packet socket in a namespace of its own, with settings that have the same
 //! effect as a rung, and an FTP client of the kernel's side.
 //!
 //! What work costs here is calibrated before ([`super::calibrate`]), and the rungs are predicted from that. Rungs that no
@@ -9,6 +9,7 @@ use super::climb::{Climb, Expected, Found, Row, printed};
 use super::knobs::{Knobs, SUMS};
 use super::state::Direction;
 use super::transfer::{Round, transfer};
+use crate::measure::device::Device;
 use crate::measure::place;
 use crate::measure::rounds::alternate;
 use crate::measure::statistics::spread;
@@ -23,6 +24,8 @@ use std::path::PathBuf;
 pub struct Settings {
     /// The program whose `serve` is run.
     pub program: PathBuf,
+    /// What it runs on.
+    pub device: Device,
     /// How often each rung is run; rungs alternate.
     pub rounds: usize,
     /// Bytes of a transfer.
@@ -95,14 +98,23 @@ const LEFT_OUT: [(&str, &str); 6] = [
     ("optimized, busy", "one program is one build"),
     ("rx-small-heap", "the least memory of serve, 4 MiB, holds the buffers of any one connection"),
     ("ack-every-10", "the client is the kernel; receiving, the server's own acknowledgements stand for it"),
-    ("pacing-0 to pacing-3", "a TAP device has no interrupts to pace"),
+    ("pacing-0 to pacing-3", "the device has no interrupts to pace"),
     (
         "far",
         "nothing here delays packets: the window without scaling is tried at the device's own round trip",
     ),
 ];
 
-/// Runs the forms of these names, all if there are none.
+/// Whether rungs can be run on these devices here: to be asked before the first.
+///
+/// # Errors
+/// No root, or a program that is missing.
+pub fn ready(devices: &[Device]) -> Result<()> {
+    let programs: &[&str] = if devices.contains(&Device::Packet) { &["curl", "ethtool"] } else { &["curl"] };
+    place::ready(programs)
+}
+
+/// Runs the forms of these names, all if there are none, on one device. Asks [`ready`] nothing.
 ///
 /// # Errors
 /// No root, a server that does not start, or a transfer that is not whole.
@@ -112,7 +124,6 @@ pub fn climb(
     figures: &[Record],
     progress: &mut Progress,
 ) -> Result<Climb> {
-    place::ready(&["curl"])?;
     let wanted = |form: &Form| names.is_empty() || names.iter().any(|name| name == form.name);
     let chosen: Vec<Form> = forms().into_iter().filter(wanted).collect();
     let calibration = calibrate(settings, &chosen, progress)?;
@@ -122,9 +133,9 @@ pub fn climb(
         .map(|form| calibration.predict(&form.knobs).map_err(anyhow::Error::msg))
         .collect::<Result<_>>()?;
     let results = alternate(&chosen, settings.rounds, |round, form| {
-        progress.begin(&format!("linux {}, round {}", form.name, round + 1));
+        progress.begin(&format!("{}: {}, round {}", settings.device.title(), form.name, round + 1));
         // What limits it is looked at while the first round runs: the looking costs some time.
-        let found = transfer(&settings.program, &form.knobs, settings.bytes, round == 0);
+        let found = measure(settings, &form.knobs, round == 0);
         progress.done(1);
         found.with_context(|| format!("rung {}", form.name))
     })?;
@@ -134,8 +145,8 @@ pub fn climb(
     let notes = costs_told(&rows).into_iter().chain(rows.iter().filter_map(why_missed));
     let notes = notes.chain(calibration.notes()).collect();
     Ok(Climb {
-        board: "linux-tap".to_owned(),
-        title: "On a TAP device of Linux".to_owned(),
+        board: settings.device.name().to_owned(),
+        title: format!("On a {}", settings.device.title()),
         rows,
         left_out: LEFT_OUT.map(|(name, why)| (name.to_owned(), why.to_owned())).to_vec(),
         notes,
@@ -149,16 +160,16 @@ pub fn trials(names: &[String]) -> usize {
     calibrate::trials(&chosen).len()
 }
 
+fn measure(settings: &Settings, knobs: &Knobs, looks: bool) -> Result<Round> {
+    transfer(&settings.program, settings.device, knobs, settings.bytes, looks)
+}
+
 /// Tries what the model needs to know of this machine, with settings that are no rung.
 fn calibrate(settings: &Settings, forms: &[Form], progress: &mut Progress) -> Result<Calibration> {
     let knobs: Vec<Knobs> = forms.iter().map(|form| form.knobs).collect();
     let tried = calibrate::trials(&knobs).into_iter().map(|knobs| {
-        progress.begin(&format!(
-            "linux, calibration: {:?} {}",
-            knobs.direction,
-            knobs.tcp().replace('\n', " ")
-        ));
-        let found = transfer(&settings.program, &knobs, settings.bytes, false).context("calibration")?;
+        progress.begin(&format!("{}: calibration, {}", settings.device.title(), knobs.words()));
+        let found = measure(settings, &knobs, false).context("calibration")?;
         progress.done(1);
         let Round { megabytes, load, client_load, .. } = found;
         Ok(Trial { knobs, megabytes, load, client_load })
@@ -256,7 +267,7 @@ mod tests {
         let (megabytes, load) = predicted;
         let limit = if load < 1.0 { "the client" } else { "the server's processor" };
         let expected = Expected { megabytes, load, limit: limit.to_owned(), limits: Vec::new() };
-        let settings = Settings { program: PathBuf::new(), rounds: 1, bytes: 1 };
+        let settings = Settings { program: PathBuf::new(), device: Device::Tap, rounds: 1, bytes: 1 };
         let (megabytes, load) = measured;
         let round = Round { megabytes, load, client_load: 0.5, verdict: None };
         super::row(&settings, &form, expected, &[round], &[])

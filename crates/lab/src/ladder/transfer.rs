@@ -42,9 +42,10 @@ struct Server {
 }
 
 impl Server {
-    fn start(program: &Path, form: &Knobs) -> Result<Server> {
-        let device = Device::Tap;
+    fn start(program: &Path, device: Device, form: &Knobs) -> Result<Server> {
         let place = Place::new(device.wire())?;
+        place.set_mtu(form.mtu)?;
+        place.leave_undone(form.has_sums(), form.offload == "all")?;
         let scaling = format!("net.ipv4.tcp_window_scaling={}", u8::from(form.scales));
         run(place.client(None, "sysctl").args(["-qw", &scaling]))?;
         let scratch = Scratch::new()?;
@@ -82,8 +83,8 @@ impl Server {
 }
 
 /// Starts a server, moves the bytes once, and ends it.
-pub fn transfer(program: &Path, form: &Knobs, bytes: u64, looks: bool) -> Result<Round> {
-    let server = Server::start(program, form)?;
+pub fn transfer(program: &Path, device: Device, form: &Knobs, bytes: u64, looks: bool) -> Result<Round> {
+    let server = Server::start(program, device, form)?;
     let client = match form.direction {
         Direction::Sending => format!(
             "curl -sS -m {TRANSFER_S} -o /dev/null -w '%{{size_download}} %{{time_total}} %{{time_starttransfer}}' \

@@ -1,15 +1,16 @@
 //! The Linux devices that our stack is measured on.
 
 use super::place::{TAP, Wire};
+use clap::ValueEnum;
 use serde::Serialize;
 
 /// What the device under test runs on.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Device {
     /// A TAP device.
     Tap,
-    /// A packet socket on one end of a veth pair.
+    /// A packet socket on a veth pair.
     Packet,
 }
 
@@ -47,5 +48,18 @@ impl Device {
             Device::Tap => Wire::Tap,
             Device::Packet => Wire::Veth,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_named_as_serve_and_records_name_them() {
+        let named = Device::ALL.map(|device| (device.name(), device.words(), device.wire()));
+        let tap = ("linux-tap", "tap:lrtap0".to_owned(), Wire::Tap);
+        let packet = ("linux-packet", "packet:veth1".to_owned(), Wire::Veth);
+        assert_eq!(named, [tap, packet]);
     }
 }
