@@ -142,7 +142,11 @@ pub fn climb(
     let rows = chosen.iter().zip(expected).zip(results);
     let rows: Vec<Row> =
         rows.map(|((form, expected), rounds)| row(settings, form, expected, &rounds, figures)).collect();
-    let notes = costs_told(&rows).into_iter().chain(rows.iter().filter_map(why_missed));
+    let notes = costs_told(&rows)
+        .into_iter()
+        .chain(kept_told(&rows))
+        .chain(short_told(&rows))
+        .chain(rows.iter().filter_map(why_missed));
     let notes = notes.chain(calibration.notes()).collect();
     Ok(Climb {
         board: settings.device.name().to_owned(),
@@ -171,8 +175,8 @@ fn calibrate(settings: &Settings, forms: &[Form], progress: &mut Progress) -> Re
         progress.begin(&format!("{}: calibration, {}", settings.device.title(), knobs.words()));
         let found = measure(settings, &knobs, false).context("calibration")?;
         progress.done(1);
-        let Round { megabytes, load, client_load, .. } = found;
-        Ok(Trial { knobs, megabytes, load, client_load })
+        let Round { megabytes, load, kept, client_load, .. } = found;
+        Ok(Trial { knobs, megabytes, load, kept, client_load })
     });
     let tried: Vec<Trial> = tried.collect::<Result<_>>()?;
     Calibration::of(&tried).map_err(anyhow::Error::msg)
@@ -180,6 +184,8 @@ fn calibrate(settings: &Settings, forms: &[Form], progress: &mut Progress) -> Re
 
 /// A processor that is busy for such a part of the time is the limit.
 const BUSY: f64 = 0.95;
+/// A server that others keep from the cores for such a part of the time is told of.
+const KEPT: f64 = 0.1;
 
 fn row(settings: &Settings, form: &Form, expected: Expected, rounds: &[Round], figures: &[Record]) -> Row {
     // The round that was looked at counts only where it is the only one.
@@ -187,8 +193,9 @@ fn row(settings: &Settings, form: &Form, expected: Expected, rounds: &[Round], f
     let median = |of: fn(&Round) -> f64| spread(counted.iter().map(of)).map(|spread| spread.median);
     let megabytes = spread(counted.iter().map(|round| round.megabytes));
     let (load, client_load) = (median(|round| round.load), median(|round| round.client_load));
+    let kept = median(|round| round.kept);
     let seen = rounds.iter().find_map(|round| round.verdict.clone());
-    let (limit, because) = limited(load, client_load, seen);
+    let (limit, because) = limited(load, kept, client_load, seen);
     let rounds_said = match counted.len() {
         1 => "1 round".to_owned(),
         rounds => format!("{rounds} rounds"),
@@ -200,25 +207,40 @@ fn row(settings: &Settings, form: &Form, expected: Expected, rounds: &[Round], f
         from: form.from.map(str::to_owned),
         direction: form.knobs.direction,
         predicted: Some(expected),
-        measured: megabytes.map(|megabytes| Found { megabytes, load, limit, because, how }),
+        measured: megabytes.map(|megabytes| Found { megabytes, load, kept, limit, because, how }),
         published: printed(figures, form.knobs.direction, form.published),
         described: None,
     }
 }
 
 /// What limited a rung: a processor without idle time, else what the server's status says of the connection. A full buffer
-/// behind a busy processor is what the processor makes of it.
-fn limited(load: Option<f64>, client_load: Option<f64>, seen: Option<(String, String)>) -> (String, String) {
+/// behind a busy processor is what the processor makes of it, and so is one behind a server that others keep from the cores.
+fn limited(
+    load: Option<f64>,
+    kept: Option<f64>,
+    client_load: Option<f64>,
+    seen: Option<(String, String)>,
+) -> (String, String) {
     let busy = |load: Option<f64>| load.filter(|load| *load >= BUSY).map(|load| share(load.min(1.0)));
     let (seen, because) = seen.unwrap_or_else(|| {
         ("not seen".to_owned(), "the transfer was over before it could be looked at".to_owned())
     });
+    let server = || "the server's processor".to_owned();
     let said = format!("of the time; the connection: {seen}, {because}");
-    match (busy(load), busy(client_load)) {
-        (Some(load), _) => ("the server's processor".to_owned(), format!("it was busy {load} {said}")),
-        (None, Some(load)) => ("the client's processor".to_owned(), format!("it was busy {load} {said}")),
-        (None, None) => (seen, because),
+    if let Some(load) = busy(load) {
+        return (server(), format!("it was busy {load} {said}"));
     }
+    if let Some(load) = busy(client_load) {
+        return ("the client's processor".to_owned(), format!("it was busy {load} {said}"));
+    }
+    if let (Some(load), Some(kept)) = (load, kept.filter(|kept| *kept >= KEPT))
+        && load + kept >= BUSY
+    {
+        let why =
+            format!("it was busy {}, and others had it for another {} {said}", share(load), share(kept));
+        return (server(), why);
+    }
+    (seen, because)
 }
 
 /// The server's processor time for a byte in ns, predicted and measured: on a machine that is busy with other things it
@@ -246,14 +268,52 @@ fn why_missed(row: &Row) -> Option<String> {
     let (expected, found) = (row.predicted.as_ref()?, row.measured.as_ref()?);
     let load = found.load?;
     let (wanted, took) = costs(row)?;
-    let why = if expected.load < 1.0 - 1e-9 && load < BUSY {
-        format!("{} was expected to be the limit, which is less exact than a processor", expected.limit)
-    } else if (wanted / took - 1.0).abs() > 0.1 {
-        format!("a byte took the server {took:.3} ns of its processor, not {wanted:.3}")
-    } else {
-        format!("its processor was to be busy {}, and was {}: it waited", share(expected.load), share(load))
-    };
-    Some(format!("{} is {:+.0} % off: {why}.", row.rung, error * 100.0))
+    let kept = found.kept.filter(|kept| *kept >= KEPT);
+    let mut why = Vec::new();
+    if (wanted / took - 1.0).abs() > 0.1 {
+        why.push(format!("a byte took the server {took:.3} ns of its processor, not {wanted:.3}"));
+    }
+    if expected.load < 1.0 - 1e-9 && load < BUSY {
+        why.push(format!(
+            "{} was expected to be the limit, which is less exact than a processor",
+            expected.limit
+        ));
+    } else if expected.load - load > 0.1 {
+        let waited = if kept.is_some() { "" } else { ": it waited" };
+        why.push(format!(
+            "its processor was to be busy {}, and was {}{waited}",
+            share(expected.load),
+            share(load)
+        ));
+    }
+    why.extend(kept.map(|kept| format!("others had its processor {} of the time", share(kept.min(1.0)))));
+    if why.is_empty() {
+        why.push("nothing that was measured beside it tells why".to_owned());
+    }
+    Some(format!("{} is {:+.0} % off: {}.", row.rung, error * 100.0, why.join("; ")))
+}
+
+/// In how many rungs others had the server's processor, where that is so in any.
+fn kept_told(rows: &[Row]) -> Option<String> {
+    let all: Vec<f64> = rows.iter().filter_map(|row| row.measured.as_ref()?.kept).collect();
+    let kept = all.iter().filter(|kept| **kept >= KEPT).count();
+    (kept > 0).then(|| {
+        format!(
+            "In {kept} of {} rungs others had the server's processor for more than a tenth of the time: the machine was busy with \
+             something else, or the client shared a core. Rates are then lower than on an idle machine.",
+            all.len()
+        )
+    })
+}
+
+/// What a load of more than the whole time means, where there is one.
+fn short_told(rows: &[Row]) -> Option<String> {
+    let loads = rows.iter().filter_map(|row| row.measured.as_ref()?.load);
+    loads.into_iter().any(|load| load > 1.05).then(|| {
+        "A load above 100 % has work in it that was done before the first byte and after the last: the transfer was too \
+         short for its figures to be exact."
+            .to_owned()
+    })
 }
 
 #[cfg(test)]
@@ -262,6 +322,10 @@ mod tests {
     use crate::measure::statistics::Spread;
 
     fn row(predicted: (f64, f64), measured: (f64, f64)) -> Row {
+        kept_row(predicted, measured, 0.0)
+    }
+
+    fn kept_row(predicted: (f64, f64), measured: (f64, f64), kept: f64) -> Row {
         let knobs = Knobs::new(Direction::Sending, Some(64), SUMS);
         let form = form("rung", "", None, knobs);
         let (megabytes, load) = predicted;
@@ -269,22 +333,24 @@ mod tests {
         let expected = Expected { megabytes, load, limit: limit.to_owned(), limits: Vec::new() };
         let settings = Settings { program: PathBuf::new(), device: Device::Tap, rounds: 1, bytes: 1 };
         let (megabytes, load) = measured;
-        let round = Round { megabytes, load, client_load: 0.5, verdict: None };
+        let round = Round { megabytes, load, kept, client_load: 0.5, verdict: None };
         super::row(&settings, &form, expected, &[round], &[])
     }
 
     #[test]
     fn a_busy_processor_is_the_limit() {
         let seen = || Some(("the send buffer".to_owned(), "it was full".to_owned()));
-        let check = |server: f64, client: f64, limit: &str, because: &str| {
-            let (found, why) = limited(Some(server), Some(client), seen());
+        let check = |server: f64, kept: f64, client: f64, limit: &str, because: &str| {
+            let (found, why) = limited(Some(server), Some(kept), Some(client), seen());
             assert_eq!((found.as_str(), why.as_str()), (limit, because));
         };
-        check(0.5, 0.5, "the send buffer", "it was full");
+        check(0.5, 0.3, 0.5, "the send buffer", "it was full");
         let behind = "it was busy 97 % of the time; the connection: the send buffer, it was full";
-        check(0.97, 0.99, "the server's processor", behind);
-        check(0.5, 0.97, "the client's processor", behind);
-        assert_eq!(limited(None, None, None).0, "not seen");
+        check(0.97, 0.0, 0.99, "the server's processor", behind);
+        check(0.5, 0.5, 0.97, "the client's processor", behind);
+        let shared = "it was busy 40 %, and others had it for another 56 % of the time; the connection: the send buffer, it was full";
+        check(0.4, 0.56, 0.5, "the server's processor", shared);
+        assert_eq!(limited(None, None, None, None).0, "not seen");
     }
 
     #[test]
@@ -304,6 +370,19 @@ mod tests {
         );
         check((100.0, 1.0), (50.0, 0.5), Some("was to be busy 100 %, and was 50 %: it waited"));
         check((100.0, 0.5), (50.0, 0.25), Some("the client was expected to be the limit"));
+        let shared = why_missed(&kept_row((100.0, 1.0), (50.0, 0.4), 0.55)).unwrap();
+        assert_eq!(
+            shared,
+            "rung is +100 % off: a byte took the server 8.000 ns of its processor, not 10.000; its processor was to be busy \
+             100 %, and was 40 %; others had its processor 55 % of the time."
+        );
+        let costs = row((100.0, 1.0), (90.0, 0.95));
+        assert!(why_missed(&costs).unwrap().contains("tells why"), "{:?}", why_missed(&costs));
+        let some = [kept_row((1.0, 1.0), (1.0, 0.5), 0.5), row((1.0, 1.0), (1.0, 1.0))];
+        assert!(kept_told(&some).unwrap().starts_with("In 1 of 2 rungs"));
+        assert_eq!(kept_told(&some[1..]), None);
+        assert_eq!(short_told(&[row((1.0, 1.0), (1.0, 1.0))]), None);
+        assert!(short_told(&[row((1.0, 1.0), (1.0, 1.2))]).is_some());
         let rows = [row((100.0, 1.0), (50.0, 0.5)), row((100.0, 1.0), (50.0, 1.0))];
         assert_eq!(costs_told(&rows).unwrap().split(" pred").next(), Some("1 of 2"));
         assert_eq!(costs_told(&[]), None);

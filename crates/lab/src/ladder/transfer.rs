@@ -28,7 +28,9 @@ pub struct Round {
     pub megabytes: f64,
     /// Processor seconds of the server over those of the transfer.
     pub load: f64,
-    /// The same of the client.
+    /// Seconds in which the server was ready and others had the cores, over those of the transfer.
+    pub kept: f64,
+    /// Processor seconds of the client over those of the transfer.
     pub client_load: f64,
     /// What limited it, and why, where that was looked at.
     pub verdict: Option<(String, String)>,
@@ -62,9 +64,9 @@ impl Server {
         Ok(Server { running, place, _scratch: scratch })
     }
 
-    /// Processor seconds that the server has used.
-    fn seconds(&self) -> f64 {
-        cpu::of_tree(self.running.pid())
+    /// Processor seconds that the server has used, and those in which it was ready and others had the cores.
+    fn seconds(&self) -> [f64; 2] {
+        [cpu::of_tree(self.running.pid()), cpu::kept_of_tree(self.running.pid())]
     }
 
     /// What limits the connection with the highest rate, and why.
@@ -109,7 +111,8 @@ pub fn transfer(program: &Path, device: Device, form: &Knobs, bytes: u64, looks:
     let time = (total - start).max(1e-6);
     Ok(Round {
         megabytes: moved / time / 1e6,
-        load: (after - before) / time,
+        load: (after[0] - before[0]) / time,
+        kept: (after[1] - before[1]) / time,
         client_load: (client_after - client_before) / time,
         verdict,
     })
