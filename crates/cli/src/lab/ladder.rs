@@ -10,6 +10,7 @@ use linerate_lab::ladder::report::Report;
 use linerate_lab::ladder::rungs::Rung;
 use linerate_lab::ladder::state::Direction;
 use linerate_lab::ladder::{board, linux, waterfall};
+use linerate_lab::measure::device::Device;
 use linerate_lab::measure::provenance::Provenance;
 use linerate_lab::progress::Progress;
 use linerate_lab::schema::Record;
@@ -25,6 +26,10 @@ pub struct Ladder {
     /// Where to climb; repeatable
     #[arg(long, value_enum, value_name = "PLACE", default_values_t = [Place::Simulator])]
     on: Vec<Place>,
+
+    /// Devices to measure on, with --on linux; repeatable [default: tap]
+    #[arg(long, value_enum, value_name = "DEVICE")]
+    device: Vec<Device>,
 
     /// Whose work the simulator's processor does; both if not given
     #[arg(long, value_enum, value_name = "WHOSE")]
@@ -64,7 +69,7 @@ pub struct Ladder {
 enum Place {
     /// In virtual time.
     Simulator,
-    /// On a TAP device in a namespace, as root.
+    /// On devices of this machine in namespaces, as root.
     Linux,
     /// On the emulated Cortex-A15, from figures that were counted before.
     Board,
@@ -87,12 +92,15 @@ pub fn run(args: &Ladder) -> Result<(), LabError> {
     }
     error::writable([&args.svg, &args.output.html])?;
     let places: BTreeSet<Place> = args.on.iter().copied().collect();
+    if !args.device.is_empty() && !places.contains(&Place::Linux) {
+        return Err(LabError::Asked("--device needs --on linux: no other place has devices".to_owned()));
+    }
     let figures = linerate_lab::published::of("000").map_err(|why| LabError::Failed(why.to_string()))?;
     let mut climbs = Vec::new();
     for place in places {
         match place {
             Place::Simulator => climbs.extend(simulator(args, &constants, &figures)?),
-            Place::Linux => climbs.push(on_linux(args, &figures)?),
+            Place::Linux => climbs.extend(on_linux(args, &figures)?),
             Place::Board => climbs.push(on_board(args, &constants, &figures)?),
         }
     }
@@ -135,7 +143,7 @@ fn simulator(args: &Ladder, constants: &Constants, figures: &[Record]) -> Result
         .map_err(LabError::Failed)
 }
 
-fn on_linux(args: &Ladder, figures: &[Record]) -> Result<Climb, LabError> {
+fn on_linux(args: &Ladder, figures: &[Record]) -> Result<Vec<Climb>, LabError> {
     let known: Vec<&str> = linux::forms().iter().map(|form| form.name).collect();
     if let Some(unknown) = args.rung.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(LabError::Asked(format!(
@@ -145,13 +153,29 @@ fn on_linux(args: &Ladder, figures: &[Record]) -> Result<Climb, LabError> {
     }
     let program = std::env::current_exe()
         .map_err(|why| LabError::Failed(format!("cannot find this program's file: {why}")))?;
-    let bytes = BYTES[usize::from(args.quick)];
-    let settings = linux::Settings { program, rounds: rounds(args), bytes };
+    let devices = devices(&args.device);
+    linux::ready(&devices).map_err(|why| LabError::Failed(format!("{why:#}")))?;
     let count = if args.rung.is_empty() { known.len() } else { args.rung.len() };
-    let all = count * settings.rounds + linux::trials(&args.rung);
-    let mut progress = Progress::new("ladder", all as u64);
-    linux::climb(&settings, &args.rung, figures, &mut progress)
-        .map_err(|why| LabError::Failed(format!("{why:#}")))
+    let each = count * rounds(args) + linux::trials(&args.rung);
+    let mut progress = Progress::new("ladder", (each * devices.len()) as u64);
+    let bytes = BYTES[usize::from(args.quick)];
+    let climb = |device| {
+        let settings = linux::Settings { program: program.clone(), device, rounds: rounds(args), bytes };
+        linux::climb(&settings, &args.rung, figures, &mut progress)
+            .map_err(|why| LabError::Failed(format!("{why:#}")))
+    };
+    devices.into_iter().map(climb).collect()
+}
+
+/// Each device once, in the order in which they were named.
+fn devices(named: &[Device]) -> Vec<Device> {
+    let mut devices = Vec::new();
+    for device in named {
+        if !devices.contains(device) {
+            devices.push(*device);
+        }
+    }
+    if devices.is_empty() { vec![Device::Tap] } else { devices }
 }
 
 fn on_board(args: &Ladder, constants: &Constants, figures: &[Record]) -> Result<Climb, LabError> {
@@ -175,4 +199,17 @@ fn list(args: &Ladder) -> Result<(), LabError> {
         let _ = writeln!(text, "{:<22} {}{from}", form.name, form.title);
     }
     error::print(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_device_is_measured_once() {
+        assert_eq!(devices(&[]), [Device::Tap]);
+        assert_eq!(devices(&[Device::Packet]), [Device::Packet]);
+        let twice = [Device::Packet, Device::Tap, Device::Packet];
+        assert_eq!(devices(&twice), [Device::Packet, Device::Tap]);
+    }
 }

@@ -1,4 +1,4 @@
-//! `linerate lab ladder` on a TAP device in a namespace, in its shortest form: what it tells, not how fast it was.
+//! `linerate lab ladder` on Linux devices in namespaces, in its shortest form: what it tells, not how fast it was.
 
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -16,18 +16,32 @@ fn ladder(args: &[&str]) -> (bool, String, String) {
 
 /// The transfer of each rung is whole, or the command fails: it compares the bytes that arrived with those asked for.
 #[test]
-fn rungs_on_a_device() {
-    let rungs = ["as-ported", "mss-writes", "rx-buffers-64k", "narrow-window"];
-    let mut args = vec!["--on", "linux", "--quick", "--json"];
+fn rungs_on_each_device() {
+    let rungs = ["as-ported", "mss-writes", "jumbo", "rx-buffers-64k", "narrow-window"];
+    let mut args = vec!["--on", "linux", "--device", "tap", "--device", "packet", "--quick", "--json"];
     args.extend(rungs.iter().flat_map(|rung| ["--rung", rung]));
     let (success, out, err) = ladder(&args);
     assert!(success, "{err}");
     let report: Value = serde_json::from_str(&out).expect("JSON");
-    let climb = &report["climbs"][0];
-    assert_eq!(climb["board"], "linux-tap");
+    let climbs = report["climbs"].as_array().expect("climbs");
+    let devices = [("linux-tap", "On a TAP device"), ("linux-packet", "On a packet socket on veth")];
+    assert_eq!(climbs.len(), devices.len());
+    for (climb, (board, title)) in climbs.iter().zip(devices) {
+        assert_eq!((&climb["board"], &climb["title"]), (&board.into(), &title.into()));
+        check_climb(climb);
+        let records = report["records"].as_array().expect("records").iter();
+        let measured = records.filter(|record| {
+            record["board"] == board && record["origin"] == "measured" && record["figure"] == "throughput"
+        });
+        assert_eq!(measured.count(), rungs.len(), "{board}");
+    }
+    assert!(report["provenance"]["date"].as_str().is_some_and(|date| date.starts_with("20")));
+}
+
+fn check_climb(climb: &Value) {
     let rows = climb["rows"].as_array().expect("rows");
     let names: Vec<&str> = rows.iter().filter_map(|row| row["rung"].as_str()).collect();
-    assert_eq!(names, ["as-ported", "mss-writes", "narrow-window", "rx-buffers-64k"]);
+    assert_eq!(names, ["as-ported", "mss-writes", "jumbo", "narrow-window", "rx-buffers-64k"]);
     for row in rows {
         let found = &row["measured"];
         assert!(found["megabytes"]["median"].as_f64() > Some(0.0), "{row}");
@@ -42,11 +56,14 @@ fn rungs_on_a_device() {
     let calibrated = notes.iter().filter(|note| note.starts_with("Calibrated, "));
     assert_eq!(calibrated.count(), 3, "{notes:?}");
     assert!(!climb["left_out"].as_array().expect("what is left out").is_empty());
-    let measured = report["records"].as_array().expect("records").iter();
-    let measured =
-        measured.filter(|record| record["origin"] == "measured" && record["figure"] == "throughput");
-    assert_eq!(measured.count(), rungs.len());
-    assert!(report["provenance"]["date"].as_str().is_some_and(|date| date.starts_with("20")));
+}
+
+#[test]
+fn devices_are_those_of_linux() {
+    let (success, _, err) = ladder(&["--device", "packet"]);
+    assert!(!success && err.contains("--device needs --on linux"), "{err}");
+    let (success, _, err) = ladder(&["--on", "linux", "--device", "rtl"]);
+    assert!(!success && err.contains("[possible values: tap, packet]"), "{err}");
 }
 
 #[test]
@@ -114,5 +131,9 @@ fn what_is_missing_is_told_before_anything_is_measured() {
         assert_eq!(code, Some(1));
         assert!(said.contains("needs curl") && !said.contains("round 1"), "{said}");
     }
+    std::os::unix::fs::symlink("/bin/true", folder.join("curl")).expect("a link");
+    let (code, said) = tell(&["lab", "ladder", "--on", "linux", "--device", "packet"]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("needs ethtool") && !said.contains("calibration"), "{said}");
     std::fs::remove_dir_all(&folder).expect("it is there");
 }

@@ -87,6 +87,7 @@ fn row(
         measured: Some(Found {
             megabytes: Spread { median: megabytes, least: megabytes, most: megabytes },
             load: Some(megabytes / processor),
+            kept: None,
             limit: limit.to_owned(),
             because,
             how: format!("instructions counted, {}", path.display()),

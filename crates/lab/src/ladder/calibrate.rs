@@ -33,8 +33,17 @@ pub struct Trial {
     pub megabytes: f64,
     /// Processor time of the server over the time.
     pub load: f64,
+    /// Time in which it was ready and others had the cores, over the time.
+    pub kept: f64,
     /// The same of the client.
     pub client_load: f64,
+}
+
+impl Trial {
+    /// Whether the server was not the limit: who is kept from the cores does not wait for a window or a client.
+    fn has_time_left(&self) -> bool {
+        self.load + self.kept < BUSY
+    }
 }
 
 /// What the server's time for a byte goes to.
@@ -227,7 +236,7 @@ fn kinds_of((direction, is_super): Kind, trials: &[&Trial]) -> Result<Kinds, Str
     let off = |(row, wanted): &(Vec<f64>, f64)| (sum(row, &values) / wanted - 1.0).abs();
     let misfit = rows.iter().map(off).sum::<f64>() / rows.len() as f64;
     let trips = [true, false].map(|scales| {
-        let tried = trials.iter().filter(|trial| trial.knobs.scales == scales && trial.load < BUSY);
+        let tried = trials.iter().filter(|trial| trial.knobs.scales == scales && trial.has_time_left());
         // What the kernel gets in packets it acknowledges within the call that sends them: there is no round trip to wait for.
         let points = tried.filter(|_| is_super && direction == Direction::Sending).map(|trial| {
             let window = model::window_bytes(&trial.knobs.state(), &Constants::of_machine(&found));
@@ -241,7 +250,7 @@ fn kinds_of((direction, is_super): Kind, trials: &[&Trial]) -> Result<Kinds, Str
     let client: Vec<(Vec<f64>, f64)> = trials
         .iter()
         .map(|trial| {
-            let waited = direction == Direction::Receiving && trial.load < BUSY;
+            let waited = direction == Direction::Receiving && trial.has_time_left();
             let busy = if waited { 1.0 } else { trial.client_load };
             (vec![1.0 / trial.knobs.state().payload() as f64, 1.0], busy / trial.megabytes * 1e3)
         })
@@ -326,7 +335,7 @@ mod tests {
         let is_sent_whole = knobs.is_super() && knobs.direction == Direction::Sending;
         let waits = if is_sent_whole { 1.0 / trip } else { 0.0 };
         let took = each.max(client).max(waits);
-        Trial { knobs, megabytes: 1e3 / took, load: each / took, client_load: client / took }
+        Trial { knobs, megabytes: 1e3 / took, load: each / took, kept: 0.0, client_load: client / took }
     }
 
     const COSTS: Calibrated = Calibrated {
@@ -396,6 +405,21 @@ mod tests {
         assert!(notes[1].contains("a round trip of its buffer 50.0 us"), "{}", notes[1]);
     }
 
+    /// A server that others keep from the cores is slow for no window's sake: nothing is learnt of the round trip.
+    #[test]
+    fn a_server_without_a_core_waits_for_no_window() {
+        let slow = |knobs| {
+            let trial = machine(knobs, &COSTS, 0.02);
+            let load = trial.load / 4.0;
+            Trial { megabytes: trial.megabytes / 4.0, load, kept: 1.0 - load, ..trial }
+        };
+        let tried: Vec<Trial> = trials(&all()).into_iter().map(slow).collect();
+        let calibration = Calibration::of(&tried).unwrap();
+        assert!(calibration.0.iter().all(|found| found.trips == [None, None]), "{calibration:?}");
+        let rung = forms().into_iter().find(|form| form.name == "segmentation").unwrap().knobs;
+        assert_eq!(calibration.predict(&rung).unwrap().limit, "the server's processor");
+    }
+
     #[test]
     fn limits_have_their_names() {
         let tried = |client| -> Vec<Trial> {
@@ -437,7 +461,7 @@ mod tests {
     #[test]
     fn what_tells_nothing_is_refused() {
         let knobs = trials(&all())[0];
-        let nothing = Trial { knobs, megabytes: 100.0, load: 0.0, client_load: 0.0 };
+        let nothing = Trial { knobs, megabytes: 100.0, load: 0.0, kept: 0.0, client_load: 0.0 };
         assert!(Calibration::of(&[nothing]).unwrap_err().contains("no processor time"));
         assert!(Calibration::of(&[]).unwrap().predict(&knobs).unwrap_err().contains("no trial"));
     }

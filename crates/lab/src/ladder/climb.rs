@@ -88,6 +88,8 @@ pub struct Found {
     pub megabytes: Spread,
     /// Part of the time that the server's processor was busy.
     pub load: Option<f64>,
+    /// Part of the time that the server was ready to run and others had the cores, where that can be.
+    pub kept: Option<f64>,
     /// What limited it.
     pub limit: String,
     /// Why.
@@ -198,6 +200,7 @@ fn found(measured: simulator::Measured) -> Found {
     Found {
         megabytes: Spread { median, least: median, most: median },
         load: Some(measured.load),
+        kept: None,
         limit: measured.bottleneck,
         because: measured.because,
         how: "200 ms of virtual time".to_owned(),

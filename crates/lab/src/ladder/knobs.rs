@@ -1,4 +1,4 @@
-//! Settings of `linerate serve` on a TAP device, as its arguments and configuration, and as a state that the model predicts.
+//! Settings of `linerate serve` on a Linux device, as its arguments and configuration, and as a state that the model predicts.
 
 use super::state::{Direction, State};
 use std::fmt::Write as _;
@@ -64,6 +64,26 @@ impl Knobs {
         text
     }
 
+    /// All of them on a line, for who watches.
+    pub fn words(&self) -> String {
+        let mut words = match self.direction {
+            Direction::Sending => "sending".to_owned(),
+            Direction::Receiving => "receiving".to_owned(),
+        };
+        for line in self.tcp().lines() {
+            words.push_str(", ");
+            words.push_str(line);
+        }
+        // Writing into a string never fails.
+        let _ = write!(words, ", offload {}, MTU {}", self.offload, self.mtu);
+        words
+    }
+
+    /// Whether the device does checksums.
+    pub fn has_sums(&self) -> bool {
+        self.offload != "none"
+    }
+
     /// Whether packets of data are larger than the MTU: cut by the device, or not cut at all by the client.
     pub fn is_super(&self) -> bool {
         self.offload == "all" || (self.direction == Direction::Sending && self.offload == CUT)
@@ -88,7 +108,7 @@ impl Knobs {
             // A window of 65,535 bytes takes a super-segment that is a byte shorter.
             peer_window: if self.scales { SCALED } else { UNSCALED.max(payload) },
             ack_every: if self.is_super() { 1 } else { self.ack_every.unwrap_or(2) },
-            offload: self.offload != "none",
+            offload: self.has_sums(),
             driver_improved: true,
             mtu: (payload + HEADERS) as usize,
             ..State::as_ported(self.direction)
@@ -128,6 +148,13 @@ mod tests {
         let rare = Knobs { ack_every: Some(10), ..Knobs::new(receiving, Some(8), CUT) };
         check(rare, "receive-buffer = \"8KiB\"\ndelayed-ack-segments = 10\n", 1_448, 8 << 10, false);
         assert_eq!(rare.state().ack_every, 10);
+        assert_eq!(
+            rare.words(),
+            format!(
+                "receiving, receive-buffer = \"8KiB\", delayed-ack-segments = 10, offload {CUT}, MTU 1500"
+            )
+        );
+        assert!(rare.has_sums() && !narrow.has_sums());
         assert_eq!(Knobs { scales: false, ..Knobs::new(sending, None, "none") }.state().peer_window, 65_535);
     }
 }

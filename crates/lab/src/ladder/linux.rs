@@ -1,4 +1,4 @@
-//! The ladder on a Linux device: `linerate serve` on a TAP device in a namespace of its own, with settings that have the same
+//! The ladder on a Linux device: `linerate serve` on a TAP device or a packet socket in a namespace of its own, with settings that have the same
 //! effect as a rung, and an FTP client of the kernel's side.
 //!
 //! What work costs here is calibrated before ([`super::calibrate`]), and the rungs are predicted from that. Rungs that no
@@ -8,35 +8,24 @@ use super::calibrate::{self, Calibration, Trial};
 use super::climb::{Climb, Expected, Found, Row, printed};
 use super::knobs::{Knobs, SUMS};
 use super::state::Direction;
-use crate::measure::place::{self, Place, SERVER, Wire, run};
+use super::transfer::{Round, transfer};
+use crate::measure::device::Device;
+use crate::measure::place;
 use crate::measure::rounds::alternate;
-use crate::measure::scratch::Scratch;
 use crate::measure::statistics::spread;
 use crate::progress::Progress;
 use crate::quantity::share;
 use crate::schema::Record;
-use anyhow::{Context, Result, bail};
-use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use anyhow::{Context, Result};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
-
-/// Until then the server is ready.
-const READY: Duration = Duration::from_secs(20);
-/// Most time of a transfer in seconds.
-const TRANSFER_S: u32 = 120;
-/// Port of the server's status.
-const STATUS: u16 = 9_180;
-/// Name and password of the client.
-const USER: &str = "ladder:ladder";
 
 /// How it is measured.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The program whose `serve` is run.
     pub program: PathBuf,
+    /// What it runs on.
+    pub device: Device,
     /// How often each rung is run; rungs alternate.
     pub rounds: usize,
     /// Bytes of a transfer.
@@ -109,14 +98,23 @@ const LEFT_OUT: [(&str, &str); 6] = [
     ("optimized, busy", "one program is one build"),
     ("rx-small-heap", "the least memory of serve, 4 MiB, holds the buffers of any one connection"),
     ("ack-every-10", "the client is the kernel; receiving, the server's own acknowledgements stand for it"),
-    ("pacing-0 to pacing-3", "a TAP device has no interrupts to pace"),
+    ("pacing-0 to pacing-3", "the device has no interrupts to pace"),
     (
         "far",
         "nothing here delays packets: the window without scaling is tried at the device's own round trip",
     ),
 ];
 
-/// Runs the forms of these names, all if there are none.
+/// Whether rungs can be run on these devices here: to be asked before the first.
+///
+/// # Errors
+/// No root, or a program that is missing.
+pub fn ready(devices: &[Device]) -> Result<()> {
+    let programs: &[&str] = if devices.contains(&Device::Packet) { &["curl", "ethtool"] } else { &["curl"] };
+    place::ready(programs)
+}
+
+/// Runs the forms of these names, all if there are none, on one device. Asks [`ready`] nothing.
 ///
 /// # Errors
 /// No root, a server that does not start, or a transfer that is not whole.
@@ -126,7 +124,6 @@ pub fn climb(
     figures: &[Record],
     progress: &mut Progress,
 ) -> Result<Climb> {
-    place::ready(&["curl"])?;
     let wanted = |form: &Form| names.is_empty() || names.iter().any(|name| name == form.name);
     let chosen: Vec<Form> = forms().into_iter().filter(wanted).collect();
     let calibration = calibrate(settings, &chosen, progress)?;
@@ -136,20 +133,24 @@ pub fn climb(
         .map(|form| calibration.predict(&form.knobs).map_err(anyhow::Error::msg))
         .collect::<Result<_>>()?;
     let results = alternate(&chosen, settings.rounds, |round, form| {
-        progress.begin(&format!("linux {}, round {}", form.name, round + 1));
+        progress.begin(&format!("{}: {}, round {}", settings.device.title(), form.name, round + 1));
         // What limits it is looked at while the first round runs: the looking costs some time.
-        let found = transfer(settings, &form.knobs, settings.bytes, round == 0);
+        let found = measure(settings, &form.knobs, round == 0);
         progress.done(1);
         found.with_context(|| format!("rung {}", form.name))
     })?;
     let rows = chosen.iter().zip(expected).zip(results);
     let rows: Vec<Row> =
         rows.map(|((form, expected), rounds)| row(settings, form, expected, &rounds, figures)).collect();
-    let notes = costs_told(&rows).into_iter().chain(rows.iter().filter_map(why_missed));
+    let notes = costs_told(&rows)
+        .into_iter()
+        .chain(kept_told(&rows))
+        .chain(short_told(&rows))
+        .chain(rows.iter().filter_map(why_missed));
     let notes = notes.chain(calibration.notes()).collect();
     Ok(Climb {
-        board: "linux-tap".to_owned(),
-        title: "On a TAP device of Linux".to_owned(),
+        board: settings.device.name().to_owned(),
+        title: format!("On a {}", settings.device.title()),
         rows,
         left_out: LEFT_OUT.map(|(name, why)| (name.to_owned(), why.to_owned())).to_vec(),
         notes,
@@ -163,38 +164,28 @@ pub fn trials(names: &[String]) -> usize {
     calibrate::trials(&chosen).len()
 }
 
+fn measure(settings: &Settings, knobs: &Knobs, looks: bool) -> Result<Round> {
+    transfer(&settings.program, settings.device, knobs, settings.bytes, looks)
+}
+
 /// Tries what the model needs to know of this machine, with settings that are no rung.
 fn calibrate(settings: &Settings, forms: &[Form], progress: &mut Progress) -> Result<Calibration> {
     let knobs: Vec<Knobs> = forms.iter().map(|form| form.knobs).collect();
     let tried = calibrate::trials(&knobs).into_iter().map(|knobs| {
-        progress.begin(&format!(
-            "linux, calibration: {:?} {}",
-            knobs.direction,
-            knobs.tcp().replace('\n', " ")
-        ));
-        let found = transfer(settings, &knobs, settings.bytes, false).context("calibration")?;
+        progress.begin(&format!("{}: calibration, {}", settings.device.title(), knobs.words()));
+        let found = measure(settings, &knobs, false).context("calibration")?;
         progress.done(1);
-        let Round { megabytes, load, client_load, .. } = found;
-        Ok(Trial { knobs, megabytes, load, client_load })
+        let Round { megabytes, load, kept, client_load, .. } = found;
+        Ok(Trial { knobs, megabytes, load, kept, client_load })
     });
     let tried: Vec<Trial> = tried.collect::<Result<_>>()?;
     Calibration::of(&tried).map_err(anyhow::Error::msg)
 }
 
-/// What one transfer gave.
-#[derive(Clone, Debug)]
-struct Round {
-    megabytes: f64,
-    /// Processor seconds of the server over those of the transfer.
-    load: f64,
-    /// The same of the client.
-    client_load: f64,
-    /// What limited it, and why, where that was looked at.
-    verdict: Option<(String, String)>,
-}
-
 /// A processor that is busy for such a part of the time is the limit.
 const BUSY: f64 = 0.95;
+/// A server that others keep from the cores for such a part of the time is told of.
+const KEPT: f64 = 0.1;
 
 fn row(settings: &Settings, form: &Form, expected: Expected, rounds: &[Round], figures: &[Record]) -> Row {
     // The round that was looked at counts only where it is the only one.
@@ -202,8 +193,9 @@ fn row(settings: &Settings, form: &Form, expected: Expected, rounds: &[Round], f
     let median = |of: fn(&Round) -> f64| spread(counted.iter().map(of)).map(|spread| spread.median);
     let megabytes = spread(counted.iter().map(|round| round.megabytes));
     let (load, client_load) = (median(|round| round.load), median(|round| round.client_load));
+    let kept = median(|round| round.kept);
     let seen = rounds.iter().find_map(|round| round.verdict.clone());
-    let (limit, because) = limited(load, client_load, seen);
+    let (limit, because) = limited(load, kept, client_load, seen);
     let rounds_said = match counted.len() {
         1 => "1 round".to_owned(),
         rounds => format!("{rounds} rounds"),
@@ -215,25 +207,40 @@ fn row(settings: &Settings, form: &Form, expected: Expected, rounds: &[Round], f
         from: form.from.map(str::to_owned),
         direction: form.knobs.direction,
         predicted: Some(expected),
-        measured: megabytes.map(|megabytes| Found { megabytes, load, limit, because, how }),
+        measured: megabytes.map(|megabytes| Found { megabytes, load, kept, limit, because, how }),
         published: printed(figures, form.knobs.direction, form.published),
         described: None,
     }
 }
 
 /// What limited a rung: a processor without idle time, else what the server's status says of the connection. A full buffer
-/// behind a busy processor is what the processor makes of it.
-fn limited(load: Option<f64>, client_load: Option<f64>, seen: Option<(String, String)>) -> (String, String) {
+/// behind a busy processor is what the processor makes of it, and so is one behind a server that others keep from the cores.
+fn limited(
+    load: Option<f64>,
+    kept: Option<f64>,
+    client_load: Option<f64>,
+    seen: Option<(String, String)>,
+) -> (String, String) {
     let busy = |load: Option<f64>| load.filter(|load| *load >= BUSY).map(|load| share(load.min(1.0)));
     let (seen, because) = seen.unwrap_or_else(|| {
         ("not seen".to_owned(), "the transfer was over before it could be looked at".to_owned())
     });
+    let server = || "the server's processor".to_owned();
     let said = format!("of the time; the connection: {seen}, {because}");
-    match (busy(load), busy(client_load)) {
-        (Some(load), _) => ("the server's processor".to_owned(), format!("it was busy {load} {said}")),
-        (None, Some(load)) => ("the client's processor".to_owned(), format!("it was busy {load} {said}")),
-        (None, None) => (seen, because),
+    if let Some(load) = busy(load) {
+        return (server(), format!("it was busy {load} {said}"));
     }
+    if let Some(load) = busy(client_load) {
+        return ("the client's processor".to_owned(), format!("it was busy {load} {said}"));
+    }
+    if let (Some(load), Some(kept)) = (load, kept.filter(|kept| *kept >= KEPT))
+        && load + kept >= BUSY
+    {
+        let why =
+            format!("it was busy {}, and others had it for another {} {said}", share(load), share(kept));
+        return (server(), why);
+    }
+    (seen, because)
 }
 
 /// The server's processor time for a byte in ns, predicted and measured: on a machine that is busy with other things it
@@ -261,142 +268,52 @@ fn why_missed(row: &Row) -> Option<String> {
     let (expected, found) = (row.predicted.as_ref()?, row.measured.as_ref()?);
     let load = found.load?;
     let (wanted, took) = costs(row)?;
-    let why = if expected.load < 1.0 - 1e-9 && load < BUSY {
-        format!("{} was expected to be the limit, which is less exact than a processor", expected.limit)
-    } else if (wanted / took - 1.0).abs() > 0.1 {
-        format!("a byte took the server {took:.3} ns of its processor, not {wanted:.3}")
-    } else {
-        format!("its processor was to be busy {}, and was {}: it waited", share(expected.load), share(load))
-    };
-    Some(format!("{} is {:+.0} % off: {why}.", row.rung, error * 100.0))
+    let kept = found.kept.filter(|kept| *kept >= KEPT);
+    let mut why = Vec::new();
+    if (wanted / took - 1.0).abs() > 0.1 {
+        why.push(format!("a byte took the server {took:.3} ns of its processor, not {wanted:.3}"));
+    }
+    if expected.load < 1.0 - 1e-9 && load < BUSY {
+        why.push(format!(
+            "{} was expected to be the limit, which is less exact than a processor",
+            expected.limit
+        ));
+    } else if expected.load - load > 0.1 {
+        let waited = if kept.is_some() { "" } else { ": it waited" };
+        why.push(format!(
+            "its processor was to be busy {}, and was {}{waited}",
+            share(expected.load),
+            share(load)
+        ));
+    }
+    why.extend(kept.map(|kept| format!("others had its processor {} of the time", share(kept.min(1.0)))));
+    if why.is_empty() {
+        why.push("nothing that was measured beside it tells why".to_owned());
+    }
+    Some(format!("{} is {:+.0} % off: {}.", row.rung, error * 100.0, why.join("; ")))
 }
 
-/// A server that runs in a namespace; both end with the value.
-struct Server {
-    child: Child,
-    place: Place,
-    _scratch: Scratch,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // The namespace, which goes after this, ends what is left in it.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Server {
-    fn start(settings: &Settings, form: &Knobs) -> Result<Server> {
-        let place = Place::new(Wire::Tap)?;
-        let scaling = format!("net.ipv4.tcp_window_scaling={}", u8::from(form.scales));
-        run(place.client(None, "sysctl").args(["-qw", &scaling]))?;
-        let scratch = Scratch::new()?;
-        let config = scratch.path().join("ladder.toml");
-        std::fs::write(&config, format!("[tcp]\n{}", form.tcp()))
-            .with_context(|| format!("cannot write {}", config.display()))?;
-        let mut command = place.server(None, &settings.program.to_string_lossy());
-        command.args(["serve", "--device", "tap", "--address", &format!("{SERVER}/24"), "--queues", "1"]);
-        command.args(["--http-port", "0", "--iperf3-port", "0", "--ftp-user", USER, "--writable"]);
-        command.args(["--offload", form.offload, "--mtu", &form.mtu.to_string()]);
-        command.args(["--status", &STATUS.to_string(), "--config"]).arg(&config);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let child = child.with_context(|| format!("cannot start {}", settings.program.display()))?;
-        let mut server = Server { child, place, _scratch: scratch };
-        server.wait_until_ready()?;
-        Ok(server)
-    }
-
-    fn wait_until_ready(&mut self) -> Result<()> {
-        let stdout = self.child.stdout.take().context("the server has no output")?;
-        let (sender, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        let end = Instant::now() + READY;
-        let mut said = Vec::new();
-        while let Ok(line) = lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            if line.starts_with("Ready") {
-                // Who reads on keeps the server from a full pipe.
-                std::thread::spawn(move || lines.iter().for_each(drop));
-                return Ok(());
-            }
-            said.push(line);
-        }
-        bail!("the server is not ready; it said: {}", said.join(" / "))
-    }
-
-    /// Processor seconds that the server has used.
-    fn seconds(&self) -> f64 {
-        crate::measure::cpu::of_tree(self.child.id())
-    }
-
-    /// What limits the connection with the highest rate, and why.
-    fn verdict(&self) -> Option<(String, String)> {
-        let url = format!("http://127.0.0.1:{STATUS}/status.json?limit=1&sort=rate");
-        let text = run(self.place.client(None, "curl").args(["-sSf", "-m", "5", &url])).ok()?;
-        let report: Value = serde_json::from_str(&text).ok()?;
-        let conn = report.pointer("/connections/list/0")?;
-        if conn.get("state")?.as_str()? != "established" {
-            return None;
-        }
-        let is_busy = ["send_rate", "receive_rate"].iter().any(|key| conn[*key].as_f64() > Some(1e6));
-        let word = |key: &str| conn.get(key)?.as_str().map(str::to_owned);
-        is_busy.then(|| Some((word("bottleneck")?, word("because")?)))?
-    }
-}
-
-/// Starts a server, moves the bytes once, and ends it.
-fn transfer(settings: &Settings, form: &Knobs, bytes: u64, looks: bool) -> Result<Round> {
-    let server = Server::start(settings, form)?;
-    let client = match form.direction {
-        Direction::Sending => format!(
-            "curl -sS -m {TRANSFER_S} -o /dev/null -w '%{{size_download}} %{{time_total}} %{{time_starttransfer}}' \
-             ftp://{USER}@{SERVER}/memory/{bytes}"
-        ),
-        Direction::Receiving => format!(
-            "head -c {bytes} /dev/zero | curl -sS -m {TRANSFER_S} -T - \
-             -w '%{{size_upload}} %{{time_total}} %{{time_pretransfer}}' ftp://{USER}@{SERVER}/memory/null"
-        ),
-    };
-    let mut shell = server.place.client(None, "sh");
-    shell.args(["-c", &client]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let (before, client_before) = (server.seconds(), crate::measure::cpu::of_clients());
-    let (text, verdict) = watch(&mut shell, looks.then_some(&server))?;
-    let (after, client_after) = (server.seconds(), crate::measure::cpu::of_clients());
-    let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [moved, total, start] = numbers[..] else { bail!("curl said {text:?}; expected three numbers") };
-    if moved != bytes as f64 {
-        bail!("{moved} of {bytes} bytes arrived");
-    }
-    // The login is no part of it.
-    let time = (total - start).max(1e-6);
-    Ok(Round {
-        megabytes: moved / time / 1e6,
-        load: (after - before) / time,
-        client_load: (client_after - client_before) / time,
-        verdict,
+/// In how many rungs others had the server's processor, where that is so in any.
+fn kept_told(rows: &[Row]) -> Option<String> {
+    let all: Vec<f64> = rows.iter().filter_map(|row| row.measured.as_ref()?.kept).collect();
+    let kept = all.iter().filter(|kept| **kept >= KEPT).count();
+    (kept > 0).then(|| {
+        format!(
+            "In {kept} of {} rungs others had the server's processor for more than a tenth of the time: the machine was busy with \
+             something else, or the client shared a core. Rates are then lower than on an idle machine.",
+            all.len()
+        )
     })
 }
 
-/// Runs a client to its end and looks at the server meanwhile; what it said, and what was seen last.
-fn watch(shell: &mut Command, server: Option<&Server>) -> Result<(String, Option<(String, String)>)> {
-    let mut child = shell.spawn().context("cannot start the client")?;
-    let mut verdict = None;
-    while server.is_some() && child.try_wait()?.is_none() {
-        std::thread::sleep(Duration::from_millis(100));
-        verdict = server.and_then(Server::verdict).or(verdict);
-    }
-    let output = child.wait_with_output()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !output.status.success() {
-        bail!("the client ended with {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok((text, verdict))
+/// What a load of more than the whole time means, where there is one.
+fn short_told(rows: &[Row]) -> Option<String> {
+    let loads = rows.iter().filter_map(|row| row.measured.as_ref()?.load);
+    loads.into_iter().any(|load| load > 1.05).then(|| {
+        "A load above 100 % has work in it that was done before the first byte and after the last: the transfer was too \
+         short for its figures to be exact."
+            .to_owned()
+    })
 }
 
 #[cfg(test)]
@@ -405,29 +322,35 @@ mod tests {
     use crate::measure::statistics::Spread;
 
     fn row(predicted: (f64, f64), measured: (f64, f64)) -> Row {
+        kept_row(predicted, measured, 0.0)
+    }
+
+    fn kept_row(predicted: (f64, f64), measured: (f64, f64), kept: f64) -> Row {
         let knobs = Knobs::new(Direction::Sending, Some(64), SUMS);
         let form = form("rung", "", None, knobs);
         let (megabytes, load) = predicted;
         let limit = if load < 1.0 { "the client" } else { "the server's processor" };
         let expected = Expected { megabytes, load, limit: limit.to_owned(), limits: Vec::new() };
-        let settings = Settings { program: PathBuf::new(), rounds: 1, bytes: 1 };
+        let settings = Settings { program: PathBuf::new(), device: Device::Tap, rounds: 1, bytes: 1 };
         let (megabytes, load) = measured;
-        let round = Round { megabytes, load, client_load: 0.5, verdict: None };
+        let round = Round { megabytes, load, kept, client_load: 0.5, verdict: None };
         super::row(&settings, &form, expected, &[round], &[])
     }
 
     #[test]
     fn a_busy_processor_is_the_limit() {
         let seen = || Some(("the send buffer".to_owned(), "it was full".to_owned()));
-        let check = |server: f64, client: f64, limit: &str, because: &str| {
-            let (found, why) = limited(Some(server), Some(client), seen());
+        let check = |server: f64, kept: f64, client: f64, limit: &str, because: &str| {
+            let (found, why) = limited(Some(server), Some(kept), Some(client), seen());
             assert_eq!((found.as_str(), why.as_str()), (limit, because));
         };
-        check(0.5, 0.5, "the send buffer", "it was full");
+        check(0.5, 0.3, 0.5, "the send buffer", "it was full");
         let behind = "it was busy 97 % of the time; the connection: the send buffer, it was full";
-        check(0.97, 0.99, "the server's processor", behind);
-        check(0.5, 0.97, "the client's processor", behind);
-        assert_eq!(limited(None, None, None).0, "not seen");
+        check(0.97, 0.0, 0.99, "the server's processor", behind);
+        check(0.5, 0.5, 0.97, "the client's processor", behind);
+        let shared = "it was busy 40 %, and others had it for another 56 % of the time; the connection: the send buffer, it was full";
+        check(0.4, 0.56, 0.5, "the server's processor", shared);
+        assert_eq!(limited(None, None, None, None).0, "not seen");
     }
 
     #[test]
@@ -447,6 +370,19 @@ mod tests {
         );
         check((100.0, 1.0), (50.0, 0.5), Some("was to be busy 100 %, and was 50 %: it waited"));
         check((100.0, 0.5), (50.0, 0.25), Some("the client was expected to be the limit"));
+        let shared = why_missed(&kept_row((100.0, 1.0), (50.0, 0.4), 0.55)).unwrap();
+        assert_eq!(
+            shared,
+            "rung is +100 % off: a byte took the server 8.000 ns of its processor, not 10.000; its processor was to be busy \
+             100 %, and was 40 %; others had its processor 55 % of the time."
+        );
+        let costs = row((100.0, 1.0), (90.0, 0.95));
+        assert!(why_missed(&costs).unwrap().contains("tells why"), "{:?}", why_missed(&costs));
+        let some = [kept_row((1.0, 1.0), (1.0, 0.5), 0.5), row((1.0, 1.0), (1.0, 1.0))];
+        assert!(kept_told(&some).unwrap().starts_with("In 1 of 2 rungs"));
+        assert_eq!(kept_told(&some[1..]), None);
+        assert_eq!(short_told(&[row((1.0, 1.0), (1.0, 1.0))]), None);
+        assert!(short_told(&[row((1.0, 1.0), (1.0, 1.2))]).is_some());
         let rows = [row((100.0, 1.0), (50.0, 0.5)), row((100.0, 1.0), (50.0, 1.0))];
         assert_eq!(costs_told(&rows).unwrap().split(" pred").next(), Some("1 of 2"));
         assert_eq!(costs_told(&[]), None);

@@ -12,6 +12,7 @@ pub mod report;
 pub mod rungs;
 pub mod simulator;
 pub mod state;
+mod transfer;
 pub mod waterfall;
 
 #[cfg(test)]

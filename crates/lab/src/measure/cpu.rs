@@ -33,11 +33,21 @@ pub fn tree(root: u32) -> Vec<u32> {
 
 /// Nanoseconds that the threads of a process have run.
 fn threads_ns(pid: u32) -> f64 {
+    scheduled_ns(pid, 0)
+}
+
+/// A field of the scheduler's count, of all threads of a process: 0 is the time they ran, 1 the time they were ready and did not.
+fn scheduled_ns(pid: u32, field: usize) -> f64 {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     tasks
         .filter_map(|task| read_to_string(task.path().join("schedstat")).ok())
-        .filter_map(|text| text.split_whitespace().next()?.parse::<f64>().ok())
+        .filter_map(|text| text.split_whitespace().nth(field)?.parse::<f64>().ok())
         .sum()
+}
+
+/// Seconds that the threads of a process and of its descendants were ready to run while others had the cores.
+pub fn kept_of_tree(root: u32) -> f64 {
+    tree(root).into_iter().map(|pid| scheduled_ns(pid, 1)).sum::<f64>() / 1e9
 }
 
 /// Seconds that a process and its descendants have used, those that have ended included.
@@ -155,6 +165,8 @@ mod tests {
         child.kill().and_then(|()| child.wait()).unwrap();
         assert!(found.contains(&child.id()) && found.contains(&std::process::id()));
         assert!(of_tree(std::process::id()) > 0.0);
+        let kept = kept_of_tree(std::process::id());
+        assert!((0.0..86_400.0).contains(&kept), "{kept}");
         assert!(threads.contains_key(&std::process::id()) && threads.contains_key(&child.id()));
     }
 }

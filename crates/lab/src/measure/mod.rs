@@ -2,11 +2,13 @@
 
 pub mod counters;
 pub mod cpu;
+pub mod device;
 pub mod group;
 pub mod listener;
 pub mod machine;
 pub mod place;
 pub mod provenance;
 pub mod rounds;
+pub mod running;
 pub mod scratch;
 pub mod statistics;

@@ -110,6 +110,24 @@ impl Place {
         (&self.client.0, self.server.as_ref().map(|server| server.0.as_str()))
     }
 
+    /// Gives both ends of a veth pair this MTU; a TAP device that a server makes has the server's.
+    pub fn set_mtu(&self, mtu: u16) -> Result<()> {
+        let Some(server) = &self.server else { return Ok(()) };
+        self.client.run(&format!("ip link set veth0 mtu {mtu}"))?;
+        server.run(&format!("ip link set veth1 mtu {mtu}")).map(drop)
+    }
+
+    /// What the clients' kernel may leave undone in what it sends over a veth pair. A TAP device tells it that when `serve` sets
+    /// its offloads; a packet socket cannot, and gets what the interface at the other end lets through. Needs ethtool.
+    pub fn leave_undone(&self, sums: bool, super_segments: bool) -> Result<()> {
+        if self.server.is_none() {
+            return Ok(());
+        }
+        let word = |is_on| if is_on { "on" } else { "off" };
+        let (sums, super_segments) = (word(sums), word(super_segments));
+        self.client.run(&format!("ethtool -K veth0 tx {sums} tso {super_segments}")).map(drop)
+    }
+
     /// A command where clients run, on a core if one is given.
     pub fn client(&self, core: Option<usize>, program: &str) -> Command {
         command(&self.client, core, program)

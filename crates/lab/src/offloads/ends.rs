@@ -1,145 +1,15 @@
 //! The two ends of a transfer: the device under test, and what it talks to.
 
 use super::plan::{DATAGRAM, Device, Direction, PORT, Plan, Protocol, Setting, Workload};
-use crate::measure::group::Group;
-use crate::measure::place::{Place, SERVER, TAP, Wire};
+use crate::measure::place::{Place, SERVER, Wire};
+use crate::measure::running::Running;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 /// The host's address on the cable.
 pub const HOST: &str = "192.168.1.1";
-/// Longest that a server may take until it is ready.
-const START_PATIENCE: Duration = Duration::from_secs(15);
-
-/// Most that is kept of what a program logs, in bytes.
-const LOG_MAX: usize = 1 << 20;
-
-/// A program that runs until it is told to stop, with its processor time counted.
-pub struct Running {
-    child: Child,
-    group: Option<Group>,
-    log: Arc<Mutex<String>>,
-    reader: Option<JoinHandle<()>>,
-}
-
-impl Running {
-    /// Starts it, in a group of its own where the system has such.
-    pub fn start(command: &Command) -> Result<Running> {
-        let group = Group::new();
-        let mut command = match &group {
-            Some(group) => group.around(command),
-            None => copy(command),
-        };
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
-        let log = Arc::new(Mutex::new(String::new()));
-        let (stderr, keep) = (child.stderr.take(), Arc::clone(&log));
-        // Read to the end, so that the program never waits for a reader.
-        let reader = stderr.map(|pipe| {
-            std::thread::spawn(move || {
-                for line in BufReader::new(pipe).lines().map_while(Result::ok) {
-                    let mut log = keep.lock().unwrap_or_else(PoisonError::into_inner);
-                    if log.len() < LOG_MAX {
-                        log.push_str(&line);
-                        log.push('\n');
-                    }
-                }
-            })
-        });
-        Ok(Running { child, group, log, reader })
-    }
-
-    /// What it wrote on standard error so far.
-    pub fn log(&self) -> String {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Starts it and waits for a line that begins like this.
-    pub fn start_ready(command: &Command, sign: &str) -> Result<Running> {
-        let mut running = Running::start(command)?;
-        let Some(stdout) = running.child.stdout.take() else { bail!("no standard output of {command:?}") };
-        let (tell, told) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                // Read to the end, so that the program never waits for a reader.
-                let _ = tell.send(line);
-            }
-        });
-        let until = Instant::now() + START_PATIENCE;
-        loop {
-            match told.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(line) if line.starts_with(sign) => return Ok(running),
-                Ok(_) => {}
-                Err(_) => {
-                    let said = running.stop();
-                    bail!("{command:?} did not become ready: {said}");
-                }
-            }
-        }
-    }
-
-    /// Processor seconds that it has used; `None` where nobody counts.
-    pub fn seconds(&self) -> Option<f64> {
-        self.group.as_ref().and_then(Group::seconds)
-    }
-
-    /// Waits for its end; what it printed.
-    pub fn output(mut self) -> Result<(bool, String, String)> {
-        let mut out = String::new();
-        if let Some(mut pipe) = self.child.stdout.take() {
-            pipe.read_to_string(&mut out)?;
-        }
-        let status = self.child.wait()?;
-        if let Some(reader) = self.reader.take() {
-            // It ends with the pipe.
-            let _ = reader.join();
-        }
-        let err = self.log();
-        Ok((status.success(), out, err))
-    }
-
-    /// Its process id.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Asks it to stop, and waits a little; what it wrote on standard error.
-    pub fn stop(&mut self) -> String {
-        let pid = self.child.id().to_string();
-        // It may have ended by itself.
-        let _ = Command::new("kill").args(["-TERM", &pid]).output();
-        let until = Instant::now() + Duration::from_secs(3);
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if Instant::now() >= until {
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        self.log()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            self.stop();
-        }
-    }
-}
-
-fn copy(command: &Command) -> Command {
-    let mut copy = Command::new(command.get_program());
-    copy.args(command.get_args());
-    copy
-}
 
 /// Whether the original is installed.
 pub fn has_original() -> bool {
@@ -157,19 +27,10 @@ pub fn cores(setting: Setting) -> (Option<usize>, Option<usize>) {
 /// The namespaces for a transfer.
 pub fn place(device: Device, direction: Direction) -> Result<Place> {
     Place::new(match (device, direction) {
-        (Device::Packet, _) => Wire::Veth,
-        (Device::Tap, Direction::Rx) => Wire::Tap,
         // Servers that listen on the host's address need it before the client makes a device.
         (Device::Tap, Direction::Tx) => Wire::ReadyTap,
+        _ => device.wire(),
     })
-}
-
-/// What `--device` is given.
-pub fn device_words(device: Device) -> String {
-    match device {
-        Device::Tap => format!("tap:{TAP}"),
-        Device::Packet => "packet:veth1".to_owned(),
-    }
 }
 
 /// Our server on the device under test.
@@ -184,7 +45,7 @@ pub fn our_server(
     let text = format!("[iperf3]\nports = {queues}\n");
     std::fs::write(config, text).with_context(|| format!("cannot write {}", config.display()))?;
     let mut command = place.server(cores(setting).0, &plan.program.to_string_lossy());
-    command.args(["serve", "--device", &device_words(on), "--offload", setting.offload()]);
+    command.args(["serve", "--device", &on.words(), "--offload", setting.offload()]);
     command.args(["--queues", &queues.to_string(), "--iperf3-port", &PORT.to_string()]);
     command.args(["--http-port", "0", "--ftp-port", "0", "--user", "root", "--config"]).arg(config);
     Running::start_ready(&command, "Ready")
@@ -260,7 +121,7 @@ pub fn our_client(
     setting: Setting,
 ) -> Result<Running> {
     let mut command = place.server(cores(setting).0, &plan.program.to_string_lossy());
-    command.args(["iperf3", "--device", &device_words(on), "--offload", setting.offload()]);
+    command.args(["iperf3", "--device", &on.words(), "--offload", setting.offload()]);
     command.args(["--address", &format!("{SERVER}/24")]);
     command.args(words(plan, workload, HOST, PORT, workload.streams));
     Running::start(&command)

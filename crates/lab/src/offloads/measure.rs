@@ -1,9 +1,10 @@
 //! One transfer, measured: throughput, load of each core, processor time of either end.
 
-use super::ends::{self, Reported, Running};
+use super::ends::{self, Reported};
 use super::outcome::Sample;
 use super::plan::{Device, Direction, Plan, Setting, Workload};
 use crate::measure::cpu;
+use crate::measure::running::Running;
 use anyhow::{Result, ensure};
 use std::path::Path;
 use std::time::{Duration, Instant};

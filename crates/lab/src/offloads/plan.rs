@@ -1,5 +1,6 @@
 //! What is measured: devices, workloads, settings, and for how long.
 
+pub use crate::measure::device::Device;
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -9,37 +10,6 @@ use std::time::Duration;
 pub const DATAGRAM: usize = 1_472;
 /// The first port of the servers.
 pub const PORT: u16 = 5_301;
-
-/// What the device under test runs on.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Device {
-    /// A TAP device.
-    Tap,
-    /// A packet socket on one end of a veth pair.
-    Packet,
-}
-
-impl Device {
-    /// All of them.
-    pub const ALL: [Device; 2] = [Device::Tap, Device::Packet];
-
-    /// The name in records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Device::Tap => "linux-tap",
-            Device::Packet => "linux-packet",
-        }
-    }
-
-    /// What it is in words.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Device::Tap => "TAP device",
-            Device::Packet => "packet socket on veth",
-        }
-    }
-}
 
 /// Transport protocol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]

@@ -1,8 +1,8 @@
 //! Offloads switched one by one while data flows, every byte checked: the source document's driver cannot do that.
 
-use super::ends::{Running, device_words};
 use super::plan::{Device, Direction, Plan};
 use crate::measure::place::{Place, SERVER, run};
+use crate::measure::running::Running;
 use crate::schema::{Origin, Record};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Serialize;
@@ -97,7 +97,7 @@ pub fn under_load(plan: &Plan, device: Device, scratch: &Path) -> Result<Switche
     let bytes = bytes(FILE_LEN);
     std::fs::write(folder.join("data"), &bytes)?;
     let mut command = place.server(None, &plan.program.to_string_lossy());
-    command.arg("serve").arg(&folder).args(["--device", &device_words(device), "--queues", "1"]);
+    command.arg("serve").arg(&folder).args(["--device", &device.words(), "--queues", "1"]);
     command.args(["--iperf3-port", "0", "--user", "root", "--writable", "--ftp-user", "lab:lab", "--config"]);
     let server = Running::start_ready(command.arg(&config), "Ready")?;
     let work = Work {
