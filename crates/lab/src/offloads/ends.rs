@@ -24,13 +24,18 @@ pub fn cores(setting: Setting) -> (Option<usize>, Option<usize>) {
     }
 }
 
-/// The namespaces for a transfer.
-pub fn place(device: Device, direction: Direction) -> Result<Place> {
-    Place::new(match (device, direction) {
+/// The namespaces for a transfer. Where the device under test cannot tell the other end's kernel what it may leave undone, that end is
+/// set to it: what a device does not do for us comes to no device undone.
+pub fn place(device: Device, direction: Direction, setting: Setting) -> Result<Place> {
+    let place = Place::new(match (device, direction) {
         // Servers that listen on the host's address need it before the client makes a device.
         (Device::Tap, Direction::Tx) => Wire::ReadyTap,
         _ => device.wire(),
-    })
+    })?;
+    if device == Device::Packet {
+        place.leave_undone(setting != Setting::Off, setting == Setting::Coalescing)?;
+    }
+    Ok(place)
 }
 
 /// Our server on the device under test.

@@ -40,7 +40,7 @@ pub fn transfer(
     setting: Setting,
     scratch: &Path,
 ) -> Result<Sample> {
-    let place = ends::place(on, workload.direction)?;
+    let place = ends::place(on, workload.direction, setting)?;
     let config = scratch.join("serve.toml");
     let (standing, clients) = match workload.direction {
         Direction::Rx => (

@@ -17,8 +17,9 @@ pub fn ready(plan: &Plan) -> Result<()> {
     if plan.devices.is_empty() {
         return Ok(());
     }
-    let programs: &[&str] = if plan.switching.is_zero() { &[] } else { &["curl"] };
-    place::ready(programs)
+    let curl = (!plan.switching.is_zero()).then_some("curl");
+    let ethtool = plan.devices.contains(&Device::Packet).then_some("ethtool");
+    place::ready(&curl.into_iter().chain(ethtool).collect::<Vec<_>>())
 }
 
 /// Measures a plan.

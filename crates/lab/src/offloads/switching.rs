@@ -1,6 +1,6 @@
 //! Offloads switched one by one while data flows, every byte checked: the source document's driver cannot do that.
 
-use super::plan::{Device, Direction, Plan};
+use super::plan::{Device, Direction, Plan, Setting};
 use crate::measure::place::{Place, SERVER, run};
 use crate::measure::running::Running;
 use crate::schema::{Origin, Record};
@@ -89,7 +89,7 @@ struct Work<'a> {
 
 /// Switches while files go both ways, as long as the plan says.
 pub fn under_load(plan: &Plan, device: Device, scratch: &Path) -> Result<Switched> {
-    let place = super::ends::place(device, Direction::Rx)?;
+    let place = super::ends::place(device, Direction::Rx, Setting::Coalescing)?;
     let folder = scratch.join(format!("served-{}", device.name()));
     std::fs::create_dir(&folder)?;
     let config = scratch.join("switching.toml");
