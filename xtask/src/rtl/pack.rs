@@ -221,7 +221,8 @@ mod tests {
 
     #[test]
     fn what_they_cannot_do_stays() {
-        let cases: [(&str, fn(&mut Value)); 10] = [
+        type Change = fn(&mut Value);
+        let cases: [(&str, Change); 10] = [
             ("read in two places", |cells| cells["other"] = flip_flop(READ[0], 50)),
             ("read by logic", |cells| cells["low"]["type"] = json!("LUT4")),
             ("read as an enable", |cells| {
