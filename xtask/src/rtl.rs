@@ -7,6 +7,7 @@ mod core;
 mod formal;
 mod lint;
 mod mutants;
+mod pack;
 mod random;
 mod record;
 mod regs;

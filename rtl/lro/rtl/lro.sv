@@ -83,28 +83,21 @@ module lro
   // Both ends registered.
   logic [DATA_W-1:0] in_data, out_data;
   logic [K-1:0]      in_keep, out_keep;
-  logic              in_valid, in_take, in_last, out_valid, out_ready, out_last;
+  logic              in_valid, in_ready, in_take, in_last, out_valid, out_ready, out_last;
   logic [USER_W-1:0] in_user;
   rx_user_t          out_user;
 
-  axis_register #(
-      .DATA_W(DATA_W),
-      .USER_W(USER_W)
+  lro_input #(
+      .WORD_W(DATA_W + K + 1 + USER_W)
   ) input_register (
       .clk,
       .rst,
-      .s_axis_tdata,
-      .s_axis_tkeep,
-      .s_axis_tvalid,
-      .s_axis_tready,
-      .s_axis_tlast,
-      .s_axis_tuser,
-      .m_axis_tdata(in_data),
-      .m_axis_tkeep(in_keep),
-      .m_axis_tvalid(in_valid),
-      .m_axis_tready(in_take),
-      .m_axis_tlast(in_last),
-      .m_axis_tuser(in_user)
+      .s_word({s_axis_tuser, s_axis_tlast, s_axis_tkeep, s_axis_tdata}),
+      .s_valid(s_axis_tvalid),
+      .s_ready(s_axis_tready),
+      .m_word({in_user, in_last, in_keep, in_data}),
+      .m_valid(in_valid),
+      .m_ready(in_ready)
   );
   axis_register #(
       .DATA_W(DATA_W),
@@ -170,6 +163,7 @@ module lro
       .in_data,
       .in_valid,
       .in_last,
+      .in_ready,
       .in_take,
       .may_end,
       .alloc_valid,

@@ -18,18 +18,24 @@ module lro_fifo #(
   localparam int PTR_W = $clog2(DEPTH);
 
   logic [WIDTH-1:0] entries[DEPTH];
-  logic [PTR_W:0]   write_at, read_at;
+  logic [PTR_W-1:0] write_at, read_at, next_at;   // next_at: read_at + 1
 
-  assign valid = write_at != read_at;
-  assign data  = entries[read_at[PTR_W-1:0]];
+  assign data = entries[read_at];
 
   always_ff @(posedge clk) begin
-    if (write) entries[write_at[PTR_W-1:0]] <= write_data;
+    if (write) entries[write_at] <= write_data;
     if (write) write_at <= write_at + 1'b1;
-    if (take) read_at <= read_at + 1'b1;
+    if (take) begin
+      read_at <= next_at;
+      next_at <= next_at + 1'b1;
+    end
+    // A register, as much depends on whether there is something.
+    valid <= write || (valid && !(take && write_at == next_at));
     if (rst) begin
       write_at <= '0;
       read_at  <= '0;
+      next_at  <= PTR_W'(1);
+      valid    <= 1'b0;
     end
   end
 endmodule

@@ -74,12 +74,15 @@ module lro_parse
   logic [2:0] vlan_q, v4_q, v6_q, vlan, v4, v6;
   logic [1:0] tags;
 
+  logic [4:0] next_index;
+  logic [2:0] here;                        // the word has that type in it
+  assign next_index = word_last ? '0 : index + 5'(index != '1);
+
   always_comb begin
     for (int i = 0; i < 3; i++) begin
-      automatic logic here = index == 5'((12 + 4 * i) / K);
-      vlan[i] = here ? is_vlan[i] : vlan_q[i];
-      v4[i]   = here ? is_v4[i] : v4_q[i];
-      v6[i]   = here ? is_v6[i] : v6_q[i];
+      vlan[i] = here[i] ? is_vlan[i] : vlan_q[i];
+      v4[i]   = here[i] ? is_v4[i] : v4_q[i];
+      v6[i]   = here[i] ? is_v6[i] : v6_q[i];
     end
     tags = !vlan[0] ? 2'd0 : !vlan[1] ? 2'd1 : 2'd2;
   end
@@ -113,7 +116,9 @@ module lro_parse
   logic        ends, done;
   logic [15:0] ends_length, done_length;
   logic [1:0]  ends_tags, done_tags;
-  logic        ends_v4, ends_v6, done_v4, done_v6;
+  logic [2:0]  ends_v4, ends_v6;           // for each place of the type
+  logic        done_v4, done_v6;
+  logic        done_has_v4, done_has_v6;   // it is long enough for the header
   rx_user_t    ends_user, done_user;
   block_t      ends_head, ends_blocks, done_head, done_blocks;
 
@@ -122,27 +127,31 @@ module lro_parse
       vlan_q   <= vlan;
       v4_q     <= v4;
       v6_q     <= v6;
-      index    <= word_last ? '0 : index + 5'(index != '1);
+      index    <= next_index;
+      for (int i = 0; i < 3; i++) here[i] <= next_index == 5'((12 + 4 * i) / K);
       length_q <= word_last ? '0 : length;
     end
     ends        <= word_valid && word_last;
     ends_length <= length;
     ends_tags   <= tags;
-    ends_v4     <= v4[tags];
-    ends_v6     <= v6[tags];
+    ends_v4     <= v4;
+    ends_v6     <= v6;
     ends_user   <= word_user;
     ends_head   <= word_head;
     ends_blocks <= word_blocks;
     done        <= ends;
     done_length <= ends_length;
     done_tags   <= ends_tags;
-    done_v4     <= ends_v4;
-    done_v6     <= ends_v6;
+    done_v4     <= ends_v4[ends_tags];
+    done_v6     <= ends_v6[ends_tags];
+    done_has_v4 <= ends_length >= 16'(ip_offset(ends_tags)) + 16'd20;
+    done_has_v6 <= ends_length >= 16'(ip_offset(ends_tags)) + 16'd40;
     done_user   <= ends_user;
     done_head   <= ends_head;
     done_blocks <= ends_blocks;
     if (rst) begin
       index    <= '0;
+      for (int i = 0; i < 3; i++) here[i] <= (12 + 4 * i) / K == 0;
       length_q <= '0;
       ends     <= 1'b0;
       done     <= 1'b0;
@@ -154,6 +163,7 @@ module lro_parse
   logic [16:0] ip_len;
   logic [15:0] ip_csum;
   logic [3:0]  data_offset;
+  logic [4:0]  ip_words;                   // of the IP and the TCP header, of four bytes each
   segment_t    fields;                     // what needs no more than to be caught
 
   wire six = done_v6;
@@ -193,10 +203,9 @@ module lro_parse
       fields.same.offset   <= tcp_byte(ip, six, 12);
       // One that is cut short has no header; the lengths are compared below where the rest matters.
       v4_plain    <= done_v4 && ip[0] == 8'h45;
-      v4_options  <= done_v4 && ip[0][7:4] == 4'd4 && ip[0][3:0] > 4'd5 && ip[9] == 8'd6
-                     && done_length >= 16'(ip_offset(done_tags)) + 16'd20;
+      v4_options  <= done_v4 && ip[0][7:4] == 4'd4 && ip[0][3:0] > 4'd5 && ip[9] == 8'd6 && done_has_v4;
       v6_plain    <= done_v6 && ip[0][7:4] == 4'd6;
-      v6_extended <= done_v6 && ip[0][7:4] == 4'd6 && done_length >= 16'(ip_offset(done_tags)) + 16'd40
+      v6_extended <= done_v6 && ip[0][7:4] == 4'd6 && done_has_v6
                      && (ip[6] == 8'd0 || ip[6] == 8'd43 || ip[6] == 8'd44 || ip[6] == 8'd51 || ip[6] == 8'd60);
       is_tcp      <= (six ? ip[6] : ip[9]) == 8'd6;
       is_fragment <= !six && (be16(ip[6], ip[7]) & 16'h3fff) != '0;
@@ -206,6 +215,7 @@ module lro_parse
       ip_len      <= six ? 17'(be16(ip[4], ip[5])) + 17'd40 : 17'(be16(ip[2], ip[3]));
       ip_csum     <= be16(ip[10], ip[11]);
       data_offset <= six ? ip[52][7:4] : ip[32][7:4];
+      ip_words    <= six ? 5'd10 + 5'(ip[52][7:4]) : 5'd5 + 5'(ip[32][7:4]);
     end
   end
 
@@ -213,8 +223,8 @@ module lro_parse
   logic        next_valid;
   // These registers are wide: each is filled in the clock after it has become free, so that what decides is a register, too.
   wire         moves       = next_valid && !segment_valid;
-  wire [7:0]   headers     = 8'(ip_offset(fields.tags)) + (fields.v6 ? 8'd40 : 8'd20) + {2'b0, data_offset, 2'b0};
-  wire [7:0]   ip_headers  = (fields.v6 ? 8'd40 : 8'd20) + {2'b0, data_offset, 2'b0};
+  wire [7:0]   ip_headers  = {1'b0, ip_words, 2'b0};
+  wire [7:0]   headers     = 8'(ip_offset(fields.tags)) + ip_headers;
   wire [17:0]  packet_end  = 18'(ip_len) + 18'(ip_offset(fields.tags));
   wire         plain       = (v4_plain || v6_plain) && is_tcp && !is_fragment && data_offset >= 4'd5;
   wire  [16:0] csum_sum   = {1'b0, ~ip_csum} + {1'b0, ~ip_len[15:0]};

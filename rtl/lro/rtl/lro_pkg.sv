@@ -53,7 +53,6 @@ package lro_pkg;
   typedef struct packed {
     // Of the first segment.
     block_t      head;
-    logic [15:0] frame_len;
     logic [15:0] seg_size;
     logic [15:0] csum_part;
     logic [6:0]  hdr_len;
@@ -70,6 +69,7 @@ package lro_pkg;
     logic [15:0] window;
     logic [63:0] stamps;
     // Of all.
+    logic [15:0] len;        // as it is to leave: of the IP packet if joined, else of the frame
     logic [15:0] ip_len;
     block_t      blocks;
     rx_user_t    user;

@@ -4,8 +4,9 @@
 //   follow   block -> the next one of the same segment, and whether there is none
 //   segment  first block of a segment -> first block of the next one of the same coalesced frame
 //
-// Data are read with four clocks of latency, links with three: a block RAM answers late in its clock, so the first register behind
-// it has to lie next to it, and others carry the answer to where it is used. What is read was written at least two clocks before.
+// Data are read with four clocks of latency, links with three: a block RAM answers late in its clock, so what is behind it is a
+// register alone, which synthesis may move into it, and others carry the answer to where it is used. What is read was written at
+// least two clocks before.
 `default_nettype none
 
 module lro_pool

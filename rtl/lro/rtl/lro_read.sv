@@ -122,15 +122,19 @@ module lro_read
   wire [WORD_W-1:0]  payload_word  = WORD_W'(hdr_len / 7'(K));
   // What is asked for in this clock, unless a link is needed that is not known yet.
   wire               ask       = asking && has_credit && (links || !(run_ends ? joined : block_ends));
-  wire               run_done  = ask && run_ends;
+  wire               run_done  = asking && has_credit && run_ends;   // if it needs no link, or has it
   wire               walk      = walking && links;
-  // A run and all blocks of its segment are over.
-  wire               over      = (run_done && (!joined || read_end)) || (walk && read_end);
+  // A run and all blocks of its segment are over. Written so that few levels of logic are between it and the registers.
+  wire               end_known = links && read_end;
+  wire               over      = (run_done && (!joined || end_known)) || (walking && end_known);
   wire               frame_over = over && !v_rest;
-  wire               goes_on    = (ask && !run_ends && block_ends) || (run_done && joined && !read_end) || (walk && !read_end);
+  // It is the block's last word that is asked for, or the block is walked over: another one follows, whichever.
+  wire               left      = (ask && (run_ends || block_ends)) || walk;
+  // What the next frame begins with is taken whether it is there or not: nothing is asked for until it is.
+  wire               fresh     = !active || frame_over;
   wire [4:0]         credits_then = credits + 5'(credit) - 5'(ask);
 
-  assign load         = ready_valid && (!active || frame_over);
+  assign load         = ready_valid && fresh;
   assign read_block   = block;
   assign read_segment = head;
   // The link is kept: the segment's first block is another frame's, and has another link, before the segment has been read.
@@ -142,7 +146,7 @@ module lro_read
       links    <= 1'b1;
       head_new <= 1'b0;
     end
-    if (over || load) head_new <= 1'b1;
+    if (over || !active) head_new <= 1'b1;
     // What comes behind the rest's next run.
     rest_more  <= rest > 17'(seg_size);
     rest_less  <= rest - 17'(seg_size);
@@ -160,11 +164,11 @@ module lro_read
       block_ends <= word == WORD_W'(BLOCK_WORDS - 2);
       index      <= index + 5'(index != '1);
     end
-    if (run_done && joined && !read_end) begin
+    if (run_done && joined && links && !read_end) begin
       walking <= 1'b1;
       asking  <= 1'b0;
     end
-    if (goes_on) block <= read_follow;
+    if (left) block <= read_follow;
     if (over) begin
       walking <= 1'b0;
       asking  <= 1'b1;
@@ -180,13 +184,9 @@ module lro_read
       rest       <= rest_more ? rest_less : 17'd0;
       v_rest     <= rest_more;
     end
-    if (frame_over) begin
-      active <= 1'b0;
-      asking <= 1'b0;
-    end
-    if (load) begin
-      active     <= 1'b1;
-      asking     <= 1'b1;
+    if (fresh) begin
+      active     <= ready_valid;
+      asking     <= ready_valid;
       is_first   <= 1'b1;
       joined     <= ready.joined;
       block      <= ready.head;
@@ -200,7 +200,7 @@ module lro_read
       index      <= '0;
       in_first   <= ready.joined;
     end
-    if (goes_on || over || load) begin
+    if (left || !active) begin
       link_age <= 3'b001;
       links    <= 1'b0;
     end
@@ -235,7 +235,7 @@ module lro_read
 
   // A block is free when its last word has been asked for, or it has been walked over.
   always_ff @(posedge clk) begin
-    free_valid <= !rst && ((ask && (run_ends || block_ends)) || walk);
+    free_valid <= !rst && left;
     free_block <= block;
   end
 

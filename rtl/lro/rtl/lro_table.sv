@@ -141,7 +141,6 @@ module lro_table
   always_comb begin
     alone           = '0;
     alone.head      = segment.head;
-    alone.frame_len = segment.frame_len;
     alone.seg_size  = segment.payload;
     alone.csum_part = segment.csum_part;
     alone.hdr_len   = segment.hdr_len;
@@ -155,6 +154,7 @@ module lro_table
     alone.flags     = segment.flags;
     alone.window    = segment.window;
     alone.stamps    = segment.stamps;
+    alone.len       = segment.frame_len;
     alone.ip_len    = segment.ip_len;
     alone.blocks    = segment.blocks;
     alone.user      = segment.user;
@@ -167,6 +167,7 @@ module lro_table
     merged.flags    = segment.flags;
     merged.window   = segment.window;
     merged.stamps   = segment.stamps;
+    merged.len      = sum_len[15:0];
     merged.ip_len   = sum_len[15:0];
     merged.blocks   = sum_blocks;
     merged.user.csum_raw  = '0;
@@ -181,7 +182,7 @@ module lro_table
     automatic leave_t all = '0;
     all.joined    = of.joined;
     all.head      = of.head;
-    all.len       = of.joined ? of.ip_len : of.frame_len;
+    all.len       = of.len;
     all.hdr_len   = of.hdr_len;
     all.seg_size  = of.seg_size;
     all.csum_part = of.csum_part;

@@ -15,6 +15,7 @@ module lro_write
     input  wire  [DATA_W-1:0] in_data,
     input  wire               in_valid,
     input  wire               in_last,
+    output logic              in_ready,       // whether or not there is a word
     output logic              in_take,
     // A frame may end: what is known of it finds room.
     input  wire               may_end,
@@ -44,7 +45,8 @@ module lro_write
 
   block_t target;
   assign target       = opens ? alloc_block : block;
-  assign in_take      = in_valid && (!opens || alloc_valid) && (!in_last || may_end);
+  assign in_ready     = (!opens || alloc_valid) && (!in_last || may_end);
+  assign in_take      = in_valid && in_ready;
   assign alloc_take   = in_take && opens;
   assign frame_head   = in_frame ? head : alloc_block;
   assign frame_blocks = in_frame ? blocks + block_t'(opens) : block_t'(1);
