@@ -2,6 +2,7 @@
 
 pub mod counters;
 pub mod cpu;
+#[cfg(feature = "experiments")]
 pub mod device;
 pub mod group;
 pub mod listener;
