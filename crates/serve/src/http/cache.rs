@@ -228,18 +228,13 @@ impl FileCache {
         let entry = self.entries.get_mut(slot as usize)?.as_mut()?;
         let known = entry.known.as_ref()?;
         let recent = entry.learned.is_some_and(|learned| learned + SAME_WITHIN > ctx.now);
-        let same = match known {
-            Known::File(info) if recent && info.is_still(&info.meta) => {
-                ctx.files.is_same_now(&entry.path, &info.meta)
-            }
-            _ => false,
-        };
+        let same = matches!(known, Known::File(info)
+            if recent && info.is_still(&info.meta) && ctx.files.is_same_now(&entry.path, &info.meta));
         let holds = same
             || match ctx.files.stat_now(&entry.path)? {
                 Ok(meta) => entry.is_still(&meta),
-                Err(error) => {
-                    error == FileError::NotFound && matches!(known, Known::Failed(FileError::NotFound))
-                }
+                Err(FileError::NotFound) => matches!(known, Known::Failed(FileError::NotFound)),
+                Err(_) => false,
             };
         let found = holds.then(|| known.found())?;
         self.turn += 1;
