@@ -45,7 +45,7 @@ pure-ftpd, and linerate for uploads, verify a password, vsftpd's user is anonymo
 ";
 
 const PLACES: &str = "Stacks of the servers' processes, sampled by perf (cpu-clock, 1,999 Hz) in a measurement more; shares of the samples times the \
-median cost of the rounds. *program* is code of the server's own, *libraries* the C library, *arrival* packets on their way up \
+median cost of the rounds. *program* is code of the server's own, *libraries* shared ones, the C library above all, *arrival* packets on their way up \
 through the kernel in the server's time (the client's part of a write to a device too), *wake-ups* waking the client, *sleep* falling asleep and \
 coming back, *copies* of bytes wherever they are made; *send*, *receive*, *poll* and *files* are the rest of these system calls.\n\n";
 

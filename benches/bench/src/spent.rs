@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 
 /// Differences below this share of our cost are left out.
 const LEAST: f64 = 0.04;
+/// What is said of a function's name, in characters.
+const LONGEST: usize = 130;
 
 /// What a unit of a row's work costs a contender, by place, in the unit that is named with it.
 struct Cost {
@@ -60,7 +62,7 @@ pub fn reason(row: &RowReport, judgement: &Judgement) -> Option<String> {
         );
     }
     if let Some((name, share)) = contestant.profile.as_ref().and_then(|profile| profile.largest.as_ref()) {
-        let name: String = name.chars().take(80).collect();
+        let name: String = name.chars().take(LONGEST).collect();
         let _ = write!(text, "; the largest function of ours, `{name}`, is {:.1} % of it", share * 100.0);
     }
     Some(text)
