@@ -15,12 +15,12 @@ const HERTZ: &str = "1999";
 const PATIENCE: Duration = Duration::from_secs(5);
 const BEGIN: Duration = Duration::from_millis(100);
 
-/// What a sample is of. Each belongs to the first that fits.
+/// What a sample is of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Place {
     /// The program's own code.
     Program,
-    /// The C library, and what the kernel maps into each process.
+    /// Shared libraries, and what the kernel maps into each process.
     Libraries,
     /// Falling asleep, and what follows until the process runs again.
     Sleep,
@@ -194,7 +194,10 @@ fn place(frames: &[Frame<'_>]) -> Place {
         |names: &[&str]| kernel.first().is_some_and(|frame| names.iter().any(|name| frame.starts_with(name)));
     if any(&["try_to_wake_up", "__wake_up", "wake_up_", "ep_poll_callback", "sock_def_readable"]) {
         Place::Wake
-    } else if any(&["schedule", "__schedule"]) {
+    } else if kernel
+        .iter()
+        .any(|frame| ["schedule", "__schedule"].contains(&frame.split('.').next().unwrap_or(frame)))
+    {
         Place::Sleep
     } else if innermost(&[
         "copy_",

@@ -280,8 +280,8 @@ impl Root {
 
     /// Whether a path that [`Root::stat_cached`] found a moment ago leads to this same file: one system call in place of three.
     ///
-    /// Links are followed wherever they lead, out of the root as well. That gives nothing away: only a file that is the very
-    /// one which was found within the root is the same.
+    /// Links are followed wherever they lead, out of the root as well. That gives nothing away: nothing is told of a file but that
+    /// its number, times and length are those of the one that was found within the root.
     pub(crate) fn is_same(&self, path: &VirtualPath, known: &Metadata) -> bool {
         rustix::fs::statat(&self.fd, path.relative(), AtFlags::NO_AUTOMOUNT)
             .is_ok_and(|stat| metadata(&stat).is_same_file(known))
