@@ -70,7 +70,7 @@ fn connections() -> Result<Vec<String>> {
             let (requests, conns) = (requests.to_string(), count.to_string());
             let mut args = vec!["requests", &requests, &conns];
             args.extend(rest);
-            let (instructions, packets) = segments::collected(PROGRAM, &args, MEASURED)?;
+            let (instructions, packets) = segments::collected(&segments::path(PROGRAM), &args, MEASURED)?;
             let each = instructions / packets.max(1);
             if first == 0 {
                 first = each;
@@ -86,7 +86,8 @@ fn lengths() -> Result<Vec<String>> {
     println!("{:<22} {:>12} {:>10} {:>10} {:>10}", "bytes of an answer", "", "1,000", "of 64 MiB", "most");
     let (mut faults, mut last) = (Vec::new(), 0);
     for (len, most) in LENGTHS.into_iter().rev() {
-        let (instructions, bytes) = segments::collected(PROGRAM, &["answers", &len.to_string()], MEASURED)?;
+        let (instructions, bytes) =
+            segments::collected(&segments::path(PROGRAM), &["answers", &len.to_string()], MEASURED)?;
         let each = instructions * 1_000 / bytes.max(1);
         if last == 0 {
             last = each;

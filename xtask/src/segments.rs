@@ -1,5 +1,5 @@
-//! What one segment costs in instructions, counted by valgrind, beside smoltcp in the same run, and what a short HTTP request does; and how
-//! costs grow.
+//! What one segment costs in instructions, counted by valgrind, beside smoltcp and lwIP in the same run, and what a short HTTP request
+//! does; and how costs grow.
 
 use crate::{growth, packages, shell};
 use anyhow::{Context, Result, bail, ensure};
@@ -20,6 +20,11 @@ const MOST: u64 = 3_515;
 const REQUESTS: [(&str, &str, u64); 2] =
     [("keep", "on connections that are kept", 13_740), ("close", "on a connection each", 35_040)];
 
+/// Fetches lwIP and builds two programs on it: one is counted here, the other is a peer of the harness in `benches/bench`.
+const LWIP: &str = "benches/lwip/build.sh";
+/// Where that harness looks for it.
+const LWIP_OUT: &str = "target/bench/release/lwip";
+
 /// Functions of the bench whose instructions are those of the two ends.
 const ENDS: [&str; 2] = ["sender", "receiver"];
 
@@ -36,9 +41,15 @@ pub fn run(long: bool) -> Result<()> {
         "instructions for each 1,460 bytes of a stream, 8 segments a turn, an acknowledgement for every second:"
     );
     println!("{:<22} {:<10} {:>10} {:>10} {:>10}", "checksums", "stack", "sending", "receiving", "both");
+    let mut stacks = vec!["linerate", "smoltcp"];
+    match lwip() {
+        Ok(()) => stacks.push("lwip"),
+        // A peer that cannot be had fails nothing: what is bounded is ours.
+        Err(error) => eprintln!("lwIP is left out: {error:#}"),
+    }
     let mut ours_without = 0;
     for (name, sums) in [("computed by software", "sums"), ("left to the device", "none")] {
-        for stack in ["linerate", "smoltcp"] {
+        for &stack in &stacks {
             let [sending, receiving] = per_segment(stack, sums)?;
             let both = sending + receiving;
             println!("{name:<22} {stack:<10} {sending:>10} {receiving:>10} {both:>10}");
@@ -53,7 +64,7 @@ pub fn run(long: bool) -> Result<()> {
     }
     println!("\ninstructions of the server for each HTTP request of 354 bytes, 64 clients, no access log:");
     for (how, name, most) in REQUESTS {
-        let request = each("requests", &[how], "requests::server")?;
+        let request = each(&path("requests"), &[how], "requests::server")?;
         println!("{name:<33} {request:>10}");
         if request > most {
             faults.push(format!("{request} instructions a request {name}, most {most}"));
@@ -70,8 +81,17 @@ pub fn run(long: bool) -> Result<()> {
 
 fn per_segment(stack: &str, sums: &str) -> Result<[u64; 2]> {
     let [sender, receiver] = ENDS;
-    let of = |end| each("segments", &[stack, sums], &format!("segments::*::{end}"));
+    let of = |end| match stack {
+        "lwip" => each(&format!("{LWIP_OUT}/lwip-ends"), &[sums], end),
+        _ => each(&path("segments"), &[stack, sums], &format!("segments::*::{end}")),
+    };
     Ok([of(sender)?, of(receiver)?])
+}
+
+/// Fetches and builds lwIP where that was not done before.
+fn lwip() -> Result<()> {
+    packages::require(&["curl", "gcc", "xz-utils"])?;
+    shell::run(Command::new(LWIP).arg(LWIP_OUT))
 }
 
 /// Instructions within the function of one end for each of what is counted.
@@ -86,12 +106,12 @@ pub fn path(program: &str) -> String {
     format!("{OUT}/release/{program}")
 }
 
-/// Instructions of one run of a program of the bench within a function, and the number that the run prints.
+/// Instructions of one run of a program within a function, and the number that the run prints.
 pub fn collected(program: &str, args: &[&str], function: &str) -> Result<(u64, u64)> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(format!("--toggle-collect={function}*"))
-        .arg(path(program))
+        .arg(program)
         .args(args)
         .output()
         .context("cannot start valgrind")?;

@@ -299,6 +299,10 @@ fn versions(rows: &[Row], tools: &Tools) -> BTreeMap<String, String> {
     if let Some((_, version)) = include_str!("../gvisor/go.mod").split_once("gvisor.dev/gvisor ") {
         versions.insert("gVisor".into(), version.lines().next().unwrap_or_default().to_owned());
     }
+    let lwip = include_str!("../../lwip/build.sh").split("version=").nth(1);
+    if let Some(version) = lwip.and_then(|rest| rest.lines().next()) {
+        versions.insert("lwIP".into(), version.to_owned());
+    }
     for contender in [Contender::Nginx, Contender::Lighttpd, Contender::Vsftpd, Contender::PureFtpd] {
         if rows.iter().any(|row| row.contenders.contains(&contender))
             && let Some(version) = tools.peers.version(contender)

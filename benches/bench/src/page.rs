@@ -51,8 +51,8 @@ coming back, *copies* of bytes wherever they are made; *send*, *receive*, *poll*
 
 const ABSENT: &str = "## Not measured
 
-- lwIP: not part of the harness yet.
-- smoltcp and gVisor's stack take part without offloads only: smoltcp's device for TAPs has none, and both are to do the same.
+- smoltcp, lwIP and gVisor's stack take part without offloads only: smoltcp's device for TAPs and lwIP have none, and all are to do the same.
+- lwIP has no server of files that would be one beside ours: it takes part with TCP streams, and in the instructions of a segment (performance.md).
 ";
 
 /// The page. `reasons` has what profiling found of a row, by its name.

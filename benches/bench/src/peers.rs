@@ -61,8 +61,14 @@ impl Peers {
 
     /// Fetches and unpacks what a contender needs and is not there; what is built goes to `built`.
     pub fn fetch(&self, contender: Contender, built: &Path) -> Result<()> {
-        if contender == Contender::Gvisor {
-            return gvisor(built);
+        match contender {
+            Contender::Gvisor => return gvisor(built),
+            Contender::Lwip => {
+                run(Command::new("benches/lwip/build.sh").arg(built.join("lwip")))
+                    .context("lwIP's peer is not there")?;
+                return Ok(());
+            }
+            _ => {}
         }
         let Some(package) = PACKAGES.iter().find(|package| package.contender == contender) else {
             return Ok(());

@@ -28,6 +28,8 @@ pub enum Contender {
     FloorXdp,
     /// smoltcp on a TAP.
     Smoltcp,
+    /// lwIP on a TAP.
+    Lwip,
     /// gVisor's network stack on a TAP.
     Gvisor,
     /// iperf3's own server on the kernel's sockets.
@@ -119,6 +121,7 @@ impl Contender {
             Contender::FloorPacket => "floor, packet socket",
             Contender::FloorXdp => "floor, AF_XDP",
             Contender::Smoltcp => "smoltcp, TAP",
+            Contender::Lwip => "lwIP, TAP",
             Contender::Gvisor => "gVisor, TAP",
             Contender::Iperf3 => "iperf3, kernel sockets",
             Contender::Nginx => "nginx",
@@ -285,7 +288,8 @@ pub fn all() -> Vec<Row> {
 
 fn bulk(rows: &mut Vec<Row>, out: bool) {
     use Contender::{
-        FloorPacket, FloorTap, FloorXdp, Gvisor, Iperf3, OursKernel, OursPacket, OursTap, OursXdp, Smoltcp,
+        FloorPacket, FloorTap, FloorXdp, Gvisor, Iperf3, Lwip, OursKernel, OursPacket, OursTap, OursXdp,
+        Smoltcp,
     };
     use Metric::{CpuPerGb, Rate};
     let mut add = |name: &str, contenders: &[Contender], goals: Vec<Goal>| {
@@ -298,11 +302,11 @@ fn bulk(rows: &mut Vec<Row>, out: bool) {
     let (ours, floor) = (OursTap(false), FloorTap(false));
     add(
         "tap-plain",
-        &[ours, floor, Smoltcp, Gvisor],
+        &[ours, floor, Smoltcp, Lwip, Gvisor],
         vec![
             goal(ours, &[floor], Rate, 0.95),
-            goal(ours, &[Smoltcp, Gvisor], Rate, 1.2),
-            goal(ours, &[Smoltcp, Gvisor], CpuPerGb, 1.0),
+            goal(ours, &[Smoltcp, Lwip, Gvisor], Rate, 1.2),
+            goal(ours, &[Smoltcp, Lwip, Gvisor], CpuPerGb, 1.0),
         ],
     );
     add(

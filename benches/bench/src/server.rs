@@ -80,13 +80,13 @@ impl Server {
                 floor(&mut command, contender, client)?;
                 command
             }
-            Contender::Smoltcp => {
-                let mut command = place.server(core, &built("smoltcp-peer"));
-                command.arg(TAP);
-                command
-            }
-            Contender::Gvisor => {
-                let mut command = place.server(core, &built("gvisor-peer"));
+            Contender::Smoltcp | Contender::Lwip | Contender::Gvisor => {
+                let program = match contender {
+                    Contender::Smoltcp => built("smoltcp-peer"),
+                    Contender::Lwip => built("lwip/lwip-peer"),
+                    _ => built("gvisor-peer"),
+                };
+                let mut command = place.server(core, &program);
                 command.arg(TAP);
                 command
             }
@@ -194,7 +194,7 @@ fn wire(contender: Contender) -> Wire {
         | Contender::OursTapWith(_)
         | Contender::OursMemory(_)
         | Contender::FloorTap(_) => Wire::Tap,
-        Contender::Smoltcp | Contender::Gvisor => Wire::ReadyTap,
+        Contender::Smoltcp | Contender::Lwip | Contender::Gvisor => Wire::ReadyTap,
         Contender::OursPacket | Contender::FloorPacket | Contender::OursXdp | Contender::FloorXdp => {
             Wire::Veth
         }

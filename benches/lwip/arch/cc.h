@@ -1,0 +1,1 @@
+/* What lwIP asks of a compiler: gcc on Linux, where its defaults do. */
