@@ -190,7 +190,9 @@ module csum_tx
       for (int i = 0; i < BYTES; i++) begin
         ip_mask[i] = accept && in_ip[i/2] && !(ip_field_here && ip_field_at == half_t'(i / 2));
       end
-      complete_now = (ip_begins || running) && ends <= END_W'(HALVES) && !cut;
+      // Of at most ten half-words no beat has a whole header: shorter ones are bad.
+      complete_now = HALVES > 10 ? (ip_begins || running) && ends <= END_W'(HALVES) && !cut
+          : running && !ip_begins && left <= END_W'(HALVES) && !cut;
       // Layer 4 must not cover it.
       bad_now = (ip_begins && ihl < 4'd5) || (user.csum != CSUM_NONE && (in_ip & in_layer4) != '0);
     end
@@ -245,7 +247,9 @@ module csum_tx
   } task_t;
 
   task_t      task_now, task_1, task_2, task_3;
-  logic       covered, udp_before, refused_now, refused_1, refused_2, refused_3;
+  logic       covered, udp_before, refused_1, refused_2, refused_3;
+  // Why it may be refused; put together a clock later, as each of them is late.
+  logic       bad_layer4_1, bad_ip_1, complete_ip_1;
   logic       silent_1, silent_2, silent_3, overlong_1;
   wire        asks_layer4 = user.csum != CSUM_NONE;
   wire        bad_layer4 = user.csum != CSUM_PARTIAL || user.csum_begin[0] || user.csum_insert[0]
@@ -253,15 +257,15 @@ module csum_tx
   wire        overlong_now = accept && !s_axis_tlast && beat == (ADDR_W+1)'(DEPTH - 1);
 
   always_comb begin
-    refused_now = (asks_layer4 && bad_layer4) || (user.ip_csum && (ip_bad || !ip_complete));
     task_now = '{
-        layer4: asks_layer4 && !refused_now,
-        ip: user.ip_csum && !refused_now,
+        layer4: asks_layer4,
+        ip: user.ip_csum,
         udp: udp_before || (covers && is_udp),
         layer4_at: insert_at,
         ip_at: ip_field_at,
         channel: user.channel
     };
+    refused_1 = (task_1.layer4 && bad_layer4_1) || (task_1.ip && (bad_ip_1 || !complete_ip_1));
   end
 
   always_ff @(posedge clk) begin
@@ -271,8 +275,11 @@ module csum_tx
     end
     task_1     <= task_now;
     task_2     <= task_1;
+    if (refused_1) {task_2.layer4, task_2.ip} <= '0;
     task_3     <= task_2;
-    refused_1  <= refused_now;
+    bad_layer4_1  <= bad_layer4;
+    bad_ip_1      <= ip_bad;
+    complete_ip_1 <= ip_complete;
     refused_2  <= refused_1;
     refused_3  <= refused_2;
     // The result of a frame that is leaving already.

@@ -87,6 +87,7 @@ module lro_table
   end
 
   // Whether the oldest flow's time is over: the answer follows with three clocks, and counts when the oldest has not changed since.
+  // Other flows may come and go meanwhile: without a gap between frames that never ends.
   logic [31:0] oldest_opened, oldest_age;
   logic [1:0]  settled;
   logic        time_over;
@@ -320,7 +321,7 @@ module lro_table
       is_open[slot] <= 1'b0;
       held          <= held - leave_blocks;
       count         <= count - 1'b1;
-      settled       <= '0;
+      if (behind[0]) settled <= '0;
       for (int i = 0; i < FLOWS - 1; i++) if (behind[i]) order[i] <= order[i+1];
     end
     if (adds) begin
@@ -329,7 +330,7 @@ module lro_table
       opened_at[slot] <= clock;
       order[count[SLOT_W-1:0]] <= slot;
       count           <= count + 1'b1;
-      settled         <= '0;
+      if (!any) settled <= '0;
     end
 
     if (rst) begin

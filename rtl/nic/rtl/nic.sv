@@ -146,7 +146,6 @@ module nic
     output logic               irq_link
 );
   localparam int RX_USER_W = $bits(rx_user_t);
-  localparam int TX_USER_W = $bits(tx_user_t);
   localparam logic [31:0] BUILT_IN = {8'd1, 4'd0, 4'(QUEUES), 7'd0, 9'h1ff};
 
   if (QUEUES < 1 || QUEUES > 8) begin : gen_bad_queues
@@ -228,31 +227,21 @@ module nic
   // ---------------------------------------------------------------------------------------------------------------------
   // Transmit
 
-  logic [DATA_W-1:0] dma_tdata, tso_tdata, sum_tdata;
-  logic [BYTES-1:0]  dma_tkeep, tso_tkeep, sum_tkeep;
-  logic              dma_tvalid, dma_tready, dma_tlast, tso_tvalid, tso_tready, tso_tlast, sum_tvalid, sum_tready, sum_tlast;
+  logic [DATA_W-1:0] dma_tdata, sum_tdata;
+  logic [BYTES-1:0]  dma_tkeep, sum_tkeep;
+  logic              dma_tvalid, dma_tready, dma_tlast, sum_tvalid, sum_tready, sum_tlast;
   tx_user_t          dma_tuser;
-  logic [TX_USER_W-1:0] tso_tuser;
   logic [3:0]        sum_tuser;
   logic              event_super, event_segment, event_malformed, event_length;
   logic              event_inserted, event_refused, event_overlong;
 
-  tso #(.DATA_W(DATA_W)) tso (
+  tx_path #(.DATA_W(DATA_W), .FIFO_BYTES(TX_BYTES)) tx_path (
       .clk, .rst,
       .s_axis_tdata(dma_tdata), .s_axis_tkeep(dma_tkeep), .s_axis_tvalid(dma_tvalid), .s_axis_tready(dma_tready),
       .s_axis_tlast(dma_tlast), .s_axis_tuser(dma_tuser),
-      .m_axis_tdata(tso_tdata), .m_axis_tkeep(tso_tkeep), .m_axis_tvalid(tso_tvalid), .m_axis_tready(tso_tready),
-      .m_axis_tlast(tso_tlast), .m_axis_tuser(tso_tuser),
-      .event_super, .event_segment, .event_malformed, .event_length
-  );
-
-  csum_tx #(.DATA_W(DATA_W), .FIFO_BYTES(TX_BYTES)) csum_tx (
-      .clk, .rst,
-      .s_axis_tdata(tso_tdata), .s_axis_tkeep(tso_tkeep), .s_axis_tvalid(tso_tvalid), .s_axis_tready(tso_tready),
-      .s_axis_tlast(tso_tlast), .s_axis_tuser(tso_tuser),
       .m_axis_tdata(sum_tdata), .m_axis_tkeep(sum_tkeep), .m_axis_tvalid(sum_tvalid), .m_axis_tready(sum_tready),
       .m_axis_tlast(sum_tlast), .m_axis_tuser(sum_tuser),
-      .event_inserted, .event_refused, .event_overlong
+      .event_super, .event_segment, .event_malformed, .event_length, .event_inserted, .event_refused, .event_overlong
   );
 
   logic in_tready;

@@ -17,6 +17,9 @@ module tso
   import nic_pkg::*;
 #(
     parameter  int DATA_W = 64,
+    // Words move on into free registers while the way out is held. Without it they wait for m_axis_tready, whatever is free: a
+    // shorter path, behind which tready must not wait for tvalid.
+    parameter  bit EAGER = 1'b1,
     localparam int USER_W = $bits(tx_user_t)
 ) (
     input  wire                 clk,
@@ -162,14 +165,21 @@ module tso
   logic   stage_ready, emit, emit_last;
   count_t emit_headers, emit_total;
 
+  function automatic logic below(lane_t a, lane_t b);
+    below = 1'b0;
+    for (int i = 0; i < LOG; i++) below = a[i] == b[i] ? below : b[i];
+  endfunction
+
   wire         ends = body_final;
   // The frame's last byte, as `used` counts; behind the window there are more unless it is in there.
   wire           final_word = prev_last || cur_last;
   wire [LOG:0]   final_byte = prev_last ? {1'b0, prev_end} : {1'b1, cur_end};
-  wire           exhausts = final_word && {1'b0, final_byte} < used;
-  wire           cut = final_word && {1'b0, final_byte} + 1'b1 < used;
   // With a word that is cut short all of the frame has been used, whatever this says.
   wire           used_up = |used[LOG+1:LOG];
+  // Whether the last byte is below `used`. Lanes are compared bit by bit: a carry chain would be longer than all of it.
+  wire           exhausts = prev_last ? used_up || below(prev_end, used[LOG-1:0])
+      : cur_last && (used[LOG+1] || (used[LOG] && below(cur_end, used[LOG-1:0])));
+  wire           cut = final_word && {1'b0, final_byte} + 1'b1 < used;
   wire           finishes = exhausts || (ends && body_last);
   // The headers that are ready are those of the segment in hand until its first word of payload has left.
   wire           prepared = ready && !body_first;
@@ -553,8 +563,8 @@ module tso
     end
   end
 
-  wire out_ready = !m_axis_tvalid || m_axis_tready;
-  assign stage_ready = !pick_valid || out_ready;
+  wire out_ready = (EAGER && !m_axis_tvalid) || m_axis_tready;
+  assign stage_ready = (EAGER && !pick_valid) || out_ready;
 
   always_ff @(posedge clk) begin
     if (stage_ready) begin

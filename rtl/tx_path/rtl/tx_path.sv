@@ -36,13 +36,14 @@ module tx_path
     output logic                event_refused,
     output logic                event_overlong
 );
-  logic [DATA_W-1:0]   tdata;
-  logic [DATA_W/8-1:0] tkeep;
-  logic                tvalid, tready, tlast;
-  logic [USER_W-1:0]   tuser;
+  logic [DATA_W-1:0]   tdata, sdata;
+  logic [DATA_W/8-1:0] tkeep, skeep;
+  logic                tvalid, tready, tlast, svalid, sready, slast;
+  logic [USER_W-1:0]   tuser, suser;
 
   tso #(
-      .DATA_W(DATA_W)
+      .DATA_W(DATA_W),
+      .EAGER (1'b0)
   ) segmentation (
       .clk,
       .rst,
@@ -52,16 +53,38 @@ module tx_path
       .s_axis_tready,
       .s_axis_tlast,
       .s_axis_tuser,
+      .m_axis_tdata (sdata),
+      .m_axis_tkeep (skeep),
+      .m_axis_tvalid(svalid),
+      .m_axis_tready(sready),
+      .m_axis_tlast (slast),
+      .m_axis_tuser (suser),
+      .event_super,
+      .event_segment,
+      .event_malformed,
+      .event_length
+  );
+
+  // Its tready is a register that waits for nothing, so that tso needs no look at what of its own is free; and each block can be
+  // placed by itself.
+  axis_register #(
+      .DATA_W(DATA_W),
+      .USER_W(USER_W)
+  ) between (
+      .clk,
+      .rst,
+      .s_axis_tdata (sdata),
+      .s_axis_tkeep (skeep),
+      .s_axis_tvalid(svalid),
+      .s_axis_tready(sready),
+      .s_axis_tlast (slast),
+      .s_axis_tuser (suser),
       .m_axis_tdata (tdata),
       .m_axis_tkeep (tkeep),
       .m_axis_tvalid(tvalid),
       .m_axis_tready(tready),
       .m_axis_tlast (tlast),
-      .m_axis_tuser (tuser),
-      .event_super,
-      .event_segment,
-      .event_malformed,
-      .event_length
+      .m_axis_tuser (tuser)
   );
 
   csum_tx #(

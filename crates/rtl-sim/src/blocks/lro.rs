@@ -128,6 +128,7 @@ pub fn compare(dut: &mut Dut, seed: u64, frames: u64) -> Result<Coverage, String
         throughput(dut, small).map_err(|fault| format!("without pauses, small frames {small}: {fault}"))?;
     }
     short_hash(dut).map_err(|fault| format!("flows with nearly the same hash: {fault}"))?;
+    timer_under_load(dut).map_err(|fault| format!("time over under load: {fault}"))?;
     // Of a long run each is longer, too.
     let turns = frames.div_ceil(3_000).clamp(1, 40 + frames / 20_000);
     let shares = PROFILES.iter().map(|profile| profile.share).sum::<u64>();
@@ -535,4 +536,33 @@ fn short_hash(dut: &mut Dut) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A flow whose time is over leaves also while frames come without a gap, each of which closes another flow and opens it anew.
+fn timer_under_load(dut: &mut Dut) -> Result<(), String> {
+    const TIMEOUT: u64 = 300;
+    let mut rng = Rng::new(9);
+    let mut bench = Bench::new(dut, &mut rng, Plan { timeout: TIMEOUT, ..Plan::LINE_RATE })?;
+    let [(old, _), (again, _), ..] = traffic::neighbours(&mut rng, false, 0);
+    bench.source.push(old.bytes, old.user.to_words());
+    bench.decision(dut);
+    let opened = dut.cycles();
+    // The same bytes once more are not what comes next in their flow.
+    for _ in 0..20 * TIMEOUT {
+        bench.source.push(again.bytes.clone(), again.user.to_words());
+    }
+    let [_, _, _, timeout, _, _] = bench.ports.events;
+    while dut.cycles() - opened <= TIMEOUT + SLACK {
+        bench.source.drive(dut);
+        bench.sink.drive(dut);
+        dut.settle();
+        let is_over = dut.get(timeout) != 0;
+        bench.source.observe(dut);
+        bench.sink.observe(dut);
+        dut.edge();
+        if is_over {
+            return Ok(());
+        }
+    }
+    Err(format!("a flow of {TIMEOUT} clocks is still there after {}", dut.cycles() - opened))
 }
