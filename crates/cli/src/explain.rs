@@ -220,7 +220,7 @@ fn live_records(report: &Report) -> Vec<Record> {
         source: format!("the stack's own accounts over {:.1} s", conn.span),
     };
     let of = |conn: &Conn| {
-        let mut all = vec![record(conn, "throughput", "Mbit/s", conn.send_rate * 8e-6)];
+        let mut all = vec![record(conn, "throughput", "Mbit/s", conn.send_rate / 1e6)];
         all.extend(conn.rtt.map(|rtt| record(conn, "rtt", "ms", rtt * 1e3)));
         all
     };
@@ -256,7 +256,7 @@ fn live_table(report: &Report) -> Grid {
             Cell::text(conn.server.clone()),
             Cell::text(conn.remote.clone()),
             Cell::text(bytes(conn.bytes_acked)),
-            Cell::text(byte_rate(conn.send_rate * 8.0)),
+            Cell::text(byte_rate(conn.send_rate)),
             Cell::text(conn.rtt.map_or("-".to_owned(), |rtt| span(Duration::from_secs_f64(rtt.max(0.0))))),
             Cell::number(conn.retransmits as f64, 0),
             Cell::text(conn.bottleneck.clone()),
@@ -284,7 +284,7 @@ fn window(conn: &Conn) -> Option<String> {
         bytes(conn.send_window.into()),
         span(Duration::from_secs_f64(rtt)),
         byte_rate(f64::from(conn.send_window) / rtt * 8.0),
-        byte_rate(conn.send_rate * 8.0),
+        byte_rate(conn.send_rate),
     ))
 }
 
@@ -350,5 +350,17 @@ mod tests {
         check("http://[::1]:9180/status.json", Some("[::1]:9180"));
         check("http://127.0.0.1:80", Some("127.0.0.1:80"));
         check("no-such-file.pcap", None);
+    }
+
+    #[test]
+    fn rates_of_a_server_are_told_in_bits() {
+        let conn = Conn { send_rate: 80e6, send_window: 100_000, rtt: Some(0.01), ..Conn::default() };
+        let told = window(&conn).unwrap();
+        assert!(told.contains("= 10 MB/s; 10 MB/s measured"), "{told}");
+        let mut report = Report::default();
+        report.connections.list.push(conn);
+        let table = live_table(&report).render(GridFormat::Terminal, None);
+        assert!(table.contains(" 10 MB/s "), "{table}");
+        assert_eq!(live_records(&report)[0].value, 80.0);
     }
 }

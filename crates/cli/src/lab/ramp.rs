@@ -286,7 +286,10 @@ impl Ramp {
         pid: Option<u32>,
     ) -> Result<Contender, LabError> {
         let timeout = Duration::from_secs_f64(self.timeout);
-        let found = probe(target, status, timeout).map_err(|error| LabError::Failed(error.to_string()))?;
+        // A document's measurement is what it is, whatever a server does with its connections.
+        let again = self.preset.is_none() && self.connections.is_none() && self.each() > 1;
+        let found =
+            probe(target, status, again, timeout).map_err(|error| LabError::Failed(error.to_string()))?;
         let workload = match known {
             Some((workload, _)) => workload.to_owned(),
             None if status == 200 => format!("http-{}", found.body_len),

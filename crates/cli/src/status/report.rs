@@ -216,9 +216,9 @@ pub struct Conn {
     pub age: f64,
     /// The time that its rates and shares are of: since a report before, or since it was established.
     pub span: f64,
-    /// Payload sent and acknowledged per second (own stack), or taken by the kernel.
+    /// Bits of payload sent and acknowledged per second (own stack), or taken by the kernel.
     pub send_rate: f64,
-    /// Payload received per second.
+    /// Bits of payload received per second.
     pub receive_rate: f64,
     /// Payload acknowledged by the client since the start.
     pub bytes_acked: u64,

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 /// Rows for drops at most.
 const DROP_ROWS: usize = 6;
-/// From this width on memory and drops stand side by side.
-const WIDE: u16 = 100;
+/// From this width on memory and drops stand side by side: a drop with its growth takes half of it.
+const WIDE: u16 = 120;
 /// A bar that is fuller than this stands out.
 const TIGHT: f64 = 0.75;
 /// Characters of a bar.
@@ -28,7 +28,7 @@ const WARM: Style = Style::new().fg(Color::Yellow);
 /// Draws everything.
 pub fn draw(frame: &mut Frame<'_>, watch: &Watch) {
     let area = frame.area();
-    let head = head(watch);
+    let head = head(watch, area.width);
     let memory = watch.report().map(memory).unwrap_or_default();
     let drops = drops(&watch.drops());
     let is_wide = area.width >= WIDE;
@@ -68,7 +68,7 @@ fn seconds(seconds: f64) -> String {
     span(Duration::from_secs(Duration::try_from_secs_f64(seconds).unwrap_or_default().as_secs()))
 }
 
-fn head(watch: &Watch) -> Text<'static> {
+fn head(watch: &Watch, width: u16) -> Text<'static> {
     let mut title = vec![Span::styled("linerate top  ", TITLE)];
     let Some(report) = watch.report() else {
         let what = watch.error.clone().unwrap_or_else(|| format!("asking {}", watch.address));
@@ -82,32 +82,46 @@ fn head(watch: &Watch) -> Text<'static> {
     if let Some(error) = &watch.error {
         lines.push(Line::styled(error.clone(), ALARM));
     }
-    lines.push(rates(watch, report));
+    lines.extend(filled(rates(watch, report), width));
     Text::from(lines)
 }
 
-fn rates(watch: &Watch, report: &Report) -> Line<'static> {
-    let connections = count(report.connections.total);
+fn rates(watch: &Watch, report: &Report) -> Vec<Span<'static>> {
+    let connections = format!("connections {}", count(report.connections.total));
     let Some(totals) = watch.totals() else {
-        return Line::from(format!("connections {connections}"));
+        return vec![Span::raw(connections)];
     };
     let per_second = |number: f64| count(number.round() as u64);
-    let mut spans = vec![Span::raw(format!(
-        "in {}  out {}  connections {connections}",
-        rate(totals.receive_rate),
-        rate(totals.send_rate)
-    ))];
+    let traffic = [("in", totals.receive_rate), ("out", totals.send_rate)];
+    let mut spans = traffic.map(|(way, bits)| Span::raw(format!("{way} {}", rate(bits)))).to_vec();
+    spans.push(Span::raw(connections));
     if report.transport == "own" {
         let style = if totals.retransmits > 0.0 { WARM } else { Style::new() };
-        spans.push(Span::styled(format!("  again {}/s", per_second(totals.retransmits)), style));
+        spans.push(Span::styled(format!("again {}/s", per_second(totals.retransmits)), style));
     }
     let style = if totals.drops > 0.0 { ALARM } else { Style::new() };
-    spans.push(Span::styled(format!("  drops {}/s", per_second(totals.drops)), style));
-    spans.push(Span::raw(format!("  cpu {:.0} %", totals.cpu * 100.0)));
+    spans.push(Span::styled(format!("drops {}/s", per_second(totals.drops)), style));
+    spans.push(Span::raw(format!("cpu {:.0} %", totals.cpu * 100.0)));
     if let Some(resident) = report.process.resident {
-        spans.push(Span::raw(format!("  resident {}", bytes(resident))));
+        spans.push(Span::raw(format!("resident {}", bytes(resident))));
     }
-    Line::from(spans)
+    spans
+}
+
+/// Lines of at most this width, two blanks between what stands on one: a figure that is cut off reads as another one.
+fn filled(spans: Vec<Span<'static>>, width: u16) -> Vec<Line<'static>> {
+    const BETWEEN: &str = "  ";
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for span in spans {
+        match lines.last_mut() {
+            Some(line) if line.width() + BETWEEN.len() + span.width() <= usize::from(width) => {
+                line.push_span(BETWEEN);
+                line.push_span(span);
+            }
+            _ => lines.push(Line::from(span)),
+        }
+    }
+    lines
 }
 
 /// A bar of how full something is.

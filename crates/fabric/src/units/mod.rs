@@ -169,8 +169,8 @@ macro_rules! quantity {
 }
 
 quantity!(
-    /// A time in nanoseconds.
-    Nanoseconds, "ns", 0.0, 1e12,
+    /// A time in nanoseconds, up to an hour.
+    Nanoseconds, "ns", 0.0, 3.6e12,
     ["ps" => 1e-3, "ns" => 1.0, "us" => 1e3, "ms" => 1e6, "s" => 1e9]
 );
 quantity!(

@@ -36,6 +36,7 @@ fn what_is_no_quantity_is_refused_with_what_was_expected() {
     );
     check::<Hertz>("-1 Hz", "\"-1 Hz\" is absurd; expected 1 to 1000000000000 Hz");
     check::<Hertz>("1e300 GHz", "\"1e300 GHz\" is absurd; expected 1 to 1000000000000 Hz");
+    check::<Nanoseconds>("3601 s", "\"3601 s\" is absurd; expected 0 to 3600000000000 ns");
     check::<Cycles>("3 cycles", "\"cycles\" does not fit here; expected one of cycles @ the name of a clock");
     check::<Cycles>("3 ns @ a", "\"ns @ a\" does not fit here; expected one of cycles @ the name of a clock");
 }

@@ -69,6 +69,8 @@ pub struct Evidence {
     pub scale_known: bool,
     /// How open the window was on average, as a part of the largest until then, 0 to 1.
     pub open: f64,
+    /// Share of the time in which the window had no room for a full segment.
+    pub at_edge: f64,
     /// Bytes per second in trains: what half, three quarters and nine tenths of the bytes stay below.
     pub train_rates: Option<[f64; 3]>,
     /// Share of the time in which data waited in a queue of more than a few segments.
@@ -131,7 +133,7 @@ impl Evidence {
             waits: waited.shares,
             after_short: waited.after_short,
             replies: waited.replies,
-            beat: half.sender.beat.median().map_or(0.0, |usual| half.sender.beat.near(usual, SAME_BEAT)),
+            beat: beat(&half.sender),
             has_ceiling: waited.has_ceiling,
             alike: half.sender.refill.alike(),
             at_ceiling: half.sender.refill.at_ceiling(),
@@ -145,6 +147,7 @@ impl Evidence {
                 / view.span_ns.1.saturating_sub(view.span_ns.0).max(1) as f64,
             scale_known: view.scale(1 - side).is_some(),
             open: half.sender.open_ns.0 / half.sender.open_ns.1.max(1.0),
+            at_edge: half.sender.edge_ns / half.sender.open_ns.1.max(1.0),
             train_rates: trains
                 .rates
                 .median()
@@ -289,6 +292,18 @@ fn fuller(view: &View, side: usize, mean: Option<f64>) -> f64 {
     let offers = view.syns.iter().flatten().filter_map(|syn| syn.mss.map(f64::from));
     let full = offers.reduce(f64::max).map_or(USUAL_FULL, |offer| offer.max(LEAST_FULL)) - options;
     (full / (full + around)) / (mean / (mean + around))
+}
+
+/// Fewer beats are no clock: one long pause would be all there is.
+const BEATS: u64 = 8;
+
+/// Of the time that a sender kept to its own rhythm, the share of waits of about the usual length.
+fn beat(sender: &Sender) -> f64 {
+    let usual = sender
+        .beat
+        .median()
+        .filter(|usual| sender.waits_ns[Wait::Rhythm as usize] >= usual.saturating_mul(BEATS));
+    usual.map_or(0.0, |usual| sender.beat.near(usual, SAME_BEAT))
 }
 
 /// A queue counts that holds more packets than a delayed acknowledgement and a burst of two explain.

@@ -189,7 +189,11 @@ impl Analysis {
             ));
         }
         if self.segments == 0 {
-            notes.push("there is no TCP segment in it: nothing to explain".to_owned());
+            let within = match self.other {
+                0 => "",
+                _ => " (PPPoE, MPLS and tunnels are not looked into)",
+            };
+            notes.push(format!("there is no TCP segment in it: nothing to explain{within}"));
         }
         notes
     }

@@ -117,6 +117,10 @@ pub struct Sender {
     last_wait: Wait,
     /// How open the window was: it as a part of the largest until then, times nanoseconds; and the nanoseconds.
     pub open_ns: (f64, f64),
+    /// How long the window had no room for a full segment, in nanoseconds.
+    pub edge_ns: f64,
+    /// Payload of a full segment.
+    mss: u64,
     largest_window: u64,
     pending: VecDeque<Arrival>,
     trigger: Option<Trigger>,
@@ -165,6 +169,8 @@ impl Sender {
             last_flight: 0,
             last_wait: Wait::Rhythm,
             open_ns: (0.0, 0.0),
+            edge_ns: 0.0,
+            mss: 1,
             largest_window: 0,
             pending: VecDeque::new(),
             trigger: None,
@@ -262,6 +268,9 @@ impl Sender {
             self.windows.weigh(self.window, (now_ns - from_ns) as f64);
             self.open_ns.0 += self.window as f64 / self.largest_window as f64 * (now_ns - from_ns) as f64;
             self.open_ns.1 += (now_ns - from_ns) as f64;
+            if self.room() < self.mss {
+                self.edge_ns += (now_ns - from_ns) as f64;
+            }
         }
         self.timeline.between(from_ns, now_ns, |step, ns| {
             step.flight_ns += flight as f64 * ns as f64;
@@ -282,6 +291,7 @@ impl Sender {
             self.take_effect(u64::MAX, 1);
         }
         self.pass(sent.at_ns);
+        self.mss = mss;
         if let Some(last_ns) = self.last_sent_ns {
             self.waited(last_ns, left_ns, sent, mss, rtt_least_ns);
             self.passing.took(sent.at_ns.saturating_sub(last_ns), sent.len, rtt_least_ns);

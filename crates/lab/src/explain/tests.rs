@@ -1,5 +1,7 @@
 //! Mechanisms, each by packets made up for it, beside others that differ from them in one respect.
 
+mod kernels;
+
 use super::cause::Cause;
 use super::connection::{self, Connection};
 use super::segment::Segment;

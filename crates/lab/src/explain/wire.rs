@@ -177,6 +177,8 @@ impl Wire {
         let start = self.numbers.peek(segment.seq);
         let end = start + u64::from(segment.sequence_len());
         if !self.has_begun() {
+            // The first number decides where the stream lies, not its end, which may have wrapped.
+            self.numbers.position(segment.seq);
             (self.next, self.front) = (start, start);
         }
         // Numbers far from all else belong to nothing that was seen; they are taken for new only if they are ahead.

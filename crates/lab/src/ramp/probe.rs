@@ -15,6 +15,8 @@ pub struct Probe {
     pub status: u16,
     /// Bytes of the body.
     pub body_len: u64,
+    /// Whether it keeps the connection for another request, if it was not asked to close it.
+    pub keeps: bool,
 }
 
 /// Why a ramp cannot begin.
@@ -35,15 +37,22 @@ impl fmt::Display for ProbeError {
 
 impl std::error::Error for ProbeError {}
 
-/// Asks once at each address of the target, until one answers with the status that is expected.
-pub fn probe(target: &Target, status: u16, timeout: Duration) -> Result<Probe, ProbeError> {
+/// Asks once at each address of the target, until one answers with the status that is expected. `again`: it has to keep the connection
+/// for another request.
+pub fn probe(target: &Target, status: u16, again: bool, timeout: Duration) -> Result<Probe, ProbeError> {
     let failed = |why: String| ProbeError { url: target.to_string(), why };
     // Its message has the URL already.
     let addresses =
         target.resolve().map_err(|error| ProbeError { url: String::new(), why: error.to_string() })?;
     let mut last = String::new();
     for address in addresses {
-        match ask(&target.path, &target.authority(), address, timeout) {
+        match asked(&target.path, &target.authority(), address, !again, timeout) {
+            Ok(probe) if probe.status == status && again && !probe.keeps => {
+                return Err(failed(
+                    "closes the connection after one answer, as by HTTP/1.0; --requests 1 asks it so"
+                        .to_owned(),
+                ));
+            }
             Ok(probe) if probe.status == status => return Ok(probe),
             Ok(probe) => {
                 let hint = format!("--expect {} if that is meant", probe.status);
@@ -60,10 +69,20 @@ pub fn probe(target: &Target, status: u16, timeout: Duration) -> Result<Probe, P
 
 /// Asks once, for any answer.
 pub fn ask(path: &str, host: &str, address: SocketAddr, timeout: Duration) -> Result<Probe, String> {
+    asked(path, host, address, true, timeout)
+}
+
+fn asked(
+    path: &str,
+    host: &str,
+    address: SocketAddr,
+    is_last: bool,
+    timeout: Duration,
+) -> Result<Probe, String> {
     let until = Instant::now() + timeout;
     let mut stream =
         TcpStream::connect_timeout(&address, timeout).map_err(|why| format!("cannot connect: {why}"))?;
-    let request = request(path, host, true);
+    let request = request(path, host, is_last);
     stream.write_all(request.as_bytes()).map_err(|why| format!("cannot send: {why}"))?;
     let (mut response, mut bytes) = (Response::default(), vec![0; 64 << 10]);
     loop {
@@ -88,7 +107,12 @@ pub fn ask(path: &str, host: &str, address: SocketAddr, timeout: Duration) -> Re
             Err(error) => return Err(format!("cannot read the answer: {error}")),
         };
         if is_whole {
-            return Ok(Probe { address, status: response.status(), body_len: response.body_len() });
+            return Ok(Probe {
+                address,
+                status: response.status(),
+                body_len: response.body_len(),
+                keeps: response.keeps(),
+            });
         }
     }
 }
@@ -100,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_server_that_is_not_fit_is_told_so() {
-        let check = |answer: Option<&'static str>, expected: Result<u64, &str>| {
+        let check_again = |again: bool, answer: Option<&'static str>, expected: Result<u64, &str>| {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
             let server = std::thread::spawn(move || {
@@ -115,11 +139,13 @@ mod tests {
                 }
             });
             let target = Target::parse(&format!("http://{address}/x")).unwrap();
-            let found = probe(&target, 200, Duration::from_millis(200));
+            let found = probe(&target, 200, again, Duration::from_millis(200));
             server.join().unwrap();
             match expected {
                 Ok(body) => {
-                    assert_eq!(found, Ok(Probe { address, status: 200, body_len: body }), "{answer:?}");
+                    let found = found.unwrap();
+                    assert_eq!((found.address, found.status), (address, 200), "{answer:?}");
+                    assert_eq!(found.body_len, body, "{answer:?}");
                 }
                 Err(part) => {
                     let error = found.unwrap_err().to_string();
@@ -127,6 +153,13 @@ mod tests {
                 }
             }
         };
+        let check = |answer, expected| check_again(false, answer, expected);
+        check_again(true, Some("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"), Ok(2));
+        for closes in ["1.0 200 OK\r\n", "1.1 200 OK\r\nConnection: close\r\n"] {
+            let answer: &str = format!("HTTP/{closes}Content-Length: 2\r\n\r\nab").leak();
+            check_again(false, Some(answer), Ok(2));
+            check_again(true, Some(answer), Err("--requests 1"));
+        }
         check(Some("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"), Ok(2));
         check(Some("HTTP/1.0 200 OK\r\n\r\nabc"), Ok(3));
         check(Some("HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nab"), Err("--expect 404"));
@@ -140,10 +173,10 @@ mod tests {
     fn nobody_there() {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let target = Target::parse(&format!("http://{address}")).unwrap();
-        let error = probe(&target, 200, Duration::from_secs(1)).unwrap_err().to_string();
+        let error = probe(&target, 200, false, Duration::from_secs(1)).unwrap_err().to_string();
         assert!(error.contains("cannot connect"), "{error}");
         let target = Target::parse("http://no-such-name.invalid/").unwrap();
-        let error = probe(&target, 200, Duration::from_secs(1)).unwrap_err().to_string();
+        let error = probe(&target, 200, false, Duration::from_secs(1)).unwrap_err().to_string();
         assert_eq!(error.matches("http://no-such-name.invalid/").count(), 1, "{error}");
     }
 }

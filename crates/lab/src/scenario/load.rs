@@ -263,6 +263,7 @@ mod tests {
             "these keys make no queue",
         );
         check("[world]\nduration = \"2 h\"\n", "line 2, column 12: duration: ");
+        parse("[world]\nduration = \"3600 s\"\n").unwrap();
         check("[world]\nmtu = 100\n", "mtu: expected 576 to 9216 bytes");
         check("[world]\nip = 5\n", "expected 4 or 6");
         check(

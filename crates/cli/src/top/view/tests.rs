@@ -118,6 +118,14 @@ fn a_narrow_terminal_has_the_most_important_columns() {
 }
 
 #[test]
+fn no_figure_is_cut_off() {
+    for width in 60..=160 {
+        let lines = picture(&busy(), width, 40);
+        check(&lines, &["+40/s", "drops 40/s", "cpu 50 %", "resident 80 MiB"]);
+    }
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     let mut watch = Watch::new("127.0.0.1:1".to_owned());
     check(&picture(&watch, 80, 20), &["asking 127.0.0.1:1"]);

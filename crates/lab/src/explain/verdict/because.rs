@@ -43,9 +43,14 @@ fn case(evidence: &Evidence, cause: Cause) -> String {
         ),
         Cause::ReceiverApplication => unread(evidence),
         Cause::SenderBuffer => format!(
-            "{} were under way on average and never more than {}: always as much, with room in the window and nothing lost; {}",
+            "{} were under way on average and never more than {}: always as much, with room in the window {}; {}",
             of_bytes(evidence.flight_mean),
             bytes(evidence.flight_high),
+            match evidence.lost {
+                0 => "and nothing lost".to_owned(),
+                1 => "though a segment was lost".to_owned(),
+                lost => format!("though {} segments were lost", count(lost)),
+            },
             carried(evidence.flight_mean, rtt, &rate)
         ),
         Cause::SenderApplication => format!(

@@ -37,6 +37,14 @@ const PACKETS_IN_RTT: f64 = 6.0;
 /// An application that has no more leaves a segment that is not full each time; a buffer that is full does so now and then.
 const AFTER_END: f64 = 0.8;
 
+/// Slow start has sent less than twice what it has under way when it ends. Whose amount stays has been there for some round trips.
+const FLIGHTS: u64 = 4;
+/// A sender that paces as fast as the receiver takes (BBR) stands at the window's edge for a third of the time between Linux kernels,
+/// one that is held by anything else for a twentieth; who starts slowly, for a fifth.
+const AT_EDGE: f64 = 0.25;
+/// So much of the time is more than what an application's gaps take by chance.
+const GAPS: f64 = 0.2;
+
 /// What would let ten times as much through is not what limits: recoveries take their time, but not nine tenths of it.
 const RARE: f64 = 10.0;
 
@@ -210,6 +218,11 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
     let overtaken = evidence.overtaken();
     let is_rare = evidence.halved_rate().is_some_and(|rate| rate >= RARE * evidence.rate);
     let disturbed = (evidence.lost + overtaken > 0 || evidence.is_marked()) && !is_rare;
+    if let Some(cause) = at_edge(evidence) {
+        way.margin = 1.0;
+        way.is(evidence.at_edge, AT_EDGE, Cause::Pacing);
+        return way.to(cause);
+    }
     // Whose own timer sends may be late now and then; who waits for acknowledgements shows bursts in the fastest trains.
     let (steady, limit) = match rhythm {
         true => (evidence.steadiness(1), FULL),
@@ -233,8 +246,10 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
         return way.to(Cause::Pacing);
     }
     // A buffer ends each burst at the same amount; a congestion window that recovers does not.
-    let moves =
-        (evidence.lost > 0 || evidence.is_marked()) && evidence.at_ceiling < MOST && evidence.alike < ALIKE;
+    let moves = share(Wait::Recovery) >= MOST
+        || (evidence.lost > 0 || evidence.is_marked())
+            && evidence.at_ceiling < MOST
+            && evidence.alike < ALIKE;
     if disturbed && (moves || !way.is(flat, FLAT, Cause::RandomLoss)) {
         way.margin = 1.0;
         if evidence.is_marked() {
@@ -254,9 +269,39 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
             false => way.to(Cause::RandomLoss),
         };
     }
-    if rhythm {
+    buffer(evidence, way, flat)
+}
+
+/// The window, if the sender stands at its edge for much of the time though it mostly keeps to a pace: that is then the receiver's.
+fn at_edge(evidence: &Evidence) -> Option<Cause> {
+    let share = |wait: Wait| evidence.waits[wait as usize];
+    let window = share(Wait::Window) + share(Wait::WindowUpdate);
+    let others = share(Wait::Acknowledgement).max(share(Wait::Application)).max(share(Wait::Recovery));
+    // An inferred window has no edge that is known.
+    (evidence.scale_known && evidence.at_edge >= AT_EDGE && window > others)
+        .then_some(if evidence.open < OPEN { Cause::ReceiverApplication } else { Cause::ReceiverWindow })
+}
+
+/// Nothing disturbs the sender, and nothing but a buffer is left; or it is too early to say.
+fn buffer(evidence: &Evidence, mut way: Way, flat: f64) -> Judgement {
+    let share = |wait: Wait| evidence.waits[wait as usize];
+    if evidence.bytes < FLIGHTS * evidence.flight_high {
+        return way.unknown("a longer transfer: the congestion window was growing still when it ended");
+    }
+    let rhythm = share(Wait::Rhythm);
+    if rhythm >= MOST {
         // It sent when it liked, at no pace, with more to send: the machine had no time for it.
         return way.unknown("the sender's processor load and its socket's accounts during the transfer");
+    }
+    // A full buffer waits for acknowledgements.
+    let own = rhythm + share(Wait::Application);
+    if own > share(Wait::Acknowledgement) && share(Wait::Application) >= GAPS {
+        way.margin = 1.0;
+        way.is(own, MOST, Cause::SenderBuffer);
+        return match evidence.after_short >= AFTER_END {
+            true => way.to(Cause::SenderApplication),
+            false => way.unknown("the sender's socket's accounts: whether its application had more to send"),
+        };
     }
     // Where nothing disturbs it, a congestion window grows from each round trip to the next.
     if evidence.has_ceiling || evidence.alike >= ALIKE || way.is(flat, FLAT, Cause::SenderBuffer) {

@@ -1,0 +1,102 @@
+//! What captures between Linux kernels taught: a verdict needs what it says.
+
+use super::*;
+use crate::explain::verdict::Verdict;
+use crate::explain::wait::Wait;
+
+/// A verdict on figures of a sender that fills up a buffer, with some of them changed.
+fn verdict(change: impl FnOnce(&mut crate::explain::evidence::Evidence)) -> Verdict {
+    let mut evidence = bursts(|under_way| 40_000 - under_way).explained().evidence;
+    change(&mut evidence);
+    Verdict::of(&evidence)
+}
+
+fn waits(shares: &[(Wait, f64)]) -> [f64; Wait::COUNT] {
+    let mut waits = [0.0; Wait::COUNT];
+    for (wait, share) in shares {
+        waits[*wait as usize] = *share;
+    }
+    waits
+}
+
+/// A page of 20 KB: ten segments, and the rest a round trip later.
+#[test]
+fn a_buffer_is_full_for_longer_than_a_first_window() {
+    let mut trace = Trace::new(1_460).open(true);
+    trace.window = 65_000;
+    trace.write(20_000, 14_600);
+    for segment in 1..=10_u64 {
+        trace.ack(20_000 + RTT_US + segment, segment * 1_460);
+    }
+    trace.write(20_000 + RTT_US + 20, 5_400);
+    trace.ack(20_000 + 2 * RTT_US + 30, 20_000);
+    let found = trace.explained();
+    assert_eq!(found.verdict.cause, Cause::Unknown, "{:?}", found.verdict.because);
+    let would_tell = found.verdict.would_tell.unwrap();
+    assert!(would_tell.contains("longer transfer"), "{would_tell}");
+}
+
+#[test]
+fn what_waits_for_no_acknowledgement_has_no_full_buffer() {
+    // 20 KB every 30 ms at a round trip of 40 ms, by CUBIC.
+    let writes = verdict(|evidence| {
+        evidence.has_ceiling = false;
+        evidence.waits =
+            waits(&[(Wait::Acknowledgement, 0.40), (Wait::Application, 0.33), (Wait::Rhythm, 0.25)]);
+    });
+    assert_eq!(writes.cause, Cause::SenderApplication, "{:?}", writes.because);
+    // A buffer of 64 KiB, by BBR.
+    let buffer = verdict(|evidence| {
+        evidence.waits =
+            waits(&[(Wait::Acknowledgement, 0.54), (Wait::Rhythm, 0.36), (Wait::Application, 0.09)]);
+    });
+    assert_eq!(buffer.cause, Cause::SenderBuffer);
+    assert!(buffer.because[0].contains("nothing lost"), "{:?}", buffer.because);
+    let lossy = verdict(|evidence| {
+        (evidence.lost, evidence.at_ceiling, evidence.flight_mean) = (3, 1.0, 36_000.0);
+    });
+    assert_eq!(lossy.cause, Cause::SenderBuffer);
+    assert!(lossy.because[0].contains("though 3 segments were lost"), "{:?}", lossy.because);
+    // BBR, a hundredth lost: most of the time goes to what is sent again.
+    let lost = verdict(|evidence| {
+        (evidence.lost, evidence.at_ceiling, evidence.run) = (9_457, 0.51, 10.0);
+        evidence.waits =
+            waits(&[(Wait::Recovery, 0.57), (Wait::Rhythm, 0.23), (Wait::Acknowledgement, 0.16)]);
+    });
+    assert_eq!(lost.cause, Cause::CongestionAfterLoss, "{:?}", lost.because);
+}
+
+#[test]
+fn a_sender_that_paces_to_the_edge_of_the_window_is_held_by_it() {
+    let paces = |open: f64, window: f64, at_edge: f64| {
+        let found = verdict(|evidence| {
+            evidence.waits = waits(&[
+                (Wait::Window, window),
+                (Wait::Acknowledgement, 0.95 - window - 0.55),
+                (Wait::Rhythm, 0.55),
+            ]);
+            (evidence.open, evidence.at_edge, evidence.beat) = (open, at_edge, 0.9);
+        });
+        found.cause
+    };
+    // BBR before a reader of 1 MB/s, and before a window of 64 KiB, seen from the receiver.
+    assert_eq!(paces(0.2, 0.35, 0.35), Cause::ReceiverApplication);
+    assert_eq!(paces(1.0, 0.35, 0.45), Cause::ReceiverWindow);
+    // BBR with room in the window.
+    assert_eq!(paces(1.0, 0.01, 0.02), Cause::Pacing);
+}
+
+/// Numbers that wrap within the first segment that is seen.
+#[test]
+fn numbers_may_wrap_at_once() {
+    let shifted = |by: u32| {
+        let mut trace = bursts(|under_way| 40_000 - under_way);
+        for segment in &mut trace.segments {
+            let number = if segment.from.port() == 80 { &mut segment.ack } else { &mut segment.seq };
+            *number = number.wrapping_add(by);
+        }
+        trace.explained().directions[0].bytes
+    };
+    assert!(shifted(0) > 1_000_000);
+    assert_eq!(shifted(u32::MAX), shifted(0));
+}
