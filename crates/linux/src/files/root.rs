@@ -10,8 +10,10 @@ use crate::mailbox::lock;
 use linerate_transport::{
     Bytes, DirEntry, FileError, FileKind, FileOp, FileReply, Metadata, OpenMode, VirtualPath,
 };
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Access, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{
+    Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps,
+};
 use rustix::io::Errno;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -142,11 +144,15 @@ impl Root {
                 let time = timespec(modified_ns);
                 let now = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
                 let times = Timestamps { last_access: now, last_modification: time };
-                rustix::fs::futimens(self.open_to_change(&path)?, &times).map_err(error)?;
+                self.change(
+                    &path,
+                    |fd| rustix::fs::futimens(fd, &times),
+                    |name| rustix::fs::utimensat(CWD, name, &times, AtFlags::empty()),
+                )?;
             }
             FileOp::SetMode { path, mode } => {
                 let mode = Mode::from_raw_mode(u32::from(mode & 0o777));
-                rustix::fs::fchmod(self.open_to_change(&path)?, mode).map_err(error)?;
+                self.change(&path, |fd| rustix::fs::fchmod(fd, mode), |name| rustix::fs::chmod(name, mode))?;
             }
             FileOp::ReadDir { .. }
             | FileOp::Read { .. }
@@ -292,19 +298,29 @@ impl Root {
         Ok(metadata(&rustix::fs::fstat(&fd).map_err(error)?))
     }
 
-    /// A descriptor to change the attributes of a file or directory with.
-    fn open_to_change(&self, path: &VirtualPath) -> Result<OwnedFd, FileError> {
-        let fd = match self.resolve(path.relative(), OFlags::RDONLY | SAFE, Mode::empty()) {
-            // A file that may be written and not read, as in a drop box.
-            Err(FileError::Permission) => {
-                self.resolve(path.relative(), OFlags::WRONLY | SAFE, Mode::empty())?
-            }
-            other => other?,
+    /// Changes the attributes of a file or directory by a descriptor; or by a name that leads to the one that was found beneath
+    /// the root, because its owner may change what nobody may open.
+    fn change(
+        &self,
+        path: &VirtualPath,
+        by_fd: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
+        by_name: impl FnOnce(&str) -> Result<(), Errno>,
+    ) -> Result<(), FileError> {
+        let open = |flags| self.resolve(path.relative(), flags, Mode::empty());
+        // A file that may be written and not read, as in a drop box, is the second.
+        let opened = open(OFlags::RDONLY | SAFE).or_else(|_| open(OFlags::WRONLY | SAFE));
+        let (fd, is_open) = match opened {
+            Ok(fd) => (fd, true),
+            Err(_) => (open(OFlags::PATH)?, false),
         };
-        match metadata(&rustix::fs::fstat(&fd).map_err(error)?).kind {
-            FileKind::Other => Err(FileError::Permission),
-            FileKind::File | FileKind::Directory => Ok(fd),
+        if metadata(&rustix::fs::fstat(&fd).map_err(error)?).kind == FileKind::Other {
+            return Err(FileError::Permission);
         }
+        let changed = match is_open {
+            true => by_fd(fd.as_fd()),
+            false => by_name(&format!("/proc/self/fd/{}", rustix::fd::AsRawFd::as_raw_fd(&fd))),
+        };
+        changed.map_err(error)
     }
 
     /// Opens a file that is to be written as a whole.
