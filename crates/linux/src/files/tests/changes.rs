@@ -270,6 +270,27 @@ fn a_new_file_that_the_sweep_got_hold_of_is_left_to_it() {
 }
 
 #[test]
+fn what_was_sent_is_kept_when_the_service_goes() {
+    let dir = TempDir::new();
+    let mut files = serve(&dir, true);
+    let (file, _) = open(&mut files, "/new", OpenMode::Replace).unwrap();
+    const PIECE: usize = 1 << 20;
+    for number in 0..16 {
+        let op = FileOp::Write { file, offset: (number * PIECE) as u64, data: vec![number as u8; PIECE] };
+        files.submit(OWNER, 0, op).unwrap();
+    }
+    for op in [FileOp::Publish { file, whole: false }, FileOp::Close { file }] {
+        files.submit(OWNER, 0, op).unwrap();
+    }
+    drop(files);
+    let content = std::fs::read(dir.0.join("new")).unwrap();
+    assert_eq!(content.len(), 16 * PIECE);
+    assert!(
+        content.chunks(PIECE).enumerate().all(|(number, piece)| piece.iter().all(|b| *b == number as u8))
+    );
+}
+
+#[test]
 fn a_failed_write_is_told_again_by_close() {
     let dir = TempDir::new();
     let mut files = serve(&dir, true);
