@@ -255,17 +255,41 @@ impl Root {
         if result != Err(FileError::NotEmpty) {
             return result;
         }
-        // Perhaps all that is in it is what a killed server left there, which nobody else can see or remove.
+        // Perhaps all that is in it is what nobody is shown, and nobody can remove: what a killed server left there, and links that
+        // lead nowhere, as those do whose target was removed a moment ago with the rest of a tree.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | SAFE;
         let mut dir = Dir::new(self.resolve(path.relative(), flags, Mode::empty())?).map_err(error)?;
+        let mut links = Vec::new();
         while let Some(Ok(entry)) = dir.read() {
-            if let (Ok(name), Ok(fd)) = (entry.file_name().to_str(), dir.fd())
-                && name.starts_with(upload::PREFIX)
-            {
-                upload::remove_if_stale(fd, name);
+            let (Ok(name), Ok(fd)) = (entry.file_name().to_str(), dir.fd()) else { return result };
+            match name {
+                "." | ".." => {}
+                _ if name.starts_with(upload::PREFIX) => upload::remove_if_stale(fd, name),
+                _ if self.is_link_to_nowhere(path, fd, name) => links.push(name.to_owned()),
+                _ => return result,
             }
         }
+        for name in links {
+            let fd = dir.fd().map_err(error)?;
+            rustix::fs::unlinkat(fd, name, AtFlags::empty()).map_err(error)?;
+        }
         self.unlink(path, AtFlags::REMOVEDIR)
+    }
+
+    /// Whether `name` in the directory `dir`, which is open as `fd`, is a link that leads out, nowhere, or to what is never opened.
+    fn is_link_to_nowhere(&self, dir: &VirtualPath, fd: BorrowedFd<'_>, name: &str) -> bool {
+        let stat = rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW);
+        if !stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink) {
+            return false;
+        }
+        let Ok(path) = dir.join(name) else { return false };
+        match self.stat(path.relative()) {
+            Ok(target) => target.kind == FileKind::Other,
+            // Any other error may pass.
+            Err(error) => {
+                matches!(error, FileError::NotFound | FileError::NotADirectory | FileError::Permission)
+            }
+        }
     }
 
     /// Metadata of a path if the kernel has all of it in its caches, so that no disk can stall the caller; `None` where

@@ -332,6 +332,30 @@ fn names_and_attributes_change() {
 }
 
 #[test]
+fn a_directory_with_nothing_but_links_to_nowhere_is_removed() {
+    let dir = TempDir::new();
+    std::fs::create_dir(dir.0.join("d")).unwrap();
+    dir.write("kept", b"kept");
+    let link = |name: &str, target: &str| std::os::unix::fs::symlink(target, dir.0.join(name)).unwrap();
+    link("d/nowhere", "../gone");
+    link("d/out", "/etc/passwd");
+    link("d/loop", "loop");
+    let mut files = serve(&dir, true);
+    // One that leads somewhere is shown, and whoever sees it can remove it.
+    link("d/somewhere", "../kept");
+    fails(ask(&mut files, FileOp::RemoveDir { path: path("/d") }), FileError::NotEmpty);
+    assert_eq!(std::fs::read_dir(dir.0.join("d")).unwrap().count(), 4);
+    assert_eq!(
+        list(&mut files, "/d", 10).iter().filter(|entry| entry.meta.kind == FileKind::File).count(),
+        1
+    );
+    done(ask(&mut files, FileOp::Remove { path: path("/d/somewhere") }));
+    done(ask(&mut files, FileOp::RemoveDir { path: path("/d") }));
+    assert!(!dir.0.join("d").exists());
+    assert_eq!(std::fs::read(dir.0.join("kept")).unwrap(), b"kept");
+}
+
+#[test]
 fn read_only_changes_nothing() {
     let dir = TempDir::new();
     dir.write("f", b"kept");
