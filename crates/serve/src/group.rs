@@ -81,6 +81,10 @@ impl Service for Group<'_, '_> {
         self.all().for_each(|service| service.drain(ctx));
     }
 
+    fn cut_off(&mut self, ctx: &mut Context<'_>) {
+        self.all().for_each(|service| service.cut_off(ctx));
+    }
+
     fn is_idle(&self) -> bool {
         self.services.iter().flatten().all(|service| service.is_idle())
     }

@@ -72,6 +72,10 @@ pub trait Service {
     /// Stops listening and finishes what is under way.
     fn drain(&mut self, ctx: &mut Context<'_>);
 
+    /// The end has come while something is under way: all connections are gone. What was received is to be kept; the files
+    /// still carry out what is submitted to them now.
+    fn cut_off(&mut self, _ctx: &mut Context<'_>) {}
+
     /// Whether nothing is under way.
     fn is_idle(&self) -> bool;
 }

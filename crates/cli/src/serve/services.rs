@@ -324,6 +324,11 @@ impl Services {
         }
     }
 
+    /// Whether the files have been told all that uploads came to.
+    pub fn has_saved(&self) -> bool {
+        self.ftp.as_ref().is_none_or(Service::is_idle)
+    }
+
     /// What servers and files have counted.
     pub fn tallies(&self, files: &AnyFiles) -> Vec<Tally> {
         let mut tallies = Vec::new();
@@ -380,6 +385,10 @@ impl Service for Services {
 
     fn drain(&mut self, ctx: &mut Context<'_>) {
         self.together(|all| all.drain(ctx));
+    }
+
+    fn cut_off(&mut self, ctx: &mut Context<'_>) {
+        self.together(|all| all.cut_off(ctx));
     }
 
     fn is_idle(&self) -> bool {

@@ -27,6 +27,9 @@ const LETTERS_PER_TURN: usize = 1_024;
 /// a device that takes nothing at all.
 const FLUSH_ROUNDS: usize = 2_000;
 const FLUSH_PAUSE: Duration = Duration::from_micros(100);
+/// Rounds in which the files take what uploads under way came to, where they had no room for it, and the pause between them.
+const SAVE_ROUNDS: usize = 200;
+const SAVE_PAUSE: Duration = Duration::from_millis(5);
 /// Rounds in which a neighbour may answer when we leave, and the pause between them.
 const LEAVE_ROUNDS: usize = 10;
 const LEAVE_PAUSE: Duration = Duration::from_millis(2);
@@ -366,7 +369,19 @@ impl Worker {
                 }
             }
         }
+        self.save();
         cut_off as u64
+    }
+
+    /// Hands what uploads came to to the files, which finish it before they go.
+    fn save(&mut self) {
+        self.with(|services, ctx| services.cut_off(ctx));
+        for _ in 0..SAVE_ROUNDS {
+            if self.core.services.has_saved() || self.core.serve(&mut self.machine).is_err() {
+                return;
+            }
+            std::thread::sleep(SAVE_PAUSE);
+        }
     }
 
     /// Gives back what others lent us. Who lent it may have to be asked for its Ethernet address first.

@@ -1,5 +1,6 @@
 //! How a server ends: at once where nothing is under way, and with a reset where something is.
 
+use crate::data::Folder;
 use crate::lab::{Lab, Namespace, Wire};
 use std::io::Read as _;
 use std::process::Stdio;
@@ -72,6 +73,40 @@ fn what_is_cut_off_is_reset() {
             assert_eq!(transfer.join().expect("curl ends").trim(), "56", "{wire:?}");
         });
         lab.stop_after_signal();
+    }
+}
+
+/// As where a client is lost: a new file is there as far as it came, an old one stays as it was.
+#[test]
+fn what_came_of_an_upload_is_there_after_the_end() {
+    for wire in WIRES {
+        let served = Folder::new();
+        std::fs::write(served.file("old"), b"old").expect("a file");
+        let args = [served.path(), "--writable", "--ftp-user", "eric:secret"];
+        let lab = Lab::start(wire, 1500, &args);
+        let upload = |name: &str| {
+            format!(
+                "curl -sS --limit-rate 1M --max-time 60 -u eric:secret -T - {}/{name} </dev/zero; true",
+                lab.ftp()
+            )
+        };
+        std::thread::scope(|scope| {
+            let (client, lines) = (&lab.client, ["new", "old"].map(upload));
+            let clients = lines.map(|line| scope.spawn(move || client.must(&line)));
+            std::thread::sleep(Duration::from_millis(1_500));
+            lab.signal("TERM");
+            std::thread::sleep(Duration::from_millis(100));
+            lab.signal("TERM");
+            assert!(summary(&lab).contains("4 cut off"), "{wire:?}");
+            for client in clients {
+                client.join().expect("curl ends");
+            }
+        });
+        lab.stop_after_signal();
+        let new = std::fs::read(served.file("new")).unwrap_or_else(|error| panic!("{wire:?}: {error}"));
+        assert!(new.len() >= 256 << 10 && new.iter().all(|byte| *byte == 0), "{wire:?}: {}", new.len());
+        assert_eq!(std::fs::read(served.file("old")).expect("the old file"), b"old", "{wire:?}");
+        assert_eq!(std::fs::read_dir(served.path()).expect("the folder").count(), 2, "{wire:?}");
     }
 }
 

@@ -247,6 +247,7 @@ fn trees_with_links_are_copied_and_removed_with_lftp() {
     let made = format!(
         "cd {} && mkdir -p precious/sub work && echo 1 >precious/f1 && echo 2 >precious/sub/f2 && \
          ln -s ../precious work/link && ln -s . work/self && ln -s $PWD/work work/absolute && echo 3 >work/f3 && \
+         mkdir -p work/a work/b && echo 4 >work/a/f4 && ln -s ../a work/b/dir && ln -s ../a/f4 work/b/f4 && \
          chmod -R a+rwX .",
         served.path()
     );
@@ -263,7 +264,9 @@ fn trees_with_links_are_copied_and_removed_with_lftp() {
             let got = Folder::new();
             lftp(&format!("set ftp:use-mlsd {facts}; mirror / {}", got.path()));
             let found = lab.client.must(&format!("cd {} && find . -type f | sort", got.path()));
-            assert_eq!(found, "./precious/f1\n./precious/sub/f2\n./work/f3\n", "{facts}");
+            let all = "./precious/f1\n./precious/sub/f2\n./work/a/f4\n./work/b/f4\n./work/f3\n";
+            assert_eq!(found, all, "{facts}");
+            // `a` is removed first: what is in `b` leads nowhere then, and is not shown.
             lftp(&format!("set ftp:use-mlsd {facts}; rm -r work"));
             let left = lab.client.must(&format!("cd {} && find . -type f -o -type l | sort", served.path()));
             assert_eq!(left, "./precious/f1\n./precious/sub/f2\n", "{facts}");

@@ -7,6 +7,7 @@ import ftplib
 import io
 import sys
 import threading
+import time
 import urllib.request
 
 host, port, http = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -31,6 +32,23 @@ assert 0 < stored <= 1 << 20 and f" {stored} bytes" in reply, (stored, reply)
 kept = io.BytesIO()
 ftp.retrbinary("RETR small/up", kept.write)
 assert kept.getvalue() == b"x" * stored, stored
+
+# A file that is removed gives its room back, although HTTP has sent it.
+ftp.delete("small/up")
+for name in ("small/a", "small/b"):
+    for turn in range(20):
+        try:
+            ftp.storbinary(f"STOR {name}", io.BytesIO(b"y" * (600 << 10)))
+            break
+        except ftplib.error_temp:
+            # The one before is closed a moment after the answer at the latest.
+            ftp.delete(name)
+            time.sleep(0.05)
+    else:
+        raise SystemExit(f"{name}: no room")
+    with urllib.request.urlopen(f"{http}/{name}", timeout=20) as response:
+        assert len(response.read()) == 600 << 10
+    ftp.delete(name)
 
 # Two versions in turns; a reader gets all of one of them, and what was replaced is never seen again.
 LEN = 3 << 20

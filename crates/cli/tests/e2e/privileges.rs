@@ -127,6 +127,18 @@ fn a_user_s_uploads_are_his() {
     lab.client.must(&format!("echo hello | curl -sSf -u eric:ding -T - {}/up", lab.ftp()));
     let meta = std::fs::metadata(served.file("up")).expect("the upload");
     assert_eq!(std::os::unix::fs::MetadataExt::uid(&meta), 4321);
+    // As by chmod: who took all rights from himself can give them back.
+    std::fs::create_dir(served.file("dir")).expect("a folder");
+    chown(&served.file("dir"), Some(4321), Some(4321)).expect("as root");
+    let quotes = ["up", "dir"].map(|name| {
+        format!("-Q 'SITE CHMOD 000 {name}' -Q 'MFMT 20200101000000 {name}' -Q 'SITE CHMOD 0750 {name}'")
+    });
+    lab.client.must(&format!("curl -sSf -u eric:ding -l {} {}/", quotes.join(" "), lab.ftp()));
+    for name in ["up", "dir"] {
+        let meta = std::fs::metadata(served.file(name)).expect("its metadata");
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&meta) & 0o7777, 0o750, "{name}");
+        assert_eq!(std::os::unix::fs::MetadataExt::mtime(&meta), 1_577_836_800, "{name}");
+    }
     lab.stop();
 }
 

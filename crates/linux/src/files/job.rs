@@ -26,6 +26,18 @@ pub(crate) enum Work {
     File(Arc<OpenFile>, FileWork),
 }
 
+impl Work {
+    /// Whether it keeps what somebody has sent: a part of an upload, or its end.
+    pub(crate) fn keeps(&self) -> bool {
+        match self {
+            Work::Path(_) => false,
+            Work::File(file, work) => {
+                file.writable && !matches!(work, FileWork::Read { .. } | FileWork::ReadDir { .. })
+            }
+        }
+    }
+}
+
 /// An operation on an open file, its id resolved.
 #[derive(Debug)]
 pub(crate) enum FileWork {

@@ -10,8 +10,10 @@ use crate::mailbox::lock;
 use linerate_transport::{
     Bytes, DirEntry, FileError, FileKind, FileOp, FileReply, Metadata, OpenMode, VirtualPath,
 };
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Access, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{
+    Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps,
+};
 use rustix::io::Errno;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -142,11 +144,15 @@ impl Root {
                 let time = timespec(modified_ns);
                 let now = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
                 let times = Timestamps { last_access: now, last_modification: time };
-                rustix::fs::futimens(self.open_to_change(&path)?, &times).map_err(error)?;
+                self.change(
+                    &path,
+                    |fd| rustix::fs::futimens(fd, &times),
+                    |name| rustix::fs::utimensat(CWD, name, &times, AtFlags::empty()),
+                )?;
             }
             FileOp::SetMode { path, mode } => {
                 let mode = Mode::from_raw_mode(u32::from(mode & 0o777));
-                rustix::fs::fchmod(self.open_to_change(&path)?, mode).map_err(error)?;
+                self.change(&path, |fd| rustix::fs::fchmod(fd, mode), |name| rustix::fs::chmod(name, mode))?;
             }
             FileOp::ReadDir { .. }
             | FileOp::Read { .. }
@@ -249,17 +255,41 @@ impl Root {
         if result != Err(FileError::NotEmpty) {
             return result;
         }
-        // Perhaps all that is in it is what a killed server left there, which nobody else can see or remove.
+        // Perhaps all that is in it is what nobody is shown, and nobody can remove: what a killed server left there, and links that
+        // lead nowhere, as those do whose target was removed a moment ago with the rest of a tree.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | SAFE;
         let mut dir = Dir::new(self.resolve(path.relative(), flags, Mode::empty())?).map_err(error)?;
+        let mut links = Vec::new();
         while let Some(Ok(entry)) = dir.read() {
-            if let (Ok(name), Ok(fd)) = (entry.file_name().to_str(), dir.fd())
-                && name.starts_with(upload::PREFIX)
-            {
-                upload::remove_if_stale(fd, name);
+            let (Ok(name), Ok(fd)) = (entry.file_name().to_str(), dir.fd()) else { return result };
+            match name {
+                "." | ".." => {}
+                _ if name.starts_with(upload::PREFIX) => upload::remove_if_stale(fd, name),
+                _ if self.is_link_to_nowhere(path, fd, name) => links.push(name.to_owned()),
+                _ => return result,
             }
         }
+        for name in links {
+            let fd = dir.fd().map_err(error)?;
+            rustix::fs::unlinkat(fd, name, AtFlags::empty()).map_err(error)?;
+        }
         self.unlink(path, AtFlags::REMOVEDIR)
+    }
+
+    /// Whether `name` in the directory `dir`, which is open as `fd`, is a link that leads out, nowhere, or to what is never opened.
+    fn is_link_to_nowhere(&self, dir: &VirtualPath, fd: BorrowedFd<'_>, name: &str) -> bool {
+        let stat = rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW);
+        if !stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink) {
+            return false;
+        }
+        let Ok(path) = dir.join(name) else { return false };
+        match self.stat(path.relative()) {
+            Ok(target) => target.kind == FileKind::Other,
+            // Any other error may pass.
+            Err(error) => {
+                matches!(error, FileError::NotFound | FileError::NotADirectory | FileError::Permission)
+            }
+        }
     }
 
     /// Metadata of a path if the kernel has all of it in its caches, so that no disk can stall the caller; `None` where
@@ -292,19 +322,29 @@ impl Root {
         Ok(metadata(&rustix::fs::fstat(&fd).map_err(error)?))
     }
 
-    /// A descriptor to change the attributes of a file or directory with.
-    fn open_to_change(&self, path: &VirtualPath) -> Result<OwnedFd, FileError> {
-        let fd = match self.resolve(path.relative(), OFlags::RDONLY | SAFE, Mode::empty()) {
-            // A file that may be written and not read, as in a drop box.
-            Err(FileError::Permission) => {
-                self.resolve(path.relative(), OFlags::WRONLY | SAFE, Mode::empty())?
-            }
-            other => other?,
+    /// Changes the attributes of a file or directory by a descriptor; or by a name that leads to the one that was found beneath
+    /// the root, because its owner may change what nobody may open.
+    fn change(
+        &self,
+        path: &VirtualPath,
+        by_fd: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
+        by_name: impl FnOnce(&str) -> Result<(), Errno>,
+    ) -> Result<(), FileError> {
+        let open = |flags| self.resolve(path.relative(), flags, Mode::empty());
+        // A file that may be written and not read, as in a drop box, is the second.
+        let opened = open(OFlags::RDONLY | SAFE).or_else(|_| open(OFlags::WRONLY | SAFE));
+        let (fd, is_open) = match opened {
+            Ok(fd) => (fd, true),
+            Err(_) => (open(OFlags::PATH)?, false),
         };
-        match metadata(&rustix::fs::fstat(&fd).map_err(error)?).kind {
-            FileKind::Other => Err(FileError::Permission),
-            FileKind::File | FileKind::Directory => Ok(fd),
+        if metadata(&rustix::fs::fstat(&fd).map_err(error)?).kind == FileKind::Other {
+            return Err(FileError::Permission);
         }
+        let changed = match is_open {
+            true => by_fd(fd.as_fd()),
+            false => by_name(&format!("/proc/self/fd/{}", rustix::fd::AsRawFd::as_raw_fd(&fd))),
+        };
+        changed.map_err(error)
     }
 
     /// Opens a file that is to be written as a whole.

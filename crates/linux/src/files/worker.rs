@@ -111,7 +111,7 @@ impl WorkQueue {
         self.wake.notify_one();
     }
 
-    /// Lets the workers end after what they are at.
+    /// Lets the workers end after what they are at, and what was sent here to be kept.
     pub(crate) fn stop(&self) {
         lock(&self.state).stop = true;
         self.wake.notify_all();
@@ -121,6 +121,12 @@ impl WorkQueue {
         let mut state = lock(&self.state);
         loop {
             if state.stop {
+                // Nobody waits for anything else.
+                while let Some(job) = state.jobs.pop_front() {
+                    if job.work.keeps() {
+                        return Some(Task::Job(job));
+                    }
+                }
                 return None;
             }
             let ahead_next = state.ahead_next;

@@ -226,6 +226,13 @@ impl Service for Server {
         }
     }
 
+    fn cut_off(&mut self, ctx: &mut Context<'_>) {
+        let ids: Vec<SessionId> = self.sessions.ids().collect();
+        for id in ids {
+            self.sessions.with(ctx, id, |session, turn| session.end(turn, true));
+        }
+    }
+
     fn is_idle(&self) -> bool {
         self.sessions.len() == 0 && !self.sessions.hub.has_waiting_operations()
     }

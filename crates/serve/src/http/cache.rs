@@ -5,7 +5,11 @@
 //! answers at once, that holds for all who ask in the same turn of the loop; else the asker is noted as a waiter, and asks again when
 //! it is woken. All who ask meanwhile share the answer. A file that
 //! never changes ([`linerate_transport::Files::constant`]) is asked for once, and answers at once. Entries are evicted by the clock
-//! algorithm: a second round for those that were used since the last.
+//! algorithm: a second round for those that were used since the last. Files that nobody asks for are closed (`idle`).
+
+mod idle;
+
+pub(super) use idle::IDLE;
 
 use super::config::{Config, Limits};
 use super::file_info::{Content, FileInfo};
@@ -123,6 +127,8 @@ pub(super) struct FileCache {
     open: usize,
     /// Open files that no entry knows any more, but a connection still sends.
     doomed: Vec<Rc<FileInfo>>,
+    /// Somebody has changed a file that is open.
+    has_changed: bool,
     memory: usize,
     turn: u64,
     /// Lookups answered at once.
@@ -287,13 +293,7 @@ impl FileCache {
         step: Step,
     ) -> bool {
         if matches!(step, Step::Open) {
-            let unused = |entry: &Entry| match &entry.known {
-                Some(Known::File(info)) => {
-                    matches!(info.content, Content::Open(_)) && Rc::strong_count(info) == 1
-                }
-                _ => false,
-            };
-            if self.open >= limits.open_files.max(1) && !self.evict(ctx, ops, unused) {
+            if self.open >= limits.open_files.max(1) && !self.evict(ctx, ops, Entry::holds_unused_file) {
                 return false;
             }
             self.open += 1;
@@ -342,6 +342,9 @@ impl FileCache {
             }
             (Some(Step::Open), other) => {
                 self.open -= 1;
+                if matches!(other, Err(FileError::TooManyOpen)) && self.open_again(ctx, ops, limits, slot) {
+                    return Vec::new();
+                }
                 Learned::failed(other)
             }
             (Some(Step::Read { file, meta }), Ok(FileReply::Data(data))) => {
@@ -475,72 +478,6 @@ impl FileCache {
         entry.map(|entry| core::mem::take(&mut entry.waiters)).unwrap_or_default()
     }
 
-    /// Closes a file that counts as open.
-    fn close(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, file: FileId) {
-        self.open -= 1;
-        ops.close(ctx, file);
-    }
-
-    /// Forgets what an entry knows.
-    fn forget(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, slot: u32) {
-        let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::as_mut) else { return };
-        if let Some(Known::File(info)) = entry.known.take() {
-            self.memory -= info.memory();
-            self.retire(ctx, ops, info);
-        }
-    }
-
-    /// Closes a file, or has it closed when its last sender is done.
-    fn retire(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, info: Rc<FileInfo>) {
-        if let Content::Open(file) = info.content {
-            if Rc::strong_count(&info) == 1 {
-                self.close(ctx, ops, file);
-            } else {
-                self.doomed.push(info);
-            }
-        }
-    }
-
-    /// Gives a file back that a connection has kept.
-    pub fn release(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, info: Rc<FileInfo>) {
-        drop(info);
-        let mut at = 0;
-        while let Some(info) = self.doomed.get(at) {
-            if Rc::strong_count(info) == 1 {
-                let info = self.doomed.swap_remove(at);
-                self.retire(ctx, ops, info);
-            } else {
-                at += 1;
-            }
-        }
-    }
-
-    /// Evicts an entry that `suits` and that nobody waits for; prefers those not used lately.
-    fn evict(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, suits: impl Fn(&Entry) -> bool) -> bool {
-        for _ in 0..self.entries.len() * 2 {
-            let slot = self.hand;
-            self.hand = (self.hand + 1) % self.entries.len();
-            let Some(entry) = self.entries.get_mut(slot).and_then(Option::as_mut) else { continue };
-            if entry.step.is_some() || !entry.waiters.is_empty() || !suits(entry) {
-                continue;
-            }
-            if core::mem::take(&mut entry.used) {
-                continue;
-            }
-            self.remove(ctx, ops, slot as u32);
-            return true;
-        }
-        false
-    }
-
-    fn remove(&mut self, ctx: &mut Context<'_>, ops: &mut Ops, slot: u32) {
-        self.forget(ctx, ops, slot);
-        if let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::take) {
-            self.by_path.remove(&entry.path);
-            self.free.push(slot);
-        }
-    }
-
     /// Believes nothing any more without asking the file system.
     pub fn distrust(&mut self) {
         for entry in self.entries.iter_mut().flatten() {
@@ -552,20 +489,21 @@ impl FileCache {
     pub fn handle_change(&mut self, change: &Change) {
         if let Change::Path(path) = change {
             let slot = self.by_path.get(path).and_then(|slot| self.entries.get_mut(*slot as usize));
-            return slot.into_iter().flatten().for_each(Entry::distrust);
+            for entry in slot.into_iter().flatten() {
+                entry.distrust();
+                self.has_changed |= entry.holds_unused_file();
+            }
+            return;
         }
         for entry in self.entries.iter_mut().flatten().filter(|entry| change.concerns(&entry.path)) {
             entry.distrust();
+            self.has_changed |= entry.holds_unused_file();
         }
     }
 
-    /// Forgets all entries that no operation runs for, which closes their files.
-    pub fn clear(&mut self, ctx: &mut Context<'_>, ops: &mut Ops) {
-        for slot in 0..self.entries.len() {
-            if self.entries[slot].as_ref().is_some_and(|entry| entry.step.is_none()) {
-                self.remove(ctx, ops, slot as u32);
-            }
-        }
+    /// Whether files are to be closed because somebody has changed them ([`FileCache::close_idle`]).
+    pub fn has_changed(&self) -> bool {
+        self.has_changed
     }
 }
 

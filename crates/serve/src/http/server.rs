@@ -1,7 +1,7 @@
 //! The server: listeners, connections, timers, and what they share.
 
 use super::access_log::Scribe;
-use super::cache::FileCache;
+use super::cache::{self, FileCache};
 use super::config::Config;
 use super::connection::{Connection, Piece, Seen, State, Table};
 use super::counters::{self, Counters, Gauges};
@@ -54,6 +54,8 @@ pub struct Server {
     /// Exchanges that wait for files.
     pub(super) resolving: usize,
     pub(super) cache: FileCache,
+    /// When open files that nobody asks for are closed; `None` while there are none.
+    idle_files_at: Option<Instant>,
     pub(super) ops: Ops,
     pub(super) listings: Listings,
     /// Writes the lines of the access log.
@@ -88,6 +90,7 @@ impl Server {
             wake_blocked: false,
             resolving: 0,
             cache: FileCache::default(),
+            idle_files_at: None,
             ops: Ops::new(owner),
             listings: Listings::default(),
             scribe: Scribe::new(),
@@ -258,6 +261,22 @@ impl Server {
         if self.draining && self.table.len() == 0 {
             self.cache.clear(ctx, &mut self.ops);
         }
+        self.idle_files_at = match self.cache.open_files() {
+            0 => None,
+            _ => self.idle_files_at.or(Some(ctx.now + cache::IDLE)),
+        };
+    }
+
+    /// Closes files that nobody asks for, if it is time to look for them.
+    fn close_idle_files(&mut self, ctx: &mut Context<'_>) {
+        let is_due = self.idle_files_at.is_some_and(|at| at <= ctx.now);
+        if !is_due && !self.cache.has_changed() {
+            return;
+        }
+        // What is believed without asking is used as long.
+        let idle = self.config.timeouts.cache.max(cache::IDLE);
+        self.cache.close_idle(ctx, &mut self.ops, idle);
+        self.idle_files_at = self.idle_files_at.filter(|_| !is_due);
     }
 
     fn accept_all(&mut self, ctx: &mut Context<'_>, mut budget: usize) {
@@ -493,18 +512,16 @@ impl Service for Server {
         while let Some(id) = self.timers.pop_expired(ctx.now) {
             self.expire(ctx, id);
         }
+        self.close_idle_files(ctx);
         self.settle(ctx);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        if self.accept_again || self.relisten || !self.ready.is_empty() {
+        if self.accept_again || self.relisten || !self.ready.is_empty() || self.cache.has_changed() {
             return Some(self.now);
         }
         let retry = self.ops.has_waiting().then(|| self.now + ops::RETRY);
-        match (self.timers.next(), retry) {
-            (Some(timer), Some(retry)) => Some(timer.min(retry)),
-            (timer, retry) => timer.or(retry),
-        }
+        [self.timers.next(), retry, self.idle_files_at].into_iter().flatten().min()
     }
 
     fn handle_change(&mut self, change: &Change) {

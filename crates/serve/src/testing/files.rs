@@ -39,6 +39,8 @@ pub struct MemoryFiles {
     pub limit: usize,
     /// Files opened so far.
     pub opened: u64,
+    /// Most files that may be open.
+    pub descriptors: usize,
     /// Bytes that may still be written; the disk is full then.
     pub space: usize,
     /// While set, it is memory, which is written without waiting; counts the bytes.
@@ -65,6 +67,7 @@ impl MemoryFiles {
             in_place: false,
             limit: 64,
             opened: 0,
+            descriptors: usize::MAX,
             space: usize::MAX,
             written_now: None,
             fail: None,
@@ -148,6 +151,9 @@ impl MemoryFiles {
     }
 
     fn open(&mut self, path: &VirtualPath, mode: OpenMode) -> Result<FileReply, FileError> {
+        if self.open.len() >= self.descriptors {
+            return Err(FileError::TooManyOpen);
+        }
         if mode != OpenMode::Read {
             self.check_parent(path)?;
             let kind = self.nodes.get(path.as_str()).map(|node| node.kind);

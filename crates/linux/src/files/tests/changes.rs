@@ -270,6 +270,27 @@ fn a_new_file_that_the_sweep_got_hold_of_is_left_to_it() {
 }
 
 #[test]
+fn what_was_sent_is_kept_when_the_service_goes() {
+    let dir = TempDir::new();
+    let mut files = serve(&dir, true);
+    let (file, _) = open(&mut files, "/new", OpenMode::Replace).unwrap();
+    const PIECE: usize = 1 << 20;
+    for number in 0..16 {
+        let op = FileOp::Write { file, offset: (number * PIECE) as u64, data: vec![number as u8; PIECE] };
+        files.submit(OWNER, 0, op).unwrap();
+    }
+    for op in [FileOp::Publish { file, whole: false }, FileOp::Close { file }] {
+        files.submit(OWNER, 0, op).unwrap();
+    }
+    drop(files);
+    let content = std::fs::read(dir.0.join("new")).unwrap();
+    assert_eq!(content.len(), 16 * PIECE);
+    assert!(
+        content.chunks(PIECE).enumerate().all(|(number, piece)| piece.iter().all(|b| *b == number as u8))
+    );
+}
+
+#[test]
 fn a_failed_write_is_told_again_by_close() {
     let dir = TempDir::new();
     let mut files = serve(&dir, true);
@@ -308,6 +329,30 @@ fn names_and_attributes_change() {
     done(ask(&mut files, FileOp::RemoveDir { path: path("/d") }));
     fails(ask(&mut files, FileOp::RemoveDir { path: path("/") }), FileError::Permission);
     assert!(list(&mut files, "/", 10).is_empty());
+}
+
+#[test]
+fn a_directory_with_nothing_but_links_to_nowhere_is_removed() {
+    let dir = TempDir::new();
+    std::fs::create_dir(dir.0.join("d")).unwrap();
+    dir.write("kept", b"kept");
+    let link = |name: &str, target: &str| std::os::unix::fs::symlink(target, dir.0.join(name)).unwrap();
+    link("d/nowhere", "../gone");
+    link("d/out", "/etc/passwd");
+    link("d/loop", "loop");
+    let mut files = serve(&dir, true);
+    // One that leads somewhere is shown, and whoever sees it can remove it.
+    link("d/somewhere", "../kept");
+    fails(ask(&mut files, FileOp::RemoveDir { path: path("/d") }), FileError::NotEmpty);
+    assert_eq!(std::fs::read_dir(dir.0.join("d")).unwrap().count(), 4);
+    assert_eq!(
+        list(&mut files, "/d", 10).iter().filter(|entry| entry.meta.kind == FileKind::File).count(),
+        1
+    );
+    done(ask(&mut files, FileOp::Remove { path: path("/d/somewhere") }));
+    done(ask(&mut files, FileOp::RemoveDir { path: path("/d") }));
+    assert!(!dir.0.join("d").exists());
+    assert_eq!(std::fs::read(dir.0.join("kept")).unwrap(), b"kept");
 }
 
 #[test]

@@ -145,6 +145,48 @@ fn a_change_by_another_server_counts_at_once() {
 }
 
 #[test]
+fn a_file_that_nobody_asks_for_is_closed_and_opened_again() {
+    let mut rig = Rig::new();
+    let conn = rig.connect();
+    rig.world.net.client_stall(conn, true);
+    rig.send(conn, "GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+    // One that is being sent stays open.
+    rig.advance_ms(30_000);
+    assert_eq!(rig.world.files.open_count(), 1);
+    rig.world.net.client_stall(conn, false);
+    assert!(rig.received(conn).ends_with(&big()));
+    for _ in 0..3 {
+        rig.advance_ms(9_000);
+        assert_eq!(status_of(&rig.get("/big", "")), "200");
+        assert_eq!((rig.world.files.open_count(), rig.world.files.opened), (1, 1), "it is asked for");
+    }
+    // Removed, it would keep its room on the disk.
+    rig.world.files.nodes.remove("/big");
+    rig.advance_ms(20_000);
+    assert_eq!(rig.world.files.open_count(), 0);
+    rig.world.files.add_file("/big", &big());
+    assert_eq!(status_of(&rig.get("/big", "")), "200");
+    rig.world.net.client_reset(conn);
+    rig.check_at_rest();
+}
+
+#[test]
+fn a_file_that_another_server_has_changed_is_closed_at_once() {
+    let path = |text: &str| linerate_transport::VirtualPath::parse(text).unwrap();
+    for change in [crate::Change::Path(path("/big")), crate::Change::Tree(path("/"))] {
+        let mut rig = Rig::new();
+        rig.get("/big", "");
+        rig.world.files.nodes.remove("/big");
+        rig.server.handle_change(&crate::Change::Path(path("/hello.txt")));
+        rig.run();
+        assert_eq!(rig.world.files.open_count(), 1, "another name");
+        rig.server.handle_change(&change);
+        rig.run();
+        assert_eq!(rig.world.files.open_count(), 0);
+    }
+}
+
+#[test]
 fn a_changed_file_is_seen_after_the_time_that_was_set() {
     let timeouts = Timeouts { cache: core::time::Duration::from_secs(1), ..Timeouts::default() };
     let mut rig = Rig::with(Config { timeouts, ..config() });

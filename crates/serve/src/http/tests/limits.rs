@@ -302,6 +302,27 @@ fn requests_wait_for_their_turn_to_open_a_file() {
 }
 
 #[test]
+fn files_that_nobody_sends_give_up_their_descriptors() {
+    let mut rig = Rig::new();
+    rig.world.files.descriptors = 3;
+    for i in 0..12 {
+        rig.world.files.add_file(&format!("/big{i}"), &big());
+        assert_eq!(status_of(&rig.get(&format!("/big{i}"), "")), "200", "{i}");
+    }
+    // Where all are being sent, there is none.
+    let conns: Vec<_> = (0..4).map(|_| rig.connect()).collect();
+    for (i, conn) in conns.iter().enumerate() {
+        rig.world.net.client_stall(*conn, true);
+        rig.send(*conn, format!("GET /big{i} HTTP/1.1\r\nHost: a\r\n\r\n"));
+    }
+    for (i, conn) in conns.into_iter().enumerate() {
+        rig.world.net.client_stall(conn, false);
+        let expected = if i < 3 { "200" } else { "503" };
+        assert_eq!(status_of(&rig.text(conn)), expected, "{i}");
+    }
+}
+
+#[test]
 fn the_cache_stays_within_its_bounds() {
     let limits = Limits { cache_entries: 8, cache_memory: 5_000, cached_file: 2_000, ..Limits::default() };
     let mut rig = Rig::with(Config { limits, ..config() });
