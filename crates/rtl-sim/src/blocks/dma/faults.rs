@@ -26,6 +26,7 @@ const SCENARIOS: &[Scenario] = &[
     receive::bad_descriptor,
     receive::patience,
     life::stop_and_go,
+    life::serves,
     life::reset_while_running,
     life::reset_within_frames,
     life::delays,

@@ -30,7 +30,7 @@ pub struct Piece {
 #[derive(Debug)]
 pub struct TxRing {
     pub queue: usize,
-    slots: Slots,
+    pub slots: Slots,
     given: VecDeque<Piece>,
     /// Frames that must still leave.
     pub expected: VecDeque<(Vec<u8>, TxUser)>,

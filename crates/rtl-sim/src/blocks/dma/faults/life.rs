@@ -3,7 +3,10 @@
 use super::super::traffic::Rings;
 use super::super::transmit;
 use super::super::world::{Way, World, queue};
-use super::{PATIENCE, renew};
+use super::{PATIENCE, renew, restart};
+
+/// A register of a direction: the queue whose frame is under way.
+const CHSER: u32 = 0x0C;
 
 /// Much to do for the victim in both directions, less for the others, and some of it done.
 fn load(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<(), String> {
@@ -142,6 +145,30 @@ pub fn reset_while_running(
     world.reset(Way::Receive, victim)?;
     after_reset(world, rings, victim)?;
     Ok("reset")
+}
+
+/// Whose frame is under way (CHSER): one to transmit whose bytes do not come, and a received one that waits for another buffer.
+pub fn serves(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<&'static str, String> {
+    let registers = [Way::Transmit, Way::Receive].map(|way| way.base() + CHSER);
+    restart(world, rings, Way::Receive, victim)?;
+    for register in registers {
+        if world.read(register)? != 0 {
+            return Err("a queue is said to be served, and none has anything to do".to_owned());
+        }
+    }
+    world.data.is_held = true;
+    // Of several bursts: the last is not asked for before the first is taken.
+    rings.send_whole(world, victim, transmit::MOST);
+    rings.tx[victim].ring(world)?;
+    rings.rx[victim].give(world, 64);
+    rings.rx[victim].ring(world)?;
+    let len = world.rng.between(65, 400);
+    rings.offer(world, victim, len);
+    for register in registers {
+        world.wait(register, "whose frame is under way", |served| served == 1 << victim)?;
+    }
+    world.data.is_held = false;
+    Ok("whose frame")
 }
 
 /// A reset while frames wait for more descriptors: on their way from memory to transmit, and not to be had to receive.
