@@ -41,6 +41,7 @@ pub fn run(dut: &mut Dut, manner: Manner, seed: u64, coverage: &mut Coverage) ->
         let mut rings = Rings::new(&mut world)?;
         let all: Vec<usize> = (0..world.queues).collect();
         exercise(&mut world, &mut rings, &all)?;
+        life::stop_at_rest(&mut world, &mut rings)?;
         let victim = world.rng.below(world.queues as u64) as usize;
         let kind =
             scenario(&mut world, &mut rings, victim).map_err(|fault| format!("scenario {index}: {fault}"))?;
@@ -141,6 +142,11 @@ fn renew(world: &mut World<'_>, rings: &mut Rings, way: Way, victim: usize) -> R
             rings.rx[victim].next_address()
         }
     };
+    // Started and reset at once.
+    if world.rng.chance(50) {
+        world.write(way.queue(victim) + queue::CONTROL, queue::RUN)?;
+        world.reset(way, victim)?;
+    }
     // What is rung while it does not run is not heard.
     if world.rng.chance(30) {
         let anywhere = world.rng.bits();

@@ -102,6 +102,13 @@ impl TxRing {
         (self.sent, self.complete) = (0, 0);
     }
 
+    /// Other buffers, with room for a frame of `len` bytes.
+    pub fn enlarge(&mut self, world: &mut World<'_>, len: usize) {
+        let len = len + 4 * GUARD as usize;
+        self.buffers = world.memory.add(&mut world.rng, len, 0xB0);
+        (self.buffers_len, self.buffer_at) = (len as u64, GUARD);
+    }
+
     /// Room for some bytes, at any address.
     pub fn buffer(&mut self, world: &mut World<'_>, len: usize) -> u64 {
         let len = len as u64;

@@ -75,6 +75,24 @@ fn stop(world: &mut World<'_>, rings: &mut Rings, way: Way, register: u32, bit: 
     Ok(())
 }
 
+/// Receive queues that are stopped while they wait for frames: they keep their place.
+pub fn stop_at_rest(world: &mut World<'_>, rings: &mut Rings) -> Result<(), String> {
+    let way = Way::Receive;
+    world.write(way.base(), 0)?;
+    for ring in &rings.rx {
+        world.wait(way.queue(ring.queue) + queue::STATUS, "stop", |status| status & queue::HALTED != 0)?;
+        let current = world.address(way.queue(ring.queue) + queue::CURRENT)?;
+        if current != ring.oldest() {
+            return Err(format!("stopped at rest at {current:#x} instead of {:#x}", ring.oldest()));
+        }
+    }
+    world.write(way.base(), 1)?;
+    for ring in rings.rx.iter().filter(|ring| ring.outstanding() > 0) {
+        ring.ring(world)?;
+    }
+    Ok(())
+}
+
 pub fn stop_and_go(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<&'static str, String> {
     load(world, rings, victim)?;
     for way in [Way::Transmit, Way::Receive] {
@@ -258,7 +276,8 @@ pub fn delays(world: &mut World<'_>, rings: &mut Rings, _: usize) -> Result<&'st
     let mut most = 0;
     for queue in 0..world.queues {
         for way in [Way::Transmit, Way::Receive] {
-            let (random, short) = (world.rng.below(256) as u32, world.rng.between(1, 4) as u32);
+            let random = world.rng.below(256) as u32;
+            let short = if world.rng.chance(20) { 17 + random % 24 } else { 1 + random % 4 };
             let long = world.rng.pick(&[random, 0, 16, 32, 64, 127, 128, 129, 255]);
             let (delay, threshold) = if is_long { (long, 255) } else { (short, world.rng.pick(&[1, 255])) };
             most = most.max(delay);

@@ -31,6 +31,13 @@ fn follow(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> u64 {
     count
 }
 
+/// Often the descriptors are there before the frames.
+fn ring_ahead(world: &mut World<'_>, rings: &Rings, victim: usize) -> Result<(), String> {
+    rings.rx[victim].ring(world)?;
+    let clocks = world.rng.pick(&[0, 600]);
+    world.steps(clocks)
+}
+
 /// They have been, and good buffers were not used.
 fn all_dropped(world: &mut World<'_>, victim: usize, drops: u64, spare: &[Buffer]) -> Result<(), String> {
     let end = world.dut.cycles() + PATIENCE;
@@ -84,7 +91,7 @@ pub fn nonsense(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Resu
         _ => {}
     }
     let spare = spare(world, rings, victim);
-    rings.rx[victim].ring(world)?;
+    ring_ahead(world, rings, victim)?;
     let len = before + short_or_not(world);
     rings.offer(world, victim, len);
     drops += 1 + follow(world, rings, victim);
@@ -175,15 +182,14 @@ pub fn bad_descriptor(
     } else {
         world.memory.set_unreadable(word, Some(response));
     }
-    // What cannot be written is seen late: frames behind may have been placed by then.
-    let spare = if is_write { Vec::new() } else { spare(world, rings, victim) };
     rings.rx[victim].ring(world)?;
     let len = short_or_not(world);
     rings.offer(world, victim, len);
     let user = rings.rx[victim].expected.pop_back().map(|(_, user)| receive::app_words(user));
+    // What cannot be written is seen late: frames behind may have been placed by then.
     let drops = if is_write { 0 } else { 1 + follow(world, rings, victim) };
     halted(world, Way::Receive, victim, "descriptor")?;
-    all_dropped(world, victim, drops + rings.rx[victim].missing, &spare)?;
+    all_dropped(world, victim, drops + rings.rx[victim].missing, &[])?;
     let status = world.memory.load_word(last.descriptor + 0x18);
     // A write of which a word fails is not done at all here; the status says nothing of app words.
     let expected = if word >= last.descriptor + 0x20 { COMPLETE | FIRST | LAST | len as u32 } else { 0 };
