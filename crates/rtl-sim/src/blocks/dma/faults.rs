@@ -110,7 +110,8 @@ fn stopped(
     }
     let errors = world.read(way.base() + 0x10)?;
     let shift = if kinds & queue::DESCRIPTOR != 0 { 4 } else { 0 };
-    if errors != ((kinds >> 8) & 7) << shift {
+    rings.errors[way as usize] |= ((kinds >> 8) & 7) << shift;
+    if errors != rings.errors[way as usize] {
         return Err(format!("{way:?}: errors {errors:#x} of status {status:#x}"));
     }
     // The interrupt of the error goes, when it is acknowledged; what went wrong stays.

@@ -19,6 +19,8 @@ pub struct Rings {
     /// Frames that were offered to the receive side.
     pub offered: u64,
     serial: u64,
+    /// What each direction has said of errors.
+    pub errors: [u32; 2],
     /// The queues of the frames that have left.
     pub turns: Vec<usize>,
 }
@@ -44,7 +46,7 @@ impl Rings {
             world.start(Way::Receive, queue, ring.next_address())?;
             rx.push(ring);
         }
-        Ok(Rings { tx, rx, left: 0, arrived: 0, offered: 0, serial: 0, turns: Vec::new() })
+        Ok(Rings { tx, rx, left: 0, arrived: 0, offered: 0, serial: 0, errors: [0; 2], turns: Vec::new() })
     }
 
     /// Hands over a frame in one piece.

@@ -17,13 +17,13 @@ fn spare(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Vec<Buffer>
 
 /// The length of a frame that meets a descriptor that cannot be used: often so short that the next one is here while the queue stops.
 fn short_or_not(world: &mut World<'_>) -> usize {
-    let most = world.rng.pick(&[16, 700]);
+    let most = world.rng.pick(&[16, 16, 700]);
     world.rng.between(14, most)
 }
 
 /// Frames right behind one that met such a descriptor: how many. All of them are dropped.
 fn follow(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> u64 {
-    let count = world.rng.below(3);
+    let count = 1 + world.rng.below(2);
     for _ in 0..count {
         rings.offer(world, victim, 14);
         rings.rx[victim].expected.pop_back();
@@ -34,7 +34,7 @@ fn follow(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> u64 {
 /// Often the descriptors are there before the frames.
 fn ring_ahead(world: &mut World<'_>, rings: &Rings, victim: usize) -> Result<(), String> {
     rings.rx[victim].ring(world)?;
-    let clocks = world.rng.pick(&[0, 600]);
+    let clocks = world.rng.pick(&[0, 600, 600]);
     world.steps(clocks)
 }
 
@@ -52,8 +52,16 @@ fn all_dropped(world: &mut World<'_>, victim: usize, drops: u64, spare: &[Buffer
     Ok(())
 }
 
-/// A descriptor that makes no sense, behind some that do.
+/// In each queue, as each has its own part of what stops them.
 pub fn nonsense(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<&'static str, String> {
+    for other in 1..world.queues {
+        no_sense(world, rings, (victim + other) % world.queues)?;
+    }
+    no_sense(world, rings, victim)
+}
+
+/// A descriptor that makes no sense, behind some that do.
+fn no_sense(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<&'static str, String> {
     restart(world, rings, Way::Receive, victim)?;
     world.interrupts.expect_failure(Way::Receive, victim);
     let beyond = beyond(world)?;
