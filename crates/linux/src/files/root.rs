@@ -276,20 +276,15 @@ impl Root {
         self.unlink(path, AtFlags::REMOVEDIR)
     }
 
-    /// Whether `name` in the directory `dir`, which is open as `fd`, is a link that leads out, nowhere, or to what is never opened.
+    /// Whether `name` in the directory `dir`, which is open as `fd`, is a link whose target is not there. One that leads out of the
+    /// root is somebody's who has the host, and stays.
     fn is_link_to_nowhere(&self, dir: &VirtualPath, fd: BorrowedFd<'_>, name: &str) -> bool {
         let stat = rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW);
         if !stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink) {
             return false;
         }
         let Ok(path) = dir.join(name) else { return false };
-        match self.stat(path.relative()) {
-            Ok(target) => target.kind == FileKind::Other,
-            // Any other error may pass.
-            Err(error) => {
-                matches!(error, FileError::NotFound | FileError::NotADirectory | FileError::Permission)
-            }
-        }
+        matches!(self.stat(path.relative()), Err(FileError::NotFound | FileError::NotADirectory))
     }
 
     /// Metadata of a path if the kernel has all of it in its caches, so that no disk can stall the caller; `None` where

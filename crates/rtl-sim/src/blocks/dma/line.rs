@@ -79,7 +79,12 @@ fn measure(world: &mut World<'_>, queues: usize) -> Result<(f64, f64), String> {
 }
 
 /// Keeps half of each ring handed over.
-fn hand_over(world: &mut World<'_>, rings: &mut Rings, queues: &[usize], sent: &mut u64) -> Result<(), String> {
+fn hand_over(
+    world: &mut World<'_>,
+    rings: &mut Rings,
+    queues: &[usize],
+    sent: &mut u64,
+) -> Result<(), String> {
     for &queue in queues {
         let mut rings_tx = false;
         while *sent < FRAMES && rings.tx[queue].room() > 32 {
@@ -104,7 +109,12 @@ fn hand_over(world: &mut World<'_>, rings: &mut Rings, queues: &[usize], sent: &
 
 /// Queues and directions that all have descriptors to read take turns at it, and queues that all have frames to send take turns at
 /// that.
-fn take_turns(world: &mut World<'_>, rings: &mut Rings, queues: &[usize], sent: &mut u64) -> Result<(), String> {
+fn take_turns(
+    world: &mut World<'_>,
+    rings: &mut Rings,
+    queues: &[usize],
+    sent: &mut u64,
+) -> Result<(), String> {
     (world.data.is_held, world.descriptors.is_held) = (true, true);
     hand_over(world, rings, queues, sent)?;
     // One at a time, so that both directions want the next.
