@@ -196,8 +196,9 @@ fn finish(
     ended: Result<u64, ServeError>,
 ) -> Result<(), ServeError> {
     logging::flush();
-    if let Ok(cut_off) = &ended {
-        serving.summary(*cut_off).print();
+    match &ended {
+        Ok(cut_off) => serving.summary(*cut_off).print(),
+        Err(_) => serving.give_up(),
     }
     let written = recording.map_or(Ok(()), Recording::write).map_err(ServeError::Record);
     ended.and(written)

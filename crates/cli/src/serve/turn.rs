@@ -118,6 +118,12 @@ impl Process {
         }
     }
 
+    /// Ends all threads after an error: there is nobody any more to send to, but what came of uploads is kept.
+    pub fn give_up(&mut self) {
+        // The error that is told is the first one.
+        let _ = self.end(true);
+    }
+
     /// Ends all threads; returns how many connections were cut off.
     fn end(&mut self, resets: bool) -> Result<u64, ServeError> {
         let company = self.company.tell_end(self.worker.post.as_ref(), resets);

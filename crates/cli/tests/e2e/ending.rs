@@ -110,6 +110,24 @@ fn what_came_of_an_upload_is_there_after_the_end() {
     }
 }
 
+/// The same where the server ends because its interface is gone.
+#[test]
+fn what_came_of_an_upload_is_there_without_an_interface() {
+    let served = Folder::new();
+    let args = [served.path(), "--writable", "--ftp-user", "eric:secret"];
+    let lab = Lab::start(Wire::Packet, 1500, &args);
+    let line =
+        format!("curl -sS --limit-rate 1M -m 4 -u eric:secret -T - {}/new </dev/zero; true", lab.ftp());
+    std::thread::scope(|scope| {
+        scope.spawn(|| lab.client.must(&line));
+        std::thread::sleep(Duration::from_millis(1_500));
+        lab.client.must("ip link delete veth0");
+    });
+    assert!(lab.log().contains("the device is gone"), "{}", lab.log());
+    let new = std::fs::read(served.file("new")).expect("what came");
+    assert!(new.len() >= 256 << 10 && new.iter().all(|byte| *byte == 0), "{}", new.len());
+}
+
 #[test]
 fn everything_printed_is_json_where_that_is_asked_for() {
     let lab = Lab::start(Wire::Kernel, 1500, &["--log-format", "json", "--stats", "100ms"]);
