@@ -25,7 +25,6 @@ pub fn run(dut: &mut Dut, seed: u64, coverage: &mut Coverage) -> Result<(), Stri
         let manner = Manner { data: timing, descriptors: timing, streams: [Pause::Never; 2], paces: 0 };
         let mut world = World::new(dut, manner, seed)?;
         let queues = queues.min(world.queues);
-        world.descriptors.log = Some(Vec::new());
         let (tx, rx) = measure(&mut world, queues)?;
         coverage.frames += 2 * FRAMES;
         if world.width == 8 && (tx > MOST || rx > MOST) {
@@ -79,7 +78,12 @@ fn measure(world: &mut World<'_>, queues: usize) -> Result<(f64, f64), String> {
 }
 
 /// Keeps half of each ring handed over.
-fn hand_over(world: &mut World<'_>, rings: &mut Rings, queues: &[usize], sent: &mut u64) -> Result<(), String> {
+fn hand_over(
+    world: &mut World<'_>,
+    rings: &mut Rings,
+    queues: &[usize],
+    sent: &mut u64,
+) -> Result<(), String> {
     for &queue in queues {
         let mut rings_tx = false;
         while *sent < FRAMES && rings.tx[queue].room() > 32 {
@@ -104,7 +108,12 @@ fn hand_over(world: &mut World<'_>, rings: &mut Rings, queues: &[usize], sent: &
 
 /// Queues and directions that all have descriptors to read take turns at it, and queues that all have frames to send take turns at
 /// that.
-fn take_turns(world: &mut World<'_>, rings: &mut Rings, queues: &[usize], sent: &mut u64) -> Result<(), String> {
+fn take_turns(
+    world: &mut World<'_>,
+    rings: &mut Rings,
+    queues: &[usize],
+    sent: &mut u64,
+) -> Result<(), String> {
     (world.data.is_held, world.descriptors.is_held) = (true, true);
     hand_over(world, rings, queues, sent)?;
     // One at a time, so that both directions want the next.

@@ -279,7 +279,8 @@ pub fn delays(world: &mut World<'_>, rings: &mut Rings, _: usize) -> Result<&'st
             let random = world.rng.below(256) as u32;
             let short = if world.rng.chance(50) { 17 + random % 24 } else { 1 + random % 4 };
             let long = world.rng.pick(&[random, 0, 16, 32, 64, 127, 128, 129, 255]);
-            let (delay, threshold) = if is_long { (long, 255) } else { (short, world.rng.pick(&[1, 255, 255])) };
+            let (delay, threshold) =
+                if is_long { (long, 255) } else { (short, world.rng.pick(&[1, 255, 255])) };
             most = most.max(delay);
             let control = delay << 24 | threshold << 16 | queue::DELAYED | queue::IOC | queue::RUN;
             world.write(way.queue(queue) + queue::CONTROL, control)?;
