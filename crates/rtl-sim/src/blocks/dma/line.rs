@@ -25,7 +25,6 @@ pub fn run(dut: &mut Dut, seed: u64, coverage: &mut Coverage) -> Result<(), Stri
         let manner = Manner { data: timing, descriptors: timing, streams: [Pause::Never; 2], paces: 0 };
         let mut world = World::new(dut, manner, seed)?;
         let queues = queues.min(world.queues);
-        world.descriptors.log = Some(Vec::new());
         let (tx, rx) = measure(&mut world, queues)?;
         coverage.frames += 2 * FRAMES;
         if world.width == 8 && (tx > MOST || rx > MOST) {

@@ -226,7 +226,6 @@ pub fn run(
     coverage: &mut Coverage,
 ) -> Result<(), String> {
     let mut world = World::new(dut, manner, seed)?;
-    world.descriptors.log = Some(Vec::new());
     let waits = patience(&mut world)?;
     let mut rings = Rings::new(&mut world)?;
     for queue in 0..world.queues {

@@ -130,7 +130,8 @@ impl<'a> World<'a> {
         };
         let (queues, width) = (dut.bits(pins.irq_tx) as usize, dut.bits(port("s_axis_tdata")?) as usize / 8);
         let data = Slave::new(dut, "m_axi", manner.data, rng.bits())?;
-        let descriptors = Slave::new(dut, "m_axi_sg", manner.descriptors, rng.bits())?;
+        let mut descriptors = Slave::new(dut, "m_axi_sg", manner.descriptors, rng.bits())?;
+        descriptors.log = Some(Vec::new());
         let lite = Lite::new(dut, "s_axil", rng.bits())?;
         let source = Source::new(dut, "s_axis", manner.streams[0], UserAt::Every, rng.bits())?;
         let sink = Sink::new(dut, "m_axis", manner.streams[1], rng.bits())?;
