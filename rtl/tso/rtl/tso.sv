@@ -17,8 +17,7 @@ module tso
   import nic_pkg::*;
 #(
     parameter  int DATA_W = 64,
-    // Words move on into free registers while the way out is held. Without it they wait for m_axis_tready, whatever is free: a
-    // shorter path, behind which tready must not wait for tvalid.
+    // Without it, words wait for m_axis_tready whatever is free: a shorter path, where tready does not wait for tvalid.
     parameter  bit EAGER = 1'b1,
     localparam int USER_W = $bits(tx_user_t)
 ) (
@@ -169,14 +168,13 @@ module tso
     below = 1'b0;
     for (int i = 0; i < LOG; i++) below = a[i] == b[i] ? below : b[i];
   endfunction
-
   wire         ends = body_final;
   // The frame's last byte, as `used` counts; behind the window there are more unless it is in there.
   wire           final_word = prev_last || cur_last;
   wire [LOG:0]   final_byte = prev_last ? {1'b0, prev_end} : {1'b1, cur_end};
   // With a word that is cut short all of the frame has been used, whatever this says.
   wire           used_up = |used[LOG+1:LOG];
-  // Whether the last byte is below `used`. Lanes are compared bit by bit: a carry chain would be longer than all of it.
+  // Whether the last byte is below `used`; bit by bit, as a carry chain takes longer.
   wire           exhausts = prev_last ? used_up || below(prev_end, used[LOG-1:0])
       : cur_last && (used[LOG+1] || (used[LOG] && below(cur_end, used[LOG-1:0])));
   wire           cut = final_word && {1'b0, final_byte} + 1'b1 < used;
