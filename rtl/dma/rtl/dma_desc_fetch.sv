@@ -84,6 +84,7 @@ module dma_desc_fetch #(
   logic [LINE_W-1:0]    jump_to    [QUEUES];
 
   logic [QUEUES-1:0] alive, active, rang, guessed, known, wrong;
+  logic [QUEUES-1:0] lost;                    // nobody knows where the chain goes on: nothing is read before a reset
   logic [COUNT_W-1:0] kept [QUEUES];
   logic [COUNT_W-1:0] sent [QUEUES];
   logic [PTR_W-1:0] put_at [QUEUES];
@@ -299,14 +300,17 @@ module dma_desc_fetch #(
         if (!in_a_row) known[q] <= 1'b1;
         if (only) by_chain[q] <= 1'b1;
         // Where an unreadable descriptor leads nobody knows.
-        if (back_error) active[q] <= 1'b0;
+        if (back_error) begin
+          active[q] <= 1'b0;
+          lost[q]   <= 1'b1;
+        end
       end
       if (miss[q] && alive[q]) begin
         // A wrong guess, or one of those behind it: there was something to read behind what was kept.
         wrong[q] <= !only;
         if (only) begin
           by_chain[q] <= 1'b1;
-          active[q]   <= 1'b1;
+          active[q]   <= !lost[q];
         end
       end
     end
@@ -327,6 +331,7 @@ module dma_desc_fetch #(
       if (starts[q]) begin
         alive[q]    <= 1'b1;
         wrong[q]    <= 1'b0;
+        lost[q]     <= 1'b0;
         guessed[q]  <= 1'b0;
         put_at[q]   <= '0;
         get_at[q]   <= '0;
@@ -363,7 +368,7 @@ module dma_desc_fetch #(
       if (tail_low[q]) tail_low_known[q] <= 1'b1;
       if (tail_high[q]) tail_high_known[q] <= 1'b1;
       if (tail_low[q] && run[q]) begin
-        active[q] <= 1'b1;
+        active[q] <= !lost[q] && !(keep[q] && back_error);
         rang[q]   <= 1'b1;
       end
       if (forget[q]) known[q] <= 1'b0;
@@ -379,6 +384,7 @@ module dma_desc_fetch #(
       guessed <= '0;
       known   <= '0;
       wrong   <= '0;
+      lost    <= '0;
       gives_up <= 1'b0;
       found    <= 1'b0;
       retreat  <= '0;

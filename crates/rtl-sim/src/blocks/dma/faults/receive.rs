@@ -93,7 +93,8 @@ fn no_sense(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<&
     match kind {
         "complete already" => world.memory.store_word(last.descriptor + 0x18, COMPLETE),
         "link beyond memory" => {
-            let link = world.memory.load_address(last.descriptor) | beyond;
+            // Its lower bits lead nowhere either.
+            let link = world.rng.bits() >> 24 | beyond;
             world.memory.store(last.descriptor, &link.to_le_bytes());
         }
         _ => {}
@@ -190,14 +191,21 @@ pub fn bad_descriptor(
     } else {
         world.memory.set_unreadable(word, Some(response));
     }
-    rings.rx[victim].ring(world)?;
+    // What cannot be written is seen late: frames behind may have been placed by then.
+    let mut behind = if is_write { Vec::new() } else { spare(world, rings, victim) };
+    ring_ahead(world, rings, victim)?;
+    if !behind.is_empty() && rings.rx[victim].room() > 0 {
+        // Nobody knows where a descriptor leads that could not be read, whatever the doorbell says.
+        behind.extend(spare(world, rings, victim));
+        rings.rx[victim].ring(world)?;
+        world.steps(300)?;
+    }
     let len = short_or_not(world);
     rings.offer(world, victim, len);
     let user = rings.rx[victim].expected.pop_back().map(|(_, user)| receive::app_words(user));
-    // What cannot be written is seen late: frames behind may have been placed by then.
     let drops = if is_write { 0 } else { 1 + follow(world, rings, victim) };
     halted(world, Way::Receive, victim, "descriptor")?;
-    all_dropped(world, victim, drops + rings.rx[victim].missing, &[])?;
+    all_dropped(world, victim, drops + rings.rx[victim].missing, &behind)?;
     let status = world.memory.load_word(last.descriptor + 0x18);
     // A write of which a word fails is not done at all here; the status says nothing of app words.
     let expected = if word >= last.descriptor + 0x20 { COMPLETE | FIRST | LAST | len as u32 } else { 0 };
