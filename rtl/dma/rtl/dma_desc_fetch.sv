@@ -128,7 +128,7 @@ module dma_desc_fetch #(
           && answer != COMPARE && answer != CHECK;
     end
   end
-  assign wants = eligible & alive & run & active;
+  assign wants = eligible & alive & run & active & ~lost;
 
   dma_round_robin #(
       .COUNT(QUEUES)
@@ -185,7 +185,7 @@ module dma_desc_fetch #(
   always_ff @(posedge clk) begin
     for (int q = 0; q < QUEUES; q++) begin
       available[q] <= kept[q] != '0 && alive[q];
-      starved[q]   <= kept[q] == '0 && sent[q] == '0 && !active[q];
+      starved[q]   <= kept[q] == '0 && sent[q] == '0 && !(active[q] && !lost[q]);
     end
   end
 
@@ -310,7 +310,7 @@ module dma_desc_fetch #(
         wrong[q] <= !only;
         if (only) begin
           by_chain[q] <= 1'b1;
-          active[q]   <= !lost[q];
+          active[q]   <= 1'b1;
         end
       end
     end
@@ -368,7 +368,7 @@ module dma_desc_fetch #(
       if (tail_low[q]) tail_low_known[q] <= 1'b1;
       if (tail_high[q]) tail_high_known[q] <= 1'b1;
       if (tail_low[q] && run[q]) begin
-        active[q] <= !lost[q] && !(keep[q] && back_error);
+        active[q] <= 1'b1;
         rang[q]   <= 1'b1;
       end
       if (forget[q]) known[q] <= 1'b0;
