@@ -166,7 +166,7 @@ module dma_desc_read #(
   end
 
   assign back_next  = next_address[ADDR_W-1:6];
-  assign back_error = |worst || beyond_next;
+  assign back_error = |worst;
 
   function automatic csum_mode_t csum_mode(logic [1:0] bits);
     case (bits)
