@@ -23,7 +23,7 @@ const USAGE: &str = "usage: cargo xtask bench [ROW ...] [OPTION ...]
   --list           print the names of the rows
   --rounds N       rounds of each row (default 3, or as many as fit --minutes)
   --seconds S      seconds of a measurement (default 2, and 1 where requests are counted)
-  --minutes M      most minutes for all, building included (default 14)
+  --minutes M      most minutes for all, building included (default 15)
   --json FILE      write the figures there (default target/bench/report.json)
   --html FILE      write a page with plots there (default target/bench/report.html)
   --from FILE      measure nothing: judge again and write again what a run left as JSON
@@ -157,7 +157,7 @@ fn run() -> Result<()> {
     let linerate = options.linerate.as_deref().unwrap_or(Path::new("target/release/linerate"));
     let tools = tools(&chosen, linerate, options.unpinned)?;
     let used = (before + start.elapsed()).as_secs_f64();
-    let left = f64::from(options.minutes.unwrap_or(14)) * 60.0 - used;
+    let left = f64::from(options.minutes.unwrap_or(15)) * 60.0 - used;
     let amount = options.amount(&chosen, left);
     eprintln!(
         "{} rows, {} rounds: about {:.0} s, after {used:.0} s for building and files",
