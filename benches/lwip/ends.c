@@ -5,7 +5,7 @@
  *     ends SUMS COUNT      SUMS: sums | none; COUNT: full segments
  *
  * lwIP has one of everything in a process: both connections are in one list, where the one that a segment is for goes to the
- * front. That costs some 20 instructions a segment which two machines would not have.
+ * front. That costs it a little which two machines would not have.
  */
 
 #include "lwip/etharp.h"
