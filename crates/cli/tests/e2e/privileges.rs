@@ -129,7 +129,7 @@ fn a_user_s_uploads_are_his() {
     assert_eq!(std::os::unix::fs::MetadataExt::uid(&meta), 4321);
     // As by chmod: who took all rights from himself can give them back.
     std::fs::create_dir(served.file("dir")).expect("a folder");
-    chown(&served.file("dir"), Some(4321), Some(4321)).expect("as root");
+    chown(served.file("dir"), Some(4321), Some(4321)).expect("as root");
     let quotes = ["up", "dir"].map(|name| {
         format!("-Q 'SITE CHMOD 000 {name}' -Q 'MFMT 20200101000000 {name}' -Q 'SITE CHMOD 0750 {name}'")
     });
