@@ -97,7 +97,11 @@ impl Life {
         let result = self.serve();
         self.ending = Some(match result {
             Ok(cut_off) => Ending::Done { figures: self.worker.core.engine.figures(), cut_off },
-            Err(error) => Ending::Failed(error),
+            Err(error) => {
+                // Nobody is there any more to send to, but what came of uploads is kept.
+                self.worker.end(true);
+                Ending::Failed(error)
+            }
         });
     }
 

@@ -377,9 +377,11 @@ impl Worker {
     fn save(&mut self) {
         self.with(|services, ctx| services.cut_off(ctx));
         for _ in 0..SAVE_ROUNDS {
-            if self.core.services.has_saved() || self.core.serve(&mut self.machine).is_err() {
+            if self.core.services.has_saved() {
                 return;
             }
+            // The files go on without a device.
+            _ = self.core.serve(&mut self.machine);
             std::thread::sleep(SAVE_PAUSE);
         }
     }

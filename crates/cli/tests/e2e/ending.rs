@@ -3,6 +3,7 @@
 use crate::data::Folder;
 use crate::lab::{Lab, Namespace, Wire};
 use std::io::Read as _;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -77,6 +78,25 @@ fn what_is_cut_off_is_reset() {
 }
 
 /// As where a client is lost: a new file is there as far as it came, an old one stays as it was.
+/// Bytes of an upload that are certainly there.
+const KEPT: u64 = 256 << 10;
+
+/// Waits until the server has written so much into each of `uploads` files of the folder. They need not have a name yet.
+fn until_written(lab: &Lab, folder: &Folder, uploads: usize) {
+    let open = format!("/proc/{}/fd", lab.pid());
+    let is_written = |at: PathBuf| {
+        std::fs::read_link(&at).is_ok_and(|target| target.starts_with(folder.path()))
+            && std::fs::metadata(&at).is_ok_and(|meta| meta.is_file() && meta.len() >= KEPT)
+    };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while std::fs::read_dir(&open).expect("its files").flatten().filter(|at| is_written(at.path())).count()
+        < uploads
+    {
+        assert!(Instant::now() < deadline, "no upload; log:\n{}", lab.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 #[test]
 fn what_came_of_an_upload_is_there_after_the_end() {
     for wire in WIRES {
@@ -93,7 +113,7 @@ fn what_came_of_an_upload_is_there_after_the_end() {
         std::thread::scope(|scope| {
             let (client, lines) = (&lab.client, ["new", "old"].map(upload));
             let clients = lines.map(|line| scope.spawn(move || client.must(&line)));
-            std::thread::sleep(Duration::from_millis(1_500));
+            until_written(&lab, &served, 2);
             lab.signal("TERM");
             std::thread::sleep(Duration::from_millis(100));
             lab.signal("TERM");
@@ -104,28 +124,35 @@ fn what_came_of_an_upload_is_there_after_the_end() {
         });
         lab.stop_after_signal();
         let new = std::fs::read(served.file("new")).unwrap_or_else(|error| panic!("{wire:?}: {error}"));
-        assert!(new.len() >= 256 << 10 && new.iter().all(|byte| *byte == 0), "{wire:?}: {}", new.len());
+        assert!(new.len() as u64 >= KEPT && new.iter().all(|byte| *byte == 0), "{wire:?}: {}", new.len());
         assert_eq!(std::fs::read(served.file("old")).expect("the old file"), b"old", "{wire:?}");
         assert_eq!(std::fs::read_dir(served.path()).expect("the folder").count(), 2, "{wire:?}");
     }
 }
 
-/// The same where the server ends because its interface is gone.
+/// The same where the server ends because its interface is gone, whichever thread an upload is on.
 #[test]
 fn what_came_of_an_upload_is_there_without_an_interface() {
+    const UPLOADS: usize = 6;
     let served = Folder::new();
     let args = [served.path(), "--writable", "--ftp-user", "eric:secret"];
     let lab = Lab::start(Wire::Packet, 1500, &args);
-    let line =
-        format!("curl -sS --limit-rate 1M -m 4 -u eric:secret -T - {}/new </dev/zero; true", lab.ftp());
+    let upload = |at: usize| {
+        format!("curl -sS --limit-rate 1M -m 15 -u eric:secret -T - {}/{at} </dev/zero; true", lab.ftp())
+    };
     std::thread::scope(|scope| {
-        scope.spawn(|| lab.client.must(&line));
-        std::thread::sleep(Duration::from_millis(1_500));
+        for line in (0..UPLOADS).map(upload) {
+            let client = &lab.client;
+            scope.spawn(move || client.must(&line));
+        }
+        until_written(&lab, &served, UPLOADS);
         lab.client.must("ip link delete veth0");
     });
     assert!(lab.log().contains("the device is gone"), "{}", lab.log());
-    let new = std::fs::read(served.file("new")).expect("what came");
-    assert!(new.len() >= 256 << 10 && new.iter().all(|byte| *byte == 0), "{}", new.len());
+    for at in 0..UPLOADS {
+        let came = std::fs::read(served.file(&at.to_string())).expect("what came");
+        assert!(came.len() as u64 >= KEPT && came.iter().all(|byte| *byte == 0), "{}", came.len());
+    }
 }
 
 #[test]
