@@ -59,7 +59,8 @@ fn our_servers_answer_all_of_a_short_ramp() {
         // The process is found by its socket or its TAP device; one that sits in another namespace is not.
         if matches!(wire, Wire::Tap | Wire::Kernel) {
             assert!(ramps[0]["server_pid"].is_u64(), "{wire:?}: {}", ramps[0]);
-            assert!(ramps[0]["levels"][0]["seen"]["cpu"]["server"].is_f64());
+            let server = &ramps[0]["levels"][0]["seen"]["cpu"]["server"];
+            assert!(server.is_f64(), "{wire:?}: {}", ramps[0]);
         }
         let page = std::fs::read_to_string(&html).expect("a page");
         assert!(
