@@ -185,6 +185,7 @@ module dma_place_formal
   always @(posedge clk) begin
     if (!rst && !first) begin
       assert (state <= DROP);
+      assert (dut.moving == (state == MOVE && !dut.unfit) && dut.dropping == (state == DROP));
       // The followed beat.
       if (dut.skid_valid) assert (dut.next_valid);
       if (follows) assert (ahead < waiting);
@@ -216,6 +217,8 @@ module dma_place_formal
         assert (dut.burst_from == next_now && dut.beats == (burst_push ? 5'd0 : loose_now));
         assert (dut.word[WORD_W-1:4] == dut.burst_from[WORD_W-1:4] && 6'(dut.word[3:0]) == 6'(dut.burst_from[3:0]) + 6'(dut.beats));
         assert (dut.len == {filled_now, 3'd0});
+        assert (dut.line_full == &dut.word[2:0] && dut.burst_full == &dut.word[3:0]);
+        assert (dut.desc_full == (dut.line_full && dut.is_last_line));
         assert (dut.lines_left != '0 && dut.is_last_line == (dut.lines_left == 20'd1));
         assert (desc_now.lines - dut.lines_left == filled_now[22:3] && filled_now[22:3] < desc_now.lines);
       end

@@ -183,12 +183,19 @@ module dma_rx_place #(
   logic [BEATS_W-1:0] beats;
   logic [25:0] len;
 
-  wire moves      = state == MOVE && in_valid && room && !unfit;
-  wire line_full  = LINE_BEATS_W == 0 || &word[(LINE_BEATS_W > 0 ? LINE_BEATS_W : 1)-1:0];
-  wire desc_full  = line_full && is_last_line;
+  // What the state and the place say, a register each, as much depends on them: in MOVE with a descriptor that fits; in DROP; the
+  // beat in hand is the last of its 64 bytes, of its descriptor, of its burst. A burst is full where it reaches the
+  // multiple of its greatest length.
+  logic moving, dropping;
+  logic line_full, desc_full, burst_full;
+  wire moves      = moving && in_valid && room;
   wire desc_ends  = in_last || desc_full;
-  wire burst_full = beats == BEATS_W'(BURST - 1) || &word[BEATS_W-2:0];
-  assign in_ready = (state == MOVE && room && !unfit) || state == DROP;
+  assign in_ready = (moving && room) || dropping;
+
+  wire [WORD_W-1:0] first_word = {look_buffer, {LINE_BEATS_W{1'b0}}};
+  wire [WORD_W-1:0] next_word  = word + 1'b1;
+  wire              next_line_full    = LINE_BEATS_W == 0 || &next_word[(LINE_BEATS_W > 0 ? LINE_BEATS_W : 1)-1:0];
+  wire              next_is_last_line = line_full ? lines_left == 20'd2 : is_last_line;
 
   always_comb begin
     working = '0;
@@ -237,6 +244,7 @@ module dma_rx_place #(
         if (in_valid) begin
           event_other <= !exists;
           state       <= exists ? LOOK : DROP;
+          dropping    <= !exists;
         end
       end
       NEXT: state <= LOOK;
@@ -248,37 +256,43 @@ module dma_rx_place #(
         unfit        <= !look_fits;
         lines_left   <= look_room;
         is_last_line <= look_single;
-        word         <= {look_buffer, {LINE_BEATS_W{1'b0}}};
-        burst_from   <= {look_buffer, {LINE_BEATS_W{1'b0}}};
+        line_full    <= LINE_BEATS_W == 0;
+        desc_full    <= LINE_BEATS_W == 0 && look_single;
+        burst_full   <= &first_word[BEATS_W-2:0];
+        word         <= first_word;
+        burst_from   <= first_word;
         beats        <= '0;
         len          <= '0;
         pop_queue    <= queue;
         if (has) begin
-          pop   <= 1'b1;
-          state <= MOVE;
+          pop    <= 1'b1;
+          state  <= MOVE;
+          moving <= look_fits;
         end else if (!may || tired) begin
           event_drop[queue] <= 1'b1;
           state             <= DROP;
+          dropping          <= 1'b1;
         end
       end
       MOVE: if (unfit) state <= FAIL;
       else if (moves) begin
         beat_push <= 1'b1;
         beat_data <= in_data;
-        word      <= word + 1'b1;
+        word      <= next_word;
         beats     <= beats + 1'b1;
         len       <= len + 26'(BYTES);
-        if (line_full) begin
-          lines_left   <= lines_left - 1'b1;
-          is_last_line <= lines_left == 20'd2;
-        end
+        if (line_full) lines_left <= lines_left - 1'b1;
+        is_last_line <= next_is_last_line;
+        line_full    <= next_line_full;
+        desc_full    <= next_line_full && next_is_last_line;
+        burst_full   <= &next_word[BEATS_W-2:0];
         if (burst_full || desc_ends) begin
           burst_push     <= 1'b1;
           burst_word     <= burst_from;
           burst_beats    <= beats + 1'b1;
           burst_end      <= in_end;
           burst_has_desc <= desc_ends;
-          burst_from     <= word + 1'b1;
+          burst_from     <= next_word;
           beats          <= '0;
         end
         if (desc_ends) begin
@@ -286,6 +300,7 @@ module dma_rx_place #(
           begun[queue] <= 1'b1;
           desc_bad     <= 1'b0;
           is_first     <= 1'b0;
+          moving       <= 1'b0;
           frame_len    <= frame_total;
           state        <= in_last ? HEAD : NEXT;
           // Straight to the next frame's descriptor, unless this frame's is only now being taken away.
@@ -321,13 +336,19 @@ module dma_rx_place #(
         desc_push    <= !(dec_error || slv_error || complete);
         begun[queue] <= !(dec_error || slv_error || complete);
         state        <= DROP;
+        dropping     <= 1'b1;
       end
-      default: if (in_valid && in_last) state <= HEAD;
+      default: if (in_valid && in_last) begin
+        state    <= HEAD;
+        dropping <= 1'b0;
+      end
     endcase
 
     for (int q = 0; q < QUEUES; q++) if (kill[q] && !working[q]) blocked[q] <= 1'b0;
     if (rst) begin
       state       <= HEAD;
+      moving      <= 1'b0;
+      dropping    <= 1'b0;
       queue       <= '0;
       blocked     <= '0;
       pop         <= 1'b0;
