@@ -202,7 +202,8 @@ module dma_desc_read #(
 
   assign tx_entry = {dec_error, worst[0], tx_complete, tx_bad, control[31:30], control[25:0],
                      buffer_address[ADDR_W-1:0], user[$bits(tx_user_t)-5:0]};
-  assign rx_entry = {dec_error, worst[0], rx_complete, rx_bad, control[25:6] == 20'd1, control[25:6], buffer_address[ADDR_W-1:6]};
+  wire rx_unfit  = |worst || beyond_next || rx_complete || rx_bad;
+  assign rx_entry = {rx_unfit, dec_error, worst[0], rx_complete, control[25:6] == 20'd1, control[25:6], buffer_address[ADDR_W-1:6]};
 endmodule
 
 `default_nettype wire
