@@ -43,6 +43,7 @@ module dma_channel #(
   // Known before a frame is done, as a comparison is slow: with it the threshold is reached; with the next; and with the third, at
   // this count.
   logic last_one, last_but_one;
+  logic is_one, is_two;               // the threshold
   logic [7:0] third;
   logic due;                          // the next tick makes `delay` full
   logic clears;                       // a reset ends
@@ -57,8 +58,7 @@ module dma_channel #(
   wire   full      = frame_done && last_one;
   wire   overdue   = armed && tick && due;
   wire   writes    = write_control && !resetting;
-  wire   recounts  = writes || full || pace || (overdue && !frame_done);
-  wire [7:0] next_threshold = writes ? write_data[23:16] : threshold;
+  wire   recounts  = full || pace || (overdue && !frame_done);
 
   always_ff @(posedge clk) begin
     // A queue that was stopped starts again only when everything of it has come to rest.
@@ -95,16 +95,21 @@ module dma_channel #(
     end else if (armed && tick) begin
       elapsed <= elapsed + 1'b1;
     end
-    if (recounts) begin
-      last_one     <= next_threshold == 8'd1;
-      last_but_one <= next_threshold == 8'd2;
+    if (writes) begin
+      is_one       <= write_data[23:16] == 8'd1;
+      is_two       <= write_data[23:16] == 8'd2;
+      last_one     <= write_data[23:16] == 8'd1;
+      last_but_one <= write_data[23:16] == 8'd2;
+    end else if (recounts) begin
+      last_one     <= is_one;
+      last_but_one <= is_two;
     end else if (frame_done) begin
       last_one     <= last_but_one;
       last_but_one <= counted == third && threshold != 8'd0;
     end
     if (full || pace) ioc <= 1'b1;
     if (overdue && !frame_done) dly <= 1'b1;
-    if (full || pace || (overdue && !frame_done)) begin
+    if (recounts) begin
       counted <= '0;
       armed   <= 1'b0;
     end
@@ -135,6 +140,8 @@ module dma_channel #(
       third        <= 8'hFE;
       last_one     <= 1'b1;
       last_but_one <= 1'b0;
+      is_one       <= 1'b1;
+      is_two       <= 1'b0;
       delay      <= 8'd0;
       counted    <= 8'd0;
       elapsed    <= 8'd0;
