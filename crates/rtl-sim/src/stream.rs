@@ -231,6 +231,8 @@ pub struct Sink {
     stalled: Option<([u8; MAX_BYTES], u64, bool, [u32; USER_WORDS])>,
     fault: Option<StreamFault>,
     count: u64,
+    /// More bytes than any frame has.
+    endless: usize,
 }
 
 impl Sink {
@@ -249,6 +251,7 @@ impl Sink {
             stalled: None,
             fault: None,
             count: 0,
+            endless: ENDLESS,
         })
     }
 
@@ -261,6 +264,11 @@ impl Sink {
             Some(fault) => Err(fault.clone()),
             None => Ok(self.received.pop_front()),
         }
+    }
+
+    /// Takes frames of up to so many bytes; without this they end below 256 KiB.
+    pub fn allow(&mut self, bytes: usize) {
+        self.endless = bytes;
     }
 
     /// Frames that have come out.
@@ -320,7 +328,7 @@ impl Sink {
         current.user_constant &= current.user == user;
         current.user = user;
         current.last_cycle = cycle;
-        let is_endless = current.data.len() > ENDLESS;
+        let is_endless = current.data.len() > self.endless;
         if last {
             self.count += 1;
             self.received.extend(self.current.take());

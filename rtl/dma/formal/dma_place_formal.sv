@@ -6,7 +6,7 @@
 //     address and queue, as many bytes as were put, and says whether a frame begins and ends;
 //   - each beat that comes in is put once, unchanged and in its order, or belongs to the rest of a frame that is dropped; each frame that is dropped
 //     gives one event, each other one a status with its end;
-//   - nothing is pushed unless there was room in the clock before.
+//   - nothing is pushed unless there was room two clocks before.
 //
 // Proved by induction, without a bound: for any frames, descriptors and states of two queues, and resets at any time, at 64 bits with
 // addresses of 14 bits and bursts of 16 beats. One beat, chosen by the solver, is followed. App words are not part of it: they are
@@ -90,11 +90,14 @@ module dma_place_formal
   wire               unfit     = desc_now.unreadable || desc_now.nonsense;
   wire               closes    = desc_push || (fail && desc_now.unreadable);
 
-  wire entry_bad = look_entry[ENTRY_W-4];
+  // As dma_desc_read says it: that it is unfit, and why, if nothing in it counts.
+  wire entry_unfit = look_entry[ENTRY_W-1];
+  wire entry_unreadable = |look_entry[ENTRY_W-2-:3];
   wire entry_single = look_entry[ENTRY_W-5];
   wire [19:0] entry_lines = look_entry[ENTRY_W-6-:20];
   always @(posedge clk) begin
-    assume (entry_bad || entry_lines != 20'd0);
+    assume (entry_unfit || !entry_unreadable);
+    assume (entry_unfit || entry_lines != 20'd0);
     assume (entry_single == (entry_lines == 20'd1));
   end
 
@@ -109,7 +112,7 @@ module dma_place_formal
   // ---------------------------------------------------------------- the beats
 
   logic       in_frame = 1'b0;           // of what was taken
-  logic       put_before = 1'b0, put_end = 1'b0, was_drop = 1'b0, room_before = 1'b0;
+  logic       put_before = 1'b0, put_end = 1'b0, was_drop = 1'b0, had_room = 1'b0, room_before = 1'b0;
   logic       follows = 1'b0;            // on its way
   logic [1:0] ahead;
   logic [63:0] data;
@@ -120,7 +123,7 @@ module dma_place_formal
   wire         ours = takes && follows && ahead == '0;
 
   always_ff @(posedge clk) begin
-    looked <= {|look_entry[ENTRY_W-1-:3], look_entry[ENTRY_W-4], entry_lines, look_entry[LINE_W-1:0], look_line};
+    looked <= {entry_unreadable, entry_unfit && !entry_unreadable, entry_lines, look_entry[LINE_W-1:0], look_line};
     desc   <= desc_now;
     next   <= next_now;
     filled <= filled_now;
@@ -132,7 +135,8 @@ module dma_place_formal
     put_before  <= takes && state == MOVE;
     put_end     <= takes && state == MOVE && dut.in_last;
     was_drop    <= state == DROP;
-    room_before <= room;
+    had_room    <= room;
+    room_before <= had_room;
     is_put      <= ours && state == MOVE;
     if (takes) ahead <= ahead - 2'd1;
     if (ours) follows <= 1'b0;
@@ -141,7 +145,7 @@ module dma_place_formal
       ahead   <= waiting - 2'(takes);
       {data, last, its_lane} <= {s_axis_tdata, s_axis_tlast, lane};
     end
-    if (rst) {open, in_frame, put_before, put_end, was_drop, room_before, is_put, follows} <= '0;
+    if (rst) {open, in_frame, put_before, put_end, was_drop, had_room, room_before, is_put, follows} <= '0;
   end
 
   // ---------------------------------------------------------------- what is promised
@@ -185,6 +189,8 @@ module dma_place_formal
   always @(posedge clk) begin
     if (!rst && !first) begin
       assert (state <= DROP);
+      assert (dut.has_room == had_room && dut.going == (dut.moving && had_room));
+      assert (dut.moving == (state == MOVE && !dut.unfit) && dut.dropping == (state == DROP));
       // The followed beat.
       if (dut.skid_valid) assert (dut.next_valid);
       if (follows) assert (ahead < waiting);
@@ -213,9 +219,11 @@ module dma_place_formal
       end
       if (state == MOVE && !unfit) begin
         assert (dut.word == {desc_now.buffer, 3'd0} + filled_now[WORD_W-1:0]);
-        assert (dut.burst_from == next_now && dut.beats == (burst_push ? 5'd0 : loose_now));
-        assert (dut.word[WORD_W-1:4] == dut.burst_from[WORD_W-1:4] && 6'(dut.word[3:0]) == 6'(dut.burst_from[3:0]) + 6'(dut.beats));
+        assert (dut.burst_from == next_now && dut.word[WORD_W-1:4] == dut.burst_from[WORD_W-1:4]);
+        assert (6'(dut.word[3:0]) == 6'(dut.burst_from[3:0]) + (burst_push ? 6'd0 : 6'(loose_now)));
         assert (dut.len == {filled_now, 3'd0});
+        assert (dut.line_full == &dut.word[2:0] && dut.burst_full == &dut.word[3:0]);
+        assert (dut.desc_full == (dut.line_full && dut.is_last_line));
         assert (dut.lines_left != '0 && dut.is_last_line == (dut.lines_left == 20'd1));
         assert (desc_now.lines - dut.lines_left == filled_now[22:3] && filled_now[22:3] < desc_now.lines);
       end

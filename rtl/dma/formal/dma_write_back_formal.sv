@@ -362,6 +362,9 @@ module dma_write_back_formal #(
       `PROVED(0, (first_stored <= 4'd8 && second_stored <= 4'd8 && answer_stored <= 5'd16))
       `PROVED(0, (dut.answer_level == asked + 5'(dut.answers.popped) && dut.answer_level <= 5'(2 * LIST - 2)))
       if (dut.answers_room || dut.idle) `PROVED(0, (dut.answer_level <= 5'(2 * LIST - 3)))
+      `PROVED(0, (dut.goes_app == (dut.picked && dut.idle && dut.kind == APP)))
+      `PROVED(0, (dut.goes_rx == (dut.picked && dut.idle && dut.kind == RX_STATUS)))
+      `PROVED(0, (dut.goes_tx == (dut.picked && dut.idle && dut.kind == TX_STATUS)))
       // What was chosen stays possible.
       if (dut.picked) begin
         `PROVED(0, (dut.kind == APP || dut.kind == RX_STATUS || dut.kind == TX_STATUS))

@@ -355,7 +355,7 @@ module dma #(
   );
 
   // ---------------------------------------------------------------- receive
-  logic rx_room, write_room, list_room, beat_push, rx_burst_push, rx_burst_has_desc;
+  logic write_room, list_room, beat_push, rx_burst_push, rx_burst_has_desc;
   logic [DATA_W-1:0] beat_data;
   logic [ADDR_W-LANE_W-1:0] rx_burst_word;
   logic [BEATS_W-1:0] rx_burst_beats;
@@ -368,8 +368,6 @@ module dma #(
   logic [3:0] rx_fail_kind;
   logic written, written_pop;
   logic [1:0] written_error;
-
-  always_ff @(posedge clk) rx_room <= write_room && list_room && !rst;
 
   dma_rx_place #(
       .QUEUES(QUEUES), .DATA_W(DATA_W), .ADDR_W(ADDR_W), .BURST(BURST), .ENTRY_W(RX_ENTRY_W), .APP_LAYOUT(APP_LAYOUT)
@@ -385,7 +383,7 @@ module dma #(
       .event_drop(event_rx_drop), .event_other(event_rx_no_queue),
       .look_queue(rx_look), .look_entry(rx_entry), .look_line(rx_line), .look_available(rx_look_available),
       .pop(rx_pop), .pop_queue(rx_pop_queue),
-      .room(rx_room),
+      .room(write_room && list_room),
       .beat_push, .beat_data,
       .burst_push(rx_burst_push), .burst_word(rx_burst_word), .burst_beats(rx_burst_beats), .burst_end(rx_burst_end),
       .burst_has_desc(rx_burst_has_desc),

@@ -40,7 +40,11 @@ module dma_channel #(
 );
   logic rs, pktdrop_en, ioc_en, dly_en, err_en;
   logic [7:0] threshold, delay, counted, elapsed;
-  logic [7:0] counted_last;           // threshold less one
+  // Known before a frame is done, as a comparison is slow: with it the threshold is reached; with the next; and with the third, at
+  // this count.
+  logic last_one, last_but_one;
+  logic is_one, is_two;               // the threshold
+  logic [7:0] third;
   logic due;                          // the next tick makes `delay` full
   logic clears;                       // a reset ends
   logic pktdrop, ioc, dly, err;
@@ -51,8 +55,10 @@ module dma_channel #(
   assign status    = {8'd0, counted, 4'd0, errors, err, dly, ioc, pktdrop, 1'b0, halted, 1'b0, idle};
   wire   unused    = &{1'b0, write_data[15:8], write_data[3], write_data[1], 1'b0};
   wire   wants     = rs && enabled && !resetting && errors == 4'd0;
-  wire   full      = frame_done && threshold != 8'd0 && counted == counted_last;
+  wire   full      = frame_done && last_one;
   wire   overdue   = armed && tick && due;
+  wire   writes    = write_control && !resetting;
+  wire   recounts  = full || pace || (overdue && !frame_done);
 
   always_ff @(posedge clk) begin
     // A queue that was stopped starts again only when everything of it has come to rest.
@@ -62,14 +68,14 @@ module dma_channel #(
     due       <= delay != 8'd0 && elapsed + 1'b1 == delay && !frame_done;
     interrupt <= (pktdrop && pktdrop_en) || (ioc && ioc_en) || (dly && dly_en) || (err && err_en);
 
-    if (write_control && !resetting) begin
+    if (writes) begin
       rs         <= write_data[0] && errors == 4'd0;
       pktdrop_en <= write_data[4] && IS_RX;
       ioc_en     <= write_data[5];
       dly_en     <= write_data[6];
       err_en     <= write_data[7];
       threshold  <= write_data[23:16];
-      counted_last <= write_data[23:16] - 1'b1;
+      third      <= write_data[23:16] - 8'd3;
       delay      <= write_data[31:24];
       counted    <= '0;
     end
@@ -85,13 +91,25 @@ module dma_channel #(
       frames  <= frames + 1'b1;
       elapsed <= '0;
       armed   <= 1'b1;
-      if (!(write_control && !resetting)) counted <= counted + 1'b1;
+      if (!writes) counted <= counted + 1'b1;
     end else if (armed && tick) begin
       elapsed <= elapsed + 1'b1;
     end
+    if (writes) begin
+      is_one       <= write_data[23:16] == 8'd1;
+      is_two       <= write_data[23:16] == 8'd2;
+      last_one     <= write_data[23:16] == 8'd1;
+      last_but_one <= write_data[23:16] == 8'd2;
+    end else if (recounts) begin
+      last_one     <= is_one;
+      last_but_one <= is_two;
+    end else if (frame_done) begin
+      last_one     <= last_but_one;
+      last_but_one <= counted == third && threshold != 8'd0;
+    end
     if (full || pace) ioc <= 1'b1;
     if (overdue && !frame_done) dly <= 1'b1;
-    if (full || pace || (overdue && !frame_done)) begin
+    if (recounts) begin
       counted <= '0;
       armed   <= 1'b0;
     end
@@ -119,7 +137,11 @@ module dma_channel #(
       dly_en     <= 1'b0;
       err_en     <= 1'b0;
       threshold  <= 8'd1;
-      counted_last <= 8'd0;
+      third        <= 8'hFE;
+      last_one     <= 1'b1;
+      last_but_one <= 1'b0;
+      is_one       <= 1'b1;
+      is_two       <= 1'b0;
       delay      <= 8'd0;
       counted    <= 8'd0;
       elapsed    <= 8'd0;

@@ -84,6 +84,7 @@ module dma_desc_fetch #(
   logic [LINE_W-1:0]    jump_to    [QUEUES];
 
   logic [QUEUES-1:0] alive, active, rang, guessed, known, wrong;
+  logic [QUEUES-1:0] lost;                    // nobody knows where the chain goes on: nothing is read before a reset
   logic [COUNT_W-1:0] kept [QUEUES];
   logic [COUNT_W-1:0] sent [QUEUES];
   logic [PTR_W-1:0] put_at [QUEUES];
@@ -127,7 +128,7 @@ module dma_desc_fetch #(
           && answer != COMPARE && answer != CHECK;
     end
   end
-  assign wants = eligible & alive & run & active;
+  assign wants = eligible & alive & run & active & ~lost;
 
   dma_round_robin #(
       .COUNT(QUEUES)
@@ -184,7 +185,7 @@ module dma_desc_fetch #(
   always_ff @(posedge clk) begin
     for (int q = 0; q < QUEUES; q++) begin
       available[q] <= kept[q] != '0 && alive[q];
-      starved[q]   <= kept[q] == '0 && sent[q] == '0 && !active[q];
+      starved[q]   <= kept[q] == '0 && sent[q] == '0 && !(active[q] && !lost[q]);
     end
   end
 
@@ -299,7 +300,10 @@ module dma_desc_fetch #(
         if (!in_a_row) known[q] <= 1'b1;
         if (only) by_chain[q] <= 1'b1;
         // Where an unreadable descriptor leads nobody knows.
-        if (back_error) active[q] <= 1'b0;
+        if (back_error) begin
+          active[q] <= 1'b0;
+          lost[q]   <= 1'b1;
+        end
       end
       if (miss[q] && alive[q]) begin
         // A wrong guess, or one of those behind it: there was something to read behind what was kept.
@@ -327,6 +331,7 @@ module dma_desc_fetch #(
       if (starts[q]) begin
         alive[q]    <= 1'b1;
         wrong[q]    <= 1'b0;
+        lost[q]     <= 1'b0;
         guessed[q]  <= 1'b0;
         put_at[q]   <= '0;
         get_at[q]   <= '0;
@@ -379,6 +384,7 @@ module dma_desc_fetch #(
       guessed <= '0;
       known   <= '0;
       wrong   <= '0;
+      lost    <= '0;
       gives_up <= 1'b0;
       found    <= 1'b0;
       retreat  <= '0;

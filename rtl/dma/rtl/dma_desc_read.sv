@@ -124,8 +124,9 @@ module dma_desc_read #(
   assign back_line     = track_line;
 
   always_ff @(posedge clk) begin
+    // Also what is not there yet: it is overwritten until it is.
+    if (!full) words[beat] <= m_axi_rdata;
     if (m_axi_rvalid && m_axi_rready) begin
-      words[beat] <= m_axi_rdata;
       worst       <= (beat == 2'd0 ? 2'b00 : worst) | (m_axi_rresp[1] ? {m_axi_rresp[0], !m_axi_rresp[0]} : 2'b00);
       beat        <= m_axi_rlast ? 2'd0 : beat + 1'b1;
       full        <= m_axi_rlast;
@@ -166,7 +167,7 @@ module dma_desc_read #(
   end
 
   assign back_next  = next_address[ADDR_W-1:6];
-  assign back_error = |worst;
+  assign back_error = |worst || beyond_next;
 
   function automatic csum_mode_t csum_mode(logic [1:0] bits);
     case (bits)
@@ -201,7 +202,8 @@ module dma_desc_read #(
 
   assign tx_entry = {dec_error, worst[0], tx_complete, tx_bad, control[31:30], control[25:0],
                      buffer_address[ADDR_W-1:0], user[$bits(tx_user_t)-5:0]};
-  assign rx_entry = {dec_error, worst[0], rx_complete, rx_bad, control[25:6] == 20'd1, control[25:6], buffer_address[ADDR_W-1:6]};
+  wire rx_unfit  = |worst || beyond_next || rx_complete || rx_bad;
+  assign rx_entry = {rx_unfit, dec_error, worst[0], rx_complete, control[25:6] == 20'd1, control[25:6], buffer_address[ADDR_W-1:6]};
 endmodule
 
 `default_nettype wire

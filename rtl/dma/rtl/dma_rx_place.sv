@@ -54,7 +54,7 @@ module dma_rx_place #(
     output logic                pop,
     output logic [QUEUE_W-1:0]  pop_queue,
 
-    // Room in the FIFOs behind.
+    // Room in the FIFOs behind: what is pushed comes two clocks later.
     input  wire                 room,
 
     // Beats and bursts for the writer.
@@ -156,11 +156,10 @@ module dma_rx_place #(
   end
 
   // The descriptor that is looked at: in LOOK.
-  logic look_dec, look_slv, look_complete, look_bad, look_single;
+  logic look_unfit, look_dec, look_slv, look_complete, look_single;
   logic [19:0] look_room;
   logic [ADDR_W-7:0] look_buffer;
-  assign {look_dec, look_slv, look_complete, look_bad, look_single, look_room, look_buffer} = look_entry;
-  wire look_fits = !(look_dec || look_slv || look_complete || look_bad);
+  assign {look_unfit, look_dec, look_slv, look_complete, look_single, look_room, look_buffer} = look_entry;
 
   wire looks  = state == LOOK;
   // Known a clock before LOOK, so from what the queue was like up to two clocks ago.
@@ -180,15 +179,25 @@ module dma_rx_place #(
   logic [19:0] lines_left;             // 64-byte pieces of the buffer, with the one that is being filled
   logic is_last_line;
   logic [WORD_W-1:0] word, burst_from;
-  logic [BEATS_W-1:0] beats;
   logic [25:0] len;
 
-  wire moves      = state == MOVE && in_valid && room && !unfit;
-  wire line_full  = LINE_BEATS_W == 0 || &word[(LINE_BEATS_W > 0 ? LINE_BEATS_W : 1)-1:0];
-  wire desc_full  = line_full && is_last_line;
+  // What the state and the place say, a register each, as much depends on them: in MOVE with a descriptor that fits; and with
+  // room; in DROP; the beat in hand is the last of its 64 bytes, of its descriptor, of its burst. A burst is full
+  // where it reaches the multiple of its greatest length.
+  logic moving, next_moving, going, dropping;
+  logic line_full, desc_full, burst_full;
+  logic has_room;
+  wire moves      = going && in_valid;
   wire desc_ends  = in_last || desc_full;
-  wire burst_full = beats == BEATS_W'(BURST - 1) || &word[BEATS_W-2:0];
-  assign in_ready = (state == MOVE && room && !unfit) || state == DROP;
+  assign in_ready = going || dropping;
+  assign next_moving = looks ? has && !look_unfit : moving && !(moves && desc_ends);
+
+  wire [WORD_W-1:0] first_word = {look_buffer, {LINE_BEATS_W{1'b0}}};
+  wire [WORD_W-1:0] next_word  = word + 1'b1;
+  // Beats of this burst before the one in hand: it stays between two multiples of its greatest length.
+  wire [BEATS_W-2:0] beats_before = word[BEATS_W-2:0] - burst_from[BEATS_W-2:0];
+  wire              next_line_full    = LINE_BEATS_W == 0 || &next_word[(LINE_BEATS_W > 0 ? LINE_BEATS_W : 1)-1:0];
+  wire              next_is_last_line = line_full ? lines_left == 20'd2 : is_last_line;
 
   always_comb begin
     working = '0;
@@ -222,6 +231,9 @@ module dma_rx_place #(
     may_begin   <= run & ~blocked;
     begins      <= may_begin[look_queue];
     goes_on     <= !kill[look_queue];
+    has_room    <= room;
+    moving      <= next_moving;
+    going       <= next_moving && room;
 
     // How long the frame at the head has waited. The clock before LOOK has cleared it, and `tired` with it.
     tick  <= tick + 1'b1;
@@ -237,6 +249,7 @@ module dma_rx_place #(
         if (in_valid) begin
           event_other <= !exists;
           state       <= exists ? LOOK : DROP;
+          dropping    <= !exists;
         end
       end
       NEXT: state <= LOOK;
@@ -245,12 +258,14 @@ module dma_rx_place #(
         dec_error    <= look_dec;
         slv_error    <= look_slv;
         complete     <= look_complete;
-        unfit        <= !look_fits;
+        unfit        <= look_unfit;
         lines_left   <= look_room;
         is_last_line <= look_single;
-        word         <= {look_buffer, {LINE_BEATS_W{1'b0}}};
-        burst_from   <= {look_buffer, {LINE_BEATS_W{1'b0}}};
-        beats        <= '0;
+        line_full    <= LINE_BEATS_W == 0;
+        desc_full    <= LINE_BEATS_W == 0 && look_single;
+        burst_full   <= &first_word[BEATS_W-2:0];
+        word         <= first_word;
+        burst_from   <= first_word;
         len          <= '0;
         pop_queue    <= queue;
         if (has) begin
@@ -259,52 +274,12 @@ module dma_rx_place #(
         end else if (!may || tired) begin
           event_drop[queue] <= 1'b1;
           state             <= DROP;
+          dropping          <= 1'b1;
         end
       end
       MOVE: if (unfit) state <= FAIL;
-      else if (moves) begin
-        beat_push <= 1'b1;
-        beat_data <= in_data;
-        word      <= word + 1'b1;
-        beats     <= beats + 1'b1;
-        len       <= len + 26'(BYTES);
-        if (line_full) begin
-          lines_left   <= lines_left - 1'b1;
-          is_last_line <= lines_left == 20'd2;
-        end
-        if (burst_full || desc_ends) begin
-          burst_push     <= 1'b1;
-          burst_word     <= burst_from;
-          burst_beats    <= beats + 1'b1;
-          burst_end      <= in_end;
-          burst_has_desc <= desc_ends;
-          burst_from     <= word + 1'b1;
-          beats          <= '0;
-        end
-        if (desc_ends) begin
-          desc_push    <= 1'b1;
-          begun[queue] <= 1'b1;
-          desc_bad     <= 1'b0;
-          is_first     <= 1'b0;
-          frame_len    <= frame_total;
-          state        <= in_last ? HEAD : NEXT;
-          // Straight to the next frame's descriptor, unless this frame's is only now being taken away.
-          if (in_last && next_valid && next_exists && !pop) begin
-            is_first  <= 1'b1;
-            frame_len <= '0;
-            queue     <= look_queue;
-            state     <= LOOK;
-          end
-        end
-        desc_line  <= line;
-        desc_queue <= queue;
-        desc_sof   <= is_first;
-        desc_eof   <= in_last;
-        desc_len   <= frame_piece;
-        desc_app   <= app;
-      end
       // Its status needs room as any other does.
-      FAIL: if (room) begin
+      FAIL: if (has_room) begin
         blocked[queue]    <= 1'b1;
         fail              <= 1'b1;
         fail_queue        <= queue;
@@ -321,13 +296,63 @@ module dma_rx_place #(
         desc_push    <= !(dec_error || slv_error || complete);
         begun[queue] <= !(dec_error || slv_error || complete);
         state        <= DROP;
+        dropping     <= 1'b1;
       end
-      default: if (in_valid && in_last) state <= HEAD;
+      default: if (in_valid && in_last) begin
+        state    <= HEAD;
+        dropping <= 1'b0;
+      end
     endcase
+
+    // In MOVE, with a descriptor that fits.
+    if (moves) begin
+      beat_push <= 1'b1;
+      beat_data <= in_data;
+      word      <= next_word;
+      len       <= len + 26'(BYTES);
+      if (line_full) lines_left <= lines_left - 1'b1;
+      is_last_line <= next_is_last_line;
+      line_full    <= next_line_full;
+      desc_full    <= next_line_full && next_is_last_line;
+      burst_full   <= &next_word[BEATS_W-2:0];
+      if (burst_full || desc_ends) begin
+        burst_push     <= 1'b1;
+        burst_word     <= burst_from;
+        burst_beats    <= BEATS_W'(beats_before) + 1'b1;
+        burst_end      <= in_end;
+        burst_has_desc <= desc_ends;
+        burst_from     <= next_word;
+      end
+      if (desc_ends) begin
+        desc_push    <= 1'b1;
+        begun[queue] <= 1'b1;
+        desc_bad     <= 1'b0;
+        is_first     <= 1'b0;
+        frame_len    <= frame_total;
+        state        <= in_last ? HEAD : NEXT;
+        // Straight to the next frame's descriptor, unless this frame's is only now being taken away.
+        if (in_last && next_valid && next_exists && !pop) begin
+          is_first  <= 1'b1;
+          frame_len <= '0;
+          queue     <= look_queue;
+          state     <= LOOK;
+        end
+      end
+      desc_line  <= line;
+      desc_queue <= queue;
+      desc_sof   <= is_first;
+      desc_eof   <= in_last;
+      desc_len   <= frame_piece;
+      desc_app   <= app;
+    end
 
     for (int q = 0; q < QUEUES; q++) if (kill[q] && !working[q]) blocked[q] <= 1'b0;
     if (rst) begin
       state       <= HEAD;
+      has_room    <= 1'b0;
+      moving      <= 1'b0;
+      going       <= 1'b0;
+      dropping    <= 1'b0;
       queue       <= '0;
       blocked     <= '0;
       pop         <= 1'b0;

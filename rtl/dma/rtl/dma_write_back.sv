@@ -128,7 +128,7 @@ module dma_write_back #(
   // What was served longest ago goes first: the three take turns. It is chosen in one clock and written in the next, so each
   // choice sees what the write before has left.
   kind_t kind, next_kind;
-  logic picked;
+  logic picked, next_picked, next_idle;
   always_comb begin
     case (kind)
       APP:       next_kind = wants_rx ? RX_STATUS : wants_tx ? TX_STATUS : APP;
@@ -137,10 +137,16 @@ module dma_write_back #(
     endcase
   end
 
-  wire goes = picked && idle;
-  assign first_pop  = skip_app || (goes && kind == APP);
-  assign second_pop = goes && kind == RX_STATUS;
-  assign tx_pop     = goes && kind == TX_STATUS;
+  // What goes in this clock: picked, and idle. A register for each, as lists and master's registers wait for it.
+  logic goes_app, goes_rx, goes_tx;
+  wire goes = goes_app || goes_rx || goes_tx;
+  assign first_pop  = skip_app || goes_app;
+  assign second_pop = goes_rx;
+  assign tx_pop     = goes_tx;
+  assign next_picked = picked ? !idle : wants_app || wants_rx || wants_tx;
+  assign next_idle   = !goes && (!m_axi_awvalid || m_axi_awready) && (!m_axi_wvalid || m_axi_wready) && !second_beat
+      && answers_room;
+  wire kind_t kind_behind = picked ? kind : next_kind;
   assign data_pop   = second_pop && !second_bad;
   assign app_pop    = second_pop && second_eof;
 
@@ -170,12 +176,12 @@ module dma_write_back #(
   always_ff @(posedge clk) begin
     if (m_axi_awready) m_axi_awvalid <= 1'b0;
     if (m_axi_wready) m_axi_wvalid <= 1'b0;
-    if (picked) begin
-      picked <= !idle;
-    end else begin
-      picked <= wants_app || wants_rx || wants_tx;
-      kind   <= next_kind;
-    end
+    picked   <= next_picked;
+    kind     <= kind_behind;
+    idle     <= next_idle;
+    goes_app <= next_picked && next_idle && kind_behind == APP;
+    goes_rx  <= next_picked && next_idle && kind_behind == RX_STATUS;
+    goes_tx  <= next_picked && next_idle && kind_behind == TX_STATUS;
     if (goes) begin
       m_axi_awvalid <= 1'b1;
       m_axi_wvalid  <= 1'b1;
@@ -207,7 +213,6 @@ module dma_write_back #(
       m_axi_wvalid <= 1'b1;
       second_beat  <= 1'b0;
     end
-    idle <= !goes && (!m_axi_awvalid || m_axi_awready) && (!m_axi_wvalid || m_axi_wready) && !second_beat && answers_room;
     // One more may be on its way when this is seen, and one that goes now.
     answers_room <= answer_level < (LIST_W + 2)'(2 * LIST - 3);
     under_way    <= under_way + (LIST_W + 1)'(rx_push) - (LIST_W + 1)'(second_pop);
@@ -218,6 +223,9 @@ module dma_write_back #(
       second_beat   <= 1'b0;
       picked        <= 1'b0;
       idle          <= 1'b0;
+      goes_app      <= 1'b0;
+      goes_rx       <= 1'b0;
+      goes_tx       <= 1'b0;
       kind          <= APP;
       answers_room  <= 1'b0;
       under_way     <= '0;

@@ -109,15 +109,16 @@ fn equivalent(tools: &Tools, work: &Path, faults: &[&str], alive: &[usize]) -> R
 }
 
 /// The script that tries to prove each of these to be none. Registers are split into bits, so that bits which reach no output are
-/// taken out. Both sides are copies, so that the ports of their memories are in the same order: a copy has its cells in another order
-/// than what it is a copy of, and memories whose ports differ cannot be paired.
+/// taken out; a bit that is only ever loaded with one constant is that constant. Both sides are copies, so that the ports of their
+/// memories are in the same order: a copy has its cells in another order than what it is a copy of, and memories whose ports differ
+/// cannot be paired.
 fn proofs(faults: &[&str], numbers: &[usize]) -> Result<String> {
     let mut script = "read_rtlil design.il\ndesign -save whole\n".to_owned();
     for number in numbers {
         let fault = without_control(faults.get(number - 1).context("a mutant that is not in the list")?);
         script += &format!(
             "design -load whole\ncopy top_module gold\ncopy top_module gate\ndelete top_module\n{fault}\nmemory -nomap\nclean\n\
-             splitcells\nopt_clean\n\
+             splitcells\nopt_dff -nosdff\ndffunmap\nopt_expr -fine\nopt_clean\n\
              equiv_make gold gate both\nhierarchy -top both\nclean\nequiv_simple\n\
              tee -q -o equivalent-{number}.txt equiv_status\n",
         );

@@ -26,6 +26,7 @@ const SCENARIOS: &[Scenario] = &[
     receive::bad_descriptor,
     receive::patience,
     life::stop_and_go,
+    life::serves,
     life::reset_while_running,
     life::reset_within_frames,
     life::delays,
@@ -40,6 +41,7 @@ pub fn run(dut: &mut Dut, manner: Manner, seed: u64, coverage: &mut Coverage) ->
         let mut rings = Rings::new(&mut world)?;
         let all: Vec<usize> = (0..world.queues).collect();
         exercise(&mut world, &mut rings, &all)?;
+        life::stop_at_rest(&mut world, &mut rings)?;
         let victim = world.rng.below(world.queues as u64) as usize;
         let kind =
             scenario(&mut world, &mut rings, victim).map_err(|fault| format!("scenario {index}: {fault}"))?;
@@ -54,11 +56,15 @@ pub fn run(dut: &mut Dut, manner: Manner, seed: u64, coverage: &mut Coverage) ->
 /// Frames both ways through these queues, until all have come through.
 fn exercise(world: &mut World<'_>, rings: &mut Rings, queues: &[usize]) -> Result<(), String> {
     for &queue in queues {
+        let before = rings.tx[queue].sent;
         for _ in 0..world.rng.between(1, 6) {
             let len = world.rng.between(1, 2_500);
             rings.send(world, queue, len);
         }
-        rings.tx[queue].ring(world)?;
+        // A doorbell without anything new would mean a whole lap.
+        if rings.tx[queue].sent != before {
+            rings.tx[queue].ring(world)?;
+        }
         for _ in 0..world.rng.between(1, 4) {
             let len = world.rng.between(14, 600);
             rings.offer(world, queue, len);
@@ -108,7 +114,8 @@ fn stopped(
     }
     let errors = world.read(way.base() + 0x10)?;
     let shift = if kinds & queue::DESCRIPTOR != 0 { 4 } else { 0 };
-    if errors != ((kinds >> 8) & 7) << shift {
+    rings.errors[way as usize] |= ((kinds >> 8) & 7) << shift;
+    if errors != rings.errors[way as usize] {
         return Err(format!("{way:?}: errors {errors:#x} of status {status:#x}"));
     }
     // The interrupt of the error goes, when it is acknowledged; what went wrong stays.
@@ -140,6 +147,11 @@ fn renew(world: &mut World<'_>, rings: &mut Rings, way: Way, victim: usize) -> R
             rings.rx[victim].next_address()
         }
     };
+    // Started and reset at once.
+    if world.rng.chance(50) {
+        world.write(way.queue(victim) + queue::CONTROL, queue::RUN)?;
+        world.reset(way, victim)?;
+    }
     // What is rung while it does not run is not heard.
     if world.rng.chance(30) {
         let anywhere = world.rng.bits();

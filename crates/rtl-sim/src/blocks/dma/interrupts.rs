@@ -172,7 +172,8 @@ impl Interrupts {
     /// A queue's reset is over. Frames that came since then have been dropped: `drops` when the counter was read last.
     pub fn reset(&mut self, way: Way, queue: usize, drops: u32) {
         let channel = &mut self.channels[way as usize][queue];
-        let drops = drops.wrapping_add(channel.drops.wrapping_sub(self.drops_at_read));
+        let since = if way == Way::Receive { channel.drops.wrapping_sub(self.drops_at_read) } else { 0 };
+        let drops = drops.wrapping_add(since);
         *channel = Channel { has_dropped: drops != 0, drops, ..Channel::new(way == Way::Receive) };
     }
 

@@ -34,7 +34,7 @@ pub struct Buffer {
 #[derive(Debug)]
 pub struct RxRing {
     pub queue: usize,
-    slots: Slots,
+    pub slots: Slots,
     given: VecDeque<Buffer>,
     /// Frames in the order in which they came.
     pub expected: VecDeque<(Vec<u8>, RxUser)>,
@@ -143,7 +143,10 @@ impl RxRing {
         world.memory.store(descriptor + 0x18, &[0; 8]);
         world.memory.fill(buffer, len, UNTOUCHED);
         world.memory.allow(buffer, len, WRITE);
-        world.memory.allow(descriptor + 0x18, 0x34 - 0x18, READ | WRITE);
+        world.memory.allow(descriptor + 0x18, 8, READ | WRITE);
+        // App words are only written, so that is all of the descriptor's second half that may be touched.
+        world.memory.allow(descriptor + 0x20, 0x20, 0);
+        world.memory.allow(descriptor + 0x20, 0x14, WRITE);
         let app = app_of(world, descriptor);
         let room = control as usize / 64 * 64;
         self.given.push_back(Buffer { slot, descriptor, address: buffer, room, len, app });

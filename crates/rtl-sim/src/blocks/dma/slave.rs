@@ -154,6 +154,10 @@ pub struct Slave {
     pub bursts: (u64, u64),
     /// Beats so far.
     pub beats: (u64, u64),
+    /// No read burst is taken.
+    pub is_held: bool,
+    /// The clock and the address of each read burst, where somebody wants to know.
+    pub log: Option<Vec<(u64, u64)>>,
 }
 
 impl Slave {
@@ -180,6 +184,8 @@ impl Slave {
             pacers: timing.pauses.map(Pacer::new),
             bursts: (0, 0),
             beats: (0, 0),
+            is_held: false,
+            log: None,
         })
     }
 
@@ -192,7 +198,7 @@ impl Slave {
         let now = dut.cycles();
         let [read, write, data, beat, answer] =
             core::array::from_fn(|at| !self.pacers[at].pauses(&mut self.rng));
-        self.ready = [read, write, data];
+        self.ready = [read && !self.is_held, write, data];
         dut.set(self.ports.read.ready, u64::from(self.ready[0]));
         dut.set(self.ports.write.ready, u64::from(self.ready[1]));
         dut.set(self.ports.write_ready, u64::from(self.ready[2]));
@@ -271,6 +277,9 @@ impl Slave {
             let due = self.due(now);
             self.reads.push_back(Reading { due, address: read.address, beats: read.len + 1 });
             self.bursts.0 += 1;
+            if let Some(log) = &mut self.log {
+                log.push((now, read.address));
+            }
         }
         if write.is_offered && self.ready[1] {
             self.addresses.push_back((write.address, write.len + 1));

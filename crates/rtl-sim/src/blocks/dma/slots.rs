@@ -2,6 +2,10 @@
 
 use super::memory::READ;
 use super::world::World;
+use std::ops::RangeInclusive;
+
+/// Descriptors of a ring that lies in a row in any case.
+pub const LONG: usize = 64;
 
 /// How a ring lies in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +22,8 @@ pub enum Order {
 #[derive(Debug)]
 pub struct Slots {
     addresses: Vec<u64>,
+    /// The lowest of them and the highest.
+    span: RangeInclusive<u64>,
     order: Order,
     is_free: Vec<bool>,
     free: usize,
@@ -47,8 +53,9 @@ impl Slots {
                 addresses.swap(at, world.rng.below(at as u64 + 1) as usize);
             }
         }
-        let mut slots =
-            Slots { addresses, order, is_free: vec![true; len], free: len, next: 0, last: len - 1, rights };
+        let span = base..=base + 64 * (len as u64 - 1) * gap;
+        let is_free = vec![true; len];
+        let mut slots = Slots { addresses, span, order, is_free, free: len, next: 0, last: len - 1, rights };
         slots.rewind(world);
         slots
     }
@@ -60,7 +67,9 @@ impl Slots {
         }
         self.is_free.fill(true);
         self.free = self.addresses.len();
-        self.next = world.rng.below(self.addresses.len() as u64) as usize;
+        // A long one begins with its first, so that where it jumps is far.
+        let any = world.rng.below(self.addresses.len() as u64) as usize;
+        self.next = if self.addresses.len() < LONG { any } else { 0 };
     }
 
     /// Software's own descriptors hold anything at all.
@@ -112,6 +121,29 @@ impl Slots {
         world.memory.allow(self.addresses[slot], 64, READ);
         self.last = slot;
         slot
+    }
+
+    /// Those of `reads` (clock and address) that are of this ring.
+    pub fn mine(&self, reads: &[(u64, u64)]) -> impl Iterator<Item = (u64, u64)> {
+        reads.iter().copied().filter(|(_, address)| self.holds(*address))
+    }
+
+    /// Whether it lies among this ring's descriptors.
+    pub fn holds(&self, address: u64) -> bool {
+        self.span.contains(&address)
+    }
+
+    /// In a ring that lies in a row and was not stopped no guess is wrong: each descriptor is read once, in its turn.
+    pub fn check_reads(&self, reads: &[(u64, u64)]) -> Result<(), String> {
+        let (low, high) = (*self.span.start(), *self.span.end());
+        let mut last = None;
+        for (_, address) in self.mine(reads).filter(|_| self.order == Order::Row) {
+            let next = if address == high { low } else { address + 64 };
+            if last.replace(next).is_some_and(|expected| expected != address) {
+                return Err(format!("the descriptor at {address:#x} was read out of turn, or again"));
+            }
+        }
+        Ok(())
     }
 
     /// Hardware is done with it.

@@ -2,7 +2,7 @@
 
 use super::super::Coverage;
 use super::receive::{self, RxRing};
-use super::slots::Order;
+use super::slots::{LONG, Order};
 use super::transmit::{self, TxRing};
 use super::world::{Manner, Way, World, queue};
 use crate::Dut;
@@ -19,6 +19,10 @@ pub struct Rings {
     /// Frames that were offered to the receive side.
     pub offered: u64,
     serial: u64,
+    /// What each direction has said of errors.
+    pub errors: [u32; 2],
+    /// The queues of the frames that have left.
+    pub turns: Vec<usize>,
 }
 
 impl Rings {
@@ -28,7 +32,7 @@ impl Rings {
         Rings::with_sizes(world, tx, rx)
     }
 
-    /// Rings of so many descriptors, started. Those of 64 and more lie in a row.
+    /// Rings of so many descriptors, started. Long ones lie in a row.
     pub fn with_sizes(world: &mut World<'_>, tx_len: usize, rx_len: usize) -> Result<Self, String> {
         let (mut tx, mut rx) = (Vec::new(), Vec::new());
         world.enable()?;
@@ -42,7 +46,7 @@ impl Rings {
             world.start(Way::Receive, queue, ring.next_address())?;
             rx.push(ring);
         }
-        Ok(Rings { tx, rx, left: 0, arrived: 0, offered: 0, serial: 0 })
+        Ok(Rings { tx, rx, left: 0, arrived: 0, offered: 0, serial: 0, errors: [0; 2], turns: Vec::new() })
     }
 
     /// Hands over a frame in one piece.
@@ -102,6 +106,7 @@ impl Rings {
             let ring =
                 self.tx.get_mut(usize::from(channel)).ok_or("a frame of a queue that does not exist")?;
             ring.check(&received)?;
+            self.turns.push(usize::from(channel));
             self.left += 1;
             progress = true;
         }
@@ -118,6 +123,13 @@ impl Rings {
         Ok(progress)
     }
 
+    /// Descriptors were read as they must be, from start to end.
+    pub fn check_reads(&self, world: &World<'_>) -> Result<(), String> {
+        let reads = world.descriptors.log.as_deref().unwrap_or_default();
+        self.tx.iter().try_for_each(|ring| ring.slots.check_reads(reads))?;
+        self.rx.iter().try_for_each(|ring| ring.slots.check_reads(reads))
+    }
+
     /// Everything that was handed over has left and is complete.
     fn is_sent(&self) -> bool {
         self.tx.iter().all(|ring| ring.expected.is_empty() && ring.outstanding() == 0)
@@ -126,7 +138,7 @@ impl Rings {
 
 /// How a ring lies in memory.
 fn order_of(world: &mut World<'_>, len: usize) -> Order {
-    if len >= 64 {
+    if len >= LONG {
         return Order::Row;
     }
     world.rng.pick(&[Order::Row, Order::Row, Order::Scattered, Order::Wandering])
@@ -263,6 +275,7 @@ pub fn run(
             return Err(format!("nothing moves; {} frames left, {} came", rings.left, rings.arrived));
         }
     }
+    rings.check_reads(&world)?;
     finish(&mut world, &mut rings, waits, deaf)?;
     coverage.frames += rings.left + rings.arrived;
     for (kind, count) in [

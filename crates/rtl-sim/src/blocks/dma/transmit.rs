@@ -30,7 +30,7 @@ pub struct Piece {
 #[derive(Debug)]
 pub struct TxRing {
     pub queue: usize,
-    slots: Slots,
+    pub slots: Slots,
     given: VecDeque<Piece>,
     /// Frames that must still leave.
     pub expected: VecDeque<(Vec<u8>, TxUser)>,
@@ -100,6 +100,13 @@ impl TxRing {
     /// Frames that were handed over and did not leave will never leave.
     pub fn forgive(&mut self) {
         (self.sent, self.complete) = (0, 0);
+    }
+
+    /// Other buffers, with room for a frame of `len` bytes.
+    pub fn enlarge(&mut self, world: &mut World<'_>, len: usize) {
+        let len = len + 4 * GUARD as usize;
+        self.buffers = world.memory.add(&mut world.rng, len, 0xB0);
+        (self.buffers_len, self.buffer_at) = (len as u64, GUARD);
     }
 
     /// Room for some bytes, at any address.

@@ -130,7 +130,8 @@ impl<'a> World<'a> {
         };
         let (queues, width) = (dut.bits(pins.irq_tx) as usize, dut.bits(port("s_axis_tdata")?) as usize / 8);
         let data = Slave::new(dut, "m_axi", manner.data, rng.bits())?;
-        let descriptors = Slave::new(dut, "m_axi_sg", manner.descriptors, rng.bits())?;
+        let mut descriptors = Slave::new(dut, "m_axi_sg", manner.descriptors, rng.bits())?;
+        descriptors.log = Some(Vec::new());
         let lite = Lite::new(dut, "s_axil", rng.bits())?;
         let source = Source::new(dut, "s_axis", manner.streams[0], UserAt::Every, rng.bits())?;
         let sink = Sink::new(dut, "m_axis", manner.streams[1], rng.bits())?;
@@ -321,8 +322,9 @@ impl<'a> World<'a> {
     pub fn reset(&mut self, way: Way, queue: usize) -> Result<(), String> {
         let base = way.queue(queue);
         let paces = core::mem::take(&mut self.paces);
-        self.write(base + queue::CONTROL, queue::RESET)?;
-        self.wait(base + queue::CONTROL, "reset", |control| control & queue::RESET == 0)?;
+        let noise = self.rng.bits() as u32 & queue::RUN;
+        self.write(base + queue::CONTROL, queue::RESET | noise)?;
+        self.wait(base + queue::CONTROL, "reset", |control| control & (queue::RESET | queue::RUN) == 0)?;
         self.after_reset(way, queue)?;
         self.paces = paces;
         Ok(())
@@ -350,6 +352,11 @@ impl<'a> World<'a> {
         let base = way.base();
         let paces = core::mem::take(&mut self.paces);
         self.write(base, queue::RESET | 1)?;
+        for queue in 0..self.queues {
+            if self.read(way.queue(queue) + queue::CONTROL)? & queue::RUN != 0 {
+                return Err(format!("queue {queue} has RS while its direction is reset"));
+            }
+        }
         self.wait(base, "reset", |control| control & queue::RESET == 0)?;
         if self.read(base)? != 0 || self.read(base + 8)? != 0 || self.read(base + 4)? != 1 {
             return Err("registers of a direction after its reset".to_owned());

@@ -3,7 +3,13 @@
 use super::super::traffic::Rings;
 use super::super::transmit;
 use super::super::world::{Way, World, queue};
-use super::{PATIENCE, renew};
+use super::{PATIENCE, renew, restart};
+
+/// A register of a direction: the queue whose frame is under way.
+const CHSER: u32 = 0x0C;
+
+/// Frames behind one that does not go on.
+const BEHIND: usize = 2;
 
 /// Much to do for the victim in both directions, less for the others, and some of it done.
 fn load(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<(), String> {
@@ -38,8 +44,10 @@ fn brake(world: &mut World<'_>, way: Way, victim: usize) -> Result<(u32, u32, u3
     Ok(match world.rng.below(4) {
         0 => (way.base(), 0, 1),
         1 => {
+            // The victim, or every queue.
             let all = (1 << world.queues) - 1;
-            (way.base() + 8, all & !(1 << victim), all)
+            let left = if world.rng.chance(50) { all & !(1 << victim) } else { 0 };
+            (way.base() + 8, left, all)
         }
         _ => {
             let value = world.read(control)?;
@@ -67,6 +75,24 @@ fn stop(world: &mut World<'_>, rings: &mut Rings, way: Way, register: u32, bit: 
     Ok(())
 }
 
+/// Receive queues that are stopped while they wait for frames: they keep their place.
+pub fn stop_at_rest(world: &mut World<'_>, rings: &mut Rings) -> Result<(), String> {
+    let way = Way::Receive;
+    world.write(way.base(), 0)?;
+    for ring in &rings.rx {
+        world.wait(way.queue(ring.queue) + queue::STATUS, "stop", |status| status & queue::HALTED != 0)?;
+        let current = world.address(way.queue(ring.queue) + queue::CURRENT)?;
+        if current != ring.oldest() {
+            return Err(format!("stopped at rest at {current:#x} instead of {:#x}", ring.oldest()));
+        }
+    }
+    world.write(way.base(), 1)?;
+    for ring in rings.rx.iter().filter(|ring| ring.outstanding() > 0) {
+        ring.ring(world)?;
+    }
+    Ok(())
+}
+
 pub fn stop_and_go(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<&'static str, String> {
     load(world, rings, victim)?;
     for way in [Way::Transmit, Way::Receive] {
@@ -77,18 +103,21 @@ pub fn stop_and_go(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> R
         if register == way.base() {
             stop(world, rings, way, register + 4, 1)?;
         }
-        rings.poll(world)?;
-        let current = world.address(base + queue::CURRENT)?;
-        let expected = match way {
-            Way::Transmit => rings.tx[victim].oldest(),
-            Way::Receive => rings.rx[victim].oldest(),
-        };
-        if current != expected {
-            return Err(format!("{way:?}: stopped at {current:#x} instead of {expected:#x}"));
+        let stopped = if off == 0 && register != base { 0..world.queues } else { victim..victim + 1 };
+        for queue in stopped.clone() {
+            stop(world, rings, way, way.queue(queue) + queue::STATUS, queue::HALTED)?;
+            rings.poll(world)?;
+            let current = world.address(way.queue(queue) + queue::CURRENT)?;
+            let expected = match way {
+                Way::Transmit => rings.tx[queue].oldest(),
+                Way::Receive => rings.rx[queue].oldest(),
+            };
+            if current != expected {
+                return Err(format!("{way:?}: stopped at {current:#x} instead of {expected:#x}"));
+            }
         }
         world.write(register, on)?;
         // The doorbell again, for what was not begun.
-        let stopped = if register == way.base() { 0..world.queues } else { victim..victim + 1 };
         for queue in stopped {
             match way {
                 Way::Transmit if rings.tx[queue].outstanding() > 0 => rings.tx[queue].ring(world)?,
@@ -144,6 +173,69 @@ pub fn reset_while_running(
     Ok("reset")
 }
 
+/// Frames that do not go on: one to transmit whose bytes do not come, and a received one that waits for another buffer. CHSER says
+/// whose they are, and a queue that is stopped and started in the midst of one stops behind it all the same.
+pub fn serves(world: &mut World<'_>, rings: &mut Rings, victim: usize) -> Result<&'static str, String> {
+    let registers = [Way::Transmit, Way::Receive].map(|way| way.base() + CHSER);
+    restart(world, rings, Way::Receive, victim)?;
+    for register in registers {
+        if world.read(register)? != 0 {
+            return Err("a queue is said to be served, and none has anything to do".to_owned());
+        }
+    }
+    world.data.is_held = true;
+    // Of several bursts: the last is not asked for before the first is taken.
+    rings.send_whole(world, victim, transmit::MOST);
+    for _ in 0..BEHIND {
+        rings.send_whole(world, victim, 60);
+    }
+    rings.tx[victim].ring(world)?;
+    rings.rx[victim].give(world, 64);
+    rings.rx[victim].ring(world)?;
+    let len = world.rng.between(65, 400);
+    rings.offer(world, victim, len);
+    for register in registers {
+        world.wait(register, "whose frame is under way", |served| served == 1 << victim)?;
+    }
+    for way in [Way::Transmit, Way::Receive] {
+        let control = way.queue(victim) + queue::CONTROL;
+        let value = world.read(control)?;
+        world.write(control, value & !queue::RUN)?;
+        world.write(control, value | queue::RUN)?;
+    }
+    let end = world.dut.cycles() + PATIENCE;
+    while rings.rx[victim].outstanding() > 0 && world.dut.cycles() < end {
+        world.steps(20)?;
+        rings.poll(world)?;
+    }
+    for _ in 0..=BEHIND {
+        if rings.rx[victim].room() > 0 {
+            rings.rx[victim].give(world, 2_048);
+        }
+    }
+    rings.rx[victim].ring(world)?;
+    let left = [BEHIND, rings.rx[victim].outstanding().saturating_sub(1)];
+    world.data.is_held = false;
+    for (way, left) in [Way::Transmit, Way::Receive].into_iter().zip(left) {
+        world.wait(way.queue(victim) + queue::STATUS, "idle", |status| status & queue::IDLE != 0)?;
+        rings.poll(world)?;
+        let current = world.address(way.queue(victim) + queue::CURRENT)?;
+        let (outstanding, oldest) = match way {
+            Way::Transmit => (rings.tx[victim].outstanding(), rings.tx[victim].oldest()),
+            Way::Receive => (rings.rx[victim].outstanding(), rings.rx[victim].oldest()),
+        };
+        if (outstanding, current) != (left, oldest) {
+            return Err(format!("{way:?}: {outstanding} descriptors are left instead of {left}"));
+        }
+        match way {
+            Way::Transmit => rings.tx[victim].ring(world)?,
+            Way::Receive if left > 0 => rings.rx[victim].ring(world)?,
+            Way::Receive => {}
+        }
+    }
+    Ok("stopped within a frame")
+}
+
 /// A reset while frames wait for more descriptors: on their way from memory to transmit, and not to be had to receive.
 pub fn reset_within_frames(
     world: &mut World<'_>,
@@ -177,19 +269,22 @@ pub fn reset_within_frames(
     Ok("reset within a frame")
 }
 
-/// The interrupts of frames that come alone, up to the longest delay. It takes long, so only now and then.
+/// The interrupts of frames that come alone: of their number or, later, of the delay, and not of the one behind the other. Up to
+/// the longest delay takes long, so only now and then.
 pub fn delays(world: &mut World<'_>, rings: &mut Rings, _: usize) -> Result<&'static str, String> {
-    if !world.rng.chance(12) {
-        return Ok("no delay");
-    }
+    let is_long = world.rng.chance(12);
     let mut most = 0;
     for queue in 0..world.queues {
         for way in [Way::Transmit, Way::Receive] {
             let random = world.rng.below(256) as u32;
-            let delay = world.rng.pick(&[random, 0, 16, 32, 64, 127, 128, 129, 255]);
+            let short = if world.rng.chance(50) { 17 + random % 24 } else { 1 + random % 4 };
+            let long = world.rng.pick(&[random, 0, 16, 32, 64, 127, 128, 129, 255]);
+            let (delay, threshold) =
+                if is_long { (long, 255) } else { (short, world.rng.pick(&[1, 255, 255])) };
             most = most.max(delay);
-            let control = delay << 24 | 255 << 16 | queue::DELAYED | queue::RUN;
+            let control = delay << 24 | threshold << 16 | queue::DELAYED | queue::IOC | queue::RUN;
             world.write(way.queue(queue) + queue::CONTROL, control)?;
+            world.write(way.queue(queue) + queue::STATUS, u32::MAX)?;
         }
         rings.send(world, queue, 60);
         rings.tx[queue].ring(world)?;
@@ -200,7 +295,7 @@ pub fn delays(world: &mut World<'_>, rings: &mut Rings, _: usize) -> Result<&'st
     }
     world.steps(125 * u64::from(most) + 2_000)?;
     rings.poll(world)?;
-    Ok("delays")
+    Ok(if is_long { "delays" } else { "short delays" })
 }
 
 /// What is complete has left, the rest has not and never will.
