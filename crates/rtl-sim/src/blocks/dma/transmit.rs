@@ -102,9 +102,9 @@ impl TxRing {
         (self.sent, self.complete) = (0, 0);
     }
 
-    /// Other buffers, with room for a frame of `len` bytes.
+    /// Other buffers, with room for a frame of `len` bytes, also behind a corner.
     pub fn enlarge(&mut self, world: &mut World<'_>, len: usize) {
-        let len = len + 4 * GUARD as usize;
+        let len = len + 4_096 + 4 * GUARD as usize;
         self.buffers = world.memory.add(&mut world.rng, len, 0xB0);
         (self.buffers_len, self.buffer_at) = (len as u64, GUARD);
     }
