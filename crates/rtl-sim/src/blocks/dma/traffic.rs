@@ -10,6 +10,10 @@ use crate::Dut;
 /// Clocks without any progress after which the engine is said to hang.
 const PATIENCE: u64 = 30_000;
 
+/// Clocks without any progress after which what was offered has come, or never will: the longest frame may fill a single buffer, over
+/// channels that pause for long.
+const QUIET: u64 = 12_000;
+
 /// The rings of all queues, and how far things are.
 pub struct Rings {
     pub tx: Vec<TxRing>,
@@ -267,7 +271,7 @@ pub fn run(
             let len = length(&mut world);
             rings.offer(&mut world, queue, len);
         }
-        let is_taken = rings.offered >= frames && world.source.waiting() == 0 && now > idle_since + 2_000;
+        let is_taken = rings.offered >= frames && world.source.waiting() == 0 && now > idle_since + QUIET;
         if sent >= frames && rings.is_sent() && is_taken {
             break;
         }
