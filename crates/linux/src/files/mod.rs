@@ -2,6 +2,7 @@
 //!
 //! Both are [`AnyFiles`], and both hand a [`FileAccess`] to the kernel transport, which sends ranges of files by id.
 
+mod ahead;
 mod demo;
 mod job;
 mod links;

@@ -481,23 +481,6 @@ fn write(fd: &OwnedFd, offset: u64, data: &[u8]) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Reads a piece of a file so that the kernel has it in memory; the bytes themselves go nowhere.
-pub(crate) fn read_ahead(file: &OpenFile, offset: u64, len: u64, scratch: &mut [u8]) {
-    let Content::Fd(fd) = &file.content else { return };
-    // Only advice: what it does not do, the reads below do.
-    let _ = rustix::fs::fadvise(fd, offset, std::num::NonZeroU64::new(len), rustix::fs::Advice::WillNeed);
-    let mut done = 0;
-    while done < len {
-        let piece = (len - done).min(scratch.len() as u64) as usize;
-        match rustix::io::pread(fd.as_fd(), &mut scratch[..piece], offset.saturating_add(done)) {
-            Ok(count) if count > 0 => done += count as u64,
-            Err(Errno::INTR) => {}
-            // The end, or an error: who sends the piece will meet it.
-            _ => return,
-        }
-    }
-}
-
 pub(super) fn metadata(stat: &Stat) -> Metadata {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => FileKind::File,

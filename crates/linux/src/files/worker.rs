@@ -1,8 +1,9 @@
 //! The threads that do file operations, and the queue before them. Results go where the job says.
 
+use super::ahead::Sink;
 use super::job::{FileWork, Finished, Job, Outcome, Work};
 use super::pages::{Page, PagePool};
-use super::root::{Root, read_ahead};
+use super::root::Root;
 use super::table::{Content, OpenFile, ReadAheadDone};
 use crate::mailbox::{Mailbox, lock};
 use crate::slab::Key;
@@ -46,8 +47,6 @@ enum Task {
 
 /// Most wishes to read ahead that wait. Living connections have one each; beyond that are those of dead ones.
 const READ_AHEADS_MAX: usize = 64 << 10;
-/// Scratch memory of a worker for reading ahead, in bytes.
-const SCRATCH_LEN: usize = 128 << 10;
 
 impl WorkQueue {
     pub(crate) fn new(root: Root, pages: Arc<PagePool>) -> Self {
@@ -145,12 +144,12 @@ impl WorkQueue {
 
     /// What a worker thread does.
     pub(crate) fn work(&self) {
-        let mut scratch = vec![0; SCRATCH_LEN];
+        let mut sink = Sink::new();
         while let Some(task) = self.next() {
             match task {
                 Task::Job(job) => self.run(job),
                 Task::Ahead(ahead) => {
-                    read_ahead(&ahead.file, ahead.offset, ahead.len, &mut scratch);
+                    sink.read_ahead(&ahead.file, ahead.offset, ahead.len);
                     let up_to = ahead.offset.saturating_add(ahead.len);
                     ahead.done.push(ReadAheadDone { key: ahead.key, up_to });
                 }
