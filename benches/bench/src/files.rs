@@ -1,10 +1,13 @@
 //! What is served: files of fixed sizes, made once; a place in memory for what is stored.
 
+use crate::rows::{Client, Row, Store};
 use anyhow::{Context, Result};
+use linerate_lab::measure::place;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const FILES: [(&str, u64); 7] = [
     ("f1.bin", 1),
@@ -26,6 +29,8 @@ pub struct Files {
     pub root: PathBuf,
     /// For this run, in memory where the machine has `/dev/shm`: uploads, settings, logs.
     pub work: PathBuf,
+    /// For this run, beside what is served: uploads to disk.
+    disk: PathBuf,
 }
 
 impl Files {
@@ -43,37 +48,82 @@ impl Files {
         let memory = Path::new("/dev/shm");
         let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let work = base.join(format!("linerate-bench-{}", std::process::id()));
-        let files = Files { root: root.canonicalize()?, work };
-        fs::create_dir_all(files.home().join("up"))?;
+        let root = root.canonicalize()?;
+        let disk = root.with_file_name(format!("stored-{}", std::process::id()));
+        let files = Files { root, work, disk };
         fs::create_dir_all(files.work.join("empty"))?;
         // Some open their logs only when they are nobody.
-        for folder in [files.work.clone(), files.home(), files.home().join("up")] {
-            chown(&folder, Some(NOBODY), Some(NOBODY))?;
-        }
-        for (folder, mode) in
-            [(&files.work, 0o755), (&files.home(), 0o755), (&files.home().join("up"), 0o777)]
-        {
-            fs::set_permissions(folder, fs::Permissions::from_mode(mode))?;
-        }
+        own(&files.work, 0o755)?;
         Ok(files)
     }
 
-    /// What is served where files are stored.
-    pub fn home(&self) -> PathBuf {
-        self.work.join("home")
+    /// Makes what a row needs; returns the folder that its servers serve.
+    pub fn prepare(&self, row: &Row) -> Result<PathBuf> {
+        if matches!(row.client, Client::Ftp { up: true, .. }) {
+            let home = if row.store == Store::Disk { &self.disk } else { &self.work }.join("home");
+            let up = home.join("up");
+            fs::create_dir_all(&up).with_context(|| up.display().to_string())?;
+            own(&home, 0o755)?;
+            own(&up, 0o777)?;
+            return Ok(home);
+        }
+        if row.store == Store::Memory {
+            let served = self.work.join("served");
+            fs::create_dir_all(&served)?;
+            if let Some(name) = row.client.file() {
+                fs::copy(self.root.join(name), served.join(name)).context(name)?;
+            }
+            return Ok(served);
+        }
+        Ok(self.root.clone())
+    }
+
+    /// Before a measurement: has a row's file in the page cache, from which a kernel may take what was not used for a while,
+    /// or not in it, where that is what is measured.
+    pub fn lay(&self, row: &Row) -> Result<()> {
+        let (Client::Download { .. } | Client::Ftp { .. }, Some(name)) = (row.client, row.client.file())
+        else {
+            return Ok(());
+        };
+        match row.store {
+            Store::Cold => {
+                let file = format!("if={}", self.root.join(name).display());
+                place::run(Command::new("dd").args([&file, "iflag=nocache", "count=0", "status=none"]))?;
+                Ok(())
+            }
+            Store::Memory => warm(&self.work.join("served").join(name)),
+            Store::Usual | Store::Disk => warm(&self.root.join(name)),
+        }
+        .context(name)
     }
 
     /// Removes what was stored.
     pub fn forget_uploads(&self) {
-        for entry in fs::read_dir(self.home().join("up")).into_iter().flatten().flatten() {
-            let _ = fs::remove_file(entry.path());
+        for folder in [&self.work, &self.disk] {
+            for entry in fs::read_dir(folder.join("home/up")).into_iter().flatten().flatten() {
+                let _ = fs::remove_file(entry.path());
+            }
         }
     }
+
+    /// Gives back the memory that a row's file takes.
+    pub fn forget_served(&self) {
+        let _ = fs::remove_dir_all(self.work.join("served"));
+    }
+}
+
+/// Gives a folder to nobody.
+fn own(folder: &Path, mode: u32) -> Result<()> {
+    chown(folder, Some(NOBODY), Some(NOBODY))?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(mode))?;
+    Ok(())
 }
 
 impl Drop for Files {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.work);
+        for folder in [&self.work, &self.disk] {
+            let _ = fs::remove_dir_all(folder);
+        }
     }
 }
 

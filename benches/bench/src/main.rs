@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use bench::files::Files;
 use bench::peers::Peers;
 use bench::report::Report;
-use bench::rows::{Client, Contender, Row};
+use bench::rows::{Contender, Row};
 use bench::server::Tools;
 use bench::session::{self, Amount};
 use bench::verdict::judge;
@@ -27,7 +27,8 @@ const USAGE: &str = "usage: cargo xtask bench [ROW ...] [OPTION ...]
   --json FILE      write the figures there (default target/bench/report.json)
   --html FILE      write a page with plots there (default target/bench/report.html)
   --from FILE      measure nothing: judge again and write again what a run left as JSON
-  --long           measure 4 GiB over FTP and the sweep over settings (`sweep`), too
+  --long           measure 4 GiB over FTP, files in memory (-tmpfs), out of the page cache (-cold) and stored on disk (-disk), and
+                   the sweep over settings (`sweep`), too
   --profile        measure each contender once more while perf samples its stacks, and say where its processor time goes
   --unpinned       leave cores to the scheduler, which may put client and server on one
   --linerate FILE  the program that is measured (default target/release/linerate)
@@ -258,16 +259,7 @@ fn tools(rows: &[Row], linerate: &Path, unpinned: bool) -> Result<Tools> {
     place::sweep()?;
     let linerate = linerate.canonicalize().context("build it first: cargo build --release")?;
     let built = std::env::current_exe()?.parent().map(Path::to_path_buf).unwrap_or_default();
-    let mut names: Vec<&str> = Vec::new();
-    for row in rows {
-        match row.client {
-            Client::Requests { path, .. } | Client::Latency { path, .. } | Client::Download { path, .. } => {
-                names.push(path.trim_start_matches('/'));
-            }
-            Client::Ftp { file, .. } => names.push(file),
-            Client::Bulk { .. } | Client::Udp { .. } | Client::Memory { .. } => {}
-        }
-    }
+    let names: Vec<&str> = rows.iter().filter_map(|row| row.client.file()).collect();
     // The first core often has the interrupts of the machine: it is the client's.
     let cores = (machine::cores() >= 2 && !unpinned).then_some((1, 0));
     Ok(Tools {
@@ -289,6 +281,7 @@ fn versions(rows: &[Row], tools: &Tools) -> BTreeMap<String, String> {
     };
     add("linerate", &format!("{} --version", tools.linerate.display()));
     add("commit", "git describe --always --dirty --abbrev=10");
+    add("file system of files", &format!("df --output=fstype {} | tail -1", tools.files.root.display()));
     add("iperf3", "iperf3 --version");
     add("wrk", "wrk -v | head -1 | cut -d' ' -f1,2");
     add("curl", "curl --version | cut -d' ' -f1,2");

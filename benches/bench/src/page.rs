@@ -11,6 +11,7 @@ const HOW: &str = "## How to run, how to read
     cargo xtask bench                    all rows; writes this page and its picture, and target/bench/report.{json,html}
     cargo xtask bench http-354-keep-64   one row; the page is left alone
     cargo xtask bench --profile          all rows, and where each contender's processor time goes
+    cargo xtask bench --long             4 GiB, files in memory and out of the page cache, stored on disk, and settings as well
     cargo xtask bench --list             what rows there are
     cargo xtask bench --from target/bench/report.json    this page again, with what benches/bench/reasons.txt says by now
 
@@ -41,7 +42,9 @@ latency counts from the time at which a request was due (coordinated omission is
 
 All write a log of requests. Settings of the peers are Debian's defaults but for: one worker, `sendfile`, keep-alive
 without a limit of requests, room for 4,096 connections. FTP sessions log in once and move the file several times;
-pure-ftpd, and linerate for uploads, verify a password, vsftpd's user is anonymous. Uploads go to memory (`/dev/shm`).
+pure-ftpd, and linerate for uploads, verify a password, vsftpd's user is anonymous. Files
+are served from disk, and lie in the page cache; uploads go to memory (`/dev/shm`). Rows of *-tmpfs* are served from memory, of *-cold* from disk when
+the page cache has nothing of the file, of *-disk* stored on disk; what the disk takes is the same for all, and on a shared machine what others leave of it.
 ";
 
 const PLACES: &str = "Stacks of the servers' processes, sampled by perf (cpu-clock, 1,999 Hz) in a measurement more; shares of the samples times the \

@@ -193,6 +193,17 @@ pub enum Client {
 }
 
 impl Client {
+    /// The file that it fetches or stores, if it is one of those that are served.
+    pub fn file(self) -> Option<&'static str> {
+        match self {
+            Client::Requests { path, .. } | Client::Latency { path, .. } | Client::Download { path, .. } => {
+                Some(path.trim_start_matches('/'))
+            }
+            Client::Ftp { file, .. } => Some(file),
+            Client::Bulk { .. } | Client::Udp { .. } | Client::Memory { .. } => None,
+        }
+    }
+
     /// What is counted, and how much of it makes the unit of a table.
     pub fn unit(self) -> (&'static str, f64) {
         match self {
@@ -205,6 +216,19 @@ impl Client {
             Client::Download { .. } | Client::Ftp { .. } => ("MB/s", 1e6),
         }
     }
+}
+
+/// Where a row's file lies, or goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Store {
+    /// Served from disk, and in the page cache; stored in memory (tmpfs).
+    Usual,
+    /// Served from memory (tmpfs).
+    Memory,
+    /// Served from disk, and not in the page cache when a measurement begins.
+    Cold,
+    /// Stored on disk.
+    Disk,
 }
 
 /// What is compared.
@@ -246,6 +270,8 @@ pub struct Row {
     pub name: String,
     /// What its client does.
     pub client: Client,
+    /// Where its file is.
+    pub store: Store,
     /// Who takes part, in the order of their turns.
     pub contenders: Vec<Contender>,
     /// What is asked.
@@ -281,7 +307,14 @@ pub fn all() -> Vec<Row> {
         let contenders =
             vec![Contender::OursKernel, Contender::OursTap(true), Contender::OursPacket, Contender::Iperf3];
         let client = Client::Udp { len };
-        rows.push(Row { name: format!("udp-{len}"), client, contenders, goals, long: false });
+        rows.push(Row {
+            name: format!("udp-{len}"),
+            client,
+            store: Store::Usual,
+            contenders,
+            goals,
+            long: false,
+        });
     }
     rows
 }
@@ -295,7 +328,14 @@ fn bulk(rows: &mut Vec<Row>, out: bool) {
     let mut add = |name: &str, contenders: &[Contender], goals: Vec<Goal>| {
         let name = format!("{name}-{}", if out { "out" } else { "in" });
         let contenders = contenders.to_vec();
-        rows.push(Row { name, client: Client::Bulk { out }, contenders, goals, long: false });
+        rows.push(Row {
+            name,
+            client: Client::Bulk { out },
+            store: Store::Usual,
+            contenders,
+            goals,
+            long: false,
+        });
     };
     let (ours, floor) = (OursTap(true), FloorTap(true));
     add("tap", &[ours, floor], vec![goal(ours, &[floor], Rate, 0.9), goal(ours, &[floor], CpuPerGb, 1.2)]);
@@ -345,6 +385,7 @@ fn requests(rows: &mut Vec<Row>) {
                 rows.push(Row {
                     name: format!("http-{kind}-{}-{connections}", if closing { "close" } else { "keep" }),
                     client: Client::Requests { path, status, body, connections, closing },
+                    store: Store::Usual,
                     contenders: vec![own, floor, OursKernel, Nginx, Lighttpd],
                     goals,
                     long: false,
@@ -362,6 +403,7 @@ fn queues(rows: &mut Vec<Row>) {
         rows.push(Row {
             name: format!("two-queues-{}", work.name()),
             client: Client::Memory { work },
+            store: Store::Usual,
             // What the machine allows is told by two of the three.
             contenders: if work == Work::Bytes { vec![two, one] } else { vec![two, one, apart] },
             goals: vec![goal(two, &[one], Metric::Rate, 1.9)],
@@ -377,6 +419,7 @@ fn queues(rows: &mut Vec<Row>) {
             connections: 64,
             closing: false,
         },
+        store: Store::Usual,
         contenders: vec![OursTapTwo, OursTap(true)],
         // At most 1.1 times the processor time for a request.
         goals: vec![goal(OursTapTwo, &[OursTap(true)], Metric::PerCpu, 1.0 / 1.1)],
@@ -395,6 +438,7 @@ fn latencies(rows: &mut Vec<Row>) {
         rows.push(Row {
             name: name.to_owned(),
             client: Client::Latency { path, body, connections, load },
+            store: Store::Usual,
             contenders: vec![OursTap(true), FloorTap(true), OursKernel, Nginx, Lighttpd],
             goals: goals.to_vec(),
             long: false,
@@ -415,44 +459,70 @@ fn sweep(rows: &mut Vec<Row>) {
     ];
     for (name, client) in clients {
         let contenders = contenders.clone();
-        rows.push(Row { name: name.into(), client, contenders, goals: Vec::new(), long: true });
+        let (store, goals) = (Store::Usual, Vec::new());
+        rows.push(Row { name: name.into(), client, store, contenders, goals, long: true });
     }
 }
 
 fn downloads(rows: &mut Vec<Row>) {
     use Contender::{Nginx, OursKernel, OursTap};
-    for (name, path, times) in [("file-32m", "/f32m.bin", 32), ("file-1g", "/f1g.bin", 1)] {
+    let (small, large) = (("32m", "/f32m.bin", 32), ("1g", "/f1g.bin", 1));
+    for ((size, path, times), store) in [
+        (small, Store::Usual),
+        (large, Store::Usual),
+        (small, Store::Memory),
+        (large, Store::Memory),
+        // Of many times in a row only the first finds it so.
+        (large, Store::Cold),
+    ] {
         let goals =
             [OursKernel, OursTap(true)].map(|ours| goal(ours, &[Nginx], Metric::PerCpu, 1.0)).to_vec();
         rows.push(Row {
-            name: name.to_owned(),
+            name: format!("file-{size}{}", suffix(store)),
             client: Client::Download { path, times },
+            store,
             contenders: vec![OursKernel, OursTap(true), Nginx],
             goals,
-            long: false,
+            long: store != Store::Usual,
         });
+    }
+}
+
+fn suffix(store: Store) -> &'static str {
+    match store {
+        Store::Usual => "",
+        Store::Memory => "-tmpfs",
+        Store::Cold => "-cold",
+        Store::Disk => "-disk",
     }
 }
 
 fn ftp(rows: &mut Vec<Row>) {
     use Contender::{OursKernel, OursTap, PureFtpd, Vsftpd};
     use Metric::{CpuPerGb, Rate};
-    for (size, file, times, long) in [("256m", "f256m.bin", 4, false), ("4g", "f4g.bin", 1, true)] {
-        for up in [false, true] {
-            let others = [Vsftpd, PureFtpd];
-            let (own, kernel) = if up { (1.5, 1.3) } else { (1.2, 1.0) };
-            rows.push(Row {
-                name: format!("ftp-{size}-{}", if up { "up" } else { "down" }),
-                client: Client::Ftp { up, file, times },
-                contenders: vec![OursTap(true), OursKernel, Vsftpd, PureFtpd],
-                goals: vec![
-                    goal(OursTap(true), &others, Rate, own),
-                    goal(OursTap(true), &others, CpuPerGb, 1.0),
-                    goal(OursKernel, &others, Rate, kernel),
-                ],
-                long,
-            });
-        }
+    let (small, large) = (("256m", "f256m.bin", 4), ("4g", "f4g.bin", 1));
+    for ((size, file, times), up, store) in [
+        (small, false, Store::Usual),
+        (small, true, Store::Usual),
+        (large, false, Store::Usual),
+        (large, true, Store::Usual),
+        (small, false, Store::Memory),
+        (small, true, Store::Disk),
+    ] {
+        let others = [Vsftpd, PureFtpd];
+        let (own, kernel) = if up { (1.5, 1.3) } else { (1.2, 1.0) };
+        rows.push(Row {
+            name: format!("ftp-{size}-{}{}", if up { "up" } else { "down" }, suffix(store)),
+            client: Client::Ftp { up, file, times },
+            store,
+            contenders: vec![OursTap(true), OursKernel, Vsftpd, PureFtpd],
+            goals: vec![
+                goal(OursTap(true), &others, Rate, own),
+                goal(OursTap(true), &others, CpuPerGb, 1.0),
+                goal(OursKernel, &others, Rate, kernel),
+            ],
+            long: size != "256m" || store != Store::Usual,
+        });
     }
 }
 

@@ -48,8 +48,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a contender for a row's client and waits until it is ready.
-    pub fn start(contender: Contender, client: Client, tools: &Tools) -> Result<Server> {
+    /// Starts a contender for a row's client, with `root` to serve, and waits until it is ready.
+    pub fn start(contender: Contender, client: Client, root: &Path, tools: &Tools) -> Result<Server> {
         let place = Place::new(wire(contender))?;
         if let Contender::OursMemory(queues) = contender {
             if queues != Queues::One && tools.cores.is_none() {
@@ -59,7 +59,6 @@ impl Server {
         }
         let core = tools.cores.map(|(server, _)| server);
         let stores = matches!(client, Client::Ftp { up: true, .. });
-        let root = if stores { tools.files.home() } else { tools.files.root.clone() };
         let built = |name: &str| tools.built.join(name).display().to_string();
         let command = match contender {
             Contender::OursMemory(_) => bail!("queues in memory are no process of their own"),
@@ -72,7 +71,7 @@ impl Server {
                 // Two queues have the client's core, too.
                 let core = core.filter(|_| contender != Contender::OursTapTwo);
                 let mut command = place.server(core, &tools.linerate.display().to_string());
-                ours(&mut command, contender, &root, &tools.files.work, stores)?;
+                ours(&mut command, contender, root, &tools.files.work, stores)?;
                 command
             }
             Contender::FloorTap(_) | Contender::FloorPacket | Contender::FloorXdp => {
@@ -97,7 +96,7 @@ impl Server {
             }
             Contender::Nginx | Contender::Lighttpd | Contender::Vsftpd | Contender::PureFtpd => {
                 let Launch { program, args, libraries } =
-                    tools.peers.command(contender, &root, &tools.files)?;
+                    tools.peers.command(contender, root, &tools.files)?;
                 let mut command = place.server(core, &program.display().to_string());
                 command.args(args).env("LD_LIBRARY_PATH", libraries);
                 command

@@ -69,11 +69,12 @@ impl Amount {
 pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Result<RowReport> {
     let mut contestants: Vec<Contestant> = Vec::new();
     let mut servers = Vec::new();
+    let root = tools.files.prepare(row)?;
     for contender in &row.contenders {
         let started = tools
             .peers
             .fetch(*contender, &tools.built)
-            .and_then(|()| Server::start(*contender, row.client, tools));
+            .and_then(|()| Server::start(*contender, row.client, &root, tools));
         let failure = started.as_ref().err().map(|error| format!("{error:#}"));
         if let Some(failure) = &failure {
             eprintln!("  {}: {failure}", contender.name());
@@ -95,7 +96,7 @@ pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Resul
             let Some(running) = server else { continue };
             let number = round * 16 + 1;
             let cost = ready(&mut memory, row.client, tools)?;
-            match measure(running, row.client, amount, tools, number, rate) {
+            match measure(running, row, amount, tools, number, rate) {
                 Ok(sample) => {
                     let sample = Sample { memory: cost, ..sample };
                     let rate = sample.units / sample.seconds / scale;
@@ -115,6 +116,8 @@ pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Resul
     if amount.profiled {
         profiles(row, &servers, &mut contestants, amount, tools, rate);
     }
+    drop(servers);
+    tools.files.forget_served();
     let mut judgements = Vec::new();
     for goal in &row.goals {
         match judge(goal, &contestants) {
@@ -141,7 +144,7 @@ fn profiles(
         }
         let file = tools.files.work.join("stacks.data");
         let profile = Sampler::start(server, &file).and_then(|sampler| {
-            measure(server, row.client, amount, tools, PROFILED, rate)?;
+            measure(server, row, amount, tools, PROFILED, rate)?;
             sampler.stop()
         });
         match profile {
@@ -199,12 +202,14 @@ fn task<'a>(
 
 fn measure(
     server: &Server,
-    client: Client,
+    row: &Row,
     amount: Amount,
     tools: &Tools,
     number: u32,
     rate: f64,
 ) -> Result<Sample> {
+    let client = row.client;
+    tools.files.lay(row)?;
     let task = task(server, client, amount.seconds(client), tools, number, rate);
     let cores = || -> (f64, f64) {
         let cores = cpu::cores();
