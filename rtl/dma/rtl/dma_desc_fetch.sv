@@ -118,14 +118,16 @@ module dma_desc_fetch #(
 
   typedef enum logic [2:0] {TAKE, COMPARE, CHECK, DECIDE, KEEP} answer_t;
   answer_t answer;
+  logic    back_error;                        // what it is about could not be read
 
   // Counted a clock ahead. By PICK everything that NOTE changed has been seen (REST); what a response changed a clock ago may not
   // have been: a read more after a wrong guess comes back as one of those behind it. None is picked while a response is decided
-  // on, so that it is clear whether that was the only one under way.
+  // on, so that it is clear whether that was the only one under way; nor while one that could not be read is kept, as `lost` comes
+  // behind that.
   always_ff @(posedge clk) begin
     for (int q = 0; q < QUEUES; q++) begin
       eligible[q] <= !wrong[q] && (guessed[q] || sent[q] == '0) && (kept[q] + sent[q]) < COUNT_W'(DEPTH)
-          && answer != COMPARE && answer != CHECK;
+          && answer != COMPARE && answer != CHECK && !(answer == DECIDE && back_error);
     end
   end
   assign wants = eligible & alive & run & active & ~lost;
@@ -154,7 +156,7 @@ module dma_desc_fetch #(
   logic [LINE_W-1:0] back_line, back_next;
   logic [ENTRY_W-1:0] back_entry;
   logic [LINE_W-1:0] expected, behind;
-  logic back_error, fits, in_a_row, keeps, only;
+  logic fits, in_a_row, keeps, only;
   // In KEEP, of one queue: it is kept, or not.
   logic [QUEUES-1:0] keep, miss;
 
