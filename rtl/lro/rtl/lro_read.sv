@@ -250,7 +250,9 @@ module lro_read
   beside_t asked, fetched, near, far, caught;
   logic              asked_headers, fetched_headers;
   logic [4:0]        asked_index;
-  logic signed [8:0] fetched_at;         // the word's first halfword behind the start of IP
+  // The IP header begins in an odd lane, whatever tags there are. So of its words of 32 bits the first half is always in an odd
+  // lane and the second in an even one. This is the number of that whose second half is in lane 0.
+  logic signed [6:0] fetched_at;
 
   always_ff @(posedge clk) begin
     read_addr       <= {block[ID_W-1:0], word};
@@ -262,7 +264,7 @@ module lro_read
     asked_index     <= index;
     fetched         <= asked;
     fetched_headers <= asked_headers;
-    fetched_at      <= 9'(10'(asked_index) * 10'(LANES)) - 9'(ip_offset(patch.tags) >> 1);
+    fetched_at      <= 7'(10'(asked_index) * 10'(LANES / 2)) - 7'(ip_offset(patch.tags) >> 2) - 7'd1;
     near            <= fetched;
     far             <= near;
     caught          <= far;
@@ -275,40 +277,43 @@ module lro_read
   end
 
   // Fields by halfword: which one each lane takes is found while the memory answers, and then its value.
-  localparam int FIELDS = 10;
+  localparam int FIELDS = 6;
   logic [LANES-1:0][FIELDS-1:0] choice;
   logic [LANES-1:0][15:0]       field, field_q;
   logic [LANES-1:0]             has_field, has_field_q;
 
-  function automatic logic [FIELDS-1:0] field_at(input logic signed [8:0] at, input logic given, input logic v6,
-                                                 input logic stamped);
-    automatic logic signed [8:0] tcp = at - (v6 ? 9'sd20 : 9'sd10);
+  // Which of the fields is the second (or first) half of this word of the IP header.
+  function automatic logic [FIELDS-1:0] field_at(input logic signed [6:0] at, input logic second, input logic given,
+                                                 input logic v6, input logic stamped);
+    automatic logic signed [6:0] tcp = at - (v6 ? 7'sd10 : 7'sd5);
     automatic logic [FIELDS-1:0] found = '0;
     if (given) begin
-      found[0] = at == (v6 ? 9'sd2 : 9'sd1);
-      found[1] = !v6 && at == 9'sd5;
-      for (int i = 0; i < 4; i++) found[2+i] = tcp == 9'(4 + i);
-      for (int i = 0; i < 4; i++) found[6+i] = stamped && tcp == 9'(12 + i);
+      found[0] = second ? !v6 && at == 7'sd0 : v6 && at == 7'sd1;
+      found[1] = second && !v6 && at == 7'sd2;
+      found[2] = tcp == 7'sd2;
+      found[3] = tcp == 7'sd3;
+      found[4] = stamped && tcp == 7'sd6;
+      found[5] = stamped && tcp == 7'sd7;
     end
     return found;
   endfunction
 
-  logic [FIELDS-1:0][15:0] values;
+  logic [1:0][FIELDS-1:0][15:0] values;
   always_comb begin
-    values[0] = patch.ip_len;
-    values[1] = patch.ip_csum;
-    values[2] = patch.ack[31:16];
-    values[3] = patch.ack[15:0];
-    values[4] = patch.offset_flags;
-    values[5] = patch.window;
-    for (int i = 0; i < 4; i++) values[6+i] = patch.stamps[16*(3-i)+:16];
+    for (int half = 0; half < 2; half++) begin
+      values[half][0] = patch.ip_len;
+      values[half][1] = patch.ip_csum;
+    end
+    {values[0][2], values[1][2]} = patch.ack;
+    {values[0][3], values[1][3]} = {patch.offset_flags, patch.window};
+    {values[0][4], values[1][4], values[0][5], values[1][5]} = patch.stamps;
   end
 
   always_ff @(posedge clk) begin
     for (int lane = 0; lane < LANES; lane++) begin
       automatic logic [15:0] value = '0;
-      for (int i = 0; i < FIELDS; i++) if (choice[lane][i]) value |= values[i];
-      choice[lane]    <= field_at(fetched_at + 9'(lane), fetched_headers, patch.v6, patch.stamped);
+      for (int i = 0; i < FIELDS; i++) if (choice[lane][i]) value |= values[1-lane%2][i];
+      choice[lane]    <= field_at(fetched_at + 7'((lane + 1) / 2), lane % 2 == 0, fetched_headers, patch.v6, patch.stamped);
       field[lane]     <= {value[7:0], value[15:8]};
       has_field[lane] <= choice[lane] != '0;
     end
