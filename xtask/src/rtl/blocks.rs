@@ -26,9 +26,9 @@ pub struct Block {
     /// Parameters that elaboration must refuse, one case each.
     #[serde(default)]
     pub refused: Vec<BTreeMap<String, toml::Value>>,
-    /// Whether it is synthesized; not where its parts are, and the whole takes too long.
-    #[serde(default = "yes")]
-    pub synth: bool,
+    /// When it is synthesized by itself.
+    #[serde(default)]
+    pub synth: Synth,
     /// The feature of `rtl-sim` that compiles it in, where it is not always.
     #[serde(default, rename = "feature")]
     pub _feature: Option<String>,
@@ -51,8 +51,17 @@ pub struct Simulation {
     pub around: Vec<String>,
 }
 
-fn yes() -> bool {
-    true
+/// When a block is synthesized by itself.
+#[derive(Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Synth {
+    /// In CI where it changed, with three seeds of the placer.
+    #[default]
+    Always,
+    /// By `--long` alone, with one seed: the whole, which keeps the tools busy for too long.
+    Long,
+    /// It is not: its parts are, or it is part of another.
+    Never,
 }
 
 /// What synthesis at 64 bits must not exceed; what is not given is not bounded.

@@ -1,6 +1,6 @@
 //! Size and clock of every block: yosys for ECP5 and xc7, nextpnr for ECP5.
 
-use super::blocks::{Block, Limits};
+use super::blocks::{Block, Limits, Synth};
 use super::pack;
 use super::record::{self, Record, Synthesis};
 use super::setup::Tools;
@@ -19,9 +19,13 @@ pub fn run(tools: &Tools, blocks: &[&Block], long: bool) -> Result<()> {
     let record = Record::read()?;
     let mut known = Vec::new();
     let mut changed = Vec::new();
-    for &block in blocks.iter().filter(|block| block.synth) {
+    for &block in blocks.iter().filter(|block| block.synth != Synth::Never) {
         let hash = hash(block)?;
         match record.synthesis.get(&block.name) {
+            Some(result) if block.synth == Synth::Long && !long => {
+                let since = if result.hash == hash { "" } else { ", changed since" };
+                println!("synth {}: recorded {}{since}; `--long` does it", block.name, result.date);
+            }
             Some(result) if result.hash == hash && !long => known.push((block, hash)),
             None if !long => println!("synth {}: not recorded; `--long` does it", block.name),
             _ => changed.push((block, hash)),
@@ -124,7 +128,8 @@ fn synthesize(tools: &Tools, block: &Block, hash: String) -> Result<Synthesis> {
         "{read}; synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -top {top}; tee -q -o xc7-stat.json stat -json"
     ))?;
     let packed = pack_registers(&work.join("ecp5.json"))?;
-    let fmax_mhz = place(tools, &work).with_context(|| format!("nextpnr: {}", block.name))?;
+    let seeds = if block.synth == Synth::Long { &SEEDS[..1] } else { &SEEDS[..] };
+    let fmax_mhz = place(tools, &work, seeds).with_context(|| format!("nextpnr: {}", block.name))?;
     let ecp5 = json(&work.join("ecp5-stat.json"))?;
     let xc7 = json(&work.join("xc7-stat.json"))?;
     let starts = |stat: &Value, starts: &[&str]| {
@@ -159,9 +164,10 @@ fn pack_registers(path: &Path) -> Result<u64> {
 }
 
 /// Places and routes with every seed, all at the same time, as each uses one processor.
-fn place(tools: &Tools, work: &Path) -> Result<Vec<f64>> {
+fn place(tools: &Tools, work: &Path, seeds: &[u32]) -> Result<Vec<f64>> {
     thread::scope(|scope| {
-        let runs = SEEDS.map(|seed| {
+        let run = |seed: &u32| {
+            let seed = *seed;
             scope.spawn(move || {
                 let report = format!("report-{seed}.json");
                 shell::output(
@@ -174,7 +180,9 @@ fn place(tools: &Tools, work: &Path) -> Result<Vec<f64>> {
                 )?;
                 fmax(&json(&work.join(report))?)
             })
-        });
+        };
+        // All are started before the first is waited for.
+        let runs: Vec<_> = seeds.iter().map(run).collect();
         runs.into_iter().map(|run| run.join().map_err(|_| anyhow!("a thread ended early"))?).collect()
     })
 }
