@@ -27,7 +27,9 @@ module lro_free
   logic [ID_W:0]   count, fresh;
   logic [1:0]      reading;                // the block RAM, the register next to it
   logic            spare_valid;
-  block_t          spare_block;
+  logic [ID_W-1:0] spare_block, alloc_id;
+
+  assign alloc_block = block_t'(alloc_id);
 
   // The number is put back a clock later: the last word of the block may just be read.
   logic            put;
@@ -51,17 +53,17 @@ module lro_free
     if (alloc_take) alloc_valid <= 1'b0;
     if (moves) begin
       alloc_valid <= 1'b1;
-      alloc_block <= spare_block;
+      alloc_id    <= spare_block;
       spare_valid <= 1'b0;
     end
     if (!spare_valid) begin
       if (!fresh[ID_W]) begin
         spare_valid <= 1'b1;
-        spare_block <= block_t'(fresh[ID_W-1:0]);
+        spare_block <= fresh[ID_W-1:0];
         fresh       <= fresh + 1'b1;
       end else if (fetched) begin
         spare_valid <= 1'b1;
-        spare_block <= block_t'(list_near);
+        spare_block <= list_near;
         read_at     <= read_at + 1'b1;
       end
     end

@@ -38,7 +38,8 @@ module lro_parse
   localparam int K = DATA_W / 8;
   // Bytes behind the start of IP that may matter: IPv6, TCP, timestamps up to the value.
   localparam int CAUGHT = 72;
-  localparam int ETHERNET = 22;
+  // Addresses and tags.
+  localparam int ETHERNET = 20;
 
   function automatic logic [15:0] be16(input logic [7:0] high, input logic [7:0] low);
     return {high, low};
@@ -192,15 +193,20 @@ module lro_parse
       fields.stamps   <= {tcp_word(ip, six, 24), tcp_word(ip, six, 28)};
       fields.tag      <= be16(tcp_byte(ip, six, 0), tcp_byte(ip, six, 1)) ^ be16(tcp_byte(ip, six, 3), tcp_byte(ip, six, 2))
                          ^ (six ? be16(ip[22], ip[23]) : be16(ip[14], ip[15]));
-      fields.key.types[1:0] <= ethernet[13:12];
-      if (done_tags != 2'd0) fields.key.types[5:2] <= ethernet[17:14];
-      if (done_tags == 2'd2) fields.key.types[9:6] <= ethernet[21:18];
+      fields.key.v6   <= six;
+      fields.key.tags <= done_tags;
+      // 88a8 instead of 8100.
+      fields.key.service <= {done_tags == 2'd2 && ethernet[16][3], done_tags != 2'd0 && ethernet[12][3]};
+      if (done_tags != 2'd0) fields.key.tci[1:0] <= ethernet[15:14];
+      if (done_tags == 2'd2) fields.key.tci[3:2] <= ethernet[19:18];
       fields.key.addresses <= six ? ip[39:8] : {192'd0, ip[19:12]};
       for (int i = 0; i < 4; i++) fields.key.ports[i] <= tcp_byte(ip, six, i);
       fields.same.macs     <= ethernet[11:0];
-      fields.same.ip_first <= six ? ip[3:0] : {16'd0, ip[1:0]};
-      fields.same.hops     <= six ? ip[7:6] : ip[9:8];
-      fields.same.offset   <= tcp_byte(ip, six, 12);
+      // Of one that joins, version, length and protocol are known.
+      fields.same.ip_class <= six ? {ip[3:1], ip[0][3:0]} : {16'd0, ip[1], 4'd0};
+      fields.same.hops     <= six ? ip[7] : ip[8];
+      fields.same.stamped  <= (six ? ip[52][7:4] : ip[32][7:4]) == 4'd8;
+      fields.same.reserved <= six ? ip[52][3:0] : ip[32][3:0];
       // One that is cut short has no header; the lengths are compared below where the rest matters.
       v4_plain    <= done_v4 && ip[0] == 8'h45;
       v4_options  <= done_v4 && ip[0][7:4] == 4'd4 && ip[0][3:0] > 4'd5 && ip[9] == 8'd6 && done_has_v4;
@@ -263,6 +269,9 @@ module lro_parse
       segment_valid <= 1'b0;
     end
   end
+
+  // Of a type that is known to be a tag's, a bit tells which.
+  wire unused = &{1'b0, ethernet};
 endmodule
 
 `default_nettype wire

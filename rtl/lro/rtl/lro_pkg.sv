@@ -9,7 +9,10 @@ package lro_pkg;
 
   // What tells one flow from another: what is not there is zero.
   typedef struct packed {
-    logic [9:0][7:0]  types;      // bytes 12 to 21: tags and the type behind them
+    logic             v6;
+    logic [1:0]       tags;
+    logic [1:0]       service;    // for each tag: of the service, not of the customer (IEEE 802.1Q)
+    logic [3:0][7:0]  tci;
     logic [31:0][7:0] addresses;
     logic [3:0][7:0]  ports;
   } flow_key_t;
@@ -17,9 +20,10 @@ package lro_pkg;
   // What the segments of a coalesced frame have in common beside it.
   typedef struct packed {
     logic [11:0][7:0] macs;
-    logic [3:0][7:0]  ip_first;   // IPv4: version, IHL, TOS; IPv6: version, traffic class, flow label
-    logic [1:0][7:0]  hops;       // TTL and protocol; next header and hop limit
-    logic [7:0]       offset;     // TCP's data offset and reserved bits
+    logic [27:0]      ip_class;   // TOS; traffic class and flow label
+    logic [7:0]       hops;       // TTL; hop limit
+    logic             stamped;    // data offset 8, not 5
+    logic [3:0]       reserved;   // bits behind TCP's data offset
   } common_t;
 
   // A received frame as the flow table sees it.
@@ -59,7 +63,7 @@ package lro_pkg;
     logic        v6;
     logic [1:0]  tags;
     logic        stamped;
-    logic [7:0]  offset;
+    logic [3:0]  reserved;
     // Of the last one.
     logic        joined;
     block_t      tail;       // where it begins
@@ -86,7 +90,7 @@ package lro_pkg;
     logic        v6;
     logic [1:0]  tags;
     logic        stamped;
-    logic [7:0]  offset;
+    logic [3:0]  reserved;
     logic [7:0]  flags;
     logic [15:0] window;
     logic [31:0] ack;

@@ -216,7 +216,7 @@ module lro_read
       patch.ip_len       <= ready_ip_len;
       patch.ip_csum      <= ready_ip_csum;
       patch.ack          <= ready.ack;
-      patch.offset_flags <= {ready.offset, ready.flags};
+      patch.offset_flags <= {ready.stamped ? 4'd8 : 4'd5, ready.reserved, ready.flags};
       patch.window       <= ready.window;
       patch.stamps       <= ready.stamps;
     end

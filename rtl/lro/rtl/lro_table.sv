@@ -98,7 +98,7 @@ module lro_table
   wire         is_full = count == COUNT_W'(FLOWS);
 
   // Rules, in two steps.
-  localparam int PARTS = 13;
+  localparam int PARTS = 12;
   logic [$bits(flow_key_t)-1:0] key_diff;
   logic [$bits(common_t)-1:0]   same_diff;
   logic [PARTS-1:0] key_differs;
@@ -123,8 +123,8 @@ module lro_table
                      && sum_len <= 17'(MAX_PACKET);
 
   always_ff @(posedge clk) begin
-    for (int i = 0; i < PARTS; i++) key_differs[i] <= |(key_diff >> (29 * i) & $bits(flow_key_t)'(29'h1fff_ffff));
-    for (int i = 0; i < 5; i++) same_differs[i] <= |(same_diff >> (31 * i) & $bits(common_t)'(31'h7fff_ffff));
+    for (int i = 0; i < PARTS; i++) key_differs[i] <= |(key_diff >> (28 * i) & $bits(flow_key_t)'(28'hfff_ffff));
+    for (int i = 0; i < 5; i++) same_differs[i] <= |(same_diff >> (28 * i) & $bits(common_t)'(28'hfff_ffff));
     for (int i = 0; i < 2; i++) seq_differs[i] <= segment.seq[16*i+:16] != flow.next_seq[16*i+:16];
     flags_differ <= ((segment.flags ^ flow.flags) & 8'hf7) != '0;
     in_size    <= segment.payload <= flow.seg_size;
@@ -148,7 +148,7 @@ module lro_table
     alone.v6        = segment.v6;
     alone.tags      = segment.tags;
     alone.stamped   = segment.stamped;
-    alone.offset    = segment.same.offset;
+    alone.reserved  = segment.same.reserved;
     alone.tail      = segment.head;
     alone.next_seq  = segment.next_seq;
     alone.ack       = segment.ack;
@@ -190,7 +190,7 @@ module lro_table
     all.v6        = of.v6;
     all.tags      = of.tags;
     all.stamped   = of.stamped;
-    all.offset    = of.offset;
+    all.reserved  = of.reserved;
     all.flags     = of.flags;
     all.window    = of.window;
     all.ack       = of.ack;

@@ -39,29 +39,30 @@ module lro_write
   localparam int WORD_W = $clog2(BLOCK_WORDS);
   localparam int ID_W   = $clog2(BLOCKS);
 
-  block_t            block, head, blocks;
+  logic [ID_W-1:0]   block, head;
+  block_t            blocks;
   logic [WORD_W-1:0] word;
   logic              in_frame, opens;    // opens: the word is the first of a block
 
-  block_t target;
-  assign target       = opens ? alloc_block : block;
+  logic [ID_W-1:0] target;
+  assign target       = opens ? alloc_block[ID_W-1:0] : block;
   assign in_ready     = (!opens || alloc_valid) && (!in_last || may_end);
   assign in_take      = in_valid && in_ready;
   assign alloc_take   = in_take && opens;
-  assign frame_head   = in_frame ? head : alloc_block;
+  assign frame_head   = in_frame ? block_t'(head) : alloc_block;
   assign frame_blocks = in_frame ? blocks + block_t'(opens) : block_t'(1);
 
   always_ff @(posedge clk) begin
     write        <= in_take;
-    write_addr   <= {target[ID_W-1:0], word};
+    write_addr   <= {target, word};
     write_data   <= in_data;
     write_end    <= in_last;
     follow_write <= in_take && opens && in_frame;
-    follow_from  <= block;
+    follow_from  <= block_t'(block);
     follow_to    <= alloc_block;
     if (in_take) begin
       block    <= target;
-      head     <= frame_head;
+      head     <= frame_head[ID_W-1:0];
       blocks   <= frame_blocks;
       in_frame <= !in_last;
       word     <= in_last ? '0 : word + 1'b1;

@@ -23,6 +23,8 @@ pub(super) struct Profile {
     pub padded: u64,
     /// Frames after which another flow takes the place of the one, in percent.
     pub renewed: u64,
+    /// Flows that differ from another one in one thing, in percent.
+    pub siblings: u64,
     /// All flows have the same short hash.
     pub alike: bool,
     /// What the output's pauses are like, where it is not one of those that all have.
@@ -43,7 +45,8 @@ impl Profile {
         noise: 0,
         flips: 0,
         padded: 3,
-        renewed: 1,
+        renewed: 2,
+        siblings: 40,
         alike: false,
         stall: None,
         patient: false,
@@ -67,6 +70,8 @@ struct Flow {
     addresses: Vec<u8>,
     ports: [u8; 4],
     stamped: bool,
+    /// Behind TCP's data offset.
+    reserved: u8,
     size: usize,
     traffic_class: u8,
     hops: u8,
@@ -139,6 +144,7 @@ impl Flow {
             addresses,
             ports: (rng.bits() as u32).to_be_bytes(),
             stamped: rng.chance(50),
+            reserved: if rng.chance(20) { rng.below(16) as u8 } else { 0 },
             size: rng.between(profile.sizes.0, profile.sizes.1),
             traffic_class: rng.bits() as u8,
             hops: rng.bits() as u8,
@@ -162,7 +168,16 @@ impl Flow {
                 let at = rng.between(0, flow.addresses.len() - 1);
                 flow.addresses[at] ^= 1 << rng.below(8);
             }
-            2 if flow.ethernet.len() > 14 => flow.ethernet[15] ^= 1 << rng.below(8),
+            2 if flow.ethernet.len() > 14 => {
+                let at = 12 + 4 * rng.between(0, (flow.ethernet.len() - 14) / 4 - 1);
+                if rng.chance(20) {
+                    // Of the customer's and the service's.
+                    let other = if flow.ethernet[at] == 0x81 { [0x88, 0xa8] } else { [0x81, 0] };
+                    flow.ethernet[at..at + 2].copy_from_slice(&other);
+                } else {
+                    flow.ethernet[at + rng.between(2, 3)] ^= 1 << rng.below(8);
+                }
+            }
             _ => {
                 // The same short hash.
                 flow.ports[0] ^= 0x55;
@@ -196,7 +211,7 @@ impl Flow {
         tcp.extend(self.sequence.to_be_bytes());
         tcp.extend(self.acknowledgement.to_be_bytes());
         let words = (20 + shape.options.len()) / 4;
-        tcp.push(((words as u8).wrapping_add(shape.offset_fault) << 4) | shape.offset_bits);
+        tcp.push(((words as u8).wrapping_add(shape.offset_fault) << 4) | (shape.offset_bits ^ self.reserved));
         tcp.push(shape.flags | if self.ece { 0x40 } else { 0 });
         tcp.extend(self.window.to_be_bytes());
         tcp.extend([0x12, 0x34, 0, 0]);
@@ -240,7 +255,7 @@ impl Traffic {
     pub fn new(rng: &mut Rng, profile: Profile) -> Self {
         let mut flows: Vec<Flow> = Vec::new();
         for _ in 0..profile.flows {
-            let like = flows.last().filter(|_| profile.alike || rng.chance(30));
+            let like = flows.last().filter(|_| profile.alike || rng.chance(profile.siblings));
             let like = like.map(|flow| if profile.alike { flow.namesake(rng) } else { flow.sibling(rng) });
             flows.push(like.unwrap_or_else(|| Flow::random(rng, &profile)));
         }
@@ -265,8 +280,11 @@ impl Traffic {
         self.flows.swap(0, at);
         if rng.chance(self.profile.renewed) {
             let flow = &self.flows[0];
-            self.flows[0] =
-                if self.profile.alike { flow.namesake(rng) } else { Flow::random(rng, &self.profile) };
+            self.flows[0] = match self.profile.alike {
+                true => flow.namesake(rng),
+                false if rng.chance(self.profile.siblings) => flow.sibling(rng),
+                false => Flow::random(rng, &self.profile),
+            };
         }
         self.segment(rng, &mut bytes, &mut user);
         if bytes.len() < 60 && rng.chance(90) {
