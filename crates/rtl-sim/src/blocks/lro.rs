@@ -471,9 +471,9 @@ fn compare_frames(
 fn throughput(dut: &mut Dut, small: bool) -> Result<(), String> {
     let mut rng = Rng::new(7);
     let size = if small { 6 } else { 1_460 };
-    let profile =
-        // None with the short hash of another, which takes longer to find.
-        Profile { name: "line rate", flows: 2, sizes: (size, size), renewed: 0, siblings: 0, padded: 0, ..Profile::PLAIN };
+    // None has the short hash of another, which takes longer to find.
+    let plain = Profile { siblings: 0, renewed: 0, padded: 0, ..Profile::PLAIN };
+    let profile = Profile { name: "line rate", flows: 2, sizes: (size, size), ..plain };
     for kind in 0..3 {
         let plan = Plan { profile, enable: kind != 0, ..Plan::LINE_RATE };
         let mut bench = Bench::new(dut, &mut rng, plan)?;
