@@ -1,5 +1,6 @@
 //! A laboratory: namespaces, a server in one of them, clients in the other.
 
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -207,13 +208,17 @@ impl Lab {
         line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number")
     }
 
+    /// The report of a server with `--status 9180`.
+    pub fn status(&self) -> Value {
+        let report = self.on_server("curl -sSf http://127.0.0.1:9180/status.json?limit=1000");
+        serde_json::from_str(&report).unwrap_or_else(|error| panic!("{error}: {report}"))
+    }
+
     /// Packet and socket memory in use once all is quiet, as a server with `--status 9180` tells it.
     pub fn idle_memory_mib(&self) -> f64 {
         let mut least = f64::INFINITY;
         for _ in 0..10 {
-            let report = self.client.must("curl -sSf http://127.0.0.1:9180/status.json");
-            let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
-            let used = report["memory"]["used"].as_f64().expect("a number");
+            let used = self.status()["memory"]["used"].as_f64().expect("a number");
             least = least.min(used / f64::from(1 << 20));
             if least < 0.01 {
                 break;

@@ -12,11 +12,6 @@ fn wires_of(queues: u16) -> [Wire; 4] {
     [Wire::Tap, Wire::Packet, Wire::Kernel, Wire::Xdp(queues)]
 }
 
-fn status(lab: &Lab) -> Value {
-    let report = lab.on_server("curl -sSf http://127.0.0.1:9180/status.json?limit=1000");
-    serde_json::from_str(&report).expect("JSON")
-}
-
 /// One figure of each queue.
 fn by_queue(report: &Value, figure: &str) -> Vec<u64> {
     let queues = report["queues"].as_array().expect("queues");
@@ -40,7 +35,7 @@ fn a_thousand_connections_over_two_queues_arrive_whole() {
             script.display()
         ));
         assert!(report.contains("1000 complete"), "{wire:?}: {report}");
-        let report = status(&lab);
+        let report = lab.status();
         let sent = by_queue(&report, "sent_bytes");
         assert!(sent.len() == 2 && sent.iter().all(|bytes| *bytes > 300 << 20), "{wire:?}: {sent:?}");
         assert_eq!(
@@ -138,7 +133,7 @@ fn limits_hold_for_all_queues_together() {
             lab.host4(),
             lab.ftp_port()
         ));
-        let report = status(&lab);
+        let report = lab.status();
         let (http, ftp) = (&report["counters"]["http"], &report["counters"]["ftp"]);
         // Those that come to several queues in the same moment may go beyond by one each.
         let count = |name: &str| -> u32 {

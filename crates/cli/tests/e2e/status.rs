@@ -7,11 +7,6 @@ use std::time::{Duration, Instant};
 
 const PORT: &str = "9180";
 
-fn status(lab: &Lab) -> Value {
-    let json = lab.client.must(&format!("curl -sSf http://127.0.0.1:{PORT}/status.json"));
-    serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}"))
-}
-
 /// Runs `look` again and again while an iperf3 client runs, until it has found something.
 fn during<T>(lab: &Lab, iperf3: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let line = format!("iperf3 -c {} {iperf3}", lab.host4());
@@ -37,7 +32,7 @@ fn fastest(report: &Value) -> Option<Value> {
 
 fn a_transfer_is_named_with_its_cause(wire: Wire) {
     let lab = Lab::start(wire, 1500, &["--status", PORT]);
-    let conn = during(&lab, "-t 20 -R", || fastest(&status(&lab)));
+    let conn = during(&lab, "-t 20 -R", || fastest(&lab.status()));
     assert!(conn["send_rate"].as_f64() > conn["receive_rate"].as_f64(), "{conn:#}");
     assert_eq!(conn["state"], "established");
     let remote = conn["remote"].as_str().expect("an address");
@@ -50,12 +45,12 @@ fn a_transfer_is_named_with_its_cause(wire: Wire) {
     }
     assert_ne!(conn["bottleneck"], "nothing", "{conn:#}");
 
-    let conn = during(&lab, "-t 20", || fastest(&status(&lab)));
+    let conn = during(&lab, "-t 20", || fastest(&lab.status()));
     assert!(conn["receive_rate"].as_f64() > conn["send_rate"].as_f64(), "{conn:#}");
     let part = conn["bottleneck"].as_str().unwrap_or_default();
     assert!(["the client or the path", "our receive window", "the server"].contains(&part), "{conn:#}");
 
-    let report = status(&lab);
+    let report = lab.status();
     let part = if wire == Wire::Kernel { "kernel" } else { "stack" };
     let sum: u64 =
         report["counters"][part].as_object().expect("counters").values().filter_map(Value::as_u64).sum();
@@ -74,8 +69,7 @@ fn status_over_packet_sockets() {
     // The port is the server's side's own: the client cannot reach it, and looks from there.
     let lab = Lab::start(Wire::Packet, 1500, &["--status", PORT]);
     lab.client.must(&format!("curl -sSf -o /dev/null {}/memory/1M", lab.http()));
-    let json = lab.on_server(&format!("curl -sSf http://127.0.0.1:{PORT}/status.json"));
-    let report: Value = serde_json::from_str(&json).expect("JSON");
+    let report = lab.status();
     assert!(report["counters"]["http"]["content_sent"].as_u64() >= Some(1 << 20), "{report:#}");
     assert!(report["counters"]["device"]["rx_frames"].as_u64() > Some(3), "{report:#}");
     lab.stop();

@@ -51,10 +51,10 @@ pub struct Uploaded {
 }
 
 impl Uploaded {
-    /// The share of segments that were sent again.
+    /// Segments that it takes, at an MTU of 1,500.
     #[allow(dead_code, reason = "the end-to-end tests use it")]
-    pub fn retransmitted(&self) -> f64 {
-        self.retransmits as f64 / (self.sent as f64 / 1448.0)
+    pub fn segments(&self) -> f64 {
+        self.sent as f64 / 1448.0
     }
 }
 

@@ -15,17 +15,12 @@ fn wait_until(mut done: impl FnMut() -> bool) -> bool {
     false
 }
 
-fn status(lab: &Lab) -> serde_json::Value {
-    let report = lab.on_server("curl -sSf http://127.0.0.1:9180/status.json");
-    serde_json::from_str(&report).expect("JSON")
-}
-
 #[test]
 fn the_banner_and_the_status_say_how_frames_come() {
     let lab = Lab::start(Wire::Xdp(1), 1500, &["--status", "9180"]);
     assert!(lab.on_server("ip -o link show veth1").contains(" xdp"));
     assert!(lab.log().contains("by AF_XDP (native, copy mode)"), "{}", lab.log());
-    let report = status(&lab).to_string();
+    let report = lab.status().to_string();
     assert!(report.contains("by AF_XDP (native, copy mode)"), "{report}");
     lab.stop();
     let lab = Lab::start(Wire::Xdp(1), 9000, &[]);
@@ -43,8 +38,8 @@ fn clients_that_are_killed_leave_nothing_behind() {
         lab.client.sh(&format!("({down}) & ({up}) & wait"));
     }
     lab.client.must(&format!("curl -sSf -o /dev/null {}/memory/10M", lab.http()));
-    let idle = wait_until(|| status(&lab)["memory"]["used"] == 0);
-    assert!(idle, "{}", status(&lab)["memory"]);
+    let idle = wait_until(|| lab.status()["memory"]["used"] == 0);
+    assert!(idle, "{}", lab.status()["memory"]);
     lab.stop();
 }
 

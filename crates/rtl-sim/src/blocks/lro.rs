@@ -55,15 +55,15 @@ const PROFILES: [Profile; 12] = [
         flows: 2,
         sizes: (1, 60),
         odd: 5,
-        flips: 45,
+        flips: 70,
         renewed: 3,
-        share: 300,
+        share: 500,
         ..Profile::PLAIN
     },
     Profile { name: "noise", flows: 9, sizes: (6, 1_000), odd: 10, noise: 60, ..Profile::PLAIN },
     Profile { name: "jumbo", flows: 5, sizes: (7_000, 8_960), odd: 2, noise: 5, share: 15, ..Profile::PLAIN },
     // A frame has to fit into a quarter of the memory.
-    Profile { name: "giant", flows: 2, sizes: (8_000, 32_300), patient: true, share: 2, ..Profile::PLAIN },
+    Profile { name: "giant", flows: 2, sizes: (8_000, traffic::LONGEST), patient: true, share: 2, ..Profile::PLAIN },
     Profile { name: "padded", sizes: (1, 300), odd: 10, padded: 50, renewed: 5, ..Profile::PLAIN },
     Profile { name: "alike", flows: 12, sizes: (1, 20), odd: 10, alike: true, renewed: 5, ..Profile::PLAIN },
     // A block that becomes free is soon another frame's, while what it was part of is still being read.

@@ -4,6 +4,8 @@ use crate::frames::{self, Mix};
 use crate::{Pause, Rng, RxUser};
 
 const TCP_GOOD: u8 = 2;
+/// Payload with which a frame fits into a quarter of the memory.
+pub(super) const LONGEST: usize = 32_300;
 
 /// What the traffic is like.
 #[derive(Clone, Copy, Debug)]
@@ -359,11 +361,14 @@ impl Flow {
             15 => shape.flags ^= 0x10,
             16 => payload.clear(),
             17 => payload.truncate(rng.between(0, payload.len())),
-            18 => payload.resize(payload.len() + rng.between(1, 9), 0),
+            18 => {
+                let longer = if rng.chance(40) { rng.between(1, 9) } else { 1 << rng.between(4, 13) };
+                payload.resize((payload.len() + longer).min(LONGEST.max(payload.len())), 0);
+            }
             19 => shape.offset_bits = 1 << rng.below(4),
             20 => match rng.below(3) {
                 0 => shape.offset_fault = rng.below(16) as u8,
-                1 => shape.length_fault = 1 << rng.below(6),
+                1 => shape.length_fault = 1 << rng.below(16),
                 _ => shape.length_fault = -(1 << rng.below(6)),
             },
             21 => user.csum_status = rng.below(8) as u8,
