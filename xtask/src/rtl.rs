@@ -32,7 +32,8 @@ without a step: lint, cocotb, random, waves, formal and synth, for all blocks or
   formal    prove what rtl/*/formal states; what has not changed is taken from rtl/results.toml, one of them is done again;
             `--long`: all, and write the record
   synth     size and clock for ECP5 and xc7, the same way; `--long`: all, and write the record
-  mutants   how many of 200 seeded faults the random comparison finds; `--frames N` (default 20000), `--seed N`";
+  mutants   how many of 200 seeded faults the random comparison finds; `--frames N` (default 20000), `--seed N`;
+            `--again`: judge again what the last run found";
 
 /// Runs what the arguments say.
 pub fn run(args: &[&str]) -> Result<()> {
@@ -98,6 +99,7 @@ pub fn quick() -> Result<()> {
 }
 
 /// What stands behind the step.
+#[derive(Default)]
 struct Options {
     names: Vec<String>,
     frames: Option<u64>,
@@ -107,12 +109,13 @@ struct Options {
     long: bool,
     /// Compare only.
     check: bool,
+    /// Judge again what is there.
+    again: bool,
 }
 
 impl Options {
     fn parse(args: &[&str]) -> Result<Options> {
-        let mut options =
-            Options { names: Vec::new(), frames: None, seed: 1, width: None, long: false, check: false };
+        let mut options = Options { seed: 1, ..Options::default() };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut number = || -> Result<u64> {
@@ -127,6 +130,7 @@ impl Options {
                 "--width" => options.width = Some(number()?),
                 "--long" => options.long = true,
                 "--check" => options.check = true,
+                "--again" => options.again = true,
                 flag if flag.starts_with('-') => bail!("unknown option {flag}\n\n{USAGE}"),
                 name => options.names.push(name.to_owned()),
             }

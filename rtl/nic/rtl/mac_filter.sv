@@ -67,7 +67,8 @@ module mac_filter #(
 
   logic out_valid, out_ready;
   assign out_valid     = valid && pass;
-  assign s_axis_tready = !valid || !pass || out_ready;
+  // What is kept out waits, too: whether it is comes late in the clock.
+  assign s_axis_tready = !valid || out_ready;
   assign next_first    = !in_frame;
 
   always_ff @(posedge clk) begin

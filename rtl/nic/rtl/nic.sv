@@ -256,10 +256,23 @@ module nic
   // ---------------------------------------------------------------------------------------------------------------------
   // Receive
 
+  // From the wire, or what we send ourselves.
+  logic [DATA_W-1:0] in_tdata;
+  logic [BYTES-1:0]  in_tkeep;
+  logic              in_tvalid, in_error, in_tlast, filter_tready;
+  axis_register #(.DATA_W(DATA_W), .USER_W(1)) arrival (
+      .clk, .rst,
+      .s_axis_tdata(cfg_loopback ? sum_tdata : s_axis_tdata), .s_axis_tkeep(cfg_loopback ? sum_tkeep : s_axis_tkeep),
+      .s_axis_tvalid(cfg_loopback ? sum_tvalid : s_axis_tvalid), .s_axis_tready(in_tready),
+      .s_axis_tlast(cfg_loopback ? sum_tlast : s_axis_tlast), .s_axis_tuser(s_axis_tuser && !cfg_loopback),
+      .m_axis_tdata(in_tdata), .m_axis_tkeep(in_tkeep), .m_axis_tvalid(in_tvalid), .m_axis_tready(filter_tready),
+      .m_axis_tlast(in_tlast), .m_axis_tuser(in_error)
+  );
+
   rx_user_t in_user, sum_user, lro_user;
   always_comb begin
     in_user           = '0;
-    in_user.error     = s_axis_tuser && !cfg_loopback;
+    in_user.error     = in_error;
     in_user.seg_count = 8'd1;
   end
 
@@ -274,9 +287,8 @@ module nic
 
   mac_filter #(.DATA_W(DATA_W), .USER_W(RX_USER_W)) filter (
       .clk, .rst,
-      .s_axis_tdata(cfg_loopback ? sum_tdata : s_axis_tdata), .s_axis_tkeep(cfg_loopback ? sum_tkeep : s_axis_tkeep),
-      .s_axis_tvalid(cfg_loopback ? sum_tvalid : s_axis_tvalid), .s_axis_tready(in_tready),
-      .s_axis_tlast(cfg_loopback ? sum_tlast : s_axis_tlast), .s_axis_tuser(in_user),
+      .s_axis_tdata(in_tdata), .s_axis_tkeep(in_tkeep), .s_axis_tvalid(in_tvalid), .s_axis_tready(filter_tready),
+      .s_axis_tlast(in_tlast), .s_axis_tuser(in_user),
       .m_axis_tdata(own_tdata), .m_axis_tkeep(own_tkeep), .m_axis_tvalid(own_tvalid), .m_axis_tready(own_tready),
       .m_axis_tlast(own_tlast), .m_axis_tuser(own_tuser),
       .cfg_enable, .cfg_promiscuous, .cfg_all_groups, .cfg_address, .cfg_groups, .event_filtered

@@ -4,7 +4,10 @@
 //! netlist does the same with them as without. Of those that live, yosys tries to prove that; whichever it proves is left out,
 //! and the next in the list takes its place. The proof is combinational: with the same state and inputs, the next state and the
 //! outputs are the same, whatever they are. It finds what is redundant in the logic, and bits of registers that nobody looks at, but not
-//! those of memories, nor what cannot be for a reason that lies further back than one clock.
+//! those of memories, nor what cannot be for a reason that lies further back than one clock. Of such ones `mutants.toml` beside the
+//! block's RTL says why nothing can be seen of them ([`argued`]); they are left out, too, and counted apart.
+
+mod argued;
 
 use super::blocks::Block;
 use super::record::{self, Mutants, Record};
@@ -12,48 +15,102 @@ use super::setup::Tools;
 use super::{Options, blocks};
 use crate::shell;
 use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// How many count.
-const COUNT: usize = 200;
+const COUNT: u64 = 200;
 /// With those that stand in for mutants that are none.
 const DRAWN: usize = 240;
 
 /// Runs those of every block and keeps the record.
 pub fn run(tools: &Tools, chosen: &[&Block], options: &Options) -> Result<()> {
-    let frames = options.frames.unwrap_or(20_000);
     for block in chosen {
         let root = netlist(tools, block, options.seed)?;
         let work = root.join(&block.name);
         let list = fs::read_to_string(work.join("list.ys"))?;
         let faults: Vec<&str> = list.lines().collect();
-        let alive = alive(tools, block, &root, faults.len(), frames)?;
-        let none = equivalent(tools, &work, &faults, &alive)?;
-        let (mut counted, mut killed, mut equivalent) = (0, 0, 0);
+        let hash = record::hash(&block.paths(), "")?;
+        let lived = if options.again {
+            Lived::read(&work, &hash, options.seed)?
+        } else {
+            let frames = options.frames.unwrap_or(20_000);
+            let alive = alive(tools, block, &root, faults.len(), frames)?;
+            let lived = Lived { hash: hash.clone(), seed: options.seed, frames, alive };
+            lived.write(&work)?;
+            lived
+        };
+        let argued = argued::of(block, &faults, &lived.alive)?;
+        let unargued: Vec<usize> =
+            lived.alive.iter().copied().filter(|number| !argued.contains(number)).collect();
+        let none = equivalent(tools, &work, &faults, &unargued)?;
+        let mut entry = Mutants {
+            hash,
+            date: record::today()?,
+            seed: lived.seed,
+            frames: lived.frames,
+            killed: 0,
+            total: 0,
+            equivalent: 0,
+            argued: 0,
+        };
         for (fault, number) in faults.iter().zip(1..) {
-            if counted == COUNT {
+            if entry.total == COUNT {
                 break;
             }
             if none.contains(&number) {
-                equivalent += 1;
+                entry.equivalent += 1;
                 continue;
             }
-            counted += 1;
-            if alive.contains(&number) {
+            if argued.contains(&number) {
+                entry.argued += 1;
+                continue;
+            }
+            entry.total += 1;
+            if lived.alive.contains(&number) {
                 println!("{}: {number} lives: {}", block.name, fault.trim_start_matches("mutate "));
             } else {
-                killed += 1;
+                entry.killed += 1;
             }
         }
-        println!("{}: {killed} of {counted} found with {frames} frames; {equivalent} left out", block.name);
-        let hash = record::hash(&block.paths(), "")?;
-        let (killed, total) = (killed as u64, counted as u64);
-        let date = record::today()?;
-        let entry = Mutants { hash, date, seed: options.seed, frames, killed, total, equivalent };
+        println!(
+            "{}: {} of {} found with {} frames; left out {} by proof, {} by argument",
+            block.name, entry.killed, entry.total, entry.frames, entry.equivalent, entry.argued
+        );
         Record::update(|record| _ = record.mutants.insert(block.name.clone(), entry))?;
     }
     Ok(())
+}
+
+/// What a run found, to be judged again with `--again`.
+#[derive(Deserialize, Serialize)]
+struct Lived {
+    /// Of the block's RTL.
+    hash: String,
+    seed: u64,
+    frames: u64,
+    /// The numbers of those that live.
+    alive: Vec<usize>,
+}
+
+impl Lived {
+    const NAME: &str = "alive.toml";
+
+    fn write(&self, work: &Path) -> Result<()> {
+        Ok(fs::write(work.join(Lived::NAME), toml::to_string(self)?)?)
+    }
+
+    fn read(work: &Path, hash: &str, seed: u64) -> Result<Lived> {
+        let path = work.join(Lived::NAME);
+        let text = fs::read_to_string(&path)
+            .with_context(|| format!("{}: --again needs a run before", path.display()))?;
+        let lived: Lived = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        if lived.hash != hash || lived.seed != seed {
+            bail!("{}: of another seed, or the RTL has changed since", path.display());
+        }
+        Ok(lived)
+    }
 }
 
 /// The numbers of those that the comparison does not find.
@@ -184,22 +241,24 @@ fn netlist(tools: &Tools, block: &blocks::Block, seed: u64) -> Result<PathBuf> {
     Ok(root)
 }
 
+/// What stands behind `of` in the command of a fault.
+fn value<'a>(fault: &'a str, of: &str) -> Option<&'a str> {
+    let mut words = fault.split_whitespace();
+    words.find(|word| *word == of).and_then(|_| words.next())
+}
+
 /// The faults of the list but for those at the clock of a memory's write port, numbered from 1: yosys has no memory whose
 /// ports have different clocks where it keeps what a read sees of a write.
 fn possible(drawn: &str, design: &str) -> Result<String> {
     let ports: Vec<&str> =
         design.lines().filter_map(|line| line.trim().strip_prefix("cell $memwr_v2 ")).collect();
-    let value = |fault: &str, of: &str| {
-        let mut words = fault.split_whitespace();
-        words.find(|word| *word == of).and_then(|_| words.next()).map(str::to_owned)
-    };
     let mut kept = String::new();
     for (fault, number) in drawn
         .lines()
         .filter(|line| line.starts_with("mutate"))
         .filter(|fault| {
             let cell = value(fault, "-cell").unwrap_or_default();
-            value(fault, "-port").as_deref() != Some("CLK") || !ports.contains(&cell.as_str())
+            value(fault, "-port") != Some("CLK") || !ports.contains(&cell)
         })
         .zip(1..)
     {

@@ -74,6 +74,9 @@ pub struct Mutants {
     /// Left out: proved to be none.
     #[serde(default)]
     pub equivalent: u64,
+    /// Left out: nothing can be seen of them, by an argument in `mutants.toml`.
+    #[serde(default)]
+    pub argued: u64,
 }
 
 /// A long comparison with the reference, without a difference.

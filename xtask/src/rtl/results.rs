@@ -58,14 +58,21 @@ fn comparisons(record: &Record, text: &mut String) -> Result<()> {
 
 fn faults(record: &Record, text: &mut String) -> Result<()> {
     text.push_str(
-        "\n## Seeded faults\n\n`cargo xtask rtl mutants BLOCK`: how many the comparison finds with so many frames. Left out are mutants that yosys proves to be none,\n\
-         with others in their place.\n\n| block | found | of | left out | frames | seed | date |\n|---|---|---|---|---|---|---|\n",
+        "\n## Seeded faults\n\n`cargo xtask rtl mutants BLOCK`: how many the comparison finds with so many frames. Left out are mutants that yosys proves to be none, and\n\
+         those of which `rtl/BLOCK/mutants.toml` argues that nothing can be seen of them, with others in their place.\n\n\
+         | block | found | of | left out by proof | by argument | frames | seed | date |\n|---|---|---|---|---|---|---|---|\n",
     );
     for (name, result) in &record.mutants {
         writeln!(
             text,
-            "| {name} | {} | {} | {} | {} | {} | {} |",
-            result.killed, result.total, result.equivalent, result.frames, result.seed, result.date
+            "| {name} | {} | {} | {} | {} | {} | {} | {} |",
+            result.killed,
+            result.total,
+            result.equivalent,
+            result.argued,
+            result.frames,
+            result.seed,
+            result.date
         )?;
     }
     Ok(())

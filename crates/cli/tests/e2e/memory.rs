@@ -33,7 +33,8 @@ fn little_memory_makes_nobody_send_twice() {
     for wire in [Wire::Tap, Wire::Packet] {
         for memory in ["4MiB", "16MiB"] {
             for offload in ["all", "none"] {
-                let lab = Lab::start(wire, 1500, &["--memory", memory, "--offload", offload, "--status", "9180"]);
+                let lab =
+                    Lab::start(wire, 1500, &["--memory", memory, "--offload", offload, "--status", "9180"]);
                 let name = format!("{wire:?} {memory} offload {offload}");
                 for congestion in [Congestion::Cubic, Congestion::Bbr] {
                     for parallel in [1, 8] {

@@ -177,9 +177,10 @@ impl WorkQueue {
                 let next = queue.waiting.pop_front();
                 queue.busy = next.is_some();
                 drop(queue);
-                // To the end of the queue, so that one file cannot hold a worker.
+                // To the end of the queue, so that one file cannot hold a worker. Nobody is woken for it: this thread looks there
+                // next.
                 if let Some(next) = next {
-                    self.start(next);
+                    lock(&self.state).jobs.push_back(next);
                 }
             }
         }

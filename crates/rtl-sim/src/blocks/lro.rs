@@ -10,7 +10,7 @@ use super::Coverage;
 use crate::{Dut, Pause, Port, Received, Rng, RxUser, Sink, Source, UserAt};
 use linerate_nic::offload::coalesce::{Arrived, Coalesce, CoalesceConfig, Decision, Departed};
 use std::collections::VecDeque;
-use traffic::{Offer, Profile, Traffic};
+use traffic::{LONGEST, Offer, Profile, Traffic};
 
 /// Defaults of the module.
 const FLOWS: usize = 8;
@@ -27,7 +27,7 @@ const EARLY: u64 = 100;
 /// Frames that surely find room on their way out: with more of them the table may have to wait.
 const QUEUED: usize = 50;
 
-const PROFILES: [Profile; 12] = [
+const PROFILES: [Profile; 13] = [
     Profile {
         name: "bulk",
         sizes: (1_400, 1_460),
@@ -63,9 +63,19 @@ const PROFILES: [Profile; 12] = [
     Profile { name: "noise", flows: 9, sizes: (6, 1_000), odd: 10, noise: 60, ..Profile::PLAIN },
     Profile { name: "jumbo", flows: 5, sizes: (7_000, 8_960), odd: 2, noise: 5, share: 15, ..Profile::PLAIN },
     // A frame has to fit into a quarter of the memory.
-    Profile { name: "giant", flows: 2, sizes: (8_000, traffic::LONGEST), patient: true, share: 2, ..Profile::PLAIN },
+    Profile { name: "giant", flows: 2, sizes: (8_000, LONGEST), patient: true, share: 2, ..Profile::PLAIN },
     Profile { name: "padded", sizes: (1, 300), odd: 10, padded: 50, renewed: 5, ..Profile::PLAIN },
     Profile { name: "alike", flows: 12, sizes: (1, 20), odd: 10, alike: true, renewed: 5, ..Profile::PLAIN },
+    // As many frames as words on the way out.
+    Profile {
+        name: "runts",
+        flows: 1,
+        noise: 100,
+        runts: true,
+        stall: Some(Pause::Bursts(200)),
+        share: 20,
+        ..Profile::PLAIN
+    },
     // A block that becomes free is soon another frame's, while what it was part of is still being read.
     Profile {
         name: "crowded",

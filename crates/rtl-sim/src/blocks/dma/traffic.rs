@@ -79,7 +79,8 @@ impl Rings {
         let ring = &mut self.rx[queue];
         let mut given = false;
         while ring.room() > 0 && world.rng.chance(90) {
-            match world.rng.pick(&[0, 64, 100, 128, 192, 1024, 1536, 2048, 2048, 2048]) {
+            let any = world.rng.between(64, 2_048);
+            match world.rng.pick(&[0, 64, 100, 128, 192, 1024, 1536, 2048, 2048, any]) {
                 0 => ring.give_vast(world),
                 len => ring.give(world, len),
             }

@@ -19,6 +19,8 @@ pub(super) struct Profile {
     pub odd: u64,
     /// Frames of no flow, in percent.
     pub noise: u64,
+    /// They have one word.
+    pub runts: bool,
     /// Frames with one bit of their headers wrong, one bit after the other, in percent.
     pub flips: u64,
     /// Frames of 60 bytes and more with bytes behind the packet, in percent.
@@ -45,6 +47,7 @@ impl Profile {
         sizes: (1, 1_460),
         odd: 0,
         noise: 0,
+        runts: false,
         flips: 0,
         padded: 3,
         renewed: 2,
@@ -270,7 +273,9 @@ impl Traffic {
         let (mut bytes, mut user) = (Vec::new(), user(rng));
         if noise {
             bytes = frames::random(rng, &Mix::default());
-            if rng.chance(8) {
+            if self.profile.runts {
+                bytes.truncate(rng.between(1, 8));
+            } else if rng.chance(8) {
                 bytes.truncate(rng.between(1, 60).min(bytes.len()));
             }
             user.csum_status = if rng.chance(50) { TCP_GOOD } else { rng.below(8) as u8 };
