@@ -37,43 +37,11 @@ pub fn run(tools: &Tools, chosen: &[&Block], options: &Options) -> Result<()> {
         } else {
             let frames = options.frames.unwrap_or(20_000);
             let alive = alive(tools, block, &root, faults.len(), frames)?;
-            let lived = Lived { hash: hash.clone(), seed: options.seed, frames, alive };
+            let lived = Lived { hash, seed: options.seed, frames, alive };
             lived.write(&work)?;
             lived
         };
-        let argued = argued::of(block, &faults, &lived.alive)?;
-        let unargued: Vec<usize> =
-            lived.alive.iter().copied().filter(|number| !argued.contains(number)).collect();
-        let none = equivalent(tools, &work, &faults, &unargued)?;
-        let mut entry = Mutants {
-            hash,
-            date: record::today()?,
-            seed: lived.seed,
-            frames: lived.frames,
-            killed: 0,
-            total: 0,
-            equivalent: 0,
-            argued: 0,
-        };
-        for (fault, number) in faults.iter().zip(1..) {
-            if entry.total == COUNT {
-                break;
-            }
-            if none.contains(&number) {
-                entry.equivalent += 1;
-                continue;
-            }
-            if argued.contains(&number) {
-                entry.argued += 1;
-                continue;
-            }
-            entry.total += 1;
-            if lived.alive.contains(&number) {
-                println!("{}: {number} lives: {}", block.name, fault.trim_start_matches("mutate "));
-            } else {
-                entry.killed += 1;
-            }
-        }
+        let entry = judge(tools, block, &work, &faults, &lived)?;
         println!(
             "{}: {} of {} found with {} frames; left out {} by proof, {} by argument",
             block.name, entry.killed, entry.total, entry.frames, entry.equivalent, entry.argued
@@ -81,6 +49,41 @@ pub fn run(tools: &Tools, chosen: &[&Block], options: &Options) -> Result<()> {
         Record::update(|record| _ = record.mutants.insert(block.name.clone(), entry))?;
     }
     Ok(())
+}
+
+/// Counts those that are found among the first [`COUNT`] that are not left out, and names the others.
+fn judge(tools: &Tools, block: &Block, work: &Path, faults: &[&str], lived: &Lived) -> Result<Mutants> {
+    let argued = argued::of(block, faults, &lived.alive)?;
+    let unargued: Vec<usize> =
+        lived.alive.iter().copied().filter(|number| !argued.contains(number)).collect();
+    let none = equivalent(tools, work, faults, &unargued)?;
+    let mut entry = Mutants {
+        hash: lived.hash.clone(),
+        date: record::today()?,
+        seed: lived.seed,
+        frames: lived.frames,
+        killed: 0,
+        total: 0,
+        equivalent: 0,
+        argued: 0,
+    };
+    for (fault, number) in faults.iter().zip(1..) {
+        if entry.total == COUNT {
+            break;
+        }
+        if none.contains(&number) {
+            entry.equivalent += 1;
+        } else if argued.contains(&number) {
+            entry.argued += 1;
+        } else if lived.alive.contains(&number) {
+            entry.total += 1;
+            println!("{}: {number} lives: {}", block.name, fault.trim_start_matches("mutate "));
+        } else {
+            entry.total += 1;
+            entry.killed += 1;
+        }
+    }
+    Ok(entry)
 }
 
 /// What a run found, to be judged again with `--again`.
@@ -264,7 +267,7 @@ fn possible(drawn: &str, design: &str) -> Result<String> {
     {
         let drawn = value(fault, "8").with_context(|| format!("a fault without a number: {fault}"))?;
         let control = |number: &str| format!("-ctrl mutant 8 {number} ");
-        kept += &fault.replacen(&control(&drawn), &control(&number.to_string()), 1);
+        kept += &fault.replacen(&control(drawn), &control(&number.to_string()), 1);
         kept.push('\n');
     }
     Ok(kept)
