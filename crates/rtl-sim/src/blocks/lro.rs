@@ -82,7 +82,7 @@ const PROFILES: [Profile; 13] = [
         flows: 8,
         patient: true,
         stall: Some(Pause::Bursts(2_000)),
-        share: 200,
+        share: 400,
         ..Profile::PLAIN
     },
     // All that waits is full.
