@@ -53,7 +53,7 @@ pub fn run(tools: &Tools, chosen: &[&Block], options: &Options) -> Result<()> {
 
 /// Counts those that are found among the first [`COUNT`] that are not left out, and names the others.
 fn judge(tools: &Tools, block: &Block, work: &Path, faults: &[&str], lived: &Lived) -> Result<Mutants> {
-    let argued = argued::of(block, faults, &lived.alive)?;
+    let argued = argued::of(block, lived.seed, faults, &lived.alive)?;
     let unargued: Vec<usize> =
         lived.alive.iter().copied().filter(|number| !argued.contains(number)).collect();
     let none = equivalent(tools, work, faults, &unargued)?;

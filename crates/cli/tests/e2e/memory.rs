@@ -29,7 +29,7 @@ fn check(lab: &Lab, upload: Upload, name: &str) {
 }
 
 #[test]
-fn little_memory_makes_nobody_send_twice() {
+fn little_memory_refuses_nothing_that_it_let_in() {
     for wire in [Wire::Tap, Wire::Packet] {
         for memory in ["4MiB", "16MiB"] {
             for offload in ["all", "none"] {

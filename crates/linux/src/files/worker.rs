@@ -88,10 +88,6 @@ impl WorkQueue {
             }
             queue.busy = true;
         }
-        self.start(job);
-    }
-
-    fn start(&self, job: Job) {
         lock(&self.state).jobs.push_back(job);
         self.wake.notify_one();
     }

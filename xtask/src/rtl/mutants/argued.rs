@@ -10,9 +10,11 @@ use serde::Deserialize;
 use std::fs;
 
 /// The list of a block.
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
+    /// With which the faults were drawn; others draw other faults.
+    seed: u64,
     same: Vec<Fault>,
 }
 
@@ -27,14 +29,17 @@ struct Fault {
 }
 
 /// The numbers of those of `faults` that the block's list has; `alive` are those that the comparison does not find.
-pub fn of(block: &Block, faults: &[&str], alive: &[usize]) -> Result<Vec<usize>> {
+pub fn of(block: &Block, seed: u64, faults: &[&str], alive: &[usize]) -> Result<Vec<usize>> {
     let path = block.folder().join("mutants.toml");
     let Ok(text) = fs::read_to_string(&path) else { return Ok(Vec::new()) };
-    find(&text, faults, alive).with_context(|| path.display().to_string())
+    find(&text, seed, faults, alive).with_context(|| path.display().to_string())
 }
 
-fn find(text: &str, faults: &[&str], alive: &[usize]) -> Result<Vec<usize>> {
+fn find(text: &str, seed: u64, faults: &[&str], alive: &[usize]) -> Result<Vec<usize>> {
     let list: List = toml::from_str(text)?;
+    if list.seed != seed {
+        return Ok(Vec::new());
+    }
     let mut found = Vec::new();
     for Fault { fault, why } in &list.same {
         if why.trim().is_empty() {
@@ -71,19 +76,24 @@ mod tests {
     ];
 
     fn list(fault: &str, why: &str) -> String {
-        format!("[[same]]\nfault = {fault:?}\nwhy = {why:?}\n")
+        format!("seed = 1\n[[same]]\nfault = {fault:?}\nwhy = {why:?}\n")
     }
 
     #[test]
     fn an_argument_is_found_by_the_place_of_its_fault() {
-        assert_eq!(find(&list("cnot0 $4 EN 5 4", "never full"), &FAULTS, &[2]).unwrap(), [2]);
-        assert_eq!(find(&list("inv $3 Q 7", "only compared"), &FAULTS, &[1, 2]).unwrap(), [1]);
+        assert_eq!(find(&list("cnot0 $4 EN 5 4", "never full"), 1, &FAULTS, &[2]).unwrap(), [2]);
+        assert_eq!(find(&list("inv $3 Q 7", "only compared"), 1, &FAULTS, &[1, 2]).unwrap(), [1]);
+    }
+
+    #[test]
+    fn another_seed_draws_other_faults() {
+        assert!(find(&list("inv $3 Q 8", "only compared"), 2, &FAULTS, &[1]).unwrap().is_empty());
     }
 
     #[test]
     fn an_argument_that_does_not_hold_is_refused() {
         let refused = |text: &str, said: &str| {
-            let error = find(text, &FAULTS, &[1]).unwrap_err().to_string();
+            let error = find(text, 1, &FAULTS, &[1]).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         };
         refused(&list("cnot0 $4 EN 5 4", "never full"), "the comparison finds it (number 2)");
