@@ -13,6 +13,7 @@ pub mod mac;
 pub mod mailbox;
 pub mod netconfig;
 pub mod packet;
+mod pipe;
 pub mod poller;
 pub mod privileges;
 pub mod random;

@@ -1,6 +1,7 @@
 //! Files as a server sees them: operations submitted, completions polled, so that a slow disk stalls nobody.
 
 use crate::event::Owner;
+use crate::parcel::Parcel;
 use crate::path::VirtualPath;
 use crate::payload::Bytes;
 use crate::socket::id;
@@ -143,6 +144,15 @@ pub enum FileOp {
         offset: u64,
         /// The bytes.
         data: Vec<u8>,
+    },
+    /// The same with bytes that a transport took, where [`Files::takes_parcels`].
+    WriteParcel {
+        /// The file.
+        file: FileId,
+        /// Where the first byte goes.
+        offset: u64,
+        /// The bytes.
+        parcel: Parcel,
     },
     /// Set the length of a file; answers [`FileReply::Done`].
     Truncate {
@@ -332,6 +342,11 @@ pub trait Files {
     /// on. What is left, 0 being the whole, takes [`FileOp::Write`], which also tells of errors.
     fn write_now(&mut self, _file: FileId, _offset: u64, _data: &[u8]) -> usize {
         0
+    }
+
+    /// Whether it knows what the parcels of the transport beside it are, so that [`FileOp::WriteParcel`] writes them.
+    fn takes_parcels(&self) -> bool {
+        false
     }
 
     /// A file that lies in memory and never changes, such as one of a firmware's image: it can be served without any operation.

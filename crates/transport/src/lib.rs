@@ -26,6 +26,7 @@ pub mod algorithm;
 pub mod engine;
 pub mod event;
 pub mod files;
+pub mod parcel;
 pub mod path;
 pub mod payload;
 pub mod socket;
@@ -38,6 +39,7 @@ pub use files::{
     DirEntry, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Stored,
     Work,
 };
+pub use parcel::Parcel;
 pub use path::{PathError, VirtualPath};
 pub use payload::{Bytes, FileRange, Payload};
 pub use socket::{
@@ -103,6 +105,14 @@ pub trait Transport {
     /// [`Transport::state`] tells that nothing will. `None`, where bytes wait that [`Transport::peek`] shows or the
     /// transport cannot: read and write them.
     fn store(&mut self, _conn: ConnId, _file: FileId, _offset: u64, _len: usize) -> Option<Stored> {
+        None
+    }
+
+    /// Takes received bytes, at most `len`, as they are, without their passing through memory of ours, for
+    /// [`FileOp::WriteParcel`], where [`Files::takes_parcels`]. An empty parcel means that nothing is there now: `READABLE` will
+    /// come, or [`Transport::state`] tells that nothing will. `None`, where bytes wait that [`Transport::peek`] shows, too many
+    /// parcels are on their way, or the transport cannot: read and write them.
+    fn take(&mut self, _conn: ConnId, _len: usize) -> Option<Parcel> {
         None
     }
 

@@ -179,6 +179,7 @@ impl DemoFiles {
             },
             FileOp::Compute { work } => Ok(FileReply::Data(Bytes::from(work.run()))),
             FileOp::Write { .. }
+            | FileOp::WriteParcel { .. }
             | FileOp::Truncate { .. }
             | FileOp::Publish { .. }
             | FileOp::Remove { .. }

@@ -3,7 +3,7 @@
 use super::pages::Page;
 use super::table::OpenFile;
 use crate::mailbox::Mailbox;
-use linerate_transport::{FileError, FileOp, FileReply, Metadata, Owner};
+use linerate_transport::{FileError, FileOp, FileReply, Metadata, Owner, Parcel};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -53,6 +53,10 @@ pub(crate) enum FileWork {
     Write {
         offset: u64,
         data: Vec<u8>,
+    },
+    WriteParcel {
+        offset: u64,
+        parcel: Parcel,
     },
     Truncate {
         len: u64,

@@ -4,10 +4,10 @@
 use super::root::error;
 use super::table::{Content, OpenFile};
 use crate::mailbox::lock;
-use linerate_transport::FileError;
+use crate::pipe::Pipe;
+use linerate_transport::{FileError, Parcel};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::{Errno, ReadWriteFlags};
-use rustix::pipe::SpliceFlags;
 use std::io::IoSliceMut;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -117,18 +117,25 @@ impl OpenFile {
             && !self.is_busy()
     }
 
-    /// Takes `len` bytes that wait in a pipe, where [`OpenFile::takes_now`]; returns how many, and why not all.
-    pub(crate) fn take_from(
-        &self,
-        pipe: BorrowedFd<'_>,
-        offset: u64,
-        len: usize,
-    ) -> (usize, Option<FileError>) {
+    /// Writes what a transport took, behind no write that failed.
+    pub(super) fn take_parcel(&self, offset: u64, parcel: Parcel) -> Result<(), FileError> {
+        if let Some(error) = *lock(&self.late_error) {
+            return Err(error);
+        }
+        // Of another transport than those here.
+        let Some(mut pipe) = parcel.into_content::<Pipe>() else { return Err(FileError::Io) };
+        match self.take_from(&mut pipe, offset) {
+            (_, Some(error)) => Err(error),
+            (_, None) => Ok(()),
+        }
+    }
+
+    /// Takes all that waits in a pipe; returns how many bytes, and why not all. It may wait, unless [`OpenFile::takes_now`].
+    pub(crate) fn take_from(&self, pipe: &mut Pipe, offset: u64) -> (usize, Option<FileError>) {
         let Content::Fd(fd) = &self.content else { return (0, Some(FileError::Io)) };
         let (mut at, mut done) = (offset, 0);
-        while done < len {
-            let moved = rustix::pipe::splice(pipe, None, fd, Some(&mut at), len - done, SpliceFlags::MOVE);
-            let errno = match moved {
+        while !pipe.is_empty() {
+            let errno = match pipe.drain(fd.as_fd(), &mut at) {
                 Ok(count) if count > 0 => {
                     done += count;
                     continue;

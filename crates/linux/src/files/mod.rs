@@ -31,10 +31,8 @@ use medium::Reach;
 use pages::PagePool;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::VecDeque;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use sweep::Sweep;
 use table::{FileTable, OpenFile as File};
@@ -111,22 +109,11 @@ struct Crew {
     /// Looks for what uploads of a killed server left.
     _sweep: Option<Sweep>,
     threads: Vec<JoinHandle<()>>,
-    /// File services over them: loops, each of which can keep a processor busy.
-    loops: AtomicUsize,
-    /// Processors that this process may use.
-    processors: usize,
-}
-
-impl Crew {
-    /// Whether the loops can keep all processors busy, so that a worker only takes turns with them.
-    fn is_crowded(&self) -> bool {
-        self.loops.load(Ordering::Relaxed) >= self.processors
-    }
 }
 
 impl Drop for WorkerFiles {
     fn drop(&mut self) {
-        self.crew.loops.fetch_sub(1, Ordering::Relaxed);
+        self.crew.work.leave();
     }
 }
 
@@ -150,9 +137,7 @@ impl WorkerFiles {
         let root = root::Root::open(path, config.writable)?;
         let sweep = if config.writable { root.descriptor().ok().map(Sweep::start) } else { None };
         let work = WorkQueue::new(root, PagePool::new(config.pool_bytes));
-        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let (work, loops) = (Arc::new(work), AtomicUsize::new(0));
-        let mut crew = Crew { work, _sweep: sweep, threads: Vec::new(), loops, processors };
+        let mut crew = Crew { work: Arc::new(work), _sweep: sweep, threads: Vec::new() };
         for number in 0..config.threads.max(1) {
             let work = Arc::clone(&crew.work);
             let thread = std::thread::Builder::new()
@@ -166,7 +151,7 @@ impl WorkerFiles {
 
     fn over(crew: Arc<Crew>, config: WorkerConfig) -> std::io::Result<WorkerFiles> {
         let done = Arc::new(Mailbox::new()?);
-        crew.loops.fetch_add(1, Ordering::Relaxed);
+        crew.work.join();
         Ok(WorkerFiles {
             crew,
             done,
@@ -234,7 +219,7 @@ impl WorkerFiles {
     /// Reads what the page cache has, if handing it to a worker would cost more than it gains.
     fn submit_read(&mut self, owner: Owner, tag: u64, id: FileId, offset: u64, len: usize) {
         let mut begun = None;
-        let longest = if self.crew.is_crowded() { READ_NOW_MAX } else { READ_NOW_SHORT };
+        let longest = if self.crew.work.is_crowded() { READ_NOW_MAX } else { READ_NOW_SHORT };
         if len <= longest
             && let Some(file) = self.table.find(id)
             && file.reads_now()
@@ -290,6 +275,9 @@ impl Files for WorkerFiles {
             FileOp::Write { file, offset, data } => {
                 self.submit_file(owner, tag, file, FileWork::Write { offset, data });
             }
+            FileOp::WriteParcel { file, offset, parcel } => {
+                self.submit_file(owner, tag, file, FileWork::WriteParcel { offset, parcel });
+            }
             FileOp::Truncate { file, len } => {
                 self.submit_file(owner, tag, file, FileWork::Truncate { len });
             }
@@ -340,9 +328,13 @@ impl Files for WorkerFiles {
 
     fn write_now(&mut self, file: FileId, offset: u64, data: &[u8]) -> usize {
         match self.table.find(file) {
-            Some(file) if self.crew.is_crowded() && !file.is_busy() => file.write_now(offset, data),
+            Some(file) if self.crew.work.is_crowded() && !file.is_busy() => file.write_now(offset, data),
             _ => 0,
         }
+    }
+
+    fn takes_parcels(&self) -> bool {
+        true
     }
 }
 
@@ -452,6 +444,13 @@ impl Files for AnyFiles {
         match self {
             AnyFiles::Directory(files) => files.write_now(file, offset, data),
             AnyFiles::Demo(files) => files.write_now(file, offset, data),
+        }
+    }
+
+    fn takes_parcels(&self) -> bool {
+        match self {
+            AnyFiles::Directory(files) => files.takes_parcels(),
+            AnyFiles::Demo(files) => files.takes_parcels(),
         }
     }
 }

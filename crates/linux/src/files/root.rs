@@ -157,6 +157,7 @@ impl Root {
             FileOp::ReadDir { .. }
             | FileOp::Read { .. }
             | FileOp::Write { .. }
+            | FileOp::WriteParcel { .. }
             | FileOp::Truncate { .. }
             | FileOp::Publish { .. }
             | FileOp::Close { .. } => return Err(FileError::Stale),
@@ -186,11 +187,13 @@ impl Root {
                 read(fd, offset, page, done)
             }
             (_, Content::Dir(_)) => Err(FileError::IsADirectory),
-            (FileWork::Write { .. } | FileWork::Truncate { .. } | FileWork::Publish { .. }, _)
-                if !file.writable =>
-            {
-                Err(FileError::Permission)
-            }
+            (
+                FileWork::Write { .. }
+                | FileWork::WriteParcel { .. }
+                | FileWork::Truncate { .. }
+                | FileWork::Publish { .. },
+                _,
+            ) if !file.writable => Err(FileError::Permission),
             (FileWork::Write { offset, data }, Content::Fd(fd)) => {
                 let earlier = *lock(&file.late_error);
                 let result = earlier.map_or_else(|| write(fd, offset, &data), Err);
@@ -198,6 +201,9 @@ impl Root {
                     file.record_error(error);
                 }
                 result.map(|()| FileReply::Done)
+            }
+            (FileWork::WriteParcel { offset, parcel }, Content::Fd(_)) => {
+                file.take_parcel(offset, parcel).map(|()| FileReply::Done)
             }
             (FileWork::Truncate { len }, Content::Fd(fd)) => {
                 rustix::fs::ftruncate(fd, len).map_err(error)?;

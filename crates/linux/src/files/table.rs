@@ -211,6 +211,11 @@ impl FileAccess {
         }
     }
 
+    /// Whether a worker would only take turns with the loops, as they can keep all processors busy, or there is none.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.workers.as_ref().is_none_or(|workers| workers.is_crowded())
+    }
+
     /// Access to no file at all: every file id is unknown. For a transport whose servers send no files.
     pub fn none() -> Self {
         FileAccess { table: FileTable::new(0), workers: None }

@@ -10,6 +10,8 @@ use crate::slab::Key;
 use linerate_transport::{FileError, FileOp, FileReply, Metadata, VirtualPath};
 use rustix::io::Errno;
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// A wish of a transport: bring a piece of a file into memory.
@@ -29,6 +31,10 @@ pub(crate) struct WorkQueue {
     wake: Condvar,
     root: Root,
     pages: Arc<PagePool>,
+    /// File services over it: loops, each of which can keep a processor busy.
+    loops: AtomicUsize,
+    /// Processors that this process may use; tests change it.
+    pub(super) processors: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -50,7 +56,24 @@ const READ_AHEADS_MAX: usize = 64 << 10;
 
 impl WorkQueue {
     pub(crate) fn new(root: Root, pages: Arc<PagePool>) -> Self {
-        WorkQueue { state: Mutex::default(), wake: Condvar::new(), root, pages }
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).into();
+        let loops = AtomicUsize::new(0);
+        WorkQueue { state: Mutex::default(), wake: Condvar::new(), root, pages, loops, processors }
+    }
+
+    /// One more loop uses it.
+    pub(crate) fn join(&self) {
+        self.loops.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One less.
+    pub(crate) fn leave(&self) {
+        self.loops.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether the loops can keep all processors busy, so that a worker only takes turns with them.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.loops.load(Ordering::Relaxed) >= self.processors.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_writable(&self, writable: bool) {

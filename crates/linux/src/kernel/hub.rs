@@ -1,9 +1,9 @@
 //! What all sockets of a transport share: queues of work and events, buffers, deadlines, counters.
 
-use super::pipe::Pipe;
 use super::receive::BufferPool;
 use crate::files::{FileAccess, ReadAheadDone};
 use crate::mailbox::Mailbox;
+use crate::pipe::PipePool;
 use crate::slab::Key;
 use linerate_transport::{ConnId, ListenerId, Source, UdpId};
 use linerate_wire::units::Instant;
@@ -115,8 +115,8 @@ pub(crate) struct Hub {
     pub(crate) pool: BufferPool,
     pub(crate) spare: Vec<Vec<u8>>,
     pub(crate) scratch: Box<[u8]>,
-    /// What received bytes go through on their way to a file, once that was wanted.
-    pub(crate) pipe: Option<Pipe>,
+    /// What received bytes go through on their way to a file.
+    pub(crate) pipe_pool: Arc<PipePool>,
     /// Whether that is possible, as far as is known.
     pub(crate) pipes: bool,
     /// Bytes of memory payload queued in all connections.
@@ -147,7 +147,7 @@ impl Hub {
             pool: BufferPool::new(config.memory_max / 2),
             spare: Vec::new(),
             scratch: vec![0; SCRATCH_LEN].into_boxed_slice(),
-            pipe: None,
+            pipe_pool: Arc::default(),
             pipes: true,
             queued_memory: 0,
             run: VecDeque::new(),

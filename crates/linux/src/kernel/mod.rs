@@ -11,7 +11,6 @@ mod engine;
 mod hub;
 mod info;
 mod listener;
-mod pipe;
 mod receive;
 mod send_queue;
 mod socket;

@@ -8,8 +8,8 @@ use super::{KernelTransport, conn_key, listener_key, socket, udp_key};
 use crate::slab::Key;
 use linerate_transport::{
     AlgorithmName, CloseReason, ConnId, ConnInfo, ConnState, ConnectError, Datagram, Event, FileId,
-    ListenAddr, ListenError, ListenOptions, ListenerId, Owner, Payload, SendError, SocketOptions, Stored,
-    Transport, UdpId, UdpSendError,
+    ListenAddr, ListenError, ListenOptions, ListenerId, Owner, Parcel, Payload, SendError, SocketOptions,
+    Stored, Transport, UdpId, UdpSendError,
 };
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
@@ -224,6 +224,11 @@ impl Transport for KernelTransport {
         let file = self.hub.files.find(file)?;
         let (conn, hub) = self.conn_mut(conn)?;
         conn.store(&file, offset, len, hub)
+    }
+
+    fn take(&mut self, conn: ConnId, len: usize) -> Option<Parcel> {
+        let (conn, hub) = self.conn_mut(conn)?;
+        conn.take(len, hub)
     }
 
     fn consume(&mut self, conn: ConnId, len: usize) {

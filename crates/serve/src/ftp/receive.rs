@@ -11,6 +11,8 @@ use linerate_transport::{CloseReason, ConnId, ConnState, FileError, FileId, File
 
 /// Bytes that one transfer may take in one turn; then others get theirs.
 const TURN_LEN: u64 = 1 << 20;
+/// Most parcels under way at once: one is written while the next one is taken, and what comes meanwhile makes that one large.
+pub(super) const PARCELS_MAX: usize = 2;
 
 /// A transfer's receiving half.
 pub(super) struct Receiver {
@@ -29,8 +31,8 @@ pub(super) struct Receiver {
     writes_max: usize,
     /// The lengths of those under way.
     writes: VecDeque<u64>,
-    /// The file took the last bytes at once: the next ones may go there without passing through memory.
-    at_once: bool,
+    /// The transport takes bytes for the file without their passing through memory.
+    parcels: bool,
     /// Where the upload began in the file.
     start: u64,
     /// There is a file, or was.
@@ -63,7 +65,7 @@ impl Receiver {
             chunk_len: limits.write_chunk_len,
             writes_max: limits.writes_under_way,
             writes: VecDeque::new(),
-            at_once: false,
+            parcels: false,
             start: offset,
             stores: file.is_some(),
             ending: None,
@@ -103,10 +105,12 @@ impl Receiver {
     ) -> Result<Pump, CloseReason> {
         let start = self.received;
         while self.received - start < TURN_LEN {
-            if self.cutting || self.writes.len() >= self.writes_max {
+            let writes_max = if self.parcels { PARCELS_MAX } else { self.writes_max };
+            if self.cutting || self.writes.len() >= writes_max {
                 return Ok(Pump::Blocked);
             }
-            match self.store(turn, conn, TURN_LEN - (self.received - start)) {
+            let len = TURN_LEN - (self.received - start);
+            match self.store(turn, conn, len).or_else(|| self.take(turn, job, conn, len)) {
                 None => {}
                 // Whoever asked looks at that first.
                 Some(_) if self.failed.is_some() => return Ok(Pump::Blocked),
@@ -162,7 +166,7 @@ impl Receiver {
 
     /// Lets the transport move bytes to the file, if that may be; returns how many.
     fn store(&mut self, turn: &mut Turn<'_, '_>, conn: ConnId, len: u64) -> Option<usize> {
-        let file = self.file.filter(|_| self.at_once && self.writes_are_next(turn.hub))?;
+        let file = self.file.filter(|_| self.writes_are_next(turn.hub))?;
         let stored = turn.ctx.net.store(conn, file, self.offset, len as usize)?;
         self.offset += stored.len as u64;
         self.stored += stored.len as u64;
@@ -171,6 +175,24 @@ impl Receiver {
             self.fail(error);
         }
         Some(stored.len)
+    }
+
+    /// Lets the transport take bytes for the file, if that may be; returns how many.
+    fn take(&mut self, turn: &mut Turn<'_, '_>, job: JobId, conn: ConnId, len: u64) -> Option<usize> {
+        let as_they_came = self.ascii.is_none() && self.failed.is_none() && self.chunk.is_empty();
+        let file = self.file.filter(|_| as_they_came && turn.ctx.files.takes_parcels())?;
+        let parcel = turn.ctx.net.take(conn, len as usize);
+        self.parcels = parcel.is_some();
+        let parcel = parcel?;
+        let len = parcel.len();
+        if len > 0 {
+            let offset = self.offset;
+            self.offset += len as u64;
+            self.received += len as u64;
+            self.writes.push_back(len as u64);
+            turn.submit(job, Kind::Write, FileOp::WriteParcel { file, offset, parcel });
+        }
+        Some(len)
     }
 
     /// Whether what comes next is what is written next, and as it came.
@@ -199,7 +221,6 @@ impl Receiver {
         let written = files.write_now(file, self.offset, piece).min(piece.len());
         self.offset += written as u64;
         self.stored += written as u64;
-        self.at_once = written == piece.len();
         written
     }
 

@@ -272,6 +272,10 @@ impl MemoryFiles {
             FileOp::Write { file, offset, data } => {
                 self.write(file, offset as usize, data).map(|()| FileReply::Done)
             }
+            FileOp::WriteParcel { file, offset, parcel } => {
+                let data = parcel.into_content::<Vec<u8>>().ok_or(FileError::Io)?;
+                self.write(file, offset as usize, data).map(|()| FileReply::Done)
+            }
             FileOp::Truncate { file, len } => {
                 self.opened(file)?.data.resize(len as usize, 0);
                 Ok(FileReply::Done)
@@ -360,7 +364,7 @@ impl Files for MemoryFiles {
             && matches!(op, FileOp::Truncate { .. } | FileOp::Publish { .. });
         let result = match self.fail {
             Some(error) if !close && !keeps => {
-                if let FileOp::Write { file, .. } = op {
+                if let FileOp::Write { file, .. } | FileOp::WriteParcel { file, .. } = op {
                     self.fail_writes(file, error);
                 }
                 Err(error)
@@ -369,6 +373,10 @@ impl Files for MemoryFiles {
             _ => self.on_open(op),
         };
         Some(FileDone { owner, tag, result })
+    }
+
+    fn takes_parcels(&self) -> bool {
+        true
     }
 
     fn stat_now(&mut self, path: &VirtualPath) -> Option<Result<Metadata, FileError>> {

@@ -71,6 +71,8 @@ pub struct MemoryNet {
     pub appetite: usize,
     /// When set, received bytes go to files by themselves; so many fit into them still.
     pub stores: Option<usize>,
+    /// Bytes that it has let be taken in parcels, if it does.
+    pub parcels: Option<usize>,
     /// What went there, until the files have it.
     pub(super) stored: Vec<(FileId, u64, Vec<u8>, Option<FileError>)>,
 }
@@ -89,6 +91,7 @@ impl MemoryNet {
             local_ip: IpAddr::V4(Ipv4Addr::new(192, 168, 1, 4)),
             appetite: usize::MAX,
             stores: None,
+            parcels: None,
             stored: Vec::new(),
         }
     }
@@ -351,6 +354,15 @@ impl Transport for MemoryNet {
         self.stores = Some(room - bytes.len());
         self.stored.push((file, offset, bytes, stored.error));
         Some(stored)
+    }
+
+    fn take(&mut self, conn: ConnId, len: usize) -> Option<Parcel> {
+        let taken = self.parcels?;
+        let c = self.live(conn).filter(|c| c.front.is_empty())?;
+        let len = c.input.len().min(len).min(7_000);
+        let bytes: Vec<u8> = c.input.drain(..len).collect();
+        self.parcels = Some(taken + len);
+        Some(Parcel::new(len, bytes))
     }
 
     fn consume(&mut self, conn: ConnId, len: usize) {

@@ -63,11 +63,10 @@ pub(crate) fn serve(dir: &TempDir, writable: bool) -> AnyFiles {
     files
 }
 
-/// As where there are so many processors; for a service that was not shared.
-fn on_processors(mut files: AnyFiles, count: usize) -> AnyFiles {
-    let AnyFiles::Directory(workers) = &mut files else { panic!("not a directory") };
-    // The threads do not hold what is changed.
-    Arc::get_mut(&mut workers.crew).unwrap().processors = count;
+/// As where there are so many processors.
+pub(crate) fn on_processors(files: AnyFiles, count: usize) -> AnyFiles {
+    let AnyFiles::Directory(workers) = &files else { panic!("not a directory") };
+    workers.crew.work.processors.store(count, Ordering::Relaxed);
     files
 }
 

@@ -3,9 +3,9 @@
 use super::{BUDGET, Conn, Phase};
 use crate::files::OpenFile;
 use crate::kernel::hub::Hub;
-use crate::kernel::pipe::{self, Pipe};
 use crate::kernel::receive::Read;
-use linerate_transport::{Ready, Stored};
+use crate::pipe::Pipe;
+use linerate_transport::{Parcel, Ready, Stored};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, sockopt};
@@ -39,53 +39,65 @@ impl Conn {
         len: usize,
         hub: &mut Hub,
     ) -> Option<Stored> {
+        if !hub.files.is_crowded() || !file.takes_now() {
+            // Not to be done here; by a worker perhaps.
+            return None;
+        }
+        let Some(mut pipe) = self.fill(len, hub)? else { return Some(Stored::default()) };
+        let (len, error) = file.take_from(&mut pipe, offset);
+        Some(Stored { len, error })
+    }
+
+    /// Takes what the socket has; see [`linerate_transport::Transport::take`].
+    pub(crate) fn take(&mut self, len: usize, hub: &mut Hub) -> Option<Parcel> {
+        let pipe = self.fill(len, hub)?;
+        Some(pipe.map_or_else(|| Parcel::new(0, ()), |pipe| Parcel::new(pipe.len(), pipe)))
+    }
+
+    /// What the socket has, in a pipe, or nothing; `None` where it comes through memory.
+    fn fill(&mut self, len: usize, hub: &mut Hub) -> Option<Option<Pipe>> {
         // A pipe stops before an urgent byte, and stays there.
-        let may = hub.pipes && self.receive.len() == 0 && !self.urgent && file.takes_now();
-        if !may {
+        if !hub.pipes || self.receive.len() > 0 || self.urgent {
             self.stop_storing(hub);
             return None;
         }
-        self.start_storing();
-        if self.phase != Phase::Open || self.finished || !self.can_read {
-            return Some(Stored::default());
-        }
-        let Some(fd) = &self.fd else { return Some(Stored::default()) };
-        let pipe = match hub.pipe.take().map_or_else(Pipe::new, Ok) {
-            Ok(pipe) => pipe,
-            Err(_) => {
-                self.stop_storing(hub);
-                return None;
-            }
+        let fd = self.fd.as_ref().filter(|_| self.phase == Phase::Open && !self.finished && self.can_read);
+        let Some(fd) = fd else {
+            self.start_storing();
+            return Some(None);
         };
-        let filled = pipe.fill(fd.as_fd(), len.min(pipe::LEN));
+        let Some(mut pipe) = hub.pipe_pool.take() else {
+            self.stop_storing(hub);
+            return None;
+        };
+        let filled = pipe.fill(fd.as_fd(), len);
+        self.start_storing();
         match filled {
             Ok(0) => {
                 // The end, or an urgent byte: a read tells.
-                hub.pipe = Some(pipe);
                 self.stop_storing(hub);
-                return None;
+                None
             }
             Ok(came) => {
                 self.moved.1 += came as u64;
                 hub.counters.bytes_received += came as u64;
-                let (len, error) = file.take_from(pipe.output(), offset, came);
-                // A pipe in which something is left is dropped with it: the file takes no more.
-                if error.is_none() {
-                    hub.pipe = Some(pipe);
-                }
-                return Some(Stored { len, error });
+                Some(Some(pipe))
             }
-            Err(Errno::AGAIN) => self.can_read = false,
+            Err(Errno::AGAIN) => {
+                self.can_read = false;
+                Some(None)
+            }
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => {
                 // A system, or a filter of system calls, that has no such thing.
                 hub.pipes = false;
                 self.stop_storing(hub);
-                return None;
+                None
             }
-            Err(errno) => self.fail_with(errno, hub),
+            Err(errno) => {
+                self.fail_with(errno, hub);
+                Some(None)
+            }
         }
-        hub.pipe = Some(pipe);
-        Some(Stored::default())
     }
 
     /// Reads what fits; whether there is more to read.

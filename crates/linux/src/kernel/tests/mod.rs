@@ -3,6 +3,7 @@
 mod ending;
 mod files;
 mod limits;
+mod parcels;
 mod queue;
 mod store;
 mod stream;

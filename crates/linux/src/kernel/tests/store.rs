@@ -1,7 +1,7 @@
 //! Received bytes go to a file without passing through memory of ours, and nothing of them is lost or doubled.
 
 use super::*;
-use crate::files::tests::{TempDir, open, serve};
+use crate::files::tests::{TempDir, on_processors, open, serve};
 use linerate_transport::{CloseReason, ConnState, FileError, FileId, OpenMode, Stored};
 use rustix::net::SendFlags;
 use std::io::Write;
@@ -11,10 +11,10 @@ const LEN: u64 = 20 << 20;
 /// Largest offset of a file.
 const END: u64 = i64::MAX as u64;
 
-/// A transport, a file in memory that takes bytes, and what it is called.
+/// A transport, a file in memory that takes bytes, and what it is called; the loop has no processor beside it.
 fn rig() -> Option<(Rig, crate::files::AnyFiles, FileId, TempDir)> {
     let dir = TempDir::in_memory()?;
-    let mut files = serve(&dir, true);
+    let mut files = on_processors(serve(&dir, true), 1);
     let (file, _) = open(&mut files, "/up", OpenMode::Update).unwrap();
     Some((Rig::with(KernelConfig::default(), files.access()), files, file, dir))
 }
@@ -125,7 +125,7 @@ fn nothing_goes_to_what_is_no_file_in_memory_that_may_be_written() {
     assert_eq!(rig.net.store(ConnId::new(99, 0), read_only, 0, 10), None);
     assert_eq!(rig.read(server, 3), b"new");
     let disk = TempDir::new();
-    let mut files = serve(&disk, true);
+    let mut files = on_processors(serve(&disk, true), 1);
     let (file, _) = open(&mut files, "/up", OpenMode::Update).unwrap();
     files.access().find(file).unwrap().mute();
     let mut rig = Rig::with(KernelConfig::default(), files.access());

@@ -5,6 +5,7 @@ mod data;
 mod files;
 mod limits;
 mod login;
+mod parcels;
 mod random;
 mod states;
 mod stored;
