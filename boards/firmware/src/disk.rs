@@ -310,6 +310,8 @@ impl Disk {
                 let node = self.ram_at(file)?;
                 done(self.ram.with(|ram| ram.write(node, offset, &data)))
             }
+            // What says that it takes none gets none.
+            FileOp::WriteParcel { .. } => Err(FileError::Io),
             FileOp::Truncate { file, len } => {
                 let node = self.ram_at(file)?;
                 done(self.ram.with(|ram| ram.truncate(node, len)))
