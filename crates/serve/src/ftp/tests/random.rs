@@ -154,8 +154,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn nothing_that_a_client_does_breaks_the_server(acts in proptest::collection::vec(act(), 1..40)) {
+    fn nothing_that_a_client_does_breaks_the_server(
+        acts in proptest::collection::vec(act(), 1..40),
+        parcels: bool,
+    ) {
         let mut ftp = Ftp::new();
+        ftp.world.net.parcels = parcels.then_some(0);
         let (mut replies, mut data) = (String::new(), None);
         for act in &acts {
             step(&mut ftp, act, &mut replies, &mut data);
