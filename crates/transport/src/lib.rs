@@ -100,10 +100,10 @@ pub trait Transport {
     /// [`Transport::peek`] showed, up to [`Transport::readable`]; more than that is cut.
     fn consume(&mut self, conn: ConnId, len: usize);
 
-    /// Moves received bytes, at most `len`, to `offset` of a file that [`Files::write_now`] has just written to, without
-    /// their passing through memory of ours. A length of 0 means that nothing is there now: `READABLE` will come, or
+    /// Moves received bytes, at most `len`, to `offset` of a file for which no other write is under way, without their passing
+    /// through memory of ours. A length of 0 means that nothing is there now: `READABLE` will come, or
     /// [`Transport::state`] tells that nothing will. `None`, where bytes wait that [`Transport::peek`] shows or the
-    /// transport cannot: read and write them.
+    /// transport cannot without waiting: take them, or read and write them.
     fn store(&mut self, _conn: ConnId, _file: FileId, _offset: u64, _len: usize) -> Option<Stored> {
         None
     }
