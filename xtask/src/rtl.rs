@@ -29,7 +29,7 @@ without a step: lint, cocotb, random, waves, formal and synth, for all blocks or
   random    the compiled blocks against the reference in Rust; `--frames N` (default 200000), `--seed N`, `--width N`;
             `--long`: 10 million, one block after the other, and write the record
   waves     draw the timing diagrams in docs/rtl, from the compiled blocks; `--check`, and without a step: only compare
-  formal    prove what rtl/*/formal states; what has not changed is taken from rtl/results.toml, one of them is done again;
+  formal    prove what rtl/*/formal states; what has not changed is taken from rtl/results.toml, one of the short ones is done again;
             `--long`: all, and write the record
   synth     size and clock for ECP5 and xc7, the same way; `--long`: all, and write the record
   mutants   how many of 200 seeded faults the random comparison finds; `--frames N` (default 20000), `--seed N`;

@@ -202,6 +202,8 @@ module csum_tx_formal
       assert (in_time);
       if (dut.read_valid) assert (4'(dut.beat_valid && dut.beat_out.last) < results);
       if (dut.beat_valid || mid_frame) assert (results != '0);
+      assert (dut.pop_next == dut.pop_at + 2'd1);
+      if (dut.beat_valid) assert (dut.result == dut.results[dut.pop_at]);
     end
   end
 

@@ -161,6 +161,7 @@ module csum_tx
   // The same for the IPv4 header: l3_start, IHL words of 32 bits, without the field at 10
 
   logic  ip_complete, ip_bad, ip_field_here;
+  logic  ip_covered_1;   // layer 4 covers some of it, up to the beat of a clock ago
   half_t ip_field_at;
 
   if (IP_CSUM) begin : gen_ip
@@ -193,8 +194,7 @@ module csum_tx
       // Of at most ten half-words no beat has a whole header: shorter ones are bad.
       complete_now = HALVES > 10 ? (ip_begins || running) && ends <= END_W'(HALVES) && !cut
           : running && !ip_begins && left <= END_W'(HALVES) && !cut;
-      // Layer 4 must not cover it.
-      bad_now = (ip_begins && ihl < 4'd5) || (user.csum != CSUM_NONE && (in_ip & in_layer4) != '0);
+      bad_now = ip_begins && ihl < 4'd5;
     end
 
     assign ip_field_at = field[HALF_W-1:0];
@@ -216,6 +216,25 @@ module csum_tx
       end
     end
 
+    // A clock later, as what is in it is known late.
+    logic [HALVES-1:0] in_ip_1, in_layer4_1;
+    logic              covered_before, last_1;
+
+    assign ip_covered_1 = covered_before || (in_ip_1 & in_layer4_1) != '0;
+
+    always_ff @(posedge clk) begin
+      in_ip_1        <= in_ip;
+      in_layer4_1    <= in_layer4;
+      last_1         <= accept_last;
+      covered_before <= ip_covered_1 && !last_1;
+      if (!accept) in_ip_1 <= '0;
+      if (rst) begin
+        in_ip_1        <= '0;
+        last_1         <= 1'b0;
+        covered_before <= 1'b0;
+      end
+    end
+
     ones_sum #(
         .DATA_W(DATA_W),
         .SPLIT (1'b1)
@@ -231,7 +250,7 @@ module csum_tx
         .carries  ()
     );
   end else begin : gen_no_ip
-    assign {ip_complete, ip_bad, ip_field_here, ip_field_at, ip_sum} = '0;
+    assign {ip_complete, ip_bad, ip_covered_1, ip_field_here, ip_field_at, ip_sum} = '0;
   end
 
   // ---------------------------------------------------------------------------------------------------------------------
@@ -265,7 +284,8 @@ module csum_tx
         ip_at: ip_field_at,
         channel: user.channel
     };
-    refused_1 = (task_1.layer4 && bad_layer4_1) || (task_1.ip && (bad_ip_1 || !complete_ip_1));
+    refused_1 = (task_1.layer4 && bad_layer4_1)
+        || (task_1.ip && (bad_ip_1 || !complete_ip_1 || (task_1.layer4 && ip_covered_1)));
   end
 
   always_ff @(posedge clk) begin
@@ -311,7 +331,7 @@ module csum_tx
   result_t             results[2**FRAMES_W];
   result_t             result_in, result_1, result_kept, result;
   logic                push, push_1, pop;
-  logic [FRAMES_W-1:0] push_at, pop_at;
+  logic [FRAMES_W-1:0] push_at, pop_at, pop_next, result_at;
   logic [FRAMES_W:0]   open;  // frames accepted whose result is still needed
 
   always_comb begin
@@ -326,7 +346,7 @@ module csum_tx
     result_kept = result_1;
     // A sum of ffff stays as it is where its complement would mean "no checksum" (RFC 768).
     result_kept.invert = !(result_1.work.udp && &result_1.layer4);
-    result = results[pop_at];
+    result_at = pop ? pop_next : pop_at;
   end
 
   wire opens = accept_last && !overlong || overlong_now;
@@ -338,8 +358,12 @@ module csum_tx
       results[push_at] <= result_kept;
       push_at <= push_at + 1'b1;
     end
-    if (pop) pop_at <= pop_at + 1'b1;
-    if (opens != pop) open <= opens ? open + 1'b1 : open - 1'b1;
+    // A clock ahead: the result was written before the frame's first beat was read.
+    result <= results[result_at];
+    pop_at <= result_at;
+    pop_next <= result_at + 1'b1;
+    // One adder: 1 or -1.
+    if (opens != pop) open <= open + {{FRAMES_W{pop}}, 1'b1};
     event_inserted <= sum_valid && !silent_3 && (task_3.layer4 || task_3.ip);
     event_refused <= sum_valid && !silent_3 && refused_3;
     event_overlong <= overlong_1;
@@ -347,6 +371,7 @@ module csum_tx
       push_1 <= 1'b0;
       push_at <= '0;
       pop_at <= '0;
+      pop_next <= FRAMES_W'(1);
       open <= '0;
       event_inserted <= 1'b0;
       event_refused <= 1'b0;
@@ -365,7 +390,8 @@ module csum_tx
     logic [DATA_W-1:0] data;
   } beat_t;
 
-  beat_t           beats[DEPTH];
+  // No beat is read before it is committed, three clocks after it was written: collisions do not matter.
+  (* no_rw_check *) beat_t beats[DEPTH];
   // What the memory gives is slow to come: it goes through a register before anything is done with it.
   beat_t           beat_in, beat_read, beat_out;
   // One bit more than an address. `settled` is two clocks behind, as sums are three.
@@ -398,7 +424,7 @@ module csum_tx
     // Whole frames, or what there is of one that is too long.
     if (sum_valid || silent_3) commit_at <= settled;
     if (issue) read_at <= read_at + 1'b1;
-    if (accept != issue) stored <= accept ? stored + 1'b1 : stored - 1'b1;
+    if (accept != issue) stored <= stored + {{ADDR_W{issue}}, 1'b1};
     if (read_ready) read_valid <= issue;
     if (beat_ready) beat_valid <= read_valid;
     // Room for a beat after this one, and for a frame's result.

@@ -69,13 +69,14 @@ module nic_regs
   localparam logic [6:0] RSS_TABLE = 7'b0000000;
   localparam logic [6:0] RSS_PORTS = 7'b0001000;
 
-  logic [31:0] shadow[64];
-  logic [31:0] shadow_data;
+  // What is read in the clock of a write is not looked at: collisions do not matter.
+  (* no_rw_check *) logic [31:0] shadow[64];
+  logic [31:0] shadow_q, shadow_data;
   logic [31:0] counters[COUNTERS];
   logic        changed, changed_enable, link_was_up;
   logic [10:0] rule_address;
   logic [31:0] adaptive;
-  logic        waited;
+  logic        waited, waited_more;
 
   wire         in_shadow  = addr[12:8] == 5'h10 && addr[7] || addr[12:8] == 5'h11 && !addr[7];
   wire  [5:0]  shadow_at  = {addr[8], addr[6:2]};
@@ -98,7 +99,9 @@ module nic_regs
 
   always_ff @(posedge clk) begin
     if (writes && in_shadow) shadow[shadow_at] <= write_data;
-    shadow_data <= shadow[shadow_at];
+    // A block RAM is slow to answer: its output goes straight into a register.
+    shadow_q    <= shadow[shadow_at];
+    shadow_data <= shadow_q;
   end
 
   always_ff @(posedge clk) begin
@@ -198,12 +201,14 @@ module nic_regs
   // Reading, and when an access is over
 
   always_ff @(posedge clk) begin
-    // Once, to read the small memory.
-    waited <= access && !done;
-    done   <= access && !done && waited;
+    // Twice, to read the small memory.
+    waited      <= access && !done;
+    waited_more <= access && !done && waited;
+    done        <= access && !done && waited_more;
     if (rst) begin
-      waited <= 1'b0;
-      done   <= 1'b0;
+      waited      <= 1'b0;
+      waited_more <= 1'b0;
+      done        <= 1'b0;
     end
   end
 

@@ -206,6 +206,7 @@ module rx_fifo_formal
       if (valid_1) assert (dut.in_keep == word_1[DATA_W+:KEEP_W] && whole_word(word_1));
       if (valid_1) assert (dut.in_user.error == user_1.error && dut.in_user.drop == user_1.drop);
       assert (dut.beats == beats_1 && beats_1 <= 3'(LONGEST));
+      assert (dut.is_full == (beats_1 == 3'(LONGEST - 1)) && dut.is_over == (beats_1 == 3'(LONGEST)));
       assert (input_rules.in_frame == (valid_1 ? !last_1 : beats_1 != '0));
       assert (words_in[3:0] == dut.commit_ptr && level <= 4'(DEPTH) && committed <= level);
       assert (held == 5'(committed) + 5'(after_q));

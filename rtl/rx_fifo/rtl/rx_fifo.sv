@@ -105,11 +105,12 @@ module rx_fifo
   logic [META_W:0]   meta_write, meta_read;
   logic [BEAT_W-1:0] beats;
   logic              cut;        // a word of this frame has found no room
+  logic              is_full, is_over;   // beats == FULL, beats > FULL
 
   wire words_full = write_ptr == {!read_ptr[PTR_W], read_ptr[PTR_W-1:0]};
   wire meta_full  = meta_write == {!meta_read[META_W], meta_read[META_W-1:0]};
   wire room       = !words_full && !meta_full && !cut;
-  wire too_long   = beats > BEAT_W'(FULL) || (beats == BEAT_W'(FULL) && in_keep[REST]);
+  wire too_long   = is_over || (is_full && in_keep[REST]);
   wire frame_end  = in_valid && in_last;
   wire wanted     = !in_user.error && !too_long && !in_user.drop;
   wire keep_frame = frame_end && wanted && room;
@@ -123,6 +124,8 @@ module rx_fifo
     if (in_valid) begin
       if (in_last) begin
         beats     <= '0;
+        is_full   <= 1'b0;
+        is_over   <= 1'b0;
         cut       <= 1'b0;
         write_ptr <= keep_frame ? write_ptr + 1'b1 : commit_ptr;
         if (keep_frame) begin
@@ -130,7 +133,9 @@ module rx_fifo
           meta_write <= meta_write + 1'b1;
         end
       end else begin
-        if (beats <= BEAT_W'(FULL)) beats <= beats + 1'b1;
+        if (!is_over) beats <= beats + 1'b1;
+        is_full <= beats == BEAT_W'(FULL - 1);
+        is_over <= is_full || is_over;
         if (room) write_ptr <= write_ptr + 1'b1;
         else cut <= 1'b1;
       end
@@ -140,6 +145,8 @@ module rx_fifo
       commit_ptr     <= '0;
       meta_write     <= '0;
       beats          <= '0;
+      is_full        <= 1'b0;
+      is_over        <= 1'b0;
       cut            <= 1'b0;
       event_frame    <= 1'b0;
       event_error    <= 1'b0;
@@ -174,7 +181,8 @@ module rx_fifo
   end
 
   always_ff @(posedge clk) begin
-    if (keep_frame) metas[meta_write[META_W-1:0]] <= in_user;
+    // Of a frame that is not kept, too, and of each word: what is not committed is overwritten, and whether it is comes late.
+    if (in_valid && !meta_full) metas[meta_write[META_W-1:0]] <= in_user;
     meta_q <= metas[meta_next[META_W-1:0]];
   end
 

@@ -8,7 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Proves what has changed and one of the rest; with `long` everything, and keeps the record.
+/// Longest time in seconds, as recorded, that a proof may take to be made again though nothing has changed.
+const AGAIN_MAX: u64 = 120;
+
+/// Proves what has changed and one of the rest that does not take long; with `long` everything, and keeps the record.
 pub fn run(tools: &Tools, blocks: &[&Block], long: bool) -> Result<()> {
     let record = Record::read()?;
     let mut jobs = Vec::new();
@@ -16,11 +19,12 @@ pub fn run(tools: &Tools, blocks: &[&Block], long: bool) -> Result<()> {
         jobs.extend(descriptions(&folder.join("formal"))?);
     }
     jobs.sort();
-    let mut known = Vec::new();
+    let (mut known, mut slow) = (Vec::new(), 0);
     let mut changed = Vec::new();
     for job in jobs {
         let hash = record::hash(&inputs(&job)?, "")?;
         match record.proofs.get(&name(&job)) {
+            Some(proof) if proof.hash == hash && !long && proof.seconds > AGAIN_MAX => slow += 1,
             Some(proof) if proof.hash == hash && !long => known.push((job, hash)),
             // Nobody has claimed it yet.
             None if !long => println!("formal {}: never proved; `--long` tries", name(&job)),
@@ -30,7 +34,7 @@ pub fn run(tools: &Tools, blocks: &[&Block], long: bool) -> Result<()> {
     if let Some(again) = record::at_random(known.len()) {
         changed.push(known.swap_remove(again));
     }
-    println!("formal: {} as recorded, {} to prove", known.len(), changed.len());
+    println!("formal: {} as recorded, {} to prove", known.len() + slow, changed.len());
     let mut stale = Vec::new();
     for (job, hash) in changed {
         let began = Instant::now();
