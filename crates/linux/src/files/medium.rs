@@ -124,10 +124,7 @@ impl OpenFile {
         }
         // Of another transport than those here.
         let Some(mut pipe) = parcel.into_content::<Pipe>() else { return Err(FileError::Io) };
-        match self.take_from(&mut pipe, offset) {
-            (_, Some(error)) => Err(error),
-            (_, None) => Ok(()),
-        }
+        self.take_from(&mut pipe, offset).1.map_or(Ok(()), Err)
     }
 
     /// Takes all that waits in a pipe; returns how many bytes, and why not all. It may wait, unless [`OpenFile::takes_now`].

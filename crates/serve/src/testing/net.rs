@@ -71,10 +71,10 @@ pub struct MemoryNet {
     pub appetite: usize,
     /// When set, received bytes go to files by themselves; so many fit into them still.
     pub stores: Option<usize>,
-    /// Bytes that it has let be taken in parcels, if it does.
-    pub parcels: Option<usize>,
     /// What went there, until the files have it.
     pub(super) stored: Vec<(FileId, u64, Vec<u8>, Option<FileError>)>,
+    /// Bytes that it has let be taken in parcels, if it does.
+    pub parcels: Option<usize>,
 }
 
 impl MemoryNet {
@@ -91,8 +91,8 @@ impl MemoryNet {
             local_ip: IpAddr::V4(Ipv4Addr::new(192, 168, 1, 4)),
             appetite: usize::MAX,
             stores: None,
-            parcels: None,
             stored: Vec::new(),
+            parcels: None,
         }
     }
 

@@ -39,8 +39,7 @@ impl Conn {
         len: usize,
         hub: &mut Hub,
     ) -> Option<Stored> {
-        if !hub.files.is_crowded() || !file.takes_now() {
-            // Not to be done here; by a worker perhaps.
+        if !file.takes_now() {
             return None;
         }
         let Some(mut pipe) = self.fill(len, hub)? else { return Some(Stored::default()) };
