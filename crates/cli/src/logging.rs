@@ -19,9 +19,9 @@ use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tracing_log::{AsLog as _, LogTracer};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
 
 /// Most bytes gathered before they are written in any case.
 const GATHERED: usize = 64 << 10;
@@ -64,15 +64,14 @@ pub fn start(format: LogFormat, verbose: u8) {
 
 /// Starts the log at this level.
 pub fn start_at(format: LogFormat, level: &str) {
-    let filter = EnvFilter::builder()
-        .with_env_var("LINERATE_LOG")
-        .try_from_env()
-        .unwrap_or_else(|_| EnvFilter::new(level));
+    let filter = filter(std::env::var("LINERATE_LOG").ok().as_deref(), level);
     let colours = format == LogFormat::Text && io::stderr().is_terminal();
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(Gathered);
+    let builder = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_writer(Gathered);
     let started = match format {
-        LogFormat::Text => tracing::subscriber::set_global_default(builder.with_ansi(colours).finish()),
-        LogFormat::Json => tracing::subscriber::set_global_default(builder.json().finish()),
+        LogFormat::Text => {
+            tracing::subscriber::set_global_default(builder.with_ansi(colours).finish().with(filter))
+        }
+        LogFormat::Json => tracing::subscriber::set_global_default(builder.json().finish().with(filter)),
     };
     if let Err(error) = started {
         eprintln!("linerate: the log cannot start: {error}");
@@ -95,6 +94,12 @@ pub fn start_at(format: LogFormat, level: &str) {
         }
         default(info);
     }));
+}
+
+/// What is logged: by the variable, as `info,linerate_stack=debug`, or at this level where it is not there or says nothing.
+fn filter(variable: Option<&str>, level: &str) -> Targets {
+    let read = |text: &str| text.parse().ok();
+    variable.filter(|text| !text.is_empty()).and_then(read).or_else(|| read(level)).unwrap_or_default()
 }
 
 /// Writes what was gathered, and what was printed. To be called before the process ends.
@@ -222,6 +227,27 @@ impl MakeWriter<'_> for Gathered {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_variable_sets_levels_by_target() {
+        let enabled = |variable, target| {
+            let filter = filter(variable, "info");
+            [tracing::Level::WARN, tracing::Level::INFO, tracing::Level::DEBUG]
+                .map(|level| filter.would_enable(target, &level))
+        };
+        assert_eq!(enabled(None, "linerate_stack::tcp"), [true, true, false]);
+        for (variable, server, access) in [
+            ("warn,http::access=info", [true, false, false], [true, true, false]),
+            ("linerate_stack=debug,warn", [true, true, true], [true, false, false]),
+            ("off", [false; 3], [false; 3]),
+            // What says nothing changes nothing.
+            ("", [true, true, false], [true, true, false]),
+            ("linerate_stack=loud", [true, true, false], [true, true, false]),
+        ] {
+            assert_eq!(enabled(Some(variable), "linerate_stack::tcp"), server, "{variable:?}");
+            assert_eq!(enabled(Some(variable), "http::access"), access, "{variable:?}");
+        }
+    }
 
     #[test]
     fn only_the_access_log_waits_and_not_for_long() {

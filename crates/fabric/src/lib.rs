@@ -11,6 +11,7 @@
 
 pub mod ask;
 pub mod audit;
+pub mod document;
 pub mod edma;
 pub mod engine;
 pub mod fit;

@@ -21,6 +21,7 @@ impl Chunk {
     }
 
     /// The bytes.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         match self {
             Chunk::Pool(slice) => slice.bytes(),
@@ -29,6 +30,7 @@ impl Chunk {
     }
 
     /// Length in bytes.
+    #[inline]
     pub fn len(&self) -> usize {
         match self {
             Chunk::Pool(slice) => slice.len(),
@@ -42,6 +44,7 @@ impl Chunk {
     }
 
     /// A handle to the part `range`, counted from the start of this chunk; cut to what there is.
+    #[inline]
     pub fn slice(&self, range: Range<usize>) -> Chunk {
         let end = range.end.min(self.len());
         let from = range.start.min(end);
@@ -52,6 +55,7 @@ impl Chunk {
     }
 
     /// Cuts `count` bytes off the front (all, when there are fewer).
+    #[inline]
     pub fn trim_front(&mut self, count: usize) {
         let count = count.min(self.len());
         match self {

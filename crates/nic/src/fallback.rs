@@ -41,6 +41,7 @@ enum Task {
     Split,
 }
 
+#[inline]
 fn task(packet: &TxPacket, enabled: Capabilities) -> Task {
     let whole = match packet.meta.segmentation {
         Segmentation::None => None,
@@ -111,6 +112,7 @@ impl Fallback {
     }
 
     /// The token of a dropped packet.
+    #[inline]
     pub fn poll_dropped(&mut self) -> Option<TxToken> {
         self.dropped.pop_front()
     }
@@ -171,6 +173,7 @@ impl Fallback {
     }
 
     /// Sums at the front of `queue` what the device does not, up to the first packet that cannot go as it is.
+    #[inline]
     fn prepare(&mut self, queue: &mut TxQueue, enabled: Capabilities) -> Prepared {
         let mut prepared = Prepared { ready: 0, supers: false, bytes: 0 };
         while let Some(packet) = queue.at_mut(prepared.ready) {
@@ -250,6 +253,7 @@ struct Prepared {
 }
 
 /// Bytes of all packets.
+#[inline]
 fn total(queue: &TxQueue) -> u64 {
     if queue.is_empty() {
         return 0;

@@ -48,6 +48,7 @@ impl Frame {
     }
 
     /// Where its packet lies, if it came through a [`Port`](crate::Port) and is a plain one.
+    #[inline]
     pub fn plain(&self) -> Option<PlainPacket> {
         match self.plain {
             Plain::No => None,
@@ -57,6 +58,7 @@ impl Frame {
     }
 
     /// Length in bytes, all pieces together.
+    #[inline]
     pub fn len(&self) -> usize {
         self.data.len() + self.more.len_bytes()
     }
@@ -81,6 +83,7 @@ impl RxBatch {
     }
 
     /// Adds a frame at the end; gives it back when the batch is full.
+    #[inline]
     pub fn push(&mut self, frame: Frame) -> Result<(), Frame> {
         if self.is_full() {
             return Err(frame);
@@ -90,6 +93,7 @@ impl RxBatch {
     }
 
     /// Takes the oldest frame.
+    #[inline]
     pub fn pop(&mut self) -> Option<Frame> {
         self.frames.pop_front()
     }

@@ -40,6 +40,7 @@ impl Pieces {
     }
 
     /// Length of all slices together in bytes.
+    #[inline]
     pub fn len_bytes(&self) -> usize {
         self.iter().map(Slice::len).sum()
     }

@@ -173,6 +173,7 @@ impl Pool {
     }
 
     /// A buffer of which the caller is the only owner; `None` (and counted) when none is free.
+    #[inline]
     pub fn take(&self) -> Option<Buffer> {
         let block = self.shelf.free.borrow_mut().pop();
         match block.or_else(|| self.make()) {
@@ -198,6 +199,7 @@ impl Pool {
     }
 
     /// Buffers free now.
+    #[inline]
     pub fn free(&self) -> usize {
         self.shelf.free.borrow().len() + self.shelf.total - self.shelf.made.get()
     }
@@ -251,6 +253,7 @@ struct Handle {
 }
 
 impl Handle {
+    #[inline]
     fn bytes(&self) -> &[u8] {
         self.block.as_ref().map_or(&[], |block| &block.bytes)
     }
@@ -263,6 +266,7 @@ impl Clone for Handle {
 }
 
 impl Drop for Handle {
+    #[inline]
     fn drop(&mut self) {
         if let Some(block) = self.block.take()
             && Rc::strong_count(&block) == 1
@@ -282,6 +286,7 @@ pub struct Buffer {
 
 impl Buffer {
     /// Size in bytes.
+    #[inline]
     pub fn len(&self) -> usize {
         self.handle.bytes().len()
     }
@@ -292,6 +297,7 @@ impl Buffer {
     }
 
     /// The bytes, to write to.
+    #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // A `Buffer` is the only handle of its block (it cannot be cloned), so `get_mut` never fails.
         match self.handle.block.as_mut().and_then(Rc::get_mut) {
@@ -301,11 +307,13 @@ impl Buffer {
     }
 
     /// The bytes.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         self.handle.bytes()
     }
 
     /// Gives up writing: the part `range` of the buffer, to be read and shared. Cut to what the buffer has.
+    #[inline]
     pub fn freeze(self, range: Range<usize>) -> Slice {
         let len = self.len();
         let end = range.end.min(len);
@@ -330,6 +338,7 @@ pub struct Slice {
 
 impl Slice {
     /// The bytes.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.handle.bytes()[self.start as usize..self.end as usize]
     }
@@ -341,6 +350,7 @@ impl Slice {
     }
 
     /// Length in bytes.
+    #[inline]
     pub fn len(&self) -> usize {
         (self.end - self.start) as usize
     }
@@ -351,6 +361,7 @@ impl Slice {
     }
 
     /// Size of the whole buffer that this handle keeps from returning: what to charge a socket for.
+    #[inline]
     pub fn held(&self) -> usize {
         self.handle.bytes().len()
     }
@@ -367,6 +378,7 @@ impl Slice {
     }
 
     /// Cuts `count` bytes off the front (all, when there are fewer).
+    #[inline]
     pub fn trim_front(&mut self, count: usize) {
         self.start = self.start.saturating_add(u32::try_from(count).unwrap_or(u32::MAX)).min(self.end);
     }
@@ -379,6 +391,7 @@ impl Slice {
     }
 
     /// A handle to the part `range`, counted from the start of this slice; cut to what there is.
+    #[inline]
     pub fn slice(&self, range: Range<usize>) -> Slice {
         let mut part = self.clone();
         part.truncate(range.end);

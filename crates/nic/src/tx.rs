@@ -40,6 +40,7 @@ impl TxPacket {
     }
 
     /// Empties the packet and drops its handles.
+    #[inline]
     pub fn clear(&mut self) {
         self.header_len = 0;
         if !self.chunks.is_empty() {
@@ -50,6 +51,7 @@ impl TxPacket {
     }
 
     /// Sets the header's length (at most [`MAX_HEADER`]) and gives it to write to; bytes keep their old values.
+    #[inline]
     pub fn header_mut(&mut self, len: usize) -> &mut [u8] {
         self.header_len = len.min(MAX_HEADER);
         self.header_bytes_mut()
@@ -67,16 +69,19 @@ impl TxPacket {
     }
 
     /// The headers.
+    #[inline]
     pub fn header(&self) -> &[u8] {
         &bytemuck::cast_slice(&self.header)[..self.header_len]
     }
 
     /// The headers, to change in place.
+    #[inline]
     pub fn header_bytes_mut(&mut self) -> &mut [u8] {
         &mut bytemuck::cast_slice_mut(&mut self.header)[..self.header_len]
     }
 
     /// Appends payload; gives it back when the gather list is full.
+    #[inline]
     pub fn push_chunk(&mut self, chunk: Chunk) -> Result<(), Chunk> {
         if self.chunks.len() == MAX_CHUNKS {
             return Err(chunk);

@@ -183,6 +183,7 @@ impl Conns {
     }
 
     /// The connection that an owner means by `id`.
+    #[inline]
     pub(crate) fn owned(&self, id: ConnId) -> Option<&Conn> {
         self.table.find(id.index(), id.generation()).filter(|conn| conn.stage == Stage::Owned)
     }

@@ -362,6 +362,7 @@ impl Tcp {
         self.connection().map_or(0, Connection::unsent)
     }
 
+    #[inline]
     pub(crate) fn peek(&self) -> &[u8] {
         self.connection().map_or(&[], Connection::peek)
     }

@@ -99,6 +99,7 @@ impl ReadyQueue {
     }
 
     /// The next socket with something to tell, and what.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Slot, Ready)> {
         while let Some(entry) = self.order.pop_front() {
             let slot = Slot::from(entry);

@@ -126,6 +126,7 @@ impl Stack {
 
     /// Received data was consumed: nothing follows but an acknowledgement, if the connection `owes` one, and a part of a file
     /// that it `reads`, if there is memory for it now.
+    #[inline]
     pub(crate) fn settle_consumed(&mut self, slot: u32, owes: bool, reads: bool) {
         if owes {
             self.conns.urgent.push(slot);

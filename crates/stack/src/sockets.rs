@@ -199,10 +199,12 @@ impl Transport for Stack {
         self.conns.table.at(slot).map(|conn| conn.id).ok_or(ConnectError::NoMemory)
     }
 
+    #[inline]
     fn peek(&mut self, conn: ConnId) -> &[u8] {
         self.conns.owned(conn).map_or(&[], |conn| conn.tcp.peek())
     }
 
+    #[inline]
     fn consume(&mut self, conn: ConnId, len: usize) {
         let now = self.net.now;
         if let Some(owned) = self.conns.owned_awake(conn) {
@@ -339,6 +341,7 @@ impl Transport for Stack {
         Some(self.net.route(None, remote)?.0)
     }
 
+    #[inline]
     fn poll_event(&mut self) -> Option<Event> {
         // An entry whose socket is gone was cleared, so each turn of the loop takes a live one, or the queue is empty.
         while let Some((slot, ready)) = self.ready.pop() {

@@ -98,6 +98,7 @@ impl Stack {
     }
 
     /// Tells the time. It never goes back: an earlier `now` counts as the latest one.
+    #[inline]
     pub fn set_now(&mut self, now: Instant) {
         self.net.now = self.net.now.max(now);
     }

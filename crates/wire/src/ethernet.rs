@@ -225,6 +225,7 @@ impl Builder {
     /// # Errors
     ///
     /// `out` is shorter than [`header_len`](Self::header_len).
+    #[inline]
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, EmitError> {
         let mut out = Writer::new(out);
         out.put(&self.destination.0)?;

@@ -244,6 +244,7 @@ impl Builder<'_> {
     }
 
     /// The pseudo-header's sum for the payload.
+    #[inline]
     pub fn pseudo_header(&self) -> Sum {
         let len = u32::try_from(self.payload_len).unwrap_or(u32::MAX);
         checksum::pseudo_header4(self.source, self.destination, self.protocol.0, len)
@@ -255,6 +256,7 @@ impl Builder<'_> {
     ///
     /// `out` is shorter than [`header_len`](Self::header_len); more than 40 bytes of options; header and payload exceed
     /// 65,535 bytes; the fragment offset is no multiple of 8.
+    #[inline]
     pub fn emit(&self, out: &mut [u8]) -> Result<usize, EmitError> {
         if self.options.len() > MAX_HEADER_LEN - MIN_HEADER_LEN {
             return Err(EmitError::invalid(Field::Ipv4HeaderLength, self.options.len()));

@@ -41,6 +41,7 @@ impl<'a> Header<'a> {
     /// # Errors
     ///
     /// Fewer bytes than the header takes; a data offset below 5.
+    #[inline]
     pub fn parse(segment: &'a [u8]) -> Result<Self, ParseError> {
         let (fixed, rest) = split::<MIN_HEADER_LEN>(Layer::Tcp, segment)?;
         let words = fixed[12] >> 4;
@@ -122,6 +123,7 @@ impl<'a> Header<'a> {
     }
 
     /// The options, parsed.
+    #[inline]
     pub fn options(&self) -> Options {
         Options::parse(self.options)
     }

@@ -14,6 +14,7 @@ use super::text::{
     CellAt, Claim, Entry, FigureText, Formula, List, Mention, Name, Operand, Paragraph, Reference, Relation,
     Section, Sentence, Statement,
 };
+use crate::document;
 
 /// The longest transcription that is read.
 pub const MAX_BYTES: usize = 4 << 20;
@@ -136,7 +137,7 @@ pub fn load(text: &str) -> Result<Guide, LoadError> {
     if text.len() > MAX_BYTES {
         return Err(source.at(0, Fault::TooLong));
     }
-    let file: File = toml::from_str(text).map_err(|error| {
+    let file: File = document::read(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
         source.at(start, Fault::Form(error.message().to_owned()))
     })?;

@@ -1,6 +1,7 @@
 //! A mix as text: flows with priorities, starts and the place of their data.
 
 use crate::ask::{AskError, Edma, Transfer, edma_transfers};
+use crate::document;
 use crate::edma;
 use crate::soc::{Soc, SocError};
 use crate::units::{Bytes, BytesPerSecond, Nanoseconds};
@@ -65,7 +66,7 @@ const MOVED: Bytes = Bytes::new(1_048_576.0);
 /// # Errors
 /// The first mistake with its line and column.
 pub fn load(text: &str) -> Result<Scenario, SocError> {
-    let scenario: Scenario = toml::from_str(text).map_err(|error| {
+    let scenario: Scenario = document::read(text).map_err(|error| {
         let span = error.span().unwrap_or(text.len()..text.len());
         SocError::at(text, &span, error.message())
     })?;

@@ -1,6 +1,7 @@
 //! Reads a chip file.
 
 use super::{Soc, SocError, check};
+use crate::document;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -40,7 +41,7 @@ pub(super) fn load_part(text: &str) -> Result<Soc, SocError> {
 
 /// Reads what each part says for itself, and what one says of another.
 fn read(text: &str) -> Result<Soc, SocError> {
-    let mut soc: Soc = toml::from_str(text).map_err(|error| {
+    let mut soc: Soc = document::read(text).map_err(|error| {
         let span = error.span().unwrap_or(text.len()..text.len());
         SocError::at(text, &span, error.message())
     })?;

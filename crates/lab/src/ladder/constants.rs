@@ -1,6 +1,7 @@
 //! What work costs the processor: constants with their origin, read by the prediction and by the simulator's rungs.
 
 use clap::ValueEnum;
+use linerate_fabric::document;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -113,7 +114,7 @@ impl Constants {
     /// # Errors
     /// What is wrong with it, in words: it is part of the program, and a test reads it.
     pub fn load() -> Result<Constants, String> {
-        toml::from_str(FILE).map_err(|why| format!("the ladder's constants: {why}"))
+        document::read(FILE).map_err(|why| format!("the ladder's constants: {why}"))
     }
 
     /// The costs of one of both systems.

@@ -4,6 +4,7 @@ use super::error::{Mistake, SimError};
 use super::file::{HostTable, MAX_QUEUES, PathTable, Scenario, TcpTable};
 use super::models::QueueModel;
 use crate::quantity::bytes;
+use linerate_fabric::document::{self, ReadError};
 use linerate_fabric::units::{Bytes, Nanoseconds};
 use linerate_stack::memory::LEAST_MEMORY;
 use linerate_stack::tcp::{LEAST_BUFFER, MIN_MSS};
@@ -35,7 +36,7 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Scenario, SimError> {
     if sets.is_empty() {
         return Ok(scenario);
     }
-    let whole: Table = text.parse().map_err(|error| malformed(of_toml(&text, &error)))?;
+    let whole: Table = document::read(&text).map_err(|error| malformed(of_toml(&text, &error)))?;
     with(&whole, sets).map_err(|Refused { change, why }| SimError::Value {
         name: "--set",
         value: change,
@@ -81,12 +82,12 @@ pub fn with(whole: &Table, sets: &[String]) -> Result<Scenario, Refused> {
 
 /// The scenario of a text.
 pub fn parse(text: &str) -> Result<Scenario, Mistake> {
-    let scenario: Scenario = toml::from_str(text).map_err(|error| of_toml(text, &error))?;
+    let scenario: Scenario = document::read(text).map_err(|error| of_toml(text, &error))?;
     check(text, &scenario)?;
     Ok(scenario)
 }
 
-fn of_toml(text: &str, error: &toml::de::Error) -> Mistake {
+fn of_toml(text: &str, error: &ReadError) -> Mistake {
     Mistake::at(text, &error.span().unwrap_or(text.len()..text.len()), error.message())
 }
 

@@ -7,6 +7,7 @@ use super::sample::Sample;
 use super::subject::{Setting, Subject};
 use crate::scenario::error::{Mistake, SimError};
 use crate::scenario::load;
+use linerate_fabric::document;
 use linerate_fabric::soc::Soc;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -88,7 +89,7 @@ impl Plan {
 
     /// The sweep of a text; `read` reads the file of a scenario.
     fn parse(text: &str, read: Reader<'_>, chips: Chips<'_>) -> Result<Plan, Mistake> {
-        let file: SweepFile = toml::from_str(text)
+        let file: SweepFile = document::read(text)
             .map_err(|error| Mistake::at(text, &error.span().unwrap_or(0..0), error.message()))?;
         let (subject, base) = subject(text, &file, read, chips)?;
         let method = file.sample.as_ref().map_or(Method::Grid, |sample| sample.get_ref().method);

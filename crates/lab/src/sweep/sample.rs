@@ -94,7 +94,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn axes(text: &str, is_grid: bool) -> Vec<Axis> {
-        let file: SweepFile = toml::from_str(text).unwrap();
+        let file: SweepFile = linerate_fabric::document::read(text).unwrap();
         file.axis.iter().map(|table| Axis::new(text, table, is_grid).unwrap()).collect()
     }
 

@@ -164,6 +164,7 @@ impl Receiver {
     }
 
     /// The first contiguous piece.
+    #[inline]
     pub fn peek(&self) -> &[u8] {
         self.queue.front().map_or(&[], Slice::bytes)
     }
@@ -200,6 +201,7 @@ impl Receiver {
     }
 
     /// Releases up to `len` readable bytes; returns how many.
+    #[inline]
     pub fn consume(&mut self, len: usize) -> usize {
         let mut left = len.min(self.queued);
         let count = left;

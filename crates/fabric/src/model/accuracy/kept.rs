@@ -4,6 +4,7 @@
 //! takes it for nothing else, and not when the model of today makes other errors with the kept parameters than were kept.
 
 use super::{Calibrated, Errors, Line, Report, kind, measurements};
+use crate::document;
 use crate::fit::Measurement;
 use crate::guide::Guide;
 use crate::model::ensemble::{Ensemble, Member, Open, squared_error};
@@ -90,7 +91,7 @@ impl Kept {
 
     /// Reads what [`Self::text`] wrote; none for anything else.
     pub fn read(text: &str) -> Option<Self> {
-        toml::from_str(text).ok()
+        document::read(text).ok()
     }
 
     /// The file.

@@ -4,6 +4,7 @@ use super::view::View;
 use crate::explain::cause::Cause;
 use crate::scenario::file::Scenario;
 use crate::scenario::load;
+use linerate_fabric::document;
 use serde::Deserialize;
 
 /// The files of cases, one for each cause.
@@ -81,7 +82,7 @@ pub fn afterwards() -> Result<Vec<Case>, String> {
 }
 
 fn of_file(of_all: Cause, text: &str) -> Result<Vec<Case>, String> {
-    let file: File = toml::from_str(text).map_err(|error| format!("{of_all}: {error}"))?;
+    let file: File = document::read(text).map_err(|error| format!("{of_all}: {error}"))?;
     let case = |table: Table| {
         let Table { cause, name, held_out, view, scenario } = table;
         let cause = cause.unwrap_or(of_all);

@@ -24,6 +24,7 @@ const MEMORY_RETRY: Duration = Duration::from_millis(10);
 
 impl Connection {
     /// The first contiguous piece of received data, in place; empty when there is none.
+    #[inline]
     pub fn peek(&self) -> &[u8] {
         self.receiving.receiver.peek()
     }
@@ -34,6 +35,7 @@ impl Connection {
     }
 
     /// Releases the first `len` received bytes (at most [`Connection::readable`]).
+    #[inline]
     pub fn consume(&mut self, now: Instant, len: usize) {
         let count = self.receiving.receiver.consume(len);
         self.receiving.receiver.read(now, count);
