@@ -2,7 +2,7 @@
 //!
 //! The parser is that of the crate `toml`; what leads from its tree to types is here. There, each type is compiled for a table,
 //! for a value with its place, for a date and for what is written in one line; a chip with its hundreds of kinds then takes
-//! longer to compile than the stack. Here everything in a document is a [`Node`], and a type is compiled once.
+//! longer to compile than the stack. Here everything in a document is a `Node`, and a type is compiled once.
 
 use serde::de::{
     self, Deserialize, DeserializeSeed, EnumAccess, Error as _, IntoDeserializer, MapAccess, SeqAccess,
