@@ -11,9 +11,9 @@ const OUT: &str = "target/segments";
 /// Segments of the two runs whose difference is counted, so that what comes before the first does not count.
 const COUNTS: [u64; 2] = [2_000, 12_000];
 
-/// Most instructions of ours where the device does the checksums: what was measured (3,354 on 2026-11-27, rustc 1.95) and 3 %.
+/// Most instructions of ours where the device does the checksums: what was measured (3,364 on 2026-11-27, rustc 1.95) and 3 %.
 /// Checksums in software depend on the processor.
-const MOST: u64 = 3_455;
+const MOST: u64 = 3_465;
 
 /// Short HTTP requests: what the bench calls them, what they are, and the most instructions of ours, found as above. A device
 /// does the checksums.

@@ -1,12 +1,12 @@
 //! TOML documents, read into types, with the place of what is wrong.
 //!
 //! The parser is that of the crate `toml`; what leads from its tree to types is here. There, each type is compiled for a table,
-//! for a value with its place, for a date and for what is written in one line; a chip with its hundreds of kinds then takes
-//! longer to compile than the stack. Here everything in a document is a `Node`, and a type is compiled once.
+//! for a value with its place and for a date, and a chip has hundreds of types. Here everything in a document is a `Node`, and
+//! a type is compiled once.
 
 use serde::de::{
-    self, Deserialize, DeserializeSeed, EnumAccess, Error as _, IntoDeserializer, MapAccess, SeqAccess,
-    Unexpected, VariantAccess, Visitor,
+    self, Deserialize, DeserializeSeed, EnumAccess, Error as _, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 use serde_spanned::de::{SpannedDeserializer, is_spanned};
@@ -29,7 +29,7 @@ impl ReadError {
         &self.message
     }
 
-    /// The bytes of the document that it is about; none where something is missing from all of it.
+    /// The bytes of the document that it is about; none at its end.
     pub fn span(&self) -> Option<Range<usize>> {
         self.span.clone()
     }
@@ -181,21 +181,6 @@ impl<'de> Scalar<'de> {
     }
 }
 
-/// What cannot have parts is not compiled for them.
-macro_rules! scalars {
-    ($($method:ident)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-            let span = self.span.clone();
-            let read = match self.open()? {
-                Opened::Scalar(scalar) => scalar.visit(visitor),
-                Opened::Sequence(_) => Err(ReadError::invalid_type(Unexpected::Seq, &visitor)),
-                Opened::Map(_) => Err(ReadError::invalid_type(Unexpected::Map, &visitor)),
-            };
-            read.map_err(|error| error.at(&span))
-        })*
-    };
-}
-
 impl<'de> de::Deserializer<'de> for Node<'de> {
     type Error = ReadError;
 
@@ -233,22 +218,13 @@ impl<'de> de::Deserializer<'de> for Node<'de> {
         self.deserialize_map(visitor)
     }
 
+    /// What has fields is not read from a list, and not compiled for one.
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         let span = self.span.clone();
         let read = match self.open()? {
             Opened::Scalar(scalar) => scalar.visit(visitor),
             Opened::Sequence(_) => Err(ReadError::invalid_type(Unexpected::Seq, &visitor)),
             Opened::Map(pairs) => visitor.visit_map(pairs),
-        };
-        read.map_err(|error| error.at(&span))
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        let span = self.span.clone();
-        let read = match self.open()? {
-            Opened::Scalar(scalar) => scalar.visit(visitor),
-            Opened::Sequence(parts) => visitor.visit_seq(parts),
-            Opened::Map(_) => Err(ReadError::invalid_type(Unexpected::Map, &visitor)),
         };
         read.map_err(|error| error.at(&span))
     }
@@ -263,22 +239,9 @@ impl<'de> de::Deserializer<'de> for Node<'de> {
         visitor.visit_enum(self.into_variant()?).map_err(|error| error.at(&span))
     }
 
-    scalars! {
-        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
-        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_f32 deserialize_f64
-        deserialize_char deserialize_str deserialize_string deserialize_identifier
-    }
-
     forward_to_deserialize_any! {
-        bytes byte_buf unit ignored_any unit_struct tuple_struct tuple
-    }
-}
-
-impl<'de> IntoDeserializer<'de, ReadError> for Node<'de> {
-    type Deserializer = Self;
-
-    fn into_deserializer(self) -> Self {
-        self
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string identifier
+        bytes byte_buf unit ignored_any unit_struct seq tuple_struct tuple
     }
 }
 
