@@ -4,6 +4,7 @@
 //! states its proof.
 #![deny(unsafe_code)]
 
+mod aligned;
 pub mod clock;
 pub mod cpu;
 pub mod descriptors;

@@ -1,5 +1,6 @@
 //! Recycled buffers for what is read from files.
 
+use crate::aligned::Aligned;
 use crate::mailbox::lock;
 use linerate_transport::Bytes;
 use std::sync::{Arc, Mutex};
@@ -16,14 +17,14 @@ pub(crate) struct PagePool {
 
 #[derive(Debug, Default)]
 struct Stock {
-    free: [Vec<Vec<u8>>; CLASSES.len()],
+    free: [Vec<Aligned>; CLASSES.len()],
     bytes: usize,
 }
 
 /// A buffer that returns to its pool with the last handle on it.
 #[derive(Debug)]
 pub(crate) struct Page {
-    bytes: Vec<u8>,
+    bytes: Aligned,
     used: usize,
     pool: Arc<PagePool>,
 }
@@ -44,7 +45,7 @@ impl PagePool {
             Some(bytes)
         });
         let size = class.map_or(len, |class| CLASSES[class]);
-        let bytes = recycled.unwrap_or_else(|| vec![0; size]);
+        let bytes = recycled.unwrap_or_else(|| Aligned::new(size));
         Page { bytes, used: len, pool: Arc::clone(self) }
     }
 

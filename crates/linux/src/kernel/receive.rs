@@ -1,5 +1,6 @@
 //! Receive buffers: small ones for everybody, large ones for who needs them, all of them recycled.
 
+use crate::aligned::Aligned;
 use rustix::fd::BorrowedFd;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::RecvFlags;
@@ -13,8 +14,8 @@ pub(crate) const LARGE_LEN: usize = 128 << 10;
 /// The stock of unused buffers, and how many large ones are out.
 #[derive(Debug)]
 pub(crate) struct BufferPool {
-    small: Vec<Box<[u8]>>,
-    large: Vec<Box<[u8]>>,
+    small: Vec<Aligned>,
+    large: Vec<Aligned>,
     large_out: usize,
     large_max: usize,
     /// Large buffers refused since the start.
@@ -36,20 +37,20 @@ impl BufferPool {
         }
     }
 
-    fn small(&mut self) -> Box<[u8]> {
-        self.small.pop().unwrap_or_else(|| vec![0; SMALL_LEN].into_boxed_slice())
+    fn small(&mut self) -> Aligned {
+        self.small.pop().unwrap_or_else(|| Aligned::new(SMALL_LEN))
     }
 
-    fn large(&mut self) -> Option<Box<[u8]>> {
+    fn large(&mut self) -> Option<Aligned> {
         if self.large_out >= self.large_max {
             self.large_refused += 1;
             return None;
         }
         self.large_out += 1;
-        Some(self.large.pop().unwrap_or_else(|| vec![0; LARGE_LEN].into_boxed_slice()))
+        Some(self.large.pop().unwrap_or_else(|| Aligned::new(LARGE_LEN)))
     }
 
-    fn give_back(&mut self, buffer: Box<[u8]>) {
+    fn give_back(&mut self, buffer: Aligned) {
         let stock = if buffer.len() == LARGE_LEN {
             self.large_out -= 1;
             &mut self.large
@@ -70,7 +71,7 @@ impl BufferPool {
 /// What was received and not consumed: a ring in a buffer that is only held while there is something in it.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveBuffer {
-    ring: Box<[u8]>,
+    ring: Aligned,
     head: usize,
     len: usize,
     /// The last reads filled a small buffer, so that a large one is due.

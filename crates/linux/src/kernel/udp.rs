@@ -2,6 +2,7 @@
 
 use super::hub::{Hub, udp_id};
 use super::socket;
+use crate::aligned::Aligned;
 use crate::slab::Key;
 use crate::sys::socket as sys;
 use linerate_transport::{Datagram, ListenAddr, ListenError, Owner, Ready, Source, UdpSendError};
@@ -34,7 +35,7 @@ pub(crate) struct UdpSocket {
     pub(crate) owner: Owner,
     family: AddressFamily,
     local: SocketAddr,
-    arena: Box<[u8]>,
+    arena: Aligned,
     queue: VecDeque<Received>,
     /// Where in the arena the next datagram goes.
     tail: usize,
@@ -68,7 +69,7 @@ impl UdpSocket {
             owner,
             family,
             local,
-            arena: vec![0; ARENA_LEN].into_boxed_slice(),
+            arena: Aligned::new(ARENA_LEN),
             queue: VecDeque::new(),
             tail: 0,
             can_read: false,
