@@ -205,10 +205,7 @@ impl Root {
             (FileWork::WriteParcel { offset, parcel }, Content::Fd(_)) => {
                 file.take_parcel(offset, parcel).map(|()| FileReply::Done)
             }
-            (FileWork::Truncate { len }, Content::Fd(fd)) => {
-                rustix::fs::ftruncate(fd, len).map_err(error)?;
-                Ok(FileReply::Done)
-            }
+            (FileWork::Truncate { len }, Content::Fd(fd)) => truncate(fd, len).map(|()| FileReply::Done),
             (FileWork::Publish { whole }, Content::Fd(_)) => {
                 if let Some(error) = lock(&file.late_error).filter(|_| whole) {
                     return Err(error);
@@ -471,6 +468,13 @@ fn read(fd: &OwnedFd, offset: u64, mut page: Page, mut done: usize) -> Result<Fi
         }
     }
     Ok(FileReply::Data(page.into_shared(done)))
+}
+
+/// Sets the length of a file that has another. ext4 takes a file that is cut to nothing for one that is being replaced, though it
+/// was empty: it begins to write it to the disk when it is closed, and whoever closes it waits for half a second a gigabyte.
+fn truncate(fd: &OwnedFd, len: u64) -> Result<(), FileError> {
+    let has = rustix::fs::fstat(fd).map_err(error)?.st_size;
+    if u64::try_from(has) == Ok(len) { Ok(()) } else { rustix::fs::ftruncate(fd, len).map_err(error) }
 }
 
 fn write(fd: &OwnedFd, offset: u64, data: &[u8]) -> Result<(), FileError> {
