@@ -57,6 +57,26 @@ fn each_mode_opens_in_its_way() {
     fails(ask(&mut files, FileOp::Truncate { file, len: 0 }), FileError::Permission);
 }
 
+/// ext4 flushes a file that was cut to nothing when it is closed, also one that was empty: a call more is felt.
+#[test]
+fn a_file_of_that_length_is_not_cut() {
+    let dir = TempDir::new();
+    dir.write("old", b"0123456789");
+    let mut files = serve(&dir, true);
+    let (file, _) = open(&mut files, "/old", OpenMode::Update).unwrap();
+    let path = dir.0.join("old");
+    let long_ago = std::time::UNIX_EPOCH;
+    for (len, expected) in [(10, &b"0123456789"[..]), (4, b"0123"), (6, b"0123\0\0"), (0, b""), (0, b"")] {
+        let same = std::fs::metadata(&path).unwrap().len() == len;
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
+        done(ask(&mut files, FileOp::Truncate { file, len }));
+        assert_eq!(std::fs::read(&path).unwrap(), expected);
+        // The system notes the time of every call, whatever the length was.
+        let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
+        assert_eq!(modified == long_ago, same, "{len}");
+    }
+}
+
 /// Also where length and modification are those from before (`rsync --inplace -t`, `touch -r`).
 #[test]
 fn content_that_is_written_anew_shows() {
