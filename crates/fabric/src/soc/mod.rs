@@ -224,6 +224,14 @@ impl Core {
 }
 
 impl Soc {
+    /// The description as a chip file has it. In one place, as who writes it by `toml` compiles all its types once more.
+    ///
+    /// # Errors
+    /// What TOML cannot hold; a chip that was loaded has nothing of the kind.
+    pub fn text(&self) -> Result<String, String> {
+        toml::to_string(self).map_err(|error| error.to_string())
+    }
+
     /// The frequency of a clock; `None` for a name that no clock has, or one that derives from itself.
     pub fn frequency(&self, clock: &str) -> Option<Hertz> {
         let (mut name, mut factor) = (clock, 1.0);

@@ -65,7 +65,7 @@ pub fn chip(tables: &[Table], known: &Known) -> Result<String, String> {
     }
     let values: Vec<f64> = soc.free().iter().map(|one| rounded(one.value)).collect();
     let soc = soc.with_free(&values);
-    let mut text = toml::to_string(&soc).map_err(|error| error.to_string())?;
+    let mut text = soc.text()?;
     for way in Way::ALL {
         let seen = packets(tables, way);
         if let Some(port) = Port::of(way.port(), &seen) {

@@ -179,7 +179,7 @@ fn inputs(soc: &Soc, guide: &Guide) -> String {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     };
-    add(&toml::to_string(soc).unwrap_or_default());
+    add(&soc.text().unwrap_or_default());
     for cell in measurements(soc, guide) {
         add(&format!("{} {} {} {}", cell.table, cell.row, cell.column, cell.value));
     }
