@@ -1,6 +1,6 @@
 //! The threads that do file operations, and the queue before them. Results go where the job says.
 
-use super::ahead::read_ahead;
+use super::ahead::Sink;
 use super::job::{FileWork, Finished, Job, Outcome, Work};
 use super::pages::{Page, PagePool};
 use super::root::Root;
@@ -163,11 +163,12 @@ impl WorkQueue {
 
     /// What a worker thread does.
     pub(crate) fn work(&self) {
+        let mut sink = Sink::new();
         while let Some(task) = self.next() {
             match task {
                 Task::Job(job) => self.run(job),
                 Task::Ahead(ahead) => {
-                    read_ahead(&ahead.file, ahead.offset, ahead.len);
+                    sink.read_ahead(&ahead.file, ahead.offset, ahead.len);
                     let up_to = ahead.offset.saturating_add(ahead.len);
                     ahead.done.push(ReadAheadDone { key: ahead.key, up_to });
                 }
