@@ -1,7 +1,7 @@
 //! Buffers that the kernel copies into at full speed.
 //!
 //! An allocation of 128 KiB and more begins 16 bytes into a page. What lies in the page cache or in a socket begins at its start
-//! as a rule, and to copy to an address 8 to 16 bytes further within its page takes three times as long: a load seems to need a
+//! as a rule, and to copy to an address 8 to 24 bytes further within its page takes three times as long: a load seems to need a
 //! store that is still under way, as processors compare only the lowest 12 bits of the addresses at first. From page to page it
 //! does not happen. docs/performance.md has the figures.
 
@@ -12,13 +12,16 @@ const PAGE: usize = 4 << 10;
 const LINE: usize = 64;
 
 /// Bytes that begin at a page, or at a line if they are so few that a page more would matter. Large ones take no memory before
-/// they are written to.
+/// they are written to. Every connection has one, mostly without bytes, so that it is kept small.
 #[derive(Debug, Default)]
 pub(crate) struct Aligned {
-    bytes: Vec<u8>,
-    start: usize,
-    len: usize,
+    bytes: Box<[u8]>,
+    /// Bytes before those, and behind them.
+    before: u16,
+    behind: u16,
 }
+
+const _: () = assert!(PAGE <= u16::MAX as usize);
 
 impl Aligned {
     /// `len` zeros.
@@ -27,10 +30,10 @@ impl Aligned {
             return Aligned::default();
         }
         let align = if len < 16 * PAGE { LINE } else { PAGE };
-        let bytes = vec![0; len + align - 1];
+        let bytes = vec![0; len + align - 1].into_boxed_slice();
         // Nobody promises that it can be told.
-        let start = bytes.as_ptr().align_offset(align).min(align - 1);
-        Aligned { bytes, start, len }
+        let before = bytes.as_ptr().align_offset(align).min(align - 1);
+        Aligned { bytes, before: before as u16, behind: (align - 1 - before) as u16 }
     }
 }
 
@@ -39,14 +42,15 @@ impl Deref for Aligned {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        &self.bytes[self.start..self.start + self.len]
+        &self.bytes[usize::from(self.before)..self.bytes.len() - usize::from(self.behind)]
     }
 }
 
 impl DerefMut for Aligned {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.start..self.start + self.len]
+        let end = self.bytes.len() - usize::from(self.behind);
+        &mut self.bytes[usize::from(self.before)..end]
     }
 }
 
