@@ -3,7 +3,7 @@
 //! An allocation of 128 KiB and more begins 16 bytes into a page. What lies in the page cache or in a socket begins at its start
 //! as a rule, and to copy to an address 8 to 24 bytes further within its page takes three times as long: a load seems to need a
 //! store that is still under way, as processors compare only the lowest 12 bits of the addresses at first. From page to page it
-//! does not happen. docs/performance.md has the figures.
+//! does not. docs/performance.md has the figures.
 
 use std::ops::{Deref, DerefMut};
 

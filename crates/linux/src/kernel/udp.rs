@@ -2,7 +2,6 @@
 
 use super::hub::{Hub, udp_id};
 use super::socket;
-use crate::aligned::Aligned;
 use crate::slab::Key;
 use crate::sys::socket as sys;
 use linerate_transport::{Datagram, ListenAddr, ListenError, Owner, Ready, Source, UdpSendError};
@@ -35,7 +34,7 @@ pub(crate) struct UdpSocket {
     pub(crate) owner: Owner,
     family: AddressFamily,
     local: SocketAddr,
-    arena: Aligned,
+    arena: Box<[u8]>,
     queue: VecDeque<Received>,
     /// Where in the arena the next datagram goes.
     tail: usize,
@@ -69,7 +68,7 @@ impl UdpSocket {
             owner,
             family,
             local,
-            arena: Aligned::new(ARENA_LEN),
+            arena: vec![0; ARENA_LEN].into_boxed_slice(),
             queue: VecDeque::new(),
             tail: 0,
             can_read: false,
