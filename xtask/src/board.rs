@@ -13,6 +13,7 @@ mod names;
 mod network;
 mod offloads;
 mod soft_count;
+mod soft_order;
 mod softcore;
 mod watchdog;
 
@@ -40,6 +41,7 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|offlo
   bitstream softcore alone: the image and the file that configures an ECP5 (LFE5U-85F), with what they take and the clocks that are
            reached, into target/rtl/bitstream; half an hour; `--div N`: a clock of 500 MHz by N (14), `--seed N` of the placer,
            `again` for the last netlist
+  order    softcore alone: where its functions lie, by how they are executed, into boards/softcore/order.x
   whole    softcore alone: that design with its image, SDRAM, flash and PHY in simulation, from power-up to a page by HTTP;
            16 minutes of a processor; `whole quick` without what the loader does
   build    build the image and print its size

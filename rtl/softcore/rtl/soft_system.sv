@@ -123,11 +123,6 @@ module soft_system #(
 
   assign is_waiting = i_cyc || d_cyc || !stores_empty;
 
-  soft_fill #(.SIZE_W(SIZE_W)) fetch (
-      .clk, .rst, .cycle(i_cyc && i_stb), .address(i_adr), .cti(i_cti), .ack(i_ack), .data(i_miso),
-      .ask(mem_ask[FETCH]), .beat(mem_beat[FETCH]), .grant(grant[FETCH]), .come(come[FETCH]), .come_data, .event_line(event_fetch_line)
-  );
-
   // Memory twice, below F000_0000.
   wire         d_access    = d_cyc && d_stb;
   wire         d_registers = d_adr[29:26] == 4'hf;
@@ -135,10 +130,19 @@ module soft_system #(
   logic [31:0] load_word, register_word;
   wire         push = d_access && !d_registers && d_we && stores_room;
 
+  // Lines are read ahead while nobody else asks for memory, and never past a store that waits.
+  wire others_ask = mem_ask[RING_READ] || mem_ask[RING_WRITE] || mem_ask[RECEIVED] || mem_ask[TRANSMIT];
+  wire hold       = others_ask || !stores_empty;
+
+  soft_fill #(.SIZE_W(SIZE_W)) fetch (
+      .clk, .rst, .cycle(i_cyc && i_stb), .address(i_adr), .cti(i_cti), .ack(i_ack), .data(i_miso), .hold, .push, .push_address(d_adr),
+      .ask(mem_ask[FETCH]), .beat(mem_beat[FETCH]), .grant(grant[FETCH]), .come(come[FETCH]), .come_data, .event_line(event_fetch_line)
+  );
+
   soft_fill #(.SIZE_W(SIZE_W)) load (
       .clk, .rst, .cycle(d_access && !d_registers && !d_we && stores_empty), .address(d_adr), .cti(d_cti), .ack(load_ack),
-      .data(load_word), .ask(mem_ask[LOAD]), .beat(mem_beat[LOAD]), .grant(grant[LOAD]), .come(come[LOAD]), .come_data,
-      .event_line(event_load_line)
+      .data(load_word), .hold, .push, .push_address(d_adr), .ask(mem_ask[LOAD]), .beat(mem_beat[LOAD]), .grant(grant[LOAD]),
+      .come(come[LOAD]), .come_data, .event_line(event_load_line)
   );
 
   soft_stores #(.SIZE_W(SIZE_W)) waiting (

@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use super::network::{Network, TAP};
-use super::{OUT, checks, soft_count};
+use super::{OUT, checks, soft_count, soft_order};
 use crate::rtl::bitstream;
 use crate::{firmware, packages, rtl, shell};
 use anyhow::{Context, Result, bail, ensure};
@@ -45,6 +45,8 @@ pub enum Verb {
     },
     /// All that can be counted, or one of it.
     Count(Option<&'static str>),
+    /// Where the functions of the next image lie.
+    Order,
 }
 
 impl Verb {
@@ -61,9 +63,10 @@ impl Verb {
             ["whole"] => Verb::Whole { is_quick: false },
             ["whole", "quick"] => Verb::Whole { is_quick: true },
             ["count"] => Verb::Count(None),
+            ["order"] => Verb::Order,
             ["count", only] => Verb::Count(Some(soft_count::named(only)?)),
             [what, ..] => bail!(
-                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, ramp [quick], bitstream, whole [quick] and build, or has too much behind it\n{}",
+                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, ramp [quick], order, bitstream, whole [quick] and build, or has too much behind it\n{}",
                 super::USAGE
             ),
         })
@@ -91,6 +94,10 @@ pub fn run(verb: Verb) -> Result<()> {
         Verb::Count(only) => {
             let board = build()?;
             soft_count::run(&board.hardware, &board.image, only)
+        }
+        Verb::Order => {
+            let board = build()?;
+            soft_order::write(&board.hardware, &board.image)
         }
     }
 }

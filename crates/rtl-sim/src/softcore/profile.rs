@@ -1,7 +1,7 @@
 //! Where the processor's instructions and clocks go: a count for each address.
 
-/// Clocks without an instruction after which one has waited for memory: its first word comes after 18.
-const WAITED: u64 = 18;
+/// Clocks without an instruction after which one has waited for a line: its eight words take a clock each, where they were read ahead.
+const WAITED: u64 = 8;
 
 /// What was counted at one address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Counted {
     pub instruction_fills: u64,
     /// Lines that the data cache filled for it.
     pub data_fills: u64,
+    /// Instructions that were counted before it was first executed.
+    pub first: u64,
 }
 
 /// Counts of every instruction that ends.
@@ -25,12 +27,14 @@ pub struct Profile {
     counters: [u64; 3],
     /// What has passed since the last instruction ended, or since one has waited.
     pending: Counted,
+    /// All instructions so far.
+    total: u64,
 }
 
 impl Profile {
     /// Nothing counted yet; the board's counters are at these now.
     pub(super) fn new(counters: [u64; 3]) -> Profile {
-        Profile { at: Vec::new(), counters, pending: Counted::default() }
+        Profile { at: Vec::new(), counters, pending: Counted::default(), total: 0 }
     }
 
     /// A clock has passed: which instruction was at the pipeline's end in it, and the counters after it.
@@ -51,6 +55,10 @@ impl Profile {
             self.at.resize(index + 1, Counted::default());
         }
         let counted = &mut self.at[index];
+        if counted.instructions == 0 {
+            counted.first = self.total;
+        }
+        self.total += executed;
         counted.instructions += executed;
         let clocks = std::mem::take(&mut pending.clocks);
         counted.clocks += clocks;
@@ -85,7 +93,9 @@ mod tests {
         profile.clock(0x104, [2, 8, 8]);
         let counted: Vec<_> = profile.counted().collect();
         let one = Counted { instructions: 1, clocks: 1, ..Counted::default() };
-        let waited = Counted { instructions: 1, clocks: WAITED + 1, instruction_fills: 1, data_fills: 1 };
-        assert_eq!(counted, [(0x100, one), (0x102, one), (0x104, waited)]);
+        let second = Counted { first: 1, ..one };
+        let waited =
+            Counted { instructions: 1, clocks: WAITED + 1, instruction_fills: 1, data_fills: 1, first: 2 };
+        assert_eq!(counted, [(0x100, one), (0x102, second), (0x104, waited)]);
     }
 }
