@@ -49,8 +49,7 @@ pub(crate) struct TcpWay {
 
 /// Builds frames.
 pub(crate) struct Egress {
-    mac: MacAddr,
-    tags: Tags,
+    link: Link,
     hasher: KeyedState,
     identification: u32,
     /// The headers of the connection that sent last, and what they are made for: itself, its next hop, its type of service.
@@ -61,6 +60,20 @@ pub(crate) struct Egress {
     bare_ack_for: Option<(ConnId, MacAddr, u8)>,
 }
 
+/// What all frames of an interface begin with.
+struct Link {
+    mac: MacAddr,
+    tags: Tags,
+}
+
+impl Link {
+    fn ethernet(&self, out: &mut [u8], destination: MacAddr, ether_type: EtherType) -> usize {
+        let header = ethernet::Builder { destination, source: self.mac, tags: self.tags, ether_type };
+        // The header block has room for all headers that we write (MAX_HEADER).
+        header.emit(out).unwrap_or(0)
+    }
+}
+
 impl Egress {
     /// Frames from `mac`, tagged for `vlan`.
     pub(crate) fn new(mac: MacAddr, vlan: Option<u16>, hasher: KeyedState, identification: u32) -> Self {
@@ -69,8 +82,7 @@ impl Egress {
             None => Tags::NONE,
         };
         Egress {
-            mac,
-            tags,
+            link: Link { mac, tags },
             hasher,
             identification,
             front: Front::NONE,
@@ -82,18 +94,12 @@ impl Egress {
 
     /// Bytes of the Ethernet header.
     pub(crate) fn link_len(&self) -> usize {
-        ethernet::HEADER_LEN + self.tags.emitted_len()
+        ethernet::HEADER_LEN + self.link.tags.emitted_len()
     }
 
     /// Where layer 4 begins in a frame of TCP over the family of `ip`.
     pub(crate) fn l4_offset(&self, ip: IpAddr) -> usize {
         self.link_len() + ip_header_len(ip)
-    }
-
-    fn ethernet(&self, out: &mut [u8], destination: MacAddr, ether_type: EtherType) -> usize {
-        let header = ethernet::Builder { destination, source: self.mac, tags: self.tags, ether_type };
-        // The header block has room for all headers that we write (MAX_HEADER).
-        header.emit(out).unwrap_or(0)
     }
 
     /// An ARP packet; false when the queue is full.
@@ -107,7 +113,7 @@ impl Egress {
         let Some(slot) = queue.vacant() else { return false };
         let link_len = self.link_len();
         let out = slot.header_mut(link_len + arp::PACKET_LEN);
-        self.ethernet(out, destination, EtherType::ARP);
+        self.link.ethernet(out, destination, EtherType::ARP);
         must(packet.emit(&mut out[link_len..]));
         counters.arp_out += 1;
         count_frame(slot, counters);
@@ -219,7 +225,7 @@ impl Egress {
         let fields = &packet.fields;
         let ecn = Ecn::from_bits(fields.tos);
         if fields.destination.is_ipv4() {
-            let at = self.ethernet(out, mac, EtherType::IPV4);
+            let at = self.link.ethernet(out, mac, EtherType::IPV4);
             let header = ipv4::Builder {
                 ttl: fields.hop_limit,
                 dscp: fields.tos >> 2,
@@ -233,7 +239,7 @@ impl Egress {
             must(header.emit(&mut out[at..]));
             return;
         }
-        let at = self.ethernet(out, mac, EtherType::IPV6);
+        let at = self.link.ethernet(out, mac, EtherType::IPV6);
         let (next_header, extension) = match part {
             Some(_) => (Protocol::FRAGMENT, ipv6::Fragment::LEN),
             None => (fields.protocol, 0),
@@ -267,7 +273,7 @@ impl Egress {
     pub(crate) fn front_of(&mut self, id: ConnId, to: &TcpWay, ecn: Ecn, tcp: &Connection) -> &Front {
         let wanted = Some((id, to.mac, to.tos));
         if self.front_for != wanted || self.front.ecn != ecn {
-            self.front = self.make_front(to, ecn, tcp.local(), tcp.remote());
+            self.front.make(&self.link, to, ecn, tcp.local(), tcp.remote());
             self.front_for = wanted;
         }
         &self.front
@@ -309,7 +315,8 @@ impl Egress {
     #[inline(never)]
     fn make_bare_ack(&self, to: &TcpWay, tcp: &Connection, head: &Head) -> BareAck {
         let (local, remote) = (tcp.local(), tcp.remote());
-        let front = self.make_front(to, Ecn::NotCapable, local, remote);
+        let mut front = Front::NONE;
+        front.make(&self.link, to, Ecn::NotCapable, local, remote);
         let mut bytes = [0; BARE_ACK];
         let (l4, is_v4) = (front.l4, front.is_v4);
         let plain = tcp::PlainBuilder {
@@ -323,31 +330,6 @@ impl Egress {
         let len = plain.header_len();
         front.write(&mut bytes, len);
         BareAck { bytes, l4, len: l4 + len, is_v4 }
-    }
-
-    #[inline(never)]
-    fn make_front(&self, to: &TcpWay, ecn: Ecn, local: SocketAddr, remote: SocketAddr) -> Front {
-        let mut bytes = [0; MAX_FRONT];
-        let dscp = to.tos >> 2;
-        let (ip, pseudo) = match (local.ip(), remote.ip()) {
-            (IpAddr::V4(local), IpAddr::V4(remote)) => {
-                let ip = self.ethernet(&mut bytes, to.mac, EtherType::IPV4);
-                let header =
-                    ipv4::Builder { dscp, ecn, ..ipv4::Builder::new(local, remote, Protocol::TCP, 0) };
-                must(header.emit(&mut bytes[ip..]));
-                (ip, header.pseudo_header())
-            }
-            (local, remote) => {
-                let ip = self.ethernet(&mut bytes, to.mac, EtherType::IPV6);
-                let (local, remote) = (v6(local), v6(remote));
-                let header =
-                    ipv6::Builder { dscp, ecn, ..ipv6::Builder::new(local, remote, Protocol::TCP, 0) };
-                must(header.emit(&mut bytes[ip..]));
-                (ip, header.pseudo_header())
-            }
-        };
-        let remote = remote.ip();
-        Front { bytes, ip, l4: ip + ip_header_len(remote), is_v4: remote.is_ipv4(), pseudo, ecn }
     }
 }
 
@@ -381,6 +363,32 @@ impl Front {
     /// Before anybody sent.
     const NONE: Front =
         Front { bytes: [0; MAX_FRONT], ip: 0, l4: 0, is_v4: true, pseudo: Sum::ZERO, ecn: Ecn::NotCapable };
+
+    /// Makes it those of a connection, in place: where many connections send in turn, that is once for each packet.
+    #[inline(never)]
+    fn make(&mut self, link: &Link, to: &TcpWay, ecn: Ecn, local: SocketAddr, remote: SocketAddr) {
+        let bytes = &mut self.bytes;
+        let dscp = to.tos >> 2;
+        (self.ip, self.pseudo) = match (local.ip(), remote.ip()) {
+            (IpAddr::V4(local), IpAddr::V4(remote)) => {
+                let ip = link.ethernet(bytes, to.mac, EtherType::IPV4);
+                let header =
+                    ipv4::Builder { dscp, ecn, ..ipv4::Builder::new(local, remote, Protocol::TCP, 0) };
+                must(header.emit(&mut bytes[ip..]));
+                (ip, header.pseudo_header())
+            }
+            (local, remote) => {
+                let ip = link.ethernet(bytes, to.mac, EtherType::IPV6);
+                let (local, remote) = (v6(local), v6(remote));
+                let header =
+                    ipv6::Builder { dscp, ecn, ..ipv6::Builder::new(local, remote, Protocol::TCP, 0) };
+                must(header.emit(&mut bytes[ip..]));
+                (ip, header.pseudo_header())
+            }
+        };
+        let remote = remote.ip();
+        (self.l4, self.is_v4, self.ecn) = (self.ip + ip_header_len(remote), remote.is_ipv4(), ecn);
+    }
 
     /// Completes a packet whose TCP header and payload a connection wrote: lower headers, the pseudo-header's sum over
     /// the full length in the checksum field, and what the device is asked for.
@@ -506,12 +514,15 @@ mod tests {
         let state = KeyedState::new(&[3; 32]);
         let (v4, v6) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), "fd00::1".parse().unwrap());
         let mut usual = 0;
+        let mut kept = Front::NONE;
         for (ip, vlan) in [(v4, None), (v4, Some(7)), (v6, None), (v6, Some(7))] {
             let egress = Egress::new(MacAddr([2; 6]), vlan, state, 0);
             let (local, remote) = (SocketAddr::new(ip, 80), SocketAddr::new(ip, 4_000));
             let way = TcpWay { tos: 0x20, mac: MacAddr([4; 6]) };
             for ecn in [Ecn::NotCapable, Ecn::Capable0] {
-                let front = egress.make_front(&way, ecn, local, remote);
+                let mut front = Front::NONE;
+                front.make(&egress.link, &way, ecn, local, remote);
+                kept.make(&egress.link, &way, ecn, local, remote);
                 for len in (20..3_000).chain(65_400..=65_515) {
                     let (mut short, mut long) = ([7; 160], [7; 160]);
                     front.write(&mut long, len);
@@ -519,6 +530,9 @@ mod tests {
                         assert_eq!(short, long, "{ip} {len}");
                         usual += 1;
                     }
+                    let mut again = [7; 160];
+                    kept.write(&mut again, len);
+                    assert_eq!(again, long, "{ip} {len}: made where another one was");
                 }
             }
         }
