@@ -130,14 +130,18 @@ fn stats(machine: &Machine<'_>) -> Result<Value> {
 
 /// The functions of an image with their ends and names.
 pub fn functions(image: &Path) -> Result<Functions> {
+    symbols(image, |symbol| format!("{:#}", rustc_demangle::demangle(symbol)))
+}
+
+/// The functions of an image with their ends and what `name` makes of their symbols.
+pub fn symbols(image: &Path, name: impl Fn(&str) -> String) -> Result<Functions> {
     let bytes = std::fs::read(image).with_context(|| format!("cannot read {}", image.display()))?;
     let file = object::File::parse(&*bytes)?;
     let text = file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
     let entry = |symbol: object::Symbol<'_, '_>| {
         // The lowest bit says that it is Thumb code.
         let start = symbol.address() & !1;
-        let name = rustc_demangle::demangle(symbol.name().unwrap_or_default());
-        (start, (start + symbol.size(), format!("{name:#}")))
+        (start, (start + symbol.size(), name(symbol.name().unwrap_or_default())))
     };
     Ok(text.map(entry).collect())
 }

@@ -1,12 +1,11 @@
 //! Where the soft core's code lies: functions in the order in which they are executed, for a cache of code that is direct-mapped.
 //!
 //! What a loop executes, one function behind the other, then lies in other lines of the cache as far as it fits. Where the linker
-//! puts functions by itself, some that alternate share their lines: sending filled 118 lines of code a segment that way, and 54 so.
+//! puts functions by itself, some that alternate share their lines: sending filled 118 lines of code a segment that way, and 54 to 68 so.
 
-use super::OUT;
+use super::{OUT, count};
 use crate::shell;
 use anyhow::{Context, Result, ensure};
-use object::{Object as _, ObjectSymbol as _, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,7 +20,7 @@ const HASH: (&str, usize) = ("17h", 20);
 
 /// Has the image do its work, and writes the order of its functions; the next build uses it.
 pub fn write(hardware: &Path, image: &Path) -> Result<()> {
-    let functions = functions(&std::fs::read(image)?)?;
+    let functions = count::symbols(image, str::to_owned)?;
     let (mut patterns, mut known) = (Vec::new(), BTreeSet::new());
     for measured in MEASURED {
         let file = Path::new(OUT).join("softcore-order-counts");
@@ -48,20 +47,8 @@ pub fn write(hardware: &Path, image: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The functions of an image by their first address, with the one behind the last.
-fn functions(image: &[u8]) -> Result<BTreeMap<u64, (u64, String)>> {
-    let file = object::File::parse(image)?;
-    let text = file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
-    Ok(text
-        .map(|symbol| {
-            let end = symbol.address() + symbol.size();
-            (symbol.address(), (end, symbol.name().unwrap_or_default().to_owned()))
-        })
-        .collect())
-}
-
 /// The functions of a file of counts, by when they were first executed.
-fn in_order<'a>(counts: &str, functions: &'a BTreeMap<u64, (u64, String)>) -> Result<Vec<&'a str>> {
+fn in_order<'a>(counts: &str, functions: &'a count::Functions) -> Result<Vec<&'a str>> {
     let mut firsts = BTreeMap::new();
     for line in counts.lines().skip(1) {
         let fields: Vec<&str> = line.split(' ').collect();
@@ -114,7 +101,7 @@ mod tests {
 
     #[test]
     fn functions_come_by_when_they_were_first_executed() {
-        let functions = BTreeMap::from(
+        let functions = count::Functions::from(
             [(0x100, 0x110, "later"), (0x200, 0x210, "first"), (0x300, 0x310, "never")]
                 .map(|(start, end, name)| (start, (end, name.to_owned()))),
         );
