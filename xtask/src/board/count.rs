@@ -146,6 +146,12 @@ pub fn symbols(image: &Path, name: impl Fn(&str) -> String) -> Result<Functions>
     Ok(text.map(entry).collect())
 }
 
+/// The function that an address lies in.
+pub fn function_at(functions: &Functions, address: u64) -> Option<&str> {
+    let function = functions.range(..=address).next_back().filter(|(_, (end, _))| address < *end);
+    function.map(|(_, (_, name))| name.as_str())
+}
+
 /// What was counted, by the functions that the blocks lie in.
 fn by_function(counts: &Path, functions: &Functions) -> Result<BTreeMap<String, u64>> {
     let mut sums = BTreeMap::new();
@@ -177,8 +183,7 @@ fn for_each(counts: &Path, functions: &Functions, mut visit: impl FnMut(&str, us
         let mut fields = line.split(' ');
         let mut field = |radix| u64::from_str_radix(fields.next().unwrap_or_default(), radix);
         let (address, instructions, executed, core) = (field(16)?, field(10)?, field(10)?, field(10)?);
-        let function = functions.range(..=address).next_back().filter(|(_, (end, _))| address < *end);
-        let name = function.map_or("without a name", |(_, (_, name))| name);
+        let name = function_at(functions, address).unwrap_or("without a name");
         visit(name, core as usize, instructions * executed);
     }
     Ok(())

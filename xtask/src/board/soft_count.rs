@@ -88,8 +88,7 @@ fn sums(text: &str, functions: &count::Functions) -> Result<(Sums, Vec<(String, 
     for line in lines {
         let mut fields = line.split(' ');
         let address = u64::from_str_radix(fields.next().unwrap_or_default(), 16)?;
-        let function = functions.range(..=address).next_back().filter(|(_, (end, _))| address < *end);
-        let sum = sums.entry(function.map_or(NAMELESS, |(_, (_, name))| name)).or_default();
+        let sum = sums.entry(count::function_at(functions, address).unwrap_or(NAMELESS)).or_default();
         for (at, field) in fields.enumerate().take(total.len()) {
             let each = field.parse::<f64>()? / units;
             total[at] += each;

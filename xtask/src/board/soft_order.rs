@@ -54,10 +54,9 @@ fn in_order<'a>(counts: &str, functions: &'a count::Functions) -> Result<Vec<&'a
         let fields: Vec<&str> = line.split(' ').collect();
         let [address, _, _, _, _, first] = *fields else { anyhow::bail!("{line:?} has not six fields") };
         let address = u64::from_str_radix(address, 16)?;
-        let function = functions.range(..=address).next_back().filter(|(_, (end, _))| address < *end);
-        if let Some((_, (_, name))) = function {
+        if let Some(name) = count::function_at(functions, address) {
             let first: u64 = first.parse()?;
-            let at = firsts.entry(name.as_str()).or_insert(first);
+            let at = firsts.entry(name).or_insert(first);
             *at = first.min(*at);
         }
     }
