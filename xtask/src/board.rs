@@ -38,6 +38,7 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|offlo
            others and with what the image leaves, into the same file (as root)
   ramp     softcore alone: requests at rising rates in virtual time, as in seed 003; tables, and
            target/boards/softcore-ramp.{csv,json,svg,html}; `ramp quick`: every other level of half the length
+  rates    softcore alone: what memory and the interface's DMA carry, beside what `linerate fabric predict softcore` says
   bitstream softcore alone: the image and the file that configures an ECP5 (LFE5U-85F), with what they take and the clocks that are
            reached, into target/rtl/bitstream; half an hour; `--div N`: a clock of 500 MHz by N (14), `--seed N` of the placer,
            `again` for the last netlist

@@ -20,7 +20,8 @@ const fn clock_ns(named: Option<&str>) -> u32 {
     }
 }
 
-fn clocks() -> u64 {
+/// Clocks since the start.
+pub fn clocks() -> u64 {
     let low = read(LOW);
     u64::from(low) | u64::from(read(HIGH)) << 32
 }

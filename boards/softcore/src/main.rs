@@ -15,6 +15,7 @@ mod ethernet;
 mod heap;
 mod panic;
 mod processor;
+mod rates;
 mod registers;
 mod stack;
 mod start;
@@ -37,6 +38,9 @@ fn run() -> ! {
         Ok(opened) => opened,
         Err(error) => panic!("{error}"),
     };
+    if straps::measures() {
+        rates::run();
+    }
     let mut board = board::Softcore::new(opened.interrupt);
     let parts = Parts {
         device: opened.device,

@@ -8,3 +8,8 @@ const STRAPS: usize = 0xf003_0000;
 pub fn offloads_are_off() -> bool {
     read(STRAPS) & 1 != 0
 }
+
+/// Rates of memory and interface are measured, in place of serving.
+pub fn measures() -> bool {
+    read(STRAPS) & 2 != 0
+}

@@ -74,7 +74,7 @@ fn exit_codes() {
     check(
         &predict("k2x", "tcp:x"),
         2,
-        &["'k2x' for 'SOC'", "one of k2h, k2e, stm32h743, xupv5, zcu102, or the path"],
+        &["'k2x' for 'SOC'", "one of k2h, k2e, softcore, stm32h743, xupv5, zcu102, or the path"],
     );
     check(&predict("no/such.toml", "tcp:x"), 2, &["cannot read no/such.toml"]);
     check(

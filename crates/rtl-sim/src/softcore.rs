@@ -28,6 +28,34 @@ pub fn wire_clocks(bytes: usize) -> u64 {
 pub struct Straps {
     /// The interface's offloads are not used.
     pub without_offloads: bool,
+    /// Rates of memory and interface are measured, in place of serving.
+    pub measures: bool,
+}
+
+impl Straps {
+    fn wired(self) -> u64 {
+        u64::from(self.without_offloads) | u64::from(self.measures) << 1
+    }
+}
+
+/// How fast frames pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cable {
+    /// 1 Gb/s.
+    #[default]
+    Gigabit,
+    /// As fast as the interface takes and gives them, a beat in each clock at most.
+    Unlimited,
+}
+
+impl Cable {
+    /// Clocks that a frame of so many bytes takes.
+    fn clocks(self, bytes: usize) -> u64 {
+        match self {
+            Cable::Gigabit => wire_clocks(bytes),
+            Cable::Unlimited => 0,
+        }
+    }
 }
 
 /// What the board has for memory.
@@ -128,6 +156,7 @@ pub struct Softcore {
     is_ready: bool,
     outgoing: VecDeque<(u64, Vec<u8>)>,
     profile: Option<Profile>,
+    cable: Cable,
 }
 
 impl Softcore {
@@ -149,7 +178,7 @@ impl Softcore {
         let (reset, link, wired) = (dut.port("rst")?, dut.port("link_up")?, dut.port("straps")?);
         dut.set(reset, 1);
         dut.set(link, 1);
-        dut.set(wired, straps.without_offloads.into());
+        dut.set(wired, straps.wired());
         for (address, words) in words_of(image)? {
             for (at, word) in words.into_iter().enumerate() {
                 dut.set(pins.load[0], 1);
@@ -188,7 +217,13 @@ impl Softcore {
             is_ready: false,
             outgoing: VecDeque::new(),
             profile: None,
+            cable: Cable::default(),
         })
+    }
+
+    /// Plugs in another cable.
+    pub fn plug(&mut self, cable: Cable) {
+        self.cable = cable;
     }
 
     /// Clocks since the reset.
@@ -352,8 +387,9 @@ impl Softcore {
         self.leaving.extend_from_slice(&dut.get(pins.out[1]).to_le_bytes()[..count]);
         if dut.get(pins.out[3]) != 0 {
             let frame = std::mem::take(&mut self.leaving);
-            self.out_free = self.began + wire_clocks(frame.len());
-            self.outgoing.push_back((self.out_free, frame));
+            self.out_free = self.began + self.cable.clocks(frame.len());
+            let came = self.out_free.max(self.clocks);
+            self.outgoing.push_back((came, frame));
         }
     }
 
@@ -362,7 +398,7 @@ impl Softcore {
         if frame.len() < SHORTEST {
             frame.resize(SHORTEST, 0);
         }
-        self.in_free = self.in_free.max(self.clocks) + wire_clocks(frame.len());
+        self.in_free = self.in_free.max(self.clocks) + self.cable.clocks(frame.len());
         self.incoming.push_back((self.in_free, frame));
     }
 

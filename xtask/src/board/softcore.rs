@@ -34,6 +34,8 @@ pub enum Verb {
     Serve,
     Test,
     Bench,
+    /// What memory and the interface's engine carry, beside what is predicted.
+    Rates,
     Ramp {
         is_quick: bool,
     },
@@ -57,6 +59,7 @@ impl Verb {
             ["build"] => Verb::Build,
             ["test"] => Verb::Test,
             ["bench"] => Verb::Bench,
+            ["rates"] => Verb::Rates,
             ["ramp"] => Verb::Ramp { is_quick: false },
             ["ramp", "quick"] => Verb::Ramp { is_quick: true },
             ["bitstream", words @ ..] => Verb::Bitstream(bitstream::Options::parse(words)?),
@@ -66,7 +69,7 @@ impl Verb {
             ["order"] => Verb::Order,
             ["count", only] => Verb::Count(Some(soft_count::named(only)?)),
             [what, ..] => bail!(
-                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, ramp [quick], order, bitstream, whole [quick] and build, or has too much behind it\n{}",
+                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, rates, ramp [quick], order, bitstream, whole [quick] and build, or has too much behind it\n{}",
                 super::USAGE
             ),
         })
@@ -87,6 +90,10 @@ pub fn run(verb: Verb) -> Result<()> {
         Verb::Serve => serve(&build()?),
         Verb::Test => test(&build()?),
         Verb::Bench => bench(&build()?),
+        Verb::Rates => {
+            println!("{}", rates(&build()?)?);
+            Ok(())
+        }
         Verb::Ramp { is_quick } => {
             let (board, quick) = (build()?, is_quick.then_some("quick"));
             shell::run(Command::new(board.hardware).arg(board.image).args(["ramp", OUT]).args(quick))
@@ -302,12 +309,25 @@ fn test(board: &Built) -> Result<()> {
         "ok      the watchdog reports a loop that hangs and starts the board anew ({:.1} s)",
         started.elapsed().as_secs_f32()
     );
+    let (started, said) = (Instant::now(), rates(board)?);
+    let said = said.lines().last().unwrap_or_default();
+    println!(
+        "ok      memory and DMA as the chip file says: {said} ({:.1} s)",
+        started.elapsed().as_secs_f32()
+    );
     let (started, said) = (Instant::now(), soft_count::check(&board.hardware, &board.image)?);
     println!("ok      a count by function: {said} ({:.1} s)", started.elapsed().as_secs_f32());
     let started = Instant::now();
     let said = shell::output(Command::new(&board.hardware).arg(&board.image).args(["ramp", "check"]))?;
     println!("ok      a level of the ramp: {} ({:.1} s)", said.trim(), started.elapsed().as_secs_f32());
     Ok(())
+}
+
+/// A table of rates, measured and predicted from `boards/socs/softcore.toml`; an error where they are not close.
+fn rates(board: &Built) -> Result<String> {
+    let mut command = Command::new(&board.hardware);
+    let table = shell::output(command.arg(&board.image).args(["measure", "rates"]))?;
+    Ok(table.trim_end().to_owned())
 }
 
 fn caches(machine: &mut Machine<'_>) -> Result<()> {

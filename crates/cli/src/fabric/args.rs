@@ -100,7 +100,7 @@ pub enum ExplainFormat {
 }
 
 /// What SOC means, in every command.
-const SOC: &str = "Chip: k2h, k2e, stm32h743, xupv5, zcu102, or the path of a TOML file";
+const SOC: &str = "Chip: k2h, k2e, softcore, stm32h743, xupv5, zcu102, or the path of a TOML file";
 
 /// Arguments of `fabric predict`.
 #[derive(Args, Debug)]

@@ -6,9 +6,10 @@ use linerate_fabric::soc::{self, Soc};
 use std::path::Path;
 
 /// Chips by name.
-pub const SOCS: [(&str, &str); 5] = [
+pub const SOCS: [(&str, &str); 6] = [
     ("k2h", include_str!("../../../../boards/socs/k2h.toml")),
     ("k2e", include_str!("../../../../boards/socs/k2e.toml")),
+    ("softcore", include_str!("../../../../boards/socs/softcore.toml")),
     ("stm32h743", include_str!("../../../../boards/socs/stm32h743.toml")),
     ("xupv5", include_str!("../../../../boards/socs/xupv5.toml")),
     ("zcu102", include_str!("../../../../boards/socs/zcu102.toml")),

@@ -45,6 +45,26 @@ pub fn miss(pressure: f64, touches: f64, unevenness: f64) -> f64 {
     (0..STEPS).map(at).sum::<f64>() / steps
 }
 
+/// The same where the footprint lies in one piece, so that each set of so many ways has as many lines of it as any other, or one more.
+/// A set that holds all of its lines misses none.
+///
+/// ```text
+/// lines in a set = pressure x ways, rounded down or up
+/// miss           = sum over both kinds of share of lines x (1 - ways / lines)^((k - 1) / k)    for lines > ways
+/// ```
+pub fn miss_of_sets(pressure: f64, touches: f64, ways: u32) -> f64 {
+    let (ways, exponent) = (f64::from(ways), 1.0 - 1.0 / touches.max(1.0));
+    let lines = (pressure * ways).max(0.0);
+    let (few, more) = (lines.floor(), lines.fract());
+    let of = |lines_of_set: f64, sets: f64| {
+        if lines_of_set <= ways {
+            return 0.0;
+        }
+        sets * lines_of_set / lines * (1.0 - ways / lines_of_set).powf(exponent)
+    };
+    of(few, 1.0 - more) + of(few + 1.0, more)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +83,36 @@ mod tests {
         check(1.333, 8.0, 0.297, 0.03);
         check(2.0, 8.0, 0.545, 0.03);
         check(0.0, 1.0, 0.0, 0.0);
+    }
+
+    /// Plays rounds through a footprint in one piece on a cache of sets.
+    #[test]
+    fn sets_miss_what_they_cannot_hold() {
+        let (sets, rounds) = (64usize, 3);
+        for ways in [1usize, 2, 4] {
+            for lines in [10, 64, 80, 96, 128, 130, 200, 300, 1_000] {
+                let mut held: Vec<Vec<usize>> = vec![Vec::new(); sets];
+                let mut missed = 0;
+                for round in 0..rounds {
+                    for line in 0..lines {
+                        let set = &mut held[line % sets];
+                        match set.iter().position(|known| *known == line) {
+                            Some(at) => drop(set.remove(at)),
+                            None => missed += usize::from(round > 0),
+                        }
+                        set.push(line);
+                        if set.len() > ways {
+                            set.remove(0);
+                        }
+                    }
+                }
+                let played = missed as f64 / ((rounds - 1) * lines) as f64;
+                let told = miss_of_sets(lines as f64 / (sets * ways) as f64, 1.0, ways as u32);
+                assert!((told - played).abs() < 1e-9, "{ways} ways, {lines} lines: {told} for {played}");
+            }
+        }
+        // Places at random: of two lines that share a place, the one that was there before is asked for every second time.
+        assert_eq!(miss_of_sets(2.0, f64::INFINITY, 1), 0.5);
     }
 
     /// Plays least recently used on a small cache and compares.

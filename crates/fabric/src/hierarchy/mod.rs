@@ -9,7 +9,7 @@
 //! read, fill, copy                  begin + bytes x sum of shares / rates; no less than elements and split lines take
 //! ```
 //!
-//! A copy has twice the footprint. A stride above a line leaves gaps: its lines fall into as many sets as the largest power of
+//! A copy has twice the footprint, but in a level that stores pass by (`write_allocate = false`). A stride above a line leaves gaps: its lines fall into as many sets as the largest power of
 //! two in the stride lets them, so the footprint counts as if each took that much (`conflict` bounds it where an index mixes
 //! address bits). `n` cores have a working set each; in a level that they share these add up, and a rate is at most its part of
 //! what all of them together get (`read_all` and so on).
@@ -18,7 +18,7 @@ mod miss;
 #[cfg(test)]
 mod tests;
 
-pub use miss::miss;
+pub use miss::{miss, miss_of_sets};
 
 use crate::predict::{Bottleneck, Prediction, Unit};
 use crate::soc::{Core, Level, Soc};
@@ -154,8 +154,13 @@ impl<'a> Walk<'a> {
             let missed = level.size.as_ref().map_or(0.0, |size| {
                 let (footprint, touches) = touched(level);
                 let sharers = f64::from(self.question.cores.min(level.shared_by.unwrap_or(1)));
+                let pressure = footprint * sharers / size.value();
                 let uneven = level.unevenness.as_ref().map_or(0.0, |uneven| uneven.value());
-                miss(footprint * sharers / size.value(), touches, uneven)
+                let ways = level.ways.as_deref();
+                ways.map_or_else(
+                    || miss(pressure, touches, uneven),
+                    |ways| miss_of_sets(pressure, touches, *ways),
+                )
             });
             // What is missed here was missed before.
             let missed = missed.min(before);
@@ -290,7 +295,8 @@ impl<'a> Walk<'a> {
         let bytes = self.question.bytes as f64;
         let line = self.core.line().value();
         let copies = matches!(self.question.work, Work::Copy(..));
-        let stops = self.stops(|_| (if copies { 2.0 * bytes } else { bytes }, 1.0));
+        let stops =
+            self.stops(|level| (if copies && level.write_allocate { 2.0 * bytes } else { bytes }, 1.0));
         let mut parts = Vec::new();
         let mut fastest = 0.0f64;
         for stop in &stops {

@@ -50,6 +50,23 @@ fn strides_of_powers_of_two_fall_into_few_sets() {
     assert!(ask(&soc, "load:cpu:2MiB:single,stride=4096") < 30.0);
 }
 
+/// As measured on the board, which `cargo xtask board softcore rates` does anew.
+#[test]
+fn a_direct_mapped_cache_misses_what_shares_a_set() {
+    let soc = load(include_str!("../../../../boards/socs/softcore.toml")).expect("the chip loads");
+    let close = |transfer: &str, measured: f64| {
+        let error = ask(&soc, transfer) / measured - 1.0;
+        assert!(error.abs() < 0.02, "{transfer}: off by {error}");
+    };
+    close("load:vexriscv:16KiB,stride=32", 3.04);
+    // Two lines in each of half the sets.
+    close("load:vexriscv:24KiB,stride=32", 23.04);
+    close("load:vexriscv:32KiB,stride=32", 33.04);
+    // What is stored takes no room.
+    close("memory:vexriscv:copy:16KiB", 139.6);
+    close("memory:vexriscv:copy:24KiB", 103.4);
+}
+
 #[test]
 fn translation_costs_what_no_level_shows() {
     check("load:cpu:187200:single,stride=4160", 5.0, 0.05);

@@ -308,6 +308,15 @@ fn levels(soc: &Soc, core: &At<Core>) -> Checked {
         if let Some(uneven) = level.unevenness.as_ref().filter(|uneven| uneven.value() > 2.0) {
             return fault(uneven, "expected at most 200 %");
         }
+        if let Some(ways) = level.ways.as_ref().filter(|ways| !(1..=1024).contains(&***ways)) {
+            return fault(ways, "expected 1 to 1024 ways");
+        }
+        if level.ways.is_some() && (level.size.is_none() || level.unevenness.is_some()) {
+            return fault(level, "expected ways with a size, and no unevenness beside them");
+        }
+        if level.size.is_none() && !level.write_allocate {
+            return fault(level, "expected no write_allocate where there is no size: the memory behind all keeps what is stored");
+        }
         for time in [&level.per_line, &level.per_conflict] {
             cycles(soc, time)?;
         }

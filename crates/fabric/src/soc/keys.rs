@@ -5,12 +5,13 @@ use crate::memory::Pattern;
 use crate::predict::TableModel;
 use crate::{ask, guide, memory, mix};
 
-const CHIPS: [(&str, &str); 5] = [
+const CHIPS: [(&str, &str); 6] = [
     ("xupv5", include_str!("../../../../boards/socs/xupv5.toml")),
     ("zcu102", include_str!("../../../../boards/socs/zcu102.toml")),
     ("k2h", include_str!("../../../../boards/socs/k2h.toml")),
     ("k2e", include_str!("../../../../boards/socs/k2e.toml")),
     ("stm32h743", include_str!("../../../../boards/socs/stm32h743.toml")),
+    ("softcore", include_str!("../../../../boards/socs/softcore.toml")),
 ];
 
 /// Words for people, and what stands for other keys.
@@ -98,6 +99,27 @@ fn answers(soc: &Soc, key: &str) -> Vec<String> {
         for source in of.reads.keys() {
             for pattern in [Pattern::Single, Pattern::Burst] {
                 all.push(format!("{:?}", memory::read(soc, core, source, pattern)));
+            }
+        }
+        for size in of.levels.values().filter_map(|level| level.size.as_ref()) {
+            for bytes in [0.5, 1.5, 4.0].map(|part| (part * size.value()) as u64) {
+                let sets = [
+                    "load:CORE:SIZE",
+                    "load:CORE:SIZE:burst",
+                    "load:CORE:SIZE:burst,stride=128",
+                    "store:CORE:SIZE",
+                ];
+                let all_of_it = [
+                    "memory:CORE:read:SIZE",
+                    "memory:CORE:read:SIZE,element=4",
+                    "memory:CORE:read:SIZE,element=16",
+                    "memory:CORE:fill:SIZE",
+                    "memory:CORE:copy:SIZE,from=4,to=8",
+                ];
+                for question in sets.iter().chain(&all_of_it) {
+                    let text = question.replace("CORE", core).replace("SIZE", &bytes.to_string());
+                    all.push(format!("{:?}", ask::answer(soc, &text)));
+                }
             }
         }
         for memory in &base {

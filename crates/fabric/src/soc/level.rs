@@ -13,6 +13,13 @@ pub struct Level {
     /// How much it holds; none for the memory, which holds all.
     #[serde(default)]
     pub size: Option<At<Bytes>>,
+    /// Its ways: lines that it holds of those that share a set, where the working set lies in one piece of addresses; then sets fill
+    /// evenly, to a line. Without it a level fills as `unevenness` says.
+    #[serde(default)]
+    pub ways: Option<At<u32>>,
+    /// Whether what is stored takes room in it: no, where stores pass it by (no write-allocate).
+    #[serde(default = "yes")]
+    pub write_allocate: bool,
     /// How unevenly it fills: the relative deviation of its sets when they are full on average. Physical addresses give it.
     #[serde(default)]
     pub unevenness: Option<At<Ratio>>,
@@ -86,6 +93,10 @@ pub struct Loops {
     pub source_split: At<Cycles>,
     /// The same for its destination.
     pub destination_split: At<Cycles>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Level {

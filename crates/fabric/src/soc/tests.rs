@@ -5,10 +5,11 @@ use proptest::prelude::*;
 
 const K2H: &str = include_str!("../../../../boards/socs/k2h.toml");
 
-const CHIPS: [(&str, &str); 5] = [
+const CHIPS: [(&str, &str); 6] = [
     ("k2h", K2H),
     ("k2e", include_str!("../../../../boards/socs/k2e.toml")),
     ("stm32h743", include_str!("../../../../boards/socs/stm32h743.toml")),
+    ("softcore", include_str!("../../../../boards/socs/softcore.toml")),
     ("xupv5", include_str!("../../../../boards/socs/xupv5.toml")),
     ("zcu102", include_str!("../../../../boards/socs/zcu102.toml")),
 ];

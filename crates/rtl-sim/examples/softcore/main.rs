@@ -5,6 +5,7 @@
 //! softcore IMAGE measure WHAT [without-offloads] [sdram] [counts=FILE]
 //!                                                 receive, send, requests, closing: a figure on standard output; and to the file
 //!                                                 what each instruction took; `sdram`: with an FPGA board's memory
+//! softcore IMAGE measure rates [sdram]            what memory and the interface's engine carry, as CSV
 //! softcore IMAGE ramp FOLDER [quick]              load at rising rates: tables, and files in the folder
 //! softcore IMAGE ramp check                       one short level, with and without the clocks in which nothing moves
 //! ```
@@ -13,6 +14,7 @@ mod client;
 mod iperf3;
 mod measured;
 mod ramp;
+mod rates;
 mod requests;
 mod serve;
 mod visitors;
@@ -22,7 +24,7 @@ use linerate_rtl_sim::softcore::{Memory, Softcore, Straps};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing) | ramp (FOLDER [quick]|check)) [without-offloads] [sdram] [counts=FILE]";
+const USAGE: &str = "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing|rates) | ramp (FOLDER [quick]|check)) [without-offloads] [sdram] [counts=FILE]";
 /// What the console says when the servers listen.
 const GREETING: &str = "help tells the commands";
 /// Clocks that the start may take.
@@ -60,8 +62,13 @@ fn run(arguments: &[&str]) -> Result<(), String> {
         }
         return ramp::run(&image, with, is_quick);
     }
+    straps.measures = (*what, *with) == ("measure", "rates");
     let core = Softcore::with_memory(&image, straps, memory)?;
     match *what {
+        "measure" if straps.measures => {
+            println!("{}", rates::run(core)?);
+            Ok(())
+        }
         "serve" => serve::run(core, with),
         "measure" => measure(core, with, counts),
         _ => Err(USAGE.to_owned()),
