@@ -53,7 +53,7 @@ pub fn emptied() -> u32 {
 /// read once the cache was emptied. The word was 1 and becomes 2.
 pub fn look_behind() -> (u32, u32) {
     static WORD: AtomicU32 = AtomicU32::new(0);
-    let at = (&raw const WORD).addr();
+    let at = (&raw const WORD).expose_provenance();
     write(at, 1);
     // The line comes into the cache.
     let _one = read(at);
