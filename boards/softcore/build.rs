@@ -14,6 +14,7 @@ fn main() {
     println!("cargo::rerun-if-changed=memory.x");
     println!("cargo::rerun-if-changed=src/start.s");
     println!("cargo::rerun-if-changed=src/memory.s");
+    println!("cargo::rerun-if-changed=src/rates.s");
     println!("cargo::rerun-if-changed=order.x");
     println!("cargo::rustc-link-arg-bins=-L{}", folder.display());
     println!("cargo::rustc-link-arg-bins=-T{}", folder.join("memory.x").display());

@@ -14,8 +14,11 @@ mod network;
 mod offloads;
 mod soft_count;
 mod soft_order;
+mod soft_profile;
 mod softcore;
 mod watchdog;
+
+pub use soft_profile::compile;
 
 use crate::{firmware, lab, packages, shell};
 use anyhow::{Context, Result, bail};
@@ -42,6 +45,7 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|offlo
   bitstream softcore alone: the image and the file that configures an ECP5 (LFE5U-85F), with what they take and the clocks that are
            reached, into target/rtl/bitstream; half an hour; `--div N`: a clock of 500 MHz by N (14), `--seed N` of the placer,
            `again` for the last netlist
+  profile  softcore alone: how often each part of its image is executed, for the compiler, into boards/softcore/profile.profdata
   order    softcore alone: where its functions lie, by how they are executed, into boards/softcore/order.x
   whole    softcore alone: that design with its image, SDRAM, flash and PHY in simulation, from power-up to a page by HTTP;
            16 minutes of a processor; `whole quick` without what the loader does

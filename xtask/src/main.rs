@@ -53,6 +53,9 @@ const USAGE: &str = "usage: cargo xtask <command>
 ";
 
 fn main() -> ExitCode {
+    if let Some(code) = board::compile() {
+        return code;
+    }
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -51,7 +51,8 @@ fn has_candidate(policy: &str) -> bool {
 
 fn apt() -> Command {
     let mut command = Command::new("apt-get");
-    command.arg("-qq").env("DEBIAN_FRONTEND", "noninteractive");
+    // Others may install at the same time.
+    command.args(["-qq", "-o", "DPkg::Lock::Timeout=600"]).env("DEBIAN_FRONTEND", "noninteractive");
     command
 }
 

@@ -136,6 +136,7 @@ impl Board for Softcore {
                 let (count, wrong) = copies::compare();
                 return Some(alloc::format!("{count} copies, {wrong} wrong\n"));
             }
+            "counters" => crate::counters::send(),
             "panic" => panic_on_purpose(),
             "hang" => {
                 watchdog::hurry();

@@ -11,6 +11,7 @@ mod board;
 mod caches;
 mod clock;
 mod copies;
+mod counters;
 mod ethernet;
 mod heap;
 mod panic;

@@ -5,7 +5,7 @@
 //! The processor sleeps while the engine moves them.
 
 use crate::ethernet::{Hardware, UNCACHED, silence};
-use crate::registers::{read, write};
+use crate::registers::write;
 use crate::{clock, processor, uart};
 use alloc::vec;
 use core::fmt::Write as _;
@@ -103,57 +103,40 @@ fn link(region: usize, count: usize, distance: usize) {
     (0..count).for_each(|index| write(at(index * step), at((index + 1) * step) as u32));
 }
 
+unsafe extern "C" {
+    // rates.s
+    fn rates_chase(from: usize, rounds: usize);
+    fn rates_read(from: usize, end: usize);
+    fn rates_fill(from: usize, end: usize);
+    fn rates_copy(from: usize, end: usize, to: usize);
+}
+
+/// Loads of a turn of its loop.
+const ROUND: usize = 32;
+
 /// Goes from place to place.
-#[inline(never)]
 fn chase(from: usize, count: usize) {
-    let four = |at| read(read(read(read(at) as usize) as usize) as usize) as usize;
-    let mut at = from;
-    for _ in 0..count / 32 {
-        at = four(four(four(four(four(four(four(four(at))))))));
-    }
-    black_box(at);
+    // SAFETY: it loads, from places that `loads` has made lead to each other within the region or to themselves; a round or more.
+    unsafe { rates_chase(from, count / ROUND) }
 }
 
 /// Reads, fills and copies of all of a working set, in words.
 fn streams(region: usize) {
     for bytes in SETS {
-        let works: [(&str, &dyn Fn()); 3] = [
-            ("read", &|| sum(region, bytes)),
-            ("fill", &|| fill(region, bytes)),
-            ("copy", &|| copy(region, region + LARGEST, bytes)),
-        ];
+        let end = region + bytes;
+        // SAFETY: lines of the region, a working set of it or its second half; nothing else has a pointer into it.
+        let works: [(&str, &dyn Fn()); 3] = unsafe {
+            [
+                ("read", &|| rates_read(region, end)),
+                ("fill", &|| rates_fill(region, end)),
+                ("copy", &|| rates_copy(region, end, region + LARGEST)),
+            ]
+        };
         for (name, work) in works {
             work();
             let kind = alloc::format!("memory:vexriscv:{name}");
             say_of(&kind, bytes, "", bytes, clocks_of(work));
         }
-    }
-}
-
-#[inline(never)]
-fn sum(from: usize, bytes: usize) {
-    let mut sum = 0_u32;
-    for line in 0..bytes / LINE {
-        let at = from + line * LINE;
-        let words: [u32; 8] = core::array::from_fn(|word| read(at + 4 * word));
-        sum = words.iter().fold(sum, |sum, word| sum.wrapping_add(*word));
-    }
-    black_box(sum);
-}
-
-#[inline(never)]
-fn fill(to: usize, bytes: usize) {
-    for line in 0..bytes / LINE {
-        (0..8).for_each(|word| write(to + line * LINE + 4 * word, 0));
-    }
-}
-
-/// By words of a line each, as `memory.s` copies.
-#[inline(never)]
-fn copy(from: usize, to: usize, bytes: usize) {
-    for line in 0..bytes / LINE {
-        let words: [u32; 8] = core::array::from_fn(|word| read(from + line * LINE + 4 * word));
-        words.iter().enumerate().for_each(|(word, value)| write(to + line * LINE + 4 * word, *value));
     }
 }
 

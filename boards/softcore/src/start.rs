@@ -9,4 +9,4 @@ extern "C" fn main() -> ! {
     crate::run()
 }
 
-global_asm!(include_str!("start.s"), include_str!("memory.s"));
+global_asm!(include_str!("start.s"), include_str!("memory.s"), include_str!("rates.s"));

@@ -23,6 +23,11 @@ pub fn print(text: &str) {
     }
 }
 
+/// Sends a byte as it is.
+pub fn send(byte: u8) {
+    write(LINE, byte.into());
+}
+
 /// The line for what is formatted without memory of the heap.
 pub struct Out;
 

@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use super::network::{Network, TAP};
-use super::{OUT, checks, soft_count, soft_order};
+use super::{OUT, checks, soft_count, soft_order, soft_profile};
 use crate::rtl::bitstream;
 use crate::{firmware, packages, rtl, shell};
 use anyhow::{Context, Result, bail, ensure};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 pub const NAME: &str = "softcore";
-const TARGET: &str = "riscv32imac-unknown-none-elf";
+pub const TARGET: &str = "riscv32imac-unknown-none-elf";
 /// Tells the image how many nanoseconds a clock has, where it is not 10.
 const CLOCK: &str = "LINERATE_BOARD_CLOCK_NS";
 /// Its address, as in its `board.toml`.
@@ -47,6 +47,8 @@ pub enum Verb {
     },
     /// All that can be counted, or one of it.
     Count(Option<&'static str>),
+    /// How often each part of the image is executed, for the compiler of the next one.
+    Profile,
     /// Where the functions of the next image lie.
     Order,
 }
@@ -66,10 +68,11 @@ impl Verb {
             ["whole"] => Verb::Whole { is_quick: false },
             ["whole", "quick"] => Verb::Whole { is_quick: true },
             ["count"] => Verb::Count(None),
+            ["profile"] => Verb::Profile,
             ["order"] => Verb::Order,
             ["count", only] => Verb::Count(Some(soft_count::named(only)?)),
             [what, ..] => bail!(
-                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, rates, ramp [quick], order, bitstream, whole [quick] and build, or has too much behind it\n{}",
+                "board softcore: {what:?} is none of serve, test, count [WHAT], bench, rates, ramp [quick], profile, order, bitstream, whole [quick] and build, or has too much behind it\n{}",
                 super::USAGE
             ),
         })
@@ -102,7 +105,10 @@ pub fn run(verb: Verb) -> Result<()> {
             let board = build()?;
             soft_count::run(&board.hardware, &board.image, only)
         }
+        Verb::Profile => soft_profile::write(&build()?.hardware),
         Verb::Order => {
+            // The same whatever the order was before.
+            soft_order::forget()?;
             let board = build()?;
             soft_order::write(&board.hardware, &board.image)
         }
@@ -116,7 +122,9 @@ struct Built {
 }
 
 fn build() -> Result<Built> {
-    let image = build_image(firmware::compiler(TARGET)?)?;
+    let mut cargo = firmware::compiler(TARGET)?;
+    soft_profile::apply(&mut cargo)?;
+    let image = build_image(cargo, Path::new(OUT))?;
     rtl::prepare()?;
     let mut cargo = shell::cargo();
     cargo.args(["build", "--release", "--locked", "--package", "linerate-rtl-sim"]);
@@ -126,7 +134,8 @@ fn build() -> Result<Built> {
     Ok(Built { image, hardware: "target/release/examples/softcore".into() })
 }
 
-fn build_image(mut cargo: Command) -> Result<PathBuf> {
+/// Builds the image into a folder.
+pub fn build_image(mut cargo: Command, out: &Path) -> Result<PathBuf> {
     cargo.args([
         "build",
         "--release",
@@ -136,10 +145,10 @@ fn build_image(mut cargo: Command) -> Result<PathBuf> {
         "--target",
         TARGET,
     ]);
-    cargo.args(["--target-dir", OUT]);
+    cargo.arg("--target-dir").arg(out);
     cargo.arg(format!("--config=target.{TARGET}.linker={:?}", firmware::linker()?));
     shell::run(&mut cargo)?;
-    let image = Path::new(OUT).join(TARGET).join("release").join(NAME);
+    let image = out.join(TARGET).join("release").join(NAME);
     let (code, memory) = firmware::size(&image)?;
     println!(
         "{NAME}: {code} bytes of code and constants, {memory} bytes of memory, heap and packets included"
@@ -151,7 +160,8 @@ fn build_image(mut cargo: Command) -> Result<PathBuf> {
 fn flash_image(options: bitstream::Options) -> Result<PathBuf> {
     let mut cargo = firmware::compiler(TARGET)?;
     cargo.env(CLOCK, options.clock_ns().to_string());
-    let image = loaded(&std::fs::read(build_image(cargo)?)?)?;
+    soft_profile::apply(&mut cargo)?;
+    let image = loaded(&std::fs::read(build_image(cargo, Path::new(OUT))?)?)?;
     let path = bitstream::write_flash_image(&image)?;
     println!("{}: {} bytes, for {:#x} in flash", path.display(), image.len(), bitstream::IMAGE_AT);
     Ok(path)

@@ -315,7 +315,10 @@ fn levels(soc: &Soc, core: &At<Core>) -> Checked {
             return fault(level, "expected ways with a size, and no unevenness beside them");
         }
         if level.size.is_none() && !level.write_allocate {
-            return fault(level, "expected no write_allocate where there is no size: the memory behind all keeps what is stored");
+            return fault(
+                level,
+                "expected no write_allocate where there is no size: the memory behind all keeps what is stored",
+            );
         }
         for time in [&level.per_line, &level.per_conflict] {
             cycles(soc, time)?;

@@ -11,6 +11,7 @@
 //! ```
 
 mod client;
+mod counters;
 mod iperf3;
 mod measured;
 mod ramp;
@@ -43,9 +44,13 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[&str]) -> Result<(), String> {
     let [image, what, with, rest @ ..] = arguments else { return Err(USAGE.to_owned()) };
-    let (mut straps, mut counts, mut is_quick) = (Straps::default(), None, false);
+    let (mut straps, mut counts, mut counters, mut is_quick) = (Straps::default(), None, None, false);
     let mut memory = Memory::Simulated;
     for option in rest {
+        if let Some(file) = option.strip_prefix("counters=") {
+            counters = Some(file);
+            continue;
+        }
         match option.strip_prefix("counts=") {
             Some(file) => counts = Some(file),
             None if *option == "without-offloads" => straps.without_offloads = true,
@@ -70,7 +75,7 @@ fn run(arguments: &[&str]) -> Result<(), String> {
             Ok(())
         }
         "serve" => serve::run(core, with),
-        "measure" => measure(core, with, counts),
+        "measure" => measure(core, with, counts, counters),
         _ => Err(USAGE.to_owned()),
     }
 }
@@ -92,7 +97,12 @@ fn start(core: &mut Softcore) -> Result<(), String> {
     Err(format!("no greeting in {START} clocks; the console said: {}", String::from_utf8_lossy(&said)))
 }
 
-fn measure(mut core: Softcore, what: &str, counts: Option<&str>) -> Result<(), String> {
+fn measure(
+    mut core: Softcore,
+    what: &str,
+    counts: Option<&str>,
+    counters: Option<&str>,
+) -> Result<(), String> {
     start(&mut core)?;
     eprintln!("started after {} clocks", core.clocks());
     let mut client = Client::new(core)?;
@@ -106,6 +116,10 @@ fn measure(mut core: Softcore, what: &str, counts: Option<&str>) -> Result<(), S
     let said = client.core.console();
     // Nothing is expected behind the prompt.
     std::io::stderr().write_all(&said).map_err(|error| error.to_string())?;
+    if let Some(file) = counters {
+        let bytes = counters::read(&mut client.core)?;
+        std::fs::write(file, bytes).map_err(|error| format!("{file}: {error}"))?;
+    }
     if let Some(file) = counts {
         std::fs::write(file, measured.counts()).map_err(|error| format!("{file}: {error}"))?;
     }
