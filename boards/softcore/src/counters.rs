@@ -15,14 +15,7 @@ pub fn send() {
 /// The addresses of their words.
 #[cfg(counters)]
 fn counted() -> impl ExactSizeIterator<Item = usize> {
-    unsafe extern "C" {
-        // Where the compiler's counters begin and end: the linker says it.
-        static __start___llvm_prf_cnts: u32;
-        static __stop___llvm_prf_cnts: u32;
-    }
-    let begin = (&raw const __start___llvm_prf_cnts).expose_provenance();
-    let end = (&raw const __stop___llvm_prf_cnts).expose_provenance();
-    (begin..end).step_by(4)
+    crate::registers::counters().step_by(4)
 }
 
 /// None.

@@ -5,6 +5,7 @@
 //! The processor sleeps while the engine moves them.
 
 use crate::ethernet::{Hardware, UNCACHED, silence};
+use crate::registers::loops::{self, chase};
 use crate::registers::write;
 use crate::{clock, processor, uart};
 use alloc::vec;
@@ -103,35 +104,15 @@ fn link(region: usize, count: usize, distance: usize) {
     (0..count).for_each(|index| write(at(index * step), at((index + 1) * step) as u32));
 }
 
-unsafe extern "C" {
-    // rates.s
-    fn rates_chase(from: usize, rounds: usize);
-    fn rates_read(from: usize, end: usize);
-    fn rates_fill(from: usize, end: usize);
-    fn rates_copy(from: usize, end: usize, to: usize);
-}
-
-/// Loads of a turn of its loop.
-const ROUND: usize = 32;
-
-/// Goes from place to place.
-fn chase(from: usize, count: usize) {
-    // SAFETY: it loads, from places that `loads` has made lead to each other within the region or to themselves; a round or more.
-    unsafe { rates_chase(from, count / ROUND) }
-}
-
 /// Reads, fills and copies of all of a working set, in words.
 fn streams(region: usize) {
     for bytes in SETS {
         let end = region + bytes;
-        // SAFETY: lines of the region, a working set of it or its second half; nothing else has a pointer into it.
-        let works: [(&str, &dyn Fn()); 3] = unsafe {
-            [
-                ("read", &|| rates_read(region, end)),
-                ("fill", &|| rates_fill(region, end)),
-                ("copy", &|| rates_copy(region, end, region + LARGEST)),
-            ]
-        };
+        let works: [(&str, &dyn Fn()); 3] = [
+            ("read", &|| loops::read(region, end)),
+            ("fill", &|| loops::fill(region, end)),
+            ("copy", &|| loops::copy(region, end, region + LARGEST)),
+        ];
         for (name, work) in works {
             work();
             let kind = alloc::format!("memory:vexriscv:{name}");
