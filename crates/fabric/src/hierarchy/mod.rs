@@ -9,7 +9,8 @@
 //! read, fill, copy                  begin + bytes x sum of shares / rates; no less than elements and split lines take
 //! ```
 //!
-//! A copy has twice the footprint, but in a level that stores pass by (`write_allocate = false`). A stride above a line leaves gaps: its lines fall into as many sets as the largest power of
+//! A copy has twice the footprint, but in a level that stores pass by (`write_allocate = false`).
+//! A stride above a line leaves gaps: its lines fall into as many sets as the largest power of
 //! two in the stride lets them, so the footprint counts as if each took that much (`conflict` bounds it where an index mixes
 //! address bits). `n` cores have a working set each; in a level that they share these add up, and a rate is at most its part of
 //! what all of them together get (`read_all` and so on).

@@ -4,8 +4,9 @@
 //! softcore IMAGE serve TAP [without-offloads]     console on standard input and output, until that ends
 //! softcore IMAGE measure WHAT [without-offloads] [sdram] [counts=FILE]
 //!                                                 receive, send, requests, closing: a figure on standard output; and to the file
-//!                                                 what each instruction took; `sdram`: with an FPGA board's memory
-//! softcore IMAGE measure rates [sdram]            what memory and the interface's engine carry, as CSV
+//!                                                 what each instruction took; `sdram`: with an FPGA board's memory;
+//!                                                 `counters=FILE`: what an image that counts has counted
+//! softcore IMAGE measure rates [sdram]            what memory and the interface's engine carry, beside what is predicted
 //! softcore IMAGE ramp FOLDER [quick]              load at rising rates: tables, and files in the folder
 //! softcore IMAGE ramp check                       one short level, with and without the clocks in which nothing moves
 //! ```
@@ -25,7 +26,7 @@ use linerate_rtl_sim::softcore::{Memory, Softcore, Straps};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing|rates) | ramp (FOLDER [quick]|check)) [without-offloads] [sdram] [counts=FILE]";
+const USAGE: &str = "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing|rates) | ramp (FOLDER [quick]|check)) [without-offloads] [sdram] [counts=FILE] [counters=FILE]";
 /// What the console says when the servers listen.
 const GREETING: &str = "help tells the commands";
 /// Clocks that the start may take.
