@@ -415,6 +415,7 @@ fn http_config(settings: &Settings, socket: &SocketOptions) -> http::Config {
             cache_entries: 4,
             cached_file: 0,
             cache_memory: 0,
+            ready_answers: 4,
             listings: 2,
             ..defaults.limits
         },

@@ -208,6 +208,7 @@ table! {
         "http.cache-entries" cache_entries: Count, 0, 1 << 20 => |c, v| c.limits.cache_entries = v.0 as usize;
         "http.cached-file" cached_file: ByteSize, 0, 64 << 10 => |c, v| c.limits.cached_file = v.0 as usize;
         "http.cache-memory" cache_memory: ByteSize, 0, 1 << 32 => |c, v| c.limits.cache_memory = v.0 as usize;
+        "http.ready-answers" ready_answers: Count, 0, 1_024 => |c, v| c.limits.ready_answers = v.0 as usize;
         "http.listing-entries" listing_entries: Count, 1, 1 << 20 => |c, v| c.limits.listing_entries = v.0 as usize;
         "http.listings" listings: Count, 1, 1_024 => |c, v| c.limits.listings = v.0 as usize;
         "http.head-timeout" head_timeout: Span, 100, HOUR => |c, v| c.timeouts.head = v.0;

@@ -60,6 +60,14 @@ struct Representation<'a> {
 }
 
 impl Representation<'_> {
+    /// All of it, where it is in memory.
+    fn bytes(&self) -> Option<&Bytes> {
+        match self.origin {
+            Origin::File(info) => info.bytes(),
+            Origin::Memory => None,
+        }
+    }
+
     fn describe(&self, head: &mut HeadWriter<'_>) {
         head.lines(self.lines);
         if let Some(coding) = self.coding {
@@ -106,6 +114,9 @@ impl Server {
     }
 
     fn answer_path(&mut self, ctx: &mut Context<'_>, conn: &mut Connection, ex: &mut Exchange) -> Answer {
+        if ex.asked.is_none() {
+            self.begin_draft(ex);
+        }
         let since = *ex.asked.get_or_insert(self.cache.turn());
         let may_start = ex.resolving || self.may_resolve();
         let max_age = self.config.timeouts.cache;
@@ -122,6 +133,8 @@ impl Server {
     }
 
     fn list(&mut self, ctx: &mut Context<'_>, conn: &mut Connection, ex: &mut Exchange) -> Answer {
+        // What a directory holds is asked each time, and how many ask.
+        self.answers.draft = None;
         let Some(decoded) = &ex.path else { return Answer::Complete };
         let limit = self.config.limits.listings;
         match self.listings.start(ctx, &mut self.ops, limit, conn.id, &decoded.path) {
@@ -198,6 +211,7 @@ impl Server {
         let mut page = Vec::with_capacity(160);
         append_page(&mut page, status);
         let allowed = ex.allowed();
+        let start = self.out.len();
         let mut head = self.head(ex, status);
         head.lines(lines);
         match status {
@@ -215,6 +229,7 @@ impl Server {
             out.extend_from_slice(&page);
             ex.content = page.len() as u64;
         }
+        self.answers.write(self.out.get(start..), None);
     }
 
     fn redirect(&mut self, ctx: &mut Context<'_>, conn: &mut Connection, ex: &mut Exchange) {
@@ -299,6 +314,9 @@ impl Server {
         mime: Mime,
     ) {
         let description = info.describe(self.common.wall_ns());
+        if description.is_of_now() {
+            self.answers.draft = None;
+        }
         let what = Representation {
             len: info.meta.len,
             validators: description.validators,
@@ -324,10 +342,11 @@ impl Server {
         match self.preconditions(ex, &what.validators) {
             Outcome::Proceed => {}
             Outcome::NotModified => {
+                let start = self.out.len();
                 let mut head = self.head(ex, Status::NotModified);
                 what.describe(&mut head);
                 head.end();
-                return;
+                return self.answers.write(self.out.get(start..), None);
             }
             Outcome::Failed => return self.say(ctx, conn, ex, Status::PreconditionFailed),
         }
@@ -365,13 +384,23 @@ impl Server {
         ex: &mut Exchange,
         what: &Representation<'_>,
     ) {
+        let start = self.out.len();
         let mut head = self.head(ex, Status::Ok);
         head.field("Content-Type", what.content_type.as_bytes()).content_length(what.len);
         what.describe(&mut head);
         head.end();
-        if ex.method != Method::Head && what.len > 0 {
-            ex.content = what.len;
-            self.send_part(ctx, conn, what, Part { start: 0, len: what.len });
+        if ex.method == Method::Head || what.len == 0 {
+            return self.answers.write(self.out.get(start..), None);
+        }
+        ex.content = what.len;
+        let bytes = what.bytes().filter(|bytes| bytes.len() <= PIECE_MAX);
+        let is_short = what.len <= COPY_MAX;
+        if let Some(bytes) = bytes.filter(|_| !is_short) {
+            self.answers.write(self.out.get(start..), Some(bytes));
+        }
+        self.send_part(ctx, conn, what, Part { start: 0, len: what.len });
+        if bytes.is_some() && is_short {
+            self.answers.write(self.out.get(start..), None);
         }
     }
 

@@ -224,7 +224,10 @@ impl FileCache {
             self.misses += 1;
         }
         if let Some(entry) = self.entries.get_mut(slot as usize).and_then(Option::as_mut) {
-            entry.waiters.push(asker.conn);
+            // Who finds out that an answer is not ready asks again at once.
+            if entry.waiters.last() != Some(&asker.conn) {
+                entry.waiters.push(asker.conn);
+            }
         }
         Found::Pending
     }

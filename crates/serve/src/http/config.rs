@@ -90,6 +90,9 @@ pub struct Limits {
     pub cached_file: usize,
     /// Bytes of remembered content in all. Default: 8 MiB.
     pub cache_memory: usize,
+    /// Answers that are kept ready for requests that come again, byte by byte the same, within a second; of content in memory
+    /// only. The files are asked all the same whether they have changed. Default: 32.
+    pub ready_answers: usize,
     /// Most entries that a directory listing shows. Default: 10,000.
     pub listing_entries: usize,
     /// Directory listings under way at once; 503 beyond. Default: 16.
@@ -109,6 +112,7 @@ impl Default for Limits {
             cache_entries: 1_024,
             cached_file: 16 << 10,
             cache_memory: 8 << 20,
+            ready_answers: 32,
             listing_entries: 10_000,
             listings: 16,
         }

@@ -25,6 +25,8 @@ linerate_wire::figures! {
         responses_4xx,
         /// Requests answered with a status of 500 to 599.
         responses_5xx,
+        /// Requests answered with an answer that was ready, as the same request had come before (they are among the responses, too).
+        reused_answers,
         /// Requests that are no HTTP, or break a rule or a limit of it (they are among the responses, too).
         malformed,
         /// Requests refused because heads used up their memory.

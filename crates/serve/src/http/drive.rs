@@ -17,7 +17,7 @@ use linerate_transport::{Bytes, ConnState, SendError};
 /// Requests answered per turn; a client with more of them waits for its next turn.
 const REQUESTS_PER_TURN: usize = 64;
 /// Output gathered before it is handed over.
-const GATHER_MAX: usize = 32 << 10;
+pub(super) const GATHER_MAX: usize = 32 << 10;
 /// Bytes of a head that are copied at once.
 const HEAD_STEP: usize = 4 << 10;
 /// Bytes that a peer may send after we are done with it.
@@ -27,7 +27,7 @@ const LOGGED_MAX: usize = 256;
 
 /// How a turn goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
+pub(super) enum Step {
     /// There may be more to do.
     Again,
     /// Something must come first: input, room, a file.
@@ -136,6 +136,11 @@ impl Server {
     // Requests in.
 
     fn read_head(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) -> Step {
+        if conn.head.is_empty()
+            && let Some(step) = self.answer_ready(ctx, conn)
+        {
+            return step;
+        }
         let limits =
             HeadLimits { line: self.config.limits.request_line, fields: self.config.limits.header_fields };
         loop {
@@ -309,6 +314,9 @@ impl Server {
     fn answer_now(&mut self, ctx: &mut Context<'_>, conn: &mut Connection, mut ex: Exchange) -> Step {
         let answer = self.answer(ctx, conn, &mut ex);
         let waits = matches!(answer, Answer::Resolving | Answer::Blocked);
+        if answer != Answer::Complete {
+            self.answers.draft = None;
+        }
         if waits && self.is_short_of_memory(conn, ex.head.capacity()) {
             self.counters.head_memory_refused += 1;
             return self.answer_last(ctx, conn, ex, Status::Unavailable);
@@ -360,6 +368,7 @@ impl Server {
             self.finish(ctx, conn, ex);
             return self.next_request(ctx, conn);
         }
+        self.answers.draft = None;
         conn.exchange = Some(Box::new(ex));
         self.flush(ctx, conn);
         conn.enter(State::Sending, ctx.now, self.moved(ctx, conn));
@@ -390,7 +399,9 @@ impl Server {
     pub(super) fn finish(&mut self, ctx: &mut Context<'_>, conn: &Connection, ex: Exchange) {
         self.counters.content_sent += ex.content;
         self.log_exchange(ctx, conn, &ex, ex.content);
-        self.recycle(ex.head);
+        if let Some(head) = self.answers.keep(ex, self.config.limits.ready_answers) {
+            self.recycle(head);
+        }
     }
 
     pub(super) fn log_exchange(&mut self, ctx: &Context<'_>, conn: &Connection, ex: &Exchange, sent: u64) {
@@ -402,7 +413,7 @@ impl Server {
         }
     }
 
-    fn next_request(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) -> Step {
+    pub(super) fn next_request(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) -> Step {
         // A server that stops answers what has come already, and nothing more.
         if self.draining && (conn.closing || ctx.net.peek(conn.id).is_empty()) {
             conn.closing = true;

@@ -55,6 +55,11 @@ impl Description<'_> {
     pub fn lines(&self) -> &[u8] {
         self.own.as_deref().unwrap_or(self.lines)
     }
+
+    /// Whether it may be another one a moment later.
+    pub fn is_of_now(&self) -> bool {
+        self.own.is_some()
+    }
 }
 
 impl FileInfo {
@@ -91,6 +96,14 @@ impl FileInfo {
         match &self.content {
             Content::Memory(bytes) if !self.is_constant => bytes.len(),
             Content::Memory(_) | Content::Open(_) => 0,
+        }
+    }
+
+    /// Its content, where that is in memory.
+    pub fn bytes(&self) -> Option<&Bytes> {
+        match &self.content {
+            Content::Memory(bytes) => Some(bytes),
+            Content::Open(_) => None,
         }
     }
 

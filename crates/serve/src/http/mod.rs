@@ -24,6 +24,7 @@ pub mod negotiate;
 mod ops;
 mod pipeline;
 pub mod range;
+mod ready;
 pub mod request;
 mod resolve;
 pub mod response;

@@ -87,7 +87,9 @@ impl Server {
     }
 
     fn look_up(&mut self, ctx: &mut Context<'_>, path: &VirtualPath, asker: Asker) -> Found {
-        self.cache.lookup(ctx, &mut self.ops, &self.config.limits, path, asker)
+        let found = self.cache.lookup(ctx, &mut self.ops, &self.config.limits, path, asker);
+        self.answers.note(path, &found, asker.max_age_of_absence);
+        found
     }
 
     fn resolve_directory(

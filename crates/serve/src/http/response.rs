@@ -119,15 +119,17 @@ impl Common {
         Common { secs: i64::MIN, wall_ns: i64::MIN, date: *b"Thu, 01 Jan 1970 00:00:00 GMT", server }
     }
 
-    /// Notes what time it is.
-    pub fn set_time(&mut self, wall_ns: i64) {
+    /// Notes what time it is; whether another second has begun.
+    pub fn set_time(&mut self, wall_ns: i64) -> bool {
         self.wall_ns = wall_ns;
         // Divided once a second: on a processor of 32 bits that takes long.
         let passed_ns = wall_ns.saturating_sub(self.secs.saturating_mul(NANOS_PER_SEC));
-        if !(0..NANOS_PER_SEC).contains(&passed_ns) {
+        let is_another = !(0..NANOS_PER_SEC).contains(&passed_ns);
+        if is_another {
             self.secs = wall_ns.div_euclid(NANOS_PER_SEC);
             self.date = date::format(self.secs);
         }
+        is_another
     }
 
     /// Nanoseconds since 1970; `None` where no clock was set.

@@ -9,6 +9,7 @@ use super::drive::first_line;
 use super::exchange::Exchange;
 use super::listing::{ListingRules, Listings};
 use super::ops::{self, Ops, Purpose};
+use super::ready::ReadyAnswers;
 use super::response::{Common, Status};
 use crate::admission::{Admission, Census};
 use crate::{Alarms, Change, Context, Service, StartError};
@@ -57,6 +58,7 @@ pub struct Server {
     /// When open files that nobody asks for are closed; `None` while there are none.
     idle_files_at: Option<Instant>,
     pub(super) ops: Ops,
+    pub(super) answers: ReadyAnswers,
     pub(super) listings: Listings,
     /// Writes the lines of the access log.
     pub(super) scribe: Scribe,
@@ -92,6 +94,7 @@ impl Server {
             cache: FileCache::default(),
             idle_files_at: None,
             ops: Ops::new(owner),
+            answers: ReadyAnswers::default(),
             listings: Listings::default(),
             scribe: Scribe::new(),
             out: Vec::new(),
@@ -120,6 +123,7 @@ impl Server {
         self.admission.set_limits(config.limits.connections, config.limits.connections_per_address);
         self.config = config;
         self.cache.distrust();
+        self.answers.clear();
     }
 
     /// Opens and closes listeners as the settings say.
@@ -239,7 +243,9 @@ impl Server {
 
     fn begin(&mut self, ctx: &Context<'_>) {
         self.now = ctx.now;
-        self.common.set_time(ctx.wall_ns);
+        if self.common.set_time(ctx.wall_ns) {
+            self.answers.clear();
+        }
     }
 
     /// What is due at the end of every call.

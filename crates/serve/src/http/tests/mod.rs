@@ -2,6 +2,7 @@
 
 mod life;
 mod limits;
+mod ready;
 mod requests;
 mod responses;
 
