@@ -14,7 +14,7 @@ use linerate_serve::Host;
 use linerate_wire::units::Instant;
 
 const HELP: &str = "caches    what the data cache makes of a word that changes behind its back\n\
-                    copies    copies of all lengths and places compared with what should come of them\n\
+                    copies    copies and comparisons of all lengths and places, and what should come of them\n\
                     compute   rounds of the application's work so far; compute on and compute off switch it\n\
                     panic     ends the machine, with a report\n\
                     hang      keeps the loop from going on, to show what the watchdog does, each second in a millisecond\n";
@@ -133,8 +133,10 @@ impl Board for Softcore {
                 ));
             }
             "copies" => {
-                let (count, wrong) = copies::compare();
-                return Some(alloc::format!("{count} copies, {wrong} wrong\n"));
+                let ((copies, bad_copies), (orders, bad_orders)) = (copies::compare(), copies::order());
+                return Some(alloc::format!(
+                    "{copies} copies, {bad_copies} wrong; {orders} comparisons, {bad_orders} wrong\n"
+                ));
             }
             "counters" => crate::counters::send(),
             "panic" => panic_on_purpose(),

@@ -11,15 +11,42 @@ use hashbrown::hash_table::Entry;
 /// 2.5.5.2), which no packet may carry on the wire, so both families share one table.
 #[derive(Clone, Copy, Eq, Debug)]
 pub(crate) struct FlowKey {
-    local: Ipv6Addr,
-    remote: Ipv6Addr,
+    local: Words,
+    remote: Words,
     local_port: u16,
     remote_port: u16,
 }
 
+/// An address, in words of the processor's order: compared as such, and not by the call that bytes take.
+#[derive(Clone, Copy, Eq, Debug)]
+struct Words([u32; 4]);
+
+impl Words {
+    /// As an IPv4 address, in the mapped form.
+    fn v4(&self) -> Option<u32> {
+        const MAPPED: u32 = 0xffff;
+        match self.0 {
+            [0, 0, MAPPED, address] => Some(address),
+            _ => None,
+        }
+    }
+
+    fn ip(&self) -> Ipv6Addr {
+        let [a, b, c, d] = self.0;
+        Ipv6Addr::from_bits(u128::from(a) << 96 | u128::from(b) << 64 | u128::from(c) << 32 | u128::from(d))
+    }
+}
+
+impl PartialEq for Words {
+    fn eq(&self, other: &Words) -> bool {
+        let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
+        (a ^ e) | (b ^ f) | (c ^ g) | (d ^ h) == 0
+    }
+}
+
 impl FlowKey {
     pub(crate) fn new(local: IpAddr, local_port: u16, remote: IpAddr, remote_port: u16) -> Self {
-        FlowKey { local: mapped(local), remote: mapped(remote), local_port, remote_port }
+        FlowKey { local: words(local), remote: words(remote), local_port, remote_port }
     }
 
     pub(crate) fn of(local: SocketAddr, remote: SocketAddr) -> Self {
@@ -28,7 +55,7 @@ impl FlowKey {
 
     /// The ends, ours first.
     pub(crate) fn ends(&self) -> (SocketAddr, SocketAddr) {
-        let end = |ip: Ipv6Addr, port| SocketAddr::new(ip.to_canonical(), port);
+        let end = |words: Words, port| SocketAddr::new(words.ip().to_canonical(), port);
         (end(self.local, self.local_port), end(self.remote, self.remote_port))
     }
 
@@ -48,22 +75,30 @@ impl PartialEq for FlowKey {
 impl Hash for FlowKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // Equal flows are of the same kind, and a third of the bytes tells those of IPv4 apart.
-        if let (Some(local), Some(remote)) = (self.local.to_ipv4_mapped(), self.remote.to_ipv4_mapped()) {
-            state.write_u64(u64::from(local.to_bits()) << 32 | u64::from(remote.to_bits()));
+        if let (Some(local), Some(remote)) = (self.local.v4(), self.remote.v4()) {
+            state.write_u64(u64::from(local) << 32 | u64::from(remote));
         } else {
-            state.write_u128(self.local.to_bits());
-            state.write_u128(self.remote.to_bits());
+            state.write_u128(self.local.ip().to_bits());
+            state.write_u128(self.remote.ip().to_bits());
         }
         state.write_u32(self.ports());
     }
 }
 
-fn mapped(ip: IpAddr) -> Ipv6Addr {
+fn words(ip: IpAddr) -> Words {
     match ip {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
-        IpAddr::V6(ip) => ip,
+        IpAddr::V4(ip) => Words([0, 0, 0xffff, ip.to_bits()]),
+        IpAddr::V6(ip) => {
+            let bits = ip.to_bits();
+            Words([(bits >> 96) as u32, (bits >> 64) as u32, (bits >> 32) as u32, bits as u32])
+        }
     }
 }
+
+/// Flows that are found by the last bits of their ports, as many as this: comparing is cheaper than a hash that nobody can guess.
+const RECENT: usize = 64;
+/// For a place where none was found yet.
+const NOBODY: u32 = u32::MAX;
 
 /// The table of connections. It holds their slots alone; the flows are looked up there, by the closures that its calls take. Its
 /// memory is taken when it is made.
@@ -71,14 +106,15 @@ pub(crate) struct Demux {
     slots: HashTable<u32>,
     state: KeyedState,
     capacity: usize,
-    /// What was found last: segments of one flow come in rows, and comparing is cheaper than a hash that nobody can guess.
-    last: Cell<Option<u32>>,
+    /// What was found last where the last bits of both ports make the same number. A system counts its ports up, so that flows of one peer lie apart.
+    recent: [Cell<u32>; RECENT],
 }
 
 impl Demux {
     /// A table for `capacity` connections.
     pub(crate) fn new(capacity: usize, state: KeyedState) -> Self {
-        Demux { slots: HashTable::with_capacity(capacity), state, capacity, last: Cell::new(None) }
+        let recent = [const { Cell::new(NOBODY) }; RECENT];
+        Demux { slots: HashTable::with_capacity(capacity), state, capacity, recent }
     }
 
     /// The slot of the connection that `flow` belongs to.
@@ -89,19 +125,23 @@ impl Demux {
         flow_of: impl Fn(u32) -> Option<&'a FlowKey>,
     ) -> Option<u32> {
         let is_it = |slot: &u32| flow_of(*slot).is_some_and(|other| other == flow);
-        if let Some(last) = self.last.get()
-            && is_it(&last)
-        {
+        let recent = self.recent(flow);
+        let last = recent.get();
+        if last != NOBODY && is_it(&last) {
             return Some(last);
         }
-        self.find_by_hash(flow, is_it)
+        let slot = self.find_by_hash(flow, is_it)?;
+        recent.set(slot);
+        Some(slot)
     }
 
     #[inline(never)]
     fn find_by_hash(&self, flow: &FlowKey, is_it: impl Fn(&u32) -> bool) -> Option<u32> {
-        let slot = self.slots.find(self.state.hash_one(flow), is_it).copied()?;
-        self.last.set(Some(slot));
-        Some(slot)
+        self.slots.find(self.state.hash_one(flow), is_it).copied()
+    }
+
+    fn recent(&self, flow: &FlowKey) -> &Cell<u32> {
+        &self.recent[usize::from(flow.remote_port ^ flow.local_port) % RECENT]
     }
 
     /// Adds a connection; false when the flow is there already or the table is full.
@@ -127,8 +167,9 @@ impl Demux {
 
     /// Removes a connection, if the flow still leads to `slot`.
     pub(crate) fn remove(&mut self, flow: &FlowKey, slot: u32) {
-        if self.last.get() == Some(slot) {
-            self.last.set(None);
+        let recent = self.recent(flow);
+        if recent.get() == slot {
+            recent.set(NOBODY);
         }
         if let Ok(found) = self.slots.find_entry(self.state.hash_one(flow), |other| *other == slot) {
             found.remove();

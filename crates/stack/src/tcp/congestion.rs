@@ -22,8 +22,8 @@ pub(super) struct AckEvent {
     pub delivered: u64,
     /// The most bytes that were in the network of late: whether the window is used.
     pub pipe: u64,
-    /// The round-trip time measured with it.
-    pub rtt: Option<Duration>,
+    /// The round-trip time measured with it, in nanoseconds.
+    pub rtt_ns: Option<u64>,
     /// The smoothed round-trip time (RFC 6298).
     pub smoothed_rtt: Option<Duration>,
     /// Sends are paced: a window that opens makes no burst.

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 use linerate_transport::{LimitCause, LimitTimes};
-use linerate_wire::units::{Instant, nanos};
+use linerate_wire::units::Instant;
 
 /// A clock per cause, one of which runs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -20,7 +20,7 @@ impl LimitClock {
             if running == cause {
                 return;
             }
-            self.add(running, now - since);
+            self.add(running, now.nanos_since(since));
         }
         self.running = Some((now, cause));
     }
@@ -33,7 +33,7 @@ impl LimitClock {
     /// The connection is over: the clock stops.
     pub fn stop(&mut self, now: Instant) {
         if let Some((since, running)) = self.running.take() {
-            self.add(running, now - since);
+            self.add(running, now.nanos_since(since));
         }
     }
 
@@ -51,9 +51,9 @@ impl LimitClock {
         Some((ClockAtRest { since: since.unwrap_or_default(), busy_ns: total_ns, times: self.times }, cause))
     }
 
-    fn add(&mut self, cause: LimitCause, time: Duration) {
+    fn add(&mut self, cause: LimitCause, time_ns: u64) {
         if let Some(ns) = self.times.ns.get_mut(cause as usize) {
-            *ns = ns.saturating_add(nanos(time));
+            *ns = ns.saturating_add(time_ns);
         }
     }
 }

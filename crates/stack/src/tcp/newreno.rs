@@ -138,7 +138,7 @@ mod tests {
     const NOW: Instant = Instant::ZERO;
 
     fn ack(delivered: u64, pipe: u64) -> AckEvent {
-        AckEvent { una: 0, nxt: 0, delivered, pipe, rtt: None, smoothed_rtt: None, paced: false }
+        AckEvent { una: 0, nxt: 0, delivered, pipe, rtt_ns: None, smoothed_rtt: None, paced: false }
     }
 
     fn grow_to_100_000(reno: &mut NewReno) {

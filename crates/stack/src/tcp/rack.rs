@@ -2,7 +2,7 @@
 //! reordering window before what has arrived, is lost.
 
 use core::time::Duration;
-use linerate_wire::units::{Instant, duration, nanos};
+use linerate_wire::units::{Instant, duration};
 
 /// Least reordering window: what network cards and receive coalescing mix up among themselves. The RFC has none, and 0
 /// on a path whose round trip is near 0.
@@ -15,7 +15,7 @@ const PERSIST: u8 = 16;
 const UNKNOWN: u64 = u64::MAX;
 
 /// For so long a minimum of the round-trip time is remembered at most; twice half of this.
-const HALF_WINDOW: Duration = Duration::from_secs(150);
+const HALF_WINDOW_NS: u64 = 150_000_000_000;
 
 /// The newest transmission among those that are known to have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,12 +53,12 @@ impl Default for Minimum {
 }
 
 impl Minimum {
-    fn add(&mut self, now: Instant, value: Duration) {
-        if now - self.since >= HALF_WINDOW {
+    fn add(&mut self, now: Instant, value_ns: u64) {
+        if now.nanos_since(self.since) >= HALF_WINDOW_NS {
             self.previous_ns = core::mem::replace(&mut self.current_ns, UNKNOWN);
             self.since = now;
         }
-        self.current_ns = self.current_ns.min(nanos(value));
+        self.current_ns = self.current_ns.min(value_ns);
     }
 
     fn get(&self) -> Option<Duration> {
@@ -134,8 +134,8 @@ impl Rack {
     }
 
     /// The round-trip time of a segment that was sent once (section 6.2 step 1).
-    pub fn measure(&mut self, now: Instant, rtt: Duration) {
-        self.path.minimum.add(now, rtt);
+    pub fn measure(&mut self, now: Instant, rtt_ns: u64) {
+        self.path.minimum.add(now, rtt_ns);
     }
 
     /// Something arrived up to `end` (step 3 for the highest position).
@@ -148,7 +148,7 @@ impl Rack {
         let is_newer = self.newest.is_none_or(|old| (newest.serial, newest.end) > (old.serial, old.end));
         if is_newer {
             self.newest = Some(newest);
-            self.path.rtt_ns = nanos(now - newest.left);
+            self.path.rtt_ns = now.nanos_since(newest.left);
         }
     }
 
@@ -228,7 +228,7 @@ mod tests {
 
     fn rack(rtt: u64) -> Rack {
         let mut rack = Rack::default();
-        rack.measure(Instant::from_millis(1), ms(rtt));
+        rack.measure(Instant::from_millis(1), rtt * 1_000_000);
         rack
     }
 
@@ -281,7 +281,7 @@ mod tests {
     fn the_minimum_is_forgotten_after_minutes() {
         let mut rack = rack(5);
         for seconds in [100, 200, 360] {
-            rack.measure(Instant::from_millis(seconds * 1_000), ms(50));
+            rack.measure(Instant::from_millis(seconds * 1_000), 50_000_000);
             let expected = if seconds < 360 { 5 } else { 50 };
             assert_eq!(rack.minimum(), ms(expected), "after {seconds} s");
         }

@@ -57,7 +57,12 @@ impl RttEstimator {
     /// backing off (section 5.7). `per_window`: how many such measurements a window gives. The gains of section 2.3 are
     /// those for one, and are divided (RFC 7323 appendix G), so that a round trip moves the estimate equally in any case.
     pub fn measure(&mut self, rtt: Duration, per_window: u32) {
-        let (rtt_ns, divisor) = (nanos(rtt), u64::from(per_window.max(1)));
+        self.measure_ns(nanos(rtt), per_window);
+    }
+
+    /// The same in nanoseconds.
+    pub fn measure_ns(&mut self, rtt_ns: u64, per_window: u32) {
+        let divisor = u64::from(per_window.max(1));
         if self.smoothed_ns == UNKNOWN {
             self.variation_ns = rtt_ns / 2;
             self.smoothed_ns = rtt_ns;
@@ -126,6 +131,11 @@ impl RttEstimator {
         duration(self.base_ns)
     }
 
+    /// The same in nanoseconds.
+    pub fn base_timeout_ns(&self) -> u64 {
+        self.base_ns
+    }
+
     /// Smoothed round-trip time in nanoseconds.
     pub fn smoothed_ns(&self) -> Option<u64> {
         (self.smoothed_ns != UNKNOWN).then_some(self.smoothed_ns)
@@ -144,7 +154,16 @@ impl RttEstimator {
 
 /// Moves `value` by its `divisor`th part of the way to `goal`.
 fn towards(value: u64, goal: u64, divisor: u64) -> u64 {
-    if goal > value { value + (goal - value) / divisor } else { value - (value - goal) / divisor }
+    let way = divided(goal.abs_diff(value), divisor);
+    if goal > value { value + way } else { value - way }
+}
+
+/// A quotient. What fits into 32 bits is divided so: 64 are a call on a processor of 32.
+fn divided(value: u64, divisor: u64) -> u64 {
+    match (u32::try_from(value), u32::try_from(divisor)) {
+        (Ok(value), Ok(divisor)) if usize::BITS < 64 && divisor > 0 => u64::from(value / divisor),
+        _ => value / divisor,
+    }
 }
 
 #[cfg(test)]

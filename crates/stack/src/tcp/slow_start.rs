@@ -6,6 +6,7 @@
 
 use super::congestion::AckEvent;
 use core::time::Duration;
+use linerate_wire::units::duration;
 
 /// Most segments that one acknowledgement opens the window by when sends are not paced (RFC 9406 section 4.3).
 const MOST_SEGMENTS: u64 = 8;
@@ -136,7 +137,7 @@ impl SlowStart {
     }
 
     fn look_at_round_trips(&mut self, ack: &AckEvent) {
-        let (Some(round), Some(rtt)) = (&mut self.round, ack.rtt) else { return };
+        let (Some(round), Some(rtt)) = (&mut self.round, ack.rtt_ns.map(duration)) else { return };
         let min = round.min.map_or(rtt, |min| min.min(rtt));
         round.min = Some(min);
         round.samples = round.samples.saturating_add(1);
@@ -164,8 +165,8 @@ mod tests {
     const MSS: u64 = 1_000;
 
     fn ack(una: u64, nxt: u64, delivered: u64, rtt_ms: u64) -> AckEvent {
-        let rtt = Some(Duration::from_millis(rtt_ms));
-        AckEvent { una, nxt, delivered, pipe: 0, rtt, smoothed_rtt: None, paced: false }
+        let rtt_ns = Some(rtt_ms * 1_000_000);
+        AckEvent { una, nxt, delivered, pipe: 0, rtt_ns, smoothed_rtt: None, paced: false }
     }
 
     /// Runs a round of `samples` acknowledgements with this round-trip time; returns the last step.

@@ -13,7 +13,7 @@ use super::recovery::Recovery;
 use core::time::Duration;
 use linerate_transport::Ready;
 use linerate_wire::tcp::{Flags, Options, SackBlock};
-use linerate_wire::units::Instant;
+use linerate_wire::units::{Instant, nanos};
 
 /// What the receiver's clock of milliseconds cannot tell from zero.
 const HALF_TICK: Duration = Duration::from_micros(500);
@@ -43,7 +43,7 @@ impl Connection {
             duplicated: self.duplicate_report(ack, &segment.options),
             ..News::default()
         };
-        let rtt = self.take_arrivals(now, ack, &segment.options, &mut news);
+        let rtt_ns = self.take_arrivals(now, ack, &segment.options, &mut news);
         let reported = self.handshake.sack && news.arrivals.delivered > 0;
         news.is_duplicate = !is_first
             && news.advance == 0
@@ -67,7 +67,7 @@ impl Connection {
         // reorder, they tell of what is acknowledged late, and count.
         let counts = news.advance > 0 || self.loss.rack.reordering_seen();
         if delivered > 0 && counts && !was_fast && !matches!(self.loss.recovery, Recovery::Fast { .. }) {
-            let event = self.ack_event(delivered, pipe, rtt);
+            let event = self.ack_event(delivered, pipe, rtt_ns);
             self.sender.congestion.on_ack(now, &event);
         }
         if news.advance > 0 {
@@ -86,14 +86,8 @@ impl Connection {
         is_idle && self.loss.has_ended()
     }
 
-    /// Takes what the ACK field and the SACK blocks tell; returns the round-trip time measured.
-    fn take_arrivals(
-        &mut self,
-        now: Instant,
-        ack: u64,
-        options: &Options,
-        news: &mut News,
-    ) -> Option<Duration> {
+    /// Takes what the ACK field and the SACK blocks tell; returns the round-trip time measured, in nanoseconds.
+    fn take_arrivals(&mut self, now: Instant, ack: u64, options: &Options, news: &mut News) -> Option<u64> {
         let echo = self.handshake.timestamps.and(options.timestamps).map(|theirs| theirs.echo);
         let clues = Clues {
             now,
@@ -102,27 +96,29 @@ impl Connection {
             // A duplicate is answered with an older echo (RFC 3522 section 3.2 step 5).
             echo: echo.filter(|_| news.duplicated.is_none()),
         };
-        let mut rtt = None;
+        let mut rtt_ns = None;
         if news.advance > 0 {
             let flight = self.sender.nxt.max(ack) - self.sender.una;
             self.loss.board.acknowledge(self.sender.una, ack, &clues, &mut news.arrivals);
-            rtt = self.measure(now, &news.arrivals, flight.div_ceil(news.advance));
-            rtt = rtt.or_else(|| self.measure_from_echo(now, options));
+            // All of it at once is what short answers are acknowledged by, and a division of 64 bits is long where there are 32.
+            let per_window = if flight == news.advance { 1 } else { flight.div_ceil(news.advance) };
+            rtt_ns = self.measure(now, &news.arrivals, per_window);
+            rtt_ns = rtt_ns.or_else(|| self.measure_from_echo(now, options));
             self.advance(now, ack);
         }
         self.take_sack(options, &clues, news);
-        rtt
+        rtt_ns
     }
 
     /// What congestion control learns from an acknowledgement; `pipe`: see [`AckEvent::pipe`].
-    fn ack_event(&self, delivered: u64, pipe: u64, rtt: Option<Duration>) -> AckEvent {
+    fn ack_event(&self, delivered: u64, pipe: u64, rtt_ns: Option<u64>) -> AckEvent {
         let smoothed_rtt = self.sender.rtt.smoothed();
         AckEvent {
             una: self.sender.una,
             nxt: self.sender.nxt,
             delivered,
             pipe,
-            rtt,
+            rtt_ns,
             smoothed_rtt,
             paced: self.is_paced(),
         }
@@ -221,11 +217,11 @@ impl Connection {
 
     /// Measures a round trip by the newest segment that was acknowledged, if nothing acknowledged had been sent twice
     /// (Karn's algorithm, RFC 6298 section 3). `per_window`: how many such acknowledgements a window gives.
-    fn measure(&mut self, now: Instant, arrivals: &Arrivals, per_window: u64) -> Option<Duration> {
+    fn measure(&mut self, now: Instant, arrivals: &Arrivals, per_window: u64) -> Option<u64> {
         let original = arrivals.original.filter(|_| !arrivals.resent)?;
-        let rtt = now - original.left;
-        self.sender.rtt.measure(rtt, u32::try_from(per_window).unwrap_or(u32::MAX));
-        Some(rtt)
+        let rtt_ns = now.nanos_since(original.left);
+        self.sender.rtt.measure_ns(rtt_ns, u32::try_from(per_window).unwrap_or(u32::MAX));
+        Some(rtt_ns)
     }
 
     /// Measures the round trip of our SYN.
@@ -234,7 +230,7 @@ impl Connection {
         let mut arrivals = Arrivals::default();
         self.loss.board.acknowledge(self.sender.una, ack, &clues, &mut arrivals);
         if let Some(original) = arrivals.original {
-            self.loss.rack.measure(now, now - original.left);
+            self.loss.rack.measure(now, now.nanos_since(original.left));
         }
         if self.measure(now, &arrivals, 1).is_none() {
             self.measure_from_echo(now, options);
@@ -243,7 +239,7 @@ impl Connection {
 
     /// Measures a round trip by the echoed timestamp (RFC 7323 section 4): coarser, but right for retransmissions too. Only
     /// where nothing better is known, or a timeout has to be undoubled.
-    fn measure_from_echo(&mut self, now: Instant, options: &Options) -> Option<Duration> {
+    fn measure_from_echo(&mut self, now: Instant, options: &Options) -> Option<u64> {
         if self.handshake.timestamps.is_none()
             || (self.sender.rtt.smoothed().is_some() && !self.sender.rtt.is_backed_off())
         {
@@ -261,6 +257,6 @@ impl Connection {
         }
         let rtt = Duration::from_millis(u64::from(ticks)).max(HALF_TICK);
         self.sender.rtt.measure(rtt, 1);
-        Some(rtt)
+        Some(nanos(rtt))
     }
 }

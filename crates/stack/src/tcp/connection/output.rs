@@ -289,7 +289,7 @@ impl Connection {
     /// RFC 5681 section 4.1.
     fn restart_after_idle(&mut self, now: Instant) {
         if self.sender.una == self.sender.nxt
-            && now - self.accounts.last.sent > self.sender.rtt.base_timeout()
+            && now.nanos_since(self.accounts.last.sent) > self.sender.rtt.base_timeout_ns()
         {
             self.sender.congestion.on_idle(now);
         }

@@ -166,7 +166,7 @@ impl Connection {
     pub(super) fn note_arrivals(&mut self, now: Instant, news: &News) {
         let arrivals = &news.arrivals;
         if let Some(original) = arrivals.original {
-            self.loss.rack.measure(now, now - original.left);
+            self.loss.rack.measure(now, now.nanos_since(original.left));
         }
         if let Some(newest) = arrivals.newest {
             self.loss.rack.update(now, newest);

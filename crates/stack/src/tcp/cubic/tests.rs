@@ -8,7 +8,7 @@ use proptest::prelude::*;
 const MSS: u64 = 1_000;
 
 fn ack(delivered: u64, pipe: u64, rtt: Duration) -> AckEvent {
-    AckEvent { una: 0, nxt: 0, delivered, pipe, rtt: None, smoothed_rtt: Some(rtt), paced: false }
+    AckEvent { una: 0, nxt: 0, delivered, pipe, rtt_ns: None, smoothed_rtt: Some(rtt), paced: false }
 }
 
 fn millis(ms: u64) -> Instant {
