@@ -1,7 +1,7 @@
 //! What is done once for several segments, or left out where nothing can have changed, leads to the same as doing all for each:
 //! the same transfers with and without it, compared after every step.
 
-use crate::tcp::compared;
+use crate::tcp::{compared, exchanges};
 use crate::{Node, NodeConfig, StackConfig, StackPools};
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -108,13 +108,15 @@ struct Case {
     super_segment: usize,
     completions: bool,
     ipv6: bool,
+    /// Each end sends little, and only once all of it has been acknowledged.
+    turns: bool,
 }
 
 fn case() -> impl Strategy<Value = Case> {
     let faults = prop_oneof![1 => Just([0; 3]), 1 => [0u32..40, 0u32..100, 0u32..60]];
     let sizes = (1usize..24, 40usize..200, 8_000usize..100_000, prop_oneof![Just(0usize), Just(20_000)]);
-    (any::<u32>(), 100usize..500, faults, sizes, any::<bool>(), any::<bool>()).prop_map(
-        |(seed, steps, faults, (ring, buffers, buffer, super_segment), completions, ipv6)| Case {
+    (any::<u32>(), 100usize..500, faults, sizes, any::<[bool; 3]>()).prop_map(
+        |(seed, steps, faults, (ring, buffers, buffer, super_segment), [completions, ipv6, turns])| Case {
             seed,
             steps,
             faults,
@@ -124,6 +126,7 @@ fn case() -> impl Strategy<Value = Case> {
             super_segment,
             completions,
             ipv6,
+            turns,
         },
     )
 }
@@ -230,7 +233,10 @@ impl Run {
             (3 | 4, _) => drop(node.output(now).unwrap()),
             (5, Some(id)) => {
                 // Both send, the first more.
-                let len = if side == 0 { amount * 700 } else { amount * 30 } as usize;
+                let len = if side == 0 && !self.case.turns { amount * 700 } else { amount * 30 } as usize;
+                if self.case.turns && node.stack.unsent(id) > 0 {
+                    return;
+                }
                 let result = node.stack.send(id, Payload::Shared(vec![side as u8; len].into()));
                 told.push_str(&format!("{result:?}"));
             }
@@ -292,9 +298,14 @@ fn most_is_moved_the_short_way() {
         super_segment: 20_000,
         completions: true,
         ipv6: false,
+        turns: false,
     };
     let (_, moved) = run(&case);
     assert!(moved > 1_000_000, "{moved}");
+    exchanges();
+    let (_, moved) = run(&Case { turns: true, ..case });
+    let exchanges = exchanges();
+    assert!(moved > 20_000 && exchanges > 100, "{moved} bytes, {exchanges} exchanges");
 }
 
 proptest! {

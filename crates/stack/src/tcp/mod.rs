@@ -147,6 +147,18 @@ pub(crate) fn compared<R>(is_long: bool, work: impl FnOnce() -> R) -> R {
     result
 }
 
+/// An acknowledgement of all that was in flight came with the next data, and was taken the short way.
+#[cfg(test)]
+pub(crate) fn count_exchange() {
+    tests::EXCHANGES.set(tests::EXCHANGES.get() + 1);
+}
+
+/// How many since the last call.
+#[cfg(test)]
+pub(crate) fn exchanges() -> u64 {
+    tests::EXCHANGES.take()
+}
+
 /// The reset that answers a segment for which there is no connection (RFC 9293 section 3.10.7.1); `None` where none is
 /// due: a RST is never answered. Ports are the received segment's, exchanged; the caller passes them as received.
 pub fn reset_for(segment: &SegmentIn, source_port: u16, destination_port: u16) -> Option<Builder> {

@@ -194,6 +194,18 @@ impl Scoreboard {
         self.judged = self.judged.max(una);
     }
 
+    /// When the byte at `position` left for the first time, as far as that is known.
+    pub fn departure_of(&self, position: u64) -> Option<Departure> {
+        self.departures.find(position)
+    }
+
+    /// As [`Scoreboard::acknowledge`], where it [is clean](Scoreboard::is_clean) and what arrived is all that is in flight.
+    pub fn all_arrived(&mut self, una: u64) {
+        self.step();
+        self.departures.acknowledge(una);
+        self.judged = self.judged.max(una);
+    }
+
     /// The peer reported `start..end`.
     pub fn sack(&mut self, start: u64, end: u64, clues: &Clues, arrivals: &mut Arrivals) {
         let clues = Clues { echo: None, ..*clues };

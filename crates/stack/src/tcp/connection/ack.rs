@@ -111,7 +111,7 @@ impl Connection {
     }
 
     /// What congestion control learns from an acknowledgement; `pipe`: see [`AckEvent::pipe`].
-    fn ack_event(&self, delivered: u64, pipe: u64, rtt_ns: Option<u64>) -> AckEvent {
+    pub(super) fn ack_event(&self, delivered: u64, pipe: u64, rtt_ns: Option<u64>) -> AckEvent {
         let smoothed_rtt = self.sender.rtt.smoothed();
         AckEvent {
             una: self.sender.una,
@@ -135,7 +135,7 @@ impl Connection {
         }
     }
 
-    fn advance(&mut self, now: Instant, ack: u64) {
+    pub(super) fn advance(&mut self, now: Instant, ack: u64) {
         // A peer that takes the byte of a probe and keeps its window closed has opened nothing.
         let is_closed = self.sender.una == self.sender.nxt && self.sender.window.size == 0;
         let data_end = self.sender.queue.end();
@@ -194,7 +194,7 @@ impl Connection {
     }
 
     /// What the application and the state diagram learn from progress.
-    fn after_advance(&mut self, now: Instant) {
+    pub(super) fn after_advance(&mut self, now: Instant) {
         if self.sender.write_refused && self.sendable() > 0 && self.has_worthwhile_room() {
             self.sender.write_refused = false;
             self.life.tell(Ready::WRITABLE);

@@ -118,6 +118,16 @@ impl LossRecovery {
             && !self.rack.is_in_round()
     }
 
+    /// Whether of what is in flight from `una` on nothing is known but when it left, and nothing of before has an effect any more.
+    pub(super) fn is_plain(&self, una: u64) -> bool {
+        self.has_ended()
+            && self.board.is_clean()
+            && (self.duplicates, self.expired) == (0, 0)
+            && !self.force
+            && self.undo.is_none()
+            && self.rack.fack() <= una
+    }
+
     fn forget_duplicates(&mut self) {
         self.duplicates = 0;
         self.board.forget_assumed();

@@ -39,6 +39,8 @@ extern crate std;
 std::thread_local! {
     /// See [`super::shortcuts_are_off`].
     pub(super) static SHORTCUTS_OFF: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
+    /// See [`super::count_exchange`].
+    pub(super) static EXCHANGES: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
     /// See [`super::joining_is_off`].
     pub(super) static JOINING_OFF: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
 }
