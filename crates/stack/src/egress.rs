@@ -6,7 +6,7 @@ use crate::packet::{Packet, v4, v6};
 use crate::random::KeyedState;
 use crate::tcp::{Connection, Head};
 use core::hash::BuildHasher;
-use core::net::{IpAddr, SocketAddr};
+use core::net::IpAddr;
 use linerate_nic::{ChecksumRequest, MacAddr, Segmentation, TxMeta, TxPacket, TxQueue, TxToken};
 use linerate_transport::ConnId;
 use linerate_wire::checksum::{self, Sum};
@@ -52,9 +52,11 @@ pub(crate) struct Egress {
     link: Link,
     hasher: KeyedState,
     identification: u32,
-    /// The headers of the connection that sent last, and what they are made for: itself, its next hop, its type of service.
+    /// The headers of the connection that sent last, and what they are made for: itself, its next hop, its type of service; and its
+    /// addresses.
     front: Front,
     front_for: Option<(ConnId, MacAddr, u8)>,
+    front_between: Option<(IpAddr, IpAddr)>,
     /// The same for who acknowledged last, with the header of TCP.
     bare_ack: BareAck,
     bare_ack_for: Option<(ConnId, MacAddr, u8)>,
@@ -87,6 +89,7 @@ impl Egress {
             identification,
             front: Front::NONE,
             front_for: None,
+            front_between: None,
             bare_ack: BareAck::NONE,
             bare_ack_for: None,
         }
@@ -268,15 +271,23 @@ impl Egress {
     }
 
     /// The headers below TCP of the packets of a connection that are marked `ecn`: those of the last time, where it is the same
-    /// connection.
+    /// connection, or one between the same addresses.
     #[inline]
     pub(crate) fn front_of(&mut self, id: ConnId, to: &TcpWay, ecn: Ecn, tcp: &Connection) -> &Front {
         let wanted = Some((id, to.mac, to.tos));
         if self.front_for != wanted || self.front.ecn != ecn {
-            self.front.make(&self.link, to, ecn, tcp.local(), tcp.remote());
-            self.front_for = wanted;
+            self.turn_front_to(id, to, ecn, (tcp.local().ip(), tcp.remote().ip()));
         }
         &self.front
+    }
+
+    fn turn_front_to(&mut self, id: ConnId, to: &TcpWay, ecn: Ecn, between: (IpAddr, IpAddr)) {
+        let goes_alike = self.front_for.is_some_and(|(_, mac, tos)| (mac, tos) == (to.mac, to.tos));
+        if !goes_alike || self.front.ecn != ecn || self.front_between != Some(between) {
+            self.front.make(&self.link, to, ecn, between);
+            self.front_between = Some(between);
+        }
+        self.front_for = Some((id, to.mac, to.tos));
     }
 
     /// Writes an acknowledgement of a connection that says nothing else: that of the last time, where it is the same
@@ -316,7 +327,7 @@ impl Egress {
     fn make_bare_ack(&self, to: &TcpWay, tcp: &Connection, head: &Head) -> BareAck {
         let (local, remote) = (tcp.local(), tcp.remote());
         let mut front = Front::NONE;
-        front.make(&self.link, to, Ecn::NotCapable, local, remote);
+        front.make(&self.link, to, Ecn::NotCapable, (local.ip(), remote.ip()));
         let mut bytes = [0; BARE_ACK];
         let (l4, is_v4) = (front.l4, front.is_v4);
         let plain = tcp::PlainBuilder {
@@ -364,12 +375,13 @@ impl Front {
     const NONE: Front =
         Front { bytes: [0; MAX_FRONT], ip: 0, l4: 0, is_v4: true, pseudo: Sum::ZERO, ecn: Ecn::NotCapable };
 
-    /// Makes it those of a connection, in place: where many connections send in turn, that is once for each packet.
+    /// Makes it those of packets from one address to another, in place: where connections of many peers send in turn, that is once for each
+    /// packet.
     #[inline(never)]
-    fn make(&mut self, link: &Link, to: &TcpWay, ecn: Ecn, local: SocketAddr, remote: SocketAddr) {
+    fn make(&mut self, link: &Link, to: &TcpWay, ecn: Ecn, (local, remote): (IpAddr, IpAddr)) {
         let bytes = &mut self.bytes;
         let dscp = to.tos >> 2;
-        (self.ip, self.pseudo) = match (local.ip(), remote.ip()) {
+        (self.ip, self.pseudo) = match (local, remote) {
             (IpAddr::V4(local), IpAddr::V4(remote)) => {
                 let ip = link.ethernet(bytes, to.mac, EtherType::IPV4);
                 let header =
@@ -386,7 +398,6 @@ impl Front {
                 (ip, header.pseudo_header())
             }
         };
-        let remote = remote.ip();
         (self.l4, self.is_v4, self.ecn) = (self.ip + ip_header_len(remote), remote.is_ipv4(), ecn);
     }
 
@@ -517,12 +528,11 @@ mod tests {
         let mut kept = Front::NONE;
         for (ip, vlan) in [(v4, None), (v4, Some(7)), (v6, None), (v6, Some(7))] {
             let egress = Egress::new(MacAddr([2; 6]), vlan, state, 0);
-            let (local, remote) = (SocketAddr::new(ip, 80), SocketAddr::new(ip, 4_000));
             let way = TcpWay { tos: 0x20, mac: MacAddr([4; 6]) };
             for ecn in [Ecn::NotCapable, Ecn::Capable0] {
                 let mut front = Front::NONE;
-                front.make(&egress.link, &way, ecn, local, remote);
-                kept.make(&egress.link, &way, ecn, local, remote);
+                front.make(&egress.link, &way, ecn, (ip, ip));
+                kept.make(&egress.link, &way, ecn, (ip, ip));
                 for len in (20..3_000).chain(65_400..=65_515) {
                     let (mut short, mut long) = ([7; 160], [7; 160]);
                     front.write(&mut long, len);
@@ -537,5 +547,33 @@ mod tests {
             }
         }
         assert_eq!(usual, 2 * (2_980 + 116), "IPv4 without tags alone");
+    }
+
+    #[test]
+    fn headers_of_another_connection_are_kept_only_where_they_are_the_same() {
+        let mut egress = Egress::new(MacAddr([2; 6]), None, KeyedState::new(&[3; 32]), 0);
+        let local = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+        let remotes =
+            [Ipv4Addr::new(10, 0, 0, 2).into(), Ipv4Addr::new(10, 0, 0, 3).into(), IpAddr::V6(1.into())];
+        let mut state = 1_u32;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) % below
+        };
+        for _ in 0..2_000 {
+            let id = ConnId::new(random(3), 0);
+            let way = TcpWay { tos: random(2) as u8 * 0x20, mac: MacAddr([4 + random(2) as u8 * 2; 6]) };
+            let ecn = if random(2) == 0 { Ecn::NotCapable } else { Ecn::Capable0 };
+            let remote = remotes[random(3) as usize];
+            let local = if remote.is_ipv4() { local } else { IpAddr::V6(2.into()) };
+            egress.turn_front_to(id, &way, ecn, (local, remote));
+            let mut fresh = Front::NONE;
+            fresh.make(&egress.link, &way, ecn, (local, remote));
+            let (mut kept, mut made) = ([7; 160], [7; 160]);
+            egress.front.write(&mut kept, 100);
+            fresh.write(&mut made, 100);
+            assert_eq!(kept, made);
+            assert_eq!((egress.front.l4, egress.front.is_v4, egress.front.ecn), (fresh.l4, fresh.is_v4, ecn));
+        }
     }
 }

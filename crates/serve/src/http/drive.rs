@@ -198,7 +198,7 @@ impl Server {
     }
 
     /// There is nothing to read: perhaps never again.
-    fn no_input(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) -> Step {
+    pub(super) fn no_input(&mut self, ctx: &mut Context<'_>, conn: &mut Connection) -> Step {
         match ctx.net.state(conn.id) {
             ConnState::Open { finished: false } | ConnState::Connecting => {
                 if !conn.on_their_way.is_empty() {

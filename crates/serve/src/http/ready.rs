@@ -165,6 +165,9 @@ impl Server {
             return None;
         }
         let bytes = ctx.net.peek(conn.id);
+        if bytes.is_empty() {
+            return Some(self.no_input(ctx, conn));
+        }
         let mut ready = self.answers.take(bytes)?;
         let is_alone = bytes.len() == ready.ex.head.len();
         if !self.leads_as_before(ctx, conn, &ready.lookups) {

@@ -1,5 +1,6 @@
 //! The calls of the application and of its file system.
 
+use super::super::autotune::LEAST_BUFFER;
 use super::super::config::Config;
 use super::super::congestion::{CongestionControl as _, Control};
 use super::super::delayed_ack::AckDue;
@@ -136,7 +137,7 @@ impl Connection {
     /// Remembers that the send buffer is full, whether the application has noticed or not: it may only have asked
     /// [`Connection::sendable`], and must hear when there is room.
     pub(super) fn note_full(&mut self) {
-        self.sender.write_refused |= self.may_send() && self.sendable() == 0;
+        self.sender.write_refused |= self.may_send() && self.is_full();
     }
 
     fn check_send(&mut self, now: Instant, len: usize) -> Result<(), SendError> {
@@ -146,10 +147,17 @@ impl Connection {
         if len > MAX_PAYLOAD {
             return Err(SendError::TooLong);
         }
-        if self.sendable() == 0 {
+        if self.is_full() {
             return Err(self.refuse(now));
         }
         Ok(())
+    }
+
+    /// Whether nothing more may be queued of a connection that may send.
+    fn is_full(&self) -> bool {
+        // The shortest buffer has room for so much while memory is not tight.
+        let is_short = self.sender.queue.loaded() < LEAST_BUFFER as u64 && self.sender.queue.has_room();
+        (!is_short || self.is_tight()) && self.sendable() == 0
     }
 
     /// Remembers to tell the application when there is room. Where the connection itself has nothing under way that

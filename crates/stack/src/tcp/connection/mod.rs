@@ -314,8 +314,7 @@ impl Connection {
 
     /// Size of the send buffer now.
     fn send_limit(&self) -> usize {
-        let budget = self.receiving.receiver.budget();
-        let tight = budget.is_tight() || budget.is_sending_tight();
+        let tight = self.is_tight();
         let limit =
             autotune::send_limit(self.config.socket.send_buffer, self.sender.congestion.window(), tight);
         // Who is slow, or keeps the window closed, is served from little memory.
@@ -324,6 +323,12 @@ impl Connection {
             _ => self.sender.most_while_tight as usize,
         };
         if tight { limit.min(most) } else { limit }
+    }
+
+    /// Whether there is little memory for what is sent.
+    fn is_tight(&self) -> bool {
+        let budget = self.receiving.receiver.budget();
+        budget.is_tight() || budget.is_sending_tight()
     }
 
     /// The user timeout begins to count, or counts anew.
