@@ -132,7 +132,9 @@ impl ReadyAnswers {
         let Some(Draft { lookups, answer: Some((answer, rest)) }) = self.draft.take() else {
             return Some(ex.head);
         };
-        let before = if self.list.len() < most { None } else { Some(self.list.remove(0)) };
+        // It is there already where it was ready and could not be sent.
+        let same = self.list.iter().position(|ready| ready.ex.head == ex.head);
+        let before = same.or((self.list.len() >= most.max(1)).then_some(0)).map(|at| self.list.remove(at));
         self.list.push(Box::new(Ready { ex, lookups, answer, rest }));
         before.map(|ready| ready.ex.head)
     }

@@ -134,6 +134,25 @@ fn so_many_are_kept_and_no_more() {
 }
 
 #[test]
+fn none_is_kept_twice() {
+    let mut rig = rig(2);
+    let conn = rig.connect();
+    let (none, some) = (get("/none", ""), get("/a.css", ""));
+    for _ in 0..4 {
+        ask(&mut rig, conn, &none);
+        ask(&mut rig, conn, &some);
+    }
+    // More at once than is gathered: some of them are answered anew.
+    for _ in 0..3 {
+        let answers = ask(&mut rig, conn, &some.repeat(64));
+        assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 64);
+    }
+    let before = rig.server.counters().reused_answers;
+    ask(&mut rig, conn, &none);
+    assert_eq!(rig.server.counters().reused_answers, before + 1);
+}
+
+#[test]
 fn a_server_that_stops_says_so() {
     let mut rig = rig(4);
     let conn = rig.connect();
