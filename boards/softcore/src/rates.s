@@ -1,9 +1,11 @@
-# What rates.rs measures: loops over memory, here so that no compiler changes them.
+# What rates.rs measures: loops over memory, here so that no compiler changes them. Each begins at a whole word, or a turn would take a clock
+# more wherever the linker lays it at half of one.
 
     # a0: a place that leads to the next; a1: rounds of 32.
     .section .text.rates_chase, "ax"
     .globl rates_chase
     .type rates_chase, @function
+    .balign 4
 rates_chase:
     .rept 32
     lw   a0, 0(a0)
@@ -17,6 +19,7 @@ rates_chase:
     .section .text.rates_read, "ax"
     .globl rates_read
     .type rates_read, @function
+    .balign 4
 rates_read:
     lw   t0, 0(a0)
     lw   t1, 4(a0)
@@ -43,6 +46,7 @@ rates_read:
     .section .text.rates_fill, "ax"
     .globl rates_fill
     .type rates_fill, @function
+    .balign 4
 rates_fill:
     sw   zero, 0(a0)
     sw   zero, 4(a0)
@@ -61,6 +65,7 @@ rates_fill:
     .section .text.rates_copy, "ax"
     .globl rates_copy
     .type rates_copy, @function
+    .balign 4
 rates_copy:
     lw   t0, 0(a0)
     lw   t1, 4(a0)
