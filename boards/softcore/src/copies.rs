@@ -28,9 +28,10 @@ pub fn order() -> (u32, u32) {
             check(&left[first..first + len], Ordering::Equal);
             for at in first..first + len {
                 let byte = left[at];
-                for (other, expected) in
-                    [(byte.wrapping_add(0x80), byte.wrapping_add(0x80).cmp(&byte)), (byte ^ 1, (byte ^ 1).cmp(&byte))]
-                {
+                for (other, expected) in [
+                    (byte.wrapping_add(0x80), byte.wrapping_add(0x80).cmp(&byte)),
+                    (byte ^ 1, (byte ^ 1).cmp(&byte)),
+                ] {
                     left[at] = other;
                     check(&left[first..first + len], expected);
                 }
