@@ -21,10 +21,12 @@ pub(crate) struct FlowKey {
 #[derive(Clone, Copy, Eq, Debug)]
 struct Words([u32; 4]);
 
+/// The third word of an IPv4 address in the mapped form.
+const MAPPED: u32 = 0xffff;
+
 impl Words {
     /// As an IPv4 address, in the mapped form.
     fn v4(&self) -> Option<u32> {
-        const MAPPED: u32 = 0xffff;
         match self.0 {
             [0, 0, MAPPED, address] => Some(address),
             _ => None,
@@ -87,7 +89,7 @@ impl Hash for FlowKey {
 
 fn words(ip: IpAddr) -> Words {
     match ip {
-        IpAddr::V4(ip) => Words([0, 0, 0xffff, ip.to_bits()]),
+        IpAddr::V4(ip) => Words([0, 0, MAPPED, ip.to_bits()]),
         IpAddr::V6(ip) => {
             let bits = ip.to_bits();
             Words([(bits >> 96) as u32, (bits >> 64) as u32, (bits >> 32) as u32, bits as u32])

@@ -36,7 +36,7 @@ const PLAIN: &str = "-Cllvm-args=-disable-vp=true";
 /// instructions each in place of 19,700; with 99.95 and more they are fewer still, but what is inlined fills the cache.
 const HOT: &str = "-Cllvm-args=-profile-summary-cutoff-hot=999000";
 
-/// The core has LR and SC alone of the A extension. What else the compiler uses of it traps, and takes 450 clocks.
+/// The core has LR and SC alone of the A extension. What else the compiler uses of it traps, and takes some 450 clocks.
 const ATOMICS: &str = "-Ctarget-feature=-zaamo";
 
 /// The module that sends the counters, in names of functions.
