@@ -11,7 +11,9 @@ use linerate_firmware::Counting;
 use linerate_nic::mcdma::nic_regs::register;
 use linerate_nic::mcdma::regs::{mm2s_ch as channel, register as register_of_channel};
 use linerate_nic::mcdma::{self, Control, Queue, Settings};
-use linerate_nic::{Bus, Capabilities, Device, Dma, Joined, MacAddr, Pool, QueuePair, RegionError, pass_on};
+use linerate_nic::{
+    Bus, Capabilities, Device, DeviceError, Dma, Joined, MacAddr, Pool, QueuePair, RegionError, pass_on,
+};
 use linerate_wire::figures::Figures;
 
 const BASE: usize = 0xf000_0000;
@@ -139,6 +141,8 @@ pub enum OpenError {
     Start(mcdma::StartError),
     /// No receive buffers.
     Buffers(RegionError),
+    /// Its filter cannot be set.
+    Filter(DeviceError),
     /// It has no queue.
     NoQueue,
 }
@@ -149,6 +153,7 @@ impl fmt::Display for OpenError {
             OpenError::Device(error) => write!(f, "the interface at {BASE:#x}: {error}"),
             OpenError::Start(error) => write!(f, "the interface's queue: {error}"),
             OpenError::Buffers(error) => write!(f, "receive buffers: {error}"),
+            OpenError::Filter(error) => write!(f, "the interface's filter: {error}"),
             OpenError::NoQueue => f.write_str("the interface has no queue"),
         }
     }
@@ -188,6 +193,25 @@ pub fn silence() {
     }
 }
 
+/// A pool of so many receive buffers; once.
+pub fn buffers(count: usize) -> Result<Pool, OpenError> {
+    // No buffer shares a line of the cache with anything else.
+    let region = vec![0; count * BUFFER + ALIGN].leak();
+    let aligned = region.as_ptr().addr().next_multiple_of(ALIGN);
+    let pool = Pool::over(region, BUFFER, ALIGN).map_err(OpenError::Buffers)?;
+    caches::start(aligned);
+    Ok(pool)
+}
+
+/// Where the memory of the rings is, and its bytes, which are zero; once.
+pub fn rings() -> (u64, usize) {
+    let rings = (&raw const RINGS).addr() as u64;
+    for word in 0..RING_WORDS as u64 {
+        Hardware.store(rings + 4 * word, 0);
+    }
+    (rings, 4 * RING_WORDS)
+}
+
 /// The interface and the pool that it receives into; once.
 pub fn open() -> Result<Opened, OpenError> {
     let settings = Settings {
@@ -196,18 +220,10 @@ pub fn open() -> Result<Opened, OpenError> {
         delay_tick_ns: TICK_NS,
         ..Settings::new(MacAddr(SETTINGS.mac))
     };
-    // No buffer shares a line of the cache with anything else.
-    let region = vec![0; SETTINGS.receive_buffers * BUFFER + ALIGN].leak();
-    let aligned = region.as_ptr().addr().next_multiple_of(ALIGN);
-    let receive = Pool::over(region, BUFFER, ALIGN).map_err(OpenError::Buffers)?;
-    caches::start(aligned);
+    let receive = buffers(SETTINGS.receive_buffers)?;
     let transmit = Pool::new(HEADER_BUFFERS, HEADER_BUFFER);
-    let rings = (&raw const RINGS).addr() as u64;
-    for word in 0..RING_WORDS as u64 {
-        Hardware.store(rings + 4 * word, 0);
-    }
-    let (control, queues) =
-        mcdma::open(Hardware, rings, 4 * RING_WORDS, &settings).map_err(OpenError::Device)?;
+    let (rings, len) = rings();
+    let (control, queues) = mcdma::open(Hardware, rings, len, &settings).map_err(OpenError::Device)?;
     let stopped = queues.into_iter().next().ok_or(OpenError::NoQueue)?;
     let interrupt = stopped.interrupt();
     let queue = stopped.start(receive.clone(), transmit).map_err(OpenError::Start)?;

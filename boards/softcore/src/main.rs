@@ -8,6 +8,7 @@ extern crate alloc;
 
 mod amo;
 mod board;
+mod cache_check;
 mod caches;
 mod clock;
 mod copies;
@@ -35,6 +36,9 @@ fn run() -> ! {
     watchdog::note_start();
     log::to_ring(clock::now);
     trace::TRACE.prepare(SETTINGS.trace, clock::now);
+    if let Some(left_out) = straps::checks_caches() {
+        cache_check::run(left_out);
+    }
     let opened = match ethernet::open() {
         Ok(opened) => opened,
         Err(error) => panic!("{error}"),

@@ -30,11 +30,27 @@ pub struct Straps {
     pub without_offloads: bool,
     /// Rates of memory and interface are measured, in place of serving.
     pub measures: bool,
+    /// The driver's cache operations are checked, in place of serving: which is left out.
+    pub check: Option<LeftOut>,
+}
+
+/// What of the driver's cache operations is left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LeftOut {
+    /// All are there.
+    Nothing,
+    /// The cache is not emptied for a frame.
+    Emptying,
+    /// It is not noted when a buffer was given to the interface.
+    Noting,
+    /// Descriptors are loaded through the cache.
+    GoingPast,
 }
 
 impl Straps {
     fn wired(self) -> u64 {
-        u64::from(self.without_offloads) | u64::from(self.measures) << 1
+        let check = self.check.map_or(0, |left_out| 4 | (left_out as u64) << 3);
+        u64::from(self.without_offloads) | u64::from(self.measures) << 1 | check
     }
 }
 

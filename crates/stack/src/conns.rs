@@ -193,13 +193,10 @@ impl Conns {
         self.demux.find(flow, |slot| self.table.at(slot).map(|conn| &conn.about.flow))
     }
 
-    /// From now on the flow of the connection in this slot leads there.
-    pub(crate) fn attach(&mut self, slot: u32) {
+    /// From now on the flow of the connection in this slot leads there; false if it leads to another.
+    pub(crate) fn attach(&mut self, slot: u32) -> bool {
         let flow_of = |slot| self.table.at(slot).map(|conn| conn.flow);
-        if let Some(flow) = flow_of(slot) {
-            let is_new = self.demux.insert(flow, slot, flow_of);
-            debug_assert!(is_new, "the flow leads elsewhere already");
-        }
+        flow_of(slot).is_some_and(|flow| self.demux.insert(flow, slot, flow_of))
     }
 
     /// Nothing leads to the connection in this slot any more.

@@ -110,13 +110,15 @@ pub(crate) struct Demux {
     capacity: usize,
     /// What was found last where the last bits of both ports make the same number. A system counts its ports up, so that flows of one peer lie apart.
     recent: [Cell<u32>; RECENT],
+    /// The flow that was looked for last and is nowhere, and its hash: that of a connection that begins.
+    missed: Cell<Option<(FlowKey, u64)>>,
 }
 
 impl Demux {
     /// A table for `capacity` connections.
     pub(crate) fn new(capacity: usize, state: KeyedState) -> Self {
         let recent = [const { Cell::new(NOBODY) }; RECENT];
-        Demux { slots: HashTable::with_capacity(capacity), state, capacity, recent }
+        Demux { slots: HashTable::with_capacity(capacity), state, capacity, recent, missed: Cell::new(None) }
     }
 
     /// The slot of the connection that `flow` belongs to.
@@ -139,7 +141,12 @@ impl Demux {
 
     #[inline(never)]
     fn find_by_hash(&self, flow: &FlowKey, is_it: impl Fn(&u32) -> bool) -> Option<u32> {
-        self.slots.find(self.state.hash_one(flow), is_it).copied()
+        let hash = self.state.hash_one(flow);
+        let found = self.slots.find(hash, is_it).copied();
+        if found.is_none() {
+            self.missed.set(Some((*flow, hash)));
+        }
+        found
     }
 
     fn recent(&self, flow: &FlowKey) -> &Cell<u32> {
@@ -158,7 +165,11 @@ impl Demux {
         }
         let is_it = |slot: &u32| flow_of(*slot).is_some_and(|other| other == flow);
         let hash = |slot: &u32| flow_of(*slot).map_or(0, |flow| self.state.hash_one(flow));
-        match self.slots.entry(self.state.hash_one(flow), is_it, hash) {
+        let own = match self.missed.get() {
+            Some((missed, hash)) if missed == flow => hash,
+            _ => self.state.hash_one(flow),
+        };
+        match self.slots.entry(own, is_it, hash) {
             Entry::Occupied(_) => false,
             Entry::Vacant(place) => {
                 place.insert(slot);

@@ -3,9 +3,10 @@
 use crate::addresses::{Addresses, is_link_local};
 use crate::config::StackConfig;
 use crate::counters::Counters;
+use crate::demux::FlowKey;
 use crate::egress::{Egress, Emitted};
 use crate::fast_open::FastOpenCookies;
-use crate::iss::IssGenerator;
+use crate::iss::{IssGenerator, Secrets};
 use crate::lists::Lists;
 use crate::memory::StackPools;
 use crate::neighbor::{Lookup, NeighborCache, NeighborRef};
@@ -19,9 +20,10 @@ use crate::route::Routes;
 use crate::syn_cookie::SynCookies;
 use crate::timers::{Timer, Timers};
 use alloc::collections::VecDeque;
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use linerate_nic::{MacAddr, TxQueue};
 use linerate_wire::arp;
+use linerate_wire::tcp::SeqNumber;
 use linerate_wire::units::Instant;
 
 /// One place in this many of the control queue is not for answers to others; other answers than those of address
@@ -81,6 +83,12 @@ pub(crate) struct Net {
 }
 
 impl Net {
+    /// The secrets of a new connection between these ends, ours first, and its initial sequence number.
+    pub(crate) fn numbers(&self, local: SocketAddr, remote: SocketAddr) -> (Secrets, SeqNumber) {
+        let secrets = self.iss.secrets(&FlowKey::of(local, remote));
+        (secrets, SeqNumber(self.iss.iss(secrets, self.now)))
+    }
+
     /// The state of a stack with this configuration, whose numbers are in range.
     pub(crate) fn new(config: StackConfig, seed: &[u8; 32], pools: StackPools) -> Self {
         let state = KeyedState::new(seed);

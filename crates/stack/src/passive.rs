@@ -8,7 +8,7 @@
 //! The ACK of a cookie is the end of a handshake that the client takes for done. Where there is no place for the
 //! connection any more, a RST says so at once: a client that waits for the server to speak first would wait for ever.
 
-use crate::conns::{Brink, Stage};
+use crate::conns::{Brink, Conns, Stage};
 use crate::demux::FlowKey;
 use crate::memory;
 use crate::net::Priority;
@@ -18,8 +18,9 @@ use crate::stack::Stack;
 use crate::syn_cookie::Offer;
 use crate::tcp::{self, Connection, Outcome, SegmentIn};
 use crate::tcp_input::{Arrived, NewConn, tcp_mss};
+use alloc::rc::Rc;
 use core::net::IpAddr;
-use linerate_transport::Ecn;
+use linerate_transport::{Ecn, ListenerId, Owner};
 use linerate_wire::ip::Protocol;
 use linerate_wire::tcp::{Builder, CHECKSUM_OFFSET, Flags, Options, Timestamps};
 
@@ -49,9 +50,8 @@ impl Stack {
     }
 
     fn begin_handshake(&mut self, listener: u32, syn: Arrived, next_hop: IpAddr) {
-        let Some(listening) = self.conns.listeners.at(listener) else { return };
-        let (id, owner, options) = (listening.id, listening.owner, listening.options.clone());
-        let (config, iss) = self.connection_config(&options, syn.local, syn.remote);
+        let Some((id, owner, config)) = self.accepting(listener, syn.remote.ip()) else { return };
+        let (secrets, iss) = self.net.numbers(syn.local, syn.remote);
         let verdict = self.judge_fast_open(listener, &syn);
         let now = self.net.now;
         let mut place = self.conns.free_place();
@@ -65,7 +65,7 @@ impl Stack {
                     let taken = tcp.open_early(now, syn.segment);
                     self.net.counters.tfo_data_accepted += u64::from(has_data && taken == Outcome::Accepted);
                 }
-                let new = NewConn { place, owner, stage: Stage::HalfOpen(id), next_hop, options: &options };
+                let new = NewConn { place, owner, stage: Stage::HalfOpen(id), next_hop, secrets };
                 if let Some(slot) = self.insert_half_open(listener, new) {
                     if verdict.accepts {
                         self.open_early(listener, slot);
@@ -81,7 +81,16 @@ impl Stack {
         }
     }
 
-    fn insert_half_open(&mut self, listener: u32, new: NewConn<'_>) -> Option<u32> {
+    /// A listener and its owner, and what it lets a connection to this address begin with.
+    fn accepting(&mut self, listener: u32, remote: IpAddr) -> Option<(ListenerId, Owner, Rc<tcp::Config>)> {
+        let Conns { listeners, configs, .. } = &mut self.conns;
+        let listening = listeners.at(listener)?;
+        let mss = tcp_mss(remote, self.net.paths.link_mtu(remote));
+        let config = configs.of(&listening.options, mss, self.net.config.tcp_options);
+        Some((listening.id, listening.owner, config))
+    }
+
+    fn insert_half_open(&mut self, listener: u32, new: NewConn) -> Option<u32> {
         let slot = self.insert_conn(new)?;
         self.net.counters.tcp_passive_opens += 1;
         self.conns.enter(Brink::HalfOpen, slot);
@@ -104,7 +113,7 @@ impl Stack {
         let iss = net.cookies.make(&flow, syn.segment.seq, &offer, net.now);
         let (window, scale) = tcp::initial_window(&listening.options, &self.conns.resources.budget);
         let most = tcp_mss(remote.ip(), net.paths.link_mtu(remote.ip()));
-        let clock = net.iss.timestamp_offset(&flow).wrapping_add(net.now.as_millis() as u32);
+        let clock = net.iss.secrets(&flow).timestamp_offset.wrapping_add(net.now.as_millis() as u32);
         let syn_ack = Flags::SYN | Flags::ACK;
         let reply = Builder {
             source_port: local.port(),
@@ -172,9 +181,8 @@ impl Stack {
     fn resume_handshake(&mut self, listener: u32, arrived: Arrived, offer: &Offer) {
         let Arrived { local, remote, segment } = arrived;
         let Some((_, next_hop)) = self.net.route(Some(local.ip()), remote.ip()) else { return };
-        let Some(listening) = self.conns.listeners.at(listener) else { return };
-        let (id, owner, options) = (listening.id, listening.owner, listening.options.clone());
-        let (config, _) = self.connection_config(&options, local, remote);
+        let Some((id, owner, config)) = self.accepting(listener, remote.ip()) else { return };
+        let (secrets, _) = self.net.numbers(local, remote);
         let offered = Options {
             mss: Some(offer.mss),
             window_scale: offer.window_scale,
@@ -191,13 +199,13 @@ impl Stack {
         };
         let mut place = self.conns.free_place();
         let (now, resources, iss) = (self.net.now, &self.conns.resources, segment.ack - 1);
-        let (told, _) = tcp::initial_window(&options, &resources.budget);
+        let (told, _) = tcp::initial_window(&config.socket, &resources.budget);
         let tcp = place.insert(Connection::active(now, config, resources, local, remote, iss));
         if let Err(reason) = tcp.resume(now, &syn, told) {
             self.conns.give_back(place);
             return self.net.counters.count_tcp_drop(reason);
         }
-        let new = NewConn { place, owner, stage: Stage::HalfOpen(id), next_hop, options: &options };
+        let new = NewConn { place, owner, stage: Stage::HalfOpen(id), next_hop, secrets };
         let Some(slot) = self.insert_half_open(listener, new) else { return };
         self.net.counters.syn_cookies_accepted += 1;
         let Some(conn) = self.conns.awake(slot) else { return };

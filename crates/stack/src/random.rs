@@ -67,7 +67,12 @@ pub(crate) struct Random {
 impl Random {
     /// The stream that belongs to `seed` and to one of the stacks that share it: each has a stream of its own.
     pub(crate) fn for_seat(seed: &[u8; 32], seat: u16) -> Random {
-        Random { key: Key::derive(seed, purpose::RANDOM | u64::from(seat) << 32), counter: 0 }
+        Random::for_purpose(seed, purpose::RANDOM | u64::from(seat) << 32)
+    }
+
+    /// The stream that belongs to `seed` and to a purpose of its own.
+    pub(crate) fn for_purpose(seed: &[u8; 32], purpose: u64) -> Random {
+        Random { key: Key::derive(seed, purpose), counter: 0 }
     }
 
     /// The stream that belongs to `seed`.

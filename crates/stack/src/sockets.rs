@@ -9,7 +9,7 @@ use crate::ports;
 use crate::ready::Slot;
 use crate::stack::Stack;
 use crate::tcp::{self, Connection, State};
-use crate::tcp_input::NewConn;
+use crate::tcp_input::{NewConn, tcp_mss};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use linerate_transport::{
@@ -188,10 +188,12 @@ impl Transport for Stack {
         {
             return Err(ConnectError::NoMemory);
         }
-        let (config, iss) = self.connection_config(options, local, remote);
+        let mss = tcp_mss(remote.ip(), self.net.paths.link_mtu(remote.ip()));
+        let config = self.conns.configs.of(options, mss, self.net.config.tcp_options);
+        let (secrets, iss) = self.net.numbers(local, remote);
         let mut place = self.conns.free_place();
         *place = Some(Connection::active(self.net.now, config, &self.conns.resources, local, remote, iss));
-        let new = NewConn { place, owner, stage: Stage::Owned, next_hop, options };
+        let new = NewConn { place, owner, stage: Stage::Owned, next_hop, secrets };
         let slot = self.insert_conn(new).ok_or(ConnectError::NoMemory)?;
         self.net.counters.tcp_active_opens += 1;
         self.conns.sending.push(slot);

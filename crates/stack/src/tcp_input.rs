@@ -4,16 +4,16 @@ use crate::conns::{About, Brink, Conn, Mark, Stage};
 use crate::demux::FlowKey;
 use crate::dormancy::Place;
 use crate::egress::ip_header_len;
+use crate::iss::Secrets;
 use crate::packet::Received;
 use crate::stack::Stack;
 use crate::tcp::{self, Connection, DropReason, Outcome, SegmentIn, State};
-use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use linerate_nic::{Pieces, Slice};
-use linerate_transport::{CloseReason, ConnId, Owner, Ready, SocketOptions};
+use linerate_transport::{CloseReason, ConnId, Owner, Ready};
 use linerate_wire::ip::Ecn;
-use linerate_wire::tcp::{Flags, Header, SeqNumber, Timestamps};
+use linerate_wire::tcp::{Flags, Header, Timestamps};
 use linerate_wire::units::Instant;
 
 /// A segment with the ends of its connection, from our side.
@@ -185,42 +185,23 @@ impl Stack {
         self.reset(&arrived);
     }
 
-    /// Settings and initial sequence number of a new connection.
-    pub(crate) fn connection_config(
-        &mut self,
-        options: &SocketOptions,
-        local: SocketAddr,
-        remote: SocketAddr,
-    ) -> (Rc<tcp::Config>, SeqNumber) {
-        let mss = tcp_mss(remote.ip(), self.net.paths.link_mtu(remote.ip()));
-        let offered = self.net.config.tcp_options;
-        let config = self.conns.configs.share(tcp::Config {
-            timestamps: offered.timestamps,
-            sack: offered.sack,
-            window_scaling: offered.window_scaling,
-            ..tcp::Config::new(options.clone(), mss)
-        });
-        let flow = FlowKey::of(local, remote);
-        (config, SeqNumber(self.net.iss.iss(&flow, self.net.now)))
-    }
-
     /// Tells a new connection of its path, and where its timestamps start.
-    fn set_out(&mut self, flow: &FlowKey, tcp: &mut Connection) {
+    fn set_out(&mut self, secrets: Secrets, tcp: &mut Connection) {
         let (now, remote) = (self.net.now, tcp.remote().ip());
         let path_mtu = self.net.paths.mtu(remote, now);
-        tcp.set_out(now, tcp_mss(remote, path_mtu), self.net.iss.timestamp_offset(flow));
+        tcp.set_out(now, tcp_mss(remote, path_mtu), secrets.timestamp_offset);
     }
 
     /// Puts a connection into the tables; `None` when they are full or the flow is taken.
-    pub(crate) fn insert_conn(&mut self, new: NewConn<'_>) -> Option<u32> {
-        let NewConn { mut place, owner, stage, next_hop, options } = new;
+    pub(crate) fn insert_conn(&mut self, new: NewConn) -> Option<u32> {
+        let NewConn { mut place, owner, stage, next_hop, secrets } = new;
         let tcp = place.as_mut().as_mut()?;
-        let flow = FlowKey::of(tcp.local(), tcp.remote());
-        if self.conns.table.is_full() || self.conns.find(&flow).is_some() {
+        if self.conns.table.is_full() {
             self.conns.give_back(place);
             return None;
         }
-        self.set_out(&flow, tcp);
+        let (flow, tos) = (FlowKey::of(tcp.local(), tcp.remote()), tcp.config().socket.tos & !3);
+        self.set_out(secrets, tcp);
         let tcp = self.conns.settle_in(place);
         let about = |id| About {
             id,
@@ -231,7 +212,7 @@ impl Stack {
             in_demux: true,
             is_counted: false,
             is_touched: true,
-            tos: options.tos & !3,
+            tos,
             fast_open: None,
             next_hop,
             neighbor: None,
@@ -241,7 +222,10 @@ impl Stack {
         };
         let conn = |index, generation| Conn { tcp, about: about(ConnId::new(index, generation)) };
         let slot = self.conns.table.insert(conn)?;
-        self.conns.attach(slot);
+        if !self.conns.attach(slot) {
+            self.conns.remove(slot);
+            return None;
+        }
         self.conns.welcome(slot, self.net.now);
         self.ready.clear(crate::ready::Slot::Conn(slot));
         Some(slot)
@@ -285,13 +269,13 @@ impl Stack {
 }
 
 /// A connection about to be put into the tables.
-pub(crate) struct NewConn<'a> {
+pub(crate) struct NewConn {
     /// Where it was made.
     pub(crate) place: Place,
     pub(crate) owner: Owner,
     pub(crate) stage: Stage,
     pub(crate) next_hop: IpAddr,
-    pub(crate) options: &'a SocketOptions,
+    pub(crate) secrets: Secrets,
 }
 
 /// The flow of a segment, from our side; `None` if its ports are not there.

@@ -319,6 +319,13 @@ fn test(board: &Built) -> Result<()> {
         "ok      the watchdog reports a loop that hangs and starts the board anew ({:.1} s)",
         started.elapsed().as_secs_f32()
     );
+    let started = Instant::now();
+    let said = shell::output(Command::new(&board.hardware).arg(&board.image).args(["measure", "caches"]))?;
+    println!(
+        "ok      each cache operation of the driver is needed ({:.1} s)",
+        started.elapsed().as_secs_f32()
+    );
+    said.lines().for_each(|line| println!("        {line}"));
     let (started, said) = (Instant::now(), rates(board)?);
     let said = said.lines().last().unwrap_or_default();
     println!(

@@ -7,10 +7,12 @@
 //!                                                 what each instruction took; `sdram`: with an FPGA board's memory;
 //!                                                 `counters=FILE`: what an image that counts has counted
 //! softcore IMAGE measure rates [sdram]            what memory and the interface's engine carry, beside what is predicted
+//! softcore IMAGE measure caches                   whether frames are read rightly, and not where a cache operation is left out
 //! softcore IMAGE ramp FOLDER [quick]              load at rising rates: tables, and files in the folder
 //! softcore IMAGE ramp check                       one short level, with and without the clocks in which nothing moves
 //! ```
 
+mod caches;
 mod client;
 mod counters;
 mod iperf3;
@@ -26,7 +28,7 @@ use linerate_rtl_sim::softcore::{Memory, Softcore, Straps};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing|rates) | ramp (FOLDER [quick]|check)) [without-offloads] [sdram] [counts=FILE] [counters=FILE]";
+const USAGE: &str = "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing|rates|caches) | ramp (FOLDER [quick]|check)) [without-offloads] [sdram] [counts=FILE] [counters=FILE]";
 /// What the console says when the servers listen.
 const GREETING: &str = "help tells the commands";
 /// Clocks that the start may take.
@@ -67,6 +69,10 @@ fn run(arguments: &[&str]) -> Result<(), String> {
             return Ok(());
         }
         return ramp::run(&image, with, is_quick);
+    }
+    if (*what, *with) == ("measure", "caches") {
+        println!("{}", caches::run(&image)?);
+        return Ok(());
     }
     straps.measures = (*what, *with) == ("measure", "rates");
     let core = Softcore::with_memory(&image, straps, memory)?;

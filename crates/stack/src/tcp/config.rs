@@ -1,6 +1,7 @@
 //! What a connection is made with.
 
 use super::budget::MemoryBudget;
+use crate::config::TcpOptions;
 use alloc::rc::Rc;
 use core::time::Duration;
 use linerate_nic::Pool;
@@ -86,6 +87,23 @@ pub(crate) struct RecentConfigs {
 }
 
 impl RecentConfigs {
+    /// The defaults with this socket's settings, this [`Config::mss`] and these options, shared with whoever has the same.
+    pub(crate) fn of(&mut self, socket: &SocketOptions, mss: u16, offered: TcpOptions) -> Rc<Config> {
+        let is_it = |recent: &&Rc<Config>| {
+            let TcpOptions { timestamps, sack, window_scaling } = offered;
+            recent.mss == mss
+                && (recent.timestamps, recent.sack, recent.window_scaling)
+                    == (timestamps, sack, window_scaling)
+                && recent.socket == *socket
+        };
+        // Nothing of the engine's settings but these is ever another.
+        if let Some(same) = self.recent.iter().flatten().find(is_it) {
+            return Rc::clone(same);
+        }
+        let TcpOptions { timestamps, sack, window_scaling } = offered;
+        self.share(Config { timestamps, sack, window_scaling, ..Config::new(socket.clone(), mss) })
+    }
+
     /// These settings, shared with whoever has the same.
     pub(crate) fn share(&mut self, config: Config) -> Rc<Config> {
         if let Some(same) = self.recent.iter().flatten().find(|recent| ***recent == config) {
