@@ -1,8 +1,9 @@
 //! Whether the driver needs each of its cache operations on this board: a strap asks for it, in place of the servers, and says which is left out.
 //!
 //! The driver is the one that serves, with a ring so short that a buffer comes round while lines of it are still in the cache: with the ring of the
-//! servers others have taken their places by then. Frames are asked for from whoever is at the cable's other end, each with bytes of its own;
-//! all of them are looked at, so that the next frame in that buffer is read out of the cache unless that was emptied.
+//! servers others have taken their places by then. Frames are asked for from whoever is at the cable's other end, each with bytes of its own. A part of
+//! each is looked at, in lines of the cache that no other buffer's part has, so that the next frame in that buffer is read out of the cache unless that
+//! was emptied.
 //! What is written by the processor needs no operation here, as the cache writes through.
 
 use crate::caches::{self, BUFFER};
@@ -13,17 +14,22 @@ use core::fmt::Write as _;
 use linerate_nic::mcdma::{self, Settings};
 use linerate_nic::{Bus, Device as _, Dma, Filter, Frame, Joined, MacAddr, Pool, QueuePair as _, RxBatch};
 
-/// Descriptors, and buffers: all lie in different lines of the cache.
-const RING: usize = 4;
-const BUFFERS: usize = 8;
+/// Descriptors, the fewest that the driver takes, and buffers.
+const RING: usize = 20;
+const BUFFERS: usize = 24;
+/// Descriptors and buffers for what is sent, which is nothing.
+const SENT: usize = 128;
 /// Frames of a round, their bytes, and rounds: several laps of all buffers.
 const TOGETHER: usize = 2;
-const SIZE: usize = 200;
-const ROUNDS: usize = 32;
+const SIZE: usize = 300;
+const ROUNDS: usize = 60;
 /// Looks for frames of a round.
-const LOOKS: usize = 2_000;
-/// Bytes that all frames have alike: addresses and type.
-const HEADER: usize = 14;
+const LOOKS: usize = 1_000;
+/// What the data cache holds: bytes so far apart have the same line.
+const CACHE: usize = 16 << 10;
+/// Bytes of a frame that are looked at: behind those that all frames have alike.
+const PART: usize = 64;
+const _: () = assert!(PART * (1 + (BUFFERS * BUFFER).div_ceil(CACHE)) < SIZE, "each buffer has a part");
 
 /// What of the driver's cache operations is left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,13 +111,13 @@ pub fn run(left_out: LeftOut) -> ! {
 fn take(left_out: LeftOut) -> Result<Seen, ethernet::OpenError> {
     use ethernet::OpenError;
     let settings =
-        Settings { receive_ring: RING, transmit_ring: RING, ..Settings::new(MacAddr(SETTINGS.mac)) };
+        Settings { receive_ring: RING, transmit_ring: SENT, ..Settings::new(MacAddr(SETTINGS.mac)) };
     let receive = ethernet::buffers(BUFFERS)?;
     let (rings, len) = ethernet::rings();
     let (control, queues) =
         mcdma::open(Careless(left_out), rings, len, &settings).map_err(OpenError::Device)?;
     let stopped = queues.into_iter().next().ok_or(OpenError::NoQueue)?;
-    let queue = stopped.start(receive, Pool::new(RING, BUFFER)).map_err(OpenError::Start)?;
+    let queue = stopped.start(receive, Pool::new(SENT, BUFFER)).map_err(OpenError::Start)?;
     let mut device = Joined { control, queue };
     let everything = Filter { groups: &[], all_groups: true, promiscuous: true };
     device.set_filter(&everything).map_err(OpenError::Filter)?;
@@ -135,6 +141,11 @@ fn take(left_out: LeftOut) -> Result<Seen, ethernet::OpenError> {
             }
         }
         seen.missing += first + TOGETHER - next;
+        if next == first {
+            // None will come.
+            seen.missing = ROUNDS * TOGETHER - seen.right - seen.wrong;
+            break;
+        }
     }
     Ok(seen)
 }
@@ -142,8 +153,10 @@ fn take(left_out: LeftOut) -> Result<Seen, ethernet::OpenError> {
 /// Whether a frame has the bytes of this number.
 fn is_number(frame: &Frame, number: usize) -> bool {
     let bytes = frame.data.bytes();
+    let begin = PART * (1 + bytes.as_ptr().addr() / CACHE % BUFFERS.div_ceil(CACHE / BUFFER));
     let should = |at: usize| number.wrapping_mul(37).wrapping_add(at) as u8;
-    // To the end whatever comes first: all lines come into the cache.
-    let differ = bytes.iter().enumerate().skip(HEADER).filter(|(at, byte)| **byte != should(*at)).count();
+    // To the end whatever comes first: all of its lines come into the cache.
+    let part = bytes.iter().enumerate().skip(begin).take(PART);
+    let differ = part.filter(|(at, byte)| **byte != should(*at)).count();
     bytes.len() == SIZE && differ == 0
 }

@@ -173,6 +173,7 @@ impl Demux {
             Entry::Occupied(_) => false,
             Entry::Vacant(place) => {
                 place.insert(slot);
+                self.recent(&flow).set(slot);
                 true
             }
         }

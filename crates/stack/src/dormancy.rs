@@ -8,7 +8,7 @@
 
 use crate::conns::{About, Conn, Conns, Stage};
 use crate::stack::Stack;
-use crate::tcp::{Config, Connection, Details, Dormant, Resources, SegmentIn, State};
+use crate::tcp::{Config, Connection, Details, Dormant, Queues, Resources, SegmentIn, State};
 use crate::timers::Timer;
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -83,8 +83,12 @@ pub(crate) struct Wakefulness {
     usual: usize,
     /// More of them are a crowd.
     crowd: usize,
-    /// Places for those that wake up.
+    /// Places for those that begin or wake up,
     places: Vec<Place>,
+    /// and what was left of the queues of those that had them.
+    queues: Vec<Queues>,
+    /// So many of both stay there whoever is awake.
+    spared: usize,
     /// Not to be looked at before.
     next_look: Instant,
     /// Something came since the last look.
@@ -99,12 +103,15 @@ impl Wakefulness {
     /// Nobody is there, and `connections` may be.
     pub(crate) fn new(connections: usize) -> Wakefulness {
         let usual = connections / SHARE;
+        let places = usual.max(LEAST_PLACES);
         Wakefulness {
             round: crate::ring::Ring::new(connections),
             awake: 0,
             usual,
             crowd: usual + connections / CROWD,
-            places: Vec::with_capacity(usual.max(LEAST_PLACES)),
+            places: Vec::with_capacity(places),
+            queues: Vec::with_capacity(places),
+            spared: (connections / CROWD).clamp(1, LEAST_PLACES),
             next_look: Instant::ZERO,
             is_stirred: false,
             due: 0,
@@ -143,7 +150,8 @@ impl Wakefulness {
         if let Tcp::Asleep(dormant) = core::mem::replace(tcp, Tcp::Awake(place))
             && let Tcp::Awake(place) = tcp
         {
-            **place = Some(dormant.wake(resources, about.flow.ends()));
+            let awake = place.insert(dormant.wake(resources, about.flow.ends()));
+            awake.lend(self.queues.pop().unwrap_or_default());
             self.awake += 1;
             self.round.push(slot);
             self.stir();
@@ -155,16 +163,23 @@ impl Wakefulness {
     }
 
     fn give_back(&mut self, mut place: Place) {
+        // Those that are awake for no reason and the places for others share one bound, but for some.
+        let may_stay = |kept: usize| kept < self.spared || self.awake + kept < self.usual.max(LEAST_PLACES);
+        if may_stay(self.queues.len())
+            && let Some(tcp) = place.as_mut()
+        {
+            self.queues.push(tcp.take_queues());
+        }
         *place = None;
-        // Those that are awake for no reason and the places for others share one bound.
-        if self.awake + self.places.len() < self.usual.max(LEAST_PLACES) {
+        if may_stay(self.places.len()) {
             self.places.push(place);
         }
     }
 
-    /// Bytes that connections take while they are awake, and places.
+    /// Bytes that connections take while they are awake, and what is kept for others.
     fn bytes(&self) -> usize {
-        (self.awake + self.places.len()) * size_of::<Option<Connection>>()
+        let queues: usize = self.queues.iter().map(Queues::bytes).sum();
+        (self.awake + self.places.len()) * size_of::<Option<Connection>>() + queues
     }
 }
 
@@ -197,7 +212,10 @@ impl Conns {
     }
 
     /// The connection in this place gets a slot, and is awake.
-    pub(crate) fn settle_in(&mut self, place: Place) -> Tcp {
+    pub(crate) fn settle_in(&mut self, mut place: Place) -> Tcp {
+        if let Some(tcp) = place.as_mut() {
+            tcp.lend(self.wakefulness.queues.pop().unwrap_or_default());
+        }
         self.wakefulness.awake += 1;
         Tcp::Awake(place)
     }

@@ -272,6 +272,10 @@ impl Transport for Stack {
         self.conns.owned(conn)?.info(&self.conns.resources, now)
     }
 
+    fn remote_addr(&self, conn: ConnId) -> Option<SocketAddr> {
+        self.conns.owned(conn).map(|conn| conn.flow.ends().1)
+    }
+
     fn congestion(&self, conn: ConnId) -> Option<AlgorithmName> {
         AlgorithmName::new(self.conns.owned(conn)?.tcp.config()?.socket.congestion.name())
     }

@@ -5,7 +5,7 @@ use linerate_rtl_sim::softcore::{LeftOut, Softcore, Straps};
 /// Clocks that start and frames may take: some times what they do.
 const LIMIT: u64 = 20_000_000;
 /// Frames that the image asks for.
-const FRAMES: usize = 64;
+const FRAMES: usize = 120;
 const CASES: [(&str, LeftOut); 4] = [
     ("nothing is left out", LeftOut::Nothing),
     ("the cache is not emptied for a frame", LeftOut::Emptying),

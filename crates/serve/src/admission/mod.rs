@@ -131,8 +131,8 @@ pub struct Admission {
     holders: Vec<Holder>,
     free_holders: Vec<u32>,
     sources: BTreeMap<Source, u32>,
-    /// Sources by how many they hold.
-    by_count: BTreeSet<(u32, Source)>,
+    /// Sources by how many they hold, while somebody may ask: from the first crowd on, until less than half of the limit is used.
+    by_count: Option<BTreeSet<(u32, Source)>>,
     gave_way: u64,
     refused: u64,
     report_at: Option<Instant>,
@@ -232,7 +232,7 @@ impl Admission {
         if held >= share {
             greedy[0] = Some(newcomer);
         } else {
-            let most = self.by_count.iter().rev().take_while(|(count, _)| *count as usize > share);
+            let most = self.by_count().iter().rev().take_while(|(count, _)| *count as usize > share);
             for (place, (_, source)) in greedy.iter_mut().zip(most) {
                 *place = Some(*source);
             }
@@ -329,7 +329,7 @@ impl Admission {
         if self.gave_way + self.refused == 0 || self.report_at.is_some_and(|at| now < at) {
             return None;
         }
-        let &(held, source) = self.by_count.last()?;
+        let &(held, source) = self.by_count().last()?;
         self.report_at = Some(now + REPORT_INTERVAL);
         Some(Report {
             used: self.counted(),
@@ -347,6 +347,9 @@ impl Admission {
         self.leave(slot, entry.standing, entry.holder);
         self.change_count(entry.holder, -1);
         self.len -= 1;
+        if self.counted() < self.limit / 2 {
+            self.by_count = None;
+        }
     }
 
     fn holder(&mut self, source: Source) -> u32 {
@@ -374,14 +377,26 @@ impl Admission {
         if let Some(census) = &self.shared.0 {
             census.change(source, by > 0);
         }
-        self.by_count.remove(&(holder.count, source));
-        holder.count = holder.count.saturating_add_signed(by);
-        if holder.count > 0 {
-            self.by_count.insert((holder.count, source));
-        } else {
+        let before = holder.count;
+        holder.count = before.saturating_add_signed(by);
+        let count = holder.count;
+        if let Some(by_count) = &mut self.by_count {
+            by_count.remove(&(before, source));
+            if count > 0 {
+                by_count.insert((count, source));
+            }
+        }
+        if count == 0 {
             self.sources.remove(&source);
             self.free_holders.push(at);
         }
+    }
+
+    /// Sources by how many they hold. It takes some time where nobody has asked since the last crowd, and the next crowd is half of the
+    /// limit away then.
+    fn by_count(&mut self) -> &BTreeSet<(u32, Source)> {
+        let count_of = |(&source, &at): (&Source, &u32)| (self.holders[at as usize].count, source);
+        self.by_count.get_or_insert_with(|| self.sources.iter().map(count_of).collect())
     }
 
     /// Puts a connection at the end of the lists of its standing.

@@ -4,6 +4,7 @@
 //! An entry is never split. What became of parts of a packet is on the [`super::scoreboard::Scoreboard`]; here a position
 //! only finds its packet. So adding and acknowledging are O(1), and finding is O(log n).
 
+use super::spare;
 use alloc::collections::VecDeque;
 use linerate_wire::units::Instant;
 
@@ -77,6 +78,16 @@ impl Departures {
     pub fn last(&self) -> Option<(u64, u64)> {
         let last = self.log.back()?;
         Some((self.end_of(self.log.len() - 1), last.end))
+    }
+
+    /// Memory for it that another has left, where there is none.
+    pub fn lend(&mut self, log: VecDeque<Departure>) {
+        spare::lend(&mut self.log, log);
+    }
+
+    /// What is left of that; this is done with.
+    pub fn take_memory(&mut self) -> VecDeque<Departure> {
+        spare::left_of(&mut self.log)
     }
 
     /// Forgets all.

@@ -98,6 +98,7 @@ mod segment;
 mod send_queue;
 mod sequence;
 mod slow_start;
+mod spare;
 mod state;
 mod timers;
 
@@ -110,6 +111,7 @@ pub use connection::{Connection, Counters, FileRead, MIN_MSS, Tally};
 pub use details::{Details, Phase};
 pub(crate) use segment::Head;
 pub use segment::{DropReason, Outcome, SegmentIn, TxInfo, TxLimits};
+pub(crate) use spare::Queues;
 pub use state::State;
 pub use timers::Timer;
 

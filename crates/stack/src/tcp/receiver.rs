@@ -22,6 +22,7 @@ use super::pages;
 use super::reassembly::Reassembly;
 use super::segment::DropReason;
 use super::shortcuts_are_off;
+use super::spare;
 use alloc::collections::VecDeque;
 use linerate_nic::{Pieces, Pool, Slice};
 use linerate_wire::tcp::SackBlocks;
@@ -221,7 +222,7 @@ impl Receiver {
             self.enter_promise();
         }
         if self.queue.is_empty() && self.finished {
-            self.queue = VecDeque::new();
+            spare::empty(&mut self.queue);
         }
         count
     }
@@ -248,9 +249,19 @@ impl Receiver {
         self.consume(self.queued);
     }
 
+    /// Memory for pieces that another has left, where there is none.
+    pub fn lend(&mut self, queue: VecDeque<Slice>) {
+        spare::lend(&mut self.queue, queue);
+    }
+
+    /// What is left of that; this is done with.
+    pub fn take_memory(&mut self) -> VecDeque<Slice> {
+        spare::left_of(&mut self.queue)
+    }
+
     /// Throws everything away.
     pub fn clear(&mut self) {
-        self.queue = VecDeque::new();
+        spare::empty(&mut self.queue);
         self.queued = 0;
         self.waiting.clear();
         (self.waiting_held, self.waiting_len) = (0, 0);

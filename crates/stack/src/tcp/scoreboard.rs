@@ -17,6 +17,7 @@ use super::departures::{Departure, Departures};
 use super::ordered::OrderedMap;
 use super::rack::{Newest, Rule};
 use super::ranges::RangeSet;
+use alloc::collections::VecDeque;
 use core::time::Duration;
 use linerate_wire::units::{Instant, nanos};
 
@@ -169,6 +170,23 @@ impl Scoreboard {
                 resent.left = Some(now);
             }
         }
+    }
+
+    /// Forgets everything.
+    pub fn reset(&mut self) {
+        let departures = self.take_memory();
+        *self = Scoreboard::default();
+        self.departures.lend(departures);
+    }
+
+    /// Memory for departures that another has left, where there is none.
+    pub fn lend(&mut self, departures: VecDeque<Departure>) {
+        self.departures.lend(departures);
+    }
+
+    /// What is left of that; departures are done with.
+    pub fn take_memory(&mut self) -> VecDeque<Departure> {
+        self.departures.take_memory()
     }
 
     /// Forgets when packets left: what comes now measures nothing.

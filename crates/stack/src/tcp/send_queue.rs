@@ -6,6 +6,7 @@
 
 use super::budget::Charge;
 use super::pages;
+use super::spare;
 use alloc::collections::VecDeque;
 use linerate_nic::{Chunk, Pool, TxPacket};
 use linerate_transport::{Bytes, FileRange};
@@ -40,8 +41,9 @@ enum Body {
     File(FileRange),
 }
 
+/// A piece of memory or of a file.
 #[derive(Debug)]
-struct Item {
+pub(super) struct Item {
     start: u64,
     len: u64,
     body: Body,
@@ -301,9 +303,19 @@ impl SendQueue {
         }
     }
 
+    /// Memory for its pieces that another has left, where it has none.
+    pub fn lend(&mut self, items: VecDeque<Item>) {
+        spare::lend(&mut self.items, items);
+    }
+
+    /// What is left of that; the queue is done with.
+    pub fn take_memory(&mut self) -> VecDeque<Item> {
+        spare::left_of(&mut self.items)
+    }
+
     /// Drops everything.
     pub fn clear(&mut self) {
-        self.items = VecDeque::new();
+        spare::empty(&mut self.items);
         self.charge.sub(self.charge.bytes());
         self.start = self.end;
         self.ready_end = self.end;

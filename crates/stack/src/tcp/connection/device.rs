@@ -2,6 +2,7 @@
 
 use super::super::congestion::CongestionControl as _;
 use super::super::pacing::{self, PathRate};
+use super::super::spare;
 use super::super::timers::Timer;
 use super::Connection;
 use alloc::collections::VecDeque;
@@ -17,7 +18,7 @@ const LEAST: u64 = 128 << 10;
 
 /// A packet that was handed to the device and has not left it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Packet {
+pub(crate) struct Packet {
     pub(super) tag: u32,
     pub(super) start: u64,
     pub(super) end: u64,
@@ -103,8 +104,18 @@ impl InDevice {
 
     /// Everything is given up.
     pub(super) fn clear(&mut self) {
-        self.packets = VecDeque::new();
+        spare::empty(&mut self.packets);
         self.bytes = 0;
+    }
+
+    /// Memory for packets that another has left, where there is none.
+    pub(super) fn lend(&mut self, packets: VecDeque<Packet>) {
+        spare::lend(&mut self.packets, packets);
+    }
+
+    /// What is left of that; this is done with.
+    pub(super) fn take_memory(&mut self) -> VecDeque<Packet> {
+        spare::left_of(&mut self.packets)
     }
 
     /// Whether anything waits in it.

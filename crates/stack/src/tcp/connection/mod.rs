@@ -30,10 +30,10 @@ use super::config::{Config, Resources};
 use super::congestion::{CongestionControl as _, Control};
 use super::path_size::PathSize;
 use super::receiver::Receiver;
-use super::scoreboard::Scoreboard;
 use super::segment::{DropReason, SegmentIn};
 use super::send_queue::SendQueue;
 use super::sequence::origin;
+use super::spare::Queues;
 use super::state::{Event, State};
 use super::timers::{Timer, Timers};
 use accounts::{Accounts, Last};
@@ -41,6 +41,7 @@ use alloc::rc::Rc;
 use core::net::SocketAddr;
 pub use counters::Counters;
 use device::InDevice;
+pub(crate) use device::Packet;
 pub(crate) use dormant::Dormant;
 use handshake::{Handshake, Opened};
 use life::Life;
@@ -103,6 +104,7 @@ pub struct Connection {
 impl Connection {
     /// An active open: the SYN comes out of [`Connection::poll_transmit`]. `iss` is the initial sequence number
     /// (RFC 6528 is the caller's business).
+    #[inline]
     pub fn active(
         now: Instant,
         config: impl Into<Rc<Config>>,
@@ -126,6 +128,7 @@ impl Connection {
     }
 
     /// A connection of which only this is known, with nothing under way.
+    #[inline(always)]
     fn blank(
         config: Rc<Config>,
         resources: &Resources,
@@ -186,6 +189,24 @@ impl Connection {
         self.handshake.syn_due = false;
         self.handshake.opened = Opened::ByCookie;
         Ok(())
+    }
+
+    /// Memory that another connection's queues have left, for those that have none yet.
+    pub(crate) fn lend(&mut self, queues: Queues) {
+        self.sender.queue.lend(queues.sending);
+        self.loss.board.lend(queues.departures);
+        self.device.lend(queues.in_device);
+        self.receiving.receiver.lend(queues.received);
+    }
+
+    /// What its queues leave to another. It is done with.
+    pub(crate) fn take_queues(&mut self) -> Queues {
+        Queues {
+            sending: self.sender.queue.take_memory(),
+            departures: self.loss.board.take_memory(),
+            in_device: self.device.take_memory(),
+            received: self.receiving.receiver.take_memory(),
+        }
     }
 
     /// Ends an open that has not completed, without a word to the peer.
@@ -281,7 +302,7 @@ impl Connection {
         self.accounts.limits.busy.set(now, false);
         self.sender.stalled_since = None;
         self.sender.queue.clear();
-        self.loss.board = Scoreboard::default();
+        self.loss.board.reset();
         self.device.clear();
     }
 
@@ -343,6 +364,7 @@ impl Connection {
     }
 }
 
+#[inline]
 fn new_receiver(now: Instant, config: &Config, resources: &Resources) -> Receiver {
     let tuner = ReceiveTuner::new(now, config.socket.receive_buffer);
     let max_waiting = config.max_out_of_order_pieces;
