@@ -276,14 +276,16 @@ impl Egress {
     pub(crate) fn front_of(&mut self, id: ConnId, to: &TcpWay, ecn: Ecn, tcp: &Connection) -> &Front {
         let wanted = Some((id, to.mac, to.tos));
         if self.front_for != wanted || self.front.ecn != ecn {
-            self.turn_front_to(id, to, ecn, (tcp.local().ip(), tcp.remote().ip()));
+            self.turn_front_to(id, to, ecn, tcp);
         }
         &self.front
     }
 
-    fn turn_front_to(&mut self, id: ConnId, to: &TcpWay, ecn: Ecn, between: (IpAddr, IpAddr)) {
+    fn turn_front_to(&mut self, id: ConnId, to: &TcpWay, ecn: Ecn, tcp: &Connection) {
         let goes_alike = self.front_for.is_some_and(|(_, mac, tos)| (mac, tos) == (to.mac, to.tos));
-        if !goes_alike || self.front.ecn != ecn || self.front_between != Some(between) {
+        let is_between = |(local, remote): &(IpAddr, IpAddr)| tcp.is_between(local, remote);
+        if !goes_alike || self.front.ecn != ecn || !self.front_between.as_ref().is_some_and(is_between) {
+            let between = (tcp.local().ip(), tcp.remote().ip());
             self.front.make(&self.link, to, ecn, between);
             self.front_between = Some(between);
         }

@@ -55,9 +55,24 @@ impl Stack {
         self.take_held_ack();
         if let Some(plain) = frame.plain()
             && self.is_to_us(&frame, &plain)
-            && let Some(fields) = Fields::read(frame.data.bytes(), &plain)
         {
-            return self.receive_plain(frame, &plain, &fields);
+            let bytes = frame.data.bytes().get(usize::from(plain.ip)..).unwrap_or_default();
+            match plain.version {
+                Version::V4 => {
+                    if let Some(header) = ipv4::Header::known_plain(bytes) {
+                        let ends = (IpAddr::V4(header.source()), IpAddr::V4(header.destination()));
+                        let (hop_limit, ecn) = (header.ttl(), header.ecn());
+                        return self.receive_plain(frame, &plain, ends, hop_limit, ecn);
+                    }
+                }
+                Version::V6 => {
+                    if let Some(header) = ipv6::Header::known_plain(bytes) {
+                        let ends = (IpAddr::V6(header.source()), IpAddr::V6(header.destination()));
+                        let (hop_limit, ecn) = (header.hop_limit(), header.ecn());
+                        return self.receive_plain(frame, &plain, ends, hop_limit, ecn);
+                    }
+                }
+            }
         }
         let counters = &mut self.net.counters;
         if frame.meta.checksum == ChecksumStatus::Bad {
@@ -117,26 +132,26 @@ impl Stack {
             && is_whole
     }
 
-    /// Takes such a frame.
-    fn receive_plain(&mut self, frame: Frame, plain: &PlainPacket, fields: &Fields) {
-        match plain.version {
-            Version::V4 => self.net.counters.ipv4_in += 1,
-            Version::V6 => self.net.counters.ipv6_in += 1,
-        }
-        let Some(is_group) = self.check_addresses(fields) else { return };
-        self.conns.prediction.begin(frame.data.bytes(), fields.ecn, self.net.addresses.version());
-        let mut data = frame.data;
-        data.truncate(plain.end as usize);
-        data.trim_front(plain.ip.into());
-        self.receive_tcp(&mut Received {
-            source: fields.source,
-            destination: fields.destination,
+    /// Takes such a frame. Inline, as the packet is made where it is known of which family it is: otherwise its addresses are copied once more,
+    /// by a call where words lie at multiples of four alone.
+    #[inline(always)]
+    fn receive_plain(
+        &mut self,
+        frame: Frame,
+        plain: &PlainPacket,
+        (source, destination): (IpAddr, IpAddr),
+        hop_limit: u8,
+        ecn: Ecn,
+    ) {
+        let mut packet = Received {
+            source,
+            destination,
             protocol: plain.protocol,
-            hop_limit: fields.hop_limit,
-            ecn: fields.ecn,
-            is_group,
+            hop_limit,
+            ecn,
+            is_group: false,
             is_checked: true,
-            data,
+            data: frame.data,
             l4: plain.ip_header_len(),
             protocol_offset: match plain.version {
                 Version::V4 => crate::ipv4::PROTOCOL_OFFSET,
@@ -144,7 +159,21 @@ impl Stack {
             },
             more: frame.more,
             segment_size: frame.meta.segment_size,
-        });
+        };
+        self.take_plain(&mut packet, plain);
+    }
+
+    fn take_plain(&mut self, packet: &mut Received, plain: &PlainPacket) {
+        match plain.version {
+            Version::V4 => self.net.counters.ipv4_in += 1,
+            Version::V6 => self.net.counters.ipv6_in += 1,
+        }
+        let Some(is_group) = self.check_addresses(&packet.source, &packet.destination) else { return };
+        packet.is_group = is_group;
+        self.conns.prediction.begin(packet.data.bytes(), packet.ecn, self.net.addresses.version());
+        packet.data.truncate(plain.end as usize);
+        packet.data.trim_front(plain.ip.into());
+        self.receive_tcp(packet);
         self.conns.prediction.end();
     }
 
@@ -254,18 +283,23 @@ impl Stack {
 
     /// Whether these addresses let a packet in, and if so whether it went to a group. Packets come in rows: those of the last one
     /// need no other look while ours stay what they are.
-    fn check_addresses(&mut self, fields: &Fields) -> Option<bool> {
-        let ends = (self.net.addresses.version(), fields.source, fields.destination);
-        if self.net.let_in == Some(ends) {
+    fn check_addresses(&mut self, source: &IpAddr, destination: &IpAddr) -> Option<bool> {
+        let version = self.net.addresses.version();
+        // Compared where they lie: a copy of each takes longer.
+        if let Some((at, from, to)) = &self.net.let_in
+            && *at == version
+            && from == source
+            && to == destination
+        {
             return Some(false);
         }
-        let is_group = match (fields.source, fields.destination) {
+        let is_group = match (*source, *destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 self.check_addresses4(source, destination, false)
             }
             (source, destination) => self.check_addresses6(v6(source), v6(destination), false),
         }?;
-        self.net.let_in = Some(ends).filter(|_| !is_group);
+        self.net.let_in = (!is_group).then_some((version, *source, *destination));
         Some(is_group)
     }
 
@@ -281,34 +315,6 @@ impl Stack {
             out = rest;
         }
         Some(buffer.freeze(0..len))
-    }
-}
-
-/// What is read of the IP header of a plain packet.
-struct Fields {
-    source: IpAddr,
-    destination: IpAddr,
-    hop_limit: u8,
-    ecn: Ecn,
-}
-
-impl Fields {
-    /// `None` if the header is not there.
-    #[inline]
-    fn read(frame: &[u8], plain: &PlainPacket) -> Option<Fields> {
-        let bytes = frame.get(usize::from(plain.ip)..)?;
-        match plain.version {
-            Version::V4 => {
-                let header = ipv4::Header::known_plain(bytes)?;
-                let (source, destination) = (IpAddr::V4(header.source()), IpAddr::V4(header.destination()));
-                Some(Fields { source, destination, hop_limit: header.ttl(), ecn: header.ecn() })
-            }
-            Version::V6 => {
-                let header = ipv6::Header::known_plain(bytes)?;
-                let (source, destination) = (IpAddr::V6(header.source()), IpAddr::V6(header.destination()));
-                Some(Fields { source, destination, hop_limit: header.hop_limit(), ecn: header.ecn() })
-            }
-        }
     }
 }
 

@@ -276,13 +276,13 @@ impl Net {
     }
 
     /// The same with a handle from an earlier lookup, which may have become invalid.
-    pub(crate) fn resolve_ref(&mut self, neighbor: Option<NeighborRef>, next_hop: IpAddr) -> Lookup {
+    pub(crate) fn resolve_ref(&mut self, neighbor: Option<NeighborRef>, next_hop: &IpAddr) -> Lookup {
         match neighbor.and_then(|neighbor| self.neighbors.resolve_ref(neighbor, self.now)) {
             Some(lookup) => {
                 self.arm_neighbor(&lookup);
                 lookup
             }
-            None => self.resolve(next_hop),
+            None => self.resolve(*next_hop),
         }
     }
 

@@ -292,7 +292,7 @@ impl Net {
         if conn.tcp.is_finished() || self.waiting.list_of(slot).is_some() {
             return Way::Unknown;
         }
-        match self.resolve_ref(conn.neighbor, conn.next_hop) {
+        match self.resolve_ref(conn.neighbor, &conn.next_hop) {
             Lookup::Known(neighbor, mac) => {
                 conn.neighbor = Some(neighbor);
                 Way::Known(mac)
