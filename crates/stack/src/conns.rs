@@ -160,7 +160,7 @@ impl Conns {
         let (connections, listeners) = (config.max_connections, config.max_listeners);
         Conns {
             table: Slab::new(connections),
-            wakefulness: Wakefulness::new(connections),
+            wakefulness: Wakefulness::new(connections, config.memory),
             demux: Demux::new(connections, state),
             prediction: Prediction::default(),
             held_ack: None,

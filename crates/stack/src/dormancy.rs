@@ -3,8 +3,8 @@
 //!
 //! A connection is awake while anything is done with it, and for a while after: one part in [`SHARE`] of the table may be
 //! awake for no reason. Beyond that, those that nobody touched between two looks, a quarter of a second apart or more, fall
-//! asleep. A crowd that comes at once does not wait for that: while more than an eighth of the table is awake, each newcomer
-//! sends others to sleep. Waking is building a value in a place on the heap that was used before.
+//! asleep. A crowd that comes at once does not wait for that: while more than an eighth of the table is awake, and more than a 32nd of
+//! the sockets' memory would hold, each newcomer sends others to sleep. Waking is building a value in a place on the heap that was used before.
 
 use crate::conns::{About, Conn, Conns, Stage};
 use crate::stack::Stack;
@@ -31,8 +31,10 @@ const LOOKS: usize = 1_024;
 const SOON: Duration = Duration::from_millis(25);
 /// One to see that it was touched, one to send it to sleep, and one for what takes a second to be over.
 const LOOKS_AT_EACH: usize = 3;
-/// More than one connection in this many awake beyond that is a crowd.
+/// More than one connection in this many awake beyond that is a crowd,
 const CROWD: usize = 8;
+/// unless all that are awake take less than one part in this many of the memory that sockets may hold.
+const MEMORY: usize = 32;
 /// How many a newcomer sends to sleep while a crowd comes.
 const CROWD_LOOKS: usize = 2;
 
@@ -100,15 +102,15 @@ pub(crate) struct Wakefulness {
 }
 
 impl Wakefulness {
-    /// Nobody is there, and `connections` may be.
-    pub(crate) fn new(connections: usize) -> Wakefulness {
+    /// Nobody is there, and `connections` may be, whose sockets may hold `memory` bytes.
+    pub(crate) fn new(connections: usize, memory: usize) -> Wakefulness {
         let usual = connections / SHARE;
         let places = usual.max(LEAST_PLACES);
         Wakefulness {
             round: crate::ring::Ring::new(connections),
             awake: 0,
             usual,
-            crowd: usual + connections / CROWD,
+            crowd: usual + (connections / CROWD).max(memory / MEMORY / size_of::<Option<Connection>>()),
             places: Vec::with_capacity(places),
             queues: Vec::with_capacity(places),
             spared: (connections / CROWD).clamp(1, LEAST_PLACES),

@@ -6,7 +6,7 @@ use crate::packet::{Packet, v4, v6};
 use crate::random::KeyedState;
 use crate::tcp::{Connection, Head};
 use core::hash::BuildHasher;
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use linerate_nic::{ChecksumRequest, MacAddr, Segmentation, TxMeta, TxPacket, TxQueue, TxToken};
 use linerate_transport::ConnId;
 use linerate_wire::checksum::{self, Sum};
@@ -276,16 +276,22 @@ impl Egress {
     pub(crate) fn front_of(&mut self, id: ConnId, to: &TcpWay, ecn: Ecn, tcp: &Connection) -> &Front {
         let wanted = Some((id, to.mac, to.tos));
         if self.front_for != wanted || self.front.ecn != ecn {
-            self.turn_front_to(id, to, ecn, tcp);
+            self.turn_front_to(id, to, ecn, tcp.ends());
         }
         &self.front
     }
 
-    fn turn_front_to(&mut self, id: ConnId, to: &TcpWay, ecn: Ecn, tcp: &Connection) {
+    fn turn_front_to(
+        &mut self,
+        id: ConnId,
+        to: &TcpWay,
+        ecn: Ecn,
+        (local, remote): (&SocketAddr, &SocketAddr),
+    ) {
         let goes_alike = self.front_for.is_some_and(|(_, mac, tos)| (mac, tos) == (to.mac, to.tos));
-        let is_between = |(local, remote): &(IpAddr, IpAddr)| tcp.is_between(local, remote);
+        let is_between = |(from, to): &(IpAddr, IpAddr)| is_at(local, from) && is_at(remote, to);
         if !goes_alike || self.front.ecn != ecn || !self.front_between.as_ref().is_some_and(is_between) {
-            let between = (tcp.local().ip(), tcp.remote().ip());
+            let between = (local.ip(), remote.ip());
             self.front.make(&self.link, to, ecn, between);
             self.front_between = Some(between);
         }
@@ -517,6 +523,15 @@ fn count_ip(destination: IpAddr, counters: &mut Counters) {
     }
 }
 
+/// Whether an end has this address. None is made, of 17 bytes that lie anywhere: this is asked for each packet.
+fn is_at(end: &SocketAddr, ip: &IpAddr) -> bool {
+    match (end, ip) {
+        (SocketAddr::V4(end), IpAddr::V4(ip)) => end.ip() == ip,
+        (SocketAddr::V6(end), IpAddr::V6(ip)) => end.ip() == ip,
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -568,7 +583,8 @@ mod tests {
             let ecn = if random(2) == 0 { Ecn::NotCapable } else { Ecn::Capable0 };
             let remote = remotes[random(3) as usize];
             let local = if remote.is_ipv4() { local } else { IpAddr::V6(2.into()) };
-            egress.turn_front_to(id, &way, ecn, (local, remote));
+            let end = |ip| SocketAddr::new(ip, 80);
+            egress.turn_front_to(id, &way, ecn, (&end(local), &end(remote)));
             let mut fresh = Front::NONE;
             fresh.make(&egress.link, &way, ecn, (local, remote));
             let (mut kept, mut made) = ([7; 160], [7; 160]);

@@ -2,6 +2,9 @@
 
 use super::super::segment::DropReason;
 
+/// What a counter of a connection at rest can tell at most, where nothing went wrong.
+const MOST: u64 = u32::MAX as u64;
+
 /// What happened to a connection, counted from its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
@@ -63,4 +66,65 @@ pub struct Counters {
     pub size_probes: u64,
     /// Size probes that were lost.
     pub size_probes_lost: u64,
+}
+
+impl Counters {
+    /// Whether nothing but what is usual was counted, and of that but for [`Counters::bytes_acked`] no more than 32 bits tell. Each counter is looked
+    /// at once, as a connection that falls asleep is asked this.
+    pub(super) fn is_usual(&self) -> bool {
+        let Counters {
+            bytes_acked: _,
+            dropped,
+            reordering_seen,
+            segments_received,
+            segments_sent,
+            acks_sent,
+            keep_alive_probes,
+            challenge_acks,
+            congestion_experienced,
+            ecn_echoes,
+            ecn_reductions,
+            timeouts,
+            fast_recoveries,
+            lost_retransmissions,
+            spurious_recoveries_undone,
+            spurious_timeouts_undone,
+            reordering_timeouts,
+            reordering_distance,
+            tail_loss_probes,
+            tail_losses_repaired,
+            duplicate_acks,
+            duplicates_reported,
+            challenge_acks_limited,
+            window_probes,
+            retransmits,
+            bytes_retransmitted,
+            black_holes,
+            size_probes,
+            size_probes_lost,
+        } = *self;
+        let usual = segments_received | segments_sent | acks_sent | keep_alive_probes | challenge_acks;
+        let rare = congestion_experienced
+            | ecn_echoes
+            | ecn_reductions
+            | timeouts
+            | fast_recoveries
+            | lost_retransmissions
+            | spurious_recoveries_undone
+            | spurious_timeouts_undone
+            | reordering_timeouts
+            | reordering_distance
+            | tail_loss_probes
+            | tail_losses_repaired
+            | duplicate_acks
+            | duplicates_reported
+            | challenge_acks_limited
+            | window_probes
+            | retransmits
+            | bytes_retransmitted
+            | black_holes
+            | size_probes
+            | size_probes_lost;
+        dropped.into_iter().fold(rare, |all, count| all | count) == 0 && !reordering_seen && usual <= MOST
+    }
 }

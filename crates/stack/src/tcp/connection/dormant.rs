@@ -222,7 +222,7 @@ impl Connection {
         let (rtt, backoff) = self.sender.rtt.found();
         let usual = Usual::of(&self.accounts.counters);
         let bytes_acked = self.accounts.counters.bytes_acked;
-        let is_more = usual.counters(bytes_acked) != self.accounts.counters;
+        let is_more = !self.accounts.counters.is_usual();
         let calm = self.sender.congestion.calm().filter(|_| self.loss.loss_probe.has_ended());
         let traced = || {
             let (congestion, loss_probe) = (self.sender.congestion.clone(), self.loss.loss_probe);
@@ -395,5 +395,41 @@ impl Dormant {
             Some(reason) => ConnState::Closed(reason),
             None => ConnState::Open { finished: self.receiver.finished },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_usual_is_told_by_few_counters() {
+        let set: [fn(&mut Counters, u64); 9] = [
+            |counters, to| counters.segments_received = to,
+            |counters, to| counters.segments_sent = to,
+            |counters, to| counters.acks_sent = to,
+            |counters, to| counters.bytes_acked = to,
+            |counters, to| counters.keep_alive_probes = to,
+            |counters, to| counters.challenge_acks = to,
+            |counters, to| counters.dropped[3] = to,
+            |counters, to| counters.retransmits = to,
+            |counters, to| counters.reordering_seen = to > 0,
+        ];
+        let check = |counters: &Counters| {
+            let is_told = Usual::of(counters).counters(counters.bytes_acked) == *counters;
+            assert_eq!(counters.is_usual(), is_told, "{counters:?}");
+            is_told
+        };
+        let mut told = 0;
+        for values in 0..3_u64.pow(set.len() as u32) {
+            let mut counters = Counters::default();
+            let mut left = values;
+            for set in set {
+                set(&mut counters, [0, u64::from(u32::MAX), 1 << 32][(left % 3) as usize]);
+                left /= 3;
+            }
+            told += u32::from(check(&counters));
+        }
+        assert_eq!(told, 2_u32.pow(5) * 3, "five that 32 bits tell, and one that any number does");
     }
 }

@@ -38,7 +38,7 @@ use super::state::{Event, State};
 use super::timers::{Timer, Timers};
 use accounts::{Accounts, Last};
 use alloc::rc::Rc;
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 pub use counters::Counters;
 use device::InDevice;
 pub(crate) use device::Packet;
@@ -236,15 +236,9 @@ impl Connection {
         self.remote
     }
 
-    /// Whether its ends have these addresses, ours first.
-    pub(crate) fn is_between(&self, local: &IpAddr, remote: &IpAddr) -> bool {
-        // No address is made, of 17 bytes that lie anywhere: this is asked for each packet.
-        let is_at = |end: &SocketAddr, ip: &IpAddr| match (end, ip) {
-            (SocketAddr::V4(end), IpAddr::V4(ip)) => end.ip() == ip,
-            (SocketAddr::V6(end), IpAddr::V6(ip)) => end.ip() == ip,
-            _ => false,
-        };
-        is_at(&self.local, local) && is_at(&self.remote, remote)
+    /// Our address and the peer's, where they lie.
+    pub(crate) fn ends(&self) -> (&SocketAddr, &SocketAddr) {
+        (&self.local, &self.remote)
     }
 
     /// When [`Connection::handle_timeout`] is to be called next; later calls may move it both ways.
