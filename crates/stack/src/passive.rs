@@ -26,7 +26,7 @@ use linerate_wire::tcp::{Builder, CHECKSUM_OFFSET, Flags, Options, Timestamps};
 
 impl Stack {
     /// Takes a SYN for a listener.
-    pub(crate) fn open_passively(&mut self, listener: u32, syn: Arrived) {
+    pub(crate) fn open_passively(&mut self, listener: u32, syn: &mut Arrived) {
         let Some(listening) = self.conns.listeners.at(listener) else { return };
         if listening.is_full() {
             self.net.counters.drop_syn_backlog += 1;
@@ -45,14 +45,14 @@ impl Stack {
         if has_room && self.make_room() {
             self.begin_handshake(listener, syn, next_hop);
         } else {
-            self.answer_with_cookie(listener, &syn);
+            self.answer_with_cookie(listener, syn);
         }
     }
 
-    fn begin_handshake(&mut self, listener: u32, syn: Arrived, next_hop: IpAddr) {
+    fn begin_handshake(&mut self, listener: u32, syn: &mut Arrived, next_hop: IpAddr) {
         let Some((id, owner, config)) = self.accepting(listener, syn.remote.ip()) else { return };
         let (secrets, iss) = self.net.numbers(syn.local, syn.remote);
-        let verdict = self.judge_fast_open(listener, &syn);
+        let verdict = self.judge_fast_open(listener, syn);
         let now = self.net.now;
         let mut place = self.conns.free_place();
         let resources = &self.conns.resources;
@@ -62,7 +62,7 @@ impl Stack {
                 tcp.offer_cookie(verdict.cookie);
                 if verdict.accepts {
                     let has_data = syn.segment.payload_len() > 0;
-                    let taken = tcp.open_early(now, syn.segment);
+                    let taken = tcp.open_early(now, core::mem::take(&mut syn.segment));
                     self.net.counters.tfo_data_accepted += u64::from(has_data && taken == Outcome::Accepted);
                 }
                 let new = NewConn { place, owner, stage: Stage::HalfOpen(id), next_hop, secrets };
@@ -151,7 +151,7 @@ impl Stack {
     /// Takes an ACK for a listener that belongs to no connection, while cookies are out: the end of a handshake with one
     /// makes a connection. An ACK that fits none is dropped in silence: it may be of a client whose first segment is
     /// lost.
-    pub(crate) fn accept_cookie(&mut self, listener: u32, arrived: Arrived) {
+    pub(crate) fn accept_cookie(&mut self, listener: u32, arrived: &mut Arrived) {
         let now = self.net.now;
         let flow = arrived.flow();
         let segment = &arrived.segment;
@@ -165,7 +165,7 @@ impl Stack {
         let Some(listening) = self.conns.listeners.at(listener) else { return };
         if listening.is_overfull() {
             self.net.counters.drop_syn_cookie_backlog += 1;
-            return self.reset(&arrived);
+            return self.reset(arrived);
         }
         if memory::refuses_connections(&self.conns.resources.budget, &self.net.pools) {
             self.net.counters.drop_syn_no_memory += 1;
@@ -173,13 +173,14 @@ impl Stack {
         }
         if !self.make_room_for_proven() {
             self.net.counters.drop_syn_cookie_table += 1;
-            return self.reset(&arrived);
+            return self.reset(arrived);
         }
         self.resume_handshake(listener, arrived, &offer);
     }
 
-    fn resume_handshake(&mut self, listener: u32, arrived: Arrived, offer: &Offer) {
+    fn resume_handshake(&mut self, listener: u32, arrived: &mut Arrived, offer: &Offer) {
         let Arrived { local, remote, segment } = arrived;
+        let (local, remote, segment) = (*local, *remote, core::mem::take(segment));
         let Some((_, next_hop)) = self.net.route(Some(local.ip()), remote.ip()) else { return };
         let Some((id, owner, config)) = self.accepting(listener, remote.ip()) else { return };
         let (secrets, _) = self.net.numbers(local, remote);

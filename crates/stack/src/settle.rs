@@ -64,7 +64,8 @@ impl Stack {
         conn.is_counted |= is_new;
         let is_finished = conn.tcp.is_finished();
         let reads = conn.tcp.next_file_read().is_some();
-        self.net.timers.set(Timer::Conn(slot), deadline(conn.tcp.poll_timeout(), conn.retry_at));
+        let retry_at = conn.retry_at;
+        arm(&mut self.net.timers, slot, conn.tcp, retry_at);
         if let Some((remote, mtu)) = told {
             self.tell_of_path(remote, mtu, false);
         }

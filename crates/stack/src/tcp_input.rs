@@ -74,7 +74,7 @@ impl Stack {
                 self.receive_for_conn(slot, &mut segment)
             }
             Some(slot) => self.receive_in_time_wait(slot, Arrived::new(ends, segment)),
-            None => self.receive_for_listener(Arrived::new(ends, segment)),
+            None => self.receive_for_listener(&mut Arrived::new(ends, segment)),
         }
     }
 
@@ -117,7 +117,7 @@ impl Stack {
         if self.conns.table.at(slot).is_some_and(reopens) && self.has_listener(&arrived) {
             self.settle_last();
             self.recycle(slot);
-            self.receive_for_listener(arrived);
+            self.receive_for_listener(&mut arrived);
         } else {
             self.receive_for_conn(slot, &mut arrived.segment);
         }
@@ -164,7 +164,7 @@ impl Stack {
     }
 
     /// A segment of no connection: a SYN for a listener, or RFC 9293 section 3.10.7.1.
-    fn receive_for_listener(&mut self, arrived: Arrived) {
+    fn receive_for_listener(&mut self, arrived: &mut Arrived) {
         self.settle_last();
         let flags = arrived.segment.flags;
         let listener = self.conns.listener_for(arrived.local.ip(), arrived.local.port());
@@ -182,7 +182,7 @@ impl Stack {
             _ => {}
         }
         self.net.counters.drop_tcp_no_connection += 1;
-        self.reset(&arrived);
+        self.reset(arrived);
     }
 
     /// Tells a new connection of its path, and where its timestamps start.
