@@ -6,10 +6,9 @@
 //! was emptied.
 //! What is written by the processor needs no operation here, as the cache writes through.
 
-use crate::caches::{self, BUFFER};
+use crate::caches::BUFFER;
 use crate::ethernet::{self, Hardware};
 use crate::{SETTINGS, clock, registers, uart};
-use alloc::vec;
 use core::fmt::Write as _;
 use linerate_nic::mcdma::{self, Settings};
 use linerate_nic::{Bus, Device as _, Dma, Filter, Frame, Joined, MacAddr, Pool, QueuePair as _, RxBatch};

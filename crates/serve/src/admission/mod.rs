@@ -131,6 +131,8 @@ pub struct Admission {
     holders: Vec<Holder>,
     free_holders: Vec<u32>,
     sources: BTreeMap<Source, u32>,
+    /// The one among them that gave up its last connection last. It is still there, as it may well be the next to come.
+    gone: Option<u32>,
     /// Sources by how many they hold, while somebody may ask: from the first crowd on, until less than half of the limit is used.
     by_count: Option<BTreeSet<(u32, Source)>>,
     gave_way: u64,
@@ -216,7 +218,8 @@ impl Admission {
 
     /// An equal share of the limit, with one more source or not; a few connections are nobody's greed.
     fn fair_share(&self, one_more: bool) -> usize {
-        (self.limit / (self.sources.len() + usize::from(one_more)).max(1)).max(LEAST_SHARE)
+        let sources = self.sources.len() - usize::from(self.gone.is_some()) + usize::from(one_more);
+        (self.limit / sources.max(1)).max(LEAST_SHARE)
     }
 
     /// Somebody of those who hold more than their share, else whoever waited longest; those that wait before those that move.
@@ -354,6 +357,7 @@ impl Admission {
 
     fn holder(&mut self, source: Source) -> u32 {
         if let Some(&at) = self.sources.get(&source) {
+            self.gone = self.gone.filter(|gone| *gone != at);
             return at;
         }
         let holder = Holder { source, count: 0, waiting: Ends::EMPTY, moving: Ends::EMPTY };
@@ -386,9 +390,11 @@ impl Admission {
                 by_count.insert((count, source));
             }
         }
-        if count == 0 {
-            self.sources.remove(&source);
-            self.free_holders.push(at);
+        if count == 0
+            && let Some(before) = self.gone.replace(at)
+        {
+            self.sources.remove(&self.holders[before as usize].source);
+            self.free_holders.push(before);
         }
     }
 
@@ -396,7 +402,8 @@ impl Admission {
     /// limit away then.
     fn by_count(&mut self) -> &BTreeSet<(u32, Source)> {
         let count_of = |(&source, &at): (&Source, &u32)| (self.holders[at as usize].count, source);
-        self.by_count.get_or_insert_with(|| self.sources.iter().map(count_of).collect())
+        let all = || self.sources.iter().map(count_of).filter(|(count, _)| *count > 0).collect();
+        self.by_count.get_or_insert_with(all)
     }
 
     /// Puts a connection at the end of the lists of its standing.

@@ -249,16 +249,6 @@ impl Receiver {
         self.consume(self.queued);
     }
 
-    /// Memory for pieces that another has left, where there is none.
-    pub fn lend(&mut self, queue: VecDeque<Slice>) {
-        spare::lend(&mut self.queue, queue);
-    }
-
-    /// What is left of that; this is done with.
-    pub fn take_memory(&mut self) -> VecDeque<Slice> {
-        spare::left_of(&mut self.queue)
-    }
-
     /// Throws everything away.
     pub fn clear(&mut self) {
         spare::empty(&mut self.queue);

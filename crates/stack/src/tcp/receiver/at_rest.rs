@@ -4,8 +4,10 @@ use super::super::autotune::ReceiveTuner;
 use super::super::budget::{KeptPromise, Promise};
 use super::super::config::Resources;
 use super::super::reassembly::Reassembly;
+use super::super::spare;
 use super::Receiver;
 use alloc::collections::VecDeque;
+use linerate_nic::Slice;
 
 /// What there is to know of a [`Receiver`] that holds nothing.
 #[derive(Debug)]
@@ -26,6 +28,16 @@ pub(in super::super) struct ReceiverAtRest {
 }
 
 impl Receiver {
+    /// Memory for pieces that another has left, where there is none.
+    pub fn lend(&mut self, queue: VecDeque<Slice>) {
+        spare::lend(&mut self.queue, queue);
+    }
+
+    /// What is left of that; this is done with.
+    pub fn take_memory(&mut self) -> VecDeque<Slice> {
+        spare::left_of(&mut self.queue)
+    }
+
     /// Whether it holds nothing, and nothing is to be reported.
     pub fn is_at_rest(&self) -> bool {
         self.queue.is_empty()
