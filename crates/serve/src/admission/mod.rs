@@ -401,9 +401,17 @@ impl Admission {
     /// Sources by how many they hold. It takes some time where nobody has asked since the last crowd, and the next crowd is half of the
     /// limit away then.
     fn by_count(&mut self) -> &BTreeSet<(u32, Source)> {
-        let count_of = |(&source, &at): (&Source, &u32)| (self.holders[at as usize].count, source);
-        let all = || self.sources.iter().map(count_of).filter(|(count, _)| *count > 0).collect();
-        self.by_count.get_or_insert_with(all)
+        let Admission { by_count, sources, holders, .. } = self;
+        by_count.get_or_insert_with(|| {
+            let mut all = BTreeSet::new();
+            for (&source, &at) in sources.iter() {
+                let count = holders[at as usize].count;
+                if count > 0 {
+                    all.insert((count, source));
+                }
+            }
+            all
+        })
     }
 
     /// Puts a connection at the end of the lists of its standing.

@@ -101,7 +101,7 @@ impl RecentConfigs {
             return Rc::clone(same);
         }
         let TcpOptions { timestamps, sack, window_scaling } = offered;
-        self.share(Config { timestamps, sack, window_scaling, ..Config::new(socket.clone(), mss) })
+        self.keep(Config { timestamps, sack, window_scaling, ..Config::new(socket.clone(), mss) })
     }
 
     /// These settings, shared with whoever has the same.
@@ -109,6 +109,10 @@ impl RecentConfigs {
         if let Some(same) = self.recent.iter().flatten().find(|recent| ***recent == config) {
             return Rc::clone(same);
         }
+        self.keep(config)
+    }
+
+    fn keep(&mut self, config: Config) -> Rc<Config> {
         let config = Rc::new(config);
         self.recent[self.next] = Some(Rc::clone(&config));
         self.next = (self.next + 1) % RECENT;
