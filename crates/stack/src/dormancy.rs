@@ -22,6 +22,8 @@ use linerate_wire::units::Instant;
 const SHARE: usize = 128;
 /// Places that are kept however small the table is.
 const LEAST_PLACES: usize = 8;
+/// Places and queues that are kept whoever is awake, for one that comes as another goes.
+const SPARED: usize = 2;
 /// Between two looks at those that are awake, at least.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// After so long there is a look though nothing happens.
@@ -112,8 +114,8 @@ impl Wakefulness {
             usual,
             crowd: usual + (connections / CROWD).max(memory / MEMORY / size_of::<Option<Connection>>()),
             places: Vec::with_capacity(places),
-            queues: Vec::with_capacity(places),
-            spared: (connections / CROWD).clamp(1, LEAST_PLACES),
+            queues: Vec::with_capacity(SPARED),
+            spared: (connections / CROWD).clamp(1, SPARED),
             next_look: Instant::ZERO,
             is_stirred: false,
             due: 0,
@@ -165,15 +167,15 @@ impl Wakefulness {
     }
 
     fn give_back(&mut self, mut place: Place) {
-        // Those that are awake for no reason and the places for others share one bound, but for some.
-        let may_stay = |kept: usize| kept < self.spared || self.awake + kept < self.usual.max(LEAST_PLACES);
-        if may_stay(self.queues.len())
+        if self.queues.len() < self.spared
             && let Some(tcp) = place.as_mut()
         {
             self.queues.push(tcp.take_queues());
         }
         *place = None;
-        if may_stay(self.places.len()) {
+        // Those that are awake for no reason and the places for others share one bound, but for some.
+        let kept = self.places.len();
+        if kept < self.spared || self.awake + kept < self.usual.max(LEAST_PLACES) {
             self.places.push(place);
         }
     }
