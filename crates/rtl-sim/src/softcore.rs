@@ -30,26 +30,14 @@ pub struct Straps {
     pub without_offloads: bool,
     /// Rates of memory and interface are measured, in place of serving.
     pub measures: bool,
-    /// The driver's cache operations are checked, in place of serving: which is left out.
-    pub check: Option<LeftOut>,
-}
-
-/// What of the driver's cache operations is left out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LeftOut {
-    /// All are there.
-    Nothing,
-    /// The cache is not emptied for a frame.
-    Emptying,
-    /// It is not noted when a buffer was given to the interface.
-    Noting,
-    /// Descriptors are loaded through the cache.
-    GoingPast,
+    /// The driver's cache operations are checked, in place of serving: which is left out, 0 for none, by the numbers of
+    /// `boards/softcore/src/straps.rs`.
+    pub check: Option<u8>,
 }
 
 impl Straps {
     fn wired(self) -> u64 {
-        let check = self.check.map_or(0, |left_out| 4 | (left_out as u64) << 3);
+        let check = self.check.map_or(0, |left_out| 4 | u64::from(left_out & 3) << 3);
         u64::from(self.without_offloads) | u64::from(self.measures) << 1 | check
     }
 }

@@ -107,13 +107,12 @@ impl Wakefulness {
     /// Nobody is there, and `connections` may be, whose sockets may hold `memory` bytes.
     pub(crate) fn new(connections: usize, memory: usize) -> Wakefulness {
         let usual = connections / SHARE;
-        let places = usual.max(LEAST_PLACES);
         Wakefulness {
             round: crate::ring::Ring::new(connections),
             awake: 0,
             usual,
             crowd: usual + (connections / CROWD).max(memory / MEMORY / size_of::<Option<Connection>>()),
-            places: Vec::with_capacity(places),
+            places: Vec::with_capacity(usual.max(LEAST_PLACES)),
             queues: Vec::with_capacity(SPARED),
             spared: (connections / CROWD).clamp(1, SPARED),
             next_look: Instant::ZERO,

@@ -24,12 +24,7 @@ pub fn run(mut core: Softcore) -> Result<String, String> {
     while core.clocks() < LIMIT {
         core.clock();
         while core.receive().is_some() {}
-        let piece = core.console();
-        said.extend(piece.iter().filter(|byte| **byte != b'\r'));
-        if piece.last() != Some(&b'\n') {
-            continue;
-        }
-        let text = String::from_utf8_lossy(&std::mem::take(&mut said)).into_owned();
+        let Some(text) = line(&mut core, &mut said) else { continue };
         let words: Vec<&str> = text.split_whitespace().collect();
         match words[..] {
             ["rate", "end", ..] if asked != QUESTIONS => {
@@ -49,6 +44,14 @@ pub fn run(mut core: Softcore) -> Result<String, String> {
         }
     }
     Err(format!("no end within {LIMIT} clocks\n{table}"))
+}
+
+/// What the console has said, once that ends with a line; `said` is what it has said since the last.
+pub fn line(core: &mut Softcore, said: &mut Vec<u8>) -> Option<String> {
+    let piece = core.console();
+    said.extend(piece.iter().filter(|byte| **byte != b'\r'));
+    let is_whole = piece.last() == Some(&b'\n');
+    is_whole.then(|| String::from_utf8_lossy(&std::mem::take(said)).into_owned())
 }
 
 fn number(text: &str) -> Result<u64, String> {
@@ -92,7 +95,7 @@ fn figure(prediction: &Prediction, question: &str, count: f64, clocks: f64) -> f
 }
 
 /// A frame to everybody, of a type that nothing in the interface looks into.
-fn frame(size: usize) -> Vec<u8> {
+pub fn frame(size: usize) -> Vec<u8> {
     let mut frame = vec![0; size];
     frame[..6].fill(0xff);
     frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 100]);

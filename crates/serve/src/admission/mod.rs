@@ -391,10 +391,10 @@ impl Admission {
             }
         }
         if count == 0
-            && let Some(before) = self.gone.replace(at)
+            && let Some(earlier) = self.gone.replace(at)
         {
-            self.sources.remove(&self.holders[before as usize].source);
-            self.free_holders.push(before);
+            self.sources.remove(&self.holders[earlier as usize].source);
+            self.free_holders.push(earlier);
         }
     }
 
