@@ -12,6 +12,7 @@ mod machine;
 mod names;
 mod network;
 mod offloads;
+mod placement;
 mod soft_count;
 mod soft_order;
 mod soft_profile;
@@ -46,7 +47,7 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|offlo
            reached, into target/rtl/bitstream; half an hour; `--div N`: a clock of 500 MHz by N (14), `--seed N` of the placer,
            `again` for the last netlist
   profile  softcore alone: how often each part of its image is executed, for the compiler, into boards/softcore/profile.profdata
-  order    softcore alone: where its functions lie, by how they are executed, into boards/softcore/order.x
+  order    softcore alone: at which places of its cache functions lie, by how they are executed, into boards/softcore/order.x
   whole    softcore alone: that design with its image, SDRAM, flash and PHY in simulation, from power-up to a page by HTTP;
            16 minutes of a processor; `whole quick` without what the loader does
   build    build the image and print its size

@@ -1,20 +1,29 @@
-//! Where the soft core's code lies: functions in the order in which they are executed, for a cache of code that is direct-mapped.
+//! Where the soft core's code lies: at places of its cache of code, which is direct-mapped, where functions that alternate do not take each
+//! other's lines ([`super::placement`]).
 //!
-//! What a loop executes, one function behind the other, then lies in other lines of the cache as far as it fits. Where the linker
-//! puts functions by itself, some that alternate share their lines: sending filled 118 lines of code a segment that way, and 54 to 68 so.
+//! Memory is plenty, so that a function lies behind whatever gap its place takes.
 
+use super::placement::{LINE, Program, SETS};
 use super::{OUT, count};
 use crate::shell;
-use anyhow::{Context, Result, ensure};
-use std::collections::{BTreeMap, BTreeSet};
+use anyhow::{Context, Result, bail, ensure};
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What `memory.x` includes.
 const ORDER: &str = "boards/softcore/order.x";
-/// What is executed: requests first, as they execute most code.
-const MEASURED: [&[&str]; 4] =
-    [&["requests"], &["closing"], &["send", "without-offloads"], &["receive", "without-offloads"]];
+/// What is executed.
+const MEASURED: [&[&str]; 6] = [
+    &["requests"],
+    &["closing"],
+    &["send", "without-offloads"],
+    &["receive", "without-offloads"],
+    &["send"],
+    &["receive"],
+];
+/// Lies in front of all others, in a section of its own.
+const FIXED: &str = "trap";
 /// How a name ends that tells a hash, which changes with the code: `17h`, 16 digits, `E`.
 const HASH: (&str, usize) = ("17h", 20);
 
@@ -23,51 +32,122 @@ pub fn forget() -> Result<()> {
     std::fs::write(shell::root().join(ORDER), "").with_context(|| ORDER.to_owned())
 }
 
-/// Has the image do its work, and writes the order of its functions; the next build uses it.
+/// Has the image do its work, and writes where its functions are to lie; the next build uses it.
 pub fn write(hardware: &Path, image: &Path) -> Result<()> {
     let functions = count::symbols(image, str::to_owned)?;
-    let (mut patterns, mut known) = (Vec::new(), BTreeSet::new());
-    for measured in MEASURED {
-        let file = Path::new(OUT).join("softcore-order-counts");
-        let mut command = Command::new(hardware);
-        command.arg(image).arg("measure").args(measured).arg(format!("counts={}", file.display()));
-        println!("{}: {}", measured.join(" "), shell::output(command.stderr(Stdio::null()))?.trim());
-        let counts = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-        for name in in_order(&counts, &functions)? {
-            let pattern = pattern(name);
-            if known.insert(pattern.clone()) {
-                patterns.push(pattern);
-            }
+    let (mut code, mut program) = (Code::new(&functions), Program::default());
+    for pair in MEASURED.chunks(2) {
+        let ways: Vec<Result<Vec<u8>>> = std::thread::scope(|scope| {
+            let works: Vec<_> = pair.iter().map(|work| scope.spawn(|| way(hardware, image, work))).collect();
+            works.into_iter().map(|work| work.join().unwrap_or_else(|_| bail!("a thread panicked"))).collect()
+        });
+        for way in ways {
+            program.add(&code.lines(&way?));
         }
     }
-    ensure!(patterns.len() > 50, "only {} functions were executed", patterns.len());
-    let mut text = String::from(
-        "/* Functions in the order in which they are executed, made by `cargo xtask board softcore order`. What is not here comes behind; a\n   name that is no longer there does no harm. */\n",
-    );
-    for pattern in &patterns {
-        text.push_str(&format!("*({pattern})\n"));
-    }
+    ensure!(code.executed.len() > 50, "only {} functions were executed", code.executed.len());
+    let fixed: Vec<bool> = code.executed.iter().map(|function| function.name == FIXED).collect();
+    let mut places: Vec<usize> =
+        code.executed.iter().map(|function| (function.start / LINE) as usize % SETS).collect();
+    let (before, after) = program.place(&mut places, &fixed);
+    let mut placed: Vec<Placed<'_>> = (code.executed.iter().zip(&places))
+        .filter(|(function, _)| function.name != FIXED)
+        .map(|(function, place)| Placed {
+            name: function.name,
+            place: *place,
+            lines: function.len.div_ceil(LINE) as usize,
+        })
+        .collect();
+    let (text, lines) = script(&mut placed);
     std::fs::write(shell::root().join(ORDER), text).with_context(|| ORDER.to_owned())?;
-    println!("{ORDER}: {} functions", patterns.len());
+    println!(
+        "{ORDER}: {} functions in {} KB; filling their lines costs {:.0} % of what it did",
+        placed.len(),
+        lines * LINE as usize / 1024,
+        100.0 * after / before
+    );
     Ok(())
 }
 
-/// The functions of a file of counts, by when they were first executed.
-fn in_order<'a>(counts: &str, functions: &'a count::Functions) -> Result<Vec<&'a str>> {
-    let mut firsts = BTreeMap::new();
-    for line in counts.lines().skip(1) {
-        let fields: Vec<&str> = line.split(' ').collect();
-        let [address, _, _, _, _, first] = *fields else { anyhow::bail!("{line:?} has not six fields") };
-        let address = u64::from_str_radix(address, 16)?;
-        if let Some(name) = count::function_at(functions, address) {
-            let first: u64 = first.parse()?;
-            let at = firsts.entry(name).or_insert(first);
-            *at = first.min(*at);
+/// The way that execution took in a work.
+fn way(hardware: &Path, image: &Path, work: &[&str]) -> Result<Vec<u8>> {
+    let file = Path::new(OUT).join(format!("softcore-way-{}", work.join("-")));
+    let mut command = Command::new(hardware);
+    command.arg(image).arg("measure").args(work).arg(format!("way={}", file.display()));
+    println!("{}: {}", work.join(" "), shell::output(command.stderr(Stdio::null()))?.trim());
+    std::fs::read(&file).with_context(|| file.display().to_string())
+}
+
+/// A function that is executed.
+struct Executed<'a> {
+    name: &'a str,
+    start: u32,
+    len: u32,
+}
+
+/// The functions of an image, and those that are executed, by their numbers.
+struct Code<'a> {
+    functions: &'a count::Functions,
+    executed: Vec<Executed<'a>>,
+    /// By where a function starts.
+    numbers: HashMap<u64, usize>,
+}
+
+impl<'a> Code<'a> {
+    fn new(functions: &'a count::Functions) -> Code<'a> {
+        Code { functions, executed: Vec::new(), numbers: HashMap::new() }
+    }
+
+    /// The functions that a way came into, and the lines within them. Each is to begin with a line, wherever it is now.
+    fn lines(&mut self, way: &[u8]) -> Vec<(usize, u32)> {
+        let mut lines = Vec::with_capacity(way.len() / 4);
+        for piece in way.as_chunks().0 {
+            let piece = u32::from_le_bytes(*piece);
+            // A piece may begin before the function that is executed.
+            let within = u64::from(piece) + 7;
+            let Some((start, (end, name))) = self.functions.range(..=within).next_back() else { continue };
+            if u64::from(piece) >= *end {
+                continue;
+            }
+            let executed = &mut self.executed;
+            let number = *self.numbers.entry(*start).or_insert_with(|| {
+                executed.push(Executed { name, start: *start as u32, len: (end - start) as u32 });
+                executed.len() - 1
+            });
+            lines.push((number, piece.saturating_sub(*start as u32) / LINE));
+        }
+        lines
+    }
+}
+
+/// Where a function is to lie.
+struct Placed<'a> {
+    name: &'a str,
+    place: usize,
+    lines: usize,
+}
+
+/// What tells the linker, and the lines that all takes. Behind each function comes the one whose place is next.
+fn script(functions: &mut [Placed<'_>]) -> (String, usize) {
+    let mut text = String::from(
+        "/* Functions that are executed, each at its place of the cache, made by `cargo xtask board softcore order`. What is not here comes\n   behind; a name that is no longer there does no harm. */\n",
+    );
+    let (mut line, mut known) = (0, BTreeSet::new());
+    for first in 0..functions.len() {
+        let gap = |function: &Placed<'_>| (function.place + SETS - line % SETS) % SETS;
+        let (nearest, _) = (functions[first..].iter().enumerate())
+            .min_by_key(|(_, function)| gap(function))
+            .unwrap_or((0, &functions[first]));
+        functions.swap(first, first + nearest);
+        let function = &functions[first];
+        line += gap(function) + function.lines;
+        let pattern = pattern(function.name);
+        if known.insert(pattern.clone()) {
+            let (place, size) = (function.place * LINE as usize, SETS * LINE as usize);
+            text.push_str(&format!(". += ({place:#x} - .) & {:#x};\n*({pattern})\n", size - 1));
         }
     }
-    let mut names: Vec<(&str, u64)> = firsts.into_iter().collect();
-    names.sort_by_key(|(_, first)| *first);
-    Ok(names.into_iter().map(|(name, _)| name).collect())
+    (text, line)
 }
 
 /// The section of a function, with stars for what changes with the code or the compiler.
@@ -105,14 +185,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_come_by_when_they_were_first_executed() {
+    fn a_way_is_lines_of_functions_wherever_these_begin() {
         let functions = count::Functions::from(
-            [(0x100, 0x110, "later"), (0x200, 0x210, "first"), (0x300, 0x310, "never")]
+            [(0x104, 0x150, "one"), (0x200, 0x210, "two"), (0x300, 0x310, "never")]
                 .map(|(start, end, name)| (start, (end, name.to_owned()))),
         );
-        let counts = "2\n100 4 6 2 0 30\n10e 2 2 0 0 7\n200 1 1 0 0 0\n210 1 1 0 0 1\n";
-        assert_eq!(in_order(counts, &functions).unwrap(), ["first", "later"]);
-        assert!(in_order("2\n100 4 6 2 0\n", &functions).is_err());
+        let mut code = Code::new(&functions);
+        // The second function, the first from its begin, its line 1, and what is in none.
+        let way: Vec<u8> =
+            [0x200_u32, 0x100, 0x128, 0x160, 0x208].iter().flat_map(|at| at.to_le_bytes()).collect();
+        assert_eq!(code.lines(&way), [(0, 0), (1, 0), (1, 1), (0, 0)]);
+        let names: Vec<&str> = code.executed.iter().map(|function| function.name).collect();
+        assert_eq!(names, ["two", "one"]);
+    }
+
+    #[test]
+    fn functions_lie_at_their_places_with_small_gaps() {
+        let mut functions = [("late", 500, 20), ("early", 3, 2), ("wraps", 8, 1)]
+            .map(|(name, place, lines)| Placed { name, place, lines });
+        let (text, lines) = script(&mut functions);
+        let places: Vec<&str> = text.lines().filter(|line| line.starts_with('.')).collect();
+        assert_eq!(
+            places,
+            [". += (0x60 - .) & 0x3fff;", ". += (0x100 - .) & 0x3fff;", ". += (0x3e80 - .) & 0x3fff;"]
+        );
+        assert_eq!(lines, 520);
+        assert!(text.ends_with("*(.text*.late)\n"), "{text}");
     }
 
     #[test]

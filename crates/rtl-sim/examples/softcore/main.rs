@@ -5,7 +5,8 @@
 //! softcore IMAGE measure WHAT [without-offloads] [sdram] [counts=FILE]
 //!                                                 receive, send, requests, closing: a figure on standard output; and to the file
 //!                                                 what each instruction took; `sdram`: with an FPGA board's memory;
-//!                                                 `counters=FILE`: what an image that counts has counted
+//!                                                 `counters=FILE`: what an image that counts has counted; `way=FILE`: the way that
+//!                                                 execution took
 //! softcore IMAGE measure rates [sdram]            what memory and the interface's engine carry, beside what is predicted
 //! softcore IMAGE measure caches                   whether frames are read rightly, and not where a cache operation is left out
 //! softcore IMAGE ramp FOLDER [quick]              load at rising rates: tables, and files in the folder
@@ -28,7 +29,7 @@ use linerate_rtl_sim::softcore::{Memory, Softcore, Straps};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing|rates|caches) | ramp (FOLDER [quick]|check)) [without-offloads] [sdram] [counts=FILE] [counters=FILE]";
+const USAGE: &str = "usage: softcore IMAGE (serve TAP | measure (receive|send|requests|closing|rates|caches) | ramp (FOLDER [quick]|check)) [without-offloads] [sdram] [counts=FILE] [counters=FILE] [way=FILE]";
 /// What the console says when the servers listen.
 const GREETING: &str = "help tells the commands";
 /// Clocks that the start may take.
@@ -47,19 +48,17 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[&str]) -> Result<(), String> {
     let [image, what, with, rest @ ..] = arguments else { return Err(USAGE.to_owned()) };
-    let (mut straps, mut counts, mut counters, mut is_quick) = (Straps::default(), None, None, false);
+    let (mut straps, mut files, mut is_quick) = (Straps::default(), Files::default(), false);
     let mut memory = Memory::Simulated;
     for option in rest {
-        if let Some(file) = option.strip_prefix("counters=") {
-            counters = Some(file);
-            continue;
-        }
-        match option.strip_prefix("counts=") {
-            Some(file) => counts = Some(file),
+        match option.split_once('=') {
+            Some(("counts", file)) => files.counts = Some(file),
+            Some(("counters", file)) => files.counters = Some(file),
+            Some(("way", file)) => files.way = Some(file),
             None if *option == "without-offloads" => straps.without_offloads = true,
             None if *option == "sdram" => memory = Memory::Sdram,
             None if *option == "quick" => is_quick = true,
-            None => return Err(USAGE.to_owned()),
+            _ => return Err(USAGE.to_owned()),
         }
     }
     let image = std::fs::read(image).map_err(|error| format!("{image}: {error}"))?;
@@ -82,7 +81,7 @@ fn run(arguments: &[&str]) -> Result<(), String> {
             Ok(())
         }
         "serve" => serve::run(core, with),
-        "measure" => measure(core, with, counts, counters),
+        "measure" => measure(core, with, files),
         _ => Err(USAGE.to_owned()),
     }
 }
@@ -104,12 +103,15 @@ fn start(core: &mut Softcore) -> Result<(), String> {
     Err(format!("no greeting in {START} clocks; the console said: {}", String::from_utf8_lossy(&said)))
 }
 
-fn measure(
-    mut core: Softcore,
-    what: &str,
-    counts: Option<&str>,
-    counters: Option<&str>,
-) -> Result<(), String> {
+/// Where what a measurement counted is written to.
+#[derive(Default)]
+struct Files<'a> {
+    counts: Option<&'a str>,
+    counters: Option<&'a str>,
+    way: Option<&'a str>,
+}
+
+fn measure(mut core: Softcore, what: &str, files: Files<'_>) -> Result<(), String> {
     start(&mut core)?;
     eprintln!("started after {} clocks", core.clocks());
     let mut client = Client::new(core)?;
@@ -123,13 +125,19 @@ fn measure(
     let said = client.core.console();
     // Nothing is expected behind the prompt.
     std::io::stderr().write_all(&said).map_err(|error| error.to_string())?;
-    if let Some(file) = counters {
-        let bytes = counters::read(&mut client.core)?;
-        std::fs::write(file, bytes).map_err(|error| format!("{file}: {error}"))?;
+    if let Some(file) = files.counters {
+        write(file, &counters::read(&mut client.core)?)?;
     }
-    if let Some(file) = counts {
-        std::fs::write(file, measured.counts()).map_err(|error| format!("{file}: {error}"))?;
+    if let Some(file) = files.counts {
+        write(file, measured.counts().as_bytes())?;
+    }
+    if let Some(file) = files.way {
+        write(file, &measured.way())?;
     }
     println!("{}", measured.figure);
     Ok(())
+}
+
+fn write(file: &str, bytes: &[u8]) -> Result<(), String> {
+    std::fs::write(file, bytes).map_err(|error| format!("{file}: {error}"))
 }

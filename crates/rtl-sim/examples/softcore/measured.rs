@@ -14,16 +14,20 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The units, and a line for each instruction: address, times, clocks, lines of code and of data that were filled for it, and
-    /// how many instructions ended before it did for the first time.
+    /// The units, and a line for each instruction: address, times, clocks, lines of code and of data that were filled for it.
     pub fn counts(&self) -> String {
         let mut text = format!("{}\n", self.units);
         for (address, counted) in self.profile.iter().flat_map(Profile::counted) {
             let fills = (counted.instruction_fills, counted.data_fills);
-            let (times, clocks, first) = (counted.instructions, counted.clocks, counted.first);
+            let (times, clocks) = (counted.instructions, counted.clocks);
             // Writing to a string does not fail.
-            let _ = writeln!(text, "{address:x} {times} {clocks} {} {} {first}", fills.0, fills.1);
+            let _ = writeln!(text, "{address:x} {times} {clocks} {} {}", fills.0, fills.1);
         }
         text
+    }
+
+    /// The way that execution took: where each piece of eight bytes begins that it came into, four bytes for each, the lowest first.
+    pub fn way(&self) -> Vec<u8> {
+        self.profile.iter().flat_map(|profile| profile.way().iter().flat_map(|at| at.to_le_bytes())).collect()
     }
 }

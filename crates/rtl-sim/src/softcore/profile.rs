@@ -14,11 +14,12 @@ pub struct Counted {
     pub instruction_fills: u64,
     /// Lines that the data cache filled for it.
     pub data_fills: u64,
-    /// Instructions that were counted before it was first executed.
-    pub first: u64,
 }
 
-/// Counts of every instruction that ends.
+/// Bytes of a piece of code that the way is told by.
+const PIECE: u32 = 8;
+
+/// Counts of every instruction that ends, and the way that execution took.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// By half the address: instructions lie at even ones.
@@ -27,14 +28,14 @@ pub struct Profile {
     counters: [u64; 3],
     /// What has passed since the last instruction ended, or since one has waited.
     pending: Counted,
-    /// All instructions so far.
-    total: u64,
+    /// The pieces of code that execution came into, in order: where each begins.
+    way: Vec<u32>,
 }
 
 impl Profile {
     /// Nothing counted yet; the board's counters are at these now.
     pub(super) fn new(counters: [u64; 3]) -> Profile {
-        Profile { at: Vec::new(), counters, pending: Counted::default(), total: 0 }
+        Profile { at: Vec::new(), counters, pending: Counted::default(), way: Vec::new() }
     }
 
     /// A clock has passed: which instruction was at the pipeline's end in it, and the counters after it.
@@ -54,11 +55,11 @@ impl Profile {
         if self.at.len() <= index {
             self.at.resize(index + 1, Counted::default());
         }
-        let counted = &mut self.at[index];
-        if counted.instructions == 0 {
-            counted.first = self.total;
+        let piece = pc & !(PIECE - 1);
+        if self.way.last() != Some(&piece) {
+            self.way.push(piece);
         }
-        self.total += executed;
+        let counted = &mut self.at[index];
         counted.instructions += executed;
         let clocks = std::mem::take(&mut pending.clocks);
         counted.clocks += clocks;
@@ -67,6 +68,11 @@ impl Profile {
             counted.instruction_fills += std::mem::take(&mut pending.instruction_fills);
             counted.data_fills += std::mem::take(&mut pending.data_fills);
         }
+    }
+
+    /// Where each piece of eight bytes begins that execution came into, in order; none twice in a row.
+    pub fn way(&self) -> &[u32] {
+        &self.way
     }
 
     /// What was counted, by address.
@@ -93,9 +99,11 @@ mod tests {
         profile.clock(0x104, [2, 8, 8]);
         let counted: Vec<_> = profile.counted().collect();
         let one = Counted { instructions: 1, clocks: 1, ..Counted::default() };
-        let second = Counted { first: 1, ..one };
-        let waited =
-            Counted { instructions: 1, clocks: WAITED + 1, instruction_fills: 1, data_fills: 1, first: 2 };
-        assert_eq!(counted, [(0x100, one), (0x102, second), (0x104, waited)]);
+        let waited = Counted { instructions: 1, clocks: WAITED + 1, instruction_fills: 1, data_fills: 1 };
+        assert_eq!(counted, [(0x100, one), (0x102, one), (0x104, waited)]);
+        // Another piece, and back.
+        profile.clock(0x108, [3, 8, 8]);
+        profile.clock(0x106, [4, 8, 8]);
+        assert_eq!(profile.way(), [0x100, 0x108, 0x100]);
     }
 }
