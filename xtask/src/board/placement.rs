@@ -17,6 +17,8 @@ const FAR: f32 = 26.0;
 const NEXT: f32 = 10.0;
 /// A place is better where it saves more than this share: not one that only exchanges lines.
 const WORTH: f64 = 1e-4;
+/// Times that each function looks for a place; the third time few still move.
+const ROUNDS: usize = 8;
 
 /// A line of a function was come into.
 #[derive(Clone, Copy)]
@@ -74,8 +76,7 @@ impl Program {
         let mut order: Vec<usize> = (0..places.len()).filter(|function| !fixed[*function]).collect();
         order.sort_by_key(|function| std::cmp::Reverse(visits[*function]));
         let before = self.cost(places);
-        // Bounded, though each step makes it better.
-        for _ in 0..8 {
+        for _ in 0..ROUNDS {
             let mut sets = self.sets(places);
             let mut moved = false;
             for &function in &order {
@@ -102,7 +103,7 @@ impl Program {
         (before, self.cost(places))
     }
 
-    /// What filling costs with functions at these places, those in a row being what they were when nothing was read ahead in vain.
+    /// What filling costs with functions at these places, without a unit.
     fn cost(&self, places: &[usize]) -> f64 {
         let cost = |set: &Vec<Visit>| {
             let mut last = None;
@@ -205,7 +206,6 @@ mod tests {
     #[test]
     fn works_count_the_same_however_long() {
         let mut program = Program::default();
-        // Two that alternate in a long work, and one of them with a third in a short one: there is room for two.
         program.add(&[(0, 0), (1, 0)].repeat(1_000));
         let long = program.cost(&[0, 0]);
         let mut program = Program::default();
