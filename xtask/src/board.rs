@@ -16,6 +16,7 @@ mod placement;
 mod soft_count;
 mod soft_order;
 mod soft_profile;
+mod soft_work;
 mod softcore;
 mod watchdog;
 

@@ -4,24 +4,14 @@
 //! Memory is plenty, so that a function lies behind whatever gap its place takes.
 
 use super::placement::{LINE, Program, SETS};
-use super::{OUT, count};
+use super::{count, soft_work};
 use crate::shell;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// What `memory.x` includes.
 const ORDER: &str = "boards/softcore/order.x";
-/// What is executed.
-const MEASURED: [&[&str]; 6] = [
-    &["requests"],
-    &["closing"],
-    &["send", "without-offloads"],
-    &["receive", "without-offloads"],
-    &["send"],
-    &["receive"],
-];
 /// Lies in front of all others, in a section of its own.
 const FIXED: &str = "trap";
 /// How a name ends that tells a hash, which changes with the code: `17h`, 16 digits, `E`.
@@ -36,14 +26,8 @@ pub fn forget() -> Result<()> {
 pub fn write(hardware: &Path, image: &Path) -> Result<()> {
     let functions = count::symbols(image, str::to_owned)?;
     let (mut code, mut program) = (Code::new(&functions), Program::default());
-    for pair in MEASURED.chunks(2) {
-        let ways: Vec<Result<Vec<u8>>> = std::thread::scope(|scope| {
-            let works: Vec<_> = pair.iter().map(|work| scope.spawn(|| way(hardware, image, work))).collect();
-            works.into_iter().map(|work| work.join().unwrap_or_else(|_| bail!("a thread panicked"))).collect()
-        });
-        for way in ways {
-            program.add(&code.lines(&way?));
-        }
+    for way in soft_work::each(hardware, image, "way")? {
+        program.add(&code.lines(&way));
     }
     ensure!(code.executed.len() > 50, "only {} functions were executed", code.executed.len());
     let fixed: Vec<bool> = code.executed.iter().map(|function| function.name == FIXED).collect();
@@ -67,15 +51,6 @@ pub fn write(hardware: &Path, image: &Path) -> Result<()> {
         100.0 * after / before
     );
     Ok(())
-}
-
-/// The way that execution took in a work.
-fn way(hardware: &Path, image: &Path, work: &[&str]) -> Result<Vec<u8>> {
-    let file = Path::new(OUT).join(format!("softcore-way-{}", work.join("-")));
-    let mut command = Command::new(hardware);
-    command.arg(image).arg("measure").args(work).arg(format!("way={}", file.display()));
-    println!("{}: {}", work.join(" "), shell::output(command.stderr(Stdio::null()))?.trim());
-    std::fs::read(&file).with_context(|| file.display().to_string())
 }
 
 /// A function that is executed.

@@ -5,28 +5,19 @@
 //! the compiler's records in the image comes a profile as LLVM reads it, kept beside the board. It fits one compiler: names of functions
 //! have its hash in them. For others the image is built without.
 
-use super::{OUT, softcore};
+use super::{OUT, soft_work, softcore};
 use crate::{firmware, shell, targets};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use md5::{Digest, Md5};
 use object::{Object, ObjectSection};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 /// The profile, and the compiler that made it.
 const PROFILE: &str = "boards/softcore/profile.profdata";
 const COMPILER: &str = "boards/softcore/profile.txt";
-/// What the image does meanwhile.
-const WORK: [&[&str]; 6] = [
-    &["requests"],
-    &["closing"],
-    &["send"],
-    &["send", "without-offloads"],
-    &["receive"],
-    &["receive", "without-offloads"],
-];
 /// Has this program be the compiler's wrapper (see [`compile`]).
 const WRAPPER: &str = "LINERATE_XTASK_COMPILES";
 /// Without calls by pointer and sizes of copies: the image has no room for lists of them.
@@ -84,15 +75,7 @@ pub fn write(hardware: &Path) -> Result<()> {
     ];
     flags(&mut cargo, &more)?;
     let image = softcore::build_image(cargo, &Path::new(OUT).join("counted"))?;
-    let mut counters = Vec::new();
-    for pair in WORK.chunks(2) {
-        let counted: Vec<Result<Vec<u8>>> = std::thread::scope(|scope| {
-            let works: Vec<_> =
-                pair.iter().map(|work| scope.spawn(|| count(hardware, &image, work))).collect();
-            works.into_iter().map(|work| work.join().unwrap_or_else(|_| bail!("a thread panicked"))).collect()
-        });
-        counters.extend(counted.into_iter().collect::<Result<Vec<_>>>()?);
-    }
+    let counters = soft_work::each(hardware, &image, "counters")?;
     let text = Path::new(OUT).join("softcore-profile.txt");
     let (profile, executed) = text_of(&std::fs::read(&image)?, &counters)?;
     std::fs::write(&text, profile).with_context(|| text.display().to_string())?;
@@ -100,15 +83,6 @@ pub fn write(hardware: &Path) -> Result<()> {
     std::fs::write(COMPILER, format!("{compiler}\n")).with_context(|| COMPILER.to_owned())?;
     println!("{PROFILE}: {executed} functions; now `cargo xtask board softcore order`");
     Ok(())
-}
-
-/// Has an image that counts do some work: its counters.
-fn count(hardware: &Path, image: &Path, work: &[&str]) -> Result<Vec<u8>> {
-    let file = Path::new(OUT).join(format!("softcore-counters-{}", work.join("-")));
-    let mut command = Command::new(hardware);
-    command.arg(image).arg("measure").args(work).arg(format!("counters={}", file.display()));
-    println!("counted, {}: {}", work.join(" "), shell::output(command.stderr(Stdio::null()))?.trim());
-    std::fs::read(&file).with_context(|| file.display().to_string())
 }
 
 /// Has `cargo` hand these to the compiler, by way of [`compile`].
