@@ -8,6 +8,7 @@ mod job;
 mod links;
 mod medium;
 mod pages;
+mod resident;
 mod root;
 mod sweep;
 mod table;
@@ -18,6 +19,7 @@ mod worker;
 pub(crate) mod tests;
 
 pub use demo::{DemoFile, DemoFiles};
+pub(crate) use resident::Resident;
 pub use root::RootError;
 pub use table::{FileAccess, OpenFile};
 pub(crate) use table::{ReadAheadDone, Sendable};

@@ -9,7 +9,6 @@ use crate::slab::{Key, Slab};
 use linerate_transport::{FileError, FileId, VirtualPath};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::Dir;
-use rustix::io::Errno;
 use std::sync::{Arc, Mutex};
 
 /// Where the bytes of an open file are.
@@ -68,10 +67,6 @@ pub(crate) enum Sendable<'a> {
     Nothing,
 }
 
-/// Distance in bytes between the places that a residency check looks at: the kernel's read-ahead brings in pieces of
-/// this length unless it is set to less. Each look costs as much as sending 4 KiB.
-const PROBE_STRIDE: u64 = 128 << 10;
-
 impl OpenFile {
     pub(crate) fn new(content: Content, writable: bool) -> Self {
         OpenFile {
@@ -90,30 +85,6 @@ impl OpenFile {
             Content::Fd(fd) => Sendable::Fd(fd.as_fd()),
             Content::Static(bytes) => Sendable::Static(bytes),
             Content::Dir(_) => Sendable::Nothing,
-        }
-    }
-
-    /// Whether `len` bytes from `offset` on can be read without waiting for a disk, as far as samples can tell.
-    pub(crate) fn is_resident(&self, offset: u64, len: u64) -> bool {
-        let Content::Fd(fd) = &self.content else { return true };
-        if let Some(answer) = self.medium.is_always_resident() {
-            return answer;
-        }
-        let last = offset.saturating_add(len.saturating_sub(1));
-        let mut at = offset;
-        loop {
-            let mut byte = [0];
-            match self.medium.read(fd.as_fd(), &mut byte, at) {
-                // The end of the file, or an error: sendfile will meet it at once.
-                Ok(0) => return true,
-                Ok(_) => {}
-                Err(Errno::AGAIN | Errno::OPNOTSUPP) => return false,
-                Err(_) => return true,
-            }
-            if at >= last {
-                return true;
-            }
-            at = at.saturating_add(PROBE_STRIDE).min(last);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a connection has queued for sending, and how it is handed to the kernel.
 
-use crate::files::{OpenFile, Sendable};
+use crate::files::{OpenFile, Resident, Sendable};
 use linerate_transport::{BufferSize, Bytes};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
@@ -18,8 +18,8 @@ const FIXED_QUEUE_MAX: usize = 16 << 20;
 pub(crate) const ITEMS_MAX: usize = 1024;
 /// Most pieces handed to the kernel by one call.
 const GATHER_MAX: usize = 64;
-/// Bytes of a file that are checked to be in memory, and sent, by one call, whatever the budget: nothing of them is
-/// copied, and each call ends with a segment that is not full.
+/// Bytes of a file that are sent by one call, whatever the budget: nothing of them is copied, and each call ends with a segment
+/// that is not full.
 const FILE_PIECE: u64 = 1 << 20;
 /// Bytes that a worker brings into memory at a time.
 pub(crate) const READ_AHEAD: u64 = 1 << 20;
@@ -46,8 +46,8 @@ pub(crate) struct SendQueue {
     memory: usize,
     /// Bytes queued, file ranges included.
     total: u64,
-    /// Up to this offset the file range at the front is known to be in memory.
-    resident_to: u64,
+    /// What of the file range at the front is known to be in memory.
+    resident: Resident,
 }
 
 /// How handing bytes to the kernel ended.
@@ -122,7 +122,7 @@ impl SendQueue {
 
     /// Notes that the file at the front is in memory up to `offset`.
     pub(crate) fn set_resident(&mut self, offset: u64) {
-        self.resident_to = offset;
+        self.resident.set(offset);
     }
 
     /// Drops everything.
@@ -208,13 +208,12 @@ impl SendQueue {
     /// Sends a piece of the file range at the front, once it is in memory.
     fn flush_file(&mut self, fd: BorrowedFd<'_>) -> Result<u64, Flush> {
         let Some(Item::File { file, offset, len }) = self.items.front() else { return Ok(0) };
-        let piece = (*len).min(FILE_PIECE);
         let source = match file.sendable() {
             Sendable::Fd(source) => source,
             Sendable::Static(bytes) => {
                 let start = usize::try_from(*offset).unwrap_or(usize::MAX);
                 let bytes = bytes.get(start..).unwrap_or(&[]);
-                let bytes = &bytes[..bytes.len().min(piece as usize)];
+                let bytes = &bytes[..bytes.len().min((*len).min(FILE_PIECE) as usize)];
                 if bytes.is_empty() {
                     return Err(Flush::FileFailed);
                 }
@@ -223,13 +222,10 @@ impl SendQueue {
             }
             Sendable::Nothing => return Err(Flush::FileFailed),
         };
-        let end = offset.saturating_add(piece);
-        if self.resident_to < end {
-            if !file.is_resident(*offset, piece) {
-                let len = (*len).min(READ_AHEAD);
-                return Err(Flush::NeedsFile { file: Arc::clone(file), offset: *offset, len });
-            }
-            self.resident_to = end;
+        let piece = self.resident.look(file, *offset, *len).min(FILE_PIECE);
+        if piece == 0 {
+            let len = (*len).min(READ_AHEAD);
+            return Err(Flush::NeedsFile { file: Arc::clone(file), offset: *offset, len });
         }
         let mut from = *offset;
         match rustix::fs::sendfile(fd, source, Some(&mut from), piece as usize) {
@@ -260,7 +256,7 @@ impl SendQueue {
                 self.memory -= step as usize;
             }
             if step == left {
-                self.resident_to = 0;
+                self.resident = Resident::default();
                 if let Some(Item::Copied(mut copy, _)) = self.items.pop_front()
                     && spare.len() < SPARE_MAX
                     && copy.capacity() <= SPARE_CAPACITY_MAX
