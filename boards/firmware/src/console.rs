@@ -29,7 +29,7 @@ const HELP: &str = "help      this\n\
     mem       heap, pools, RAM disk\n\
     conns     connections\n\
     log       the last lines of the log\n\
-    sums      compare the processor's fast checksums with slow ones\n";
+    sums      compare the processor's fast checksums and copies with slow ones\n";
 
 /// A line that is being typed.
 #[derive(Debug, Default)]
@@ -190,7 +190,7 @@ pub(crate) fn run<D: Interface>(
         "mem" => memory(&mut out, board, disk, all),
         "conns" => connections(&mut out, all),
         "log" => out.write_str(&board.log()),
-        "sums" => out.write_str(&sums::compare()),
+        "sums" => out.write_str(&(sums::compare() + &sums::compare_copies())),
         other => match instruments::run(other, node).or_else(|| board.command_of_its_own(other)) {
             Some(answer) => out.write_str(&answer),
             None => writeln!(out, "no command {other:?}; help tells which there are"),

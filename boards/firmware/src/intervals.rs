@@ -26,7 +26,7 @@ impl Intervals {
 
     /// An interrupt came.
     pub fn add(&mut self, now: Instant) {
-        let now_us = now.as_nanos() / 1_000;
+        let now_us = now.as_micros();
         self.counts[place(now_us - core::mem::replace(&mut self.last_us, now_us))] += 1;
     }
 

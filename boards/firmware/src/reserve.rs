@@ -10,10 +10,10 @@ pub(crate) const HELP: &str =
     "reserve   percent of the processor left to tasks below the network; reserve PERCENT sets it\n";
 /// The most that is left to others.
 const MOST: u32 = 90;
-/// Work and rest together where there is always work: rests are that short, so that frames fit the interface meanwhile.
-const PERIOD: Duration = Duration::from_millis(1);
+/// Work and rest together where there is always work, in ns: rests are that short, so that frames fit the interface meanwhile.
+const PERIOD_NS: u32 = 1_000_000;
 /// The longest rest, after a turn that took long.
-const LONGEST: Duration = Duration::from_millis(10);
+const LONGEST_NS: u32 = 10_000_000;
 
 /// The clock of a board may have 32 bits: the loop turns so often at least, and reads it.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// What it works is owed to the others in proportion, and time asleep pays for it. Beyond what a period of work without a pause owes,
 /// it rests until all is paid. So a network that sleeps often enough by itself is never held up.
 pub(crate) struct Reserve {
-    percent: u64,
+    percent: u32,
     since: Instant,
     has_slept: bool,
     /// Hundredths of a nanosecond.
@@ -33,7 +33,7 @@ pub(crate) struct Reserve {
 impl Reserve {
     /// Leaves so many percent to others; none for 0.
     pub fn new(percent: u32, now: Instant) -> Self {
-        Reserve { percent: percent.min(MOST).into(), since: now, has_slept: false, owed: 0 }
+        Reserve { percent: percent.min(MOST), since: now, has_slept: false, owed: 0 }
     }
 
     /// Whether a line of the console is for it.
@@ -45,7 +45,7 @@ impl Reserve {
     pub fn command(&mut self, line: &str) -> String {
         if let Some(word) = line.split_whitespace().nth(1) {
             match word.parse::<u32>() {
-                Ok(percent) if percent <= MOST => self.percent = percent.into(),
+                Ok(percent) if percent <= MOST => self.percent = percent,
                 _ => return alloc::format!("reserve: {word} given, 0 to {MOST} expected\n"),
             }
         }
@@ -83,23 +83,25 @@ impl Reserve {
     /// Since the last call there was work; until when to rest, if it is time to.
     fn worked(&mut self, now: Instant) -> Option<Instant> {
         let (work, sleep) = (self.percent, 100 - self.percent);
-        self.owed = self.owed.saturating_add(self.take_time(now).saturating_mul(work));
-        // Divided only where it is time to: a small processor has no such instruction.
-        let most = PERIOD.as_nanos() as u64 / 100 * work * sleep;
-        let is_time = work > 0 && self.owed >= most;
-        is_time.then(|| now + Duration::from_nanos(self.owed / sleep).min(LONGEST))
+        self.owed = self.owed.saturating_add(self.take_time(now) * u64::from(work));
+        let most = PERIOD_NS / 100 * work * sleep;
+        let is_time = work > 0 && self.owed >= most.into();
+        // No more is slept at once, so that 32 bits are enough: a division of 64 is a call.
+        let owed = self.owed.min((LONGEST_NS * sleep).into()) as u32;
+        is_time.then(|| now.after_nanos((owed / sleep).into()))
     }
 
     /// Since the last call the network was asleep.
     fn slept(&mut self, now: Instant) {
         let time = self.take_time(now);
         // Longer sleep is no credit: what was not used is gone.
-        self.owed = self.owed.saturating_sub(time.saturating_mul(100 - self.percent));
+        self.owed = self.owed.saturating_sub(time * u64::from(100 - self.percent));
     }
 
+    /// Time since the last call; four seconds at most, which no turn takes.
     fn take_time(&mut self, now: Instant) -> u64 {
         let since = core::mem::replace(&mut self.since, now);
-        now.as_nanos().saturating_sub(since.as_nanos())
+        now.nanos_since(since).min(u32::MAX.into())
     }
 }
 
@@ -159,6 +161,6 @@ mod tests {
         now += Duration::from_micros(1);
         assert_eq!(reserve.worked(now), Some(now + Duration::from_micros(300)));
         now += Duration::from_secs(1);
-        assert_eq!(reserve.worked(now), Some(now + LONGEST));
+        assert_eq!(reserve.worked(now), Some(now.after_nanos(LONGEST_NS.into())));
     }
 }

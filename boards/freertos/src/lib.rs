@@ -16,6 +16,8 @@ mod console;
 mod control;
 #[allow(unsafe_code, reason = "an allocator")]
 mod heap;
+#[allow(unsafe_code, reason = "functions in assembly that compilers call")]
+mod memory;
 mod tasks;
 #[allow(unsafe_code, reason = "names that FreeRTOS' part in C looks for")]
 mod trace;

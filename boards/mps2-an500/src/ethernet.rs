@@ -34,8 +34,9 @@ static IS_TAKEN: Mutex<Cell<bool>> = Mutex::new(Cell::new(false));
 /// The registers.
 pub struct Chip;
 
-// Loops over blocks of eight words, and the sum of what was read (RFC 1071) along the way. The carry lives from one addition
-// to the next, so that the count is kept by comparing addresses before the first of them.
+// Loops over blocks of eight words, four blocks a round where there are so many, and the sum of what was read (RFC 1071) along the way.
+// The carry lives from one addition to the next, within a round; adding the last cannot carry, as that takes a sum of all ones and a
+// carry before it.
 global_asm!(
     ".syntax unified",
     ".section .text.fifo, \"ax\"",
@@ -58,8 +59,36 @@ global_asm!(
     "fifo_read_summed:",
     "push {{r4-r11, lr}}",
     "movs r11, #0",
+    "subs r2, r2, #4",
+    "blo 2f",
     "1: ldmia r0, {{r3-r10}}",
-    "subs r2, r2, #1",
+    "stmia r1!, {{r3-r10}}",
+    "adds r11, r11, r3",
+    "adcs r11, r11, r4",
+    "adcs r11, r11, r5",
+    "adcs r11, r11, r6",
+    "adcs r11, r11, r7",
+    "adcs r11, r11, r8",
+    "adcs r11, r11, r9",
+    "adcs r11, r11, r10",
+    ".rept 3",
+    "ldmia r0, {{r3-r10}}",
+    "stmia r1!, {{r3-r10}}",
+    "adcs r11, r11, r3",
+    "adcs r11, r11, r4",
+    "adcs r11, r11, r5",
+    "adcs r11, r11, r6",
+    "adcs r11, r11, r7",
+    "adcs r11, r11, r8",
+    "adcs r11, r11, r9",
+    "adcs r11, r11, r10",
+    ".endr",
+    "adc r11, r11, #0",
+    "subs r2, r2, #4",
+    "bhs 1b",
+    "2: adds r2, r2, #4",
+    "beq 4f",
+    "3: ldmia r0, {{r3-r10}}",
     "stmia r1!, {{r3-r10}}",
     "adds r11, r11, r3",
     "adcs r11, r11, r4",
@@ -70,9 +99,9 @@ global_asm!(
     "adcs r11, r11, r9",
     "adcs r11, r11, r10",
     "adc r11, r11, #0",
-    "cmp r2, #0",
-    "bne 1b",
-    "mov r0, r11",
+    "subs r2, r2, #1",
+    "bne 3b",
+    "4: mov r0, r11",
     "pop {{r4-r11, pc}}",
     ".size fifo_read_summed, . - fifo_read_summed",
     ".thumb_func",
@@ -81,11 +110,22 @@ global_asm!(
     // r0: FIFO, r1: from, a multiple of four, r2: blocks, not zero
     "fifo_write:",
     "push {{r4-r10, lr}}",
-    "1: ldmia r1!, {{r3-r10}}",
+    "subs r2, r2, #4",
+    "blo 2f",
+    "1:",
+    ".rept 4",
+    "ldmia r1!, {{r3-r10}}",
+    "stmia r0, {{r3-r10}}",
+    ".endr",
+    "subs r2, r2, #4",
+    "bhs 1b",
+    "2: adds r2, r2, #4",
+    "beq 4f",
+    "3: ldmia r1!, {{r3-r10}}",
     "subs r2, r2, #1",
     "stmia r0, {{r3-r10}}",
-    "bne 1b",
-    "pop {{r4-r10, pc}}",
+    "bne 3b",
+    "4: pop {{r4-r10, pc}}",
     ".size fifo_write, . - fifo_write",
     ".thumb_func",
     ".type fifo_write_unaligned, %function",
@@ -177,10 +217,10 @@ impl Registers for Chip {
         for word in words {
             write(TX_DATA, u32::from_le_bytes(*word));
         }
-        if !rest.is_empty() {
-            let mut word = [0; 4];
-            word[..rest.len()].copy_from_slice(rest);
-            write(TX_DATA, u32::from_le_bytes(word));
+        // A copy of so few bytes would be a call.
+        if let [first, more @ ..] = rest {
+            let byte = |at: usize| more.get(at).copied().unwrap_or_default();
+            write(TX_DATA, u32::from_le_bytes([*first, byte(0), byte(1), 0]));
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::pacing::{AdaptiveConfig, AdaptivePacing, PacingConfig, PacingMode};
 use crate::pass_on;
 use crate::queue::QueuePair;
 use crate::tx::TxQueue;
-use linerate_wire::units::Instant;
+use linerate_wire::units::{Instant, earliest};
 
 /// An interface whose frames wait for one another while the loop sleeps.
 ///
@@ -153,7 +153,7 @@ impl<D: QueuePair> QueuePair for Paced<D> {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let until = self.pace.as_ref().and_then(|pace| pace.until);
-        [self.device.poll_timeout(), until].into_iter().flatten().min()
+        earliest([self.device.poll_timeout(), until])
     }
 
     /// By the device where it can, else by software.

@@ -3,7 +3,7 @@
 use crate::service::{Context, Service, StartError};
 use crate::{Change, Changes};
 use linerate_transport::{Event, FileDone, Owner};
-use linerate_wire::units::Instant;
+use linerate_wire::units::{Instant, earliest};
 
 /// Services by their places: the first one owns what belongs to `Owner(1)`, the next one `Owner(2)`, and so on; a place may be
 /// empty. What one of them changes in the files, the others hear of.
@@ -70,7 +70,8 @@ impl Service for Group<'_, '_> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.services.iter().flatten().filter_map(|service| service.poll_timeout()).min()
+        let services = self.services.iter().flatten();
+        services.fold(None, |first, service| earliest([first, service.poll_timeout()]))
     }
 
     fn handle_change(&mut self, change: &Change) {

@@ -3,7 +3,7 @@
 use crate::Change;
 use crate::service::{Context, Service};
 use linerate_transport::{Engine, FileError, FileOp, FileReply, FileRequest, Files, Left, Owner};
-use linerate_wire::units::Instant;
+use linerate_wire::units::{Instant, earliest};
 
 /// Most events, and most file completions, handed out in one turn: after that, packets have their turn again.
 const PER_TURN: usize = 1024;
@@ -143,8 +143,7 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
 
     /// When the next turn is due at the latest, if nothing comes.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let both = [self.engine.poll_timeout(), self.services.poll_timeout()];
-        both.into_iter().flatten().min()
+        earliest([self.engine.poll_timeout(), self.services.poll_timeout()])
     }
 
     /// Whether nothing would be lost if it ended now.

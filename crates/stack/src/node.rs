@@ -5,7 +5,7 @@ use crate::memory::StackPools;
 use crate::stack::Stack;
 use linerate_nic::{DeviceError, Filter, Interface, Port, RxBatch, TxQueue};
 use linerate_transport::{Bytes, Engine, FileError, FileRequest, Input, Left, Output, Transport};
-use linerate_wire::units::Instant;
+use linerate_wire::units::{Instant, earliest};
 
 /// Sizes of a node, fixed when it is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -161,7 +161,7 @@ impl<D: Interface> Engine for Node<D> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.stack.poll_timeout(), self.port.poll_timeout()].into_iter().flatten().min()
+        earliest([self.stack.poll_timeout(), self.port.poll_timeout()])
     }
 
     fn arm(&mut self, now: Instant) -> bool {

@@ -11,6 +11,7 @@ mod bytes;
 pub mod checksum;
 pub mod cooked;
 pub mod dhcpv4;
+pub mod division;
 pub mod error;
 pub mod ethernet;
 pub mod figures;

@@ -92,6 +92,7 @@ fn console(machine: &mut Machine<'_>) -> Result<String> {
         ("mem", "RAM disk 0 of"),
         ("conns", "server"),
         ("sums", "sums compared, 0 differ"),
+        ("sums", "copies compared, 0 differ"),
         ("nonsense", "no command \"nonsense\""),
         // ^H takes a letter back.
         ("helx\x08p", "ifconfig"),

@@ -22,7 +22,7 @@ use core::net::IpAddr;
 use linerate_transport::{
     CloseReason, ConnId, ConnState, Event, FileDone, ListenAddr, ListenerId, Owner, Ready, Source,
 };
-use linerate_wire::units::Instant;
+use linerate_wire::units::{Instant, earliest};
 
 /// Connections accepted per turn.
 const ACCEPTS_PER_TURN: usize = 256;
@@ -527,7 +527,7 @@ impl Service for Server {
             return Some(self.now);
         }
         let retry = self.ops.has_waiting().then(|| self.now + ops::RETRY);
-        [self.timers.next(), retry, self.idle_files_at].into_iter().flatten().min()
+        earliest([self.timers.next(), retry, self.idle_files_at])
     }
 
     fn handle_change(&mut self, change: &Change) {

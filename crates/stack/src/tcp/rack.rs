@@ -2,7 +2,7 @@
 //! reordering window before what has arrived, is lost.
 
 use core::time::Duration;
-use linerate_wire::units::{Instant, duration};
+use linerate_wire::units::{Instant, duration, nanos};
 
 /// Least reordering window: what network cards and receive coalescing mix up among themselves. The RFC has none, and 0
 /// on a path whose round trip is near 0.
@@ -192,7 +192,9 @@ impl Rack {
             return Duration::ZERO;
         }
         let most = situation.smoothed_rtt.unwrap_or(Duration::MAX);
-        (self.minimum() * (u32::from(self.path.enlarged) + 1) / 4).min(most).max(LEAST_WINDOW)
+        // In nanoseconds: a multiple of a duration takes a division.
+        let window_ns = nanos(self.minimum()).saturating_mul(u64::from(self.path.enlarged) + 1) / 4;
+        duration(window_ns).min(most).max(LEAST_WINDOW)
     }
 
     /// What is lost now; `None` while nothing has arrived.

@@ -12,6 +12,7 @@ use super::recovery::News;
 use super::recovery::Recovery;
 use core::time::Duration;
 use linerate_transport::Ready;
+use linerate_wire::division::div_ceil;
 use linerate_wire::tcp::{Flags, Options, SackBlock};
 use linerate_wire::units::{Instant, nanos};
 
@@ -100,8 +101,7 @@ impl Connection {
         if news.advance > 0 {
             let flight = self.sender.nxt.max(ack) - self.sender.una;
             self.loss.board.acknowledge(self.sender.una, ack, &clues, &mut news.arrivals);
-            // All of it at once is what short answers are acknowledged by, and a division of 64 bits is long where there are 32.
-            let per_window = if flight == news.advance { 1 } else { flight.div_ceil(news.advance) };
+            let per_window = div_ceil(flight, news.advance);
             rtt_ns = self.measure(now, &news.arrivals, per_window);
             rtt_ns = rtt_ns.or_else(|| self.measure_from_echo(now, options));
             self.advance(now, ack);

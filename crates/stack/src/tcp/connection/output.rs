@@ -16,6 +16,7 @@ use super::transmit::Out;
 use core::time::Duration;
 use linerate_nic::TxPacket;
 use linerate_transport::LimitCause;
+use linerate_wire::division::rest;
 use linerate_wire::tcp::Flags;
 use linerate_wire::units::Instant;
 
@@ -258,7 +259,7 @@ impl Connection {
         let offered = available.min(window).min(most);
         let mut len = offered.min(self.congestion_room(payload));
         if len == available && is_all {
-            let tail = (len as usize % payload as usize) as u64;
+            let tail = rest(len, payload);
             if tail > 0 && self.nagle_holds(len, payload, fin) {
                 len -= tail;
                 if len == 0 {
@@ -266,7 +267,7 @@ impl Connection {
                 }
             }
         } else if len >= payload {
-            len -= len % payload;
+            len -= rest(len, payload);
         } else if len < offered {
             return Err(Blocked::Congestion);
         } else if len == available && (self.sender.queue.is_reading() || self.next_file_read().is_some()) {

@@ -10,6 +10,7 @@ use super::device::Packet;
 use super::output::Plan;
 use super::recovery::Recovery;
 use linerate_nic::TxPacket;
+use linerate_wire::division::div_ceil;
 use linerate_wire::tcp::{Builder, Flags, MAX_SACK_BLOCKS, Options, PlainBuilder, SeqNumber, Timestamps};
 use linerate_wire::units::Instant;
 
@@ -197,7 +198,7 @@ impl Connection {
         }
         flags |= self.cwr_flag(got, plan.retransmission);
         let mut info = self.emit(out, plan.start, flags)?;
-        let segments = if self.is_size_probe(plan.start) { 1 } else { got.div_ceil(payload).max(1) };
+        let segments = if self.is_size_probe(plan.start) { 1 } else { div_ceil(got, payload).max(1) };
         info.payload_len = got as usize;
         info.segments = segments as u32;
         // A segment is at most 64 KiB, so the size fits.
