@@ -45,7 +45,7 @@ const fn quotient(n: u64, (factor, shift): (u64, u32), by: u64) -> u64 {
 /// The upper 64 bits of a product, by four multiplications of 32.
 const fn high_half(a: u64, b: u64) -> u64 {
     let (a1, a0, b1, b0) = (a >> 32, a as u32 as u64, b >> 32, b as u32 as u64);
-    let low = a1 * b0 + (a0 * b0 >> 32);
+    let low = a1 * b0 + ((a0 * b0) >> 32);
     let middle = a0 * b1 + (low as u32 as u64);
     a1 * b1 + (low >> 32) + (middle >> 32)
 }
@@ -79,7 +79,7 @@ mod tests {
         fn any_number(n: u64, by in 1..=u64::MAX, shift in 0u32..64) {
             check(n >> shift);
             let (n, by) = (n >> shift, (by >> shift).max(1));
-            prop_assert_eq!(high_half(n, by), (u128::from(n) * u128::from(by) >> 64) as u64);
+            prop_assert_eq!(high_half(n, by), ((u128::from(n) * u128::from(by)) >> 64) as u64);
             prop_assert_eq!(div_ceil(n, by), n.div_ceil(by));
             prop_assert_eq!(rest(n, by), n % by);
         }
