@@ -88,7 +88,8 @@ fn main() -> Result<()> {
     interface.update_ip_addrs(|all| all.push(IpCidr::new(IpAddress::v4(192, 168, 1, 4), 24)).expect("room"));
     let mut sockets = SocketSet::new(Vec::new());
     let buffer = || SocketBuffer::new(vec![0; BUFFER]);
-    let handles = [(); 2].map(|()| sockets.add(Socket::new(buffer(), buffer())));
+    // The test's two, and one that listens while another's end is not over yet.
+    let handles = [(); 3].map(|()| sockets.add(Socket::new(buffer(), buffer())));
     let mut test = Test::default();
     let data = vec![7; 64 << 10];
     println!("Ready");
