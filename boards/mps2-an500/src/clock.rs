@@ -62,7 +62,7 @@ pub fn now() -> Instant {
 
 /// A 25th, as far as it has 32 bits, without a division of 64: 2^32 is 25 times `WHOLE` and `REST` more.
 fn microseconds(ticks: u64) -> u32 {
-    const WHOLE: u32 = (u64::MAX / 25 >> 32) as u32;
+    const WHOLE: u32 = ((u64::MAX / 25) >> 32) as u32;
     const REST: u32 = 21;
     let (high, low) = ((ticks >> 32) as u32, ticks as u32);
     let rest = high.wrapping_mul(REST);
