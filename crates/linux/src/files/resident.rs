@@ -46,35 +46,37 @@ impl Resident {
         let known = self.to.saturating_sub(offset);
         if known < len.min(KNOWN_LEAST) {
             let (from, end) = (self.to.max(offset), offset + len.min(LOOKED_THROUGH));
-            if file.is_resident(from, end, self.stride) {
-                *self = Resident { to: end, stride: (2 * self.stride).min(STRIDE_MAX) };
-            } else {
-                self.stride = STRIDE;
+            let mut to = file.resident_to(from, end, self.stride);
+            if to < end && self.stride > STRIDE {
+                to = file.resident_to(from, end, STRIDE);
             }
+            self.stride = if to < end { STRIDE } else { (2 * self.stride).min(STRIDE_MAX) };
+            self.to = to;
         }
         self.to.saturating_sub(offset).min(len)
     }
 }
 
 impl OpenFile {
-    /// Whether the bytes from `from` up to `end` can be read without waiting for a disk, as far as places at this distance tell.
-    pub(super) fn is_resident(&self, from: u64, end: u64, stride: u64) -> bool {
-        let Content::Fd(fd) = &self.content else { return true };
+    /// Up to where the bytes from `from` to `end` can be read without waiting for a disk, as far as places at this distance tell: the last
+    /// that is there in front of one that is not.
+    pub(super) fn resident_to(&self, from: u64, end: u64, stride: u64) -> u64 {
+        let Content::Fd(fd) = &self.content else { return end };
         if let Some(answer) = self.medium.is_always_resident() {
-            return answer;
+            return if answer { end } else { from };
         }
         let last = end.saturating_sub(1).max(from);
-        let mut at = from;
+        let (mut at, mut there) = (from, from);
         loop {
             match self.medium.read(fd.as_fd(), &mut [0], at) {
                 // The end of the file, or an error: who sends the piece will meet it at once.
-                Ok(0) => return true,
-                Ok(_) => {}
-                Err(Errno::AGAIN | Errno::OPNOTSUPP) => return false,
-                Err(_) => return true,
+                Ok(0) => return end,
+                Ok(_) => there = at,
+                Err(Errno::AGAIN | Errno::OPNOTSUPP) => return there,
+                Err(_) => return end,
             }
             if at >= last {
-                return true;
+                return end;
             }
             at = at.saturating_add(stride).min(last);
         }
@@ -110,6 +112,27 @@ mod tests {
         }
         assert_eq!(resident.stride, STRIDE_MAX);
         assert!((20..=24).contains(&looks), "{looks} times 2 MiB less what was known");
+    }
+
+    #[test]
+    fn what_lies_in_front_of_a_hole_is_known() {
+        let (from, hole, len) = (1 << 20, 2 << 20, 6 << 20);
+        let dir = TempDir::new();
+        std::fs::write(dir.0.join("a"), vec![7; len as usize]).unwrap();
+        let file = std::fs::File::open(dir.0.join("a")).unwrap();
+        file.sync_all().unwrap();
+        let rest = std::num::NonZeroU64::new(len - hole);
+        rustix::fs::fadvise(&file, hole, rest, rustix::fs::Advice::DontNeed).unwrap();
+        let file = OpenFile::new(Content::Fd(file.into()), false);
+        let mut resident = Resident { to: 0, stride: STRIDE_MAX };
+        let known = resident.look(&file, from, len - from);
+        if known == LOOKED_THROUGH {
+            // This file system keeps what it is told to forget, or cannot tell.
+            return;
+        }
+        // The last place that is looked at in front of the hole, which begins at one.
+        assert_eq!(from + known, hole - STRIDE);
+        assert_eq!((resident.to, resident.stride), (from + known, STRIDE));
     }
 
     #[test]
