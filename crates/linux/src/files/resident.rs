@@ -130,8 +130,8 @@ mod tests {
             // This file system keeps what it is told to forget, or cannot tell.
             return;
         }
-        // The last place that is looked at in front of the hole, which begins at one.
-        assert_eq!(from + known, hole - STRIDE);
+        // The last place that is looked at in front of the hole, which begins at one; or behind it, where pages are forgotten by more.
+        assert!(from + known >= hole - STRIDE && known.is_multiple_of(STRIDE), "{known}");
         assert_eq!((resident.to, resident.stride), (from + known, STRIDE));
     }
 
