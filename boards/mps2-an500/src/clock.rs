@@ -60,18 +60,9 @@ pub fn now() -> Instant {
     Instant::from_nanos(ticks() * NS_PER_TICK)
 }
 
-/// A 25th, as far as it has 32 bits, without a division of 64: 2^32 is 25 times `WHOLE` and `REST` more.
-fn microseconds(ticks: u64) -> u32 {
-    const WHOLE: u32 = ((u64::MAX / 25) >> 32) as u32;
-    const REST: u32 = 21;
-    let (high, low) = ((ticks >> 32) as u32, ticks as u32);
-    let rest = high.wrapping_mul(REST);
-    high.wrapping_mul(WHOLE).wrapping_add(rest / 25 + low / 25 + (rest % 25 + low % 25) / 25)
-}
-
 /// Microseconds since the start, for FreeRTOS, which counts what each task has of them.
 // SAFETY: no other function has this name; the header freertos/UserConfig.h declares it with this type.
 #[unsafe(no_mangle)]
 extern "C" fn board_microseconds() -> u32 {
-    microseconds(ticks())
+    now().as_micros() as u32
 }
