@@ -35,7 +35,8 @@ const USAGE: &str = "usage: cargo xtask board NAME [serve|test|count|bench|offlo
   serve    build the image, start it in the emulator with its console here; as root in a network namespace with a TAP,
            else with ports of this machine forwarded (the default)
   test     build the image, start it, and try it with curl, lftp, iperf3 and ping in a namespace (as root)
-  count    count the instructions of a TCP segment each way, by function (as root)
+  count    count the instructions of a TCP segment each way, by function (as root); `count wire=100mbit`: what comes to the board comes
+           at that rate, frame by frame; `count pacing=last-interrupt,400,4`: with these interrupts, as on the console
   bench    count, sizes and rates as a table, and as JSON in target/boards/bench.json (as root)
   offloads xlnx-zcu102 and virt-a15: rates and instructions for a byte without the interface's offloads, with them and on all
            cores, into the same file (as root)
@@ -248,6 +249,7 @@ pub fn run(args: &[&str]) -> Result<()> {
         [softcore::NAME, words @ ..] => return softcore::run(softcore::Verb::parse(words)?),
         [name] => (*name, "serve"),
         [name, what] => (*name, *what),
+        [name, "count", ..] => (*name, "count"),
         _ => bail!("{USAGE}"),
     };
     let is_chosen = |board: &&Board| match name {
@@ -267,6 +269,7 @@ pub fn run(args: &[&str]) -> Result<()> {
     if what != "build" && boards.iter().any(|board| board.emulator.is_empty()) {
         bail!("{name} has no emulator: `cargo xtask board {name} build`, and flash it (docs/boards.md)");
     }
+    let conditions = count::Conditions::parse(args.get(2..).unwrap_or_default())?;
     if what == "offloads" {
         return boards.into_iter().try_for_each(offloads::run);
     }
@@ -277,7 +280,7 @@ pub fn run(args: &[&str]) -> Result<()> {
             "build" => {}
             "serve" => serve(board, &image)?,
             "test" => test(board, &image)?,
-            "count" => count::run(board, &image)?,
+            "count" => count::run(board, &image, &conditions)?,
             "livelock" => livelock::run(board, &image)?,
             // The last that is left of VERBS.
             _ => measured.push((board, image)),

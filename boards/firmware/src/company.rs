@@ -78,7 +78,7 @@ impl Company {
             match others.poll_post(self.seat.index) {
                 None => return count > 0,
                 Some(Post::Letter(message)) => machine.engine.stack.handle_message(now, message),
-                Some(Post::Changed(change)) => machine.services.handle_change(&change),
+                Some(Post::Changed(change)) => machine.services_mut().handle_change(&change),
                 Some(Post::Ask(seat)) => {
                     // Not a packet: it has room.
                     let _told = others.tell(seat, Post::Told(Box::new(mine(&machine.engine))));

@@ -157,7 +157,7 @@ pub async fn serve<D: Interface + Counting>(
         }
         turn.company.send_letters(&mut machine.engine);
         let wants_live = machine.files.wants_live().is_some() && !turn.company.waits();
-        if taken || mailed || moved || wants_live || machine.arm(&mut turn) {
+        if taken || mailed || moved || wants_live || machine.arm(turn.now) {
             turn.board.give_way().await;
             continue;
         }

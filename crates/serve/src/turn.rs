@@ -42,7 +42,9 @@ pub struct Loop<E, F, S> {
     /// Files.
     pub files: F,
     /// The servers.
-    pub services: S,
+    services: S,
+    /// When they are due, as they said last: asked again only after one of them was called, as a turn that finds nothing calls none.
+    due: Option<Option<Instant>>,
     /// A file request that the file service had no room for.
     refused: Option<FileRequest>,
     /// Whether the engine may have more to take in.
@@ -51,16 +53,29 @@ pub struct Loop<E, F, S> {
     left: Left,
     /// Turns begun.
     turn: u64,
+    /// The time that this turn began at, until its end or something that may take a while.
+    now: Option<Instant>,
 }
 
 impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
     /// A loop over these.
     pub fn new(engine: E, files: F, services: S) -> Self {
-        Loop { engine, files, services, refused: None, more: false, left: Left::Nothing, turn: 0 }
+        Loop {
+            engine,
+            files,
+            services,
+            due: None,
+            refused: None,
+            more: false,
+            left: Left::Nothing,
+            turn: 0,
+            now: None,
+        }
     }
 
     /// Calls `f` with what a service may use.
     pub fn with<R>(&mut self, host: &mut dyn Host, f: impl FnOnce(&mut S, &mut Context<'_>) -> R) -> R {
+        self.now = None;
         let at = (host.now(), host.wall_ns());
         self.with_at(host, at, f)
     }
@@ -72,6 +87,7 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
         (now, wall_ns): (Instant, i64),
         f: impl FnOnce(&mut S, &mut Context<'_>) -> R,
     ) -> R {
+        self.due = None;
         let mut random = || host.random();
         let (net, files, turn) = (self.engine.net(), &mut self.files, Some(self.turn));
         f(&mut self.services, &mut Context { net, files, now, turn, wall_ns, random: &mut random })
@@ -80,7 +96,9 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
     /// The first half of a turn: what has arrived. Returns whether anything had.
     pub fn take_in(&mut self, host: &mut dyn Host) -> Result<bool, E::Error> {
         self.turn += 1;
-        let input = self.engine.input(host.now())?;
+        let now = host.now();
+        self.now = Some(now);
+        let input = self.engine.input(now)?;
         self.more = input.more;
         Ok(input.moved)
     }
@@ -94,8 +112,8 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
             // Answered as it was asked: the reply leaves in this turn.
             busy |= self.hand_out_files(host);
         }
-        let now = host.now();
-        if self.services.poll_timeout().is_some_and(|at| at <= now) {
+        let now = self.now(host);
+        if self.services_due().is_some_and(|at| at <= now) {
             self.with(host, |services, ctx| services.handle_timeout(ctx));
             busy = true;
         }
@@ -105,6 +123,7 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
             self.hand_out_files(host);
         }
         let sent = self.send(host)?;
+        self.now = None;
         Ok(busy || sent || self.left == Left::More)
     }
 
@@ -122,6 +141,7 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
                 return Ok(self.left != Left::More);
             }
             self.send(host)?;
+            self.now = None;
         }
         Ok(false)
     }
@@ -131,19 +151,40 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
         while let Some(change) = self.services.poll_change() {
             host.handle_change(change);
         }
-        let output = self.engine.output(host.now())?;
+        let now = self.now(host);
+        let output = self.engine.output(now)?;
         self.left = output.left;
         Ok(output.moved)
     }
 
+    /// The time in this turn: read when it began, and again only after what may have taken a while.
+    fn now(&mut self, host: &mut dyn Host) -> Instant {
+        *self.now.get_or_insert_with(|| host.now())
+    }
+
     /// To be called before the host sleeps: arms the interrupt of the device; true if there is something to do already.
-    pub fn arm(&mut self, host: &mut dyn Host) -> bool {
-        self.files.has_done() || self.engine.arm(host.now())
+    pub fn arm(&mut self, now: Instant) -> bool {
+        self.files.has_done() || self.engine.arm(now)
     }
 
     /// When the next turn is due at the latest, if nothing comes.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        earliest([self.engine.poll_timeout(), self.services.poll_timeout()])
+    pub fn poll_timeout(&mut self) -> Option<Instant> {
+        earliest([self.engine.poll_timeout(), self.services_due()])
+    }
+
+    /// The servers.
+    pub fn services(&self) -> &S {
+        &self.services
+    }
+
+    /// The servers, to be called by who needs no [`Loop::with`].
+    pub fn services_mut(&mut self) -> &mut S {
+        self.due = None;
+        &mut self.services
+    }
+
+    fn services_due(&mut self) -> Option<Instant> {
+        *self.due.get_or_insert_with(|| self.services.poll_timeout())
     }
 
     /// Whether nothing would be lost if it ended now.
@@ -160,6 +201,7 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
                     Ok(_) => Err(FileError::Io),
                     Err(error) => Err(error),
                 };
+                self.now = None;
                 self.engine.handle_file_data(host.now(), done.tag, data);
             } else {
                 self.with(host, |services, ctx| services.handle_file(ctx, done));
@@ -173,7 +215,10 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
         for count in 0..PER_TURN {
             let Some(event) = self.engine.net().poll_event() else { return count > 0 };
             if count % PER_READING == 0 {
-                at = (host.now(), host.wall_ns());
+                if count > 0 {
+                    self.now = None;
+                }
+                at = (self.now(host), host.wall_ns());
             }
             self.with_at(host, at, |services, ctx| services.handle_event(ctx, event));
         }
@@ -196,6 +241,8 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
             }
             asked += request.len;
             any = true;
+            // What is there at once was copied.
+            self.now = None;
         }
         any
     }

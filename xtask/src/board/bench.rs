@@ -2,7 +2,7 @@
 //!
 //! Instructions are the firmware's own; rates are those of an emulator that shares its host with the client.
 
-use super::count::{self, Count};
+use super::count::{self, Conditions, Count};
 use super::machine::Machine;
 use super::{Board, Network, OUT};
 use crate::{firmware, packages, shell};
@@ -85,7 +85,7 @@ pub fn host() -> Result<Value> {
 fn measure(board: &Board, image: &Path) -> Result<Value> {
     let (flash, memory) = firmware::size(image)?;
     let rates = rates(board, image)?;
-    let counts = count::measure(board, image)?;
+    let counts = count::measure(board, image, &Conditions::default())?;
     let instructions: Map<String, Value> =
         counts.iter().map(|count| (count.direction.to_owned(), instructions(count))).collect();
     Ok(json!({ "flash": flash, "memory": memory, "rates": rates, "instructions": instructions }))

@@ -2,9 +2,10 @@
 
 use super::cores::{self, CORES};
 use super::machine::Machine;
+use super::network::TAP;
 use super::{Board, Network, OUT};
 use crate::{packages, shell};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use object::{Object, ObjectSymbol, SymbolKind};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -39,6 +40,8 @@ pub struct Count {
     pub by_function: Vec<(String, f64)>,
     /// Frames of each segment, in and out.
     pub frames: (f64, f64),
+    /// The rate at which they went, of the host's time, in Mb/s.
+    pub megabits: f64,
 }
 
 impl Count {
@@ -48,14 +51,51 @@ impl Count {
     }
 }
 
+/// Under which conditions it is counted; by default as fast as the emulator goes, with the image's interrupts.
+#[derive(Default)]
+pub struct Conditions<'a> {
+    /// The rate of the cable to the board, as `tc` takes it.
+    wire: Option<&'a str>,
+    /// What is set with the console's `pacing`.
+    pacing: Option<String>,
+}
+
+impl<'a> Conditions<'a> {
+    /// From `wire=RATE` and `pacing=MODE,TIMER_US,FRAMES`.
+    pub fn parse(words: &[&'a str]) -> Result<Conditions<'a>> {
+        let mut conditions = Conditions::default();
+        for word in words {
+            match word.split_once('=') {
+                Some(("wire", rate)) => conditions.wire = Some(rate),
+                Some(("pacing", pacing)) => conditions.pacing = Some(pacing.replace(',', " ")),
+                _ => bail!("count: {word:?} is neither wire=RATE nor pacing=MODE,TIMER_US,FRAMES"),
+            }
+        }
+        Ok(conditions)
+    }
+
+    /// Lets them hold. A bucket of one full frame lets each wait for the one before, as a wire does.
+    fn set(&self, machine: &mut Machine<'_>) -> Result<()> {
+        if let Some(rate) = self.wire {
+            let bucket = ["root", "tbf", "rate", rate, "burst", "1600", "latency", "20ms"];
+            machine.client("tc", &[&["qdisc", "add", "dev", TAP], &bucket[..]].concat())?;
+        }
+        if let Some(pacing) = &self.pacing {
+            println!("{}", machine.console.ask(&format!("pacing {pacing}"))?.trim_end());
+        }
+        Ok(())
+    }
+}
+
 /// Counts both directions and prints them.
-pub fn run(board: &Board, image: &Path) -> Result<()> {
-    for count in measure(board, image)? {
+pub fn run(board: &Board, image: &Path, conditions: &Conditions<'_>) -> Result<()> {
+    for count in measure(board, image, conditions)? {
         println!(
-            "\n{}: {:.0} instructions for each 1,460 bytes ({:.0} of them), by function:",
+            "\n{}: {:.0} instructions for each 1,460 bytes ({:.0} of them, {:.1} Mb/s), by function:",
             count.direction,
             count.total(),
-            count.segments
+            count.segments,
+            count.megabits
         );
         for (name, count) in count.by_function.iter().take(SHOWN) {
             println!("{count:>8.1}  {name}");
@@ -66,7 +106,7 @@ pub fn run(board: &Board, image: &Path) -> Result<()> {
 }
 
 /// Counts both directions.
-pub fn measure(board: &Board, image: &Path) -> Result<Vec<Count>> {
+pub fn measure(board: &Board, image: &Path, conditions: &Conditions<'_>) -> Result<Vec<Count>> {
     packages::require(&["iperf3", "curl", "iproute2"])?;
     let functions = functions(image)?;
     let out = path()?;
@@ -76,12 +116,14 @@ pub fn measure(board: &Board, image: &Path) -> Result<Vec<Count>> {
     // On one core, so that all is counted as on other boards.
     let more = ["-plugin", &option, "-smp", "1"].map(str::to_owned);
     let mut machine = Machine::start(board, image, &network, &more)?;
+    conditions.set(&mut machine)?;
     let mut counts = Vec::new();
     for (direction, args) in [("receiving", &["-n", LEN][..]), ("sending", &["-n", LEN, "-R"][..])] {
         let before = stats(&machine)?;
         machine.console.ask("count on")?;
-        let args = [&["-c", board.address], args].concat();
-        machine.client("iperf3", &args)?;
+        let args = [&["-J", "-c", board.address], args].concat();
+        let report: Value = serde_json::from_slice(&machine.client("iperf3", &args)?).context("iperf3")?;
+        let megabits = report["end"]["sum_received"]["bits_per_second"].as_f64().context("no rate")? / 1e6;
         machine.console.ask("count off")?;
         let after = stats(&machine)?;
         let moved = |name: &str| {
@@ -94,7 +136,7 @@ pub fn measure(board: &Board, image: &Path) -> Result<Vec<Count>> {
         let mut by_function: Vec<_> = counted.map(|(name, count)| (name, count as f64 / segments)).collect();
         by_function.sort_by(|a, b| b.1.total_cmp(&a.1));
         let frames = (moved("frames_in") / segments, moved("tcp_out") / segments);
-        counts.push(Count { direction, segments, by_function, frames });
+        counts.push(Count { direction, segments, by_function, frames, megabits });
     }
     Ok(counts)
 }

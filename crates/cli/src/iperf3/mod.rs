@@ -105,7 +105,7 @@ pub fn run(args: &Iperf3) -> Result<(), Iperf3Error> {
     let mut running = run::Running { core, machine, signals, printer };
     running.settle(&addresses).map_err(Iperf3Error::Device)?;
     let outcome = running.run().map_err(Iperf3Error::Device)?;
-    running.printer.finish(&running.core.services, outcome);
+    running.printer.finish(running.core.services(), outcome);
     drop(running);
     drop(interface);
     outcome.map_err(Iperf3Error::Test)

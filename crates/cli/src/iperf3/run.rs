@@ -47,10 +47,10 @@ impl Running {
 
     /// Sleeps until there is something to do, or until `deadline`; true when a signal may have come.
     fn sleep(&mut self, deadline: Option<Instant>) -> bool {
-        if self.core.arm(&mut self.machine) {
+        let now = self.machine.now();
+        if self.core.arm(now) {
             return false;
         }
-        let now = self.machine.now();
         let logged = logging::settle(now);
         let deadlines = [self.core.poll_timeout(), deadline, logged];
         let timeout = deadlines.iter().flatten().min().map(|at| *at - now);
@@ -94,9 +94,9 @@ impl Running {
         let mut next_look = self.machine.now();
         let outcome = loop {
             let busy = self.turn()?;
-            self.printer.print_events(&mut self.core.services);
+            self.printer.print_events(self.core.services_mut());
             // Before it sleeps: a turn that ended the test may leave nothing that would wake it.
-            if let Some(outcome) = self.core.services.outcome() {
+            if let Some(outcome) = self.core.services().outcome() {
                 break outcome;
             }
             let look = !busy && self.sleep(None);

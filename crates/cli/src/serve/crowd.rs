@@ -15,9 +15,13 @@ pub struct CrowdWatch {
 }
 
 impl CrowdWatch {
-    /// How many were reset since the last line, if it is time for another one.
-    pub fn look(&mut self, refused: u64, now: Instant) -> Option<u64> {
-        if refused == self.told || self.quiet_until.is_some_and(|at| now < at) {
+    /// How many were reset since the last line, if it is time for another one; the clock is read only where there were any.
+    pub fn look(&mut self, refused: u64, now: impl FnOnce() -> Instant) -> Option<u64> {
+        if refused == self.told {
+            return None;
+        }
+        let now = now();
+        if self.quiet_until.is_some_and(|at| now < at) {
             return None;
         }
         self.quiet_until = Some(now + INTERVAL);
@@ -32,7 +36,7 @@ mod tests {
     #[test]
     fn one_line_in_ten_seconds_tells_of_all() {
         let mut watch = CrowdWatch::default();
-        let at = Instant::from_millis;
+        let at = |millis| move || Instant::from_millis(millis);
         assert_eq!(watch.look(0, at(0)), None);
         assert_eq!(watch.look(3, at(1)), Some(3));
         assert_eq!(watch.look(3, at(2)), None);

@@ -129,7 +129,7 @@ impl Life {
             self.tell_idle();
             if !busy && !self.worker.asks_on(now) {
                 let waits = self.draining && !self.told_idle;
-                self.worker.sleep(waits.then(|| now + DRAIN_INTERVAL), None);
+                self.worker.sleep(self.worker.now(), waits.then(|| now + DRAIN_INTERVAL), None);
             }
         }
     }

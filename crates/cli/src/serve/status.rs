@@ -82,7 +82,7 @@ impl Worker {
             now: begun,
             wall: Duration::from_nanos(wall_clock_ns()),
             memory_peak: self.memory.since_start(),
-            tallies: self.core.services.tallies(&self.core.files),
+            tallies: self.core.services().tallies(&self.core.files),
             server_name: &services::name,
         };
         let mut report = status.collector.report(self.core.engine.observed(), around, query);

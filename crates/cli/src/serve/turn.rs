@@ -48,7 +48,7 @@ impl Process {
                 return Ok(());
             }
             if !self.worker.turn().map_err(ServeError::Device)? {
-                self.worker.sleep(Some(until), Some(self.signals.as_fd()));
+                self.worker.sleep(self.worker.now(), Some(until), Some(self.signals.as_fd()));
             }
         }
     }
@@ -104,7 +104,7 @@ impl Process {
                 let stats = self.stats.as_ref().filter(|_| !self.company.gathers()).map(Stats::due_at);
                 let look = drain_until.map(|until| until.min(now + DRAIN_INTERVAL));
                 let deadline = [stats, look].into_iter().flatten().min();
-                self.worker.sleep(deadline, Some(self.signals.as_fd()));
+                self.worker.sleep(self.worker.now(), deadline, Some(self.signals.as_fd()));
             }
         }
     }

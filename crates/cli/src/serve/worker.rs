@@ -183,7 +183,8 @@ impl Worker {
         let mailed = self.take_post();
         // What is held of the input is most now, and what is held of the output at the end of the turn.
         self.memory.note(self.core.engine.memory_used() as u64);
-        if let Some(refused) = self.crowd.look(self.core.engine.refused(), self.machine.clock.now()) {
+        let clock = self.machine.clock;
+        if let Some(refused) = self.crowd.look(self.core.engine.refused(), || clock.now()) {
             log::warn!(
                 "connections, descriptors or accept queues are used up: {refused} newcomers were reset"
             );
@@ -220,7 +221,7 @@ impl Worker {
         if !self.is_settled || (busy && self.is_eager) || self.asks_on(now) {
             return true;
         }
-        let is_asked = self.sleep(Some(next_look), other);
+        let is_asked = self.sleep(now, Some(next_look), other);
         self.is_eager = self.now() - now < AT_ONCE;
         !is_asked
     }
@@ -237,7 +238,7 @@ impl Worker {
                 Some(Post::Letter(message)) => {
                     self.core.engine.handle_message(self.machine.clock.now(), message);
                 }
-                Some(Post::Changed(change)) => self.core.services.handle_change(&change),
+                Some(Post::Changed(change)) => self.core.services_mut().handle_change(&change),
                 Some(order) => self.orders.push_back(order),
                 None => return count > 0,
             }
@@ -254,14 +255,13 @@ impl Worker {
         }
     }
 
-    /// Sleeps until there is something to do, until `deadline` at the latest, or until `other` can be read.
+    /// Sleeps, as it is `now`, until there is something to do, until `deadline` at the latest, or until `other` can be read.
     ///
     /// True when `other` or who asks for the status wants to be looked at.
-    pub fn sleep(&mut self, deadline: Option<Instant>, other: Option<BorrowedFd<'_>>) -> bool {
-        if self.core.arm(&mut self.machine) {
+    pub fn sleep(&mut self, now: Instant, deadline: Option<Instant>, other: Option<BorrowedFd<'_>>) -> bool {
+        if self.core.arm(now) {
             return false;
         }
-        let now = self.machine.clock.now();
         let logged = crate::logging::settle(now);
         let asked = self.status.as_ref().and_then(Status::poll_timeout);
         let deadlines = [self.core.poll_timeout(), asked, deadline, logged];
@@ -342,7 +342,7 @@ impl Worker {
         let mut figures = self.core.engine.figures();
         figures.memory_bytes = self.memory.take();
         let mut tallies = self.core.engine.observed().tallies();
-        tallies.extend(self.core.services.tallies(&self.core.files));
+        tallies.extend(self.core.services().tallies(&self.core.files));
         Told { figures, tallies }
     }
 
@@ -377,7 +377,7 @@ impl Worker {
     fn save(&mut self) {
         self.with(|services, ctx| services.cut_off(ctx));
         for _ in 0..SAVE_ROUNDS {
-            if self.core.services.has_saved() {
+            if self.core.services().has_saved() {
                 return;
             }
             // The files go on without a device.

@@ -5,6 +5,7 @@ use crate::service::StartError;
 use crate::testing::{MemoryFiles, MemoryNet};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use linerate_transport::{Bytes, Event, FileDone, FileId, Input, Output, Ready, Source, Transport, UdpId};
 
 /// An engine that does what a test wrote down, and notes what was asked of it.
@@ -100,6 +101,7 @@ struct Noting {
     files: Vec<u64>,
     timeouts: usize,
     at: Option<Instant>,
+    asked: Cell<usize>,
 }
 
 impl Service for Noting {
@@ -121,6 +123,7 @@ impl Service for Noting {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
+        self.asked.set(self.asked.get() + 1);
         self.at
     }
 
@@ -195,9 +198,9 @@ fn what_is_read_at_once_leaves_in_the_same_turn_and_a_turn_has_a_bound() {
     assert_eq!(serving.serve(&mut clock), Ok(false));
     // Submitted outside a turn: it does not sleep before that is handed out.
     serving.files.submit(Owner(1), 7, FileOp::Read { file: FileId::new(0, 0), offset: 0, len: 2 }).unwrap();
-    assert!(serving.arm(&mut clock));
+    assert!(serving.arm(clock.0));
     assert_eq!(serving.serve(&mut clock), Ok(true));
-    assert!(!serving.arm(&mut clock));
+    assert!(!serving.arm(clock.0));
     assert_eq!(serving.services.files, [7]);
 }
 
@@ -217,12 +220,73 @@ fn an_answer_that_is_no_data_is_an_error_to_the_engine() {
 fn deadlines_are_of_engine_and_servers_and_each_fires_once() {
     let mut serving = serving(MemoryFiles::new());
     assert_eq!(serving.poll_timeout(), Some(Instant::from_millis(70)));
-    serving.services.at = Some(Instant::from_millis(5));
+    serving.services_mut().at = Some(Instant::from_millis(5));
     assert_eq!(serving.poll_timeout(), Some(Instant::from_millis(5)));
     assert_eq!(serving.serve(&mut Clock(Instant::from_millis(4))), Ok(false));
     assert_eq!(serving.serve(&mut Clock(Instant::from_millis(5))), Ok(true));
     assert_eq!(serving.serve(&mut Clock(Instant::from_millis(6))), Ok(false));
     assert_eq!((serving.services.timeouts, serving.engine.outputs), (1, 3));
+}
+
+#[test]
+fn servers_are_asked_again_when_they_are_due_only_after_one_was_called() {
+    let mut serving = serving(Shelf { room: 9, done: Vec::new(), at_once: false });
+    let mut clock = Clock(Instant::from_millis(1));
+    for step in 0..4 {
+        match step {
+            1 => serving.engine.net.event(Owner(1), Source::Udp(UdpId::new(1, 0)), Ready::READABLE),
+            2 => serving.files.done.push(FileDone { owner: Owner(1), tag: 9, result: Ok(FileReply::Done) }),
+            3 => serving.services_mut().at = Some(clock.0),
+            _ => {}
+        }
+        serving.serve(&mut clock).unwrap();
+        serving.serve(&mut clock).unwrap();
+        // A deadline is found, and the servers called, in the last step.
+        let due = usize::from(step == 3);
+        assert_eq!((serving.services.asked.get(), serving.services.timeouts), (step + 1 + due, due));
+        assert_eq!(serving.poll_timeout(), Some(Instant::from_millis(70)));
+    }
+}
+
+/// A clock that counts how often it was read.
+struct Counting(u64);
+
+impl Host for Counting {
+    fn now(&mut self) -> Instant {
+        self.0 += 1;
+        Instant::from_millis(self.0)
+    }
+
+    fn wall_ns(&mut self) -> i64 {
+        0
+    }
+
+    fn random(&mut self) -> u64 {
+        4
+    }
+}
+
+#[test]
+fn a_short_turn_reads_the_clock_once_and_each_turn_anew() {
+    let mut serving = serving(Shelf { room: 99, done: Vec::new(), at_once: false });
+    let mut host = Counting(0);
+    let mut readings = 0;
+    // Each eight events more, and what was read of files, take their time.
+    for (events, reads, expected) in [(0, 0, 1), (1, 0, 1), (8, 0, 1), (9, 0, 2), (25, 0, 4), (1, 2, 2)] {
+        for index in 0..events {
+            let source = Source::Udp(UdpId::new(index, 0));
+            serving.engine.net.event(Owner(1), source, Ready::READABLE);
+        }
+        serving.engine.wants = (0..reads).map(request).collect();
+        serving.take_in(&mut host).unwrap();
+        serving.serve(&mut host).unwrap();
+        assert_eq!(host.0 - readings, expected, "{events} events, {reads} reads");
+        readings = host.0;
+    }
+    // By itself as well, as who only saves what is left does.
+    serving.files.done.clear();
+    serving.serve(&mut host).unwrap();
+    assert_eq!(host.0, readings + 1);
 }
 
 #[test]

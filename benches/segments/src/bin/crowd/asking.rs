@@ -219,7 +219,7 @@ impl Crowd {
         panic!(
             "{came} of {body} bytes of {path} came on connection {at}: {:?}, server {:?}",
             self.clients.stack.state(conn),
-            self.server.services.counters()
+            self.server.services().counters()
         );
     }
 

@@ -43,7 +43,7 @@ pub fn kernel(count: usize) -> io::Result<usize> {
             .map_err(|error| io::Error::other(format!("{error:?}")))?;
         io::Result::Ok(server)
     })?;
-    let listener = server.services.listeners().next().ok_or_else(|| io::Error::other("no listener"))?;
+    let listener = server.services().listeners().next().ok_or_else(|| io::Error::other("no listener"))?;
     let to: SocketAddr = server
         .engine
         .listener_addr(listener)
