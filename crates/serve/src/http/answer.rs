@@ -16,7 +16,7 @@ use super::response::{HeadWriter, Status, append_decimal, append_hex, append_pag
 use super::server::Server;
 use super::uri;
 use crate::Context;
-use crate::memory::MemoryFile;
+use crate::memory::{self, MemoryFile};
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -60,11 +60,13 @@ struct Representation<'a> {
 }
 
 impl Representation<'_> {
-    /// All of it, where it is in memory.
-    fn bytes(&self) -> Option<&Bytes> {
+    /// All of it, where it is in memory and one piece.
+    fn piece(&self) -> Option<Piece> {
         match self.origin {
-            Origin::File(info) => info.bytes(),
-            Origin::Memory => None,
+            Origin::File(info) => {
+                info.bytes().filter(|bytes| bytes.len() <= PIECE_MAX).map(|bytes| Piece::Bytes(bytes.clone()))
+            }
+            Origin::Memory => Some(Piece::Pattern { offset: 0, len: self.len }),
         }
     }
 
@@ -96,6 +98,7 @@ impl Server {
             head.field("Allow", allowed).content_length(0);
             head.end();
         } else if let Some(memory) = ex.memory {
+            self.begin_draft(ex);
             self.answer_memory(ctx, conn, ex, memory);
         } else if self.is_status_page(ex) {
             let json = self.status_json(ctx.now).into_bytes();
@@ -393,13 +396,13 @@ impl Server {
             return self.answers.write(self.out.get(start..), None);
         }
         ex.content = what.len;
-        let bytes = what.bytes().filter(|bytes| bytes.len() <= PIECE_MAX);
-        let is_short = what.len <= COPY_MAX;
-        if let Some(bytes) = bytes.filter(|_| !is_short) {
-            self.answers.write(self.out.get(start..), Some(bytes));
+        let piece = what.piece();
+        let (is_kept, is_short) = (piece.is_some(), what.len <= COPY_MAX);
+        if let Some(piece) = piece.filter(|_| !is_short) {
+            self.answers.write(self.out.get(start..), Some(piece));
         }
         self.send_part(ctx, conn, what, Part { start: 0, len: what.len });
-        if bytes.is_some() && is_short {
+        if is_kept && is_short {
             self.answers.write(self.out.get(start..), None);
         }
     }
@@ -454,6 +457,16 @@ impl Server {
     ) {
         let Part { start, len } = part;
         match what.origin {
+            // Short ones are copied behind the head, as those of files.
+            Origin::Memory if len <= COPY_MAX => {
+                let end = start + len;
+                let mut at = start;
+                while at < end {
+                    let bytes = memory::pattern(at, end - at);
+                    self.out.extend_from_slice(bytes);
+                    at += bytes.len() as u64;
+                }
+            }
             Origin::Memory => self.send_piece(ctx, conn, Piece::Pattern { offset: start, len }),
             Origin::File(info) => match &info.content {
                 Content::Open(file) => {

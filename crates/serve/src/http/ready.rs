@@ -58,7 +58,7 @@ struct Lookup {
 pub(super) struct Draft {
     lookups: Vec<Lookup>,
     /// The answer's head and short content behind it, once written, and longer content.
-    answer: Option<(Bytes, Option<Bytes>)>,
+    answer: Option<(Bytes, Option<Piece>)>,
 }
 
 #[derive(Debug)]
@@ -67,7 +67,7 @@ struct Ready {
     ex: Exchange,
     lookups: Vec<Lookup>,
     answer: Bytes,
-    rest: Option<Bytes>,
+    rest: Option<Piece>,
 }
 
 /// The answers that are ready.
@@ -121,9 +121,9 @@ impl ReadyAnswers {
     }
 
     /// Notes what is answered.
-    pub fn write(&mut self, answer: Option<&[u8]>, rest: Option<&Bytes>) {
+    pub fn write(&mut self, answer: Option<&[u8]>, rest: Option<Piece>) {
         if let (Some(draft), Some(answer)) = (&mut self.draft, answer) {
-            draft.answer = Some((Bytes::from(answer.to_vec()), rest.cloned()));
+            draft.answer = Some((Bytes::from(answer.to_vec()), rest));
         }
     }
 
@@ -217,8 +217,8 @@ impl Server {
             return true;
         }
         self.flush(ctx, conn);
-        let len = ready.answer.len() + ready.rest.as_ref().map_or(0, Bytes::len);
-        if !conn.pieces.is_empty() || ready.rest.is_some() && ctx.net.sendable(conn.id) < len {
+        let len = ready.answer.len() as u64 + ready.rest.as_ref().map_or(0, Piece::len);
+        if !conn.pieces.is_empty() || ready.rest.is_some() && (ctx.net.sendable(conn.id) as u64) < len {
             return false;
         }
         if ctx.net.send(conn.id, Payload::Shared(ready.answer.clone())).is_err() {
@@ -227,7 +227,7 @@ impl Server {
         conn.queued += ready.answer.len() as u64;
         if let Some(rest) = &ready.rest {
             // Were there no room after all, it would wait for it.
-            self.send_piece(ctx, conn, Piece::Bytes(rest.clone()));
+            self.send_piece(ctx, conn, rest.clone());
         }
         true
     }

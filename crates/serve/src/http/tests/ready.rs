@@ -32,6 +32,9 @@ fn the_third_of_equal_requests_is_answered_with_the_answer_to_the_second() {
         (get("/hello.txt", ""), "200"),
         (get("/long", ""), "200"),
         (get("/sub/", ""), "200"),
+        (get("/memory/100", ""), "200"),
+        (get("/memory/5000", ""), "200"),
+        (get("/memory/null", ""), "200"),
         (get("/sub", ""), "301"),
         (get("/none", ""), "404"),
         (get("/a.css", "Accept-Encoding: gzip\r\n"), "200"),
@@ -59,7 +62,7 @@ fn what_depends_on_more_than_the_request_and_its_files_is_made_each_time() {
     for request in [
         get("/big", ""),
         get("/list/", ""),
-        get("/memory/100", ""),
+        owned("PUT /memory/null HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx"),
         get("/hello.txt", "Range: bytes=0-3\r\n"),
         owned("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"),
         owned("POST /hello.txt HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx"),
@@ -192,19 +195,30 @@ enum Deed {
 const FILES: [&str; 5] = ["/hello.txt", "/long", "/a.css", "/a.css.gz", "/sub/index.html"];
 
 fn requests() -> Vec<String> {
-    let mut all: Vec<String> =
-        ["/hello.txt", "/long", "/a.css", "/sub", "/sub/", "/none", "/big", "/list/", "/memory/3000"]
-            .iter()
-            .flat_map(|target| {
-                [
-                    get(target, ""),
-                    get(target, "Accept-Encoding: gzip\r\n"),
-                    get(target, "If-Modified-Since: Fri, 02 Jan 2026 03:04:06 GMT\r\n"),
-                    get(target, "Range: bytes=1-2\r\n"),
-                    format!("HEAD {target} HTTP/1.1\r\nHost: a\r\n\r\n"),
-                ]
-            })
-            .collect();
+    let mut all: Vec<String> = [
+        "/hello.txt",
+        "/long",
+        "/a.css",
+        "/sub",
+        "/sub/",
+        "/none",
+        "/big",
+        "/list/",
+        "/memory/300",
+        "/memory/3000",
+        "/memory/70000",
+    ]
+    .iter()
+    .flat_map(|target| {
+        [
+            get(target, ""),
+            get(target, "Accept-Encoding: gzip\r\n"),
+            get(target, "If-Modified-Since: Fri, 02 Jan 2026 03:04:06 GMT\r\n"),
+            get(target, "Range: bytes=1-2\r\n"),
+            format!("HEAD {target} HTTP/1.1\r\nHost: a\r\n\r\n"),
+        ]
+    })
+    .collect();
     all.push(owned("POST /hello.txt HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx"));
     all
 }

@@ -1,6 +1,7 @@
 //! What is answered to requests for files, directories, memory files and the server.
 
 use super::*;
+use crate::memory;
 
 #[test]
 fn a_file_is_sent_with_what_is_known_of_it() {
@@ -146,6 +147,12 @@ fn ranges_of_files() {
     check_range(&mut rig, "/hello.txt", "Range: bytes=7-\r\n", "bytes 7-11/12", "world");
     let big = String::from_utf8_lossy(&big()[249..258]).into_owned();
     check_range(&mut rig, "/big", "Range: bytes=249-257\r\n", "bytes 249-257/100000", &big);
+    // Short parts of memory files are copied, others referred to, both beyond where their pattern begins again.
+    for (from, to) in [(65_500, 65_600), (60_000, 70_000)] {
+        let bytes: Vec<u8> = (from..=to).map(|at| memory::pattern(at, 1)[0]).collect();
+        let answer = rig.get("/memory/1M", &format!("Range: bytes={from}-{to}\r\n"));
+        assert_eq!(split(&answer).1, String::from_utf8_lossy(&bytes));
+    }
     let expected = page_response("416 Range Not Satisfiable", "Content-Range: bytes */12\r\n");
     assert_eq!(rig.get("/hello.txt", "Range: bytes=12-\r\n"), expected);
     let whole = hello(&rig);
