@@ -157,8 +157,9 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
         Ok(output.moved)
     }
 
-    /// The time in this turn: read when it began, and again only after what may have taken a while.
-    fn now(&mut self, host: &mut dyn Host) -> Instant {
+    /// The time in this turn: read when it began, and again only after what may have taken a while. Whatever the engine is told between the
+    /// halves of a turn is told with it, so that time does not go back.
+    pub fn now(&mut self, host: &mut dyn Host) -> Instant {
         *self.now.get_or_insert_with(|| host.now())
     }
 

@@ -81,7 +81,11 @@ impl<'a> Conditions<'a> {
             machine.client("tc", &[&["qdisc", "add", "dev", TAP], &bucket[..]].concat())?;
         }
         if let Some(pacing) = &self.pacing {
-            println!("{}", machine.console.ask(&format!("pacing {pacing}"))?.trim_end());
+            let said = machine.console.ask(&format!("pacing {pacing}"))?;
+            // What is set is told in the words that set it.
+            let mode = pacing.split(' ').next().unwrap_or_default();
+            ensure!(said.starts_with(&format!("{mode}, ")), "pacing {pacing}: {}", said.trim_end());
+            println!("pacing: {}", said.trim_end());
         }
         Ok(())
     }
@@ -229,4 +233,19 @@ fn for_each(counts: &Path, functions: &Functions, mut visit: impl FnMut(&str, us
         visit(name, core as usize, instructions * executed);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_a_rate_and_interrupts() {
+        let conditions = Conditions::parse(&["wire=100mbit", "pacing=last-interrupt,400,4"]).unwrap();
+        assert_eq!(conditions.wire, Some("100mbit"));
+        assert_eq!(conditions.pacing.as_deref(), Some("last-interrupt 400 4"));
+        for wrong in ["wire", "100mbit", "speed=3"] {
+            assert!(Conditions::parse(&[wrong]).is_err_and(|error| error.to_string().contains(wrong)));
+        }
+    }
 }

@@ -236,7 +236,8 @@ impl Worker {
         for count in 0..LETTERS_PER_TURN {
             match office.poll() {
                 Some(Post::Letter(message)) => {
-                    self.core.engine.handle_message(self.machine.clock.now(), message);
+                    let now = self.core.now(&mut self.machine);
+                    self.core.engine.handle_message(now, message);
                 }
                 Some(Post::Changed(change)) => self.core.services_mut().handle_change(&change),
                 Some(order) => self.orders.push_back(order),
