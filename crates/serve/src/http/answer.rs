@@ -396,14 +396,17 @@ impl Server {
             return self.answers.write(self.out.get(start..), None);
         }
         ex.content = what.len;
-        let piece = what.piece();
-        let (is_kept, is_short) = (piece.is_some(), what.len <= COPY_MAX);
-        if let Some(piece) = piece.filter(|_| !is_short) {
-            self.answers.write(self.out.get(start..), Some(piece));
-        }
-        self.send_part(ctx, conn, what, Part { start: 0, len: what.len });
-        if is_kept && is_short {
-            self.answers.write(self.out.get(start..), None);
+        let part = Part { start: 0, len: what.len };
+        match self.answers.draft.as_ref().and_then(|_| what.piece()) {
+            None => self.send_part(ctx, conn, what, part),
+            Some(_) if what.len <= COPY_MAX => {
+                self.send_part(ctx, conn, what, part);
+                self.answers.write(self.out.get(start..), None);
+            }
+            Some(piece) => {
+                self.answers.write(self.out.get(start..), Some(piece));
+                self.send_part(ctx, conn, what, part);
+            }
         }
     }
 
