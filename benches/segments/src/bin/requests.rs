@@ -3,8 +3,8 @@
 //! The device is one that leaves nothing to do in software, as a TAP: checksums, segmentation, coalescing, gathering. The file is
 //! in memory, every operation is done when its answer is asked for, and there is no access log.
 //!
-//! `requests keep|close COUNT`: on connections that are kept, or on one for each; the instructions of the server are those within
-//! the function `server`. A program of its own, as what else is in a program decides what the compiler inlines.
+//! `requests keep|close CLIENTS COUNT`: on connections that are kept, or on one for each; the instructions of the server are those
+//! within the function `server`. A program of its own, as what else is in a program decides what the compiler inlines.
 
 use linerate_nic::{Capabilities, Pool, Port, PortConfig};
 use linerate_serve::http::{self, Server};
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Clients that ask at once, each when its last answer is there.
+/// Most clients that ask at once, each when its last answer is there.
 const CLIENTS: usize = 64;
 /// Bytes of the file.
 const FILE: usize = 354;
@@ -181,8 +181,8 @@ fn end(last: u8, pool: &Pool, arriving: &Frames, leaving: &Frames) -> Node<Wire>
     node(Port::new(device, PortConfig::default()).expect("a port"), last, pool, NodeConfig::default())
 }
 
-/// Asks `count` times, on connections that are kept or closed after each answer; returns what was answered.
-fn run(closing: bool, count: usize) -> usize {
+/// So many clients ask `count` times, on connections that are kept or closed after each answer; returns what was answered.
+fn run(closing: bool, asking: usize, count: usize) -> usize {
     let pool = Pool::new(4 * WIRE, 2_048);
     let (there, back) = (Frames::default(), Frames::default());
     let files = OneFile { bytes: vec![b'x'; FILE].into(), queue: VecDeque::new() };
@@ -200,7 +200,7 @@ fn run(closing: bool, count: usize) -> usize {
         all: count,
         answered: 0,
     };
-    for _ in 0..CLIENTS {
+    for _ in 0..asking {
         clients.start();
     }
     let mut idle = 0;
@@ -222,11 +222,13 @@ fn main() -> ExitCode {
         Some("close") => Some(true),
         _ => None,
     };
-    let count = args.get(1).and_then(|count| count.parse().ok());
-    let (Some(closing), Some(count), 2) = (closing, count, args.len()) else {
-        eprintln!("expected keep|close and a number of requests");
+    let asking =
+        args.get(1).and_then(|asking| asking.parse().ok()).filter(|asking| (1..=CLIENTS).contains(asking));
+    let count = args.get(2).and_then(|count| count.parse().ok());
+    let (Some(closing), Some(asking), Some(count), 3) = (closing, asking, count, args.len()) else {
+        eprintln!("expected keep|close, 1 to {CLIENTS} clients, and a number of requests");
         return ExitCode::from(2);
     };
-    println!("{} requests answered", run(closing, count));
+    println!("{} requests answered", run(closing, asking, count));
     ExitCode::SUCCESS
 }
