@@ -15,7 +15,7 @@ use linerate_lab::ramp::search::Rates;
 use linerate_lab::ramp::{curve, page, seed, table};
 use linerate_lab::report::grid::GridFormat;
 use linerate_lab::{published, schema};
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -172,7 +172,7 @@ pub enum Preset {
 
 fn positive(text: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|value| *value > 0.0 && *value <= 1e9);
-    value.ok_or_else(|| "expected a number above 0".to_owned())
+    value.ok_or_else(|| "expected a number above 0, 1e9 at most".to_owned())
 }
 
 fn factor(text: &str) -> Result<f64, String> {
@@ -257,7 +257,12 @@ impl Ramp {
         for (number, text) in self.urls.iter().enumerate() {
             let (name, url) = named(text);
             let target = Target::parse(url).map_err(|error| LabError::Asked(error.to_string()))?;
+            self.check_sources(&target)?;
             let pid = self.server_pid.get(number).copied();
+            if let Some(pid) = pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+                let what = format!("invalid value '{pid}' for '--server-pid': expected a process that runs");
+                return Err(LabError::Asked(what));
+            }
             let paths = match self.preset {
                 None => vec![(target.path.clone(), self.expect, None)],
                 Some(Preset::Seed003) => {
@@ -275,6 +280,23 @@ impl Ramp {
             }
         }
         Ok(contenders)
+    }
+
+    /// Whether requests can leave from the addresses that are asked for: a fault there would be laid to the client's ports or the server.
+    fn check_sources(&self, target: &Target) -> Result<(), LabError> {
+        let servers = target.resolve().map_err(|error| LabError::Failed(error.to_string()))?;
+        for source in &self.source {
+            let wrong = |what: String| {
+                Err(LabError::Asked(format!("invalid value '{source}' for '--source': {what}")))
+            };
+            if !servers.iter().any(|server| server.is_ipv4() == source.is_ipv4()) {
+                return wrong(format!("expected an address of the family of {}", target.authority()));
+            }
+            if let Err(why) = UdpSocket::bind((*source, 0)) {
+                return wrong(format!("{why}; expected an address of this machine"));
+            }
+        }
+        Ok(())
     }
 
     fn contender(

@@ -3,6 +3,7 @@
 use super::args::Output;
 use super::error::{self, LabError};
 use crate::fabric::builtin;
+use crate::output;
 use clap::Args;
 use linerate_lab::progress::Progress;
 use linerate_lab::report::grid::GridFormat;
@@ -152,9 +153,16 @@ fn all(plan: &Plan, args: &Sweep, out: &Path) -> Result<(Rows, Course), LabError
         .map_err(|error| failed(&error))?;
     // An earlier run may have done more than this one is asked for.
     let wanted: std::collections::BTreeSet<u64> = items.into_iter().collect();
+    let kept = rows.len();
     rows.retain(|item, _| wanted.contains(item));
     write_table(plan, out, &rows)?;
-    journal.remove().map_err(|error| failed(&error))?;
+    match kept - rows.len() {
+        0 => journal.remove().map_err(|error| failed(&error))?,
+        more => output::note(format_args!(
+            "{} keeps {more} items that this run was not asked for; a run that asks for them goes on from there.",
+            journal_of(out).display()
+        )),
+    }
     Ok((rows, course))
 }
 

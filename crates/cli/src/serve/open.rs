@@ -53,6 +53,8 @@ pub enum OpenError {
     Kernel(std::io::Error),
     /// Nobody on a TAP device of our own could give addresses.
     Private,
+    /// The host has the network of this address on another interface.
+    Taken(Cidr),
     /// The TAP device of this name is down, and we may not bring it up.
     Down(String),
 }
@@ -74,6 +76,7 @@ impl OpenError {
                 )
                 | OpenError::Uio(UioError::NoSuchDevice { .. })
                 | OpenError::Private
+                | OpenError::Taken(_)
         )
     }
 }
@@ -93,6 +96,12 @@ impl fmt::Display for OpenError {
                 "invalid value 'dhcp' or 'slaac' for '--address': on a TAP device made for the run there is nobody to give \
                  an address; expected ADDRESS/PREFIX, or a TAP device that is part of a network already, or \
                  --device packet:INTERFACE",
+            ),
+            OpenError::Taken(cidr) => write!(
+                f,
+                "invalid value '{cidr}' for '--address': this host has a network with that address on another interface, \
+                 and would be cut off from it; expected an address of a network of its own, or --device packet:INTERFACE \
+                 to serve in that network"
             ),
             OpenError::Down(name) => write!(
                 f,
@@ -180,6 +189,13 @@ fn kernel(settings: &Settings) -> Opened {
     let memory_max = usize::try_from(memory_of_queue(settings, queues)).unwrap_or(usize::MAX);
     let descriptors = linerate_linux::descriptors::raise_limit();
     let table = shares::kernel_table(settings.memory, descriptors, &settings.limits);
+    if descriptors < shares::DESCRIPTORS {
+        log::warn!(
+            "the limit of {descriptors} descriptors is low: connections may be refused for some seconds where few are idle; \
+             {} are enough for {table} (ulimit -n)",
+            shares::DESCRIPTORS
+        );
+    }
     if settings.limits.connections.is_some_and(|wanted| wanted > table) {
         log::warn!(
             "the limit of {descriptors} descriptors allows {table} connections, fewer than limits.connections"
@@ -294,6 +310,17 @@ fn connect(
             continue;
         }
         let neighbor = tap::neighbor(cidr);
+        if tap::reaches_directly(cidr) {
+            if was_there {
+                // Over a bridge that the TAP is part of, as it seems: it needs no address of its own, and whose this one is nobody knows.
+                log::info!(
+                    "the host has a network of {cidr} already: {name} gets no address",
+                    name = host.link().name
+                );
+                continue;
+            }
+            return Err(OpenError::Taken(*cidr));
+        }
         match host.add_address(neighbor, cidr.prefix_len()) {
             Ok(()) => gateways.push(neighbor),
             Err(NetconfigError::Permission { .. }) if was_there => log::warn!(

@@ -28,6 +28,10 @@ const FEWEST: usize = 512;
 const MOST: usize = 1 << 20;
 /// Descriptors that connections leave for files, listeners and the loop.
 const OTHER_DESCRIPTORS: usize = 512;
+/// Fewest connections of kernel sockets, and descriptors that they need to hold.
+const FEWEST_KERNEL: usize = 64;
+/// With fewer, connections are refused sooner than the table says.
+pub const DESCRIPTORS: usize = OTHER_DESCRIPTORS + FEWEST_KERNEL / 16 * 17;
 /// Connections of one iperf3 test with as many streams as the original allows, and room for those that come.
 const IPERF3_LEAST: usize = 144;
 
@@ -41,7 +45,7 @@ pub fn kernel_table(memory: u64, descriptors: usize, limits: &LimitSettings) -> 
     let wanted = limits.connections.unwrap_or_else(|| by_memory(memory, KERNEL_BYTES));
     // A sixteenth of the connections may each have a file open (FTP).
     let possible = descriptors.saturating_sub(OTHER_DESCRIPTORS) / 17 * 16;
-    wanted.min(possible).max(64)
+    wanted.min(possible).max(FEWEST_KERNEL)
 }
 
 fn by_memory(memory: u64, bytes: u64) -> usize {

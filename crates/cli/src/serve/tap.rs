@@ -35,7 +35,7 @@ pub fn addresses(settings: &Settings, given: &[(IpAddr, u8)]) -> Vec<Cidr> {
 }
 
 /// Whether the host would reach `cidr`'s address from an address in the same network.
-fn reaches_directly(cidr: &Cidr) -> bool {
+pub fn reaches_directly(cidr: &Cidr) -> bool {
     let any: IpAddr = if cidr.address().is_ipv4() { [0, 0, 0, 0].into() } else { [0_u16; 8].into() };
     // Connecting a UDP socket sends nothing; it only looks up the route.
     let local = UdpSocket::bind((any, 0))

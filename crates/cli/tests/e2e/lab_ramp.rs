@@ -164,6 +164,15 @@ peer.recv(4096)
     check("", "cannot connect");
     check("time.sleep(5)", "no answer within 0.5 s");
     check("peer.sendall(b'SSH-2.0-none\\r\\n\\r\\n'); time.sleep(1)", "no HTTP/1.1");
+    for (args, part) in [
+        ("--source ::1 http://127.0.0.1:1/", "expected an address of the family of 127.0.0.1:1"),
+        ("--source 9.9.9.9 http://127.0.0.1:1/", "expected an address of this machine"),
+        ("--server-pid 4194304 http://127.0.0.1:1/", "expected a process that runs"),
+    ] {
+        let wrong = place.sh(&line(args));
+        assert_eq!(wrong.status.code(), Some(2), "{args}: {}", text(&wrong));
+        assert!(text(&wrong).contains(part), "{args}: {}", text(&wrong));
+    }
     let wrong = place.sh(&line("https://127.0.0.1/"));
     assert_eq!(wrong.status.code(), Some(2), "{}", text(&wrong));
     assert!(text(&wrong).contains("no TLS"), "{}", text(&wrong));

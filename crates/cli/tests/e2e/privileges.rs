@@ -196,6 +196,13 @@ fn mistakes_are_said_as_a_person_would() {
             1,
             &["right to search"][..],
         ),
+        (
+            format!(
+                "ip link add own0 type veth peer name own1; ip addr add 172.20.0.9/24 dev own0; ip link set own0 up; {BINARY} serve --address 172.20.0.50"
+            ),
+            2,
+            &["172.20.0.50/24", "--address", "another interface", "packet:"],
+        ),
         (format!("{BINARY} serve --address dhcp"), 2, &["dhcp", "--address", "TAP", "nobody"]),
         (
             format!("su nobody -s /bin/sh -c '{BINARY} serve --user daemon'"),

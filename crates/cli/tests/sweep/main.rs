@@ -210,6 +210,27 @@ fn a_killed_coordinator_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_short_run_keeps_what_a_longer_one_has_done() {
+    let scratch = Scratch::new("short", SWEEP);
+    scratch.report(&["--out", "whole.csv"]);
+    let journal = scratch.0.join("out.csv.journal");
+    let mut running = scratch.command(&["--out", "out.csv", "--jobs", "1"]);
+    let mut running = running.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let met = wait_for_journal(&mut running, &journal, 10_000);
+    kill(running.id());
+    let _ = running.wait();
+    assert!(met, "the sweep ended before it was killed");
+    let short = scratch.run(&["--out", "out.csv", "--limit", "5"]);
+    assert!(short.status.success(), "{short:?}");
+    assert!(String::from_utf8_lossy(&short.stderr).contains("out.csv.journal keeps"), "{short:?}");
+    assert_eq!(scratch.read("out.csv").lines().filter(|line| !line.starts_with('#')).count(), 6);
+    assert!(fs::metadata(&journal).unwrap().len() >= 10_000);
+    scratch.report(&["--out", "out.csv"]);
+    assert_eq!(scratch.read("out.csv"), scratch.read("whole.csv"));
+    assert!(!journal.exists());
+}
+
+#[test]
 fn an_item_that_kills_its_workers_is_named_and_the_others_go_on() {
     // A pool of 400 MB is more than a process may have here.
     let sweep =

@@ -1,7 +1,9 @@
 //! Opening sockets, their settings, and addresses as the kernel tells them.
 
 use crate::sys::socket as sys;
-use linerate_transport::{BufferSize, Congestion, ConnectError, ListenAddr, ListenError, SocketOptions};
+use linerate_transport::{
+    BufferSize, Congestion, ConnectError, ListenAddr, ListenError, Pacing, SocketOptions,
+};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrAny, SocketFlags, SocketType, sockopt};
@@ -119,6 +121,10 @@ pub(crate) fn apply(fd: BorrowedFd<'_>, options: &SocketOptions) {
         // The kernel takes 88 and more; less than that is raised to it.
         refused += u32::from(sys::set_max_segment(fd, mss.max(88)).is_err());
     }
+    // Its own pace is the kernel's choice.
+    if let Pacing::Rate(rate) = options.pacing {
+        refused += u32::from(sys::set_max_pacing_rate(fd, rate).is_err());
+    }
     let mut note = |result: Result<(), Errno>| refused += u32::from(result.is_err());
     note(sockopt::set_tcp_nodelay(fd, options.no_delay));
     // CUBIC, the default, leaves the host's choice.
@@ -177,5 +183,18 @@ mod tests {
         assert_eq!(for_family(v4, AddressFamily::INET6), Some(mapped));
         assert_eq!(for_family(v6, AddressFamily::INET6), Some(v6));
         assert_eq!(for_family(v6, AddressFamily::INET), None);
+    }
+
+    #[test]
+    fn a_rate_is_the_kernel_s_to_keep() {
+        /// Where `struct tcp_info` has the greatest rate (`tcpi_max_pacing_rate`).
+        const MAX_PACING_RATE: core::ops::Range<usize> = 112..120;
+        for (pacing, rate) in [(Pacing::Rate(2_500_000), 2_500_000), (Pacing::Off, u64::MAX)] {
+            let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+            apply(socket.as_fd(), &SocketOptions { pacing, ..SocketOptions::default() });
+            let mut info = [0; sys::TCP_INFO_LEN];
+            sys::tcp_info(&socket, &mut info).unwrap();
+            assert_eq!(u64::from_ne_bytes(info[MAX_PACING_RATE].try_into().unwrap()), rate, "{pacing:?}");
+        }
     }
 }

@@ -47,6 +47,13 @@ pub(crate) fn set_max_segment(fd: impl AsFd, bytes: u16) -> io::Result<()> {
     set_int(fd, libc::IPPROTO_TCP, libc::TCP_MAXSEG, libc::c_int::from(bytes))
 }
 
+/// Bounds the rate at which the kernel sends, in bytes a second; it counts headers, too.
+pub(crate) fn set_max_pacing_rate(fd: impl AsFd, rate: u64) -> io::Result<()> {
+    // What is all ones is no bound, and so is what the integer of the option does not hold (from 17 Gb/s on).
+    let rate = u32::try_from(rate).unwrap_or(u32::MAX);
+    set_int(fd, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate.cast_signed())
+}
+
 /// Makes the kernel tell with each datagram which of our addresses it was sent to. A dual-stack socket tells it for
 /// IPv4 as a mapped address.
 pub(crate) fn enable_packet_info(fd: impl AsFd, v6: bool) -> io::Result<()> {

@@ -216,7 +216,9 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
     let rhythm = share(Wait::Rhythm) >= MOST;
     let flat = evidence.flight_mean / evidence.flight_high.max(1) as f64;
     let overtaken = evidence.overtaken();
-    let is_rare = evidence.halved_rate().is_some_and(|rate| rate >= RARE * evidence.rate);
+    // Who waits for the time to send again most of the time is slow by its losses, whatever they would allow.
+    let is_rare = share(Wait::Recovery) < MOST
+        && evidence.halved_rate().is_some_and(|rate| rate >= RARE * evidence.rate);
     let disturbed = (evidence.lost + overtaken > 0 || evidence.is_marked()) && !is_rare;
     if let Some(cause) = at_edge(evidence) {
         way.margin = 1.0;

@@ -129,10 +129,13 @@ fn report(client: &Client) -> Report {
         server_cpu: [cpu("cpu_util_total"), cpu("cpu_util_user"), cpu("cpu_util_system")],
         congestion: client.streams.iter().find_map(|stream| stream.congestion),
         server_congestion: text("congestion_used"),
-        server_output: text("server_output_text").or_else(|| {
-            let json = &results["server_output_json"];
-            (!json.is_null()).then(|| alloc::format!("{json:#}"))
-        }),
+        // The original's server sends it to each client after the first that asked for it.
+        server_output: text("server_output_text")
+            .or_else(|| {
+                let json = &results["server_output_json"];
+                (!json.is_null()).then(|| alloc::format!("{json:#}"))
+            })
+            .filter(|_| client.params.server_output),
         title: client.config.title.clone(),
     }
 }
