@@ -3,7 +3,6 @@
 use super::args::Output;
 use super::error::{self, LabError};
 use crate::fabric::builtin;
-use crate::output;
 use clap::Args;
 use linerate_lab::progress::Progress;
 use linerate_lab::report::grid::GridFormat;
@@ -158,8 +157,10 @@ fn all(plan: &Plan, args: &Sweep, out: &Path) -> Result<(Rows, Course), LabError
     write_table(plan, out, &rows)?;
     match kept - rows.len() {
         0 => journal.remove().map_err(|error| failed(&error))?,
-        more => output::note(format_args!(
-            "{} keeps {more} items that this run was not asked for; a run that asks for them goes on from there.",
+        // Where nobody reads it, the journal stays all the same.
+        more => drop(writeln!(
+            io::stderr(),
+            "{} keeps {more} items that this run was not asked for; a run that asks for them goes on from there",
             journal_of(out).display()
         )),
     }

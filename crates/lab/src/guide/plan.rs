@@ -366,7 +366,9 @@ impl Scope {
             .collect();
         let row = |size: u64| {
             let cell = |(what, count): &(&str, usize)| {
-                Asked::new(format!("memory:{CORE}:{what}:{size},cores={count}"))
+                // One core alone is the cell of another table, too.
+                let cores = if *count == 1 { String::new() } else { format!(",cores={count}") };
+                Asked::new(format!("memory:{CORE}:{what}:{size}{cores}"))
             };
             (quantity::bytes(size), asked.iter().map(cell).collect())
         };
