@@ -293,9 +293,7 @@ impl Scope {
         }
         let sizes = self.few();
         let row = |(from, to): (u64, u64)| {
-            // At no distance it is the cell of another table, which is asked for, and written, once.
-            let behind = if (from, to) == (0, 0) { String::new() } else { format!(",from={from},to={to}") };
-            let cell = |size: &u64| Asked::new(format!("memory:{CORE}:copy:{size}{behind}"));
+            let cell = |size: &u64| Asked::new(format!("memory:{CORE}:copy:{size},from={from},to={to}"));
             (format!("from {from}, to {to}"), sizes.iter().map(cell).collect())
         };
         let columns = sizes.iter().map(|size| (quantity::bytes(*size), Unit::Megabytes)).collect();
@@ -366,9 +364,7 @@ impl Scope {
             .collect();
         let row = |size: u64| {
             let cell = |(what, count): &(&str, usize)| {
-                // One core alone is the cell of another table, too.
-                let cores = if *count == 1 { String::new() } else { format!(",cores={count}") };
-                Asked::new(format!("memory:{CORE}:{what}:{size}{cores}"))
+                Asked::new(format!("memory:{CORE}:{what}:{size},cores={count}"))
             };
             (quantity::bytes(size), asked.iter().map(cell).collect())
         };
@@ -428,16 +424,6 @@ mod tests {
     #[test]
     fn every_cell_is_a_transfer_and_half_of_them_calibrate() {
         for scope in [scope(false, 1), scope(false, 6), scope(true, 2)] {
-            // `fabric fit` takes each transfer once, however it is written.
-            let mut written: Vec<(Transfer, &str)> = Vec::new();
-            let tables: Vec<_> = Part::ALL.iter().map(|part| scope.table(*part)).collect();
-            for asked in tables.iter().flat_map(|table| &table.rows).flat_map(|(_, cells)| cells).flatten() {
-                let transfer: Transfer = asked.transfer.parse().expect("a transfer");
-                let other =
-                    written.iter().find(|(other, text)| *other == transfer && *text != asked.transfer);
-                assert_eq!(other, None, "{}", asked.transfer);
-                written.push((transfer, &asked.transfer));
-            }
             for part in Part::ALL {
                 let table = scope.table(part);
                 let (mut half, mut all) = (0i64, 0i64);

@@ -49,7 +49,7 @@ pub(crate) fn set_max_segment(fd: impl AsFd, bytes: u16) -> io::Result<()> {
 
 /// Bounds the rate at which the kernel sends, in bytes a second; it counts headers, too.
 pub(crate) fn set_max_pacing_rate(fd: impl AsFd, rate: u64) -> io::Result<()> {
-    // What is all ones is no bound, and so is what the integer of the option does not hold (from 17 Gb/s on).
+    // What is all ones is no bound, and so is what the integer of the option does not hold (from 34 Gb/s on).
     let rate = u32::try_from(rate).unwrap_or(u32::MAX);
     set_int(fd, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate.cast_signed())
 }

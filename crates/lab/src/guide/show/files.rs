@@ -4,6 +4,7 @@ use crate::guide::plan::Unit;
 use crate::guide::run::Guide;
 use crate::guide::table::{Point, Table};
 use crate::schema::{Origin, Record};
+use linerate_fabric::fit;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -78,8 +79,8 @@ pub fn data_file(guide: &Guide) -> String {
     let points = guide.tables.iter().flat_map(Table::points);
     let mut seen = std::collections::BTreeSet::new();
     for point in points.filter(|point| point.calibrates && !point.asked.backwards) {
-        // Two tables may ask the same; the first answer counts.
-        if seen.insert(&point.asked.transfer) {
+        // Two tables may ask the same, and write it otherwise; the first answer counts.
+        if fit::canonical(&point.asked.transfer).is_ok_and(|transfer| seen.insert(transfer)) {
             let percent = (point.spread * 50.0).clamp(3.0, 50.0);
             let _ = writeln!(text, "\"{}\",{},{percent:.1}", point.asked.transfer, point.value);
         }
