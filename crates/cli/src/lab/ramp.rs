@@ -253,6 +253,7 @@ impl Ramp {
 
     /// The servers, each asked once.
     fn contenders(&self) -> Result<Vec<Contender>, LabError> {
+        self.check_names()?;
         let mut contenders = Vec::new();
         for (number, text) in self.urls.iter().enumerate() {
             let (name, url) = named(text);
@@ -280,6 +281,17 @@ impl Ramp {
             }
         }
         Ok(contenders)
+    }
+
+    /// Whether each has a name of its own: what tables and figures tell servers apart by.
+    fn check_names(&self) -> Result<(), LabError> {
+        let names: Vec<&str> = self.urls.iter().map(|text| named(text).0.unwrap_or(text)).collect();
+        match names.iter().enumerate().find(|(number, name)| names[..*number].contains(name)) {
+            Some((_, name)) => {
+                Err(LabError::Asked(format!("two servers are named '{name}': give each a name of its own")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Whether requests can leave from the addresses that are asked for: a fault there would be laid to the client's ports or the server.

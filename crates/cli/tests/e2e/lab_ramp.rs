@@ -167,6 +167,7 @@ peer.recv(4096)
     for (args, part) in [
         ("--source ::1 http://127.0.0.1:1/", "expected an address of the family of 127.0.0.1:1"),
         ("--source 9.9.9.9 http://127.0.0.1:1/", "expected an address of this machine"),
+        ("a=http://127.0.0.1:1/ a=http://127.0.0.1:2/", "two servers are named 'a'"),
         ("--server-pid 4194304 http://127.0.0.1:1/", "expected a process that runs"),
     ] {
         let wrong = place.sh(&line(args));

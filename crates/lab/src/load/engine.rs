@@ -426,12 +426,14 @@ impl<'a> Engine<'a> {
     /// An answer is whole, and perhaps the connection at its end.
     fn whole(&mut self, index: usize, now: u64, is_over: bool) {
         let kept = self.kept > 0;
+        let follows = matches!(self.load.arrivals, Arrivals::Opened { pace: Pace::Connections, .. });
         let Slot { generation, connection: Some(connection) } = &mut self.slots[index] else { return };
         let Some(asked) = connection.asked.take() else { return };
         let keeps = connection.response.keeps() && !is_over;
         if connection.response.status() == self.load.status {
             self.tally.answered += 1;
-            self.tally.response.saturating_record(now.saturating_sub(asked.due_ns));
+            let since_ns = if follows { connection.due_ns } else { asked.due_ns };
+            self.tally.responded(asked.due_ns, since_ns, now, self.load.time);
             self.tally.body_len = Some(connection.response.body_len());
             let bin = u128::from(now) * ANSWER_BINS as u128 / self.load.time.as_nanos().max(1);
             if let Some(count) = self.tally.answers.get_mut(bin as usize) {
@@ -452,7 +454,7 @@ impl<'a> Engine<'a> {
             (true, _) | (false, 0) => self.remove(index),
             (false, _) if !keeps => self.fail(index, Fault::Closed, now),
             (false, _) => {
-                if let Arrivals::Opened { pace: Pace::Connections, .. } = self.load.arrivals {
+                if follows {
                     connection.waiting.push_back(now);
                 }
                 self.send(index);
@@ -479,7 +481,7 @@ impl<'a> Engine<'a> {
     /// Requests that no kept connection was free for, and that were due before a time.
     fn give_up_waiting(&mut self, before_ns: u64, now: u64) {
         while let Some(due) = self.waiting.pop_front_if(|due| *due < before_ns) {
-            self.tally.response.saturating_record(now.saturating_sub(due));
+            self.tally.responded(due, due, now, self.load.time);
             self.tally.fail(Fault::Timeout, 1);
         }
     }
@@ -490,7 +492,7 @@ impl<'a> Engine<'a> {
         if fault == Fault::Timeout {
             // They have taken at least so long.
             for due in connection.owed() {
-                self.tally.response.saturating_record(now.saturating_sub(due));
+                self.tally.responded(due, due, now, self.load.time);
             }
         }
         self.tally.fail(fault, u64::from(connection.left));

@@ -11,6 +11,9 @@ pub const SAMPLES: usize = 40;
 /// The longest time that is told apart from longer ones.
 const LONGEST_NS: u64 = 1_000_000_000_000;
 
+/// Response times are steady if those of the second half are at most so many times those of the first.
+const STEADY: f64 = 1.25;
+
 /// An empty histogram of nanoseconds: three digits, up to 1,000 s.
 pub fn histogram() -> Histogram<u64> {
     // The bounds are constants that fit.
@@ -50,6 +53,11 @@ pub struct Tally {
     pub body_len: Option<u64>,
     /// Bytes of requests.
     pub sent: u64,
+    /// By how much answers lag behind the time that was set: as `response`, but where each request of a connection follows the answer before,
+    /// from when the connection was due.
+    pub lag: Histogram<u64>,
+    /// The same by that time: how many in its first and in its second half, and their sum in nanoseconds.
+    pub halves: [(u64, u128); 2],
     /// Answers in each part of the time in which something was due; later ones are not in it.
     pub answers: Vec<u32>,
     /// Open connections, those under way included, at even distances of that time.
@@ -77,6 +85,8 @@ impl Default for Tally {
             received: 0,
             body_len: None,
             sent: 0,
+            lag: histogram(),
+            halves: [(0, 0); 2],
             answers: vec![0; ANSWER_BINS],
             open: Vec::new(),
             most_open: 0,
@@ -99,11 +109,36 @@ impl Tally {
         }
     }
 
-    /// Answers a second over the time in which requests were due. Answers lag behind requests by a response time; so
-    /// much of the beginning, half at most, is left out, in which none can be.
+    /// A request that was due at `due_ns`, or is in the row of those that began at `since_ns`, was answered or given up at `now_ns` of a load of
+    /// `time`.
+    pub fn responded(&mut self, due_ns: u64, since_ns: u64, now_ns: u64, time: Duration) {
+        self.response.saturating_record(now_ns.saturating_sub(due_ns));
+        let lag = now_ns.saturating_sub(since_ns);
+        self.lag.saturating_record(lag);
+        let (count, sum) = &mut self.halves[usize::from(u128::from(since_ns) * 2 >= time.as_nanos())];
+        *count += 1;
+        *sum += u128::from(lag);
+    }
+
+    /// How long a load must be for [`Tally::rate`] to tell, where this one of `time` was too short: answers lagged by more than half of it, and
+    /// not more and more, as those of a server do that has more to do than it can.
+    pub fn longer(&self, time: Duration) -> Option<Duration> {
+        let [early, late] = self.halves.map(|(count, sum)| sum as f64 / count.max(1) as f64);
+        let is_steady = self.halves.iter().all(|(count, _)| *count > 0) && late <= early * STEADY;
+        let lag = self.typical_lag();
+        (is_steady && self.failed() == 0 && lag > time / 2).then_some(lag * 4)
+    }
+
+    /// What nine in ten answers do not exceed: those of the last requests of a connection lag most.
+    fn typical_lag(&self) -> Duration {
+        Duration::from_secs_f64(milliseconds(&self.lag, 0.9).unwrap_or(0.0) / 1e3)
+    }
+
+    /// Answers a second over the time in which requests were due. Answers lag behind requests; so
+    /// much of the beginning, half at most, is left out, in which some cannot be.
     pub fn rate(&self, time: Duration) -> f64 {
         let (total, seconds) = (self.answers.len() as f64, time.as_secs_f64());
-        let lag = milliseconds(&self.response, 0.5).unwrap_or(0.0) / 1e3;
+        let lag = self.typical_lag().as_secs_f64();
         let first = (lag / seconds * total).min(total / 2.0) as usize;
         let answers: u64 = self.answers[first..].iter().map(|count| u64::from(*count)).sum();
         answers as f64 / (seconds * (total - first as f64) / total)
@@ -121,6 +156,7 @@ impl Tally {
         }
         for (own, others) in [
             (&mut self.response, &other.response),
+            (&mut self.lag, &other.lag),
             (&mut self.first_byte, &other.first_byte),
             (&mut self.connect, &other.connect),
             (&mut self.late, &other.late),
@@ -131,6 +167,9 @@ impl Tally {
         self.received += other.received;
         self.body_len = other.body_len.or(self.body_len);
         self.sent += other.sent;
+        for (own, others) in self.halves.iter_mut().zip(&other.halves) {
+            *own = (own.0 + others.0, own.1 + others.1);
+        }
         for (own, others) in self.answers.iter_mut().zip(&other.answers) {
             *own += others;
         }
@@ -155,7 +194,7 @@ mod tests {
         let check = |from_bin: usize, per_bin: u32, response_ms: u64, expected: f64| {
             let mut tally = Tally::default();
             tally.answers[from_bin..].fill(per_bin);
-            tally.response.record(response_ms * 1_000_000).unwrap();
+            tally.lag.record(response_ms * 1_000_000).unwrap();
             let rate = tally.rate(Duration::from_secs(10));
             assert!((rate - expected).abs() < expected * 0.01, "{rate} instead of {expected}");
         };
@@ -167,9 +206,39 @@ mod tests {
         // One that stopped after a tenth: its few answers were fast.
         let mut tally = Tally::default();
         tally.answers[..100].fill(10);
-        tally.response.record(1_000).unwrap();
+        tally.lag.record(1_000).unwrap();
         assert_eq!(tally.rate(Duration::from_secs(10)), 100.0);
         assert_eq!(Tally::default().rate(Duration::from_secs(1)), 0.0);
+    }
+
+    #[test]
+    fn a_row_of_requests_lags_from_its_beginning() {
+        let mut tally = Tally::default();
+        tally.responded(5, 2, 9, Duration::from_nanos(4));
+        assert_eq!((tally.response.max(), tally.lag.max(), tally.halves), (4, 7, [(0, 0), (1, 7)]));
+    }
+
+    #[test]
+    fn a_load_is_too_short_where_answers_are_slow_but_not_slower_and_slower() {
+        let time = Duration::from_secs(3);
+        let check = |early_ms: u64, late_ms: u64, fails: u64, expected: Option<u64>| {
+            let mut tally = Tally::default();
+            for number in 0..100 {
+                let due_ns = number * 30_000_000;
+                let taken_ms = if number < 50 { early_ms } else { late_ms };
+                tally.responded(due_ns, due_ns, due_ns + taken_ms * 1_000_000, time);
+            }
+            tally.fail(Fault::Timeout, fails);
+            let longer = tally.longer(time).map(|time| (time.as_secs_f64() * 10.0).round() as u64);
+            assert_eq!(longer, expected, "{early_ms} ms, later {late_ms} ms");
+        };
+        check(2, 2, 0, None);
+        check(1_400, 1_400, 0, None);
+        check(1_600, 1_600, 0, Some(64));
+        check(1_600, 1_600, 1, None);
+        // A queue that grows.
+        check(500, 2_500, 0, None);
+        assert_eq!(Tally::default().longer(time), None);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn text(ramp: &Ramp) -> String {
     };
     // The shortest bar is a twentieth of the longest.
     let decades = (most / least).log10().max(0.5);
-    let mut text = format!("{:>12}  p99 of response times, {}\n", "requests/s", ramp.name);
+    let mut text = format!("{:>12}  p99 of response times (bars: logarithm), {}\n", "requests/s", ramp.name);
     for level in &ramp.levels {
         let rate = rates(level.offered_rate);
         let bar = match shown(level.p99_ms()).filter(|_| level.is_valid()) {

@@ -116,6 +116,14 @@ impl Plan {
         }
     }
 
+    /// How long a level of so many requests a second is.
+    fn time(&self, rate: f64) -> Duration {
+        match self.length {
+            Length::Time(time) => time,
+            Length::Count(count) => Duration::from_secs_f64(count as f64 / (rate / self.requests())),
+        }
+    }
+
     /// The load of a level of so many requests a second.
     pub fn load(&self, contender: &Contender, rate: f64) -> Load {
         let arrivals = match self.connections {
@@ -124,16 +132,12 @@ impl Plan {
             }
             Use::Kept(connections) => Arrivals::Kept { connections, rate },
         };
-        let time = match self.length {
-            Length::Time(time) => time,
-            Length::Count(count) => Duration::from_secs_f64(count as f64 / (rate / self.requests())),
-        };
         Load {
             server: contender.address,
             host: contender.host.clone(),
             path: contender.path.clone(),
             arrivals,
-            time,
+            time: self.time(rate),
             timeout: self.timeout,
             status: contender.status,
             sources: self.sources.clone(),
@@ -230,14 +234,19 @@ pub enum Told<'a> {
     },
 }
 
-/// One level, tried again if it told nothing of the server.
+/// One level, tried again if it told nothing of the server, and once longer if its answers took too long for it to tell.
 fn measure(plan: &Plan, climb: &Climb<'_>, rate: f64) -> std::io::Result<Level> {
-    let load = plan.load(climb.contender, rate);
+    let mut load = plan.load(climb.contender, rate);
     let mut attempt = 0;
     loop {
         std::thread::sleep(PAUSE);
         let before = climb.watch.before();
         let tally = load::run(&load)?;
+        let is_first = load.time == plan.time(rate);
+        if let Some(longer) = tally.longer(load.time).filter(|_| is_first) {
+            load.time = longer;
+            continue;
+        }
         let mut level = Level::new(&load, &tally, climb.watch.since(&before, &tally));
         level.limit = judge(&level, plan.spin, plan.late_ms);
         if level.is_silent()
@@ -307,7 +316,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread::JoinHandle;
 
-    /// Answers requests until it is stopped; with `is_shy` only those on connections that ask for nothing else.
+    /// Answers requests until it is stopped; with `is_shy` only those on connections that ask for nothing else. Each takes a time.
     struct Server {
         address: SocketAddr,
         is_over: Arc<AtomicBool>,
@@ -315,7 +324,7 @@ mod tests {
     }
 
     impl Server {
-        fn start(is_shy: bool) -> Server {
+        fn start(is_shy: bool, takes: Duration) -> Server {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
             let is_over = Arc::new(AtomicBool::new(false));
@@ -325,7 +334,8 @@ mod tests {
                     if over.load(Ordering::SeqCst) {
                         break;
                     }
-                    serve(stream.unwrap(), is_shy);
+                    let stream = stream.unwrap();
+                    std::thread::spawn(move || serve(stream, is_shy, takes));
                 }
             });
             Server { address, is_over, thread: Some(thread) }
@@ -340,13 +350,14 @@ mod tests {
         }
     }
 
-    fn serve(mut stream: TcpStream, is_shy: bool) {
+    fn serve(mut stream: TcpStream, is_shy: bool, takes: Duration) {
         let mut bytes = [0; 1_024];
         while let Ok(len @ 1..) = stream.read(&mut bytes) {
             let is_last = String::from_utf8_lossy(&bytes[..len]).contains("Connection: close");
             if is_shy && !is_last {
                 return;
             }
+            std::thread::sleep(takes);
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab");
             if is_last {
                 return;
@@ -354,20 +365,22 @@ mod tests {
         }
     }
 
-    /// Two levels of 20 and 40 requests/s, two on each connection; the server is stopped after so many.
-    fn ramp(is_shy: bool, stop_after: usize) -> Vec<Ramp> {
-        let mut server = Server::start(is_shy);
-        let contender = Contender {
+    fn contender(address: SocketAddr) -> Contender {
+        Contender {
             name: "x".into(),
             url: "http://x/".into(),
-            address: server.address,
+            address,
             host: "x".into(),
             path: "/".into(),
             status: 200,
             workload: "http-2".into(),
             pid: None,
-        };
-        let plan = Plan {
+        }
+    }
+
+    /// Two levels of 20 and 40 requests/s, two on each connection.
+    fn plan() -> Plan {
+        Plan {
             rates: Rates::Listed(vec![20.0, 40.0]),
             length: Length::Time(Duration::from_millis(300)),
             connections: Use::Opened { requests: 2, pace: Pace::Requests },
@@ -377,9 +390,14 @@ mod tests {
             spin: false,
             rounds: 1,
             late_ms: 1e6,
-        };
+        }
+    }
+
+    /// The server is stopped after so many levels.
+    fn ramp(is_shy: bool, stop_after: usize) -> Vec<Ramp> {
+        let mut server = Server::start(is_shy, Duration::ZERO);
         let mut done = 0;
-        let ramps = run(&plan, &[contender], &mut |told| {
+        let ramps = run(&plan(), &[contender(server.address)], &mut |told| {
             done += usize::from(matches!(told, Told::Done { .. }));
             if done == stop_after {
                 server.stop();
@@ -387,6 +405,23 @@ mod tests {
         });
         server.stop();
         ramps.unwrap()
+    }
+
+    #[test]
+    fn a_level_is_longer_where_answers_take_most_of_it() {
+        for pace in [Pace::Requests, Pace::Connections] {
+            let mut server = Server::start(false, Duration::from_millis(120));
+            let plan = Plan {
+                connections: Use::Opened { requests: 3, pace },
+                rates: Rates::Listed(vec![30.0]),
+                ..plan()
+            };
+            let ramps = run(&plan, &[contender(server.address)], &mut |_| ()).unwrap();
+            server.stop();
+            let level = &ramps[0].levels[0];
+            assert!(level.seconds > 1.0, "{level:?}");
+            assert_eq!(level.limit, Limit::None, "{level:?}");
+        }
     }
 
     #[test]
@@ -422,19 +457,9 @@ mod tests {
         let check = |change: fn(&mut Level), expected: bool| {
             let mut before = level(100.0, 100.0, 1.0);
             change(&mut before);
-            let (address, pid) = ("127.0.0.1:9".parse().unwrap(), None);
-            let contender = Contender {
-                name: String::new(),
-                url: String::new(),
-                address,
-                host: String::new(),
-                path: String::new(),
-                status: 200,
-                workload: String::new(),
-                pid,
-            };
-            let mut climb =
-                Climb { contender: &contender, watch: Watch::new(address, pid), levels: vec![before] };
+            let contender = contender("127.0.0.1:9".parse().unwrap());
+            let watch = Watch::new(contender.address, None);
+            let mut climb = Climb { contender: &contender, watch, levels: vec![before] };
             climb.add(vec![Level { limit: Limit::Gone("x".into()), ..level(200.0, 0.0, 1.0) }]);
             assert_eq!(climb.levels.len(), 2);
             assert_eq!(climb.levels[0].is_gone(), expected, "{:?}", climb.levels[0]);
