@@ -279,7 +279,7 @@ pub struct TcpOptions {
     pub delayed_ack_segments: Option<u8>,
     /// Acknowledge at the latest after this time [default: 40ms].
     pub delayed_ack_timeout: Option<Span>,
-    /// Congestion control: cubic or newreno (or new-reno) [default: cubic].
+    /// Congestion control: cubic or reno (or newreno, new-reno) [default: cubic].
     pub congestion: Option<CongestionName>,
     /// Explicit congestion notification: off, accept or request [default: accept].
     pub ecn: Option<EcnPolicy>,

@@ -435,18 +435,7 @@ fn check_gateways(gateways: &[IpAddr], addresses: &[Cidr]) -> Result<(), Setting
 }
 
 fn check_ports(options: &ServeOptions) -> Result<(), SettingsError> {
-    let ports = [
-        ("http-port", options.http_port),
-        ("ftp-port", options.ftp_port),
-        ("iperf3-port", Some(options.iperf3_port.unwrap_or(5201))),
-    ];
-    for (at, (name, port)) in ports.iter().enumerate() {
-        let taken = ports[..at].iter().find(|(_, other)| port.is_some_and(|p| p != 0) && other == port);
-        if let (Some((other, _)), Some(port)) = (taken, port) {
-            return Err(bad(name, port, format!("a port other than that of {other}")));
-        }
-    }
-    if ports.iter().all(|(_, port)| *port == Some(0)) {
+    if [options.http_port, options.ftp_port, options.iperf3_port].iter().all(|port| *port == Some(0)) {
         let all = "http-port, ftp-port and iperf3-port are all 0: there is nothing to serve";
         return Err(SettingsError::Together(all.to_owned()));
     }

@@ -133,6 +133,6 @@ impl FromStr for CongestionName {
     fn from_str(text: &str) -> Result<Self, ValueError> {
         Congestion::from_name(text)
             .map(CongestionName)
-            .ok_or_else(|| ValueError::new("cubic, newreno or new-reno"))
+            .ok_or_else(|| ValueError::new("cubic or reno (or newreno, new-reno)"))
     }
 }

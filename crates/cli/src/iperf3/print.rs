@@ -2,6 +2,7 @@
 
 use super::args::Iperf3;
 use linerate_linux::clock::wall_clock_ns;
+use linerate_serve::http::date;
 use linerate_serve::iperf3::client::{Client, ClientError, ClientEvent, Interval, json, text};
 use serde_json::{Map, Value};
 use std::io::Write as _;
@@ -75,7 +76,9 @@ impl Printer {
         let uname = system();
         about.insert("version".into(), concat!("linerate ", env!("CARGO_PKG_VERSION")).into());
         about.insert("system_info".into(), uname.into());
-        about.insert("timestamp".into(), serde_json::json!({ "timesecs": self.began_s }));
+        let date = date::format(self.began_s as i64);
+        let time = String::from_utf8_lossy(&date);
+        about.insert("timestamp".into(), serde_json::json!({ "time": time, "timesecs": self.began_s }));
         about
     }
 }

@@ -60,7 +60,7 @@ pub struct Sweep {
     pub items: Option<String>,
 
     /// Say how many items and which columns there are, as JSON, and end
-    #[arg(long, conflicts_with_all = ["items", "out", "parquet", "heat"])]
+    #[arg(long, conflicts_with_all = ["items", "limit", "quick", "out", "parquet", "heat"])]
     pub plan: bool,
 
     /// Take items from standard input and give rows on standard output: what the sweep starts

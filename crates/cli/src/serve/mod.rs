@@ -137,7 +137,7 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
         open::engine(&settings, &mut random).map_err(ServeError::Open)?;
     settings.ineffective(kernel).iter().for_each(|text| log::warn!("{text}"));
     let ports = services::Ports::new(&settings, kernel);
-    let fits = ports.check_status(&settings, &addresses);
+    let fits = ports.check_servers(&settings).and_then(|()| ports.check_status(&settings, &addresses));
     fits.map_err(|error| ServeError::Settings(error.located(args)))?;
     let started = MonotonicClock::new().now();
     let statuses = Status::start(&settings, started, makers.len()).map_err(ServeError::Status)?;

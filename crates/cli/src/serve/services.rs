@@ -115,6 +115,32 @@ impl Ports {
         [self.http, ftp].into_iter().flatten().collect()
     }
 
+    /// The ports of each server that is on, by the name of its setting.
+    fn servers(&self, settings: &Settings) -> [(&'static str, Option<RangeInclusive<u16>>); 3] {
+        let one = |port: u16| port..=port;
+        let more = settings.servers.iperf3.ports() - 1;
+        [
+            ("http-port", self.http.map(one)),
+            ("ftp-port", self.ftp.map(one)),
+            ("iperf3-port", self.iperf3.map(|first| first..=first.saturating_add(more))),
+        ]
+    }
+
+    /// Whether each server has ports of its own, those by default among them.
+    pub fn check_servers(&self, settings: &Settings) -> Result<(), SettingsError> {
+        let [http, ftp, iperf3] = self.servers(settings);
+        for (one, other) in [(&http, &ftp), (&http, &iperf3), (&ftp, &iperf3)] {
+            if let ((name, Some(port)), (other, Some(ports))) = (one, other)
+                && ports.contains(port.start())
+            {
+                let port = port.start();
+                let both = format!("{name} and {other} are both {port}: each server needs a port of its own");
+                return Err(SettingsError::Together(both));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the status, which is always on the host's sockets, has a port of its own there.
     pub fn check_status(&self, settings: &Settings, addresses: &[IpAddr]) -> Result<(), SettingsError> {
         let Some(status) = settings.status.filter(|_| self.kernel) else { return Ok(()) };
@@ -123,17 +149,10 @@ impl Ports {
             let any = (own.is_unspecified() || ip.is_unspecified()) && own.is_ipv4() == ip.is_ipv4();
             *own == ip || any
         };
-        let one = |port: u16| port..=port;
-        let more = settings.servers.iperf3.ports() - 1;
-        let servers = [
-            ("http-port", self.http.map(one)),
-            ("ftp-port", self.ftp.map(one)),
-            ("iperf3-port", self.iperf3.map(|first| first..=first.saturating_add(more))),
-        ];
         let has = |ports: &Option<RangeInclusive<u16>>| {
             ports.as_ref().is_some_and(|ports| ports.contains(&status.0.port()))
         };
-        match servers.iter().find(|(_, ports)| has(ports)) {
+        match self.servers(settings).iter().find(|(_, ports)| has(ports)) {
             Some((name, _)) if addresses.iter().any(meets) => {
                 Err(bad("status", status, format!("a port other than that of {name}")))
             }
@@ -447,6 +466,26 @@ mod tests {
         assert_eq!(shared(&["--ftp-passive-ports", "5000-5001"], false), [80]);
         assert_eq!(shared(&["--device", "kernel"], true), [8080, 2121]);
         assert_eq!(shared(&["--http-port", "0"], false), [21]);
+    }
+
+    #[test]
+    fn each_server_has_ports_of_its_own() {
+        let check = |args: &[&str], kernel, expected: Option<&str>| {
+            let settings = settings(args);
+            let found = Ports::new(&settings, kernel).check_servers(&settings).err();
+            let told = expected.map(|both| format!("{both}: each server needs a port of its own"));
+            assert_eq!(found.map(|error| error.to_string()), told, "{args:?}");
+        };
+        check(&[], false, None);
+        check(&[], true, None);
+        check(&["--http-port", "0", "--ftp-port", "0"], false, None);
+        check(&["--http-port", "7", "--ftp-port", "7"], false, Some("http-port and ftp-port are both 7"));
+        check(&["--http-port", "21"], false, Some("http-port and ftp-port are both 21"));
+        check(&["--http-port", "21"], true, None);
+        check(&["--ftp-port", "8080"], true, Some("http-port and ftp-port are both 8080"));
+        check(&["--iperf3-port", "80"], false, Some("http-port and iperf3-port are both 80"));
+        check(&["--http-port", "5201"], false, Some("http-port and iperf3-port are both 5201"));
+        check(&["--ftp-port", "5201"], false, Some("ftp-port and iperf3-port are both 5201"));
     }
 
     #[test]

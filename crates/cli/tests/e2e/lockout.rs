@@ -4,6 +4,19 @@
 use crate::data::Folder;
 use crate::lab::{Lab, Wire};
 
+/// A hundred that stay idle, and twenty that ask.
+const FEW: &str = r"
+import socket, time
+crowd = []
+for _ in range(100):
+    crowd.append(socket.create_connection(('127.0.0.1', 9090), timeout=5))
+    time.sleep(0.01)
+for _ in range(20):
+    peer = socket.create_connection(('127.0.0.1', 9090), timeout=5)
+    peer.sendall(b'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    print(peer.recv(64).split(b' ')[1].decode(), end=' ')
+";
+
 /// Attacks of so many connections to HTTP, and a few of them to the others.
 fn check(wire: Wire, memory: &str, count: usize) {
     let folder = Folder::new();
@@ -45,6 +58,27 @@ fn newcomers_are_served_while_a_crowd_holds_what_it_can_on_a_tap() {
 #[test]
 fn newcomers_are_served_while_a_crowd_holds_what_it_can_on_kernel_sockets() {
     check(Wire::Kernel, "16MiB", 10_000);
+}
+
+#[test]
+fn newcomers_are_served_with_few_descriptors_while_those_that_gave_way_linger() {
+    // For its namespace; the server of this test is one of its own.
+    let lab = Lab::start(Wire::Kernel, 1500, &[]);
+    let folder = Folder::new();
+    std::fs::write(folder.file("index.html"), "here").expect("a file");
+    let script = folder.file("few.py");
+    std::fs::write(&script, FEW).expect("a file");
+    let report = lab.client.must(&format!(
+        "(ulimit -n 64; exec timeout -s TERM 30 {} serve --device kernel --queues 2 --http-port 9090 --ftp-port 9091 \
+         --iperf3-port 9092 {}) >{log} 2>&1 & \
+         for wait in $(seq 100); do grep -q Ready {log} && break; sleep 0.1; done; timeout 20 python3 {}; kill $!; wait $!",
+        env!("CARGO_BIN_EXE_linerate"),
+        folder.path(),
+        script.display(),
+        log = folder.file("log").display(),
+    ));
+    assert_eq!(report, "200 ".repeat(20));
+    lab.stop();
 }
 
 /// The long form: `cargo test --release -p linerate-cli --test e2e -- --ignored --nocapture fifty_thousand`.

@@ -289,7 +289,7 @@ mod tests {
         check("[[flow]]\nwriter = { request = \"1 B\", gives-way = true }\n", "nothing about writing");
         check("[server]\ninterrupt-mode = \"off\"\n", "unknown variant `off`, expected one of `none`");
         check("[server]\nprocessor = { copy = \"2 s\" }\n", "line 2, column 22: processor: expected 0 s");
-        check("[client.tcp]\ncongestion = \"bbr\"\n", "expected cubic, newreno or new-reno");
+        check("[client.tcp]\ncongestion = \"bbr\"\n", "expected cubic or reno (or newreno, new-reno)");
     }
 
     #[test]

@@ -8,8 +8,9 @@ use crate::slab::Key;
 use linerate_transport::{ConnId, ListenerId, Source, UdpId};
 use linerate_wire::units::Instant;
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +18,9 @@ use std::time::Duration;
 /// Settings of a [`super::KernelTransport`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelConfig {
-    /// Most connections at once, closing ones included. Beyond them, connections that their server has closed and whose
-    /// data is all sent give way, the oldest first; where there are none, newcomers are reset at once. It should leave
-    /// descriptors for files and listeners. Default: 16,384.
+    /// Most connections at once, closing ones included. Beyond them, and where descriptors are short, connections that
+    /// their server has closed and whose data is all sent give way, the oldest first; where there are none, newcomers are
+    /// reset at once. It should leave descriptors for files and listeners. Default: 16,384.
     pub connections_max: usize,
     /// Memory for receive buffers and queued payload, in bytes, half of it each. Where it is used up, connections
     /// still work with 4 KiB to receive and one payload to send. Default: 256 MiB.
@@ -103,6 +104,8 @@ pub(crate) fn parse_event_data(data: EventData) -> (Kind, Key) {
 
 /// Bytes that a closed connection's peer may send per call before they are thrown away.
 const SCRATCH_LEN: usize = 64 << 10;
+/// Where fewer descriptors than these are left, connections that their servers have closed do not linger.
+pub(crate) const DESCRIPTORS_FOR_FILES: u64 = 16;
 
 /// What all sockets share.
 #[derive(Debug)]
@@ -131,6 +134,8 @@ pub(crate) struct Hub {
     pub(crate) counters: KernelCounters,
     /// Ports that several transports listen on, and whether this is the first of them.
     pub(crate) shared_ports: (Vec<u16>, bool),
+    /// From this number on descriptors are short.
+    short_from: RawFd,
     /// A descriptor kept for the moment when there are no others: with it a connection can be accepted, and refused.
     reserve: Option<OwnedFd>,
 }
@@ -156,6 +161,7 @@ impl Hub {
             deadlines: BTreeSet::new(),
             counters: KernelCounters::default(),
             shared_ports: (Vec::new(), true),
+            short_from: short_from(),
             reserve: reserve(),
         };
         hub.watch(&*hub.ahead, Kind::ReadAhead, Key { index: 0, generation: 0 }, EventFlags::IN)?;
@@ -175,6 +181,11 @@ impl Hub {
         Some(result)
     }
 
+    /// Whether few descriptors are left, as the number of this one tells: a new one has the lowest that is free.
+    pub(crate) fn is_short_of_descriptors(&self, fd: &OwnedFd) -> bool {
+        fd.as_raw_fd() >= self.short_from
+    }
+
     /// Gets the reserve back after somebody else was faster.
     pub(crate) fn restore_reserve(&mut self) {
         if self.reserve.is_none() {
@@ -186,6 +197,12 @@ impl Hub {
     pub(crate) fn is_tight(&self) -> bool {
         self.queued_memory >= self.config.memory_max / 2
     }
+}
+
+/// The first of the last few descriptors, which are left for files.
+fn short_from() -> RawFd {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    RawFd::try_from(limit.saturating_sub(DESCRIPTORS_FOR_FILES)).unwrap_or(RawFd::MAX)
 }
 
 /// A descriptor that stands for nothing.

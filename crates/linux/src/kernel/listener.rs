@@ -23,7 +23,9 @@ pub(crate) enum Accept {
     Nothing,
     /// Enough for this turn.
     Budget,
-    /// Descriptors or memory ran out.
+    /// There is no descriptor for it.
+    NoDescriptor,
+    /// Memory ran out.
     Starved,
 }
 
@@ -83,14 +85,17 @@ impl Listener {
 
     /// Accepts one connection with the last descriptor and resets it, so that its client hears of it at once. False when that
     /// is not possible either.
-    fn refuse_one(&mut self, hub: &mut Hub) -> bool {
+    pub(crate) fn refuse_one(&mut self, hub: &mut Hub) -> bool {
         let fd = &self.fd;
         let accepted = hub.with_reserve(|_| net::accept_with(fd, SocketFlags::CLOEXEC).map(refuse).is_ok());
         if accepted == Some(true) {
             hub.counters.accept_refused += 1;
-            self.accepts_left -= 1;
+            self.accepts_left = self.accepts_left.saturating_sub(1);
+            return true;
         }
-        accepted == Some(true)
+        hub.counters.accept_starved += 1;
+        hub.restore_reserve();
+        false
     }
 
     pub(crate) fn accept(&mut self, hub: &mut Hub) -> Accept {
@@ -109,15 +114,9 @@ impl Listener {
                     return Accept::Conn(fd, remote.unwrap_or(unknown));
                 }
                 Err(Errno::AGAIN) => return Accept::Nothing,
-                Err(Errno::MFILE | Errno::NFILE) if self.refuse_one(hub) => {
-                    if self.accepts_left == 0 {
-                        self.unfinished = true;
-                        return Accept::Budget;
-                    }
-                }
-                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                Err(Errno::MFILE | Errno::NFILE) => return Accept::NoDescriptor,
+                Err(Errno::NOBUFS | Errno::NOMEM) => {
                     hub.counters.accept_starved += 1;
-                    hub.restore_reserve();
                     self.unfinished = true;
                     return Accept::Starved;
                 }

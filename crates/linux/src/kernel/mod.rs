@@ -262,10 +262,20 @@ impl KernelTransport {
         self.closing.push_back(key);
     }
 
-    /// Whether there is room for one more connection; if need be, one that its server has closed gives way: of the oldest
-    /// few one that has sent everything, else the oldest, which is reset.
+    /// Whether there is room for one more connection; if need be, one that its server has closed gives way.
     fn make_room(&mut self) -> bool {
         while self.conns.is_full() {
+            if !self.drop_closing() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Drops a connection that its server has closed: of the oldest few one that has sent everything, else the oldest, which is reset. False
+    /// if there is none.
+    fn drop_closing(&mut self) -> bool {
+        loop {
             let state = |key: Key| self.conns.get(key).and_then(Conn::closing);
             let all_sent =
                 self.closing.iter().take(CLOSING_COMPARED).position(|&key| state(key) == Some(true));
@@ -276,8 +286,8 @@ impl KernelTransport {
             }
             self.hub.counters.gave_way += 1;
             self.remove_conn(key);
+            return true;
         }
-        true
     }
 
     fn remove_conn(&mut self, key: Key) {

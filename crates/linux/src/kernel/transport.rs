@@ -1,7 +1,7 @@
 //! The contract, fulfilled by [`KernelTransport`].
 
 use super::conn::{Conn, Fate, PAYLOAD_MAX};
-use super::hub::{Kind, conn_id, listener_id, udp_id};
+use super::hub::{DESCRIPTORS_FOR_FILES, Kind, conn_id, listener_id, udp_id};
 use super::listener::{self, Accept, Listener};
 use super::udp::UdpSocket;
 use super::{KernelTransport, conn_key, listener_key, socket, udp_key};
@@ -165,6 +165,10 @@ impl Transport for KernelTransport {
             match entry.accept(&mut self.hub) {
                 Accept::Conn(fd, remote) => {
                     let (owner, options) = (entry.owner, entry.options.clone());
+                    if self.hub.is_short_of_descriptors(&fd) {
+                        // As many as are to stay free: those that come next get the numbers of these, which do not tell.
+                        (0..DESCRIPTORS_FOR_FILES).all(|_| self.drop_closing());
+                    }
                     if !self.make_room() {
                         self.hub.counters.accept_refused += 1;
                         listener::refuse(fd);
@@ -184,6 +188,17 @@ impl Transport for KernelTransport {
                 Accept::Budget => {
                     self.retry_listener(key, false);
                     return None;
+                }
+                Accept::NoDescriptor => {
+                    if self.drop_closing() {
+                        continue;
+                    }
+                    let entry = self.listeners.get_mut(key)?;
+                    if !entry.refuse_one(&mut self.hub) {
+                        entry.unfinished = true;
+                        self.retry_listener(key, true);
+                        return None;
+                    }
                 }
                 Accept::Starved => {
                     self.retry_listener(key, true);
