@@ -8,9 +8,11 @@ use linerate_nic::{Capabilities, DeviceError};
 use linerate_stack::{Letter, Message};
 use linerate_transport::Engine;
 use linerate_wire::units::Instant;
+use std::io;
 use std::net::IpAddr;
 use std::ops::Add;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 /// Totals since the start, and gauges, for the statistics line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -54,6 +56,12 @@ impl Add for Figures {
 pub trait HostEngine: Engine<Error = DeviceError> {
     /// What to sleep on.
     fn fd(&self) -> (BorrowedFd<'_>, PollFlags);
+
+    /// Sleeps by itself, if it does that with fewer calls than who waits for [`HostEngine::fd`]: until it has something to do, one of
+    /// `others` can be read, or the time is over. Which of these can is told as bits, the first one the lowest.
+    fn sleep(&mut self, _others: &[BorrowedFd<'_>], _timeout: Option<Duration>) -> Option<io::Result<u32>> {
+        None
+    }
 
     /// What else to sleep on, and to look at when it has news.
     fn link_watch(&self) -> Option<&LinkWatch> {

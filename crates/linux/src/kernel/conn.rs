@@ -279,6 +279,18 @@ impl Conn {
         }
     }
 
+    /// It was accepted: what its peer has sent may be there already, so that it is read before epoll is asked.
+    pub(crate) fn expect(&mut self, hub: &mut Hub) {
+        self.can_read = true;
+        self.schedule(hub);
+        hub.unwatched.push_back(self.key);
+    }
+
+    /// Whether it has input or output to do, or its server has not heard of all that it did.
+    pub(crate) fn is_occupied(&self) -> bool {
+        self.running || self.in_events
+    }
+
     /// Sets the time at which [`Conn::expire`] shall be called.
     pub(crate) fn set_deadline(&mut self, at: Option<Instant>, hub: &mut Hub) {
         if let Some(old) = self.deadline.take() {

@@ -24,6 +24,7 @@ impl Engine for KernelTransport {
         if moved {
             // What has come meanwhile is the next turn's.
             self.work(now);
+            self.watch_accepted(false);
         }
         let left = if self.pending() { Left::More } else { Left::Nothing };
         Ok(Output { moved, left })

@@ -80,7 +80,8 @@ pub(crate) enum Kind {
     Conn = 0,
     Listener = 1,
     Udp = 2,
-    ReadAhead = 3,
+    /// The mailbox of read-aheads, or what others sleep on.
+    Other = 3,
 }
 
 const KIND_SHIFT: u32 = 62;
@@ -96,7 +97,7 @@ pub(crate) fn parse_event_data(data: EventData) -> (Kind, Key) {
         0 => Kind::Conn,
         1 => Kind::Listener,
         2 => Kind::Udp,
-        _ => Kind::ReadAhead,
+        _ => Kind::Other,
     };
     let generation = (bits >> 32) as u32 & ((1 << 30) - 1);
     (kind, Key { index: bits as u32, generation })
@@ -126,6 +127,8 @@ pub(crate) struct Hub {
     pub(crate) queued_memory: usize,
     /// Connections with input or output to do.
     pub(crate) run: VecDeque<Key>,
+    /// Accepted connections that epoll does not report yet.
+    pub(crate) unwatched: VecDeque<Key>,
     /// UDP sockets with input to do.
     pub(crate) run_udp: VecDeque<Key>,
     /// Sockets with events to report; each at most once.
@@ -156,6 +159,7 @@ impl Hub {
             pipes: true,
             queued_memory: 0,
             run: VecDeque::new(),
+            unwatched: VecDeque::new(),
             run_udp: VecDeque::new(),
             events: VecDeque::new(),
             deadlines: BTreeSet::new(),
@@ -164,7 +168,7 @@ impl Hub {
             short_from: short_from(),
             reserve: reserve(),
         };
-        hub.watch(&*hub.ahead, Kind::ReadAhead, Key { index: 0, generation: 0 }, EventFlags::IN)?;
+        hub.watch(&*hub.ahead, Kind::Other, Key { index: 0, generation: 0 }, EventFlags::IN)?;
         Ok(hub)
     }
 

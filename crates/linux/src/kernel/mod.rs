@@ -1,7 +1,7 @@
 //! Kernel sockets as a [`linerate_transport::Transport`]: the same servers over the host's own TCP/IP.
 //!
-//! The owner of the loop waits for [`KernelTransport::as_fd`] to become readable (or for
-//! [`KernelTransport::poll_timeout`]), not at all while [`KernelTransport::pending`], and then calls
+//! The owner of the loop sleeps by [`KernelTransport::sleep`], or waits for [`KernelTransport::as_fd`] to become readable, until
+//! [`KernelTransport::poll_timeout`], not at all while [`KernelTransport::pending`], and then calls
 //! [`KernelTransport::turn`]. What servers queue is handed to the kernel in the next turn, gathered. No call blocks.
 //!
 //! The process must ignore SIGPIPE, as every Rust program does from its start: `sendfile` has no flag against it.
@@ -13,6 +13,7 @@ mod info;
 mod listener;
 mod receive;
 mod send_queue;
+mod sleep;
 mod socket;
 mod survey;
 mod transport;
@@ -33,6 +34,7 @@ use listener::Listener;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::{AsFd, BorrowedFd};
+use sleep::Guests;
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
@@ -61,6 +63,9 @@ pub struct KernelTransport {
     /// Connections that their server has closed, the oldest first; some of them are gone already.
     closing: VecDeque<Key>,
     edges: Vec<epoll::Event>,
+    /// The edges are those that ended a sleep: nothing else was there then.
+    is_woken: bool,
+    guests: Guests,
     ahead: VecDeque<ReadAheadDone>,
 }
 
@@ -79,6 +84,8 @@ impl KernelTransport {
             retry_at: None,
             closing: VecDeque::new(),
             edges: Vec::with_capacity(EVENTS_PER_TURN),
+            is_woken: false,
+            guests: Guests::default(),
             ahead: VecDeque::new(),
         })
     }
@@ -92,6 +99,7 @@ impl KernelTransport {
     /// Does the input and output that is due, within a budget, without blocking. Events are polled afterwards.
     pub fn turn(&mut self, now: Instant) {
         self.hub.now = now;
+        self.watch_accepted(true);
         self.poll_edges();
         self.finish_read_aheads();
         self.expire_deadlines();
@@ -124,7 +132,7 @@ impl KernelTransport {
     /// Whether [`KernelTransport::turn`] has work without waiting for anything.
     pub fn pending(&self) -> bool {
         let now = self.retry_at.is_some_and(|at| at <= self.hub.now) && !self.unfinished.is_empty();
-        now || self.has_work() || !self.hub.events.is_empty()
+        now || self.has_work() || !self.hub.events.is_empty() || !self.hub.unwatched.is_empty()
     }
 
     /// Whether sockets have input or output to do that the last turn's budget did not allow.
@@ -173,10 +181,12 @@ impl KernelTransport {
 
     fn poll_edges(&mut self) {
         let mut edges = std::mem::take(&mut self.edges);
-        edges.clear();
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        // An error is a signal that came between: the edges are still there in the next turn.
-        let _ = epoll::wait(&self.hub.epoll, spare_capacity(&mut edges), Some(&now));
+        if !std::mem::take(&mut self.is_woken) {
+            edges.clear();
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            // An error is a signal that came between: the edges are still there in the next turn.
+            let _ = epoll::wait(&self.hub.epoll, spare_capacity(&mut edges), Some(&now));
+        }
         for edge in &edges {
             let (kind, key) = parse_event_data(edge.data);
             match kind {
@@ -191,7 +201,7 @@ impl KernelTransport {
                         udp.handle_edge(edge.flags, &mut self.hub);
                     }
                 }
-                Kind::ReadAhead => {}
+                Kind::Other => {}
             }
         }
         self.edges = edges;

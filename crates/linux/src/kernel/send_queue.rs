@@ -4,7 +4,7 @@ use crate::files::{OpenFile, Resident, Sendable};
 use linerate_transport::{BufferSize, Bytes};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
-use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ impl SendQueue {
         {
             // A short response: nothing to gather.
             let bytes = copy.get(*done..).unwrap_or(&[]);
-            let sent = rustix::net::send(fd, bytes, flags(more)).map_err(Flush::Error)?;
+            let sent = send(fd, bytes, flags(more)).map_err(Flush::Error)?;
             return Ok(sent as u64);
         }
         let mut slices = [IoSlice::new(&[]); GATHER_MAX];
@@ -199,8 +199,12 @@ impl SendQueue {
             count += 1;
             bytes += piece.len() as u64;
         }
-        let sent = sendmsg(fd, &slices[..count], &mut SendAncillaryBuffer::default(), flags(more))
-            .map_err(Flush::Error)?;
+        let sent = match &slices[..count] {
+            // The shorter call.
+            [one] => send(fd, one, flags(more)),
+            several => sendmsg(fd, several, &mut SendAncillaryBuffer::default(), flags(more)),
+        }
+        .map_err(Flush::Error)?;
         // Every piece in the queue has bytes; a shared buffer that shrank behind our back has none left to send.
         if sent == 0 { Err(Flush::FileFailed) } else { Ok(sent as u64) }
     }
@@ -217,7 +221,7 @@ impl SendQueue {
                 if bytes.is_empty() {
                     return Err(Flush::FileFailed);
                 }
-                let sent = rustix::net::send(fd, bytes, SendFlags::NOSIGNAL).map_err(Flush::Error)?;
+                let sent = send(fd, bytes, SendFlags::NOSIGNAL).map_err(Flush::Error)?;
                 return Ok(sent as u64);
             }
             Sendable::Nothing => return Err(Flush::FileFailed),

@@ -25,7 +25,7 @@ const CONN_EDGES: EventFlags = EventFlags::IN
     .union(EventFlags::ET);
 
 impl KernelTransport {
-    /// Takes a connected, or connecting, socket into the table; drops it when there is no room.
+    /// Takes a socket into the table; drops it when there is no room.
     fn adopt(
         &mut self,
         fd: OwnedFd,
@@ -36,14 +36,30 @@ impl KernelTransport {
     ) -> Option<Key> {
         let conn = Conn::new(fd, owner, remote, options, connecting, self.hub.now);
         let key = self.conns.insert(conn).ok()?;
-        let conn = self.conns.get_mut(key)?;
-        conn.set_key(key);
-        let watched = conn.fd().is_some_and(|fd| self.hub.watch(fd, Kind::Conn, key, CONN_EDGES).is_ok());
-        if !watched {
-            self.remove_conn(key);
-            return None;
-        }
+        self.conns.get_mut(key)?.set_key(key);
         Some(key)
+    }
+
+    /// Has epoll report what happens to a connection from now on, and what it is ready for. False if that is not possible.
+    fn watch_conn(&mut self, key: Key) -> bool {
+        let fd = self.conns.get(key).and_then(Conn::fd);
+        fd.is_none_or(|fd| self.hub.watch(fd, Kind::Conn, key, CONN_EDGES).is_ok())
+    }
+
+    /// Has epoll report what happens to those that were accepted, unless their servers have something of theirs to look at first and `is_last` is
+    /// not set: one that is answered and closed at once is never watched.
+    pub(super) fn watch_accepted(&mut self, is_last: bool) {
+        for _ in 0..self.hub.unwatched.len() {
+            let Some(key) = self.hub.unwatched.pop_front() else { return };
+            if !is_last && self.conns.get(key).is_some_and(Conn::is_occupied) {
+                self.hub.unwatched.push_back(key);
+            } else if !self.watch_conn(key) {
+                self.hub.counters.accept_starved += 1;
+                if let Some(conn) = self.conns.get_mut(key) {
+                    conn.fail_with(Errno::NOMEM, &mut self.hub);
+                }
+            }
+        }
     }
 
     /// Opens the socket of an active open and starts it; the second value is an error to report as the first event.
@@ -174,15 +190,12 @@ impl Transport for KernelTransport {
                         listener::refuse(fd);
                         continue;
                     }
-                    let conn = self.adopt(fd, owner, remote, &options, false);
-                    if conn.is_some() {
-                        self.hub.counters.accepted += 1;
-                    } else {
-                        // The epoll set took no more. This one is lost; those behind it are asked for later.
-                        self.hub.counters.accept_starved += 1;
-                        self.retry_listener(key, true);
+                    let key = self.adopt(fd, owner, remote, &options, false)?;
+                    self.hub.counters.accepted += 1;
+                    if let Some(conn) = self.conns.get_mut(key) {
+                        conn.expect(&mut self.hub);
                     }
-                    return conn.map(conn_id);
+                    return Some(conn_id(key));
                 }
                 Accept::Nothing => return None,
                 Accept::Budget => {
@@ -220,6 +233,10 @@ impl Transport for KernelTransport {
         }
         let (fd, failed) = Self::dial(local, remote, options)?;
         let key = self.adopt(fd, owner, remote, options, true).ok_or(ConnectError::NoMemory)?;
+        if !self.watch_conn(key) {
+            self.remove_conn(key);
+            return Err(ConnectError::NoMemory);
+        }
         if let Some(conn) = self.conns.get_mut(key) {
             match failed {
                 Some(errno) => conn.fail_with(errno, &mut self.hub),

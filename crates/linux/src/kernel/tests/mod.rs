@@ -5,6 +5,7 @@ mod files;
 mod limits;
 mod parcels;
 mod queue;
+mod sleep;
 mod store;
 mod stream;
 mod udp;
