@@ -2,10 +2,11 @@
 
 use super::cause::Cause;
 use super::counts::Counts;
+use super::ending::Failure;
 use super::evidence::Evidence;
 use super::flow::View;
 use super::histogram::Histogram;
-use super::verdict::Verdict;
+use super::verdict::{Verdict, failed};
 use super::wait::Wait;
 use super::wireshark;
 use serde::Serialize;
@@ -237,6 +238,7 @@ fn connection(views: Vec<Box<View>>, first_ns: u64) -> Connection {
                 .to_owned(),
         );
     }
+    verdict = ended(verdict, chosen[0], &mut notes);
     let mut wireshark = wireshark::Counts::default();
     for counts in views.iter().flat_map(|view| view.wireshark.counts()) {
         wireshark += counts;
@@ -259,6 +261,18 @@ fn connection(views: Vec<Box<View>>, first_ns: u64) -> Connection {
         directions,
         views,
     }
+}
+
+/// What is said of a connection that failed; a note where more is known than that it was reset.
+fn ended(verdict: Verdict, view: &View, notes: &mut Vec<String>) -> Verdict {
+    let Some(failure) = view.ending.failure() else { return verdict };
+    let begin_ns = view.span_ns.0;
+    if let Failure::Reset { by, at_ns } = failure
+        && verdict.cause != Cause::Unknown
+    {
+        notes.push(failed::reset(view.ends[by], at_ns.saturating_sub(begin_ns)));
+    }
+    verdict.failed(failure, view.ends, begin_ns)
 }
 
 /// A packet and its copy are half of all packets each, but for those that only one place saw.

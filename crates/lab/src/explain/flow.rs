@@ -1,6 +1,7 @@
 //! A connection as one interface saw it.
 
 use super::echo::Echoes;
+use super::ending::Ending;
 use super::half::Half;
 use super::histogram::Histogram;
 use super::scale;
@@ -67,6 +68,8 @@ pub struct View {
     pub forwarded: bool,
     /// Packets with a congestion mark from each end.
     pub marks: [u64; 2],
+    /// Whether it was refused, not answered or reset.
+    pub ending: Ending,
     /// Whether FIN or RST was seen from each end.
     pub closed: [bool; 2],
     /// Bytes of options in data from each end.
@@ -105,6 +108,7 @@ impl View {
             own: [0; 2],
             forwarded: false,
             marks: [0; 2],
+            ending: Ending::default(),
             closed: [false; 2],
             options_len: [0; 2],
             largest: [0; 2],
@@ -243,6 +247,7 @@ impl View {
                 self.largest[side] = most.saturating_sub(usual).max(1);
             }
         }
+        self.ending.take(side, segment);
         self.answers(side, segment);
         self.wireshark.take(side, segment);
         if segment.has(Flags::RST) {

@@ -9,6 +9,7 @@ pub mod connection;
 pub mod counts;
 pub mod dispersion;
 pub mod echo;
+pub mod ending;
 pub mod error;
 pub mod evidence;
 pub mod flow;
