@@ -178,7 +178,7 @@ fn groups(views: Vec<Box<View>>) -> Vec<Vec<Box<View>>> {
 /// Whether a view shows the connection of these: another interface, the same SYN or, where one is missing, the same time.
 fn belongs(group: &[Box<View>], view: &View) -> bool {
     let Some(first) = group.first() else { return false };
-    if group.iter().any(|other| other.interface == view.interface) {
+    if group.iter().any(|other| (other.interface, other.second) == (view.interface, view.second)) {
         return false;
     }
     let isn = |view: &View| view.syns[0].map(|syn| (view.ends[0], syn.seq));
@@ -301,9 +301,26 @@ fn interfaces(views: &[Box<View>]) -> Vec<usize> {
     all
 }
 
+/// That everything comes twice, and how far apart.
+fn twice(views: &[Box<View>]) -> Option<String> {
+    let second = views.iter().find(|view| view.second)?;
+    let first = views.iter().find(|view| view.interface == second.interface && !view.second)?;
+    let apart = match (first.syns[0], second.syns[0]) {
+        (Some(one), Some(other)) => {
+            let apart = std::time::Duration::from_nanos(one.at_ns.abs_diff(other.at_ns));
+            format!(", its SYN {} apart", crate::quantity::span(apart))
+        }
+        _ => String::new(),
+    };
+    Some(format!(
+        "the capture has each segment twice{apart}, as if the captures of both ends were merged: each direction is explained by the copies \
+         nearest to its sender"
+    ))
+}
+
 /// What limits what can be said.
 fn notes(evidence: &Evidence, main: &Direction, views: &[Box<View>]) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = twice(views).into_iter().collect();
     if views.iter().all(|view| view.syns.iter().all(Option::is_none)) {
         notes.push(
             "the opening is not in the capture: window scale and largest segment are inferred".to_owned(),

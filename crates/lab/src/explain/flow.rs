@@ -43,6 +43,8 @@ pub struct Syn {
 pub struct View {
     /// Number of the interface in the file.
     pub interface: usize,
+    /// It is of the second copies that the interface has.
+    pub second: bool,
     /// Where the packets of each end were captured: another interface where each sees one direction alone, as the two ports of a
     /// network tap do.
     pub seen_at: [usize; 2],
@@ -96,6 +98,7 @@ impl View {
     fn begin(interface: usize, ends: [SocketAddr; 2], at_ns: u64) -> View {
         View {
             interface,
+            second: false,
             seen_at: [interface; 2],
             ends,
             halves: [Half::new(at_ns), Half::new(at_ns)],

@@ -2,6 +2,7 @@
 
 mod failures;
 mod kernels;
+mod merged;
 
 use super::cause::Cause;
 use super::connection::{self, Connection};
