@@ -3,6 +3,7 @@
 mod failures;
 mod kernels;
 mod merged;
+mod pauses;
 
 use super::cause::Cause;
 use super::connection::{self, Connection};
