@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What limited a transfer most of the time. The first twelve can be injected, one at a time, and so tested.
+/// What limited a transfer most of the time. The first twelve can be injected, one at a time, and so tested; what failed
+/// before there was a transfer follows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -31,6 +32,12 @@ pub enum Cause {
     Pacing,
     /// Segments are much smaller than the path could carry.
     SmallSegments,
+    /// The connection was refused: its SYN was answered by RST.
+    Refused,
+    /// Its SYN was not answered.
+    NotAnswered,
+    /// An end reset it before anything could be told.
+    Reset,
     /// The capture does not tell.
     Unknown,
 }
@@ -67,6 +74,9 @@ impl Cause {
             Cause::Queueing => "queueing",
             Cause::Pacing => "pacing",
             Cause::SmallSegments => "small segments",
+            Cause::Refused => "refused",
+            Cause::NotAnswered => "not answered",
+            Cause::Reset => "reset",
             Cause::Unknown => "unknown",
         }
     }

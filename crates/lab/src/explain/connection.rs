@@ -2,10 +2,11 @@
 
 use super::cause::Cause;
 use super::counts::Counts;
+use super::ending::Failure;
 use super::evidence::Evidence;
 use super::flow::View;
 use super::histogram::Histogram;
-use super::verdict::Verdict;
+use super::verdict::{Verdict, failed};
 use super::wait::Wait;
 use super::wireshark;
 use serde::Serialize;
@@ -177,7 +178,7 @@ fn groups(views: Vec<Box<View>>) -> Vec<Vec<Box<View>>> {
 /// Whether a view shows the connection of these: another interface, the same SYN or, where one is missing, the same time.
 fn belongs(group: &[Box<View>], view: &View) -> bool {
     let Some(first) = group.first() else { return false };
-    if group.iter().any(|other| other.interface == view.interface) {
+    if group.iter().any(|other| (other.interface, other.second) == (view.interface, view.second)) {
         return false;
     }
     let isn = |view: &View| view.syns[0].map(|syn| (view.ends[0], syn.seq));
@@ -237,6 +238,7 @@ fn connection(views: Vec<Box<View>>, first_ns: u64) -> Connection {
                 .to_owned(),
         );
     }
+    verdict = ended(verdict, chosen[0], &mut notes);
     let mut wireshark = wireshark::Counts::default();
     for counts in views.iter().flat_map(|view| view.wireshark.counts()) {
         wireshark += counts;
@@ -259,6 +261,18 @@ fn connection(views: Vec<Box<View>>, first_ns: u64) -> Connection {
         directions,
         views,
     }
+}
+
+/// What is said of a connection that failed; a note where more is known than that it was reset.
+fn ended(verdict: Verdict, view: &View, notes: &mut Vec<String>) -> Verdict {
+    let Some(failure) = view.ending.failure() else { return verdict };
+    let begin_ns = view.span_ns.0;
+    if let Failure::Reset { by, at_ns } = failure
+        && verdict.cause != Cause::Unknown
+    {
+        notes.push(failed::reset(view.ends[by], at_ns.saturating_sub(begin_ns)));
+    }
+    verdict.failed(failure, view.ends, begin_ns)
 }
 
 /// A packet and its copy are half of all packets each, but for those that only one place saw.
@@ -287,9 +301,26 @@ fn interfaces(views: &[Box<View>]) -> Vec<usize> {
     all
 }
 
+/// That everything comes twice, and how far apart.
+fn twice(views: &[Box<View>]) -> Option<String> {
+    let second = views.iter().find(|view| view.second)?;
+    let first = views.iter().find(|view| view.interface == second.interface && !view.second)?;
+    let apart = match (first.syns[0], second.syns[0]) {
+        (Some(one), Some(other)) => {
+            let apart = std::time::Duration::from_nanos(one.at_ns.abs_diff(other.at_ns));
+            format!(", its SYN {} apart", crate::quantity::span(apart))
+        }
+        _ => String::new(),
+    };
+    Some(format!(
+        "the capture has each segment twice{apart}, as if the captures of both ends were merged: each direction is explained by the copies \
+         nearest to its sender"
+    ))
+}
+
 /// What limits what can be said.
 fn notes(evidence: &Evidence, main: &Direction, views: &[Box<View>]) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = twice(views).into_iter().collect();
     if views.iter().all(|view| view.syns.iter().all(Option::is_none)) {
         notes.push(
             "the opening is not in the capture: window scale and largest segment are inferred".to_owned(),

@@ -1,11 +1,13 @@
 //! A connection as one interface saw it.
 
 use super::echo::Echoes;
+use super::ending::Ending;
 use super::half::Half;
 use super::histogram::Histogram;
 use super::scale;
 use super::segment::Segment;
-use super::turn::Turn;
+use super::turn::{Echoed, Turn};
+use super::wait::Wait;
 use super::wire::Known;
 use super::wireshark::Counter;
 use linerate_wire::tcp::{Flags, MAX_WINDOW_SCALE};
@@ -42,6 +44,8 @@ pub struct Syn {
 pub struct View {
     /// Number of the interface in the file.
     pub interface: usize,
+    /// It is of the second copies that the interface has.
+    pub second: bool,
     /// Where the packets of each end were captured: another interface where each sees one direction alone, as the two ports of a
     /// network tap do.
     pub seen_at: [usize; 2],
@@ -65,8 +69,12 @@ pub struct View {
     pub own: [i64; 2],
     /// The host that captured passes packets on: that it sent one does not tell that it made it.
     pub forwarded: bool,
+    /// Whether the capture seemed to be near each end when it was last answered.
+    near: [bool; 2],
     /// Packets with a congestion mark from each end.
     pub marks: [u64; 2],
+    /// Whether it was refused, not answered or reset.
+    pub ending: Ending,
     /// Whether FIN or RST was seen from each end.
     pub closed: [bool; 2],
     /// Bytes of options in data from each end.
@@ -93,6 +101,7 @@ impl View {
     fn begin(interface: usize, ends: [SocketAddr; 2], at_ns: u64) -> View {
         View {
             interface,
+            second: false,
             seen_at: [interface; 2],
             ends,
             halves: [Half::new(at_ns), Half::new(at_ns)],
@@ -104,7 +113,9 @@ impl View {
             wireshark: Counter::default(),
             own: [0; 2],
             forwarded: false,
+            near: [true; 2],
             marks: [0; 2],
+            ending: Ending::default(),
             closed: [false; 2],
             options_len: [0; 2],
             largest: [0; 2],
@@ -169,7 +180,7 @@ impl View {
             ..0 => return false,
             0 => {}
         }
-        match (self.turns[side].least_ns, self.turns[1 - side].least_ns) {
+        match (self.turns[side].bound_ns(), self.turns[1 - side].bound_ns()) {
             (Some(own), Some(other)) => own <= other / NEAR,
             // Nothing tells; most captures are made at servers, and what there is to explain is sent by them.
             _ => true,
@@ -178,7 +189,7 @@ impl View {
 
     /// What is known when something of direction `side` comes.
     fn known(&self, side: usize) -> Known {
-        let turn_ns = if self.is_near(side) { 0 } else { self.turns[side].least_ns.unwrap_or(0) };
+        let turn_ns = if self.is_near(side) { 0 } else { self.turns[side].bound_ns().unwrap_or(0) };
         Known {
             mss: self.mss(side),
             scale: self.scale(1 - side),
@@ -243,26 +254,15 @@ impl View {
                 self.largest[side] = most.saturating_sub(usual).max(1);
             }
         }
-        self.answers(side, segment);
+        self.ending.take(side, segment);
+        let round_trip = self.answers(side, segment);
         self.wireshark.take(side, segment);
         if segment.has(Flags::RST) {
             return;
         }
         let known = self.known(side);
-        let mut known_other = self.known(other);
-        if segment.has(Flags::SYN) {
-            // The window of a SYN is never scaled (RFC 7323 section 2.2).
-            known_other.scale = Some(0);
-        }
         if segment.has(Flags::ACK) && !(segment.has(Flags::SYN) && self.syns[other].is_none()) {
-            let answer = self.halves[other].answered(segment, &known_other);
-            if let Some(time_ns) = answer.time_ns {
-                self.turns[side].took(time_ns, segment.len);
-                // What answers a SYN does not tell yet on which side of the path the capture is.
-                if self.is_near(other) && !segment.has(Flags::SYN) {
-                    self.halves[other].round_trip(segment.at_ns, time_ns);
-                }
-            }
+            self.answered(side, segment);
         }
         let alone = segment.len > 0 && self.packets[other] == 0;
         if let Some(stamps) = segment.options.timestamps.filter(|_| alone)
@@ -276,9 +276,36 @@ impl View {
         } else {
             self.halves[side].wire.asked(segment);
         }
+        if let Some(round_trip) = round_trip {
+            self.round_trip(side, segment.at_ns, round_trip);
+        }
         if alone {
             let end = self.halves[side].wire.position(segment.seq.wrapping_add(segment.len));
             self.echoes[side].sent(segment.at_ns, end);
+        }
+    }
+
+    /// The acknowledgement in a segment from end `side`.
+    fn answered(&mut self, side: usize, segment: &Segment) {
+        let other = 1 - side;
+        let mut known_other = self.known(other);
+        if segment.has(Flags::SYN) {
+            // The window of a SYN is never scaled (RFC 7323 section 2.2).
+            known_other.scale = Some(0);
+        }
+        let answer = self.halves[other].answered(segment, &known_other);
+        if let Some(time_ns) = answer.time_ns {
+            self.turns[side].took(time_ns, segment.len);
+            let near = self.is_near(other);
+            if self.near[other] && !near {
+                // What was known was the receiver's own time.
+                self.halves[other].rtt = Histogram::default();
+            }
+            self.near[other] = near;
+            // What answers a SYN does not tell yet on which side of the path the capture is.
+            if near && !segment.has(Flags::SYN) {
+                self.halves[other].round_trip(segment.at_ns, time_ns);
+            }
         }
     }
 
@@ -299,9 +326,23 @@ impl View {
         self.syns[side] = self.syns[side].filter(|first| first.seq == segment.seq).or(Some(syn));
     }
 
-    /// Answers of the handshake and those that timestamps tell.
-    fn answers(&mut self, side: usize, segment: &Segment) {
+    /// Seen from the receiver, the round trip is that from an acknowledgement to the data that it let go. What the sender's application kept
+    /// back for a while is no answer, and nothing tells where that is not known.
+    fn round_trip(&mut self, side: usize, at_ns: u64, echoed: Echoed) {
+        let is_silence = matches!(self.halves[side].sender.last_wait, Wait::Application | Wait::Rhythm);
+        let is_known = !echoed.is_bound || self.turns[side].least_ns.is_some() && !is_silence;
+        if let Some(far_ns) = self.turns[1 - side].least_ns
+            && is_known
+            && !self.is_near(side)
+        {
+            self.halves[side].round_trip(at_ns, echoed.time_ns.saturating_add(far_ns));
+        }
+    }
+
+    /// Answers of the handshake and those that timestamps tell; what data echoes of the latter.
+    fn answers(&mut self, side: usize, segment: &Segment) -> Option<Echoed> {
         let other = 1 - side;
+        let mut with_data = None;
         if let Some(stamps) = segment.options.timestamps {
             self.turns[other].shown(segment.at_ns, stamps.value);
             let took = if segment.has(Flags::ACK) && !segment.has(Flags::SYN) {
@@ -309,14 +350,7 @@ impl View {
             } else {
                 None
             };
-            // Seen from the receiver, the round trip is that from an acknowledgement to the data that it let go.
-            if let Some(took_ns) = took
-                && segment.len > 0
-                && !self.is_near(side)
-                && let Some(far_ns) = self.turns[other].least_ns
-            {
-                self.halves[side].round_trip(segment.at_ns, took_ns.saturating_add(far_ns));
-            }
+            with_data = took.filter(|_| segment.len > 0);
         }
         // Where what comes back is not captured, it came between the first segment and its sender's next.
         if segment.has(Flags::ACK)
@@ -335,5 +369,6 @@ impl View {
         {
             self.turns[0].took(segment.at_ns.saturating_sub(syn.at_ns), segment.len);
         }
+        with_data
     }
 }

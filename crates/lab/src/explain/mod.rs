@@ -1,14 +1,16 @@
 //! What limited the transfers in a capture, and how one knows.
 //!
-//! Frames ([`reader`]) become segments ([`segment`]), which belong to a connection at an interface ([`flow`], [`table`]). Each direction is
+//! Frames ([`reader`]) become segments ([`segment`]), each once ([`copies`]), which belong to a connection at an interface ([`flow`], [`table`]). Each direction is
 //! followed twice: as packets on a wire ([`wire`]), and as the sender that they show ([`sender`]). What is counted of it becomes
 //! evidence ([`evidence`]), and that a verdict ([`verdict`]).
 
 pub mod cause;
 pub mod connection;
+pub mod copies;
 pub mod counts;
 pub mod dispersion;
 pub mod echo;
+pub mod ending;
 pub mod error;
 pub mod evidence;
 pub mod flow;
@@ -109,7 +111,7 @@ impl Clock {
 /// The bytes are no capture, or a broken one; the error says where.
 pub fn analyse(reader: impl Read) -> Result<Analysis, ExplainError> {
     let mut analysis = Analysis::default();
-    let mut table = Table::default();
+    let (mut table, mut copies) = (Table::default(), copies::Copies::default());
     let mut clock = Clock::default();
     let mut places = places::Places::default();
     let mut contents = reader::frames(reader, &mut |frame| {
@@ -118,7 +120,7 @@ pub fn analyse(reader: impl Read) -> Result<Analysis, ExplainError> {
         match segment::held(frame) {
             Held::Segment(segment) => {
                 analysis.segments += 1;
-                table.take(places.of(frame), &segment);
+                copies.take(places.of(frame), *segment, &mut table);
             }
             Held::Fragment => analysis.fragments += 1,
             Held::Other => analysis.other += 1,
@@ -126,6 +128,7 @@ pub fn analyse(reader: impl Read) -> Result<Analysis, ExplainError> {
             Held::UnknownLink(link) => *analysis.unknown_links.entry(link).or_default() += 1,
         }
     })?;
+    copies.finish(&mut table);
     table.finish();
     analysis.backwards = clock.backwards;
     analysis.time_s = clock.span_ns.map_or(0.0, |(first_ns, last_ns)| (last_ns - first_ns) as f64 / 1e9);

@@ -1,6 +1,7 @@
 //! The interfaces of frames that tell more of them than the file does: cooked frames of version 2, from a capture on all interfaces,
 //! have the number of theirs.
 
+use super::copies::SECOND;
 use super::reader::{Frame, Interface};
 use super::table::Table;
 use linerate_wire::cooked;
@@ -42,11 +43,12 @@ impl Places {
     /// Puts them behind those that the file describes, and adds their names.
     pub fn settle(self, table: &mut Table, interfaces: &mut Vec<Interface>) {
         let described = interfaces.len();
-        let settled = |number: usize| match number.checked_sub(UNDESCRIBED) {
-            Some(place) => described + place,
-            None => number,
+        let settled = |number: usize| {
+            let number = number % SECOND;
+            number.checked_sub(UNDESCRIBED).map_or(number, |place| described + place)
         };
         for view in &mut table.views {
+            view.second = view.interface >= SECOND;
             view.interface = settled(view.interface);
             view.seen_at = view.seen_at.map(settled);
         }

@@ -114,7 +114,7 @@ pub struct Sender {
     /// Bytes under way after the last segment.
     last_flight: u64,
     /// What ended the last wait.
-    last_wait: Wait,
+    pub last_wait: Wait,
     /// How open the window was: it as a part of the largest until then, times nanoseconds; and the nanoseconds.
     pub open_ns: (f64, f64),
     /// How long the window had no room for a full segment, in nanoseconds.

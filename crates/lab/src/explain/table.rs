@@ -1,5 +1,6 @@
 //! All connections of a capture: which view each segment belongs to.
 
+use super::copies::SECOND;
 use super::flow::View;
 use super::segment::Segment;
 use std::collections::HashMap;
@@ -86,7 +87,10 @@ impl Table {
         let index = *self.anywhere.get(&ends(segment))?;
         let view = self.views.get_mut(index)?;
         let side = view.side(segment);
-        let fits = view.interface != interface && view.packets[side] == 0 && view.packets[1 - side] > 0;
+        // The two places that one interface shows see both directions.
+        let fits = view.interface % SECOND != interface % SECOND
+            && view.packets[side] == 0
+            && view.packets[1 - side] > 0;
         if !fits || view.is_reused(segment) {
             return None;
         }

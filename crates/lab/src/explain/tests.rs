@@ -1,6 +1,9 @@
 //! Mechanisms, each by packets made up for it, beside others that differ from them in one respect.
 
+mod failures;
 mod kernels;
+mod merged;
+mod pauses;
 
 use super::cause::Cause;
 use super::connection::{self, Connection};

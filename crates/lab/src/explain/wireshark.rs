@@ -95,6 +95,10 @@ struct Flow {
     next_at_ns: u64,
     /// The highest one without a gap before it.
     contiguous: u32,
+    /// The end of what came in order; what fills a gap ends there, whatever came behind it.
+    in_order: u32,
+    /// Something was acknowledged that was not seen, and all that was seen: nothing is missed before a gap is seen again.
+    missed: bool,
     window: u32,
     /// `None` as long as no SYN was seen; `Some(None)` where its SYN has no scale.
     scale: Option<Option<u8>>,
@@ -108,11 +112,32 @@ struct Flow {
     probed: bool,
 }
 
+impl Flow {
+    /// Whether a segment of the other direction acknowledges what was not seen of this one. Once that was all that was seen, no
+    /// acknowledgement alone does before there is another gap, and no data with the same number.
+    fn is_missing(&mut self, segment: &Segment, last_ack: u32) -> bool {
+        self.missed &= segment.len == 0 || segment.ack == last_ack;
+        if self.contiguous == 0 || !segment.has(Flags::ACK) || self.missed {
+            return false;
+        }
+        let is_missing = after(segment.ack, self.contiguous);
+        if is_missing || after(segment.ack, self.in_order) {
+            let is_known = segment.len == 0 || self.contiguous == self.next;
+            self.missed = is_known && !after(self.next, segment.ack);
+            self.in_order = self.next;
+        }
+        if is_missing {
+            self.contiguous = self.next;
+        }
+        is_missing
+    }
+}
+
 /// The analysis of one connection.
 #[derive(Clone, Default, Debug)]
 pub struct Counter {
     flows: [Flow; 2],
-    /// From the SYN to the acknowledgement of the SYN of the other end.
+    /// From the SYN to the first acknowledgement that has none.
     first_rtt_ns: Option<u64>,
     syn_at_ns: Option<u64>,
     counts: [Counts; 2],
@@ -148,11 +173,7 @@ impl Counter {
         if segment.ack != forward.last_ack {
             self.flows[side].duplicates = 0;
         }
-        let acks = segment.has(Flags::ACK);
-        if back.contiguous != 0 && acks && after(segment.ack, back.contiguous) {
-            marks.ack_lost_segment = 1;
-            self.flows[1 - side].contiguous = back.next;
-        }
+        marks.ack_lost_segment = u64::from(self.flows[1 - side].is_missing(segment, forward.last_ack));
         let synchronises = segment.flags.intersects(Flags::SYN | Flags::FIN);
         if (segment.len > 0 || synchronises) && marks.keep_alive == 0 {
             let threshold_ns = self.first_rtt_ns.filter(|ns| *ns > 0).unwrap_or(OUT_OF_ORDER_NS);
@@ -169,11 +190,8 @@ impl Counter {
             if !segment.has(Flags::ACK) {
                 self.syn_at_ns = self.syn_at_ns.or(Some(segment.at_ns));
             }
-        } else if segment.has(Flags::ACK) && self.first_rtt_ns.is_none() {
-            let both = self.flows.iter().all(|flow| flow.scale.is_some());
-            if let (Some(at), true) = (self.syn_at_ns, both) {
-                self.first_rtt_ns = Some(segment.at_ns.saturating_sub(at));
-            }
+        } else if let Some(syn_at_ns) = self.syn_at_ns.filter(|_| segment.has(Flags::ACK)) {
+            self.first_rtt_ns = self.first_rtt_ns.or(Some(segment.at_ns.saturating_sub(syn_at_ns)));
         }
     }
 
@@ -191,6 +209,7 @@ impl Counter {
 
     fn remember(&mut self, side: usize, segment: &Segment, scaled: u32, probe: bool, kept_alive: bool) {
         let flow = &mut self.flows[side];
+        flow.missed &= flow.next == 0 || !after(segment.seq, flow.next);
         let mut next = segment.seq.wrapping_add(segment.len);
         if segment.flags.intersects(Flags::SYN | Flags::FIN) {
             next = next.wrapping_add(1);
@@ -201,6 +220,9 @@ impl Counter {
             }
             if segment.seq == flow.contiguous || flow.contiguous == 0 {
                 flow.contiguous = flow.next;
+            }
+            if segment.seq == flow.in_order || flow.in_order == 0 {
+                flow.in_order = next;
             }
         }
         flow.window = scaled;
@@ -326,5 +348,31 @@ mod tests {
         check(&[(0, 9, fin, 10), (100_000, 9, fin, 10)], 1, 0);
         // The capture's time runs backwards.
         check(&[(5, 9, ack, 10), (5, 19, ack, 10), (4, 9, ack, 10)], 1, 0);
+    }
+
+    #[test]
+    fn what_was_not_seen_is_acknowledged_once_for_each_gap() {
+        let mut counter = Counter::default();
+        let data = |seq: u32| (0, segment(0, seq, Flags::ACK, 10));
+        let ack = |ack: u32| (1, Segment { ack, ..segment(0, 7, Flags::ACK, 0) });
+        // Two gaps of ten; the second one is acknowledged before and after it is seen.
+        let steps = [
+            (data(100), 0),
+            (ack(110), 0),
+            (ack(120), 1),
+            (ack(120), 0),
+            (data(120), 0),
+            (ack(130), 1),
+            (data(130), 0),
+            (ack(140), 0),
+            (ack(150), 0),
+            (data(150), 0),
+            (ack(160), 1),
+        ];
+        for (number, ((side, segment), more)) in steps.iter().enumerate() {
+            let before = counter.counts()[1].ack_lost_segment;
+            counter.take(*side, segment);
+            assert_eq!(counter.counts()[1].ack_lost_segment - before, *more, "{number}");
+        }
     }
 }

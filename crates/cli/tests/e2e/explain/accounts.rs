@@ -127,7 +127,9 @@ impl Accounts {
                 (self.fuller >= 1.1, "segments were small"),
                 (self.busy >= BUSY || self.window < 0.3 && self.drained > 0.9, "nothing else limited"),
             ],
-            Cause::Unknown => vec![(false, "a cause was injected")],
+            Cause::Refused | Cause::NotAnswered | Cause::Reset | Cause::Unknown => {
+                vec![(false, "a cause was injected")]
+            }
         };
         let missing: Vec<&str> = demands.iter().filter(|(holds, _)| !holds).map(|(_, what)| *what).collect();
         if missing.is_empty() { Ok(()) } else { Err(format!("not so: {}; {self:.3?}", missing.join("; "))) }

@@ -134,7 +134,9 @@ pub fn bear_out(cause: Cause, accounts: &Accounts) -> Result<(), String> {
                 (accounts.busy >= BUSY || limit >= MOST, "the path or the processor was busy".to_owned()),
             ]
         }
-        Cause::Unknown => vec![(false, "a cause was injected".to_owned())],
+        Cause::Refused | Cause::NotAnswered | Cause::Reset | Cause::Unknown => {
+            vec![(false, "a cause was injected".to_owned())]
+        }
     };
     let missing: Vec<String> =
         demands.into_iter().filter(|(holds, _)| !holds).map(|(_, what)| what).collect();

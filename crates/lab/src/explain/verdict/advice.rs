@@ -42,7 +42,8 @@ pub fn advice(cause: Cause, evidence: &Evidence) -> String {
         Cause::SmallSegments => {
             "a larger MSS (what clamps it?), a larger path MTU, or larger writes with Nagle's rule or TCP_CORK".to_owned()
         }
-        Cause::Unknown => String::new(),
+        // What failed has advice of its own.
+        Cause::Refused | Cause::NotAnswered | Cause::Reset | Cause::Unknown => String::new(),
     }
 }
 

@@ -96,7 +96,7 @@ fn case(evidence: &Evidence, cause: Cause) -> String {
             of_bytes(evidence.mean_segment),
             share(evidence.fuller - 1.0)
         ),
-        Cause::Unknown => "the capture does not tell what limited".to_owned(),
+        _ => "the capture does not tell what limited".to_owned(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod advice;
 mod because;
+pub mod failed;
 mod judge;
 
 use super::cause::Cause;

@@ -1,0 +1,66 @@
+//! Connections that failed, and how that is told.
+
+use super::super::cause::Cause;
+use super::{RTT_US, Trace, beat};
+use linerate_wire::tcp::Flags;
+
+/// What is said of packets: microseconds, whether from the client, and control bits.
+fn told(packets: &[(u64, bool, Flags)]) -> (Cause, String, f64) {
+    let mut trace = Trace::new(1_460);
+    for (at_us, from_client, flags) in packets {
+        trace.take(*at_us, *from_client, *flags, 0);
+    }
+    let verdict = trace.explained().verdict;
+    (verdict.cause, verdict.because[0].clone(), verdict.confidence)
+}
+
+#[test]
+fn who_refused_is_told() {
+    let (syn, reset) = (Flags::SYN, Flags::RST | Flags::ACK);
+    let said = "10.0.0.2:80 answered the SYN with RST after 300 us".to_owned();
+    assert_eq!(told(&[(0, true, syn), (300, false, reset)]), (Cause::Refused, said.clone(), 1.0));
+    let again = [(0, true, syn), (1_000_000, true, syn), (1_000_300, false, reset)];
+    assert_eq!(told(&again), (Cause::Refused, said, 1.0));
+}
+
+#[test]
+fn what_was_not_answered_is_told() {
+    let syn = Flags::SYN;
+    let said = "10.0.0.1:40000 sent 3 SYNs in 3 s, and 10.0.0.2:80 answered none".to_owned();
+    let asked = [(0, true, syn), (1_000_000, true, syn), (3_000_000, true, syn)];
+    assert_eq!(told(&asked), (Cause::NotAnswered, said.clone(), 1.0));
+    // Its sender gives up.
+    let given_up = [&asked[..], &[(3_500_000, true, Flags::RST)]].concat();
+    assert_eq!(told(&given_up), (Cause::NotAnswered, said, 1.0));
+    let once = "10.0.0.1:40000 sent a SYN, and 10.0.0.2:80 did not answer it".to_owned();
+    assert_eq!(told(&asked[..1]), (Cause::NotAnswered, once, 1.0));
+    let half = [(0, true, syn), (100, false, syn | Flags::ACK), (1_000_100, false, syn | Flags::ACK)];
+    let said = "10.0.0.2:80 sent 2 SYNs in 1 s, and 10.0.0.1:40000 answered none".to_owned();
+    assert_eq!(told(&half), (Cause::NotAnswered, said, 1.0));
+    // The client went on: the answer passed elsewhere.
+    assert_eq!(told(&[(0, true, syn), (20_000, true, Flags::ACK)]).0, Cause::Unknown);
+}
+
+#[test]
+fn who_reset_it_is_told() {
+    let (syn, ack, reset) = (Flags::SYN, Flags::ACK, Flags::RST);
+    let open = [(0, true, syn), (10_000, false, syn | ack), (10_010, true, ack)];
+    let told_of = |more: &[(u64, bool, Flags)]| told(&[&open[..], more].concat());
+    let said = "10.0.0.2:80 reset the connection 2.5 s after it was first seen".to_owned();
+    assert_eq!(told_of(&[(2_500_000, false, reset)]), (Cause::Reset, said, 1.0));
+    let (fin, done) = (Flags::FIN | ack, 2_000_000);
+    let closed = [(done, true, fin), (done + 10_000, false, fin), (done + 10_010, true, reset)];
+    assert_eq!(told_of(&closed).0, Cause::Unknown, "both had ended before");
+    assert_eq!(told_of(&closed[..1]).0, Cause::Unknown);
+    // What limited it until then stays said.
+    let mut trace = beat(14_600, 25_000, RTT_US + 100, 200);
+    let cause = beat(14_600, 25_000, RTT_US + 100, 200).explained().verdict.cause;
+    trace.take(8_000_000, true, reset, 0);
+    let found = trace.explained();
+    assert_eq!(found.verdict.cause, cause);
+    assert!(
+        found.notes.iter().any(|note| note.starts_with("10.0.0.1:40000 reset the connection 8 s")),
+        "{:?}",
+        found.notes
+    );
+}
