@@ -132,11 +132,11 @@ typedef struct lr_stack_config {
     uint32_t max_sockets;
     /*
      Frames that can lie received and unread, each in a buffer of the MTU (64 KiB with LR_DEVICE_RX_COALESCING),
-     allocated at start. Default: 1,024.
+     allocated at start; 1 to 1,048,576. Default: 1,024.
      */
     uint32_t receive_buffers;
     /*
-     Most memory that sockets may hold, in bytes, 16,384 at least. Default: 16 MiB. Up to a quarter of it is pages,
+     Most memory that sockets may hold, in bytes, 16 KiB to 1 TiB. Default: 16 MiB. Up to a quarter of it is pages,
      allocated when they are first needed.
      */
     size_t memory;

@@ -7,6 +7,11 @@ use linerate_stack::memory::LEAST_MEMORY;
 use linerate_stack::{Cidr, StackConfig};
 use std::net::IpAddr;
 
+/// Most receive buffers, which are allocated at start.
+const MOST_RECEIVE_BUFFERS: u32 = 1 << 20;
+/// Most memory for sockets.
+const MOST_MEMORY: usize = 1 << 40;
+
 /// The device fills in TCP and UDP checksums on transmit.
 pub const LR_DEVICE_TX_CHECKSUM: u32 = 1;
 /// The device verifies checksums on receive and says so in `lr_rx_meta`.
@@ -123,9 +128,9 @@ pub struct lr_stack_config {
     /// Most sockets, 1 to 65,536. Default: 1,024.
     pub max_sockets: u32,
     /// Frames that can lie received and unread, each in a buffer of the MTU (64 KiB with LR_DEVICE_RX_COALESCING),
-    /// allocated at start. Default: 1,024.
+    /// allocated at start; 1 to 1,048,576. Default: 1,024.
     pub receive_buffers: u32,
-    /// Most memory that sockets may hold, in bytes, 16,384 at least. Default: 16 MiB. Up to a quarter of it is pages,
+    /// Most memory that sockets may hold, in bytes, 16 KiB to 1 TiB. Default: 16 MiB. Up to a quarter of it is pages,
     /// allocated when they are first needed.
     pub memory: usize,
     /// Largest buffer of a stream socket that sizes its buffers by itself, in bytes, for each direction. The window scale
@@ -163,14 +168,18 @@ impl lr_stack_config {
     pub(crate) unsafe fn stack(&self, device: &lr_device) -> Result<StackConfig> {
         // SAFETY: the caller's contract.
         let (addresses, gateways) = unsafe { (text(self.addresses)?, text(self.gateways)?) };
-        let sockets = self.max_sockets.clamp(1, 1 << 16) as usize;
-        if self.memory < LEAST_MEMORY {
+        let sockets = self.max_sockets as usize;
+        let fits = (1..=1 << 16).contains(&self.max_sockets)
+            && (1..=MOST_RECEIVE_BUFFERS).contains(&self.receive_buffers)
+            && (LEAST_MEMORY..=MOST_MEMORY).contains(&self.memory);
+        let addresses = words::<Cidr>(addresses)?;
+        if !fits || !addresses.iter().all(is_hosts) {
             return Err(Errno(libc::EINVAL));
         }
         let is_ip = device.capabilities & LR_DEVICE_IP != 0;
         Ok(StackConfig {
             mtu: usize::from(device.mtu),
-            addresses: words::<Cidr>(addresses)?,
+            addresses,
             gateways: words::<IpAddr>(gateways)?,
             dhcp: self.dhcp != 0,
             slaac: self.slaac != 0,
@@ -186,6 +195,19 @@ impl lr_stack_config {
             ..StackConfig::default()
         })
     }
+}
+
+/// Whether one host alone may have the address: neither all hosts nor all of its network, as the first and the last of an IPv4 network are.
+fn is_hosts(cidr: &Cidr) -> bool {
+    let ip = cidr.address();
+    let is_shared = match ip {
+        IpAddr::V4(ip) if cidr.prefix_len() < 31 => {
+            cidr.broadcast() == Some(ip) || cidr.network().address() == ip
+        }
+        IpAddr::V4(ip) => ip.is_broadcast(),
+        IpAddr::V6(_) => false,
+    };
+    !(ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() || is_shared)
 }
 
 /// A text that may be null.
@@ -217,5 +239,25 @@ mod tests {
         assert_eq!(words::<u8>("1, 2,3,").unwrap(), [1, 2, 3]);
         assert_eq!(words::<Cidr>("10.0.0.1").unwrap_err(), Errno(libc::EINVAL));
         assert_eq!(words::<Cidr>("10.0.0.1/8,fd00::1/64").unwrap().len(), 2);
+    }
+
+    #[test]
+    fn addresses_are_those_of_hosts() {
+        let check = |text: &str, expected| assert_eq!(is_hosts(&text.parse().unwrap()), expected, "{text}");
+        for one in ["10.0.0.1/24", "10.0.0.0/31", "10.0.0.7/32", "fd00::4/64", "fd00::/64", "fe80::1/64"] {
+            check(one, true);
+        }
+        for all in [
+            "0.0.0.0/0",
+            "::/0",
+            "224.0.0.1/24",
+            "ff02::1/64",
+            "255.255.255.255/32",
+            "10.0.0.255/24",
+            "10.0.0.0/24",
+            "127.0.0.1/8",
+        ] {
+            check(all, false);
+        }
     }
 }

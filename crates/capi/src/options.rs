@@ -193,13 +193,16 @@ impl Host {
 }
 
 fn set_socket(settings: &mut Settings, is_datagram: bool, name: c_int, value: c_int) -> Result<()> {
-    let bytes = usize::try_from(value).unwrap_or(0).clamp(MIN_BUFFER, MAX_BUFFER);
+    let bytes = || match usize::try_from(value) {
+        Ok(bytes) => Ok(bytes.clamp(MIN_BUFFER, MAX_BUFFER)),
+        Err(_) => Err(Errno(libc::EINVAL)),
+    };
     match name {
         libc::SO_REUSEADDR => settings.reuse_address = value != 0,
         libc::SO_KEEPALIVE => settings.keep_alive_on = value != 0,
-        libc::SO_SNDBUF => settings.stream.send_buffer = BufferSize::Fixed(bytes),
-        libc::SO_RCVBUF if is_datagram => settings.datagram_buffer = bytes,
-        libc::SO_RCVBUF => settings.stream.receive_buffer = BufferSize::Fixed(bytes),
+        libc::SO_SNDBUF => settings.stream.send_buffer = BufferSize::Fixed(bytes()?),
+        libc::SO_RCVBUF if is_datagram => settings.datagram_buffer = bytes()?,
+        libc::SO_RCVBUF => settings.stream.receive_buffer = BufferSize::Fixed(bytes()?),
         _ => return unknown(),
     }
     Ok(())

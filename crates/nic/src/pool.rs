@@ -109,8 +109,13 @@ impl Pool {
     /// A pool of `count` buffers of `buffer_size` bytes, all allocated now.
     pub fn new(count: usize, buffer_size: usize) -> Self {
         let pool = Pool::on_demand(count, buffer_size);
-        let blocks = (0..count).map_while(|_| pool.make());
-        pool.shelf.free.borrow_mut().extend(blocks);
+        if pool.shelf.free.borrow_mut().try_reserve_exact(count).is_err() {
+            // Not even their places have room.
+            return pool;
+        }
+        while let Some(block) = pool.make() {
+            pool.shelf.free.borrow_mut().push(block);
+        }
         pool
     }
 
@@ -118,7 +123,7 @@ impl Pool {
     /// first time: what is never used takes no memory. Where the system has no memory left, the pool is out of buffers.
     pub fn on_demand(count: usize, buffer_size: usize) -> Self {
         let shelf = Rc::new(Shelf {
-            free: RefCell::new(Vec::with_capacity(count)),
+            free: RefCell::default(),
             buffer_size,
             total: count,
             made: Cell::new(0),
@@ -165,6 +170,12 @@ impl Pool {
         if shelf.made.get() == shelf.total {
             return None;
         }
+        // It has a place to come back to, so that giving it back allocates nothing.
+        let mut free = shelf.free.borrow_mut();
+        let places = shelf.made.get() + 1;
+        let missing = places.saturating_sub(free.len());
+        free.try_reserve(missing).ok()?;
+        drop(free);
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(shelf.buffer_size).ok()?;
         bytes.resize(shelf.buffer_size, 0);
@@ -201,7 +212,7 @@ impl Pool {
     /// Buffers free now.
     #[inline]
     pub fn free(&self) -> usize {
-        self.shelf.free.borrow().len() + self.shelf.total - self.shelf.made.get()
+        self.shelf.total - self.shelf.made.get() + self.shelf.free.borrow().len()
     }
 
     /// Size of one buffer in bytes.
@@ -417,6 +428,17 @@ mod tests {
     extern crate std;
 
     use super::*;
+
+    #[test]
+    fn a_pool_of_more_than_there_can_be_is_out_of_buffers_when_memory_is() {
+        let pool = Pool::on_demand(usize::MAX, 64);
+        let taken: std::vec::Vec<_> = (0..100).map(|_| pool.take().unwrap()).collect();
+        assert_eq!(pool.free(), usize::MAX - 100);
+        drop(taken);
+        assert_eq!(pool.free(), usize::MAX);
+        assert!(Pool::on_demand(1, usize::MAX / 2).take().is_none());
+        assert_eq!(Pool::new(usize::MAX, usize::MAX / 2).shelf.free.borrow().len(), 0);
+    }
 
     #[test]
     fn the_last_handle_returns_the_buffer() {

@@ -142,8 +142,7 @@ pub struct StackConfig {
     /// See [`crate::memory`] for what happens on the way there. At least [`crate::memory::LEAST_MEMORY`], 16 KiB.
     /// Default: 64 MiB.
     pub memory: usize,
-    /// Most TCP connections, TIME-WAIT included. Each takes about 4 KB once it was used; before, the table takes 100 bytes
-    /// a connection. Where it is full, those in TIME-WAIT, half-open ones and those that their owner has closed give
+    /// Most TCP connections, TIME-WAIT included. What each takes, idle and awake, is in `docs/memory.md`: idle below 1 KiB. Where it is full, those in TIME-WAIT, half-open ones and those that their owner has closed give
     /// way; accepted ones never do, so servers must keep below it. Default: 4,096.
     pub max_connections: usize,
     /// Most half-open connections, of all listeners together; SYNs beyond are answered with cookies (RFC 4987), and so are

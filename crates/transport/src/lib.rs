@@ -123,8 +123,8 @@ pub trait Transport {
     /// Queues owned payload without copying it. On `Full` nothing was queued and `WRITABLE` will come.
     ///
     /// Memory payloads need room in the send buffer ([`Transport::sendable`] > 0 takes one whole payload of any
-    /// length up to 64 KiB). File ranges take no memory until they are sent and may be of any length; a file that
-    /// turns out shorter than the range resets the connection with [`CloseReason::File`].
+    /// length up to 64 KiB). File ranges take no memory until they are sent and may be of any length that a file can have; a file
+    /// that turns out shorter than the range resets the connection with [`CloseReason::File`].
     fn send(&mut self, conn: ConnId, payload: Payload) -> Result<(), SendError>;
 
     /// Queues a copy of `bytes`, all or nothing: for short replies and headers (64 KiB at most).

@@ -16,6 +16,13 @@ pub struct FileRange {
     pub len: u64,
 }
 
+impl FileRange {
+    /// Whether a file can be so long: positions in files have 63 bits (POSIX `off_t`).
+    pub fn is_possible(&self) -> bool {
+        self.offset.checked_add(self.len).is_some_and(|end| i64::try_from(end).is_ok())
+    }
+}
+
 /// What a server queues for sending.
 #[derive(Clone, Debug)]
 pub enum Payload {

@@ -424,9 +424,22 @@ pub enum SendError {
     Full,
     /// The connection is closed, not yet established, or was shut down.
     Closed,
-    /// More than 64 KiB of memory payload in one call.
+    /// More than 64 KiB of memory payload in one call, a range beyond what a file can have ([`FileRange::is_possible`](crate::FileRange::is_possible)), or
+    /// more in all than 64 bits count.
     TooLong,
 }
+
+impl core::fmt::Display for SendError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            SendError::Full => "the send buffer is full: there will be room",
+            SendError::Closed => "the connection is closed, not yet established, or was shut down",
+            SendError::TooLong => "longer than one payload may be: 64 KiB in memory, or what a file can have",
+        })
+    }
+}
+
+impl core::error::Error for SendError {}
 
 /// Why a datagram was not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -440,6 +453,19 @@ pub enum UdpSendError {
     /// The socket is closed.
     Closed,
 }
+
+impl core::fmt::Display for UdpSendError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            UdpSendError::Full => "the queue or the device is full: try again later",
+            UdpSendError::TooLong => "longer than a datagram can be",
+            UdpSendError::Unreachable => "no route leads there",
+            UdpSendError::Closed => "the socket is closed",
+        })
+    }
+}
+
+impl core::error::Error for UdpSendError {}
 
 #[cfg(test)]
 mod tests {

@@ -16,7 +16,8 @@ fn options_come_back_as_they_were_set() {
     check(stream, SOL_SOCKET, libc::SO_REUSEADDR, 7, 0, Ok(1));
     check(stream, SOL_SOCKET, libc::SO_KEEPALIVE, 1, 0, Ok(1));
     check(stream, SOL_SOCKET, libc::SO_SNDBUF, 50_000, 0, Ok(50_000));
-    check(stream, SOL_SOCKET, libc::SO_RCVBUF, -1, 0, Ok(2_048));
+    check(stream, SOL_SOCKET, libc::SO_RCVBUF, 0, 0, Ok(2_048));
+    check(stream, SOL_SOCKET, libc::SO_RCVBUF, -1, bad.0, Ok(2_048));
     check(datagram, SOL_SOCKET, libc::SO_RCVBUF, 10_000, 0, Ok(10_000));
     check(stream, SOL_SOCKET, libc::SO_TYPE, 1, bad.1, Ok(libc::SOCK_STREAM));
     check(datagram, SOL_SOCKET, libc::SO_TYPE, 1, bad.1, Ok(libc::SOCK_DGRAM));
@@ -168,9 +169,21 @@ fn a_stack_tells_its_addresses_and_refuses_bad_settings() {
     config.size -= 1;
     assert_eq!(code(&config, &device), -libc::EINVAL);
     config.size += 1;
-    let enough = core::mem::replace(&mut config.memory, (16 << 10) - 1);
+    for memory in [0, (16 << 10) - 1, (1 << 40) + 1, usize::MAX] {
+        let config = lr_stack_config { memory, ..config };
+        assert_eq!(code(&config, &device), -libc::EINVAL, "{memory} bytes");
+    }
+    for number in [0, (1 << 20) + 1, u32::MAX] {
+        for config in [
+            lr_stack_config { max_sockets: number, ..config },
+            lr_stack_config { receive_buffers: number, ..config },
+        ] {
+            assert_eq!(code(&config, &device), -libc::EINVAL, "{number}");
+        }
+    }
+    config.addresses = c"10.0.0.1/24,224.0.0.1/24".as_ptr();
     assert_eq!(code(&config, &device), -libc::EINVAL);
-    config.memory = enough;
+    config.addresses = null();
     device.mtu = 100;
     assert_eq!(code(&config, &device), -libc::EINVAL);
     device.mtu = 1500;

@@ -19,9 +19,8 @@ pub fn run(args: &Predict) -> Result<String, FabricError> {
     match args.format {
         SweepFormat::Text => Ok(show::text(&answers)),
         SweepFormat::Json => Ok(show::json(&answers)),
-        SweepFormat::Csv | SweepFormat::Svg => {
-            Err(FabricError::value("--format", "csv or svg", "text or json without --sweep"))
-        }
+        SweepFormat::Csv => Err(FabricError::value("--format", "csv", "text or json without --sweep")),
+        SweepFormat::Svg => Err(FabricError::value("--format", "svg", "text or json without --sweep")),
     }
 }
 

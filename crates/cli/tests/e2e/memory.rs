@@ -29,6 +29,16 @@ fn check(lab: &Lab, upload: Upload, name: &str) {
 }
 
 #[test]
+fn much_memory_is_served_on_a_tap_too() {
+    // The host's queue of a TAP is as long as there are buffers, as far as the kernel makes it.
+    for memory in ["8GiB", "1TiB"] {
+        let lab = Lab::start(Wire::Tap, 1500, &["--memory", memory]);
+        lab.client.must(&format!("curl -sSf {}/hello.txt", lab.http()));
+        lab.stop();
+    }
+}
+
+#[test]
 fn little_memory_refuses_nothing_that_it_let_in() {
     for wire in [Wire::Tap, Wire::Packet] {
         for memory in ["4MiB", "16MiB"] {

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 /// Largest size that is taken: beyond it a prediction says nothing new.
 const MAX_BYTES: u64 = 1 << 40;
+/// The shortest frame of Ethernet (IEEE 802.3 section 4.2.3.3: minFrameSize).
+const LEAST_FRAME: u64 = 64;
 
 /// The parts of a transfer that are left to read.
 struct Parts<'a> {
@@ -257,7 +259,14 @@ fn hyperlink(parts: &mut Parts<'_>) -> Result<Transfer, AskError> {
 }
 
 fn ethernet(parts: &mut Parts<'_>) -> Result<Transfer, AskError> {
-    let frame_bytes = size("the frame", parts.place("frame size")?)?;
+    let text = parts.place("frame size")?;
+    let frame_bytes = size("the frame", text)?;
+    if frame_bytes < LEAST_FRAME {
+        let least = format!(
+            "'{text}' for 'the frame'; expected {LEAST_FRAME} B or more, to which Ethernet pads what is shorter"
+        );
+        return Err(AskError(least));
+    }
     let port = parts.option("port").map(str::to_owned);
     let known = [("line", Counted::Line), ("frame", Counted::Frame), ("packet", Counted::Packet)];
     let counted = parts.option("count").map_or(Ok(Counted::Frame), |text| one_of("count", text, &known))?;
@@ -281,7 +290,7 @@ fn whole(name: &str, text: &str) -> Result<u64, AskError> {
     }
 }
 
-/// A size: a whole number of bytes with B, KiB, MiB, kB or MB, or without a unit.
+/// A size: a whole number of bytes with B, KiB, MiB, GiB, kB, MB or GB, or without a unit.
 fn size(name: &str, text: &str) -> Result<u64, AskError> {
     let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(at);
@@ -289,13 +298,17 @@ fn size(name: &str, text: &str) -> Result<u64, AskError> {
         "" | "b" => Some(1),
         "kib" | "k" => Some(1 << 10),
         "mib" | "m" => Some(1 << 20),
+        "gib" | "g" => Some(1 << 30),
         "kb" => Some(1000),
         "mb" => Some(1_000_000),
+        "gb" => Some(1_000_000_000),
         _ => None,
     };
     let bytes = number.parse::<u64>().ok().zip(scale).and_then(|(number, scale)| number.checked_mul(scale));
     match bytes {
         Some(bytes) if (1..=MAX_BYTES).contains(&bytes) => Ok(bytes),
-        _ => Err(AskError(format!("'{text}' for '{name}'; expected a size such as 64, 128B, 32KiB or 1MiB"))),
+        _ => Err(AskError(format!(
+            "'{text}' for '{name}'; expected a size such as 64, 128B, 32KiB or 1MiB, at most 1TiB"
+        ))),
     }
 }

@@ -103,6 +103,7 @@ fn refusals_say_what_is_allowed() {
     check("edma:TC0:L2", "'L2' is no path; expected FROM->TO or FROM<->TO");
     check("edma:TC0:->L2", "is no path");
     check("edma:TC0:L2->MSMC:0", "expected a size such as");
+    check("ethernet:63", "expected 64 B or more");
     check("edma:TC0:L2->MSMC:32Kib/s", "expected a size such as");
     check("edma:TC0:L2->MSMC:99999999999999999999", "expected a size such as");
     check("edma:TC0:L2->MSMC,sync=abc", "'abc' for 'sync'; expected one of a, ab");

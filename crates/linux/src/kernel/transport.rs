@@ -95,6 +95,9 @@ impl KernelTransport {
         if !conn.takes_payload() {
             return Err(SendError::Closed);
         }
+        if !range.is_possible() || conn.unsent().checked_add(range.len).is_none() {
+            return Err(SendError::TooLong);
+        }
         let Some(file) = file else {
             hub.counters.file_failed += 1;
             conn.reset_on_close();

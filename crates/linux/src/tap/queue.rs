@@ -11,8 +11,8 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// The longest queue asked for: the kernel takes 8 bytes for each place.
-const MOST_QUEUED: usize = 1 << 20;
+/// The longest queue asked for. The kernel has its places in one piece of memory, 8 bytes each, and refuses one of more than 4 MiB with EPERM.
+const MOST_QUEUED: usize = 1 << 19;
 
 /// Most queues of a TAP (the kernel's MAX_TAP_QUEUES).
 pub const MOST_QUEUES: usize = 256;

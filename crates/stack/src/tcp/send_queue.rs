@@ -162,7 +162,12 @@ impl SendQueue {
         rest.is_empty()
     }
 
-    /// Queues a range of a file.
+    /// Whether positions reach so many bytes on, with what memory may hold behind them.
+    pub fn can_count(&self, len: u64) -> bool {
+        self.end.checked_add(len).is_some_and(|end| end < u64::MAX / 2)
+    }
+
+    /// Queues a range of a file that [can be counted](SendQueue::can_count).
     pub fn push_file(&mut self, range: FileRange) {
         if range.len > 0 {
             self.unread.get_or_insert(self.end);

@@ -109,7 +109,10 @@ impl Connection {
         if !self.may_send() {
             return Err(SendError::Closed);
         }
-        if !self.sender.queue.has_room() || range.offset.checked_add(range.len).is_none() {
+        if !range.is_possible() || !self.sender.queue.can_count(range.len) {
+            return Err(SendError::TooLong);
+        }
+        if !self.sender.queue.has_room() {
             return Err(self.refuse(now));
         }
         self.sender.queue.push_file(range);

@@ -5,7 +5,8 @@ use super::stream;
 use crate::tcp::{FileRead, State};
 use alloc::vec::Vec;
 use linerate_transport::{
-    BufferSize, Bytes, CloseReason, ConnState, FileError, FileId, FileRange, Payload, Ready, SocketOptions,
+    BufferSize, Bytes, CloseReason, ConnState, FileError, FileId, FileRange, Payload, Ready, SendError,
+    SocketOptions,
 };
 
 fn range(offset: u64, len: u64) -> Payload {
@@ -23,6 +24,21 @@ fn start_reads(solo: &mut Solo) -> Vec<FileRead> {
         reads.push(read);
     }
     reads
+}
+
+#[test]
+fn a_range_that_no_file_has_is_refused_and_changes_nothing() {
+    let mut solo = Solo::established();
+    for (offset, len) in [(0, u64::MAX), (0, 1 << 63), (1 << 63, 1), (u64::MAX, 2), (i64::MAX as u64, 1)] {
+        let sent = solo.connection.send(solo.now, range(offset, len));
+        assert_eq!(sent, Err(SendError::TooLong), "{offset} {len}");
+    }
+    // Each could be, but not all of them behind each other.
+    solo.connection.send(solo.now, range(0, 1 << 62)).unwrap();
+    assert_eq!(solo.connection.send(solo.now, range(0, 1 << 62)), Err(SendError::TooLong));
+    assert_eq!(solo.connection.unsent(), 1 << 62);
+    solo.connection.write(solo.now, b"behind").unwrap();
+    assert!(!start_reads(&mut solo).is_empty(), "it is read");
 }
 
 #[test]
