@@ -56,7 +56,9 @@ fn one(text: &mut String, outcome: &Outcome, flow: &FlowOutcome) {
             .filter(|(part, _)| *part >= WORTH)
             .map(|(part, cause)| format!("{} {}", cause_name(cause), share(part)))
             .collect();
-        let _ = writeln!(text, "  limited by  {}", causes.join(", "));
+        if !causes.is_empty() {
+            let _ = writeln!(text, "  limited by  {}", causes.join(", "));
+        }
     }
     let verdict = verdict::of(outcome, flow);
     let _ = writeln!(text, "  bottleneck  {}: {}", verdict.bottleneck, verdict.because);

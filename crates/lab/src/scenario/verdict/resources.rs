@@ -44,8 +44,8 @@ pub(super) fn link(outcome: &Outcome, flow: &FlowOutcome) -> Option<Verdict> {
     }
     let because = format!("{busy} (at most {} of payload)", rate(bps * flow.payload_share()));
     let wait = outcome.paths.of(side).mean_wait();
-    let base = outcome.base_rtt().max(Duration::from_millis(1));
-    if wait.as_secs_f64() > BLOAT * base.as_secs_f64() && wait > Duration::from_millis(10) {
+    let base = windows::bare_rtt(outcome, side).max(Duration::from_millis(1));
+    if !is_one && wait.as_secs_f64() > BLOAT * base.as_secs_f64() && wait > Duration::from_millis(10) {
         let because = format!("{because}; its queue holds everything up by {}", span(wait));
         let advice = "the rate is used up, but others wait too: a smaller queue, or queue = { codel = true, ecn = true } with \
                       tcp.ecn = \"request\"";
