@@ -259,10 +259,7 @@ mod tests {
 
     #[test]
     fn mistakes_have_place_key_and_remedy() {
-        let check = |text: &str, expected: &str| {
-            let found = parse(text).unwrap_err().to_string();
-            assert!(found.contains(expected), "{text:?}: {found:?} lacks {expected:?}");
-        };
+        let check = refused;
         check(
             "[link]\nrate = \"fast\"\n",
             "line 2, column 8: rate: \"fast\" starts with no number; expected",
@@ -282,28 +279,6 @@ mod tests {
             "[link]\nrate = \"1 Mbit/s\"\nqueue = { codel = true, bytes = \"3 KiB\" }\n",
             "these keys make no queue",
         );
-        for queue in [
-            "\"0 B\"",
-            "\"53 B\"",
-            "{ packets = 0 }",
-            "{ codel = true, packets = 0 }",
-            "\"0 ms\"",
-            "\"1 us\"",
-        ] {
-            check(
-                &format!("[link]\nrate = \"1 Mbit/s\"\nqueue = {queue}\n"),
-                "line 3, column 9: queue: nothing passes such a queue; expected 1 packet and 54 B",
-            );
-        }
-        check(
-            "[world]\nmtu = \"x\"\n",
-            "line 2, column 7: mtu: invalid type: string \"x\", expected a whole number",
-        );
-        check("[world]\nseed = -1\n", "expected a whole number from 0 to 18446744073709551615");
-        check("[world]\nseed = \"x\"\n", "expected a whole number from 0 to 18446744073709551615");
-        let most = parse("[world]\nseed = \"18446744073709551615\"\n").unwrap();
-        assert_eq!(most.world.seed, Some(u64::MAX));
-        check("[[flow]]\nbytes = \"0.5 B\"\n", "line 2, column 9: bytes: expected whole bytes");
         check("[world]\nduration = \"2 h\"\n", "line 2, column 12: duration: ");
         parse("[world]\nduration = \"3600 s\"\n").unwrap();
         check("[world]\nmtu = 100\n", "mtu: expected 576 to 9216 bytes");
@@ -333,6 +308,39 @@ mod tests {
         check("[server]\ninterrupt-mode = \"off\"\n", "unknown variant `off`, expected one of `none`");
         check("[server]\nprocessor = { copy = \"2 s\" }\n", "line 2, column 22: processor: expected 0 s");
         check("[client.tcp]\ncongestion = \"bbr\"\n", "expected cubic or reno (or newreno, new-reno)");
+    }
+
+    /// Whether a text is refused with these words.
+    fn refused(text: &str, expected: &str) {
+        let found = parse(text).unwrap_err().to_string();
+        assert!(found.contains(expected), "{text:?}: {found:?} lacks {expected:?}");
+    }
+
+    #[test]
+    fn what_nothing_can_work_with_is_refused_in_words() {
+        let check = refused;
+        for queue in [
+            "\"0 B\"",
+            "\"53 B\"",
+            "{ packets = 0 }",
+            "{ codel = true, packets = 0 }",
+            "\"0 ms\"",
+            "\"1 us\"",
+        ] {
+            check(
+                &format!("[link]\nrate = \"1 Mbit/s\"\nqueue = {queue}\n"),
+                "line 3, column 9: queue: nothing passes such a queue; expected 1 packet and 54 B",
+            );
+        }
+        check(
+            "[world]\nmtu = \"x\"\n",
+            "line 2, column 7: mtu: invalid type: string \"x\", expected a whole number",
+        );
+        check("[world]\nseed = -1\n", "expected a whole number from 0 to 18446744073709551615");
+        check("[world]\nseed = \"x\"\n", "expected a whole number from 0 to 18446744073709551615");
+        let most = parse("[world]\nseed = \"18446744073709551615\"\n").unwrap();
+        assert_eq!(most.world.seed, Some(u64::MAX));
+        check("[[flow]]\nbytes = \"0.5 B\"\n", "line 2, column 9: bytes: expected whole bytes");
     }
 
     #[test]
