@@ -51,6 +51,8 @@ fn what_keeps_everything_from_coming_is_named() {
         "interrupt delay",
         &["interrupt-mode none the client hears of frames only when there are 32"],
     );
+    let few = "client.interrupt-mode = \"none\"\n[[flow]]\nbytes = \"2 KiB\"\n";
+    check(few, 0, "interrupt delay", &["segments waited", "on average"]);
     let busy = "server.processor = { packet = \"100 ms\" }\nworld.duration = \"1 s\"\n";
     check(busy, 0, "the server's processor", &[]);
     check(&format!("link.loss = \"100 %\"\n{short}"), 0, "the path", &["no connection came to be"]);
