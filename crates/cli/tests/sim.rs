@@ -199,6 +199,18 @@ fn nonsense_is_refused_and_extremes_are_told_truly() {
 }
 
 #[test]
+fn a_lucky_transfer_gets_no_more_than_the_ideal() {
+    for seed in 1..30 {
+        let text = format!(
+            "world.seed = {seed}\nlink = {{ rate = \"1 Mbit/s\", loss = \"30 %\" }}\n[[flow]]\nbytes = \"40 KiB\"\n"
+        );
+        let outcome = run_text(&text);
+        let ideal = outcome.ideal_bps(Side::Server).unwrap();
+        assert!(outcome.flows[0].goodput_bps() <= ideal, "{text}: {} of {ideal}", mbps(&outcome));
+    }
+}
+
+#[test]
 fn samples_of_the_page_are_true() {
     assert!(samples::check_page(&root().join("docs/sim.md"), program) >= 3);
 }

@@ -269,11 +269,12 @@ impl Outcome {
     }
 
     /// What the flows that `side` sends could get in all: the rate without headers and without what the model of loss
-    /// takes. `None` when the path changes on the way, or nothing is sent or can arrive.
+    /// took, which in a short run may be far from its mean. `None` when the path changes on the way, or nothing is sent or can arrive.
     pub fn ideal_bps(&self, side: Side) -> Option<f64> {
         let path = self.paths.of(side);
         let flow = self.flows.iter().find(|flow| flow.flow.from == side)?;
-        let lost = path.path.loss.mean().unwrap_or(0.0);
+        let (lost, all) = (path.stats.lost_bytes, path.stats.lost_bytes + path.stats.delivered_bytes);
+        let lost = lost as f64 / all.max(1) as f64;
         let ideal = self.rate_bps(side) as f64 * flow.payload_share() * (1.0 - lost);
         (!path.changes && ideal >= 1.0).then_some(ideal)
     }
