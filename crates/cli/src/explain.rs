@@ -1,5 +1,6 @@
 //! `linerate explain`: what limits transfers, from a capture, or from a running server's own accounts.
 
+use crate::apart::apart;
 use crate::lab::args::Output;
 use crate::lab::error::{LabError, json, print, print_json, writable, write};
 use crate::status::address::StatusAddress;
@@ -55,6 +56,7 @@ pub struct Explain {
 ///
 /// The capture or the server cannot be read, or the result not be written.
 pub fn run(args: &Explain) -> Result<(), LabError> {
+    apart(&[Path::new(&args.from)], &[("--html", args.output.html.as_deref())])?;
     writable([&args.output.html])?;
     if args.from == "-" || Path::new(&args.from).exists() {
         return capture(args);

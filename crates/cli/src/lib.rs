@@ -1,5 +1,6 @@
 //! The `linerate` command: arguments, configuration, the loop that brings the parts together, and what it prints.
 
+mod apart;
 pub mod args;
 pub mod explain;
 pub mod fabric;

@@ -399,3 +399,17 @@ fn the_report_of_ones_own_chip_is_complete_and_neutral() {
         assert!(!body.contains(word), "{word}");
     }
 }
+
+#[test]
+fn no_output_overwrites_the_chip() {
+    let text = fs::read_to_string(root().join("boards/socs/k2h.toml")).unwrap();
+    let chip = Scratch::new("self.toml", &text);
+    for args in [&["report"][..], &["explain", "edma:TC0:ddr3a->l2.0:64KiB"]] {
+        let (command, rest) = args.split_first().unwrap();
+        let all = [&["fabric", command, chip.path()], rest, &["-o", chip.path()]].concat();
+        let (code, _, errors) = program(&all);
+        assert_eq!(code, Some(2), "{args:?}: {errors}");
+        assert!(errors.contains("for '--output': expected a file other than"), "{args:?}: {errors}");
+        assert_eq!(fs::read_to_string(&chip.0).unwrap(), text, "{args:?}");
+    }
+}

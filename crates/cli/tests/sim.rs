@@ -199,6 +199,18 @@ fn nonsense_is_refused_and_extremes_are_told_truly() {
 }
 
 #[test]
+fn a_lucky_transfer_gets_no_more_than_the_ideal() {
+    for seed in 1..30 {
+        let text = format!(
+            "world.seed = {seed}\nlink = {{ rate = \"1 Mbit/s\", loss = \"30 %\" }}\n[[flow]]\nbytes = \"40 KiB\"\n"
+        );
+        let outcome = run_text(&text);
+        let ideal = outcome.ideal_bps(Side::Server).unwrap();
+        assert!(outcome.flows[0].goodput_bps() <= ideal, "{text}: {} of {ideal}", mbps(&outcome));
+    }
+}
+
+#[test]
 fn samples_of_the_page_are_true() {
     assert!(samples::check_page(&root().join("docs/sim.md"), program) >= 3);
 }
@@ -256,6 +268,26 @@ fn json_plot_and_capture_are_well_formed() {
 }
 
 #[test]
+fn no_output_overwrites_the_scenario_or_another() {
+    let text = "world.duration = \"1 ms\"\n";
+    let scenario = Scratch::new("self.toml", text);
+    let check = |args: &[&str], said: &str| {
+        let (code, _, errors) = program(&[&["sim", scenario.path()], args].concat());
+        assert_eq!(code, Some(2), "{args:?}: {errors}");
+        assert!(errors.contains(said), "{said:?} for {args:?} in {errors}");
+        assert_eq!(fs::read_to_string(&scenario.0).unwrap(), text, "{args:?}");
+    };
+    for option in ["--pcap", "--plot", "--trace"] {
+        let said = format!("invalid value '{}' for '{option}': expected a file other than", scenario.path());
+        check(&[option, scenario.path()], &said);
+    }
+    let both = std::env::temp_dir().join(format!("linerate-sim-{}-both", std::process::id()));
+    let both = both.to_str().unwrap();
+    check(&["--pcap", both, "--plot", both], "for '--plot': expected a file other than that of --pcap");
+    assert!(!Path::new(both).exists());
+}
+
+#[test]
 fn exit_codes() {
     let check = |args: &[&str], code: i32, said: &[&str]| {
         let (found, _, errors) = program(&[&["sim"], args].concat());
@@ -267,6 +299,12 @@ fn exit_codes() {
     check(&["no/such.toml"], 2, &["cannot read no/such.toml"]);
     check(&[bad.path()], 2, &["line 3, column 9: queue: \"deep\" is no queue; expected a size such as"]);
     let minimal = "examples/sim/minimal.toml";
+    let narrow = ["world.ip=6", "world.mtu=576"];
+    check(
+        &[minimal, "--set", narrow[0], "--set", narrow[1]],
+        2,
+        &["'world.mtu=576' for '--set': expected 1280 or more with ip = 6"],
+    );
     check(&[minimal, "--set", "link.speed=3"], 2, &["'link.speed=3' for '--set'", "unknown field `speed`"]);
     check(
         &[minimal, "--set", "link.delay=soon"],

@@ -3,9 +3,11 @@
 //! Times are those at which the last bit left or reached the interface. Frames lack padding and check sequence.
 
 use crate::parcel::Parcel;
+use crate::world::{NodeId, World};
 use linerate_nic::MacAddr;
 use linerate_wire::pcapng::{self, Packet};
 use linerate_wire::units::Instant;
+use std::io::{self, Write};
 
 pub use linerate_wire::pcapng::Seen;
 
@@ -23,6 +25,19 @@ pub struct Captured<'a> {
     pub frame: &'a [u8],
 }
 
+/// Where a capture ends before its world does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// When the first frame passed that is not in it.
+    pub at: Instant,
+    /// Frames that are.
+    pub kept: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Frames that are not.
+    pub missing: u64,
+}
+
 #[derive(Debug)]
 struct Record {
     at: Instant,
@@ -38,7 +53,11 @@ pub(crate) struct Capture {
     /// Nodes whose frames are kept.
     nodes: Vec<bool>,
     bytes: usize,
+    /// Bytes that are kept, where that is less than the most.
+    limit: Option<usize>,
     dropped: u64,
+    /// When the first frame passed that is not kept any more.
+    cut_at: Option<Instant>,
     hash: u64,
 }
 
@@ -85,7 +104,9 @@ impl Capture {
 
     fn record(&mut self, node: usize, seen: Seen, segment: &Parcel, at: Instant) {
         let frame = segment.bytes();
-        if self.bytes + frame.len() > MAX_BYTES {
+        // Nothing after the first that does not fit: a capture ends, and has no holes.
+        if self.cut_at.is_some() || self.bytes + frame.len() > self.room() {
+            self.cut_at = self.cut_at.or(Some(at));
             self.dropped += 1;
             return;
         }
@@ -102,9 +123,30 @@ impl Capture {
         frames
     }
 
-    /// The file: one section, one interface per node that is captured, frames in the order of their times.
-    pub(crate) fn pcapng(&self, seed: u64, nodes: &[(String, MacAddr)]) -> Vec<u8> {
-        let mut file = Vec::with_capacity(self.bytes + 64 * self.records.len() + 1_024);
+    /// Bytes of frames that are kept.
+    fn room(&self) -> usize {
+        self.limit.unwrap_or(MAX_BYTES)
+    }
+
+    /// Keeps fewer bytes than it might.
+    pub(crate) fn limit(&mut self, bytes: usize) {
+        self.limit = Some(bytes.min(MAX_BYTES));
+    }
+
+    /// What is missing at the end, if anything is.
+    pub(crate) fn cut(&self) -> Option<Cut> {
+        let at = self.cut_at?;
+        Some(Cut { at, kept: self.records.len() as u64, bytes: self.bytes as u64, missing: self.dropped })
+    }
+
+    /// Writes the file: one section, one interface per node that is captured, frames in the order of their times.
+    pub(crate) fn write(
+        &self,
+        seed: u64,
+        nodes: &[(String, MacAddr)],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut file = Vec::new();
         let mut comment = format!("linerate-sim, seed {seed}");
         if self.dropped > 0 {
             comment.push_str(&format!("; {} later frames are not kept", self.dropped));
@@ -124,9 +166,57 @@ impl Capture {
         for record in order {
             if let Some(number) = interfaces.get(record.node).copied().flatten() {
                 packet(&mut file, number, record);
+                // Not all at once: the frames are there already, and may be many.
+                out.write_all(&file)?;
+                file.clear();
             }
         }
+        out.write_all(&file)
+    }
+}
+
+impl World {
+    /// Keeps the frames that pass a node's interface from now on, for [`World::pcapng`]. They take memory: 1 GiB at most.
+    pub fn capture(&mut self, node: impl Into<NodeId>) {
+        self.capture.keep(node.into().0);
+    }
+
+    /// Keeps the frames of all nodes that there are.
+    pub fn capture_all(&mut self) {
+        (0..self.nodes.len()).for_each(|index| self.capture.keep(index));
+    }
+
+    /// What was kept, as a pcapng file: times in nanoseconds, an interface per node, the seed in its comment.
+    pub fn pcapng(&self) -> Vec<u8> {
+        let mut file = Vec::new();
+        // A vector takes everything.
+        let _ = self.write_pcapng(&mut file);
         file
+    }
+
+    /// Where the capture ends, if that is before the present: [`World::capture`] says how much is kept.
+    pub fn capture_cut(&self) -> Option<Cut> {
+        self.capture.cut()
+    }
+
+    /// Keeps so many bytes of frames instead of 1 GiB.
+    pub fn limit_capture(&mut self, bytes: usize) {
+        self.capture.limit(bytes);
+    }
+
+    /// Writes the same file.
+    ///
+    /// # Errors
+    ///
+    /// What `out` says.
+    pub fn write_pcapng(&self, out: &mut dyn Write) -> io::Result<()> {
+        let nodes: Vec<_> = self.nodes.iter().map(|node| (node.name.clone(), node.mac)).collect();
+        self.capture.write(self.seed, &nodes, out)
+    }
+
+    /// The frames that were kept of a node, in the order of their times.
+    pub fn captured(&self, node: impl Into<NodeId>) -> Vec<Captured<'_>> {
+        self.capture.frames(node.into().0)
     }
 }
 

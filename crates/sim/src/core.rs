@@ -106,6 +106,11 @@ impl Core {
         self.cpu_times
     }
 
+    /// How much of that has passed by `now`: the work of a turn lasts beyond its beginning.
+    pub fn busy_by(&self, now: Instant) -> Duration {
+        self.cpu_times.total().saturating_sub(self.busy_until.max(now) - now)
+    }
+
     /// What other cores have sent so far.
     pub fn letters(&self) -> LetterStats {
         self.letters

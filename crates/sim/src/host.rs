@@ -401,6 +401,11 @@ impl Host {
         }
     }
 
+    /// For how long bits have left the interface by `now`, where it has a rate.
+    pub fn line_busy_by(&self, now: Instant) -> Duration {
+        self.transmitter.busy_by(now)
+    }
+
     /// Begins to send what can be begun by `now`, from one queue after the other; `seen` is told of each packet.
     pub(crate) fn start(
         &mut self,

@@ -52,7 +52,7 @@ mod world;
 pub use apps::{
     Amount, App, AppWork, Context, Echo, EndReport, Endpoint, EndpointConfig, Pattern, Reader, Role, Writer,
 };
-pub use capture::{Captured, Seen};
+pub use capture::{Captured, Cut, Seen};
 pub use codel::CodelConfig;
 pub use core::{Core, LetterStats};
 pub use flow::{FlowConfig, FlowId, FlowReport};

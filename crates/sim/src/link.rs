@@ -30,6 +30,8 @@ pub(crate) struct Transmitter {
     /// When it is free again, rounded down.
     pub(crate) free_at: Instant,
     rest: u64,
+    /// Time that all transmissions take which were begun.
+    begun: Duration,
 }
 
 impl Transmitter {
@@ -44,7 +46,13 @@ impl Transmitter {
         let units = u128::from(bytes) * 8_000_000_000 + u128::from(self.rest);
         self.free_at = start + Duration::from_nanos((units / u128::from(bps)) as u64);
         self.rest = (units % u128::from(bps)) as u64;
+        self.begun += self.free_at - start;
         pace
+    }
+
+    /// For how long it has been busy by `now`.
+    pub(crate) fn busy_by(&self, now: Instant) -> Duration {
+        self.begun.saturating_sub(self.free_at.max(now) - now)
     }
 }
 
@@ -112,6 +120,11 @@ impl LinkPath {
     /// Segments and bytes that wait in the queue.
     pub(crate) fn queue_len(&self) -> (usize, usize) {
         (self.backlog.len(), self.backlog.bytes())
+    }
+
+    /// For how long bits have left by `now`, where there is a rate.
+    pub(crate) fn busy_by(&self, now: Instant) -> Duration {
+        self.transmitter.busy_by(now)
     }
 
     /// Whether nothing is under way here.

@@ -1,7 +1,7 @@
 //! The world: nodes, the network between them, and virtual time.
 
-use crate::apps::{App, Context, Endpoint, EndpointConfig, Role};
-use crate::capture::{Capture, Captured};
+use crate::apps::{App, Context, EndReport, Endpoint, EndpointConfig, Role};
+use crate::capture::Capture;
 use crate::flow::{FlowConfig, FlowId, FlowReport};
 use crate::host::{Host, HostConfig};
 use crate::journal::{Entry, Journal, Pen};
@@ -345,6 +345,11 @@ impl World {
         self.path(node.into().0, direction).stats
     }
 
+    /// For how long bits have left the rate of a direction of a node's cable so far; no time at all where there is no rate.
+    pub fn busy_time(&self, node: impl Into<NodeId>, direction: Direction) -> Duration {
+        self.path(node.into().0, direction).busy_by(self.now)
+    }
+
     /// Segments and bytes that wait in the queue of a direction of a node's cable.
     pub fn queue_len(&mut self, node: impl Into<NodeId>, direction: Direction) -> (usize, usize) {
         let index = node.into().0;
@@ -433,27 +438,19 @@ impl World {
         FlowReport { client: end(ends.client), server: end(self.serving(ends)) }
     }
 
+    /// What the client's and the server's end of a flow have seen so far, without measurements of a live connection. Cheap: to
+    /// be asked after every step.
+    pub fn flow_seen(&self, flow: FlowId) -> [Option<&EndReport>; 2] {
+        let ends = &self.flows[flow.0];
+        [ends.client, self.serving(ends)]
+            .map(|(host, owner)| self.app::<Endpoint>(host, owner).map(Endpoint::seen))
+    }
+
     /// Whether both ends of a flow are over. Cheap: to be asked after every step.
     pub fn is_flow_done(&self, flow: FlowId) -> bool {
         let end = |(host, owner)| self.app::<Endpoint>(host, owner).is_none_or(Endpoint::is_done);
         let ends = &self.flows[flow.0];
         end(ends.client) && end(self.serving(ends))
-    }
-
-    /// Keeps the frames that pass a node's interface from now on, for [`World::pcapng`]. They take memory: 1 GiB at most.
-    pub fn capture(&mut self, node: impl Into<NodeId>) {
-        self.capture.keep(node.into().0);
-    }
-
-    /// Keeps the frames of all nodes that there are.
-    pub fn capture_all(&mut self) {
-        (0..self.nodes.len()).for_each(|index| self.capture.keep(index));
-    }
-
-    /// What was kept, as a pcapng file: times in nanoseconds, an interface per node, the seed in its comment.
-    pub fn pcapng(&self) -> Vec<u8> {
-        let nodes: Vec<_> = self.nodes.iter().map(|node| (node.name.clone(), node.mac)).collect();
-        self.capture.pcapng(self.seed, &nodes)
     }
 
     /// Notes what happens at the nodes that there are, from now on; the last `room` entries are kept. Changes nothing for the
@@ -473,11 +470,6 @@ impl World {
     /// The name of a node.
     pub fn name(&self, node: impl Into<NodeId>) -> &str {
         &self.nodes[node.into().0].name
-    }
-
-    /// The frames that were kept of a node, in the order of their times.
-    pub fn captured(&self, node: impl Into<NodeId>) -> Vec<Captured<'_>> {
-        self.capture.frames(node.into().0)
     }
 
     /// Samples all flows and queues every so often from now on (see [`World::samples`], [`World::queue_samples`]); `None`

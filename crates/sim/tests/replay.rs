@@ -131,3 +131,24 @@ fn captures_hold_every_segment_as_it_was() {
     assert_eq!(counts[0], [0, down.delivered, up.offered]);
     assert_eq!(counts[1], [0, up.delivered, down.offered]);
 }
+
+#[test]
+fn a_capture_that_is_full_ends_without_holes_and_says_where() {
+    let run = |limit: Option<usize>| {
+        let (mut world, a, b) = World::pair(7, PairConfig::default());
+        world.capture_all();
+        limit.into_iter().for_each(|limit| world.limit_capture(limit));
+        let flow = world.add_flow(FlowConfig::upload(a, b, Amount::Bytes(100_000)));
+        assert!(world.run_flow(flow, Duration::from_secs(5)));
+        let kept = [world.captured(a), world.captured(b)].map(|frames| frames.len() as u64);
+        (world.capture_cut(), kept[0] + kept[1], world.captured(a).last().map(|frame| frame.at))
+    };
+    let (cut, all, _) = run(None);
+    assert_eq!(cut, None);
+    let (cut, kept, last) = run(Some(40_000));
+    let cut = cut.unwrap();
+    assert_eq!((cut.kept, cut.kept + cut.missing), (kept, all));
+    assert!(cut.bytes <= 40_000 && kept > 20, "{cut:?}");
+    // A super-segment is seen as a whole, before the acknowledgements between its segments.
+    assert!(last.unwrap() <= cut.at + Duration::from_millis(2), "{last:?} {cut:?}");
+}

@@ -34,6 +34,12 @@ pub fn guide(name: &str) -> Result<Guide, FabricError> {
     guide::load(&text).map_err(|error| FabricError::Malformed { file, why: error.to_string() })
 }
 
+/// Those of these chips and guides that are files.
+pub fn files<'a>(names: &[&'a str]) -> Vec<&'a Path> {
+    let is_known = |name: &str| SOCS.iter().chain(&GUIDES).any(|(known, _)| known.eq_ignore_ascii_case(name));
+    names.iter().filter(|name| !is_known(name)).map(|name| Path::new(*name)).collect()
+}
+
 /// What is built in under this name, or stands in the file.
 fn text(argument: &'static str, name: &str, known: &[(&str, &str)]) -> Result<(String, String), FabricError> {
     if let Some((name, text)) = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {

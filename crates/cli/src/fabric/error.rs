@@ -1,5 +1,6 @@
 //! What goes wrong in `linerate fabric`, and whose fault it is.
 
+use crate::apart::Clash;
 use linerate_fabric::ask::AskError;
 use std::fmt;
 use std::path::PathBuf;
@@ -92,6 +93,12 @@ impl fmt::Display for FabricError {
 }
 
 impl std::error::Error for FabricError {}
+
+impl From<Clash> for FabricError {
+    fn from(clash: Clash) -> FabricError {
+        FabricError::value(clash.option, clash.file.display(), clash.expected)
+    }
+}
 
 impl From<AskError> for FabricError {
     fn from(error: AskError) -> FabricError {

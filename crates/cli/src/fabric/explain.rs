@@ -5,6 +5,7 @@ use super::change::apply;
 use super::error::FabricError;
 use super::show::{self, figure};
 use super::{builtin, predict, way};
+use crate::apart::apart;
 use linerate_fabric::ask::advice::{self, Advice};
 use linerate_fabric::ask::ready;
 use std::fmt::Write as _;
@@ -14,6 +15,7 @@ const ADVICE: usize = 5;
 
 /// What the command prints.
 pub fn run(args: &Explain) -> Result<String, FabricError> {
+    apart(&builtin::files(&[&args.soc]), &[("--output", args.output.as_deref())])?;
     let soc = apply(builtin::soc(&args.soc)?, &args.set)?;
     let answers = predict::answers(&soc, std::slice::from_ref(&args.transfer), true, false)?;
     let Some(answer) = answers.into_iter().next() else { return Ok(String::new()) };

@@ -3,6 +3,7 @@
 use super::args::Report;
 use super::error::FabricError;
 use super::{audit, builtin, compare, figures, known, sweeps};
+use crate::apart::apart;
 use linerate_fabric::ask::{self, Counted, Transfer};
 use linerate_fabric::guide::{FigureText, Guide};
 use linerate_fabric::model::accuracy::{self, Errors, Line};
@@ -15,6 +16,8 @@ use std::fs;
 
 /// Writes the page and says so.
 pub fn run(args: &Report) -> Result<String, FabricError> {
+    let read = builtin::files(&[&args.soc, &args.guide]);
+    apart(&read, &[("--output", Some(&args.output))])?;
     let soc = builtin::soc(&args.soc)?;
     let guide = builtin::guide(&args.guide)?;
     let html = html(&soc, &guide)?;

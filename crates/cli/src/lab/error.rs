@@ -1,5 +1,6 @@
 //! What goes wrong in `linerate lab`, whose fault it is, and how results are written.
 
+use crate::apart::Clash;
 use serde::Serialize;
 use std::fmt;
 use std::fs::OpenOptions;
@@ -43,6 +44,12 @@ impl fmt::Display for LabError {
 }
 
 impl std::error::Error for LabError {}
+
+impl From<Clash> for LabError {
+    fn from(Clash { option, file, expected }: Clash) -> LabError {
+        LabError::Asked(format!("invalid value '{}' for '{option}': expected {expected}", file.display()))
+    }
+}
 
 /// Prints a result on standard output.
 pub fn print(text: &str) -> Result<(), LabError> {

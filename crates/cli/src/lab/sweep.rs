@@ -2,6 +2,7 @@
 
 use super::args::Output;
 use super::error::{self, LabError};
+use crate::apart::apart;
 use crate::fabric::builtin;
 use clap::Args;
 use linerate_lab::progress::Progress;
@@ -93,6 +94,13 @@ pub fn run(args: &Sweep) -> Result<(), LabError> {
         .out
         .clone()
         .unwrap_or_else(|| Path::new(args.file.file_stem().unwrap_or_default()).with_extension("csv"));
+    let written = [
+        ("--out", Some(out.as_path())),
+        ("--parquet", args.parquet.as_deref()),
+        ("--heat", args.heat.as_deref()),
+        ("--html", args.output.html.as_deref()),
+    ];
+    apart(&[&args.file], &written)?;
     let (rows, course) = match &args.items {
         Some(items) => (part(&plan, items)?, Course::default()),
         None => all(&plan, args, &out)?,

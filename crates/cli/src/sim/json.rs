@@ -95,7 +95,7 @@ fn path(outcome: &Outcome, side: Side) -> Value {
     json!({
         "from": side.name(),
         "rate": outcome.rate_bps(side),
-        "utilisation": outcome.utilisation(side),
+        "utilisation": path.used,
         "segments": stats.offered,
         "delivered": stats.delivered,
         "lost": stats.lost,
@@ -127,7 +127,7 @@ fn host(outcome: &Outcome, side: Side) -> Value {
         "interrupts": host.nic.interrupts,
         "queues": host.queues.iter().map(queue).collect::<Vec<_>>(),
         "rx_wait": host.mean_rx_wait().as_secs_f64(),
-        "processor": outcome.cpu_share(side),
+        "processor": host.cpu_used,
         "memory": host.memory,
         "memory_used": host.memory_used,
         "no_memory": host.no_memory,

@@ -4,10 +4,13 @@ pub mod args;
 pub mod json;
 pub mod text;
 
+use crate::apart::{Clash, apart};
 use args::{Format, Sim};
+use linerate_lab::quantity::count;
 use linerate_lab::scenario::error::SimError;
 use linerate_lab::scenario::{build, load, plot, watch};
 use linerate_lab::trace::simulated;
+use linerate_sim::Instant;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -24,6 +27,13 @@ pub fn run(args: &Sim) -> Result<(), SimError> {
 
 /// What the command prints; it writes the plot and the capture that were asked for.
 pub fn output(args: &Sim) -> Result<String, SimError> {
+    let written = [("--trace", &args.trace), ("--pcap", &args.pcap), ("--plot", &args.plot)]
+        .map(|(option, file)| (option, file.as_deref()));
+    apart(&[&args.file], &written).map_err(|Clash { option, file, expected }| SimError::Value {
+        name: option,
+        value: file.display().to_string(),
+        why: format!("expected {expected}"),
+    })?;
     let mut scenario = load::load(&args.file, &args.set)?;
     if let Some(queues) = args.queues {
         for host in [&mut scenario.client, &mut scenario.server] {
@@ -37,12 +47,13 @@ pub fn output(args: &Sim) -> Result<String, SimError> {
     if args.trace.is_some() {
         simulated::keep(&mut setup, simulated::ENTRIES);
     }
+    let begin = setup.world.now();
     let outcome = watch(&mut setup, &scenario);
     if let Some(file) = &args.trace {
         trace(file, &setup)?;
     }
     if let Some(file) = &args.pcap {
-        write(file, &setup.world.pcapng())?;
+        capture(file, &setup, begin)?;
     }
     if let Some(file) = &args.plot {
         let svg = plot::svg(&outcome).map_err(SimError::Plot)?;
@@ -61,6 +72,23 @@ fn trace(file: &Path, setup: &build::Setup) -> Result<(), SimError> {
     let written = simulated::write(setup, out).map_err(failed)?;
     if written.lost > 0 {
         eprintln!("linerate: the trace holds the last events; {} older ones are not in it", written.lost);
+    }
+    Ok(())
+}
+
+/// Writes the frames of a world that has run since `begin`.
+fn capture(file: &Path, setup: &build::Setup, begin: Instant) -> Result<(), SimError> {
+    let failed = |why| SimError::Write { to: file.display().to_string(), why };
+    let mut out = io::BufWriter::new(std::fs::File::create(file).map_err(failed)?);
+    setup.world.write_pcapng(&mut out).and_then(|()| out.flush()).map_err(failed)?;
+    if let Some(cut) = setup.world.capture_cut() {
+        eprintln!(
+            "linerate: the capture ends after {} frames ({}), {} into the run; {} later ones are not in it",
+            count(cut.kept),
+            text::bytes(cut.bytes),
+            text::span(cut.at - begin),
+            count(cut.missing)
+        );
     }
     Ok(())
 }

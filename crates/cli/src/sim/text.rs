@@ -6,7 +6,7 @@ use linerate_lab::scenario::file::Side;
 use linerate_lab::scenario::outcome::{FlowOutcome, HostOutcome, Outcome, PathOutcome, QueueOutcome};
 use linerate_lab::scenario::verdict;
 pub use linerate_lab::verdict::cause_name;
-use linerate_transport::LimitCause;
+use linerate_transport::{ConnInfo, LimitCause};
 use std::fmt::Write as _;
 
 /// Causes that took less than this share of the time are not printed.
@@ -35,14 +35,7 @@ fn one(text: &mut String, outcome: &Outcome, flow: &FlowOutcome) {
     let from = flow.flow.from;
     let _ = writeln!(text, "{} -> {}: {}", from.name(), from.other().name(), transferred(outcome, flow));
     if let Some(info) = flow.info {
-        let again = info.retransmits as f64 / info.segments_sent.max(1) as f64;
-        let _ = writeln!(
-            text,
-            "  segments    {} sent, of them {} again ({})",
-            count(info.segments_sent),
-            count(info.retransmits),
-            share(again)
-        );
+        let _ = writeln!(text, "  segments    {}", segments(&info));
         if let Some([least, mean, most]) = flow.rtt {
             let _ = writeln!(
                 text,
@@ -63,11 +56,31 @@ fn one(text: &mut String, outcome: &Outcome, flow: &FlowOutcome) {
             .filter(|(part, _)| *part >= WORTH)
             .map(|(part, cause)| format!("{} {}", cause_name(cause), share(part)))
             .collect();
-        let _ = writeln!(text, "  limited by  {}", causes.join(", "));
+        if !causes.is_empty() {
+            let _ = writeln!(text, "  limited by  {}", causes.join(", "));
+        }
     }
     let verdict = verdict::of(outcome, flow);
     let _ = writeln!(text, "  bottleneck  {}: {}", verdict.bottleneck, verdict.because);
     let _ = writeln!(text, "  advice      {}\n", verdict.advice);
+}
+
+/// How many segments with data were sent. Those of the handshake and of the end, which have none, may be sent again too.
+fn segments(info: &ConnInfo) -> String {
+    // Each segment with data that was sent again had a byte at least, and was sent before.
+    let most = info.bytes_retransmitted.min(info.segments_sent.saturating_sub(1));
+    let again = info.retransmits.min(most);
+    let sent = info.segments_sent.max(1) as f64;
+    let mut text = format!(
+        "{} sent, of them {} again ({})",
+        count(info.segments_sent),
+        count(again),
+        share(again as f64 / sent)
+    );
+    if info.retransmits > again {
+        let _ = write!(text, "; {} without data sent again", count(info.retransmits - again));
+    }
+    text
 }
 
 /// How much came in how long, and how it ended.
@@ -142,7 +155,7 @@ fn host(text: &mut String, side: Side, outcome: &Outcome) {
         let _ = write!(line, ", {} {name}", count(number));
     }
     if !host.cpu.total().is_zero() {
-        let _ = write!(line, "; processor busy {}", share(outcome.cpu_share(side)));
+        let _ = write!(line, "; processor busy {}", share(host.cpu_used));
     }
     let _ = writeln!(text, "{line}");
     if host.queues.len() > 1 {

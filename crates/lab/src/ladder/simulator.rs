@@ -3,7 +3,6 @@
 use super::constants::{Constants, Whose};
 use super::rungs::Limit;
 use super::state::{Direction, State};
-use crate::scenario::file::Side;
 use crate::scenario::outcome::Outcome;
 use crate::scenario::{load, simulate, verdict};
 use std::fmt::Write as _;
@@ -88,7 +87,7 @@ pub fn run(state: &State, constants: &Constants, whose: Whose) -> Result<Measure
     let found = verdict::of(&outcome, flow);
     Ok(Measured {
         megabytes: flow.goodput_bps() / 8e6,
-        load: outcome.cpu_share(Side::Server).min(1.0),
+        load: outcome.hosts.server.cpu_used,
         limit: limit(found.bottleneck),
         bottleneck: found.bottleneck.to_owned(),
         because: found.because,

@@ -353,7 +353,7 @@ fn flow(
 ) -> Flow {
     let opens = table.opens.unwrap_or(Side::Client);
     let start = world.now() + table.start.map_or(Duration::ZERO, time);
-    let amount = match (table.bytes, table.duration) {
+    let amount = match (number(&table.bytes), table.duration) {
         (Some(bytes), _) => Amount::Bytes(bytes.value() as u64),
         (None, Some(span)) => Amount::Until(start + time(span)),
         (None, None) => Amount::Until(world.now() + duration),

@@ -110,9 +110,45 @@ impl fmt::Display for Mistake {
     }
 }
 
+/// A message of the reader with what it expected in words: it knows the types of the program.
+pub fn plain(message: &str) -> String {
+    let Some((before, wanted)) = message.rsplit_once(", expected ") else { return message.to_owned() };
+    let words = match wanted {
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "usize" => "a whole number, 0 or more",
+        "a boolean" => "true or false",
+        "a string" => "text in quotation marks",
+        "a sequence" => "a list",
+        wanted if wanted.starts_with("struct ") => "a table",
+        wanted => wanted,
+    };
+    format!("{before}, expected {words}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_expected_is_said_in_words() {
+        let check = |message: &str, expected: &str| assert_eq!(plain(message), expected);
+        check(
+            "invalid type: string \"x\", expected u64",
+            "invalid type: string \"x\", expected a whole number, 0 or more",
+        );
+        check(
+            "invalid value: integer `300`, expected u8",
+            "invalid value: integer `300`, expected a whole number from 0 to 255",
+        );
+        check(
+            "invalid type: integer `3`, expected struct TcpTable",
+            "invalid type: integer `3`, expected a table",
+        );
+        check("unknown field `x`, expected one of `y`", "unknown field `x`, expected one of `y`");
+        check("no more", "no more");
+    }
 
     #[test]
     fn places_are_lines_columns_and_keys() {

@@ -68,6 +68,7 @@ impl Side {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct WorldTable {
     /// Decides everything random. Default: 1.
+    #[serde(deserialize_with = "super::models::seed")]
     pub seed: Option<u64>,
     /// Virtual time after which the world stops. Default: 10 s.
     pub duration: Option<Spanned<Nanoseconds>>,
@@ -354,7 +355,7 @@ pub struct FlowTable {
     /// When it opens. Default: at the start.
     pub start: Option<Nanoseconds>,
     /// How much is sent.
-    pub bytes: Option<Bytes>,
+    pub bytes: Option<Spanned<Bytes>>,
     /// For how long is sent. Default, without `bytes`: to the end of the world.
     pub duration: Option<Nanoseconds>,
     /// How the receiver reads. Default: at once.

@@ -1,8 +1,8 @@
 //! Reads a scenario, changes the keys that the command line names, and checks what the syntax cannot.
 
-use super::error::{Mistake, SimError};
+use super::error::{Mistake, SimError, plain};
 use super::file::{HostTable, MAX_QUEUES, PathTable, Scenario, TcpTable};
-use super::models::QueueModel;
+use super::models::{LEAST_QUEUE, QueueModel, no_room};
 use crate::quantity::bytes;
 use linerate_fabric::document::{self, ReadError};
 use linerate_fabric::units::{Bytes, Nanoseconds};
@@ -11,6 +11,8 @@ use linerate_stack::tcp::{LEAST_BUFFER, MIN_MSS};
 use std::path::Path;
 use toml::{Spanned, Table, Value};
 
+/// Least MTU with IPv6.
+const LEAST_MTU6: usize = 1_280;
 /// Longest virtual time in seconds.
 const MAX_SECONDS: f64 = 3_600.0;
 /// Most transfers.
@@ -88,7 +90,7 @@ pub fn parse(text: &str) -> Result<Scenario, Mistake> {
 }
 
 fn of_toml(text: &str, error: &ReadError) -> Mistake {
-    Mistake::at(text, &error.span().unwrap_or(text.len()..text.len()), error.message())
+    Mistake::at(text, &error.span().unwrap_or(text.len()..text.len()), plain(error.message()))
 }
 
 /// Changes one key of a table; `change` is `key.key=value`, where a value that is not TOML is text.
@@ -162,6 +164,10 @@ pub fn check(text: &str, scenario: &Scenario) -> Result<(), Mistake> {
     {
         return Err(Mistake::at(text, &ip.span(), "expected 4 or 6"));
     }
+    if world.ip.as_ref().is_some_and(|ip| *ip.get_ref() == 6) {
+        // Every link that carries IPv6 carries packets of this length (RFC 8200 section 5).
+        within(text, &world.mtu, LEAST_MTU6, usize::MAX, &format!("{LEAST_MTU6} or more with ip = 6"))?;
+    }
     if scenario.flow.len() > MAX_FLOWS {
         return Err(Mistake::at(text, &(0..0), format!("expected at most {MAX_FLOWS} flows")));
     }
@@ -177,7 +183,14 @@ pub fn check(text: &str, scenario: &Scenario) -> Result<(), Mistake> {
         check_host(text, host)?;
         check_tcp(text, &host.tcp)?;
     }
-    scenario.flow.iter().try_for_each(|flow| check_tcp(text, &flow.tcp))
+    scenario.flow.iter().try_for_each(|flow| {
+        if let Some(bytes) = &flow.bytes
+            && (f64::MIN_POSITIVE..1.0).contains(&bytes.get_ref().value())
+        {
+            return Err(Mistake::at(text, &bytes.span(), "expected whole bytes, such as 1 B"));
+        }
+        check_tcp(text, &flow.tcp)
+    })
 }
 
 /// What no interface, loop or stack can have.
@@ -230,6 +243,12 @@ fn check_queue(text: &str, path: &PathTable) -> Result<(), Mistake> {
             };
             Err(Mistake::at(text, &queue.span(), what))
         }
+        (Some(queue), Some(rate)) => match queue.get_ref() {
+            QueueModel::Time(time) if rate.bytes().value() * time.as_secs_f64() < LEAST_QUEUE as f64 => {
+                Err(Mistake::at(text, &queue.span(), no_room()))
+            }
+            _ => Ok(()),
+        },
         _ => Ok(()),
     }
 }
@@ -240,10 +259,7 @@ mod tests {
 
     #[test]
     fn mistakes_have_place_key_and_remedy() {
-        let check = |text: &str, expected: &str| {
-            let found = parse(text).unwrap_err().to_string();
-            assert!(found.contains(expected), "{text:?}: {found:?} lacks {expected:?}");
-        };
+        let check = refused;
         check(
             "[link]\nrate = \"fast\"\n",
             "line 2, column 8: rate: \"fast\" starts with no number; expected",
@@ -267,6 +283,8 @@ mod tests {
         parse("[world]\nduration = \"3600 s\"\n").unwrap();
         check("[world]\nmtu = 100\n", "mtu: expected 576 to 9216 bytes");
         check("[world]\nip = 5\n", "expected 4 or 6");
+        check("[world]\nmtu = 1279\nip = 6\n", "line 2, column 7: mtu: expected 1280 or more with ip = 6");
+        parse("[world]\nmtu = 1280\nip = 6\n").unwrap();
         check(
             "[serve]\n",
             "unknown field `serve`, expected one of `title`, `world`, `client`, `server`, `link`",
@@ -290,6 +308,39 @@ mod tests {
         check("[server]\ninterrupt-mode = \"off\"\n", "unknown variant `off`, expected one of `none`");
         check("[server]\nprocessor = { copy = \"2 s\" }\n", "line 2, column 22: processor: expected 0 s");
         check("[client.tcp]\ncongestion = \"bbr\"\n", "expected cubic or reno (or newreno, new-reno)");
+    }
+
+    /// Whether a text is refused with these words.
+    fn refused(text: &str, expected: &str) {
+        let found = parse(text).unwrap_err().to_string();
+        assert!(found.contains(expected), "{text:?}: {found:?} lacks {expected:?}");
+    }
+
+    #[test]
+    fn what_nothing_can_work_with_is_refused_in_words() {
+        let check = refused;
+        for queue in [
+            "\"0 B\"",
+            "\"53 B\"",
+            "{ packets = 0 }",
+            "{ codel = true, packets = 0 }",
+            "\"0 ms\"",
+            "\"1 us\"",
+        ] {
+            check(
+                &format!("[link]\nrate = \"1 Mbit/s\"\nqueue = {queue}\n"),
+                "line 3, column 9: queue: nothing passes such a queue; expected 1 packet and 54 B",
+            );
+        }
+        check(
+            "[world]\nmtu = \"x\"\n",
+            "line 2, column 7: mtu: invalid type: string \"x\", expected a whole number",
+        );
+        check("[world]\nseed = -1\n", "expected a whole number from 0 to 18446744073709551615");
+        check("[world]\nseed = \"x\"\n", "expected a whole number from 0 to 18446744073709551615");
+        let most = parse("[world]\nseed = \"18446744073709551615\"\n").unwrap();
+        assert_eq!(most.world.seed, Some(u64::MAX));
+        check("[[flow]]\nbytes = \"0.5 B\"\n", "line 2, column 9: bytes: expected whole bytes");
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub mod build;
 pub mod error;
 pub mod file;
 pub mod load;
+mod meter;
 pub mod models;
 pub mod outcome;
 pub mod plot;

@@ -4,7 +4,7 @@ use linerate_fabric::units::{BitsPerSecond, Bytes, Nanoseconds, Ratio};
 use linerate_sim::{CodelConfig, Jitter, Loss, Queue};
 use linerate_transport::Pacing;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::{Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::marker::PhantomData;
@@ -57,6 +57,33 @@ impl<'de> Deserialize<'de> for PacingModel {
             },
         };
         Ok(PacingModel(pacing))
+    }
+}
+
+/// The seed: a number, or text where it is more than TOML's numbers hold.
+pub fn seed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    deserializer.deserialize_any(Seed).map(Some)
+}
+
+struct Seed;
+
+impl Visitor<'_> for Seed {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a whole number from 0 to {}", u64::MAX)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<u64, E> {
+        u64::try_from(number).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<u64, E> {
+        Ok(number)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<u64, E> {
+        text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
     }
 }
 
@@ -171,6 +198,9 @@ impl TextOrTable for JitterModel {
     }
 }
 
+/// Least bytes of a queue: Ethernet, IPv4 and TCP headers.
+pub const LEAST_QUEUE: usize = 54;
+
 /// `queue`: "64 KiB", "50 ms" at the path's rate, "codel", or a table.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum QueueModel {
@@ -204,7 +234,7 @@ impl TextOrTable for QueueModel {
             return Ok(QueueModel::Of(Queue::Codel(CodelConfig::default())));
         }
         if let Ok(bytes) = text.parse::<Bytes>() {
-            return Ok(QueueModel::Of(Queue::bytes(bytes.value() as usize)));
+            return with_room(Queue::bytes(bytes.value() as usize));
         }
         let wanted = |_| format!("{text:?} is no queue; expected {}", Self::EXPECTED);
         text.parse().map(|span| QueueModel::Time(time(span))).map_err(wanted)
@@ -235,8 +265,28 @@ impl TextOrTable for QueueModel {
             }
             _ => return Err(format!("these keys make no queue; expected {}", Self::EXPECTED)),
         };
-        Ok(QueueModel::Of(queue))
+        with_room(queue)
     }
+}
+
+/// A queue that takes the shortest segment at least: what leaves has waited in it, be it for no time.
+fn with_room(queue: Queue) -> Result<QueueModel, String> {
+    let (packets, bytes) = match queue {
+        Queue::DropTail { packets, bytes } => (packets, bytes),
+        Queue::Threshold { bytes, .. } => (usize::MAX, bytes),
+        Queue::Codel(CodelConfig { packets, .. }) => (packets, usize::MAX),
+    };
+    match packets >= 1 && bytes >= LEAST_QUEUE {
+        true => Ok(QueueModel::Of(queue)),
+        false => Err(no_room()),
+    }
+}
+
+/// What is expected of a queue that nothing can pass.
+pub fn no_room() -> String {
+    format!(
+        "nothing passes such a queue; expected 1 packet and {LEAST_QUEUE} B (the shortest segment) at least"
+    )
 }
 
 /// `reader`: "20 Mbit/s", "never", or { from = "3 s" }.

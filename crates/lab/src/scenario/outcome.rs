@@ -114,6 +114,11 @@ pub struct PathOutcome {
     pub stats: PathStats,
     /// Whether changes were scheduled, so that `path` does not hold for the whole run.
     pub changes: bool,
+    /// How much of the time what bounds it, the path's rate or the interface's, was busy: 0 to 1, from the first connection
+    /// to the end of the flows that the host sends; of all flows, where it sends none.
+    pub used: f64,
+    /// The same from the first connection to the end of all flows.
+    pub used_by_all: f64,
 }
 
 impl PathOutcome {
@@ -147,6 +152,8 @@ pub struct HostOutcome {
     pub line_rate_bps: u64,
     /// Frames that its receive ring holds.
     pub rx_ring: usize,
+    /// How many frames interrupt it, where no timer does.
+    pub interrupt_packets: Option<u32>,
     /// Packets that its transmit ring holds.
     pub tx_ring: usize,
     /// Largest IP packet in bytes.
@@ -157,6 +164,10 @@ pub struct HostOutcome {
     pub completion_delay: Duration,
     /// What its processor did; of several, the busiest.
     pub cpu: CpuTimes,
+    /// How much of the time that was: 0 to 1, from the first connection to the end of all flows.
+    pub cpu_used: f64,
+    /// The same of its line.
+    pub line_used: f64,
     /// The memory that its sockets may hold, in bytes.
     pub memory: usize,
     /// How much of that they held on the mean, by time; 0 to 1.
@@ -216,12 +227,14 @@ impl FlowOutcome {
     }
 
     /// How long data was under way until it was acknowledged, on average: what was in flight over the rate (Little 1961).
-    /// Longer than the smoothed round-trip time where acknowledgements wait that nobody measured.
+    /// Longer than the smoothed round-trip time where acknowledgements wait that nobody measured. What is still under way at
+    /// the end counts in both, so that this is no longer than the transfer.
     pub fn time_in_flight(&self) -> Option<Duration> {
         let [_, rtt, _] = self.rtt?;
-        let seconds = self.mean.in_flight * 8.0 / self.goodput_bps();
-        // Nothing arrived, or nearly: an hour stands for ever.
-        Some(rtt.max(Duration::from_secs_f64(if seconds.is_finite() { seconds.min(3_600.0) } else { 0.0 })))
+        let info = self.info?;
+        let sent = (info.bytes_acked + u64::from(info.in_flight)).max(self.received).max(1) as f64;
+        let share = (self.mean.in_flight / sent).min(1.0);
+        Some(rtt.max(self.active()?.mul_f64(share)))
     }
 
     /// What kept the sender from sending faster for the longest time, and its share of all time.
@@ -256,35 +269,14 @@ impl Outcome {
     }
 
     /// What the flows that `side` sends could get in all: the rate without headers and without what the model of loss
-    /// takes. `None` when the path changes on the way, or nothing is sent or can arrive.
+    /// took, which in a short run may be far from its mean. `None` when the path changes on the way, or nothing is sent or can arrive.
     pub fn ideal_bps(&self, side: Side) -> Option<f64> {
         let path = self.paths.of(side);
         let flow = self.flows.iter().find(|flow| flow.flow.from == side)?;
-        let lost = path.path.loss.mean().unwrap_or(0.0);
+        let (lost, all) = (path.stats.lost_bytes, path.stats.lost_bytes + path.stats.delivered_bytes);
+        let lost = lost as f64 / all.max(1) as f64;
         let ideal = self.rate_bps(side) as f64 * flow.payload_share() * (1.0 - lost);
         (!path.changes && ideal >= 1.0).then_some(ideal)
-    }
-
-    /// How much of the time the path that `side` sends into was busy, from the first connection to the end of the flows
-    /// that it sends.
-    pub fn utilisation(&self, side: Side) -> f64 {
-        let flows = || self.flows.iter().filter(|flow| flow.flow.from == side);
-        let start = flows().filter_map(|flow| flow.opened_at).min();
-        let end = flows().map(|flow| flow.until).max();
-        start.zip(end).map_or(0.0, |(start, end)| self.busy(side, end.saturating_sub(start)))
-    }
-
-    /// The same from the first connection to the end of all transfers: for what carries acknowledgements alone.
-    pub fn wire_share(&self, side: Side) -> f64 {
-        self.busy(side, self.active())
-    }
-
-    fn busy(&self, side: Side, time: Duration) -> f64 {
-        let stats = self.paths.of(side).stats;
-        let sent = stats.delivered - stats.duplicated + stats.lost;
-        let bytes = stats.delivered_bytes + stats.lost_bytes + 24 * sent;
-        let could = self.rate_bps(side) as f64 * time.as_secs_f64();
-        if could > 0.0 { bytes as f64 * 8.0 / could } else { 0.0 }
     }
 
     /// The time from the first connection to the end of the last transfer.
@@ -292,11 +284,6 @@ impl Outcome {
         let start = self.flows.iter().filter_map(|flow| flow.opened_at).min();
         let end = self.flows.iter().map(|flow| flow.until).max();
         start.zip(end).map_or(Duration::ZERO, |(start, end)| end.saturating_sub(start))
-    }
-
-    /// How much of that time a host's processor was busy.
-    pub fn cpu_share(&self, side: Side) -> f64 {
-        self.hosts.of(side).cpu.total().as_secs_f64() / self.active().as_secs_f64().max(1e-9)
     }
 
     /// Payload bits per second of all transfers that `side` sends, from the first connection to the end.

@@ -2,10 +2,11 @@
 
 use super::build::{Flow, Pair, Setup};
 use super::file::Side;
+use super::meter::{Meter, Shares};
 use super::outcome::{FlowOutcome, FlowSample, HostOutcome, Outcome, PathOutcome, QueueOutcome, Sample};
 use super::progress::{Counted, Progress};
 use linerate_nic::QueuePair;
-use linerate_sim::{Core, CpuTimes, Direction, EndReport, Host, World};
+use linerate_sim::{Core, CpuTimes, Direction, EndReport, Host, PacingMode, World};
 use linerate_wire::units::Instant;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ pub fn run(setup: &mut Setup, title: Option<String>, changes: Pair<bool>) -> Out
     let mut progress = vec![Progress::default(); setup.flows.len()];
     let mut memory = Pair::<f64>::default();
     let mut before = Duration::ZERO;
+    let mut meter = Meter::new(setup);
     loop {
         let at = setup.world.now() - begin;
         let ids: Vec<_> = setup.flows.iter().map(|flow| flow.id).collect();
@@ -49,9 +51,15 @@ pub fn run(setup: &mut Setup, title: Option<String>, changes: Pair<bool>) -> Out
         if is_done(&setup.world) || at >= setup.duration {
             break;
         }
-        let left = setup.duration - at;
-        setup.world.run_until(step.min(left), |world| is_done(world));
+        let next = setup.world.now() + step.min(setup.duration - at);
+        // Where a transfer begins or ends, what was busy so far is read off, and the step goes on.
+        while setup.world.now() < next && !is_done(&setup.world) {
+            let left = next - setup.world.now();
+            setup.world.run_until(left, |world| is_done(world) || meter.is_due(world));
+            meter.read(setup);
+        }
     }
+    let shares = meter.shares(setup);
     let flows =
         setup.flows.iter().zip(&progress).map(|(flow, seen)| outcome(setup, flow, seen, begin)).collect();
     let time = setup.world.now() - begin;
@@ -62,12 +70,12 @@ pub fn run(setup: &mut Setup, title: Option<String>, changes: Pair<bool>) -> Out
         time,
         flows,
         paths: Pair {
-            client: path(setup, Side::Client, changes),
-            server: path(setup, Side::Server, changes),
+            client: path(setup, Side::Client, changes, &shares),
+            server: path(setup, Side::Server, changes, &shares),
         },
         hosts: Pair {
-            client: host(setup, Side::Client, share(memory.client)),
-            server: host(setup, Side::Server, share(memory.server)),
+            client: host(setup, Side::Client, share(memory.client), &shares),
+            server: host(setup, Side::Server, share(memory.server), &shares),
         },
         samples,
     }
@@ -139,15 +147,17 @@ fn outcome(setup: &Setup, flow: &Flow, progress: &Progress, begin: Instant) -> F
     }
 }
 
-fn path(setup: &Setup, side: Side, changes: Pair<bool>) -> PathOutcome {
+fn path(setup: &Setup, side: Side, changes: Pair<bool>, shares: &Pair<Shares>) -> PathOutcome {
     PathOutcome {
         stats: setup.world.path_stats(*setup.hosts.of(side), Direction::Up),
         path: setup.paths.of(side).clone(),
         changes: *changes.of(side),
+        used: shares.of(side).wire,
+        used_by_all: shares.of(side).wire_by_all,
     }
 }
 
-fn host(setup: &Setup, side: Side, memory_used: f64) -> HostOutcome {
+fn host(setup: &Setup, side: Side, memory_used: f64, shares: &Pair<Shares>) -> HostOutcome {
     let host = setup.world.host(*setup.hosts.of(side));
     let nic = host.nic();
     let no_memory = |core: &Core| {
@@ -160,11 +170,15 @@ fn host(setup: &Setup, side: Side, memory_used: f64) -> HostOutcome {
         queues: host.cores().iter().map(queue).collect(),
         line_rate_bps: *setup.line_rates_bps.of(side),
         rx_ring: nic.config().rx_ring,
+        interrupt_packets: (nic.config().pacing.mode == PacingMode::None)
+            .then_some(nic.config().pacing.threshold),
         tx_ring: nic.config().tx_ring,
         mtu: nic.config().mtu,
         offloads: nic.enabled(),
         completion_delay: nic.config().completion_delay,
         cpu: host.cores().iter().map(|core| core.cpu_times()).max_by_key(CpuTimes::total).unwrap_or_default(),
+        cpu_used: shares.of(side).processor,
+        line_used: shares.of(side).line,
         memory: memory_of(host)[1],
         memory_used,
         no_memory: host.cores().iter().map(no_memory).sum(),

@@ -54,7 +54,7 @@ impl Accounts {
         let rtt = outcome.base_rtt().as_secs_f64().max(1e-9);
         Some(Accounts {
             shares: info.limits.ns.map(|ns| ns as f64 / total.max(1) as f64),
-            busy: outcome.utilisation(flow.flow.from),
+            busy: outcome.paths.of(flow.flow.from).used,
             wait: path.mean_wait().as_secs_f64() / rtt,
             unread: flow.mean.unread / (flow.mean.unread + flow.mean.window).max(1.0),
             lost: [stats.lost, stats.lost_runs],

@@ -2,6 +2,7 @@
 
 use super::windows;
 use crate::quantity::{bytes, rate, share, span};
+use crate::scenario::file::Side;
 use crate::scenario::outcome::{FlowOutcome, Outcome};
 use crate::verdict::{Verdict, reno_bound_bps, verdict};
 use linerate_sim::Queue;
@@ -83,6 +84,15 @@ fn dropped(outcome: &Outcome, flow: &FlowOutcome) -> u64 {
 pub(super) fn has_any(flow: &FlowOutcome) -> bool {
     let seen = &flow.mishaps;
     seen.lost + seen.damaged + seen.acks + seen.ring + seen.no_buffer + seen.no_memory > 0
+}
+
+/// Whether anything at all was lost, in either direction, or came damaged.
+pub(super) fn has_lost(outcome: &Outcome) -> bool {
+    [Side::Client, Side::Server].iter().any(|side| {
+        let (path, host) = (outcome.paths.of(*side).stats, outcome.hosts.of(*side));
+        let on_the_way = path.lost + path.scripted + path.corrupted + path.queue_full + path.codel_dropped;
+        on_the_way + path.too_long + host.nic.rx_ring_full + host.nic.rx_no_buffer + host.no_memory > 0
+    })
 }
 
 /// The receiver's interface or stack loses what the network brought.

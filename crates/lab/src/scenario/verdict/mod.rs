@@ -5,8 +5,12 @@
 //! kind of mishap made the window small, or which part of the round trip made it too small.
 
 mod losses;
+mod nothing;
 mod resources;
 mod windows;
+
+#[cfg(test)]
+mod tests;
 
 use super::models::{ReaderModel, WriterModel};
 use super::outcome::{FlowOutcome, Outcome};
@@ -44,6 +48,15 @@ fn broken(outcome: &Outcome, flow: &FlowOutcome) -> Option<Verdict> {
         return Some(verdict("the scenario", because, "a longer world.duration, or an earlier start"));
     }
     let path = outcome.paths.of(flow.flow.from);
+    if flow.received == 0 && flow.flow.reader.is_none() {
+        // Who was too busy to write has something to send all the same.
+        let is_tried = flow.opened_at.is_none() || flow.queued > 0;
+        let found =
+            if is_tried { nothing::cause(outcome, flow) } else { resources::processor(outcome, flow) };
+        if found.is_some() {
+            return found;
+        }
+    }
     if flow.opened_at.is_none() {
         let lost = path.stats.lost + outcome.paths.of(flow.flow.from.other()).stats.lost;
         let mut because = match flow.closed {
@@ -98,6 +111,9 @@ fn handshake(outcome: &Outcome, flow: &FlowOutcome) -> Option<Verdict> {
     if took < usual || took.as_secs_f64() < HANDSHAKE.0 * whole.as_secs_f64() {
         return None;
     }
+    if !losses::has_lost(outcome) {
+        return resources::slow_handshake(outcome, flow, took, whole);
+    }
     let because = format!(
         "it took {} of {}: its segments were lost, and sent again by a timer",
         span(took),
@@ -128,6 +144,9 @@ fn stalled(outcome: &Outcome, flow: &FlowOutcome) -> Option<Verdict> {
             format!("{because}; {} packets were too long for the path", path.stats.too_long),
             "let routers tell of it (too-long-is-told), or lower world.mtu",
         ));
+    }
+    if let Some(verdict) = nothing::interrupts(outcome) {
+        return Some(verdict);
     }
     // What the counters know, they know better.
     if losses::has_any(flow) && !path.changes {

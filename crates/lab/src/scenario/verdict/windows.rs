@@ -19,6 +19,9 @@ const RARE: f64 = 0.25;
 /// Payload and headers of an acknowledgement's frame in bytes.
 const ACK_FRAME: usize = 66;
 
+/// The same of a segment of the handshake.
+pub(super) const SYN_FRAME: usize = 74;
+
 /// A part of the round trip that need not be. Waiting in the queue before the link is none: that is the link being busy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Wait {
@@ -34,13 +37,18 @@ pub(super) fn path_holds(outcome: &Outcome, from: Side) -> u64 {
 }
 
 /// The round trip of a full segment and its acknowledgement when nothing waits.
-fn bare_rtt(outcome: &Outcome, from: Side) -> Duration {
+pub(super) fn bare_rtt(outcome: &Outcome, from: Side) -> Duration {
+    round_trip(outcome, from, outcome.hosts.of(from).mtu + 14)
+}
+
+/// The round trip of a frame of so many bytes and its acknowledgement when nothing waits.
+pub(super) fn round_trip(outcome: &Outcome, from: Side, frame: usize) -> Duration {
     let on_wire = |side: Side, len: usize| {
         let bits = wire_bytes(len) as f64 * 8.0;
         let path = outcome.paths.of(side).path.rate_bps.map_or(0.0, |bps| bits / bps.max(1) as f64);
         Duration::from_secs_f64(path + bits / outcome.hosts.of(side).line_rate_bps.max(1) as f64)
     };
-    outcome.base_rtt() + on_wire(from, outcome.hosts.of(from).mtu + 14) + on_wire(from.other(), ACK_FRAME)
+    outcome.base_rtt() + on_wire(from, frame) + on_wire(from.other(), ACK_FRAME)
 }
 
 /// The parts of the round trip that need not be, by how long they took. What nobody else has counted is the time that the
