@@ -116,14 +116,7 @@ fn capture(args: &Explain) -> Result<(), LabError> {
         let counted = Counted { from: file, read: 0, told: 0, progress, file: name.to_owned(), len };
         explain::analyse(counted).map_err(|error| failed(&error))?
     };
-    if let Some(number) =
-        args.connection.filter(|number| *number == 0 || *number > analysis.connections.len())
-    {
-        return Err(LabError::Asked(format!(
-            "{name} has no connection {number}: expected 1 to {}",
-            analysis.connections.len()
-        )));
-    }
+    args.check_connection(&format!("{name} has"), analysis.connections.len())?;
     let provenance = Provenance::now(1);
     if let Some(file) = &args.output.html {
         let title = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());
@@ -183,15 +176,23 @@ fn records(analysis: &Analysis, capture: &str) -> Vec<Record> {
     records
 }
 
+impl Explain {
+    /// Whether the connection that is asked for is one of `count`.
+    fn check_connection(&self, who_has: &str, count: usize) -> Result<(), LabError> {
+        let Some(number) = self.connection.filter(|number| !(1..=count).contains(number)) else {
+            return Ok(());
+        };
+        Err(LabError::Asked(match count {
+            0 => format!("{who_has} no connection at all"),
+            _ => format!("{who_has} no connection {number}: expected 1 to {count}"),
+        }))
+    }
+}
+
 fn live(args: &Explain, address: StatusAddress) -> Result<(), LabError> {
     let report = fetch(address, LIVE).map_err(|error| LabError::Failed(error.to_string()))?;
     let list = &report.connections.list;
-    if let Some(number) = args.connection.filter(|number| *number == 0 || *number > list.len()) {
-        return Err(LabError::Asked(format!(
-            "{address} lists no connection {number}: expected 1 to {}",
-            list.len()
-        )));
-    }
+    args.check_connection(&format!("{address} lists"), list.len())?;
     let provenance = Provenance::now(1);
     if let Some(file) = &args.output.html {
         let page = live_page(&report, address, args, &provenance)
