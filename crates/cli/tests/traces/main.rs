@@ -139,10 +139,20 @@ fn a_trace_shows_turns_interrupts_queues_and_losses() {
         .collect();
     let parts: u64 = ["packets", "bytes", "checksums"].iter().filter_map(|part| busy.get(*part)).sum();
     assert_eq!(busy["turn"], parts, "{busy:?}");
+    // The share that is told is of the time in which there was a connection, and of what was done in it.
+    let sql = "select slice.ts, dur from slice join thread_track on slice.track_id = thread_track.id join thread using (utid) \
+               join process using (upid) where thread.name = 'core 0' and process.name = 'server' and slice.name = 'turn'";
+    let turns: Vec<[u64; 2]> =
+        query(&trace, sql).iter().map(|row| [0, 1].map(|at| row[at].as_u64().unwrap())).collect();
+    // The first turn is that in which the run begins.
+    let start = turns.iter().map(|[begin, _]| *begin).min().unwrap();
+    let moment = |name: &str| start + (told["flows"][0][name].as_f64().unwrap() * 1e9).round() as u64;
+    let (opened, until) = (moment("opened_at"), moment("until"));
+    let within = |[begin, dur]: &[u64; 2]| (begin + dur).min(until).saturating_sub(*begin.max(&opened));
+    let done: u64 = turns.iter().map(within).sum();
     let told_busy = told["hosts"][0]["processor"].as_f64().unwrap();
-    let active =
-        told["flows"][0]["until"].as_f64().unwrap() - told["flows"][0]["opened_at"].as_f64().unwrap();
-    assert!((busy["turn"] as f64 / 1e9 / active - told_busy).abs() < 1e-6, "{busy:?} {told_busy}");
+    let share = done as f64 / (until - opened) as f64;
+    assert!((share - told_busy).abs() < 1e-6, "{share} {told_busy}");
     // Counters, each with its largest value.
     let sql = "select process.name || ': ' || process_counter_track.name, max(value) from counter join process_counter_track on \
                counter.track_id = process_counter_track.id join process using (upid) group by 1";
