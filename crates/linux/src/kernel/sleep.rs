@@ -25,7 +25,7 @@ impl KernelTransport {
     /// Sleeps until a socket has something to do in the next turn, one of `others` can be read, or the time is over; which of these can is told as
     /// bits, the first one the lowest. A signal ends the sleep.
     ///
-    /// To be used in place of waiting for [`KernelTransport::as_fd`]. While one of `others` is open it is the same one by its number.
+    /// To be used in place of waiting for the descriptor of the transport. While one of `others` is open it is the same one by its number.
     ///
     /// # Errors
     /// The system's, where it has no descriptor or memory left for `others`.
