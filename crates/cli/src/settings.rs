@@ -9,7 +9,7 @@ pub use servers::{FtpOptions, HttpOptions, Iperf3Options, ServerSettings};
 
 use crate::args::{LogFormat, Serve, ServeOptions, TcpOptions};
 use crate::status::address::StatusAddress;
-use crate::values::{AddressChoice, ByteSize, DeviceChoice, FtpUser, Span, Station, is_hosts};
+use crate::values::{AddressChoice, ByteSize, DeviceChoice, FtpUser, Span, Station};
 use linerate_nic::Capabilities;
 use linerate_stack::Cidr;
 use linerate_transport::{BufferSize, DelayedAck, FastOpen, KeepAlive, SocketOptions};
@@ -345,7 +345,7 @@ fn addresses(options: &ServeOptions, kernel: bool) -> Result<(Vec<Cidr>, bool, b
     if options.address.is_empty() {
         addresses.extend(DEFAULT_ADDRESSES.iter().filter_map(|text| text.parse::<Cidr>().ok()));
     }
-    if let Some(cidr) = addresses.iter().find(|cidr| cidr.address().is_loopback() || !is_hosts(cidr)) {
+    if let Some(cidr) = addresses.iter().find(|cidr| cidr.address().is_loopback() || !cidr.is_of_one_host()) {
         return Err(bad("address", cidr, "an address that a host on the network can reach"));
     }
     Ok((addresses, dhcp, slaac))

@@ -124,18 +124,10 @@ fn host_cidr(text: &str) -> Result<Cidr, ValueError> {
     if !(1..=most).contains(&cidr.prefix_len()) {
         return Err(ValueError::new(format!("a prefix length of 1 to {most}")));
     }
-    if ip.is_loopback() || !is_hosts(&cidr) {
+    if ip.is_loopback() || !cidr.is_of_one_host() {
         return Err(ValueError::new("a unicast address of a host"));
     }
     Ok(cidr)
-}
-
-/// Whether one host alone may have the address: in IPv4 neither the first of its network nor the last, which is all hosts'.
-pub fn is_hosts(cidr: &Cidr) -> bool {
-    let ip = cidr.address();
-    let broadcast = cidr.broadcast().map(IpAddr::V4);
-    let all = broadcast.is_some() && (broadcast == Some(ip) || cidr.network().address() == ip);
-    !(ip.is_unspecified() || ip.is_multicast() || all)
 }
 
 /// Where the stack's addresses come from.

@@ -30,10 +30,7 @@ impl fmt::Display for Error {
             Error::ShutDown => f.write_str("written to a connection whose sending side was shut down"),
             Error::Connect(error) => error.fmt(f),
             Error::Open(error) => error.fmt(f),
-            Error::Send(UdpSendError::Full) => f.write_str("the queue of datagrams is full"),
-            Error::Send(UdpSendError::TooLong) => f.write_str("longer than a datagram can be"),
-            Error::Send(UdpSendError::Unreachable) => f.write_str("no route leads to the host"),
-            Error::Send(UdpSendError::Closed) => f.write_str("the UDP socket is closed"),
+            Error::Send(error) => error.fmt(f),
             Error::Source => f.write_str("the socket is not bound to the address to be sent from"),
             Error::Payload => {
                 f.write_str("a range of a file, or more than 64 KiB, cannot be sent in one piece")

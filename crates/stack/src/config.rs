@@ -59,6 +59,21 @@ impl Cidr {
             _ => None,
         }
     }
+
+    /// Whether one host alone may have the address: it is unicast, and in IPv4 neither the first of its network nor the last, which are
+    /// all hosts' (RFC 1122 section 3.2.1.3).
+    pub fn is_of_one_host(&self) -> bool {
+        let is_shared = match self.address {
+            IpAddr::V4(ip) => {
+                ip.is_broadcast()
+                    || self
+                        .broadcast()
+                        .is_some_and(|last| ip == last || self.network().address == self.address)
+            }
+            IpAddr::V6(_) => false,
+        };
+        !(self.address.is_unspecified() || self.address.is_multicast() || is_shared)
+    }
 }
 
 fn mask4(len: u8) -> u32 {
@@ -279,6 +294,27 @@ mod tests {
     fn check(text: &str, expected: Result<(&str, u8), CidrError>) {
         let expected = expected.map(|(ip, len)| Cidr::new(ip.parse().unwrap(), len).unwrap());
         assert_eq!(text.parse::<Cidr>(), expected, "{text}");
+    }
+
+    #[test]
+    fn addresses_of_all_are_not_of_one_host() {
+        let check = |text: &str, expected| {
+            assert_eq!(text.parse::<Cidr>().unwrap().is_of_one_host(), expected, "{text}");
+        };
+        for one in ["10.0.0.1/24", "10.0.0.0/31", "10.0.0.7/32", "fd00::4/64", "fd00::/64", "127.0.0.1/8"] {
+            check(one, true);
+        }
+        for all in [
+            "0.0.0.0/0",
+            "::/0",
+            "224.0.0.1/24",
+            "ff02::1/64",
+            "255.255.255.255/32",
+            "10.0.0.255/24",
+            "10.0.0.0/24",
+        ] {
+            check(all, false);
+        }
     }
 
     #[test]

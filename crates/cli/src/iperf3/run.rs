@@ -5,7 +5,6 @@ use crate::logging;
 use crate::serve::engine::HostEngine;
 use crate::serve::worker::Machine;
 use linerate_linux::files::AnyFiles;
-use linerate_linux::poller::{self, PollFd, PollFlags};
 use linerate_linux::signals::Signals;
 use linerate_nic::DeviceError;
 use linerate_serve::iperf3::client::{Client, ClientError};
@@ -54,16 +53,13 @@ impl Running {
         let logged = logging::settle(now);
         let deadlines = [self.core.poll_timeout(), deadline, logged];
         let timeout = deadlines.iter().flatten().min().map(|at| *at - now);
-        let (fd, flags) = self.core.engine.fd();
-        let mut fds = [
-            PollFd::from_borrowed_fd(fd, flags),
-            PollFd::from_borrowed_fd(self.core.files.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
-        ];
-        if let Err(error) = poller::wait(&mut fds, timeout) {
-            log::error!("waiting failed: {error}");
+        match self.core.engine.sleep(&[self.core.files.as_fd(), self.signals.as_fd()], timeout) {
+            Ok(ready) => ready >> 1 != 0,
+            Err(error) => {
+                log::error!("waiting failed: {error}");
+                false
+            }
         }
-        !fds[2].revents().is_empty()
     }
 
     /// Turns until all `addresses` can be used, or patience is over.

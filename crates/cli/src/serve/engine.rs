@@ -2,8 +2,6 @@
 
 use super::record::Recorder;
 use crate::status::collect::Observed;
-use linerate_linux::netconfig::LinkWatch;
-use linerate_linux::poller::PollFlags;
 use linerate_nic::{Capabilities, DeviceError};
 use linerate_stack::{Letter, Message};
 use linerate_transport::Engine;
@@ -52,21 +50,14 @@ impl Add for Figures {
     }
 }
 
+/// What a loop sleeps on beside its engine at most: files, letters, orders to the process, who asks for the status.
+pub const MOST_OTHERS: usize = 4;
+
 /// An engine of this host: what it sleeps on, and what is told of it.
 pub trait HostEngine: Engine<Error = DeviceError> {
-    /// What to sleep on.
-    fn fd(&self) -> (BorrowedFd<'_>, PollFlags);
-
-    /// Sleeps by itself, if it does that with fewer calls than who waits for [`HostEngine::fd`]: until it has something to do, one of
-    /// `others` can be read, or the time is over. Which of these can is told as bits, the first one the lowest.
-    fn sleep(&mut self, _others: &[BorrowedFd<'_>], _timeout: Option<Duration>) -> Option<io::Result<u32>> {
-        None
-    }
-
-    /// What else to sleep on, and to look at when it has news.
-    fn link_watch(&self) -> Option<&LinkWatch> {
-        None
-    }
+    /// Sleeps until it has something to do, one of `others` ([`MOST_OTHERS`] at most) can be read, or the time is over. Which of
+    /// these can is told as bits, the first one the lowest.
+    fn sleep(&mut self, others: &[BorrowedFd<'_>], timeout: Option<Duration>) -> io::Result<u32>;
 
     /// Totals and gauges.
     fn figures(&mut self) -> Figures;

@@ -3,19 +3,14 @@
 use super::engine::{Figures, HostEngine};
 use crate::status::collect::Observed;
 use linerate_linux::kernel::KernelTransport;
-use linerate_linux::poller::PollFlags;
 use linerate_nic::{Capabilities, DeviceError};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 impl HostEngine for KernelTransport {
-    fn fd(&self) -> (BorrowedFd<'_>, PollFlags) {
-        (self.as_fd(), PollFlags::IN)
-    }
-
-    fn sleep(&mut self, others: &[BorrowedFd<'_>], timeout: Option<Duration>) -> Option<io::Result<u32>> {
-        Some(KernelTransport::sleep(self, others, timeout))
+    fn sleep(&mut self, others: &[BorrowedFd<'_>], timeout: Option<Duration>) -> io::Result<u32> {
+        KernelTransport::sleep(self, others, timeout)
     }
 
     fn figures(&mut self) -> Figures {

@@ -1,11 +1,11 @@
 //! Our own stack on a device of this host as an engine.
 
-use super::engine::{Figures, HostEngine};
+use super::engine::{Figures, HostEngine, MOST_OTHERS};
 use super::record::Recorder;
 use crate::status::collect::Observed;
 use linerate_linux::netconfig::LinkWatch;
 use linerate_linux::packet::PacketDevice;
-use linerate_linux::poller::PollFlags;
+use linerate_linux::poller::{self, PollFd, PollFlags};
 use linerate_linux::tap::Tap;
 use linerate_linux::uio::UioDevice;
 use linerate_linux::xdp::XdpDevice;
@@ -14,8 +14,10 @@ use linerate_nic::{Capabilities, DeviceError, Interface};
 use linerate_stack::{Letter, Message, Node};
 use linerate_transport::Engine as _;
 use linerate_wire::units::Instant;
+use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 /// A device that can be slept on and counts its bytes.
 pub trait HostDevice: Interface + AsFd {
@@ -141,7 +143,7 @@ pub fn buffer_memory(memory: u64) -> usize {
 }
 
 impl<D: HostDevice> HostEngine for Node<D> {
-    fn fd(&self) -> (BorrowedFd<'_>, PollFlags) {
+    fn sleep(&mut self, others: &[BorrowedFd<'_>], timeout: Option<Duration>) -> io::Result<u32> {
         let device = self.port.device();
         let pools = device.pools();
         // Frames that wait for a buffer would wake the loop for nothing until one comes back.
@@ -150,11 +152,22 @@ impl<D: HostDevice> HostEngine for Node<D> {
         if self.waits_for_room() {
             flags |= PollFlags::OUT;
         }
-        (device.as_fd(), flags)
-    }
-
-    fn link_watch(&self) -> Option<&LinkWatch> {
-        self.port.device().link_watch()
+        let own = device.as_fd();
+        let link = device.link_watch();
+        let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let mut fds: [PollFd<'_>; MOST_OTHERS + 2] =
+            std::array::from_fn(|place| readable(*others.get(place).unwrap_or(&own)));
+        let count = others.len().min(MOST_OTHERS);
+        fds[count] = PollFd::from_borrowed_fd(own, flags);
+        if let Some(link) = link {
+            fds[count + 1] = readable(link.as_fd());
+        }
+        poller::wait(&mut fds[..count + 1 + usize::from(link.is_some())], timeout)?;
+        if let Some(link) = link.filter(|_| !fds[count + 1].revents().is_empty()) {
+            link.look();
+        }
+        let ready = (0..count).filter(|place| !fds[*place].revents().is_empty());
+        Ok(ready.fold(0, |all, place| all | 1 << place))
     }
 
     fn figures(&mut self) -> Figures {

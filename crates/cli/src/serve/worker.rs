@@ -1,20 +1,18 @@
 //! What each thread of a server has, and its turn: the portable loop with post and sleep around it.
 
 use super::crowd::CrowdWatch;
-use super::engine::HostEngine;
+use super::engine::{HostEngine, MOST_OTHERS};
 use super::post::{Outbox, Post, PostOffice, Told};
 use super::record::{Gauge, MOST_CONNECTIONS, Recorder, Step};
 use super::services::Services;
 use super::status::{MemoryPeak, Status};
 use linerate_linux::clock::{MonotonicClock, wall_clock_ns};
 use linerate_linux::files::AnyFiles;
-use linerate_linux::poller::{self, PollFd, PollFlags};
 use linerate_nic::DeviceError;
 use linerate_serve::{Change, Context, Host, Loop, Service as _};
 use linerate_transport::{Engine as _, Left, Output};
 use linerate_wire::units::Instant;
 use std::collections::VecDeque;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -36,8 +34,6 @@ const LEAVE_ROUNDS: usize = 10;
 const LEAVE_PAUSE: Duration = Duration::from_millis(2);
 /// A sleep that was shorter was none: what ended it had come before.
 const AT_ONCE: Duration = Duration::from_micros(5);
-/// What a loop sleeps on beside its engine: files, letters, orders to the process, who asks for the status.
-const OTHERS: usize = 4;
 
 /// Sockets, files and servers of one thread.
 pub struct Worker {
@@ -279,39 +275,23 @@ impl Worker {
 
     /// Waits for the engine, files, letters, `other` and who asks for the status; true where it is one of the last two.
     fn wait(&mut self, timeout: Option<Duration>, other: Option<BorrowedFd<'_>>) -> bool {
-        let failed = |error: io::Error| log::error!("waiting failed: {error}");
-        let files = self.core.files.as_fd();
         let post = self.post.as_ref().map(|office| office.as_fd());
         let status = self.status.as_ref().map(|status| status.as_fd());
         // The last ones are not only a reason to wake up.
         let askers = 1 + usize::from(post.is_some());
-        let mut others = [files; OTHERS];
+        let mut others = [self.core.files.as_fd(); MOST_OTHERS];
         let mut count = 1;
         for fd in [post, other, status].into_iter().flatten() {
             others[count] = fd;
             count += 1;
         }
-        let others = &others[..count];
-        if let Some(result) = self.core.engine.sleep(others, timeout) {
-            return result.map_err(failed).is_ok_and(|ready| ready >> askers != 0);
+        match self.core.engine.sleep(&others[..count], timeout) {
+            Ok(ready) => ready >> askers != 0,
+            Err(error) => {
+                log::error!("waiting failed: {error}");
+                false
+            }
         }
-        let (fd, flags) = self.core.engine.fd();
-        let link = self.core.engine.link_watch();
-        let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        let mut fds: [PollFd<'_>; OTHERS + 2] =
-            std::array::from_fn(|place| readable(*others.get(place).unwrap_or(&files)));
-        fds[count] = PollFd::from_borrowed_fd(fd, flags);
-        if let Some(link) = link {
-            fds[count + 1] = readable(link.as_fd());
-        }
-        let all = count + 1 + usize::from(link.is_some());
-        let _ = poller::wait(&mut fds[..all], timeout).map_err(failed);
-        if let Some(link) = link
-            && !fds[count + 1].revents().is_empty()
-        {
-            link.look();
-        }
-        fds[askers..count].iter().any(|fd| !fd.revents().is_empty())
     }
 
     /// Notes with this what happens from now on.

@@ -11,7 +11,6 @@ use crate::status::collect::Observed;
 use clap::Parser as _;
 use linerate_linux::files::{AnyFiles, DemoFile, DemoFiles};
 use linerate_linux::kernel::{KernelConfig, KernelTransport};
-use linerate_linux::poller::PollFlags;
 use linerate_nic::{Capabilities, DeviceError};
 use linerate_serve::Loop;
 use linerate_transport::{Engine, Input, Left, Output, Transport};
@@ -75,8 +74,8 @@ impl Engine for Busy {
 }
 
 impl HostEngine for Busy {
-    fn fd(&self) -> (BorrowedFd<'_>, PollFlags) {
-        (self.sockets.as_fd(), PollFlags::IN)
+    fn sleep(&mut self, others: &[BorrowedFd<'_>], timeout: Option<Duration>) -> std::io::Result<u32> {
+        self.sockets.sleep(others, timeout)
     }
 
     fn figures(&mut self) -> Figures {
