@@ -140,9 +140,11 @@ impl Direction {
     }
 }
 
-/// The connections of the views of a capture, the one with the most bytes first.
-pub fn connections(views: Vec<Box<View>>) -> Vec<Connection> {
-    let first_ns = views.iter().map(|view| view.span_ns.0).min().unwrap_or(0);
+/// The connections of the views of a capture, the one with the most bytes first; of some with as many, the one that began first.
+pub fn connections(mut views: Vec<Box<View>>) -> Vec<Connection> {
+    // What was held back to see whether it comes twice is behind what was not.
+    views.sort_by_key(|view| view.span_ns.0);
+    let first_ns = views.first().map_or(0, |view| view.span_ns.0);
     let mut connections: Vec<Connection> =
         groups(views).into_iter().map(|views| connection(views, first_ns)).collect();
     connections.sort_by_key(|connection| {

@@ -49,7 +49,8 @@ impl Copies {
     pub fn take(&mut self, interface: usize, segment: Segment, table: &mut Table) {
         let ends = [segment.from.min(segment.to), segment.from.max(segment.to)];
         if self.connections.len() >= super::table::MAX_VIEWS && !self.connections.contains_key(&ends) {
-            table.take(interface, &segment);
+            // Those that are held back have the room that is left.
+            table.left_out += 1;
             return;
         }
         let order = &mut self.order;

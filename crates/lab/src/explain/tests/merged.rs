@@ -7,15 +7,21 @@ use super::super::segment::Segment;
 use super::super::table::Table;
 use super::{RTT_US, Trace, bursts};
 use linerate_wire::tcp::{Flags, Timestamps};
+use std::net::SocketAddr;
 
-/// The connection of packets at one interface.
-fn explained(segments: &[Segment]) -> Connection {
+/// The connections of packets at one interface.
+fn all(segments: &[Segment]) -> Vec<Connection> {
     let (mut copies, mut table) = (Copies::default(), Table::default());
     segments.iter().for_each(|segment| copies.take(0, segment.clone(), &mut table));
     copies.finish(&mut table);
     table.finish();
     Places::default().settle(&mut table, &mut Vec::new());
-    let mut connections = connection::connections(table.views);
+    connection::connections(table.views)
+}
+
+/// The only connection of packets at one interface.
+fn explained(segments: &[Segment]) -> Connection {
+    let mut connections = all(segments);
     assert_eq!(connections.len(), 1);
     connections.remove(0)
 }
@@ -153,4 +159,26 @@ fn what_looks_the_same_for_another_reason_is_no_copy() {
         let found = explained(&trace.segments);
         assert!(!is_noted(&found) && found.views.len() == 1, "{count}");
     }
+}
+
+#[test]
+fn the_first_connection_is_the_one_that_began_first() {
+    // The short one is held back to the end of the file; the long one tells sooner that it comes once.
+    let short = Trace::new(1_460).open(true).segments;
+    let mut long = Trace::new(1_460).open(true);
+    for number in 1..=1_000 {
+        long.ack(RTT_US + number * 100, 0);
+    }
+    let moved = |segment: &Segment| {
+        let client = |end: SocketAddr| if end.port() == 80 { end } else { SocketAddr::new(end.ip(), 9) };
+        Segment {
+            from: client(segment.from),
+            to: client(segment.to),
+            at_ns: segment.at_ns + 1,
+            ..segment.clone()
+        }
+    };
+    let found = all(&merged(short, long.segments.iter().map(moved).collect()));
+    let ports: Vec<bool> = found.iter().map(|one| one.client.port() == 9).collect();
+    assert_eq!(ports, [false, true]);
 }
