@@ -78,9 +78,14 @@ fn pacing<D: Interface>(words: &str, probe: &mut Probe<D>) -> String {
     if let Some(mode) = words.next() {
         let mode = PacingMode::ALL.into_iter().find(|known| known.name() == mode);
         let [timer, frames] = [0, 1].map(|_| words.next().and_then(|word| word.parse::<u32>().ok()));
-        let (Some(mode), Some(timer_ticks), Some(threshold), None) = (mode, timer, frames, words.next())
-        else {
-            return String::from(HELP);
+        let Some(mode) = mode else {
+            let names = PacingMode::ALL.map(PacingMode::name).join(", ");
+            return alloc::format!("no such mode; expected {names}\n");
+        };
+        let (Some(timer_ticks), Some(threshold), None) = (timer, frames, words.next()) else {
+            return String::from(
+                "expected pacing MODE TIMER_US FRAMES, with whole numbers of microseconds and frames\n",
+            );
         };
         let wanted = PacingConfig { mode, timer_ticks, tick_ns: 1_000, threshold };
         if probe.set_pacing(wanted).is_err() {

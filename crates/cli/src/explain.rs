@@ -1,8 +1,7 @@
 //! `linerate explain`: what limits transfers, from a capture, or from a running server's own accounts.
 
-use crate::apart::apart;
 use crate::lab::args::Output;
-use crate::lab::error::{LabError, json, print, print_json, writable, write};
+use crate::lab::error::{LabError, check_outputs, json, print, print_json, write};
 use crate::status::address::StatusAddress;
 use crate::status::report::{Conn, Report};
 use crate::top::fetch::fetch;
@@ -56,8 +55,7 @@ pub struct Explain {
 ///
 /// The capture or the server cannot be read, or the result not be written.
 pub fn run(args: &Explain) -> Result<(), LabError> {
-    apart(&[Path::new(&args.from)], &[("--html", args.output.html.as_deref())])?;
-    writable([&args.output.html])?;
+    check_outputs(&[Path::new(&args.from)], &[("--html", args.output.html.as_deref())])?;
     if args.from == "-" || Path::new(&args.from).exists() {
         return capture(args);
     }

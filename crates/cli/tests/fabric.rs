@@ -108,6 +108,12 @@ fn exit_codes() {
     check(&predict(bad.path(), "tcp:x"), 2, &["line 2, column 8"]);
     let data = Scratch::new("bad.csv", "table,row,column,value\n17,8,1,fast\n");
     check(&["fabric", "fit", "k2h", data.path()], 2, &["line 2"]);
+    check(&["fabric", "fit", "k2h"], 2, &["expected DATA.csv, or --transfer"]);
+    let ethernet = |more: [&'static str; 2]| [&predict("k2e", "ethernet:64,port=10gbe")[..], &more].concat();
+    check(&ethernet(["--points", "4"]), 2, &["--sweep"]);
+    check(&ethernet(["--sweep", "clock.ddr=1..2B"]), 2, &["for '--sweep'"]);
+    let preamble = "links.ethernet.10gbe.preamble=999999999999 B";
+    check(&ethernet(["--set", preamble]), 2, &["for '--set'", "1024 B at most"]);
 }
 
 #[test]

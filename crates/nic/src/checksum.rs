@@ -62,7 +62,7 @@ pub fn fill(header: &mut [u8], chunks: &[Chunk], request: ChecksumRequest) -> Op
 
 /// The value for a checksum field at `offset` in layer 4: the complement of the sum; for UDP never 0, which would say
 /// that there is none (RFC 768, RFC 8200 section 8.1).
-pub(crate) fn field_value(sum: Sum, offset: usize) -> u16 {
+pub fn field_value(sum: Sum, offset: usize) -> u16 {
     if offset == udp::CHECKSUM_OFFSET { sum.finish_udp() } else { sum.finish() }
 }
 
@@ -106,6 +106,13 @@ mod tests {
             sum = (sum & 0xffff) + (sum >> 16);
         }
         sum as u16
+    }
+
+    #[test]
+    fn only_udp_writes_a_sum_of_zero_as_its_complement() {
+        let all_ones = sum(&[0xff, 0xff]);
+        assert_eq!(field_value(all_ones, linerate_wire::tcp::CHECKSUM_OFFSET), 0);
+        assert_eq!(field_value(all_ones, udp::CHECKSUM_OFFSET), 0xffff);
     }
 
     fn check(bytes: &[u8]) {

@@ -354,8 +354,7 @@ impl Parcel {
         }
         let mut sum = checksum::sum(&head[start..]);
         self.for_payload(|piece| checksum::add(&mut sum, piece));
-        let value = sum.finish();
-        put16(head, field, if value == 0 { 0xffff } else { value });
+        put16(head, field, checksum::field_value(sum, request.offset.into()));
     }
 
     /// Where flipped bits lie in a frame of `len` bytes, and their mask.

@@ -131,7 +131,7 @@ fn build() -> Result<Built> {
     cargo.args(["--features", "softcore", "--example", "softcore"]);
     // The other blocks take minutes to compile, and are not needed.
     shell::run(cargo.env("LINERATE_RTL_ONLY", "softcore"))?;
-    Ok(Built { image, hardware: "target/release/examples/softcore".into() })
+    Ok(Built { image, hardware: shell::target().join("release/examples/softcore") })
 }
 
 /// Builds the image into a folder.

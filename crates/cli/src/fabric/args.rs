@@ -130,9 +130,9 @@ pub struct Predict {
     #[arg(long, value_name = "KEY=FROM..TO")]
     pub sweep: Option<Sweep>,
 
-    /// Points of the sweep
-    #[arg(long, value_name = "N", default_value = "9")]
-    pub points: u32,
+    /// Points of the sweep [default: 9]
+    #[arg(long, value_name = "N", requires = "sweep")]
+    pub points: Option<u32>,
 
     /// Form of the answer; csv and svg with --sweep
     #[arg(long, value_enum, value_name = "text|json|csv|svg", default_value = "text")]
@@ -227,7 +227,7 @@ pub struct Fit {
     pub soc: String,
 
     /// Measurements (--help describes the columns)
-    #[arg(value_name = "DATA.csv", required_unless_present = "transfer")]
+    #[arg(value_name = "DATA.csv")]
     pub data: Option<PathBuf>,
 
     /// A measured transfer with its value, such as edma:D0:dram->sram:64KiB=840MB/s; repeatable

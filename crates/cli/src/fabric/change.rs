@@ -6,6 +6,9 @@ use linerate_fabric::units::split_number;
 use std::fmt;
 use std::str::FromStr;
 
+/// Points of a sweep that says nothing else.
+pub const DEFAULT_POINTS: u32 = 9;
+
 /// The most points of a sweep.
 pub const MAX_POINTS: u32 = 1000;
 
@@ -95,7 +98,7 @@ pub fn apply(soc: Soc, settings: &[Setting]) -> Result<Soc, FabricError> {
         settings.iter().map(|one| (one.key.clone(), one.value.clone())).collect();
     soc.with(&changes).map_err(|error| {
         let all: Vec<String> = settings.iter().map(Setting::to_string).collect();
-        FabricError::Change { value: all.join(" "), why: error.what }
+        FabricError::Change { name: "--set", value: all.join(" "), why: error.what }
     })
 }
 

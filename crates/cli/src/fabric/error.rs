@@ -20,11 +20,15 @@ pub enum FabricError {
     },
     /// Keys of a description that cannot have these values; `why` has what was expected.
     Change {
+        /// The flag.
+        name: &'static str,
         /// The settings.
         value: String,
         /// What is wrong.
         why: String,
     },
+    /// Arguments that are not enough; has what was expected.
+    Usage(&'static str),
     /// A transfer that the chip cannot do, and what it can.
     Transfer(String),
     /// A file that cannot be read.
@@ -63,6 +67,7 @@ impl FabricError {
         match self {
             FabricError::Value { .. }
             | FabricError::Change { .. }
+            | FabricError::Usage(_)
             | FabricError::Transfer(_)
             | FabricError::Unreadable { .. }
             | FabricError::Malformed { .. } => 2,
@@ -82,11 +87,14 @@ impl fmt::Display for FabricError {
             FabricError::Value { name, value, expected } => {
                 write!(f, "invalid value '{value}' for '{name}': expected {expected}")
             }
-            FabricError::Change { value, why } => write!(f, "invalid value '{value}' for '--set': {why}"),
+            FabricError::Change { name, value, why } => {
+                write!(f, "invalid value '{value}' for '{name}': {why}")
+            }
             FabricError::Transfer(why) => write!(f, "invalid value for '--transfer': {why}"),
             FabricError::Unreadable { path, why } => write!(f, "cannot read {}: {why}", path.display()),
             FabricError::Malformed { file, why } => write!(f, "{file}: {why}"),
             FabricError::Write { to, why } => write!(f, "cannot write {to}: {why}"),
+            FabricError::Usage(why) => f.write_str(why),
             FabricError::Failed(why) => f.write_str(why),
         }
     }

@@ -129,6 +129,9 @@ fn measured(args: &Fit, soc: &Soc) -> Result<(String, Vec<Measurement>), FabricE
 /// What the command prints.
 pub fn run(args: &Fit) -> Result<String, FabricError> {
     let soc = builtin::soc(&args.soc)?;
+    if args.data.is_none() && args.transfer.is_empty() {
+        return Err(FabricError::Usage("no measurements: expected DATA.csv, or --transfer TRANSFER=VALUE"));
+    }
     let (file, data) = measured(args, &soc)?;
     let malformed = |why: String| FabricError::Malformed { file: file.clone(), why };
     let mut asked = args.cell.clone();

@@ -1,7 +1,7 @@
 //! `linerate fabric predict --sweep`: the same questions at many values of one key.
 
 use super::args::{Predict, SweepFormat};
-use super::change::{MAX_POINTS, Setting, Sweep, apply};
+use super::change::{DEFAULT_POINTS, MAX_POINTS, Setting, Sweep, apply};
 use super::error::FabricError;
 use super::predict;
 use super::show::{self, Answer};
@@ -17,11 +17,12 @@ struct Point {
 
 /// What the command prints.
 pub fn run(soc: &Soc, args: &Predict, sweep: &Sweep) -> Result<String, FabricError> {
-    if !(2..=MAX_POINTS).contains(&args.points) {
-        return Err(FabricError::value("--points", args.points, format!("2 to {MAX_POINTS} points")));
+    let count = args.points.unwrap_or(DEFAULT_POINTS);
+    if !(2..=MAX_POINTS).contains(&count) {
+        return Err(FabricError::value("--points", count, format!("2 to {MAX_POINTS} points")));
     }
     let mut points = Vec::new();
-    for number in sweep.points(args.points) {
+    for number in sweep.points(count) {
         let setting = sweep.setting(number);
         let changed =
             apply(soc.clone(), std::slice::from_ref(&setting)).map_err(|error| at(&setting, error))?;
@@ -54,6 +55,7 @@ pub fn run(soc: &Soc, args: &Predict, sweep: &Sweep) -> Result<String, FabricErr
 fn at(setting: &Setting, error: FabricError) -> FabricError {
     match error {
         FabricError::Value { expected, .. } => FabricError::value("--sweep", setting, expected),
+        FabricError::Change { value, why, .. } => FabricError::Change { name: "--sweep", value, why },
         other => other,
     }
 }

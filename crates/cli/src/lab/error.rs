@@ -1,11 +1,11 @@
 //! What goes wrong in `linerate lab`, whose fault it is, and how results are written.
 
-use crate::apart::Clash;
+use crate::apart::{Clash, apart};
 use serde::Serialize;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Why a command ended without its result.
@@ -71,9 +71,15 @@ pub fn print_json(result: &impl Serialize) -> Result<(), LabError> {
     }
 }
 
-/// Whether these files can be written, before an experiment that may take an hour begins. A file that is there keeps its contents.
-pub fn writable<'a>(files: impl IntoIterator<Item = &'a Option<PathBuf>>) -> Result<(), LabError> {
-    for file in files.into_iter().flatten() {
+/// What an option writes.
+pub type Written<'a> = (&'static str, Option<&'a Path>);
+
+/// Whether what options write can be written, and overwrites neither what is read nor what another writes, before an experiment
+/// that may take an hour begins. A file that is there keeps its contents.
+pub fn check_outputs(reads: &[&Path], writes: &[Written<'_>]) -> Result<(), LabError> {
+    apart(reads, writes)?;
+    for (_, file) in writes {
+        let Some(file) = file else { continue };
         let tried = match std::fs::symlink_metadata(file) {
             Ok(_) => OpenOptions::new().append(true).open(file).map(drop),
             Err(_) => OpenOptions::new()
@@ -108,13 +114,18 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let [new, old] = ["new.html", "old.html"].map(|name| folder.join(name));
         std::fs::write(&old, "kept").unwrap();
-        writable(&[Some(new.clone()), None, Some(old.clone())]).unwrap();
+        let outputs =
+            |[plot, html]: [Option<&Path>; 2]| check_outputs(&[], &[("--plot", plot), ("--html", html)]);
+        outputs([Some(&new), None]).unwrap();
+        outputs([None, Some(&old)]).unwrap();
         assert!(!new.exists());
         assert_eq!(std::fs::read_to_string(&old).unwrap(), "kept");
         for wrong in [folder.clone(), folder.join("nowhere/x.html")] {
-            let error = writable(&[Some(wrong.clone())]).unwrap_err();
+            let error = outputs([Some(&wrong), None]).unwrap_err();
             assert!(error.to_string().contains(&format!("cannot write {}", wrong.display())), "{error}");
         }
+        let error = outputs([Some(&new), Some(&new)]).unwrap_err();
+        assert!(error.to_string().contains("--html': expected a file other than that of --plot"), "{error}");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -39,7 +39,13 @@ pub struct Guide {
 
 /// Measures and prints.
 pub fn run(args: &Guide) -> Result<(), LabError> {
-    error::writable([&args.chip, &args.guide, &args.data, &args.output.html])?;
+    let written = [
+        ("--chip", args.chip.as_deref()),
+        ("--guide", args.guide.as_deref()),
+        ("--data", args.data.as_deref()),
+        ("--html", args.output.html.as_deref()),
+    ];
+    error::check_outputs(&[], &written)?;
     let options = Options {
         quick: args.quick,
         only: args.only.clone(),

@@ -15,7 +15,7 @@ use linerate_lab::measure::provenance::Provenance;
 use linerate_lab::progress::Progress;
 use linerate_lab::schema::Record;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Bytes of a transfer on a Linux device, in the full form and in the short one.
 const BYTES: [u64; 2] = [1 << 30, 16 << 20];
@@ -90,7 +90,8 @@ pub fn run(args: &Ladder) -> Result<(), LabError> {
     if args.list {
         return list(args);
     }
-    error::writable([&args.svg, &args.output.html])?;
+    let read: Vec<&Path> = args.board_figures.iter().map(|(_, file)| file.as_path()).collect();
+    error::check_outputs(&read, &[("--svg", args.svg.as_deref()), ("--html", args.output.html.as_deref())])?;
     let places: BTreeSet<Place> = args.on.iter().copied().collect();
     if !args.device.is_empty() && !places.contains(&Place::Linux) {
         return Err(LabError::Asked("--device needs --on linux: no other place has devices".to_owned()));

@@ -15,7 +15,7 @@ use linerate_lab::report::grid::GridFormat;
 use linerate_lab::schema::Record;
 use serde::Serialize;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Most queues by default: what `serve` has.
@@ -116,7 +116,8 @@ struct Printed<'a> {
 
 /// Measures and prints.
 pub fn run_offloads(args: &Offloads) -> Result<(), LabError> {
-    error::writable([&args.svg, &args.output.html])?;
+    let read: Vec<&Path> = args.board_figures.iter().map(PathBuf::as_path).collect();
+    error::check_outputs(&read, &[("--svg", args.svg.as_deref()), ("--html", args.output.html.as_deref())])?;
     let plan = plan(args)?;
     let figures: Result<Vec<_>, LabError> = args
         .board_figures

@@ -372,7 +372,11 @@ fn named(text: &str) -> (Option<&str>, &str) {
 
 /// Runs the command and prints its result on standard output.
 pub fn run(args: &Ramp) -> Result<(), LabError> {
-    error::writable([&args.plot, &args.output.html])?;
+    let read: Vec<&Path> = args.records.iter().map(PathBuf::as_path).collect();
+    error::check_outputs(
+        &read,
+        &[("--plot", args.plot.as_deref()), ("--html", args.output.html.as_deref())],
+    )?;
     let plan = args.plan()?;
     let others = others(&args.records)?;
     allow_descriptors();

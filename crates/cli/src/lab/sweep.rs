@@ -2,7 +2,6 @@
 
 use super::args::Output;
 use super::error::{self, LabError};
-use crate::apart::apart;
 use crate::fabric::builtin;
 use clap::Args;
 use linerate_lab::progress::Progress;
@@ -86,7 +85,6 @@ pub fn run(args: &Sweep) -> Result<(), LabError> {
         });
         return error::print(&error::json(&described)?);
     }
-    error::writable([&args.parquet, &args.heat, &args.output.html])?;
     if args.heat.is_some() && plan.picture.is_none() {
         return Err(one_key());
     }
@@ -95,12 +93,12 @@ pub fn run(args: &Sweep) -> Result<(), LabError> {
         .clone()
         .unwrap_or_else(|| Path::new(args.file.file_stem().unwrap_or_default()).with_extension("csv"));
     let written = [
-        ("--out", Some(out.as_path())),
+        ("--out", Some(out.as_path()).filter(|out| *out != Path::new("-"))),
         ("--parquet", args.parquet.as_deref()),
         ("--heat", args.heat.as_deref()),
         ("--html", args.output.html.as_deref()),
     ];
-    apart(&[&args.file], &written)?;
+    error::check_outputs(&[&args.file], &written)?;
     let (rows, course) = match &args.items {
         Some(items) => (part(&plan, items)?, Course::default()),
         None => all(&plan, args, &out)?,

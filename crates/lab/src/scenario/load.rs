@@ -185,7 +185,8 @@ pub fn check(text: &str, scenario: &Scenario) -> Result<(), Mistake> {
     }
     scenario.flow.iter().try_for_each(|flow| {
         if let Some(bytes) = &flow.bytes
-            && (f64::MIN_POSITIVE..1.0).contains(&bytes.get_ref().value())
+            && bytes.get_ref().value() < 1024.0
+            && bytes.get_ref().value().fract() != 0.0
         {
             return Err(Mistake::at(text, &bytes.span(), "expected whole bytes, such as 1 B"));
         }
@@ -340,7 +341,12 @@ mod tests {
         check("[world]\nseed = \"x\"\n", "expected a whole number from 0 to 18446744073709551615");
         let most = parse("[world]\nseed = \"18446744073709551615\"\n").unwrap();
         assert_eq!(most.world.seed, Some(u64::MAX));
-        check("[[flow]]\nbytes = \"0.5 B\"\n", "line 2, column 9: bytes: expected whole bytes");
+        for bytes in ["0.5 B", "1.5 B"] {
+            check(
+                &format!("[[flow]]\nbytes = \"{bytes}\"\n"),
+                "line 2, column 9: bytes: expected whole bytes",
+            );
+        }
     }
 
     #[test]
