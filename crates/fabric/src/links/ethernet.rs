@@ -20,9 +20,6 @@ use serde::{Deserialize, Serialize};
 /// More than this around what a frame carries is taken for a mistake: 8, 12, 14 and 4 B in IEEE 802.3.
 const MAX_AROUND: Bytes = Bytes::new(1024.0);
 
-/// The longest packet that IPv4 can say (RFC 791, 3.1).
-const MAX_MTU: Bytes = Bytes::new(65_535.0);
-
 /// A port.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -96,7 +93,6 @@ impl Ethernet {
         for (bytes, key) in around {
             faults.require(bytes <= MAX_AROUND, key, "1024 B at most");
         }
-        faults.require(self.mtu <= MAX_MTU, "mtu", "65535 B at most");
         if let Some(dma) = &self.packet_dma {
             faults.positive(dma.burst.value(), "packet_dma.burst");
             faults.clocked(&dma.per_packet, "packet_dma.per_packet");
