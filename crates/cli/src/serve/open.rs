@@ -286,6 +286,7 @@ fn tap<Q: Queue>(
     let kept = Kept { net_admin: host.has_added(), ..Kept::default() };
     let made = if was_there { ", which was there before" } else { "" };
     let what = format!("{before}TAP device {}{made}, MTU {}", device.name(), device.mtu());
+    tap::tell_of_short_queue(device);
     let interface = device.name().to_owned();
     let opened =
         own(settings, stack, devices.into_iter().map(over).collect(), what, Some(&interface), random);

@@ -2,6 +2,7 @@
 
 use crate::output;
 use crate::settings::Settings;
+use linerate_linux::tap::{TX_QUEUE_LEN, TapQueue};
 use linerate_stack::Cidr;
 use std::net::{IpAddr, UdpSocket};
 
@@ -41,6 +42,17 @@ pub fn reaches_directly(cidr: &Cidr) -> bool {
     let local = UdpSocket::bind((any, 0))
         .and_then(|socket| socket.connect((cidr.address(), 9)).and_then(|()| socket.local_addr()));
     local.is_ok_and(|local| cidr.contains(local.ip()))
+}
+
+/// Says that the queue of a TAP that was there before keeps windows small. It is not ours to change.
+pub fn tell_of_short_queue(device: &TapQueue) {
+    let (name, len) = (device.name(), device.queue_len());
+    if device.existed() && len < TX_QUEUE_LEN as usize {
+        log::info!(
+            "{name} holds {len} frames until they are read, and clients are invited to send no more than it holds, which \
+             slows uploads over long paths: ip link set {name} txqueuelen {TX_QUEUE_LEN}"
+        );
+    }
 }
 
 /// Our address beside the host's own: number 4 of the network as by default, or the first that is free. `None` where there

@@ -134,7 +134,11 @@ fn receiving(seen: &Seen<'_>) -> Verdict {
             span(rtt),
             rate(window * 8.0 / rtt.as_secs_f64())
         );
-        return verdict("our receive window", because, "more --memory, or a larger receive-buffer in [tcp]");
+        return verdict(
+            "our receive window",
+            because,
+            "more --memory, a larger receive-buffer in [tcp], or on a TAP device a longer txqueuelen",
+        );
     }
     let because = format!(
         "about {} were in flight at a time, and our window of {} was open: {} of it was used",

@@ -122,6 +122,11 @@ impl TapQueue {
         self.existed
     }
 
+    /// How many frames wait in it for us.
+    pub fn queue_len(&self) -> usize {
+        self.queue_len as usize
+    }
+
     /// Largest IP packet in bytes.
     pub fn mtu(&self) -> usize {
         self.mtu

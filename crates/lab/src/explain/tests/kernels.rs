@@ -66,6 +66,19 @@ fn what_waits_for_no_acknowledgement_has_no_full_buffer() {
     assert_eq!(lost.cause, Cause::CongestionAfterLoss, "{:?}", lost.because);
 }
 
+/// An upload over 400 ms whose window grew to 1 MiB: Linux sent to within two segments of its edge.
+#[test]
+fn what_ends_where_the_window_does_is_the_window() {
+    let of = |high: u64| {
+        verdict(|evidence| {
+            (evidence.flight_high, evidence.flight_most, evidence.window_most) = (high, high, 60_000);
+        })
+    };
+    let held = of(58_000);
+    assert_eq!(held.cause, Cause::ReceiverWindow, "{:?}", held.because);
+    assert_eq!(of(50_000).cause, Cause::SenderBuffer);
+}
+
 #[test]
 fn a_sender_that_paces_to_the_edge_of_the_window_is_held_by_it() {
     let paces = |open: f64, window: f64, at_edge: f64| {

@@ -42,6 +42,9 @@ const FLIGHTS: u64 = 4;
 /// A sender that paces as fast as the receiver takes (BBR) stands at the window's edge for a third of the time between Linux kernels,
 /// one that is held by anything else for a twentieth; who starts slowly, for a fifth.
 const AT_EDGE: f64 = 0.25;
+/// A sender that gathers what it sends at once stops a few segments short of the window (Linux does not send what fills less than half of
+/// a burst); one that is held by a buffer has a window of twice as much, as receivers grow theirs.
+const BRIM: f64 = 0.95;
 /// So much of the time is more than what an application's gaps take by chance.
 const GAPS: f64 = 0.2;
 
@@ -308,6 +311,16 @@ fn buffer(evidence: &Evidence, mut way: Way, flat: f64) -> Judgement {
     // Where nothing disturbs it, a congestion window grows from each round trip to the next.
     if evidence.has_ceiling || evidence.alike >= ALIKE || way.is(flat, FLAT, Cause::SenderBuffer) {
         way.rival = Some(Cause::CongestionAfterLoss);
+        let filled = evidence.flight_high as f64 / evidence.window_most.max(1) as f64;
+        // An inferred window is never much larger than what was under way.
+        if evidence.scale_known && way.is(filled, BRIM, Cause::SenderBuffer) {
+            way.rival = Some(Cause::SenderBuffer);
+            return way.to(if evidence.open < OPEN {
+                Cause::ReceiverApplication
+            } else {
+                Cause::ReceiverWindow
+            });
+        }
         return way.to(Cause::SenderBuffer);
     }
     way.unknown("a longer transfer: the congestion window was growing still when it ended")
