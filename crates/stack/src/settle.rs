@@ -233,6 +233,17 @@ impl Stack {
         self.settle(slot);
     }
 
+    /// The link is back: what a connection sent in vain is not waited for any longer.
+    pub(crate) fn retransmit_soon(&mut self, slot: u32) {
+        let is_waiting = |conn: &Conn| conn.tcp.connection().is_some_and(Connection::is_backed_off);
+        if self.conns.table.at(slot).is_some_and(is_waiting)
+            && let Some(conn) = self.conns.awake(slot)
+        {
+            conn.tcp.retransmit_soon(self.net.now);
+            self.arm(slot);
+        }
+    }
+
     /// Nobody answers for a connection's next hop.
     pub(crate) fn handle_unreachable(&mut self, slot: u32) {
         let now = self.net.now;

@@ -3,12 +3,13 @@
 mod common;
 
 use common::frames::*;
+use common::peer::{Peer, answers, modern};
 use common::{Bench, Setup, World, file_bytes};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use linerate_nic::MacAddr;
 use linerate_stack::{Counters, StackConfig};
-use linerate_transport::{ListenAddr, Transport, UdpSendError};
+use linerate_transport::{ConnState, ListenAddr, Payload, Transport, UdpSendError};
 use linerate_wire::arp::Operation;
 use linerate_wire::ethernet::EtherType;
 use linerate_wire::ip::Protocol;
@@ -468,4 +469,40 @@ fn receive_buffers_of_udp_are_bounded() {
     let mut broken = frame4(to_host4(Protocol::UDP), &udp4(9, 7, b"broken"));
     *broken.last_mut().unwrap() ^= 1;
     check_dropped(&mut bench, &broken, |c| c.drop_udp_checksum);
+}
+
+/// Without that, the next retransmission may be due when the user timeout has ended the connection.
+#[test]
+fn what_was_sent_in_vain_is_sent_again_when_the_link_is_back() {
+    let mut bench = Bench::acquainted();
+    let listener = bench.host.listen(80);
+    let mut peer = Peer::new(4_000, modern());
+    let conn = peer.connect(&mut bench, listener);
+    let idle = Peer::new(4_001, modern()).connect(&mut bench, listener);
+    bench.host.stack.send(conn, Payload::Shared(vec![7; 1_000].into())).unwrap();
+    let first = answers(&bench.receive()).remove(0);
+    bench.host.stack.handle_link(bench.now, false);
+    bench.pass(Duration::from_secs(20));
+    assert_eq!(answers(&bench.receive()), []);
+    bench.host.stack.handle_link(bench.now, true);
+    let again = answers(&bench.receive());
+    assert_eq!(again.len(), 1, "{again:?}");
+    // Maybe a part only: the path may have become too narrow.
+    assert!(
+        again[0].seq == first.seq
+            && first.payload.starts_with(&again[0].payload)
+            && again[0].payload.len() > 500
+    );
+    // Were this lost too, the next ones would be close.
+    let sent = bench.pass(Duration::from_secs(3));
+    let frames: Vec<_> = sent.into_iter().map(|(_, frame)| frame).collect();
+    assert!(answers(&frames).len() >= 2, "{frames:?}");
+    peer.ack = first.seq + 1_000;
+    assert_eq!(peer.send(&mut bench, &[]), []);
+    // Nothing waits now, and nothing is sent again.
+    bench.host.stack.handle_link(bench.now, true);
+    assert_eq!(answers(&bench.receive()), []);
+    for conn in [conn, idle] {
+        assert_eq!(bench.host.stack.state(conn), ConnState::Open { finished: false });
+    }
 }

@@ -103,6 +103,11 @@ impl RttEstimator {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
     }
 
+    /// Doubles it as after the first expiry only.
+    pub fn back_off_anew(&mut self) {
+        self.backoff = self.backoff.min(1);
+    }
+
     /// Ends backing off without a measurement, and starts with `base` (section 5.7: 3 s after a lost SYN).
     pub fn restart(&mut self, base: Duration) {
         self.backoff = 0;

@@ -16,6 +16,22 @@ impl Connection {
         self.timers.loss_due(now).is_some_and(|at| now - at < MOST_BACKLOG)
     }
 
+    /// Whether retransmissions are far apart by now: what the retransmission timer watches was sent again in vain.
+    pub(crate) fn is_backed_off(&self) -> bool {
+        self.sender.rtt.is_backed_off()
+            && self.life.state.is_synchronized()
+            && self.timers.is_running(Timer::Retransmit)
+    }
+
+    /// Makes the next retransmission due at once if [`Connection::is_backed_off`], and those after it as close as those
+    /// after the first: what was lost while the link was down tells nothing of the path.
+    pub(crate) fn retransmit_soon(&mut self, now: Instant) {
+        if self.is_backed_off() {
+            self.sender.rtt.back_off_anew();
+            self.timers.set(Timer::Retransmit, now);
+        }
+    }
+
     /// Runs the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.close_open(now);
