@@ -430,3 +430,25 @@ fn of_clients_that_come_at_once_the_first_has_its_test_and_the_others_are_told()
     assert_eq!(world.received(control), [1, 2]);
     assert_eq!((server.counters().refused, server.counters().gave_way), (4, 0));
 }
+
+#[test]
+fn a_window_is_offered_while_streams_that_want_it_come() {
+    let (mut world, mut server) = world();
+    let offered = |world: &World| world.net.offered_buffer(5201);
+    let (small, _) = negotiate(&mut world, &mut server, b'a', r#"{"tcp":true,"time":1,"window":4096}"#);
+    assert_eq!(offered(&world), Some(4096));
+    open(&mut world, &mut server, &cookie(b'a'));
+    assert_eq!((world.received(small), offered(&world)), (alloc::vec![1, 2], None));
+    // Of two at once it is the newer one's.
+    let (_, _) = negotiate(&mut world, &mut server, b'b', r#"{"tcp":true,"time":1,"window":2048}"#);
+    let (other, _) = negotiate(&mut world, &mut server, b'c', r#"{"tcp":true,"time":1}"#);
+    assert_eq!(offered(&world), None);
+    world.net.client_reset(other);
+    world.run(&mut server);
+    assert_eq!(offered(&world), Some(2048));
+    // It never opens its streams.
+    world.advance(&mut server, Duration::from_secs(31));
+    assert_eq!(offered(&world), None);
+    negotiate(&mut world, &mut server, b'd', r#"{"udp":true,"time":1,"window":2048}"#);
+    assert_eq!(offered(&world), None, "datagrams have a socket of their own");
+}
