@@ -58,7 +58,7 @@ pub(crate) fn set_max_pacing_rate(fd: impl AsFd, rate: u64) -> io::Result<()> {
 pub(crate) fn set_fixed_buffers(fd: impl AsFd, send: bool, receive: bool) -> Result<(), Errno> {
     /// `SOCK_SNDBUF_LOCK` and `SOCK_RCVBUF_LOCK` of the kernel's `include/uapi/linux/socket.h`.
     const LOCKS: (libc::c_int, libc::c_int) = (1, 2);
-    let locks = libc::c_int::from(send) * LOCKS.0 | libc::c_int::from(receive) * LOCKS.1;
+    let locks = (libc::c_int::from(send) * LOCKS.0) | (libc::c_int::from(receive) * LOCKS.1);
     set_int(fd, libc::SOL_SOCKET, libc::SO_BUF_LOCK, locks).map_err(|_| errno())
 }
 
