@@ -9,12 +9,14 @@ mod access;
 use crate::args::LogFormat;
 use crate::outlet::Outlet;
 use crate::output;
+use crate::settings::SettingsError;
 use linerate_linux::clock::wall_clock_ns;
 use linerate_linux::unread::write_without_waiting;
 use linerate_serve::http::access_log;
 use linerate_wire::units::Instant;
 use log::{Level, Log, Metadata, Record};
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,6 +25,8 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 
+/// The environment variable that sets levels.
+const VARIABLE: &str = "LINERATE_LOG";
 /// Most bytes gathered before they are written in any case.
 const GATHERED: usize = 64 << 10;
 /// How long lines of the access log wait for others at most, while a server sleeps between requests.
@@ -51,7 +55,10 @@ struct Buffer {
 }
 
 /// Starts the log. `verbose` 0 is info, 1 debug, 2 and more trace; the variable `LINERATE_LOG` overrides it by target.
-pub fn start(format: LogFormat, verbose: u8) {
+///
+/// # Errors
+/// When the variable is none of these levels.
+pub fn start(format: LogFormat, verbose: u8) -> Result<(), SettingsError> {
     start_at(
         format,
         match verbose {
@@ -59,12 +66,21 @@ pub fn start(format: LogFormat, verbose: u8) {
             1 => "debug",
             _ => "trace",
         },
-    );
+    )
 }
 
 /// Starts the log at this level.
-pub fn start_at(format: LogFormat, level: &str) {
-    let filter = filter(std::env::var("LINERATE_LOG").ok().as_deref(), level);
+///
+/// # Errors
+/// As [`start`].
+pub fn start_at(format: LogFormat, level: &str) -> Result<(), SettingsError> {
+    let variable = std::env::var_os(VARIABLE);
+    let filter = filter(variable.as_deref().map(OsStr::to_string_lossy).as_deref(), level)?;
+    start_with(format, filter);
+    Ok(())
+}
+
+fn start_with(format: LogFormat, filter: Targets) {
     let colours = format == LogFormat::Text && io::stderr().is_terminal();
     let builder = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_writer(Gathered);
     let started = match format {
@@ -97,9 +113,21 @@ pub fn start_at(format: LogFormat, level: &str) {
 }
 
 /// What is logged: by the variable, as `info,linerate_stack=debug`, or at this level where it is not there or says nothing.
-fn filter(variable: Option<&str>, level: &str) -> Targets {
-    let read = |text: &str| text.parse().ok();
-    variable.filter(|text| !text.is_empty()).and_then(read).or_else(|| read(level)).unwrap_or_default()
+fn filter(variable: Option<&str>, level: &str) -> Result<Targets, SettingsError> {
+    let text = variable.filter(|text| !text.trim().is_empty()).unwrap_or(level);
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    // The parser would take a word alone for a target, of which all is logged, and nothing of the others: `inof` as silence.
+    let is_known = |part: &&str| {
+        let (target, level) = part.rsplit_once('=').unwrap_or(("target", part));
+        !target.is_empty() && !level.is_empty() && level.parse::<LevelFilter>().is_ok()
+    };
+    let targets = parts.join(",").parse().ok().filter(|_| parts.iter().all(is_known));
+    targets.ok_or_else(|| {
+        SettingsError::Together(format!(
+            "invalid value '{text}' for the environment variable {VARIABLE}: expected off, error, warn, info, debug or \
+             trace, and target=LEVEL, separated by commas, as in warn,http::access=info"
+        ))
+    })
 }
 
 /// Writes what was gathered, and what was printed. To be called before the process ends.
@@ -231,7 +259,7 @@ mod tests {
     #[test]
     fn the_variable_sets_levels_by_target() {
         let enabled = |variable, target| {
-            let filter = filter(variable, "info");
+            let filter = filter(variable, "info").unwrap();
             [tracing::Level::WARN, tracing::Level::INFO, tracing::Level::DEBUG]
                 .map(|level| filter.would_enable(target, &level))
         };
@@ -242,10 +270,21 @@ mod tests {
             ("off", [false; 3], [false; 3]),
             // What says nothing changes nothing.
             ("", [true, true, false], [true, true, false]),
-            ("linerate_stack=loud", [true, true, false], [true, true, false]),
+            (" ", [true, true, false], [true, true, false]),
+            ("warn, http::access=info", [true, false, false], [true, true, false]),
         ] {
             assert_eq!(enabled(Some(variable), "linerate_stack::tcp"), server, "{variable:?}");
             assert_eq!(enabled(Some(variable), "http::access"), access, "{variable:?}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_in_the_variable_is_told() {
+        for text in ["inof", "http=loud", "warn,http=loud", "http", "warn,", "=info", "http=", "info debug"] {
+            let told = filter(Some(text), "info").unwrap_err().to_string();
+            let start =
+                format!("invalid value '{text}' for the environment variable LINERATE_LOG: expected off, ");
+            assert!(told.starts_with(&start), "{told}");
         }
     }
 

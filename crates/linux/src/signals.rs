@@ -3,7 +3,7 @@
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use signal_hook::SigId;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::low_level::{pipe, unregister};
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -19,16 +19,18 @@ pub enum Signal {
     Terminate,
     /// SIGHUP: read the configuration again.
     Hangup,
+    /// SIGUSR1 or SIGUSR2: what other servers open their logs again at, or are asked for something else by. Only
+    /// [`Signals::catch_all`] gives it.
+    User,
 }
 
 impl Signal {
-    const ALL: [Signal; 3] = [Signal::Interrupt, Signal::Terminate, Signal::Hangup];
-
-    fn number(self) -> i32 {
+    fn numbers(self) -> &'static [i32] {
         match self {
-            Signal::Interrupt => SIGINT,
-            Signal::Terminate => SIGTERM,
-            Signal::Hangup => SIGHUP,
+            Signal::Interrupt => &[SIGINT],
+            Signal::Terminate => &[SIGTERM],
+            Signal::Hangup => &[SIGHUP],
+            Signal::User => &[SIGUSR1, SIGUSR2],
         }
     }
 }
@@ -37,22 +39,32 @@ impl Signal {
 /// [`Signals::take`] are one.
 pub struct Signals {
     wakeup: UnixStream,
-    pending: [(Signal, Arc<AtomicBool>); 3],
+    pending: Vec<(Signal, Arc<AtomicBool>)>,
     registered: Vec<SigId>,
 }
 
 impl Signals {
     /// Begins to catch them, for the whole process.
     pub fn catch() -> io::Result<Self> {
+        Signals::register(&[Signal::Interrupt, Signal::Terminate, Signal::Hangup])
+    }
+
+    /// The same with SIGUSR1 and SIGUSR2, which would end the process: a server outlives what a script for other servers sends.
+    pub fn catch_all() -> io::Result<Self> {
+        Signals::register(&[Signal::Interrupt, Signal::Terminate, Signal::Hangup, Signal::User])
+    }
+
+    fn register(wanted: &[Signal]) -> io::Result<Self> {
         let (wakeup, writer) = UnixStream::pair()?;
         wakeup.set_nonblocking(true)?;
-        let pending = Signal::ALL.map(|signal| (signal, Arc::new(AtomicBool::new(false))));
-        let mut signals = Signals { wakeup, pending, registered: Vec::with_capacity(6) };
+        let pending = wanted.iter().map(|signal| (*signal, Arc::new(AtomicBool::new(false)))).collect();
+        let mut signals = Signals { wakeup, pending, registered: Vec::new() };
         for (signal, flag) in &signals.pending {
-            // Actions run in the order of registration: when the wake-up can be read, the flag is set.
-            let number = signal.number();
-            signals.registered.push(signal_hook::flag::register(number, Arc::clone(flag))?);
-            signals.registered.push(pipe::register(number, writer.try_clone()?)?);
+            for number in signal.numbers() {
+                // Actions run in the order of registration: when the wake-up can be read, the flag is set.
+                signals.registered.push(signal_hook::flag::register(*number, Arc::clone(flag))?);
+                signals.registered.push(pipe::register(*number, writer.try_clone()?)?);
+            }
         }
         Ok(signals)
     }
@@ -96,12 +108,16 @@ mod tests {
     // One test: signals belong to the whole process.
     #[test]
     fn signals_come_once_and_wake() {
-        let mut signals = Signals::catch().unwrap();
+        let mut signals = Signals::catch_all().unwrap();
         assert_eq!(signals.take(), None);
         assert!(!ready(&signals));
-        for (number, wanted) in
-            [(SIGINT, Signal::Interrupt), (SIGTERM, Signal::Terminate), (SIGHUP, Signal::Hangup)]
-        {
+        for (number, wanted) in [
+            (SIGINT, Signal::Interrupt),
+            (SIGTERM, Signal::Terminate),
+            (SIGHUP, Signal::Hangup),
+            (SIGUSR1, Signal::User),
+            (SIGUSR2, Signal::User),
+        ] {
             raise(number).unwrap();
             raise(number).unwrap();
             assert!(ready(&signals), "{wanted:?}");

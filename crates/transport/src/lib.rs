@@ -77,6 +77,11 @@ pub trait Transport {
     /// Closes a listener. Connections not yet accepted are reset; accepted ones live on.
     fn close_listener(&mut self, listener: ListenerId);
 
+    /// Gives connections that come to a listener from now on a receive buffer of so many bytes; `None` is what it was
+    /// opened with. For a transport whose handshake offers a window of that size for good, so that
+    /// [`Transport::set_options`] comes too late for it; the others have nothing to do.
+    fn offer_buffer(&mut self, _listener: ListenerId, _receive_buffer: Option<usize>) {}
+
     /// The address a listener is bound to; an unspecified IP where it listens on all of them.
     fn listener_addr(&self, listener: ListenerId) -> Option<SocketAddr>;
 

@@ -75,7 +75,7 @@ pub fn run(args: &Iperf3) -> Result<(), Iperf3Error> {
     let interval = args.interval().map_err(Iperf3Error::Asked)?;
     let serve = Serve { options: args.place.options(), config: None, trace: None, pcap: None, verbose: 0 };
     let settings = Settings::load(&serve).map_err(Iperf3Error::Settings)?;
-    logging::start_at(LogFormat::Text, "warn");
+    logging::start_at(LogFormat::Text, "warn").map_err(Iperf3Error::Settings)?;
     let server = resolve(args)?;
     // Before any thread is there, so that all of them leave these signals to the loop.
     let signals = Signals::catch().map_err(Iperf3Error::System)?;

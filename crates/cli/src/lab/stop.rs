@@ -33,6 +33,8 @@ fn listen(mut signals: Signals, ignored: u64) {
                 Signal::Hangup => 1,
                 Signal::Interrupt => 2,
                 Signal::Terminate => 15,
+                // It is not asked for here.
+                Signal::User => continue,
             };
             if ignored >> (number - 1) & 1 == 1 {
                 continue;

@@ -124,9 +124,9 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     let settings = Settings::load(args).map_err(ServeError::Settings)?;
     settings.check_dir().map_err(ServeError::Settings)?;
     output::set_json(settings.log_format == LogFormat::Json);
-    logging::start(settings.log_format, args.verbose);
+    logging::start(settings.log_format, args.verbose).map_err(ServeError::Settings)?;
     // Before any thread is there, so that all of them leave these signals to the loop.
-    let signals = Signals::catch().map_err(ServeError::System)?;
+    let signals = Signals::catch_all().map_err(ServeError::System)?;
     let mut random = Random::new();
     privileges::refuse_new().map_err(ServeError::System)?;
     let account = user::choose(&settings).map_err(ServeError::User)?;
@@ -210,6 +210,7 @@ fn reload(args: &Serve, current: &Settings, serving: &mut Process) -> Result<Set
     for name in settings.fixed_differences(current) {
         log::warn!("{name} has changed in the configuration and takes effect at the next start");
     }
+    serving.check_directory();
     let worker = &mut serving.worker;
     let users = users(&settings, &mut worker.machine.random)?;
     let ours = users.clone();

@@ -77,6 +77,7 @@ impl Process {
                 busy = true;
                 match signal {
                     Signal::Hangup => reload(self),
+                    Signal::User => log::debug!("SIGUSR1 and SIGUSR2 have no meaning here"),
                     Signal::Interrupt | Signal::Terminate if drain_until.is_some() => {
                         return self.end(true);
                     }

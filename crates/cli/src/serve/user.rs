@@ -118,6 +118,16 @@ pub fn adopt(account: &Account, kept: Kept, config: Option<&Path>) -> Result<(),
 }
 
 impl Process {
+    /// Warns where the path of the directory leads to another one by now, as when it was a link to a release: what is served
+    /// is what was opened.
+    pub(super) fn check_directory(&self) {
+        if let (AnyFiles::Directory(files), Some(dir)) = (&self.worker.core.files, &self.banner.dir)
+            && let Some(warning) = moved(dir, files.is_at(dir))
+        {
+            log::warn!("{warning}");
+        }
+    }
+
     /// Warns where FTP users may change the directory by the settings, but this process has no right to.
     pub(super) fn check_uploads(&self, settings: &Settings) {
         let (AnyFiles::Directory(files), Some(dir)) = (&self.worker.core.files, &settings.dir) else {
@@ -134,6 +144,19 @@ impl Process {
             ),
             None => log::warn!("uploads will fail: the user of this process may not change {dir}"),
         }
+    }
+}
+
+/// What there is to say of a directory whose path leads to it, to another one, or nowhere.
+fn moved(dir: &Path, is_at: io::Result<bool>) -> Option<String> {
+    let dir = dir.display();
+    let stays = "the one that was opened is served until the next start";
+    match is_at {
+        Ok(true) => None,
+        Ok(false) => Some(format!("dir: {dir} leads to another directory now; {stays}")),
+        // The server's user need not reach what lies above the directory, so that he cannot tell.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+        Err(error) => Some(format!("dir: {dir} cannot be opened any more ({error}); {stays}")),
     }
 }
 
@@ -175,4 +198,33 @@ fn default_user(settings: &Settings) -> Option<Account> {
         ),
     }
     owner
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linerate_linux::files::{WorkerConfig, WorkerFiles};
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_directory_that_was_replaced_is_told() {
+        let place = std::env::temp_dir().join(format!("linerate-moved-{}", std::process::id()));
+        let (one, two, link) = (place.join("one"), place.join("two"), place.join("current"));
+        std::fs::create_dir_all(&one).unwrap();
+        std::fs::create_dir_all(&two).unwrap();
+        symlink(&one, &link).unwrap();
+        let files = WorkerFiles::start(&link, WorkerConfig::default()).unwrap();
+        let told = || moved(&link, files.is_at(&link));
+        assert_eq!(told(), None);
+        std::fs::remove_file(&link).unwrap();
+        let gone = told().unwrap();
+        assert!(gone.contains("cannot be opened any more (No such file"), "{gone}");
+        symlink(&two, &link).unwrap();
+        let other = told().unwrap();
+        assert!(other.contains("leads to another directory now"), "{other}");
+        assert_eq!(moved(&one, files.is_at(&one)), None);
+        // Its user cannot look, which says nothing.
+        assert_eq!(moved(&link, Err(io::ErrorKind::PermissionDenied.into())), None);
+        std::fs::remove_dir_all(&place).unwrap();
+    }
 }

@@ -172,6 +172,14 @@ impl WorkerFiles {
         self.crew.work.set_writable(writable);
     }
 
+    /// Whether `path` leads to the directory that is served still: it may have been replaced since it was opened.
+    ///
+    /// # Errors
+    /// The system's, when there is nothing at `path` or this process may not look.
+    pub fn is_at(&self, path: &Path) -> std::io::Result<bool> {
+        Ok(self.crew.work.is_at(path)?)
+    }
+
     /// Whether this process has the right to make and remove files in the directory.
     pub fn may_change(&self) -> bool {
         self.crew.work.may_change()

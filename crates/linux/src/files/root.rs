@@ -87,6 +87,12 @@ impl Root {
         rustix::io::fcntl_dupfd_cloexec(&self.fd, 0)
     }
 
+    /// Whether `path` leads to this directory still.
+    pub(super) fn is_at(&self, path: &Path) -> Result<bool, Errno> {
+        let (here, there) = (rustix::fs::fstat(&self.fd)?, rustix::fs::stat(path)?);
+        Ok((here.st_dev, here.st_ino) == (there.st_dev, there.st_ino))
+    }
+
     /// Allows or refuses changes from the next operation on; files that are open for writing stay so.
     pub(crate) fn set_writable(&self, writable: bool) {
         self.writable.store(writable, Ordering::Relaxed);

@@ -11,6 +11,7 @@ use linerate_transport::{FileError, FileOp, FileReply, Metadata, VirtualPath};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -83,6 +84,11 @@ impl WorkQueue {
     /// See [`Root::may_change`].
     pub(crate) fn may_change(&self) -> bool {
         self.root.may_change()
+    }
+
+    /// See [`Root::is_at`].
+    pub(super) fn is_at(&self, path: &Path) -> Result<bool, Errno> {
+        self.root.is_at(path)
     }
 
     /// Does what takes no waiting: see [`Root::stat_cached`].

@@ -2,7 +2,8 @@
 
 use super::hub::Hub;
 use super::socket;
-use linerate_transport::{ListenAddr, ListenError, ListenOptions, Owner, Ready, SocketOptions};
+use crate::sys::socket as sys;
+use linerate_transport::{BufferSize, ListenAddr, ListenError, ListenOptions, Owner, Ready, SocketOptions};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, SocketFlags, SocketType, sockopt};
@@ -40,6 +41,8 @@ pub(crate) struct Listener {
     /// More may wait than this turn's budget, or the means, allowed to accept.
     pub(crate) unfinished: bool,
     accepts_left: u32,
+    /// The receive buffer that it was opened with, while connections get another one.
+    buffer: Option<usize>,
 }
 
 /// Closes a connection with a reset.
@@ -75,7 +78,40 @@ impl Listener {
             in_events: false,
             unfinished: false,
             accepts_left: ACCEPTS_PER_TURN,
+            buffer: None,
         })
+    }
+
+    /// See [`linerate_transport::Transport::offer_buffer`].
+    ///
+    /// A client splits its segments by half the largest window that it was ever told (`tcp_bound_to_half_wnd`), and does not
+    /// send into a window that is smaller than one of them: where loopback's handshake offered 64 KiB and the buffer
+    /// became smaller afterwards, it sends by its persist timer only.
+    pub(crate) fn offer_buffer(&mut self, receive_buffer: Option<usize>) {
+        if receive_buffer.is_some() && self.buffer.is_none() {
+            self.buffer = sockopt::socket_recv_buffer_size(&self.fd).ok();
+        }
+        let result = match (receive_buffer, self.buffer) {
+            (Some(bytes), _) => sockopt::set_socket_recv_buffer_size(&self.fd, bytes),
+            (None, None) => Ok(()),
+            (None, Some(bytes)) => {
+                self.buffer = None;
+                // The kernel tells twice of what it was given.
+                sockopt::set_socket_recv_buffer_size(&self.fd, bytes / 2).and_then(|()| self.free_buffer())
+            }
+        };
+        if let Err(errno) = result {
+            log::debug!("the kernel refused a listener's receive buffer of {receive_buffer:?}: {errno}");
+        }
+    }
+
+    /// Lets the receive buffers of connections grow again, unless it was opened with a fixed one.
+    fn free_buffer(&self) -> Result<(), Errno> {
+        let is_fixed = |size| matches!(size, BufferSize::Fixed(_));
+        if is_fixed(self.options.receive_buffer) {
+            return Ok(());
+        }
+        sys::set_fixed_buffers(&self.fd, is_fixed(self.options.send_buffer), false)
     }
 
     /// A new turn, a new budget.

@@ -169,6 +169,12 @@ impl Transport for KernelTransport {
         self.unfinished.retain(|&other| other != key);
     }
 
+    fn offer_buffer(&mut self, listener: ListenerId, receive_buffer: Option<usize>) {
+        if let Some(entry) = self.listeners.get_mut(listener_key(listener)) {
+            entry.offer_buffer(receive_buffer);
+        }
+    }
+
     fn listener_addr(&self, listener: ListenerId) -> Option<SocketAddr> {
         self.listeners.get(listener_key(listener)).and_then(|listener| socket::local_addr(&listener.fd))
     }

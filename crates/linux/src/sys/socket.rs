@@ -54,6 +54,14 @@ pub(crate) fn set_max_pacing_rate(fd: impl AsFd, rate: u64) -> io::Result<()> {
     set_int(fd, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate.cast_signed())
 }
 
+/// Says which of a socket's buffers keep their sizes, and which the kernel may let grow.
+pub(crate) fn set_fixed_buffers(fd: impl AsFd, send: bool, receive: bool) -> Result<(), Errno> {
+    /// `SOCK_SNDBUF_LOCK` and `SOCK_RCVBUF_LOCK` of the kernel's `include/uapi/linux/socket.h`.
+    const LOCKS: (libc::c_int, libc::c_int) = (1, 2);
+    let locks = (libc::c_int::from(send) * LOCKS.0) | (libc::c_int::from(receive) * LOCKS.1);
+    set_int(fd, libc::SOL_SOCKET, libc::SO_BUF_LOCK, locks).map_err(|_| errno())
+}
+
 /// Makes the kernel tell with each datagram which of our addresses it was sent to. A dual-stack socket tells it for
 /// IPv4 as a mapped address.
 pub(crate) fn enable_packet_info(fd: impl AsFd, v6: bool) -> io::Result<()> {

@@ -62,6 +62,8 @@ enum Part {
     Counted(u64),
     /// The size of a chunk: its value so far, and how many digits it has.
     Size { value: u64, digits: u8 },
+    /// In the white space between a size and `;`, and the length of the line so far.
+    SizeBlank { value: u64, line: u32 },
     /// In the chunk extensions, and the length of the line so far.
     Extension { value: u64, line: u32, at: Extension },
     /// After the CR of a chunk's line.
@@ -79,7 +81,7 @@ enum Part {
 }
 
 /// Where in `*( ";" name [ "=" ( token / quoted-string ) ] )` (RFC 9112 section 7.1.1). White space is allowed around
-/// `;` and `=`, but neither before the first `;` nor at the end of the line.
+/// `;` and `=`, as RFC 9110 section 5.6.3 demands of a recipient, but not at the end of the line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Extension {
     /// After `;`.
@@ -164,7 +166,16 @@ impl Body {
     /// One byte of framing.
     fn step(&mut self, part: Part, byte: u8) -> Result<Part, BodyError> {
         match (part, byte) {
-            (Part::Size { value, digits }, _) => self.step_size(value, digits, byte),
+            (Part::Size { value, digits }, _) => step_size(value, digits, byte),
+            // Only an extension may follow: without one, some parsers take the line and some do not.
+            (Part::SizeBlank { value, line }, b' ' | b'\t') => {
+                self.count_extension(line)?;
+                Ok(Part::SizeBlank { value, line: line + 1 })
+            }
+            (Part::SizeBlank { value, line }, b';') => {
+                self.count_extension(line)?;
+                Ok(Part::Extension { value, line: line + 1, at: Extension::Start })
+            }
             (
                 Part::Extension {
                     value, at: Extension::Name | Extension::Value | Extension::QuotedEnd, ..
@@ -172,10 +183,7 @@ impl Body {
                 b'\r',
             ) => Ok(Part::SizeEnd(value)),
             (Part::Extension { value, line, at }, _) => {
-                self.extensions += 1;
-                if line >= MAX_CHUNK_LINE || self.extensions > MAX_EXTENSIONS {
-                    return Err(BodyError::Overhead);
-                }
+                self.count_extension(line)?;
                 Ok(Part::Extension { value, line: line + 1, at: step_extension(at, byte)? })
             }
             (Part::SizeEnd(0), b'\n') => Ok(Part::Trailer(Trailer::Start, 0)),
@@ -194,19 +202,27 @@ impl Body {
         }
     }
 
-    fn step_size(&self, value: u64, digits: u8, byte: u8) -> Result<Part, BodyError> {
-        match (byte, hex(byte)) {
-            // 15 digits are 60 bits: more than anyone sends, and no sum of chunks overflows.
-            (_, Some(digit)) if digits < 15 => {
-                Ok(Part::Size { value: value << 4 | u64::from(digit), digits: digits + 1 })
-            }
-            (b'\r', None) if digits > 0 => Ok(Part::SizeEnd(value)),
-            // "bad whitespace" before an extension is not taken: some parsers stop the number there, some do not.
-            (b';', None) if digits > 0 => {
-                Ok(Part::Extension { value, line: u32::from(digits) + 1, at: Extension::Start })
-            }
-            _ => Err(BodyError::ChunkLine),
+    /// Counts a byte behind a chunk's size, on a line that is `line` bytes long so far.
+    fn count_extension(&mut self, line: u32) -> Result<(), BodyError> {
+        self.extensions += 1;
+        if line >= MAX_CHUNK_LINE || self.extensions > MAX_EXTENSIONS {
+            return Err(BodyError::Overhead);
         }
+        Ok(())
+    }
+}
+
+fn step_size(value: u64, digits: u8, byte: u8) -> Result<Part, BodyError> {
+    let line = u32::from(digits) + 1;
+    match (byte, hex(byte)) {
+        // 15 digits are 60 bits: more than anyone sends, and no sum of chunks overflows.
+        (_, Some(digit)) if digits < 15 => {
+            Ok(Part::Size { value: value << 4 | u64::from(digit), digits: digits + 1 })
+        }
+        (b'\r', None) if digits > 0 => Ok(Part::SizeEnd(value)),
+        (b' ' | b'\t', None) if digits > 0 => Ok(Part::SizeBlank { value, line }),
+        (b';', None) if digits > 0 => Ok(Part::Extension { value, line, at: Extension::Start }),
+        _ => Err(BodyError::ChunkLine),
     }
 }
 
@@ -283,6 +299,7 @@ mod tests {
         check("000A\r\n0123456789\r\n0\r\n\r\n", Ok((23, 10, true)));
         check("3;a=b;c=\"d\"\r\nabc\r\n0;x\r\n\r\n", Ok((25, 3, true)));
         check("3; a\t= b ;c = \"d \\\" e;\"\r\nabc\r\n0\r\n\r\n", Ok((35, 3, true)));
+        check("3 ;a=b\r\nabc\r\n0\t ;x\r\n\r\n", Ok((22, 3, true)));
         check("0\r\nA: b\r\nC:\r\n\r\n", Ok((15, 0, true)));
         check("3\r\nab", Ok((5, 2, false)));
         check("0\r\n\r", Ok((4, 0, false)));
@@ -299,7 +316,13 @@ mod tests {
             "-3\r\n",
             " 3\r\n",
             "3 \r\n",
-            "3 ;a\r\n",
+            "3\t\r\n",
+            "3 \n",
+            "3 a\r\n",
+            "3 3\r\n",
+            "3 ;\r\n",
+            "3 ;;a\r\n",
+            " ;a\r\n",
             "3\n",
             "3\r\r\n",
             ";a\r\n",
@@ -342,6 +365,7 @@ mod tests {
             check(trailer, BodyError::Trailer);
         }
         check(&alloc::format!("1;{}\r\n", "x".repeat(300)), BodyError::Overhead);
+        check(&alloc::format!("1{};x\r\n", " ".repeat(300)), BodyError::Overhead);
         check(&alloc::format!("0\r\nA: {}\r\n", "x".repeat(9_000)), BodyError::Overhead);
         check(&alloc::format!("1;{}\r\na\r\n", "x".repeat(200)).repeat(100), BodyError::Overhead);
     }

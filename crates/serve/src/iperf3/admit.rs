@@ -1,12 +1,17 @@
 //! Coming in: which connections and tests are taken, and which give way to newcomers.
 
-use super::protocol::COOKIE_LEN;
+use super::protocol::{COOKIE_LEN, State};
 use super::server::{Key, Role, Server};
 use super::session::{Phase, Test};
 use crate::Context;
 use crate::admission::{Source, Standing, Verdict};
 use core::net::IpAddr;
+use core::time::Duration;
 use linerate_transport::{ConnId, ListenerId, Ready};
+
+/// How long a test may be prepared before it has to give way to another one: clients take a few round trips for it, and of
+/// several that come at once one is to have its test.
+const PREPARATION: Duration = Duration::from_secs(1);
 
 /// Whether nothing of a test has begun yet.
 fn is_preparing(test: &Test) -> bool {
@@ -52,9 +57,15 @@ impl Server {
     fn give_way(&mut self, ctx: &mut Context<'_>, conn: ConnId) {
         self.counters.gave_way += 1;
         match self.roles.get(&conn).copied() {
-            Some(Role::Control(id)) => self.end(ctx, id, "it gave way to a newcomer"),
+            Some(Role::Control(id)) => self.displace(ctx, id),
             _ => self.forget_greeting(ctx, conn),
         }
+    }
+
+    /// Ends a test that has not begun, for another one. Its client is told what one hears for whom there is no place.
+    fn displace(&mut self, ctx: &mut Context<'_>, id: u32) {
+        self.say(ctx, id, State::AccessDenied);
+        self.end(ctx, id, "it gave way to a newcomer");
     }
 
     /// A connection is no longer ours.
@@ -70,7 +81,7 @@ impl Server {
         self.admission.place(conn, standing, ctx.now);
     }
 
-    /// Whether one more test may begin for a client at this address; the oldest one that is still being prepared gives way.
+    /// Whether one more test may begin for a client at this address; the oldest one that is being prepared for too long gives way.
     pub(super) fn make_room_for_test(&mut self, ctx: &mut Context<'_>, conn: ConnId) -> bool {
         let Some(remote) = ctx.net.remote_addr(conn) else { return false };
         let source = Source::of(remote.ip());
@@ -81,12 +92,14 @@ impl Server {
             return true;
         }
         // A walk over the few tests, for who comes when they are many.
-        let may_go = |test: &Test| is_preparing(test) && (!at_own_limit || is_its(test.client.ip()));
+        let now = ctx.now;
+        let is_slow = |test: &Test| is_preparing(test) && now.saturating_since(test.asked) >= PREPARATION;
+        let may_go = |test: &Test| is_slow(test) && (!at_own_limit || is_its(test.client.ip()));
         let Some(oldest) = self.tests.iter().find(|(_, test)| may_go(test)).map(|(id, _)| *id) else {
             return false;
         };
         self.counters.gave_way += 1;
-        self.end(ctx, oldest, "it gave way to a newcomer");
+        self.displace(ctx, oldest);
         true
     }
 }

@@ -32,7 +32,7 @@ pub struct Config {
     pub connections_per_address: usize,
     /// Tests at once from one address; more are answered with "access denied". Default: 32.
     pub tests_per_address: usize,
-    /// Tests at once; more are answered with "access denied". Default: 64.
+    /// Tests at once; one that is being prepared for a second gives way to a newcomer, and more are answered with "access denied". Default: 64.
     pub max_tests: usize,
     /// Receive buffer of the UDP socket in bytes. Default: 1 MiB.
     pub udp_buffer: usize,

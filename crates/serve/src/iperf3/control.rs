@@ -124,6 +124,7 @@ impl Server {
         if let Some(test) = self.tests.get_mut(&id) {
             test.phase = Phase::Streams { asked: true };
         }
+        self.offer_window(ctx);
         self.say(ctx, id, State::CreateStreams);
     }
 

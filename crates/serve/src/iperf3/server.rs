@@ -74,6 +74,8 @@ pub struct Server {
     pub(super) config: Config,
     listeners: Vec<ListenerId>,
     sockets: Vec<UdpId>,
+    /// The receive buffer that connections get at the moment, where a test has asked for one.
+    offered: Option<usize>,
     pub(super) roles: BTreeMap<ConnId, Role>,
     /// Who holds these connections, and which give way.
     pub(super) admission: Admission,
@@ -92,6 +94,7 @@ impl Server {
             config,
             listeners: Vec::new(),
             sockets: Vec::new(),
+            offered: None,
             roles: BTreeMap::new(),
             admission,
             tests: BTreeMap::new(),
@@ -225,6 +228,20 @@ impl Server {
         self.add_stream(ctx, id, Carrier::Tcp(conn));
     }
 
+    /// Has listeners offer the window that the newest test which opens its streams has asked for: a buffer that is set
+    /// once a connection is there may be too late for its window. Streams of another test that come meanwhile get it, too.
+    pub(super) fn offer_window(&mut self, ctx: &mut Context<'_>) {
+        let opens = |test: &&Test| test.phase == Phase::Streams { asked: true } && !is_udp(test);
+        let newest = self.tests.values().rev().find(opens);
+        let wanted = newest.and_then(|test| test.params.as_ref()).and_then(|params| params.window);
+        if wanted != self.offered {
+            self.offered = wanted;
+            for listener in &self.listeners {
+                ctx.net.offer_buffer(*listener, wanted);
+            }
+        }
+    }
+
     fn add_stream(&mut self, ctx: &mut Context<'_>, id: u32, carrier: Carrier) {
         let Some(test) = self.tests.get_mut(&id) else { return };
         let Some(params) = &test.params else { return };
@@ -262,6 +279,7 @@ impl Server {
         let protocol = if params.protocol == Protocol::Udp { "UDP" } else { "TCP" };
         let plural = if streams == 1 { "" } else { "s" };
         log::info!(target: "iperf3", "test {id}: client {client}, {streams} {protocol} stream{plural}");
+        self.offer_window(ctx);
         self.say(ctx, id, State::TestStart);
         self.say(ctx, id, State::TestRunning);
         for index in 0..streams {
@@ -368,6 +386,7 @@ impl Server {
             self.deadlines.clear(key);
         }
         log::info!(target: "iperf3", "test {id} ended: {why}; {} bytes moved", test.moved_bytes());
+        self.offer_window(ctx);
         let waiting = |test: &Test| test.phase == Phase::Streams { asked: false };
         let next: Vec<u32> = self.tests.iter().filter(|(_, test)| waiting(test)).map(|(id, _)| *id).collect();
         for id in next {

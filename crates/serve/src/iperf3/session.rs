@@ -63,6 +63,8 @@ pub struct Test {
     /// Control bytes not understood yet.
     pub input: Vec<u8>,
     pub streams: Vec<Stream>,
+    /// When its client came.
+    pub asked: Instant,
     /// When data began to move.
     pub started: Instant,
     /// When it began to count.
@@ -86,6 +88,7 @@ impl Test {
             params: None,
             input: Vec::new(),
             streams: Vec::new(),
+            asked: now,
             started: now,
             counted_from: now,
             ended: now,

@@ -396,8 +396,10 @@ fn who_says_nothing_gives_way_to_a_client_with_a_test() {
     // Two tests that never begin, and a third one.
     let first = dial(&mut world, &mut server, "10.0.0.3", &cookie(b'a'));
     dial(&mut world, &mut server, "10.0.0.3", &cookie(b'b'));
+    world.advance(&mut server, Duration::from_secs(1));
     let control = dial(&mut world, &mut server, "10.0.0.4", &cookie(b'c'));
     assert_eq!(world.received(control), [9]);
+    assert_eq!(world.received(first), [9, 0xff], "it is told why");
     assert!(world.net.client_sees_end(first));
     world.client_send(control, &framed(br#"{"tcp":true,"time":1,"parallel":1,"len":1000}"#));
     world.run(&mut server);
@@ -410,4 +412,43 @@ fn who_says_nothing_gives_way_to_a_client_with_a_test() {
     }
     assert!(!world.net.client_sees_end(control));
     assert_eq!(server.counters().refused, 0);
+}
+
+#[test]
+fn of_clients_that_come_at_once_the_first_has_its_test_and_the_others_are_told() {
+    let mut world = World::new();
+    let mut server = Server::new(Config { owner: OWNER, max_tests: 1, ..Config::default() });
+    world.start(&mut server);
+    let (control, answer) = negotiate(&mut world, &mut server, b'a', r#"{"tcp":true,"time":1}"#);
+    assert_eq!(answer, [10]);
+    for letter in b'b'..b'f' {
+        let other = open(&mut world, &mut server, &cookie(letter));
+        assert_eq!(world.received(other), [0xff]);
+        assert!(world.net.client_sees_end(other));
+    }
+    open(&mut world, &mut server, &cookie(b'a'));
+    assert_eq!(world.received(control), [1, 2]);
+    assert_eq!((server.counters().refused, server.counters().gave_way), (4, 0));
+}
+
+#[test]
+fn a_window_is_offered_while_streams_that_want_it_come() {
+    let (mut world, mut server) = world();
+    let offered = |world: &World| world.net.offered_buffer(5201);
+    let (small, _) = negotiate(&mut world, &mut server, b'a', r#"{"tcp":true,"time":1,"window":4096}"#);
+    assert_eq!(offered(&world), Some(4096));
+    open(&mut world, &mut server, &cookie(b'a'));
+    assert_eq!((world.received(small), offered(&world)), (alloc::vec![1, 2], None));
+    // Of two at once it is the newer one's.
+    let (_, _) = negotiate(&mut world, &mut server, b'b', r#"{"tcp":true,"time":1,"window":2048}"#);
+    let (other, _) = negotiate(&mut world, &mut server, b'c', r#"{"tcp":true,"time":1}"#);
+    assert_eq!(offered(&world), None);
+    world.net.client_reset(other);
+    world.run(&mut server);
+    assert_eq!(offered(&world), Some(2048));
+    // It never opens its streams.
+    world.advance(&mut server, Duration::from_secs(31));
+    assert_eq!(offered(&world), None);
+    negotiate(&mut world, &mut server, b'd', r#"{"udp":true,"time":1,"window":2048}"#);
+    assert_eq!(offered(&world), None, "datagrams have a socket of their own");
 }

@@ -13,6 +13,7 @@ struct Listener {
     owner: Owner,
     addr: SocketAddr,
     queue: VecDeque<ConnId>,
+    offered: Option<usize>,
 }
 
 struct Conn {
@@ -151,6 +152,11 @@ impl MemoryNet {
     /// Whether somebody listens on `port`.
     pub fn listens(&self, port: u16) -> bool {
         self.listeners.values().any(|l| l.addr.port() == port)
+    }
+
+    /// The receive buffer that the listener on a port gives to those that come.
+    pub fn offered_buffer(&self, port: u16) -> Option<usize> {
+        self.listeners.values().find(|l| l.addr.port() == port)?.offered
     }
 
     /// Ports that somebody listens on.
@@ -300,13 +306,19 @@ impl Transport for MemoryNet {
         }
         let id = ListenerId::new(self.id(), 0);
         let addr = SocketAddr::new(addr.ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), port);
-        self.listeners.insert(id, Listener { owner, addr, queue: VecDeque::new() });
+        self.listeners.insert(id, Listener { owner, addr, queue: VecDeque::new(), offered: None });
         Ok(id)
     }
 
     fn close_listener(&mut self, listener: ListenerId) {
         self.listeners.remove(&listener);
         self.events.retain(|event| event.source != Source::Listener(listener));
+    }
+
+    fn offer_buffer(&mut self, listener: ListenerId, receive_buffer: Option<usize>) {
+        if let Some(entry) = self.listeners.get_mut(&listener) {
+            entry.offered = receive_buffer;
+        }
     }
 
     fn listener_addr(&self, listener: ListenerId) -> Option<SocketAddr> {

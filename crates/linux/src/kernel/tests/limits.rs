@@ -1,6 +1,8 @@
 //! More connections than there is room for, and less memory than everybody wants.
 
 use super::*;
+use crate::sys::socket as sys;
+use rustix::net::sockopt;
 use std::time::Duration;
 
 #[test]
@@ -164,4 +166,30 @@ impl Unconnected {
         rustix::net::connect(&self.0, &addr).unwrap();
         self.0.into()
     }
+}
+
+#[test]
+fn a_listener_offers_another_buffer_for_a_while() {
+    /// Where `struct tcp_info` has the window that the other end offers (`tcpi_snd_wnd`).
+    const WINDOW: std::ops::Range<usize> = 228..232;
+    let mut rig = Rig::new();
+    let (listener, addr) = rig.listen(Some("127.0.0.1"));
+    let mut come = |offered: Option<usize>| {
+        rig.net.offer_buffer(listener, offered);
+        let peer = std::net::TcpStream::connect(addr).unwrap();
+        let server = rig.accept(listener);
+        let fd = rig.net.conn(server).unwrap().fd().unwrap();
+        let mut info = [0; sys::TCP_INFO_LEN];
+        sys::tcp_info(&peer, &mut info).unwrap();
+        let window = u32::from_ne_bytes(info[WINDOW].try_into().unwrap());
+        (sockopt::socket_recv_buffer_size(fd).unwrap(), window as usize)
+    };
+    let usual = come(None);
+    for wanted in [4096, 8192] {
+        let (buffer, window) = come(Some(wanted));
+        assert_eq!(buffer, 2 * wanted);
+        // The handshake itself tells of no more: a client cuts its segments by the largest window that it was ever told.
+        assert!(window <= buffer, "{window}");
+    }
+    assert_eq!(come(None), usual);
 }
