@@ -190,6 +190,7 @@ impl Paths<'_> {
 
     pub(super) fn mkd(&mut self, turn: &mut Turn<'_, '_>, arg: &str) -> Begun {
         let path = self.resolve_change(turn, arg, 550)?;
+        upload::check_vacant(turn.hub, &path)?;
         self.start(turn, Then::Made(path.clone()), FileOp::MakeDir { path })
     }
 
