@@ -164,15 +164,12 @@ fn as_account(account: &Account, question: impl FnOnce() -> bool + Send) -> io::
 pub struct Kept {
     /// Taking back addresses from an interface that outlives the process (CAP_NET_ADMIN).
     pub net_admin: bool,
-    /// Binding ports below 1024 (CAP_NET_BIND_SERVICE).
-    pub low_ports: bool,
 }
 
 impl Kept {
     fn capabilities(self) -> CapabilitySet {
         let mut set = CapabilitySet::empty();
         set.set(CapabilitySet::NET_ADMIN, self.net_admin);
-        set.set(CapabilitySet::NET_BIND_SERVICE, self.low_ports);
         set
     }
 }
