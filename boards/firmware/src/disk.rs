@@ -25,7 +25,7 @@ pub use kept::{CAPTURE, TRACE};
 use kept::{Instruments, Kept};
 use linerate_transport::{
     Bytes, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Owner,
-    VirtualPath,
+    Rights, VirtualPath,
 };
 use names::Names;
 use ram::NodeId;
@@ -212,7 +212,8 @@ impl Disk {
 
     fn flash_meta(&self, kind: FileKind, len: u64) -> Metadata {
         let mode = if kind == FileKind::Directory { 0o555 } else { 0o444 };
-        Metadata { kind, len, modified_ns: self.built_ns, changed_ns: self.built_ns, inode: 0, mode }
+        let (modified_ns, rights) = (self.built_ns, Rights::ALL);
+        Metadata { kind, len, modified_ns, changed_ns: modified_ns, inode: 0, mode, rights }
     }
 
     fn open(&mut self, path: &VirtualPath, mode: OpenMode) -> Result<FileReply, FileError> {

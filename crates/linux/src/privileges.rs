@@ -9,6 +9,7 @@ use rustix::thread::{self, CapabilitySet, CapabilitySets};
 use std::fmt;
 use std::io;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A user with his groups.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -163,15 +164,12 @@ fn as_account(account: &Account, question: impl FnOnce() -> bool + Send) -> io::
 pub struct Kept {
     /// Taking back addresses from an interface that outlives the process (CAP_NET_ADMIN).
     pub net_admin: bool,
-    /// Binding ports below 1024 (CAP_NET_BIND_SERVICE).
-    pub low_ports: bool,
 }
 
 impl Kept {
     fn capabilities(self) -> CapabilitySet {
         let mut set = CapabilitySet::empty();
         set.set(CapabilitySet::NET_ADMIN, self.net_admin);
-        set.set(CapabilitySet::NET_BIND_SERVICE, self.low_ports);
         set
     }
 }
@@ -193,6 +191,14 @@ impl fmt::Display for GiveUpError {
 
 impl std::error::Error for GiveUpError {}
 
+/// Whether [`become_user`] has come to its end.
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
+
+/// Whether the process has become another user since it began.
+pub(crate) fn were_given_up() -> bool {
+    GIVEN_UP.load(Ordering::Acquire)
+}
+
 /// Refuses new privileges to the calling thread, to all that it starts from now on, and to programs that they might start. To
 /// be called before any thread is there, as the system has no way to do it for all of them later.
 pub fn refuse_new() -> io::Result<()> {
@@ -211,7 +217,9 @@ pub fn become_user(account: &Account, kept: Kept) -> Result<(), GiveUpError> {
     step("changing the user", ids::set_user(account.uid))?;
     let set = kept.capabilities();
     let sets = CapabilitySets { effective: set, permitted: set, inheritable: CapabilitySet::empty() };
-    step("giving up capabilities", thread::set_capabilities(None, sets).map_err(Into::into))
+    step("giving up capabilities", thread::set_capabilities(None, sets).map_err(Into::into))?;
+    GIVEN_UP.store(true, Ordering::Release);
+    Ok(())
 }
 
 /// Whether the file at `path` can be read with the rights that the process has now.

@@ -44,6 +44,32 @@ pub enum FileKind {
     Other,
 }
 
+/// What this process may do with a file or directory, as far as its owner, group and permission bits say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rights {
+    /// Read it, or list it.
+    pub read: bool,
+    /// Write it; in a directory, make, remove and rename what is in it.
+    pub write: bool,
+    /// Run it; of a directory, reach what is in it.
+    pub search: bool,
+}
+
+impl Rights {
+    /// Everything.
+    pub const ALL: Rights = Rights { read: true, write: true, search: true };
+
+    /// Those of one class, in the lowest three bits as in a mode: 4 to read, 2 to write, 1 to search.
+    pub fn of_class(bits: u16) -> Rights {
+        Rights { read: bits & 4 != 0, write: bits & 2 != 0, search: bits & 1 != 0 }
+    }
+
+    /// Whether names in a directory with these rights can be made, removed and changed.
+    pub fn change_names(self) -> bool {
+        self.write && self.search
+    }
+}
+
 /// What is known of a file without reading it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Metadata {
@@ -60,6 +86,8 @@ pub struct Metadata {
     pub inode: u64,
     /// Unix permission bits (0o777 mask); what the file system has.
     pub mode: u16,
+    /// What this process may do with it.
+    pub rights: Rights,
 }
 
 impl Metadata {

@@ -36,8 +36,8 @@ pub use algorithm::AlgorithmName;
 pub use engine::{Engine, FileRequest, Input, Left, Output};
 pub use event::{Event, Owner, Ready, Source};
 pub use files::{
-    DirEntry, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Stored,
-    Work,
+    DirEntry, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode, Rights,
+    Stored, Work,
 };
 pub use parcel::Parcel;
 pub use path::{PathError, VirtualPath};

@@ -12,7 +12,7 @@ use linerate_serve::{Host, Loop, Service as _};
 use linerate_stack::{Node, NodeConfig};
 use linerate_transport::{
     Bytes, ConnId, ConnState, Engine as _, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files,
-    ListenAddr, Metadata, Owner, Payload, SocketOptions, Source, Transport as _, VirtualPath,
+    ListenAddr, Metadata, Owner, Payload, Rights, SocketOptions, Source, Transport as _, VirtualPath,
 };
 use linerate_wire::units::Instant;
 use segments::{Frames, Wire, node};
@@ -47,6 +47,7 @@ impl OneFile {
             changed_ns: 1_600_000_000_000_000_000,
             inode: 1,
             mode: 0o644,
+            rights: Rights::ALL,
         }
     }
 }

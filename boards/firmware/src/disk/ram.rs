@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use linerate_transport::{Bytes, FileError, FileKind, Metadata, OpenMode, VirtualPath};
+use linerate_transport::{Bytes, FileError, FileKind, Metadata, OpenMode, Rights, VirtualPath};
 
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 1_024;
@@ -144,6 +144,7 @@ impl RamDisk {
             changed_ns: node.modified_ns,
             inode: id.0.into(),
             mode: node.mode,
+            rights: Rights::ALL,
         })
     }
 

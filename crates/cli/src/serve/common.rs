@@ -70,6 +70,10 @@ impl UploadNames for SharedNames {
     fn holds(&self, path: &VirtualPath) -> bool {
         self.names().holds(path)
     }
+
+    fn holds_itself(&self, name: &VirtualPath) -> bool {
+        self.names().holds_itself(name)
+    }
 }
 
 /// All of it; clones are of the same.

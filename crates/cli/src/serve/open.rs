@@ -4,7 +4,7 @@ use super::engine::HostEngine;
 use super::own::{self, HostDevice};
 use super::plugged::Plugged;
 use super::record::watched::Watched;
-use super::services::{Ports, sends_from_low_port};
+use super::services::Ports;
 use super::shares;
 use super::tap;
 use super::worker::Random;
@@ -226,7 +226,7 @@ fn kernel(settings: &Settings) -> Opened {
         bind: addresses.iter().copied().map(Some).collect(),
         addresses,
         kernel: true,
-        kept: Kept { low_ports: sends_from_low_port(settings), ..Kept::default() },
+        kept: Kept::default(),
         table,
     }
 }
@@ -283,7 +283,7 @@ fn tap<Q: Queue>(
         // Nobody else is on this cable, so addresses are used at once.
         stack.dad_transmits = 0;
     }
-    let kept = Kept { net_admin: host.has_added(), ..Kept::default() };
+    let kept = Kept { net_admin: host.has_added() };
     let made = if was_there { ", which was there before" } else { "" };
     let what = format!("{before}TAP device {}{made}, MTU {}", device.name(), device.mtu());
     tap::tell_of_short_queue(device);

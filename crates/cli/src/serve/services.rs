@@ -87,11 +87,11 @@ impl Home {
     }
 }
 
-/// FTP is on all queues, each with passive ports of its own; where it cannot, on one. On the host's sockets that is the first,
-/// which alone has the right to send from a port below 1,024.
+/// FTP is on all queues, each with passive ports of its own; where it cannot, on one. The host's sockets need no such ports: any
+/// of them comes in where it was opened.
 fn ftp_home(settings: &Settings, port: u16, kernel: bool, seats: u16) -> Home {
     if kernel {
-        return if sends_from_low_port(settings) { Home::Only(0) } else { Home::All };
+        return Home::All;
     }
     let passive = passive_ports(settings);
     let everywhere = (0..seats).all(|index| PortShare { index, servers: seats }.of(&passive).is_some());
@@ -100,12 +100,6 @@ fn ftp_home(settings: &Settings, port: u16, kernel: bool, seats: u16) -> Home {
 
 fn passive_ports(settings: &Settings) -> RangeInclusive<u16> {
     settings.ftp_passive_ports.clone().unwrap_or_else(|| ftp::Config::default().passive_ports)
-}
-
-/// Whether the FTP server opens data connections from a port that needs a right: the one below its own (RFC 959 section
-/// 3.2).
-pub fn sends_from_low_port(settings: &Settings) -> bool {
-    settings.ftp_port.is_some_and(|port| (2..=1024).contains(&port))
 }
 
 impl Ports {
@@ -453,7 +447,7 @@ mod tests {
         assert_eq!(seats(&["--ftp-passive-ports", "5000-5002"], false).0, [1], "21 modulo 4");
         assert_eq!(seats(&["--iperf3-port", "5204", "--ftp-port", "0"], false), (vec![], vec![0]));
         assert_eq!(seats(&["--device", "kernel", "--ftp-passive-ports", "5000-5000"], true).0, all);
-        assert_eq!(seats(&["--device", "kernel", "--ftp-port", "21"], true).0, [0], "it may use port 20");
+        assert_eq!(seats(&["--device", "kernel", "--ftp-port", "21"], true).0, all);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::table::{Content, DirPosition, FileAccess, FileTable, OpenDir, OpenFil
 use crate::mailbox::{Mailbox, lock};
 use linerate_transport::{
     Bytes, DirEntry, FileDone, FileError, FileId, FileKind, FileOp, FileReply, Files, Metadata, OpenMode,
-    Owner, VirtualPath,
+    Owner, Rights, VirtualPath,
 };
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::{BTreeMap, VecDeque};
@@ -72,6 +72,7 @@ impl DemoFiles {
                 changed_ns: file.modified_ns,
                 inode: nodes.len() as u64 + 1,
                 mode: 0o444,
+                rights: Rights::of_class(0o4),
             };
             nodes.insert(path.as_str().to_owned(), Node { meta, bytes: file.bytes, children: Vec::new() });
             let mut parent = path.parent();
@@ -200,6 +201,7 @@ fn directory(modified_ns: i64, inode: u64) -> Node {
         changed_ns: modified_ns,
         inode,
         mode: 0o555,
+        rights: Rights::of_class(0o5),
     };
     Node { meta, bytes: &[], children: Vec::new() }
 }

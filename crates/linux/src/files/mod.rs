@@ -9,6 +9,7 @@ mod links;
 mod medium;
 mod pages;
 mod resident;
+mod rights;
 mod root;
 mod sweep;
 mod table;

@@ -3,12 +3,13 @@
 use super::job::{FileWork, Outcome};
 use super::links;
 use super::pages::{Page, PagePool};
+use super::rights::OurRights;
 use super::table::{Content, DirPosition, OpenDir, OpenFile};
 use super::upload::{self, Opened, Unpublished};
 use super::{READ_DIR_MAX, READ_MAX};
 use crate::mailbox::lock;
 use linerate_transport::{
-    Bytes, DirEntry, FileError, FileKind, FileOp, FileReply, Metadata, OpenMode, VirtualPath,
+    Bytes, DirEntry, FileError, FileKind, FileOp, FileReply, Metadata, OpenMode, Rights, VirtualPath,
 };
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
@@ -26,6 +27,7 @@ pub(crate) struct Root {
     /// What absolute links may begin with.
     names: Vec<String>,
     writable: AtomicBool,
+    rights: OurRights,
 }
 
 /// Why a directory cannot be served.
@@ -74,7 +76,8 @@ impl Root {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|e| RootError::Open(e.into()))?;
         let names = links::names_of_root(&fd, path);
-        let root = Root { fd, names, writable: AtomicBool::new(writable) };
+        let writable = AtomicBool::new(writable);
+        let root = Root { fd, names, writable, rights: OurRights::default() };
         match rustix::fs::openat2(&root.fd, ".", flags, Mode::empty(), RESOLVE) {
             Ok(_) => Ok(root),
             Err(Errno::ACCESS) => Err(RootError::Permission),
@@ -305,7 +308,7 @@ impl Root {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let name = if path.relative().is_empty() { "." } else { path.relative() };
         match rustix::fs::openat2(&self.fd, name, flags, Mode::empty(), RESOLVE | ResolveFlags::CACHED) {
-            Ok(fd) => Some(rustix::fs::fstat(&fd).map(|stat| metadata(&stat)).map_err(error)),
+            Ok(fd) => Some(self.metadata_of(&fd)),
             // Not in the caches; a link out of the root, that may lead back; or Linux before 5.12, which lacks this.
             Err(Errno::AGAIN | Errno::INTR | Errno::XDEV | Errno::INVAL) => None,
             Err(failed) => Some(Err(error(failed))),
@@ -323,7 +326,22 @@ impl Root {
 
     fn stat(&self, path: &str) -> Result<Metadata, FileError> {
         let fd = self.resolve(path, OFlags::PATH, Mode::empty())?;
-        Ok(metadata(&rustix::fs::fstat(&fd).map_err(error)?))
+        self.metadata_of(&fd)
+    }
+
+    /// What is known of what a path led to. Whether a directory may be searched is asked where its bits say no, because who asks goes
+    /// there next, and an access control list may allow it.
+    fn metadata_of(&self, fd: &OwnedFd) -> Result<Metadata, FileError> {
+        let stat = rustix::fs::fstat(fd).map_err(error)?;
+        let mut meta = self.metadata(&stat);
+        if meta.kind == FileKind::Directory && !meta.rights.search {
+            meta.rights.search = rustix::fs::accessat(fd, ".", Access::EXEC_OK, AtFlags::empty()).is_ok();
+        }
+        Ok(meta)
+    }
+
+    fn metadata(&self, stat: &Stat) -> Metadata {
+        Metadata { rights: self.rights.of(stat), ..metadata(stat) }
     }
 
     /// Changes the attributes of a file or directory by a descriptor; or by a name that leads to the one that was found beneath
@@ -357,7 +375,7 @@ impl Root {
         match upload::open(dir, path.name(), mode == OpenMode::Replace)? {
             Opened::InPlace => self.open_file(path, OpenMode::Update),
             Opened::Aside(fd, unpublished) => {
-                let meta = metadata(&rustix::fs::fstat(&fd).map_err(error)?);
+                let meta = self.metadata(&rustix::fs::fstat(&fd).map_err(error)?);
                 let file = OpenFile::new(Content::Fd(fd), true);
                 let waiting: Option<Unpublished> = Some(unpublished);
                 *lock(&file.unpublished) = waiting;
@@ -376,7 +394,7 @@ impl Root {
         let creates = flags.contains(OFlags::CREATE);
         let create = if creates { Mode::from_raw_mode(0o666) } else { Mode::empty() };
         let fd = self.resolve(path.relative(), flags | SAFE, create)?;
-        let mut meta = metadata(&rustix::fs::fstat(&fd).map_err(error)?);
+        let mut meta = self.metadata(&rustix::fs::fstat(&fd).map_err(error)?);
         let content = match meta.kind {
             FileKind::Other => return Err(FileError::Permission),
             FileKind::Directory => Content::Dir(OpenDir {
@@ -422,7 +440,7 @@ impl Root {
                 // Removed since the directory was read.
                 continue;
             };
-            let (mut meta, mut link) = (metadata(&stat), None);
+            let (mut meta, mut link) = (self.metadata(&stat), None);
             if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
                 // A link that leads out, or nowhere, stays what it is: something never opened.
                 if let Ok(path) = dir.path.join(name)
@@ -497,6 +515,7 @@ fn write(fd: &OwnedFd, offset: u64, data: &[u8]) -> Result<(), FileError> {
     Ok(())
 }
 
+/// What a `stat` tells; what this process may do is not looked at.
 pub(super) fn metadata(stat: &Stat) -> Metadata {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => FileKind::File,
@@ -510,6 +529,7 @@ pub(super) fn metadata(stat: &Stat) -> Metadata {
         changed_ns: nanos(stat.st_ctime, i64::try_from(stat.st_ctime_nsec)),
         inode: stat.st_ino,
         mode: (stat.st_mode & 0o777) as u16,
+        rights: Rights::ALL,
     }
 }
 

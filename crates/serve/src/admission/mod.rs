@@ -163,8 +163,8 @@ impl Admission {
         self.shared.0.as_ref().map_or(self.len, |census| census.total())
     }
 
-    /// The same of a source.
-    fn counted_of(&self, source: Source) -> usize {
+    /// The same of a source: what counts against its limit.
+    pub fn counted_of(&self, source: Source) -> usize {
         self.shared.0.as_ref().map_or_else(|| self.held_by(source), |census| census.held_by(source))
     }
 

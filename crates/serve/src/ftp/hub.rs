@@ -11,7 +11,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::rc::Rc;
 use core::time::Duration;
 use linerate_transport::{
-    ConnId, FileError, FileId, FileKind, FileOp, FileReply, ListenerId, Metadata, Owner, VirtualPath,
+    ConnId, FileError, FileId, FileKind, FileOp, FileReply, ListenerId, Metadata, Owner, Rights, VirtualPath,
 };
 use linerate_wire::units::Instant;
 
@@ -180,6 +180,7 @@ impl Hub {
             changed_ns: self.started_ns,
             inode: 0,
             mode,
+            rights: Rights::of_class(mode),
         })
     }
 

@@ -1,11 +1,11 @@
 //! Directory listings as LIST, NLST, MLSD and STAT send them, page by page.
 
 use super::date;
-use super::facts::{self, FactSet};
+use super::facts::{self, Changes, FactSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
-use linerate_transport::{DirEntry, FileKind, Metadata, VirtualPath};
+use linerate_transport::{DirEntry, FileKind, Metadata, Rights, VirtualPath};
 
 /// What a listing command asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,13 +93,13 @@ pub(super) enum Format {
 impl Format {
     /// Writes one entry and CR LF. A link to a directory is shown as one, so that clients which copy trees do not go round in
     /// circles.
-    pub(super) fn write(&self, out: &mut Vec<u8>, entry: &DirEntry, may_write: bool) {
+    pub(super) fn write(&self, out: &mut Vec<u8>, entry: &DirEntry, changes: Changes) {
         // Writing to a vector does not fail.
-        let _ = self.entry(&mut Text(out), entry, may_write);
+        let _ = self.entry(&mut Text(out), entry, changes);
         out.extend_from_slice(b"\r\n");
     }
 
-    fn entry(&self, out: &mut Text<'_>, entry: &DirEntry, may_write: bool) -> fmt::Result {
+    fn entry(&self, out: &mut Text<'_>, entry: &DirEntry, changes: Changes) -> fmt::Result {
         let DirEntry { name, meta, link } = entry;
         match self {
             Format::Long { now_ns } => {
@@ -120,7 +120,7 @@ impl Format {
             }
             Format::Names { prefix } => write!(out, "{prefix}{name}"),
             Format::Facts(set) => {
-                facts::write(out, *set, meta, link.as_deref(), may_write)?;
+                facts::write(out, *set, meta, link.as_deref(), changes)?;
                 write!(out, " {name}")
             }
         }
@@ -145,7 +145,7 @@ pub(super) struct Listing {
     format: Format,
     pattern: Option<String>,
     hidden: bool,
-    may_write: bool,
+    changes: Changes,
     /// Entries up to this number are sorted.
     sort_max: usize,
     entries: Vec<DirEntry>,
@@ -163,7 +163,7 @@ impl Listing {
             format,
             pattern: None,
             hidden,
-            may_write,
+            changes: Changes::new(may_write),
             sort_max,
             entries: Vec::new(),
             next: 0,
@@ -195,6 +195,11 @@ impl Listing {
         };
         self.entries.push(DirEntry { name: String::from(name), meta, link: None });
         self.complete = true;
+    }
+
+    /// The listing is of a directory that this process has these rights in.
+    pub(super) fn set_directory(&mut self, rights: Rights) {
+        self.changes = self.changes.within(rights);
     }
 
     /// There is nothing to list.
@@ -246,7 +251,7 @@ impl Listing {
         }
         while out.len() < max {
             let Some(entry) = self.entries.get(self.next) else { return };
-            self.format.write(out, entry, self.may_write);
+            self.format.write(out, entry, self.changes);
             self.next += 1;
         }
     }
@@ -268,7 +273,8 @@ mod tests {
     fn entry(name: &str, kind: FileKind) -> DirEntry {
         let mode = if kind == FileKind::Directory { 0o755 } else { 0o644 };
         let modified_ns = NOW_NS - 3_600_000_000_000;
-        let meta = Metadata { kind, len: 5, modified_ns, changed_ns: modified_ns, inode: 9, mode };
+        let rights = Rights::of_class(mode);
+        let meta = Metadata { kind, len: 5, modified_ns, changed_ns: modified_ns, inode: 9, mode, rights };
         DirEntry { name: name.into(), meta, link: None }
     }
 
@@ -339,7 +345,7 @@ mod tests {
         let (file, dir) = (entry("my file", FileKind::File), entry("d", FileKind::Directory));
         let check = |format: Format, entry: &DirEntry, expected: &str| {
             let mut out = Vec::new();
-            format.write(&mut out, entry, false);
+            format.write(&mut out, entry, Changes::new(false));
             assert_eq!(String::from_utf8(out).unwrap(), format!("{expected}\r\n"));
         };
         let long = Format::Long { now_ns: NOW_NS };

@@ -15,6 +15,9 @@ pub trait UploadNames {
 
     /// Whether one is under way to this name or to one below it.
     fn holds(&self, path: &VirtualPath) -> bool;
+
+    /// Whether one is under way to this very name.
+    fn holds_itself(&self, name: &VirtualPath) -> bool;
 }
 
 /// A set of names; what [`UploadNames`] is to do with it.
@@ -37,6 +40,11 @@ impl NameSet {
         let from = self.0.range(path.clone()..);
         from.take_while(|name| name.as_str().starts_with(path.as_str())).any(|name| name.is_within(path))
     }
+
+    /// See [`UploadNames::holds_itself`].
+    pub fn holds_itself(&self, name: &VirtualPath) -> bool {
+        self.0.contains(name)
+    }
 }
 
 /// The names of a server that has its files for itself.
@@ -55,6 +63,10 @@ impl UploadNames for OwnNames {
     fn holds(&self, path: &VirtualPath) -> bool {
         self.0.borrow().holds(path)
     }
+
+    fn holds_itself(&self, name: &VirtualPath) -> bool {
+        self.0.borrow().holds_itself(name)
+    }
 }
 
 #[cfg(test)]
@@ -68,6 +80,7 @@ mod tests {
         assert!(names.take(&path("/a/b")) && !names.take(&path("/a/b")));
         assert!(names.holds(&path("/a")) && names.holds(&path("/")) && !names.take(&path("/a")));
         assert!(!names.holds(&path("/a/bc")) && !names.holds(&path("/a/b/c")));
+        assert!(names.holds_itself(&path("/a/b")) && !names.holds_itself(&path("/a")));
         names.release(&path("/a/b"));
         assert!(!names.holds(&path("/")));
     }

@@ -240,6 +240,8 @@ impl Opener<'_> {
             intent.listing.add_single(&path, &intent.typed, meta);
         } else if dir.is_none() {
             intent.listing.add_nothing();
+        } else {
+            intent.listing.set_directory(meta.rights);
         }
         if intent.status {
             let mut replies = Replies::default();

@@ -10,7 +10,7 @@ use super::upload;
 use crate::Change;
 use alloc::boxed::Box;
 use alloc::string::String;
-use linerate_transport::{FileError, FileKind, FileOp, FileReply, Metadata, VirtualPath};
+use linerate_transport::{FileError, FileKind, FileOp, FileReply, Metadata, Rights, VirtualPath};
 
 /// An operation on a path under way.
 pub(super) struct PathJob {
@@ -72,7 +72,7 @@ impl Paths<'_> {
     }
 
     /// Asks for the metadata of a path; those of memory files are known.
-    fn stat(&mut self, turn: &Turn<'_, '_>, then: Then, path: VirtualPath) -> Begun {
+    fn stat(&mut self, turn: &mut Turn<'_, '_>, then: Then, path: VirtualPath) -> Begun {
         match turn.hub.memory_meta(&path) {
             Some(meta) => Err(self.on_meta(turn, then, meta)),
             None => self.start(turn, then, FileOp::Stat { path }),
@@ -102,10 +102,14 @@ impl Paths<'_> {
         }
     }
 
-    fn on_meta(&mut self, turn: &Turn<'_, '_>, then: Then, meta: Metadata) -> Replies {
+    fn on_meta(&mut self, turn: &mut Turn<'_, '_>, then: Then, meta: Metadata) -> Replies {
         match then {
             Then::Directory(then) if meta.kind == FileKind::Directory => self.on_meta(turn, *then, meta),
             Then::Directory(_) => reply(550, "Not a directory"),
+            // Whoever may not search it could do nothing there.
+            Then::Cwd(_) if meta.kind == FileKind::Directory && !meta.rights.search => {
+                reply(error_code(FileError::Permission), FileError::Permission)
+            }
             Then::Cwd(path) if meta.kind == FileKind::Directory => {
                 self.settings.cwd = path;
                 self.settings.at_cwd(250)
@@ -115,10 +119,10 @@ impl Paths<'_> {
             Then::Size => reply(550, "Not a file"),
             Then::Mdtm => reply(213, Date::from_unix_ns(meta.modified_ns)),
             Then::Mlst(path) => {
-                let may_write = self.access.may_write(turn);
+                let changes = self.changes_at(turn, &path);
                 let mut facts = String::new();
                 // Writing to a string does not fail.
-                let _ = facts::write(&mut facts, self.settings.facts, &meta, None, may_write);
+                let _ = facts::write(&mut facts, self.settings.facts, &meta, None, changes);
                 let mut replies = Replies::default();
                 replies.first(250, "Facts:");
                 replies.middle(format_args!("{facts} {path}"));
@@ -130,6 +134,20 @@ impl Paths<'_> {
                 reply(350, "RNTO comes next")
             }
             _ => reply(451, "Unexpected answer of the file system"),
+        }
+    }
+
+    /// What the user may change at a path. If what its directory allows is not to be had at once, it is taken to allow it.
+    fn changes_at(&self, turn: &mut Turn<'_, '_>, path: &VirtualPath) -> facts::Changes {
+        let changes = facts::Changes::new(self.access.may_write(turn));
+        if path.is_root() {
+            return changes.within(Rights::of_class(0));
+        }
+        match turn.ctx.files.stat_now(&path.parent()) {
+            Some(Ok(parent)) => changes.within(parent.rights),
+            // As that of the memory files, which is on no disk.
+            Some(Err(_)) => changes.within(Rights::of_class(0)),
+            None => changes,
         }
     }
 
@@ -190,6 +208,7 @@ impl Paths<'_> {
 
     pub(super) fn mkd(&mut self, turn: &mut Turn<'_, '_>, arg: &str) -> Begun {
         let path = self.resolve_change(turn, arg, 550)?;
+        upload::check_vacant(turn.hub, &path)?;
         self.start(turn, Then::Made(path.clone()), FileOp::MakeDir { path })
     }
 

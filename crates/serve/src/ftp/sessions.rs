@@ -119,13 +119,11 @@ impl Sessions {
         }
     }
 
-    /// Whether half of the sessions that the address may have only wait for the answer to a wrong password. Where
-    /// somebody has given a right one lately the other half is for him.
-    fn is_guessing(&self, key: IpAddr, now: Instant) -> bool {
+    /// Whether half of the sessions that the address may have only wait for the answer to a wrong password.
+    fn is_half_guessing(&self, key: IpAddr) -> bool {
         let half = self.hub.config.limits.sessions_per_address.div_ceil(2);
         let parked = self.parked.of(key);
-        let total = self.admission.held_by(Source::of(key)) + parked;
-        if total < half || self.hub.throttle.is_known(key, now) {
+        if self.admission.held_by(Source::of(key)) + parked < half {
             return false;
         }
         let here = |session: &Session| {
@@ -133,6 +131,12 @@ impl Sessions {
         };
         let refusing = self.by_id.values().filter(|session| here(session)).count();
         refusing + parked >= half
+    }
+
+    /// Whether the address gets no more sessions for that. Where somebody has given a right password lately the other half is
+    /// for him.
+    fn is_guessing(&self, key: IpAddr, now: Instant) -> bool {
+        self.is_half_guessing(key) && !self.hub.throttle.is_known(key, now)
     }
 
     /// A number that no session has.
@@ -191,20 +195,21 @@ impl Sessions {
         self.with(ctx, id, drive::progress);
     }
 
-    /// Whether there is room for one more session of `source`. One that is logged in keeps its place from others of its own
-    /// address.
+    /// Whether there is room for one more session of `source`. Those of its own address that are logged in keep their places
+    /// only while somebody there tries passwords in half of all.
     fn judge(&mut self, ctx: &Context<'_>, source: Source, key: IpAddr) -> Verdict {
-        let (held, parked) = (self.admission.held_by(source), self.parked.of(key));
+        let (held, parked) = (self.admission.counted_of(source), self.parked.of(key));
         let is_at_limit = held + parked >= self.hub.config.limits.sessions_per_address;
         if is_at_limit && parked > 0 {
             // Who guesses passwords gets no place by giving up another one.
             return Verdict::SourceFull;
         }
+        let keeps_logged_in = is_at_limit && self.is_half_guessing(key);
         let (conns, sessions, net) = (&self.hub.conns, &self.by_id, &*ctx.net);
         self.admission.judge(source, |control| {
             let session = conns.get(&control).and_then(|id| sessions.get(id));
             session.is_some_and(|session| {
-                !(is_at_limit && session.access.is_logged_in()) && net.readable(control) == 0
+                !(keeps_logged_in && session.access.is_logged_in()) && net.readable(control) == 0
             })
         })
     }

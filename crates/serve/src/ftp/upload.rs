@@ -42,6 +42,12 @@ pub(super) fn check_free(hub: &Hub, path: &VirtualPath) -> Result<(), Replies> {
     if hub.uploads.holds(path) { Err(under_way()) } else { Ok(()) }
 }
 
+/// Refuses a directory of a name that somebody uploads to: it would be in the way of the file when that gets its name. One above
+/// such a name is there already, which is what its maker is to be told.
+pub(super) fn check_vacant(hub: &Hub, path: &VirtualPath) -> Result<(), Replies> {
+    if hub.uploads.holds_itself(path) { Err(under_way()) } else { Ok(()) }
+}
+
 fn under_way() -> Replies {
     reply(450, "An upload to this name is under way, try later")
 }

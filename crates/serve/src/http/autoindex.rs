@@ -151,7 +151,7 @@ fn is_invisible(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linerate_transport::Metadata;
+    use linerate_transport::{Metadata, Rights};
 
     fn entry(name: &str, kind: FileKind, len: u64) -> DirEntry {
         let meta = Metadata {
@@ -161,6 +161,7 @@ mod tests {
             changed_ns: 0,
             inode: 0,
             mode: 0o644,
+            rights: Rights::ALL,
         };
         DirEntry { name: String::from(name), meta, link: None }
     }

@@ -126,6 +126,7 @@ impl MemoryFiles {
             changed_ns: node.modified_ns,
             inode: node.inode,
             mode: node.mode,
+            rights: Rights::of_class(node.mode >> 6),
         }
     }
 

@@ -249,6 +249,9 @@ fn what_a_killed_server_left_is_removed_and_what_is_under_way_stays() {
     fails(ask(&mut second, FileOp::Stat { path: path("/a/b/.linerate-upload-2") }), FileError::NotFound);
     let remove = FileOp::Remove { path: path("/a/b/.linerate-upload-2") };
     fails(ask(&mut second, remove), FileError::Permission);
+    // Nor does a directory take the name that a file has until it is complete.
+    let make = FileOp::MakeDir { path: path("/a/b/.linerate-upload-2") };
+    fails(ask(&mut second, make), FileError::Permission);
     drop(second);
     done(ask(&mut files, FileOp::Publish { file, whole: true }));
     done(ask(&mut files, FileOp::Close { file }));

@@ -91,6 +91,37 @@ fn listings_have_the_columns_that_clients_parse() {
 }
 
 #[test]
+fn facts_promise_what_the_file_system_allows() {
+    let mut ftp = Ftp::anna();
+    for (name, mode) in [("/a.txt", 0o444), ("/b.bin", 0o000), ("/sub", 0o555), ("/", 0o777)] {
+        ftp.world.files.nodes.get_mut(name).unwrap().mode = mode;
+    }
+    ftp.expect("OPTS MLST Perm;", "200");
+    assert_eq!(
+        text(ftp.fetch("MLSD /")),
+        "Perm=dfr; a.txt\r\nPerm=df; b.bin\r\nPerm=adfrw; empty\r\nPerm=defl; sub\r\n"
+    );
+    // Nothing in a directory that cannot be written can be removed or get another name.
+    assert_eq!(text(ftp.fetch("MLSD sub")), "Perm=arw; x y\r\n");
+    assert!(ftp.cmd("MLST sub/x y").contains("Perm=adfrw;"), "not known at once");
+    ftp.world.files.stats_now = Some(0);
+    assert!(ftp.cmd("MLST sub/x y").contains("Perm=arw;"));
+    assert!(ftp.cmd("MLST a.txt").contains("Perm=dfr;"));
+    assert!(ftp.cmd("MLST /").contains("Perm=celmp;"));
+    assert!(ftp.cmd("MLST /memory/1M").contains("Perm=r;"));
+}
+
+#[test]
+fn a_directory_that_cannot_be_searched_is_not_entered() {
+    let mut ftp = Ftp::anna();
+    ftp.world.files.nodes.get_mut("/sub").unwrap().mode = 0o644;
+    ftp.expect("CWD sub", "550");
+    assert!(ftp.cmd("PWD").contains("\"/\""));
+    ftp.world.files.nodes.get_mut("/sub").unwrap().mode = 0o111;
+    ftp.expect("CWD sub", "250");
+}
+
+#[test]
 fn stat_lists_on_the_control_connection() {
     let mut ftp = Ftp::anna();
     let reply = ftp.expect("STAT sub", "213");

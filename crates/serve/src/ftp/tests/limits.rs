@@ -84,23 +84,24 @@ fn sessions_are_limited_per_address_and_in_all() {
         limits.sessions = 5;
         limits.sessions_per_address = 2;
     });
-    // The one of the rig and a second one, both logged in.
+    // The one of the rig and a second one, both logged in, and both at work.
     let first = ftp.control;
     log_in(&mut ftp, first);
     let (second, greeting) = dial(&mut ftp, "10.0.0.9");
     assert_eq!(codes(&greeting), "220");
     log_in(&mut ftp, second);
-    assert_eq!(dial(&mut ftp, "10.0.0.9").1, "421 Too many sessions from your address\r\n");
-    // Three that wait for a file, so that they cannot give way.
     ftp.world.files.hold = true;
+    for control in [second, first] {
+        ftp.world.client_send(control, b"MDTM a\r\n");
+    }
+    ftp.run();
+    assert_eq!(dial(&mut ftp, "10.0.0.9").1, "421 Too many sessions from your address\r\n");
+    // Three that wait for a file, too, so that they cannot give way.
     for i in 1..=3 {
         let (busy, greeting) = dial(&mut ftp, &format!("10.0.1.{i}"));
         assert_eq!(codes(&greeting), "220");
         log_in(&mut ftp, busy);
         ftp.world.client_send(busy, b"MDTM a\r\n");
-    }
-    for control in [second, first] {
-        ftp.world.client_send(control, b"MDTM a\r\n");
     }
     ftp.run();
     assert_eq!(dial(&mut ftp, "10.0.2.1").1, "421 Too many sessions, try later\r\n");
@@ -110,6 +111,34 @@ fn sessions_are_limited_per_address_and_in_all() {
     assert_eq!(codes(&dial(&mut ftp, "10.0.0.9").1), "220");
     let stats = ftp.server.stats();
     assert_eq!((stats.sessions, stats.refused_address, stats.refused_full, stats.gave_way), (6, 1, 1, 0));
+}
+
+#[test]
+fn idle_sessions_with_a_login_give_way_to_others_of_their_address() {
+    let mut ftp = limited(|limits| limits.sessions_per_address = 4);
+    ftp.log_in_anna();
+    let others: Vec<_> = (0..3).map(|_| dial(&mut ftp, "10.0.0.9").0).collect();
+    for control in &others {
+        ftp.advance(SECOND);
+        log_in(&mut ftp, *control);
+    }
+    // The first says something, so that the first of the others is who waits longest.
+    ftp.expect("NOOP", "200");
+    let (newcomer, greeting) = dial(&mut ftp, "10.0.0.9");
+    assert_eq!(codes(&greeting), "220");
+    assert_eq!(codes(&String::from_utf8(ftp.world.received(others[0])).unwrap()), "421");
+    assert!(ftp.world.net.client_sees_end(others[0]) && !ftp.world.net.client_sees_end(others[1]));
+    log_in(&mut ftp, newcomer);
+    // Guessers take no places from those who are logged in: half of them wait for the answer to a wrong password.
+    for _ in 0..2 {
+        let (guesser, greeting) = dial(&mut ftp, "10.0.0.9");
+        assert_eq!(codes(&greeting), "220");
+        ftp.world.client_send(guesser, b"USER anna\r\nPASS wrong\r\n");
+        ftp.run();
+    }
+    assert_eq!(dial(&mut ftp, "10.0.0.9").1, "421 Too many sessions from your address\r\n");
+    ftp.advance(2 * SECOND);
+    assert_eq!(codes(&dial(&mut ftp, "10.0.0.9").1), "220");
 }
 
 #[test]

@@ -364,6 +364,10 @@ fn one_upload_to_a_name_at_a_time() {
     ftp.expect("RNFR a.txt", "350");
     ftp.expect("RNTO sub/up", "450");
     ftp.expect("RMD sub", "450");
+    // A directory would be in the way of the file when that gets its name.
+    ftp.expect("MKD sub/up", "450");
+    // One above it is there already, which clients that copy trees ask about by trying.
+    ftp.expect("MKD sub", "550");
     ftp.store("STOR sub/up2", b"another name");
     ftp.world.net.client_finish(data);
     ftp.run();
