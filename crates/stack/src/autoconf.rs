@@ -7,7 +7,6 @@ use crate::route::Origin;
 use crate::stack::{Stack, route_origin};
 use crate::timers::Timer;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use linerate_nic::MacAddr;
 use linerate_wire::ipv6::solicited_node;
 
 impl Stack {
@@ -25,20 +24,21 @@ impl Stack {
             match action {
                 AddressAction::Probe(IpAddr::V4(ip)) => self.probe_arp(ip),
                 AddressAction::Probe(IpAddr::V6(ip)) => self.probe_ndp(ip),
-                AddressAction::Announce(IpAddr::V4(ip)) => self.announce(ip),
-                AddressAction::Announce(IpAddr::V6(ip)) => {
-                    // Again, now that there may be a source address for it.
-                    self.join_group(solicited_node(ip));
-                    self.advertise_to_all(ip);
-                }
-                AddressAction::Ready(cidr, origin) => {
-                    log::info!("{} is usable ({})", cidr.address(), named(origin));
-                }
+                AddressAction::Announce(ip) => self.announce(ip),
+                AddressAction::Ready(cidr, origin) => self.address_is_ready(cidr, origin),
                 AddressAction::Expired(cidr, origin) => self.address_is_gone(cidr, origin),
             }
         }
         self.run_slaac();
         self.arm_autoconfiguration();
+    }
+
+    fn address_is_ready(&mut self, cidr: Cidr, origin: AddressOrigin) {
+        if let IpAddr::V6(ip) = cidr.address() {
+            // Again, now that there may be a source address for it.
+            self.join_group(solicited_node(ip));
+        }
+        log::info!("{} is usable ({})", cidr.address(), named(origin));
     }
 
     fn address_is_gone(&mut self, cidr: Cidr, origin: AddressOrigin) {
@@ -48,13 +48,10 @@ impl Stack {
         log::info!("{} is gone ({})", cidr.address(), named(origin));
     }
 
-    /// Somebody else has an address that we wanted: the station `mac`, if it says so.
-    pub(crate) fn lose_address(&mut self, ip: IpAddr, mac: Option<MacAddr>) {
+    /// Somebody else has an address that we wanted.
+    pub(crate) fn lose_address(&mut self, ip: IpAddr) {
         let Some(own) = self.net.addresses.remove(ip) else { return };
-        match mac {
-            Some(mac) => log::warn!("{ip} is in use by another station ({mac})"),
-            None => log::warn!("{ip} is in use by another station"),
-        }
+        log::warn!("{ip} is in use by another station");
         self.address_is_gone(own.cidr, own.origin);
         if own.origin == AddressOrigin::Dhcp {
             self.decline_dhcp();
