@@ -123,7 +123,8 @@ typedef struct lr_stack_config {
      */
     uint8_t ipv6;
     /*
-     Neighbour solicitations sent before an IPv6 address is used, one second each (RFC 4862 section 5.1). Default: 1.
+     Neighbour solicitations sent before an IPv6 address is used, one second each (RFC 4862 section 5.1). Unless it is 0,
+     IPv4 addresses are probed too, while they are used (RFC 5227). One that somebody has is given up. Default: 1.
      */
     uint8_t dad_transmits;
     /*

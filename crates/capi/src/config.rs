@@ -123,7 +123,8 @@ pub struct lr_stack_config {
     pub slaac: u8,
     /// Not zero: have IPv6, with a link-local address. Default: 1.
     pub ipv6: u8,
-    /// Neighbour solicitations sent before an IPv6 address is used, one second each (RFC 4862 section 5.1). Default: 1.
+    /// Neighbour solicitations sent before an IPv6 address is used, one second each (RFC 4862 section 5.1). Unless it is 0,
+    /// IPv4 addresses are probed too, while they are used (RFC 5227). One that somebody has is given up. Default: 1.
     pub dad_transmits: u8,
     /// Most sockets, 1 to 65,536. Default: 1,024.
     pub max_sockets: u32,

@@ -3,15 +3,20 @@
 //! ```text
 //!          probes unanswered               announced twice
 //!  PROBING ────────────────▶ ANNOUNCING ───────────────────▶ READY ── lifetime over ──▶ (gone)
-//!     │ somebody has it         (IPv4)                          │ preferred lifetime over: not chosen as source
+//!     │ somebody has it                                         │ preferred lifetime over: not chosen as source
 //!     ▼                                                         ▼
 //!   (gone)                                                   deprecated
 //! ```
 //!
-//! IPv6 addresses are probed by neighbour solicitations (RFC 4862 section 5.4), addresses from DHCP by ARP probes
-//! (RFC 5227 section 2.1.1); static IPv4 addresses are announced only, because the one who configured them decides.
+//! IPv6 addresses are probed by neighbour solicitations (RFC 4862 section 5.4), those of IPv4 by ARP probes (RFC 5227
+//! section 2.1.1). Announced are both: others may know another Ethernet address of an earlier owner, or of an earlier
+//! start (RFC 5227 section 2.3, RFC 4861 section 7.2.6).
+//!
 //! Departures: probes start at once instead of after a random delay, and ARP probes are two, half a second apart,
-//! instead of three within 3 to 7 s: a server that takes 7 s to come up is not worth the rarer collision.
+//! instead of three within 3 to 7 s: a server that takes 7 s to come up is not worth the rarer collision. A static IPv4
+//! address is used while it is being probed, as RFC 4429 allows for IPv6, and its probes are closer together. It is not
+//! announced before they are over: an announcement would take over the traffic of whoever has it. An IPv6 address that is
+//! not to be probed is not advertised either until the link comes back: it is for networks that have nobody else.
 
 use crate::config::Cidr;
 use alloc::vec::Vec;
@@ -24,7 +29,9 @@ use linerate_wire::units::Instant;
 pub(crate) const MAX_ADDRESSES: usize = 32;
 const ARP_PROBES: u8 = 2;
 const ARP_PROBE_INTERVAL: Duration = Duration::from_millis(500);
-/// RFC 5227 section 1.1: ANNOUNCE_NUM and ANNOUNCE_INTERVAL.
+/// The same for a static address: until the announcement, those who know our address of an earlier start do not reach us.
+const STATIC_PROBE_INTERVAL: Duration = Duration::from_millis(200);
+/// RFC 5227 section 1.1: ANNOUNCE_NUM and ANNOUNCE_INTERVAL. For IPv6 within the bounds of RFC 4861 section 7.2.6.
 const ANNOUNCEMENTS: u8 = 2;
 const ANNOUNCE_INTERVAL: Duration = Duration::from_secs(2);
 /// RFC 4861 section 10: RETRANS_TIMER.
@@ -63,8 +70,8 @@ pub(crate) struct OwnAddress {
 pub(crate) enum AddressAction {
     /// Ask whether somebody has it: an ARP probe, or a neighbour solicitation from nobody.
     Probe(IpAddr),
-    /// Tell everybody that it is ours (ARP announcement).
-    Announce(Ipv4Addr),
+    /// Tell everybody that it is ours: an ARP announcement, or a neighbour advertisement that nobody asked for.
+    Announce(IpAddr),
     /// It may be used from now on.
     Ready(Cidr, AddressOrigin),
     /// Its lifetime is over; it is gone.
@@ -80,7 +87,7 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// An empty list; IPv6 addresses will be probed so often.
+    /// An empty list; IPv6 addresses will be probed so often, static IPv4 addresses if that is not 0.
     pub(crate) fn new(dad_transmits: u8) -> Self {
         Addresses { list: Vec::new(), dad_transmits, version: 0 }
     }
@@ -102,11 +109,11 @@ impl Addresses {
         if self.list.len() >= MAX_ADDRESSES {
             return false;
         }
-        let probed = match cidr.address() {
-            IpAddr::V4(_) => origin == AddressOrigin::Dhcp,
-            IpAddr::V6(_) => self.dad_transmits > 0,
+        let phase = match cidr.address() {
+            _ if origin == AddressOrigin::Dhcp || self.dad_transmits > 0 => Phase::Probing { sent: 0 },
+            IpAddr::V4(_) => Phase::Announcing { sent: 0 },
+            IpAddr::V6(_) => Phase::Ready,
         };
-        let phase = if probed { Phase::Probing { sent: 0 } } else { Phase::Announcing { sent: 0 } };
         self.version = self.version.wrapping_add(1);
         self.list.push(OwnAddress { cidr, origin, phase, next: Some(now), preferred_until, valid_until });
         true
@@ -139,13 +146,15 @@ impl Addresses {
         self.list.iter().filter(|own| own.is_usable()).map(|own| own.cidr.address())
     }
 
-    /// Probes what is being probed, and announces the others, from the beginning.
+    /// Probes what is being probed or can be used meanwhile, and announces the others, from the beginning.
     pub(crate) fn start_over(&mut self, now: Instant) {
         for own in &mut self.list {
+            let is_probed = own.is_optimistic() && self.dad_transmits > 0;
             own.phase = match own.phase {
                 Phase::Probing { .. } => Phase::Probing { sent: 0 },
-                // IPv6 announces nothing here.
-                _ if own.cidr.address().is_ipv6() => continue,
+                // Nobody has been told yet that it can be used.
+                Phase::Ready if own.next.is_some() => continue,
+                _ if is_probed => Phase::Probing { sent: 0 },
                 _ => Phase::Announcing { sent: 0 },
             };
             own.next = Some(now);
@@ -165,6 +174,11 @@ impl Addresses {
     /// Whether `ip` is being probed: we may not answer for it yet.
     pub(crate) fn is_probing(&self, ip: IpAddr) -> bool {
         self.list.iter().any(|own| own.cidr.address() == ip && !own.is_usable())
+    }
+
+    /// Whether `ip` is to be given up if somebody has it: it is being probed, whether it is used meanwhile or not.
+    pub(crate) fn is_unconfirmed(&self, ip: IpAddr) -> bool {
+        self.list.iter().any(|own| own.cidr.address() == ip && own.is_unconfirmed())
     }
 
     /// Whether `ip` is a broadcast address of one of our networks.
@@ -232,48 +246,48 @@ impl Addresses {
 }
 
 impl OwnAddress {
+    fn is_unconfirmed(&self) -> bool {
+        matches!(self.phase, Phase::Probing { .. })
+    }
+
+    /// Whether it is used while it is being probed.
+    fn is_optimistic(&self) -> bool {
+        self.origin == AddressOrigin::Static && self.cidr.address().is_ipv4()
+    }
+
     fn is_usable(&self) -> bool {
-        !matches!(self.phase, Phase::Probing { .. })
+        !self.is_unconfirmed() || self.is_optimistic()
     }
 
     fn advance(&mut self, dad_transmits: u8, now: Instant) -> AddressAction {
         let ip = self.cidr.address();
         let (probes, interval) = match ip {
+            IpAddr::V4(_) if self.is_optimistic() => (ARP_PROBES, STATIC_PROBE_INTERVAL),
             IpAddr::V4(_) => (ARP_PROBES, ARP_PROBE_INTERVAL),
             IpAddr::V6(_) => (dad_transmits, SOLICIT_INTERVAL),
         };
-        match self.phase {
+        let sent = match self.phase {
             Phase::Probing { sent } if sent < probes => {
                 self.phase = Phase::Probing { sent: sent + 1 };
                 self.next = Some(now + interval);
-                AddressAction::Probe(ip)
+                return AddressAction::Probe(ip);
             }
-            Phase::Probing { .. } => {
-                // IPv6 announces nothing.
-                (self.phase, self.next) = match ip {
-                    IpAddr::V4(_) => (Phase::Announcing { sent: 0 }, Some(now)),
-                    IpAddr::V6(_) => (Phase::Ready, None),
-                };
-                AddressAction::Ready(self.cidr, self.origin)
+            Phase::Probing { .. } if !self.is_usable() => {
+                self.phase = Phase::Announcing { sent: 0 };
+                self.next = Some(now);
+                return AddressAction::Ready(self.cidr, self.origin);
             }
-            Phase::Announcing { sent } => match ip {
-                IpAddr::V4(ip) => {
-                    let last = sent + 1 >= ANNOUNCEMENTS;
-                    self.phase = if last { Phase::Ready } else { Phase::Announcing { sent: sent + 1 } };
-                    self.next = (!last).then(|| now + ANNOUNCE_INTERVAL);
-                    AddressAction::Announce(ip)
-                }
-                IpAddr::V6(_) => {
-                    self.phase = Phase::Ready;
-                    self.next = None;
-                    AddressAction::Ready(self.cidr, self.origin)
-                }
-            },
+            Phase::Probing { .. } => 0,
+            Phase::Announcing { sent } => sent,
             Phase::Ready => {
                 self.next = None;
-                AddressAction::Ready(self.cidr, self.origin)
+                return AddressAction::Ready(self.cidr, self.origin);
             }
-        }
+        };
+        let is_last = sent + 1 >= ANNOUNCEMENTS;
+        self.phase = if is_last { Phase::Ready } else { Phase::Announcing { sent: sent + 1 } };
+        self.next = (!is_last).then(|| now + ANNOUNCE_INTERVAL);
+        AddressAction::Announce(ip)
     }
 }
 
@@ -317,12 +331,25 @@ mod tests {
     }
 
     #[test]
-    fn a_static_ipv4_address_is_used_at_once_and_announced_twice() {
+    fn a_static_ipv4_address_is_used_at_once_probed_twice_and_announced_twice() {
+        let ip: IpAddr = "10.0.0.1".parse().unwrap();
+        let (probe, announce) = (AddressAction::Probe(ip), AddressAction::Announce(ip));
         let mut addresses = Addresses::new(1);
         addresses.add(cidr("10.0.0.1/8"), AddressOrigin::Static, None, None, at(0));
-        assert!(addresses.is_ours("10.0.0.1".parse().unwrap()));
-        let announce = AddressAction::Announce(Ipv4Addr::new(10, 0, 0, 1));
-        assert_eq!(run(&mut addresses), [(0, announce), (2_000, announce)]);
+        assert!(addresses.is_ours(ip) && addresses.is_unconfirmed(ip) && !addresses.is_probing(ip));
+        let expected = [(0, probe), (200, probe), (400, announce), (2_400, announce)];
+        assert_eq!(run(&mut addresses), expected);
+        assert!(addresses.is_ours(ip) && !addresses.is_unconfirmed(ip));
+        // The link was away: somebody may have taken the address meanwhile.
+        addresses.start_over(at(10_000));
+        assert!(addresses.is_ours(ip) && addresses.is_unconfirmed(ip));
+        assert_eq!(run(&mut addresses), expected.map(|(ms, action)| (10_000 + ms, action)));
+
+        let mut addresses = Addresses::new(0);
+        addresses.add(cidr("10.0.0.1/8"), AddressOrigin::Static, None, None, at(0));
+        assert_eq!(run(&mut addresses), [(0, announce), (2_000, announce)], "without probes");
+        addresses.start_over(at(10_000));
+        assert_eq!(run(&mut addresses), [(10_000, announce), (12_000, announce)]);
     }
 
     #[test]
@@ -333,8 +360,19 @@ mod tests {
         assert_eq!((addresses.is_ours(ip), addresses.is_probing(ip)), (false, true));
         assert_eq!(addresses.link_local(), None);
         let ready = AddressAction::Ready(cidr("fe80::1/64"), AddressOrigin::LinkLocal);
-        assert_eq!(run(&mut addresses), [(0, AddressAction::Probe(ip)), (1_000, ready)], "told once");
+        let announce = AddressAction::Announce(ip);
+        let expected = [(0, AddressAction::Probe(ip)), (1_000, ready), (1_000, announce), (3_000, announce)];
+        assert_eq!(run(&mut addresses), expected, "told once, announced twice");
         assert!(addresses.is_ours(ip) && addresses.link_local().is_some());
+        addresses.start_over(at(10_000));
+        assert_eq!(run(&mut addresses), [(10_000, announce), (12_000, announce)]);
+
+        let mut addresses = Addresses::new(0);
+        addresses.add(cidr("fe80::1/64"), AddressOrigin::LinkLocal, None, None, at(0));
+        addresses.start_over(at(0));
+        assert_eq!(run(&mut addresses), [(0, ready)], "without probes");
+        addresses.start_over(at(10_000));
+        assert_eq!(run(&mut addresses), [(10_000, announce), (12_000, announce)]);
 
         let mut addresses = Addresses::new(1);
         let ip: IpAddr = "10.0.0.9".parse().unwrap();
@@ -354,7 +392,7 @@ mod tests {
         assert_eq!(addresses.source_for(to, at(10)), Some("fd00::1".parse().unwrap()), "deprecated");
         let seen = run(&mut addresses);
         let expired = AddressAction::Expired(cidr("2001:db8::1/64"), AddressOrigin::Slaac);
-        assert_eq!(seen.last(), Some(&(20, expired)));
+        assert!(seen.contains(&(20, expired)), "{seen:?}");
         assert!(!addresses.is_ours("2001:db8::1".parse().unwrap()));
     }
 

@@ -59,7 +59,8 @@ impl Stack {
         self.after_neighbor(outcome);
     }
 
-    /// Somebody uses an address of ours, or probes for the one that we probe for (RFC 5227 section 2.1.1).
+    /// Somebody uses an address of ours, or probes for the one that we probe for (RFC 5227 section 2.1.1). If we use it
+    /// meanwhile, such a probe is answered instead: who probes gives way.
     fn is_arp_conflict(&self, operation: Operation, sender: Ipv4Addr, target: Ipv4Addr) -> bool {
         let addresses = &self.net.addresses;
         let claims = |ip: Ipv4Addr| addresses.is_ours(ip.into()) || addresses.is_probing(ip.into());
@@ -71,8 +72,9 @@ impl Stack {
     fn handle_arp_conflict(&mut self, mac: MacAddr, sender: Ipv4Addr, target: Ipv4Addr) {
         self.net.counters.arp_conflicts += 1;
         let ip = if sender.is_unspecified() { target } else { sender };
-        if self.net.addresses.is_probing(IpAddr::V4(ip)) {
-            self.lose_address(IpAddr::V4(ip));
+        if self.net.addresses.is_unconfirmed(IpAddr::V4(ip)) {
+            // RFC 5227 section 2.1.1.
+            self.lose_address(IpAddr::V4(ip), Some(mac));
         } else if self.net.defence_limit.allow(self.net.now) {
             // RFC 5227 section 2.4(c): we keep the address and say so, at a limited rate.
             log::warn!("{mac} uses our address {ip}, too");

@@ -7,6 +7,7 @@ use crate::route::Origin;
 use crate::stack::{Stack, route_origin};
 use crate::timers::Timer;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use linerate_nic::MacAddr;
 use linerate_wire::ipv6::solicited_node;
 
 impl Stack {
@@ -24,7 +25,8 @@ impl Stack {
             match action {
                 AddressAction::Probe(IpAddr::V4(ip)) => self.probe_arp(ip),
                 AddressAction::Probe(IpAddr::V6(ip)) => self.probe_ndp(ip),
-                AddressAction::Announce(ip) => self.announce(ip),
+                AddressAction::Announce(IpAddr::V4(ip)) => self.announce(ip),
+                AddressAction::Announce(IpAddr::V6(ip)) => self.advertise_to_all(ip),
                 AddressAction::Ready(cidr, origin) => self.address_is_ready(cidr, origin),
                 AddressAction::Expired(cidr, origin) => self.address_is_gone(cidr, origin),
             }
@@ -48,10 +50,13 @@ impl Stack {
         log::info!("{} is gone ({})", cidr.address(), named(origin));
     }
 
-    /// Somebody else has an address that we wanted.
-    pub(crate) fn lose_address(&mut self, ip: IpAddr) {
+    /// Somebody else has an address that we wanted: the station `mac`, if it says so.
+    pub(crate) fn lose_address(&mut self, ip: IpAddr, mac: Option<MacAddr>) {
         let Some(own) = self.net.addresses.remove(ip) else { return };
-        log::warn!("{ip} is in use by another station");
+        match mac {
+            Some(mac) => log::warn!("{ip} is in use by another station ({mac})"),
+            None => log::warn!("{ip} is in use by another station"),
+        }
         self.address_is_gone(own.cidr, own.origin);
         if own.origin == AddressOrigin::Dhcp {
             self.decline_dhcp();

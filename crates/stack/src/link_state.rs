@@ -10,9 +10,10 @@ use linerate_wire::units::Instant;
 impl Stack {
     /// The link went up or down.
     ///
-    /// After an interruption we may be plugged in elsewhere: addresses are announced, and those that are being probed are
-    /// probed, from the beginning; routers are asked for; a lease is confirmed with whatever server answers (as in the
-    /// state REBINDING of RFC 2131 section 4.4.5, where section 3.2 would allow to start over with INIT-REBOOT).
+    /// After an interruption we may be plugged in elsewhere: addresses are announced from the beginning, and probed before
+    /// if they were being probed or are static ones of IPv4; routers are asked for; a lease is confirmed with whatever
+    /// server answers (as in the state REBINDING of RFC 2131 section 4.4.5, where section 3.2 would allow to start over
+    /// with INIT-REBOOT).
     /// Connections whose retransmissions had become rare send again at once: the next one might come after the user timeout.
     pub fn handle_link(&mut self, now: Instant, is_up: bool) {
         self.set_now(now);
@@ -27,7 +28,6 @@ impl Stack {
         for ip in usable {
             if let IpAddr::V6(ip) = ip {
                 self.join_group(solicited_node(ip));
-                self.advertise_to_all(ip);
             }
         }
         self.slaac.start(now);

@@ -47,7 +47,7 @@ impl Stack {
             // only asks for it gets no answer yet.
             if source.is_unspecified() {
                 self.net.counters.dad_conflicts += 1;
-                self.lose_address(ip);
+                self.lose_address(ip, mac);
             }
             return;
         }
@@ -79,7 +79,7 @@ impl Stack {
         let ip = IpAddr::V6(target);
         if self.net.addresses.is_probing(ip) {
             self.net.counters.dad_conflicts += 1;
-            self.lose_address(ip);
+            self.lose_address(ip, mac);
             return;
         }
         if self.net.addresses.is_ours(ip) {

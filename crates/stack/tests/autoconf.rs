@@ -184,6 +184,102 @@ fn addresses_are_probed_before_they_are_used() {
     }
 }
 
+/// When the host says unasked, and as it should, that an IPv6 address is its own: in milliseconds.
+fn unsolicited(sent: &[(linerate_wire::units::Instant, Vec<u8>)], target: Ipv6Addr) -> Vec<u64> {
+    let is_it = |frame: &[u8]| match see(frame) {
+        Seen::V6(Protocol::ICMPV6, to, payload) if payload[0] == 136 => {
+            assert_eq!((to, &frame[..6]), (ipv6::ALL_NODES, &MacAddr::ipv6_multicast(to).0[..]));
+            // Override alone, and the option with our Ethernet address.
+            assert_eq!((&payload[4..8], &payload[24..26]), (&[0x20, 0, 0, 0][..], &[2, 1][..]));
+            assert_eq!(payload[26..32], HOST_MAC.0);
+            payload[8..24] == target.octets()
+        }
+        _ => false,
+    };
+    sent.iter().filter(|(_, frame)| is_it(frame)).map(|(when, _)| when.as_millis()).collect()
+}
+
+#[test]
+fn an_ipv6_address_is_advertised_when_it_is_usable_and_when_the_link_is_back() {
+    let mut bench = slaac_bench(1);
+    let sent = bench.pass(Duration::from_secs(10));
+    assert_eq!(unsolicited(&sent, LINK_LOCAL), [1_001, 3_001]);
+    let back = bench.now;
+    bench.host.stack.handle_link(back, false);
+    bench.host.stack.handle_link(back, true);
+    let sent = bench.pass(Duration::from_secs(10));
+    assert_eq!(unsolicited(&sent, LINK_LOCAL), [0, 2_000].map(|after| back.as_millis() + after));
+    // Without probes, only then.
+    let mut bench = slaac_bench(0);
+    let sent = bench.pass(Duration::from_secs(10));
+    assert_eq!(unsolicited(&sent, LINK_LOCAL), []);
+    let back = bench.now;
+    bench.host.stack.handle_link(back, false);
+    bench.host.stack.handle_link(back, true);
+    let sent = bench.pass(Duration::from_secs(10));
+    assert_eq!(unsolicited(&sent, LINK_LOCAL), [0, 2_000].map(|after| back.as_millis() + after));
+}
+
+/// A host with 10.0.0.1/24 from its settings, whose addresses are probed.
+fn static_bench() -> Bench {
+    let addresses = vec!["10.0.0.1/24".parse().unwrap()];
+    Bench::new(StackConfig { addresses, ipv6: false, ..StackConfig::default() })
+}
+
+/// The ARP packets that the host sent, with their times in milliseconds.
+fn arps(sent: &[(linerate_wire::units::Instant, Vec<u8>)]) -> Vec<(u64, Seen)> {
+    let seen = sent.iter().map(|(when, frame)| (when.as_millis(), see(frame)));
+    seen.filter(|(_, seen)| matches!(seen, Seen::Arp(..))).collect()
+}
+
+#[test]
+fn a_static_ipv4_address_is_used_while_it_is_probed_and_announced_afterwards() {
+    let mut bench = static_bench();
+    assert_eq!(addresses(&bench), ["10.0.0.1/24"]);
+    let probe = || Seen::Arp(Operation::REQUEST, Ipv4Addr::UNSPECIFIED, HOST4);
+    let announcement = || Seen::Arp(Operation::REQUEST, HOST4, HOST4);
+    let mut sent = bench.pass(Duration::from_millis(100));
+    // Who asks for it is answered, also who probes for it.
+    for sender in [PEER4, Ipv4Addr::UNSPECIFIED] {
+        let answers = bench.ask(&arp(Operation::REQUEST, sender, HOST4));
+        assert_eq!(see(&answers[0]), Seen::Arp(Operation::REPLY, HOST4, sender));
+    }
+    sent.extend(bench.pass(Duration::from_secs(10)));
+    let expected = [(1, probe()), (201, probe()), (401, announcement()), (2_401, announcement())];
+    assert_eq!(arps(&sent), expected);
+    // From now on it is defended.
+    let answers = bench.ask(&arp(Operation::REPLY, HOST4, HOST4));
+    assert_eq!(see(&answers[0]), announcement());
+    assert_eq!(addresses(&bench), ["10.0.0.1/24"]);
+}
+
+#[test]
+fn a_static_ipv4_address_that_somebody_has_is_given_up() {
+    // An answer to the probe, or a claim of its own.
+    let claims = [(Operation::REPLY, Ipv4Addr::UNSPECIFIED), (Operation::REQUEST, HOST4)];
+    for (operation, target) in claims {
+        for is_at_once in [true, false] {
+            let mut bench = static_bench();
+            if !is_at_once {
+                bench.pass(Duration::from_millis(300));
+            }
+            assert_eq!(bench.ask(&arp(operation, HOST4, target)).len(), 0);
+            assert!(addresses(&bench).is_empty());
+            assert_eq!(bench.host.stack.counters().arp_conflicts, 1);
+            assert_eq!(arps(&bench.pass(Duration::from_secs(10))), [], "not announced");
+            assert!(bench.ask(&arp(Operation::REQUEST, PEER4, HOST4)).is_empty());
+        }
+    }
+    // The same when the link comes back, maybe to another network.
+    let mut bench = static_bench();
+    bench.pass(Duration::from_secs(10));
+    let back = bench.now;
+    bench.host.stack.handle_link(back, false);
+    bench.host.stack.handle_link(back, true);
+    bench.ask(&arp(Operation::REPLY, HOST4, Ipv4Addr::UNSPECIFIED));
+    assert!(addresses(&bench).is_empty());
+}
+
 fn advertisement_to_all(target: Ipv6Addr) -> Vec<u8> {
     let message =
         Message::NeighbourAdvertisement { router: false, solicited: false, overrides: true, target };

@@ -4,6 +4,9 @@ use super::config;
 use super::time::Time;
 use embassy_net_driver::{Capabilities, Checksum, Driver, HardwareAddress, LinkState};
 use embassy_net_driver_channel::{self as channel, Device, RxRunner, TxRunner};
+use futures::StreamExt as _;
+use futures::channel::mpsc;
+use futures::future::join;
 use linerate_embedded::{EmbassyDevice, Net};
 use linerate_nic::{Pool, Port, PortConfig};
 use linerate_stack::{Node, NodeConfig, StackPools};
@@ -67,18 +70,28 @@ pub async fn run_net(net: &DriverNet<'_>) {
     panic!("a driver never fails: {error}");
 }
 
-/// One direction of a cable. `wire` may change a frame, and says whether it arrives.
+/// One direction of a cable. `wire` may change a frame, and says whether it arrives. It never makes the sender wait, as
+/// drivers take nothing in while they have no room for an answer: two full ones would wait for each other for ever.
 pub async fn carry(
     mut from: TxRunner<'_, MTU>,
     mut to: RxRunner<'_, MTU>,
     mut wire: impl FnMut(&mut [u8]) -> bool,
 ) {
-    loop {
-        let mut frame = from.tx_buf().await.to_vec();
-        from.tx_done();
-        if wire(&mut frame) {
+    let (start, mut end) = mpsc::unbounded::<Vec<u8>>();
+    let send = async {
+        loop {
+            let mut frame = from.tx_buf().await.to_vec();
+            from.tx_done();
+            if wire(&mut frame) {
+                start.unbounded_send(frame).expect("the other half lives as long");
+            }
+        }
+    };
+    let receive = async {
+        while let Some(frame) = end.next().await {
             to.rx_buf().await[..frame.len()].copy_from_slice(&frame);
             to.rx_done(frame.len());
         }
-    }
+    };
+    join(send, receive).await;
 }
