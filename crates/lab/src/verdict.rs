@@ -7,6 +7,9 @@ use std::time::Duration;
 /// Segments sent again that are worth a word, as a share of all.
 const LOSS: f64 = 0.000_1;
 
+/// Advice where a path reorders.
+const KEEP_ORDER: &str = "keep segments of a flow in order: one path and one queue for each";
+
 /// The limit of one transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verdict {
@@ -42,6 +45,10 @@ pub struct Sender {
     pub segments: u64,
     /// Segments sent again.
     pub retransmits: u64,
+    /// Those of them that the peer reported to have come twice.
+    pub needless: u64,
+    /// Whether segments were seen to overtake each other.
+    pub reorders: bool,
 }
 
 /// The cause of the longest time, and its share of all time; `None` when no time was measured.
@@ -135,9 +142,24 @@ pub fn by_cause(cause: LimitCause, part: f64, sender: &Sender) -> Verdict {
 /// The congestion window, as far as the sender alone can tell why it was not larger.
 fn congestion(time: &str, sender: &Sender) -> Verdict {
     let lost = sender.retransmits as f64 / sender.segments.max(1) as f64;
+    if lost < LOSS && sender.reorders {
+        let because = format!(
+            "it was full {time}, and next to nothing was lost, but segments overtake each other there"
+        );
+        return verdict("the path", because, KEEP_ORDER);
+    }
     if lost < LOSS {
         let because = format!("it was full {time}, and next to nothing was lost");
         return verdict("the path", because, "nothing is left to gain here: the path carries no more");
+    }
+    if sender.reorders && sender.needless.saturating_mul(2) >= sender.retransmits {
+        let because = format!(
+            "the congestion window was full {time}: segments overtook each other on the way, and {} of the {} that were \
+             sent again had not been lost",
+            sender.needless.min(sender.retransmits),
+            sender.retransmits
+        );
+        return verdict("reordering", because, KEEP_ORDER);
     }
     let because = format!(
         "it was full {time}: {} of {} segments were sent again ({}), each taken for congestion; Reno could do {} here \

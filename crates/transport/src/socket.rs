@@ -360,6 +360,10 @@ pub struct ConnInfo {
     pub retransmits: u64,
     /// Payload bytes retransmitted.
     pub bytes_retransmitted: u64,
+    /// What the peer reported to have received twice (DSACK, RFC 2883): segments sent again that had not been lost.
+    pub duplicates_reported: u64,
+    /// Whether segments were seen to overtake each other on the way to the peer.
+    pub reordering_seen: bool,
     /// Segments sent with payload (MSS-sized pieces, not super-segments).
     pub segments_sent: u64,
     /// Path MTU in bytes; 0 when unknown.

@@ -306,6 +306,8 @@ fn describe(row: &Row, detail: &ConnDetail, is_kernel: bool, base: Option<&Look>
         segments_sent: info.segments_sent,
         retransmits: info.retransmits,
         bytes_retransmitted: info.bytes_retransmitted,
+        duplicates_reported: info.duplicates_reported,
+        reordering_seen: info.reordering_seen,
         rtt: seconds(info.rtt),
         rtt_var: seconds(info.rtt_var),
         rto: seconds(info.rto),

@@ -75,6 +75,8 @@ pub fn of(seen: &Seen<'_>) -> Verdict {
         segment: u64::from(info.send_mss),
         segments: info.segments_sent,
         retransmits: info.retransmits,
+        needless: info.duplicates_reported,
+        reorders: info.reordering_seen,
     };
     advised(cause, by_cause(cause, part, &sender))
 }
@@ -175,6 +177,8 @@ mod tests {
             bytes_received: 0,
             retransmits: 0,
             bytes_retransmitted: 0,
+            duplicates_reported: 0,
+            reordering_seen: false,
             segments_sent: 1_000,
             path_mtu: 1_500,
             limits: LimitTimes::default(),
@@ -216,6 +220,13 @@ mod tests {
         let mut lossy = detail();
         lossy.info.retransmits = 20;
         check(lossy, sends, LimitCause::Congestion, "congestion window", &["20 of 1000", "2 %"]);
+        lossy.info.reordering_seen = true;
+        (lossy.info.retransmits, lossy.info.duplicates_reported) = (20, 9);
+        check(lossy, sends, LimitCause::Congestion, "congestion window", &["20 of 1000", "2 %"]);
+        lossy.info.duplicates_reported = 10;
+        check(lossy, sends, LimitCause::Congestion, "reordering", &["10 of the 20", "in order"]);
+        lossy.info.retransmits = 0;
+        check(lossy, sends, LimitCause::Congestion, "the path", &["overtake each other", "in order"]);
         check(detail(), sends, LimitCause::Application, "the server", &["nothing queued", "90 %"]);
         check(detail(), sends, LimitCause::SendBuffer, "the send buffer", &["--memory"]);
         check(detail(), sends, LimitCause::Device, "the interface", &["90 %"]);

@@ -230,6 +230,10 @@ pub struct Conn {
     pub retransmits: u64,
     /// Payload sent again.
     pub bytes_retransmitted: u64,
+    /// What the client reported to have received twice: it had not been lost.
+    pub duplicates_reported: u64,
+    /// Whether segments were seen to overtake each other on the way to the client.
+    pub reordering_seen: bool,
     /// Smoothed round-trip time; null before it was measured.
     pub rtt: Option<f64>,
     /// Its variation.

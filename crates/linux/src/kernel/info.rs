@@ -60,6 +60,8 @@ const BUSY_US: usize = 168;
 const PEER_WINDOW_LIMITED_US: usize = 176;
 const SEND_BUFFER_LIMITED_US: usize = 184;
 const BYTES_RETRANSMITTED: usize = 208;
+const DUPLICATES_REPORTED: usize = 216;
+const REORDERINGS_SEEN: usize = 220;
 const SEND_WINDOW: usize = 228;
 const RECEIVE_WINDOW: usize = 232;
 
@@ -124,6 +126,8 @@ fn from_tcp_info(info: &TcpInfo, local: SocketAddr, remote: SocketAddr, age_ns: 
         bytes_received: info.u64(BYTES_RECEIVED),
         retransmits: u64::from(info.u32(TOTAL_RETRANSMITS)),
         bytes_retransmitted: info.u64(BYTES_RETRANSMITTED),
+        duplicates_reported: u64::from(info.u32(DUPLICATES_REPORTED)),
+        reordering_seen: info.u32(REORDERINGS_SEEN) > 0,
         segments_sent: u64::from(info.u32(DATA_SEGMENTS_OUT)),
         path_mtu: info.u32(PATH_MTU),
         limits: limits(info, age_ns),

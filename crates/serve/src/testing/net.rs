@@ -471,6 +471,8 @@ impl Transport for MemoryNet {
             bytes_received: 0,
             retransmits: 0,
             bytes_retransmitted: 0,
+            duplicates_reported: 0,
+            reordering_seen: false,
             segments_sent: 0,
             path_mtu: 1500,
             limits: LimitTimes::default(),

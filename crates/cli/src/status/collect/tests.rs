@@ -81,6 +81,8 @@ impl Observed for Fake {
             bytes_received: 0,
             retransmits: 0,
             bytes_retransmitted: 0,
+            duplicates_reported: 0,
+            reordering_seen: false,
             segments_sent: 0,
             path_mtu: 1_500,
             limits: *limits,

@@ -191,6 +191,9 @@ fn sender(outcome: &Outcome, flow: &FlowOutcome) -> Sender {
         segment: flow.info.map_or(0, |info| u64::from(info.send_mss)),
         segments: flow.info.map_or(0, |info| info.segments_sent),
         retransmits: flow.info.map_or(0, |info| info.retransmits),
+        // What the path did is known, and judged, without asking the sender.
+        needless: 0,
+        reorders: false,
     }
 }
 

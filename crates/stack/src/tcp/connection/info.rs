@@ -42,6 +42,8 @@ impl Connection {
             bytes_received: self.receiving.receiver.bytes_received,
             retransmits: self.accounts.counters.retransmits,
             bytes_retransmitted: self.accounts.counters.bytes_retransmitted,
+            duplicates_reported: self.accounts.counters.duplicates_reported,
+            reordering_seen: self.accounts.counters.reordering_seen,
             segments_sent: self.accounts.counters.segments_sent,
             path_mtu: u32::from(self.path.mss) + headers,
             limits: self.limit_times(now),
