@@ -38,7 +38,7 @@ impl Host {
                 if no_more {
                     bits |= POLLRDHUP;
                 }
-                if stream.write_shut || stack.sendable(stream.id) > 0 {
+                if stream.write_shut || stack.writable(stream.id) > 0 {
                     bits |= WRITABLE;
                 }
                 if no_more && stream.write_shut {

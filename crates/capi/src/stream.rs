@@ -73,7 +73,12 @@ impl Stream {
         }
         let mut total = 0;
         for piece in data.iter().flat_map(|piece| piece.chunks(MAX_WRITE)) {
-            let count = stack.sendable(self.id).min(piece.len());
+            let count = match stack.writable(self.id) {
+                // It is told so, and will say when there is memory.
+                0 => stack.sendable(self.id),
+                count => count,
+            }
+            .min(piece.len());
             if count == 0 {
                 break;
             }

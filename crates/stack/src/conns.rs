@@ -150,6 +150,8 @@ pub(crate) struct Conns {
     pub(crate) unarmed: Option<u32>,
     /// Whether connections to give up are being looked for.
     pub(crate) under_pressure: bool,
+    /// Since memory is short, somebody new was turned away because of that.
+    pub(crate) has_refused: bool,
     pub(crate) resources: Resources,
     pub(crate) configs: RecentConfigs,
 }
@@ -177,6 +179,7 @@ impl Conns {
             unsettled: None,
             unarmed: None,
             under_pressure: false,
+            has_refused: false,
             resources,
             configs: RecentConfigs::default(),
         }

@@ -10,7 +10,6 @@
 
 use crate::conns::{Brink, Conns, Stage};
 use crate::demux::FlowKey;
-use crate::memory;
 use crate::net::Priority;
 use crate::packet::must;
 use crate::packet::{IpFields, Outgoing, Packet};
@@ -34,7 +33,7 @@ impl Stack {
         }
         let has_room =
             listening.has_room() && self.conns.count(Brink::HalfOpen) < self.net.config.max_half_open;
-        if memory::refuses_connections(&self.conns.resources.budget, &self.net.pools) {
+        if self.refuses_newcomers() {
             self.net.counters.drop_syn_no_memory += 1;
             return;
         }
@@ -167,7 +166,7 @@ impl Stack {
             self.net.counters.drop_syn_cookie_backlog += 1;
             return self.reset(arrived);
         }
-        if memory::refuses_connections(&self.conns.resources.budget, &self.net.pools) {
+        if self.refuses_newcomers() {
             self.net.counters.drop_syn_no_memory += 1;
             return;
         }

@@ -88,6 +88,13 @@ impl Stack {
         memory::refuses_connections(budget, &self.net.pools) || budget.is_sending_tight()
     }
 
+    /// Whether there is no memory for a new connection. Who holds it will have to give way, even if alone.
+    pub(crate) fn refuses_newcomers(&mut self) -> bool {
+        let refuses = memory::refuses_connections(&self.conns.resources.budget, &self.net.pools);
+        self.conns.has_refused |= refuses;
+        refuses
+    }
+
     fn is_at_ease(&self) -> bool {
         self.conns.resources.budget.is_at_ease() && !memory::is_short(&self.net.pools.pages)
     }
@@ -117,6 +124,7 @@ impl Stack {
         let now = self.net.now;
         let is_short = self.is_short();
         self.conns.under_pressure = is_short || self.is_promised_away();
+        self.conns.has_refused &= is_short;
         if !self.conns.under_pressure {
             return;
         }
@@ -188,9 +196,9 @@ impl Stack {
     }
 
     /// Whether a connection holds so much that others go without: a quarter of an equal share (pages are a quarter of the
-    /// budget). Whoever is alone takes nothing from anybody.
+    /// budget). Whoever is alone takes nothing from anybody, unless somebody was refused because of that.
     fn holds_its_share(&self, held: usize) -> bool {
-        let connections = self.conns.table.len();
+        let connections = self.conns.table.len() + usize::from(self.conns.has_refused);
         connections > 1 && held.saturating_mul(4 * connections) >= self.conns.resources.budget.limit()
     }
 

@@ -3,7 +3,6 @@
 use crate::conns::{Brink, Stage};
 use crate::demux::FlowKey;
 use crate::listener::Listener;
-use crate::memory;
 use crate::net::is_loopback;
 use crate::ports;
 use crate::ready::Slot;
@@ -183,9 +182,7 @@ impl Transport for Stack {
         options: &SocketOptions,
     ) -> Result<ConnId, ConnectError> {
         let (local, remote, next_hop) = self.choose_ends(local, remote)?;
-        if memory::refuses_connections(&self.conns.resources.budget, &self.net.pools)
-            || !self.make_room_for_proven()
-        {
+        if self.refuses_newcomers() || !self.make_room_for_proven() {
             return Err(ConnectError::NoMemory);
         }
         let mss = tcp_mss(remote.ip(), self.net.paths.link_mtu(remote.ip()));
@@ -238,6 +235,12 @@ impl Transport for Stack {
 
     fn sendable(&self, conn: ConnId) -> usize {
         self.conns.owned(conn).map_or(0, |conn| conn.sendable(&self.conns.resources))
+    }
+
+    fn writable(&self, conn: ConnId) -> usize {
+        let page = self.net.pools.pages.buffer_size().max(1);
+        let pages = self.net.pools.pages.free().min(self.conns.resources.budget.sending_room() / page);
+        self.sendable(conn).min(pages.saturating_mul(page))
     }
 
     fn unsent(&self, conn: ConnId) -> u64 {

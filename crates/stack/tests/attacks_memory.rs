@@ -8,19 +8,24 @@ use common::{Bench, OWNER, Setup, file_bytes, shown};
 use core::time::Duration;
 use linerate_stack::StackConfig;
 use linerate_transport::{
-    AcceptBacklog, Bytes, CloseReason, ConnId, ConnState, FileId, FileRange, ListenAddr, ListenOptions,
-    ListenerId, Payload, SendError, Transport,
+    AcceptBacklog, BufferSize, Bytes, CloseReason, ConnId, ConnState, FileId, FileRange, ListenAddr,
+    ListenOptions, ListenerId, Payload, SendError, SocketOptions, Transport,
 };
 use linerate_wire::arp::Operation;
 use linerate_wire::tcp::{Flags, Options};
 
 fn bench(change: impl FnOnce(&mut StackConfig)) -> (Bench, ListenerId) {
+    bench_with(change, SocketOptions::default())
+}
+
+/// The same, with settings of the connections.
+fn bench_with(change: impl FnOnce(&mut StackConfig), socket: SocketOptions) -> (Bench, ListenerId) {
     let mut config = Setup::default().config[0].clone();
     change(&mut config);
     let mut bench = Bench::new(config);
     bench.receive();
     bench.ask(&arp(Operation::REQUEST, PEER4, HOST4));
-    let options = ListenOptions { backlog: AcceptBacklog(1_000), ..ListenOptions::default() };
+    let options = ListenOptions { backlog: AcceptBacklog(1_000), socket, ..ListenOptions::default() };
     let listener = bench.host.stack.listen(OWNER, ListenAddr { ip: None, port: 80 }, &options).unwrap();
     (bench, listener)
 }
@@ -220,6 +225,32 @@ fn a_window_that_stays_closed_ends_with_the_user_timeout() {
     assert_eq!(bench.host.stack.state(conn), ConnState::Closed(CloseReason::TimedOut));
     assert!(bench.now - begin >= Duration::from_secs(59));
     assert_eq!(bench.host.stack.memory().used, 0);
+}
+
+#[test]
+fn who_holds_all_memory_alone_gives_way_to_a_newcomer() {
+    // A send buffer that has grown.
+    let socket = SocketOptions { send_buffer: BufferSize::Fixed(4 << 20), ..SocketOptions::default() };
+    let (mut bench, listener) = bench_with(|config| config.memory = 4 << 20, socket);
+    let mut peer = Peer::new(20_000, old());
+    peer.window = 0;
+    let conn = peer.connect(&mut bench, listener);
+    while bench.host.stack.write(conn, &[0; 4_000]) == Ok(()) {}
+    let begin = bench.now;
+    // Alone, it is left in peace.
+    while bench.now - begin < Duration::from_secs(30) {
+        bench.pass(Duration::from_millis(500));
+        bench.ask(&arp(Operation::REQUEST, PEER4, HOST4));
+        bench.ask(&tcp4(peer.segment(Flags::ACK), &[]));
+    }
+    assert_eq!(bench.host.stack.state(conn), ConnState::Open { finished: false });
+    let mut newcomer = Peer::new(30_000, old());
+    assert_eq!(newcomer.open(&mut bench), None, "no memory");
+    bench.pass(Duration::from_millis(2_500));
+    bench.ask(&arp(Operation::REQUEST, PEER4, HOST4));
+    assert_eq!(bench.host.stack.state(conn), ConnState::Closed(CloseReason::NoMemory));
+    let new = newcomer.connect(&mut bench, listener);
+    assert_eq!(bench.host.stack.state(new), ConnState::Open { finished: false });
 }
 
 #[test]

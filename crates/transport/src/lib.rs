@@ -132,11 +132,18 @@ pub trait Transport {
     /// that turns out shorter than the range resets the connection with [`CloseReason::File`].
     fn send(&mut self, conn: ConnId, payload: Payload) -> Result<(), SendError>;
 
-    /// Queues a copy of `bytes`, all or nothing: for short replies and headers (64 KiB at most).
+    /// Queues a copy of `bytes`, all or nothing: for short replies and headers (64 KiB at most). See [`Transport::writable`].
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Result<(), SendError>;
 
-    /// Bytes of memory payload that may be queued now; zero when full.
+    /// Bytes of memory payload that may be queued now, as far as the connection's own buffer goes; zero when full. While all
+    /// connections together are short of memory, a send is refused all the same.
     fn sendable(&self, conn: ConnId) -> usize;
+
+    /// Bytes that [`Transport::write`] would take now: what is [sendable](Transport::sendable), and what there is memory for to
+    /// copy it. For streams, which write part of what they are given.
+    fn writable(&self, conn: ConnId) -> usize {
+        self.sendable(conn)
+    }
 
     /// Bytes queued and not yet acknowledged by the peer (own engine) or not yet taken by the kernel.
     /// [`Ready::SENT`] comes when this becomes zero. File ranges count with their whole length.

@@ -98,7 +98,7 @@ fn datagrams_have_bounds() {
 #[test]
 fn an_ipv6_socket_talks_to_both_families() {
     for capabilities in [0, LR_DEVICE_IP] {
-        let mut world = World::shaped(Shape { capabilities, completions: false });
+        let mut world = World::shaped(Shape { capabilities, completions: false, memory: None });
         // SAFETY: live stacks and live addresses of the lengths named.
         unsafe {
             let server = lr_socket(world.b.stack, libc::AF_INET6, libc::SOCK_DGRAM, 0);

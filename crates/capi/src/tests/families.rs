@@ -46,7 +46,7 @@ fn accept6(world: &mut World, listener: c_int) -> (c_int, Ipv6Addr) {
 #[test]
 fn data_arrives_over_ipv6_also_without_a_link_layer() {
     for capabilities in [0, LR_DEVICE_IP] {
-        let mut world = World::shaped(Shape { capabilities, completions: true });
+        let mut world = World::shaped(Shape { capabilities, completions: true, memory: None });
         let listener = listener6(&world, 1);
         let to = inet6("fd00::2", 80);
         // SAFETY: a live stack and a live address of that length.

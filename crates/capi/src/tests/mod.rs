@@ -134,6 +134,8 @@ struct Shape {
     capabilities: u32,
     /// Whether packets are held until they are counted.
     completions: bool,
+    /// Not the default.
+    memory: Option<usize>,
 }
 
 /// Two hosts, 10.0.0.1 (fd00::1) and 10.0.0.2 (fd00::2).
@@ -162,6 +164,7 @@ fn node(last: u8, shape: Shape, incoming: &Frames, outgoing: &Frames) -> Node {
     config.dad_transmits = 0;
     config.seed = [last; 32];
     config.max_sockets = 16;
+    config.memory = shape.memory.unwrap_or(config.memory);
     let device = lr_device {
         user: end.cast(),
         transmit: Some(transmit),
@@ -179,7 +182,7 @@ fn node(last: u8, shape: Shape, incoming: &Frames, outgoing: &Frames) -> Node {
 
 impl World {
     fn new() -> World {
-        World::shaped(Shape { capabilities: 0, completions: false })
+        World::shaped(Shape { capabilities: 0, completions: false, memory: None })
     }
 
     fn shaped(shape: Shape) -> World {

@@ -15,7 +15,9 @@ fn transfer(world: &mut World, port: u16, len: usize) {
     let (mut refused, mut partial) = (0, 0);
     world.until(|world| {
         while sent < len {
+            let is_writable = world.a.poll(client, libc::POLLOUT) != 0;
             let count = world.a.write(client, &expected[sent..]);
+            assert!(!is_writable || count > 0, "{count}");
             if count == -(libc::EAGAIN as ssize_t) {
                 refused += 1;
                 break;
@@ -41,7 +43,7 @@ fn data_arrives_whatever_the_device_is() {
         [0, LR_DEVICE_RX_CHECKSUM, LR_DEVICE_RX_COALESCING, LR_DEVICE_IP, all, all | LR_DEVICE_IP]
     {
         for completions in [false, true] {
-            let mut world = World::shaped(Shape { capabilities, completions });
+            let mut world = World::shaped(Shape { capabilities, completions, memory: None });
             let before = world.a.stats().memory_used;
             transfer(&mut world, 80, 9_000_000);
             world.pass(1_000);
@@ -51,6 +53,15 @@ fn data_arrives_whatever_the_device_is() {
                 assert!(stats.frames_sent < 9_000_000 / 1_460, "super-segments");
             }
         }
+    }
+}
+
+#[test]
+fn as_much_is_written_as_there_is_memory_for() {
+    // Less than what is written at once, and than what a send buffer holds by default.
+    for memory in [16 << 10, 20 << 10, 32 << 10, 64 << 10, 1 << 20] {
+        let mut world = World::shaped(Shape { capabilities: 0, completions: false, memory: Some(memory) });
+        transfer(&mut world, 80, 300_000.max(memory * 3));
     }
 }
 

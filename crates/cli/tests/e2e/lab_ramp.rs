@@ -51,9 +51,11 @@ fn our_servers_answer_all_of_a_short_ramp() {
         for (ramp, (name, len)) in ramps.iter().zip([("a", 354), ("b", 10_240)]) {
             assert_eq!(ramp["name"], name);
             assert_eq!(ramp["workload"], format!("http-{len}"));
-            // 20 and 40 connections a second for 0.2 s, three requests each.
-            assert_eq!((sum(ramp, "offered"), sum(ramp, "answered")), (36, 36), "{wire:?}: {ramp}");
-            assert_eq!(sum(ramp, "connections"), 12);
+            // 20 and 40 connections a second for 0.2 s, or longer where answers are slow; three requests each.
+            let [offered, answered, connections] =
+                ["offered", "answered", "connections"].map(|what| sum(ramp, what));
+            assert!(offered >= 36, "{wire:?}: {ramp}");
+            assert_eq!((answered, 3 * connections), (offered, offered), "{wire:?}: {ramp}");
             assert_eq!(ramp["levels"][0]["body_len"], len);
         }
         // The process is found by its socket or its TAP device; one that sits in another namespace is not.

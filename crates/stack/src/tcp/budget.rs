@@ -216,6 +216,11 @@ impl MemoryBudget {
         sending > self.limit() / 2 && sending > most - most / 8
     }
 
+    /// Bytes more that may be held for sending.
+    pub(crate) fn sending_room(&self) -> usize {
+        self.sending_limit().saturating_sub(self.account.sending.get())
+    }
+
     /// Most bytes that may be held for sending.
     pub(crate) fn sending_limit(&self) -> usize {
         let account = &self.account;

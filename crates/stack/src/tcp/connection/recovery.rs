@@ -83,7 +83,7 @@ pub(super) struct LossRecovery {
     pub(super) duplicates: u64,
     /// The next retransmission goes out whatever the congestion window says.
     pub(super) force: bool,
-    /// Timeouts in a row without progress, and our timestamp at the first of them.
+    /// Timeouts in a row without progress, and our timestamp at the last of them.
     pub(super) expired: u32,
     pub(super) expired_at: u32,
     pub(super) rack: Rack,
@@ -208,7 +208,10 @@ impl Connection {
         if lost && self.loss.recovery == Recovery::Open && !self.has_lost_only_probe() {
             self.enter_recovery(now, delivered);
         }
-        self.loss.note_delay(now, &news.arrivals);
+        if news.duplicated.is_none() {
+            // Else it answers a retransmission, and it was an acknowledgement before it that was lost.
+            self.loss.note_delay(now, &news.arrivals);
+        }
         if self.frto_decides(news) || self.loss.was_in_vain(news) {
             self.undo(now);
         }

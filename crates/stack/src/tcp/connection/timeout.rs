@@ -108,9 +108,7 @@ impl Connection {
         if !first || self.loss.board.is_reneged(self.sender.una) {
             self.loss.board.forget_reports();
         }
-        if first {
-            self.loss.expired_at = self.handshake.timestamp(now);
-        }
+        self.loss.expired_at = self.handshake.timestamp(now);
         self.enter_timeout(now, first);
         self.loss.expired = self.loss.expired.saturating_add(1);
         self.watch_path_on_timeout(now);

@@ -116,6 +116,44 @@ fn rfc_4015_a_delay_is_no_loss() {
     }
 }
 
+/// An ACK of everything up to `ack` that reports `twice` as received twice, and echoes what we sent `age` ago.
+fn ack_of_a_duplicate(solo: &mut Solo, ack: i64, twice: (i64, i64), age: u64) {
+    solo.last_value += 1;
+    let echo = (solo.now.as_millis() as u32).wrapping_sub(age as u32);
+    let timestamps = Some(Timestamps { value: solo.last_value, echo });
+    let mut options = Options { timestamps, ..Options::default() };
+    assert!(options.sack_blocks.push(solo.block(twice)));
+    let _ = solo.input_with(ACK, solo.peer_next, ack, 0, options);
+}
+
+#[test]
+fn a_lost_acknowledgement_is_no_slow_path() {
+    // A segment arrived, its acknowledgement was lost, and the one that comes answers a retransmission: what it echoes, the
+    // transmission before, tells nothing of the path.
+    for timeouts in 1..=3 {
+        let mut solo = Solo::established_with(config(), offer(true, true));
+        let mut end = 0;
+        for _ in 0..20 {
+            solo.send(1_448);
+            solo.output();
+            solo.pass(ms(2));
+            end += 1_448;
+            ack_with_echo(&mut solo, end, 2);
+        }
+        let before = solo.connection.info(solo.now).rtt;
+        solo.send(1_448);
+        solo.output();
+        let mut waited = 0;
+        for _ in 0..timeouts {
+            waited = solo.time_out().as_millis() as u64;
+            assert_eq!(solo.lengths()[0].0, end);
+        }
+        solo.pass(ms(2));
+        ack_of_a_duplicate(&mut solo, end + 1_448, (end, end + 1_448), waited + 2);
+        assert_eq!(solo.connection.info(solo.now).rtt, before, "after {timeouts} timeouts");
+    }
+}
+
 #[test]
 fn rfc_5682_new_data_decides_where_there_are_no_timestamps() {
     for spurious in [true, false] {

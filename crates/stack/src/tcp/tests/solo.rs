@@ -218,11 +218,16 @@ impl Solo {
     /// An ACK with SACK blocks, counted as `seq` of ours.
     pub fn sack(&mut self, ack: i64, blocks: &[(i64, i64)]) {
         let mut options = Options::default();
-        for &(left, right) in blocks {
-            let number = |at: i64| SeqNumber(ISS.wrapping_add(1).wrapping_add(at as u32));
-            assert!(options.sack_blocks.push(SackBlock { left: number(left), right: number(right) }));
+        for &block in blocks {
+            assert!(options.sack_blocks.push(self.block(block)));
         }
         let _ = self.input_with(ACK, self.peer_next, ack, 0, options);
+    }
+
+    /// A SACK block of these positions.
+    pub fn block(&self, (left, right): (i64, i64)) -> SackBlock {
+        let number = |at: i64| SeqNumber(ISS.wrapping_add(1).wrapping_add(at as u32));
+        SackBlock { left: number(left), right: number(right) }
     }
 
     /// The device reports all packets up to this completion tag.
