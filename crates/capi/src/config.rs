@@ -1,6 +1,7 @@
 //! What a C program hands over when it makes a stack: settings and a device.
 
 use crate::errno::{Errno, Result};
+use crate::options::{MAX_BUFFER, MIN_BUFFER};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use libc::{iovec, ssize_t};
 use linerate_stack::memory::LEAST_MEMORY;
@@ -102,9 +103,13 @@ pub struct lr_device {
     pub mac: [u8; 6],
     /// Largest IP packet in bytes, 576 to 65,535.
     pub mtu: u16,
-    /// What the device can do: LR_DEVICE_... bits.
+    /// What the device can do: LR_DEVICE_... bits, and no others.
     pub capabilities: u32,
 }
+
+/// All bits of `lr_device.capabilities`.
+pub(crate) const LR_DEVICE_ALL: u32 =
+    LR_DEVICE_TX_CHECKSUM | LR_DEVICE_RX_CHECKSUM | LR_DEVICE_TSO | LR_DEVICE_RX_COALESCING | LR_DEVICE_IP;
 
 /// Settings of a stack. Fill it with `lr_stack_config_init`, then change what you want to have otherwise.
 #[repr(C)]
@@ -115,7 +120,8 @@ pub struct lr_stack_config {
     /// Our addresses with the lengths of their prefixes, separated by commas: "192.168.1.4/24,fd00::4/64". Null or empty
     /// for none. Needs to live only while `lr_stack_new` runs.
     pub addresses: *const c_char,
-    /// Default gateways, separated by commas, at most one of each family is used. Null or empty for none.
+    /// Default gateways, separated by commas, at most one of each family is used. Null or empty for none. Each is the address of
+    /// another host, in a network of `addresses` or link-local.
     pub gateways: *const c_char,
     /// Not zero: ask a DHCP server for an IPv4 address and gateway (RFC 2131). Default: 0.
     pub dhcp: u8,
@@ -134,8 +140,8 @@ pub struct lr_stack_config {
     /// Most memory that sockets may hold, in bytes, 16 KiB to 1 TiB. Default: 16 MiB. Up to a quarter of it is pages,
     /// allocated when they are first needed.
     pub memory: usize,
-    /// Largest buffer of a stream socket that sizes its buffers by itself, in bytes, for each direction. The window scale
-    /// follows from it. Default: 4 MiB.
+    /// Largest buffer of a stream socket that sizes its buffers by itself, in bytes, for each direction: 2 KiB to 1 GiB. The
+    /// window scale follows from it. Default: 4 MiB.
     pub buffer_max: usize,
     /// Random and secret bytes, different at every start: sequence numbers, ports and hash keys come from them.
     /// `lr_stack_config_init` fills them from the operating system; tests that must repeat set their own.
@@ -172,16 +178,19 @@ impl lr_stack_config {
         let sockets = self.max_sockets as usize;
         let fits = (1..=1 << 16).contains(&self.max_sockets)
             && (1..=MOST_RECEIVE_BUFFERS).contains(&self.receive_buffers)
-            && (LEAST_MEMORY..=MOST_MEMORY).contains(&self.memory);
-        let addresses = words::<Cidr>(addresses)?;
-        if !fits || !addresses.iter().all(|cidr| cidr.is_of_one_host() && !cidr.address().is_loopback()) {
+            && (LEAST_MEMORY..=MOST_MEMORY).contains(&self.memory)
+            && (MIN_BUFFER..=MAX_BUFFER).contains(&self.buffer_max);
+        let (addresses, gateways) = (words::<Cidr>(addresses)?, words::<IpAddr>(gateways)?);
+        let is_host = |cidr: &Cidr| cidr.is_of_one_host() && !cidr.address().is_loopback();
+        let is_reached = |ip: &IpAddr| is_gateway(*ip, &addresses);
+        if !fits || !addresses.iter().all(is_host) || !gateways.iter().all(is_reached) {
             return Err(Errno(libc::EINVAL));
         }
         let is_ip = device.capabilities & LR_DEVICE_IP != 0;
         Ok(StackConfig {
             mtu: usize::from(device.mtu),
             addresses,
-            gateways: words::<IpAddr>(gateways)?,
+            gateways,
             dhcp: self.dhcp != 0,
             slaac: self.slaac != 0,
             ipv6: self.ipv6 != 0,
@@ -209,6 +218,15 @@ unsafe fn text<'a>(text: *const c_char) -> Result<&'a str> {
     }
     // SAFETY: not null, so it ends with a zero byte and lives for `'a` (the caller's contract).
     unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| Errno(libc::EINVAL))
+}
+
+/// Whether `ip` is of another host that we reach without a gateway.
+fn is_gateway(ip: IpAddr, addresses: &[Cidr]) -> bool {
+    let is_link_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+    let is_near = |cidr: &Cidr| {
+        cidr.contains(ip) && Cidr::new(ip, cidr.prefix_len()).is_some_and(|gateway| gateway.is_of_one_host())
+    };
+    (is_link_local || addresses.iter().any(is_near)) && addresses.iter().all(|own| own.address() != ip)
 }
 
 /// The values in a list that is separated by commas.

@@ -40,7 +40,7 @@ impl From<ConnectError> for Errno {
     fn from(error: ConnectError) -> Self {
         Errno(match error {
             ConnectError::Unreachable => libc::ENETUNREACH,
-            ConnectError::Address => libc::EADDRNOTAVAIL,
+            ConnectError::Address | ConnectError::NoPort => libc::EADDRNOTAVAIL,
             ConnectError::NoMemory => libc::ENOBUFS,
         })
     }

@@ -10,9 +10,9 @@ use libc::{IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, SOL_SOCKET};
 use linerate_transport::{BufferSize, Congestion, Transport as _};
 
 /// Least buffer that a program can ask for, in bytes.
-const MIN_BUFFER: usize = 2_048;
+pub(crate) const MIN_BUFFER: usize = 2_048;
 /// Largest buffer, in bytes.
-const MAX_BUFFER: usize = 1 << 30;
+pub(crate) const MAX_BUFFER: usize = 1 << 30;
 /// Longest name of a congestion control, with its zero byte (Linux: TCP_CA_NAME_MAX).
 const NAME_MAX: usize = 16;
 
@@ -104,6 +104,7 @@ impl Host {
             libc::SO_DOMAIN => number(socket.family),
             libc::SO_ACCEPTCONN => flag(matches!(socket.kind, Kind::Listening { .. })),
             libc::SO_REUSEADDR => flag(settings.reuse_address),
+            libc::SO_BROADCAST => flag(true),
             libc::SO_KEEPALIVE => flag(settings.keep_alive_on),
             libc::SO_SNDBUF => buffer(settings.stream.send_buffer),
             libc::SO_RCVBUF if is_datagram => number(settings.datagram_buffer),
@@ -199,6 +200,8 @@ fn set_socket(settings: &mut Settings, is_datagram: bool, name: c_int, value: c_
     };
     match name {
         libc::SO_REUSEADDR => settings.reuse_address = value != 0,
+        // Allowed in any case: programs ask for it before they broadcast.
+        libc::SO_BROADCAST => {}
         libc::SO_KEEPALIVE => settings.keep_alive_on = value != 0,
         libc::SO_SNDBUF => settings.stream.send_buffer = BufferSize::Fixed(bytes()?),
         libc::SO_RCVBUF if is_datagram => settings.datagram_buffer = bytes()?,

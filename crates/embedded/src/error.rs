@@ -54,7 +54,7 @@ impl embedded_io_async::Error for Error {
                 CloseReason::Unreachable | CloseReason::File => ErrorKind::Other,
             },
             Error::ShutDown => ErrorKind::BrokenPipe,
-            Error::Connect(ConnectError::Address) => ErrorKind::AddrNotAvailable,
+            Error::Connect(ConnectError::Address | ConnectError::NoPort) => ErrorKind::AddrNotAvailable,
             Error::Connect(ConnectError::NoMemory) => ErrorKind::OutOfMemory,
             Error::Connect(ConnectError::Unreachable) => ErrorKind::Other,
             Error::Open(ListenError::InUse) => ErrorKind::AddrInUse,

@@ -8,6 +8,9 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 use linerate_nic::MacAddr;
 
+/// The shortest MTU, in bytes: what every host on IPv4 takes (RFC 1122 section 3.3.2).
+pub(crate) const LEAST_MTU: usize = 576;
+
 /// An address with the length of its network's prefix, as `192.168.1.4/24` or `fd00::4/64`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Cidr {
@@ -263,7 +266,7 @@ impl Default for StackConfig {
 impl StackConfig {
     /// The settings with every number brought into its range, so that nothing below must ask again.
     pub(crate) fn in_range(mut self) -> StackConfig {
-        self.mtu = self.mtu.clamp(576, 65_535);
+        self.mtu = self.mtu.clamp(LEAST_MTU, 65_535);
         self.seat.seats = self.seat.seats.max(1);
         self.seat.index = self.seat.index.min(self.seat.seats - 1);
         self.ipv6 &= self.mtu >= 1_280;

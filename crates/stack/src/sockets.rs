@@ -58,7 +58,7 @@ impl Stack {
                         && conns.listener_for(source, port).is_none()
                 };
                 let port = self.team.choose_port(&mut self.net.ports, source, remote, is_free);
-                port.ok_or(ConnectError::NoMemory)?
+                port.ok_or(ConnectError::NoPort)?
             }
             port => port,
         };

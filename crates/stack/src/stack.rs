@@ -1,7 +1,7 @@
 //! The stack: what goes in and what comes out. The work is done in the files that are named after it.
 
 use crate::addresses::AddressOrigin;
-use crate::config::{Cidr, StackConfig};
+use crate::config::{Cidr, LEAST_MTU, StackConfig};
 use crate::conns::{Brink, Conns};
 use crate::counters::Counters;
 use crate::dhcp::DhcpClient;
@@ -51,6 +51,9 @@ impl Stack {
     /// different at every start: initial sequence numbers, ports and hash keys come from it. Stacks that share a link
     /// ([`StackConfig::seat`]) get the same, so that a cookie of one is good at the others. Tables take their memory now.
     pub fn new(config: StackConfig, seed: [u8; 32], pools: StackPools) -> Self {
+        if config.mtu < LEAST_MTU {
+            log::warn!("an MTU of {} is too small for IP: packets have up to {LEAST_MTU} bytes", config.mtu);
+        }
         let config = config.in_range();
         let state = KeyedState::new(&seed);
         let budget = MemoryBudget::with_receive(config.memory, pools.receive.clone(), pools.device_queue);
@@ -81,7 +84,9 @@ impl Stack {
             net.add_address(link_local, 64, AddressOrigin::LinkLocal);
         }
         for cidr in &addresses {
-            if cidr.address().is_ipv4() || net.config.ipv6 {
+            if !cidr.is_of_one_host() || cidr.address().is_loopback() {
+                log::warn!("{cidr} is left out: no address that a host may have (RFC 1122 section 3.2.1.3)");
+            } else if cidr.address().is_ipv4() || net.config.ipv6 {
                 net.add_address(cidr.address(), cidr.prefix_len(), AddressOrigin::Static);
             }
         }

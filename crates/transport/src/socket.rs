@@ -405,7 +405,9 @@ pub enum ConnectError {
     Unreachable,
     /// The local address is in use, or not ours.
     Address,
-    /// No memory, socket or port is left.
+    /// All local ports are in use for connections to that address and port.
+    NoPort,
+    /// No memory or socket is left.
     NoMemory,
 }
 
@@ -414,7 +416,8 @@ impl core::fmt::Display for ConnectError {
         f.write_str(match self {
             ConnectError::Unreachable => "no route leads there",
             ConnectError::Address => "the local address is in use, or not ours",
-            ConnectError::NoMemory => "no memory, socket or port is left",
+            ConnectError::NoPort => "all local ports are in use for that address and port",
+            ConnectError::NoMemory => "no memory or socket is left",
         })
     }
 }

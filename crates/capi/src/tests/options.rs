@@ -15,6 +15,8 @@ fn options_come_back_as_they_were_set() {
     let bad = (-libc::EINVAL, -libc::ENOPROTOOPT);
     check(stream, SOL_SOCKET, libc::SO_REUSEADDR, 7, 0, Ok(1));
     check(stream, SOL_SOCKET, libc::SO_KEEPALIVE, 1, 0, Ok(1));
+    check(datagram, SOL_SOCKET, libc::SO_BROADCAST, 1, 0, Ok(1));
+    check(datagram, SOL_SOCKET, libc::SO_BROADCAST, 0, 0, Ok(1));
     check(stream, SOL_SOCKET, libc::SO_SNDBUF, 50_000, 0, Ok(50_000));
     check(stream, SOL_SOCKET, libc::SO_RCVBUF, 0, 0, Ok(2_048));
     check(stream, SOL_SOCKET, libc::SO_RCVBUF, -1, bad.0, Ok(2_048));
@@ -181,6 +183,33 @@ fn a_stack_tells_its_addresses_and_refuses_bad_settings() {
             assert_eq!(code(&config, &device), -libc::EINVAL, "{number}");
         }
     }
+    for buffer_max in [0, 1, 2_047, (1 << 30) + 1, usize::MAX] {
+        let config = lr_stack_config { buffer_max, ..config };
+        assert_eq!(code(&config, &device), -libc::EINVAL, "{buffer_max} bytes");
+    }
+    config.addresses = c"10.0.0.1/24,fd00::1/64".as_ptr();
+    let gateways = [
+        c"0.0.0.0",
+        c"255.255.255.255",
+        c"224.0.0.1",
+        c"127.0.0.1",
+        c"::",
+        c"ff02::1",
+        c"10.0.0.1",
+        c"10.0.0.0",
+        c"10.0.0.255",
+        c"10.0.1.2",
+        c"fd00::1",
+        c"fd01::2",
+        c"10.0.0.2,10.0.1.2",
+    ];
+    for gateway in gateways {
+        let config = lr_stack_config { gateways: gateway.as_ptr(), ..config };
+        assert_eq!(code(&config, &device), -libc::EINVAL, "{gateway:?}");
+    }
+    device.capabilities = 32;
+    assert_eq!(code(&config, &device), -libc::EINVAL, "a device that can do what is not known");
+    device.capabilities = 0;
     config.addresses = c"10.0.0.1/24,224.0.0.1/24".as_ptr();
     assert_eq!(code(&config, &device), -libc::EINVAL);
     config.addresses = null();

@@ -3,7 +3,7 @@
 use super::share::max_min;
 use super::{Flow, Resources};
 use crate::predict::{Bottleneck, Unit};
-use crate::units::{BytesPerSecond, Nanoseconds};
+use crate::units::{Bytes, BytesPerSecond, Nanoseconds};
 
 /// A time in which no transfer begins or ends.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +69,8 @@ pub fn run(queues: &[Vec<Flow>], resources: usize, setup: bool) -> Vec<Stretch> 
     stretches
 }
 
-/// What was in the way, over all stretches: how full each resource and each window was on average.
+/// What was in the way, over all stretches: how full each resource and each window was on average, and for how long nothing
+/// moved.
 pub(super) fn bottlenecks(
     queues: &[Vec<Flow>],
     resources: &Resources<'_>,
@@ -78,9 +79,14 @@ pub(super) fn bottlenecks(
 ) -> Vec<Bottleneck> {
     let unit = Unit::MegabytesPerSecond;
     let mut used = vec![0.0; resources.len()];
-    let mut windows: Vec<(&Flow, f64, f64)> = Vec::new();
+    // Each with its rate, how full it was on average, and how full it is at most in this stretch.
+    let mut windows: Vec<(&Flow, f64, f64, f64)> = Vec::new();
+    let mut waiting = Nanoseconds::new(0.0);
     for stretch in stretches {
         let part = stretch.time.over(time).value();
+        if stretch.rates.iter().all(|rate| *rate <= 0.0) {
+            waiting = waiting + stretch.time;
+        }
         for (q, rate) in stretch.rates.iter().enumerate() {
             let Some(flow) = stretch.heads[q].and_then(|head| queues[q].get(head)) else { continue };
             for (resource, cost) in &flow.costs {
@@ -94,9 +100,12 @@ pub(super) fn bottlenecks(
                 };
                 match windows.iter_mut().find(|(known, ..)| same(known)) {
                     Some((.., most)) => *most = most.max(share),
-                    None => windows.push((flow, flow.cap, share)),
+                    None => windows.push((flow, flow.cap, 0.0, share)),
                 }
             }
+        }
+        for (.., mean, most) in &mut windows {
+            *mean += core::mem::take(most) * part;
         }
     }
     let mut all: Vec<Bottleneck> = (0..resources.len())
@@ -110,13 +119,22 @@ pub(super) fn bottlenecks(
             ))
         })
         .collect();
-    for (flow, cap, share) in windows {
+    for (flow, cap, share, _) in windows {
         let rate = BytesPerSecond::new(cap * 1e9);
         all.push(Bottleneck::limit(flow.window_name(), rate, rate, unit).with_share(share).because(format!(
             "{} = {:.0} MB/s",
             flow.window(),
             rate.megabytes()
         )));
+    }
+    if waiting.value() > 0.0 {
+        let bytes: Bytes = queues.iter().flatten().map(|flow| flow.bytes).sum();
+        let rate = bytes / waiting;
+        let share = waiting.over(time).value();
+        let because = format!("{waiting:.0} of {time:.0}, in which nothing moves");
+        all.push(
+            Bottleneck::limit("setup and first latency", rate, rate, unit).with_share(share).because(because),
+        );
     }
     all.sort_by(|a, b| b.share.total_cmp(&a.share));
     all

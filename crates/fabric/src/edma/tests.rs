@@ -61,6 +61,16 @@ fn setup_weighs_on_small_transfers_and_on_many_requests() {
         .map(|size| with(Shape::linear(Bytes::new(size))));
     assert!(sizes.windows(2).all(|pair| pair[0] < pair[1]), "{sizes:?}");
     assert!(with(Shape::arrays(Sync::A, 1024, 128)) < with(Shape::arrays(Sync::Ab, 1024, 128)));
+    // What is first among the limits is what the time goes to.
+    let first = |size| {
+        let transfer = shaped(Shape::linear(Bytes::new(size)));
+        let found = predict(&soc, &[transfer], true).expect("a prediction").bottlenecks.swap_remove(0);
+        (found.name, found.share)
+    };
+    let (name, share) = first(64.0);
+    assert!(name == "setup and first latency" && share > 0.5, "{name} {share}");
+    let (name, share) = first(1_048_576.0);
+    assert!(name != "setup and first latency" && share > 0.9, "{name} {share}");
 }
 
 #[test]

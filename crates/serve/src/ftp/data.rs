@@ -272,7 +272,7 @@ impl Data {
                 self.channel = Channel::Connecting(conn);
                 Begun::Yes
             }
-            Err(ConnectError::NoMemory) => Begun::NoRoom,
+            Err(ConnectError::NoMemory | ConnectError::NoPort) => Begun::NoRoom,
             Err(error) => {
                 log::warn!(target: "ftp", "{}: no data connection to {remote}: {error}", self.peer);
                 turn.hub.stats.data_open_failures += 1;
