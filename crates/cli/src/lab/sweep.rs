@@ -13,7 +13,7 @@ use linerate_lab::sweep::report::Report;
 use linerate_lab::sweep::table::{self, Table};
 use linerate_lab::sweep::{parquet, worker};
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -133,7 +133,11 @@ fn all(plan: &Plan, args: &Sweep, out: &Path) -> Result<(Rows, Course), LabError
         let what = "a journal needs a file beside the table; expected --out FILE.csv, or --items FIRST-LAST";
         return Err(LabError::Asked(what.to_owned()));
     }
-    let items = wanted(plan.items(), if args.quick { Some(QUICK) } else { args.limit });
+    let limit = if args.quick { Some(QUICK) } else { args.limit };
+    let items = wanted(plan.items(), limit);
+    if limit.is_some() {
+        keep_longer(out, items.len())?;
+    }
     let (mut journal, mut rows) = Journal::open(&journal_of(out), plan).map_err(|error| failed(&error))?;
     let program = std::env::current_exe().map_err(|error| failed(&error))?;
     let file = args.file.clone();
@@ -190,6 +194,21 @@ fn journal_of(out: &Path) -> PathBuf {
     let mut name = out.as_os_str().to_owned();
     name.push(".journal");
     PathBuf::from(name)
+}
+
+/// A short run does not replace the table of a longer one.
+fn keep_longer(out: &Path, rows: usize) -> Result<(), LabError> {
+    let Ok(file) = File::open(out) else { return Ok(()) };
+    let is_row = |line: &io::Result<String>| line.as_ref().is_ok_and(|line| !line.starts_with('#'));
+    // One of them has the names of the columns.
+    let found = io::BufReader::new(file).lines().take_while(io::Result::is_ok).filter(is_row).count();
+    let found = found.saturating_sub(1);
+    if found <= rows {
+        return Ok(());
+    }
+    let what = "expected another --out, or a file that may be replaced";
+    let out = out.display();
+    Err(LabError::Asked(format!("{out} has {found} rows, and this run would leave {rows} of them; {what}")))
 }
 
 /// Writes the table whole or not at all.

@@ -63,7 +63,7 @@ pub fn plateau(levels: &[&Level]) -> Option<(f64, f64)> {
 }
 
 /// Puts levels in order by their rate and finds the knee; a level may be in order by itself and yet beyond the knee by its response
-/// times, which is then its limit.
+/// times, which is then its limit. One below the knee that is not in order tells nothing of the server, which does more.
 pub fn settle(levels: &mut [Level]) -> Knee {
     levels.sort_by(|one, other| one.offered_rate.total_cmp(&other.offered_rate));
     let knee = find(levels);
@@ -72,6 +72,11 @@ pub fn settle(levels: &mut [Level]) -> Knee {
             && let Some(why) = knee.left_from_ms.and_then(|from| fault(level, from))
         {
             level.limit = Limit::Server(why);
+        }
+        if let (Limit::Server(why), Some(more)) = (&level.limit, knee.offered_rate)
+            && level.offered_rate < more
+        {
+            level.limit = Limit::Client(format!("disturbed, as {more:.0} requests/s are in order: {why}"));
         }
     }
     knee
@@ -133,6 +138,24 @@ pub(super) mod tests {
             answered_spread: [answered_rate; 2],
             p99_spread_ms: [p99; 2],
         }
+    }
+
+    #[test]
+    fn what_is_disturbed_below_the_knee_is_not_the_servers_doing() {
+        let mut levels = [
+            level(100.0, 100.0, 1.0),
+            level(200.0, 200.0, 90.0),
+            level(400.0, 400.0, 1.5),
+            level(800.0, 800.0, 200.0),
+        ];
+        let knee = settle(&mut levels);
+        assert_eq!((knee.offered_rate, knee.below_rate), (Some(400.0), Some(800.0)));
+        let Limit::Client(why) = &levels[1].limit else { panic!("{:?}", levels[1].limit) };
+        assert!(why.contains("as 400 requests/s are in order") && why.contains("90.0 ms"), "{why}");
+        assert!(matches!(levels[3].limit, Limit::Server(_)));
+        assert!(!levels[1].is_valid());
+        // Read again from what was written, the knee is the same.
+        assert_eq!(find(&levels).offered_rate, knee.offered_rate);
     }
 
     #[test]
