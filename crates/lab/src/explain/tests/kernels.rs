@@ -99,6 +99,27 @@ fn a_sender_that_paces_to_the_edge_of_the_window_is_held_by_it() {
     assert_eq!(paces(1.0, 0.01, 0.02), Cause::Pacing);
 }
 
+/// 2 MB over a pair of veth: the first round trip was one of interrupts, the others those of programs that are woken.
+#[test]
+fn a_path_is_not_full_that_carries_a_tenth_of_its_trains() {
+    let waits_long = |trains: f64, least_s: f64| {
+        verdict(|evidence| {
+            (evidence.rtt_least_s, evidence.rtt_median_s) = (Some(least_s), Some(4.5 * least_s));
+            (evidence.queued_time, evidence.train_rates) = (Some(1.0), Some([trains * evidence.rate; 3]));
+        })
+    };
+    let idle = waits_long(14.5, 9e-6);
+    assert!(![Cause::Queueing, Cause::PathBandwidth].contains(&idle.cause), "{:?}", idle.because);
+    // Milliseconds are no host's; but nothing is sure where trains tell of another path.
+    for (trains, least_s, confidence) in
+        [(14.5, 9e-3, 0.0..0.01), (1.6, 9e-6, 0.2..0.3), (1.1, 9e-6, 1.0..1.1)]
+    {
+        let found = waits_long(trains, least_s);
+        assert_eq!(found.cause, Cause::Queueing, "{trains}: {:?}", found.because);
+        assert!(confidence.contains(&found.confidence), "{trains}: {found:?}");
+    }
+}
+
 /// Numbers that wrap within the first segment that is seen.
 #[test]
 fn numbers_may_wrap_at_once() {

@@ -16,6 +16,8 @@ const FULL: f64 = 0.8;
 const STEADY: f64 = 0.9;
 /// More than half of a round trip is the queue if it waits for longer than the way takes.
 const LONG_QUEUE: f64 = 1.0;
+/// A host answers within this time: interrupts that are held back, and a program that is woken.
+const WAKING_S: f64 = 100e-6;
 /// An application that keeps up leaves less than a third of its buffer unread.
 const OPEN: f64 = 0.7;
 /// Full segments would carry a tenth more on the same path: that is worth a verdict.
@@ -200,6 +202,10 @@ fn acknowledgements_alone(evidence: &Evidence, mut way: Way) -> Judgement {
 /// The path was full.
 fn full(evidence: &Evidence, mut way: Way, is_small: bool) -> Judgement {
     way.margin = 1.0;
+    // By its long wait alone: what else it would be, nothing tells.
+    if let Some(steady) = evidence.steadiness(1).filter(|steady| *steady < FULL && !evidence.is_marked()) {
+        way.is(steady.max(MOST), MOST, Cause::Unknown);
+    }
     if is_small {
         way.is(evidence.fuller, FULLER, Cause::PathBandwidth);
         return way.to(Cause::SmallSegments);
@@ -327,12 +333,17 @@ fn buffer(evidence: &Evidence, mut way: Way, flat: f64) -> Judgement {
 }
 
 /// Whether the path carried all it could. Its bytes come at the rate of its trains, and wait in its queue; or they have waited for
-/// longer than the way takes nearly all the time, which no path does that is not full.
+/// longer than the way takes nearly all the time. If they come at less than half of that rate, they may have waited for a host as long
+/// as it takes to wake; for more, acknowledgements came together.
 fn is_full(evidence: &Evidence) -> bool {
-    let steady = evidence.steadiness(1).unwrap_or(0.0);
+    let steadiness = evidence.steadiness(1);
+    let steady = steadiness.unwrap_or(0.0);
     match evidence.queued_time {
         Some(queued) => {
-            let long = queued >= FULL && evidence.queue_rtts().is_some_and(|wait| wait >= LONG_QUEUE);
+            let waits = evidence.queue_rtts().unwrap_or(0.0);
+            let is_hosts = steadiness.is_some_and(|steady| steady < MOST)
+                && waits * evidence.rtt_least_s.unwrap_or(0.0) < WAKING_S;
+            let long = queued >= FULL && waits >= LONG_QUEUE && !is_hosts;
             // A queue that is kept short by marks is never long.
             steady >= FULL && (queued >= MOST || evidence.is_marked()) || long
         }
