@@ -99,6 +99,28 @@ fn a_sender_that_paces_to_the_edge_of_the_window_is_held_by_it() {
     assert_eq!(paces(1.0, 0.01, 0.02), Cause::Pacing);
 }
 
+/// iperf3 over 40 ms with a window of 35 KiB: Linux paces by a congestion window that is larger, and stops at the edge for a fifth of
+/// the time.
+#[test]
+fn a_sender_that_paces_what_the_window_lets_through_is_held_by_it() {
+    let paces = |mean: f64, high: u64| {
+        verdict(|evidence| {
+            evidence.waits =
+                waits(&[(Wait::Window, 0.2), (Wait::Acknowledgement, 0.28), (Wait::Rhythm, 0.52)]);
+            (evidence.open, evidence.at_edge, evidence.beat) = (1.0, 0.2, 0.85);
+            (evidence.window_mean, evidence.window_most) = (36_000.0, 36_200);
+            (evidence.flight_mean, evidence.flight_high, evidence.flight_most) = (mean, high, high);
+        })
+    };
+    let held = paces(32_150.0, 35_840);
+    assert_eq!(held.cause, Cause::ReceiverWindow, "{:?}", held.because);
+    assert!(held.confidence < 0.5 && held.runner_up == Some(Cause::Pacing), "{held:?}");
+    assert!(held.because[0].contains("31.4 KiB were in use on average"), "{:?}", held.because);
+    // Room is left, if only just; or it is full now and then.
+    assert_eq!(paces(32_150.0, 33_000).cause, Cause::Pacing);
+    assert_eq!(paces(26_000.0, 35_840).cause, Cause::Pacing);
+}
+
 /// 2 MB over a pair of veth: the first round trip was one of interrupts, the others those of programs that are woken.
 #[test]
 fn a_path_is_not_full_that_carries_a_tenth_of_its_trains() {

@@ -1,6 +1,6 @@
 //! The arithmetic of a verdict, in sentences.
 
-use super::judge::Judgement;
+use super::judge::{Judgement, MOST};
 use crate::explain::cause::Cause;
 use crate::explain::evidence::Evidence;
 use crate::explain::wait::Wait;
@@ -36,11 +36,7 @@ fn case(evidence: &Evidence, cause: Cause) -> String {
     let rtt = evidence.rtt_median_s.or(evidence.rtt_least_s);
     let counts = &evidence.counts;
     match cause {
-        Cause::ReceiverWindow => format!(
-            "the window, {} on average and {} of its largest, was full whenever the sender waited for most of the time",
-            of_bytes(evidence.window_mean),
-            share(evidence.open)
-        ),
+        Cause::ReceiverWindow => full_window(evidence),
         Cause::ReceiverApplication => unread(evidence),
         Cause::SenderBuffer => format!(
             "{} were under way on average and never more than {}: always as much, with room in the window {}; {}",
@@ -97,6 +93,21 @@ fn case(evidence: &Evidence, cause: Cause) -> String {
             share(evidence.fuller - 1.0)
         ),
         _ => "the capture does not tell what limited".to_owned(),
+    }
+}
+
+/// A window that is full whenever the sender waits, or most of it is in use by a sender that paces.
+fn full_window(evidence: &Evidence) -> String {
+    let size =
+        format!("{} on average and {} of its largest", of_bytes(evidence.window_mean), share(evidence.open));
+    let waits = evidence.waits[Wait::Window as usize] + evidence.waits[Wait::WindowUpdate as usize];
+    match waits < MOST {
+        true => format!(
+            "of the window, {size}, {} were in use on average, and it had no room for a segment {} of the time",
+            of_bytes(evidence.flight_mean),
+            share(evidence.at_edge)
+        ),
+        false => format!("the window, {size}, was full whenever the sender waited for most of the time"),
     }
 }
 

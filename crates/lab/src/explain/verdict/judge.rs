@@ -9,7 +9,7 @@ use crate::explain::evidence::Evidence;
 use crate::explain::wait::Wait;
 
 /// What took more time than all else together is what limited.
-const MOST: f64 = 0.5;
+pub const MOST: f64 = 0.5;
 /// A path is full whose bytes pass at this part of the rate that its trains have: recoveries and the start take the rest.
 const FULL: f64 = 0.8;
 /// Bytes come at one pace if trains are faster than their mean by no more than a tenth.
@@ -47,6 +47,9 @@ const AT_EDGE: f64 = 0.25;
 /// A sender that gathers what it sends at once stops a few segments short of the window (Linux does not send what fills less than half of
 /// a burst); one that is held by a buffer has a window of twice as much, as receivers grow theirs.
 const BRIM: f64 = 0.95;
+/// Who paces what the window lets through has a fifth of it free at most, as acknowledgements come for some segments at once and
+/// what they let go is sent one after the other.
+const FILLED: f64 = 0.8;
 /// So much of the time is more than what an application's gaps take by chance.
 const GAPS: f64 = 0.2;
 
@@ -234,6 +237,11 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
         way.is(evidence.at_edge, AT_EDGE, Cause::Pacing);
         return way.to(cause);
     }
+    if rhythm && !disturbed && filled(evidence) >= FILLED {
+        way.margin = 1.0;
+        way.is(filled(evidence), FILLED, Cause::Pacing);
+        return way.to(of_window(evidence));
+    }
     // Whose own timer sends may be late now and then; who waits for acknowledgements shows bursts in the fastest trains.
     let (steady, limit) = match rhythm {
         true => (evidence.steadiness(1), FULL),
@@ -289,8 +297,21 @@ fn at_edge(evidence: &Evidence) -> Option<Cause> {
     let window = share(Wait::Window) + share(Wait::WindowUpdate);
     let others = share(Wait::Acknowledgement).max(share(Wait::Application)).max(share(Wait::Recovery));
     // An inferred window has no edge that is known.
-    (evidence.scale_known && evidence.at_edge >= AT_EDGE && window > others)
-        .then_some(if evidence.open < OPEN { Cause::ReceiverApplication } else { Cause::ReceiverWindow })
+    (evidence.scale_known && evidence.at_edge >= AT_EDGE && window > others).then_some(of_window(evidence))
+}
+
+/// Whose doing a window is that limits.
+fn of_window(evidence: &Evidence) -> Cause {
+    if evidence.open < OPEN { Cause::ReceiverApplication } else { Cause::ReceiverWindow }
+}
+
+/// How much of the window is under way on average, if it is full at times: who keeps to a rate of its own does not get there.
+fn filled(evidence: &Evidence) -> f64 {
+    let is_reached = evidence.flight_high as f64 >= BRIM * evidence.window_most as f64;
+    match evidence.scale_known && is_reached && evidence.window_mean > 0.0 {
+        true => evidence.flight_mean / evidence.window_mean,
+        false => 0.0,
+    }
 }
 
 /// Nothing disturbs the sender, and nothing but a buffer is left; or it is too early to say.
@@ -321,11 +342,7 @@ fn buffer(evidence: &Evidence, mut way: Way, flat: f64) -> Judgement {
         // An inferred window is never much larger than what was under way.
         if evidence.scale_known && way.is(filled, BRIM, Cause::SenderBuffer) {
             way.rival = Some(Cause::SenderBuffer);
-            return way.to(if evidence.open < OPEN {
-                Cause::ReceiverApplication
-            } else {
-                Cause::ReceiverWindow
-            });
+            return way.to(of_window(evidence));
         }
         return way.to(Cause::SenderBuffer);
     }
