@@ -121,6 +121,38 @@ fn a_sender_that_paces_what_the_window_lets_through_is_held_by_it() {
     assert_eq!(paces(26_000.0, 35_840).cause, Cause::Pacing);
 }
 
+/// A window of less than two segments over 40 ms takes one at a time.
+#[test]
+fn a_window_that_limits_is_not_called_no_limit() {
+    let says = |rate: f64, window: f64| {
+        let found = verdict(|evidence| {
+            evidence.waits = waits(&[(Wait::Window, 1.0)]);
+            (evidence.open, evidence.rtt_median_s, evidence.mss) = (0.93, Some(0.0409), 1_448);
+            (evidence.rate, evidence.window_mean) = (rate, window);
+        });
+        assert_eq!(found.cause, Cause::ReceiverWindow, "{:?}", found.because);
+        found.because.into_iter().find(|sentence| sentence.contains("peer's window")).unwrap()
+    };
+    let one = says(35_800.0, 2_714.0);
+    assert!(one.contains("2.65 KiB, 1.41 KiB of it in whole segments, / 40.9 ms = 35.4 kB/s"), "{one}");
+    assert!(one.ends_with("all that it lets through"), "{one}");
+    assert!(says(600_000.0, 30_000.0).contains("= 733 kB/s; 600 kB/s measured: the limit"));
+    assert!(!says(200_000.0, 30_000.0).contains("not the limit"));
+}
+
+/// Acknowledgements come together for the host's reasons: what the path carries, data tells that has passed it.
+#[test]
+fn what_the_path_holds_is_told_behind_it() {
+    for near_sender in [false, true] {
+        let advice = verdict(|evidence| {
+            evidence.near_sender = near_sender;
+            evidence.train_rates = Some([6e9; 3]);
+        });
+        assert_eq!(advice.cause, Cause::SenderBuffer, "{:?}", advice.because);
+        assert_eq!(advice.advice.contains("the path holds"), !near_sender, "{}", advice.advice);
+    }
+}
+
 /// 2 MB over a pair of veth: the first round trip was one of interrupts, the others those of programs that are woken.
 #[test]
 fn a_path_is_not_full_that_carries_a_tenth_of_its_trains() {
