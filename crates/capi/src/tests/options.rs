@@ -130,7 +130,7 @@ fn flags_and_requests_that_make_sense() {
 }
 
 #[test]
-fn a_stack_tells_its_addresses_and_refuses_bad_settings() {
+fn a_stack_tells_its_addresses() {
     let world = World::new();
     let (mut address, mut len, mut prefix) = (inet("0.0.0.0", 0), INET, 0);
     let mut found = Vec::new();
@@ -150,9 +150,17 @@ fn a_stack_tells_its_addresses_and_refuses_bad_settings() {
         len = INET;
     }
     assert_eq!(found, ["10.0.0.1:0"]);
-    let mut config = lr_stack_config::defaults();
-    let bad = c"10.0.0.1";
-    let mut device = lr_device {
+}
+
+/// What `lr_stack_new` answers.
+fn made(config: &lr_stack_config, device: &lr_device) -> c_int {
+    let mut stack = null_mut();
+    // SAFETY: live locals; no callback is called, as no stack is made.
+    unsafe { lr_stack_new(config, device, 0, &mut stack) }
+}
+
+fn a_device() -> lr_device {
+    lr_device {
         user: null_mut(),
         transmit: Some(transmit),
         receive: Some(receive),
@@ -160,32 +168,34 @@ fn a_stack_tells_its_addresses_and_refuses_bad_settings() {
         mac: [2, 0, 0, 0, 0, 1],
         mtu: 1500,
         capabilities: 0,
-    };
-    let mut stack = null_mut();
-    // SAFETY: live locals; no callback is called, as no stack is made.
-    let mut code =
-        |config: &lr_stack_config, device: &lr_device| unsafe { lr_stack_new(config, device, 0, &mut stack) };
+    }
+}
+
+#[test]
+fn bad_settings_are_refused() {
+    let (mut config, mut device) = (lr_stack_config::defaults(), a_device());
+    let bad = c"10.0.0.1";
     config.addresses = bad.as_ptr();
-    assert_eq!(code(&config, &device), -libc::EINVAL);
+    assert_eq!(made(&config, &device), -libc::EINVAL);
     config.addresses = null();
     config.size -= 1;
-    assert_eq!(code(&config, &device), -libc::EINVAL);
+    assert_eq!(made(&config, &device), -libc::EINVAL);
     config.size += 1;
     for memory in [0, (16 << 10) - 1, (1 << 40) + 1, usize::MAX] {
         let config = lr_stack_config { memory, ..config };
-        assert_eq!(code(&config, &device), -libc::EINVAL, "{memory} bytes");
+        assert_eq!(made(&config, &device), -libc::EINVAL, "{memory} bytes");
     }
     for number in [0, (1 << 20) + 1, u32::MAX] {
         for config in [
             lr_stack_config { max_sockets: number, ..config },
             lr_stack_config { receive_buffers: number, ..config },
         ] {
-            assert_eq!(code(&config, &device), -libc::EINVAL, "{number}");
+            assert_eq!(made(&config, &device), -libc::EINVAL, "{number}");
         }
     }
     for buffer_max in [0, 1, 2_047, (1 << 30) + 1, usize::MAX] {
         let config = lr_stack_config { buffer_max, ..config };
-        assert_eq!(code(&config, &device), -libc::EINVAL, "{buffer_max} bytes");
+        assert_eq!(made(&config, &device), -libc::EINVAL, "{buffer_max} bytes");
     }
     config.addresses = c"10.0.0.1/24,fd00::1/64".as_ptr();
     let gateways = [
@@ -205,19 +215,19 @@ fn a_stack_tells_its_addresses_and_refuses_bad_settings() {
     ];
     for gateway in gateways {
         let config = lr_stack_config { gateways: gateway.as_ptr(), ..config };
-        assert_eq!(code(&config, &device), -libc::EINVAL, "{gateway:?}");
+        assert_eq!(made(&config, &device), -libc::EINVAL, "{gateway:?}");
     }
     device.capabilities = 32;
-    assert_eq!(code(&config, &device), -libc::EINVAL, "a device that can do what is not known");
+    assert_eq!(made(&config, &device), -libc::EINVAL, "a device that can do what is not known");
     device.capabilities = 0;
     config.addresses = c"10.0.0.1/24,224.0.0.1/24".as_ptr();
-    assert_eq!(code(&config, &device), -libc::EINVAL);
+    assert_eq!(made(&config, &device), -libc::EINVAL);
     config.addresses = null();
     device.mtu = 100;
-    assert_eq!(code(&config, &device), -libc::EINVAL);
+    assert_eq!(made(&config, &device), -libc::EINVAL);
     device.mtu = 1500;
     device.mac = [1, 0, 0, 0, 0, 1];
-    assert_eq!(code(&config, &device), -libc::EINVAL);
+    assert_eq!(made(&config, &device), -libc::EINVAL);
     device.receive = None;
-    assert_eq!(code(&config, &device), -libc::EFAULT);
+    assert_eq!(made(&config, &device), -libc::EFAULT);
 }

@@ -1,5 +1,6 @@
 //! Mechanisms, each by packets made up for it, beside others that differ from them in one respect.
 
+mod cut;
 mod failures;
 mod kernels;
 mod merged;

@@ -126,6 +126,8 @@ pub struct Wire {
     told_ns: Option<u64>,
     last_sent_ns: u64,
     highest_held: u64,
+    /// When a report was last cut off.
+    cut_ns: Option<u64>,
     /// Segments sent again when reports began that do not tell.
     hidden_since: Option<u64>,
     /// The scale of windows where no SYN tells.
@@ -424,6 +426,9 @@ impl Wire {
         if answer.duplicate || segment.has_sack() {
             self.told_ns = Some(at_ns);
         }
+        if segment.hides_sack() {
+            self.cut_ns = Some(at_ns);
+        }
         self.window_told(segment, ack, window, is_pure, known.scale.is_none());
         if is_pure || answer.data {
             self.last_ack = Some((segment.ack, window));
@@ -477,9 +482,10 @@ impl Wire {
             unknown = unknown.saturating_sub(part);
             if !sent.held {
                 answer.progress += part;
-                // It was passed over by what is behind it, and needed no second time.
-                overtaken +=
-                    u64::from(sent.times == 1 && sent.end < held_before) * part.div_ceil(known.mss.max(1));
+                // It was passed over by what is behind it, and needed no second time; unless a report of it was cut off.
+                let is_told = self.cut_ns.is_none_or(|cut_ns| cut_ns < sent.first_ns);
+                overtaken += u64::from(is_told && sent.times == 1 && sent.end < held_before)
+                    * part.div_ceil(known.mss.max(1));
                 if sent.times == 1 && sent.end <= ack {
                     answer.time_ns = Some(segment.at_ns.saturating_sub(sent.first_ns));
                 }

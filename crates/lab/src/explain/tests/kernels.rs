@@ -99,6 +99,81 @@ fn a_sender_that_paces_to_the_edge_of_the_window_is_held_by_it() {
     assert_eq!(paces(1.0, 0.01, 0.02), Cause::Pacing);
 }
 
+/// iperf3 over 40 ms with a window of 35 KiB: Linux paces by a congestion window that is larger, and stops at the edge for a fifth of
+/// the time.
+#[test]
+fn a_sender_that_paces_what_the_window_lets_through_is_held_by_it() {
+    let paces = |mean: f64, high: u64| {
+        verdict(|evidence| {
+            evidence.waits =
+                waits(&[(Wait::Window, 0.2), (Wait::Acknowledgement, 0.28), (Wait::Rhythm, 0.52)]);
+            (evidence.open, evidence.at_edge, evidence.beat) = (1.0, 0.2, 0.85);
+            (evidence.window_mean, evidence.window_most) = (36_000.0, 36_200);
+            (evidence.flight_mean, evidence.flight_high, evidence.flight_most) = (mean, high, high);
+        })
+    };
+    let held = paces(32_150.0, 35_840);
+    assert_eq!(held.cause, Cause::ReceiverWindow, "{:?}", held.because);
+    assert!(held.confidence < 0.5 && held.runner_up == Some(Cause::Pacing), "{held:?}");
+    assert!(held.because[0].contains("31.4 KiB were in use on average"), "{:?}", held.because);
+    // Room is left, if only just; or it is full now and then.
+    assert_eq!(paces(32_150.0, 33_000).cause, Cause::Pacing);
+    assert_eq!(paces(26_000.0, 35_840).cause, Cause::Pacing);
+}
+
+/// A window of less than two segments over 40 ms takes one at a time.
+#[test]
+fn a_window_that_limits_is_not_called_no_limit() {
+    let says = |rate: f64, window: f64| {
+        let found = verdict(|evidence| {
+            evidence.waits = waits(&[(Wait::Window, 1.0)]);
+            (evidence.open, evidence.rtt_median_s, evidence.mss) = (0.93, Some(0.0409), 1_448);
+            (evidence.rate, evidence.window_mean) = (rate, window);
+        });
+        assert_eq!(found.cause, Cause::ReceiverWindow, "{:?}", found.because);
+        found.because.into_iter().find(|sentence| sentence.contains("peer's window")).unwrap()
+    };
+    let one = says(35_800.0, 2_714.0);
+    assert!(one.contains("2.65 KiB, 1.41 KiB of it in whole segments, / 40.9 ms = 35.4 kB/s"), "{one}");
+    assert!(one.ends_with("all that it lets through"), "{one}");
+    assert!(says(600_000.0, 30_000.0).contains("= 733 kB/s; 600 kB/s measured: the limit"));
+    assert!(!says(200_000.0, 30_000.0).contains("not the limit"));
+}
+
+/// Acknowledgements come together for the host's reasons: what the path carries, data tells that has passed it.
+#[test]
+fn what_the_path_holds_is_told_behind_it() {
+    for near_sender in [false, true] {
+        let advice = verdict(|evidence| {
+            evidence.near_sender = near_sender;
+            evidence.train_rates = Some([6e9; 3]);
+        });
+        assert_eq!(advice.cause, Cause::SenderBuffer, "{:?}", advice.because);
+        assert_eq!(advice.advice.contains("the path holds"), !near_sender, "{}", advice.advice);
+    }
+}
+
+/// 2 MB over a pair of veth: the first round trip was one of interrupts, the others those of programs that are woken.
+#[test]
+fn a_path_is_not_full_that_carries_a_tenth_of_its_trains() {
+    let waits_long = |trains: f64, least_s: f64| {
+        verdict(|evidence| {
+            (evidence.rtt_least_s, evidence.rtt_median_s) = (Some(least_s), Some(4.5 * least_s));
+            (evidence.queued_time, evidence.train_rates) = (Some(1.0), Some([trains * evidence.rate; 3]));
+        })
+    };
+    let idle = waits_long(14.5, 9e-6);
+    assert!(![Cause::Queueing, Cause::PathBandwidth].contains(&idle.cause), "{:?}", idle.because);
+    // Milliseconds are no host's; but nothing is sure where trains tell of another path.
+    for (trains, least_s, confidence) in
+        [(14.5, 9e-3, 0.0..0.01), (1.6, 9e-6, 0.2..0.3), (1.1, 9e-6, 1.0..1.1)]
+    {
+        let found = waits_long(trains, least_s);
+        assert_eq!(found.cause, Cause::Queueing, "{trains}: {:?}", found.because);
+        assert!(confidence.contains(&found.confidence), "{trains}: {found:?}");
+    }
+}
+
 /// Numbers that wrap within the first segment that is seen.
 #[test]
 fn numbers_may_wrap_at_once() {

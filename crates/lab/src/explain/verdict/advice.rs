@@ -47,10 +47,10 @@ pub fn advice(cause: Cause, evidence: &Evidence) -> String {
     }
 }
 
-/// What the path holds, as far as trains tell.
+/// What the path holds, as far as trains of data tell that have passed it. Acknowledgements come together for other reasons, too.
 fn path_holds(evidence: &Evidence) -> String {
     match (evidence.train_rates, evidence.rtt_least_s) {
-        (Some([_, rate, _]), Some(rtt)) if rate * rtt > evidence.flight_mean => {
+        (Some([_, rate, _]), Some(rtt)) if !evidence.near_sender && rate * rtt > evidence.flight_mean => {
             format!(": the path holds {}", bytes((rate * rtt) as u64))
         }
         _ => String::new(),

@@ -1,6 +1,6 @@
 //! The arithmetic of a verdict, in sentences.
 
-use super::judge::Judgement;
+use super::judge::{Judgement, MOST};
 use crate::explain::cause::Cause;
 use crate::explain::evidence::Evidence;
 use crate::explain::wait::Wait;
@@ -36,11 +36,7 @@ fn case(evidence: &Evidence, cause: Cause) -> String {
     let rtt = evidence.rtt_median_s.or(evidence.rtt_least_s);
     let counts = &evidence.counts;
     match cause {
-        Cause::ReceiverWindow => format!(
-            "the window, {} on average and {} of its largest, was full whenever the sender waited for most of the time",
-            of_bytes(evidence.window_mean),
-            share(evidence.open)
-        ),
+        Cause::ReceiverWindow => full_window(evidence),
         Cause::ReceiverApplication => unread(evidence),
         Cause::SenderBuffer => format!(
             "{} were under way on average and never more than {}: always as much, with room in the window {}; {}",
@@ -97,6 +93,21 @@ fn case(evidence: &Evidence, cause: Cause) -> String {
             share(evidence.fuller - 1.0)
         ),
         _ => "the capture does not tell what limited".to_owned(),
+    }
+}
+
+/// A window that is full whenever the sender waits, or most of it is in use by a sender that paces.
+fn full_window(evidence: &Evidence) -> String {
+    let size =
+        format!("{} on average and {} of its largest", of_bytes(evidence.window_mean), share(evidence.open));
+    let waits = evidence.waits[Wait::Window as usize] + evidence.waits[Wait::WindowUpdate as usize];
+    match waits < MOST {
+        true => format!(
+            "of the window, {size}, {} were in use on average, and it had no room for a segment {} of the time",
+            of_bytes(evidence.flight_mean),
+            share(evidence.at_edge)
+        ),
+        false => format!("the window, {size}, was full whenever the sender waited for most of the time"),
     }
 }
 
@@ -210,33 +221,41 @@ fn longest_wait(evidence: &Evidence, cause: Cause) -> Option<String> {
         .then(|| format!("the sender waits {} of the time for {}", share(part), longest.name()))
 }
 
-/// What the peer's window would carry, as long as that is not the case itself.
+/// The least share of a window that is under way where it limits: it is full on average up to the last segment or two.
+const NEARLY: f64 = 0.7;
+
+/// What the peer's window would carry.
 fn window(evidence: &Evidence, cause: Cause) -> Option<String> {
     let rtt = evidence.rtt_median_s.or(evidence.rtt_least_s).filter(|rtt| *rtt > 0.0)?;
-    let window =
-        if cause == Cause::ReceiverWindow { evidence.window_mean } else { evidence.window_most as f64 };
+    let is_case = cause == Cause::ReceiverWindow;
+    let window = if is_case { evidence.window_mean } else { evidence.window_most as f64 };
     if window <= 0.0 || evidence.rate <= 0.0 {
         return None;
     }
-    let carries = window / rtt;
+    // Less than a segment of room is left unused (RFC 9293 section 3.8.6.2.1): of a window of one or two, that is much.
+    let mss = evidence.mss.max(1) as f64;
+    let whole = (window / mss).floor() * mss;
+    let (carried, part_of_it) = match is_case && whole > 0.0 && evidence.rate < NEARLY * window / rtt {
+        true => (whole, format!(", {} of it in whole segments,", of_bytes(whole))),
+        false => (window, String::new()),
+    };
+    let carries = carried / rtt;
     let measured = byte_rate(evidence.rate * 8.0);
     let verdict = match evidence.rate / carries {
         // A mean window and a median round trip are no exact bound; what is far beyond them was none.
-        beyond if beyond > 1.0 && cause == Cause::ReceiverWindow => "all that it lets through",
+        beyond if beyond > 1.0 && is_case => "all that it lets through",
         beyond if beyond > 1.0 => "not the limit",
         // An inferred window is the least that fits, so that what was measured is never far below it.
-        _ if !evidence.scale_known
-            && !matches!(cause, Cause::ReceiverWindow | Cause::ReceiverApplication) =>
-        {
+        _ if !evidence.scale_known && !is_case && cause != Cause::ReceiverApplication => {
             "it may be larger, and is not known to be the limit"
         }
-        // Windows are full on average up to the last segment or two.
-        part if part >= 0.7 => "the limit",
+        part if part >= NEARLY => "the limit",
+        _ if is_case => "the limit whenever the sender waited for it",
         _ => "not the limit",
     };
     let guessed = if evidence.scale_known { "" } else { " (scale not seen, inferred)" };
     Some(format!(
-        "peer's window {}{guessed} / {} = {}; {measured} measured: {verdict}",
+        "peer's window {}{guessed}{part_of_it} / {} = {}; {measured} measured: {verdict}",
         of_bytes(window),
         seconds(rtt),
         byte_rate(carries * 8.0)

@@ -9,13 +9,15 @@ use crate::explain::evidence::Evidence;
 use crate::explain::wait::Wait;
 
 /// What took more time than all else together is what limited.
-const MOST: f64 = 0.5;
+pub const MOST: f64 = 0.5;
 /// A path is full whose bytes pass at this part of the rate that its trains have: recoveries and the start take the rest.
 const FULL: f64 = 0.8;
 /// Bytes come at one pace if trains are faster than their mean by no more than a tenth.
 const STEADY: f64 = 0.9;
 /// More than half of a round trip is the queue if it waits for longer than the way takes.
 const LONG_QUEUE: f64 = 1.0;
+/// A host answers within this time: interrupts that are held back, and a program that is woken.
+const WAKING_S: f64 = 100e-6;
 /// An application that keeps up leaves less than a third of its buffer unread.
 const OPEN: f64 = 0.7;
 /// Full segments would carry a tenth more on the same path: that is worth a verdict.
@@ -45,6 +47,9 @@ const AT_EDGE: f64 = 0.25;
 /// A sender that gathers what it sends at once stops a few segments short of the window (Linux does not send what fills less than half of
 /// a burst); one that is held by a buffer has a window of twice as much, as receivers grow theirs.
 const BRIM: f64 = 0.95;
+/// Who paces what the window lets through has a fifth of it free at most, as acknowledgements come for some segments at once and
+/// what they let go is sent one after the other.
+const FILLED: f64 = 0.8;
 /// So much of the time is more than what an application's gaps take by chance.
 const GAPS: f64 = 0.2;
 
@@ -200,6 +205,10 @@ fn acknowledgements_alone(evidence: &Evidence, mut way: Way) -> Judgement {
 /// The path was full.
 fn full(evidence: &Evidence, mut way: Way, is_small: bool) -> Judgement {
     way.margin = 1.0;
+    // By its long wait alone: what else it would be, nothing tells.
+    if let Some(steady) = evidence.steadiness(1).filter(|steady| *steady < FULL && !evidence.is_marked()) {
+        way.is(steady.max(MOST), MOST, Cause::Unknown);
+    }
     if is_small {
         way.is(evidence.fuller, FULLER, Cause::PathBandwidth);
         return way.to(Cause::SmallSegments);
@@ -227,6 +236,11 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
         way.margin = 1.0;
         way.is(evidence.at_edge, AT_EDGE, Cause::Pacing);
         return way.to(cause);
+    }
+    if rhythm && !disturbed && filled(evidence) >= FILLED {
+        way.margin = 1.0;
+        way.is(filled(evidence), FILLED, Cause::Pacing);
+        return way.to(of_window(evidence));
     }
     // Whose own timer sends may be late now and then; who waits for acknowledgements shows bursts in the fastest trains.
     let (steady, limit) = match rhythm {
@@ -283,8 +297,21 @@ fn at_edge(evidence: &Evidence) -> Option<Cause> {
     let window = share(Wait::Window) + share(Wait::WindowUpdate);
     let others = share(Wait::Acknowledgement).max(share(Wait::Application)).max(share(Wait::Recovery));
     // An inferred window has no edge that is known.
-    (evidence.scale_known && evidence.at_edge >= AT_EDGE && window > others)
-        .then_some(if evidence.open < OPEN { Cause::ReceiverApplication } else { Cause::ReceiverWindow })
+    (evidence.scale_known && evidence.at_edge >= AT_EDGE && window > others).then_some(of_window(evidence))
+}
+
+/// Whose doing a window is that limits.
+fn of_window(evidence: &Evidence) -> Cause {
+    if evidence.open < OPEN { Cause::ReceiverApplication } else { Cause::ReceiverWindow }
+}
+
+/// How much of the window is under way on average, if it is full at times: who keeps to a rate of its own does not get there.
+fn filled(evidence: &Evidence) -> f64 {
+    let is_reached = evidence.flight_high as f64 >= BRIM * evidence.window_most as f64;
+    match evidence.scale_known && is_reached && evidence.window_mean > 0.0 {
+        true => evidence.flight_mean / evidence.window_mean,
+        false => 0.0,
+    }
 }
 
 /// Nothing disturbs the sender, and nothing but a buffer is left; or it is too early to say.
@@ -315,11 +342,7 @@ fn buffer(evidence: &Evidence, mut way: Way, flat: f64) -> Judgement {
         // An inferred window is never much larger than what was under way.
         if evidence.scale_known && way.is(filled, BRIM, Cause::SenderBuffer) {
             way.rival = Some(Cause::SenderBuffer);
-            return way.to(if evidence.open < OPEN {
-                Cause::ReceiverApplication
-            } else {
-                Cause::ReceiverWindow
-            });
+            return way.to(of_window(evidence));
         }
         return way.to(Cause::SenderBuffer);
     }
@@ -327,12 +350,17 @@ fn buffer(evidence: &Evidence, mut way: Way, flat: f64) -> Judgement {
 }
 
 /// Whether the path carried all it could. Its bytes come at the rate of its trains, and wait in its queue; or they have waited for
-/// longer than the way takes nearly all the time, which no path does that is not full.
+/// longer than the way takes nearly all the time. If they come at less than half of that rate, they may have waited for a host as long
+/// as it takes to wake; for more, acknowledgements came together.
 fn is_full(evidence: &Evidence) -> bool {
-    let steady = evidence.steadiness(1).unwrap_or(0.0);
+    let steadiness = evidence.steadiness(1);
+    let steady = steadiness.unwrap_or(0.0);
     match evidence.queued_time {
         Some(queued) => {
-            let long = queued >= FULL && evidence.queue_rtts().is_some_and(|wait| wait >= LONG_QUEUE);
+            let waits = evidence.queue_rtts().unwrap_or(0.0);
+            let is_hosts = steadiness.is_some_and(|steady| steady < MOST)
+                && waits * evidence.rtt_least_s.unwrap_or(0.0) < WAKING_S;
+            let long = queued >= FULL && waits >= LONG_QUEUE && !is_hosts;
             // A queue that is kept short by marks is never long.
             steady >= FULL && (queued >= MOST || evidence.is_marked()) || long
         }
