@@ -107,7 +107,8 @@ typedef struct lr_stack_config {
      */
     const char *addresses;
     /*
-     Default gateways, separated by commas, at most one of each family is used. Null or empty for none.
+     Default gateways, separated by commas, at most one of each family is used. Null or empty for none. Each is the address of
+     another host, in a network of `addresses` or link-local.
      */
     const char *gateways;
     /*
@@ -142,8 +143,8 @@ typedef struct lr_stack_config {
      */
     size_t memory;
     /*
-     Largest buffer of a stream socket that sizes its buffers by itself, in bytes, for each direction. The window scale
-     follows from it. Default: 4 MiB.
+     Largest buffer of a stream socket that sizes its buffers by itself, in bytes, for each direction: 2 KiB to 1 GiB. The
+     window scale follows from it. Default: 4 MiB.
      */
     size_t buffer_max;
     /*
@@ -229,7 +230,7 @@ typedef struct lr_device {
      */
     uint16_t mtu;
     /*
-     What the device can do: LR_DEVICE_... bits.
+     What the device can do: LR_DEVICE_... bits, and no others.
      */
     uint32_t capabilities;
 } lr_device;
