@@ -181,9 +181,8 @@ impl lr_stack_config {
             && (LEAST_MEMORY..=MOST_MEMORY).contains(&self.memory)
             && (MIN_BUFFER..=MAX_BUFFER).contains(&self.buffer_max);
         let (addresses, gateways) = (words::<Cidr>(addresses)?, words::<IpAddr>(gateways)?);
-        let is_host = |cidr: &Cidr| cidr.is_of_one_host() && !cidr.address().is_loopback();
         let is_reached = |ip: &IpAddr| is_gateway(*ip, &addresses);
-        if !fits || !addresses.iter().all(is_host) || !gateways.iter().all(is_reached) {
+        if !fits || !addresses.iter().all(Cidr::is_of_one_host) || !gateways.iter().all(is_reached) {
             return Err(Errno(libc::EINVAL));
         }
         let is_ip = device.capabilities & LR_DEVICE_IP != 0;

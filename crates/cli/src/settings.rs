@@ -345,7 +345,7 @@ fn addresses(options: &ServeOptions, kernel: bool) -> Result<(Vec<Cidr>, bool, b
     if options.address.is_empty() {
         addresses.extend(DEFAULT_ADDRESSES.iter().filter_map(|text| text.parse::<Cidr>().ok()));
     }
-    if let Some(cidr) = addresses.iter().find(|cidr| cidr.address().is_loopback() || !cidr.is_of_one_host()) {
+    if let Some(cidr) = addresses.iter().find(|cidr| !cidr.is_of_one_host()) {
         return Err(bad("address", cidr, "an address that a host on the network can reach"));
     }
     Ok((addresses, dhcp, slaac))

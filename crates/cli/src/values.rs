@@ -124,7 +124,7 @@ fn host_cidr(text: &str) -> Result<Cidr, ValueError> {
     if !(1..=most).contains(&cidr.prefix_len()) {
         return Err(ValueError::new(format!("a prefix length of 1 to {most}")));
     }
-    if ip.is_loopback() || !cidr.is_of_one_host() {
+    if !cidr.is_of_one_host() {
         return Err(ValueError::new("a unicast address of a host"));
     }
     Ok(cidr)

@@ -63,8 +63,8 @@ impl Cidr {
         }
     }
 
-    /// Whether one host alone may have the address: it is unicast, and in IPv4 neither the first of its network nor the last, which are
-    /// all hosts' (RFC 1122 section 3.2.1.3).
+    /// Whether one host alone may have the address: it is unicast and not for loopback, and in IPv4 neither the first of its network
+    /// nor the last, which are all hosts' (RFC 1122 section 3.2.1.3).
     pub fn is_of_one_host(&self) -> bool {
         let is_shared = match self.address {
             IpAddr::V4(ip) => {
@@ -75,7 +75,8 @@ impl Cidr {
             }
             IpAddr::V6(_) => false,
         };
-        !(self.address.is_unspecified() || self.address.is_multicast() || is_shared)
+        let ip = self.address;
+        !(ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() || is_shared)
     }
 }
 
@@ -301,14 +302,16 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_all_are_not_of_one_host() {
+    fn addresses_of_all_and_of_none_are_not_of_one_host() {
         let check = |text: &str, expected| {
             assert_eq!(text.parse::<Cidr>().unwrap().is_of_one_host(), expected, "{text}");
         };
-        for one in ["10.0.0.1/24", "10.0.0.0/31", "10.0.0.7/32", "fd00::4/64", "fd00::/64", "127.0.0.1/8"] {
+        for one in ["10.0.0.1/24", "10.0.0.0/31", "10.0.0.7/32", "fd00::4/64", "fd00::/64"] {
             check(one, true);
         }
         for all in [
+            "127.0.0.1/8",
+            "::1/128",
             "0.0.0.0/0",
             "::/0",
             "224.0.0.1/24",

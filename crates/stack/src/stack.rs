@@ -84,7 +84,7 @@ impl Stack {
             net.add_address(link_local, 64, AddressOrigin::LinkLocal);
         }
         for cidr in &addresses {
-            if !cidr.is_of_one_host() || cidr.address().is_loopback() {
+            if !cidr.is_of_one_host() {
                 log::warn!("{cidr} is left out: no address that a host may have (RFC 1122 section 3.2.1.3)");
             } else if cidr.address().is_ipv4() || net.config.ipv6 {
                 net.add_address(cidr.address(), cidr.prefix_len(), AddressOrigin::Static);
