@@ -83,6 +83,7 @@ impl Stack {
             self.conns.reading.push(slot);
         }
         if state == State::TimeWait {
+            self.put_off(slot);
             self.bound_time_wait(slot);
         }
     }
@@ -143,6 +144,14 @@ impl Stack {
     fn arm(&mut self, slot: u32) {
         let Some(conn) = self.conns.table.at(slot) else { return };
         self.net.timers.set(Timer::Conn(slot), deadline(conn.tcp.poll_timeout(), conn.retry_at));
+    }
+
+    /// The timer of a connection waits for its earliest deadline, not for one that was earlier before.
+    fn put_off(&mut self, slot: u32) {
+        let Some(conn) = self.conns.table.at(slot) else { return };
+        if let Some(deadline) = deadline(conn.tcp.poll_timeout(), conn.retry_at) {
+            self.net.timers.put_off(Timer::Conn(slot), deadline);
+        }
     }
 
     /// A listener's connection may be accepted.

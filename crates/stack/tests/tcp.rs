@@ -92,6 +92,25 @@ fn memory_is_back_at_the_start_after_time_wait() {
     assert_eq!(after.2, before.2);
 }
 
+/// A server that closes each connection after one answer has one such deadline for each, and would wake up for all of them.
+#[test]
+fn a_connection_in_time_wait_wakes_nobody_for_deadlines_that_it_had_before() {
+    let mut world = World::new(Setup::default());
+    let (client, server) = world.connected("10.0.0.2:80");
+    // The acknowledgement waits, which is a deadline of 40 ms; the answer takes it along.
+    world.a.stack.write(client, b"request").unwrap();
+    world.exchange();
+    read_all(&mut world.b.stack, server, &mut Vec::new());
+    world.b.stack.write(server, b"answer").unwrap();
+    world.b.stack.close(server);
+    world.exchange();
+    world.a.stack.close(client);
+    world.exchange();
+    assert_eq!(world.b.stack.memory().time_wait, 1);
+    let due = world.b.stack.poll_timeout().unwrap();
+    assert!(due - world.now > Duration::from_secs(1), "{:?}", due - world.now);
+}
+
 #[test]
 fn events_are_coalesced_and_name_their_owner() {
     let mut world = World::new(Setup::default());
