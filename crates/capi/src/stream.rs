@@ -9,11 +9,9 @@ use core::ffi::c_int;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use linerate_stack::Stack;
 use linerate_transport::{
-    AcceptBacklog, CloseReason, ConnId, ConnState, ListenAddr, ListenOptions, SendError, Transport as _,
+    AcceptBacklog, CloseReason, ConnId, ConnState, ListenAddr, ListenOptions, MAX_PAYLOAD, SendError,
+    Transport as _,
 };
-
-/// Most bytes of one `Transport::write`.
-const MAX_WRITE: usize = 64 << 10;
 
 impl Stream {
     /// A socket for a connection; `was_open` for one that was accepted.
@@ -72,7 +70,7 @@ impl Stream {
             ConnState::Open { .. } => {}
         }
         let mut total = 0;
-        for piece in data.iter().flat_map(|piece| piece.chunks(MAX_WRITE)) {
+        for piece in data.iter().flat_map(|piece| piece.chunks(MAX_PAYLOAD)) {
             let count = match stack.writable(self.id) {
                 // It is told so, and will say when there is memory.
                 0 => stack.sendable(self.id),

@@ -8,14 +8,12 @@ use core::net::SocketAddr;
 use core::task::{Context, Poll};
 use embedded_io_async::{ErrorType, Read, ReadReady, Write, WriteReady};
 use linerate_transport::{
-    CloseReason, ConnId, ConnInfo, ConnState, Engine, Owner, Payload, SendError, SocketOptions, Transport,
+    CloseReason, ConnId, ConnInfo, ConnState, Engine, MAX_PAYLOAD, Owner, Payload, SendError, SocketOptions,
+    Transport,
 };
 
 /// Whose the sockets of a net are: nobody else takes events from its engine.
 pub(crate) const OWNER: Owner = Owner(0);
-
-/// Most bytes queued in one call of the transport.
-const MOST: usize = 64 << 10;
 
 /// Where memory is short, no smaller piece than this is tried.
 const LEAST: usize = 256;
@@ -313,7 +311,7 @@ impl TcpWriter<'_> {
         }
         self.shared.with(|net, waits| {
             waits.call();
-            let mut len = net.sendable(self.id).clamp(1, MOST).min(buf.len());
+            let mut len = net.sendable(self.id).clamp(1, MAX_PAYLOAD).min(buf.len());
             loop {
                 match net.write(self.id, &buf[..len]) {
                     Ok(()) => return Poll::Ready(Ok(len)),

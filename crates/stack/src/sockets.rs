@@ -13,8 +13,8 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use linerate_transport::{
     AlgorithmName, CloseReason, ConnId, ConnInfo, ConnState, ConnectError, Datagram, Event, ListenAddr,
-    ListenError, ListenOptions, ListenerId, Owner, Payload, SendError, SocketOptions, Source, Transport,
-    UdpId, UdpSendError,
+    ListenError, ListenOptions, ListenerId, MAX_PAYLOAD, Owner, Payload, SendError, SocketOptions, Source,
+    Transport, UdpId, UdpSendError,
 };
 
 impl Stack {
@@ -240,7 +240,7 @@ impl Transport for Stack {
     fn writable(&self, conn: ConnId) -> usize {
         let page = self.net.pools.pages.buffer_size().max(1);
         let pages = self.net.pools.pages.free().min(self.conns.resources.budget.sending_room() / page);
-        self.sendable(conn).min(pages.saturating_mul(page))
+        self.sendable(conn).min(pages.saturating_mul(page)).min(MAX_PAYLOAD)
     }
 
     fn unsent(&self, conn: ConnId) -> u64 {

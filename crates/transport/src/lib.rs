@@ -41,7 +41,7 @@ pub use files::{
 };
 pub use parcel::Parcel;
 pub use path::{PathError, VirtualPath};
-pub use payload::{Bytes, FileRange, Payload};
+pub use payload::{Bytes, FileRange, MAX_PAYLOAD, Payload};
 pub use socket::{
     AcceptBacklog, BufferSize, CloseReason, Congestion, ConnId, ConnInfo, ConnState, ConnectError,
     DelayedAck, Ecn, FastOpen, KeepAlive, LimitCause, LimitTimes, ListenAddr, ListenError, ListenOptions,
@@ -128,11 +128,11 @@ pub trait Transport {
     /// Queues owned payload without copying it. On `Full` nothing was queued and `WRITABLE` will come.
     ///
     /// Memory payloads need room in the send buffer ([`Transport::sendable`] > 0 takes one whole payload of any
-    /// length up to 64 KiB). File ranges take no memory until they are sent and may be of any length that a file can have; a file
+    /// length up to [`MAX_PAYLOAD`]). File ranges take no memory until they are sent and may be of any length that a file can have; a file
     /// that turns out shorter than the range resets the connection with [`CloseReason::File`].
     fn send(&mut self, conn: ConnId, payload: Payload) -> Result<(), SendError>;
 
-    /// Queues a copy of `bytes`, all or nothing: for short replies and headers (64 KiB at most). See [`Transport::writable`].
+    /// Queues a copy of `bytes`, all or nothing: for short replies and headers ([`MAX_PAYLOAD`] bytes at most). See [`Transport::writable`].
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Result<(), SendError>;
 
     /// Bytes of memory payload that may be queued now, as far as the connection's own buffer goes; zero when full. While all
@@ -140,9 +140,9 @@ pub trait Transport {
     fn sendable(&self, conn: ConnId) -> usize;
 
     /// Bytes that [`Transport::write`] would take now: what is [sendable](Transport::sendable), and what there is memory for to
-    /// copy it. For streams, which write part of what they are given.
+    /// copy it, [`MAX_PAYLOAD`] at most. For streams, which write part of what they are given.
     fn writable(&self, conn: ConnId) -> usize {
-        self.sendable(conn)
+        self.sendable(conn).min(MAX_PAYLOAD)
     }
 
     /// Bytes queued and not yet acknowledged by the peer (own engine) or not yet taken by the kernel.

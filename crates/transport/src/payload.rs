@@ -5,6 +5,9 @@ use crate::files::FileId;
 /// A range of a reference-counted buffer; a clone shares the bytes. [`Bytes::from_owner`] makes one of any buffer.
 pub use bytes::Bytes;
 
+/// Longest payload of memory that a transport takes in one call, in bytes.
+pub const MAX_PAYLOAD: usize = 64 << 10;
+
 /// A range of an open file. The file must stay open until the range was sent or the connection is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileRange {

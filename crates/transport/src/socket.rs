@@ -126,7 +126,7 @@ pub struct KeepAlive {
     pub idle: Duration,
     /// Time between probes.
     pub interval: Duration,
-    /// Unanswered probes after which the connection ends with [`CloseReason::KeepAlive`].
+    /// Unanswered probes after which the connection ends with [`CloseReason::KeepAlive`]; with 0 silence alone ends it.
     pub probes: u8,
 }
 
@@ -172,7 +172,7 @@ pub enum Pacing {
     /// At the rate that the congestion window and the round-trip time make: twice that in slow start, 1.2 times later. It
     /// spares small buffers on the way, at the cost of a timer per millisecond of sending.
     Auto,
-    /// At this many payload bytes per second, or less.
+    /// At this many payload bytes per second, or less; 0 counts as 1.
     Rate(u64),
 }
 
@@ -193,7 +193,7 @@ pub struct SocketOptions {
     /// Keep-alive probes. Default: after 60 s, every 10 s, 6 of them; `None` for none.
     pub keep_alive: Option<KeepAlive>,
     /// The connection ends when data stays unacknowledged this long (RFC 5482), or a peer keeps its window closed
-    /// this long. Default: 60 s.
+    /// this long. Default: 60 s. Zero ends it as soon as something waits; [`Duration::MAX`] never.
     pub user_timeout: Duration,
     /// Congestion control. Changed on a live connection, the new algorithm starts with the initial window. Default:
     /// CUBIC.

@@ -16,7 +16,9 @@ use super::receive::ReceiveBuffer;
 use super::send_queue::{Flush, SendQueue, queue_limit};
 use super::socket;
 use crate::slab::Key;
-use linerate_transport::{CloseReason, ConnInfo, ConnState, Owner, Ready, SocketOptions, Source};
+use linerate_transport::{
+    CloseReason, ConnInfo, ConnState, MAX_PAYLOAD, Owner, Ready, SocketOptions, Source,
+};
 use linerate_wire::units::Instant;
 use rustix::event::epoll::EventFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,8 +29,6 @@ use std::time::Duration;
 
 /// Most bytes each way per connection and turn.
 pub(crate) const BUDGET: u64 = 256 << 10;
-/// Longest memory payload of one call, in bytes.
-pub(crate) const PAYLOAD_MAX: usize = 64 << 10;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
@@ -181,7 +181,7 @@ impl Conn {
     }
 
     fn limit(&self, hub: &Hub) -> usize {
-        if hub.is_tight() { self.queue_limit.min(PAYLOAD_MAX) } else { self.queue_limit }
+        if hub.is_tight() { self.queue_limit.min(MAX_PAYLOAD) } else { self.queue_limit }
     }
 
     pub(crate) fn sendable(&self, hub: &Hub) -> usize {

@@ -1,6 +1,6 @@
 //! The contract, fulfilled by [`KernelTransport`].
 
-use super::conn::{Conn, Fate, PAYLOAD_MAX};
+use super::conn::{Conn, Fate};
 use super::hub::{DESCRIPTORS_FOR_FILES, Kind, conn_id, listener_id, udp_id};
 use super::listener::{self, Accept, Listener};
 use super::udp::UdpSocket;
@@ -8,8 +8,8 @@ use super::{KernelTransport, conn_key, listener_key, socket, udp_key};
 use crate::slab::Key;
 use linerate_transport::{
     AlgorithmName, CloseReason, ConnId, ConnInfo, ConnState, ConnectError, Datagram, Event, FileId,
-    ListenAddr, ListenError, ListenOptions, ListenerId, Owner, Parcel, Payload, SendError, SocketOptions,
-    Stored, Transport, UdpId, UdpSendError,
+    ListenAddr, ListenError, ListenOptions, ListenerId, MAX_PAYLOAD, Owner, Parcel, Payload, SendError,
+    SocketOptions, Stored, Transport, UdpId, UdpSendError,
 };
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
@@ -127,7 +127,7 @@ impl KernelTransport {
         if !conn.takes_payload() {
             return Err(SendError::Closed);
         }
-        if len > PAYLOAD_MAX {
+        if len > MAX_PAYLOAD {
             return Err(SendError::TooLong);
         }
         if conn.sendable(hub) == 0 {

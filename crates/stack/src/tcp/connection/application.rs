@@ -13,12 +13,10 @@ use alloc::rc::Rc;
 use core::time::Duration;
 use linerate_nic::Chunk;
 use linerate_transport::{
-    Bytes, CloseReason, ConnState, FileError, FileRange, Payload, Ready, SendError, SocketOptions,
+    Bytes, CloseReason, ConnState, FileError, FileRange, MAX_PAYLOAD, Payload, Ready, SendError,
+    SocketOptions,
 };
 use linerate_wire::units::Instant;
-
-/// Most bytes of memory in one call.
-const MAX_PAYLOAD: usize = 64 << 10;
 
 /// After so long an application that was refused for want of memory shall try again.
 const MEMORY_RETRY: Duration = Duration::from_millis(10);
