@@ -129,9 +129,11 @@ fn capture(args: &Explain) -> Result<(), LabError> {
             records: records(&analysis, name),
             analysis: &analysis,
         }),
-        false => {
-            print(&format!("{}{}\n", text::text(&analysis, args.top, args.connection), provenance.sentence()))
-        }
+        false => print(&format!(
+            "{}{}\n",
+            text::text(&analysis, args.top, args.connection, crate::output::width()),
+            provenance.sentence()
+        )),
     }
 }
 
@@ -300,7 +302,7 @@ fn live_text(report: &Report, args: &Explain) -> String {
     if report.connections.list.is_empty() {
         return format!("linerate {} on {}: nobody is connected\n", report.version, report.device);
     }
-    let mut text = live_table(report).render(GridFormat::Terminal, None);
+    let mut text = live_table(report).render(GridFormat::Terminal, crate::output::width());
     for (number, conn) in live_chosen(report, args) {
         let _ = writeln!(text, "\n{number}. {} to {}: {}", conn.server, conn.remote, conn.bottleneck);
         let lines = [
@@ -360,7 +362,7 @@ mod tests {
         assert!(told.contains("= 10 MB/s; 10 MB/s measured"), "{told}");
         let mut report = Report::default();
         report.connections.list.push(conn);
-        let table = live_table(&report).render(GridFormat::Terminal, None);
+        let table = live_table(&report).render(GridFormat::Terminal, crate::output::width());
         assert!(table.contains(" 10 MB/s "), "{table}");
         assert_eq!(live_records(&report)[0].value, 80.0);
     }

@@ -2,6 +2,7 @@
 
 use crate::logging;
 use crate::outlet::Outlet;
+use linerate_linux::terminal;
 use linerate_linux::unread::write_without_waiting;
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -36,6 +37,11 @@ pub fn event(name: &str, text: impl Display, fields: Value) {
 /// Prints a remark that is no figure.
 pub fn note(message: impl Display) {
     event("note", &message, json!({ "message": message.to_string() }));
+}
+
+/// Columns of the terminal that standard output is; nothing where it is none.
+pub fn width() -> Option<u16> {
+    terminal::width(stdout())
 }
 
 /// Prints, on standard error, why the program ends.

@@ -60,6 +60,18 @@ fn a_ladder_predicts_what_it_measures() {
 }
 
 #[test]
+fn a_ladder_without_a_rung_is_an_error() {
+    let nowhere = std::env::temp_dir().join("linerate-no-such-figures.json");
+    let of_board = format!("software={}", nowhere.display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_linerate"));
+    let run =
+        command.args(["lab", "ladder", "--on", "board", "--board-figures", &of_board]).output().unwrap();
+    let said = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(1), "{said}");
+    assert!(said.contains("no rung with a figure") && said.contains("no-such-figures.json"), "{said}");
+}
+
+#[test]
 fn published_figures_come_with_their_places() {
     let all = printed(&["lab", "published"]);
     let mut lines = all.lines();

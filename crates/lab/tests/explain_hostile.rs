@@ -35,7 +35,7 @@ fn explained(bytes: &[u8]) -> Result<Analysis, ExplainError> {
     let result = analyse(bytes);
     if let Ok(analysis) = &result {
         // The forms, too, must stand anything.
-        let _text = text::text(analysis, 3, None);
+        let _text = text::text(analysis, 3, None, None);
         serde_json::to_string(analysis).unwrap();
     }
     result

@@ -4,7 +4,7 @@ use crate::poller::{self, PollFd, PollFlags};
 use crate::signals::Signals;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use std::io::{self, Write};
 
 /// Longest line in bytes.
@@ -51,6 +51,11 @@ pub fn read_hidden(tty: impl AsFd, prompt: &str, mut to: impl Write) -> io::Resu
             return Err(io::ErrorKind::InvalidData.into());
         }
     }
+}
+
+/// How many columns a terminal has; nothing where it does not tell, or is none.
+pub fn width(tty: impl AsFd) -> Option<u16> {
+    tcgetwinsize(tty).ok().map(|size| size.ws_col).filter(|columns| *columns > 0)
 }
 
 /// A terminal that shows nothing but the end of a line, until it is dropped.

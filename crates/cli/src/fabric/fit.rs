@@ -219,7 +219,8 @@ fn object(part: &Part) -> Value {
 fn text(part: &Part) -> String {
     let report = &part.report;
     let percent = |ratio: f64| format!("{:.2} %", ratio * 100.0);
-    let mut text = parameters(part.name, &report.estimates).render(GridFormat::Terminal, None);
+    let mut text =
+        parameters(part.name, &report.estimates).render(GridFormat::Terminal, crate::output::width());
     let _ = writeln!(
         text,
         "\n{} measurements: mean error {} (before {}), largest {}",

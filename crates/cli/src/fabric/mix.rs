@@ -68,8 +68,8 @@ fn text(title: &str, mixed: &Mixed) -> String {
     }
     format!(
         "{}{apart}\n{}\nall that ends has ended after {:.1} us\n",
-        grid.render(GridFormat::Terminal, None),
-        used.render(GridFormat::Terminal, None),
+        grid.render(GridFormat::Terminal, crate::output::width()),
+        used.render(GridFormat::Terminal, crate::output::width()),
         mixed.time.value() / 1e3
     )
 }

@@ -13,7 +13,8 @@ pub fn run(args: &Table) -> Result<String, FabricError> {
         return Err(FabricError::value("N", &args.table, format!("one of {}", names(&guide))));
     };
     let report = known::report(&soc, &guide)?;
-    Ok(compare::grid(table, &compare::pairs(table, &report.ensemble)).render(args.format, None))
+    Ok(compare::grid(table, &compare::pairs(table, &report.ensemble))
+        .render(args.format, crate::output::width()))
 }
 
 /// The names of all tables of a guide: runs of numbers as `1 to 26`.

@@ -30,7 +30,7 @@ pub fn run(soc: &Soc, args: &Predict, sweep: &Sweep) -> Result<String, FabricErr
         points.push(Point { number, answers });
     }
     match args.format {
-        SweepFormat::Text => Ok(grid(sweep, &points).render(GridFormat::Terminal, None)),
+        SweepFormat::Text => Ok(grid(sweep, &points).render(GridFormat::Terminal, crate::output::width())),
         SweepFormat::Csv => Ok(grid(sweep, &points).render(GridFormat::Csv, None)),
         SweepFormat::Json => Ok(grid(sweep, &points).render(GridFormat::Json, None)),
         SweepFormat::Svg => {

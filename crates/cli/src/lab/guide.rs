@@ -71,7 +71,9 @@ pub fn run(args: &Guide) -> Result<(), LabError> {
     if args.output.json {
         return error::print(&error::json(&show::json(&guide))?);
     }
-    let grids: Vec<String> =
-        show::grids(&guide).iter().map(|grid| grid.render(GridFormat::Terminal, None)).collect();
+    let grids: Vec<String> = show::grids(&guide)
+        .iter()
+        .map(|grid| grid.render(GridFormat::Terminal, crate::output::width()))
+        .collect();
     error::print(&grids.join("\n"))
 }

@@ -105,6 +105,11 @@ pub fn run(args: &Ladder) -> Result<(), LabError> {
             Place::Board => climbs.push(on_board(args, &constants, &figures)?),
         }
     }
+    if climbs.iter().all(|climb| climb.rows.is_empty()) {
+        let left_out = climbs.iter().flat_map(|climb| &climb.left_out);
+        let why: Vec<String> = left_out.map(|(what, why)| format!("{what}: {why}")).collect();
+        return Err(LabError::Failed(format!("there is no rung with a figure: {}", why.join("; "))));
+    }
     // What is not measured on this machine is the same in every round.
     let rounds = if args.on.contains(&Place::Linux) { rounds(args) } else { 1 };
     let report = Report::new(climbs, Provenance::now(rounds));
@@ -117,7 +122,7 @@ pub fn run(args: &Ladder) -> Result<(), LabError> {
     if let Some(file) = &args.output.html {
         error::write(file, report.html(&constants).map_err(LabError::Failed)?)?;
     }
-    error::print(&if args.output.json { error::json(&report)? } else { report.text(None) })
+    error::print(&if args.output.json { error::json(&report)? } else { report.text(crate::output::width()) })
 }
 
 fn rounds(args: &Ladder) -> usize {

@@ -160,7 +160,8 @@ pub fn run_offloads(args: &Offloads) -> Result<(), LabError> {
     grids.extend(hardware::grid(&outcome.hardware));
     grids.extend(boards::in_short(&outcome.boards));
     grids.extend(boards::grid(&outcome.boards));
-    let mut text: String = grids.iter().map(|grid| grid.render(GridFormat::Terminal, None) + "\n").collect();
+    let mut text: String =
+        grids.iter().map(|grid| grid.render(GridFormat::Terminal, crate::output::width()) + "\n").collect();
     text.push_str(&outcome.provenance.sentence());
     text.push('\n');
     error::print(&text)

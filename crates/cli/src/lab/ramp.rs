@@ -423,7 +423,7 @@ fn tell_all(args: &Ramp, ramps: &[run::Ramp], origin: &Provenance) -> Result<(),
     }
     let mut text = String::new();
     for (number, ramp) in ramps.iter().enumerate() {
-        text.push_str(&table::grid(number, ramp).render(GridFormat::Terminal, None));
+        text.push_str(&table::grid(number, ramp).render(GridFormat::Terminal, crate::output::width()));
         text.push('\n');
         text.push_str(&curve::text(ramp));
         text.push('\n');

@@ -246,7 +246,7 @@ fn finish(plan: &Plan, args: &Sweep, out: &Path, rows: &Rows, course: &Course) -
     if args.output.json {
         return error::print(&error::json(&report)?);
     }
-    error::print(&report.grid().render(GridFormat::Terminal, None))
+    error::print(&report.grid().render(GridFormat::Terminal, crate::output::width()))
 }
 
 #[cfg(test)]

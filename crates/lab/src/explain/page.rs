@@ -2,7 +2,7 @@
 
 use super::Analysis;
 use super::connection::Connection;
-use super::picture::{self, KEY, Part};
+use super::picture::{self, COURSE_KEY, KEY, Part};
 use super::text;
 use crate::measure::provenance::Provenance;
 use crate::quantity::{bytes, count, share, span};
@@ -82,7 +82,8 @@ fn section(connection: &Connection) -> Section {
                 id,
                 title: format!("{title}: sequence numbers over time"),
                 svg,
-                notes: vec![key()],
+                key: key(&KEY),
+                notes: Vec::new(),
             },
             Err(why) => Block::Described { id, title: title.to_owned(), text: why },
         });
@@ -93,7 +94,8 @@ fn section(connection: &Connection) -> Section {
             id,
             title: "Rate, round-trip time, bytes under way and window over time".to_owned(),
             svg,
-            notes: vec!["In the last panel, blue is what is under way, orange the window.".to_owned()],
+            key: key(&COURSE_KEY),
+            notes: Vec::new(),
         },
         Err(why) => Block::Described { id, title: "Over time".to_owned(), text: why },
     });
@@ -120,10 +122,6 @@ fn shares(connection: &Connection) -> Grid {
     grid
 }
 
-/// The colours in words; a picture has no room for a legend.
-fn key() -> String {
-    const NAMES: [&str; 8] = ["blue", "orange", "green", "purple", "ochre", "cyan", "red", "violet"];
-    let parts: Vec<String> =
-        KEY.iter().map(|(what, colour)| format!("{}: {what}", NAMES[*colour % NAMES.len()])).collect();
-    format!("{}.", parts.join("; "))
+fn key(parts: &[(&str, usize)]) -> Vec<(String, usize)> {
+    parts.iter().map(|(what, colour)| ((*what).to_owned(), *colour)).collect()
 }

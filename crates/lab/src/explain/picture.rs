@@ -4,15 +4,15 @@ use super::connection::Connection;
 use super::flow::View;
 use super::half::Half;
 use super::sketch::{Stretch, Thinned};
-use crate::report::plot::{FAINT, INK, SERIES};
+use crate::report::plot::{FAINT, INK, SERIES, TEXT, WIDTH};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::error::Error;
 
 /// Sizes of the pictures in pixels.
-const SEQUENCES: (u32, u32) = (900, 460);
+const SEQUENCES: (u32, u32) = (WIDTH, 350);
 /// Of the one over time.
-const COURSE: (u32, u32) = (900, 620);
+const COURSE: (u32, u32) = (WIDTH, 600);
 /// Most points drawn of a kind: twice as many would fall on the same pixels.
 const DRAWN: usize = 500;
 /// Colours by what is drawn: data, window's edge, acknowledgements, held out of order, overtaken, sent again.
@@ -29,18 +29,18 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 /// Axes and grid, the same in all charts.
 macro_rules! mesh {
     ($chart:expr, $title:expr) => {{
-        let text = |size: u32| ("sans-serif", size).into_font().color(&INK);
+        let text = ("sans-serif", TEXT).into_font().color(&INK);
         $chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
             .bold_line_style(FAINT)
             .axis_style(INK)
-            .label_style(text(12))
-            .x_labels(9)
+            .label_style(text.clone())
+            .x_labels(6)
             .y_labels(6)
             .x_desc("s")
             .y_desc($title)
-            .axis_desc_style(text(13))
+            .axis_desc_style(text)
             .x_label_formatter(&|x| short(*x))
             .y_label_formatter(&|y| short(*y))
             .draw()?;
@@ -116,10 +116,10 @@ fn draw_sequences(half: &Half, begin_ns: u64, part: Part, svg: &mut String) -> R
     let bytes = |position: u64| position.saturating_sub(base) as f64 / size;
     let end_s = seconds(until_ns).max(1e-9);
     let mut chart = ChartBuilder::on(&root)
-        .margin(10)
-        .margin_right(20)
-        .x_label_area_size(38)
-        .y_label_area_size(64)
+        .margin(8)
+        .margin_right(24)
+        .x_label_area_size(46)
+        .y_label_area_size(70)
         .build_cartesian_2d(0.0..end_s, 0.0..top / size)?;
     mesh!(chart, &format!("sequence, {unit}"));
     let line = |value: &dyn Fn(&Stretch) -> u64| {
@@ -162,6 +162,10 @@ pub const KEY: [(&str, usize); 6] = [
     ("overtaken", LATE),
     ("sent again", AGAIN),
 ];
+
+/// What the lines of [`course`] are, panel by panel.
+pub const COURSE_KEY: [(&str, usize); 3] =
+    [("data sent, under way", DATA), ("round-trip time", ACKS), ("window", EDGE)];
 
 /// Round-trip time, bytes under way and window over time.
 ///
@@ -236,9 +240,9 @@ fn panel(
 ) -> Result<()> {
     let mut chart = ChartBuilder::on(area)
         .margin(6)
-        .margin_right(20)
-        .x_label_area_size(34)
-        .y_label_area_size(64)
+        .margin_right(24)
+        .x_label_area_size(42)
+        .y_label_area_size(70)
         .build_cartesian_2d(0.0..end_s, 0.0..(most / size * 1.08).max(1e-9))?;
     mesh!(chart, &format!("{title}, {unit}"));
     for (colour, points) in lines {

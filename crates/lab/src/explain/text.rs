@@ -15,7 +15,7 @@ const ROWS: usize = 40;
 /// The table of connections.
 pub fn table(analysis: &Analysis) -> Grid {
     let headers =
-        ["", "from", "to", "data", "time", "rate", "RTT least, median, p95", "again", "cause", "sure"];
+        ["", "from", "to", "cause", "sure", "rate", "data", "time", "RTT least, median, p95", "again"];
     let mut grid =
         Grid::new("connections", "Connections, by bytes of data; each in its main direction", &headers);
     for connection in analysis.connections.iter().take(ROWS) {
@@ -25,13 +25,13 @@ pub fn table(analysis: &Analysis) -> Grid {
             Cell::number(connection.number as f64, 0),
             Cell::text(ends[connection.main].to_string()),
             Cell::text(ends[1 - connection.main].to_string()),
-            Cell::text(bytes(main.bytes)),
-            Cell::text(lasted(main)),
-            Cell::text(carried(main)),
-            Cell::text(rtt(main)),
-            Cell::text(again(main)),
             Cell::text(connection.verdict.cause.name()),
             Cell::text(sure(&connection.verdict)),
+            Cell::text(carried(main)),
+            Cell::text(bytes(main.bytes)),
+            Cell::text(lasted(main)),
+            Cell::text(rtt(main)),
+            Cell::text(again(main)),
         ]);
     }
     if analysis.connections.len() > ROWS {
@@ -83,8 +83,8 @@ fn rtt(direction: &Direction) -> String {
     }
 }
 
-/// The whole explanation; details of the `top` largest connections, or of one alone.
-pub fn text(analysis: &Analysis, top: usize, only: Option<usize>) -> String {
+/// The whole explanation; details of the `top` largest connections, or of one alone; for a terminal of `width` columns.
+pub fn text(analysis: &Analysis, top: usize, only: Option<usize>, width: Option<u16>) -> String {
     let mut text = format!(
         "frames: {}, TCP segments: {}, connections: {}\n\n",
         count(analysis.frames),
@@ -92,7 +92,7 @@ pub fn text(analysis: &Analysis, top: usize, only: Option<usize>) -> String {
         count(analysis.connections.len() as u64)
     );
     if !analysis.connections.is_empty() {
-        text.push_str(&table(analysis).render(GridFormat::Terminal, None));
+        text.push_str(&table(analysis).render(GridFormat::Terminal, width));
         text.push('\n');
     }
     for connection in chosen(analysis, top, only) {

@@ -138,6 +138,7 @@ fn section(climb: &Climb) -> Section {
             id: format!("{}-{}", climb.board, direction.workload()),
             title: title.to_owned(),
             svg,
+            key: Vec::new(),
             notes: vec!["Beside each name: measured, and predicted in brackets.".to_owned()],
         });
     }

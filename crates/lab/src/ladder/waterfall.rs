@@ -3,19 +3,19 @@
 
 use super::climb::{Climb, Row};
 use super::state::Direction;
-use crate::report::plot::{FAINT, INK, SERIES};
+use crate::report::plot::{FAINT, INK, LETTER, SERIES, TEXT, WIDTH};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::error::Error;
 use std::fmt::Write as _;
 
-/// Width of the picture in pixels; narrow, so that it can be read on a phone.
-const WIDTH: u32 = 560;
 /// Height of a rung.
-const ROW: u32 = 40;
+const ROW: u32 = 66;
 /// Height of the scale at the bottom and of the key at the top.
-const SCALE: u32 = 26;
-const KEY: u32 = 30;
+const SCALE: u32 = 28;
+const KEY: u32 = 56;
+/// Most letters of a rung's title: it is cut where the picture ends.
+const LETTERS: usize = (WIDTH / LETTER) as usize - 3;
 /// Where bars begin and end.
 const LEFT: f64 = 8.0;
 const RIGHT: f64 = 552.0;
@@ -86,7 +86,7 @@ fn draw(climb: &Climb, rows: &[&Row], height: u32, svg: &mut String) -> Drawn {
         let at = x(value);
         line(&root, (at, KEY as i32), (at, bottom), FAINT, 1)?;
         let anchor = if step == 0 { at } else { at - 26 };
-        text(&root, &format!("{value:.0}"), (anchor.max(2), bottom + 6), 12)?;
+        text(&root, &format!("{value:.0}"), (anchor.max(2), bottom + 6))?;
     }
     key(&root)?;
     for (number, row) in rows.iter().enumerate() {
@@ -105,16 +105,17 @@ fn figures(row: &Row) -> Vec<f64> {
 }
 
 fn key(root: &Area<'_>) -> Drawn {
-    let y = 14;
-    root.draw(&Rectangle::new([(8, y - 5), (22, y + 5)], GAINED.filled()))?;
-    text(root, "gained,", (27, y - 7), 12)?;
-    root.draw(&Rectangle::new([(76, y - 5), (90, y + 5)], LOST.filled()))?;
-    text(root, "lost against the rung before", (95, y - 7), 12)?;
-    line(root, (272, y - 7), (272, y + 7), INK, 2)?;
-    text(root, "predicted", (280, y - 7), 12)?;
-    root.draw(&Circle::new((354, y), 4, PUBLISHED.filled()))?;
-    text(root, "published", (364, y - 7), 12)?;
-    text(root, "payload, MB/s", (462, y - 7), 12)
+    let y = 13;
+    root.draw(&Rectangle::new([(8, y - 6), (24, y + 6)], GAINED.filled()))?;
+    text(root, "gained", (32, y - 7))?;
+    root.draw(&Rectangle::new([(104, y - 6), (120, y + 6)], LOST.filled()))?;
+    text(root, "lost, against the rung before", (128, y - 7))?;
+    text(root, "payload, MB/s", (452, y - 7))?;
+    let y = y + 24;
+    line(root, (16, y - 8), (16, y + 8), INK, 2)?;
+    text(root, "predicted", (32, y - 7))?;
+    root.draw(&Circle::new((112, y), 5, PUBLISHED.filled()))?;
+    text(root, "published", (128, y - 7))
 }
 
 fn one(root: &Area<'_>, climb: &Climb, row: &Row, y: i32, x: &impl Fn(f64) -> i32) -> Drawn {
@@ -130,12 +131,10 @@ fn one(root: &Area<'_>, climb: &Climb, row: &Row, y: i32, x: &impl Fn(f64) -> i3
     if let Some(expected) = &row.predicted {
         let _ = write!(figures, " ({:.1})", expected.megabytes);
     }
-    text(root, &row.rung, (8, y + 2), 13)?;
-    text(root, &figures, (150, y + 2), 13)?;
-    // Titles are cut where the picture ends.
-    let title: String = row.title.chars().take(48).collect();
-    text(root, &title, (258, y + 3), 11)?;
-    let (top, bottom) = (y + 21, y + 33);
+    text(root, &row.rung, (8, y + 2))?;
+    text(root, &figures, (200, y + 2))?;
+    text(root, &row.title.chars().take(LETTERS).collect::<String>(), (8, y + 20))?;
+    let (top, bottom) = (y + 39, y + 53);
     root.draw(&Rectangle::new([(x(0.0), top), (x(low), bottom)], FAINT.filled()))?;
     let colour = if reached < began { LOST } else { GAINED };
     if high > low {
@@ -161,7 +160,7 @@ fn line(root: &Area<'_>, from: (i32, i32), to: (i32, i32), colour: RGBColor, wid
     Ok(())
 }
 
-fn text(root: &Area<'_>, words: &str, at: (i32, i32), size: u32) -> Drawn {
-    root.draw(&Text::new(words.to_owned(), at, ("sans-serif", size).into_font().color(&INK)))?;
+fn text(root: &Area<'_>, words: &str, at: (i32, i32)) -> Drawn {
+    root.draw(&Text::new(words.to_owned(), at, ("sans-serif", TEXT).into_font().color(&INK)))?;
     Ok(())
 }

@@ -82,7 +82,7 @@ fn pictures(ramps: &[Ramp], beside: &[Beside]) -> Result<Vec<Block>, String> {
     for (id, picture) in all {
         if let Some(svg) = picture.svg() {
             let (id, title, notes) = (id.to_owned(), picture.title.clone(), Vec::new());
-            blocks.push(Block::Picture { id, title, svg: svg?, notes });
+            blocks.push(Block::Picture { id, title, svg: svg?, key: Vec::new(), notes });
         }
     }
     Ok(blocks)

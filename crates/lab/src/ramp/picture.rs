@@ -1,18 +1,17 @@
 //! Pictures of ramps: curves over rates, with axes of equal ratios.
 
 use crate::report::page::escape;
-use crate::report::plot::{DARK, FAINT, INK, SERIES, hex};
+use crate::report::plot::{DARK, FAINT, INK, LETTER, SERIES, TEXT, WIDTH, hex};
 use plotters::coord::ranged1d::{AsRangedCoord, KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-const WIDTH: u32 = 760;
-const HEIGHT: u32 = 400;
+const HEIGHT: u32 = 350;
 /// Height of a line of the legend, above the curves.
-const LINE: u32 = 20;
-/// Width of a letter, about.
-const LETTER: u32 = 7;
+const LINE: u32 = 22;
+/// Where a line of the legend begins.
+const LEFT: u32 = 12;
 
 /// How a curve is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,12 +139,12 @@ impl Picture {
 
     /// Where the names stand: line and place of each.
     fn legend(&self) -> Vec<(u32, u32, &Curve)> {
-        let (mut x, mut line) = (70, 0);
+        let (mut x, mut line) = (LEFT, 0);
         let mut places = Vec::new();
         for curve in self.curves.iter().filter(|curve| !curve.name.is_empty()) {
             let width = curve.name.chars().count() as u32 * LETTER + 40;
-            if x + width > WIDTH - 10 && x > 70 {
-                (x, line) = (70, line + 1);
+            if x + width > WIDTH - 10 && x > LEFT {
+                (x, line) = (LEFT, line + 1);
             }
             places.push((x, line, curve));
             x += width;
@@ -163,7 +162,7 @@ impl Picture {
         Y: AsRangedCoord<CoordDescType = Y, Value = f64> + Ranged<ValueType = f64> + ValueFormatter<f64>,
     {
         let root = SVGBackend::with_string(svg, (WIDTH, height)).into_drawing_area();
-        let text = |size: u32| ("sans-serif", size).into_font().color(&INK);
+        let text = ("sans-serif", TEXT).into_font().color(&INK);
         for (x, line, curve) in self.legend() {
             let colour = SERIES[curve.colour % SERIES.len()];
             let middle = (line * LINE + 12) as i32;
@@ -180,19 +179,19 @@ impl Picture {
                     root.draw(&PathElement::new([(x, middle), (x + 18, middle)], colour.stroke_width(3)))?
                 }
             }
-            root.draw(&Text::new(curve.name.clone(), (x + 24, middle - 6), text(13)))?;
+            root.draw(&Text::new(curve.name.clone(), (x + 24, middle - 7), text.clone()))?;
         }
         let (_, body) = root.split_vertically(height - HEIGHT);
         let Range { start: left, end: right } = x.range();
         let Range { start: bottom, end: top } = y.range();
         let mut chart = ChartBuilder::on(&body)
-            .margin(12)
-            .x_label_area_size(46)
+            .margin(8)
+            .x_label_area_size(47)
             .y_label_area_size(70)
             .build_cartesian_2d(x, y)?;
         let mut mesh = chart.configure_mesh();
         mesh.light_line_style(TRANSPARENT).bold_line_style(FAINT).axis_style(INK);
-        mesh.label_style(text(13)).axis_desc_style(text(14)).x_labels(9).y_labels(7);
+        mesh.label_style(text.clone()).axis_desc_style(text.clone()).x_labels(7).y_labels(7);
         mesh.x_desc(self.x.as_str()).y_desc(self.y.as_str()).draw()?;
         for curve in &self.curves {
             let colour = SERIES[curve.colour % SERIES.len()];
@@ -220,7 +219,7 @@ impl Picture {
                 4,
                 colour.stroke_width(1),
             ))?;
-            chart.draw_series([Text::new(" knee", (*at, top), text(12))])?;
+            chart.draw_series([Text::new(" knee", (*at, top), text.clone())])?;
         }
         root.present()?;
         Ok(())

@@ -2,9 +2,12 @@
 
 use crate::measure::statistics::Spread;
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, Width, presets};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
+
+/// Blanks around a cell.
+const PADDING: usize = 2;
 
 /// Form in which a table is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -142,7 +145,8 @@ impl Grid {
         }
     }
 
-    /// The table in a form, ending with a line feed.
+    /// The table in a form, ending with a line feed. Where it is wider than `width` columns of the terminal, its cells are broken into
+    /// lines between words, and where that is not enough, rows stand below each other, a line for each cell.
     pub fn render(&self, format: GridFormat, width: Option<u16>) -> String {
         match format {
             GridFormat::Terminal => self.terminal(width),
@@ -171,9 +175,6 @@ impl Grid {
     fn terminal(&self, width: Option<u16>) -> String {
         let mut table = Table::new();
         table.load_style(presets::UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
-        if let Some(width) = width {
-            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-        }
         table.set_header(&self.headers);
         for row in &self.rows {
             table.add_row(self.cells(row).map(Cell::shown));
@@ -185,11 +186,52 @@ impl Grid {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
-        let mut text = format!("{}\n{table}\n", self.title);
+        let is_wider =
+            |width: &u16| table.lines().any(|line| line.trim_end().chars().count() > usize::from(*width));
+        let body = match width.filter(is_wider) {
+            Some(width) => self.narrow(table, width),
+            None => table.to_string(),
+        };
+        let mut text = format!("{}\n{body}\n", self.title);
         for note in &self.notes {
             let _ = writeln!(text, "{note}");
         }
         text
+    }
+
+    /// Cells broken between words to fit into so many columns, or else records.
+    fn narrow(&self, mut table: Table, width: u16) -> String {
+        let longest =
+            |text: &str| text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
+        let mut least = 0;
+        for (number, header) in self.headers.iter().enumerate() {
+            let cells = self.rows.iter().filter_map(|row| row.get(number)).map(|cell| longest(&cell.shown()));
+            let least_here = cells.fold(longest(header), usize::max) + PADDING;
+            least += least_here;
+            if let Some(column) = table.column_mut(number) {
+                let at_least = Width::Fixed(u16::try_from(least_here).unwrap_or(u16::MAX));
+                column.set_constraint(ColumnConstraint::LowerBoundary(at_least));
+            }
+        }
+        if least + self.headers.len().saturating_sub(1) > usize::from(width) {
+            return self.records();
+        }
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width).to_string()
+    }
+
+    /// Each row as lines of names and cells, for a terminal that has no room for a table.
+    fn records(&self) -> String {
+        let widest = self.headers.iter().map(|header| header.chars().count()).max().unwrap_or(0);
+        let mut text = String::new();
+        for row in &self.rows {
+            for (header, cell) in
+                self.headers.iter().zip(self.cells(row)).filter(|(_, cell)| **cell != Cell::Empty)
+            {
+                let _ = writeln!(text, "{header:widest$}  {}", cell.shown());
+            }
+            text.push('\n');
+        }
+        text.trim_end().to_owned()
     }
 
     fn markdown(&self) -> String {
@@ -297,6 +339,24 @@ mod tests {
         for part in ["A | B\n", "+0.1 %", "withheld", "mean error 0.1 %\n"] {
             assert!(terminal.contains(part), "{part:?} in\n{terminal}");
         }
+    }
+
+    #[test]
+    fn fits_the_terminal() {
+        let grid = sample();
+        let all = grid.render(GridFormat::Terminal, None);
+        assert_eq!(grid.render(GridFormat::Terminal, Some(200)), all);
+        for width in [12, 20, 39, 40, 44, 45, 46, 50, 60] {
+            let text = grid.render(GridFormat::Terminal, Some(width));
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(width.max(30).into()), "{width}:\n{text}");
+            for part in ["209.72", "withheld", "+0.1 %", "16|x"] {
+                assert!(text.contains(part), "{width}, {part}:\n{text}");
+            }
+        }
+        let records = "A | B\nrow              8, \"eight\"\npredicted, Mb/s  209.72\npublished        209.7\nerror            +0.1 %\n\n\
+                       row              16|x\npredicted, Mb/s  419.0\npublished        withheld\nmean error 0.1 %\n";
+        assert_eq!(grid.render(GridFormat::Terminal, Some(39)), records);
     }
 
     #[test]

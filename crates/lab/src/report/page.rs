@@ -38,6 +38,8 @@ pub enum Block {
         title: String,
         /// The element. It is written as it is.
         svg: String,
+        /// What its colours mean, with their numbers in [`super::plot::SERIES`].
+        key: Vec<(String, usize)>,
         /// Sentences below the picture.
         notes: Vec<String>,
     },
@@ -174,12 +176,10 @@ impl Block {
             Block::Grid(grid) => write_grid(html, grid),
             Block::Compared(table) => write_compared(html, table),
             Block::Figure(figure) => write_figure(html, figure)?,
-            Block::Picture { id, title, svg, notes } => {
-                let (id, title) = (escape(id), escape(title));
-                let _ = write!(
-                    html,
-                    "<figure class=\"figure\" id=\"{id}\">{svg}<figcaption>{title}</figcaption>"
-                );
+            Block::Picture { id, title, svg, key, notes } => {
+                let _ = write!(html, "<figure class=\"figure\" id=\"{}\">{svg}", escape(id));
+                write_key(html, key.iter().map(|(name, colour)| ("line", *colour, name.as_str())));
+                let _ = write!(html, "<figcaption>{}</figcaption>", escape(title));
                 write_notes(html, notes);
                 html.push_str("</figure>\n");
             }
@@ -279,23 +279,36 @@ fn write_compared(html: &mut String, table: &Compared) {
 fn write_figure(html: &mut String, figure: &Figure) -> Result<(), PlotError> {
     let _ = write!(html, "<figure class=\"figure\" id=\"{}\">", escape(&figure.id));
     html.push_str(&figure.svg()?);
-    html.push_str("<div class=\"key\">");
-    for series in figure.series.iter().filter(|series| !is_repeated(figure, series)) {
+    let shown = figure.series.iter().filter(|series| !is_repeated(figure, series)).map(|series| {
         let class = match series.mark {
             Mark::Predicted => "line",
             Mark::Published => "dot",
         };
-        let colour = series.colour % SERIES.len();
-        let _ = write!(
-            html,
-            "<span><i class=\"{class}\" style=\"--c:var(--s{colour})\"></i>{}</span>",
-            escape(&series.name)
-        );
-    }
-    let _ = write!(html, "</div><figcaption>{}</figcaption>", escape(&figure.title));
+        (class, series.colour, series.name.as_str())
+    });
+    write_key(html, shown);
+    let _ = write!(html, "<figcaption>{}</figcaption>", escape(&figure.title));
     write_notes(html, &figure.notes);
     html.push_str("</figure>\n");
     Ok(())
+}
+
+/// What the colours of a picture mean, each as a line or a dot.
+fn write_key<'a>(html: &mut String, parts: impl Iterator<Item = (&'static str, usize, &'a str)>) {
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return;
+    }
+    html.push_str("<div class=\"key\">");
+    for (class, colour, name) in parts {
+        let colour = colour % SERIES.len();
+        let _ = write!(
+            html,
+            "<span><i class=\"{class}\" style=\"--c:var(--s{colour})\"></i>{}</span>",
+            escape(name)
+        );
+    }
+    html.push_str("</div>");
 }
 
 /// Whether the key has the series already: published dots have the colour of the curve or bar that they belong to.

@@ -3,13 +3,20 @@
 use super::page::escape;
 use plotters::coord::ranged1d::{AsRangedCoord, KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::{self, Write as _};
 use std::ops::Range;
 
-/// Width of a picture in pixels; the page scales it.
-const WIDTH: u32 = 760;
+/// Width of a picture in pixels, which the page scales: narrow enough that a phone shows it whole and its text can be read.
+pub(crate) const WIDTH: u32 = 560;
 /// Height of a picture in pixels.
-const HEIGHT: u32 = 400;
+const HEIGHT: u32 = 350;
+/// Size of the text in pictures, in the drawing library's unit: 1.24 of them are a pixel.
+pub(crate) const TEXT: u32 = 16;
+/// Width of a letter of it in pixels, about.
+pub(crate) const LETTER: u32 = 7;
+/// Height of a line of it in pixels.
+const LINE: i32 = 17;
 
 /// Colours of the picture's parts. The page's style sheet maps each to a colour of its light or dark theme, so these
 /// are names as much as values.
@@ -146,7 +153,7 @@ impl Figure {
         let drawn = match &self.axis {
             Axis::Linear => {
                 let room = if high > low { (high - low) * 0.03 } else { 1.0 };
-                self.draw(&mut svg, low - room..high + room, top, 10)
+                self.draw(&mut svg, low - room..high + room, top, 7)
             }
             Axis::PowersOfTwo => {
                 let range = low.log2() - 0.2..high.log2() + 0.2;
@@ -154,7 +161,7 @@ impl Figure {
             }
             Axis::Categories(names) => {
                 let last = names.len().max(1) as f64;
-                self.draw(&mut svg, Names { names, range: -0.5..last - 0.5 }, top, names.len().max(2))
+                self.draw(&mut svg, Names { range: -0.5..last - 0.5 }, top, names.len().max(2))
             }
         };
         drawn.map_err(|error| PlotError::Drawing(error.to_string()))?;
@@ -207,17 +214,17 @@ impl Figure {
     {
         let root = SVGBackend::with_string(svg, (WIDTH, HEIGHT)).into_drawing_area();
         let mut chart = ChartBuilder::on(&root)
-            .margin(12)
-            .x_label_area_size(46)
+            .margin(8)
+            .x_label_area_size(30 + LINE as u32 * self.lines() as u32)
             .y_label_area_size(70)
             .build_cartesian_2d(x, 0.0..top)?;
-        let text = |size: u32| ("sans-serif", size).into_font().color(&INK);
+        let text = ("sans-serif", TEXT).into_font().color(&INK);
         let mut mesh = chart.configure_mesh();
         mesh.light_line_style(TRANSPARENT)
             .bold_line_style(FAINT)
             .axis_style(INK)
-            .label_style(text(13))
-            .axis_desc_style(text(14))
+            .label_style(text.clone())
+            .axis_desc_style(text.clone())
             .x_labels(labels)
             .y_labels(6)
             .y_label_formatter(&|y| shown(*y))
@@ -230,6 +237,13 @@ impl Figure {
             mesh.disable_x_mesh();
         }
         mesh.draw()?;
+        let middle = text.pos(Pos::new(HPos::Center, VPos::Top));
+        for (number, name) in self.names().iter().enumerate() {
+            let (x, y) = chart.backend_coord(&(number as f64, 0.0));
+            for (line, words) in broken(name, self.lines()).into_iter().enumerate() {
+                root.draw(&Text::new(words.to_owned(), (x, y + 8 + LINE * line as i32), middle.clone()))?;
+            }
+        }
         for series in &self.series {
             let colour = SERIES[series.colour % SERIES.len()];
             match self.layout(series) {
@@ -248,6 +262,19 @@ impl Figure {
         }
         root.present()?;
         Ok(())
+    }
+
+    fn names(&self) -> &[String] {
+        match &self.axis {
+            Axis::Categories(names) => names,
+            Axis::Linear | Axis::PowersOfTwo => &[],
+        }
+    }
+
+    /// Lines of the names below the axis: two where one has no room for all.
+    fn lines(&self) -> usize {
+        let letters: usize = self.names().iter().map(|name| name.chars().count() + 1).sum();
+        if letters as u32 * LETTER > WIDTH - 90 { 2 } else { 1 }
     }
 
     /// Where the parts of a series lie on the axes.
@@ -295,7 +322,7 @@ impl Ranged for Powers {
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
         let (first, last) = (self.0.start.ceil() as i64, self.0.end.floor() as i64);
-        let step = ((last - first) as usize / hint.max_num_points().clamp(1, 14)).max(1);
+        let step = ((last - first) as usize / hint.max_num_points().clamp(1, 9)).max(1);
         (first..=last).step_by(step).map(|power| power as f64).collect()
     }
 
@@ -316,12 +343,11 @@ impl ValueFormatter<f64> for Powers {
 }
 
 /// Names at whole numbers.
-struct Names<'a> {
-    names: &'a [String],
+struct Names {
     range: Range<f64>,
 }
 
-impl Ranged for Names<'_> {
+impl Ranged for Names {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
 
@@ -330,7 +356,7 @@ impl Ranged for Names<'_> {
     }
 
     fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
-        (0..self.names.len()).map(|name| name as f64).collect()
+        Vec::new()
     }
 
     fn range(&self) -> Range<f64> {
@@ -338,10 +364,16 @@ impl Ranged for Names<'_> {
     }
 }
 
-impl ValueFormatter<f64> for Names<'_> {
-    fn format_ext(&self, value: &f64) -> String {
-        self.names.get(value.round() as usize).cloned().unwrap_or_default()
+/// The figure writes them itself, in one or two lines.
+impl ValueFormatter<f64> for Names {
+    fn format_ext(&self, _: &f64) -> String {
+        String::new()
     }
+}
+
+/// A name in at most so many lines, broken at the first space.
+fn broken(name: &str, lines: usize) -> Vec<&str> {
+    if lines > 1 { name.splitn(lines, ' ').collect() } else { vec![name] }
 }
 
 fn place(range: &Range<f64>, value: f64, (start, end): (i32, i32)) -> i32 {

@@ -91,7 +91,7 @@ impl Heat {
         let height = bottom + BELOW;
         let [x, y, figure] = self.names.each_ref().map(|name| escape(name));
         let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"broad\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" \
              font-family=\"sans-serif\" font-size=\"12\"><title>Median of {figure} by {x} and {y}</title>{PATTERN}\
              <text fill=\"#1B1F23\" x=\"12\" y=\"24\" font-size=\"15\">Median of {figure}</text>\
              <text fill=\"#1B1F23\" x=\"12\" y=\"48\">{y} upwards, {x} to the right</text>"

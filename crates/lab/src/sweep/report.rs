@@ -131,6 +131,7 @@ impl Report {
                 id: "heat".to_owned(),
                 title: format!("{} by two keys", self.figure),
                 svg,
+                key: Vec::new(),
                 notes: vec![note],
             });
         }

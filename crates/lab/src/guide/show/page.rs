@@ -225,12 +225,7 @@ fn pages(table: &Table) -> Result<Block, PlotError> {
 fn picture(id: &str, table: &Table, curves: &[Curve], levels: &[(f64, String)]) -> Result<Block, PlotError> {
     let title = table.part.title();
     let svg = staircase::svg(title, curves, levels).map_err(PlotError::Drawing)?;
-    let colours = ["blue", "orange", "green", "purple", "ochre", "turquoise", "red", "grey-blue"];
-    let names: Vec<String> = curves
-        .iter()
-        .zip(colours.iter().cycle())
-        .map(|(curve, colour)| format!("{colour}: {}", curve.name))
-        .collect();
-    let notes = vec![format!("Lines are measured, dots predicted. {}.", names.join(", "))];
-    Ok(Block::Picture { id: id.to_owned(), title: title.to_owned(), svg, notes })
+    let key = curves.iter().enumerate().map(|(colour, curve)| (curve.name.clone(), colour)).collect();
+    let notes = vec!["Lines are measured, dots predicted.".to_owned()];
+    Ok(Block::Picture { id: id.to_owned(), title: title.to_owned(), svg, key, notes })
 }

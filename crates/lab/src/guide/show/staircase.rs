@@ -1,11 +1,11 @@
 //! The staircase of latencies as a picture: both axes by ratio, measured lines with what was predicted as dots.
 
 use crate::quantity;
-use crate::report::plot::{FAINT, INK, SERIES};
+use crate::report::plot::{FAINT, INK, SERIES, TEXT, WIDTH};
 use plotters::prelude::*;
 
 /// Width and height in pixels; the page scales it.
-const SIZE: (u32, u32) = (760, 460);
+const SIZE: (u32, u32) = (WIDTH, 400);
 
 /// A curve: its name, what was measured, and what was predicted of the points that calibrated nothing.
 pub struct Curve {
@@ -53,19 +53,20 @@ fn draw(
     let (bottom, top) = ((low * 0.8).log10(), (high * 1.6).log10());
     let x = (left.log2() - 0.2)..(right.log2() + 0.3);
     let mut chart = ChartBuilder::on(&root)
-        .margin(12)
-        .x_label_area_size(46)
-        .y_label_area_size(60)
+        .margin(8)
+        .margin_right(20)
+        .x_label_area_size(47)
+        .y_label_area_size(66)
         .build_cartesian_2d(x, bottom..top)?;
-    let text = |size: u32| ("sans-serif", size).into_font().color(&INK);
+    let text = ("sans-serif", TEXT).into_font().color(&INK);
     let bytes = |power: &f64| quantity::bytes(2f64.powf(power.round()) as u64);
     chart
         .configure_mesh()
         .disable_mesh()
         .axis_style(INK)
-        .label_style(text(13))
-        .axis_desc_style(text(14))
-        .x_labels(8)
+        .label_style(text.clone())
+        .axis_desc_style(text.clone())
+        .x_labels(6)
         .y_labels(0)
         .x_label_formatter(&bytes)
         .x_desc("working set")
@@ -75,7 +76,7 @@ fn draw(
     for value in grid(low * 0.8, high * 1.6) {
         let at = value.log10();
         chart.draw_series(LineSeries::new([(from, at), (to, at)], FAINT.stroke_width(1)))?;
-        let label = text(13).pos(plotters::style::text_anchor::Pos::new(
+        let label = text.clone().pos(plotters::style::text_anchor::Pos::new(
             plotters::style::text_anchor::HPos::Right,
             plotters::style::text_anchor::VPos::Center,
         ));
@@ -85,7 +86,11 @@ fn draw(
     for (size, name) in levels {
         let at = size.log2();
         chart.draw_series(DashedLineSeries::new([(at, bottom), (at, top)], 4, 4, INK.stroke_width(1)))?;
-        chart.draw_series([Text::new(name.clone(), (at + 0.08, top - (top - bottom) * 0.015), text(12))])?;
+        chart.draw_series([Text::new(
+            name.clone(),
+            (at + 0.08, top - (top - bottom) * 0.015),
+            text.clone(),
+        )])?;
     }
     for (number, curve) in curves.iter().enumerate() {
         let colour = SERIES[number % SERIES.len()];
