@@ -866,7 +866,7 @@ int lr_stack_config_init(struct lr_stack_config *config);
 
  Returns 0; -EFAULT if a pointer or a callback other than `completed` is null; -EINVAL if the configuration was not
  made by `lr_stack_config_init` of this version, an address cannot be read, or memory, MTU or Ethernet address are out of
- range.
+ range: `lr_stack_flaw` says which.
 
  # Safety
 
@@ -876,6 +876,17 @@ int lr_stack_new(const struct lr_stack_config *config,
                  const struct lr_device *device,
                  uint64_t now_ns,
                  struct lr_stack **stack);
+
+/*
+ Why `lr_stack_new` would return -EINVAL or -EFAULT for these: a text in English for people that names the first field at fault and what
+ is expected there, and that lives as long as the program. Null if nothing is wrong with them.
+
+ # Safety
+
+ The pointers are null or valid; texts end with a zero byte.
+ */
+const char *lr_stack_flaw(const struct lr_stack_config *config,
+                          const struct lr_device *device);
 
 /*
  Ends a stack: closes its sockets without telling their peers and frees everything. The device's callbacks are not

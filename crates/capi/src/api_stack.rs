@@ -5,7 +5,7 @@ use crate::config::{lr_device, lr_stack_config};
 use crate::errno::{Errno, Result};
 use crate::handle::{self, enter, guarded, lr_stack};
 use crate::host::{Host, NULL};
-use core::ffi::{c_char, c_int};
+use core::ffi::{CStr, c_char, c_int};
 use core::net::SocketAddr;
 use libc::{sockaddr, socklen_t};
 use linerate_wire::units::Instant;
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn lr_stack_config_init(config: *mut lr_stack_config) -> c
 ///
 /// Returns 0; -EFAULT if a pointer or a callback other than `completed` is null; -EINVAL if the configuration was not
 /// made by `lr_stack_config_init` of this version, an address cannot be read, or memory, MTU or Ethernet address are out of
-/// range.
+/// range: `lr_stack_flaw` says which.
 ///
 /// # Safety
 ///
@@ -85,15 +85,41 @@ pub unsafe extern "C" fn lr_stack_new(
         if stack.is_null() {
             return Err(NULL);
         }
-        if config.size != size_of::<lr_stack_config>() {
-            return Err(Errno(libc::EINVAL));
-        }
         // SAFETY: the texts end with a zero byte (the caller's contract).
         let host = unsafe { Host::new(config, device, Instant::from_nanos(now_ns))? };
         // SAFETY: not null, so it is valid (the caller's contract).
         unsafe { stack.write(handle::new(host)) };
         Ok(0)
     })
+}
+
+/// Why `lr_stack_new` would return -EINVAL or -EFAULT for these: a text in English for people that names the first field at fault and what
+/// is expected there, and that lives as long as the program. Null if nothing is wrong with them.
+///
+/// # Safety
+///
+/// The pointers are null or valid; texts end with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lr_stack_flaw(
+    config: *const lr_stack_config,
+    device: *const lr_device,
+) -> *const c_char {
+    let mut flaw: Option<&'static CStr> = None;
+    let work = || {
+        // SAFETY: null or valid (the caller's contract).
+        flaw = match (unsafe { config.as_ref() }, unsafe { device.as_ref() }) {
+            (None, _) => Some(c"config: is null"),
+            (_, None) => Some(c"device: is null"),
+            (_, Some(device)) if device.transmit.is_none() => Some(c"device.transmit: is null"),
+            (_, Some(device)) if device.receive.is_none() => Some(c"device.receive: is null"),
+            // SAFETY: the texts end with a zero byte (the caller's contract).
+            (Some(config), Some(device)) => unsafe { config.stack(device) }.err().or_else(|| device.flaw()),
+        };
+        Ok(0)
+    };
+    // It fails only if it panics, and there is nobody to tell.
+    let _: c_int = guarded(work);
+    flaw.map_or(core::ptr::null(), CStr::as_ptr)
 }
 
 /// Ends a stack: closes its sockets without telling their peers and frees everything. The device's callbacks are not

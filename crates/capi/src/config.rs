@@ -1,9 +1,9 @@
 //! What a C program hands over when it makes a stack: settings and a device.
 
-use crate::errno::{Errno, Result};
 use crate::options::{MAX_BUFFER, MIN_BUFFER};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use libc::{iovec, ssize_t};
+use linerate_nic::MacAddr;
 use linerate_stack::memory::LEAST_MEMORY;
 use linerate_stack::{Cidr, StackConfig};
 use std::net::IpAddr;
@@ -107,6 +107,9 @@ pub struct lr_device {
     pub capabilities: u32,
 }
 
+/// What is wrong with a configuration: the field, and what is expected there.
+pub(crate) type Flaw = &'static CStr;
+
 /// All bits of `lr_device.capabilities`.
 pub(crate) const LR_DEVICE_ALL: u32 =
     LR_DEVICE_TX_CHECKSUM | LR_DEVICE_RX_CHECKSUM | LR_DEVICE_TSO | LR_DEVICE_RX_COALESCING | LR_DEVICE_IP;
@@ -172,19 +175,37 @@ impl lr_stack_config {
     /// # Safety
     ///
     /// The texts are null or end with a zero byte.
-    pub(crate) unsafe fn stack(&self, device: &lr_device) -> Result<StackConfig> {
-        // SAFETY: the caller's contract.
-        let (addresses, gateways) = unsafe { (text(self.addresses)?, text(self.gateways)?) };
-        let sockets = self.max_sockets as usize;
-        let fits = (1..=1 << 16).contains(&self.max_sockets)
-            && (1..=MOST_RECEIVE_BUFFERS).contains(&self.receive_buffers)
-            && (LEAST_MEMORY..=MOST_MEMORY).contains(&self.memory)
-            && (MIN_BUFFER..=MAX_BUFFER).contains(&self.buffer_max);
-        let (addresses, gateways) = (words::<Cidr>(addresses)?, words::<IpAddr>(gateways)?);
-        let is_reached = |ip: &IpAddr| is_gateway(*ip, &addresses);
-        if !fits || !addresses.iter().all(Cidr::is_of_one_host) || !gateways.iter().all(is_reached) {
-            return Err(Errno(libc::EINVAL));
+    pub(crate) unsafe fn stack(&self, device: &lr_device) -> Result<StackConfig, Flaw> {
+        if self.size != size_of::<lr_stack_config>() {
+            return Err(c"config.size: not as lr_stack_config_init of this version of the library sets it");
         }
+        if !(1..=1 << 16).contains(&self.max_sockets) {
+            return Err(c"config.max_sockets: expected 1 to 65,536");
+        }
+        if !(1..=MOST_RECEIVE_BUFFERS).contains(&self.receive_buffers) {
+            return Err(c"config.receive_buffers: expected 1 to 1,048,576");
+        }
+        if !(LEAST_MEMORY..=MOST_MEMORY).contains(&self.memory) {
+            return Err(c"config.memory: expected 16 KiB to 1 TiB, in bytes");
+        }
+        if !(MIN_BUFFER..=MAX_BUFFER).contains(&self.buffer_max) {
+            return Err(c"config.buffer_max: expected 2 KiB to 1 GiB, in bytes");
+        }
+        // SAFETY: the caller's contract.
+        let (addresses, gateways) =
+            unsafe { (words::<Cidr>(self.addresses), words::<IpAddr>(self.gateways)) };
+        let addresses = addresses
+            .ok_or(c"config.addresses: expected addresses with prefixes, as 192.168.1.4/24,fd00::4/64")?;
+        if !addresses.iter().all(Cidr::is_of_one_host) {
+            return Err(c"config.addresses: one of them can be no host's (of a network, broadcast, multicast, loopback)");
+        }
+        let gateways = gateways.ok_or(c"config.gateways: expected addresses, as 192.168.1.1,fe80::1")?;
+        if !gateways.iter().all(|ip| is_gateway(*ip, &addresses)) {
+            return Err(
+                c"config.gateways: expected other hosts in networks of config.addresses, or link-local ones",
+            );
+        }
+        let sockets = self.max_sockets as usize;
         let is_ip = device.capabilities & LR_DEVICE_IP != 0;
         Ok(StackConfig {
             mtu: usize::from(device.mtu),
@@ -206,17 +227,20 @@ impl lr_stack_config {
     }
 }
 
-/// A text that may be null.
-///
-/// # Safety
-///
-/// `text` is null or ends with a zero byte, and lives for `'a`.
-unsafe fn text<'a>(text: *const c_char) -> Result<&'a str> {
-    if text.is_null() {
-        return Ok("");
+impl lr_device {
+    /// What is wrong with it, beside callbacks that are null.
+    pub(crate) fn flaw(&self) -> Option<Flaw> {
+        let has_ethernet = self.capabilities & LR_DEVICE_IP == 0;
+        // A later version may know more: what is asked for must not be passed over.
+        if self.capabilities & !LR_DEVICE_ALL != 0 {
+            return Some(c"device.capabilities: has bits that this version of the library does not know");
+        }
+        if self.mtu < 576 {
+            return Some(c"device.mtu: expected 576 to 65,535");
+        }
+        (has_ethernet && !MacAddr(self.mac).is_unicast())
+            .then_some(c"device.mac: expected the address of one interface, not zero, a group or broadcast")
     }
-    // SAFETY: not null, so it ends with a zero byte and lives for `'a` (the caller's contract).
-    unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| Errno(libc::EINVAL))
 }
 
 /// Whether `ip` is of another host that we reach without a gateway.
@@ -228,10 +252,19 @@ fn is_gateway(ip: IpAddr, addresses: &[Cidr]) -> bool {
     (is_link_local || addresses.iter().any(is_near)) && addresses.iter().all(|own| own.address() != ip)
 }
 
-/// The values in a list that is separated by commas.
-fn words<T: core::str::FromStr>(list: &str) -> Result<Vec<T>> {
+/// The values in a list that is separated by commas and may be null, if all can be read.
+///
+/// # Safety
+///
+/// `list` is null or ends with a zero byte.
+unsafe fn words<T: core::str::FromStr>(list: *const c_char) -> Option<Vec<T>> {
+    if list.is_null() {
+        return Some(Vec::new());
+    }
+    // SAFETY: not null, so it ends with a zero byte (the caller's contract).
+    let list = unsafe { CStr::from_ptr(list) }.to_str().ok()?;
     let words = list.split(',').map(str::trim).filter(|word| !word.is_empty());
-    words.map(|word| word.parse().map_err(|_| Errno(libc::EINVAL))).collect()
+    words.map(|word| word.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -240,9 +273,19 @@ mod tests {
 
     #[test]
     fn lists_are_read() {
-        assert_eq!(words::<u8>("").unwrap(), []);
-        assert_eq!(words::<u8>("1, 2,3,").unwrap(), [1, 2, 3]);
-        assert_eq!(words::<Cidr>("10.0.0.1").unwrap_err(), Errno(libc::EINVAL));
-        assert_eq!(words::<Cidr>("10.0.0.1/8,fd00::1/64").unwrap().len(), 2);
+        // SAFETY: all of them end with a zero byte.
+        unsafe fn check<T: core::str::FromStr>(list: &CStr) -> Option<Vec<T>> {
+            // SAFETY: so does this one.
+            unsafe { words(list.as_ptr()) }
+        }
+        // SAFETY: as above.
+        unsafe {
+            assert_eq!(words::<u8>(core::ptr::null()), Some(vec![]));
+            assert_eq!(check::<u8>(c""), Some(vec![]));
+            assert_eq!(check::<u8>(c"1, 2,3,"), Some(vec![1, 2, 3]));
+            assert_eq!(check::<u8>(c"1,\xff"), None);
+            assert_eq!(check::<Cidr>(c"10.0.0.1"), None);
+            assert_eq!(check::<Cidr>(c"10.0.0.1/8,fd00::1/64").map(|all| all.len()), Some(2));
+        }
     }
 }

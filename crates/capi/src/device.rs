@@ -1,9 +1,9 @@
 //! The callbacks of a C program as a device.
 
 use crate::config::{
-    LR_CHECKSUM_BAD, LR_CHECKSUM_GOOD, LR_DEVICE_ALL, LR_DEVICE_IP, LR_DEVICE_RX_CHECKSUM,
-    LR_DEVICE_RX_COALESCING, LR_DEVICE_TSO, LR_DEVICE_TX_CHECKSUM, LR_SEGMENT_NONE, LR_SEGMENT_TCP4,
-    LR_SEGMENT_TCP6, lr_device, lr_rx_meta, lr_tx_meta,
+    LR_CHECKSUM_BAD, LR_CHECKSUM_GOOD, LR_DEVICE_IP, LR_DEVICE_RX_CHECKSUM, LR_DEVICE_RX_COALESCING,
+    LR_DEVICE_TSO, LR_DEVICE_TX_CHECKSUM, LR_SEGMENT_NONE, LR_SEGMENT_TCP4, LR_SEGMENT_TCP6, lr_device,
+    lr_rx_meta, lr_tx_meta,
 };
 use crate::errno::{Errno, Result};
 use crate::ip::{self, IpLink};
@@ -64,9 +64,7 @@ impl CallbackDevice {
         let has = |bit| device.capabilities & bit != 0;
         let is_ip = has(LR_DEVICE_IP);
         let mac = if is_ip { ip::OUR_MAC } else { MacAddr(device.mac) };
-        // A later version may know more: what is asked for must not be passed over.
-        let is_known = device.capabilities & !LR_DEVICE_ALL == 0;
-        if device.mtu < 576 || !mac.is_unicast() || !is_known {
+        if device.flaw().is_some() {
             return Err(Errno(libc::EINVAL));
         }
         let capabilities = Capabilities {

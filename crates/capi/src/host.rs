@@ -34,7 +34,7 @@ impl Host {
     /// The texts of `config` are null or end with a zero byte.
     pub(crate) unsafe fn new(config: &lr_stack_config, device: &lr_device, now: Instant) -> Result<Self> {
         // SAFETY: the caller's contract.
-        let settings = unsafe { config.stack(device)? };
+        let settings = unsafe { config.stack(device) }.map_err(|_| Errno(libc::EINVAL))?;
         let callbacks = CallbackDevice::new(device, config.receive_buffers as usize)?;
         let pools = StackPools::for_memory(settings.memory).with_receive(callbacks.pool().clone());
         let port = Port::new(callbacks, PortConfig::default())?;

@@ -1,6 +1,7 @@
 //! Socket options and measurements.
 
 use super::*;
+use core::ffi::CStr;
 use libc::{IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, SOL_SOCKET};
 
 #[test]
@@ -169,6 +170,47 @@ fn a_device() -> lr_device {
         mtu: 1500,
         capabilities: 0,
     }
+}
+
+/// What is said of these, which is nothing where they make a stack.
+fn flaw(config: &lr_stack_config, device: &lr_device) -> String {
+    // SAFETY: both are valid, and what is said ends with a zero byte.
+    let said = unsafe {
+        let said = lr_stack_flaw(config, device);
+        if said.is_null() { "" } else { CStr::from_ptr(said).to_str().unwrap() }
+    };
+    assert_eq!(made(config, device) == 0, said.is_empty(), "{said}");
+    said.to_owned()
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let (config, device) = (lr_stack_config::defaults(), a_device());
+    assert_eq!(flaw(&config, &device), "");
+    let check = |change: &dyn Fn(&mut lr_stack_config, &mut lr_device), named: &str| {
+        let (mut config, mut device) = (config, device);
+        change(&mut config, &mut device);
+        let said = flaw(&config, &device);
+        assert!(said.starts_with(named) && said.contains(": "), "{named}: {said}");
+    };
+    check(&|config, _| config.size += 8, "config.size");
+    check(&|config, _| config.max_sockets = 0, "config.max_sockets");
+    check(&|config, _| config.receive_buffers = 0, "config.receive_buffers");
+    check(&|config, _| config.memory = 1, "config.memory");
+    check(&|config, _| config.buffer_max = 1, "config.buffer_max");
+    check(&|config, _| config.addresses = c"10.0.0.1".as_ptr(), "config.addresses");
+    check(&|config, _| config.addresses = c"10.0.0.1/24,127.0.0.1/8".as_ptr(), "config.addresses");
+    check(&|config, _| config.gateways = c"gw".as_ptr(), "config.gateways");
+    check(&|config, _| config.gateways = c"10.0.0.1".as_ptr(), "config.gateways");
+    check(&|_, device| device.mtu = 575, "device.mtu");
+    check(&|_, device| device.mac = [0; 6], "device.mac");
+    check(&|_, device| device.capabilities = 32, "device.capabilities");
+    check(&|_, device| device.transmit = None, "device.transmit");
+    check(&|_, device| device.receive = None, "device.receive");
+    // SAFETY: null is allowed.
+    assert!(unsafe {
+        !lr_stack_flaw(null(), &device).is_null() && !lr_stack_flaw(&config, null()).is_null()
+    });
 }
 
 #[test]
