@@ -40,7 +40,8 @@ fn header(update: bool) -> Result<()> {
     let version = format!("cbindgen {CBINDGEN}");
     if !shell::output(Command::new(cbindgen).arg("--version")).is_ok_and(|found| found.trim() == version) {
         let mut install = shell::cargo();
-        install.args(["install", "cbindgen", "--locked", "--quiet", "--root=target/tools"]);
+        // It runs for a second; to optimize it takes a minute.
+        install.args(["install", "cbindgen", "--locked", "--quiet", "--debug", "--root=target/tools"]);
         shell::run(install.args(["--version", CBINDGEN]))?;
     }
     let made = format!("{OUT}/linerate.h");

@@ -27,7 +27,8 @@ pub fn run(args: &[&str]) -> Result<()> {
         Some((seconds, longer)) => (seconds.parse().context(format!("fuzz: {seconds:?} seconds"))?, longer),
     };
     if !shell::succeeds(Command::new("cargo").args(["fuzz", "--version"])) {
-        shell::run(Command::new("cargo").args(["install", "cargo-fuzz", "--locked", "--quiet"]))?;
+        // It only calls others, and is not worth being optimized.
+        shell::run(Command::new("cargo").args(["install", "cargo-fuzz", "--locked", "--quiet", "--debug"]))?;
     }
     let targets = shell::output(Command::new("cargo").args(["+nightly", "fuzz", "list"]))?;
     let mut jobs: Vec<Job> =

@@ -154,6 +154,15 @@ fn what_waits_for_acknowledgements_or_a_processor_is_named() {
 }
 
 #[test]
+fn a_scenario_may_come_by_standard_input() {
+    let file = "examples/sim/small-window.toml";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_linerate"));
+    command.args(["sim", "-", "--json"]).stdin(fs::File::open(root().join(file)).unwrap());
+    let run = command.output().unwrap();
+    assert_eq!(String::from_utf8(run.stdout).unwrap(), program(&["sim", file, "--json"]).1);
+}
+
+#[test]
 fn a_slow_reader_is_named() {
     let outcome = check("slow-reader", &[], 7.5..8.5, "the reader");
     assert_eq!(outcome.flows[0].info.unwrap().retransmits, 0);

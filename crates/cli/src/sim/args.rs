@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Arguments of `sim`.
 #[derive(Args, Debug)]
 pub struct Sim {
-    /// The scenario (docs/sim.md describes its keys)
+    /// The scenario (docs/sim.md describes its keys); - for standard input
     #[arg(value_name = "FILE.toml")]
     pub file: PathBuf,
 

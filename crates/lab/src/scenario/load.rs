@@ -26,13 +26,16 @@ const MAX_MEMORY: f64 = (1u64 << 40) as f64;
 /// Largest socket buffer in bytes: the largest window that TCP can express (RFC 7323 section 2.3).
 const MAX_BUFFER: f64 = (1u64 << 30) as f64;
 
-/// The scenario of a file with the changes of `--set`.
+/// The scenario of a file, `-` for standard input, with the changes of `--set`.
 ///
 /// # Errors
 /// The first mistake with its place in the file, or the change that does not fit.
 pub fn load(path: &Path, sets: &[String]) -> Result<Scenario, SimError> {
-    let text =
-        std::fs::read_to_string(path).map_err(|why| SimError::Unreadable { path: path.to_owned(), why })?;
+    let read = match path.as_os_str() == "-" {
+        true => std::io::read_to_string(std::io::stdin()),
+        false => std::fs::read_to_string(path),
+    };
+    let text = read.map_err(|why| SimError::Unreadable { path: path.to_owned(), why })?;
     let malformed = |mistake| SimError::Malformed { path: path.to_owned(), mistake };
     let scenario = parse(&text).map_err(malformed)?;
     if sets.is_empty() {
