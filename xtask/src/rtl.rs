@@ -69,7 +69,7 @@ pub fn run(args: &[&str]) -> Result<()> {
         random::run(&tools, &chosen, &options)?;
     }
     if wants("waves") {
-        waves::run(&tools, &chosen, options.check || step.is_none())?;
+        waves::run(&chosen, options.check || step.is_none())?;
     }
     if wants("formal") {
         formal::run(&tools, &chosen, options.long)?;

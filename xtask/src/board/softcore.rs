@@ -4,7 +4,7 @@ use super::names::Names;
 use super::network::{Network, TAP};
 use super::{OUT, checks, soft_count, soft_order, soft_profile};
 use crate::rtl::bitstream;
-use crate::{firmware, packages, rtl, shell};
+use crate::{firmware, packages, rtl, shell, suites};
 use anyhow::{Context, Result, bail, ensure};
 use object::read::elf::{ElfFile32, ProgramHeader as _};
 use object::{Endianness, elf};
@@ -91,7 +91,7 @@ pub fn run(verb: Verb) -> Result<()> {
         }
         Verb::Build => build().map(drop),
         Verb::Serve => serve(&build()?),
-        Verb::Test => test(&build()?),
+        Verb::Test => test(&build_as_tests()?),
         Verb::Bench => bench(&build()?),
         Verb::Rates => {
             println!("{}", rates(&build()?)?);
@@ -122,16 +122,27 @@ struct Built {
 }
 
 fn build() -> Result<Built> {
+    hardware("release", &["--release", "--package", "linerate-rtl-sim", "--features", "softcore"])
+}
+
+/// The same with the hardware as the tests of the workspace are built: what they left behind serves, and clocks are counted alike.
+fn build_as_tests() -> Result<Built> {
+    let [flag, profile] = suites::PROFILE;
+    let features = format!("{},linerate-rtl-sim/softcore", suites::EVERYTHING[1]);
+    hardware(profile, &[flag, profile, suites::EVERYTHING[0], &features])
+}
+
+/// Builds the image, and the hardware with these arguments of cargo, which lead to the folder of this name.
+fn hardware(folder: &str, args: &[&str]) -> Result<Built> {
     let mut cargo = firmware::compiler(TARGET)?;
     soft_profile::apply(&mut cargo)?;
     let image = build_image(cargo, Path::new(OUT))?;
     rtl::prepare()?;
     let mut cargo = shell::cargo();
-    cargo.args(["build", "--release", "--locked", "--package", "linerate-rtl-sim"]);
-    cargo.args(["--features", "softcore", "--example", "softcore"]);
+    cargo.args(["build", "--locked", "--example", "softcore"]).args(args);
     // The other blocks take minutes to compile, and are not needed.
     shell::run(cargo.env("LINERATE_RTL_ONLY", "softcore"))?;
-    Ok(Built { image, hardware: shell::target().join("release/examples/softcore") })
+    Ok(Built { image, hardware: shell::target().join(folder).join("examples/softcore") })
 }
 
 /// Builds the image into a folder.

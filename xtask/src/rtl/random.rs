@@ -4,7 +4,7 @@ use super::Options;
 use super::blocks::Block;
 use super::record::{self, Random, Record};
 use super::setup::Tools;
-use crate::shell;
+use crate::{shell, suites};
 use anyhow::{Context, Result};
 use std::process::Command;
 use std::time::Instant;
@@ -17,7 +17,14 @@ pub fn run(tools: &Tools, blocks: &[&Block], options: &Options) -> Result<()> {
     };
     if !options.long {
         let frames = options.frames.unwrap_or(200_000);
-        return shell::run(program(tools, options, frames).args(blocks.iter().map(|block| name(block))));
+        let names = blocks.iter().map(|block| name(block));
+        if options.width.is_some() {
+            return shell::run(program(tools, options, frames).args(names));
+        }
+        // Few frames are compared sooner by what is there, as the tests have built it, than by what is optimized.
+        let args: Vec<String> =
+            [frames.to_string(), options.seed.to_string()].into_iter().chain(names).collect();
+        return suites::example("random", &args.iter().map(String::as_str).collect::<Vec<_>>());
     }
     for block in blocks {
         let (began, hash) = (Instant::now(), record::hash(&block.paths(), "")?);
