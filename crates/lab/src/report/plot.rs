@@ -240,7 +240,7 @@ impl Figure {
         let middle = text.pos(Pos::new(HPos::Center, VPos::Top));
         for (number, name) in self.names().iter().enumerate() {
             let (x, y) = chart.backend_coord(&(number as f64, 0.0));
-            for (line, words) in broken(name, self.lines()).into_iter().enumerate() {
+            for (line, words) in broken(name, self.letters()).into_iter().enumerate() {
                 root.draw(&Text::new(words.to_owned(), (x, y + 8 + LINE * line as i32), middle.clone()))?;
             }
         }
@@ -271,10 +271,15 @@ impl Figure {
         }
     }
 
-    /// Lines of the names below the axis: two where one has no room for all.
+    /// Letters for which there is room below a place of the axis.
+    fn letters(&self) -> usize {
+        ((WIDTH - 90) / LETTER) as usize / self.names().len().max(1)
+    }
+
+    /// Lines of the names below the axis.
     fn lines(&self) -> usize {
-        let letters: usize = self.names().iter().map(|name| name.chars().count() + 1).sum();
-        if letters as u32 * LETTER > WIDTH - 90 { 2 } else { 1 }
+        let lines = self.names().iter().map(|name| broken(name, self.letters()).len());
+        lines.max().unwrap_or(1)
     }
 
     /// Where the parts of a series lie on the axes.
@@ -322,7 +327,7 @@ impl Ranged for Powers {
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
         let (first, last) = (self.0.start.ceil() as i64, self.0.end.floor() as i64);
-        let step = ((last - first) as usize / hint.max_num_points().clamp(1, 9)).max(1);
+        let step = ((last - first) as usize).div_ceil(hint.max_num_points().clamp(1, 9)).max(1);
         (first..=last).step_by(step).map(|power| power as f64).collect()
     }
 
@@ -371,9 +376,22 @@ impl ValueFormatter<f64> for Names {
     }
 }
 
-/// A name in at most so many lines, broken at the first space.
-fn broken(name: &str, lines: usize) -> Vec<&str> {
-    if lines > 1 { name.splitn(lines, ' ').collect() } else { vec![name] }
+/// A name in lines of so many letters, where it can be broken: at blanks, behind arrows and dashes.
+fn broken(name: &str, letters: usize) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut rest = name;
+    while rest.chars().count() > letters {
+        let ends = rest.match_indices([' ', '→', '-', '/']).map(|(at, mark)| at + mark.len());
+        let fits = |end: &usize| rest[..*end].trim_end().chars().count() <= letters;
+        let Some(end) = ends.clone().filter(fits).last().or(ends.min()).filter(|end| *end < rest.len())
+        else {
+            break;
+        };
+        lines.push(rest[..end].trim_end());
+        rest = &rest[end..];
+    }
+    lines.push(rest);
+    lines
 }
 
 fn place(range: &Range<f64>, value: f64, (start, end): (i32, i32)) -> i32 {
@@ -449,6 +467,18 @@ mod tests {
         let svg = figure(Axis::Categories(names), &[(0.0, 10.0), (1.0, 20.0)]).svg().unwrap();
         assert!(svg.contains("\nTC0\n") && svg.contains("\nTC1\n"), "{svg}");
         assert_eq!(svg.matches("<circle").count(), 2);
+    }
+
+    #[test]
+    fn long_names_are_broken() {
+        let check = |name, letters, lines: &[&str]| assert_eq!(broken(name, letters), lines, "{name}");
+        check("TC0 and TC1", 20, &["TC0 and TC1"]);
+        check("TC2, TC4, and TC6", 13, &["TC2, TC4, and", "TC6"]);
+        check("MSMC→DDR3A", 8, &["MSMC→", "DDR3A"]);
+        check("L2→MSMC", 3, &["L2→", "MSMC"]);
+        check("UDP RX x4", 3, &["UDP", "RX", "x4"]);
+        check("unbreakable", 3, &["unbreakable"]);
+        check("", 0, &[""]);
     }
 
     #[test]
