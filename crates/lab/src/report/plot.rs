@@ -271,9 +271,9 @@ impl Figure {
         }
     }
 
-    /// Letters for which there is room below a place of the axis.
+    /// Letters for which there is room below a place of the axis, if they are capital ones.
     fn letters(&self) -> usize {
-        ((WIDTH - 90) / LETTER) as usize / self.names().len().max(1)
+        ((WIDTH - 90) / (LETTER + 2)) as usize / self.names().len().max(1)
     }
 
     /// Lines of the names below the axis.
