@@ -165,17 +165,20 @@ impl Timers {
     }
 
     fn rise(&mut self, mut at: usize) {
+        let entry = (self.heap[at], self.numbers[at]);
         while at > 0 {
             let parent = (at - 1) / 2;
-            if self.heap[parent] <= self.heap[at] {
+            if self.heap[parent] <= entry.0 {
                 break;
             }
-            self.swap(parent, at);
+            self.put(at, (self.heap[parent], self.numbers[parent]));
             at = parent;
         }
+        self.put(at, entry);
     }
 
     fn sink(&mut self, mut at: usize) {
+        let entry = (self.heap[at], self.numbers[at]);
         loop {
             let left = 2 * at + 1;
             if left >= self.heap.len() {
@@ -184,19 +187,20 @@ impl Timers {
             let right = left + 1;
             let child =
                 if right < self.heap.len() && self.heap[right] < self.heap[left] { right } else { left };
-            if self.heap[at] <= self.heap[child] {
+            if entry.0 <= self.heap[child] {
                 break;
             }
-            self.swap(at, child);
+            self.put(at, (self.heap[child], self.numbers[child]));
             at = child;
         }
+        self.put(at, entry);
     }
 
-    fn swap(&mut self, a: usize, b: usize) {
-        self.heap.swap(a, b);
-        self.numbers.swap(a, b);
-        self.place[self.numbers[a] as usize] = a as u32;
-        self.place[self.numbers[b] as usize] = b as u32;
+    /// Writes an entry to its place; who moves one through the heap writes it once, at the end.
+    fn put(&mut self, at: usize, (deadline, number): (Instant, u32)) {
+        self.heap[at] = deadline;
+        self.numbers[at] = number;
+        self.place[number as usize] = at as u32;
     }
 }
 

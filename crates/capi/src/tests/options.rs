@@ -156,8 +156,12 @@ fn a_stack_tells_its_addresses() {
 /// What `lr_stack_new` answers.
 fn made(config: &lr_stack_config, device: &lr_device) -> c_int {
     let mut stack = null_mut();
-    // SAFETY: live locals; no callback is called, as no stack is made.
-    unsafe { lr_stack_new(config, device, 0, &mut stack) }
+    // SAFETY: live locals; no callback is called, as a stack that was made is freed at once, and null may be freed.
+    unsafe {
+        let code = lr_stack_new(config, device, 0, &mut stack);
+        assert_eq!(lr_stack_free(stack), 0);
+        code
+    }
 }
 
 fn a_device() -> lr_device {
