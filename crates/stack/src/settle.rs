@@ -66,6 +66,10 @@ impl Stack {
         let reads = conn.tcp.next_file_read().is_some();
         let retry_at = conn.retry_at;
         arm(&mut self.net.timers, slot, conn.tcp, retry_at);
+        if state == State::TimeWait {
+            // Nothing earlier will be due again, and no other deadline of before.
+            self.net.timers.put_off(Timer::Conn(slot), deadline(conn.tcp.find_timeout(), retry_at));
+        }
         if let Some((remote, mtu)) = told {
             self.tell_of_path(remote, mtu, false);
         }
@@ -83,7 +87,6 @@ impl Stack {
             self.conns.reading.push(slot);
         }
         if state == State::TimeWait {
-            self.put_off(slot);
             self.bound_time_wait(slot);
         }
     }
@@ -144,14 +147,6 @@ impl Stack {
     fn arm(&mut self, slot: u32) {
         let Some(conn) = self.conns.table.at(slot) else { return };
         self.net.timers.set(Timer::Conn(slot), deadline(conn.tcp.poll_timeout(), conn.retry_at));
-    }
-
-    /// The timer of a connection waits for its earliest deadline, not for one that was earlier before.
-    fn put_off(&mut self, slot: u32) {
-        let Some(conn) = self.conns.table.at(slot) else { return };
-        if let Some(deadline) = deadline(conn.tcp.poll_timeout(), conn.retry_at) {
-            self.net.timers.put_off(Timer::Conn(slot), deadline);
-        }
     }
 
     /// A listener's connection may be accepted.

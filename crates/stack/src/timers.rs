@@ -112,12 +112,12 @@ impl Timers {
 
     /// Moves a timer that is set to a later deadline, for who will not move it again soon: then it does not fire early, which is a
     /// wake-up for nothing.
-    pub(crate) fn put_off(&mut self, timer: Timer, deadline: Instant) {
-        let at = self.place.get(self.number(timer) as usize).map(|&at| at as usize);
-        if let Some(at) = at
-            && self.heap.get(at).is_some_and(|set| *set < deadline)
+    pub(crate) fn put_off(&mut self, timer: Timer, deadline: Option<Instant>) {
+        let at = self.place.get(self.number(timer) as usize).map_or(ABSENT, |&at| at) as usize;
+        if let (Some(set), Some(deadline)) = (self.heap.get_mut(at), deadline)
+            && *set < deadline
         {
-            self.heap[at] = deadline;
+            *set = deadline;
             self.sink(at);
         }
     }
@@ -250,7 +250,7 @@ mod tests {
                         }
                     }
                     2 => {
-                        timers.put_off(timer, Instant::from_millis(ms));
+                        timers.put_off(timer, Some(Instant::from_millis(ms)));
                         model.entry(number).and_modify(|at| *at = (*at).max(ms));
                     }
                     _ => {
