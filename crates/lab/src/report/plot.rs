@@ -383,8 +383,7 @@ fn broken(name: &str, letters: usize) -> Vec<&str> {
     while rest.chars().count() > letters {
         let ends = rest.match_indices([' ', '→', '-', '/']).map(|(at, mark)| at + mark.len());
         let fits = |end: &usize| rest[..*end].trim_end().chars().count() <= letters;
-        let Some(end) = ends.clone().filter(fits).last().or(ends.min()).filter(|end| *end < rest.len())
-        else {
+        let Some(end) = ends.clone().rfind(fits).or(ends.min()).filter(|end| *end < rest.len()) else {
             break;
         };
         lines.push(rest[..end].trim_end());
