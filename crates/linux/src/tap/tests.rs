@@ -23,6 +23,24 @@ fn open(enabled: Capabilities) -> (Tap, HostInterface) {
 }
 
 #[test]
+fn single_frames_are_a_habit_until_two_come_together() {
+    let mut singles = Singles::default();
+    for _ in 0..=Singles::HABIT {
+        assert!(!singles.are_certain());
+        singles.note(1);
+    }
+    let mut looks = 0;
+    for _ in 0..90 {
+        looks += u32::from(!singles.are_certain());
+        singles.note(0);
+        singles.note(1);
+    }
+    assert_eq!(looks, 10, "now and then a second frame is asked for");
+    singles.note(2);
+    assert!(!singles.are_certain());
+}
+
+#[test]
 fn frames_of_the_host_arrive_with_what_the_kernel_says_of_them() {
     in_namespace("frames_of_the_host_arrive", || {
         let (mut tap, _host) = open(Capabilities::ALL);
