@@ -46,7 +46,7 @@ const USAGE: &str = "usage: cargo xtask <command>
   rtl [STEP] [BLOCK ...]
                    the network interface in RTL: lint, test benches, comparison, proofs, synthesis (`cargo xtask rtl -h`)
   lab              install what the lab's tests need into target/lab/venv, as crates/lab/requirements.txt pins it (once)
-  sanitize         run the tests of every crate that has unsafe code under the address and the thread sanitizer
+  sanitize         run the tests of unsafe code under the address sanitizer, and of what threads share under the thread sanitizer
   capi [update]    check (or write) linerate.h, build and run everything in C
   fuzz [SECONDS [TARGET=SECONDS ...]]
                    run every fuzz target this long (default 60), those that are named as long as they are given

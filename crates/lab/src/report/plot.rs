@@ -369,7 +369,7 @@ impl Ranged for Names {
     }
 }
 
-/// The figure writes them itself, in one or two lines.
+/// The figure writes them itself, in as many lines as they take.
 impl ValueFormatter<f64> for Names {
     fn format_ext(&self, _: &f64) -> String {
         String::new()
