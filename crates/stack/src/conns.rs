@@ -265,6 +265,11 @@ impl Conns {
         self.brink_lens[brink as usize]
     }
 
+    /// The first connection of a list.
+    pub(crate) fn first(&self, brink: Brink) -> Option<u32> {
+        self.brinks.first(brink as u32)
+    }
+
     /// The first connection of a list; it is taken out.
     pub(crate) fn oldest(&mut self, brink: Brink) -> Option<u32> {
         let slot = self.brinks.pop(brink as u32)?;

@@ -359,6 +359,10 @@ impl Tcp {
         self.ask(Connection::poll_timeout, Dormant::poll_timeout).flatten()
     }
 
+    pub(crate) fn time_wait_end(&self) -> Option<Instant> {
+        self.ask(Connection::time_wait_end, Dormant::time_wait_end).flatten()
+    }
+
     pub(crate) fn limited_by(&self) -> Option<LimitCause> {
         self.ask(Connection::limited_by, Dormant::limited_by).flatten()
     }

@@ -63,6 +63,7 @@ mod syn_cookie;
 pub mod tcp;
 mod tcp_input;
 pub mod team;
+mod time_wait;
 mod timers;
 mod transmit;
 mod udp;

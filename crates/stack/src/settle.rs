@@ -65,10 +65,12 @@ impl Stack {
         let is_finished = conn.tcp.is_finished();
         let reads = conn.tcp.next_file_read().is_some();
         let retry_at = conn.retry_at;
-        arm(&mut self.net.timers, slot, conn.tcp, retry_at);
-        if state == State::TimeWait {
-            // Nothing earlier will be due again, and no other deadline of before.
-            self.net.timers.put_off(Timer::Conn(slot), deadline(conn.tcp.find_timeout(), retry_at));
+        let waits_until = conn.tcp.time_wait_end();
+        let begins = self.net.now + conn.tcp.config().time_wait;
+        match waits_until {
+            // What was due before is not any more.
+            Some(_) => self.net.timers.set(Timer::Conn(slot), deadline(own_timeout(conn.tcp), retry_at)),
+            None => arm(&mut self.net.timers, slot, conn.tcp, retry_at),
         }
         if let Some((remote, mtu)) = told {
             self.tell_of_path(remote, mtu, false);
@@ -86,8 +88,8 @@ impl Stack {
         if reads {
             self.conns.reading.push(slot);
         }
-        if state == State::TimeWait {
-            self.bound_time_wait(slot);
+        if let Some(end) = waits_until {
+            self.wait_out(slot, end, end == begins);
         }
     }
 
@@ -146,7 +148,8 @@ impl Stack {
     /// Sets the timer of a connection to its earliest deadline.
     fn arm(&mut self, slot: u32) {
         let Some(conn) = self.conns.table.at(slot) else { return };
-        self.net.timers.set(Timer::Conn(slot), deadline(conn.tcp.poll_timeout(), conn.retry_at));
+        let own = conn.tcp.poll_timeout().filter(|at| conn.tcp.time_wait_end() != Some(*at));
+        self.net.timers.set(Timer::Conn(slot), deadline(own, conn.retry_at));
     }
 
     /// A listener's connection may be accepted.
@@ -158,16 +161,6 @@ impl Stack {
         if let Some(listening) = self.conns.listener_mut(listener) {
             listening.establish(id);
             self.ready.raise(Slot::Listener(listener.index()), Ready::READABLE);
-        }
-    }
-
-    fn bound_time_wait(&mut self, slot: u32) {
-        self.conns.enter(Brink::TimeWait, slot);
-        if self.conns.count(Brink::TimeWait) > self.net.config.max_time_wait
-            && let Some(oldest) = self.conns.oldest(Brink::TimeWait)
-        {
-            self.net.counters.tcp_time_wait_recycled += 1;
-            self.recycle(oldest);
         }
     }
 
@@ -330,8 +323,14 @@ pub(crate) fn settle_bare_ack(slot: u32, conn: &mut Awake<'_>, timers: &mut Time
 fn arm(timers: &mut Timers, slot: u32, tcp: &mut Connection, retry_at: Instant) {
     let timer = Timer::Conn(slot);
     if !timers.is_set_for(timer, deadline(tcp.not_due_before(), retry_at)) {
-        timers.set(timer, deadline(tcp.find_timeout(), retry_at));
+        timers.set(timer, deadline(own_timeout(tcp), retry_at));
     }
+}
+
+/// The earliest deadline of a connection, but for the end of TIME-WAIT, for which there is [one timer](Timer::TimeWait).
+fn own_timeout(tcp: &mut Connection) -> Option<Instant> {
+    let first = tcp.find_timeout();
+    first.filter(|_| first != tcp.time_wait_end())
 }
 
 /// The earlier of the deadline of a connection, if it has one, and the time to look for its next hop again, if any.

@@ -161,6 +161,7 @@ impl Stack {
                 Timer::Reassembly => self.run_reassembly(),
                 Timer::Pressure => self.run_pressure(),
                 Timer::Dormancy => self.run_dormancy(),
+                Timer::TimeWait => self.run_time_wait(),
                 Timer::Neighbor(slot) => self.run_neighbor(slot),
                 Timer::Conn(slot) => self.run_conn(slot),
             }

@@ -116,13 +116,56 @@ fn data_that_contradicts_what_was_received_changes_nothing() {
 fn time_wait(options: Options) -> (Bench, Peer, ListenerId) {
     let (mut bench, mut peer, conn, listener) = connected(options);
     bench.host.stack.close(conn);
+    end(&mut bench, &mut peer);
+    assert_eq!(bench.host.stack.memory().time_wait, 1);
+    (bench, peer, listener)
+}
+
+/// We have closed a connection: the peer does. The segment is its FIN.
+fn end(bench: &mut Bench, peer: &mut Peer) -> Vec<u8> {
     bench.receive();
     peer.ack += 1;
     let fin = tcp4(peer.segment(Flags::FIN | Flags::ACK), &[]);
     peer.next += 1;
     bench.ask(&fin);
-    assert_eq!(bench.host.stack.memory().time_wait, 1);
-    (bench, peer, listener)
+    fin
+}
+
+/// All share one timer. Each waits for its own time, whoever still has its id, and a FIN that comes again has its own connection wait anew.
+#[test]
+fn time_wait_lasts_as_long_for_each_of_many() {
+    let (mut bench, mut first, conn, listener) = connected(old());
+    let mut peers: Vec<Peer> = (1..6).map(|port| Peer::new(20_000 + port, old())).collect();
+    let conns: Vec<ConnId> = peers.iter_mut().map(|peer| peer.connect(&mut bench, listener)).collect();
+    bench.host.stack.close(conn);
+    let fin = end(&mut bench, &mut first);
+    let mut begun = vec![bench.now];
+    for (number, (peer, conn)) in peers.iter_mut().zip(&conns).enumerate() {
+        bench.pass(Duration::from_secs(5));
+        // Two keep their ids.
+        if number % 2 == 0 {
+            bench.host.stack.close(*conn)
+        } else {
+            bench.host.stack.shutdown(*conn)
+        }
+        end(&mut bench, peer);
+        begun.push(bench.now);
+    }
+    bench.pass(Duration::from_secs(5));
+    assert_eq!(answers(&bench.ask(&fin)).len(), 1, "it is acknowledged again");
+    begun.remove(0);
+    begun.push(bench.now);
+    for (number, begun) in begun.into_iter().enumerate() {
+        let almost = begun + Duration::from_millis(59_999);
+        bench.pass(almost - bench.now);
+        assert_eq!(bench.host.stack.memory().time_wait, 6 - number);
+        bench.pass(Duration::from_millis(1));
+        assert_eq!(bench.host.stack.memory().time_wait, 5 - number);
+    }
+    for (number, conn) in conns.into_iter().enumerate() {
+        let reason = if number % 2 == 0 { CloseReason::Stale } else { CloseReason::Done };
+        assert_eq!(bench.host.stack.state(conn), ConnState::Closed(reason));
+    }
 }
 
 #[test]

@@ -379,6 +379,11 @@ impl Dormant {
         (first != Instant::FAR_FUTURE).then_some(first)
     }
 
+    /// As [`Connection::time_wait_end`].
+    pub(crate) fn time_wait_end(&self) -> Option<Instant> {
+        (self.state == State::TimeWait).then(|| self.poll_timeout()).flatten()
+    }
+
     /// As [`Connection::progress`].
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.bytes_acked, self.receiver.bytes_received)

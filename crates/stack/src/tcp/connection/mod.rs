@@ -256,6 +256,11 @@ impl Connection {
         self.timers.find_next()
     }
 
+    /// When TIME-WAIT ends, in that state.
+    pub(crate) fn time_wait_end(&self) -> Option<Instant> {
+        self.timers.at(Timer::TimeWait)
+    }
+
     /// Whether it is open, and there is nothing to tell of it but readiness and the next deadline.
     pub(crate) fn is_calm(&self) -> bool {
         self.life.state == State::Established
