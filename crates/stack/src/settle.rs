@@ -320,7 +320,7 @@ pub(crate) fn settle_bare_ack(slot: u32, conn: &mut Awake<'_>, timers: &mut Time
 /// Sets the timer of a connection that is awake to its earliest deadline, which is not looked for where it is known to be no
 /// earlier than the timer.
 #[inline]
-fn arm(timers: &mut Timers, slot: u32, tcp: &mut Connection, retry_at: Instant) {
+pub(crate) fn arm(timers: &mut Timers, slot: u32, tcp: &mut Connection, retry_at: Instant) {
     let timer = Timer::Conn(slot);
     if !timers.is_set_for(timer, deadline(tcp.not_due_before(), retry_at)) {
         timers.set(timer, deadline(own_timeout(tcp), retry_at));

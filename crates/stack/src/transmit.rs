@@ -12,7 +12,7 @@ use crate::dormancy::Awake;
 use crate::egress::{TcpWay, ip_header_len};
 use crate::neighbor::{Lookup, Solicit};
 use crate::net::Net;
-use crate::settle::{settle_bare_ack, settle_calm};
+use crate::settle::{arm, settle_bare_ack, settle_calm};
 use crate::stack::Stack;
 use crate::tcp::TxLimits;
 use core::net::IpAddr;
@@ -201,6 +201,12 @@ impl Stack {
                 break Turn::Done;
             }
         };
+        if turn == Turn::Done && packets == 0 {
+            // Nothing has changed but what is waited for.
+            let retry_at = conn.retry_at;
+            arm(&mut self.net.timers, slot, conn.tcp, retry_at);
+            return turn;
+        }
         // While the queue is filled, no connection waits for room in it.
         let (tcp, about) = conn.parts();
         if !settle_calm(slot, tcp, about, &mut self.ready, &mut self.net.timers) {
