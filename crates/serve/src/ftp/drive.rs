@@ -44,6 +44,7 @@ pub(super) fn on_file(
 
 /// A timer expired.
 pub(super) fn on_timer(s: &mut Session, turn: &mut Turn<'_, '_>, timer: Timer) {
+    give_up_upload(s, turn);
     s.on_timer(turn, timer);
     progress(s, turn);
 }

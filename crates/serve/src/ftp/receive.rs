@@ -152,7 +152,10 @@ impl Receiver {
     /// Nothing is here now; the state tells whether more comes.
     fn pause(&mut self, turn: &mut Turn<'_, '_>, job: JobId, state: ConnState) -> Result<Pump, CloseReason> {
         match state {
-            ConnState::Open { finished: true } | ConnState::Closed(CloseReason::Done) => Ok(Pump::Done),
+            ConnState::Open { finished: true } | ConnState::Closed(CloseReason::Done) => {
+                self.write(turn, job);
+                Ok(Pump::Done)
+            }
             ConnState::Closed(reason) => Err(reason),
             ConnState::Open { finished: false } | ConnState::Connecting => {
                 // Nothing to wait for: what is here goes to the disk now.

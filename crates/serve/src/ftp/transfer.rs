@@ -4,7 +4,7 @@
 //!                     data connection          everything queued and
 //!   150 ─> Connecting ───────────────> Moving ─────────────────────────> (sending) 226
 //!              │ 425                     │      acknowledged with FIN
-//!              v                         │ FIN received, or a failure
+//!              v                         │ FIN received, and the control connection lasts, or a failure
 //!            over                        └──────────────> Closing ─────> (receiving) 226
 //!                                                         all written and closed
 //! ```
@@ -30,6 +30,11 @@ const DRAIN_TIME: Duration = Duration::from_secs(2);
 const CONNECT_AGAIN: Duration = Duration::from_millis(50);
 /// Looks at a transfer's progress within the time that it may stall.
 const STALL_LOOKS: u32 = 4;
+
+/// From the end of the data to the end of an upload: so long at most, and one part in so many of the time that it took. A client that was killed
+/// closes its control connection some microseconds after this one, and what came is not the whole file then.
+const DOUBT_MAX: Duration = Duration::from_millis(1);
+const DOUBT_SHARE: u32 = 16;
 
 /// Which half does the work.
 pub(super) enum Body {
@@ -93,12 +98,14 @@ pub(super) struct Transfer {
     /// Progress at the last look, and at how many looks there was none.
     seen: u64,
     quiet: u32,
+    /// The client has sent everything, if its control connection lasts until then.
+    whole_at: Option<Instant>,
 }
 
 impl Transfer {
     pub(super) fn new(job: JobId, verb: &'static str, path: VirtualPath, ascii: bool, body: Body) -> Self {
         let (phase, started) = (Phase::Connecting, Instant::ZERO);
-        Transfer { job, verb, path, ascii, phase, body, started, seen: 0, quiet: 0 }
+        Transfer { job, verb, path, ascii, phase, body, started, seen: 0, quiet: 0, whole_at: None }
     }
 
     /// Bytes that the client has, or that we have of him.
@@ -225,10 +232,22 @@ impl Transfer {
         };
         match pumped {
             Ok(Pump::Again) => self.set_timer(turn, Timer::Resume, turn.now()),
-            Ok(Pump::Done) if receiving => return self.end(turn, data, Outcome::Complete),
+            Ok(Pump::Done) if receiving => return self.received_all(turn, data),
             Ok(_) => {}
             Err(reason) => return self.end(turn, data, lost(reason)),
         }
+        None
+    }
+
+    /// The client has ended the data; who looks at the control connection ends the transfer where that ends, too.
+    fn received_all(&mut self, turn: &mut Turn<'_, '_>, data: &mut Data) -> Option<Ended> {
+        let now = turn.now();
+        let doubt = ((now - self.started) / DOUBT_SHARE).min(DOUBT_MAX);
+        let at = *self.whole_at.get_or_insert(now + doubt);
+        if now >= at {
+            return self.end(turn, data, Outcome::Complete);
+        }
+        self.set_timer(turn, Timer::Resume, at);
         None
     }
 

@@ -31,6 +31,35 @@ fn an_upload_whose_client_closes_the_control_connection_is_cut_short() {
     ftp.assert_released();
 }
 
+/// The kernel closes them one after the other; the server may look in between.
+#[test]
+fn a_control_connection_that_ends_just_after_the_data_is_the_end_of_the_upload_too() {
+    let took = Duration::from_millis(160);
+    for (later, is_whole) in [(Duration::from_micros(100), false), (Duration::from_millis(2), true)] {
+        let mut ftp = Ftp::anna();
+        let data = ftp.passive();
+        ftp.expect("STOR a.txt", "150");
+        ftp.world.client_send(data, b"half");
+        ftp.run();
+        ftp.advance(took);
+        ftp.world.net.client_finish(data);
+        ftp.run();
+        ftp.advance(later);
+        ftp.world.net.client_finish(ftp.control);
+        ftp.run();
+        let content: &[u8] = if is_whole { b"half" } else { b"one\ntwo\n" };
+        assert_eq!(ftp.content("/a.txt"), content, "{later:?}");
+        ftp.assert_released();
+    }
+    // Nobody waits for that who was quick.
+    let mut ftp = Ftp::anna();
+    let data = ftp.passive();
+    ftp.expect("STOR a.txt", "150");
+    ftp.world.client_send(data, b"all");
+    ftp.world.net.client_finish(data);
+    ftp.expect_replies("226");
+}
+
 #[test]
 fn an_upload_goes_on_only_with_a_file_that_is_there() {
     let mut ftp = Ftp::anna();

@@ -37,7 +37,7 @@ fn a_transfer_keeps_the_session() {
         ftp.world.client_send(data, b"x");
         assert_eq!(ftp.replies(), "");
     }
-    ftp.world.net.client_finish(data);
+    ftp.end_upload(data);
     ftp.expect_replies("226");
     assert_eq!(ftp.content("/new").len(), 20);
     ftp.advance(299 * SECOND);

@@ -155,6 +155,13 @@ impl Ftp {
         self.expect(line, "150 226")
     }
 
+    /// The client ends the data of an upload, and the server believes it.
+    pub fn end_upload(&mut self, data: ConnId) {
+        self.world.net.client_finish(data);
+        self.run();
+        self.advance(Duration::from_millis(1));
+    }
+
     pub fn content(&self, path: &str) -> &[u8] {
         self.world.files.content(path).unwrap_or_else(|| panic!("{path} is missing"))
     }

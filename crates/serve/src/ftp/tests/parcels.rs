@@ -29,7 +29,7 @@ fn they_are_complete_and_in_order() {
             ftp.world.client_send(data, part);
             ftp.advance(Duration::from_millis(1));
         }
-        ftp.world.net.client_finish(data);
+        ftp.end_upload(data);
         ftp.expect_replies("150 226");
         assert_eq!(ftp.content("/new"), content);
         // What comes before the file is cut waits in memory.

@@ -170,7 +170,7 @@ fn a_slow_disk_holds_the_client_back() {
     assert_eq!(ftp.replies(), "");
     ftp.world.files.hold = false;
     ftp.run();
-    ftp.world.net.client_finish(data);
+    ftp.end_upload(data);
     ftp.expect_replies("226");
     assert_eq!(ftp.content("/new"), content);
 }
