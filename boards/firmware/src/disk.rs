@@ -191,10 +191,10 @@ impl Disk {
         if text == LIVE {
             let len = self.live.as_ref().map_or(0, |(_, live)| live.len() as u64);
             // Another file each time: nobody shall take an old one for it.
-            return Ok(Metadata { inode: u64::MAX - self.lives, ..self.flash_meta(FileKind::File, len) });
+            return Ok(self.made_meta(u64::MAX - self.lives, len));
         }
         if let Some(kept) = self.kept(text) {
-            return Ok(Metadata { inode: kept.inode(), ..self.flash_meta(FileKind::File, kept.len()) });
+            return Ok(self.made_meta(kept.inode(), kept.len()));
         }
         if let Some(file) = self.flash_file(text) {
             return Ok(self.flash_meta(FileKind::File, file.bytes.len() as u64));
@@ -208,6 +208,11 @@ impl Disk {
     fn kept(&self, path: &str) -> Option<Kept> {
         let head = || self.live.as_ref().map(|(_, head)| head.clone()).unwrap_or_default();
         self.instruments.as_ref()?.file(path, head)
+    }
+
+    /// What is made when it is asked for: it has no date, so that nobody asks whether it is newer than what he has.
+    fn made_meta(&self, inode: u64, len: u64) -> Metadata {
+        Metadata { inode, modified_ns: 0, changed_ns: 0, ..self.flash_meta(FileKind::File, len) }
     }
 
     fn flash_meta(&self, kind: FileKind, len: u64) -> Metadata {

@@ -26,7 +26,7 @@ use linerate_nic::{
     AdaptiveConfig, Capabilities, DeviceError, GroConfig, Interface, MacAddr, Paced, Pool, Port, PortConfig,
     QueuePair as _,
 };
-use linerate_serve::{Change, Group, Host, Loop, Service, StartError, ftp, http, iperf3};
+use linerate_serve::{Change, Changes, Group, Host, Loop, Service, StartError, ftp, http, iperf3};
 use linerate_stack::{Cidr, Node, NodeConfig, Seat, StackConfig, StackPools};
 use linerate_transport::{AcceptBacklog, BufferSize, ListenAddr, ListenOptions, Owner, SocketOptions};
 use linerate_wire::units::Instant;
@@ -125,7 +125,13 @@ pub async fn serve<D: Interface + Counting>(
         has_iperf3.then_some(&mut iperf3 as &mut dyn Service),
         Some(&mut calling),
     ];
-    let mut machine = assemble(board, settings, parts, exchange, seat, Group::new(&mut services))?;
+    // For the other cores, which may hold a file open that is removed here.
+    let mut changes = Changes::default();
+    let services = match exchange {
+        Some(_) => Group::noting(&mut services, &mut changes),
+        None => Group::new(&mut services),
+    };
+    let mut machine = assemble(board, settings, parts, exchange, seat, services)?;
     let machine = &mut *machine;
     let mut turn = Turn { now: board.now(), wall_ns: None, board, company: &mut company };
     let mut reserve = Reserve::new(settings.interrupts.reserve, turn.now);

@@ -192,6 +192,20 @@ impl Settings {
         }
     }
 
+    /// Has what the directory holds come before memory files, unless those are asked for; returns what to tell of that.
+    pub fn prefer_files(&mut self) -> Option<String> {
+        let dir = self.dir.as_ref()?;
+        std::fs::symlink_metadata(dir.join("memory")).ok()?;
+        let (http, ftp) = (&mut self.servers.http.memory_files, &mut self.servers.ftp.memory_files);
+        let gives_way = http.is_none() || ftp.is_none();
+        http.get_or_insert(false);
+        ftp.get_or_insert(false);
+        let dir = dir.display();
+        gives_way.then(|| {
+            format!("{dir} has a name \"memory\" itself, so memory files (/memory/SIZE) are only where memory-files = true asks for them")
+        })
+    }
+
     /// What was asked for and has no effect, to be told at the start. `kernel`: the host's sockets serve.
     pub fn ineffective(&self, kernel: bool) -> Vec<String> {
         let mut told = Vec::new();

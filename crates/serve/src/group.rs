@@ -74,6 +74,10 @@ impl Service for Group<'_, '_> {
         services.fold(None, |first, service| earliest([first, service.poll_timeout()]))
     }
 
+    fn poll_change(&mut self) -> Option<Change> {
+        self.changes.as_mut()?.pop()
+    }
+
     fn handle_change(&mut self, change: &Change) {
         self.all().for_each(|service| service.handle_change(change));
     }
@@ -168,6 +172,7 @@ mod tests {
         let mut group = Group::noting(&mut places, &mut changes);
         let done = FileDone { owner: Owner(1), tag: 7, result: Err(FileError::NotFound) };
         world.with(|ctx| group.handle_file(ctx, done));
-        assert_eq!(changes.pop(), Some(Change::Tree(VirtualPath::root())));
+        assert_eq!(group.poll_change(), Some(Change::Tree(VirtualPath::root())));
+        assert_eq!((group.poll_change(), changes.pop()), (None, None));
     }
 }

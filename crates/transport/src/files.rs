@@ -77,7 +77,7 @@ pub struct Metadata {
     pub kind: FileKind,
     /// Length in bytes.
     pub len: u64,
-    /// Last modification, in ns since 1970-01-01 UTC.
+    /// Last modification, in ns since 1970-01-01 UTC; 0 where there is no such date, as of what is made when it is asked for.
     pub modified_ns: i64,
     /// Last change of content or attributes, in ns since 1970-01-01 UTC: of a file whose content was written anew and whose modification was
     /// set back, too. The modification where nothing else is known.

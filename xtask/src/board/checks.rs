@@ -167,7 +167,25 @@ fn ftp(machine: &mut Machine<'_>) -> Result<String> {
     );
     let still = machine.client("curl", &["-sSf", "-m", "20", &format!("ftp://{address}/ram/file")])?;
     ensure!(still == bytes, "the file before was lost");
+    gone(machine, &format!("ftp://{user}:{password}@{address}/"))?;
     Ok(String::new())
+}
+
+/// A file that is removed takes no room any more, whichever cores' HTTP servers have just sent it.
+fn gone(machine: &mut Machine<'_>, root: &str) -> Result<()> {
+    for _connection in 0..8 {
+        machine.client("curl", &["-sSf", "-m", "20", &url(machine, "/ram/file")])?;
+    }
+    machine.client("curl", &["-sSf", "-m", "20", "-Q", "-DELE /ram/file", root])?;
+    let mut answer = String::new();
+    for _look in 0..20 {
+        answer = machine.console.ask("mem")?;
+        if answer.contains("RAM disk 0 of") {
+            return Ok(());
+        }
+        sleep(Duration::from_millis(100));
+    }
+    bail!("the file is removed, and {answer:?}")
 }
 
 fn lftp(machine: &mut Machine<'_>) -> Result<String> {

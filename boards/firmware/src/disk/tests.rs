@@ -275,6 +275,7 @@ fn the_live_file_is_made_when_somebody_opens_it() {
     disk.supply(super::Live::Stats, "second".to_string());
     let Some(Ok(FileReply::Meta(again))) = disk.poll_done().map(|done| done.result) else { panic!() };
     assert_ne!(again.inode, meta.inode);
+    assert_eq!([meta.modified_ns, again.modified_ns], [0, 0], "no date that a cache could ask with");
     assert_eq!(read(&mut disk, file, 0, 99).unwrap(), b"first");
 }
 

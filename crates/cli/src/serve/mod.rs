@@ -121,10 +121,11 @@ impl std::error::Error for ServeError {}
 pub fn run(args: &Serve) -> Result<(), ServeError> {
     // What is wrong with the settings is said in the form that was asked for, as far as that is known.
     output::set_json(args.options.log_format == Some(LogFormat::Json));
-    let settings = Settings::load(args).map_err(ServeError::Settings)?;
+    let mut settings = Settings::load(args).map_err(ServeError::Settings)?;
     settings.check_dir().map_err(ServeError::Settings)?;
     output::set_json(settings.log_format == LogFormat::Json);
     logging::start(settings.log_format, args.verbose).map_err(ServeError::Settings)?;
+    settings.prefer_files().iter().for_each(|text| log::info!("{text}"));
     // Before any thread is there, so that all of them leave these signals to the loop.
     let signals = Signals::catch_all().map_err(ServeError::System)?;
     let mut random = Random::new();
@@ -206,7 +207,8 @@ fn finish(
 
 /// Reads the configuration again and applies what can change while running.
 fn reload(args: &Serve, current: &Settings, serving: &mut Process) -> Result<Settings, ServeError> {
-    let settings = Settings::load(args).map_err(ServeError::Settings)?;
+    let mut settings = Settings::load(args).map_err(ServeError::Settings)?;
+    settings.prefer_files().iter().for_each(|text| log::info!("{text}"));
     for name in settings.fixed_differences(current) {
         log::warn!("{name} has changed in the configuration and takes effect at the next start");
     }

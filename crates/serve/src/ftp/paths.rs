@@ -158,6 +158,10 @@ impl Paths<'_> {
         if path.is_root() {
             return Err(reply(code, "The root cannot be changed"));
         }
+        if turn.hub.memory_meta(&path).is_some() {
+            // What the disk has of this name could not be read.
+            return Err(reply(code, format_args!("{path} is a name of memory files")));
+        }
         Ok(path)
     }
 
@@ -203,6 +207,9 @@ impl Paths<'_> {
             return Err(reply(503, "RNFR comes first"));
         };
         let to = self.resolve_change(turn, arg, 553)?;
+        if to != from && to.is_within(&from) {
+            return Err(reply(553, "A directory cannot be moved into itself"));
+        }
         self.start(turn, Then::Renamed, FileOp::Rename { from, to })
     }
 

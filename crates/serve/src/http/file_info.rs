@@ -80,7 +80,7 @@ impl FileInfo {
             append_hex(&mut etag, meta.changed_ns as u64);
         }
         etag.push(b'"');
-        let lines = lines(modified_secs, &etag, false);
+        let lines = lines(told(&meta, modified_secs), &etag, false);
         let unsettled = wall_ns.is_some_and(|now| is_unsettled(&meta, now));
         let mime = mime::lookup(path.rsplit_once('/').map_or(path, |(_, name)| name));
         FileInfo { meta, modified_secs, etag, lines, mime, content, unsettled, is_constant: false }
@@ -118,24 +118,34 @@ impl FileInfo {
     /// The tag is weak while the last change is not a second old, as another one would not show in it (RFC 9110
     /// section 8.8.1). A date of modification that lies in the future gives way to the present (section 8.8.2.1).
     pub fn describe(&self, wall_ns: Option<i64>) -> Description<'_> {
-        let mut validators =
-            Validators { etag: Some(&self.etag), modified_secs: Some(self.modified_secs), weak: false };
+        let modified_secs = told(&self.meta, self.modified_secs);
+        let mut validators = Validators { etag: Some(&self.etag), modified_secs, weak: false };
         let may_change = wall_ns.filter(|_| !self.is_constant);
         let own = may_change.filter(|now| is_unsettled(&self.meta, *now)).map(|now| {
             let secs = self.modified_secs.min(now.div_euclid(1_000_000_000));
             validators.weak = true;
-            validators.modified_secs = Some(secs);
-            lines(secs, &self.etag, true)
+            validators.modified_secs = told(&self.meta, secs);
+            lines(validators.modified_secs, &self.etag, true)
         });
         Description { validators, own, lines: &self.lines }
     }
 }
 
-fn lines(modified_secs: i64, etag: &[u8], weak: bool) -> Vec<u8> {
+/// The date of modification, where there is one to tell: what is made when it is asked for has none, and a client that asks whether
+/// it has changed since then would never get it.
+fn told(meta: &Metadata, modified_secs: i64) -> Option<i64> {
+    (meta.modified_ns != 0).then_some(modified_secs)
+}
+
+fn lines(modified_secs: Option<i64>, etag: &[u8], weak: bool) -> Vec<u8> {
     let mut lines = Vec::with_capacity(128);
-    lines.extend_from_slice(b"Accept-Ranges: bytes\r\nLast-Modified: ");
-    lines.extend_from_slice(&date::format(modified_secs));
-    lines.extend_from_slice(if weak { b"\r\nETag: W/" } else { b"\r\nETag: " });
+    lines.extend_from_slice(b"Accept-Ranges: bytes\r\n");
+    if let Some(secs) = modified_secs {
+        lines.extend_from_slice(b"Last-Modified: ");
+        lines.extend_from_slice(&date::format(secs));
+        lines.extend_from_slice(b"\r\n");
+    }
+    lines.extend_from_slice(if weak { b"ETag: W/" } else { b"ETag: " });
     lines.extend_from_slice(etag);
     lines.extend_from_slice(b"\r\n");
     lines

@@ -215,6 +215,15 @@ fn memory_files_are_there_without_a_disk() {
     ftp.expect("STOR 1M", "553");
     ftp.expect("RETR 2T", "550");
 
+    // Nothing is stored, renamed or removed that could not be read.
+    let mut ftp = Ftp::anna();
+    ftp.expect("MKD memory", "550");
+    ftp.passive();
+    ftp.expect("STOR memory/7", "553");
+    ftp.expect("DELE memory/1K", "550");
+    ftp.expect("RNFR a.txt", "350");
+    ftp.expect("RNTO memory/7", "553");
+
     let mut ftp = Ftp::with(Config { memory_files: false, ..config() });
     ftp.log_in_anna();
     ftp.expect("CWD memory", "550");

@@ -229,6 +229,10 @@ fn a_rename_must_follow_at_once() {
     ftp.expect("RNTO d.txt", "503");
     ftp.expect("RNFR sub/c.txt", "350");
     ftp.expect("RNTO nothere/c.txt", "553");
+    // Which is no matter of rights.
+    ftp.expect("MKD here", "257");
+    ftp.expect("RNFR here", "350");
+    assert!(ftp.expect("RNTO here/below", "553").contains("into itself"));
 }
 
 #[test]

@@ -253,6 +253,18 @@ fn a_time_in_the_future_is_told_as_the_present() {
     assert_eq!(status_of(&rig.get("/hello.txt", later)), "200");
 }
 
+/// What is made when it is asked for, as a board's figures, never is as old as what a client has.
+#[test]
+fn what_has_no_date_of_modification_tells_none() {
+    let mut rig = Rig::new();
+    rig.world.files.nodes.get_mut("/hello.txt").unwrap().modified_ns = 0;
+    let answer = rig.ask(HELLO);
+    assert_eq!(field(&answer, "Last-Modified"), None);
+    let etag = field(&answer, "ETag").unwrap().to_string();
+    assert_eq!(status_of(&rig.get("/hello.txt", &format!("If-Modified-Since: {DATE}\r\n"))), "200");
+    assert_eq!(status_of(&rig.get("/hello.txt", &format!("If-None-Match: {etag}\r\n"))), "304");
+}
+
 #[test]
 fn a_tag_is_weak_while_another_change_would_not_show() {
     let mut rig = Rig::new();
