@@ -196,10 +196,7 @@ impl Settings {
     pub fn prefer_files(&mut self) -> Option<String> {
         let dir = self.dir.as_ref()?;
         std::fs::symlink_metadata(dir.join("memory")).ok()?;
-        let (http, ftp) = (&mut self.servers.http.memory_files, &mut self.servers.ftp.memory_files);
-        let gives_way = http.is_none() || ftp.is_none();
-        http.get_or_insert(false);
-        ftp.get_or_insert(false);
+        let gives_way = self.servers.drop_memory_files();
         let dir = dir.display();
         gives_way.then(|| {
             format!("{dir} has a name \"memory\" itself, so memory files (/memory/SIZE) are only where memory-files = true asks for them")
@@ -349,6 +346,11 @@ fn addresses(options: &ServeOptions, kernel: bool) -> Result<(Vec<Cidr>, bool, b
             AddressChoice::Dhcp => dhcp = true,
             AddressChoice::Slaac => slaac = true,
         }
+    }
+    let twice =
+        |(at, cidr): &(usize, &Cidr)| addresses[..*at].iter().any(|other| other.address() == cidr.address());
+    if let Some((_, cidr)) = addresses.iter().enumerate().find(twice) {
+        return Err(bad("address", cidr, "each address once"));
     }
     if kernel {
         if dhcp || slaac {

@@ -289,4 +289,14 @@ impl ServerSettings {
         iperf3.check()?;
         Ok(ServerSettings { http, ftp, iperf3 })
     }
+
+    /// There are no memory files where nobody asked for them; true if there were.
+    pub(super) fn drop_memory_files(&mut self) -> bool {
+        let choices = [&mut self.http.memory_files, &mut self.ftp.memory_files];
+        let dropped = choices.iter().any(|choice| choice.is_none());
+        choices.into_iter().for_each(|choice| {
+            choice.get_or_insert(false);
+        });
+        dropped
+    }
 }

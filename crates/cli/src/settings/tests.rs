@@ -185,6 +185,28 @@ fn a_directory_is_looked_at_once() {
 }
 
 #[test]
+fn an_address_is_ours_once() {
+    for device in ["kernel", "tap"] {
+        let twice = ["--device", device, "--address", "::1", "--address", "10.0.0.4/24", "--address", "::1"];
+        let error = load(&twice).unwrap_err().to_string();
+        assert!(error.contains("address") && error.contains("::1") && error.contains("once"), "{error}");
+    }
+}
+
+#[test]
+fn what_the_directory_has_comes_before_memory_files() {
+    let dir = std::env::temp_dir().join(format!("linerate-prefers-{}", std::process::id()));
+    std::fs::create_dir_all(dir.join("memory")).unwrap();
+    let at = |dir: &std::path::Path| load(&[dir.to_str().unwrap()]).unwrap();
+    let mut settings = at(&dir);
+    assert!(settings.prefer_files().unwrap().contains("memory-files"));
+    // From now on both were chosen.
+    assert_eq!((settings.prefer_files(), at(&dir.join("memory")).prefer_files()), (None, None));
+    assert!(!settings.servers.drop_memory_files());
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
 fn passive_ftp_fits_a_router() {
     let settings =
         load(&["--ftp-passive-ports", "50000-50100", "--ftp-passive-address", "203.0.113.5"]).unwrap();
