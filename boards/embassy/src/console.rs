@@ -3,19 +3,22 @@
 use crate::watch::{CONSOLE, WATCHDOG};
 use crate::{Hardware, wake};
 use alloc::string::String;
-use linerate_firmware::console::{Console, Slot};
+use linerate_firmware::console::{Console, Queue};
 
-static COMMAND: Slot = Slot::new();
-static ANSWER: Slot = Slot::new();
+static COMMANDS: Queue = Queue::new();
+static ANSWERS: Queue = Queue::new();
 
-/// A command that waits for the network task.
+/// The first command that waits for the network task; not before the answers so far were printed, so that there is always a place for
+/// the next one.
 pub(crate) fn take_command() -> Option<String> {
-    COMMAND.take()
+    if ANSWERS.is_empty() { COMMANDS.take() } else { None }
 }
 
 /// The network task's answer.
 pub(crate) fn answer(text: String) {
-    ANSWER.put(text);
+    // Beside the answer to one command there are the greeting and the report of one test: that is less than there are places.
+    let placed = ANSWERS.put(text);
+    debug_assert!(placed.is_ok(), "no place for {placed:?}");
     wake::CONSOLE.set();
 }
 
@@ -24,12 +27,19 @@ pub(crate) async fn run<H: Hardware>() {
     let mut console = Console::new(H::take_key, H::print);
     loop {
         WATCHDOG.turns(CONSOLE);
-        if let Some(text) = ANSWER.take() {
+        while let Some(text) = ANSWERS.take() {
             console.answer(&text);
         }
-        while let Some(command) = console.command() {
+        // Where it is full keys stay in the line's hardware until the network task has taken a command, which it answers.
+        while !COMMANDS.is_full()
+            && let Some(command) = console.command()
+        {
             WATCHDOG.turns(CONSOLE);
-            COMMAND.put(command);
+            // There is a place: nobody else puts commands there.
+            let placed = COMMANDS.put(command);
+            debug_assert!(placed.is_ok(), "no place for {placed:?}");
+        }
+        if !COMMANDS.is_empty() {
             wake::NETWORK.set();
         }
         WATCHDOG.rests(CONSOLE);

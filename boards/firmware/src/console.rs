@@ -1,5 +1,11 @@
 //! The commands of the serial console, and the editing of its line.
 
+mod line;
+mod queue;
+
+pub use line::{Key, Line};
+pub use queue::Queue;
+
 use crate::board::Board;
 use crate::caller;
 use crate::disk::Disk;
@@ -11,16 +17,14 @@ use crate::reserve;
 use crate::settings::Settings;
 use crate::sums;
 use alloc::string::String;
-use core::cell::RefCell;
 use core::fmt::Write;
-use critical_section::Mutex;
 use linerate_nic::Interface;
 use linerate_stack::{MemoryStats, Node};
 
 /// What stands in front of a line.
 pub const PROMPT: &str = "> ";
-/// The longest line.
-const LONGEST: usize = 80;
+/// The same in place of what is on the line.
+const PROMPT_AGAIN: &str = "\r\x1b[K> ";
 const HELP: &str = "help      this\n\
     ifconfig  link and addresses\n\
     stats     what was counted and is not zero\n\
@@ -30,49 +34,6 @@ const HELP: &str = "help      this\n\
     conns     connections\n\
     log       the last lines of the log\n\
     sums      compare the processor's fast checksums and copies with slow ones\n";
-
-/// A line that is being typed.
-#[derive(Debug, Default)]
-pub struct Line {
-    text: String,
-}
-
-/// What a key did.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Key {
-    /// To be shown.
-    Echo(&'static str),
-    /// To be shown.
-    Char(char),
-    /// The line is complete.
-    Enter(String),
-    /// Nothing.
-    Nothing,
-}
-
-impl Line {
-    /// Takes a byte from the terminal.
-    pub fn key(&mut self, byte: u8) -> Key {
-        match byte {
-            b'\r' | b'\n' => Key::Enter(core::mem::take(&mut self.text)),
-            // Backspace, delete.
-            8 | 127 => match self.text.pop() {
-                Some(_) => Key::Echo("\x08 \x08"),
-                None => Key::Nothing,
-            },
-            // ^C, ^U: the line is given up.
-            3 | 21 => {
-                self.text.clear();
-                Key::Echo("\r\x1b[K> ")
-            }
-            b' '..=b'~' if self.text.len() < LONGEST => {
-                self.text.push(byte.into());
-                Key::Char(byte.into())
-            }
-            _ => Key::Nothing,
-        }
-    }
-}
 
 /// The console of a board without an operating system: keys in, answers out, between two turns of the loop.
 pub struct Console {
@@ -85,7 +46,7 @@ pub struct Console {
 impl Console {
     /// On a serial line: how a byte is taken that has come, and how text is sent.
     pub const fn new(take: fn() -> Option<u8>, print: fn(&str)) -> Console {
-        Console { take, print, line: Line { text: String::new() }, command: None }
+        Console { take, print, line: Line::new(), command: None }
     }
 
     /// Takes what has been typed; whether a command is complete.
@@ -115,35 +76,6 @@ impl Console {
     pub fn answer(&self, text: &str) {
         (self.print)(text);
         (self.print)(PROMPT);
-    }
-}
-
-/// A command, or its answer, on its way between the console's task and that of the network.
-#[derive(Debug)]
-pub struct Slot(Mutex<RefCell<Option<String>>>);
-
-impl Slot {
-    /// With nothing in it.
-    pub const fn new() -> Slot {
-        Slot(Mutex::new(RefCell::new(None)))
-    }
-
-    /// Puts this there, in place of what nobody has taken.
-    pub fn put(&self, text: String) {
-        let before = critical_section::with(|cs| self.0.borrow_ref_mut(cs).replace(text));
-        // Not within the section: memory is given back.
-        drop(before);
-    }
-
-    /// What is there.
-    pub fn take(&self) -> Option<String> {
-        critical_section::with(|cs| self.0.borrow_ref_mut(cs).take())
-    }
-}
-
-impl Default for Slot {
-    fn default() -> Slot {
-        Slot::new()
     }
 }
 

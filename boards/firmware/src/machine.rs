@@ -146,13 +146,15 @@ pub async fn serve<D: Interface + Counting>(
         let taken = machine.take_in(&mut turn)?;
         let Turn { now, board, company, .. } = &mut turn;
         let mailed = company.take_post(*now, machine, |node| Told::of(*board, node));
-        answer(*board, company, settings, machine, &mut command);
+        let mut answered = answer(*board, company, settings, machine, &mut command);
         if let Some(line) = command.take_if(|line| Reserve::takes(line)) {
             turn.board.answer(reserve.command(&line));
+            answered = true;
         }
         if let Some(line) = command.take_if(|line| Caller::takes(line)) {
             let text = machine.with(&mut turn, |_, ctx| caller.begin(&line, ctx));
             turn.board.answer(text);
+            answered = true;
         }
         if machine.files.has_work() {
             machine.files.set_wall(turn.wall_ns());
@@ -163,7 +165,8 @@ pub async fn serve<D: Interface + Counting>(
         }
         turn.company.send_letters(&mut machine.engine);
         let wants_live = machine.files.wants_live().is_some() && !turn.company.waits();
-        if taken || mailed || moved || wants_live || machine.arm(turn.now) {
+        // Behind a command there may be another one, which no interrupt tells of any more.
+        if taken || mailed || moved || answered || wants_live || machine.arm(turn.now) {
             turn.board.give_way().await;
             continue;
         }
@@ -217,15 +220,15 @@ fn paced<D: Interface>(device: D, settings: &Settings, now: Instant) -> Result<P
     set.map_err(wrong).map(|()| device)
 }
 
-/// Makes what somebody has asked for: a file of what the machine knows, the answer to a command. With several cores that takes
-/// until all have told.
+/// Makes what somebody has asked for: a file of what the machine knows, the answer to a command; whether it has answered one. With
+/// several cores that takes until all have told.
 fn answer<D: Interface + Counting, S: Service>(
     board: &mut impl Board,
     company: &mut Company,
     settings: &Settings,
     machine: &mut Loop<Node<Spread<Probe<D>>>, Disk, S>,
     command: &mut Option<String>,
-) {
+) -> bool {
     if let Some(live) = machine.files.wants_live()
         && let Some(all) = company.all(|| Told::of(board, &machine.engine))
     {
@@ -250,7 +253,9 @@ fn answer<D: Interface + Counting, S: Service>(
     {
         let text = console::run(&line, board, settings, &mut machine.engine, &machine.files, &all);
         board.answer(text);
+        return true;
     }
+    false
 }
 
 /// The part of the settings that is this core's: what there is for all is divided evenly, and connections, which chance spreads, with

@@ -103,6 +103,22 @@ fn console(machine: &mut Machine<'_>) -> Result<String> {
         };
         ensure!(answer.contains(expected), "{command} was answered by {answer:?}, expected {expected:?}");
     }
+    // Every end of a line ends one, and none of the commands that come together is lost.
+    let lines = "mem\r\npacing\nreserve\rconns\r\nifconfig\r\ntasks\r\nlog\r\nwatchdogs\r\n";
+    let answer = machine.console.paste(lines, 8)?;
+    for expected in [
+        "RAM disk 0 of",
+        " frames\n",
+        "is left to others",
+        "server",
+        address,
+        "network",
+        "no command \"watchdogs\"",
+    ] {
+        ensure!(answer.contains(expected), "{lines:?} was answered by {answer:?}, expected {expected:?}");
+    }
+    let more = machine.console.ask("mem")?;
+    ensure!(more.starts_with("heap "), "mem was answered by {more:?}, an answer was left over");
     Ok(String::new())
 }
 

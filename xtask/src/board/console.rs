@@ -69,6 +69,16 @@ impl Console {
         ["\n*** ", "\nthe network ended"].iter().any(|end| self.said.contains(end))
     }
 
+    /// Sends lines all at once, as a terminal does that somebody pastes into, and returns what comes until so many were answered.
+    pub fn paste(&mut self, lines: &str, answers: usize) -> Result<String> {
+        self.line.write_all(lines.as_bytes())?;
+        let mut said = String::new();
+        for _ in 0..answers {
+            said.push_str(&self.wait_for("> ", Duration::from_secs(5))?);
+        }
+        Ok(said)
+    }
+
     /// Types a command that nothing answers.
     pub fn say(&mut self, command: &str) -> Result<()> {
         self.type_line(command)
