@@ -56,6 +56,10 @@ impl Console {
             match self.line.key(byte) {
                 Key::Echo(text) => (self.print)(text),
                 Key::Char(char) => (self.print)(char.encode_utf8(&mut [0; 4])),
+                Key::Instead(text) => {
+                    (self.print)(PROMPT_AGAIN);
+                    (self.print)(&text);
+                }
                 Key::Enter(text) => {
                     (self.print)("\n");
                     self.command = Some(text);

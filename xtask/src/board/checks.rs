@@ -96,11 +96,13 @@ fn console(machine: &mut Machine<'_>) -> Result<String> {
         ("nonsense", "no command \"nonsense\""),
         // ^H takes a letter back.
         ("helx\x08p", "ifconfig"),
+        // The arrow to the left is no part of a command, and that up brings the last one back.
+        ("me\x1b[Dm", "RAM disk 0 of"),
+        ("\x1b[A", "RAM disk 0 of"),
     ] {
-        let answer = match command {
-            "helx\x08p" => machine.console.ask_edited(command)?,
-            _ => machine.console.ask(command)?,
-        };
+        let is_edited = command.contains(|c: char| c.is_control());
+        let answer =
+            if is_edited { machine.console.ask_edited(command)? } else { machine.console.ask(command)? };
         ensure!(answer.contains(expected), "{command} was answered by {answer:?}, expected {expected:?}");
     }
     // Every end of a line ends one, and none of the commands that come together is lost.
