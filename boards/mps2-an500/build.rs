@@ -1,6 +1,7 @@
 //! Settings and files, FreeRTOS for this processor, and where things lie.
 
 use freertos_build::{Builder, prelude::*};
+use linerate_firmware_settings::Limits;
 use std::path::PathBuf;
 use std::{env, fs};
 
@@ -9,10 +10,13 @@ const CLOCK_HZ: u32 = 25_000_000;
 /// Tasks and everything that they allocate.
 const HEAP: usize = 1 << 20;
 
+/// Most frames that the LAN9118 is told to wait for, as its driver has it.
+const LIMITS: Limits = Limits { frames: 4 };
+
 fn main() {
     let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    if let Err(error) = linerate_firmware_settings::generate(&folder, &out) {
+    if let Err(error) = linerate_firmware_settings::generate(&folder, &out, &LIMITS) {
         // One line, without a backtrace: it is about a file that the reader has just changed.
         eprintln!("{error:#}");
         std::process::exit(1);

@@ -1,5 +1,6 @@
 //! Settings and files, FreeRTOS for this processor unless Embassy has the tasks, and where things lie.
 
+use linerate_firmware_settings::Limits;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -10,10 +11,13 @@ const HEAP: usize = 64 << 20;
 #[cfg(not(feature = "freertos"))]
 const STACK: usize = 192 << 10;
 
+/// Most frames that the interface is told to wait for: a quarter of the ring that the emulator gives it.
+const LIMITS: Limits = Limits { frames: 64 };
+
 fn main() {
     let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    if let Err(error) = linerate_firmware_settings::generate(&folder, &out) {
+    if let Err(error) = linerate_firmware_settings::generate(&folder, &out, &LIMITS) {
         // One line, without a backtrace: it is about a file that the reader has just changed.
         eprintln!("{error:#}");
         std::process::exit(1);

@@ -1,12 +1,16 @@
 //! Settings and files, and where things lie.
 
+use linerate_firmware_settings::{Limits, MOST_FRAMES};
 use std::env;
 use std::path::PathBuf;
+
+/// The interface counts no frames, or as many as there may be.
+const LIMITS: Limits = Limits { frames: MOST_FRAMES };
 
 fn main() {
     let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    if let Err(error) = linerate_firmware_settings::generate(&folder, &out) {
+    if let Err(error) = linerate_firmware_settings::generate(&folder, &out, &LIMITS) {
         // One line, without a backtrace: it is about a file that the reader has just changed.
         eprintln!("{error:#}");
         std::process::exit(1);

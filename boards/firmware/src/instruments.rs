@@ -2,6 +2,7 @@
 
 use crate::exchange::Spread;
 use crate::probe::{Calls, Probe};
+use crate::settings::{MOST_FRAMES, MOST_TIMER_US};
 use crate::trace;
 use alloc::string::String;
 use linerate_nic::{Interface, PacingConfig, PacingMode, QueuePair as _};
@@ -87,13 +88,29 @@ fn pacing<D: Interface>(words: &str, probe: &mut Probe<D>) -> String {
                 "expected pacing MODE TIMER_US FRAMES, with whole numbers of microseconds and frames\n",
             );
         };
+        let most = probe.most_counted().map_or(MOST_FRAMES, |most| most.min(MOST_FRAMES));
+        if let Some(why) = refused(timer_ticks, threshold, most) {
+            return why;
+        }
         let wanted = PacingConfig { mode, timer_ticks, tick_ns: 1_000, threshold };
         if probe.set_pacing(wanted).is_err() {
-            return String::from("this interface has no such mode, timer or threshold\n");
+            return alloc::format!(
+                "pacing: {} with a threshold of {threshold} given, 1 expected: this interface does not count frames\n",
+                mode.name()
+            );
         }
     }
     let now = probe.pacing();
     alloc::format!("{}, {} us, {} frames\n", now.mode.name(), now.period().as_micros(), now.threshold)
+}
+
+/// Why there can be no such timer or threshold, if so; with a threshold of `most` at most.
+fn refused(timer_us: u32, threshold: u32, most: u32) -> Option<String> {
+    if timer_us > MOST_TIMER_US {
+        return Some(alloc::format!("pacing: {timer_us} us given, 0 to {MOST_TIMER_US} expected\n"));
+    }
+    let is_known = (1..=most).contains(&threshold);
+    (!is_known).then(|| alloc::format!("pacing: {threshold} frames given, 1 to {most} expected\n"))
 }
 
 fn no_memory(what: &str) -> String {
@@ -102,4 +119,21 @@ fn no_memory(what: &str) -> String {
 
 fn direction(name: &str, calls: Calls) -> String {
     alloc::format!("{name:<8}{:>10} calls{:>10} us\n", calls.count, calls.ns / 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pacing_that_cuts_a_board_off_is_refused_with_the_range() {
+        let check = |timer, threshold, expected: Option<&str>| {
+            assert_eq!(refused(timer, threshold, 4).as_deref(), expected, "{timer} us, {threshold} frames");
+        };
+        check(0, 1, None);
+        check(100_000, 4, None);
+        check(100, 0, Some("pacing: 0 frames given, 1 to 4 expected\n"));
+        check(100, 9, Some("pacing: 9 frames given, 1 to 4 expected\n"));
+        check(4_000_000_000, 0, Some("pacing: 4000000000 us given, 0 to 100000 expected\n"));
+    }
 }

@@ -215,9 +215,15 @@ fn paced<D: Interface>(device: D, settings: &Settings, now: Instant) -> Result<P
     } else {
         device.set_pacing(interrupts.pacing)
     };
-    let wrong =
-        |_| Error::Setting("interrupts", "this interface has no such mode, timer or threshold".into());
-    set.map_err(wrong).map(|()| device)
+    set.map_err(|_| {
+        let (mode, threshold) = (interrupts.pacing.mode.name(), interrupts.pacing.threshold);
+        let expected = device.most_counted().unwrap_or(1);
+        let why = alloc::format!(
+            "mode {mode:?} with a threshold of {threshold} given, 1 to {expected} expected by this interface"
+        );
+        Error::Setting("interrupts", why)
+    })?;
+    Ok(device)
 }
 
 /// Makes what somebody has asked for: a file of what the machine knows, the answer to a command; whether it has answered one. With

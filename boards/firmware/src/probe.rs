@@ -168,7 +168,7 @@ impl<D: QueuePair> Probe<D> {
 }
 
 impl<D: QueuePair> QueuePair for Probe<D> {
-    pass_on!(device: enabled, poll_completion, arm, poll_timeout);
+    pass_on!(device: enabled, poll_completion, arm, most_counted, poll_timeout);
 
     fn set_pacing(&mut self, pacing: PacingConfig) -> Result<(), DeviceError> {
         self.device.set_pacing(pacing).inspect(|()| self.pacing = pacing)

@@ -54,6 +54,11 @@ pub struct Settings {
     pub capture: usize,
 }
 
+/// Longest time that a frame waits for others, in microseconds, as `linerate-firmware-settings` has it.
+pub(crate) const MOST_TIMER_US: u32 = 100_000;
+/// Most frames that wait for one another where the interface does not bound them, as there.
+pub(crate) const MOST_FRAMES: u32 = 255;
+
 /// When the interface interrupts, and what is left to other tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct Interrupts {

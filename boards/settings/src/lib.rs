@@ -29,9 +29,10 @@ const OFFLOADS: &str = "LINERATE_BOARD_OFFLOADS";
 /// Most cores.
 const MOST_CORES: usize = 4;
 
-/// Longest time that a frame waits for others, in microseconds, and most frames that do.
+/// Longest time that a frame waits for others, in microseconds.
 const MOST_TIMER_US: u32 = 100_000;
-const MOST_THRESHOLD: u32 = 255;
+/// Most frames that do, where the interface has no smaller bound.
+pub const MOST_FRAMES: u32 = 255;
 
 /// Seconds of a watchdog: the loop turns once a second, and the chip of `nucleo-h743zi` counts no more than 32.
 const WATCHDOG: std::ops::RangeInclusive<u32> = 2..=30;
@@ -72,8 +73,7 @@ struct Network {
     offloads: bool,
 }
 
-/// Without it each frame interrupts, and nothing is left to others.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Interrupts {
     mode: Mode,
@@ -83,8 +83,15 @@ struct Interrupts {
     reserve: u32,
 }
 
+/// Without it each frame interrupts, and nothing is left to others.
+impl Default for Interrupts {
+    fn default() -> Interrupts {
+        Interrupts { mode: Mode::default(), timer_us: 0, threshold: 1, adaptive: false, reserve: 0 }
+    }
+}
+
 /// What the timer counts from: `PacingMode` of `linerate-nic`.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Mode {
     None,
@@ -144,14 +151,22 @@ struct Files {
     flash: String,
 }
 
-/// Reads `board.toml` and the folder that it names, both in `folder`, and writes `settings.rs` to `out`.
+/// What the hardware of a board and its image allow.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Most frames that its interface can be told to wait for, [`MOST_FRAMES`] at most.
+    pub frames: u32,
+}
+
+/// Reads `board.toml` and the folder that it names, both in `folder`, and writes `settings.rs` to `out`; what the board's `limits`
+/// do not allow is an error.
 ///
 /// Cargo is told (on standard output) to build again when one of them changes.
-pub fn generate(folder: &Path, out: &Path) -> Result<()> {
+pub fn generate(folder: &Path, out: &Path, limits: &Limits) -> Result<()> {
     let path = folder.join("board.toml");
     println!("cargo::rerun-if-changed={}", path.display());
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut board = parse(&text).with_context(|| format!("{}", path.display()))?;
+    let mut board = parse(&text, limits).with_context(|| format!("{}", path.display()))?;
     println!("cargo::rerun-if-env-changed={OFFLOADS}");
     if let Ok(text) = std::env::var(OFFLOADS) {
         board.network.offloads =
@@ -166,7 +181,7 @@ pub fn generate(folder: &Path, out: &Path) -> Result<()> {
     std::fs::write(&out, source).with_context(|| format!("cannot write {}", out.display()))
 }
 
-fn parse(text: &str) -> Result<Board> {
+fn parse(text: &str, limits: &Limits) -> Result<Board> {
     let board: Board = toml::from_str(text)?;
     let memory = &board.memory;
     ensure!(
@@ -183,18 +198,7 @@ fn parse(text: &str) -> Result<Board> {
             "servers.iperf3_by_core: {port}, and one more for each core, are to be ports of their own"
         );
     }
-    let interrupts = &board.interrupts;
-    ensure!(
-        interrupts.timer_us <= MOST_TIMER_US,
-        "interrupts.timer_us: {} given, 0 to {MOST_TIMER_US} expected",
-        interrupts.timer_us
-    );
-    ensure!(
-        interrupts.threshold <= MOST_THRESHOLD,
-        "interrupts.threshold: {} given, 0 to {MOST_THRESHOLD} expected",
-        interrupts.threshold
-    );
-    ensure!(interrupts.reserve <= 90, "interrupts.reserve: {} given, 0 to 90 expected", interrupts.reserve);
+    check_interrupts(&board.interrupts, limits)?;
     let seconds = board.watchdog.seconds;
     ensure!(
         seconds == 0 || WATCHDOG.contains(&seconds),
@@ -224,6 +228,25 @@ fn parse(text: &str) -> Result<Board> {
     }
     ensure!(board.servers.ftp_users.len() <= 8, "servers.ftp_users: 8 at most");
     Ok(board)
+}
+
+fn check_interrupts(interrupts: &Interrupts, limits: &Limits) -> Result<()> {
+    let Interrupts { mode, timer_us, threshold, reserve, .. } = *interrupts;
+    ensure!(
+        timer_us <= MOST_TIMER_US,
+        "interrupts.timer_us: {timer_us} given, 0 to {MOST_TIMER_US} expected"
+    );
+    ensure!(
+        (1..=limits.frames).contains(&threshold),
+        "interrupts.threshold: {threshold} given, 1 to {} expected",
+        limits.frames
+    );
+    ensure!(
+        mode != Mode::None || threshold == 1,
+        "interrupts.mode: \"none\" with interrupts.threshold {threshold} given, 1 expected: no timer ends the wait of fewer frames"
+    );
+    ensure!(reserve <= 90, "interrupts.reserve: {reserve} given, 0 to 90 expected");
+    Ok(())
 }
 
 /// An Ethernet address as `02:00:c0:a8:01:32`.

@@ -2,6 +2,8 @@
 
 use super::*;
 
+const LIMITS: Limits = Limits { frames: 4 };
+
 const GOOD: &str = r#"
 name = "bench"
 [network]
@@ -45,7 +47,7 @@ fn settings_and_files_become_rust() {
     std::fs::write(folder.join("board.toml"), GOOD).unwrap();
     std::fs::write(folder.join("files/index.html"), "hello").unwrap();
     std::fs::write(folder.join("files/a/b"), "").unwrap();
-    generate(&folder, &folder.join("out")).unwrap();
+    generate(&folder, &folder.join("out"), &LIMITS).unwrap();
     let source = std::fs::read_to_string(folder.join("out/settings.rs")).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     for part in [
@@ -87,7 +89,9 @@ fn what_is_wrong_is_named() {
         ("name = \"bench\"", "name = \"bench\"\ncores = 5", "cores: 5 given, 1 to 4 expected"),
         ("ftp = [21]", "ftp = [21]\niperf3_by_core = 80", "servers.iperf3_by_core: 80"),
         ("timer_us = 200", "timer_us = 200000", "interrupts.timer_us: 200000 given, 0 to 100000 expected"),
-        ("threshold = 4", "threshold = 256", "interrupts.threshold: 256 given, 0 to 255 expected"),
+        ("threshold = 4", "threshold = 5", "interrupts.threshold: 5 given, 1 to 4 expected"),
+        ("threshold = 4", "threshold = 0", "interrupts.threshold: 0 given, 1 to 4 expected"),
+        ("last-interrupt", "none", "interrupts.mode: \"none\" with interrupts.threshold 4 given, 1 expected"),
         ("reserve = 30", "reserve = 91", "interrupts.reserve: 91 given, 0 to 90 expected"),
         ("last-interrupt", "mode-1", "unknown variant `mode-1`, expected one of `none`, `last-interrupt`"),
         ("seconds = 5", "seconds = 1", "watchdog.seconds: 1 given, 0 for none, or 2 to 30 expected"),
@@ -97,7 +101,7 @@ fn what_is_wrong_is_named() {
         ("ipv6 = true", "ipv6 = true\nipv8 = true", "ipv8"),
         ("ftp = [21]", "", "ftp"),
     ] {
-        let error = format!("{:#}", parse(&GOOD.replace(from, to)).unwrap_err());
+        let error = format!("{:#}", parse(&GOOD.replace(from, to), &LIMITS).unwrap_err());
         assert!(error.contains(message), "{to}: {error}");
     }
     for (text, message) in [
@@ -118,7 +122,7 @@ fn what_is_wrong_is_named() {
 
 #[test]
 fn there_is_a_watchdog_unless_it_is_switched_off() {
-    let seconds = |text: &str| parse(text).unwrap().watchdog.seconds;
+    let seconds = |text: &str| parse(text, &LIMITS).unwrap().watchdog.seconds;
     assert_eq!(seconds(GOOD), 5);
     assert_eq!(seconds(&GOOD.replace("[watchdog]\nseconds = 5\n", "")), 8);
     assert_eq!(seconds(&GOOD.replace("seconds = 5", "seconds = 0")), 0);

@@ -52,7 +52,8 @@ impl<D: QueuePair> Paced<D> {
     /// that of `pacing`.
     ///
     /// # Errors
-    /// [`DeviceError::Unsupported`] for a threshold alone where the queue does not count frames.
+    /// [`DeviceError::Unsupported`] for a threshold alone where the queue does not count frames, and for one that it does not
+    /// count to: it would interrupt for frames that are to wait, again and again.
     pub fn set_adaptive(
         &mut self,
         now: Instant,
@@ -61,6 +62,9 @@ impl<D: QueuePair> Paced<D> {
     ) -> Result<(), DeviceError> {
         let is_threshold_alone = pacing.mode == PacingMode::None;
         if is_threshold_alone && pacing.threshold > 1 && self.device.arm_for(now, 1).is_none() {
+            return Err(DeviceError::Unsupported);
+        }
+        if self.device.most_counted().is_some_and(|most| pacing.threshold > most) {
             return Err(DeviceError::Unsupported);
         }
         let waits = pacing.threshold > 1 && (is_threshold_alone || pacing.timer_ticks > 0);
@@ -118,7 +122,7 @@ impl Pace {
 }
 
 impl<D: QueuePair> QueuePair for Paced<D> {
-    pass_on!(device: enabled, poll_completion, waiting, arm_for);
+    pass_on!(device: enabled, poll_completion, waiting, arm_for, most_counted);
 
     #[inline]
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
@@ -235,6 +239,10 @@ mod tests {
                 self.waiting >= frames
             })
         }
+
+        fn most_counted(&self) -> Option<u32> {
+            self.counts.then_some(99)
+        }
     }
 
     /// A loop that sleeps on nothing but interrupts and the timeout.
@@ -337,6 +345,17 @@ mod tests {
         let mut paced = Paced::new(Ring::new(false));
         assert_eq!(paced.set_pacing(config(PacingMode::None, 2)), Err(DeviceError::Unsupported));
         assert_eq!(paced.set_pacing(config(PacingMode::None, 1)), Ok(()));
+    }
+
+    #[test]
+    fn a_queue_that_counts_is_not_asked_for_more_than_it_counts_to() {
+        for mode in PacingMode::ALL {
+            let mut paced = Paced::new(Ring::new(true));
+            assert_eq!(paced.set_pacing(config(mode, 99)), Ok(()), "{mode:?}");
+            assert_eq!(paced.set_pacing(config(mode, 100)), Err(DeviceError::Unsupported), "{mode:?}");
+        }
+        let mut paced = Paced::new(Ring::new(false));
+        assert_eq!(paced.set_pacing(config(PacingMode::LastInterrupt, 100)), Ok(()));
     }
 
     #[test]

@@ -27,7 +27,7 @@ macro_rules! pass_on {
         $crate::pass_on!($field: mac, mtu, capabilities, enable, link, set_filter, queues, set_steering);
     };
     ($field:tt: all of QueuePair) => {
-        $crate::pass_on!($field: enabled, receive, transmit, poll_completion, arm, waiting, arm_for, poll_timeout, set_pacing);
+        $crate::pass_on!($field: enabled, receive, transmit, poll_completion, arm, waiting, arm_for, most_counted, poll_timeout, set_pacing);
     };
     ($field:tt: $($method:ident),+) => {
         $($crate::pass_on!(@$method $field);)+
@@ -121,6 +121,11 @@ macro_rules! pass_on {
     (@arm_for $field:tt) => {
         fn arm_for(&mut self, now: $crate::pass_on::Instant, frames: u32) -> Option<bool> {
             $crate::QueuePair::arm_for(&mut self.$field, now, frames)
+        }
+    };
+    (@most_counted $field:tt) => {
+        fn most_counted(&self) -> Option<u32> {
+            $crate::QueuePair::most_counted(&self.$field)
         }
     };
     (@poll_timeout $field:tt) => {

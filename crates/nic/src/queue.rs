@@ -51,6 +51,11 @@ pub trait QueuePair {
         None
     }
 
+    /// Most frames that [`QueuePair::arm_for`] waits for. `None`, the default, where the queue cannot count.
+    fn most_counted(&self) -> Option<u32> {
+        None
+    }
+
     /// When [`QueuePair::receive`] or [`QueuePair::arm`] must be called at the latest though no interrupt came: for a driver that looks
     /// now and then whether its hardware still goes on. `None`, the default, where interrupts tell everything.
     fn poll_timeout(&self) -> Option<Instant> {
@@ -105,7 +110,7 @@ impl<C: Device, Q> Device for Joined<C, Q> {
 }
 
 impl<Q: QueuePair> QueuePair for Member<Q> {
-    pass_on!(queue: receive, transmit, poll_completion, arm, waiting, arm_for, poll_timeout, set_pacing);
+    pass_on!(queue: receive, transmit, poll_completion, arm, waiting, arm_for, most_counted, poll_timeout, set_pacing);
 
     fn enabled(&self) -> Capabilities {
         self.queue.enabled().and(self.allowed)

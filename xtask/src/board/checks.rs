@@ -315,6 +315,22 @@ fn pacing(machine: &mut Machine<'_>) -> Result<String> {
     machine.console.ask(&format!("pacing {mode} {timer} {frames}"))?;
     let answer = machine.console.ask("pacing sometimes 1 1")?;
     ensure!(answer.contains("no such mode; expected none, last-interrupt"), "pacing sometimes: {answer}");
+    for (wanted, expected) in [
+        ("last-interrupt 4000000000 1", "4000000000 us given, 0 to 100000 expected"),
+        ("first-new-packet 100 0", "0 frames given, 1 to "),
+        ("last-interrupt 100 256", "256 frames given, 1 to "),
+    ] {
+        let answer = machine.console.ask(&format!("pacing {wanted}"))?;
+        ensure!(
+            answer.contains(expected),
+            "pacing {wanted} was answered by {answer:?}, expected {expected:?}"
+        );
+    }
+    let answer = machine.console.ask("pacing")?;
+    ensure!(
+        answer.replace(',', "").contains(&set),
+        "pacing {answer:?} though all was refused, {set:?} before"
+    );
     let answer = machine.console.ask("reserve 99")?;
     ensure!(answer.contains("99 given, 0 to 90 expected"), "{answer}");
     Ok(set)

@@ -103,6 +103,10 @@ impl<R: Registers> QueuePair for Lan9118<R> {
         Some(self.arm_at(frames.clamp(1, MOST_FRAMES)))
     }
 
+    fn most_counted(&self) -> Option<u32> {
+        Some(MOST_FRAMES)
+    }
+
     fn poll_timeout(&self) -> Option<Instant> {
         self.starved_until
     }

@@ -117,6 +117,7 @@ fn it_interrupts_at_the_frame_that_was_asked_for() {
     }
     assert_eq!((chip.arm_for(NOW, 3), chip.arm_for(NOW, 4)), (Some(true), Some(false)));
     assert_eq!(receive(&mut chip, 16).len(), 3);
+    assert_eq!(chip.most_counted(), Some(4));
     // None is one, and more than the FIFO surely holds are as many as it does.
     assert_eq!(chip.arm_for(NOW, 0), Some(false));
     model.borrow_mut().arrive(&frame(60, 1));

@@ -92,6 +92,10 @@ impl<P: Transport> QueuePair for Virtio<P> {
     fn arm_for(&mut self, _now: Instant, frames: u32) -> Option<bool> {
         Some(self.arm_at(frames.clamp(1, self.receiver.most_waiting().into()) as u16))
     }
+
+    fn most_counted(&self) -> Option<u32> {
+        Some(self.receiver.most_waiting().into())
+    }
 }
 
 impl<P: Transport> Virtio<P> {

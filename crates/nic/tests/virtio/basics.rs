@@ -262,6 +262,7 @@ fn it_interrupts_at_the_buffer_that_was_asked_for() {
         let [three, four] = [3, 4].map(|frames| bench.device.arm_for(Instant::ZERO, frames));
         assert_eq!((three, four), (Some(true), Some(false)));
         assert_eq!(bench.receive().len(), 3);
+        assert_eq!(bench.device.most_counted(), Some(8));
         // More than a quarter of the ring are as many as a quarter: the device is not to run out of buffers.
         assert_eq!(bench.device.arm_for(Instant::ZERO, u32::MAX), Some(false));
         let interrupts = (1..=8).find(|number| {
