@@ -11,7 +11,7 @@ const CLOCK_HZ: u32 = 25_000_000;
 const HEAP: usize = 1 << 20;
 
 /// Most frames that the LAN9118 is told to wait for, as its driver has it.
-const LIMITS: Limits = Limits { frames: 4 };
+const LIMITS: Limits = Limits { frames: 4, heap: HEAP };
 
 fn main() {
     let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));

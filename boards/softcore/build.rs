@@ -4,8 +4,10 @@ use linerate_firmware_settings::{Limits, MOST_FRAMES};
 use std::env;
 use std::path::PathBuf;
 
+/// As in `src/heap.rs`.
+const HEAP: usize = 24 << 20;
 /// The interface counts no frames, or as many as there may be.
-const LIMITS: Limits = Limits { frames: MOST_FRAMES };
+const LIMITS: Limits = Limits { frames: MOST_FRAMES, heap: HEAP };
 
 fn main() {
     let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));

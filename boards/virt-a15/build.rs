@@ -5,14 +5,13 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 /// Tasks and everything that they allocate, as in `src/board.rs`: what sockets, RAM disk and receive buffers may take together, and room beside.
-#[cfg(feature = "freertos")]
 const HEAP: usize = 64 << 20;
 /// Bytes of the stack that Embassy polls all tasks on.
 #[cfg(not(feature = "freertos"))]
 const STACK: usize = 192 << 10;
 
 /// Most frames that the interface is told to wait for: a quarter of the ring that the emulator gives it.
-const LIMITS: Limits = Limits { frames: 64 };
+const LIMITS: Limits = Limits { frames: 64, heap: HEAP };
 
 fn main() {
     let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));

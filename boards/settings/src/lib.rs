@@ -7,6 +7,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod check;
 mod files;
 mod source;
 
@@ -156,6 +157,8 @@ struct Files {
 pub struct Limits {
     /// Most frames that its interface can be told to wait for, [`MOST_FRAMES`] at most.
     pub frames: u32,
+    /// Bytes of the heap.
+    pub heap: usize,
 }
 
 /// Reads `board.toml` and the folder that it names, both in `folder`, and writes `settings.rs` to `out`; what the board's `limits`
@@ -183,70 +186,8 @@ pub fn generate(folder: &Path, out: &Path, limits: &Limits) -> Result<()> {
 
 fn parse(text: &str, limits: &Limits) -> Result<Board> {
     let board: Board = toml::from_str(text)?;
-    let memory = &board.memory;
-    ensure!(
-        (1..=MOST_CORES).contains(&board.cores),
-        "cores: {} given, 1 to {MOST_CORES} expected",
-        board.cores
-    );
-    if let Some(port) = board.servers.iperf3_by_core {
-        let ports = port..=port.saturating_add(board.cores as u16 - 1);
-        let servers = &board.servers;
-        let mut others = servers.http.iter().chain(&servers.iperf3).chain(&servers.ftp);
-        ensure!(
-            port > 0 && !others.any(|other| ports.contains(other)),
-            "servers.iperf3_by_core: {port}, and one more for each core, are to be ports of their own"
-        );
-    }
-    check_interrupts(&board.interrupts, limits)?;
-    let seconds = board.watchdog.seconds;
-    ensure!(
-        seconds == 0 || WATCHDOG.contains(&seconds),
-        "watchdog.seconds: {seconds} given, 0 for none, or {} to {} expected",
-        WATCHDOG.start(),
-        WATCHDOG.end()
-    );
-    ensure!((1..=4_096).contains(&memory.connections), "memory.connections: 1 to 4,096 expected");
-    ensure!(memory.sockets >= 16 << 10, "memory.sockets: {} bytes, 16 KiB at least expected", memory.sockets);
-    let half = memory.sockets / 2;
-    for (name, buffer) in [("send_buffer", memory.send_buffer), ("receive_buffer", memory.receive_buffer)] {
-        ensure!(
-            (2_048..=half).contains(&buffer),
-            "memory.{name}: {buffer} bytes, 2,048 to half of memory.sockets ({half}) expected"
-        );
-    }
-    ensure!(
-        (8..=4_096).contains(&memory.receive_buffers),
-        "memory.receive_buffers: {} given, 8 to 4,096 expected",
-        memory.receive_buffers
-    );
-    for (name, ring) in [("trace", memory.trace), ("capture", memory.capture)] {
-        ensure!(
-            ring == 0 || (RING..=MOST_RING).contains(&ring),
-            "memory.{name}: {ring} bytes, 0 or 4 KiB to 64 MiB expected"
-        );
-    }
-    ensure!(board.servers.ftp_users.len() <= 8, "servers.ftp_users: 8 at most");
+    check::board(&board, limits)?;
     Ok(board)
-}
-
-fn check_interrupts(interrupts: &Interrupts, limits: &Limits) -> Result<()> {
-    let Interrupts { mode, timer_us, threshold, reserve, .. } = *interrupts;
-    ensure!(
-        timer_us <= MOST_TIMER_US,
-        "interrupts.timer_us: {timer_us} given, 0 to {MOST_TIMER_US} expected"
-    );
-    ensure!(
-        (1..=limits.frames).contains(&threshold),
-        "interrupts.threshold: {threshold} given, 1 to {} expected",
-        limits.frames
-    );
-    ensure!(
-        mode != Mode::None || threshold == 1,
-        "interrupts.mode: \"none\" with interrupts.threshold {threshold} given, 1 expected: no timer ends the wait of fewer frames"
-    );
-    ensure!(reserve <= 90, "interrupts.reserve: {reserve} given, 0 to 90 expected");
-    Ok(())
 }
 
 /// An Ethernet address as `02:00:c0:a8:01:32`.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const LIMITS: Limits = Limits { frames: 4 };
+const LIMITS: Limits = Limits { frames: 4, heap: 200_000 };
 
 const GOOD: &str = r#"
 name = "bench"
@@ -85,7 +85,38 @@ fn what_is_wrong_is_named() {
         ("receive_buffers = 32", "receive_buffers = 4", "memory.receive_buffers: 4 given, 8 to 4,096"),
         ("trace = 16384", "trace = 100", "memory.trace: 100 bytes, 0 or 4 KiB to 64 MiB"),
         ("capture = 0", "capture = 100000000", "memory.capture: 100000000 bytes, 0 or 4 KiB to 64 MiB"),
+        (
+            "ram_disk = 65536",
+            "ram_disk = 200000",
+            "memory.ram_disk: 200000 bytes, less than 150848 expected, which half of memory.sockets (65536), memory.trace (16384) and \
+             memory.capture (0) leave of this image's heap (HEAP, 200000 bytes)",
+        ),
+        ("ram_disk = 65536", "ram_disk = 150848", "memory.ram_disk: 150848 bytes"),
+        ("sockets = 65536", "sockets = 500000", "memory.sockets: 500000 bytes, of which half"),
         ("http = [80]", "http = [80000]", "80000"),
+        ("http = [80]", "http = [80, 5001]", "servers.iperf3: 5001 given, which servers.http has already"),
+        ("ftp = [21]", "ftp = [80]", "servers.ftp: 80 given, which servers.http has already"),
+        ("ftp = [21]", "ftp = [21, 21]", "servers.ftp: 21 given, which servers.ftp has already"),
+        (
+            "192.168.1.50/24",
+            "192.168.1.255/24",
+            "network.addresses: 192.168.1.255/24 is the broadcast address of that subnet, a host's expected",
+        ),
+        (
+            "192.168.1.50/24",
+            "192.168.1.0/24",
+            "network.addresses: 192.168.1.0/24 is the network's own address",
+        ),
+        (
+            "gateways = [\"192.168.1.1\"]",
+            "gateways = [\"192.168.2.1\"]",
+            "network.gateways: 192.168.2.1 is in no subnet of network.addresses (192.168.1.50/24, fd00::50/64)",
+        ),
+        (
+            "gateways = [\"192.168.1.1\"]",
+            "gateways = [\"fd01::1\"]",
+            "network.gateways: fd01::1 is in no subnet",
+        ),
         ("name = \"bench\"", "name = \"bench\"\ncores = 5", "cores: 5 given, 1 to 4 expected"),
         ("ftp = [21]", "ftp = [21]\niperf3_by_core = 80", "servers.iperf3_by_core: 80"),
         ("timer_us = 200", "timer_us = 200000", "interrupts.timer_us: 200000 given, 0 to 100000 expected"),
@@ -104,6 +135,10 @@ fn what_is_wrong_is_named() {
         let error = format!("{:#}", parse(&GOOD.replace(from, to), &LIMITS).unwrap_err());
         assert!(error.contains(message), "{to}: {error}");
     }
+}
+
+#[test]
+fn what_is_no_address_is_named() {
     for (text, message) in [
         ("02:00:c0:a8:01", "is not six bytes"),
         ("02:00:c0:a8:01:xx", "is not six bytes"),
@@ -117,6 +152,24 @@ fn what_is_wrong_is_named() {
         ("192.168.1.50/33", "a prefix of 32 bits at most"),
     ] {
         assert!(format!("{:#}", cidr(text).unwrap_err()).contains(message), "{text}");
+    }
+}
+
+#[test]
+fn addresses_and_gateways_that_can_work_are_taken() {
+    for (from, to) in [
+        ("192.168.1.50/24", "192.168.1.254/31"),
+        ("192.168.1.50/24", "192.168.1.0/32"),
+        ("192.168.1.50/24", "192.168.0.0/8"),
+        ("192.168.1.50/24", "192.168.0.255/16"),
+        ("192.168.1.1\"]", "192.168.1.1\", \"fe80::1\", \"fd00::1\"]"),
+        // By DHCP, which tells the subnet.
+        ("\"192.168.1.50/24\", ", ""),
+    ] {
+        let text = GOOD.replace(from, to);
+        let text =
+            if to.ends_with("31") || to.ends_with("32") { text.replace("\"192.168.1.1\"", "") } else { text };
+        assert!(parse(&text, &LIMITS).is_ok(), "{to}: {:#}", parse(&text, &LIMITS).unwrap_err());
     }
 }
 
