@@ -10,8 +10,8 @@ const HEAP: usize = 64 << 20;
 #[cfg(not(feature = "freertos"))]
 const STACK: usize = 192 << 10;
 
-/// Most frames that the interface is told to wait for: a quarter of the ring that the emulator gives it.
-const LIMITS: Limits = Limits { frames: 64, heap: HEAP };
+/// Most frames that the interface is told to wait for: a quarter of its ring of 512.
+const LIMITS: Limits = Limits { frames: 128, heap: HEAP };
 
 fn main() {
     let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
