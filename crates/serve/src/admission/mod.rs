@@ -71,13 +71,13 @@ pub enum Verdict {
 /// What a crowd did since the last report, for the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// Connections now.
+    /// Connections when the last one gave way or was refused: by the time of the report the crowd may have gone.
     pub used: usize,
     /// The limit.
     pub limit: usize,
-    /// The source that holds most.
+    /// The source that held most then.
     pub source: Source,
-    /// How many it holds.
+    /// How many it held.
     pub held: usize,
     /// The limit of one source.
     pub per_source: usize,
@@ -92,10 +92,19 @@ impl fmt::Display for Report {
         let Report { used, limit, source, held, per_source, gave_way, refused } = self;
         write!(
             f,
-            "{used} of {limit} connections are in use, {held} of {per_source} by {source}, which holds the most; since \
-             the last report {gave_way} gave way to newcomers and {refused} newcomers were refused"
+            "since the last report {gave_way} gave way to newcomers and {refused} newcomers were refused; at the last of \
+             them {used} of {limit} connections were in use, {held} of {per_source} by {source}, which held the most"
         )
     }
+}
+
+/// How full it was when somebody gave way or was refused.
+#[derive(Clone, Copy, Debug)]
+struct Pressed {
+    used: usize,
+    /// Who held most, and how many.
+    source: Source,
+    held: usize,
 }
 
 #[derive(Debug)]
@@ -137,6 +146,8 @@ pub struct Admission {
     by_count: Option<BTreeSet<(u32, Source)>>,
     gave_way: u64,
     refused: u64,
+    /// At the last of these.
+    pressed: Option<Pressed>,
     report_at: Option<Instant>,
     shared: Shared,
 }
@@ -189,6 +200,8 @@ impl Admission {
         let (used, held) = (self.counted(), self.counted_of(source));
         let mut left = JUDGED_MAX;
         if held >= self.per_source {
+            // At its limit it holds the most.
+            self.pressed = Some(Pressed { used, source, held });
             return match self.victim_of(source, &mut left, &mut may_go) {
                 Some(victim) => self.replace(victim),
                 None => {
@@ -201,9 +214,14 @@ impl Admission {
             return Verdict::Admit;
         }
         let victim = self.victim_in_crowd(source, held, &mut left, &mut may_go);
+        if victim.is_none() && used < self.limit {
+            return Verdict::Admit;
+        }
+        if let Some(&(held, source)) = self.by_count().last() {
+            self.pressed = Some(Pressed { used, source, held: held as usize });
+        }
         match victim {
             Some(victim) => self.replace(victim),
-            None if used < self.limit => Verdict::Admit,
             None => {
                 self.refused += 1;
                 Verdict::Full
@@ -332,13 +350,13 @@ impl Admission {
         if self.gave_way + self.refused == 0 || self.report_at.is_some_and(|at| now < at) {
             return None;
         }
-        let &(held, source) = self.by_count().last()?;
+        let Pressed { used, source, held } = self.pressed.take()?;
         self.report_at = Some(now + REPORT_INTERVAL);
         Some(Report {
-            used: self.counted(),
+            used,
             limit: self.limit,
             source,
-            held: held as usize,
+            held,
             per_source: self.per_source,
             gave_way: core::mem::take(&mut self.gave_way),
             refused: core::mem::take(&mut self.refused),

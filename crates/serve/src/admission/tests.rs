@@ -39,7 +39,10 @@ fn a_newcomer_takes_the_place_of_who_waited_longest_of_the_largest_source() {
     assert_eq!(admission.judge(source(3), |_| true), Verdict::Replace(id(5)));
     let report = admission.report(at(600)).unwrap();
     assert_eq!((report.source, report.held, report.gave_way, report.refused), (source(2), 14, 2, 0));
-    assert!(report.to_string().contains("18 of 20 connections are in use, 14 of 15 by 10.0.0.2"), "{report}");
+    assert!(
+        report.to_string().contains("18 of 20 connections were in use, 14 of 15 by 10.0.0.2"),
+        "{report}"
+    );
     assert_eq!(admission.report(at(700)), None, "nothing since then");
     assert!(matches!(admission.judge(source(3), |_| true), Verdict::Replace(_)));
     assert_eq!(admission.report(at(10_599)), None, "once in ten seconds");
@@ -54,6 +57,30 @@ fn a_source_at_its_limit_pays_for_its_newcomers_itself() {
     assert_eq!(admission.judge(source(2), |_| true), Verdict::Replace(id(3)));
     assert_eq!(admission.judge(source(2), |_| false), Verdict::SourceFull);
     assert_eq!(admission.judge(source(1), |_| false), Verdict::Admit);
+}
+
+#[test]
+fn a_report_tells_how_full_it_was_when_somebody_gave_way() {
+    let mut admission = Admission::new(20, 20);
+    fill(&mut admission, 1, 0, 17);
+    fill(&mut admission, 2, 17, 1);
+    assert_eq!(admission.judge(source(3), |_| true), Verdict::Replace(id(0)));
+    // The load has gone by the time of the report, but for one.
+    (0..17).for_each(|n| admission.remove(id(n)));
+    let report = admission.report(at(100)).unwrap();
+    assert_eq!((report.used, report.source, report.held, report.gave_way), (18, source(1), 17, 1));
+    assert_eq!(
+        report.to_string(),
+        "since the last report 1 gave way to newcomers and 0 newcomers were refused; at the last of them 18 of 20 connections were \
+         in use, 17 of 20 by 10.0.0.1, which held the most"
+    );
+    // Whoever pays for his own newcomers holds the most himself.
+    let mut admission = Admission::new(100, 5);
+    fill(&mut admission, 1, 0, 5);
+    assert_eq!(admission.judge(source(1), |_| false), Verdict::SourceFull);
+    (0..5).for_each(|n| admission.remove(id(n)));
+    let report = admission.report(at(100)).unwrap();
+    assert_eq!((report.used, report.source, report.held, report.refused), (5, source(1), 5, 1));
 }
 
 /// Counts for crowds in one thread.
@@ -98,7 +125,7 @@ fn crowds_that_share_their_limits_count_together_and_choose_among_their_own() {
     assert_eq!(crowds[1].judge(source(30), |_| true), Verdict::Replace(id(1)));
     assert_eq!(crowds[1].judge(source(30), |_| false), Verdict::Full);
     let report = crowds[1].report(at(0)).unwrap().to_string();
-    assert!(report.contains("20 of 20 connections are in use"), "{report}");
+    assert!(report.contains("20 of 20 connections were in use"), "{report}");
     // What goes in one makes room in the other.
     for n in 6..10 {
         crowds[0].remove(id(n));
