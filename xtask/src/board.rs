@@ -5,6 +5,7 @@ mod checks;
 mod console;
 mod cores;
 mod count;
+mod ending;
 mod flood;
 mod instruments;
 mod livelock;
@@ -24,6 +25,7 @@ pub use soft_profile::compile;
 
 use crate::{firmware, lab, packages, shell};
 use anyhow::{Context, Result, bail};
+use ending::Ending;
 use machine::Machine;
 use names::Names;
 use network::Network;
@@ -323,8 +325,9 @@ fn build_with(board: &Board, offloads: Option<bool>) -> Result<PathBuf> {
     Ok(image)
 }
 
-/// Starts a board with its console on this terminal, until that ends it.
+/// Starts a board with its console on this terminal, until that or a signal ends it.
 fn serve(board: &Board, image: &Path) -> Result<()> {
+    let ending = Ending::listen()?;
     let root = shell::output(std::process::Command::new("id").arg("-u"))?.trim() == "0";
     let network = if root { Network::in_namespace(board)? } else { Network::forwarded(board) };
     println!("\n{} serves. In another terminal:\n\n{}", board.name, network.examples(board));
@@ -334,8 +337,10 @@ fn serve(board: &Board, image: &Path) -> Result<()> {
     command.stdout(std::process::Stdio::piped());
     let mut emulator = command.spawn().context("cannot start the emulator")?;
     let console = emulator.stdout.take().context("the emulator's console")?;
-    let copied = Names::new(board, image).copy(console, std::io::stdout());
-    let status = emulator.wait().context("the emulator")?;
+    let names = Names::new(board, image);
+    let (status, copied) = ending.watch(&mut emulator, || names.copy(console, std::io::stdout()))?;
+    // After a signal there may be no terminal any more to copy to.
+    let Some(status) = status else { return Ok(()) };
     copied?;
     if !status.success() {
         bail!("the emulator ended with {status}");

@@ -1,5 +1,6 @@
 //! The board `softcore`: no emulator, but its RTL in simulation, clock by clock.
 
+use super::ending::Ending;
 use super::names::Names;
 use super::network::{Network, TAP};
 use super::{OUT, checks, soft_count, soft_order, soft_profile};
@@ -204,6 +205,7 @@ impl Built {
 
 /// Starts the board with its console on this terminal, until its input ends.
 fn serve(board: &Built) -> Result<()> {
+    let ending = Ending::listen()?;
     let network = Network::named(NAME)?;
     println!("\n{NAME} starts, which takes some seconds; then, in another terminal:\n");
     if let Network::Namespace(name) = &network {
@@ -215,8 +217,10 @@ fn serve(board: &Built) -> Result<()> {
     let mut hardware = board.serving(&network, &[])?;
     let mut hardware = hardware.stdout(Stdio::piped()).spawn().context("cannot start the simulation")?;
     let console = hardware.stdout.take().context("the console")?;
-    let copied = Names::by(ADDRESSES, &board.image).copy(console, std::io::stdout());
-    let status = hardware.wait().context("the simulation")?;
+    let names = Names::by(ADDRESSES, &board.image);
+    let (status, copied) = ending.watch(&mut hardware, || names.copy(console, std::io::stdout()))?;
+    // After a signal there may be no terminal any more to copy to.
+    let Some(status) = status else { return Ok(()) };
     copied?;
     ensure!(status.success(), "the simulation ended with {status}");
     Ok(())

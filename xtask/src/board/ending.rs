@@ -1,0 +1,115 @@
+//! An emulator that is served beside: it ends when this command is told to.
+
+use anyhow::{Context, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long the emulator has to put the terminal right, before it is ended without asking.
+const PATIENCE: Duration = Duration::from_secs(3);
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Whether somebody told this command to end, by a signal that would have ended it and left namespace and emulator behind.
+#[derive(Clone, Debug)]
+pub struct Ending(Arc<AtomicBool>);
+
+impl Ending {
+    /// From here on such a signal is noted. (Control-C is the board's while its console has the terminal.)
+    pub fn listen() -> Result<Ending> {
+        let ending = Ending(Arc::default());
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&ending.0))
+                .with_context(|| format!("cannot listen to signal {signal}"))?;
+        }
+        Ok(ending)
+    }
+
+    fn has_come(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Does `work` until `child` has ended, by itself or because a signal has come. How it ended, which is no error of its own after
+    /// a signal, and what came of the work.
+    pub fn watch<T>(&self, child: &mut Child, work: impl FnOnce() -> T) -> Result<(Option<ExitStatus>, T)> {
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| self.wait(child));
+            let done = work();
+            let status =
+                watcher.join().map_err(|_| anyhow::anyhow!("who waits for the emulator panicked"))??;
+            Ok((status, done))
+        })
+    }
+
+    /// Its status if it ended by itself.
+    fn wait(&self, child: &mut Child) -> Result<Option<ExitStatus>> {
+        loop {
+            if let Some(status) = child.try_wait().context("the emulator")? {
+                return Ok((!self.has_come()).then_some(status));
+            }
+            if self.has_come() {
+                return end(child).map(|()| None);
+            }
+            std::thread::sleep(INTERVAL);
+        }
+    }
+}
+
+/// Asks a process to end, and ends it where it does not.
+fn end(child: &mut Child) -> Result<()> {
+    let asked = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    let started = Instant::now();
+    while asked.as_ref().is_ok_and(|status| status.success()) && started.elapsed() < PATIENCE {
+        if child.try_wait().context("the emulator")?.is_some() {
+            return Ok(());
+        }
+        std::thread::sleep(INTERVAL);
+    }
+    child.kill().and_then(|()| child.wait()).context("the emulator does not end")?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::process::Stdio;
+
+    /// Runs a line of a shell that prints, and is told to end as soon as it has; how it ended and what it printed.
+    fn told_to_end(line: &str) -> (Option<ExitStatus>, String) {
+        let ending = Ending(Arc::default());
+        let mut child = Command::new("sh").args(["-c", line]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut out = child.stdout.take().unwrap();
+        let (status, printed) = ending
+            .watch(&mut child, || {
+                let mut byte = [0];
+                out.read_exact(&mut byte).unwrap();
+                ending.0.store(true, Ordering::Relaxed);
+                let mut rest = String::new();
+                out.read_to_string(&mut rest).unwrap();
+                rest
+            })
+            .unwrap();
+        assert!(child.try_wait().unwrap().is_some(), "it still runs");
+        (status, printed)
+    }
+
+    #[test]
+    fn the_emulator_ends_with_the_command_and_puts_things_right_before() {
+        let line = "trap 'echo put right; kill $!; exit' TERM; sleep 600 >&- & printf .; wait";
+        assert_eq!(told_to_end(line), (None, "put right\n".to_owned()));
+        // One that does not listen.
+        assert_eq!(told_to_end("trap '' TERM; printf .; exec sleep 600").0, None);
+    }
+
+    #[test]
+    fn an_emulator_that_ends_by_itself_tells_how() {
+        let ending = Ending::listen().unwrap();
+        let mut child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
+        let (status, done) = ending.watch(&mut child, || 5).unwrap();
+        assert_eq!((status.and_then(|status| status.code()), done), (Some(3), 5));
+        signal_hook::low_level::raise(SIGHUP).unwrap();
+        assert!(ending.has_come());
+    }
+}
