@@ -77,7 +77,7 @@ impl<H: Hardware> Board for Embassy<H> {
             // With interrupts masked, which the watchdog's is not.
             "hang network" => critical_section::with(|_| watchdog::hang_on_purpose()),
             "count on" | "count off" => H::mark(line.ends_with("on")),
-            _ => return H::command(line),
+            _ => return H::command(line).or_else(|| watchdog::hangs_nobody(line, "network")),
         }
         Some(String::new())
     }

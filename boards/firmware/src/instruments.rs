@@ -52,7 +52,7 @@ pub(crate) fn run<D: Interface>(line: &str, node: &mut Node<Spread<Probe<D>>>) -
     let is_watched = probe.is_watched();
     node.port.device().set_watched(is_watched);
     if !known {
-        return Some(String::from(HELP));
+        return Some(misunderstood(what, order, more));
     }
     let probe = node.port.device().device();
     Some(match what {
@@ -71,6 +71,20 @@ pub(crate) fn run<D: Interface>(line: &str, node: &mut Node<Spread<Probe<D>>>) -
             alloc::format!("profile {is_on}\n{}{}", direction("receive", received), direction("send", sent))
         }
     })
+}
+
+/// What was expected of such a command.
+fn misunderstood(what: &str, order: &str, more: Option<&str>) -> String {
+    match (order, more) {
+        ("on", Some(given)) if what == "capture" => {
+            alloc::format!("capture on: {given} given, a number of bytes from 1 on expected\n")
+        }
+        ("on" | "off" | "status", more) => {
+            let given = more.unwrap_or_default();
+            alloc::format!("{what} {order}: {given} given, nothing more expected\n")
+        }
+        _ => alloc::format!("{what}: {order} given, on, off or status expected\n"),
+    }
 }
 
 /// Sets or tells the pacing of the interface's interrupts.
@@ -124,6 +138,16 @@ fn direction(name: &str, calls: Calls) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_expected_is_told() {
+        let check = |what, order, more, expected| assert_eq!(misunderstood(what, order, more), expected);
+        check("trace", "foo", None, "trace: foo given, on, off or status expected\n");
+        check("capture", "on", Some("0"), "capture on: 0 given, a number of bytes from 1 on expected\n");
+        check("capture", "on", Some("x"), "capture on: x given, a number of bytes from 1 on expected\n");
+        check("profile", "on", Some("x"), "profile on: x given, nothing more expected\n");
+        check("capture", "off", Some("9"), "capture off: 9 given, nothing more expected\n");
+    }
 
     #[test]
     fn pacing_that_cuts_a_board_off_is_refused_with_the_range() {

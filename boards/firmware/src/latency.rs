@@ -46,6 +46,9 @@ impl Latency {
 
     /// A line of it.
     pub fn report(&self) -> String {
+        if self.runs() == 0 {
+            return "0 runs, nothing measured; latency on measures\n".into();
+        }
         let (half, most) = (self.within_us(500), self.within_us(990));
         let (runs, latest) = (self.runs(), self.latest_us);
         alloc::format!("{runs} runs, 50 % below {half} us late, 99 % below {most}, the latest {latest}\n")
@@ -67,6 +70,7 @@ mod tests {
     #[test]
     fn what_comes_after_a_period_is_late() {
         let mut latency = Latency::new();
+        assert_eq!(latency.report(), "0 runs, nothing measured; latency on measures\n");
         for run in 0..=1_000 {
             latency.add(Instant::from_millis(run), PERIOD_NS);
         }

@@ -271,6 +271,16 @@ impl Kept {
     }
 }
 
+/// The answer to a command `hang` that names nobody who can hang, if a line is one; `expected` are those who can.
+pub fn hangs_nobody(line: &str, expected: &str) -> Option<String> {
+    let mut words = line.split_whitespace();
+    if words.next() != Some("hang") {
+        return None;
+    }
+    let given = words.next().unwrap_or("nothing");
+    Some(alloc::format!("hang: {given} given, {expected} expected\n"))
+}
+
 /// Never comes back, to show what the watchdog does. A function of its own, so that there is a name to be found in the report.
 #[inline(never)]
 pub fn hang_on_purpose() {
@@ -302,6 +312,17 @@ mod tests {
     /// The verdict of so many checks, one after the other.
     fn checks(watchdog: &Watchdog<2>, count: usize) -> Option<Verdict> {
         (0..count).find_map(|_| watchdog.check())
+    }
+
+    #[test]
+    fn who_is_to_hang_is_asked_for() {
+        let check = |line, expected: Option<&str>| {
+            assert_eq!(hangs_nobody(line, "network or control").as_deref(), expected, "{line:?}");
+        };
+        check("hang", Some("hang: nothing given, network or control expected\n"));
+        check("hang foo", Some("hang: foo given, network or control expected\n"));
+        check("hangs", None);
+        check("mem", None);
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl<H: Hardware> Board for Rtos<H> {
             "hang network" => critical_section::with(|_| watchdog::hang_on_purpose()),
             "hang control" => control::hang(),
             "count on" | "count off" => H::mark(line.ends_with("on")),
-            _ => return H::command(line),
+            _ => return H::command(line).or_else(|| watchdog::hangs_nobody(line, "network or control")),
         }
         Some(String::new())
     }

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use linerate_firmware::console::Console;
 use linerate_firmware::trace::Interrupt;
-use linerate_firmware::watchdog::{HELP as WATCHDOG_HELP, hang_on_purpose, panic_on_purpose};
+use linerate_firmware::watchdog::{HELP as WATCHDOG_HELP, hang_on_purpose, hangs_nobody, panic_on_purpose};
 use linerate_firmware::{Board, Chance, Heap, INTERVALS, Intervals, LastStart, Primes, Task, log};
 use linerate_nic::mcdma;
 use linerate_serve::Host;
@@ -144,7 +144,10 @@ impl Board for Softcore {
                 watchdog::hurry();
                 hang_on_purpose();
             }
-            _ => return WATCHDOG.command(line, watchdog::IS_THERE, watchdog::last_start()),
+            _ => {
+                let told = WATCHDOG.command(line, watchdog::IS_THERE, watchdog::last_start());
+                return told.or_else(|| hangs_nobody(line, "nothing"));
+            }
         }
         Some(String::new())
     }

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use linerate_firmware::console::Console;
 use linerate_firmware::trace::Interrupt;
-use linerate_firmware::watchdog::{HELP as WATCHDOG_HELP, hang_on_purpose, panic_on_purpose};
+use linerate_firmware::watchdog::{HELP as WATCHDOG_HELP, hang_on_purpose, hangs_nobody, panic_on_purpose};
 use linerate_firmware::{Board, Chance, Heap, INTERVALS, Intervals, LastStart, Primes, Task, log};
 use linerate_serve::Host;
 use linerate_wire::units::Instant;
@@ -166,7 +166,11 @@ impl Board for Zcu102 {
             "compute" => return Some(alloc::format!("{} rounds\n", self.primes.rounds())),
             "panic" => panic_on_purpose(),
             "count on" | "count off" => marks::mark(line.ends_with("on")),
-            _ => return watchdog::command(line).or_else(|| hang(line)),
+            _ => {
+                return watchdog::command(line)
+                    .or_else(|| hang(line))
+                    .or_else(|| hangs_nobody(line, "0 to 3"));
+            }
         }
         Some(String::new())
     }

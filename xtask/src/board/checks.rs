@@ -94,6 +94,7 @@ fn console(machine: &mut Machine<'_>) -> Result<String> {
         ("sums", "sums compared, 0 differ"),
         ("sums", "copies compared, 0 differ"),
         ("nonsense", "no command \"nonsense\""),
+        ("hang foo", "hang: foo given, "),
         // ^H takes a letter back.
         ("helx\x08p", "ifconfig"),
         // The arrow to the left is no part of a command, and that up brings the last one back.
@@ -338,6 +339,8 @@ fn pacing(machine: &mut Machine<'_>) -> Result<String> {
 
 /// How late a task above the network comes to run while it sends.
 pub fn latency(machine: &mut Machine<'_>) -> Result<String> {
+    let answer = machine.console.ask("latency")?;
+    ensure!(answer.starts_with("0 runs, nothing measured"), "latency, never on: {answer}");
     machine.console.ask("latency on")?;
     iperf3(machine, &["-t", "1", "-R"], "end/sum_received")?;
     let answer = machine.console.ask("latency")?;

@@ -24,7 +24,7 @@ fn ask(machine: &mut Machine<'_>, command: &str, expected: &str) -> Result<()> {
 /// Tasks, interrupts and frames are in the trace, and it is JSON, also after the ring has wrapped.
 pub fn trace(machine: &mut Machine<'_>) -> Result<String> {
     ask(machine, "trace", "trace off, 0 events")?;
-    ask(machine, "trace maybe", "trace on, off and status")?;
+    ask(machine, "trace maybe", "trace: maybe given, on, off or status expected")?;
     let mut said = String::new();
     for wraps in [false, true] {
         ask(machine, "trace on", "trace on, ")?;
@@ -108,7 +108,7 @@ pub fn profile(machine: &mut Machine<'_>) -> Result<String> {
 
 /// What went over the cable is in the capture, as another program reads it.
 pub fn capture(machine: &mut Machine<'_>) -> Result<String> {
-    ask(machine, "capture on 0", "capture on [BYTES")?;
+    ask(machine, "capture on 0", "capture on: 0 given, a number of bytes from 1 on expected")?;
     ask(machine, "capture on", "capture on, ")?;
     let page =
         std::fs::read_to_string(Path::new("boards").join(machine.board.folder).join("files/index.html"))?;
