@@ -32,9 +32,9 @@ const CONNECT_AGAIN: Duration = Duration::from_millis(50);
 const STALL_LOOKS: u32 = 4;
 
 /// From the end of the data to the end of an upload: so long at most, and one part in so many of the time that it took. A client that was killed
-/// closes its control connection some microseconds after this one, and what came is not the whole file then.
-const DOUBT_MAX: Duration = Duration::from_millis(1);
-const DOUBT_SHARE: u32 = 16;
+/// closes its control connection some microseconds after this one, or milliseconds on a busy machine, and what came is not the whole file then.
+const DOUBT_MAX: Duration = Duration::from_millis(10);
+const DOUBT_SHARE: u32 = 64;
 
 /// Which half does the work.
 pub(super) enum Body {

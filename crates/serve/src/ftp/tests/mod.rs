@@ -159,7 +159,7 @@ impl Ftp {
     pub fn end_upload(&mut self, data: ConnId) {
         self.world.net.client_finish(data);
         self.run();
-        self.advance(Duration::from_millis(1));
+        self.advance(Duration::from_millis(10));
     }
 
     pub fn content(&self, path: &str) -> &[u8] {
