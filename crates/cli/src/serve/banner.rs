@@ -18,6 +18,8 @@ pub struct Banner {
     pub ports: Ports,
     /// Whether FTP users may change files.
     pub writable: bool,
+    /// Whether HTTP has memory files.
+    pub memory_files: bool,
     /// The user whose rights the process has, where it gave up those of root.
     pub user: Option<String>,
 }
@@ -90,7 +92,7 @@ impl Banner {
             let option = if port == 5201 { String::new() } else { format!(" -p {port}") };
             let _ = writeln!(out, "  iperf3  iperf3 -c {ip}{option}        (and with -R)");
         }
-        if let Some(port) = self.ports.http {
+        if let Some(port) = self.ports.http.filter(|_| self.memory_files) {
             let authority = authority(ip, port, 80);
             let _ = writeln!(out, "  no disk curl -o /dev/null http://{authority}/memory/1G");
         }
@@ -147,6 +149,7 @@ mod tests {
             device: "the host's sockets".to_owned(),
             ports: Ports { http: Some(8080), ftp: Some(21), iperf3: None, kernel: false },
             writable: true,
+            memory_files: true,
             user: Some("nobody".to_owned()),
         }
     }
@@ -158,6 +161,9 @@ mod tests {
         assert!(text.contains("curl ftp://127.0.0.1/\n"), "{text}");
         assert!(text.contains("as user nobody\n"), "{text}");
         assert!(!text.contains("iperf3"), "{text}");
+        assert!(text.contains("/memory/1G"), "{text}");
+        let without = Banner { memory_files: false, ..banner() }.text(&["127.0.0.1".parse().unwrap()]);
+        assert!(!without.contains("memory"), "{without}");
         assert!(text.lines().any(|line| line.starts_with("Ready")));
         let urls = banner().urls("fd00::4".parse().unwrap());
         assert_eq!(

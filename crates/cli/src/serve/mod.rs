@@ -157,6 +157,7 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
         device: format!("{what}{offloads}"),
         ports,
         writable: settings.writable,
+        memory_files: settings.servers.http.has_memory_files(),
         user: account.as_ref().map(|account| account.name.clone()),
     };
     if let Some(status) = &mut worker.status {

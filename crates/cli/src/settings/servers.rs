@@ -266,6 +266,13 @@ impl Iperf3Options {
     }
 }
 
+impl HttpOptions {
+    /// Whether `/memory/SIZE` is there.
+    pub fn has_memory_files(&self) -> bool {
+        self.memory_files.unwrap_or(http::Config::default().memory_files)
+    }
+}
+
 /// The three tables.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ServerSettings {

@@ -117,7 +117,14 @@ fn a_busy_loop_sees_a_signal_within_a_few_turns() {
         signals,
         stats: None,
         started,
-        banner: Banner { dir: None, device: String::new(), ports, writable: false, user: None },
+        banner: Banner {
+            dir: None,
+            device: String::new(),
+            ports,
+            writable: false,
+            memory_files: true,
+            user: None,
+        },
         announcements: Announcements::default(),
     };
     assert_eq!(serving.run(|_| {}).unwrap(), 0);
