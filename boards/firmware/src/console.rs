@@ -1,10 +1,10 @@
 //! The commands of the serial console, and the editing of its line.
 
+mod desk;
 mod line;
-mod queue;
 
+pub use desk::Desk;
 pub use line::{Key, Line};
-pub use queue::Queue;
 
 use crate::board::Board;
 use crate::caller;

@@ -3,6 +3,7 @@
 use super::config::Config;
 use super::login::{Checks, Throttle};
 use super::names::{OwnNames, UploadNames};
+use super::reply::{Replies, reply};
 use super::stats::Stats;
 use crate::memory::{self, MemoryFile};
 use crate::{Changes, Context, Deadlines};
@@ -182,6 +183,14 @@ impl Hub {
             mode,
             rights: Rights::of_class(mode),
         })
+    }
+
+    /// Refuses to store, rename or remove under a name of memory files: what the disk has of it could not be read.
+    pub(super) fn check_on_disk(&self, path: &VirtualPath, code: u16) -> Result<(), Replies> {
+        match self.memory_meta(path) {
+            Some(_) => Err(reply(code, format_args!("{path} is a name of memory files"))),
+            None => Ok(()),
+        }
     }
 
     /// Whether file operations wait to be submitted.

@@ -122,9 +122,7 @@ impl Opener<'_> {
             return Ok(self.transfer(verb, path, false, Body::Receive(body), &text));
         }
         self.access.check_may_write(turn, 553)?;
-        if turn.hub.memory_meta(&path).is_some() {
-            return Err(reply(553, format_args!("{path} is a name of memory files")));
-        }
+        turn.hub.check_on_disk(&path, 553)?;
         self.upload.take(turn, &path)?;
         let mode = match intent {
             // The old file stays until the new one is complete.

@@ -158,10 +158,7 @@ impl Paths<'_> {
         if path.is_root() {
             return Err(reply(code, "The root cannot be changed"));
         }
-        if turn.hub.memory_meta(&path).is_some() {
-            // What the disk has of this name could not be read.
-            return Err(reply(code, format_args!("{path} is a name of memory files")));
-        }
+        turn.hub.check_on_disk(&path, code)?;
         Ok(path)
     }
 
