@@ -385,6 +385,10 @@ impl Files for Disk {
         (!is_made).then(|| self.meta(path))
     }
 
+    fn media_type(&self, path: &VirtualPath) -> Option<&'static str> {
+        matches!(path.as_str(), LIVE | TRACE).then_some("application/json")
+    }
+
     fn constant(&self, path: &VirtualPath) -> Option<(Metadata, Bytes)> {
         let text = path.as_str();
         if ram::inside(text).is_some() || text == LIVE || self.kept(text).is_some() {

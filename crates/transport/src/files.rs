@@ -381,4 +381,9 @@ pub trait Files {
     fn constant(&self, _path: &VirtualPath) -> Option<(Metadata, Bytes)> {
         None
     }
+
+    /// The media type of a file whose name does not tell it, such as one that the file system itself makes.
+    fn media_type(&self, _path: &VirtualPath) -> Option<&'static str> {
+        None
+    }
 }

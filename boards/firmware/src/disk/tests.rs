@@ -92,6 +92,7 @@ fn what_is_told_at_once_is_what_an_operation_tells() {
     // These are made when they are opened.
     for name in [super::LIVE, TRACE, CAPTURE] {
         assert_eq!(disk.stat_now(&path(name)), None, "{name}");
+        assert_eq!(disk.media_type(&path(name)), (name != CAPTURE).then_some("application/json"), "{name}");
     }
 }
 

@@ -6,7 +6,7 @@ use super::body::Body;
 use super::connection::{Connection, Piece, State};
 use super::exchange::Exchange;
 use super::headers::{HeadEnd, HeadLimits, HeadScan};
-use super::request::{Expectation, Framing, RequestError};
+use super::request::{Expectation, Framing, RequestError, check_line};
 use super::response::{After, HeadWriter, Status, append_page};
 use super::server::Server;
 use crate::Context;
@@ -172,7 +172,14 @@ impl Server {
             let before = conn.head.len();
             let step = bytes.len().min(HEAD_STEP);
             conn.head.extend_from_slice(bytes.get(..step).unwrap_or(bytes));
-            match conn.scan.scan(&conn.head, &limits) {
+            let mut found = conn.scan.scan(&conn.head, &limits);
+            // A client of HTTP/0.9 sends no more than a line without version.
+            if let Some(line) = conn.scan.lone_line(&conn.head)
+                && let Err(error) = check_line(line)
+            {
+                found = Err(error);
+            }
+            match found {
                 Ok(Some(place)) => {
                     ctx.net.consume(conn.id, place.end.saturating_sub(before));
                     let mut head = core::mem::take(&mut conn.head);

@@ -64,6 +64,7 @@ impl Description<'_> {
 
 impl FileInfo {
     /// A file that was found to be so at `wall_ns`, which is `None` where no clock was set.
+    /// Its media type follows from its name, unless [`FileInfo::with_media_type`] says otherwise.
     pub fn new(path: &str, meta: Metadata, content: Content, wall_ns: Option<i64>) -> FileInfo {
         let modified_secs = meta.modified_ns.div_euclid(1_000_000_000);
         let mut etag = Vec::with_capacity(64);
@@ -89,6 +90,14 @@ impl FileInfo {
     /// The same of a file that never changes.
     pub fn constant(path: &str, meta: Metadata, bytes: Bytes, wall_ns: Option<i64>) -> FileInfo {
         FileInfo { is_constant: true, ..FileInfo::new(path, meta, Content::Memory(bytes), wall_ns) }
+    }
+
+    /// The same of a media type that is known otherwise than by its name.
+    pub fn with_media_type(mut self, content_type: Option<&'static str>) -> FileInfo {
+        if let Some(content_type) = content_type {
+            self.mime.content_type = content_type;
+        }
+        self
     }
 
     /// Bytes of content held for it.

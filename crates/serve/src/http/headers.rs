@@ -84,6 +84,12 @@ impl HeadScan {
         self.check_unfinished(bytes, limits).map(|()| None)
     }
 
+    /// The request line, where it is all that has come.
+    pub fn lone_line<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        let end = self.fields.checked_sub(2).filter(|_| self.fields == bytes.len())?;
+        bytes.get(self.start..end)
+    }
+
     fn check_unfinished(&self, bytes: &[u8], limits: &HeadLimits) -> Result<(), RequestError> {
         if self.fields > 0 {
             if self.at - self.fields > limits.fields + 1 {

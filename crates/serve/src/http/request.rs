@@ -177,6 +177,11 @@ impl<'a> Head<'a> {
     }
 }
 
+/// Whether a request line is one, its method and target aside.
+pub(super) fn check_line(line: &[u8]) -> Result<(), RequestError> {
+    parse_line(line).map(|_| ())
+}
+
 fn parse_line(line: &[u8]) -> Result<(&[u8], &[u8], Version), RequestError> {
     let mut parts = line.split(|b| *b == b' ');
     let (Some(method), Some(target), Some(version), None) =

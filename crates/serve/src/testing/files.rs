@@ -53,6 +53,8 @@ pub struct MemoryFiles {
     pub same_now: u64,
     /// Whether everything lies in memory and never changes.
     pub constant: bool,
+    /// The media type that it knows of all files.
+    pub media_type: Option<&'static str>,
 }
 
 impl MemoryFiles {
@@ -74,6 +76,7 @@ impl MemoryFiles {
             stats_now: None,
             same_now: 0,
             constant: false,
+            media_type: None,
         };
         files.add_dir("/");
         files
@@ -406,6 +409,10 @@ impl Files for MemoryFiles {
         }
         self.written_now = Some(before + fits);
         fits
+    }
+
+    fn media_type(&self, _path: &VirtualPath) -> Option<&'static str> {
+        self.media_type
     }
 
     fn constant(&self, path: &VirtualPath) -> Option<(Metadata, Bytes)> {

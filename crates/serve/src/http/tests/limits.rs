@@ -7,6 +7,23 @@ use core::time::Duration;
 const BIG: &str = "GET /big HTTP/1.1\r\nHost: a\r\n\r\n";
 
 #[test]
+fn a_line_without_version_is_refused_at_once() {
+    for (line, status) in [("GET /hello.txt\r\n", "400"), ("GET / HTTP/0.9\r\n", "505")] {
+        let mut rig = Rig::new();
+        let conn = rig.connect();
+        for piece in [&line[..3], &line[3..]] {
+            rig.send(conn, piece);
+        }
+        let answer = rig.text(conn);
+        assert_eq!((status_of(&answer), field(&answer, "Connection")), (status, Some("close")), "{line:?}");
+    }
+    let mut rig = Rig::new();
+    let conn = rig.connect();
+    rig.send(conn, "GET /hello.txt HTTP/1.1\r\n");
+    assert_eq!(status_of(&rig.exchange(conn, "Host: a\r\n\r\n")), "200");
+}
+
+#[test]
 fn a_head_must_come_in_ten_seconds_however_it_trickles() {
     let mut rig = Rig::new();
     let conn = rig.connect();

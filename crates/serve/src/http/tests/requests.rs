@@ -37,13 +37,7 @@ fn broken_requests_get_their_status_and_the_connection_ends() {
         ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505 HTTP Version Not Supported"),
     ] {
         let conn = rig.connect();
-        let answer = rig.exchange(conn, request);
-        // "GET /" alone is known to be wrong when its line ends; its head is not complete, though.
-        if request == "GET /\r\n" {
-            assert_eq!(rig.exchange(conn, "\r\n"), last(status));
-        } else {
-            assert_eq!(answer, last(status), "{request:?}");
-        }
+        assert_eq!(rig.exchange(conn, request), last(status), "{request:?}");
         assert!(rig.world.net.client_sees_end(conn), "{request:?}");
         // What follows is not read as a request, and not answered by a reset either.
         assert_eq!(rig.exchange(conn, HELLO), "", "{request:?}");

@@ -393,3 +393,12 @@ fn the_date_is_of_the_second() {
     rig.advance_ms(61_000);
     assert_eq!(field(&rig.ask(HELLO), "Date"), Some("Fri, 02 Jan 2026 03:05:06 GMT"));
 }
+
+#[test]
+fn a_file_system_may_know_the_media_type_better_than_the_name() {
+    let mut rig = Rig::new();
+    rig.world.files.media_type = Some("application/json");
+    for name in ["/empty", "/hello.txt", "/big"] {
+        assert_eq!(field(&rig.get(name, ""), "Content-Type"), Some("application/json"), "{name}");
+    }
+}
