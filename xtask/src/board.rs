@@ -329,7 +329,7 @@ fn build_with(board: &Board, offloads: Option<bool>) -> Result<PathBuf> {
 fn serve(board: &Board, image: &Path) -> Result<()> {
     let ending = Ending::listen()?;
     let root = shell::output(std::process::Command::new("id").arg("-u"))?.trim() == "0";
-    let network = if root { Network::in_namespace(board)? } else { Network::forwarded(board) };
+    let network = if root { Network::unwatched(board.name)? } else { Network::forwarded(board) };
     println!("\n{} serves. In another terminal:\n\n{}", board.name, network.examples(board));
     println!("The console is here; help tells its commands, Ctrl-A X ends it.\n");
     let mut command = machine::command(board, image, &network);
@@ -354,7 +354,7 @@ fn test(board: &Board, image: &Path) -> Result<()> {
     // Their traces are shown to Perfetto's trace processor.
     lab::prepare()?;
     let names = Names::new(board, image);
-    let network = Network::in_namespace(board)?;
+    let network = Network::in_namespace(board.name)?;
     let mut machine = Machine::start(board, image, &network, &[])?;
     let mut failed = Vec::new();
     // The counters come last: they tell of all that was before.

@@ -109,7 +109,7 @@ pub fn round(value: f64) -> Value {
 }
 
 fn rates(board: &Board, image: &Path) -> Result<Value> {
-    let network = Network::in_namespace(board)?;
+    let network = Network::in_namespace(board.name)?;
     let machine = Machine::start(board, image, &network, &[])?;
     let address = board.address;
     let (mbps_in, again_in) = iperf3(&machine, &["-n", LEN])?;

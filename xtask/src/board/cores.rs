@@ -129,7 +129,7 @@ pub fn print_counts(board: &Board, image: &Path) -> Result<()> {
     let functions = count::functions(image)?;
     let out = count::path()?;
     let option = format!("{},cores={CORES}", count::plugin(&functions, &out)?);
-    let network = Network::in_namespace(board)?;
+    let network = Network::in_namespace(board.name)?;
     let mut machine = Machine::start(board, image, &network, &["-plugin".to_owned(), option])?;
     let len = LEN.to_string();
     for (direction, args) in [("receiving", &["-n", &len][..]), ("sending", &["-n", &len, "-R"])] {

@@ -115,7 +115,7 @@ pub fn measure(board: &Board, image: &Path, conditions: &Conditions<'_>) -> Resu
     let functions = functions(image)?;
     let out = path()?;
     let option = plugin(&functions, &out)?;
-    let network = Network::in_namespace(board)?;
+    let network = Network::in_namespace(board.name)?;
     // Without -icount: with it, a block that reaches for a register of a device is begun twice, and counted so.
     // On one core, so that all is counted as on other boards.
     let more = ["-plugin", &option, "-smp", "1"].map(str::to_owned);

@@ -1,7 +1,9 @@
 //! An emulator that is served beside: it ends when this command is told to.
 
+use crate::shell;
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +11,7 @@ use std::time::{Duration, Instant};
 
 /// How long the emulator has to put the terminal right, before it is ended without asking.
 const PATIENCE: Duration = Duration::from_secs(3);
+const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Whether somebody told this command to end, by a signal that would have ended it and left namespace and emulator behind.
@@ -19,7 +22,7 @@ impl Ending {
     /// From here on such a signal is noted. (Control-C is the board's while its console has the terminal.)
     pub fn listen() -> Result<Ending> {
         let ending = Ending(Arc::default());
-        for signal in [SIGHUP, SIGINT, SIGTERM] {
+        for signal in SIGNALS {
             signal_hook::flag::register(signal, Arc::clone(&ending.0))
                 .with_context(|| format!("cannot listen to signal {signal}"))?;
         }
@@ -42,6 +45,28 @@ impl Ending {
         })
     }
 
+    /// Removes this namespace, and what runs inside, when a signal comes while it is there, and ends this command. Signals that come
+    /// later do what they always do.
+    pub fn clears(&self, namespace: &str) -> Result<()> {
+        let is_gone = Arc::new(AtomicBool::new(false));
+        for signal in SIGNALS {
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&is_gone))
+                .with_context(|| format!("cannot listen to signal {signal}"))?;
+        }
+        let (ending, name) = (self.clone(), namespace.to_owned());
+        std::thread::Builder::new().name("signals".into()).spawn(move || {
+            while Path::new("/run/netns").join(&name).exists() {
+                if ending.has_come() {
+                    clear(&name);
+                    std::process::exit(1);
+                }
+                std::thread::sleep(INTERVAL);
+            }
+            is_gone.store(true, Ordering::Relaxed);
+        })?;
+        Ok(())
+    }
+
     /// Its status if it ended by itself.
     fn wait(&self, child: &mut Child) -> Result<Option<ExitStatus>> {
         loop {
@@ -53,6 +78,21 @@ impl Ending {
             }
             std::thread::sleep(INTERVAL);
         }
+    }
+}
+
+/// Ends what runs in a namespace, and removes it.
+fn clear(namespace: &str) {
+    let ip = |args: &[&str]| shell::output(Command::new("ip").args(args));
+    if let Ok(pids) = ip(&["netns", "pids", namespace]) {
+        for pid in pids.split_whitespace() {
+            // It may have ended by itself.
+            let _ended = Command::new("kill").args(["-KILL", pid]).status().is_ok();
+        }
+    }
+    match ip(&["netns", "del", namespace]) {
+        Ok(_) => eprintln!("ended by a signal; {namespace} is removed"),
+        Err(error) => eprintln!("ended by a signal; the namespace {namespace} stays: {error:#}"),
     }
 }
 

@@ -24,7 +24,7 @@ const TASK: &str = "compute";
 /// Measures a board and adds its table to `target/boards/bench.json`.
 pub fn run(board: &Board, image: &Path) -> Result<()> {
     packages::require(&["curl", "iproute2"])?;
-    let network = Network::in_namespace(board)?;
+    let network = Network::in_namespace(board.name)?;
     let mut machine = Machine::start(board, image, &network, &[])?;
     machine.console.ask("compute on")?;
     println!("{}: small frames offered, and what came of them in a second\n", board.name);

@@ -1,5 +1,6 @@
 //! How the emulated interface reaches somebody.
 
+use super::ending::Ending;
 use super::{Board, Interface};
 use crate::shell;
 use anyhow::Result;
@@ -22,13 +23,17 @@ pub const TAP: &str = "board0";
 const FORWARDED: [(u16, u16); 2] = [(8080, 80), (5201, 5201)];
 
 impl Network {
-    /// A namespace with a TAP in it.
-    pub fn in_namespace(board: &Board) -> Result<Network> {
-        Network::named(board.name)
+    /// A namespace with a TAP in it, which a signal that ends this command removes with all that runs inside.
+    pub fn in_namespace(board: &str) -> Result<Network> {
+        let network = Network::unwatched(board)?;
+        if let Network::Namespace(name) = &network {
+            Ending::listen()?.clears(name)?;
+        }
+        Ok(network)
     }
 
-    /// The same for a board by its name.
-    pub fn named(board: &str) -> Result<Network> {
+    /// The same for who looks after signals.
+    pub fn unwatched(board: &str) -> Result<Network> {
         let name = format!("linerate-{board}-{}", std::process::id());
         let ip = |args: &[&str]| shell::output(Command::new("ip").args(args)).map(|_| ());
         ip(&["netns", "add", &name])?;

@@ -124,7 +124,7 @@ struct Rate {
 }
 
 fn rates(board: &Board, image: &Path, setting: &Setting) -> Result<Vec<Rate>> {
-    let network = Network::in_namespace(board)?;
+    let network = Network::in_namespace(board.name)?;
     let machine = Machine::start(board, image, &network, &cores(board, setting))?;
     cases(setting).into_iter().map(|case| transfer(&machine, case, setting)).collect()
 }
@@ -135,7 +135,7 @@ fn loads(board: &Board, image: &Path, setting: &Setting) -> Result<Vec<Vec<f64>>
     let out = count::path()?;
     let used = if setting.all_cores { CORES } else { 1 };
     let option = format!("{},cores={CORES}", count::plugin(&functions, &out)?);
-    let network = Network::in_namespace(board)?;
+    let network = Network::in_namespace(board.name)?;
     let mut more = cores(board, setting);
     more.extend(["-plugin".to_owned(), option]);
     let mut machine = Machine::start(board, image, &network, &more)?;

@@ -206,7 +206,7 @@ impl Built {
 /// Starts the board with its console on this terminal, until its input ends.
 fn serve(board: &Built) -> Result<()> {
     let ending = Ending::listen()?;
-    let network = Network::named(NAME)?;
+    let network = Network::unwatched(NAME)?;
     println!("\n{NAME} starts, which takes some seconds; then, in another terminal:\n");
     if let Network::Namespace(name) = &network {
         println!("  sudo ip netns exec {name} curl http://{ADDRESS}/page.html");
@@ -311,7 +311,7 @@ type Check = fn(&mut Machine<'_>) -> Result<()>;
 /// Starts the board, and lets clients of the kernel try it.
 fn test(board: &Built) -> Result<()> {
     packages::require(&["curl", "iperf3", "lftp", "iproute2", BINUTILS])?;
-    let network = Network::named(NAME)?;
+    let network = Network::in_namespace(NAME)?;
     let started = Instant::now();
     let mut machine = Machine::start(board, &network, &[])?;
     println!("ok      the image starts ({:.1} s)", started.elapsed().as_secs_f32());
