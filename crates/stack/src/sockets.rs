@@ -75,6 +75,16 @@ impl Stack {
         self.settle(id.index());
     }
 
+    /// The same after it gave the connection bytes. Who was refused has nothing new to send, and at most waits for a timer.
+    #[inline]
+    fn after_send(&mut self, id: ConnId, result: Result<(), SendError>) -> Result<(), SendError> {
+        match result {
+            Ok(()) => self.after_call(id),
+            Err(_) => self.settle(id.index()),
+        }
+        result
+    }
+
     /// The owner gives a connection up: it goes on alone, or is gone at once.
     fn let_go(&mut self, id: ConnId, end: impl FnOnce(&mut Connection)) {
         let slot = id.index();
@@ -221,16 +231,14 @@ impl Transport for Stack {
         let now = self.net.now;
         let owned = self.conns.owned_awake(conn).ok_or(SendError::Closed)?;
         let result = owned.tcp.send(now, payload);
-        self.after_call(conn);
-        result
+        self.after_send(conn, result)
     }
 
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Result<(), SendError> {
         let now = self.net.now;
         let owned = self.conns.owned_awake(conn).ok_or(SendError::Closed)?;
         let result = owned.tcp.write(now, bytes);
-        self.after_call(conn);
-        result
+        self.after_send(conn, result)
     }
 
     fn sendable(&self, conn: ConnId) -> usize {

@@ -327,6 +327,32 @@ fn a_callback_cannot_call_its_stack() {
 }
 
 #[test]
+fn a_write_that_is_refused_leaves_the_next_timeout_where_it_is() {
+    let mut world = World::shaped(Shape { capabilities: 0, completions: false, memory: Some(16 << 10) });
+    let (client, _) = world.connected(80);
+    // SAFETY: the end lives as long as the world, and no turn is under way.
+    unsafe { (*world.a.end).lose = usize::MAX };
+    let refused = -(libc::EAGAIN as ssize_t);
+    while world.a.write(client, &[1; 64]) != refused {
+        world.step();
+    }
+    let end = world.now_ns + 1_000_000_000;
+    let mut wakes = 0;
+    // The loop of docs/c.md: a turn, the sockets, and sleep until there is something to do.
+    while world.now_ns < end && wakes < 1_000 {
+        // SAFETY: a live stack.
+        let bits = unsafe { lr_stack_turn(world.a.stack, world.now_ns) };
+        assert!(bits >= 0, "{bits}");
+        let answer = world.a.write(client, &[1; 64]);
+        assert!(answer == refused || answer == 64, "{answer}");
+        // SAFETY: a live stack.
+        world.now_ns = unsafe { lr_stack_next_timeout(world.a.stack) }.max(world.now_ns);
+        wakes += 1;
+    }
+    assert!(wakes < 200, "{wakes} wakes in a second");
+}
+
+#[test]
 fn the_next_timeout_says_when_to_come_back() {
     let mut world = World::new();
     let (client, _) = world.connected(80);
