@@ -5,7 +5,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use libc::{iovec, ssize_t};
 use linerate_nic::MacAddr;
 use linerate_stack::memory::LEAST_MEMORY;
-use linerate_stack::{Cidr, StackConfig};
+use linerate_stack::{Cidr, ConfigError, StackConfig};
 use std::net::IpAddr;
 
 /// Most receive buffers, which are allocated at start.
@@ -196,18 +196,13 @@ impl lr_stack_config {
             unsafe { (words::<Cidr>(self.addresses), words::<IpAddr>(self.gateways)) };
         let addresses = addresses
             .ok_or(c"config.addresses: expected addresses with prefixes, as 192.168.1.4/24,fd00::4/64")?;
-        if !addresses.iter().all(Cidr::is_of_one_host) {
-            return Err(c"config.addresses: one of them can be no host's (of a network, broadcast, multicast, loopback)");
-        }
         let gateways = gateways.ok_or(c"config.gateways: expected addresses, as 192.168.1.1,fe80::1")?;
-        if !gateways.iter().all(|ip| is_gateway(*ip, &addresses)) {
-            return Err(
-                c"config.gateways: expected other hosts in networks of config.addresses, or link-local ones",
-            );
-        }
         let sockets = self.max_sockets as usize;
         let is_ip = device.capabilities & LR_DEVICE_IP != 0;
-        Ok(StackConfig {
+        if is_ip && self.dhcp != 0 {
+            return Err(c"config.dhcp: a device without a link layer (LR_DEVICE_IP) has no address to ask with");
+        }
+        let config = StackConfig {
             mtu: usize::from(device.mtu),
             addresses,
             gateways,
@@ -223,7 +218,8 @@ impl lr_stack_config {
             max_listeners: sockets,
             max_udp_sockets: sockets,
             ..StackConfig::default()
-        })
+        };
+        config.check().map_err(flaw_of).map(|()| config)
     }
 }
 
@@ -243,13 +239,22 @@ impl lr_device {
     }
 }
 
-/// Whether `ip` is of another host that we reach without a gateway.
-fn is_gateway(ip: IpAddr, addresses: &[Cidr]) -> bool {
-    let is_link_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
-    let is_near = |cidr: &Cidr| {
-        cidr.contains(ip) && Cidr::new(ip, cidr.prefix_len()).is_some_and(|gateway| gateway.is_of_one_host())
-    };
-    (is_link_local || addresses.iter().any(is_near)) && addresses.iter().all(|own| own.address() != ip)
+/// The field of the C structures that an error is about.
+fn flaw_of(error: ConfigError) -> Flaw {
+    match error {
+        ConfigError::Mtu(_) => c"device.mtu: expected 576 to 65,535",
+        ConfigError::Memory(_) => c"config.memory: expected 16 KiB to 1 TiB, in bytes",
+        ConfigError::Address(_) => {
+            c"config.addresses: one of them can be no host's (of a network, broadcast, multicast, loopback)"
+        }
+        ConfigError::Gateway(_) => {
+            c"config.gateways: expected other hosts in networks of config.addresses, or link-local ones"
+        }
+        ConfigError::NoIpv6 => {
+            c"config.ipv6: is 0, and config.slaac or something in config.addresses or config.gateways needs it"
+        }
+        ConfigError::MtuOfIpv6(_) => c"device.mtu: IPv6 in config takes 1,280 or more",
+    }
 }
 
 /// The values in a list that is separated by commas and may be null, if all can be read.

@@ -52,6 +52,7 @@ impl From<UdpSendError> for Errno {
             UdpSendError::Full => libc::EAGAIN,
             UdpSendError::TooLong => libc::EMSGSIZE,
             UdpSendError::Unreachable => libc::ENETUNREACH,
+            UdpSendError::Address => libc::EADDRNOTAVAIL,
             UdpSendError::Closed => libc::EBADF,
         })
     }

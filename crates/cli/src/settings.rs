@@ -495,8 +495,8 @@ fn socket_options(tcp: &TcpOptions) -> Result<SocketOptions, SettingsError> {
         socket.receive_buffer = size;
     }
     if let Some(mss) = tcp.mss {
-        if !(64..=9176).contains(&mss) {
-            return Err(bad("tcp.mss", mss, "64 to 9176 bytes"));
+        if !(88..=9176).contains(&mss) {
+            return Err(bad("tcp.mss", mss, "88 to 9176 bytes"));
         }
         socket.mss = Some(mss);
     }

@@ -63,7 +63,7 @@ impl embedded_io_async::Error for Error {
             Error::Open(ListenError::NoMemory) => ErrorKind::OutOfMemory,
             Error::Send(UdpSendError::Full) => ErrorKind::OutOfMemory,
             Error::Send(UdpSendError::TooLong) | Error::Source | Error::Payload => ErrorKind::InvalidInput,
-            Error::Send(UdpSendError::Unreachable) => ErrorKind::Other,
+            Error::Send(UdpSendError::Unreachable | UdpSendError::Address) => ErrorKind::Other,
             Error::Send(UdpSendError::Closed) => ErrorKind::NotConnected,
         }
     }

@@ -1,6 +1,9 @@
 //! The examples of `docs/embedded.md`, compiled and run.
 
+extern crate alloc;
+
 #[path = "page/above.rs"]
+
 mod above;
 #[path = "page/below.rs"]
 mod below;

@@ -10,9 +10,11 @@ use alloc::collections::VecDeque;
 /// in software, the payload pieces that follow.
 #[derive(Debug)]
 pub struct Frame {
-    /// The frame from its Ethernet header on; for a coalesced frame, headers and the first payload piece.
+    /// The frame from its Ethernet header on: all of it, or, of one in pieces, all headers (up to
+    /// [`MAX_HEADER`](crate::MAX_HEADER) bytes) and the first piece of payload.
     pub data: Slice,
-    /// Further payload pieces of a coalesced frame, in order. Headers already count their bytes. Empty otherwise.
+    /// Further pieces of payload, in order: of a coalesced frame, or of one that took several buffers of the device. Headers already
+    /// count their bytes.
     pub more: Pieces,
     /// What the device said.
     pub meta: RxMeta,
@@ -42,7 +44,8 @@ impl Frame {
         Frame::in_pieces(data, Pieces::new(), meta)
     }
 
-    /// A frame of which the device has put the rest of the payload into further pieces.
+    /// A frame of which the device has put the rest of the payload into further pieces. Headers that go on in the second piece are not
+    /// found: the frame is dropped.
     pub fn in_pieces(data: Slice, more: Pieces, meta: RxMeta) -> Self {
         Frame { data, more, meta, plain: Plain::No }
     }

@@ -10,6 +10,8 @@ use linerate_nic::MacAddr;
 
 /// The shortest MTU, in bytes: what every host on IPv4 takes (RFC 1122 section 3.3.2).
 pub(crate) const LEAST_MTU: usize = 576;
+/// The shortest MTU that carries IPv6 (RFC 8200 section 5).
+pub(crate) const LEAST_MTU6: usize = 1_280;
 
 /// An address with the length of its network's prefix, as `192.168.1.4/24` or `fd00::4/64`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -270,7 +272,7 @@ impl StackConfig {
         self.mtu = self.mtu.clamp(LEAST_MTU, 65_535);
         self.seat.seats = self.seat.seats.max(1);
         self.seat.index = self.seat.index.min(self.seat.seats - 1);
-        self.ipv6 &= self.mtu >= 1_280;
+        self.ipv6 &= self.mtu >= LEAST_MTU6;
         self.slaac &= self.ipv6;
         self.vlan = self.vlan.map(|vlan| vlan & 0x0fff);
         self.memory = self.memory.max(LEAST_MEMORY);

@@ -15,6 +15,7 @@ mod arp;
 mod autoconf;
 mod bound;
 pub mod config;
+mod config_check;
 mod conns;
 pub mod counters;
 mod demux;
@@ -69,6 +70,7 @@ mod transmit;
 mod udp;
 
 pub use config::{Cidr, CidrError, StackConfig, TcpOptions};
+pub use config_check::ConfigError;
 pub use counters::Counters;
 pub use memory::{MemoryStats, StackPools};
 pub use node::{Node, NodeConfig};

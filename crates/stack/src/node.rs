@@ -45,7 +45,8 @@ pub struct Node<D> {
 }
 
 impl<D: Interface> Node<D> {
-    /// A stack with these settings on a port; address and MTU are those of the device. `seed` must be random and secret, see
+    /// A stack with these settings on a port; Ethernet address and MTU are those of the device. It cannot fail: what
+    /// [`StackConfig::check`] objects to is left out. `seed` must be random and secret, see
     /// [`Stack::new`].
     pub fn new(
         port: Port<D>,

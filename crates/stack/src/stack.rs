@@ -47,7 +47,8 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// A stack with these settings (numbers out of range are brought into it). `seed` must be random and secret, and
+    /// A stack with these settings; what of them it cannot honour, as [`StackConfig::check`] tells, is left out, and numbers out of
+    /// range are brought into it. `seed` must be random and secret, and
     /// different at every start: initial sequence numbers, ports and hash keys come from it. Stacks that share a link
     /// ([`StackConfig::seat`]) get the same, so that a cookie of one is good at the others. Tables take their memory now.
     pub fn new(config: StackConfig, seed: [u8; 32], pools: StackPools) -> Self {
@@ -88,6 +89,8 @@ impl Stack {
                 log::warn!("{cidr} is left out: no address that a host may have (RFC 1122 section 3.2.1.3)");
             } else if cidr.address().is_ipv4() || net.config.ipv6 {
                 net.add_address(cidr.address(), cidr.prefix_len(), AddressOrigin::Static);
+            } else {
+                log::warn!("{cidr} is left out: without IPv6, which takes an MTU of 1,280 bytes");
             }
         }
         for gateway in &gateways {

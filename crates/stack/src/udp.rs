@@ -254,8 +254,10 @@ impl Stack {
         if len > most {
             return Err(UdpSendError::TooLong);
         }
-        let is_ours = |ip: IpAddr| ip.is_ipv4() == remote_ip.is_ipv4() && self.net.addresses.is_ours(ip);
-        if from.is_some_and(|ip| !is_ours(ip)) || remote.port() == 0 {
+        if from.is_some_and(|ip| !self.net.addresses.is_ours(ip)) {
+            return Err(UdpSendError::Address);
+        }
+        if from.is_some_and(|ip| ip.is_ipv4() != remote_ip.is_ipv4()) || remote.port() == 0 {
             return Err(UdpSendError::Unreachable);
         }
         let (source, _) = self.net.route(from, remote_ip).ok_or(UdpSendError::Unreachable)?;

@@ -183,7 +183,8 @@ pub struct SocketOptions {
     pub send_buffer: BufferSize,
     /// Receive buffer, which bounds the advertised window. Default: automatic up to 4 MiB.
     pub receive_buffer: BufferSize,
-    /// Upper limit of the segment size in bytes; `None` takes what the MTU allows. Default: none.
+    /// Upper limit of the segment size in bytes, of which TCP options take their part (timestamps 12); less than 88 counts as 88.
+    /// `None` takes what the MTU allows. Default: none.
     pub mss: Option<u16>,
     /// Send small segments at once (no Nagle, RFC 9293 section 3.7.4). Default: true, because our servers write whole
     /// messages.
@@ -457,6 +458,8 @@ pub enum UdpSendError {
     TooLong,
     /// No route leads there.
     Unreachable,
+    /// The address to send from is not ours.
+    Address,
     /// The socket is closed.
     Closed,
 }
@@ -467,6 +470,7 @@ impl core::fmt::Display for UdpSendError {
             UdpSendError::Full => "the queue or the device is full: try again later",
             UdpSendError::TooLong => "longer than a datagram can be",
             UdpSendError::Unreachable => "no route leads there",
+            UdpSendError::Address => "the address to send from is not ours",
             UdpSendError::Closed => "the socket is closed",
         })
     }

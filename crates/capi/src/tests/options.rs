@@ -205,6 +205,11 @@ fn what_is_wrong_is_named() {
     check(&|config, _| config.addresses = c"10.0.0.1".as_ptr(), "config.addresses");
     check(&|config, _| config.addresses = c"10.0.0.1/24,127.0.0.1/8".as_ptr(), "config.addresses");
     check(&|config, _| config.gateways = c"gw".as_ptr(), "config.gateways");
+    let six = c"fd00::1/64".as_ptr();
+    check(&|config, _| (config.ipv6, config.addresses) = (0, six), "config.ipv6");
+    check(&|config, _| (config.ipv6, config.slaac) = (0, 1), "config.ipv6");
+    check(&|config, device| (config.addresses, device.mtu) = (six, 1_279), "device.mtu");
+    check(&|config, device| (config.dhcp, device.capabilities) = (1, LR_DEVICE_IP), "config.dhcp");
     check(&|config, _| config.gateways = c"10.0.0.1".as_ptr(), "config.gateways");
     check(&|_, device| device.mtu = 575, "device.mtu");
     check(&|_, device| device.mac = [0; 6], "device.mac");

@@ -1,5 +1,6 @@
 //! A driver of embassy-net-driver below the stack, the echo server above it.
 
+use alloc::vec;
 use embassy_net_driver::Driver;
 use linerate_embedded::{Clock, EmbassyDevice, Net};
 use linerate_nic::{Pool, Port, PortConfig};
