@@ -3,7 +3,6 @@
 extern crate alloc;
 
 #[path = "page/above.rs"]
-
 mod above;
 #[path = "page/below.rs"]
 mod below;
