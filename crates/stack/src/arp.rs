@@ -132,6 +132,7 @@ impl Stack {
                 while let Some(conn) = self.net.waiting.pop(slot) {
                     self.handle_unreachable(conn);
                 }
+                self.retransmit_over(slot);
             }
         }
     }

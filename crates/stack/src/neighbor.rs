@@ -61,6 +61,8 @@ struct Entry {
     generation: NonZeroU32,
     /// It answered us, or carried a connection.
     confirmed: bool,
+    /// Somebody claims another address for it, and it was asked.
+    disputed: bool,
     /// In the queue of solicitations to send.
     due: bool,
     live: bool,
@@ -172,6 +174,7 @@ impl<P> NeighborCache<P> {
             last_used: now,
             generation: NonZeroU32::MIN,
             confirmed: false,
+            disputed: false,
             due: false,
             live: true,
         };
@@ -247,6 +250,7 @@ impl<P> NeighborCache<P> {
                     last_used: now,
                     generation: NonZeroU32::MIN,
                     confirmed: false,
+                    disputed: false,
                     due: false,
                     live: true,
                 });
@@ -282,6 +286,7 @@ impl<P> NeighborCache<P> {
             State::Reachable if self.disputes.allow(now) => {
                 entry.state = State::Probe { sent: 0 };
                 entry.deadline = Some(now + RETRANSMIT);
+                entry.disputed = true;
                 self.push_due(slot);
                 Outcome::Disputed(slot)
             }
@@ -316,6 +321,7 @@ impl<P> NeighborCache<P> {
         if solicited && matches!(entry.state, State::Probe { sent: 1.. }) {
             entry.state = State::Reachable;
             entry.confirmed = true;
+            entry.disputed = false;
             entry.deadline = Some(now + REACHABLE_TIME);
         }
         Outcome::Nothing
@@ -334,6 +340,7 @@ impl<P> NeighborCache<P> {
         entry.mac = mac;
         entry.state = State::Reachable;
         entry.confirmed = true;
+        entry.disputed = false;
         entry.deadline = Some(now + REACHABLE_TIME);
         self.incomplete -= usize::from(was_incomplete);
         match (was_incomplete, has_moved) {
@@ -348,13 +355,14 @@ impl<P> NeighborCache<P> {
         self.entries.get(slot as usize).map(|entry| (entry.ip, entry.mac))
     }
 
-    /// A connection made progress over this neighbour, so it is reachable (RFC 4861 section 7.3.1). Cheap enough for
-    /// every ACK.
+    /// A connection made progress over this neighbour, so it is reachable (RFC 4861 section 7.3.1), unless its address is disputed:
+    /// what arrived may have come from the other one. Cheap enough for every ACK.
     pub(crate) fn confirm(&mut self, neighbor: NeighborRef, now: Instant) {
         if let Some(entry) = self.entries.get_mut(neighbor.slot as usize)
             && entry.live
             && entry.generation == neighbor.generation
             && !matches!(entry.state, State::Incomplete { .. })
+            && !entry.disputed
         {
             entry.state = State::Reachable;
             entry.confirmed = true;

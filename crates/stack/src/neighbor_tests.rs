@@ -117,6 +117,23 @@ fn a_neighbour_that_moved_is_found_after_three_seconds() {
 }
 
 #[test]
+fn progress_of_connections_does_not_settle_a_dispute() {
+    let mut cache = cache(8);
+    let neighbor = pending(&mut cache, 1, at(0));
+    cache.advertise(ip(1), Some(MAC), true, true, at(0));
+    cache.confirm(neighbor, at(1));
+    assert_eq!(cache.deadline(neighbor.slot), Some(at(30_001)));
+    cache.observe(ip(1), OTHER, true, at(2));
+    cache.poll_solicit(at(2));
+    // An acknowledgement that came by way of the other one.
+    cache.confirm(neighbor, at(3));
+    assert_eq!(cache.deadline(neighbor.slot), Some(at(1_002)), "it is still being asked");
+    cache.advertise(ip(1), Some(MAC), true, true, at(4));
+    cache.confirm(neighbor, at(5));
+    assert_eq!(cache.deadline(neighbor.slot), Some(at(30_005)));
+}
+
+#[test]
 fn an_answer_that_nobody_asked_for_confirms_nothing() {
     let mut cache = cache(8);
     cache.observe(ip(1), MAC, true, at(0));

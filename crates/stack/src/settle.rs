@@ -241,6 +241,17 @@ impl Stack {
         }
     }
 
+    /// The neighbour in this slot is given up, and may answer from elsewhere: what was sent there in vain is not waited for any
+    /// longer.
+    pub(crate) fn retransmit_over(&mut self, neighbor: u32) {
+        for slot in 0..self.net.config.max_connections as u32 {
+            let uses = |conn: &Conn| conn.neighbor.is_some_and(|known| known.slot == neighbor);
+            if self.conns.table.at(slot).is_some_and(uses) {
+                self.retransmit_soon(slot);
+            }
+        }
+    }
+
     /// Nobody answers for a connection's next hop.
     pub(crate) fn handle_unreachable(&mut self, slot: u32) {
         let now = self.net.now;

@@ -3,8 +3,10 @@
 mod common;
 
 use common::frames::*;
+use common::peer::{Peer, answers, modern};
 use common::{Bench, OWNER, Setup, World, file_bytes, read_all};
 use core::time::Duration;
+use linerate_nic::MacAddr;
 use linerate_stack::{StackConfig, StackPools};
 use linerate_transport::{
     AcceptBacklog, BufferSize, Bytes, CloseReason, ConnState, ListenAddr, ListenOptions, Payload, SendError,
@@ -387,4 +389,37 @@ fn without_a_route_nothing_is_opened() {
         let connect = bench.host.stack.connect(OWNER, None, to.parse().unwrap(), &SocketOptions::default());
         assert_eq!(connect, Err(linerate_transport::ConnectError::Unreachable), "{to}");
     }
+}
+
+#[test]
+fn a_neighbour_that_has_another_ethernet_address_is_asked_for_within_three_seconds() {
+    const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 3]);
+    /// The same frame of the station that took over.
+    fn of_other(mut frame: Vec<u8>) -> Vec<u8> {
+        frame[6..12].copy_from_slice(&OTHER.0);
+        if frame[12..14] == [8, 6] {
+            frame[22..28].copy_from_slice(&OTHER.0);
+        }
+        frame
+    }
+    let mut bench = Bench::acquainted();
+    let listener = listen(&mut bench, 80, 4);
+    let mut peer = Peer::new(5_000, modern());
+    let conn = peer.connect(&mut bench, listener);
+    bench.host.stack.write(conn, &[1; 4_000]).unwrap();
+    assert_eq!(answers(&bench.receive()).len(), 3);
+    bench.ask(&of_other(arp(Operation::REQUEST, PEER4, HOST4)));
+    // What was under way is acknowledged, by way of the other.
+    peer.ack += 1_448;
+    bench.ask(&of_other(tcp4(peer.segment(Flags::ACK), &[])));
+    let began = bench.now;
+    let sent = bench.pass(Duration::from_millis(3_100));
+    let is_arp_to = |frame: &[u8], mac: MacAddr| frame[..6] == mac.0 && frame[12..14] == [8, 6];
+    let asked = |mac| sent.iter().filter(|(_, frame)| is_arp_to(frame, mac)).count();
+    assert_eq!(asked(PEER_MAC), 2, "after the first one, at once");
+    let (everybody, _) = sent.iter().find(|(_, frame)| is_arp_to(frame, MacAddr::BROADCAST)).unwrap();
+    assert!(*everybody - began < Duration::from_millis(3_050));
+    let sent = bench.ask(&of_other(arp(Operation::REPLY, PEER4, HOST4)));
+    assert!(sent.iter().all(|frame| frame[..6] == OTHER.0));
+    assert_eq!(answers(&sent)[0].seq, peer.ack, "what was sent in vain comes again at once");
 }
