@@ -241,7 +241,8 @@ impl Connection {
         }
     }
 
-    /// The application lets go: queued data and FIN are still delivered, what arrives is acknowledged and discarded,
+    /// The application lets go: queued data and FIN are still delivered, what arrives is acknowledged and discarded (once all is
+    /// delivered, a window of it, and then the peer is reset),
     /// bounded by the user timeout and the FIN-WAIT-2 timeout. No readiness is reported any more.
     pub fn close(&mut self, now: Instant) {
         self.life.ready = Ready::NONE;

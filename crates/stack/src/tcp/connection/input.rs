@@ -240,6 +240,17 @@ impl Connection {
         }
     }
 
+    /// Beyond which position new data is refused with a RST, as nobody is there for it (RFC 1122 section 4.2.2.13). Until all of ours
+    /// is delivered a RST could destroy it, and what is under way by then deserves none.
+    fn discards_to(&mut self) -> u64 {
+        let receiver = &self.receiving.receiver;
+        match self.life.state {
+            _ if self.life.is_strict => receiver.next(),
+            State::FinWait2 if self.life.released => *self.life.discards_to.get_or_insert(receiver.edge()),
+            _ => u64::MAX,
+        }
+    }
+
     /// Payload and FIN (RFC 9293 section 3.10.7.4, seventh and eighth step).
     pub(super) fn take_payload(&mut self, now: Instant, segment: &mut SegmentIn) -> Outcome {
         if !self.life.state.can_receive() {
@@ -249,7 +260,7 @@ impl Connection {
             return if new { Outcome::Dropped(DropReason::AfterFin) } else { Outcome::Accepted };
         }
         let seq = unwrap(self.receiving.receiver.next(), segment.seq);
-        if self.life.is_strict && seq + segment.payload_len() as u64 > self.receiving.receiver.next() {
+        if seq + segment.payload_len() as u64 > self.discards_to() {
             self.end(now, CloseReason::Reset);
             self.life.reset_reply = Some(segment.ack);
             return Outcome::Dropped(DropReason::Closed);

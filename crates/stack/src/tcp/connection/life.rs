@@ -21,6 +21,8 @@ pub(super) struct Life {
     pub(super) released: bool,
     /// Data that comes after that resets.
     pub(super) is_strict: bool,
+    /// Otherwise data beyond this position does: the edge of the window when the first came after all of ours was delivered.
+    pub(super) discards_to: Option<u64>,
 }
 
 impl Life {
@@ -37,6 +39,7 @@ impl Life {
             reset_reply: None,
             released: false,
             is_strict: false,
+            discards_to: None,
         }
     }
 
@@ -57,6 +60,10 @@ impl Life {
 
     /// Whether nothing is to be sent for its own sake, nor told.
     pub(super) fn is_quiet(&self) -> bool {
-        !self.keep_alive_due && !self.reset_due && self.reset_reply.is_none() && self.ready == Ready::NONE
+        !self.keep_alive_due
+            && !self.reset_due
+            && self.reset_reply.is_none()
+            && self.discards_to.is_none()
+            && self.ready == Ready::NONE
     }
 }

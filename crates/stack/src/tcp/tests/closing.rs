@@ -300,6 +300,29 @@ fn close_delivers_the_rest_and_discards_what_comes() {
 }
 
 #[test]
+fn a_peer_that_goes_on_sending_after_close_is_reset() {
+    let mut solo = Solo::established();
+    solo.send(1_000);
+    solo.connection.close(solo.now);
+    solo.output();
+    let mut seq = 0;
+    let mut send = |solo: &mut Solo, ack: i64| {
+        let _ = solo.input(ACK, seq, ack, 1_460);
+        seq += 1_460;
+        let sent = solo.output();
+        sent.iter().any(|segment| segment.flags.contains(RST))
+    };
+    // Our own data is not delivered yet: a RST could destroy it.
+    for _ in 0..1_000 {
+        assert!(!send(&mut solo, 0));
+    }
+    // Now it is. What the peer had under way is taken.
+    let taken = (0..10_000).take_while(|_| !send(&mut solo, 1_001)).count();
+    assert!((10..1_000).contains(&taken), "{taken}");
+    assert!(solo.connection.is_finished());
+}
+
+#[test]
 fn close_with_a_stalled_peer_is_bounded_by_the_user_timeout() {
     let mut solo = Solo::established();
     solo.send(1_000);
