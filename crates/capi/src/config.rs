@@ -200,7 +200,9 @@ impl lr_stack_config {
         let sockets = self.max_sockets as usize;
         let is_ip = device.capabilities & LR_DEVICE_IP != 0;
         if is_ip && self.dhcp != 0 {
-            return Err(c"config.dhcp: a device without a link layer (LR_DEVICE_IP) has no address to ask with");
+            return Err(
+                c"config.dhcp: a device without a link layer (LR_DEVICE_IP) has no address to ask with",
+            );
         }
         let config = StackConfig {
             mtu: usize::from(device.mtu),

@@ -33,7 +33,10 @@ impl fmt::Display for ConfigError {
                 write!(f, "{cidr} can be no host's address: expected unicast, not a network's first or last")
             }
             ConfigError::Gateway(ip) => {
-                write!(f, "the gateway {ip}: expected another host in the network of an address, or link-local")
+                write!(
+                    f,
+                    "the gateway {ip}: expected another host in the network of an address, or link-local"
+                )
             }
             ConfigError::NoIpv6 => f.write_str("IPv6 is off, and an address, a gateway or SLAAC needs it"),
             ConfigError::MtuOfIpv6(mtu) => {
@@ -122,6 +125,9 @@ mod tests {
             assert_eq!(config.check(), expected, "{config:?}");
             texts.extend(config.check().err().map(|error| error.to_string()));
         }
-        assert_eq!(texts[3], "the gateway 10.0.1.1: expected another host in the network of an address, or link-local");
+        assert_eq!(
+            texts[3],
+            "the gateway 10.0.1.1: expected another host in the network of an address, or link-local"
+        );
     }
 }

@@ -431,8 +431,7 @@ impl FileCache {
     fn file(&self, ctx: &Context<'_>, slot: u32, meta: Metadata, content: Content) -> Known {
         let path = self.entries.get(slot as usize).and_then(Option::as_ref).map(|entry| &entry.path);
         let media_type = path.and_then(|path| ctx.files.media_type(path));
-        let info =
-            FileInfo::new(path.map_or("", |path| path.as_str()), meta, content, believed(ctx.wall_ns));
+        let info = FileInfo::new(path.map_or("", |path| path.as_str()), meta, content, believed(ctx.wall_ns));
         Known::File(Rc::new(info.with_media_type(media_type)))
     }
 
