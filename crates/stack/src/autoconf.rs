@@ -50,6 +50,14 @@ impl Stack {
         log::info!("{} is gone ({})", cidr.address(), named(origin));
     }
 
+    /// Gives an address up, whoever it is from. False if it was none of ours.
+    pub(crate) fn forget_address(&mut self, ip: IpAddr) -> bool {
+        let Some(own) = self.net.addresses.remove(ip) else { return false };
+        self.address_is_gone(own.cidr, own.origin);
+        self.arm_autoconfiguration();
+        true
+    }
+
     /// Somebody else has an address that we wanted: the station `mac`, if it says so.
     pub(crate) fn lose_address(&mut self, ip: IpAddr, mac: Option<MacAddr>) {
         let Some(own) = self.net.addresses.remove(ip) else { return };

@@ -215,23 +215,20 @@ impl fmt::Debug for Stack {
 }
 
 impl Net {
-    /// Adds an address and the route to its network.
-    pub(crate) fn add_address(&mut self, ip: IpAddr, prefix_len: u8, origin: AddressOrigin) {
-        let Some(cidr) = Cidr::new(ip, prefix_len) else { return };
-        if self.addresses.add(cidr, origin, None, None, self.now) {
-            self.routes.add(cidr, None, route_origin(origin));
-        }
+    /// Adds an address and the route to its network; false where there is no room.
+    pub(crate) fn add_address(&mut self, ip: IpAddr, prefix_len: u8, origin: AddressOrigin) -> bool {
+        let Some(cidr) = Cidr::new(ip, prefix_len) else { return false };
+        self.addresses.add(cidr, origin, None, None, self.now)
+            && self.routes.add(cidr, None, route_origin(origin))
     }
 
-    /// Adds a default route.
-    pub(crate) fn add_gateway(&mut self, gateway: IpAddr, origin: Origin) {
+    /// Adds a default route; false where there is no room.
+    pub(crate) fn add_gateway(&mut self, gateway: IpAddr, origin: Origin) -> bool {
         let any = match gateway {
             IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         };
-        if let Some(any) = Cidr::new(any, 0) {
-            self.routes.add(any, Some(gateway), origin);
-        }
+        Cidr::new(any, 0).is_some_and(|any| self.routes.add(any, Some(gateway), origin))
     }
 }
 

@@ -4,11 +4,12 @@ mod common;
 
 use common::Bench;
 use common::frames::*;
+use common::peer::{Peer, answers, modern};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use linerate_nic::MacAddr;
-use linerate_stack::StackConfig;
-use linerate_transport::{ListenAddr, Transport};
+use linerate_stack::{AddressError, Seat, StackConfig};
+use linerate_transport::{CloseReason, ConnState, ListenAddr, ListenOptions, Transport};
 use linerate_wire::arp::Operation;
 use linerate_wire::dhcpv4::{self, DhcpOption, MessageType};
 use linerate_wire::ethernet::EtherType;
@@ -354,4 +355,57 @@ fn floods_of_routers_and_prefixes_are_bounded() {
     bench.ask(&router_advertisement(1_800, 3_600, 1_400));
     bench.pass(Duration::from_millis(10));
     assert_eq!(addresses(&bench), [format!("{LINK_LOCAL}/64")]);
+}
+
+#[test]
+fn a_program_changes_addresses_and_gateways_while_the_stack_runs() {
+    let mut bench = Bench::acquainted();
+    let now = bench.now;
+    let listener =
+        bench.host.stack.listen(common::OWNER, ListenAddr { ip: None, port: 80 }, &ListenOptions::default());
+    let conn = Peer::new(5_000, modern()).connect(&mut bench, listener.unwrap());
+    assert_eq!(bench.host.stack.add_address(now, "10.0.1.1/24".parse().unwrap()), Ok(()));
+    let before = addresses(&bench);
+    bench.pass(Duration::from_secs(5));
+    assert!(addresses(&bench).contains(&"10.0.1.1/24".into()), "before: {before:?}");
+    // Its network is near now.
+    let far = "10.0.2.9".parse().unwrap();
+    assert_eq!(bench.host.stack.add_gateway(now, far), Err(AddressError::NotNear));
+    assert_eq!(bench.host.stack.add_gateway(now, "10.0.1.1".parse().unwrap()), Err(AddressError::NotNear));
+    let gateway = "10.0.1.9".parse().unwrap();
+    assert_eq!(bench.host.stack.add_gateway(now, gateway), Ok(()));
+    let socket = bench.host.stack.udp_bind(common::OWNER, ListenAddr { ip: None, port: 9 }, 65_536).unwrap();
+    let anybody = "8.8.8.8:53".parse().unwrap();
+    bench.host.stack.udp_send(socket, None, anybody, b"?").unwrap();
+    let asked = Seen::Arp(Operation::REQUEST, Ipv4Addr::new(10, 0, 1, 1), Ipv4Addr::new(10, 0, 1, 9));
+    assert!(bench.receive().iter().any(|frame| see(frame) == asked));
+    bench.host.stack.remove_gateway(now, gateway);
+    assert!(bench.host.stack.udp_send(socket, None, anybody, b"?").is_err());
+    // What hangs on an address ends with it.
+    assert!(bench.host.stack.remove_address(now, HOST4.into()));
+    assert!(!bench.host.stack.remove_address(now, HOST4.into()));
+    assert_eq!(bench.host.stack.state(conn), ConnState::Closed(CloseReason::Unreachable));
+    assert!(answers(&bench.receive()).iter().any(|answer| answer.port == 5_000), "the peer hears of it");
+    assert!(!addresses(&bench).contains(&"10.0.0.1/24".into()));
+    let of_network = "10.0.1.0/24".parse().unwrap();
+    assert_eq!(bench.host.stack.add_address(now, of_network), Err(AddressError::NoHost));
+}
+
+#[test]
+fn addresses_are_not_added_where_they_cannot_be() {
+    let add = |config, cidr: &str| {
+        let mut bench = Bench::new(config);
+        let now = bench.now;
+        bench.host.stack.add_address(now, cidr.parse().unwrap())
+    };
+    let alone = StackConfig::default;
+    assert_eq!(add(StackConfig { ipv6: false, ..alone() }, "fd00::1/64"), Err(AddressError::NoIpv6));
+    let member = StackConfig { seat: Seat { index: 1, seats: 2 }, ..alone() };
+    assert_eq!(add(member, "10.0.0.1/24"), Err(AddressError::Member));
+    let mut bench = Bench::new(StackConfig { ipv6: false, ..alone() });
+    let now = bench.now;
+    let mut add = |last: u8| bench.host.stack.add_address(now, format!("10.0.{last}.1/24").parse().unwrap());
+    assert!((0..32).all(|last| add(last).is_ok()));
+    assert_eq!(add(32), Err(AddressError::Full));
+    assert_eq!(add(31), Ok(()), "it is there");
 }

@@ -200,7 +200,7 @@ pub trait Transport {
     /// Releases the oldest datagram.
     fn udp_consume(&mut self, socket: UdpId);
 
-    /// Sends one datagram, from `local`'s address when given.
+    /// Sends one datagram, from `local`'s address when given. The port is the socket's, whatever `local` has there.
     fn udp_send(
         &mut self,
         socket: UdpId,
