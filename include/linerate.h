@@ -945,6 +945,45 @@ int lr_stack_address(const struct lr_stack *stack,
                      uint8_t *prefix_length);
 
 /*
+ Adds an address with the length of its prefix, as "192.168.1.4/24", while the stack runs. It is used once nobody has objected to
+ it, as those of `lr_stack_config.addresses`: `lr_stack_address` has it then. One that is there stays.
+
+ Returns 0; -EFAULT for a null pointer; -EINVAL for a text that is none, or an address of no single host; -EAFNOSUPPORT for IPv6 where
+ `lr_stack_config.ipv6` is 0 or the MTU below 1,280; -ENOSPC beyond 32 addresses.
+
+ # Safety
+
+ As `lr_stack_turn`; `address` is null or ends with a zero byte.
+ */
+int lr_stack_add_address(struct lr_stack *stack,
+                         const char *address);
+
+/*
+ Gives an address up, as "192.168.1.4", wherever it is from. Connections from it are reset.
+
+ Returns 0; -EFAULT for a null pointer; -EINVAL for a text that is none; -EADDRNOTAVAIL if it is none of ours.
+
+ # Safety
+
+ As `lr_stack_turn`; `address` is null or ends with a zero byte.
+ */
+int lr_stack_remove_address(struct lr_stack *stack, const char *address);
+
+/*
+ Sets (`add` not 0) or takes back a default gateway, as "192.168.1.1". Of several of a family the first one is used.
+
+ Returns 0; -EFAULT for a null pointer; -EINVAL for a text that is none; and if it is added, -EHOSTUNREACH if it is not another host
+ in the network of an address, -EAFNOSUPPORT as `lr_stack_add_address`, -ENOSPC beyond 32 routes.
+
+ # Safety
+
+ As `lr_stack_turn`; `gateway` is null or ends with a zero byte.
+ */
+int lr_stack_gateway(struct lr_stack *stack,
+                     const char *gateway,
+                     int add);
+
+/*
  Writes what the stack has counted.
 
  Returns 0; -EFAULT for a null pointer.

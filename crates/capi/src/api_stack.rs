@@ -207,6 +207,83 @@ pub unsafe extern "C" fn lr_stack_address(
     unsafe { enter(stack, work) }
 }
 
+/// Adds an address with the length of its prefix, as "192.168.1.4/24", while the stack runs. It is used once nobody has objected to
+/// it, as those of `lr_stack_config.addresses`: `lr_stack_address` has it then. One that is there stays.
+///
+/// Returns 0; -EFAULT for a null pointer; -EINVAL for a text that is none, or an address of no single host; -EAFNOSUPPORT for IPv6 where
+/// `lr_stack_config.ipv6` is 0 or the MTU below 1,280; -ENOSPC beyond 32 addresses.
+///
+/// # Safety
+///
+/// As `lr_stack_turn`; `address` is null or ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lr_stack_add_address(stack: *mut lr_stack, address: *const c_char) -> c_int {
+    let work = |host: &mut Host| -> Result<c_int> {
+        // SAFETY: the caller's contract.
+        let cidr = unsafe { parsed(address) }?;
+        host.node.stack.add_address(host.now, cidr)?;
+        Ok(0)
+    };
+    // SAFETY: the caller's contract.
+    unsafe { enter(stack, work) }
+}
+
+/// Gives an address up, as "192.168.1.4", wherever it is from. Connections from it are reset.
+///
+/// Returns 0; -EFAULT for a null pointer; -EINVAL for a text that is none; -EADDRNOTAVAIL if it is none of ours.
+///
+/// # Safety
+///
+/// As `lr_stack_turn`; `address` is null or ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lr_stack_remove_address(stack: *mut lr_stack, address: *const c_char) -> c_int {
+    let work = |host: &mut Host| -> Result<c_int> {
+        // SAFETY: the caller's contract.
+        let ip = unsafe { parsed(address) }?;
+        if host.node.stack.remove_address(host.now, ip) { Ok(0) } else { Err(Errno(libc::EADDRNOTAVAIL)) }
+    };
+    // SAFETY: the caller's contract.
+    unsafe { enter(stack, work) }
+}
+
+/// Sets (`add` not 0) or takes back a default gateway, as "192.168.1.1". Of several of a family the first one is used.
+///
+/// Returns 0; -EFAULT for a null pointer; -EINVAL for a text that is none; and if it is added, -EHOSTUNREACH if it is not another host
+/// in the network of an address, -EAFNOSUPPORT as `lr_stack_add_address`, -ENOSPC beyond 32 routes.
+///
+/// # Safety
+///
+/// As `lr_stack_turn`; `gateway` is null or ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lr_stack_gateway(stack: *mut lr_stack, gateway: *const c_char, add: c_int) -> c_int {
+    let work = |host: &mut Host| -> Result<c_int> {
+        // SAFETY: the caller's contract.
+        let ip = unsafe { parsed(gateway) }?;
+        if add == 0 {
+            host.node.stack.remove_gateway(host.now, ip);
+        } else {
+            host.node.stack.add_gateway(host.now, ip)?;
+        }
+        Ok(0)
+    };
+    // SAFETY: the caller's contract.
+    unsafe { enter(stack, work) }
+}
+
+/// What a text says.
+///
+/// # Safety
+///
+/// `text` is null or ends with a zero byte.
+unsafe fn parsed<T: core::str::FromStr>(text: *const c_char) -> Result<T> {
+    if text.is_null() {
+        return Err(NULL);
+    }
+    // SAFETY: not null, so it ends with a zero byte (the caller's contract).
+    let text = unsafe { CStr::from_ptr(text) }.to_str().ok();
+    text.and_then(|text| text.parse().ok()).ok_or(Errno(libc::EINVAL))
+}
+
 /// Writes what the stack has counted.
 ///
 /// Returns 0; -EFAULT for a null pointer.

@@ -2,6 +2,7 @@
 
 use core::ffi::c_int;
 use linerate_nic::DeviceError;
+use linerate_stack::AddressError;
 use linerate_transport::{CloseReason, ConnectError, ListenError, UdpSendError};
 
 /// A positive `errno` number; it crosses the boundary negated.
@@ -42,6 +43,19 @@ impl From<ConnectError> for Errno {
             ConnectError::Unreachable => libc::ENETUNREACH,
             ConnectError::Address | ConnectError::NoPort => libc::EADDRNOTAVAIL,
             ConnectError::NoMemory => libc::ENOBUFS,
+        })
+    }
+}
+
+impl From<AddressError> for Errno {
+    fn from(error: AddressError) -> Self {
+        Errno(match error {
+            AddressError::NoHost => libc::EINVAL,
+            AddressError::NoIpv6 => libc::EAFNOSUPPORT,
+            AddressError::NotNear => libc::EHOSTUNREACH,
+            AddressError::Full => libc::ENOSPC,
+            // There is one stack.
+            AddressError::Member => libc::EPERM,
         })
     }
 }

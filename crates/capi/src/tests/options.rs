@@ -1,7 +1,7 @@
 //! Socket options and measurements.
 
 use super::*;
-use core::ffi::CStr;
+use core::ffi::{CStr, c_char};
 use libc::{IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, SOL_SOCKET};
 
 #[test]
@@ -151,6 +151,28 @@ fn a_stack_tells_its_addresses() {
         len = INET;
     }
     assert_eq!(found, ["10.0.0.1:0"]);
+}
+
+#[test]
+fn addresses_and_gateways_change_while_the_stack_runs() {
+    let mut world = World::new();
+    let stack = world.a.stack;
+    // SAFETY: a live stack, and texts that end with a zero byte or are null.
+    let add = |text: *const c_char| unsafe { lr_stack_add_address(stack, text) };
+    // SAFETY: as above.
+    let remove = |text: &CStr| unsafe { lr_stack_remove_address(stack, text.as_ptr()) };
+    // SAFETY: as above.
+    let gateway = |text: &CStr, is_added| unsafe { lr_stack_gateway(stack, text.as_ptr(), is_added) };
+    assert_eq!(add(null()), -libc::EFAULT);
+    assert_eq!(add(c"10.0.1.1".as_ptr()), -libc::EINVAL);
+    assert_eq!(add(c"10.0.1.255/24".as_ptr()), -libc::EINVAL);
+    assert_eq!(gateway(c"10.0.1.9", 1), -libc::EHOSTUNREACH);
+    assert_eq!(add(c"10.0.1.1/24".as_ptr()), 0);
+    assert_eq!((gateway(c"10.0.1.9", 1), gateway(c"10.0.1.9", 0)), (0, 0));
+    let (client, _) = world.connected(80);
+    assert_eq!(remove(c"10.0.0.7"), -libc::EADDRNOTAVAIL);
+    assert_eq!(remove(c"10.0.0.1"), 0);
+    assert_eq!(world.a.read(client, 9), Err(-(libc::EHOSTUNREACH as ssize_t)));
 }
 
 /// What `lr_stack_new` answers.
