@@ -260,7 +260,8 @@ impl Connection {
             return if new { Outcome::Dropped(DropReason::AfterFin) } else { Outcome::Accepted };
         }
         let seq = unwrap(self.receiving.receiver.next(), segment.seq);
-        if seq + segment.payload_len() as u64 > self.discards_to() {
+        let len = segment.payload_len();
+        if len > 0 && seq + len as u64 > self.discards_to() {
             self.end(now, CloseReason::Reset);
             self.life.reset_reply = Some(segment.ack);
             return Outcome::Dropped(DropReason::Closed);

@@ -63,7 +63,7 @@ impl Life {
         !self.keep_alive_due
             && !self.reset_due
             && self.reset_reply.is_none()
-            && self.discards_to.is_none()
+            && (self.state != State::FinWait2 || self.discards_to.is_none())
             && self.ready == Ready::NONE
     }
 }
