@@ -65,9 +65,9 @@ pub struct Direction {
     pub packets: u64,
     /// Bytes of data, each once.
     pub bytes: u64,
-    /// From the first to the last data, in seconds.
+    /// From the first to the last data, in seconds; at the sender, to the last acknowledgement of data.
     pub time_s: f64,
-    /// Bytes of data by that time, in bits per second.
+    /// Bytes of data by that time, in bits per second; at the sender, those that were acknowledged.
     pub goodput_bps: f64,
     /// Most payload of a segment.
     pub mss: u64,
@@ -99,6 +99,8 @@ pub struct Direction {
     pub again: u64,
     /// Of these, such as the receiver had already.
     pub spurious: u64,
+    /// Segments that were sent once and came twice: duplicated on the way.
+    pub duplicated: u64,
     /// Everything else that was counted.
     pub counts: Counts,
 }
@@ -108,7 +110,8 @@ impl Direction {
         let half = &view.halves[side];
         let counts = half.wire.counts.clone();
         // Of acknowledgements alone, the time is that of what came back.
-        let span = match half.span_ns {
+        let (delivered, span) = half.delivered(view.is_near(side));
+        let span = match span {
             None if counts.bytes > 0 => view.span_ns,
             span => span.unwrap_or_default(),
         };
@@ -119,7 +122,7 @@ impl Direction {
             packets: view.packets[side],
             bytes: counts.bytes,
             time_s,
-            goodput_bps: if time_s > 0.0 { counts.bytes as f64 * 8.0 / time_s } else { 0.0 },
+            goodput_bps: if time_s > 0.0 { delivered as f64 * 8.0 / time_s } else { 0.0 },
             mss,
             window_scale: view.scale(1 - side),
             window: view.windows(side).0,
@@ -135,18 +138,21 @@ impl Direction {
             congestion_marks: view.marks[side],
             again: counts.again(),
             spurious: counts.spurious(),
+            duplicated: counts.duplicated(),
             counts,
         }
     }
 }
 
-/// The connections of the views of a capture, the one with the most bytes first; of some with as many, the one that began first.
-pub fn connections(mut views: Vec<Box<View>>) -> Vec<Connection> {
+/// The connections of the views of a capture, the one with the most bytes first; of some with as many, the one that began first. The
+/// capture goes on until `end_ns`, if not longer.
+pub fn connections(mut views: Vec<Box<View>>, end_ns: u64) -> Vec<Connection> {
     // What was held back to see whether it comes twice is behind what was not.
     views.sort_by_key(|view| view.span_ns.0);
     let first_ns = views.first().map_or(0, |view| view.span_ns.0);
+    let end_ns = views.iter().map(|view| view.span_ns.1).fold(end_ns, u64::max);
     let mut connections: Vec<Connection> =
-        groups(views).into_iter().map(|views| connection(views, first_ns)).collect();
+        groups(views).into_iter().map(|views| connection(views, (first_ns, end_ns))).collect();
     connections.sort_by_key(|connection| {
         std::cmp::Reverse(connection.directions.iter().map(|direction| direction.bytes).sum::<u64>())
     });
@@ -204,7 +210,9 @@ fn nearest(views: &[Box<View>], end: SocketAddr) -> Option<&View> {
     })
 }
 
-fn connection(views: Vec<Box<View>>, first_ns: u64) -> Connection {
+/// One of these views; `span_ns` is that of the capture.
+fn connection(views: Vec<Box<View>>, span_ns: (u64, u64)) -> Connection {
+    let first_ns = span_ns.0;
     let opener = views.iter().find(|view| view.syns[0].is_some()).or(views.first());
     let ends = opener.map_or([SocketAddr::from(([0, 0, 0, 0], 0)); 2], |view| view.ends);
     let nothing = View::empty(ends);
@@ -240,7 +248,7 @@ fn connection(views: Vec<Box<View>>, first_ns: u64) -> Connection {
                 .to_owned(),
         );
     }
-    verdict = ended(verdict, chosen[0], &mut notes);
+    verdict = ended(verdict, chosen[0], span_ns.1, &mut notes);
     let mut wireshark = wireshark::Counts::default();
     for counts in views.iter().flat_map(|view| view.wireshark.counts()) {
         wireshark += counts;
@@ -265,9 +273,9 @@ fn connection(views: Vec<Box<View>>, first_ns: u64) -> Connection {
     }
 }
 
-/// What is said of a connection that failed; a note where more is known than that it was reset.
-fn ended(verdict: Verdict, view: &View, notes: &mut Vec<String>) -> Verdict {
-    let Some(failure) = view.ending.failure() else { return verdict };
+/// What is said of a connection that failed until the capture ended; a note where more is known than that it was reset.
+fn ended(verdict: Verdict, view: &View, end_ns: u64, notes: &mut Vec<String>) -> Verdict {
+    let Some(failure) = view.ending.failure(end_ns) else { return verdict };
     let begin_ns = view.span_ns.0;
     if let Failure::Reset { by, at_ns } = failure
         && verdict.cause != Cause::Unknown
@@ -282,7 +290,8 @@ const COPIED: f64 = 0.4;
 
 /// Whether the capture has packets twice.
 fn is_copied(direction: &Direction) -> bool {
-    direction.counts.copies as f64 >= COPIED * direction.counts.packets.max(1) as f64
+    let packets = direction.counts.packets + direction.counts.duplicated_before;
+    direction.counts.copies as f64 >= COPIED * packets.max(1) as f64
 }
 
 /// The gap of a sender that waits to be asked is covered if that took most of it.

@@ -34,6 +34,8 @@ pub struct Counts {
     pub late_beyond: u64,
     /// Packets with data that came twice at once: captured twice.
     pub copies: u64,
+    /// Segments that came twice with the identification of one packet: something on the way made two of it.
+    pub duplicated_before: u64,
     /// Bytes that were never seen and acknowledged: the capture missed them.
     pub missed_bytes: u64,
     /// Stretches of segments sent again that follow each other.
@@ -59,6 +61,8 @@ pub struct Counts {
     pub zero_windows: u64,
     /// Nanoseconds that it was closed.
     pub zero_window_ns: u64,
+    /// The longest of these times, in nanoseconds.
+    pub zero_window_longest_ns: u64,
     /// Segments that end at the window's edge.
     pub window_full: u64,
     /// Windows that grew without progress.
@@ -66,6 +70,12 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// The window was closed for so long.
+    pub fn closed_for(&mut self, closed_ns: u64) {
+        self.zero_window_ns = self.zero_window_ns.saturating_add(closed_ns);
+        self.zero_window_longest_ns = self.zero_window_longest_ns.max(closed_ns);
+    }
+
     /// Segments sent again, of whatever kind.
     pub fn again(&self) -> u64 {
         self.fast + self.timeouts + self.needless + self.filled
@@ -73,6 +83,13 @@ impl Counts {
 
     /// Segments sent again of which the receiver had the first.
     pub fn spurious(&self) -> u64 {
-        self.dsacks.max(self.echoed).max(self.needless).max(self.healed)
+        let told = self.dsacks.saturating_sub(self.duplicated());
+        told.max(self.echoed).max(self.needless).max(self.healed)
+    }
+
+    /// Segments that were duplicated on the way: those seen to be, or told to have come twice beyond all that was sent again. Of what was
+    /// sent again, the first may have passed here late.
+    pub fn duplicated(&self) -> u64 {
+        self.duplicated_before.max(self.dsacks.saturating_sub(self.again() + self.late))
     }
 }

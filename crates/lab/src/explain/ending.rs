@@ -34,6 +34,8 @@ pub enum Failure {
         syns: u64,
         /// From the first to the last, in nanoseconds.
         time_ns: u64,
+        /// From the last to the end of the capture, in nanoseconds.
+        watched_ns: u64,
     },
     /// It was open, or about to be, and an end reset it.
     Reset {
@@ -62,8 +64,8 @@ impl Ending {
         }
     }
 
-    /// What failed, if anything did.
-    pub fn failure(&self) -> Option<Failure> {
+    /// What failed, if anything did until the capture ended.
+    pub fn failure(&self, end_ns: u64) -> Option<Failure> {
         let opens = self.went_on == [false; 2];
         let asks = |side: usize| self.syns[side].0 > 0 && self.syns[1 - side].0 == 0;
         let asking = [0, 1].into_iter().find(|side| opens && asks(*side));
@@ -72,16 +74,21 @@ impl Ending {
                 Some(Failure::Refused { by, after_ns: at_ns.saturating_sub(self.syns[asking].2) })
             }
             // Who gives up may reset what was never there.
-            (_, Some(asking)) => Some(self.not_answered(asking)),
+            (_, Some(asking)) => Some(self.not_answered(asking, end_ns)),
             (Some((by, at_ns)), None) => Some(Failure::Reset { by, at_ns }),
             // The answer was not answered.
-            (None, None) if opens && self.syns[1].0 > 0 => Some(self.not_answered(1)),
+            (None, None) if opens && self.syns[1].0 > 0 => Some(self.not_answered(1, end_ns)),
             (None, None) => None,
         }
     }
 
-    fn not_answered(&self, asking: usize) -> Failure {
+    fn not_answered(&self, asking: usize, end_ns: u64) -> Failure {
         let (syns, first_ns, last_ns) = self.syns[asking];
-        Failure::NotAnswered { by: 1 - asking, syns, time_ns: last_ns.saturating_sub(first_ns) }
+        Failure::NotAnswered {
+            by: 1 - asking,
+            syns,
+            time_ns: last_ns.saturating_sub(first_ns),
+            watched_ns: end_ns.saturating_sub(last_ns),
+        }
     }
 }

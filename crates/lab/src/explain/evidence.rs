@@ -16,11 +16,11 @@ pub struct Evidence {
     pub has_acks: bool,
     /// Whether the capture was made on the sender's side of the path.
     pub near_sender: bool,
-    /// From the first to the last segment with data, in seconds.
+    /// From the first to the last segment with data, in seconds; near the sender, to the last acknowledgement of data.
     pub time_s: f64,
     /// Bytes of payload, each once.
     pub bytes: u64,
-    /// Bytes per second of it.
+    /// Bytes per second of it; near the sender, of what was acknowledged.
     pub rate: f64,
     /// Segments with data, those sent again included.
     pub segments: u64,
@@ -65,6 +65,8 @@ pub struct Evidence {
     pub window_most: u64,
     /// Share of the time in which the window was closed.
     pub closed: f64,
+    /// The longest time between two packets with data, in seconds.
+    pub pause_s: f64,
     /// Whether a SYN tells the scale of the windows; otherwise it is the least that fits.
     pub scale_known: bool,
     /// How open the window was on average, as a part of the largest until then, 0 to 1.
@@ -101,11 +103,12 @@ impl Evidence {
         let half = &view.halves[side];
         let counts = half.wire.counts.clone();
         let near_sender = view.is_near(side);
-        let span = half.span_ns.unwrap_or((view.span_ns.0, view.span_ns.0));
+        let (delivered, span) = half.delivered(near_sender);
+        let span = span.unwrap_or((view.span_ns.0, view.span_ns.0));
         let time_s = (span.1.saturating_sub(span.0)) as f64 / 1e9;
         let has_acks = half.wire.ack_bytes.count() > 0;
         let trains = if near_sender && has_acks { &half.acks } else { &half.data };
-        let rate = if time_s > 0.0 { counts.bytes as f64 / time_s } else { 0.0 };
+        let rate = if time_s > 0.0 { delivered as f64 / time_s } else { 0.0 };
         let mut waited = Waited::of(&half.sender, trains, rate);
         let (windows, more) = view.windows(side);
         if more > 0 {
@@ -145,6 +148,7 @@ impl Evidence {
             window_most: windows.most().unwrap_or(0),
             closed: counts.zero_window_ns as f64
                 / view.span_ns.1.saturating_sub(view.span_ns.0).max(1) as f64,
+            pause_s: seconds(half.data.gaps.most()).unwrap_or(0.0),
             scale_known: view.scale(1 - side).is_some(),
             open: half.sender.open_ns.0 / half.sender.open_ns.1.max(1.0),
             at_edge: half.sender.edge_ns / half.sender.open_ns.1.max(1.0),
@@ -158,11 +162,7 @@ impl Evidence {
             lost,
             run: (counts.fast + counts.timeouts + counts.filled) as f64 / counts.runs.max(1) as f64,
             marks: view.marks[side],
-            nagle: (
-                half.sender.nagle.count,
-                half.sender.nagle.time_ns as f64 / 1e9,
-                half.sender.nagle.delay_ns as f64 / 1e9,
-            ),
+            nagle: half.sender.nagle.in_seconds(),
             pushed_short: half.sender.pushed_short as f64 / counts.packets.max(1) as f64,
             refill_s: seconds(half.refill.median()),
             counts,
@@ -207,6 +207,34 @@ impl Evidence {
         let times = self.counts.recoveries.max(self.counts.slowed).max(self.overtaken());
         let rtt = self.rtt_median_s.or(self.rtt_least_s).filter(|rtt| *rtt > 0.0)?;
         (times > 0).then(|| 1.22 * self.mss as f64 / rtt * (self.segments as f64 / times as f64).sqrt())
+    }
+
+    /// Segments lost in each recovery, as a multiple of what chance would: beside the first, the share that is lost of those that are under
+    /// way then and of as many that follow.
+    pub fn bunched(&self) -> f64 {
+        let (lost, recoveries) = (self.lost as f64, self.counts.recoveries.max(1) as f64);
+        let under_way = self.flight_mean / self.mss.max(1) as f64;
+        lost / recoveries / (1.0 + 2.0 * lost / self.segments.max(1) as f64 * under_way)
+    }
+
+    /// Bytes per second that a congestion window carries at this loss: 1.22 segments a round trip over the root of the loss (Mathis and
+    /// others, 1997).
+    pub fn by_losses(&self) -> Option<f64> {
+        let rtt = self.rtt_median_s.or(self.rtt_least_s).filter(|rtt| *rtt > 0.0 && self.lost > 0)?;
+        let loss = self.lost as f64 / self.segments.max(1) as f64;
+        Some(1.22 * self.mss as f64 / rtt / loss.sqrt())
+    }
+
+    /// What is under way on average over the mean round trip, as a part of the rate that was measured.
+    pub fn carries_rate(&self) -> Option<f64> {
+        let rtt = self.rtt_mean_s.filter(|rtt| *rtt > 0.0 && self.rate > 0.0)?;
+        Some(self.flight_mean / rtt / self.rate)
+    }
+
+    /// Whether the longest pause of all is one in which the window was closed, and of some weight.
+    pub fn pauses_for_the_receiver(&self) -> bool {
+        let longest_s = self.counts.zero_window_longest_ns as f64 / 1e9;
+        self.closed >= WEIGHTY && longest_s >= NEARLY_ALL * self.pause_s
     }
 
     /// Time that so many segments take at the mean rate, in seconds.
@@ -270,6 +298,10 @@ impl Waited {
     }
 }
 
+/// A tenth of the time is worth being named.
+const WEIGHTY: f64 = 0.1;
+/// The pause lasts until the news of the open window has been at the sender and data has come back.
+const NEARLY_ALL: f64 = 0.7;
 /// An application that has no more leaves a segment that is not full but by chance.
 const UNFINISHED: f64 = 0.2;
 /// A timer is late by less than a tenth of its time, as a rule.

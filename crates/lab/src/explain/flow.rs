@@ -164,11 +164,15 @@ impl View {
         }
         let least = half.wire.guess.least;
         let windows = half.sender.windows.doubled(least);
-        let span_ns = half.span_ns.map_or(0, |span| span.1.saturating_sub(span.0));
-        let rate = half.wire.counts.bytes as f64 / span_ns.max(1) as f64;
-        let rtt_ns = half.rtt.median().or(self.rtt_least_ns(side)).map(|ns| ns as f64);
+        let (bytes, span) = half.delivered(self.is_near(side));
+        let span_ns = span.map_or(0, |span| span.1.saturating_sub(span.0));
+        let rate = bytes as f64 / span_ns.max(1) as f64;
+        let rtt_ns = self.rtt_least_ns(side).or(half.rtt.least()).map(|ns| ns as f64);
         let rate = if span_ns > 0 { rate } else { 0.0 };
-        let more = scale::doublings(windows.most().unwrap_or(0), least, rate, rtt_ns);
+        let more = match half.wire.guess.is_proven() {
+            true => 0,
+            false => scale::doublings(windows.most().unwrap_or(0), least, rate, rtt_ns),
+        };
         (windows.doubled(more), more)
     }
 

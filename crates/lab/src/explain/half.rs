@@ -27,6 +27,12 @@ pub struct Half {
     pub sizes: Histogram,
     /// First and last segment with data, in nanoseconds.
     pub span_ns: Option<(u64, u64)>,
+    /// Where the first data begins and the last ends, and when the former passed, in nanoseconds.
+    begun: Option<(u64, u64, u64)>,
+    /// How much of it is acknowledged, and since when.
+    acked: Option<(u64, u64)>,
+    /// The same without a last acknowledgement that the receiver delayed.
+    settled: Option<(u64, u64)>,
     /// Segments with data that ended what the application had written.
     pub pushed: u64,
     /// What a picture is drawn from.
@@ -45,6 +51,9 @@ impl Half {
             refill: Histogram::default(),
             sizes: Histogram::default(),
             span_ns: None,
+            begun: None,
+            acked: None,
+            settled: None,
             pushed: 0,
             sketch: Sketch::default(),
         }
@@ -57,7 +66,7 @@ impl Half {
             self.refill.record(at_ns.saturating_sub(since_ns));
         }
         let kind = self.wire.sent(segment, known);
-        if segment.has(Flags::SYN) || segment.len == 0 || kind == Kind::Probe {
+        if segment.has(Flags::SYN) || segment.len == 0 || matches!(kind, Kind::Probe | Kind::Duplicate) {
             return;
         }
         let len = u64::from(segment.len);
@@ -69,6 +78,8 @@ impl Half {
             self.data.take(at_ns, len, mss);
         }
         let end = self.wire.position(segment.seq.wrapping_add(segment.len));
+        let (start, last, since_ns) = self.begun.unwrap_or((end - len, end, at_ns));
+        self.begun = Some((start, last.max(end), since_ns));
         self.sketch.sent(at_ns, end - len, end, kind);
         if kind == Kind::Original {
             // It left long ago, and tells nothing of what the sender does now.
@@ -86,12 +97,38 @@ impl Half {
         if answer.progress > 0 {
             self.acks.take(at_ns, answer.progress, known.mss.max(1));
         }
+        self.acknowledged(at_ns, answer.front, known);
         self.sender.answered(at_ns, known.turn_ns, answer);
         self.sketch.answered(at_ns, answer.front, answer.edge);
         for block in segment.options.sack_blocks.as_slice() {
             self.sketch.held(at_ns, self.wire.position(block.left.0), self.wire.position(block.right.0));
         }
         answer
+    }
+
+    /// All before `front` was acknowledged. A FIN, which may come much later, is no data. Less than two segments may have waited for
+    /// a delayed acknowledgement (RFC 9293 section 3.8.6.3): where that was the last one, it tells nothing of the path.
+    fn acknowledged(&mut self, at_ns: u64, front: u64, known: &Known) {
+        let Some((start, end, since_ns)) = self.begun else { return };
+        let (before, before_ns) = self.acked.unwrap_or((start, since_ns));
+        let front = front.min(end);
+        if front <= before {
+            return;
+        }
+        let is_delayed = front - before < 2 * known.mss && at_ns.saturating_sub(before_ns) > known.far_ns;
+        self.settled = self.acked.filter(|_| is_delayed).or(Some((front, at_ns)));
+        self.acked = Some((front, at_ns));
+    }
+
+    /// Bytes that got to the other end, and the first and the last moment of that. Near the sender, what was sent may still be on its way:
+    /// there, what is acknowledged counts, from the first byte sent to the last acknowledged.
+    pub fn delivered(&self, near_sender: bool) -> (u64, Option<(u64, u64)>) {
+        match (self.begun, self.settled) {
+            (Some((start, _, from_ns)), Some((front, to_ns))) if near_sender => {
+                (front - start, Some((from_ns, to_ns)))
+            }
+            _ => (self.wire.counts.bytes, self.span_ns),
+        }
     }
 
     /// A round-trip time as a whole is known.

@@ -16,6 +16,7 @@ pub mod evidence;
 pub mod flow;
 pub mod half;
 pub mod histogram;
+pub mod packets;
 pub mod page;
 pub mod passing;
 pub mod picture;
@@ -139,7 +140,7 @@ pub fn analyse(reader: impl Read) -> Result<Analysis, ExplainError> {
     analysis.coarse = steps.filter(|(_, step_ns)| *step_ns > FINE_NS).collect();
     places.settle(&mut table, &mut contents.interfaces);
     analysis.interfaces = contents.interfaces.into_iter().map(|interface| interface.name).collect();
-    analysis.connections = connection::connections(table.views);
+    analysis.connections = connection::connections(table.views, clock.span_ns.map_or(0, |span_ns| span_ns.1));
     for connection in &analysis.connections {
         analysis.wireshark += connection.wireshark;
     }

@@ -70,6 +70,13 @@ pub struct NagleWaits {
     pub delay_ns: u64,
 }
 
+impl NagleWaits {
+    /// How many, how long, and how long beyond the least round trip, in seconds.
+    pub fn in_seconds(self) -> (u64, f64, f64) {
+        (self.count, self.time_ns as f64 / 1e9, self.delay_ns as f64 / 1e9)
+    }
+}
+
 /// The sender of one direction.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -366,8 +373,7 @@ impl Sender {
             _ => {}
         }
         if wait != Wait::Rhythm && self.burst > 0 {
-            self.burst_bytes.record(self.burst);
-            self.burst = 0;
+            self.end_burst();
         }
         self.burst += sent.len;
         let sum_ns = &mut self.waits_ns[wait as usize];
@@ -444,11 +450,16 @@ impl Sender {
         }
     }
 
+    /// Whoever sends in its own rhythm goes on while acknowledgements come: no more than was under way at once was one stroke.
+    fn end_burst(&mut self) {
+        self.burst_bytes.record(std::mem::take(&mut self.burst).min(self.most_flight));
+    }
+
     /// All that is known took effect.
     pub fn finish(&mut self) {
         self.take_effect(u64::MAX, usize::MAX);
         if self.burst > 0 {
-            self.burst_bytes.record(self.burst);
+            self.end_burst();
         }
     }
 }

@@ -1,10 +1,13 @@
 //! Mechanisms, each by packets made up for it, beside others that differ from them in one respect.
 
 mod cut;
+mod duplicates;
 mod failures;
 mod kernels;
 mod merged;
 mod pauses;
+mod rates;
+mod scales;
 
 use super::cause::Cause;
 use super::connection::{self, Connection};
@@ -105,7 +108,7 @@ impl Trace {
             table.take(0, segment);
         }
         table.finish();
-        connection::connections(table.views).remove(0)
+        connection::connections(table.views, 0).remove(0)
     }
 }
 
@@ -434,7 +437,7 @@ fn captured(segments: &[Segment], at: impl Fn(usize, &Segment) -> Vec<usize>) ->
         at(number, segment).into_iter().for_each(|interface| table.take(interface, segment));
     }
     table.finish();
-    connection::connections(table.views)
+    connection::connections(table.views, 0)
 }
 
 #[test]

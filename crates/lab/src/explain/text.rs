@@ -58,9 +58,18 @@ pub fn lasted(direction: &Direction) -> String {
     }
 }
 
-/// Its rate, if that can be told.
+/// Its rate, if that can be told: what was sent in less than a round trip tells how fast the sender is, not what got through.
 pub fn carried(direction: &Direction) -> String {
-    if direction.time_s > 0.0 { byte_rate(direction.goodput_bps) } else { "-".to_owned() }
+    let rtt_s = least_rtt(direction).map_or(0.0, |ns| ns as f64 / 1e9);
+    match direction.time_s > 0.0 && direction.time_s >= rtt_s {
+        true => byte_rate(direction.goodput_bps),
+        false => "-".to_owned(),
+    }
+}
+
+/// The least round trip, those of handshake and timestamps included, in nanoseconds.
+fn least_rtt(direction: &Direction) -> Option<u64> {
+    direction.rtt_least_ns.or(direction.rtt_ns.least())
 }
 
 fn again(direction: &Direction) -> String {
@@ -77,7 +86,7 @@ fn time(ns: Option<u64>) -> String {
 
 fn rtt(direction: &Direction) -> String {
     let rtt = &direction.rtt_ns;
-    match (direction.rtt_least_ns.or(rtt.least()), rtt.median()) {
+    match (least_rtt(direction), rtt.median()) {
         (None, None) => "-".to_owned(),
         (least, median) => format!("{}, {}, {}", time(least), time(median), time(rtt.quantile(0.95))),
     }
@@ -150,7 +159,12 @@ fn details(text: &mut String, connection: &Connection) {
 }
 
 fn spread(histogram: &Histogram, show: impl Fn(u64) -> String) -> String {
-    match (histogram.least(), histogram.median(), histogram.quantile(0.95), histogram.most()) {
+    spread_from(histogram.least(), histogram, show)
+}
+
+/// The same where the least is known from elsewhere.
+fn spread_from(least: Option<u64>, histogram: &Histogram, show: impl Fn(u64) -> String) -> String {
+    match (least, histogram.median(), histogram.quantile(0.95), histogram.most()) {
         (Some(least), Some(median), Some(high), Some(most)) => {
             format!("{} least, {} median, {} p95, {} most", show(least), show(median), show(high), show(most))
         }
@@ -183,7 +197,7 @@ pub fn figures(direction: &Direction) -> Vec<(&'static str, String)> {
                 direction.mss
             ),
         ),
-        ("round trip", spread(&direction.rtt_ns, ns)),
+        ("round trip", spread_from(least_rtt(direction), &direction.rtt_ns, ns)),
         ("under way", spread(&direction.flight, bytes)),
         ("window", format!("{}; {scale}", spread(&direction.window, bytes))),
         ("each acknowledgement", format!("{per_ack}, {} after the data", time(direction.answer_ns.median()))),
@@ -234,9 +248,10 @@ fn events(direction: &Direction) -> Vec<(&'static str, String)> {
         (
             "duplicates",
             format!(
-                "{} acknowledgements, {} segments told twice (D-SACK)",
+                "{} acknowledgements, {} segments told twice (D-SACK), {} duplicated on the way",
                 count(counts.duplicate_acks),
-                count(counts.dsacks)
+                count(counts.dsacks),
+                count(direction.duplicated)
             ),
         ),
         (

@@ -3,6 +3,7 @@
 
 use super::counts::Counts;
 use super::histogram::Histogram;
+use super::packets::Packets;
 use super::scale::Guess;
 use super::segment::Segment;
 use super::sequence::Unwrapped;
@@ -40,6 +41,8 @@ pub enum Kind {
     Needless,
     /// One byte or none, to see whether the other end is there.
     Probe,
+    /// The same packet a second time: it was sent once.
+    Duplicate,
 }
 
 impl Kind {
@@ -117,6 +120,7 @@ pub struct Wire {
     /// The window in bytes.
     pub window: u64,
     under_way: VecDeque<Sent>,
+    packets: Packets,
     gaps: VecDeque<Gap>,
     recovers_until: u64,
     run_end: u64,
@@ -187,7 +191,8 @@ impl Wire {
         if end > self.next {
             self.numbers.position(segment.seq.wrapping_add(segment.sequence_len()));
         }
-        let kind = self.kind(segment, start, end, known);
+        let is_duplicate = self.packets.has_passed(segment, end <= self.next);
+        let kind = if is_duplicate { Kind::Duplicate } else { self.kind(segment, start, end, known) };
         if known.scale.is_none() && kind.is_new() {
             self.guess.sent(segment, end, known);
             if self.raw_window > 0 {
@@ -195,10 +200,11 @@ impl Wire {
             }
         }
         let last_ns = self.find(start).map(|sent| sent.last_ns);
-        let is_copy = kind.is_again() && last_ns.is_some_and(|ns| segment.at_ns.saturating_sub(ns) < COPY_NS);
+        let is_copy = (is_duplicate || kind.is_again())
+            && last_ns.is_some_and(|ns| segment.at_ns.saturating_sub(ns) < COPY_NS);
         self.counts.copies += u64::from(is_copy && segment.len > 0);
         self.count(segment, kind, known, start, end);
-        if kind != Kind::Probe {
+        if !matches!(kind, Kind::Probe | Kind::Duplicate) {
             self.keep(segment, kind, start, end);
         }
         self.last_sent_ns = segment.at_ns;
@@ -287,6 +293,10 @@ impl Wire {
             counts.probes += 1;
             return;
         }
+        if kind == Kind::Duplicate {
+            counts.duplicated_before += segments;
+            return;
+        }
         if len > 0 {
             counts.slowed += u64::from(segment.has(Flags::CWR) && !segment.has(Flags::SYN));
             counts.packets += 1;
@@ -309,7 +319,7 @@ impl Wire {
                 counts.late += segments;
                 counts.filled = counts.filled.saturating_sub(segments);
             }
-            Kind::New | Kind::Ahead | Kind::Probe => {}
+            Kind::New | Kind::Ahead | Kind::Probe | Kind::Duplicate => {}
         }
         let fresh = if kind.is_new() { end - self.next.max(start) } else { 0 };
         match kind {
@@ -377,8 +387,7 @@ impl Wire {
     /// The capture ended: a window that is closed still was so until then.
     pub fn finish(&mut self, at_ns: u64) {
         if let Some(since_ns) = self.closed_at_ns.take() {
-            let closed_ns = at_ns.saturating_sub(since_ns);
-            self.counts.zero_window_ns = self.counts.zero_window_ns.saturating_add(closed_ns);
+            self.counts.closed_for(at_ns.saturating_sub(since_ns));
         }
     }
 
@@ -546,8 +555,7 @@ impl Wire {
                 self.closed_at_ns = Some(segment.at_ns);
             }
             (1.., Some(since_ns)) => {
-                let closed_ns = segment.at_ns.saturating_sub(since_ns);
-                self.counts.zero_window_ns = self.counts.zero_window_ns.saturating_add(closed_ns);
+                self.counts.closed_for(segment.at_ns.saturating_sub(since_ns));
                 self.closed_at_ns = None;
             }
             _ => {}

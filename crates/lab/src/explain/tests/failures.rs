@@ -32,8 +32,6 @@ fn what_was_not_answered_is_told() {
     // Its sender gives up.
     let given_up = [&asked[..], &[(3_500_000, true, Flags::RST)]].concat();
     assert_eq!(told(&given_up), (Cause::NotAnswered, said, 1.0));
-    let once = "10.0.0.1:40000 sent a SYN, and 10.0.0.2:80 did not answer it".to_owned();
-    assert_eq!(told(&asked[..1]), (Cause::NotAnswered, once, 1.0));
     let half = [(0, true, syn), (100, false, syn | Flags::ACK), (1_000_100, false, syn | Flags::ACK)];
     let said = "10.0.0.2:80 sent 2 SYNs in 1 s, and 10.0.0.1:40000 answered none".to_owned();
     assert_eq!(told(&half), (Cause::NotAnswered, said, 1.0));
@@ -63,4 +61,24 @@ fn who_reset_it_is_told() {
         "{:?}",
         found.notes
     );
+}
+
+#[test]
+fn a_capture_that_ends_before_a_syn_is_sent_again_does_not_tell() {
+    let told_after = |end_us: u64| {
+        let mut trace = Trace::new(1_460);
+        trace.take(0, true, Flags::SYN, 0);
+        let mut table = super::Table::default();
+        table.take(0, &trace.segments[0]);
+        table.finish();
+        let end_ns = trace.segments[0].at_ns + end_us * 1_000;
+        super::connection::connections(table.views, end_ns).remove(0).verdict
+    };
+    let once = "10.0.0.1:40000 sent a SYN, and 10.0.0.2:80 did not answer it";
+    let sure = told_after(1_000_000);
+    assert_eq!((sure.cause, sure.because[0].as_str(), sure.confidence), (Cause::NotAnswered, once, 1.0));
+    let soon = "10.0.0.1:40000 sent a SYN, and the capture ends 300 ms later, before it would be sent again";
+    let unsure = told_after(300_000);
+    assert_eq!((unsure.cause, unsure.because[0].as_str(), unsure.confidence), (Cause::Unknown, soon, 0.0));
+    assert!(unsure.would_tell.unwrap().starts_with("a longer capture"));
 }

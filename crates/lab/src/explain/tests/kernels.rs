@@ -188,3 +188,136 @@ fn numbers_may_wrap_at_once() {
     assert!(shifted(0) > 1_000_000);
     assert_eq!(shifted(u32::MAX), shifted(0));
 }
+
+/// Jitter by which packets overtake each other, CUBIC: 14 segments sent again in vain, 1,379 overtaken, none lost.
+#[test]
+fn what_stands_below_its_highest_after_reordering_is_no_buffer() {
+    let of = |at_ceiling: f64| {
+        verdict(|evidence| {
+            (evidence.late, evidence.counts.recoveries, evidence.has_ceiling) = (1_379, 3, false);
+            (evidence.counts.fast, evidence.counts.dsacks, evidence.lost) = (14, 14, 0);
+            (evidence.alike, evidence.at_ceiling) = (0.9, at_ceiling);
+            evidence.flight_mean = 0.83 * evidence.flight_high as f64;
+            evidence.waits = waits(&[(Wait::Acknowledgement, 0.98), (Wait::Recovery, 0.01)]);
+        })
+    };
+    let late = of(0.2);
+    assert_eq!(
+        (late.cause, late.runner_up),
+        (Cause::Reordering, Some(Cause::SenderBuffer)),
+        "{:?}",
+        late.because
+    );
+    // Where each burst ends at the highest amount, it is a buffer all the same; and what was sent again is told.
+    let held = of(0.9);
+    assert_eq!(held.cause, Cause::SenderBuffer, "{:?}", held.because);
+    assert!(held.because[0].contains("nothing lost, though 14 sent again in vain"), "{:?}", held.because);
+}
+
+#[test]
+fn a_buffer_that_carries_another_rate_than_was_measured_is_not_sure() {
+    let of = |part: f64| {
+        verdict(|evidence| {
+            evidence.rtt_mean_s = Some(evidence.flight_mean / evidence.rate / part);
+        })
+    };
+    assert_eq!((of(1.3).cause, of(1.0).cause), (Cause::SenderBuffer, Cause::SenderBuffer));
+    assert!(of(1.3).confidence < 0.1 && of(1.0).confidence >= 0.1, "{}", of(1.0).confidence);
+}
+
+/// A queue of ten segments, CUBIC: 17 of 4,634 segments lost, 1.4 in a row, in two recoveries.
+#[test]
+fn many_lost_in_each_recovery_are_a_burst_though_not_in_a_row() {
+    let of = |recoveries: u64, rate: f64| {
+        verdict(|evidence| {
+            (evidence.lost, evidence.segments, evidence.run, evidence.mss) = (17, 4_634, 1.4, 1_448);
+            (evidence.counts.fast, evidence.counts.recoveries) = (17, recoveries);
+            (evidence.flight_mean, evidence.flight_high) = (66_414.0, 112_000);
+            (evidence.alike, evidence.at_ceiling, evidence.has_ceiling) = (0.36, 0.08, false);
+            (evidence.rtt_median_s, evidence.rate) = (Some(0.041), rate);
+        })
+    };
+    let burst = of(2, 1.63e6);
+    assert_eq!(burst.cause, Cause::CongestionAfterLoss, "{:?}", burst.because);
+    assert!(burst.because[0].contains("8.5 in each"), "{:?}", burst.because);
+    // Each for itself; sure only where the formula explains what was measured.
+    let (explained, off) = (of(16, 0.7e6), of(16, 1.63e6));
+    assert_eq!((explained.cause, off.cause), (Cause::RandomLoss, Cause::RandomLoss));
+    assert!(
+        explained.confidence >= 0.1 && off.confidence < 0.1,
+        "{} {}",
+        explained.confidence,
+        off.confidence
+    );
+}
+
+#[test]
+fn one_episode_of_a_short_transfer_is_not_sure() {
+    let of = |recoveries: u64, rtts: f64| {
+        verdict(|evidence| {
+            (evidence.late, evidence.counts.recoveries, evidence.counts.fast) = (40, recoveries, 6);
+            (evidence.has_ceiling, evidence.alike, evidence.at_ceiling) = (false, 0.2, 0.1);
+            evidence.flight_mean = 0.4 * evidence.flight_high as f64;
+            evidence.rtt_median_s = Some(evidence.time_s / rtts);
+        })
+    };
+    for (recoveries, rtts, sure) in [(1, 20.0, false), (4, 20.0, true), (4, 5.0, false), (1, 100.0, true)] {
+        let found = of(recoveries, rtts);
+        assert_eq!(found.cause, Cause::Reordering, "{:?}", found.because);
+        assert_eq!(found.confidence >= 0.1, sure, "{recoveries} in {rtts}: {}", found.confidence);
+    }
+}
+
+/// A send buffer of 64 KiB, BBR: as much each round trip for seventy of them, but not always as much under way.
+#[test]
+fn a_long_transfer_needs_no_longer_one_to_tell() {
+    let of = |flights: u64| {
+        verdict(|evidence| {
+            (evidence.has_ceiling, evidence.alike, evidence.at_ceiling) = (false, 0.7, 0.08);
+            evidence.flight_mean = 0.52 * evidence.flight_high as f64;
+            evidence.bytes = flights * evidence.flight_high;
+            evidence.waits = waits(&[(Wait::Acknowledgement, 0.58), (Wait::Rhythm, 0.42)]);
+        })
+    };
+    let (long, short) = (of(40), of(10));
+    assert_eq!((long.cause, short.cause), (Cause::Unknown, Cause::Unknown), "{:?}", long.because);
+    assert!(long.would_tell.unwrap().contains("accounts: whether its buffer or its congestion window"));
+    assert!(short.would_tell.unwrap().contains("a longer transfer"));
+}
+
+/// A receiver that does not read for 1.5 s of 5 s, seen at its side: the sender keeps to the path's rate most of the time.
+#[test]
+fn a_window_that_was_closed_once_is_named_as_the_longest_pause() {
+    let of = |closed_s: f64| {
+        verdict(|evidence| {
+            (evidence.near_sender, evidence.beat, evidence.has_ceiling) = (false, 0.0, false);
+            (evidence.alike, evidence.closed, evidence.pause_s) = (0.5, closed_s / 5.2, 1.61);
+            evidence.counts.zero_windows = u64::from(closed_s > 0.0);
+            evidence.counts.closed_for((closed_s * 1e9) as u64);
+            evidence.waits = waits(&[(Wait::Rhythm, 0.64), (Wait::Acknowledgement, 0.34)]);
+        })
+    };
+    let found = of(1.54);
+    assert_eq!(found.cause, Cause::Unknown, "{:?}", found.because);
+    let told = "the receiver's window was closed once for 1.54 s in all, 29.6 % of the time: the longest pause of all";
+    assert!(found.because.iter().any(|sentence| sentence == told), "{:?}", found.because);
+    assert!(found.would_tell.unwrap().contains("the receiver's application"));
+    // Another pause was longer, or there was no such one.
+    for closed_s in [0.6, 0.0] {
+        let found = of(closed_s);
+        assert_eq!(found.cause, Cause::Unknown, "{:?}", found.because);
+        assert!(found.would_tell.unwrap().contains("the sender's processor"));
+    }
+}
+
+/// The same of a slow reader whose window has a scale that is inferred.
+#[test]
+fn a_window_of_inferred_scale_that_seems_full_is_what_would_tell() {
+    let found = verdict(|evidence| {
+        (evidence.near_sender, evidence.beat, evidence.has_ceiling) = (false, 0.0, false);
+        (evidence.scale_known, evidence.at_edge, evidence.alike) = (false, 0.45, 0.5);
+        evidence.waits = waits(&[(Wait::Rhythm, 0.55), (Wait::Window, 0.44)]);
+    });
+    assert_eq!(found.cause, Cause::Unknown, "{:?}", found.because);
+    assert!(found.would_tell.unwrap().starts_with("the opening of the connection"));
+}

@@ -16,7 +16,7 @@ fn all(segments: &[Segment]) -> Vec<Connection> {
     copies.finish(&mut table);
     table.finish();
     Places::default().settle(&mut table, &mut Vec::new());
-    connection::connections(table.views)
+    connection::connections(table.views, 0)
 }
 
 /// The only connection of packets at one interface.

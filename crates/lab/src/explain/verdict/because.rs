@@ -21,6 +21,7 @@ pub fn sentences(evidence: &Evidence, judgement: &Judgement) -> Vec<String> {
     let mut all = vec![case(evidence, judgement.cause)];
     if judgement.cause != Cause::Unknown || evidence.has_data {
         all.extend(marks(evidence));
+        all.extend(pause(evidence, judgement.cause));
         all.extend(longest_wait(evidence, judgement.cause));
         all.extend(window(evidence, judgement.cause));
         all.extend(path(evidence, judgement));
@@ -43,6 +44,9 @@ fn case(evidence: &Evidence, cause: Cause) -> String {
             of_bytes(evidence.flight_mean),
             bytes(evidence.flight_high),
             match evidence.lost {
+                0 if evidence.counts.again() > 0 => {
+                    format!("and nothing lost, though {} sent again in vain", count(evidence.counts.again()))
+                }
                 0 => "and nothing lost".to_owned(),
                 1 => "though a segment was lost".to_owned(),
                 lost => format!("though {} segments were lost", count(lost)),
@@ -54,9 +58,10 @@ fn case(evidence: &Evidence, cause: Cause) -> String {
             waits(Wait::Application)
         ),
         Cause::CongestionAfterLoss => format!(
-            "{} segments were lost in {} recoveries, {:.1} in a row on average; {} under way on average, {} at most",
+            "{} segments were lost in {} recoveries, {:.1} in each and {:.1} in a row on average; {} under way on average, {} at most",
             count(evidence.lost),
             count(counts.recoveries),
+            evidence.lost as f64 / counts.recoveries.max(1) as f64,
             evidence.run,
             of_bytes(evidence.flight_mean),
             bytes(evidence.flight_most)
@@ -139,6 +144,19 @@ fn closed(evidence: &Evidence) -> String {
     }
 }
 
+/// The longest pause, where the receiver's window was closed in it and nothing else is known.
+fn pause(evidence: &Evidence, cause: Cause) -> Option<String> {
+    (cause == Cause::Unknown && evidence.pauses_for_the_receiver()).then(|| {
+        let longest_s = evidence.counts.zero_window_longest_ns as f64 / 1e9;
+        let which = match evidence.counts.zero_windows {
+            1 => "the longest pause of all".to_owned(),
+            _ => format!("the longest pause of all was one of them, {}", seconds(longest_s)),
+        };
+        let part = share(evidence.closed);
+        format!("the receiver's window was {}, {part} of the time: {which}", closed(evidence))
+    })
+}
+
 /// How often.
 fn times(number: u64) -> String {
     match number {
@@ -171,16 +189,16 @@ fn carried(flight: f64, rtt_s: Option<f64>, rate: &str) -> String {
     }
 }
 
-/// What a congestion window carries at that loss: 1.22 segments a round trip over the root of the loss (Mathis and others, 1997).
+/// What a congestion window carries at that loss.
 fn mathis(evidence: &Evidence) -> String {
     let loss = evidence.lost as f64 / evidence.segments.max(1) as f64;
-    match evidence.rtt_median_s.or(evidence.rtt_least_s).filter(|rtt| *rtt > 0.0 && loss > 0.0) {
-        Some(rtt) => format!(
+    match evidence.rtt_median_s.or(evidence.rtt_least_s).zip(evidence.by_losses()) {
+        Some((rtt, carries)) => format!(
             "1.22 x {} / {} / sqrt({}) = {}; {} measured",
             bytes(evidence.mss),
             seconds(rtt),
             share(loss),
-            byte_rate(1.22 * evidence.mss as f64 / rtt / loss.sqrt() * 8.0),
+            byte_rate(carries * 8.0),
             byte_rate(evidence.rate * 8.0)
         ),
         None => "the congestion window never grew".to_owned(),
@@ -226,7 +244,9 @@ const NEARLY: f64 = 0.7;
 
 /// What the peer's window would carry.
 fn window(evidence: &Evidence, cause: Cause) -> Option<String> {
-    let rtt = evidence.rtt_median_s.or(evidence.rtt_least_s).filter(|rtt| *rtt > 0.0)?;
+    // In less than a round trip, nothing that was measured is a rate.
+    let rtt =
+        evidence.rtt_median_s.or(evidence.rtt_least_s).filter(|rtt| *rtt > 0.0 && *rtt <= evidence.time_s)?;
     let is_case = cause == Cause::ReceiverWindow;
     let window = if is_case { evidence.window_mean } else { evidence.window_most as f64 };
     if window <= 0.0 || evidence.rate <= 0.0 {

@@ -7,6 +7,9 @@ use crate::explain::ending::Failure;
 use crate::quantity::count;
 use std::net::SocketAddr;
 
+/// Who is not answered for so long asks again (RFC 6298 section 2.1): a capture that ends sooner does not tell.
+const INITIAL_RTO_NS: u64 = 1_000_000_000;
+
 fn time(ns: u64) -> String {
     seconds(ns as f64 / 1e9)
 }
@@ -29,7 +32,18 @@ impl Verdict {
                 );
                 certain(Cause::Refused, because, advice, self)
             }
-            Failure::NotAnswered { by, syns, time_ns } => {
+            Failure::NotAnswered { by, syns: 1, watched_ns, .. } if watched_ns < INITIAL_RTO_NS => Verdict {
+                cause: Cause::Unknown,
+                confidence: 0.0,
+                because: vec![format!(
+                    "{} sent a SYN, and the capture ends {} later, before it would be sent again",
+                    ends[1 - by],
+                    time(watched_ns)
+                )],
+                would_tell: Some(format!("a longer capture: whether {} answers", ends[by])),
+                ..self
+            },
+            Failure::NotAnswered { by, syns, time_ns, .. } => {
                 let because = match syns {
                     1 => format!("{} sent a SYN, and {} did not answer it", ends[1 - by], ends[by]),
                     _ => format!(

@@ -41,6 +41,8 @@ const AFTER_END: f64 = 0.8;
 
 /// Slow start has sent less than twice what it has under way when it ends. Whose amount stays has been there for some round trips.
 const FLIGHTS: u64 = 4;
+/// From the first window of ten segments on, a congestion window that doubles each round trip fills any path in fewer.
+const LONG_FLIGHTS: u64 = 20;
 /// A sender that paces as fast as the receiver takes (BBR) stands at the window's edge for a third of the time between Linux kernels,
 /// one that is held by anything else for a twentieth; who starts slowly, for a fifth.
 const AT_EDGE: f64 = 0.25;
@@ -55,6 +57,15 @@ const GAPS: f64 = 0.2;
 
 /// What would let ten times as much through is not what limits: recoveries take their time, but not nine tenths of it.
 const RARE: f64 = 10.0;
+
+/// What is under way on average, by the mean round trip, carries the mean rate, but for a fifth: both are means over other times.
+const CARRIES: f64 = 1.25;
+/// CUBIC carries up to twice what the formula says, which is Reno's; delayed acknowledgements cost a third.
+const FORMULA: f64 = 2.0;
+/// What happened once within so many round trips may never happen again; of fewer than a fifth of them, nothing is a habit.
+const SHORT_RTTS: f64 = 50.0;
+/// Of what is no more than a guess.
+const BARELY: f64 = 0.05;
 
 /// What was found, and how closely.
 #[derive(Clone, Debug)]
@@ -99,10 +110,27 @@ impl Way {
 
 /// Judges.
 pub fn judge(evidence: &Evidence) -> Judgement {
-    let mut way = Way { margin: 1.0, rival: None, full: false };
+    let way = Way { margin: 1.0, rival: None, full: false };
     if !evidence.has_data && evidence.bytes > 0 {
         return acknowledgements_alone(evidence, way);
     }
+    let judgement = by_data(evidence, way);
+    let disturbances = [Cause::Reordering, Cause::RandomLoss, Cause::CongestionAfterLoss];
+    match disturbances.contains(&judgement.cause) && is_one_episode(evidence) {
+        true => Judgement { margin: judgement.margin.min(BARELY), ..judgement },
+        false => judgement,
+    }
+}
+
+/// Whether losses, or what looked like them, were one episode of a short transfer: that tells nothing of what the path does.
+fn is_one_episode(evidence: &Evidence) -> bool {
+    let rtt_s = evidence.rtt_median_s.or(evidence.rtt_least_s).unwrap_or(0.0);
+    let rtts = if rtt_s > 0.0 { evidence.time_s / rtt_s } else { f64::MAX };
+    rtts < SHORT_RTTS / 5.0 || rtts < SHORT_RTTS && evidence.counts.recoveries <= 1
+}
+
+/// The same where data was captured.
+fn by_data(evidence: &Evidence, mut way: Way) -> Judgement {
     // Whoever asks whether the window opens has something to send, and that it is not sent is the receiver's doing, however little
     // was sent before.
     if evidence.closed >= MOST && evidence.counts.probes > 0 {
@@ -111,6 +139,9 @@ pub fn judge(evidence: &Evidence) -> Judgement {
     }
     if evidence.segments < 3 || evidence.time_s <= 0.0 {
         return way.unknown("a capture with more than two segments of data");
+    }
+    if evidence.rtt_least_s.is_some_and(|rtt_s| evidence.time_s < rtt_s) {
+        return way.unknown("a capture of more than a round trip");
     }
     let share = |wait: Wait| evidence.waits[wait as usize];
     // An exchange takes a round trip whatever anybody does: of those that are held back each time, the rest of the time counts.
@@ -264,11 +295,13 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
         way.rival = Some(if rhythm { Cause::SenderApplication } else { Cause::SenderBuffer });
         return way.to(Cause::Pacing);
     }
-    // A buffer ends each burst at the same amount; a congestion window that recovers does not.
+    // A buffer ends each burst at the same amount; a congestion window that recovers does not. One that is cut for what was only late
+    // is given back as soon as that is told (RFC 4015), and stands as still as a buffer, but rarely at its highest.
+    let is_late = evidence.counts.recoveries > 0 && overtaken > evidence.lost && !evidence.has_ceiling;
     let moves = share(Wait::Recovery) >= MOST
-        || (evidence.lost > 0 || evidence.is_marked())
+        || (evidence.lost > 0 || evidence.is_marked() || is_late)
             && evidence.at_ceiling < MOST
-            && evidence.alike < ALIKE;
+            && (evidence.alike < ALIKE || is_late);
     if disturbed && (moves || !way.is(flat, FLAT, Cause::RandomLoss)) {
         way.margin = 1.0;
         if evidence.is_marked() {
@@ -278,26 +311,47 @@ fn open(evidence: &Evidence, mut way: Way) -> Judgement {
         }
         if way.is(overtaken as f64, (evidence.lost as f64).max(1.0), Cause::Reordering) {
             way.rival = Some(Cause::RandomLoss);
+            if is_late && flat >= FLAT {
+                way.is(evidence.at_ceiling, MOST, Cause::SenderBuffer);
+            }
             return way.to(Cause::Reordering);
         }
-        return match way.is(evidence.run, BURST, Cause::CongestionAfterLoss) {
-            true => {
-                way.rival = Some(Cause::RandomLoss);
-                way.to(Cause::CongestionAfterLoss)
-            }
-            false => way.to(Cause::RandomLoss),
-        };
+        return lost(evidence, way);
     }
     buffer(evidence, way, flat)
 }
 
+/// Segments were lost: in bursts, or each for itself.
+fn lost(evidence: &Evidence, mut way: Way) -> Judgement {
+    // A queue that overflows drops every other packet as well as several in a row.
+    match way.is(evidence.run.max(evidence.bunched()), BURST, Cause::CongestionAfterLoss) {
+        true => {
+            way.rival = Some(Cause::RandomLoss);
+            way.to(Cause::CongestionAfterLoss)
+        }
+        false => {
+            // The formula is good to a factor of two; what it misses by more, it does not explain.
+            let part = evidence.by_losses().map_or(1.0, |carries| carries / evidence.rate.max(1.0));
+            if !(1.0 / FORMULA..=FORMULA).contains(&part) {
+                way.margin = way.margin.min(BARELY);
+            }
+            way.to(Cause::RandomLoss)
+        }
+    }
+}
+
 /// The window, if the sender stands at its edge for much of the time though it mostly keeps to a pace: that is then the receiver's.
 fn at_edge(evidence: &Evidence) -> Option<Cause> {
+    // An inferred window has no edge that is known.
+    (evidence.scale_known && at_window(evidence)).then_some(of_window(evidence))
+}
+
+/// Whether the sender stands at the window's edge for much of the time.
+fn at_window(evidence: &Evidence) -> bool {
     let share = |wait: Wait| evidence.waits[wait as usize];
     let window = share(Wait::Window) + share(Wait::WindowUpdate);
     let others = share(Wait::Acknowledgement).max(share(Wait::Application)).max(share(Wait::Recovery));
-    // An inferred window has no edge that is known.
-    (evidence.scale_known && evidence.at_edge >= AT_EDGE && window > others).then_some(of_window(evidence))
+    evidence.at_edge >= AT_EDGE && window > others
 }
 
 /// Whose doing a window is that limits.
@@ -322,8 +376,7 @@ fn buffer(evidence: &Evidence, mut way: Way, flat: f64) -> Judgement {
     }
     let rhythm = share(Wait::Rhythm);
     if rhythm >= MOST {
-        // It sent when it liked, at no pace, with more to send: the machine had no time for it.
-        return way.unknown("the sender's processor load and its socket's accounts during the transfer");
+        return own_rhythm(evidence, way);
     }
     // A full buffer waits for acknowledgements.
     let own = rhythm + share(Wait::Application);
@@ -338,6 +391,10 @@ fn buffer(evidence: &Evidence, mut way: Way, flat: f64) -> Judgement {
     // Where nothing disturbs it, a congestion window grows from each round trip to the next.
     if evidence.has_ceiling || evidence.alike >= ALIKE || way.is(flat, FLAT, Cause::SenderBuffer) {
         way.rival = Some(Cause::CongestionAfterLoss);
+        // What is under way takes a round trip: where that says another rate than was measured, it is no case.
+        if evidence.carries_rate().is_some_and(|part| !(1.0 / CARRIES..=CARRIES).contains(&part)) {
+            way.margin = way.margin.min(BARELY);
+        }
         let filled = evidence.flight_high as f64 / evidence.window_most.max(1) as f64;
         // An inferred window is never much larger than what was under way.
         if evidence.scale_known && way.is(filled, BRIM, Cause::SenderBuffer) {
@@ -346,7 +403,24 @@ fn buffer(evidence: &Evidence, mut way: Way, flat: f64) -> Judgement {
         }
         return way.to(Cause::SenderBuffer);
     }
+    // In so many flights, a congestion window has grown as far as it does.
+    if evidence.bytes >= LONG_FLIGHTS * evidence.flight_high {
+        return way
+            .unknown("the sender's socket's accounts: whether its buffer or its congestion window was full");
+    }
     way.unknown("a longer transfer: the congestion window was growing still when it ended")
+}
+
+/// It sent when it liked, at no pace, with more to send; or so it seems.
+fn own_rhythm(evidence: &Evidence, way: Way) -> Judgement {
+    if evidence.pauses_for_the_receiver() {
+        return way.unknown("what the receiver's application did while its window was closed");
+    }
+    // As inferred, it stands at the edge; but a window that is inferred may be larger.
+    if !evidence.scale_known && at_window(evidence) {
+        return way.unknown("the opening of the connection: whether the window, which seems to be full at times, is no larger");
+    }
+    way.unknown("the sender's processor load and its socket's accounts during the transfer")
 }
 
 /// Whether the path carried all it could. Its bytes come at the rate of its trains, and wait in its queue; or they have waited for
