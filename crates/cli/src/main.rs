@@ -2,13 +2,14 @@
 
 use clap::Parser as _;
 use linerate_cli::args::{Cli, Command};
+use linerate_cli::settings::secrets;
 use linerate_cli::{explain, fabric, hash_password, iperf3, lab, logging, output, serve, sim, top};
 use linerate_lab::scenario::error::SimError;
 use std::fmt::Display;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| secrets::hide_password(error).exit());
     match &cli.command {
         Command::Serve(args) => end(serve::run(args), serve::ServeError::exit_code),
         Command::Fabric(args) => end(fabric::run(args), fabric::error::FabricError::exit_code),

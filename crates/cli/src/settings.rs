@@ -2,6 +2,7 @@
 
 pub mod forms;
 mod limits;
+pub mod secrets;
 mod servers;
 
 pub use limits::LimitSettings;
@@ -333,8 +334,10 @@ impl Settings {
 fn read(path: &Path) -> Result<ServeOptions, SettingsError> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| SettingsError::Unreadable { path: path.to_owned(), why: error.to_string() })?;
-    toml::from_str(&text)
-        .map_err(|error| SettingsError::Malformed { path: path.to_owned(), why: error.to_string() })
+    toml::from_str(&text).map_err(|error| SettingsError::Malformed {
+        path: path.to_owned(),
+        why: secrets::describe(&text, &error),
+    })
 }
 
 fn addresses(options: &ServeOptions, kernel: bool) -> Result<(Vec<Cidr>, bool, bool), SettingsError> {
