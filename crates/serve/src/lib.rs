@@ -15,6 +15,7 @@ pub mod calendar;
 pub mod changes;
 mod crowd;
 pub mod deadlines;
+mod delivered;
 pub mod ftp;
 pub mod group;
 pub mod http;

@@ -72,8 +72,8 @@ pub trait Service {
     /// Stops listening and finishes what is under way.
     fn drain(&mut self, ctx: &mut Context<'_>);
 
-    /// The end has come while something is under way: all connections are gone. What was received is to be kept; the files
-    /// still carry out what is submitted to them now.
+    /// The end has come while something is under way: all connections are reset next. What was received is to be kept, and what is cut to
+    /// be told of; the files still carry out what is submitted to them now.
     fn cut_off(&mut self, _ctx: &mut Context<'_>) {}
 
     /// Whether nothing is under way.

@@ -337,9 +337,14 @@ impl Services {
         }
     }
 
-    /// Whether the files have been told all that uploads came to.
+    /// Whether the files have done all that uploads came to.
     pub fn has_saved(&self) -> bool {
         self.ftp.as_ref().is_none_or(Service::is_idle)
+    }
+
+    /// Tells of uploads that the files have not done with.
+    pub fn tell_unsaved(&mut self, now: Instant) {
+        self.ftp.iter_mut().for_each(|server| server.tell_unsaved(now));
     }
 
     /// What servers and files have counted.

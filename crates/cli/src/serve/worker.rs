@@ -26,7 +26,7 @@ const LETTERS_PER_TURN: usize = 1_024;
 /// a device that takes nothing at all.
 const FLUSH_ROUNDS: usize = 2_000;
 const FLUSH_PAUSE: Duration = Duration::from_micros(100);
-/// Rounds in which the files take what uploads under way came to, where they had no room for it, and the pause between them.
+/// Rounds in which the files finish what uploads under way came to, and the pause between them.
 const SAVE_ROUNDS: usize = 200;
 const SAVE_PAUSE: Duration = Duration::from_millis(5);
 /// Rounds in which a neighbour may answer when we leave, and the pause between them.
@@ -347,8 +347,11 @@ impl Worker {
 
     /// Resets what is under way, and sees to it that the resets leave; returns how many connections these were.
     fn cut_off(&mut self) -> u64 {
+        // How far each has come is known, and can be told, only before it is reset.
+        let cut_off = self.core.engine.unfinished();
+        self.with(|services, ctx| services.cut_off(ctx));
         let engine = &mut self.core.engine;
-        let cut_off = engine.abort_all(self.machine.clock.now());
+        engine.abort_all(self.machine.clock.now());
         for _ in 0..FLUSH_ROUNDS {
             match engine.output(self.machine.clock.now()) {
                 Ok(Output { left: Left::Nothing, .. }) => break,
@@ -365,9 +368,8 @@ impl Worker {
         cut_off as u64
     }
 
-    /// Hands what uploads came to to the files, which finish it before they go.
+    /// Lets the files finish what uploads came to.
     fn save(&mut self) {
-        self.with(|services, ctx| services.cut_off(ctx));
         for _ in 0..SAVE_ROUNDS {
             if self.core.services().has_saved() {
                 return;
@@ -376,6 +378,8 @@ impl Worker {
             _ = self.core.serve(&mut self.machine);
             std::thread::sleep(SAVE_PAUSE);
         }
+        let now = self.now();
+        self.core.services_mut().tell_unsaved(now);
     }
 
     /// Gives back what others lent us. Who lent it may have to be asked for its Ethernet address first.

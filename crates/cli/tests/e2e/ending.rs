@@ -72,6 +72,12 @@ fn what_is_cut_off_is_reset() {
             assert!(text.contains("1 connection, 1 cut off"), "{wire:?}: {text}");
             // 56: the connection was reset. 28 would be curl's own patience.
             assert_eq!(transfer.join().expect("curl ends").trim(), "56", "{wire:?}");
+            // Its line tells what the client has: less than a second's worth and what was on its way.
+            let log = lab.log();
+            let line = log.lines().find(|line| line.contains("\"GET /memory/1G"));
+            let bytes =
+                line.and_then(|line| line.split_once("\" 200 ")?.1.split(' ').next()?.parse::<u64>().ok());
+            assert!(bytes.is_some_and(|bytes| (1..64 << 20).contains(&bytes)), "{wire:?}: {log}");
         });
         lab.stop_after_signal();
     }
@@ -122,9 +128,15 @@ fn what_came_of_an_upload_is_there_after_the_end() {
                 client.join().expect("curl ends");
             }
         });
+        let log = lab.log();
         lab.stop_after_signal();
+        let told = |part: &str| {
+            log.lines().any(|line| line.contains(part) && line.ends_with("cut off by the end of the server"))
+        };
+        assert!(told(" eric STOR /old received 0 bytes in "), "{wire:?}: {log}");
         let new = std::fs::read(served.file("new")).unwrap_or_else(|error| panic!("{wire:?}: {error}"));
         assert!(new.len() as u64 >= KEPT && new.iter().all(|byte| *byte == 0), "{wire:?}: {}", new.len());
+        assert!(told(&format!(" eric STOR /new received {} bytes in ", new.len())), "{wire:?}: {log}");
         assert_eq!(std::fs::read(served.file("old")).expect("the old file"), b"old", "{wire:?}");
         assert_eq!(std::fs::read_dir(served.path()).expect("the folder").count(), 2, "{wire:?}");
     }

@@ -133,6 +133,8 @@ pub(super) struct Hub {
     pub(super) checks: Checks,
     pub(super) stats: Stats,
     pub(super) draining: bool,
+    /// What is under way is being cut off.
+    pub(super) cut_off: bool,
     /// Wall-clock time of the start, the date of memory files.
     pub(super) started_ns: i64,
 }
@@ -152,6 +154,7 @@ impl Hub {
             checks: Checks::default(),
             stats: Stats::default(),
             draining: false,
+            cut_off: false,
             started_ns: 0,
         }
     }

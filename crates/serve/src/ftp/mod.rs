@@ -8,7 +8,7 @@
 //! Each module uses only what stands below it (`cargo xtask tidy` checks that):
 //!
 //! ```text
-//!   server > sessions > drive > dispatch > session
+//!   server > sessions > drive > dispatch > session, leaving
 //!   what a session does:   paths, help, open > transfer, status
 //!   its parts:             control, access, data, upload, settings > hash
 //!   what all of them use:  hub, reply, and modules that know nothing of sessions
@@ -27,6 +27,7 @@ mod facts;
 mod hash;
 mod help;
 mod hub;
+mod leaving;
 mod line;
 mod listing;
 pub mod login;

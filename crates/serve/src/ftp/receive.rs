@@ -269,17 +269,19 @@ impl Receiver {
         turn.submit(job, Kind::Close, FileOp::Close { file });
     }
 
-    /// The session is over: what came is written, without waiting for how that ends.
-    pub(super) fn abandon(&mut self, turn: &mut Turn<'_, '_>, job: JobId) {
+    /// The session is over: what came is written, without waiting for how that ends. False where it was being ended already.
+    pub(super) fn abandon(&mut self, turn: &mut Turn<'_, '_>, job: JobId) -> bool {
         if let Some(convert) = &mut self.ascii {
             convert.finish(&mut self.chunk);
         }
         self.write(turn, job);
-        let Some(file) = self.file.take() else { return };
+        let Some(file) = self.file.take() else { return false };
+        (self.ending, self.whole) = (None, false);
         if self.stored > 0 || !self.writes.is_empty() {
             turn.submit(job, Kind::Publish, FileOp::Publish { file, whole: false });
         }
         turn.submit(job, Kind::Close, FileOp::Close { file });
+        true
     }
 
     /// An operation on the file ended.
@@ -313,8 +315,17 @@ impl Receiver {
         self.failed.get_or_insert(error);
     }
 
-    /// Bytes for the log: those stored, or received where nothing is stored.
+    /// Whether there is a file that was not closed when the session ended.
+    pub(super) fn stores(&self) -> bool {
+        self.stores
+    }
+
+    /// Bytes for the log: those that are in the file of the name that they were sent to, or received where nothing is stored.
     pub(super) fn counted(&self) -> u64 {
-        if self.stores { self.stored } else { self.received }
+        match (self.stores, self.kept) {
+            (false, _) => self.received,
+            (true, Some(true)) => self.stored,
+            (true, _) => 0,
+        }
     }
 }

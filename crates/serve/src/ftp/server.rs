@@ -80,6 +80,11 @@ impl Server {
         &self.sessions.hub.stats
     }
 
+    /// Writes the log's lines of uploads that were cut off and are not known to be written: for an end that waits no longer.
+    pub fn tell_unsaved(&mut self, now: Instant) {
+        self.sessions.leaving.tell_all(now);
+    }
+
     /// Sessions under way.
     pub fn sessions(&self) -> usize {
         self.sessions.len()
@@ -185,7 +190,7 @@ impl Service for Server {
             if matches!(kind, Kind::Publish | Kind::Path | Kind::Truncate) {
                 self.sessions.hub.changes.push(Change::Tree(VirtualPath::root()));
             }
-            Turn { hub: &mut self.sessions.hub, ctx }.discard(job, done.result);
+            self.sessions.leave(ctx, job, kind, done.result);
         }
         self.sessions.start_checks(ctx);
     }
@@ -227,6 +232,7 @@ impl Service for Server {
     }
 
     fn cut_off(&mut self, ctx: &mut Context<'_>) {
+        self.sessions.hub.cut_off = true;
         let ids: Vec<SessionId> = self.sessions.ids().collect();
         for id in ids {
             self.sessions.with(ctx, id, |session, turn| session.end(turn, true));
@@ -234,6 +240,8 @@ impl Service for Server {
     }
 
     fn is_idle(&self) -> bool {
-        self.sessions.len() == 0 && !self.sessions.hub.has_waiting_operations()
+        self.sessions.len() == 0
+            && !self.sessions.hub.has_waiting_operations()
+            && self.sessions.leaving.is_empty()
     }
 }

@@ -59,6 +59,8 @@ pub(super) struct Session {
     job_id: JobId,
     /// The session is over and to be forgotten.
     pub(super) over: bool,
+    /// An upload that it had then, while that is being written.
+    pub(super) left: Option<Box<Transfer>>,
     /// When it began.
     begun: Instant,
 }
@@ -98,6 +100,7 @@ impl Session {
             job: Job::None,
             job_id: JobId { session: id, number: 0 },
             over: false,
+            left: None,
             begun: now,
         }
     }
@@ -405,7 +408,14 @@ impl Session {
             Job::None | Job::Login(_) | Job::Refusing | Job::Path(_) | Job::Open(_) => {}
             Job::Hash(hash) => hash.abandon(turn),
             Job::Status(status) => status.abandon(turn),
-            Job::Transfer(transfer) => transfer.abandon(turn, &mut self.data),
+            Job::Transfer(mut transfer) => {
+                let is_written = transfer.abandon(turn, &mut self.data);
+                if is_written {
+                    transfer.tell(self.peer, self.access.user_name(), turn.now());
+                } else {
+                    self.left = Some(transfer);
+                }
+            }
         }
     }
 

@@ -2,17 +2,19 @@
 
 use super::config::Config;
 use super::drive;
-use super::hub::{Hub, Key, SessionId, Turn};
+use super::hub::{Hub, JobId, Key, Kind, SessionId, Turn};
+use super::leaving::{Leaving, Left};
 use super::login::limit_key;
 use super::parked::Parked;
 use super::session::Session;
 use crate::Context;
 use crate::admission::{Admission, Census, Source, Verdict};
+use alloc::borrow::ToOwned as _;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use core::net::{IpAddr, SocketAddr};
-use linerate_transport::{ConnId, Owner};
+use linerate_transport::{ConnId, FileError, FileReply, Owner};
 use linerate_wire::units::Instant;
 
 /// The sessions, and what they share.
@@ -23,6 +25,7 @@ pub(super) struct Sessions {
     admission: Admission,
     next_id: SessionId,
     parked: Parked,
+    pub(super) leaving: Leaving,
 }
 
 /// The address without an IPv4 address in IPv6 clothes.
@@ -41,6 +44,7 @@ impl Sessions {
             by_id: BTreeMap::new(),
             next_id: 0,
             parked: Parked::default(),
+            leaving: Leaving::default(),
         }
     }
 
@@ -82,6 +86,10 @@ impl Sessions {
         if session.over {
             let key = limit_key(session.peer.ip());
             let until = session.access.refusing_until.filter(|until| *until > ctx.now);
+            if let Some(transfer) = session.left.take() {
+                let (peer, user) = (session.peer, session.access.user_name().to_owned());
+                self.leaving.add(Left { transfer: *transfer, peer, user });
+            }
             self.by_id.remove(&id);
             self.admission.remove(control);
             if let Some(until) = until {
@@ -93,6 +101,20 @@ impl Sessions {
             self.admission.place(control, standing, since);
         }
         self.start_checks(ctx);
+    }
+
+    /// An operation ended that a session began which is over.
+    pub(super) fn leave(
+        &mut self,
+        ctx: &mut Context<'_>,
+        job: JobId,
+        kind: Kind,
+        result: Result<FileReply, FileError>,
+    ) {
+        let turn = &mut Turn { hub: &mut self.hub, ctx };
+        let done = result.as_ref().map(|_| ()).map_err(|error| *error);
+        self.leaving.on_file(turn, job, kind, done);
+        turn.discard(job, result);
     }
 
     fn set_parked_timer(&mut self) {

@@ -16,6 +16,7 @@ use super::hub::{JobId, Kind, Timer, Turn};
 use super::receive::Receiver;
 use super::reply::{Replies, error_code, reply};
 use super::send::{Pump, Sender};
+use crate::delivered::delivered;
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
@@ -64,6 +65,10 @@ enum Outcome {
     Lost(CloseReason),
     /// The file could not be read or written.
     File(FileError),
+    /// The session ended before.
+    SessionOver,
+    /// The server ended before.
+    CutOff,
 }
 
 impl core::fmt::Display for Outcome {
@@ -75,6 +80,8 @@ impl core::fmt::Display for Outcome {
             Outcome::Stalled => f.write_str("no progress for too long"),
             Outcome::Lost(reason) => write!(f, "data connection {reason}"),
             Outcome::File(error) => error.fmt(f),
+            Outcome::SessionOver => f.write_str("the session ended"),
+            Outcome::CutOff => f.write_str("cut off by the end of the server"),
         }
     }
 }
@@ -117,6 +124,21 @@ impl Transfer {
             }
             Body::Receive(receiver) => receiver.received,
         }
+    }
+
+    /// The same at the end: of what a connection still held when it broke, nothing counts.
+    fn bytes_at_end(&self, turn: &Turn<'_, '_>, data: &Data, outcome: Outcome) -> u64 {
+        match (&self.body, data.channel.conn()) {
+            (Body::Send(sender), Some(conn)) if outcome != Outcome::Complete => {
+                delivered(turn.ctx.net, conn, sender.queued)
+            }
+            _ => self.bytes(turn, data),
+        }
+    }
+
+    /// Whether it is this job.
+    pub(super) fn is_of(&self, job: JobId) -> bool {
+        self.job == job
     }
 
     /// For STAT.
@@ -344,7 +366,7 @@ impl Transfer {
 
     /// The data part is over: lets the connection go and sees to the file; the transfer has ended when that is done.
     fn end(&mut self, turn: &mut Turn<'_, '_>, data: &mut Data, outcome: Outcome) -> Option<Ended> {
-        let sent = self.bytes(turn, data);
+        let sent = self.bytes_at_end(turn, data, outcome);
         turn.clear_timer(self.job.session, Timer::Data);
         turn.clear_timer(self.job.session, Timer::Resume);
         match &mut self.body {
@@ -389,7 +411,7 @@ impl Transfer {
         let stats = &mut turn.hub.stats;
         let (bytes, stored, kept) = match &self.body {
             Body::Send(_) => (sent, sent, None),
-            Body::Receive(receiver) => (receiver.received, receiver.counted(), receiver.kept),
+            Body::Receive(receiver) => (receiver.received, receiver.stored, receiver.kept),
         };
         match &self.body {
             Body::Send(_) => stats.bytes_sent += bytes,
@@ -399,13 +421,16 @@ impl Transfer {
             Outcome::Complete => stats.transfers += 1,
             _ => stats.failed_transfers += 1,
         }
-        self.log(peer, user, stored, now, outcome);
+        self.log(peer, user, sent, now, outcome);
         let left = Left(kept, stored);
         match outcome {
             Outcome::Complete => reply(226, format_args!("Transfer complete, {bytes} bytes")),
             Outcome::NotConnected => reply(425, "The data connection did not come about"),
             Outcome::Stalled => reply(426, format_args!("No progress for too long, transfer ended{left}")),
-            Outcome::Lost(_) => reply(426, format_args!("Data connection lost{left}")),
+            // Nobody reads the last two.
+            Outcome::Lost(_) | Outcome::SessionOver | Outcome::CutOff => {
+                reply(426, format_args!("Data connection lost{left}"))
+            }
             Outcome::File(error) => {
                 let code = match error_code(error) {
                     550 => 451,
@@ -421,8 +446,12 @@ impl Transfer {
         }
     }
 
-    fn log(&self, peer: SocketAddr, user: &str, bytes: u64, now: Instant, outcome: Outcome) {
-        let direction = if matches!(self.body, Body::Send(_)) { "sent" } else { "received" };
+    /// The line in the log. `sent`: bytes that the client has, of a sending transfer.
+    fn log(&self, peer: SocketAddr, user: &str, sent: u64, now: Instant, outcome: Outcome) {
+        let (direction, bytes) = match &self.body {
+            Body::Send(_) => ("sent", sent),
+            Body::Receive(receiver) => ("received", receiver.counted()),
+        };
         let us = now.saturating_since(self.started).as_micros().max(1);
         let kilobits = u128::from(bytes) * 8_000 / us;
         log::info!(
@@ -438,14 +467,55 @@ impl Transfer {
         );
     }
 
-    /// Gives the transfer up without a reply; the file is closed, and what was received is written.
-    pub(super) fn abandon(self, turn: &mut Turn<'_, '_>, data: &mut Data) {
+    /// Gives the transfer up without a reply; the file is closed, and what was received is written. False while that goes on: it is
+    /// to be told of [when it is done](Transfer::on_written).
+    pub(super) fn abandon(&mut self, turn: &mut Turn<'_, '_>, data: &mut Data) -> bool {
         turn.hub.stats.failed_transfers += 1;
+        let outcome = if turn.hub.cut_off { Outcome::CutOff } else { Outcome::SessionOver };
+        let sent = self.bytes_at_end(turn, data, outcome);
         data.close(turn);
-        match self.body {
-            Body::Send(sender) => turn.close(self.job, sender.file),
-            Body::Receive(mut receiver) => receiver.abandon(turn, self.job),
+        match &mut self.body {
+            Body::Send(sender) => {
+                sender.queued = sent;
+                turn.close(self.job, sender.file.take());
+                self.phase = Phase::Closing(outcome);
+                true
+            }
+            Body::Receive(receiver) => {
+                // One that was ending already ends as it was to.
+                if receiver.abandon(turn, self.job) || !matches!(self.phase, Phase::Closing(_)) {
+                    self.phase = Phase::Closing(outcome);
+                }
+                !receiver.stores()
+            }
         }
+    }
+
+    /// An operation on the file of an abandoned upload ended; true when that was the last one.
+    pub(super) fn on_written(
+        &mut self,
+        turn: &mut Turn<'_, '_>,
+        kind: Kind,
+        result: Result<(), FileError>,
+    ) -> bool {
+        if let Body::Receive(receiver) = &mut self.body {
+            receiver.on_done(turn, self.job, kind, result);
+        }
+        kind == Kind::Close
+    }
+
+    /// Writes the line of an abandoned transfer.
+    pub(super) fn tell(&self, peer: SocketAddr, user: &str, now: Instant) {
+        let (sent, failed) = match &self.body {
+            Body::Send(sender) => (sender.queued, None),
+            Body::Receive(receiver) => (0, receiver.failed),
+        };
+        let outcome = match (failed, self.phase) {
+            (Some(error), _) => Outcome::File(error),
+            (None, Phase::Closing(outcome)) => outcome,
+            (None, _) => Outcome::SessionOver,
+        };
+        self.log(peer, user, sent, now, outcome);
     }
 }
 

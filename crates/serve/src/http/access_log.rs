@@ -19,8 +19,10 @@ pub(super) struct Record<'a> {
     /// The request line as it came; empty when there was none.
     pub line: &'a [u8],
     pub status: u16,
-    /// Bytes of content that were handed over.
+    /// Bytes of content that were handed over; of a response that was cut, those that the client acknowledged.
     pub bytes: u64,
+    /// The response did not come to its end.
+    pub is_cut: bool,
     pub duration: Duration,
     pub referer: Option<&'a [u8]>,
     pub user_agent: Option<&'a [u8]>,
@@ -104,6 +106,9 @@ impl Scribe {
         {
             append_name(out, name);
             append_number(out, value);
+        }
+        if record.is_cut {
+            out.extend_from_slice(b",\"cut\":true");
         }
         append_member(out, "referer", record.referer);
         append_member(out, "user_agent", record.user_agent);
@@ -230,6 +235,7 @@ mod tests {
             line: b"GET /a\"b?c\\d HTTP/1.1",
             status: 200,
             bytes: 42,
+            is_cut: false,
             duration: Duration::from_micros(1_500),
             referer: None,
             user_agent: Some(b"evil\x1b[31m\xff"),
@@ -252,6 +258,8 @@ mod tests {
              \"target\":\"/a\\\"b?c\\\\d\",\"version\":\"HTTP/1.1\",\"status\":200,\"bytes\":42,\
              \"duration_us\":1500,\"user_agent\":\"evil\\u001b[31m\u{FFFD}\"}"
         );
+        let cut = line(&Record { is_cut: true, ..record(LogFormat::Json) });
+        assert!(cut.contains("\"bytes\":42,\"duration_us\":1500,\"cut\":true,\"user_agent\""), "{cut}");
     }
 
     #[test]

@@ -33,7 +33,7 @@ linerate_wire::figures! {
         head_memory_refused [drop],
         /// Requests whose body could not be read to its end.
         bad_bodies,
-        /// Bytes of content handed to the transport.
+        /// Bytes of content handed to the transport; of a response that was cut, those that the client acknowledged.
         content_sent [bytes],
         /// Bytes of content received.
         content_received [bytes],

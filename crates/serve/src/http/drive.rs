@@ -387,7 +387,7 @@ impl Server {
         if !hand_over(ctx, conn) {
             return Step::Wait;
         }
-        if conn.file.is_some() && ctx.net.unsent(conn.id) > 0 && !self.go_on_behind(ctx, conn) {
+        if conn.file.is_some() && !self.has_left(ctx, conn) && !self.go_on_behind(ctx, conn) {
             return Step::Wait;
         }
         if let Some(file) = conn.file.take() {
@@ -470,6 +470,7 @@ impl Server {
                 line,
                 status: status.code(),
                 bytes: page.len() as u64,
+                is_cut: false,
                 duration: ctx.now - conn.since,
                 referer: None,
                 user_agent: None,
@@ -583,8 +584,9 @@ fn hand_over(ctx: &mut Context<'_>, conn: &mut Connection) -> bool {
                 }
             }
             Err(SendError::Full) => return false,
-            // The event that says so is on its way.
-            Err(SendError::Closed | SendError::TooLong) => conn.pieces.clear(),
+            // The event that says so is on its way, and what was not handed over is told by what is left.
+            Err(SendError::Closed) => return false,
+            Err(SendError::TooLong) => conn.pieces.clear(),
         }
     }
     true

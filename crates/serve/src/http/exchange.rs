@@ -196,6 +196,7 @@ impl Exchange {
             line: self.line(),
             status: self.status.map_or(0, Status::code),
             bytes: sent,
+            is_cut: sent < self.content,
             duration: now - self.started,
             referer: self.referer.and_then(value),
             user_agent: self.user_agent.and_then(value),

@@ -12,6 +12,7 @@ use super::ops::{self, Ops, Purpose};
 use super::ready::ReadyAnswers;
 use super::response::{Common, Status};
 use crate::admission::{Admission, Census};
+use crate::delivered::delivered;
 use crate::{Alarms, Change, Context, Service, StartError};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -353,7 +354,8 @@ impl Server {
         self.cut_those_on_their_way(ctx, conn);
         if let Some(ex) = conn.exchange.take_if(|ex| ex.status.is_some()) {
             let to_hand_over: u64 = conn.pieces.iter().map(Piece::len).sum();
-            let sent = ex.content.saturating_sub(ctx.net.unsent(conn.id) + to_hand_over);
+            let moved = delivered(ctx.net, conn.id, conn.queued);
+            let sent = ex.content.saturating_sub(conn.queued - moved + to_hand_over);
             self.counters.content_sent += sent;
             self.log_exchange(ctx, conn, &ex, sent);
             conn.exchange = Some(ex);
@@ -544,6 +546,20 @@ impl Service for Server {
         self.accept_again = false;
         self.close_idle(ctx);
         self.settle(ctx);
+    }
+
+    fn cut_off(&mut self, ctx: &mut Context<'_>) {
+        self.begin(ctx);
+        for id in self.table.ids() {
+            let Some(mut conn) = self.table.take(id) else { continue };
+            if conn.exchange.is_none() && conn.on_their_way.is_empty() {
+                self.table.put_back(conn);
+                continue;
+            }
+            self.log_cut(ctx, &mut conn);
+            ctx.net.abort(id);
+            self.drop_conn(ctx, conn);
+        }
     }
 
     fn is_idle(&self) -> bool {

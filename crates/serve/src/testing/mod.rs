@@ -7,6 +7,8 @@
 #![allow(clippy::missing_panics_doc, clippy::new_without_default, reason = "as above")]
 
 pub mod files;
+#[cfg(test)]
+pub mod logged;
 pub mod net;
 
 pub use files::MemoryFiles;

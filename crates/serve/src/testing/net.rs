@@ -252,16 +252,22 @@ impl MemoryNet {
                 continue;
             }
             let mut failed = false;
+            let before = c.received.len();
             for payload in core::mem::take(&mut c.output) {
                 match payload {
                     Payload::Static(bytes) => c.received.extend_from_slice(bytes),
                     Payload::Shared(bytes) => c.received.extend_from_slice(bytes.as_ref()),
                     Payload::File(range) => match files.range(range) {
                         Some(bytes) => c.received.extend_from_slice(&bytes),
-                        None => failed = true,
+                        // Nothing goes out behind it.
+                        None => {
+                            failed = true;
+                            break;
+                        }
                     },
                 }
             }
+            c.acked += (c.received.len() - before) as u64;
             let ready = if core::mem::take(&mut c.was_full) { Ready::WRITABLE } else { Ready::NONE };
             self.conn_event(id, ready | Ready::SENT);
             if failed {
@@ -403,7 +409,6 @@ impl Transport for MemoryNet {
                 return Err(SendError::Full);
             }
         }
-        c.acked += payload.len();
         if !payload.is_empty() {
             c.output.push_back(payload);
         }

@@ -1,6 +1,7 @@
 //! Uploads that do not come to their end.
 
 use super::*;
+use crate::testing::logged;
 
 /// A process that is killed closes both connections, and what has come may be half.
 #[test]
@@ -94,4 +95,87 @@ fn what_is_cut_short_does_not_replace_a_whole_file() {
     ftp.expect("STOR nothing", "150");
     ftp.expect("ABOR", "426 226");
     assert_eq!(ftp.world.files.content("/nothing"), None);
+}
+
+/// The only line that was logged of a transfer.
+#[track_caller]
+fn logged() -> String {
+    let lines: Vec<String> =
+        logged::take().into_iter().filter(|line| line.contains(" Mb/s, type ")).collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    lines[0].clone()
+}
+
+#[track_caller]
+fn check_logged(parts: &[&str]) {
+    let line = logged();
+    for part in parts {
+        assert!(line.contains(part), "{part:?} is not in {line:?}");
+    }
+}
+
+#[test]
+fn every_transfer_that_is_cut_off_has_its_line() {
+    logged::keep();
+    // By the end of the server, and by that of the session.
+    for by_server in [true, false] {
+        let why = if by_server { "cut off by the end of the server" } else { "the session ended" };
+        for (name, stored) in [("new", 4), ("a.txt", 0)] {
+            let mut ftp = Ftp::anna();
+            let data = ftp.passive();
+            ftp.expect(&format!("STOR {name}"), "150");
+            ftp.world.client_send(data, b"half");
+            ftp.run();
+            ftp.end_session(by_server);
+            check_logged(&[&format!("anna STOR /{name} received {stored} bytes in"), why]);
+        }
+        let mut ftp = Ftp::anna();
+        let data = ftp.passive();
+        ftp.world.net.client_stall(data, true);
+        ftp.expect("RETR b.bin", "150");
+        ftp.end_session(by_server);
+        check_logged(&["anna RETR /b.bin sent 0 bytes in", why]);
+    }
+    // Where the client breaks off, what he has counts, too.
+    let mut ftp = Ftp::anna();
+    let data = ftp.passive();
+    ftp.world.net.client_stall(data, true);
+    ftp.expect("RETR b.bin", "150");
+    ftp.world.net.client_reset(data);
+    ftp.expect_replies("426");
+    check_logged(&["RETR /b.bin sent 0 bytes in", "data connection"]);
+}
+
+#[test]
+fn bytes_of_an_upload_in_the_log_are_those_in_the_file() {
+    logged::keep();
+    for (name, stored) in [("new", 4), ("a.txt", 0)] {
+        let mut ftp = Ftp::anna();
+        let data = ftp.passive();
+        ftp.expect(&format!("STOR {name}"), "150");
+        ftp.world.client_send(data, b"half");
+        ftp.run();
+        ftp.world.net.client_reset(data);
+        ftp.expect_replies("426");
+        check_logged(&[&format!("STOR /{name} received {stored} bytes in"), "data connection"]);
+        let data = ftp.passive();
+        ftp.expect(&format!("STOR {name}"), "150");
+        ftp.world.client_send(data, b"whole");
+        ftp.world.net.client_finish(data);
+        ftp.expect_replies("226");
+        check_logged(&[&format!("STOR /{name} received 5 bytes in"), "complete"]);
+    }
+}
+
+impl Ftp {
+    /// The client goes, or the whole server, and the files do what is left to do.
+    fn end_session(&mut self, by_server: bool) {
+        if by_server {
+            self.world.with(|ctx| self.server.cut_off(ctx));
+        } else {
+            self.world.net.client_reset(self.control);
+        }
+        self.run();
+        assert!(self.server.is_idle());
+    }
 }
