@@ -7,6 +7,7 @@ mod crew;
 mod crowd;
 mod demo;
 pub(crate) mod engine;
+mod in_force;
 mod kernel;
 mod member;
 mod observe;
@@ -33,6 +34,7 @@ use crate::values::Offload;
 use crate::{logging, output};
 use banner::{Announcements, Banner};
 use crew::Crew;
+use in_force::InForce;
 use linerate_linux::clock::MonotonicClock;
 use linerate_linux::files::{AnyFiles, DemoFile, DemoFiles, RootError, WorkerConfig, WorkerFiles};
 use linerate_linux::privileges;
@@ -180,11 +182,11 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     serving.check_uploads(&settings);
     serving.settle(&addresses, ADDRESS_PATIENCE)?;
     serving.banner.print_ready(&addresses);
-    let mut current = settings;
-    let ended = serving.run(|serving| match reload(args, &current, serving) {
+    let mut in_force = InForce::new(settings);
+    let ended = serving.run(|serving| match reload(args, &in_force, serving) {
         Ok(settings) => {
             log::info!("configuration reloaded");
-            current = settings;
+            in_force.take(settings);
         }
         Err(error) => log::error!("the configuration is not reloaded, the old one stays: {error}"),
     });
@@ -207,12 +209,13 @@ fn finish(
 }
 
 /// Reads the configuration again and applies what can change while running.
-fn reload(args: &Serve, current: &Settings, serving: &mut Process) -> Result<Settings, ServeError> {
+fn reload(args: &Serve, in_force: &InForce, serving: &mut Process) -> Result<Settings, ServeError> {
     let mut settings = Settings::load(args).map_err(ServeError::Settings)?;
     settings.prefer_files().iter().for_each(|text| log::info!("{text}"));
-    for name in settings.fixed_differences(current) {
+    for name in in_force.pending(&settings) {
         log::warn!("{name} has changed in the configuration and takes effect at the next start");
     }
+    let current = in_force.current();
     serving.check_directory();
     let worker = &mut serving.worker;
     let users = users(&settings, &mut worker.machine.random)?;
