@@ -373,7 +373,11 @@ impl Root {
     fn open_whole(&self, path: VirtualPath, mode: OpenMode) -> Result<(OpenFile, Metadata), FileError> {
         let dir = self.parent(&path, FileError::IsADirectory)?;
         match upload::open(dir, path.name(), mode == OpenMode::Replace)? {
-            Opened::InPlace => self.open_file(path, OpenMode::Update),
+            Opened::InPlace(why) => {
+                // Until the new content is whole, there is neither the old nor the new file.
+                log::info!("{path} is overwritten in place: {why}");
+                self.open_file(path, OpenMode::Update)
+            }
             Opened::Aside(fd, unpublished) => {
                 let meta = self.metadata(&rustix::fs::fstat(&fd).map_err(error)?);
                 let file = OpenFile::new(Content::Fd(fd), true);

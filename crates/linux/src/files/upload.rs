@@ -33,8 +33,8 @@ pub(crate) struct Unpublished {
 pub(super) enum Opened {
     /// Under a name of ours.
     Aside(OwnedFd, Unpublished),
-    /// In place, as it cannot be replaced.
-    InPlace,
+    /// In place, as it cannot be replaced: why.
+    InPlace(&'static str),
 }
 
 /// Opens a new file that is to become `name` in `dir`. `may_replace`: a file of that name may exist.
@@ -53,7 +53,7 @@ pub(super) fn open(dir: OwnedFd, name: &str, may_replace: bool) -> Result<Opened
         FileType::RegularFile => {}
         FileType::Directory => return Err(FileError::IsADirectory),
         // What it leads to is written, and the link stays.
-        FileType::Symlink => return Ok(Opened::InPlace),
+        FileType::Symlink => return Ok(Opened::InPlace("it is a symbolic link")),
         _ => return Err(FileError::Permission),
     }
     // Whoever may not write the file may not replace it either.
@@ -62,13 +62,13 @@ pub(super) fn open(dir: OwnedFd, name: &str, may_replace: bool) -> Result<Opened
     let stat = rustix::fs::fstat(&held).map_err(error)?;
     if metadata(&stat).kind != FileKind::File || stat.st_nlink > 1 {
         // The file has other names, which would keep the old content.
-        return Ok(Opened::InPlace);
+        return Ok(Opened::InPlace("it has other names"));
     }
     lock_for_writing(held.as_fd())?;
     match create(dir, name, may_replace, Some(held)) {
         Ok((fd, unpublished)) if keep_attributes(&fd, &stat) => Ok(Opened::Aside(fd, unpublished)),
-        // The directory takes no new file, or not with the owner of the old one.
-        Ok(_) | Err(_) => Ok(Opened::InPlace),
+        Ok(_) => Ok(Opened::InPlace("its owner or group could not be kept")),
+        Err(_) => Ok(Opened::InPlace("its directory takes no new file")),
     }
 }
 
@@ -100,17 +100,26 @@ fn create(
     Err(FileError::Io)
 }
 
-/// Gives the new file the owner, group and permissions of the old one; false when that is not possible.
+/// Gives the new file the owner, group and permissions of the old one; false when that is not possible. A group that cannot be kept does
+/// no harm where it has no part in who may do what.
 fn keep_attributes(fd: &OwnedFd, old: &Stat) -> bool {
     let Ok(new) = rustix::fs::fstat(fd) else { return false };
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid) {
         let owner = rustix::fs::Uid::from_raw(old.st_uid);
         let group = rustix::fs::Gid::from_raw(old.st_gid);
-        if rustix::fs::fchown(fd, Some(owner), Some(group)).is_err() {
+        let keeps_owner = new.st_uid == old.st_uid;
+        if rustix::fs::fchown(fd, Some(owner), Some(group)).is_err()
+            && !(keeps_owner && is_group_idle(old.st_mode))
+        {
             return false;
         }
     }
     rustix::fs::fchmod(fd, Mode::from_raw_mode(old.st_mode & 0o7777)).is_ok()
+}
+
+/// Whether a file's group may do exactly what all others may, and who runs the file does not become its group: then any group will do.
+fn is_group_idle(mode: u32) -> bool {
+    mode >> 3 & 0o7 == mode & 0o7 && mode & 0o2000 == 0
 }
 
 /// Locks a file against other writers, here and in other servers; where the file system has no locks there is none.
@@ -159,5 +168,20 @@ pub(super) fn remove_if_stale(dir: impl AsFd, name: &str) {
     if regular && rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok() {
         // Somebody else may have been faster.
         let _ = rustix::fs::unlinkat(&dir, name, AtFlags::empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_idle_where_it_may_do_what_all_may() {
+        for mode in [0o644, 0o666, 0o600, 0o755, 0o100_644, 0o4755] {
+            assert!(is_group_idle(mode), "{mode:o}");
+        }
+        for mode in [0o640, 0o664, 0o660, 0o604, 0o750, 0o2755] {
+            assert!(!is_group_idle(mode), "{mode:o}");
+        }
     }
 }

@@ -72,6 +72,8 @@ fn listings_have_the_columns_that_clients_parse() {
     assert!(text(ftp.fetch("LIST -la")).contains(".hidden"));
     assert_eq!(text(ftp.fetch("NLST")), "a.txt\r\nb.bin\r\nempty\r\nsub\r\n");
     assert_eq!(text(ftp.fetch("NLST -a *e*")), ".hidden\r\nempty\r\n");
+    // It has no options to ask by.
+    assert!(text(ftp.fetch("MLSD")).contains(" .hidden\r\n"));
     assert_eq!(text(ftp.fetch("NLST sub")), "sub/x y\r\n");
     assert_eq!(text(ftp.fetch("NLST sub/*")), "sub/x y\r\n");
     assert_eq!(text(ftp.fetch("NLST /sub/?*y")), "/sub/x y\r\n");
