@@ -137,6 +137,12 @@ impl DhcpClient {
                 self.handle_timeout(now, random)
             }
             State::Renewing(lease) if now >= lease.rebind_at => {
+                log::warn!(
+                    "{} has not renewed the lease of {}: all servers are asked; without an answer the address goes in {} s",
+                    lease.server,
+                    lease.address.address(),
+                    lease.expires_at.saturating_since(now).as_secs()
+                );
                 self.state = State::Rebinding(lease);
                 self.handle_timeout(now, random)
             }

@@ -62,7 +62,10 @@ impl Stack {
             Some(DhcpAction::Lost(lease)) => {
                 self.net.routes.remove_origin(Origin::Dhcp);
                 self.net.addresses.remove(lease.address.address());
-                log::info!("the lease of {} is over", lease.address.address());
+                log::warn!(
+                    "the lease of {} is over: the address is not ours any more",
+                    lease.address.address()
+                );
             }
         }
         self.arm_autoconfiguration();

@@ -45,6 +45,11 @@ impl Banner {
         output::event("address", self.address_text(ip).trim_end(), fields);
     }
 
+    /// Says that clients reach this address no longer.
+    pub fn print_gone(&self, ip: IpAddr) {
+        output::event("gone", Banner::gone_text(ip), json!({ "address": ip }));
+    }
+
     /// The text, ending with the line that begins with `Ready`.
     fn text(&self, addresses: &[IpAddr]) -> String {
         let mut out = String::new();
@@ -67,6 +72,10 @@ impl Banner {
         }
         let _ = writeln!(out, "Ready. Ctrl-C ends it.");
         out
+    }
+
+    fn gone_text(ip: IpAddr) -> String {
+        format!("The address {ip} is gone")
     }
 
     fn address_text(&self, ip: IpAddr) -> String {
@@ -112,21 +121,39 @@ impl Banner {
 #[derive(Clone, Default, Debug)]
 pub struct Announcements {
     told: Vec<IpAddr>,
+    /// Those that were usable when it was looked last.
+    usable: Vec<IpAddr>,
+}
+
+/// What is to be told of addresses.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct News {
+    /// They can be used from now on.
+    pub new: Vec<IpAddr>,
+    /// They could be, and cannot any more.
+    pub gone: Vec<IpAddr>,
 }
 
 impl Announcements {
     /// These were told already.
     pub fn new(told: &[IpAddr]) -> Self {
-        Announcements { told: told.to_vec() }
+        Announcements { told: told.to_vec(), usable: Vec::new() }
     }
 
-    /// Notes which addresses are usable now; returns those that are to be told. Link-local ones are not: a URL with one
+    /// Notes which addresses are usable now; returns what is to be told. Link-local ones are not: a URL with one
     /// needs the client's interface.
-    pub fn update(&mut self, usable: Vec<IpAddr>) -> Vec<IpAddr> {
+    pub fn update(&mut self, usable: Vec<IpAddr>) -> News {
+        if usable == self.usable {
+            return News::default();
+        }
         let is_wide = |ip: &IpAddr| !matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
-        let new = usable.iter().copied().filter(|ip| is_wide(ip) && !self.told.contains(ip)).collect();
-        self.told = usable;
-        new
+        let beyond = |these: &[IpAddr], known: &[IpAddr]| -> Vec<IpAddr> {
+            these.iter().copied().filter(|ip| is_wide(ip) && !known.contains(ip)).collect()
+        };
+        let news = News { new: beyond(&usable, &self.told), gone: beyond(&self.usable, &usable) };
+        self.told.clone_from(&usable);
+        self.usable = usable;
+        news
     }
 }
 
@@ -178,12 +205,20 @@ mod tests {
         let ips =
             |text: &str| -> Vec<IpAddr> { text.split_whitespace().map(|ip| ip.parse().unwrap()).collect() };
         let mut told = Announcements::new(&ips("10.0.0.4"));
-        assert_eq!(told.update(ips("10.0.0.4 fe80::1")), ips(""));
-        assert_eq!(told.update(ips("10.0.0.4 fe80::1 192.168.1.50")), ips("192.168.1.50"));
-        assert_eq!(told.update(ips("10.0.0.4 192.168.1.50")), ips(""));
+        let mut check = |usable, new, gone| {
+            assert_eq!(told.update(ips(usable)), News { new: ips(new), gone: ips(gone) }, "{usable}");
+        };
+        check("10.0.0.4 fe80::1", "", "");
+        check("10.0.0.4 fe80::1 192.168.1.50", "192.168.1.50", "");
+        check("10.0.0.4 192.168.1.50", "", "");
         // Gone, and back again.
-        assert_eq!(told.update(ips("10.0.0.4")), ips(""));
-        assert_eq!(told.update(ips("10.0.0.4 192.168.1.50")), ips("192.168.1.50"));
+        check("10.0.0.4", "", "192.168.1.50");
+        check("10.0.0.4", "", "");
+        check("10.0.0.4 192.168.1.50", "192.168.1.50", "");
+        check("10.0.0.4 192.168.1.51", "192.168.1.51", "192.168.1.50");
+        // One that was told at the start and could not be used yet is not gone.
+        let mut told = Announcements::new(&ips("10.0.0.4"));
+        assert_eq!(told.update(ips("")), News::default());
         let text = banner().address_text("192.168.1.50".parse().unwrap());
         assert!(text.contains("curl http://192.168.1.50:8080/\n"), "{text}");
     }

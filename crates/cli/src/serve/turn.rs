@@ -160,9 +160,9 @@ impl Process {
     /// Tells of addresses that have come or gone since they were last looked at.
     fn announce(&mut self) {
         let Some(usable) = self.worker.core.engine.addresses_in_use() else { return };
-        for ip in self.announcements.update(usable) {
-            self.banner.print_address(ip);
-        }
+        let news = self.announcements.update(usable);
+        news.gone.into_iter().for_each(|ip| self.banner.print_gone(ip));
+        news.new.into_iter().for_each(|ip| self.banner.print_address(ip));
     }
 
     fn print_stats(&mut self) {
