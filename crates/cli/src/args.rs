@@ -199,6 +199,7 @@ pub struct ServeOptions {
     /// Offloads to use where the device has them: all, none, or a list of tx-checksum, rx-checksum, tso, gro, gather
     /// [default: all]
     #[arg(long, value_name = "all|none|LIST")]
+    #[serde(deserialize_with = "forms::offload")]
     pub offload: Option<Offload>,
 
     /// Memory for packet buffers and sockets, 4MiB or more [default: 64MiB]

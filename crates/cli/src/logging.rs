@@ -97,7 +97,8 @@ fn start_with(format: LogFormat, filter: Targets) {
     let metadata = Metadata::builder().level(Level::Info).target(access_log::TARGET).build();
     let form = access::Form { format, colours };
     let access = rest.enabled(&metadata).then_some(form);
-    match log::set_boxed_logger(Box::new(Logger { access, rest })) {
+    let json = (format == LogFormat::Json).then_some(form);
+    match log::set_boxed_logger(Box::new(Logger { access, json, rest })) {
         Ok(()) => log::set_max_level(LevelFilter::current().as_log()),
         Err(error) => eprintln!("linerate: the log cannot start: {error}"),
     }
@@ -193,10 +194,13 @@ impl Buffer {
     }
 }
 
-/// Takes lines of the access log apart from the rest.
+/// Takes lines of the access log apart from the rest, and all lines in JSON: what the subscriber makes of them has fields of the bridge from `log`
+/// beside the message.
 struct Logger {
     /// The form of the access log's lines; `None` while they are not wanted.
     access: Option<access::Form>,
+    /// The form of all lines, where that is JSON.
+    json: Option<access::Form>,
     rest: LogTracer,
 }
 
@@ -210,16 +214,19 @@ impl Log for Logger {
     }
 
     fn log(&self, record: &Record<'_>) {
-        if !is_access(record.metadata()) {
-            return self.rest.log(record);
+        let is_access = is_access(record.metadata());
+        if !self.enabled(record.metadata()) {
+            return;
         }
-        let Some(form) = self.access else { return };
+        let Some(form) = (if is_access { self.access } else { self.json }) else {
+            return self.rest.log(record);
+        };
         let wall = Duration::from_nanos(wall_clock_ns());
         // The buffer, which other threads may wait for, is only held for a copy.
         WRITER.with(|writer| match writer.try_borrow_mut() {
             Ok(mut writer) => {
                 let line = writer.line(form, record, wall);
-                lock().append(line, false);
+                lock().append(line, !is_access);
             }
             // Something that is logged logs itself.
             Err(_) => self.rest.log(record),

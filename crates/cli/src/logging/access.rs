@@ -1,4 +1,5 @@
-//! Lines of the access log, in the form of all other lines and without their cost: there is one for every request.
+//! Lines of the access log, in the form of all other lines and without their cost: there is one for every request. In JSON all lines are of
+//! this making.
 
 use crate::args::LogFormat;
 use linerate_serve::calendar::Civil;
@@ -75,22 +76,9 @@ impl Writer {
     fn json(&mut self, record: &log::Record<'_>) {
         self.message.clear();
         let _ = self.message.write_fmt(*record.args());
-        self.line.extend_from_slice(b"INFO\",\"fields\":{\"message\":");
+        self.line.extend_from_slice(record.level().as_str().as_bytes());
+        self.line.extend_from_slice(b"\",\"fields\":{\"message\":");
         append_json(&mut self.line, &self.message);
-        let place = [
-            (",\"log.target\":", Some(record.target())),
-            (",\"log.module_path\":", record.module_path()),
-            (",\"log.file\":", record.file()),
-        ];
-        for (name, value) in place {
-            if let Some(value) = value {
-                self.line.extend_from_slice(name.as_bytes());
-                append_json(&mut self.line, value);
-            }
-        }
-        if let Some(line) = record.line() {
-            let _ = write!(Bytes(&mut self.line), ",\"log.line\":{line}");
-        }
         self.line.extend_from_slice(b"},\"target\":");
         append_json(&mut self.line, record.target());
         self.line.push(b'}');
@@ -142,8 +130,8 @@ mod tests {
         }
     }
 
-    /// A line of the access log is what the subscriber makes of the same record, but for the time.
-    fn check(form: Form, message: &str) {
+    /// A line of the access log is what the subscriber makes of the same record, but for the time and for what the bridge adds.
+    fn check(form: Form, level: log::Level, message: &str) {
         let sink = Sink::default();
         let writer = sink.clone();
         let builder = tracing_subscriber::fmt().with_ansi(form.colours).with_writer(move || writer.clone());
@@ -153,7 +141,7 @@ mod tests {
         };
         let log = |logger: &mut dyn FnMut(&log::Record<'_>)| {
             let mut record = log::Record::builder();
-            record.level(log::Level::Info).target("http::access");
+            record.level(level).target("http::access");
             record.module_path(Some("a::b")).file(Some("c.rs")).line(Some(7));
             logger(&record.args(format_args!("{message}")).build());
         };
@@ -164,6 +152,9 @@ mod tests {
         log(&mut |record| ours = String::from_utf8(Writer::new().line(form, record, wall).to_vec()).unwrap());
         let at = theirs.find("20").unwrap();
         let theirs = [&theirs[..at], "1994-11-06T08:49:37.000042Z", &theirs[at + 27..]].concat();
+        let bridge =
+            r#","log.target":"http::access","log.module_path":"a::b","log.file":"c.rs","log.line":7"#;
+        let theirs = theirs.replace(bridge, "");
         assert_eq!(ours, theirs);
     }
 
@@ -174,8 +165,11 @@ mod tests {
         {
             for format in [LogFormat::Text, LogFormat::Json] {
                 for colours in [false, true] {
-                    check(Form { format, colours }, message);
+                    check(Form { format, colours }, log::Level::Info, message);
                 }
+            }
+            for level in [log::Level::Error, log::Level::Warn] {
+                check(Form { format: LogFormat::Json, colours: false }, level, message);
             }
         }
     }

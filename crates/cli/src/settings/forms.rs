@@ -1,6 +1,6 @@
 //! What the keys of the configuration file expect that are no text, for whoever wrote something else there.
 
-use crate::values::{AddressChoice, FtpUser};
+use crate::values::{AddressChoice, FtpUser, Offload};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Unexpected, Visitor};
 use std::fmt;
@@ -78,7 +78,7 @@ numbers! {
     mtu: u16 = "1280 to 9216 bytes";
     vlan: u16 = "1 to 4094";
     queues: u16 = "1 to 64";
-    mss: u16 = "64 to 9176 bytes";
+    mss: u16 = "88 to 9176 bytes";
     segments: u8 = "1 to 255 segments";
     pending: u16 = "0 to 65535 connections";
     connections: usize = "64 to 1048576 connections";
@@ -113,6 +113,31 @@ pub fn address4<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Ipv4Addr>, 
 /// Reads names of files.
 pub fn names<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<String>>, D::Error> {
     from.deserialize_seq(List("[\"index.html\"]", PhantomData)).map(Some)
+}
+
+/// Names of offloads: in one text as a flag has them, or in a list.
+struct Offloads;
+
+impl<'de> Visitor<'de> for Offloads {
+    type Value = Offload;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text in quotes: all, none, or names with commas; or a list such as [\"tso\", \"gro\"]")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Offload, E> {
+        text.parse().map_err(|error| E::custom(format_args!("invalid value {text:?}: {error}")))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Offload, A::Error> {
+        let names: Vec<String> = Vec::deserialize(SeqAccessDeserializer::new(items))?;
+        self.visit_str(&names.join(","))
+    }
+}
+
+/// Reads names of offloads.
+pub fn offload<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Offload>, D::Error> {
+    from.deserialize_any(Offloads).map(Some)
 }
 
 /// A number whose bounds are checked once its key is known.

@@ -142,6 +142,20 @@ fn every_flag_is_a_key_and_flags_win() {
 }
 
 #[test]
+fn offloads_are_a_text_or_a_list() {
+    for text in ["offload = \"tso, gro\"", "offload = [\"tso\", \"gro\"]"] {
+        let offload = with_file(text, &[]).unwrap().offload;
+        assert!(offload.tso4 && offload.rx_coalescing && !offload.gather, "{text}");
+    }
+    for (text, part) in
+        [("[\"tso\", \"warp\"]", "warp"), ("[]", "tx-checksum"), ("7", "such as ["), ("[7]", "string")]
+    {
+        let error = with_file(&format!("mtu = 1500\noffload = {text}"), &[]).unwrap_err();
+        assert!(error.contains("line 2") && error.contains(part), "{error}");
+    }
+}
+
+#[test]
 fn a_bad_file_is_answered_with_line_and_key() {
     let error = with_file("mtu = 1500\ncolour = 3\n", &[]).unwrap_err();
     assert!(error.contains("line 2") && error.contains("colour"), "{error}");
@@ -152,7 +166,7 @@ fn a_bad_file_is_answered_with_line_and_key() {
         let error = with_file(&format!("[tcp]\n{key} = \"{value}\"\n"), &[]).unwrap_err();
         assert!(error.contains("line 2") && error.contains(value), "{error}");
     }
-    assert!(error.contains("'tcp.mss'") && error.contains("64"), "{error}");
+    assert!(error.contains("'tcp.mss'") && error.contains("88 to 9176"), "{error}");
     // It is no flag: the file is named instead.
     assert!(!error.contains("--") && error.contains(".toml"), "{error}");
     let error = with_file("memory = \"3MiB\"\n", &[]).unwrap_err();
