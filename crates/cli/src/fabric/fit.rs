@@ -5,18 +5,24 @@ use super::builtin;
 use super::error::FabricError;
 use super::show;
 use linerate_fabric::ask;
-use linerate_fabric::fit::{self, Estimate, Fitted, Identified, Measurement, Report, Tie};
+use linerate_fabric::fit::{self, Estimate, FitError, Fitted, Identified, Measurement, Report, Tie};
 use linerate_fabric::model::ensemble;
 use linerate_fabric::model::part::{Whole, part_of};
 use linerate_fabric::model::tables::TRANSFER;
 use linerate_fabric::predict::{Calibrate, Prediction, TableModel};
 use linerate_fabric::soc::Soc;
 use linerate_fabric::units::split_number;
+use linerate_lab::progress::Progress;
 use linerate_lab::report::grid::{Cell, Grid, GridFormat};
 use serde_json::{Value, json};
 use std::fmt;
 use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+/// A fit that takes longer tells how far it is.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// A cell of a guide's tables, as `TABLE,ROW,COLUMN`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -105,6 +111,49 @@ impl Measured {
     }
 }
 
+/// A fit that tells how far it is where it takes long, and what is doubtful of what it found.
+fn fitted<M: Calibrate>(model: &M, data: &[Measurement]) -> Result<Fitted<M>, FitError> {
+    let begin = Instant::now();
+    let mut progress: Option<Progress> = None;
+    let fitted = fit::fit_told(model, data, &mut |part, parts, what| {
+        if progress.is_none() && begin.elapsed() < QUIET {
+            return;
+        }
+        let behind = if progress.is_some() { 1 } else { part as u64 - 1 };
+        let progress = progress.get_or_insert_with(|| Progress::new("fit", parts as u64));
+        progress.done(behind);
+        progress.begin(what);
+    })?;
+    drop(progress);
+    for doubt in doubts(&fitted, data) {
+        // Where nobody reads it, the answer is the same.
+        drop(writeln!(io::stderr(), "linerate: warning: {doubt}"));
+    }
+    Ok(fitted)
+}
+
+/// What of a fit cannot be.
+fn doubts<M: Calibrate>(fitted: &Fitted<M>, data: &[Measurement]) -> Vec<String> {
+    let mut doubts: Vec<String> = data
+        .iter()
+        .filter_map(|one| {
+            let most = fitted.above_theory(one)?;
+            let (value, most) = (show::figure(one.value), show::figure(most));
+            let cell =
+                if one.table == TRANSFER { one.row.clone() } else { format!("{},{}", one.table, one.row) };
+            Some(format!("{cell}: {value} was measured, widths and clocks allow {most}; is the unit right?"))
+        })
+        .collect();
+    doubts.extend(fitted.at_the_end().into_iter().map(|one| {
+        let (min, max) = (show::figure(one.min), show::figure(one.max));
+        format!(
+            "{} went to the end of its range, {min} to {max} {}: expected measurements that it can explain",
+            one.name, one.unit
+        )
+    }));
+    doubts
+}
+
 /// A fitted part of a chip, and what is predicted with it.
 struct Part {
     name: &'static str,
@@ -143,18 +192,18 @@ pub fn run(args: &Fit) -> Result<String, FabricError> {
     let mut parts = Vec::new();
     if data.iter().any(|one| one.table == TRANSFER) {
         // Transfers may take any way through the chip, so all of it is fitted at once.
-        let fitted = fit::fit(&Whole(soc.clone()), &data).map_err(|error| malformed(error.to_string()))?;
+        let fitted = fitted(&Whole(soc.clone()), &data).map_err(|error| malformed(error.to_string()))?;
         parts.push(part("the chip", &fitted, &asked));
     } else {
         // Links and the rest share no parameter: each is fitted to its own cells, and sees no others.
         let (links, chip): (Vec<Measurement>, Vec<Measurement>) =
             data.iter().cloned().partition(|one| soc.links.cell(&one.table, &one.row, one.column).is_some());
         if !chip.is_empty() {
-            let fitted = fit::fit(&soc, &chip).map_err(|error| malformed(error.to_string()))?;
+            let fitted = fitted(&soc, &chip).map_err(|error| malformed(error.to_string()))?;
             parts.push(part("memories, EDMA and cores", &fitted, &asked));
         }
         if !links.is_empty() {
-            let fitted = fit::fit(&soc.links, &links).map_err(|error| malformed(error.to_string()))?;
+            let fitted = fitted(&soc.links, &links).map_err(|error| malformed(error.to_string()))?;
             parts.push(part("links", &fitted, &asked));
         }
     }

@@ -111,8 +111,21 @@ pub fn read(soc: &Soc, core: &str, memory: &str, pattern: Pattern) -> Result<Pre
 /// # Errors
 /// A core that the chip does not have, or whose levels it does not describe.
 pub fn set(soc: &Soc, core: &str, question: Question) -> Result<Prediction, AskError> {
-    let Some(core) = soc.cores.keys().find(|name| name.eq_ignore_ascii_case(core)) else {
-        return Err(unknown("core", core, soc.cores.keys().map(String::as_str)));
-    };
-    hierarchy::predict(soc, core, question).map_err(refused)
+    hierarchy::predict(soc, of_chip(soc, core)?, question).map_err(refused)
+}
+
+/// The figure of [`set`] alone.
+///
+/// # Errors
+/// As [`set`].
+pub fn set_figure(soc: &Soc, core: &str, question: Question) -> Result<f64, AskError> {
+    hierarchy::figure(soc, of_chip(soc, core)?, question).map_err(refused)
+}
+
+/// The name of a core as the chip's description spells it.
+fn of_chip<'a>(soc: &'a Soc, core: &str) -> Result<&'a str, AskError> {
+    match soc.cores.keys().find(|name| name.eq_ignore_ascii_case(core)) {
+        Some(core) => Ok(core),
+        None => Err(unknown("core", core, soc.cores.keys().map(String::as_str))),
+    }
 }

@@ -69,6 +69,17 @@ pub fn answer(soc: &Soc, text: &str) -> Result<Prediction, AskError> {
     }
 }
 
+/// The figure of [`answer`] alone, for fits that ask many times.
+///
+/// # Errors
+/// As [`answer`].
+pub fn figure(soc: &Soc, text: &str) -> Result<f64, AskError> {
+    match text.parse() {
+        Ok(Transfer::Set { core, question }) => inside::set_figure(soc, &core, question),
+        _ => Ok(answer(soc, text)?.predicted),
+    }
+}
+
 /// The prediction for one transfer alone.
 ///
 /// # Errors

@@ -20,7 +20,7 @@ pub use csv::{CsvError, CsvFault, HEADER, MAX_ROWS, Measurement, TRANSFERS, cano
 pub use identify::{Identifiability, Identified, Tie};
 
 use crate::model::tables::TRANSFER;
-use crate::predict::{Calibrate, FreeParameter, Prediction};
+use crate::predict::{Calibrate, FreeParameter, Prediction, Unit};
 use identify::Analysis;
 use nalgebra::DMatrix;
 use serde::Serialize;
@@ -30,6 +30,15 @@ use std::fmt;
 
 /// Every how many rows the alternate-rows check leaves one group out.
 const FOLDS: usize = 2;
+/// The most groups into which transfers of one's own are divided to be left out in turn. A fit for each of a hundred would
+/// take a hundred times as long as the one that was asked for.
+const GROUPS: usize = 10;
+
+/// A measured rate above this multiple of the theoretical one is a mistake; below it, its own error may be the reason.
+const ABOVE_THEORY: f64 = 1.05;
+
+/// Told before each of so many parts of the work, from 1, with what it is.
+pub type Told<'a> = &'a mut dyn FnMut(usize, usize, &str);
 
 /// Why there is no fit. Both are faults of the measurements.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,9 +140,29 @@ pub struct Fitted<M> {
 /// # Errors
 /// No data, or a measured cell on which the model says nothing.
 pub fn fit<M: Calibrate>(model: &M, data: &[Measurement]) -> Result<Fitted<M>, FitError> {
+    fit_told(model, data, &mut |_, _, _| ())
+}
+
+/// As [`fit`], and tells how far it is.
+///
+/// # Errors
+/// As [`fit`].
+pub fn fit_told<M: Calibrate>(
+    model: &M,
+    data: &[Measurement],
+    told: Told<'_>,
+) -> Result<Fitted<M>, FitError> {
     asked(model, data)?;
     let free = model.free();
     let before: Vec<f64> = free.iter().map(|one| one.value).collect();
+    let (row_keys, table_keys) = (row_keys(data), table_keys(data));
+    let parts = 1 + folds(&row_keys) + folds(&table_keys);
+    let mut part = 0;
+    let mut tell = |what: &str| {
+        part += 1;
+        told(part, parts, what);
+    };
+    tell("all measurements");
     let values = calibrated(model, data, &free);
     let analysis = analysis(model, data, &free, &values);
     let weighted = residuals(model, data, &values).unwrap_or_default();
@@ -158,15 +187,8 @@ pub fn fit<M: Calibrate>(model: &M, data: &[Measurement]) -> Result<Fitted<M>, F
         })
         .collect();
     let errors = relative_errors(model, data, &values);
-    let rows = alternate_rows(model, data, &free);
-    let tables = cross_validated(model, data, &free, |one| {
-        // A transfer is a table of its own.
-        if one.table == TRANSFER {
-            (one.table.clone(), one.row.clone())
-        } else {
-            (one.table.clone(), String::new())
-        }
-    });
+    let rows = cross_validated(model, data, &free, &row_keys, &mut || tell("without every other row"));
+    let tables = cross_validated(model, data, &free, &table_keys, &mut || tell("without a table"));
     let report = Report {
         estimates,
         measurements: data.len(),
@@ -207,7 +229,34 @@ fn asked<M: Calibrate>(model: &M, data: &[Measurement]) -> Result<(), FitError> 
     Ok(())
 }
 
+/// How close to the end of its range a parameter is at it, as a share of the range: the search comes near, never there.
+const AT_END: f64 = 0.02;
+
 impl<M: Calibrate> Fitted<M> {
+    /// Parameters that the data pushed to the end of what makes sense: not the model, or not the data, is right. That something
+    /// takes no time at all is no such end.
+    pub fn at_the_end(&self) -> Vec<&FreeParameter> {
+        let is_there = |one: &FreeParameter, value: f64| {
+            let near = (one.max - one.min) * AT_END;
+            let moved = (value - one.value).abs() > near;
+            moved && (value >= one.max - near || one.min > 0.0 && value <= one.min + near)
+        };
+        self.free
+            .iter()
+            .zip(&self.values)
+            .filter(|(one, value)| is_there(one, **value))
+            .map(|(one, _)| one)
+            .collect()
+    }
+
+    /// Whether a measurement is above what widths and clocks alone allow of a rate, with the most that they allow.
+    pub fn above_theory(&self, one: &Measurement) -> Option<f64> {
+        let cell = self.model.cell(&one.table, &one.row, one.column)?;
+        let is_rate =
+            matches!(cell.unit, Unit::MegabytesPerSecond | Unit::MegabitsPerSecond | Unit::GigabitsPerSecond);
+        (is_rate && one.value > cell.theoretical * ABOVE_THEORY).then_some(cell.theoretical)
+    }
+
     /// The prediction for a cell, with an interval from what the data told: the scatter of the residuals, the uncertainty of
     /// the parameters, and the whole range of those that it does not decide on.
     pub fn predict(&self, table: &str, row: &str, column: usize) -> Option<Prediction> {
@@ -259,8 +308,9 @@ pub(crate) fn calibrated<M: Calibrate>(model: &M, data: &[Measurement], free: &[
         let analysis = analysis(model, data, free, &values);
         let active: Vec<usize> = (0..free.len()).filter(|&at| analysis.seen[at]).collect();
         let rows = active.iter().map(|&at| analysis.rows[at].clone()).collect();
+        let set = model.setter();
         let ask = |values: &[f64], rows: Option<&[usize]>| -> Option<Vec<f64>> {
-            let model = model.with_free(values);
+            let model = set(values);
             match rows {
                 Some(rows) => rows.iter().map(|&row| residual(&model, data.get(row)?)).collect(),
                 None => data.iter().map(|one| residual(&model, one)).collect(),
@@ -316,24 +366,61 @@ struct Unseen {
     untested: usize,
 }
 
+/// Which rows are left out together: every other one.
+fn row_keys(data: &[Measurement]) -> Vec<usize> {
+    let mut position: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    data.iter()
+        .map(|one| {
+            let next = position.len();
+            *position.entry((one.table.as_str(), one.row.as_str())).or_insert(next) % FOLDS
+        })
+        .collect()
+}
+
+/// Which measurements are left out together: those of a table. A transfer is a table of its own, as long as there are not too
+/// many; then every tenth is one.
+fn table_keys(data: &[Measurement]) -> Vec<usize> {
+    let (mut tables, mut transfers) = (BTreeMap::new(), BTreeMap::new());
+    data.iter()
+        .map(|one| {
+            if one.table == TRANSFER {
+                let next = transfers.len();
+                return *transfers.entry(one.row.as_str()).or_insert(next) % GROUPS;
+            }
+            let next = GROUPS + tables.len();
+            *tables.entry(one.table.as_str()).or_insert(next)
+        })
+        .collect()
+}
+
+/// How many fits [`cross_validated`] makes.
+fn folds(keys: &[usize]) -> usize {
+    let different = keys.iter().collect::<BTreeSet<_>>().len();
+    if different < 2 { 0 } else { different }
+}
+
 /// The mean error on the measurements of each key in turn, when the fit is made from all others.
 ///
 /// A measurement that depends on a parameter which the others do not see is no test: the parameter would keep the value of
 /// the chip file, which may come from this very measurement. Such ones are counted and left out.
-fn cross_validated<M: Calibrate, K: Ord>(
+fn cross_validated<M: Calibrate>(
     model: &M,
     data: &[Measurement],
     free: &[FreeParameter],
-    key: impl Fn(&Measurement) -> K,
+    keys: &[usize],
+    tell: &mut dyn FnMut(),
 ) -> Unseen {
-    let keys: BTreeSet<K> = data.iter().map(&key).collect();
-    if keys.len() < 2 {
+    if folds(keys) < 2 {
         return Unseen { mean_error: None, untested: data.len() };
     }
     let mut errors = Vec::new();
-    for left_out in &keys {
-        let (others, kept): (Vec<Measurement>, Vec<Measurement>) =
-            data.iter().cloned().partition(|one| key(one) == *left_out);
+    for left_out in keys.iter().collect::<BTreeSet<_>>() {
+        tell();
+        let of = |out: bool| {
+            let chosen = data.iter().zip(keys).filter(move |(_, key)| (*key == left_out) == out);
+            chosen.map(|(one, _)| one.clone()).collect::<Vec<Measurement>>()
+        };
+        let (others, kept) = (of(true), of(false));
         let values = calibrated(model, &kept, free);
         let seen = analysis(model, &kept, free, &values).seen;
         let mut tested = vec![true; others.len()];
@@ -349,18 +436,6 @@ fn cross_validated<M: Calibrate, K: Ord>(
     }
     let mean_error = (!errors.is_empty()).then(|| mean(&errors));
     Unseen { mean_error, untested: data.len() - errors.len() }
-}
-
-/// Leaves out every second row.
-fn alternate_rows<M: Calibrate>(model: &M, data: &[Measurement], free: &[FreeParameter]) -> Unseen {
-    let mut position: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for one in data {
-        let next = position.len();
-        position.entry((one.table.as_str(), one.row.as_str())).or_insert(next);
-    }
-    cross_validated(model, data, free, |one| {
-        position.get(&(one.table.as_str(), one.row.as_str())).map_or(0, |at| at % FOLDS)
-    })
 }
 
 /// Student's t for a two-sided interval of 90 %, by the expansion of Cornish and Fisher.

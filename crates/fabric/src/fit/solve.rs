@@ -13,6 +13,10 @@ use nalgebra::{DMatrix, DVector, Dyn, Owned};
 const PULL: f64 = 1e-5;
 /// How close to a bound a start may be, as a share of the range; at the bound itself nothing moves.
 const MARGIN: f64 = 1e-3;
+/// How often the solver asks for the residuals of all measurements at most, for each parameter, and altogether. Where limits
+/// take turns the residuals have kinks, at which the last steps gain nothing that anyone would see.
+const PATIENCE: usize = 100;
+const EVALUATIONS: usize = 300;
 /// A relative gain below this ends the search.
 const TOLERANCE: f64 = 1e-9;
 /// Steps of the numeric derivatives, as a share of the value.
@@ -52,7 +56,9 @@ impl<'a> Problem<'a> {
         if self.active.is_empty() {
             return self.values;
         }
-        let (solved, _) = LevenbergMarquardt::new().with_tol(TOLERANCE).with_patience(100).minimize(self);
+        let patience = (EVALUATIONS / (self.active.len() + 1)).clamp(1, PATIENCE);
+        let (solved, _) =
+            LevenbergMarquardt::new().with_tol(TOLERANCE).with_patience(patience).minimize(self);
         solved.at(&solved.x)
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::links::Links;
-use crate::predict::TableModel;
+use crate::predict::{Setter, TableModel};
 use proptest::prelude::*;
 
 fn keystone2() -> Links {
@@ -273,4 +273,100 @@ proptest! {
         }
         prop_assert!(fitted.report.mean_error < 1e-3, "{:?}", fitted.report);
     }
+}
+
+/// A model that counts how often it is asked for a figure.
+#[derive(Clone)]
+struct Counted<'a> {
+    model: crate::model::part::Whole,
+    asked: &'a std::cell::Cell<usize>,
+}
+
+impl TableModel for Counted<'_> {
+    fn cell(&self, table: &str, row: &str, column: usize) -> Option<Prediction> {
+        self.model.cell(table, row, column)
+    }
+
+    fn figure(&self, table: &str, row: &str, column: usize) -> Option<f64> {
+        self.asked.set(self.asked.get() + 1);
+        self.model.figure(table, row, column)
+    }
+}
+
+impl Calibrate for Counted<'_> {
+    fn free(&self) -> Vec<FreeParameter> {
+        self.model.free()
+    }
+
+    fn with_free(&self, values: &[f64]) -> Self {
+        Self { model: self.model.with_free(values), asked: self.asked }
+    }
+
+    fn setter(&self) -> Setter<'_, Self> {
+        let set = self.model.setter();
+        Box::new(move |values| Self { model: set(values), asked: self.asked })
+    }
+}
+
+/// What `linerate lab guide` measures of a machine has more than a hundred transfers and some seventy parameters: a search to
+/// the last digit for each transfer that is left out would take hours.
+#[test]
+fn a_measured_machine_is_fitted_with_few_questions() {
+    let host = crate::soc::load(include_str!("../hierarchy/host.toml")).expect("the chip loads");
+    let model = crate::model::part::Whole(host);
+    let mut data = Vec::new();
+    for size in (12..26).map(|bits| 1u64 << bits) {
+        for question in [
+            format!("load:cpu:{size}:single,stride=64"),
+            format!("load:cpu:{size}:single,stride=4096"),
+            format!("load:cpu:{size}:burst"),
+            format!("load:cpu:{size}:burst,stride=128"),
+            format!("store:cpu:{size}"),
+            format!("memory:cpu:read:{size}"),
+            format!("memory:cpu:fill:{size}"),
+            format!("memory:cpu:copy:{size}"),
+        ] {
+            let at = data.len();
+            let figure = model.figure(TRANSFER, &question, 1).expect("a figure");
+            // Real machines are off by a third here and there.
+            let value = figure * (1.0 + 60.0 * scatter(at));
+            data.push(Measurement {
+                table: TRANSFER.into(),
+                row: question,
+                column: 1,
+                value,
+                error: Some(0.05),
+                line: at + 2,
+            });
+        }
+    }
+    let asked = std::cell::Cell::new(0);
+    let mut told = Vec::new();
+    let fitted = fit_told(&Counted { model, asked: &asked }, &data, &mut |part, parts, what| {
+        told.push((part, parts, what.to_owned()));
+    })
+    .expect("a fit");
+    let report = &fitted.report;
+    assert!(report.mean_error < report.mean_error_before, "{report:?}");
+    assert!(report.left_out_table_error.is_some(), "{report:?}");
+    assert_eq!(told.len(), 1 + FOLDS + GROUPS);
+    assert_eq!(told.last().map(|(part, parts, _)| (*part, *parts)), Some((told.len(), told.len())));
+    assert!(asked.get() < 4_000_000, "{} questions", asked.get());
+}
+
+#[test]
+fn what_cannot_be_is_named() {
+    let heron = crate::soc::load(include_str!("../../../../boards/socs/examples/heron.toml"))
+        .expect("the chip loads");
+    let model = crate::model::part::Whole(heron);
+    let check = |value: f64, above: bool, at_the_end: bool| {
+        let row = canonical("edma:D0:dram->sram:64KiB").expect("a transfer");
+        let one = Measurement { table: TRANSFER.into(), row, column: 1, value, error: None, line: 1 };
+        let fitted = fit(&model, std::slice::from_ref(&one)).expect("a fit");
+        assert_eq!(fitted.above_theory(&one).is_some(), above, "{value}");
+        assert_eq!(!fitted.at_the_end().is_empty(), at_the_end, "{value}: {:?}", fitted.at_the_end());
+    };
+    check(860.0, false, false);
+    check(1e9, true, false);
+    check(1e-3, false, true);
 }

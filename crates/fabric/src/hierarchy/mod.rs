@@ -99,6 +99,18 @@ impl std::error::Error for HierarchyError {}
 /// # Errors
 /// A core without levels, and what has no shape.
 pub fn predict(soc: &Soc, core: &str, question: Question) -> Result<Prediction, HierarchyError> {
+    Ok(found(soc, core, question)?.prediction())
+}
+
+/// The figure of [`predict`] alone, without reasons: for fits, which ask many times.
+///
+/// # Errors
+/// As [`predict`].
+pub fn figure(soc: &Soc, core: &str, question: Question) -> Result<f64, HierarchyError> {
+    Ok(found(soc, core, question)?.predicted)
+}
+
+fn found<'a>(soc: &'a Soc, core: &str, question: Question) -> Result<Found<'a>, HierarchyError> {
     let (name, core) = (core, soc.cores.get(core));
     let core = core.filter(|core| !core.levels.is_empty());
     let core = core.ok_or_else(|| HierarchyError::NoLevels(name.to_owned()))?;
@@ -132,6 +144,59 @@ struct Walk<'a> {
     core: &'a Core,
     question: Question,
     clock: Hertz,
+}
+
+/// A part of a time.
+struct Part<'a> {
+    what: &'static str,
+    /// The level or buffer that it is about; empty where there is none.
+    of: &'a str,
+    ns: f64,
+}
+
+impl<'a> Part<'a> {
+    const fn new(what: &'static str, of: &'a str, ns: f64) -> Self {
+        Self { what, of, ns }
+    }
+}
+
+/// What was found, not yet in words: a fit reads only the figure.
+struct Found<'a> {
+    predicted: f64,
+    /// The time in all, in nanoseconds.
+    whole: f64,
+    parts: Vec<Part<'a>>,
+    /// Of a rate: what the bus allows in megabytes a second, and the bytes that are moved.
+    rate: Option<(f64, f64)>,
+}
+
+impl Found<'_> {
+    fn prediction(self) -> Prediction {
+        let Self { predicted, whole, parts, rate } = self;
+        let parts = parts.into_iter().filter(|part| part.ns > 0.0);
+        let limits = parts.map(|Part { what, of, ns }| Bottleneck {
+            name: format!("{what}{of}"),
+            rate: rate.map_or(ns, |(_, bytes)| bytes / ns * 1e3),
+            share: (ns / whole).clamp(0.0, 1.0),
+            explanation: match rate {
+                None => format!("{ns:.2} ns of {whole:.2} ns"),
+                Some(_) => format!("{ns:.1} ns of {whole:.1} ns"),
+            },
+        });
+        let limits = limits.collect();
+        if let Some((best, _)) = rate {
+            return Prediction::rate(best, predicted, SPREAD, Unit::MegabytesPerSecond, limits);
+        }
+        Prediction {
+            theoretical: 0.0,
+            predicted,
+            low: predicted * (1.0 - SPREAD),
+            high: predicted * (1.0 + SPREAD),
+            unit: Unit::Cycles,
+            bottlenecks: limits,
+        }
+        .ranked()
+    }
 }
 
 /// A level with the share of all touches that end in it.
@@ -210,49 +275,32 @@ impl<'a> Walk<'a> {
         bytes / stride * pitch(stride).min(most).max(line)
     }
 
-    fn chase(&self, stride: f64) -> Result<Prediction, HierarchyError> {
+    fn chase(&self, stride: f64) -> Result<Found<'a>, HierarchyError> {
         let stops = self.stops(|level| {
             let fetched = level.fetched(self.core.line()).value();
             (self.spread(stride, level), (fetched / stride).max(1.0))
         });
         let mut parts = Vec::new();
         for stop in &stops {
-            parts.push((format!("found in {}", stop.name), stop.share * self.latency(stop.name)?.0));
+            parts.push(Part::new("found in ", stop.name, stop.share * self.latency(stop.name)?.0));
         }
         for (name, missed, cost, _) in self.translation(stride)? {
-            parts.push((format!("misses of TLB {name}"), missed * cost));
+            parts.push(Part::new("misses of TLB ", name, missed * cost));
         }
         Ok(self.cycles(parts, 0.0))
     }
 
     /// Cycles of an access whose parts add up, but no fewer than the loop takes.
-    fn cycles(&self, mut parts: Vec<(String, f64)>, least_ns: f64) -> Prediction {
-        let sum: f64 = parts.iter().map(|(_, ns)| ns).sum();
+    fn cycles(&self, mut parts: Vec<Part<'a>>, least_ns: f64) -> Found<'a> {
+        let sum: f64 = parts.iter().map(|part| part.ns).sum();
         if least_ns > sum {
-            parts = vec![("the loop".to_owned(), least_ns)];
+            parts = vec![Part::new("the loop", "", least_ns)];
         }
         let whole = sum.max(least_ns);
-        let period = self.clock.period().value();
-        let predicted = whole / period;
-        let bottlenecks = parts.into_iter().filter(|(_, ns)| *ns > 0.0);
-        let bottlenecks = bottlenecks.map(|(name, ns)| Bottleneck {
-            name,
-            rate: ns,
-            share: (ns / whole).clamp(0.0, 1.0),
-            explanation: format!("{ns:.2} ns of {whole:.2} ns"),
-        });
-        Prediction {
-            theoretical: 0.0,
-            predicted,
-            low: predicted * (1.0 - SPREAD),
-            high: predicted * (1.0 + SPREAD),
-            unit: Unit::Cycles,
-            bottlenecks: bottlenecks.collect(),
-        }
-        .ranked()
+        Found { predicted: whole / self.clock.period().value(), whole, parts, rate: None }
     }
 
-    fn stride(&self, stride: f64) -> Result<Prediction, HierarchyError> {
+    fn stride(&self, stride: f64) -> Result<Found<'a>, HierarchyError> {
         let line = self.core.line().value();
         let stops = self.stops(|level| (self.spread(stride, level), 1.0));
         let mut parts = Vec::new();
@@ -260,20 +308,20 @@ impl<'a> Walk<'a> {
             // Below a line each load takes its part of it; from the next line on the set counts.
             let conflict = if stride > line { pitch(stride).min(INDEX) / INDEX } else { 0.0 };
             let each = self.ns(&stop.level.per_line)? + self.ns(&stop.level.per_conflict)? * conflict;
-            parts.push((format!("found in {}", stop.name), stop.share * each * (stride / line).min(1.0)));
+            parts.push(Part::new("found in ", stop.name, stop.share * each * (stride / line).min(1.0)));
         }
         Ok(self.cycles(parts, 0.0))
     }
 
-    fn random(&self) -> Result<Prediction, HierarchyError> {
+    fn random(&self) -> Result<Found<'a>, HierarchyError> {
         let stops = self.stops(|_| (self.question.bytes as f64, f64::INFINITY));
         let mut parts = Vec::new();
         for stop in &stops {
             let (latency, under_way) = self.latency(stop.name)?;
-            parts.push((format!("found in {}", stop.name), stop.share * latency / under_way));
+            parts.push(Part::new("found in ", stop.name, stop.share * latency / under_way));
         }
         for (name, missed, cost, under_way) in self.translation(0.0)? {
-            parts.push((format!("misses of TLB {name}"), missed * cost / under_way));
+            parts.push(Part::new("misses of TLB ", name, missed * cost / under_way));
         }
         let loops = self.loops()?;
         let each = if self.question.work == Work::Gather { &loops.gather } else { &loops.scatter };
@@ -291,7 +339,7 @@ impl<'a> Walk<'a> {
         one.value().min(part) / 1e9
     }
 
-    fn stream(&self) -> Result<Prediction, HierarchyError> {
+    fn stream(&self) -> Result<Found<'a>, HierarchyError> {
         let loops = self.loops()?;
         let bytes = self.question.bytes as f64;
         let line = self.core.line().value();
@@ -309,7 +357,7 @@ impl<'a> Walk<'a> {
             };
             let rate = self.rate(**one, all.as_deref());
             fastest = fastest.max(rate);
-            parts.push((format!("found in {}", stop.name), stop.share * bytes / rate));
+            parts.push(Part::new("found in ", stop.name, stop.share * bytes / rate));
         }
         let (begin, own) = match self.question.work {
             Work::Copy(from, to) => {
@@ -328,22 +376,16 @@ impl<'a> Walk<'a> {
             _ => (&loops.read, 0.0),
         };
         let begin = self.ns(begin)?;
-        let moved: f64 = parts.iter().map(|(_, ns)| ns).sum();
+        let moved: f64 = parts.iter().map(|part| part.ns).sum();
         if own > moved * (1.0 + 1e-9) {
-            parts = vec![("the loop".to_owned(), own)];
+            parts = vec![Part::new("the loop", "", own)];
         }
-        parts.push(("beginning and end".to_owned(), begin));
-        let time = begin + moved.max(own);
-        let cores = f64::from(self.question.cores);
-        let predicted = cores * bytes / time * 1e3;
-        let best = (cores * self.bus()?).max(predicted);
-        let limits = parts.into_iter().filter(|(_, ns)| *ns > 0.0).map(|(name, ns)| Bottleneck {
-            name,
-            rate: cores * bytes / ns * 1e3,
-            share: (ns / time).clamp(0.0, 1.0),
-            explanation: format!("{ns:.1} ns of {time:.1} ns"),
-        });
-        Ok(Prediction::rate(best, predicted, SPREAD, Unit::MegabytesPerSecond, limits.collect()))
+        parts.push(Part::new("beginning and end", "", begin));
+        let whole = begin + moved.max(own);
+        let all = f64::from(self.question.cores) * bytes;
+        let predicted = all / whole * 1e3;
+        let best = (f64::from(self.question.cores) * self.bus()?).max(predicted);
+        Ok(Found { predicted, whole, parts, rate: Some((best, all)) })
     }
 
     /// What the core's width and clock allow, in megabytes a second.

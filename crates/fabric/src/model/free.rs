@@ -3,7 +3,7 @@
 use super::levels;
 use super::slot::Slot;
 use super::tables::set_count;
-use crate::predict::{Calibrate, FreeParameter};
+use crate::predict::{Calibrate, FreeParameter, Setter};
 use crate::soc::{At, Dram, Soc};
 use crate::units::{Cycles, Ratio};
 
@@ -204,11 +204,17 @@ impl Calibrate for Soc {
     }
 
     fn with_free(&self, values: &[f64]) -> Self {
-        let mut soc = self.clone();
-        let present = slots(self).into_iter().filter(|slot| (slot.read)(self).is_some());
-        for (slot, value) in present.zip(values) {
-            (slot.write)(&mut soc, value.clamp(slot.min, slot.max));
-        }
-        soc
+        self.setter()(values)
+    }
+
+    fn setter(&self) -> Setter<'_, Self> {
+        let slots: Vec<Slot> = slots(self).into_iter().filter(|slot| (slot.read)(self).is_some()).collect();
+        Box::new(move |values| {
+            let mut soc = self.clone();
+            for (slot, value) in slots.iter().zip(values) {
+                (slot.write)(&mut soc, value.clamp(slot.min, slot.max));
+            }
+            soc
+        })
     }
 }

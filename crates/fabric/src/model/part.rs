@@ -2,7 +2,7 @@
 
 use super::tables::{TRANSFER, is_memory_table};
 use crate::links::Links;
-use crate::predict::{Calibrate, FreeParameter, Prediction, TableModel};
+use crate::predict::{Calibrate, FreeParameter, Prediction, Setter, TableModel};
 use crate::soc::Soc;
 
 /// Memories, controllers and cores.
@@ -117,6 +117,10 @@ impl TableModel for Whole {
     fn cell(&self, table: &str, row: &str, column: usize) -> Option<Prediction> {
         self.0.cell(table, row, column)
     }
+
+    fn figure(&self, table: &str, row: &str, column: usize) -> Option<f64> {
+        self.0.figure(table, row, column)
+    }
 }
 
 impl Calibrate for Whole {
@@ -127,9 +131,14 @@ impl Calibrate for Whole {
     }
 
     fn with_free(&self, values: &[f64]) -> Self {
-        let (chip, links) = values.split_at(self.0.free().len().min(values.len()));
-        let mut soc = self.0.with_free(chip);
-        soc.links = soc.links.with_free(links);
-        Self(soc)
+        self.setter()(values)
+    }
+
+    fn setter(&self) -> Setter<'_, Self> {
+        let (own, chip, links) = (self.0.free().len(), self.0.setter(), self.0.links.setter());
+        Box::new(move |values| {
+            let (of_chip, of_links) = values.split_at(own.min(values.len()));
+            Self(Soc { links: links(of_links), ..chip(of_chip) })
+        })
     }
 }

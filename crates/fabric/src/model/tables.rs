@@ -33,6 +33,9 @@ impl TableModel for Soc {
     }
 
     fn figure(&self, table: &str, row: &str, column: usize) -> Option<f64> {
+        if table == TRANSFER {
+            return (column == 1).then(|| crate::ask::figure(self, row).ok()).flatten();
+        }
         let aggregate = self.aggregate(table, row, column);
         aggregate.or_else(|| Some(self.cell(table, row, column)?.predicted))
     }

@@ -200,6 +200,9 @@ pub struct FreeParameter {
     pub unit: String,
 }
 
+/// Makes a model with other values of its parameters.
+pub type Setter<'a, M> = Box<dyn Fn(&[f64]) -> M + 'a>;
+
 /// A model that can be fitted again to a part of the measurements, as cross-validation does.
 pub trait Calibrate: TableModel + Sized {
     /// The parameters that measurements decide; each is shared by several cells.
@@ -208,4 +211,9 @@ pub trait Calibrate: TableModel + Sized {
     /// The same model with these values, in the order of [`Self::free`].
     #[must_use]
     fn with_free(&self, values: &[f64]) -> Self;
+
+    /// [`Self::with_free`] for who asks many times: what does not depend on the values is worked out once.
+    fn setter(&self) -> Setter<'_, Self> {
+        Box::new(|values| self.with_free(values))
+    }
 }
