@@ -105,24 +105,37 @@ impl<'a> Clocks<'a> {
         dram.row_cycle.as_ref().map_or(Ok(Dram::ROW_CYCLE), |cycles| self.time(cycles))
     }
 
-    /// From sending a read to having its data, with the window full of reads.
-    fn round_trip(
+    /// From sending a read to having its data: without what commands take, and what one command takes.
+    fn read_trip(
         &self,
-        controller: &EdmaController,
         source: &Endpoint,
         route: &[&str],
-        burst: Bytes,
-    ) -> Result<Nanoseconds, TransferError> {
+    ) -> Result<(Nanoseconds, Nanoseconds), TransferError> {
         let mut time = self.crossings(route)? + self.access(source, false)?;
         if let Some(dram) = &source.dram {
             for part in [&dram.queues, &dram.device, &dram.dma_wait] {
                 time = time + self.time(part)?;
             }
-            let commands = controller.outstanding_reads.over(burst).value();
-            time = time + self.time(&dram.command)? * commands;
+            return Ok((time, self.time(&dram.command)?));
         }
-        Ok(time)
+        Ok((time, Nanoseconds::ZERO))
     }
+}
+
+/// How much of a window of reads a transfer fills before its first byte is there: each read under way waits for the commands of
+/// the others. `trip` and `command` in nanoseconds, `fastest` the rate that all else allows, in bytes per nanosecond.
+///
+/// No more than there is to read; no more than keeps the rest of the way busy; and no more than makes it end sooner, as its end
+/// is at `trip + w command / burst` and then `bytes (trip / w + command / burst)`, which is least at the square root below.
+fn filled(window: Bytes, bytes: Bytes, burst: Bytes, trip: f64, command: f64, fastest: f64) -> Bytes {
+    let each = command / burst.value();
+    let most = window.min(bytes);
+    if each <= 0.0 {
+        return most;
+    }
+    let needed = if fastest * each < 1.0 { fastest * trip / (1.0 - fastest * each) } else { f64::INFINITY };
+    let gains = (bytes.value() * trip / each).sqrt();
+    most.min(Bytes::new(needed.min(gains).max(burst.value())))
 }
 
 /// Works out the flow of one transfer, and enters the resources that it uses.
@@ -159,21 +172,30 @@ pub(super) fn flow<'a>(
         builder.turnaround(source, &reading, bursts[0])?;
     }
     let costs = builder.costs;
-    let round = clocks.round_trip(controller, source, &reading, bursts[0])?;
+    let (reads, writes) = (*controller.outstanding_reads, *controller.outstanding_writes);
+    let (trip, command) = clocks.read_trip(source, &reading)?;
+    let with = |window: Bytes| trip + command * window.over(bursts[0]).value();
+    let round = with(reads);
+    let bytes = transfer.shape.bytes();
+    // What is read and written through one resource takes it twice.
+    let of = |resource: usize| -> f64 {
+        costs.iter().filter(|(at, _)| *at == resource).map(|(_, cost)| cost).sum()
+    };
+    let fastest = 1.0 / costs.iter().map(|(at, _)| of(*at)).fold(f64::MIN_POSITIVE, f64::max);
+    let first = with(filled(reads, bytes, bursts[0], trip.value(), command.value(), fastest));
     let setup = clocks.time(&controller.setup)?;
     let write = clocks.crossings(&writing)? + clocks.access(destination, true)?;
     let rate = |window: Bytes, trip: Nanoseconds| window.value() / trip.value().max(1e-3);
-    let (reads, writes) = (*controller.outstanding_reads, *controller.outstanding_writes);
     let writes_bind = rate(writes, write) < rate(reads, round);
     let (outstanding, cap) =
         if writes_bind { (writes, rate(writes, write)) } else { (reads, rate(reads, round)) };
     Ok(Flow {
-        bytes: transfer.shape.bytes(),
+        bytes,
         costs,
         cap: if mode == Mode::Achievable { cap } else { f64::INFINITY },
         writes_bind,
         setup: setup * transfer.shape.requests(),
-        latency: round + write,
+        latency: first + write,
         burst: bursts[0].min(bursts[1]),
         outstanding,
     })

@@ -208,3 +208,34 @@ proptest! {
         }
     }
 }
+
+/// More room never makes a transfer slower, whatever of its controller is made larger.
+#[test]
+fn larger_sizes_of_a_controller_cost_nothing() {
+    let heron = load(include_str!("../../../../boards/socs/examples/heron.toml")).expect("the chip loads");
+    for (chip, soc, controller, memories) in
+        [("heron", heron, "D0", ["dram", "sram"]), ("k2h", k2h(), "TC0", ["ddr3a", "msmc"])]
+    {
+        for (key, from) in [("outstanding_reads", 64u64), ("outstanding_writes", 64), ("fifo", 1024)] {
+            for bytes in [64.0, 1000.0, 65_536.0, 16_777_216.0] {
+                for ends in [[0, 1], [1, 0], [0, 0]] {
+                    let [source, destination] = ends.map(|at| memories[at]);
+                    let transfer = Transfer::linear(controller, source, destination, Bytes::new(bytes));
+                    let mut before = 0.0;
+                    for value in (0..32).map(|doubled| from << doubled) {
+                        let change = (format!("edma.*.{key}"), format!("{value} B"));
+                        let Ok(soc) = soc.with(&[change]) else { continue };
+                        let rate = predict(&soc, std::slice::from_ref(&transfer), true)
+                            .expect("a prediction")
+                            .predicted;
+                        assert!(
+                            rate >= before * (1.0 - 1e-9),
+                            "{chip}: {bytes} B {source} to {destination}, {key} = {value} B: {rate} after {before}"
+                        );
+                        before = rate;
+                    }
+                }
+            }
+        }
+    }
+}
