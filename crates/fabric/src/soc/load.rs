@@ -1,6 +1,6 @@
 //! Reads a chip file.
 
-use super::{Soc, SocError, check};
+use super::{Soc, SocError, check, missing};
 use crate::document;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -43,7 +43,8 @@ pub(super) fn load_part(text: &str) -> Result<Soc, SocError> {
 fn read(text: &str) -> Result<Soc, SocError> {
     let mut soc: Soc = document::read(text).map_err(|error| {
         let span = error.span().unwrap_or(text.len()..text.len());
-        SocError::at(text, &span, error.message())
+        let missing = if error.message().starts_with("missing field") { missing::all(text) } else { None };
+        missing.unwrap_or_else(|| SocError::at(text, &span, error.message()))
     })?;
     check::check(&soc).map_err(|fault| SocError::at(text, &fault.span, fault.what))?;
     let unknown = soc.links.unknown_clocks(|clock| soc.clocks.contains_key(clock));

@@ -17,6 +17,7 @@ mod keys;
 mod level;
 mod load;
 mod memory;
+mod missing;
 mod route;
 #[cfg(test)]
 mod tests;

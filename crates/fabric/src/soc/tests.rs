@@ -187,3 +187,49 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn all_that_is_missing_is_said_at_once() {
+    let check = |text: &str, expected: &str| {
+        assert_eq!(load(text).expect_err(text).to_string(), expected, "{text}");
+    };
+    check("", "line 1, column 1: missing fields `chip` (with `name`, `title`), `clocks`");
+    check(
+        "[chip]\nname = \"X\"\n[clocks]\na = { frequency = \"1 GHz\" }\n[fabrics.f]\n[bridges.w]\nfrom = \"f\"\n",
+        "line 1, column 1: missing field `title` of [chip]; line 5: missing fields `width`, `clock` of [fabrics.f]; \
+         line 6: missing fields `to`, `width`, `clock`, `crossing` of [bridges.w]",
+    );
+}
+
+/// Every key that reading needs is one that the schema says is needed, and the other way round.
+#[test]
+fn the_schema_needs_what_reading_needs() {
+    let whole: toml::Table = toml::from_str(SMALL).expect("the chip is TOML");
+    fn walk(root: &toml::Table, path: &mut Vec<String>, seen: &mut Vec<(String, bool, bool)>) {
+        let table = path.iter().fold(root, |table, key| table[key].as_table().expect("a table"));
+        for (key, value) in table {
+            let mut without = root.clone();
+            let place =
+                path.iter().fold(&mut without, |table, key| table[key].as_table_mut().expect("a table"));
+            place.remove(key);
+            let text = toml::to_string(&without).expect("TOML");
+            let read = crate::document::read::<Soc>(&text);
+            let named = |error: &str| error.contains(&format!("missing field `{key}`"));
+            let reads = read.as_ref().is_err_and(|error| named(error.message()));
+            let says =
+                super::missing::all(&text).is_some_and(|error| error.what.contains(&format!("`{key}`")));
+            seen.push((format!("{}.{key}", path.join(".")), reads, says));
+            if value.is_table() {
+                path.push(key.clone());
+                walk(root, path, seen);
+                path.pop();
+            }
+        }
+    }
+    let mut seen = Vec::new();
+    walk(&whole, &mut Vec::new(), &mut seen);
+    assert!(seen.iter().any(|(_, reads, _)| *reads) && seen.iter().any(|(_, reads, _)| !reads));
+    for (key, reads, says) in seen {
+        assert_eq!(reads, says, "{key}");
+    }
+}
