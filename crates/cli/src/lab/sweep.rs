@@ -7,6 +7,7 @@ use clap::Args;
 use linerate_lab::progress::Progress;
 use linerate_lab::report::grid::GridFormat;
 use linerate_lab::sweep::coordinator::{self, Course};
+use linerate_lab::sweep::done;
 use linerate_lab::sweep::journal::{Journal, Rows};
 use linerate_lab::sweep::plan::{self, Plan};
 use linerate_lab::sweep::report::Report;
@@ -139,6 +140,17 @@ fn all(plan: &Plan, args: &Sweep, out: &Path) -> Result<(Rows, Course), LabError
         keep_longer(out, items.len())?;
     }
     let (mut journal, mut rows) = Journal::open(&journal_of(out), plan).map_err(|error| failed(&error))?;
+    let found = done::rows(out, plan);
+    rows.extend(items.iter().filter_map(|item| Some((*item, found.get(item)?.clone()))));
+    if items.iter().all(|item| rows.contains_key(item) && found.contains_key(item)) {
+        // Where nobody reads it, the answer is the same.
+        drop(writeln!(
+            io::stderr(),
+            "{} has all {} items already: nothing is left to do",
+            out.display(),
+            items.len()
+        ));
+    }
     let program = std::env::current_exe().map_err(|error| failed(&error))?;
     let file = args.file.clone();
     let command = move || {
@@ -217,9 +229,11 @@ fn write_table(plan: &Plan, out: &Path, rows: &Rows) -> Result<(), LabError> {
     let mut part = out.as_os_str().to_owned();
     part.push(".part");
     let mut file = File::create(&part).map_err(failed)?;
-    file.write_all(table::csv(plan, rows).as_bytes()).map_err(failed)?;
+    let text = table::csv(plan, rows);
+    file.write_all(text.as_bytes()).map_err(failed)?;
     file.sync_all().map_err(failed)?;
-    std::fs::rename(&part, out).map_err(failed)
+    std::fs::rename(&part, out).map_err(failed)?;
+    done::note(out, plan, &text).map_err(failed)
 }
 
 /// Writes what else is asked for, and says what was found.

@@ -144,6 +144,21 @@ fn however_many_work_the_table_is_the_same() {
         scratch.report(&["--out", "other.csv", "--jobs", jobs]);
         assert_eq!(scratch.read("other.csv"), one, "{jobs}");
     }
+    // What is done is not done again, until it is another sweep or another table.
+    let again = |expected: bool, what: &str| {
+        let output = scratch.run(&["--out", "one.csv"]);
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said.contains("one.csv has all 400 items already"), expected, "{what}: {said}");
+        assert_eq!(said.contains("items are done"), !expected, "{what}: {said}");
+        assert_eq!(scratch.read("one.csv"), one, "{what}");
+    };
+    again(true, "as it was");
+    fs::write(scratch.0.join("one.csv"), format!("{one}400,0\n")).unwrap();
+    again(false, "a table that was changed");
+    fs::remove_file(scratch.0.join("one.csv")).unwrap();
+    again(false, "a table that is gone");
+    again(true, "whole again");
     // In parts, as another engine would ask for it.
     let part = |items: &str| {
         let output = scratch.run(&["--items", items, "--out", "-"]);

@@ -6,6 +6,7 @@
 pub mod axis;
 pub mod cell;
 pub mod coordinator;
+pub mod done;
 pub mod effects;
 pub mod file;
 pub mod heat;

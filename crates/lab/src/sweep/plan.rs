@@ -342,7 +342,7 @@ fn picture(
 }
 
 /// A hash of texts (FNV-1a, 64 bits).
-fn digest(texts: &[&str]) -> u64 {
+pub(super) fn digest(texts: &[&str]) -> u64 {
     let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
