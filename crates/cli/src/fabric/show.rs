@@ -11,6 +11,9 @@ const SHOWN: usize = 6;
 /// How many ways in which a chip may be have their limits printed.
 const WAYS: usize = 3;
 
+/// Below this a rate says nothing in millions.
+const SMALL: f64 = 0.01;
+
 /// One question with its answer.
 #[derive(Clone, Debug)]
 pub struct Answer {
@@ -40,12 +43,13 @@ pub fn text(answers: &[Answer]) -> String {
 
 fn one(text: &mut String, answer: &Answer) {
     let Answer { question, prediction, simulated, .. } = answer;
-    let unit = prediction.unit.symbol();
+    let (unit, size) = readable(prediction);
+    let shown = |value: f64| figure(value * size);
     let rate = is_rate(prediction.unit);
     let _ = writeln!(text, "{question}");
     // The least time that is possible is none, which says nothing.
     if rate || prediction.theoretical > 0.0 {
-        let _ = writeln!(text, "  theoretical  {:>10} {unit}", figure(prediction.theoretical));
+        let _ = writeln!(text, "  theoretical  {:>10} {unit}", shown(prediction.theoretical));
     }
     let efficiency = match rate && prediction.theoretical > 0.0 {
         true => format!(", {:.1} % of theoretical", prediction.efficiency() * 100.0),
@@ -54,9 +58,9 @@ fn one(text: &mut String, answer: &Answer) {
     let _ = writeln!(
         text,
         "  predicted    {:>10} {unit}   ({} to {}{efficiency})",
-        figure(prediction.predicted),
-        figure(prediction.low),
-        figure(prediction.high)
+        shown(prediction.predicted),
+        shown(prediction.low),
+        shown(prediction.high)
     );
     if let Some(simulated) = simulated {
         let rate = figure(simulated.rate.megabytes());
@@ -170,9 +174,22 @@ fn is_rate(unit: Unit) -> bool {
     )
 }
 
+/// The unit in which a prediction is printed, and its size in the unit that it has: a rate too small for that one is printed in
+/// bytes or bits a second.
+fn readable(prediction: &Prediction) -> (&'static str, f64) {
+    let (small, size) = match prediction.unit {
+        Unit::MegabytesPerSecond => ("B/s", 1e6),
+        Unit::MegabitsPerSecond => ("bit/s", 1e6),
+        Unit::GigabitsPerSecond => ("bit/s", 1e9),
+        unit => return (unit.symbol(), 1.0),
+    };
+    if prediction.predicted < SMALL { (small, size) } else { (prediction.unit.symbol(), 1.0) }
+}
+
 /// Four significant digits or all whole ones.
 pub fn figure(value: f64) -> String {
     match value.abs() {
+        small if small > 0.0 && small < 0.01 => format!("{value:.3e}"),
         1000.0.. => format!("{value:.0}"),
         100.0..1000.0 => format!("{value:.1}"),
         10.0..100.0 => format!("{value:.2}"),
@@ -215,6 +232,14 @@ mod tests {
     }
 
     #[test]
+    fn a_small_rate_keeps_its_digits() {
+        let prediction = Prediction::rate(8e-6, 3.54e-6, 0.0, Unit::MegabytesPerSecond, Vec::new());
+        let lines = text(&[Answer { prediction, ..answer() }]);
+        assert!(lines.contains("theoretical       8.000 B/s"), "{lines}");
+        assert!(lines.contains("predicted         3.540 B/s   (3.540 to 3.540, 44.2 % of"), "{lines}");
+    }
+
+    #[test]
     fn json_reads_back() {
         let value: Value = serde_json::from_str(&json(&[answer()])).unwrap();
         assert_eq!(value[0]["question"], "edma:TC0:ddr3a->msmc");
@@ -232,9 +257,14 @@ mod tests {
 
     #[test]
     fn figures() {
-        for (value, shown) in
-            [(0.0, "0.000"), (3.5, "3.500"), (20.144, "20.14"), (209.72, "209.7"), (12_800.4, "12800")]
-        {
+        for (value, shown) in [
+            (0.0, "0.000"),
+            (0.0012, "1.200e-3"),
+            (3.5, "3.500"),
+            (20.144, "20.14"),
+            (209.72, "209.7"),
+            (12_800.4, "12800"),
+        ] {
             assert_eq!(figure(value), shown);
         }
     }

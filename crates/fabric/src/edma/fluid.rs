@@ -69,6 +69,11 @@ pub fn run(queues: &[Vec<Flow>], resources: usize, setup: bool) -> Vec<Stretch> 
     stretches
 }
 
+/// A rate in megabytes a second; one of which that leaves no digits, in what has some.
+fn megabytes(rate: BytesPerSecond) -> String {
+    if rate.megabytes() < 1.0 { format!("{rate:#}") } else { format!("{:.0} MB/s", rate.megabytes()) }
+}
+
 /// What was in the way, over all stretches: how full each resource and each window was on average, and for how long nothing
 /// moved.
 pub(super) fn bottlenecks(
@@ -108,23 +113,22 @@ pub(super) fn bottlenecks(
             *mean += core::mem::take(most) * part;
         }
     }
-    let mut all: Vec<Bottleneck> = (0..resources.len())
-        .filter(|index| used[*index] > 0.0)
-        .map(|index| {
-            let raw = resources.raw(index);
-            Bottleneck::limit(resources.name(index), raw, raw, unit).with_share(used[index]).because(format!(
-                "{:.0} MB/s by width and clock, busy {:.1} %",
-                raw.megabytes(),
-                used[index] * 100.0
-            ))
-        })
-        .collect();
+    let mut all: Vec<Bottleneck> =
+        (0..resources.len())
+            .filter(|index| used[*index] > 0.0)
+            .map(|index| {
+                let raw = resources.raw(index);
+                Bottleneck::limit(resources.name(index), raw, raw, unit).with_share(used[index]).because(
+                    format!("{} by width and clock, busy {:.1} %", megabytes(raw), used[index] * 100.0),
+                )
+            })
+            .collect();
     for (flow, cap, share, _) in windows {
         let rate = BytesPerSecond::new(cap * 1e9);
         all.push(Bottleneck::limit(flow.window_name(), rate, rate, unit).with_share(share).because(format!(
-            "{} = {:.0} MB/s",
+            "{} = {}",
             flow.window(),
-            rate.megabytes()
+            megabytes(rate)
         )));
     }
     if waiting.value() > 0.0 {
