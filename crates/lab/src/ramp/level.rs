@@ -121,8 +121,10 @@ pub enum Limit {
     None,
     /// The server.
     Server(String),
-    /// The client, or the machine it runs on: the level tells nothing of the server.
+    /// The client: the level tells nothing of the server.
     Client(String),
+    /// Other programs of its machine, or the machine's host, which took the cores: the level tells nothing of the server.
+    Machine(String),
     /// What lies between: the level tells nothing of the server.
     Path(String),
     /// Nobody: the server was gone, and what failed is no matter of the rate.
@@ -236,7 +238,7 @@ impl Level {
 
     /// Whether the client or the path was the limit.
     pub fn is_refused(&self) -> bool {
-        matches!(self.limit, Limit::Client(_) | Limit::Path(_))
+        matches!(self.limit, Limit::Client(_) | Limit::Machine(_) | Limit::Path(_))
     }
 
     /// Whether the server was gone.

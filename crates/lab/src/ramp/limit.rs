@@ -35,12 +35,15 @@ pub fn judge(level: &Level, spins: bool, late_ms: f64) -> Limit {
     if let Some(why) = of_client(level, spins, late_ms) {
         return Limit::Client(why);
     }
+    if level.seen.cpu.stolen > STOLEN {
+        return Limit::Machine(format!("the machine's host took {} of a core", share(level.seen.cpu.stolen)));
+    }
     let is_answered = level.answered_rate >= ANSWERED_SHARE * level.offered_rate;
     if is_answered && level.error_share() <= ERROR_SHARE {
         return Limit::None;
     }
     if let Some(why) = of_others(level) {
-        return Limit::Client(why);
+        return Limit::Machine(why);
     }
     match of_path(level) {
         Some(why) => Limit::Path(why),
@@ -71,10 +74,7 @@ fn of_client(level: &Level, spins: bool, late_ms: f64) -> Option<String> {
             .map_or_else(String::new, |times| format!(" of a p99 response time of {:.1} ms", times.p99));
         return Some(format!("one departure in a hundred was late by {:.1} ms{response}; {busy}", late.p99));
     }
-    if !spins && cpu.client_thread > BUSY {
-        return Some(busy);
-    }
-    (cpu.stolen > STOLEN).then(|| format!("the machine's host took {} of a core", share(cpu.stolen)))
+    (!spins && cpu.client_thread > BUSY).then_some(busy)
 }
 
 /// Programs of the same machine that took the cores away from a level that is not in order.
@@ -134,6 +134,7 @@ mod tests {
             Limit::None => ("none", String::new()),
             Limit::Server(why) => ("server", why),
             Limit::Client(why) => ("client", why),
+            Limit::Machine(why) => ("machine", why),
             Limit::Path(why) => ("path", why),
             Limit::Gone(why) => ("gone", why),
         };
@@ -160,7 +161,7 @@ mod tests {
         check("ports", fails(Fault::NoPort, 1), "client", "no local port for 1");
         check("descriptors", fails(Fault::NoDescriptor, 1), "client", "no descriptor");
         check("busy", |level| level.seen.cpu.client_thread = 0.99, "client", "99 %");
-        check("stolen", |level| level.seen.cpu.stolen = 0.2, "client", "host took 20 %");
+        check("stolen", |level| level.seen.cpu.stolen = 0.2, "machine", "host took 20 %");
         let late =
             |ms: f64| move |level: &mut Level| level.late_ms.iter_mut().for_each(|times| times.p99 = ms);
         check("late", late(1.5), "client", "late by 1.5 ms");
@@ -203,7 +204,7 @@ mod tests {
                 (level.seen.cpu.cores, level.seen.cpu.server, level.seen.cpu.busy) = (2.0, server, busy);
             }
         };
-        check("in the way", beside(60.0, Some(0.5), 1.95), "client", "used 145 % of a core");
+        check("in the way", beside(60.0, Some(0.5), 1.95), "machine", "used 145 % of a core");
         check("beside a level in order", beside(100.0, Some(0.5), 1.95), "none", "");
         check("with cores to spare", beside(60.0, Some(0.5), 1.5), "server", "");
         check("the server itself", beside(60.0, Some(1.9), 1.95), "server", "");

@@ -79,6 +79,7 @@ pub fn mark(ramp: &Ramp, level: &Level) -> &'static str {
         Limit::None => "",
         Limit::Server(_) => "server",
         Limit::Client(_) => "refused (client)",
+        Limit::Machine(_) => "refused (machine)",
         Limit::Path(_) => "refused (path)",
     }
 }
@@ -122,6 +123,7 @@ fn note(level: &Level) -> Option<String> {
     let kinds = level.failures();
     let refused = match &level.limit {
         Limit::Client(why) => Some(format!("refused, the client was the limit: {why}")),
+        Limit::Machine(why) => Some(format!("refused, the machine was the limit: {why}")),
         Limit::Path(why) => Some(format!("refused, the path was the limit: {why}")),
         Limit::Gone(why) => Some(format!("left out, the server was gone: {why}")),
         Limit::None | Limit::Server(_) => None,
