@@ -5,6 +5,7 @@ use crate::quantity::{rate, span};
 use crate::scenario::file::Side;
 use crate::scenario::outcome::{FlowOutcome, Outcome};
 use crate::verdict::{Verdict, verdict};
+use linerate_sim::Jitter;
 use std::time::Duration;
 
 /// Damage is the reason when this part of all segments has it.
@@ -20,6 +21,7 @@ pub(super) fn cause(outcome: &Outcome, flow: &FlowOutcome) -> Option<Verdict> {
     interrupts(outcome)
         .or_else(|| damaged(outcome))
         .or_else(|| too_slow(outcome, flow))
+        .or_else(|| late(outcome, flow))
         .or_else(|| resources::processor(outcome, flow))
 }
 
@@ -60,6 +62,21 @@ fn damaged(outcome: &Outcome) -> Option<Verdict> {
             verdict("damaged segments", because, "find what damages segments: a cable, a connector, a port")
         })
     })
+}
+
+/// Jitter makes all come later than who waits for it has patience.
+fn late(outcome: &Outcome, flow: &FlowOutcome) -> Option<Verdict> {
+    let from = flow.flow.from;
+    let (side, by) = [from, from.other()]
+        .into_iter()
+        .filter(|side| outcome.paths.of(*side).path.jitter != Jitter::None)
+        .map(|side| (side, outcome.paths.of(side).mean_lateness()))
+        .max_by_key(|(_, by)| *by)
+        .filter(|(_, by)| *by >= LONG)?;
+    let what = if flow.opened_at.is_none() { "no connection came to be" } else { "nothing arrived" };
+    let because =
+        format!("{what}: what the {} sent came {} late on average by jitter", side.name(), span(by));
+    Some(verdict("jitter", because, "less link.jitter"))
 }
 
 /// The time is too short for what must go there and back before.
