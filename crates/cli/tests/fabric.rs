@@ -109,6 +109,14 @@ fn exit_codes() {
     let data = Scratch::new("bad.csv", "table,row,column,value\n17,8,1,fast\n");
     check(&["fabric", "fit", "k2h", data.path()], 2, &["line 2"]);
     check(&["fabric", "fit", "k2h"], 2, &["expected DATA.csv, or --transfer"]);
+    let flag = ["fabric", "explain", "k2h", "--transfer", "edma:TC0:msmc->l2"];
+    check(
+        &flag,
+        2,
+        &["expected the transfer without a flag: linerate fabric explain SOC 'edma:TC0:msmc->l2'"],
+    );
+    let empty = Scratch::new("empty.toml", "");
+    check(&predict(empty.path(), "tcp:x"), 2, &["missing fields `chip` (with `name`, `title`), `clocks`"]);
     let ethernet = |more: [&'static str; 2]| [&predict("k2e", "ethernet:64,port=10gbe")[..], &more].concat();
     check(&ethernet(["--points", "4"]), 2, &["--sweep"]);
     check(&ethernet(["--sweep", "clock.ddr=1..2B"]), 2, &["for '--sweep'"]);
@@ -259,6 +267,33 @@ fn every_chip_in_the_repository_is_built_in_and_has_a_report() {
         let html = fabric::report::html(&builtin::soc(name).unwrap(), &guide).unwrap();
         assert!(html.ends_with("</html>\n"), "{name}");
     }
+}
+
+#[test]
+fn small_rates_keep_their_digits() {
+    let heron = "boards/socs/examples/heron.toml";
+    let transfer = "edma:D0:dram->sram:64KiB";
+    let args = ["fabric", "predict", heron, "--transfer", transfer, "--set", "clock.dram=1Hz"];
+    let (code, text, errors) = program(&args);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(text.contains(" B/s   (") && !text.contains(" 0.000 ") && !text.contains(" 0 MB/s"), "{text}");
+}
+
+#[test]
+fn a_fit_to_what_cannot_be_warns() {
+    let heron = "boards/socs/examples/heron.toml";
+    let check = |value: &str, expected: Option<&str>| {
+        let measured = format!("edma:D0:dram->sram:64KiB={value}");
+        let (code, _, errors) = program(&["fabric", "fit", heron, "--transfer", &measured]);
+        assert_eq!(code, Some(0), "{errors}");
+        match expected {
+            Some(what) => assert!(errors.contains("warning: ") && errors.contains(what), "{value}: {errors}"),
+            None => assert_eq!(errors, "", "{value}"),
+        }
+    };
+    check("850MB/s", None);
+    check("1000000000MB/s", Some("widths and clocks allow 2400; is the unit right?"));
+    check("0.001MB/s", Some("went to the end of its range"));
 }
 
 #[test]

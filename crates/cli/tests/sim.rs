@@ -77,6 +77,7 @@ fn loss_on_a_lan_costs_its_share_and_no_more() {
 
 #[test]
 fn a_ring_below_the_window_loses_and_one_above_it_does_not() {
+    check("minimal", &["link.jitter=10 s"], 0.0..1.0, "jitter");
     let small = check("small-ring", &[], 1.0..400.0, "the receive ring");
     assert!(small.hosts.client.nic.rx_ring_full > 100);
     let large = run("small-ring", &["client.rx-ring=64"]);
@@ -248,6 +249,9 @@ fn a_seed_replays_and_another_does_not() {
     };
     assert_eq!(text("5"), text("5"));
     assert_ne!(text("5"), text("6"));
+    let (code, _, errors) = program(&["sim", "examples/sim/minimal.toml", "--seed", "-1"]);
+    assert!(code == Some(2) && errors.contains("expected a whole number from 0 to"), "{errors}");
+    assert!(!errors.contains("-- -1"), "{errors}");
 }
 
 #[test]

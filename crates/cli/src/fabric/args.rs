@@ -150,6 +150,10 @@ pub struct Explain {
     #[arg(value_name = "TRANSFER")]
     pub transfer: Transfer,
 
+    /// What predict calls it; here it is told where the transfer stands.
+    #[arg(long = "transfer", hide = true, value_name = "TRANSFER", value_parser = without_flag)]
+    pub flag: Option<String>,
+
     /// Set a key of the description to another value first; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<Setting>,
@@ -161,6 +165,11 @@ pub struct Explain {
     /// Form of the answer
     #[arg(long, value_enum, value_name = "text|svg", default_value = "text")]
     pub format: ExplainFormat,
+}
+
+/// Refuses a flag where the transfer stands alone.
+fn without_flag(transfer: &str) -> Result<String, String> {
+    Err(format!("expected the transfer without a flag: linerate fabric explain SOC '{transfer}'"))
 }
 
 /// Arguments of `fabric mix`.

@@ -16,7 +16,7 @@ pub struct Sim {
     pub set: Vec<String>,
 
     /// Decides everything random; wins over the scenario's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     pub seed: Option<u64>,
 
     /// Queues of both interfaces, each with a processor and a stack of its own (client.queues, server.queues)
@@ -59,4 +59,9 @@ impl Sim {
     pub fn chosen(&self) -> Format {
         if self.json { Format::Json } else { self.format }
     }
+}
+
+/// The seed of a run.
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
