@@ -205,6 +205,10 @@ impl Stack {
             // Nothing has changed but what is waited for.
             let retry_at = conn.retry_at;
             arm(&mut self.net.timers, slot, conn.tcp, retry_at);
+            // Memory for the next part of a file may have come back since there was none.
+            if conn.tcp.next_file_read().is_some() {
+                self.conns.reading.push(slot);
+            }
             return turn;
         }
         // While the queue is filled, no connection waits for room in it.
