@@ -8,7 +8,7 @@ use common::{Bench, OWNER, Setup, file_bytes, shown};
 use core::time::Duration;
 use linerate_stack::StackConfig;
 use linerate_transport::{
-    AcceptBacklog, BufferSize, Bytes, CloseReason, ConnId, ConnState, FileId, FileRange, ListenAddr,
+    AcceptBacklog, BufferSize, Bytes, CloseReason, ConnId, ConnState, Engine, FileId, FileRange, ListenAddr,
     ListenOptions, ListenerId, Payload, SendError, SocketOptions, Transport,
 };
 use linerate_wire::arp::Operation;
@@ -336,4 +336,34 @@ fn data_out_of_order_leaves_receive_buffers_for_others() {
     assert!(bench.pool.free() < 1_024 / 4, "the peers did take what they could: {}", bench.pool.free());
     assert!(Peer::new(30_000, modern()).open(&mut bench).is_some(), "a newcomer is served meanwhile");
     assert_eq!(bench.host.stack.counters().tcp_stalled_shed, 0, "nobody is reset for it");
+}
+
+#[test]
+fn a_file_whose_memory_was_gone_for_a_moment_is_read_on() {
+    let (mut bench, listener) = bench(|config| config.memory = 1 << 20);
+    let mut peer = Peer::new(20_000, old());
+    let conn = peer.connect(&mut bench, listener);
+    let others: Vec<_> =
+        (1..60).map(|n| Peer::new(20_000 + n, old()).connect(&mut bench, listener)).collect();
+    let now = bench.now;
+    let range = FileRange { file: FileId::new(0, 0), offset: 0, len: 1_000_000 };
+    bench.host.stack.send(conn, Payload::Static(b"head")).unwrap();
+    bench.host.stack.send(conn, Payload::File(range)).unwrap();
+    bench.receive();
+    // All that was read arrives, but for less than a segment, which waits for the next part.
+    for _ in 0..10 {
+        peer.ack += bench.host.stack.info(conn).unwrap().in_flight;
+        bench.send(&tcp4(peer.segment(Flags::ACK), &[]));
+        bench.host.node.input(now).unwrap();
+        bench.host.node.output(now).unwrap();
+    }
+    assert_eq!(bench.host.stack.info(conn).unwrap().in_flight, 0);
+    // When its turn to be read comes, all memory is the others'; then that is free again.
+    for other in &others {
+        while bench.host.stack.send(*other, Payload::Shared(Bytes::from(vec![0; 16_384]))).is_ok() {}
+    }
+    assert_eq!(bench.host.stack.poll_file_request(), None);
+    others.into_iter().for_each(|other| bench.host.stack.abort(other));
+    bench.host.node.output(now).unwrap();
+    assert!(bench.host.stack.poll_file_request().is_some(), "memory is back, and nobody asks for it");
 }
