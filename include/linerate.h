@@ -743,9 +743,9 @@ int lr_close(struct lr_stack *stack,
 /*
  Writes the value of an option to `value`, cut to `*length` bytes, and its length to `*length`. The numbers are the
  system's: SOL_SOCKET with SO_ERROR (a positive errno or 0; reading it clears it), SO_TYPE, SO_DOMAIN, SO_ACCEPTCONN,
- SO_REUSEADDR, SO_KEEPALIVE, SO_SNDBUF, SO_RCVBUF (bytes; not doubled, brought into 2 KiB to 1 GiB), SO_LINGER (struct linger); IPPROTO_TCP with
- TCP_NODELAY, TCP_QUICKACK, TCP_MAXSEG (bytes, 88 to 65,535), TCP_KEEPIDLE, TCP_KEEPINTVL (seconds), TCP_KEEPCNT, TCP_USER_TIMEOUT
- (ms; 0: the default of 180 s), TCP_CONGESTION (text), TCP_INFO (lr_tcp_info); IPPROTO_IP with IP_TOS; IPPROTO_IPV6
+ SO_REUSEADDR, SO_KEEPALIVE, SO_SNDBUF, SO_RCVBUF (bytes; not doubled, brought into 2 KiB to 1 GiB), SO_LINGER (struct
+ linger); IPPROTO_TCP with TCP_NODELAY, TCP_QUICKACK, TCP_MAXSEG (bytes, 88 to 65,535), TCP_KEEPIDLE, TCP_KEEPINTVL
+ (seconds), TCP_KEEPCNT, TCP_USER_TIMEOUT (ms; 0: the default of 180 s), TCP_CONGESTION (text), TCP_INFO (lr_tcp_info); IPPROTO_IP with IP_TOS; IPPROTO_IPV6
  with IPV6_TCLASS and IPV6_V6ONLY. All others are an int.
 
  Returns 0; -ENOPROTOOPT for an option that there is not; -EBADF; -EFAULT.
@@ -959,7 +959,8 @@ int lr_stack_add_address(struct lr_stack *stack,
                          const char *address);
 
 /*
- Gives an address up, as "192.168.1.4", wherever it is from. Connections from it are reset.
+ Gives an address up, as "192.168.1.4", wherever it is from. Connections from it are reset. One that DHCP or a router gave comes back
+ when they give it again.
 
  Returns 0; -EFAULT for a null pointer; -EINVAL for a text that is none; -EADDRNOTAVAIL if it is none of ours.
 
@@ -967,7 +968,8 @@ int lr_stack_add_address(struct lr_stack *stack,
 
  As `lr_stack_turn`; `address` is null or ends with a zero byte.
  */
-int lr_stack_remove_address(struct lr_stack *stack, const char *address);
+int lr_stack_remove_address(struct lr_stack *stack,
+                            const char *address);
 
 /*
  Sets (`add` not 0) or takes back a default gateway, as "192.168.1.1". Of several of a family the first one is used.

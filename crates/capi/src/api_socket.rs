@@ -182,9 +182,9 @@ pub unsafe extern "C" fn lr_close(stack: *mut lr_stack, fd: c_int) -> c_int {
 
 /// Writes the value of an option to `value`, cut to `*length` bytes, and its length to `*length`. The numbers are the
 /// system's: SOL_SOCKET with SO_ERROR (a positive errno or 0; reading it clears it), SO_TYPE, SO_DOMAIN, SO_ACCEPTCONN,
-/// SO_REUSEADDR, SO_KEEPALIVE, SO_SNDBUF, SO_RCVBUF (bytes; not doubled, brought into 2 KiB to 1 GiB), SO_LINGER (struct linger); IPPROTO_TCP with
-/// TCP_NODELAY, TCP_QUICKACK, TCP_MAXSEG (bytes, 88 to 65,535), TCP_KEEPIDLE, TCP_KEEPINTVL (seconds), TCP_KEEPCNT, TCP_USER_TIMEOUT
-/// (ms; 0: the default of 180 s), TCP_CONGESTION (text), TCP_INFO (lr_tcp_info); IPPROTO_IP with IP_TOS; IPPROTO_IPV6
+/// SO_REUSEADDR, SO_KEEPALIVE, SO_SNDBUF, SO_RCVBUF (bytes; not doubled, brought into 2 KiB to 1 GiB), SO_LINGER (struct
+/// linger); IPPROTO_TCP with TCP_NODELAY, TCP_QUICKACK, TCP_MAXSEG (bytes, 88 to 65,535), TCP_KEEPIDLE, TCP_KEEPINTVL
+/// (seconds), TCP_KEEPCNT, TCP_USER_TIMEOUT (ms; 0: the default of 180 s), TCP_CONGESTION (text), TCP_INFO (lr_tcp_info); IPPROTO_IP with IP_TOS; IPPROTO_IPV6
 /// with IPV6_TCLASS and IPV6_V6ONLY. All others are an int.
 ///
 /// Returns 0; -ENOPROTOOPT for an option that there is not; -EBADF; -EFAULT.

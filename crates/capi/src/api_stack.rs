@@ -228,7 +228,8 @@ pub unsafe extern "C" fn lr_stack_add_address(stack: *mut lr_stack, address: *co
     unsafe { enter(stack, work) }
 }
 
-/// Gives an address up, as "192.168.1.4", wherever it is from. Connections from it are reset.
+/// Gives an address up, as "192.168.1.4", wherever it is from. Connections from it are reset. One that DHCP or a router gave comes back
+/// when they give it again.
 ///
 /// Returns 0; -EFAULT for a null pointer; -EINVAL for a text that is none; -EADDRNOTAVAIL if it is none of ours.
 ///

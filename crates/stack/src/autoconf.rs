@@ -50,26 +50,24 @@ impl Stack {
         log::info!("{} is gone ({})", cidr.address(), named(origin));
     }
 
-    /// Gives an address up, whoever it is from. False if it was none of ours.
-    pub(crate) fn forget_address(&mut self, ip: IpAddr) -> bool {
-        let Some(own) = self.net.addresses.remove(ip) else { return false };
+    /// Gives an address up, whoever it is from; `None` if it was none of ours.
+    pub(crate) fn forget_address(&mut self, ip: IpAddr) -> Option<AddressOrigin> {
+        let own = self.net.addresses.remove(ip)?;
         self.address_is_gone(own.cidr, own.origin);
         self.arm_autoconfiguration();
-        true
+        Some(own.origin)
     }
 
     /// Somebody else has an address that we wanted: the station `mac`, if it says so.
     pub(crate) fn lose_address(&mut self, ip: IpAddr, mac: Option<MacAddr>) {
-        let Some(own) = self.net.addresses.remove(ip) else { return };
+        let Some(origin) = self.forget_address(ip) else { return };
         match mac {
             Some(mac) => log::warn!("{ip} is in use by another station ({mac})"),
             None => log::warn!("{ip} is in use by another station"),
         }
-        self.address_is_gone(own.cidr, own.origin);
-        if own.origin == AddressOrigin::Dhcp {
+        if origin == AddressOrigin::Dhcp {
             self.decline_dhcp();
         }
-        self.arm_autoconfiguration();
     }
 }
 

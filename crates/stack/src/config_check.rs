@@ -62,7 +62,7 @@ impl StackConfig {
         if let Some(cidr) = self.addresses.iter().find(|cidr| !cidr.is_of_one_host()) {
             return Err(ConfigError::Address(*cidr));
         }
-        if let Some(ip) = self.gateways.iter().find(|ip| !self.is_gateway(**ip)) {
+        if let Some(ip) = self.gateways.iter().find(|ip| !is_gateway(**ip, self.addresses.iter().copied())) {
             return Err(ConfigError::Gateway(*ip));
         }
         let needs_ipv6 = self.slaac
@@ -74,17 +74,19 @@ impl StackConfig {
             _ => Ok(()),
         }
     }
+}
 
-    /// Whether `ip` is of another host that we reach without a gateway.
-    fn is_gateway(&self, ip: IpAddr) -> bool {
-        let is_link_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
-        let is_near = |cidr: &Cidr| {
-            cidr.contains(ip)
-                && Cidr::new(ip, cidr.prefix_len()).is_some_and(|gateway| gateway.is_of_one_host())
-        };
-        (is_link_local || self.addresses.iter().any(is_near))
-            && self.addresses.iter().all(|own| own.address() != ip)
+/// Whether `ip` is of another host that who has these addresses reaches without a gateway.
+pub(crate) fn is_gateway(ip: IpAddr, own: impl Iterator<Item = Cidr>) -> bool {
+    let mut is_near = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+    for cidr in own {
+        if cidr.address() == ip {
+            return false;
+        }
+        let with_prefix = Cidr::new(ip, cidr.prefix_len());
+        is_near |= cidr.contains(ip) && with_prefix.is_some_and(|ip| ip.is_of_one_host());
     }
+    is_near
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::addresses::AddressOrigin;
 use crate::config::Cidr;
+use crate::config_check::is_gateway;
 use crate::route::Origin;
 use crate::stack::Stack;
 use core::fmt;
@@ -54,10 +55,11 @@ impl Stack {
         Ok(())
     }
 
-    /// Gives an address up, and resets the connections from it. Whether it was ours.
+    /// Gives an address up, and resets the connections from it. Whether it was ours. One that DHCP or a router gave comes back when they give
+    /// it again.
     pub fn remove_address(&mut self, now: Instant, ip: IpAddr) -> bool {
         self.set_now(now);
-        if self.team.seat.is_member() || !self.forget_address(ip) {
+        if self.team.seat.is_member() || self.forget_address(ip).is_none() {
             return false;
         }
         for slot in 0..self.net.config.max_connections as u32 {
@@ -76,9 +78,7 @@ impl Stack {
     pub fn add_gateway(&mut self, now: Instant, gateway: IpAddr) -> Result<(), AddressError> {
         self.set_now(now);
         self.may_have(gateway)?;
-        let is_ours = self.net.addresses.iter().any(|own| own.cidr.address() == gateway);
-        let is_link_local = matches!(gateway, IpAddr::V6(ip) if ip.is_unicast_link_local());
-        if is_ours || !is_link_local && !self.net.routes.on_link(gateway) {
+        if !is_gateway(gateway, self.net.addresses.iter().map(|own| own.cidr)) {
             return Err(AddressError::NotNear);
         }
         if self.net.add_gateway(gateway, Origin::Static) { Ok(()) } else { Err(AddressError::Full) }
