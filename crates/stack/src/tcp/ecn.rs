@@ -92,6 +92,14 @@ impl Ecn {
         }
     }
 
+    /// The reduction when `nxt` was next to be sent was taken back: the peer does not hear of it, and the next one counts.
+    pub fn on_undo(&mut self, nxt: u64) {
+        if self.reduced_until == nxt {
+            self.reduced_until = 0;
+            self.cwr_due = false;
+        }
+    }
+
     /// Whether the next segment of new data says that the window was reduced.
     pub fn is_cwr_due(&self) -> bool {
         self.cwr_due

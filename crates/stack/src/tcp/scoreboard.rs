@@ -30,10 +30,12 @@ struct Resent {
     end: u64,
     /// Number of its last transmission.
     serial: u64,
-    /// When that left the device; `None` while it waits there.
+    /// When that was given to the device, and when it left; `None` while it waits there.
+    queued: Instant,
     left: Option<Instant>,
-    /// The timestamp in the first of its retransmissions.
+    /// The timestamp in the first of its retransmissions, and whether there were more.
     stamp: u32,
+    twice: bool,
     /// It is in the lost set again.
     lost: bool,
 }
@@ -119,6 +121,11 @@ impl Scoreboard {
     pub fn resent_bytes(&self) -> u64 {
         let waiting = self.resent.iter().filter(|(_, resent)| !resent.lost);
         waiting.map(|(start, resent)| resent.end - start).sum()
+    }
+
+    /// Whether something that was sent again is in the network.
+    pub fn has_resent(&self) -> bool {
+        !self.order.is_empty()
     }
 
     /// Whether the peer reported something that it has not acknowledged.
@@ -279,8 +286,14 @@ impl Scoreboard {
             self.arrive_first(start, resent.end, clues, arrivals);
             return;
         }
-        // Faster than the path ever was: it may have been the first transmission (RFC 8985 section 6.2 step 2). One that
-        // seems not to have left tells nothing: devices may report that late.
+        // Faster than the path ever was: it was the first transmission (RFC 8985 section 6.2 step 2).
+        if clues.now - resent.queued < clues.least_rtt {
+            if !resent.twice {
+                self.repeated.remove(start, resent.end);
+            }
+            return;
+        }
+        // One that seems not to have left tells nothing: devices may report that late.
         if let Some(left) = resent.left.filter(|&left| clues.now - left >= clues.least_rtt) {
             arrivals.see(Newest { serial: resent.serial, end: resent.end, left });
         }
@@ -408,16 +421,16 @@ impl Scoreboard {
 
     /// `start..end` is sent again; `stamp`: the timestamp in it. Returns the number of the transmission, and whether any of
     /// it had been sent again before.
-    pub fn mark_resent(&mut self, start: u64, end: u64, stamp: u32) -> (u64, bool) {
+    pub fn mark_resent(&mut self, now: Instant, start: u64, end: u64, stamp: u32) -> (u64, bool) {
         self.lost.remove(start, end);
         let mut first_stamp = None;
         while let Some((_, resent)) = self.take_resent(start, end) {
             first_stamp.get_or_insert(resent.stamp);
         }
-        let serial = self.new_serial();
+        let (serial, twice) = (self.new_serial(), first_stamp.is_some());
         let stamp = first_stamp.unwrap_or(stamp);
-        self.keep_resent(start, Resent { end, serial, left: None, stamp, lost: false });
-        (serial, first_stamp.is_some())
+        self.keep_resent(start, Resent { end, serial, queued: now, left: None, stamp, twice, lost: false });
+        (serial, twice)
     }
 
     /// Remembers that `start..end` is sent again because it was taken to be lost.

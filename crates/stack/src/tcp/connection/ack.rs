@@ -104,9 +104,10 @@ impl Connection {
             let per_window = div_ceil(flight, news.advance);
             rtt_ns = self.measure(now, &news.arrivals, per_window);
             rtt_ns = rtt_ns.or_else(|| self.measure_from_echo(now, options));
+            news.echo = clues.echo;
             self.advance(now, ack);
         }
-        self.take_sack(options, &clues, news);
+        self.take_sack(options, ack < self.sender.una, &clues, news);
         rtt_ns
     }
 
@@ -167,14 +168,16 @@ impl Connection {
         }
     }
 
-    /// Takes SACK blocks (RFC 2018).
-    fn take_sack(&mut self, options: &Options, clues: &Clues, news: &mut News) {
+    /// Takes SACK blocks (RFC 2018); `is_old`: of an acknowledgement of the past.
+    fn take_sack(&mut self, options: &Options, is_old: bool, clues: &Clues, news: &mut News) {
         if !self.handshake.sack {
             return;
         }
         let skipped = usize::from(news.duplicated.is_some());
         for block in options.sack_blocks.as_slice().iter().skip(skipped) {
-            let (start, end) = (unwrap(self.sender.una, block.left), unwrap(self.sender.una, block.right));
+            let (left, end) = (unwrap(self.sender.una, block.left), unwrap(self.sender.una, block.right));
+            // In an acknowledgement that was overtaken, a block may begin below what is acknowledged by now.
+            let start = if is_old { left.max(self.sender.una) } else { left };
             if start < end && start >= self.sender.una && end <= self.sender.nxt {
                 self.loss.board.sack(start, end, clues, &mut news.arrivals);
             }

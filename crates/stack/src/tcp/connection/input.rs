@@ -94,6 +94,9 @@ impl Connection {
         }
         let seq = unwrap(self.receiving.receiver.next(), segment.seq);
         let window = u64::from(segment.window) << scale;
+        if self.is_overtaken(seq, segment) {
+            return self.take_overtaken(now, seq, segment);
+        }
         match self.check(now, seq, segment) {
             Ok(()) => {}
             Err(reason) => return Outcome::Dropped(reason),
@@ -153,6 +156,37 @@ impl Connection {
             return Err(DropReason::NoAck);
         }
         Ok(())
+    }
+
+    /// Whether this is an acknowledgement alone that later ones overtook in the network: of an older timestamp, but not older
+    /// than a retransmission timeout, and of nothing new.
+    fn is_overtaken(&self, seq: u64, segment: &SegmentIn) -> bool {
+        let (Some(state), Some(theirs)) = (self.handshake.timestamps, segment.options.timestamps) else {
+            return false;
+        };
+        let age = state.recent.wrapping_sub(theirs.value);
+        let most = self.sender.rtt.base_timeout().as_millis();
+        age > 0
+            && u128::from(age) <= most
+            && segment.sequence_len() == 0
+            && segment.flags & (Flags::ACK | Flags::RST) == Flags::ACK
+            && seq == self.receiving.receiver.next()
+            && unwrap(self.sender.una, segment.ack) <= self.sender.una
+            && self.life.state.is_synchronized()
+    }
+
+    /// PAWS would drop it (RFC 7323 section 5.3 R1). But what it reports is true still, and told nowhere else if it is a duplicate
+    /// (RFC 2883); without that, a path that reorders seems to lose. Its window and its timestamp are of the past.
+    fn take_overtaken(&mut self, now: Instant, seq: u64, segment: &SegmentIn) -> Outcome {
+        let ack = unwrap(self.sender.una, segment.ack);
+        if let Err(reason) = self.check_ack(now, ack) {
+            return Outcome::Dropped(reason);
+        }
+        self.accounts.last.received = now;
+        self.life.keep_alives = 0;
+        let window = self.sender.window.edge.saturating_sub(ack);
+        self.handle_ack(now, seq, ack, window, segment);
+        Outcome::Accepted
     }
 
     /// PAWS (RFC 7323 section 5.3).

@@ -31,6 +31,8 @@ pub(super) struct News {
     pub settled: u64,
     /// What the peer had received before (DSACK).
     pub duplicated: Option<(u64, u64)>,
+    /// The timestamp that it echoes, if it advances.
+    pub echo: Option<u32>,
 }
 
 /// Why the congestion window was reduced.
@@ -46,6 +48,10 @@ pub(super) struct Undo {
     cause: Cause,
     /// Something was sent again twice: one report of a duplicate does not clear it.
     twice: bool,
+    /// The timestamp in the first of the retransmissions since.
+    stamp: Option<u32>,
+    /// What was sent before it, for ECN.
+    until: u64,
     /// How long what was acknowledged first after a timeout had taken, if it was a first transmission.
     late: Option<Duration>,
 }
@@ -133,14 +139,15 @@ impl LossRecovery {
         self.board.forget_assumed();
     }
 
-    /// `start..end` was sent again; `twice`: not for the first time.
-    pub(super) fn note_repeat(&mut self, start: u64, end: u64, twice: bool) {
+    /// `start..end` was sent again with this timestamp; `twice`: not for the first time.
+    pub(super) fn note_repeat(&mut self, start: u64, end: u64, stamp: u32, twice: bool) {
         if self.recovery == Recovery::Open {
             return;
         }
         self.board.note_repeat(start, end);
         if let Some(undo) = &mut self.undo {
             undo.twice |= twice;
+            undo.stamp.get_or_insert(stamp);
         }
         if twice && matches!(self.recovery, Recovery::Fast { .. }) {
             // A retransmission was lost: the network does drop.
@@ -157,7 +164,15 @@ impl LossRecovery {
             Cause::Loss => (told || news.arrivals.delivered > 0) && self.board.next_lost().is_none(),
             Cause::Timeout => told,
         };
-        in_vain && self.board.repeated_in_vain()
+        (in_vain && self.board.repeated_in_vain()) || self.came_first(&undo, news)
+    }
+
+    /// Whether what moved the acknowledgement had been sent before anything was sent again, and nothing that was sent again can move it
+    /// any more (Eifel, RFC 3522): the first transmissions filled the gaps.
+    fn came_first(&self, undo: &Undo, news: &News) -> bool {
+        let (Some(echo), Some(stamp), Cause::Loss) = (news.echo, undo.stamp, undo.cause) else { return false };
+        (echo.wrapping_sub(stamp) as i32) < 0
+            && (self.recovery == Recovery::Open || !self.board.has_resent())
     }
 
     /// Remembers how late an answer came after a timeout, should it turn out to have been only late.
@@ -336,7 +351,8 @@ impl Connection {
 
     /// From here on it is watched whether the reduction for `cause` was necessary.
     fn begin_episode(&mut self, cause: Option<Cause>) {
-        self.loss.undo = cause.map(|cause| Undo { cause, twice: false, late: None });
+        let until = self.sender.nxt;
+        self.loss.undo = cause.map(|cause| Undo { cause, twice: false, stamp: None, until, late: None });
         self.loss.board.watch_repeats();
         self.loss.loss_probe.forget();
         self.timers.stop(Timer::LossProbe);
@@ -389,6 +405,7 @@ impl Connection {
         if self.timers.is_running(Timer::Retransmit) {
             self.timers.set(Timer::Retransmit, self.sender.rtt.timeout_from(now));
         }
+        self.sender.ecn.on_undo(undo.until);
         self.sender.congestion.on_undo(now, self.pipe());
     }
 }

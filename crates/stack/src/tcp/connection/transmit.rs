@@ -234,8 +234,9 @@ impl Connection {
 
     /// Returns the number of the transmission.
     fn note_retransmission(&mut self, now: Instant, start: u64, end: u64, segments: u64) -> u64 {
-        let (serial, twice) = self.loss.board.mark_resent(start, end, self.handshake.timestamp(now));
-        self.loss.note_repeat(start, end, twice);
+        let stamp = self.handshake.timestamp(now);
+        let (serial, twice) = self.loss.board.mark_resent(now, start, end, stamp);
+        self.loss.note_repeat(start, end, stamp, twice);
         self.loss.force = false;
         self.accounts.counters.retransmits += segments;
         self.accounts.counters.bytes_retransmitted += end.min(self.sender.queue.end()).saturating_sub(start);

@@ -37,7 +37,7 @@ fn rule(arrivals: &Arrivals, now: u64) -> Rule {
 }
 
 fn resend(board: &mut Scoreboard, start: u64, end: u64, now: u64) -> u64 {
-    let (serial, _) = board.mark_resent(start * MSS, end * MSS, now as u32);
+    let (serial, _) = board.mark_resent(at(now), start * MSS, end * MSS, now as u32);
     board.left_again(start * MSS, end * MSS, serial, at(now));
     serial
 }
@@ -105,7 +105,7 @@ fn what_has_not_left_is_never_lost() {
     let mut board = board(10);
     let arrivals = sack(&mut board, 1, 10, 20);
     board.detect(0, &rule(&arrivals, 20));
-    board.mark_resent(0, MSS, 20);
+    board.mark_resent(at(20), 0, MSS, 20);
     let serial = board.new_serial();
     board.left_first(11 * MSS, serial, at(21));
     let arrivals = sack(&mut board, 10, 11, 31);
@@ -267,7 +267,7 @@ proptest! {
 }
 
 fn resend_bytes(board: &mut Scoreboard, start: u64, end: u64) {
-    let (serial, _) = board.mark_resent(start, end, 0);
+    let (serial, _) = board.mark_resent(at(1), start, end, 0);
     board.left_again(start, end, serial, at(1));
 }
 
