@@ -170,9 +170,10 @@ impl LossRecovery {
     /// Whether what moved the acknowledgement had been sent before anything was sent again, and nothing that was sent again can move it
     /// any more (Eifel, RFC 3522): the first transmissions filled the gaps.
     fn came_first(&self, undo: &Undo, news: &News) -> bool {
-        let (Some(echo), Some(stamp), Cause::Loss) = (news.echo, undo.stamp, undo.cause) else { return false };
-        (echo.wrapping_sub(stamp) as i32) < 0
-            && (self.recovery == Recovery::Open || !self.board.has_resent())
+        let (Some(echo), Some(stamp), Cause::Loss) = (news.echo, undo.stamp, undo.cause) else {
+            return false;
+        };
+        (echo.wrapping_sub(stamp) as i32) < 0 && (self.recovery == Recovery::Open || !self.board.has_resent())
     }
 
     /// Remembers how late an answer came after a timeout, should it turn out to have been only late.

@@ -256,3 +256,23 @@ fn rfc_9937_recovery_sends_evenly() {
     let target = i64::from(solo.connection.info(solo.now).slow_start_threshold.unwrap());
     assert!((in_flight - target).abs() <= 3 * MSS, "{in_flight} for {target}");
 }
+
+#[test]
+fn losses_among_reordering_still_reduce() {
+    // Everything overtakes by up to 10 ms, and one of a thousand is lost.
+    let network = Network { reorder: 1_000, bottleneck: Some((6_250_000, 1_250_000)), ..Network::default() };
+    for seed in 0..2 {
+        let mut world = World::new(seed, network.clone(), config(), config());
+        world.sides[0].to_send = 24 << 20;
+        let mut count = 0u32;
+        world.filter = Some(Box::new(move |side, wire| {
+            let is_data = side == 0 && !wire.payload.is_empty();
+            count += u32::from(is_data);
+            is_data && count.is_multiple_of(1_000)
+        }));
+        world.run_to_end(Duration::from_secs(60));
+        let counters = world.sides[0].connection.counters();
+        let kept = counters.fast_recoveries - counters.spurious_recoveries_undone;
+        assert!(kept > 10 && counters.spurious_recoveries_undone > 10, "{counters:?}");
+    }
+}
