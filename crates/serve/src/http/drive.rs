@@ -276,15 +276,13 @@ impl Server {
         if bytes.is_empty() {
             return match ctx.net.state(conn.id) {
                 ConnState::Open { finished: false } | ConnState::Connecting => Step::Wait,
-                // It will never be complete. `drop_conn` counts it.
+                // It will never be complete, but the answers to the requests before it may not have left.
                 _ => {
-                    if !conn.on_their_way.is_empty() {
-                        conn.exchange = None;
-                        self.counters.aborted += 1;
-                        return self.end(ctx, conn);
+                    self.counters.aborted += 1;
+                    if let Some(ex) = conn.exchange.take() {
+                        self.recycle(ex.head);
                     }
-                    ctx.net.close(conn.id);
-                    Step::Gone
+                    self.end(ctx, conn)
                 }
             };
         }

@@ -302,6 +302,7 @@ impl Server {
 
     /// Puts a connection back after its turn, with its timer and its memory accounted for.
     pub(super) fn keep(&mut self, mut conn: Box<Connection>) {
+        debug_assert!(self.out.is_empty(), "the next connection would send it");
         let memory = conn.head_memory();
         self.head_memory = self.head_memory - conn.charged + memory;
         conn.charged = memory;
@@ -317,6 +318,8 @@ impl Server {
 
     /// Gives back what a connection held that the transport has got back already.
     pub(super) fn drop_conn(&mut self, ctx: &mut Context<'_>, mut conn: Box<Connection>) {
+        // What was gathered for it when it broke is nobody else's.
+        self.out.clear();
         self.timers.clear(conn.id, conn.armed);
         self.head_memory -= conn.charged;
         self.admission.remove(conn.id);

@@ -1,5 +1,6 @@
 //! The server as its clients see it, over transport and files in memory.
 
+mod cut_short;
 mod life;
 mod limits;
 mod ready;
