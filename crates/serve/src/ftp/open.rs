@@ -2,7 +2,6 @@
 //! STAT with a path, and HASH.
 
 use super::access::Access;
-use super::ascii::ToNetwork;
 use super::data::Data;
 use super::hash::HashJob;
 use super::hub::{JobId, Turn};
@@ -324,13 +323,14 @@ impl Opener<'_> {
         restart: u64,
     ) -> Begun {
         let ascii = self.settings.ascii;
-        // In TYPE A the offset counts converted bytes, which are skipped after conversion.
-        if restart > len && !ascii {
+        // In TYPE A the offset counts converted bytes, of which there are twice as many at most.
+        let longest = if ascii { len.saturating_mul(2) } else { len };
+        if restart > longest {
             turn.close(self.job, file);
             return Err(reply(554, format_args!("The file has only {len} bytes")));
         }
         let source = match file {
-            _ if ascii => Source::Ascii { file, at: 0, end: len, convert: ToNetwork::skipping(restart) },
+            _ if ascii => Source::ascii(file, len, restart),
             Some(file) => Source::Range(Some(FileRange { file, offset: restart, len: len - restart })),
             None => Source::Memory { at: restart, end: len },
         };

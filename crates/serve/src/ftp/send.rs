@@ -47,6 +47,23 @@ pub(super) enum Source {
     },
 }
 
+impl Source {
+    /// A file or memory file of `len` bytes in TYPE A, from byte `restart` of its network form on.
+    pub(super) fn ascii(file: Option<FileId>, len: u64, restart: u64) -> Source {
+        let (mut at, mut skip) = (0, restart);
+        if file.is_none() {
+            // Whole periods of the pattern are left out by arithmetic: to convert a terabyte in vain takes minutes. None of its lines ends
+            // in CR LF, so that each LF becomes two bytes.
+            let period = memory::pattern(0, u64::MAX);
+            let ends = period.iter().filter(|byte| **byte == b'\n').count();
+            let network_len = (period.len() + ends) as u64;
+            at = (restart / network_len * period.len() as u64).min(len);
+            skip = restart % network_len;
+        }
+        Source::Ascii { file, at, end: len, convert: ToNetwork::skipping(skip) }
+    }
+}
+
 /// What comes of sending as much as possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pump {
@@ -172,18 +189,14 @@ impl Sender {
         }
     }
 
-    /// Bytes to convert were read.
-    pub(super) fn on_data(&mut self, data: &Bytes) {
-        let Source::Ascii { at, end, convert, .. } = &mut self.source else { return };
+    /// Bytes to convert were read. False when the file became shorter meanwhile.
+    pub(super) fn on_data(&mut self, data: &Bytes) -> bool {
+        let Source::Ascii { at, convert, .. } = &mut self.source else { return true };
         self.waiting = false;
-        if data.is_empty() {
-            // The file became shorter meanwhile.
-            *at = *end;
-            return;
-        }
         *at += data.len() as u64;
         let converted = convert.convert(data.as_ref());
         self.staged = (!converted.is_empty()).then(|| Payload::Shared(Bytes::from(converted)));
+        !data.is_empty()
     }
 
     /// A page of a directory was read. Answers how many names cannot be shown.

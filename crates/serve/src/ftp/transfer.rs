@@ -306,7 +306,11 @@ impl Transfer {
     ) -> Option<Ended> {
         match (&mut self.body, kind) {
             (Body::Send(sender), Kind::Read | Kind::ReadDir) => match result {
-                Ok(FileReply::Data(piece)) => sender.on_data(&piece),
+                Ok(FileReply::Data(piece)) => {
+                    if !sender.on_data(&piece) {
+                        return self.end(turn, data, lost(CloseReason::File));
+                    }
+                }
                 Ok(FileReply::Entries(page)) => turn.hub.stats.unfit_names += sender.on_entries(page),
                 Ok(_) => {}
                 Err(error) => return self.end(turn, data, Outcome::File(error)),

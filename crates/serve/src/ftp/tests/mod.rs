@@ -1,5 +1,6 @@
 //! Tests of the server as a whole, over an in-memory transport.
 
+mod ascii;
 mod cut_short;
 mod data;
 mod files;
