@@ -5,7 +5,7 @@ use super::hub::{JobId, Kind, Turn};
 use super::listing::Listing;
 use crate::memory;
 use alloc::vec::Vec;
-use linerate_transport::{Bytes, ConnId, DirEntry, FileId, FileOp, FileRange, Payload, SendError};
+use linerate_transport::{Bytes, ConnId, ConnState, DirEntry, FileId, FileOp, FileRange, Payload, SendError};
 
 /// Bytes that one transfer may queue in one turn; then others get theirs.
 const TURN_LEN: u64 = 1 << 20;
@@ -126,6 +126,10 @@ impl Sender {
                     Next::Wait => return Ok(Pump::Blocked),
                     Next::End => {
                         turn.ctx.net.shutdown(conn);
+                        // It may have broken before the transfer, which was not told of it then and is not told again.
+                        if matches!(turn.ctx.net.state(conn), ConnState::Closed(_)) {
+                            return Err(SendError::Closed);
+                        }
                         self.shut = true;
                         return Ok(Pump::Done);
                     }

@@ -170,12 +170,14 @@ impl Session {
         }
     }
 
-    /// A command that opens a file or directory, or what comes of that.
+    /// A command that opens a file or directory, or what comes of that. It has a number of its own even if it opens nothing: a file that
+    /// was opened for the one before it, or read, may still come.
     pub(super) fn open(
         &mut self,
         turn: &mut Turn<'_, '_>,
         command: impl FnOnce(&mut Opener<'_>, &mut Turn<'_, '_>) -> open::Begun,
     ) {
+        self.job_id = self.job_id.next();
         let mut opener = Opener {
             job: self.job_id,
             settings: &mut self.settings,
@@ -186,8 +188,8 @@ impl Session {
         match command(&mut opener, turn) {
             Ok(Next::Open(opening, mode)) => {
                 let path = opening.path.clone();
-                let id = self.next_job(Job::Open(opening));
-                turn.submit(id, Kind::Open, FileOp::Open { path, mode });
+                self.job = Job::Open(opening);
+                turn.submit(self.job_id, Kind::Open, FileOp::Open { path, mode });
             }
             Ok(Next::Transfer(transfer, replies)) => {
                 self.control.reply(replies);

@@ -328,7 +328,7 @@ impl Transfer {
                     _ => {}
                 }
             }
-            (Body::Send(_), _) => {}
+            (Body::Send(_), _) => turn.discard(self.job, result),
         }
         data.drain(turn);
         self.pump(turn, data)

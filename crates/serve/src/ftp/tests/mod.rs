@@ -4,6 +4,7 @@ mod ascii;
 mod cut_short;
 mod data;
 mod files;
+mod left_over;
 mod limits;
 mod login;
 mod parcels;
