@@ -15,6 +15,10 @@ const SETTLE_ROUNDS: usize = 4;
 /// Bytes that are asked of the files for the engine in one turn, one piece more at most: they may be copied at once.
 const READ_PER_TURN: usize = 1 << 20;
 
+/// Bytes that were read for the servers, after which packets have their turn again, one piece more at most: a server may convert or hash
+/// them, and what it asks for next may be there at once.
+const HAND_OUT_LEN: usize = 256 << 10;
+
 /// What a loop takes from the machine that it runs on.
 pub trait Host {
     /// The time. It never goes back.
@@ -194,6 +198,7 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
     }
 
     fn hand_out_files(&mut self, host: &mut dyn Host) -> bool {
+        let mut len = 0;
         for count in 0..PER_TURN {
             let Some(done) = self.files.poll_done() else { return count > 0 };
             if done.owner == Owner::TRANSPORT {
@@ -205,7 +210,13 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
                 self.now = None;
                 self.engine.handle_file_data(host.now(), done.tag, data);
             } else {
+                if let Ok(FileReply::Data(data)) = &done.result {
+                    len += data.len();
+                }
                 self.with(host, |services, ctx| services.handle_file(ctx, done));
+                if len >= HAND_OUT_LEN {
+                    break;
+                }
             }
         }
         true

@@ -67,7 +67,7 @@ impl Engine for Scripted {
     }
 }
 
-/// Takes `room` operations, and answers each reading with two bytes.
+/// Takes `room` operations, and answers each reading with as many bytes as were asked for.
 struct Shelf {
     room: usize,
     done: Vec<FileDone>,
@@ -81,7 +81,8 @@ impl Files for Shelf {
             return Err(op);
         }
         self.room -= 1;
-        let result = Ok(FileReply::Data(vec![1, 2].into()));
+        let FileOp::Read { len, .. } = op else { return Err(op) };
+        let result = Ok(FileReply::Data(vec![1; len].into()));
         self.done.insert(0, FileDone { owner, tag, result });
         Ok(())
     }
@@ -102,6 +103,8 @@ struct Noting {
     timeouts: usize,
     at: Option<Instant>,
     asked: Cell<usize>,
+    /// What it reads again and again.
+    reads: Option<usize>,
 }
 
 impl Service for Noting {
@@ -113,8 +116,12 @@ impl Service for Noting {
         self.events += 1;
     }
 
-    fn handle_file(&mut self, _ctx: &mut Context<'_>, done: FileDone) {
+    fn handle_file(&mut self, ctx: &mut Context<'_>, done: FileDone) {
         self.files.push(done.tag);
+        if let Some(len) = self.reads {
+            let op = FileOp::Read { file: FileId::new(0, 0), offset: 0, len };
+            ctx.files.submit(done.owner, done.tag, op).unwrap();
+        }
     }
 
     fn handle_timeout(&mut self, _ctx: &mut Context<'_>) {
@@ -202,6 +209,20 @@ fn what_is_read_at_once_leaves_in_the_same_turn_and_a_turn_has_a_bound() {
     assert_eq!(serving.serve(&mut clock), Ok(true));
     assert!(!serving.arm(clock.0));
     assert_eq!(serving.services.files, [7]);
+}
+
+#[test]
+fn a_server_that_reads_on_and_on_gives_packets_their_turn() {
+    let mut serving = serving(Shelf { room: usize::MAX, done: Vec::new(), at_once: true });
+    let mut clock = Clock(Instant::from_millis(1));
+    let len = 100 << 10;
+    serving.services_mut().reads = Some(len);
+    serving.files.submit(Owner(1), 7, FileOp::Read { file: FileId::new(0, 0), offset: 0, len }).unwrap();
+    assert!(serving.hand_out_files(&mut clock));
+    assert_eq!(serving.services.files.len(), 3, "a quarter of a mebibyte, and one piece more at most");
+    assert_eq!(serving.serve(&mut clock), Ok(true));
+    assert!(serving.services.files.len() <= 12);
+    assert_eq!(serving.settle(&mut clock), Ok(false), "nor does it sleep");
 }
 
 #[test]
