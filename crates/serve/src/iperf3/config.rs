@@ -42,7 +42,7 @@ pub struct Config {
     pub streams_timeout: Duration,
     /// How long a test may go on after its announced end, as in the original. Default: 40 s.
     pub overrun: Duration,
-    /// A test without announced end (`-n`, `-k`) ends when nothing moves this long. Default: 60 s.
+    /// A test without announced end (`-n`, `-k`, `-t 0`) ends when nothing moves this long. Default: 60 s.
     pub stall_timeout: Duration,
     /// Longest a client may take to exchange results, and to say goodbye. Default: 30 s.
     pub results_timeout: Duration,

@@ -40,7 +40,7 @@ pub struct Params {
     pub protocol: Protocol,
     /// Time at the start that does not count.
     pub omit: Duration,
-    /// Length of the test; zero when it ends by `bytes` or `blocks`.
+    /// Length of the test; zero when it ends by `bytes` or `blocks`, or when its client ends it.
     pub time: Duration,
     /// Ends after this many bytes; zero if not.
     pub bytes: u64,
@@ -97,6 +97,11 @@ impl Params {
             (0, blocks) => blocks.checked_mul(self.len as u64),
             (bytes, _) => Some(bytes),
         }
+    }
+
+    /// Whether the test ends at a time that is known.
+    pub fn ends_by_time(&self) -> bool {
+        self.total_bytes().is_none() && !self.time.is_zero()
     }
 
     /// As the client's JSON, which [`Params::parse`] reads.

@@ -22,6 +22,8 @@ const DRAIN_GAP: Duration = Duration::from_millis(500);
 /// The same when all that was announced is here: a client may have sent a block more, and the end of that may be lost and
 /// come again after the shortest retransmission timeout of Linux, 200 ms.
 const SETTLE_GAP: Duration = Duration::from_millis(250);
+/// The same for datagrams altogether: nothing else stops a client that goes on sending them.
+const DATAGRAM_DRAIN_MAX: Duration = Duration::from_secs(5);
 /// Most datagrams taken in one call.
 const DATAGRAM_BUDGET: usize = 256;
 
@@ -270,10 +272,11 @@ impl Server {
         if !params.omit.is_zero() {
             self.deadlines.set(Key::Omit(id), now + params.omit);
         }
-        let limit = match params.total_bytes() {
+        let limit = if params.ends_by_time() {
+            params.time + params.omit + self.config.overrun
+        } else {
             // The progress is looked at instead.
-            Some(_) => self.config.stall_timeout,
-            None => params.time + params.omit + self.config.overrun,
+            self.config.stall_timeout
         };
         self.deadlines.set(Key::Phase(id), now + limit);
         let protocol = if params.protocol == Protocol::Udp { "UDP" } else { "TCP" };
@@ -411,9 +414,13 @@ impl Server {
                     && let Some(stream) = test.streams.get_mut(index)
                     && let Some(params) = &test.params
                     && !stream.sends
-                    && test.phase == Phase::Running
+                    && matches!(test.phase, Phase::Running | Phase::Draining)
                 {
                     stream.datagram(ctx.now, datagram.data, params.counters_64bit);
+                    if test.phase == Phase::Draining {
+                        let at = (ctx.now + drain_gap(test)).min(test.ended + DATAGRAM_DRAIN_MAX);
+                        self.deadlines.set(Key::Phase(id), at);
+                    }
                 }
                 ctx.net.udp_consume(socket);
                 continue;
@@ -468,10 +475,10 @@ impl Server {
     fn expire_phase(&mut self, ctx: &mut Context<'_>, id: u32) {
         let Some(test) = self.tests.get_mut(&id) else { return };
         let moved = test.moved_bytes();
-        let endless = test.params.as_ref().is_some_and(|params| params.total_bytes().is_some());
+        let by_progress = test.params.as_ref().is_some_and(|params| !params.ends_by_time());
         if test.phase == Phase::Draining {
             self.ask_for_results(ctx, id);
-        } else if test.phase == Phase::Running && endless && moved > test.seen_bytes {
+        } else if test.phase == Phase::Running && by_progress && moved > test.seen_bytes {
             test.seen_bytes = moved;
             self.deadlines.set(Key::Phase(id), ctx.now + self.config.stall_timeout);
         } else {

@@ -100,7 +100,7 @@ impl Test {
 
     /// Bytes in both directions, omitted ones included.
     pub fn moved_bytes(&self) -> u64 {
-        self.streams.iter().map(|stream| stream.bytes + stream.omitted_bytes).sum()
+        self.streams.iter().map(Stream::moved_bytes).sum()
     }
 
     /// Bytes received that count.

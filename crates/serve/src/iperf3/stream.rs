@@ -49,7 +49,7 @@ pub struct Stream {
     /// Payload bytes sent or received since the start, or since the omit time ended when receiving (as the original
     /// counts them).
     pub bytes: u64,
-    /// Bytes sent during the omit time.
+    /// Bytes of the omit time.
     pub omitted_bytes: u64,
     /// Retransmissions at the end of the omit time.
     pub omitted_retransmits: u64,
@@ -222,9 +222,8 @@ impl Stream {
         self.omitted = self.reception;
         self.reception.jitter_s = 0.0;
         self.omitted_datagrams = self.datagrams;
-        if self.sends {
-            self.omitted_bytes = self.bytes;
-        } else {
+        self.omitted_bytes = self.bytes;
+        if !self.sends {
             self.bytes = 0;
             self.reported_bytes = 0;
         }
@@ -233,6 +232,11 @@ impl Stream {
     /// Bytes that count.
     pub fn counted_bytes(&self) -> u64 {
         if self.sends { self.bytes - self.omitted_bytes } else { self.bytes }
+    }
+
+    /// All bytes; they never become fewer.
+    pub fn moved_bytes(&self) -> u64 {
+        if self.sends { self.bytes } else { self.bytes + self.omitted_bytes }
     }
 
     /// Whether an event on this stream's connection means that it is over.

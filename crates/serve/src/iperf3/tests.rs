@@ -210,6 +210,24 @@ fn omitted_time_does_not_count() {
 }
 
 #[test]
+fn data_that_flows_keeps_a_test_without_a_known_end() {
+    // Of the first one less comes in the minute in which the omit time ends than in the one before.
+    for params in [r#"{"tcp":true,"num":1000000000,"omit":70}"#, r#"{"tcp":true,"time":0,"num":0}"#] {
+        let (mut world, mut server) = world();
+        let (control, _) = negotiate(&mut world, &mut server, b'd', params);
+        let stream = open(&mut world, &mut server, &cookie(b'd'));
+        for second in 0..200 {
+            world.client_send(stream, &[0; 1_000]);
+            world.advance(&mut server, Duration::from_secs(1));
+            assert_eq!(server.tests(), 1, "{params}: {second} s");
+        }
+        assert_eq!(world.received(control), [1, 2]);
+        world.advance(&mut server, Duration::from_secs(121));
+        assert_eq!((server.tests(), server.counters().timed_out), (0, 1), "{params}");
+    }
+}
+
+#[test]
 fn both_directions_at_once() {
     let (mut world, mut server) = world();
     let params =
@@ -262,6 +280,39 @@ fn datagrams_are_counted_with_their_gaps() {
         (&5.into(), &1.into(), &400.into())
     );
     assert_eq!(server.counters().stray_datagrams, 1);
+}
+
+#[test]
+fn the_last_datagrams_of_a_known_length_count_if_they_come_soon() {
+    let (mut world, mut server) = world();
+    let (control, _) = negotiate(&mut world, &mut server, b'f', r#"{"udp":true,"num":500,"len":100}"#);
+    let socket = world.net.udp_on(5201).unwrap();
+    let remote: SocketAddr = "192.168.1.1:5555".parse().unwrap();
+    world.net.client_datagram(socket, remote, b"9876");
+    world.run(&mut server);
+    for sequence in [1, 2, 3] {
+        world.net.client_datagram(socket, remote, &datagram(sequence, 100));
+    }
+    world.run(&mut server);
+    world.client_send(control, &[4]);
+    for sequence in [4, 5] {
+        world.advance(&mut server, Duration::from_millis(400));
+        world.net.client_datagram(socket, remote, &datagram(sequence, 100));
+    }
+    world.run(&mut server);
+    assert_eq!(world.received(control), [1, 2]);
+    // One that goes on and on is not waited for.
+    let mut sequence = 5;
+    while world.received(control).is_empty() {
+        sequence += 1;
+        assert!(sequence < 100, "it has no end");
+        world.net.client_datagram(socket, remote, &datagram(sequence, 100));
+        world.advance(&mut server, Duration::from_millis(100));
+    }
+    let json = finish(&mut world, &mut server, control);
+    let stream = &json["streams"][0];
+    assert_eq!((&stream["packets"], &stream["errors"]), (&sequence.into(), &0.into()));
+    assert!((46..50).contains(&sequence), "{sequence}");
 }
 
 #[test]
