@@ -47,6 +47,11 @@ pub enum Failure {
 }
 
 impl Ending {
+    /// Whether an end sent anything else but SYN and RST.
+    pub fn has_gone_on(&self, side: usize) -> bool {
+        self.went_on[side]
+    }
+
     /// The next segment, from end `side`.
     pub fn take(&mut self, side: usize, segment: &Segment) {
         let at_ns = segment.at_ns;
@@ -58,6 +63,8 @@ impl Ending {
         } else if segment.has(Flags::SYN) {
             let (count, first_ns, _) = self.syns[side];
             self.syns[side] = (count + 1, if count == 0 { at_ns } else { first_ns }, at_ns);
+            // What it reset was not this connection, which it opens now.
+            self.reset = self.reset.filter(|(by, _)| *by != side);
         } else {
             self.went_on[side] = true;
             self.finished[side] |= segment.has(Flags::FIN);

@@ -261,7 +261,7 @@ impl View {
         self.ending.take(side, segment);
         let round_trip = self.answers(side, segment);
         self.wireshark.take(side, segment);
-        if segment.has(Flags::RST) {
+        if segment.has(Flags::RST) || self.is_stale(side, segment) {
             return;
         }
         let known = self.known(side);
@@ -287,6 +287,16 @@ impl View {
             let end = self.halves[side].wire.position(segment.seq.wrapping_add(segment.len));
             self.echoes[side].sent(segment.at_ns, end);
         }
+    }
+
+    /// Whether a segment is of an earlier connection between the same ends: it answers a SYN without acknowledging it (RFC 9293 section
+    /// 3.10.7.3). Its numbers are none of this one's.
+    fn is_stale(&self, side: usize, segment: &Segment) -> bool {
+        let other = 1 - side;
+        let opens = self.syns[side].is_none() && !self.ending.has_gone_on(other);
+        let is_answer = segment.has(Flags::ACK) && !segment.flags.intersects(Flags::SYN | Flags::RST);
+        let asked = self.syns[other].filter(|_| opens && is_answer);
+        asked.is_some_and(|syn| segment.ack != syn.seq.wrapping_add(1))
     }
 
     /// The acknowledgement in a segment from end `side`.

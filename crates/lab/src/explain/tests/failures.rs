@@ -63,6 +63,41 @@ fn who_reset_it_is_told() {
     );
 }
 
+/// A port that is used again while the other end still has the connection before: its acknowledgement, which may lie anywhere, is
+/// answered by RST, and the same SYN opens the new one.
+#[test]
+fn what_answers_a_syn_with_an_older_connection_counts_for_nothing() {
+    let opened_over = |ack: Option<u32>| {
+        let mut trace = Trace::new(1_460);
+        trace.take(0, true, Flags::SYN, 0);
+        if let Some(ack) = ack {
+            let old = trace.take(RTT_US, false, Flags::ACK, 0);
+            (old.seq, old.ack) = (77_777, ack);
+            trace.take(RTT_US + 10, true, Flags::RST, 0).seq = ack;
+        }
+        trace.take(1_000_000, true, Flags::SYN, 0);
+        trace.take(1_000_000 + RTT_US, false, Flags::SYN | Flags::ACK, 0);
+        trace.take(1_000_010 + RTT_US, true, Flags::ACK, 0);
+        for number in 0..200 {
+            let at_us = 1_020_000 + number * 2_000;
+            trace.send(at_us, 1_460, true);
+            let sent = trace.sent;
+            trace.ack(at_us + RTT_US, sent);
+        }
+        trace.segments.sort_by_key(|segment| segment.at_ns);
+        trace.explained()
+    };
+    let plain = opened_over(None);
+    for ack in [1_000_000_000, 3_000_000_000] {
+        let found = opened_over(Some(ack));
+        assert_eq!(found.directions[0].bytes, plain.directions[0].bytes, "{ack}");
+        assert_eq!(found.directions[0].again, plain.directions[0].again, "{ack}");
+        assert_eq!(found.directions[0].counts.missed_bytes, 0, "{ack}");
+        assert_eq!(found.verdict.cause, plain.verdict.cause, "{ack}: {:?}", found.verdict);
+        assert!(!found.notes.iter().any(|note| note.contains("reset")), "{:?}", found.notes);
+    }
+}
+
 #[test]
 fn a_capture_that_ends_before_a_syn_is_sent_again_does_not_tell() {
     let told_after = |end_us: u64| {
